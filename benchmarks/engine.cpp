@@ -1,0 +1,142 @@
+// How fast the engine is: beside a bare SimGrid program, and on whole steps of large clusters. SimGrid simulates once
+// per process, so each iteration is a child process, and what is timed is the work inside it.
+#include <benchmark/benchmark.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "benchmarks/bare_simgrid.hpp"
+#include "simulator/engine/engine.hpp"
+#include "simulator/scenario/scenario.hpp"
+#include "simulator/strategies/strategy.hpp"
+
+namespace {
+
+using namespace rehearse;
+
+constexpr double kBytes = 1e9, kBandwidth = 50e9, kHopLatency = 250e-9;
+
+double seconds_in_child(const std::function<void()>& work) {
+  int ends[2];
+  if (pipe(ends) != 0) return -1;
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const bool written = write(ends[1], &seconds, sizeof seconds) == sizeof seconds;
+    _exit(written ? 0 : 1);
+  }
+  close(ends[1]);
+  double seconds = -1;
+  if (read(ends[0], &seconds, sizeof seconds) != sizeof seconds) seconds = -1;
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  return seconds;
+}
+
+void time_in_child(benchmark::State& state, const std::function<void()>& work) {
+  for ([[maybe_unused]] auto iteration : state) {
+    const double seconds = seconds_in_child(work);
+    if (seconds < 0) {
+      state.SkipWithError("the simulation failed");
+      return;
+    }
+    state.SetIterationTime(seconds);
+  }
+}
+
+ClusterParts star(int nodes) {
+  ClusterParts parts;
+  parts.name = "star";
+  parts.node.device = device_preset("a100-80");
+  parts.node.devices = 1;
+  parts.node.interconnect = Node::Interconnect::none;
+  parts.node.nic_bandwidth = kBandwidth;
+  parts.fabric.latency_s = kHopLatency;
+  parts.nodes = nodes;
+  return parts;
+}
+
+Run ring(int ranks) {
+  Schedule s;
+  s.roles = {{"worker", {Mesh({{"data", ranks}})}}};
+  Program p;
+  p.name = "worker";
+  p.streams = {"gradients"};
+  Op op;
+  op.name = "all-reduce";
+  op.kind = OpKind::collective;
+  op.collective.group = {{{0}}};
+  op.collective.bytes = kBytes;
+  p.ops = {op};
+  s.programs = {p};
+  Job job;
+  job.phases = {{std::make_shared<Schedule>(s), 1}};
+  for (int r = 0; r < ranks; ++r) job.endpoints.push_back(r);
+  Run run;
+  run.jobs = {job};
+  return run;
+}
+
+void simulate_ring(int ranks, Fidelity fidelity, bool fold) {
+  EngineOptions options;
+  options.fidelity = fidelity;
+  options.protocol = Protocol::ideal;
+  options.fold = fold;
+  benchmark::DoNotOptimize(simulate(ring(ranks), *make_cluster(star(ranks)), options).end_s);
+}
+
+void BareRing(benchmark::State& state) {
+  const int ranks = static_cast<int>(state.range(0));
+  time_in_child(state, [&] { benchmark::DoNotOptimize(bare_ring(ranks, kBytes, kBandwidth, 2 * kHopLatency)); });
+  state.SetItemsProcessed(state.iterations() * 2L * (ranks - 1) * ranks);
+}
+
+void ChunkRing(benchmark::State& state) {
+  const int ranks = static_cast<int>(state.range(0));
+  time_in_child(state, [&] { simulate_ring(ranks, Fidelity::chunk, false); });
+  state.SetItemsProcessed(state.iterations() * 2L * (ranks - 1) * ranks);
+}
+
+void FlowRing(benchmark::State& state) {
+  time_in_child(state, [&] { simulate_ring(static_cast<int>(state.range(0)), Fidelity::flow, state.range(1) != 0); });
+}
+
+// From the scenario's text to the trace: everything but printing.
+void simulate_scenario(const std::vector<std::string>& overrides) {
+  const Scenario scenario = read_scenario_file(REHEARSE_SCENARIOS "/gpt3-175b.toml", overrides);
+  const Plan plan = write_schedule(scenario);
+  Job job;
+  job.phases = {{plan.schedule, scenario.steps}};
+  job.endpoints = plan.endpoints;
+  Run run;
+  run.jobs = {job};
+  benchmark::DoNotOptimize(simulate(run, *scenario.cluster, scenario.engine).end_s);
+}
+
+// GPT-3 175B, pipeline 16 x data `range` on A100s, the same work for each rank.
+void Gpt3(benchmark::State& state) {
+  const long data = state.range(0);
+  const std::vector<std::string> overrides = {
+      "strategy.data=" + std::to_string(data), "strategy.pipeline=16",
+      "cluster.nodes=" + std::to_string(2 * data), "training.global_batch=" + std::to_string(24 * data)};
+  time_in_child(state, [&] { simulate_scenario(overrides); });
+}
+
+BENCHMARK(BareRing)->Arg(8)->Arg(64)->Arg(512)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(ChunkRing)->Arg(8)->Arg(64)->Arg(512)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(FlowRing)
+    ->ArgNames({"ranks", "fold"})
+    ->Args({1024, 1})
+    ->Args({1024, 0})
+    ->Args({16384, 1})
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(Gpt3)->ArgName("data")->Arg(1)->Arg(64)->Arg(128)->UseManualTime()->Unit(benchmark::kMillisecond);
+
+}  // namespace

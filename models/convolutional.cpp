@@ -1,0 +1,149 @@
+// The kernels of convolutional networks as PyTorch runs them: convolutions by cuDNN, batch norm, ReLU in
+// place and pooling each as kernels of their own.
+//
+// Memory traffic: each kernel reads its operands and writes its results once, batch norm reads its input
+// twice (for the statistics, then to normalise). Saved: the input of each convolution, norm and pool; a ReLU
+// in place leaves its output where the next layer keeps its input.
+#include "models/kernels.hpp"
+
+namespace rehearse {
+namespace {
+
+using Kind = Convolution::Kind;
+constexpr double kPoolIndex = 8;  // bytes: PyTorch's max pool keeps where each maximum stood as int64
+
+struct Maps {
+  double element, samples;
+  double in(const Convolution& c) const { return samples * c.in_channels * c.in_size * c.in_size; }
+  double out(const Convolution& c) const { return samples * c.out_channels * c.out_size * c.out_size; }
+  double in_bytes(const Convolution& c) const { return element * in(c); }
+  double out_bytes(const Convolution& c) const { return element * out(c); }
+};
+
+// An implicit product: rows are the pixels of all samples, k the inputs that each output pixel sees.
+void add_convolution(LayerCost& layer, const Convolution& c, const Maps& maps, bool input_gradient) {
+  const double window = c.kernel * c.kernel;
+  const double weights = c.in_channels * c.out_channels * window;
+  const double bytes = maps.in_bytes(c) + maps.out_bytes(c) + maps.element * weights;
+  const double out_pixels = maps.samples * c.out_size * c.out_size;
+  const double in_pixels = maps.samples * c.in_size * c.in_size;
+  const auto implicit = [&](double m, double n, double k) {
+    Kernel kernel = product(Kernel::Kind::convolution, m, n, k, maps.element);
+    kernel.bytes = bytes;  // less than an explicit product's: a pixel is read once for all windows it is in
+    return kernel;
+  };
+  layer.parameters += weights;
+  layer.forward.push_back(implicit(out_pixels, c.out_channels, c.in_channels * window));
+  if (input_gradient) {  // an input pixel is seen by window / stride^2 outputs
+    layer.backward_input.push_back(
+        implicit(in_pixels, c.in_channels, c.out_channels * window * out_pixels / in_pixels));
+  }
+  layer.backward_weight.push_back(implicit(c.out_channels, c.in_channels * window, out_pixels));
+  if (c.bias) {
+    layer.parameters += c.out_channels;
+    layer.forward.push_back(moves(2 * maps.out_bytes(c)));
+    layer.backward_weight.push_back(moves(maps.out_bytes(c)));
+  }
+}
+
+void add_layer(LayerCost& layer, const Convolution& c, const Maps& maps, bool input_gradient) {
+  const double in = maps.in_bytes(c), out = maps.out_bytes(c);
+  switch (c.kind) {
+    case Kind::convolution:
+      add_convolution(layer, c, maps, input_gradient);
+      break;
+    case Kind::linear: {
+      const double inputs = c.in_channels * c.in_size * c.in_size;
+      add_linear(layer, maps.samples, c.out_channels, inputs, maps.element, input_gradient);
+      if (c.bias) {  // added by the product
+        layer.parameters += c.out_channels;
+        layer.backward_weight.push_back(moves(out));
+      }
+      break;
+    }
+    case Kind::norm:
+      layer.parameters += 2 * c.out_channels;
+      layer.forward.push_back(moves(3 * in));
+      layer.backward_input.push_back(moves(2 * in));  // reads x and dy for the sums,
+      layer.backward_input.push_back(moves(3 * in));  // reads them again and writes dx
+      break;
+    case Kind::activation:
+      layer.forward.push_back(moves(2 * in));
+      layer.backward_input.push_back(moves(3 * in));
+      break;
+    case Kind::add:  // backward: the gradients of both branches are added where the block begins
+      layer.forward.push_back(moves(3 * out));
+      layer.backward_input.push_back(moves(3 * in));
+      break;
+    case Kind::max_pool: {
+      const double indices = kPoolIndex * maps.out(c);
+      layer.forward.push_back(moves(in + out + indices));
+      layer.backward_input.push_back(moves(in + out + indices));
+      break;
+    }
+    case Kind::average_pool:
+      layer.forward.push_back(moves(in + out));
+      layer.backward_input.push_back(moves(in + out));
+      break;
+  }
+}
+
+double saved_bytes(const ConvolutionalNet::Block& block, const Maps& maps) {
+  double saved = 0;
+  bool kept_input = false;  // a residual block's input, which two of its convolutions read, is kept once
+  for (const Convolution& c : block.layers) {
+    switch (c.kind) {
+      case Kind::convolution: {
+        const bool reads_block_input = c.name == "shortcut" || &c == &block.layers.front();
+        if (!(reads_block_input && kept_input)) saved += maps.in_bytes(c);
+        kept_input = kept_input || reads_block_input;
+        break;
+      }
+      case Kind::linear:
+      case Kind::norm:
+        saved += maps.in_bytes(c);
+        break;
+      case Kind::max_pool:
+        saved += maps.in_bytes(c) + kPoolIndex * maps.out(c);
+        break;
+      case Kind::average_pool:
+      case Kind::activation:
+      case Kind::add:
+        break;
+    }
+  }
+  return saved;
+}
+
+}  // namespace
+
+std::vector<LayerCost> convolutional_layers(const ConvolutionalNet& net, const PassShape& pass) {
+  const Maps maps{element_bytes(pass.precision), pass.micro_batch};
+  std::vector<LayerCost> layers;
+  for (const ConvolutionalNet::Block& block : net.blocks) {
+    LayerCost layer;
+    layer.name = block.name;
+    const bool first_block = layers.empty(), last_block = layers.size() + 1 == net.blocks.size();
+    for (const Convolution& c : block.layers) {
+      // Images need no gradient.
+      add_layer(layer, c, maps, !(first_block && &c == &block.layers.front()));
+    }
+    layer.saved_bytes = saved_bytes(block, maps);
+    const Convolution& end = block.layers.back();
+    if (last_block) {
+      add_loss(layer, maps.out(end), maps.element);
+      layer.saved_bytes += 4 * maps.out(end);  // softmax in fp32
+    } else {
+      layer.output_bytes = maps.out_bytes(end);
+      // The last block's backward follows at once: recomputing it would free nothing.
+      if (pass.recompute == Recompute::full) {
+        layer.recompute = layer.forward;
+        layer.saved_bytes = maps.in_bytes(block.layers.front());
+      }
+    }
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,52 @@
+// What all kinds of models use to write down their kernels.
+#pragma once
+
+#include <vector>
+
+#include "models/model.hpp"
+
+namespace rehearse {
+
+// A kernel bound by memory that moves `bytes`.
+inline Kernel moves(double bytes) {
+  Kernel kernel;
+  kernel.kind = Kernel::Kind::memory;
+  kernel.bytes = bytes;
+  return kernel;
+}
+
+// `batch` products of [m,k] x [k,n]; each operand is read and the result written once.
+inline Kernel product(Kernel::Kind kind, double m, double n, double k, double element, double batch = 1) {
+  Kernel kernel;
+  kernel.kind = kind;
+  kernel.m = m;
+  kernel.n = n;
+  kernel.k = k;
+  kernel.batch = batch;
+  kernel.bytes = element * batch * (m * k + k * n + m * n);
+  return kernel;
+}
+
+inline void append(std::vector<Kernel>& to, const std::vector<Kernel>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+// The products of y = x W for `rows` rows of x. The bias and its cost are the caller's.
+void add_linear(LayerCost& layer, double rows, double out, double in, double element,
+                bool input_gradient = true);
+
+// Softmax cross-entropy over `logits` elements stored with `element` bytes and handled in fp32.
+void add_loss(LayerCost& layer, double logits, double element);
+
+// FLOPs of matrix products in these kernels.
+double product_flops(const std::vector<Kernel>& kernels);
+
+std::vector<LayerCost> transformer_layers(const Transformer& shape, const PassShape& pass);
+std::vector<LayerCost> convolutional_layers(const ConvolutionalNet& shape, const PassShape& pass);
+std::vector<LayerCost> perceptron_layers(const MultiLayerPerceptron& shape, const PassShape& pass);
+std::vector<LayerCost> profiled_layers(const ProfiledModel& shape);
+
+// [convolutional]: stages written as in the papers' tables, expanded to single layers.
+ConvolutionalNet read_convolutional(Section section);
+
+}  // namespace rehearse

@@ -1,0 +1,121 @@
+// What is trained: a chain of layers, each with its parameters, the kernels of its passes and its
+// activations.
+#pragma once
+
+#include <array>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "models/base/document.hpp"
+#include "models/base/precision.hpp"
+
+namespace rehearse {
+
+// One kernel of a layer, or `count` equal ones. Times follow from a device: simulator/costs/compute.hpp.
+struct Kernel {
+  enum class Kind {
+    gemm,         // `batch` products of [m,k] x [k,n]
+    convolution,  // an implicit product of the same m, n, k
+    attention,    // a batched product inside unfused attention (scores or values)
+    memory,       // element-wise, normalisation, softmax, pooling: bound by memory
+    fixed,        // measured: takes `seconds` on the device it was measured on
+  };
+  Kind kind = Kind::memory;
+  double m = 0, n = 0, k = 0, batch = 1;
+  double bytes = 0;    // moved to and from device memory by one of them
+  double seconds = 0;  // kind fixed
+  double count = 1;
+  double flops() const { return 2 * m * n * k * batch * count; }  // multiply and add count as two
+};
+
+enum class Recompute { none, selective, full };
+inline constexpr std::array<std::string_view, 3> kRecomputeNames = {"none", "selective", "full"};
+
+// How one pass of the model is cut: what a layer's costs depend on.
+struct PassShape {
+  double micro_batch = 1;      // samples
+  double sequence_length = 0;  // tokens a sample; 0: the model's own
+  Precision precision = Precision::bf16;
+  Recompute recompute = Recompute::none;
+};
+
+// One layer for one micro-batch.
+struct LayerCost {
+  std::string name;
+  double parameters = 0;  // elements
+  std::vector<Kernel> forward;
+  std::vector<Kernel> recompute;        // run again before backward (empty without recomputation)
+  std::vector<Kernel> backward_input;   // gradient of the input
+  std::vector<Kernel> backward_weight;  // gradient of the weights
+  double output_bytes = 0;  // the activation handed to the next layer (its gradient has the same size)
+  double saved_bytes = 0;   // activations kept from forward to backward
+};
+
+// Shapes that models are made of. Sources of formulas stand in the .cpp files.
+struct Transformer {
+  int layers = 0;
+  double hidden = 0, heads = 0, feed_forward = 0;  // feed_forward: inner width, 4 x hidden if not given
+  double vocabulary = 0, sequence_length = 0;
+  double positions = 0;         // learned position embeddings; 0: none
+  double token_types = 0;       // BERT's segment embeddings; 0: none
+  bool causal = true;           // predicts the next token; else it has logits only with masked_lm_head
+  bool tied_embeddings = true;  // output layer shares the input embedding, which the first layer counts
+  bool final_norm = true;       // GPT: a last layer norm; BERT: an embedding layer norm instead
+  bool pooler = false, masked_lm_head = false;  // BERT; with both comes the next-sentence classifier
+};
+struct Convolution {  // one layer of a convolutional network; kind says which fields count
+  enum class Kind {
+    convolution,
+    linear,
+    max_pool,
+    average_pool,
+    norm,
+    activation,
+    add
+  } kind = Kind::convolution;
+  std::string name;
+  double in_channels = 0, out_channels = 0, kernel = 1, stride = 1, padding = 0;
+  double in_size = 0, out_size = 0;  // height = width of the feature map
+  bool bias = false;
+};
+struct ConvolutionalNet {
+  double image_size = 224, channels = 3, classes = 1000;
+  // Blocks group layers, so that a pipeline is never cut inside a residual connection.
+  struct Block {
+    std::string name;
+    std::vector<Convolution> layers;
+  };
+  std::vector<Block> blocks;
+};
+struct MultiLayerPerceptron {
+  std::vector<double> widths;  // input, hidden..., output
+};
+struct ProfiledModel {  // measured stage times: [model.profiled]
+  std::vector<double> forward_s, backward_input_s, backward_weight_s;  // one a stage
+  double p2p_bytes = 0;
+  std::vector<double> parameters;  // elements a stage; may be empty
+};
+
+struct Model {
+  std::string name;         // "gpt3-175b"
+  std::string title;        // "GPT-3 175B"
+  std::string sample_unit;  // "sequences", "images", "samples"
+  std::variant<Transformer, ConvolutionalNet, MultiLayerPerceptron, ProfiledModel> shape;
+  std::vector<std::string> sources;  // where its dimensions come from
+};
+
+// Reads the [model] section of a scenario (preset, file, transformer, convolutional, multi_layer_perceptron
+// or profiled: exactly one) and finishes it. `base_folder` is where relative file names start.
+Model read_model(Section& section, const std::string& base_folder);
+Model model_preset(const std::string& name);  // InputError if there is none, with "did you mean"
+
+// The layers of one micro-batch, in order of the forward pass.
+std::vector<LayerCost> layer_costs(const Model& model, const PassShape& shape);
+
+double parameter_count(const Model& model);  // elements, shared ones once
+// FLOPs of forward and backward for one sample, without recomputation; matrix products only.
+double flops_per_sample(const Model& model, double sequence_length);
+double tokens_per_sample(const Model& model, double sequence_length);  // 1 if the model knows no tokens
+
+}  // namespace rehearse

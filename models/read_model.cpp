@@ -1,0 +1,185 @@
+// Reads [model] of a scenario, model files and presets, which hold the same tables.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "models/kernels.hpp"
+
+namespace rehearse {
+namespace {
+
+constexpr std::array<std::string_view, 4> kShapes = {"transformer", "convolutional", "multi_layer_perceptron",
+                                                     "profiled"};
+constexpr std::array<std::string_view, 7> kModelKeys = {
+    "preset", "file", "huggingface", "transformer", "convolutional", "multi_layer_perceptron", "profiled"};
+
+// The one of `keys` that the section has.
+std::string only_one(const Section& section, std::span<const std::string_view> keys) {
+  std::string found;
+  for (const std::string_view key : keys) {
+    if (!section.has(key)) continue;
+    if (!found.empty())
+      section.refuse(key, "given beside " + found, fmt::format("one of {}", fmt::join(keys, ", ")));
+    found = key;
+  }
+  if (found.empty()) {
+    throw InputError(section.place(),
+                     fmt::format("no model is described; allowed: one of {}", fmt::join(keys, ", ")));
+  }
+  return found;
+}
+
+Transformer read_transformer(Section s) {
+  const auto whole = [&](std::string_view key, std::int64_t max,
+                         std::optional<double> fallback = std::nullopt) {
+    const auto otherwise = fallback ? std::optional(static_cast<std::int64_t>(*fallback)) : std::nullopt;
+    return static_cast<double>(s.integer(key, 1, max, otherwise));
+  };
+  Transformer t;
+  t.layers = static_cast<int>(s.integer("layers", 1, 10'000));
+  t.hidden = whole("hidden", 1'000'000);
+  t.heads = whole("heads", 100'000);
+  if (std::fmod(t.hidden, t.heads) != 0) {
+    s.refuse("heads", fmt::format("{}", t.heads), fmt::format("a divisor of hidden, {}", t.hidden));
+  }
+  t.feed_forward = whole("feed_forward", 10'000'000, 4 * t.hidden);
+  t.vocabulary = whole("vocabulary", 100'000'000);
+  t.sequence_length = whole("sequence_length", 100'000'000);
+  const auto as_long = static_cast<std::int64_t>(t.sequence_length);
+  t.positions = static_cast<double>(s.integer("positions", 0, 100'000'000, as_long));
+  t.token_types = static_cast<double>(s.integer("token_types", 0, 1'000'000, 0));
+  t.causal = s.boolean("causal", true);
+  t.tied_embeddings = s.boolean("tied_embeddings", true);
+  t.final_norm = s.boolean("final_norm", t.causal);
+  t.pooler = s.boolean("pooler", false);
+  t.masked_lm_head = s.boolean("masked_lm_head", !t.causal);
+  s.finish();
+  return t;
+}
+
+MultiLayerPerceptron read_perceptron(Section s) {
+  const std::vector<std::int64_t> widths = s.integers("widths", 1, 100'000'000);
+  if (widths.size() < 2) {
+    s.refuse("widths", fmt::format("{} of them", widths.size()), "two or more: input, hidden..., output");
+  }
+  s.finish();
+  return {{widths.begin(), widths.end()}};
+}
+
+ProfiledModel read_profiled(Section s) {
+  const auto stages = static_cast<std::size_t>(s.integer("stages", 1, 10'000));
+  // A number for every stage, or an array with one for each.
+  const auto per_stage = [&](std::string_view key, Range range, double unit) {
+    std::vector<double> values =
+        s.is_array(key) ? s.numbers(key, range) : std::vector<double>(stages, s.number(key, range));
+    if (values.size() != stages) {
+      s.refuse(key, fmt::format("an array of {}", values.size()),
+               fmt::format("a number, or an array of one for each of the {} stages", stages));
+    }
+    for (double& value : values) value *= unit;
+    return values;
+  };
+  constexpr double kMilli = 1e-3;
+  ProfiledModel profiled;
+  profiled.forward_s = per_stage("forward_ms", kPositive, kMilli);
+  profiled.backward_input_s = per_stage("backward_input_ms", kPositive, kMilli);
+  profiled.backward_weight_s = per_stage("backward_weight_ms", kNotNegative, kMilli);
+  profiled.p2p_bytes = s.number("p2p_bytes", kNotNegative);
+  if (s.has("parameters")) profiled.parameters = per_stage("parameters", kNotNegative, 1);
+  s.finish();
+  return profiled;
+}
+
+struct Describe {
+  std::string operator()(const Transformer& t) const {
+    return fmt::format("Transformer, {} layers of {}", t.layers, t.hidden);
+  }
+  std::string operator()(const ConvolutionalNet& net) const {
+    return fmt::format("Convolutional network, {} blocks", net.blocks.size());
+  }
+  std::string operator()(const MultiLayerPerceptron& mlp) const {
+    return fmt::format("Multi-layer perceptron {}", fmt::join(mlp.widths, "-"));
+  }
+  std::string operator()(const ProfiledModel& profiled) const {
+    return fmt::format("Profiled model, {} stages", profiled.forward_s.size());
+  }
+};
+
+// The shape's table and the words beside it.
+void read_shape(Section& section, const std::string& kind, Model& model) {
+  if (kind == "transformer") {
+    model.shape = read_transformer(section.section(kind));
+    model.sample_unit = "sequences";
+  } else if (kind == "convolutional") {
+    model.shape = read_convolutional(section.section(kind));
+    model.sample_unit = "images";
+  } else if (kind == "multi_layer_perceptron") {
+    model.shape = read_perceptron(section.section(kind));
+    model.sample_unit = "samples";
+  } else {
+    model.shape = read_profiled(section.section(kind));
+    model.sample_unit = "samples";
+  }
+  model.title = section.text("title", std::visit(Describe{}, model.shape));
+  model.sources = section.texts("sources");
+  section.finish();
+}
+
+Model model_file(const std::string& path) {
+  Document document = Document::parse_file(path);
+  Section root = document.root();
+  Model model;
+  model.name = std::filesystem::path(path).stem().string();
+  read_shape(root, only_one(root, kShapes), model);
+  return model;
+}
+
+// "known, known; did you mean "known"?"
+std::string known_presets(const std::string& name, const std::vector<std::string>& known) {
+  std::string text = fmt::format("{}", fmt::join(known, ", "));
+  const std::string near = nearest_name(name, known);
+  if (!near.empty()) text += fmt::format("; did you mean \"{}\"?", near);
+  return text;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+Model model_preset(const std::string& name) {
+  const std::vector<std::string> known = preset_names("models");
+  if (!contains(known, name)) {
+    throw InputError({name}, "no such model preset; allowed: " + known_presets(name, known));
+  }
+  return model_file(preset_path("models", name));
+}
+
+Model read_model(Section& section, const std::string& base_folder) {
+  const std::string key = only_one(section, kModelKeys);
+  Model model;
+  if (key == "preset") {
+    const std::string name = section.text("preset");
+    const std::vector<std::string> known = preset_names("models");
+    if (!contains(known, name))
+      section.refuse("preset", fmt::format("\"{}\"", name), known_presets(name, known));
+    model = model_preset(name);
+    section.finish();
+  } else if (key == "file") {
+    const std::string file = section.text("file");
+    model = model_file((std::filesystem::path(base_folder) / file).string());
+    section.finish();
+  } else if (key == "huggingface") {
+    section.refuse(key, "not available in this version",
+                   "preset, file or a table such as [model.transformer]");
+  } else {
+    model.name = key;
+    read_shape(section, key, model);
+  }
+  return model;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,222 @@
+// The kernels of GPT and BERT as Megatron-LM runs them: matrix products by cuBLAS, unfused attention, and the
+// fused element-wise kernels scale+mask+softmax, bias+GELU and bias+dropout+add.
+//
+// Sources. FLOPs: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
+// Megatron-LM", SC'21, appendix and eq. 3. Saved activations: Korthikanti et al., "Reducing Activation
+// Recomputation in Large Transformer Models", 2022, section 4: s b h (34 + 5 a s / h) bytes a layer at 16
+// bits. Memory traffic: each kernel reads its operands and writes its results once. At 1.6 TB/s (0.8 of an
+// A100's 2.0 TB/s) the forward kernels below take 0.75 ms (softmax, dropout) and 0.82 ms (the others) in the
+// 22B layer of Korthikanti's table 4 (micro-batch 4, tensor parallel 8), whose forward pass was measured
+// as 7.7 ms.
+#include "models/kernels.hpp"
+
+namespace rehearse {
+namespace {
+
+using Kind = Kernel::Kind;
+constexpr double kMask = 1;  // bytes of a dropout mask's element
+
+struct Sizes {
+  double element, samples, sequence, tokens, hidden, inner, heads;
+  double activation;  // bytes of one tensor [tokens, hidden]
+  double scores;      // elements of the attention matrices of all heads
+};
+
+Sizes sizes_of(const Transformer& t, const PassShape& pass) {
+  Sizes z{};
+  z.element = element_bytes(pass.precision);
+  z.samples = pass.micro_batch;
+  z.sequence = pass.sequence_length > 0 ? pass.sequence_length : t.sequence_length;
+  z.tokens = z.samples * z.sequence;
+  z.hidden = t.hidden;
+  z.inner = t.feed_forward > 0 ? t.feed_forward : 4 * t.hidden;
+  z.heads = t.heads;
+  z.activation = z.element * z.tokens * z.hidden;
+  z.scores = z.samples * z.heads * z.sequence * z.sequence;
+  return z;
+}
+
+// Layer norm forward reads x and writes y. Backward reads x and dy and writes dx; a second kernel reads x and
+// dy again for the gradients of gain and offset.
+void add_norm(LayerCost& layer, const Sizes& z) {
+  layer.parameters += 2 * z.hidden;
+  layer.forward.push_back(moves(2 * z.activation));
+  layer.backward_input.push_back(moves(3 * z.activation));
+  layer.backward_weight.push_back(moves(2 * z.activation));
+}
+
+// A linear layer's bias; `fused` says that another kernel adds it.
+void add_bias(LayerCost& layer, const Sizes& z, double width, bool fused) {
+  layer.parameters += width;
+  const double bytes = z.element * z.tokens * width;
+  if (!fused) layer.forward.push_back(moves(2 * bytes));
+  layer.backward_weight.push_back(moves(bytes));  // summed over the tokens
+}
+
+// Bias, dropout and residual in one kernel: reads x and the residual, writes the sum and the mask. Backward
+// reads dy and the mask and writes dx; then the two gradients that meet where the residual branched off are
+// added.
+void add_dropout_residual(LayerCost& layer, const Sizes& z) {
+  layer.forward.push_back(moves(3 * z.activation + kMask * z.tokens * z.hidden));
+  layer.backward_input.push_back(moves(2 * z.activation + kMask * z.tokens * z.hidden));
+  layer.backward_input.push_back(moves(3 * z.activation));
+}
+
+void add_gelu(LayerCost& layer, const Sizes& z, double width) {
+  const double bytes = z.element * z.tokens * width;
+  layer.forward.push_back(moves(2 * bytes));
+  layer.backward_input.push_back(moves(3 * bytes));
+}
+
+// Softmax(Q K^T) V, with its own forward list because selective recomputation repeats just this part.
+std::vector<Kernel> attention_forward(const Sizes& z) {
+  const double s = z.sequence, head = z.hidden / z.heads, batch = z.samples * z.heads;
+  return {
+      product(Kind::attention, s, s, head, z.element, batch),
+      moves(2 * z.element * z.scores),            // scale, mask, softmax
+      moves((2 * z.element + kMask) * z.scores),  // dropout
+      product(Kind::attention, s, head, s, z.element, batch),
+      moves(2 * z.activation),  // heads back side by side
+  };
+}
+
+std::vector<Kernel> attention_backward(const Sizes& z) {
+  const double s = z.sequence, head = z.hidden / z.heads, batch = z.samples * z.heads;
+  return {
+      moves(2 * z.activation),                                 // heads apart
+      product(Kind::attention, s, s, head, z.element, batch),  // dP = dO V^T
+      product(Kind::attention, s, head, s, z.element, batch),  // dV = P^T dO
+      moves((2 * z.element + kMask) * z.scores),               // dropout
+      moves(3 * z.element * z.scores),                         // softmax: reads P and dP, writes dS
+      product(Kind::attention, s, head, s, z.element, batch),  // dQ = dS K
+      product(Kind::attention, s, head, s, z.element, batch),  // dK = dS^T Q
+      moves(6 * z.activation),                                 // dQ, dK, dV to one tensor
+  };
+}
+
+LayerCost transformer_layer(const Sizes& z, Recompute recompute) {
+  const double h = z.hidden;
+  LayerCost layer;
+  const std::vector<Kernel> attention = attention_forward(z);
+
+  add_norm(layer, z);
+  add_linear(layer, z.tokens, 3 * h, h, z.element);
+  add_bias(layer, z, 3 * h, false);
+  append(layer.forward, attention);
+  append(layer.backward_input, attention_backward(z));
+  add_linear(layer, z.tokens, h, h, z.element);
+  add_bias(layer, z, h, true);
+  add_dropout_residual(layer, z);
+
+  add_norm(layer, z);
+  add_linear(layer, z.tokens, z.inner, h, z.element);
+  add_bias(layer, z, z.inner, true);
+  add_gelu(layer, z, z.inner);
+  add_linear(layer, z.tokens, h, z.inner, z.element);
+  add_bias(layer, z, h, true);
+  add_dropout_residual(layer, z);
+
+  layer.output_bytes = z.activation;
+  if (recompute == Recompute::full) {
+    layer.recompute = layer.forward;
+    layer.saved_bytes = z.activation;
+    return layer;
+  }
+  // 8: inputs of the two norms, of the products QKV, projection and first of the MLP, and Q, K, V; two masks.
+  layer.saved_bytes = 8 * z.activation + 2 * kMask * z.tokens * h;
+  layer.saved_bytes +=
+      2 * z.element * z.tokens * z.inner;  // inputs of GELU and of the second product of the MLP
+  if (recompute == Recompute::selective) {
+    layer.recompute = attention;
+  } else {
+    layer.saved_bytes += (2 * z.element + kMask) * z.scores;  // softmax, its mask, dropped-out softmax
+  }
+  return layer;
+}
+
+LayerCost embedding(const Transformer& t, const Sizes& z) {
+  LayerCost layer;
+  layer.name = "embedding";
+  // A table's gradient is a dense tensor: it is zeroed, then dy's rows are added to its rows.
+  const auto look_up = [&](double rows) {
+    layer.parameters += rows * z.hidden;
+    layer.forward.push_back(moves(2 * z.activation));
+    layer.backward_weight.push_back(moves(z.element * rows * z.hidden + 3 * z.activation));
+  };
+  look_up(t.vocabulary);
+  for (const double rows : {t.positions, t.token_types}) {
+    if (rows == 0) continue;
+    look_up(rows);
+    layer.forward.push_back(moves(3 * z.activation));
+  }
+  layer.saved_bytes = kMask * z.tokens * z.hidden;
+  if (!t.final_norm) {
+    add_norm(layer, z);
+    layer.saved_bytes += z.activation;
+  }
+  const Kernel dropout = moves(2 * z.activation + kMask * z.tokens * z.hidden);
+  layer.forward.push_back(dropout);
+  layer.backward_input.insert(layer.backward_input.begin(), dropout);
+  if (t.tied_embeddings) {  // the output layer's gradient of the same table is added
+    layer.backward_weight.push_back(moves(3 * z.element * t.vocabulary * z.hidden));
+  }
+  layer.output_bytes = z.activation;
+  return layer;
+}
+
+// Final norm, logits of all tokens, loss; BERT's pooler and masked-language-model transform.
+LayerCost head(const Transformer& t, const Sizes& z) {
+  LayerCost layer;
+  layer.name = "head";
+  if (t.final_norm) {
+    add_norm(layer, z);
+    layer.saved_bytes += z.activation;
+  }
+  if (t.pooler) {  // first token of each sample: linear, tanh
+    add_linear(layer, z.samples, z.hidden, z.hidden, z.element);
+    const double pooled = z.element * z.samples * z.hidden;
+    layer.parameters += z.hidden;
+    layer.forward.push_back(moves(2 * pooled));
+    layer.backward_input.push_back(moves(3 * pooled));
+    layer.saved_bytes += 2 * pooled;
+    if (t.masked_lm_head) {  // next-sentence classifier
+      add_linear(layer, z.samples, 2, z.hidden, z.element);
+      layer.parameters += 2;
+    }
+  }
+  if (t.masked_lm_head) {
+    add_linear(layer, z.tokens, z.hidden, z.hidden, z.element);
+    add_bias(layer, z, z.hidden, true);
+    add_gelu(layer, z, z.hidden);
+    add_norm(layer, z);
+    layer.saved_bytes += 3 * z.activation;
+  }
+  if (t.causal || t.masked_lm_head) {
+    const double table = t.vocabulary * z.hidden;
+    add_linear(layer, z.tokens, t.vocabulary, z.hidden, z.element);
+    if (t.tied_embeddings) layer.parameters -= table;  // the embedding has counted it
+    if (t.masked_lm_head) add_bias(layer, z, t.vocabulary, false);
+    add_loss(layer, z.tokens * t.vocabulary, z.element);
+    // Korthikanti section 4.3: input of the output layer, and its logits in fp32 for the cross-entropy.
+    layer.saved_bytes += z.activation + 4 * z.tokens * t.vocabulary;
+  }
+  return layer;
+}
+
+}  // namespace
+
+std::vector<LayerCost> transformer_layers(const Transformer& t, const PassShape& pass) {
+  const Sizes z = sizes_of(t, pass);
+  std::vector<LayerCost> layers;
+  layers.reserve(static_cast<std::size_t>(t.layers) + 2);
+  layers.push_back(embedding(t, z));
+  LayerCost layer = transformer_layer(z, pass.recompute);
+  for (int i = 0; i < t.layers; ++i) {
+    layer.name = "layer" + std::to_string(i);
+    layers.push_back(layer);
+  }
+  layers.push_back(head(t, z));
+  return layers;
+}
+
+}  // namespace rehearse

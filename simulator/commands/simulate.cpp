@@ -1,0 +1,34 @@
+#include <istream>
+#include <iterator>
+#include <ostream>
+
+#include "simulator/commands/commands.hpp"
+#include "simulator/commands/predict.hpp"
+
+namespace rehearse {
+
+void run_simulate(const SimulateArguments& arguments, std::istream& in, std::ostream& out) {
+  Scenario scenario;
+  if (arguments.scenario == "-") {
+    const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    scenario = read_scenario_text(text, "<stdin>", arguments.overrides);
+  } else {
+    scenario = read_scenario_file(arguments.scenario, arguments.overrides);
+  }
+  const Prediction prediction = predict(std::move(scenario), Where::here);
+  const Result result = prediction.result();
+  if (!arguments.trace.empty()) write_chrome_trace(result, arguments.trace);
+  switch (arguments.format) {
+    case Format::text:
+      write_text(result, out);
+      break;
+    case Format::json:
+      write_json(result, out);
+      break;
+    case Format::csv:
+      write_csv(result, out);
+      break;
+  }
+}
+
+}  // namespace rehearse

@@ -1,0 +1,19 @@
+// How long kernels take on a device.
+#pragma once
+
+#include "simulator/schedule/schedule.hpp"
+#include "topologies/device.hpp"
+
+namespace rehearse {
+
+// Seconds of one kernel (all `count` of it). Matrix products: max(FLOPs over the reached peak, bytes over the
+// reached memory bandwidth); the source of each term stands in compute.cpp.
+double kernel_time_s(const Kernel& kernel, const Device& device, Precision precision);
+
+// Seconds of a work item: its kernels and its optimizer update. `speed` is the device's factor (1: as
+// specified). An update moves Work::optimizer_bytes through memory; where the device says what
+// mixed-precision Adam really moves per parameter, as many times more (or less) as that exceeds its counted
+// bytes.
+double work_time_s(const Work& work, const Device& device, double speed = 1);
+
+}  // namespace rehearse

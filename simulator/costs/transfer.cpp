@@ -1,0 +1,138 @@
+#include "simulator/costs/transfer.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "simulator/costs/nccl_constants.hpp"
+
+namespace rehearse {
+namespace {
+
+// Steps and bytes are the algorithm's; what a step costs is the protocol's.
+TransferCost ideal_cost(CollectiveKind kind, double bytes, const TransferShape& shape) {
+  TransferCost cost;
+  const int n = shape.ranks;
+  if (n < 2) return cost;
+  cost.step_latency_s = shape.hop_latency_s;
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      cost.steps = 2 * (n - 1);
+      cost.bytes_per_edge = 2.0 * (n - 1) / n * bytes;
+      break;
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_gather:
+      cost.steps = n - 1;
+      cost.bytes_per_edge = (n - 1.0) / n * bytes;
+      break;
+    case CollectiveKind::all_to_all:
+      // Pairwise exchange: n-1 steps, in each of which every rank sends one block to another rank. There are
+      // no ring edges; `bytes_per_edge` is what a rank sends (and receives) altogether.
+      cost.steps = n - 1;
+      cost.bytes_per_edge = (n - 1.0) * bytes;
+      break;
+    case CollectiveKind::broadcast:  // along the chain, cut finely enough to keep all its edges busy
+      cost.steps = n - 1;
+      cost.bytes_per_edge = bytes;
+      break;
+  }
+  return cost;
+}
+
+int architecture(int compute_capability) {
+  return compute_capability >= 100 ? 3 : compute_capability >= 90 ? 2 : compute_capability >= 80 ? 1 : 0;
+}
+
+// One hop inside a node, and one between nodes. The tables contain what the route inside a node costs; of the
+// network they contain the software's share, to which the route's latency comes (twice for Simple, which
+// flushes).
+double intra_latency_us(int protocol, int nodes) {
+  const double host = nodes > 1 ? nccl::kNetOverheadUs * (protocol == nccl::kSimple ? 3 : 1) : 0;
+  return std::max(nccl::kNvlinkLatencyUs[protocol], host);
+}
+double inter_latency_us(int protocol, double hop_latency_s) {
+  return nccl::kNetLatencyUs[protocol] + 1e6 * hop_latency_s * (protocol == nccl::kSimple ? 2 : 1);
+}
+
+// How many of the steps cross from node to node.
+int steps_between_nodes(CollectiveKind kind, const TransferShape& shape) {
+  if (shape.nodes < 2) return 0;
+  if (kind == CollectiveKind::all_reduce) return 2 * (shape.nodes - 1);
+  // Pairwise: all blocks but those for the ranks of the own node.
+  if (kind == CollectiveKind::all_to_all) return shape.ranks - std::max(1, shape.ranks / shape.nodes);
+  return shape.nodes - 1;
+}
+
+TransferCost nccl_cost(CollectiveKind kind, double bytes, const TransferShape& shape, int protocol) {
+  TransferCost cost = ideal_cost(kind, bytes, shape);
+  cost.protocol = nccl::kProtocols[protocol];
+  const int inter = std::min(cost.steps, steps_between_nodes(kind, shape));
+  double startup_us = nccl::kBaseLatencyUs[protocol];
+  double steps_us = (cost.steps - inter) * intra_latency_us(protocol, shape.nodes) +
+                    inter * inter_latency_us(protocol, shape.hop_latency_s);
+  const bool plateau =
+      kind == CollectiveKind::all_reduce && protocol == nccl::kSimple && shape.nodes > 1 &&
+      bytes / (std::max(1, shape.channels) * static_cast<double>(shape.ranks)) >= nccl::kPlateauBytes;
+  if (plateau) {
+    const double factor =
+        shape.compute_capability < 80 ? nccl::kPlateauFactorBeforeAmpere : nccl::kPlateauFactor;
+    startup_us *= factor;
+    steps_us *= factor;
+  }
+  cost.startup_s = 1e-6 * startup_us;
+  cost.step_latency_s = 1e-6 * steps_us / cost.steps;
+
+  cost.efficiency = nccl::kRingEfficiency[protocol];
+  if (protocol == nccl::kLL && shape.ring_bandwidth > 0) {
+    const int row = shape.nodes == 1 ? architecture(shape.compute_capability) : 0;
+    const int column = std::min(shape.nodes, 3) - 1;
+    cost.efficiency = std::min(cost.efficiency, nccl::kMaxBandwidthLL[row][column] / shape.ring_bandwidth);
+  }
+  if (protocol == nccl::kLL128 && shape.ring_bandwidth > 0 && shape.nodes > 1) {
+    const double most =
+        std::max(1, shape.channels) * nccl::kMaxChannelBandwidthLL128[architecture(shape.compute_capability)];
+    cost.efficiency = std::min(cost.efficiency, most / shape.ring_bandwidth);
+  }
+  return cost;
+}
+
+double time_alone(const TransferCost& cost, double bandwidth) {
+  const double bytes_s = bandwidth > 0 ? cost.bytes_per_edge / (cost.efficiency * bandwidth) : 0;
+  return cost.startup_s + cost.steps * cost.step_latency_s + bytes_s;
+}
+
+}  // namespace
+
+TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& shape, Protocol protocol) {
+  if (protocol == Protocol::ideal || shape.compute_capability == 0 || shape.ranks < 2)
+    return ideal_cost(kind, bytes, shape);
+  // NCCL carries out all-to-all as grouped sends and receives, which know the Simple protocol only.
+  if (kind == CollectiveKind::all_to_all) return nccl_cost(kind, bytes, shape, nccl::kSimple);
+  TransferCost best;
+  double best_s = std::numeric_limits<double>::infinity();
+  for (int p : {nccl::kLL, nccl::kLL128, nccl::kSimple}) {
+    if (p == nccl::kLL128 && shape.compute_capability < nccl::kFirstCapabilityLL128) continue;
+    const TransferCost cost = nccl_cost(kind, bytes, shape, p);
+    const double seconds = time_alone(cost, shape.ring_bandwidth);
+    if (seconds < best_s) {
+      best_s = seconds;
+      best = cost;
+    }
+  }
+  return best;
+}
+
+TransferCost message_cost(double bytes, const TransferShape& shape, Protocol protocol) {
+  TransferCost cost;
+  cost.steps = 1;
+  cost.bytes_per_edge = bytes;
+  cost.step_latency_s = shape.hop_latency_s;
+  if (protocol == Protocol::ideal || shape.compute_capability == 0) return cost;
+  // Send and receive run the Simple protocol's primitives: one step of such a ring.
+  cost.protocol = nccl::kProtocols[nccl::kSimple];
+  cost.startup_s = 1e-6 * nccl::kBaseLatencyUs[nccl::kSimple];
+  cost.step_latency_s = 1e-6 * (shape.nodes > 1 ? inter_latency_us(nccl::kSimple, shape.hop_latency_s)
+                                                : intra_latency_us(nccl::kSimple, shape.nodes));
+  return cost;
+}
+
+}  // namespace rehearse

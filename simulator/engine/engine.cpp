@@ -1,0 +1,152 @@
+#include "simulator/engine/engine.hpp"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include "models/base/error.hpp"
+#include "simulator/engine/simulation.hpp"
+#include "simulator/engine/trace_pipe.hpp"
+
+namespace rehearse {
+
+namespace {
+
+// Only flows that may have to share links need SimGrid; the others' times are known when they start.
+std::vector<bool> simulated_flows(const Layout& layout, const EngineOptions& options) {
+  std::vector<bool> simulated(layout.flows.size(), false);
+  for (std::size_t f = 0; f < layout.flows.size(); ++f)
+    switch (options.fidelity) {
+      case Fidelity::chunk:
+      case Fidelity::flow:
+        simulated[f] = true;
+        break;
+      case Fidelity::analytic:
+        simulated[f] = layout.flows[f].always_flow;
+        break;
+      case Fidelity::automatic:
+        simulated[f] = layout.flows[f].contended;
+        break;
+    }
+  // A transfer goes one way or the other with all of its flows.
+  for (const TransferClass& transfer : layout.transfers) {
+    bool any = false;
+    for (int f : transfer.flows) any = any || simulated[f];
+    for (int f : transfer.flows) simulated[f] = any;
+  }
+  return simulated;
+}
+
+}  // namespace
+
+Simulation::Simulation(const Run& run, const Cluster& cluster, const EngineOptions& options)
+    : run_(run),
+      cluster_(cluster),
+      options_(options),
+      layout_(lay_out(run, cluster, options)),
+      platform_(layout_, simulated_flows(layout_, options)),
+      transfers_(layout_.transfers.size()),
+      jobs_(run.jobs.size()),
+      link_bytes_(layout_.links.size(), 0) {
+  for (std::size_t i = 0; i < layout_.positions.size(); ++i) positions_.emplace_back();
+}
+
+Trace Simulation::run() {
+  start_events();
+  start_streams();
+  platform_.engine().run();
+  finish_trace();
+
+  Trace trace;
+  trace.run = run_;
+  for (const Layout::Class& c : layout_.classes)
+    trace.classes.push_back({c.job, c.role, c.phases.front().program, c.ranks});
+  std::string stuck;
+  for (Stream& s : streams_) {
+    const JobState& job = jobs_[layout_.classes[s.rank_class].job];
+    if (!s.ended && !s.endless && !job.failed)
+      stuck += fmt::format("\n  \"{}\", stream \"{}\", op {} \"{}\"", program(s).name, program(s).streams[s.number],
+                           s.op, s.op < 0 ? "" : program(s).ops[s.op].name);
+    const auto append = [](auto& all, const auto& own) { all.insert(all.end(), own.begin(), own.end()); };
+    append(trace.spans.rank_class, s.spans.rank_class);
+    append(trace.spans.phase, s.spans.phase);
+    append(trace.spans.step, s.spans.step);
+    append(trace.spans.op, s.spans.op);
+    append(trace.spans.iteration, s.spans.iteration);
+    append(trace.spans.ready_s, s.spans.ready_s);
+    append(trace.spans.begin_s, s.spans.begin_s);
+    append(trace.spans.end_s, s.spans.end_s);
+    append(trace.spans.status, s.spans.status);
+    append(trace.spans.sender, s.spans.sender);
+  }
+  if (!stuck.empty()) throw RunError("the run cannot go on; these ops wait for ever:" + stuck);
+  for (double end : trace.spans.end_s) trace.end_s = std::max(trace.end_s, end);
+  for (std::size_t l = 0; l < layout_.links.size(); ++l)
+    if (link_bytes_[l] > 0)
+      trace.link_use.push_back({layout_.links[l].representative, layout_.links[l].members, link_bytes_[l]});
+  trace.bytes_total = bytes_total_;
+  for (std::size_t j = 0; j < jobs_.size(); ++j) {
+    trace.job_failed.push_back(jobs_[j].failed);
+    for (const auto& [time, reason] : jobs_[j].failures)
+      trace.failures.push_back(fmt::format("job \"{}\" failed at {:.9g} s: {}", run_.jobs[j].name, time, reason));
+  }
+  if (used_analytic_) trace.engine.fidelity = "analytic";
+  if (used_flow_) trace.engine.fidelity += trace.engine.fidelity.empty() ? "flow" : "+flow";
+  if (used_chunk_) trace.engine.fidelity += trace.engine.fidelity.empty() ? "chunk" : "+chunk";
+  if (trace.engine.fidelity.empty()) trace.engine.fidelity = kFidelityNames[static_cast<int>(options_.fidelity)];
+  trace.engine.classes = static_cast<int>(layout_.classes.size());
+  trace.engine.events = events_;
+  return trace;
+}
+
+Trace simulate(const Run& run, const Cluster& cluster, const EngineOptions& options) {
+  for (const Job& job : run.jobs) {
+    if (job.phases.empty()) throw RunError(fmt::format("job \"{}\" has no phases", job.name));
+    for (const Phase& phase : job.phases) check(*phase.schedule);
+  }
+  return Simulation(run, cluster, options).run();
+}
+
+Trace simulate_in_child(const Run& run, const Cluster& cluster, const EngineOptions& options) {
+  int ends[2];
+  if (pipe(ends) != 0) throw RunError(fmt::format("no pipe for a simulation: {}", std::strerror(errno)));
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child < 0) {
+    close(ends[0]);
+    close(ends[1]);
+    throw RunError(fmt::format("no process for a simulation: {}", std::strerror(errno)));
+  }
+  if (child == 0) {
+    close(ends[0]);
+    for (int s : {SIGABRT, SIGSEGV, SIGFPE, SIGILL, SIGTERM}) std::signal(s, SIG_DFL);  // not the caller's handlers
+    bool sent = false;
+    try {
+      sent = send_trace(simulate(run, cluster, options), ends[1]);
+    } catch (const std::exception& e) {
+      sent = send_failure(e.what(), ends[1]);
+    }
+    _exit(sent ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string failure;
+  Trace trace;
+  const bool received = receive_trace(ends[0], trace, failure);
+  close(ends[0]);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!failure.empty()) throw RunError(failure);
+  if (!received)
+    throw RunError(WIFSIGNALED(status)
+                       ? fmt::format("the simulation ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
+                       : std::string("the simulation ended without a result"));
+  trace.run = run;
+  return trace;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,21 @@
+// How exactly a run is simulated.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "simulator/costs/transfer.hpp"
+
+namespace rehearse {
+
+enum class Fidelity { chunk, flow, analytic, automatic };
+inline constexpr std::array<std::string_view, 4> kFidelityNames = {"chunk", "flow", "analytic", "auto"};
+
+struct EngineOptions {
+  Fidelity fidelity = Fidelity::automatic;
+  Protocol protocol = Protocol::nccl;
+  bool fold = true;         // simulate one rank of each kind
+  double chunk_bytes = 0;   // largest message at `chunk`; 0: a ring step's whole share
+};
+
+}  // namespace rehearse

@@ -1,0 +1,85 @@
+#include "simulator/engine/platform.hpp"
+
+#include <fmt/format.h>
+#include <xbt/log.h>
+
+#include <cmath>
+#include <numeric>
+
+namespace rehearse {
+
+namespace {
+
+// SimGrid counts whole bytes; in units this small the rounding is below 1e-5 bytes.
+constexpr double kUnitsPerByte = 65536;
+
+char** arguments() {
+  static char name[] = "rehearse", quiet[] = "--log=root.thres:warning";
+  static char* values[] = {name, quiet, nullptr};
+  return values;
+}
+int* argument_count() {
+  static int count = 2;
+  return &count;
+}
+
+}  // namespace
+
+Platform::Platform(const Layout& layout, const std::vector<bool>& simulated_flows)
+    : engine_(argument_count(), arguments()) {
+  sg::configure();
+  sg::s4u::NetZone* zone = sg::root_zone(engine_);
+
+  // n hosts have n (n - 1) ordered pairs, each with a route of its own: few hosts serve many flows.
+  const long flows = std::count(simulated_flows.begin(), simulated_flows.end(), true);
+  int hosts = 2;
+  while (static_cast<long>(hosts) * (hosts - 1) < flows) ++hosts;
+  for (int h = 0; h < hosts; ++h) hosts_.push_back(sg::add_host(zone, fmt::format("h{}", h)));
+
+  // A link that all flows cross a multiple of g times is the same as one of a g-th of its bandwidth, crossed once.
+  std::vector<int> divisor(layout.links.size(), 0);
+  for (std::size_t f = 0; f < layout.flows.size(); ++f)
+    if (simulated_flows[f])
+      for (const FlowClass::Crossing& c : layout.flows[f].crossings)
+        divisor[c.link_class] = std::gcd(divisor[c.link_class], c.weight);
+  links_.assign(layout.links.size(), nullptr);
+  link_bandwidth_.assign(layout.links.size(), 0);
+  for (std::size_t l = 0; l < layout.links.size(); ++l) {
+    if (divisor[l] == 0) continue;
+    link_bandwidth_[l] = layout.links[l].bandwidth * kUnitsPerByte / divisor[l];
+    links_[l] = sg::add_link(zone, fmt::format("l{}", l), link_bandwidth_[l]);
+    links_[l]->set_latency(0);
+  }
+
+  pair_.assign(layout.flows.size(), -1);
+  int next = 0;
+  for (std::size_t f = 0; f < layout.flows.size(); ++f) {
+    if (!simulated_flows[f]) continue;
+    pair_[f] = next++;
+    std::vector<const sg::s4u::Link*> route;
+    for (const FlowClass::Crossing& c : layout.flows[f].crossings)
+      route.insert(route.end(), c.weight / divisor[c.link_class], links_[c.link_class]);
+    if (route.empty()) continue;  // both ends in one place: nothing to carry
+    const int from = pair_[f] / (hosts - 1), other = pair_[f] % (hosts - 1);
+    sg::add_route(zone, hosts_[from], hosts_[other < from ? other : other + 1], route);
+  }
+  zone->seal();
+}
+
+sg::s4u::CommPtr Platform::start(int flow, double bytes) {
+  const int others = static_cast<int>(hosts_.size()) - 1;
+  const int from = pair_[flow] / others, other = pair_[flow] % others;
+  const double units = std::max(1.0, std::round(bytes * kUnitsPerByte));
+  return sg::s4u::Comm::sendto_async(hosts_[from], hosts_[other < from ? other : other + 1],
+                                     static_cast<std::uint64_t>(units));
+}
+
+void Platform::scale_link(int link_class, double factor) {
+  if (links_[link_class] != nullptr) links_[link_class]->set_bandwidth(link_bandwidth_[link_class] * factor);
+}
+
+void Platform::kill_link(int link_class) {
+  if (links_[link_class] != nullptr) links_[link_class]->turn_off();
+}
+
+}  // namespace rehearse

@@ -1,0 +1,33 @@
+// What SimGrid gets to see: the links that flows use, and a pair of hosts with a route for every flow class.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "simulator/engine/layout.hpp"
+#include "simulator/engine/options.hpp"
+#include "simulator/engine/simgrid.hpp"
+
+namespace rehearse {
+
+class Platform {
+ public:
+  Platform(const Layout& layout, const std::vector<bool>& simulated_flows);
+
+  sg::s4u::Engine& engine() { return engine_; }
+  sg::s4u::Host* home() { return hosts_[0]; }  // where all actors live; computing does not load it
+  // Starts `bytes` of a flow class on their way; weights in the route make one stand for all.
+  sg::s4u::CommPtr start(int flow, double bytes);
+  void scale_link(int link_class, double factor);  // of its first bandwidth
+  void kill_link(int link_class);
+
+ private:
+  sg::s4u::Engine engine_;
+  std::vector<sg::s4u::Host*> hosts_;
+  std::vector<sg::s4u::Link*> links_;     // by link class; null where no flow is simulated
+  std::vector<double> link_bandwidth_;
+  std::vector<int> pair_;                 // by flow class: which pair of hosts
+};
+
+}  // namespace rehearse

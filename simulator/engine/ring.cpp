@@ -1,0 +1,98 @@
+// Rings in chunks: every piece of every step is a message. Each place of a ring receives from the one before it; a
+// piece may be sent on when it has been received (and reduced).
+#include <algorithm>
+#include <cmath>
+
+#include "simulator/engine/simulation.hpp"
+
+namespace rehearse {
+
+Simulation::RingPlan Simulation::plan_ring(const TransferClass& transfer, CollectiveKind kind, double bytes) const {
+  const TransferCost cost = ring_cost(kind, bytes, transfer.shape, options_.protocol);
+  RingPlan plan;
+  plan.steps = cost.steps;
+  plan.startup_s = cost.startup_s;
+  plan.latency_s = cost.step_latency_s;
+  const double step_bytes = cost.bytes_per_edge / std::max(1, cost.steps) / transfer.channels;
+  if (options_.chunk_bytes > 0)
+    plan.pieces_per_step = std::max(1, static_cast<int>(std::ceil(step_bytes / options_.chunk_bytes)));
+  plan.payload_per_piece = step_bytes / plan.pieces_per_step;
+  plan.piece_bytes = plan.payload_per_piece / cost.efficiency;
+  return plan;
+}
+
+void Simulation::ring(Stream& stream, int number) {
+  const Op& op = program(stream).ops[number];
+  const Layout::Class& own = layout_.classes[stream.rank_class];
+  const Communication& talk = *layout_.communication[own.job][stream.phase];
+  const Schedule& schedule = *run_.jobs[own.job].phases[stream.phase].schedule;
+  const int slot = talk.slot(does(stream).program, number, 0);
+  const double bytes = op.collective.bytes.at(schedule.roles[own.role], own.ranks.front());
+  const RingPlan plan =
+      plan_ring(layout_.transfers[does(stream).transfers[slot].front()], op.collective.kind, bytes);
+  used_chunk_ = true;
+  if (plan.startup_s > 0) sg::s4u::this_actor::sleep_for(plan.startup_s);
+  const std::vector<int>& places = does(stream).positions[slot];
+  stream.outstanding += static_cast<int>(places.size()) - 1;
+  for (std::size_t i = 1; i < places.size(); ++i)
+    help(own.job, [this, &stream, place = places[i], plan] {
+      run_position(place, plan);
+      if (--stream.outstanding == 0) stream.bell.ring();
+    });
+  run_position(places.front(), plan);
+  wait_for_transfers(stream);
+}
+
+void Simulation::run_position(int number, const RingPlan& plan) {
+  const RingPosition& place = layout_.positions[number];
+  PositionState& own = positions_[number];
+  PositionState& previous = positions_[place.previous];
+  PositionState& next = positions_[place.next];
+  const FlowClass& flow = layout_.flows[place.flow];
+  const int per_step = plan.pieces_per_step, pieces = plan.steps * per_step;
+  const double start_s = now(), latency = plan.latency_s;
+  own.ready_s.assign(pieces, start_s);
+  own.got_s.assign(pieces, 0);
+  own.sent = own.base + std::min(per_step, pieces);
+  next.bell.ring();
+  for (int q = 0; q < pieces; ++q) {
+    // The receive is posted when the piece's place of the step before is free. Its latency is slept through before
+    // looking whether the sender was ready, since most often it was.
+    const double posted = q < per_step ? start_s : own.got_s[q - per_step];
+    if (posted + latency > now()) sg::s4u::this_actor::sleep_for(posted + latency - now());
+    while (previous.sent <= own.base + q) own.bell.wait();
+    const double begin = std::max(posted, previous.ready_s[q]) + latency;
+    if (begin > now()) sg::s4u::this_actor::sleep_for(begin - now());
+    if (plan.piece_bytes > 0 && !flow.crossings.empty()) {
+      try {
+        platform_.start(place.flow, plan.piece_bytes)->wait();
+      } catch (const simgrid::NetworkFailureException&) {
+        std::vector<Stream*> failed;
+        const int job = [&] {
+          for (Stream& s : streams_)
+            if (s.in_op && program(s).ops[s.op].kind == OpKind::collective)
+              for (const std::vector<int>& places : does(s).positions)
+                if (std::find(places.begin(), places.end(), number) != places.end()) {
+                  failed.push_back(&s);
+                  return layout_.classes[s.rank_class].job;
+                }
+          return 0;
+        }();
+        fail_job(job, "a transfer failed: a link on its way died", failed);
+      }
+    }
+    account(place.flow, plan.payload_per_piece);
+    own.got_s[q] = now();
+    own.received = own.base + q + 1;
+    if (q + per_step < pieces) {
+      own.ready_s[q + per_step] = own.got_s[q];
+      own.sent = own.base + q + per_step + 1;
+      next.bell.ring();
+    }
+  }
+  previous.bell.ring();
+  while (next.received < own.base + pieces) own.bell.wait();
+  own.base += pieces;
+}
+
+}  // namespace rehearse

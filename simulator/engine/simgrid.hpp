@@ -1,0 +1,86 @@
+// SimGrid 3.32 to 4.x under one face: what differs between its versions stands here and nowhere else.
+#pragma once
+
+#include <simgrid/s4u.hpp>
+#include <simgrid/version.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace rehearse::sg {
+
+namespace s4u = simgrid::s4u;
+
+// The model and its settings; before any zone is made, since the configuration is locked then. SimGrid's defaults
+// model TCP; CM02 without a window (gamma 0) and without cross-traffic gives each flow its max-min share.
+inline void configure() {
+  s4u::Engine::set_config("network/model:CM02");
+  s4u::Engine::set_config("network/TCP-gamma:0");
+  s4u::Engine::set_config("network/crosstraffic:0");
+  s4u::Engine::set_config("contexts/stack-size:64");  // KiB
+  s4u::Engine::set_config("contexts/guard-size:0");
+}
+
+inline s4u::NetZone* root_zone([[maybe_unused]] s4u::Engine& engine) {
+#if SIMGRID_VERSION >= 40000
+  return engine.get_netzone_root();
+#else
+  return s4u::create_full_zone("root");
+#endif
+}
+
+inline s4u::Host* add_host(s4u::NetZone* zone, const std::string& name) {
+#if SIMGRID_VERSION >= 40000
+  return zone->add_host(name, 1e9);
+#else
+  return zone->create_host(name, 1e9);
+#endif
+}
+
+inline s4u::Link* add_link(s4u::NetZone* zone, const std::string& name, double bandwidth) {
+#if SIMGRID_VERSION >= 40000
+  return zone->add_link(name, bandwidth);
+#else
+  return zone->create_link(name, bandwidth);
+#endif
+}
+
+// One way only.
+inline void add_route(s4u::NetZone* zone, s4u::Host* from, s4u::Host* to, const std::vector<const s4u::Link*>& links) {
+#if SIMGRID_VERSION >= 33500
+  std::vector<s4u::LinkInRoute> route(links.begin(), links.end());
+  zone->add_route(from, to, route, false);
+#else
+  std::vector<s4u::LinkInRoute> route(links.begin(), links.end());
+  zone->add_route(from->get_netpoint(), to->get_netpoint(), nullptr, nullptr, route, false);
+#endif
+}
+
+inline s4u::ActorPtr start_actor([[maybe_unused]] s4u::Engine& engine, const std::string& name, s4u::Host* host,
+                                 const std::function<void()>& code) {
+#if SIMGRID_VERSION >= 40100
+  return host->add_actor(name, code);
+#elif SIMGRID_VERSION >= 40000
+  return engine.add_actor(name, host, code);
+#else
+  return s4u::Actor::create(name, host, code);
+#endif
+}
+
+// Waits until one of them has ended, removes it and returns its index. NetworkFailureException if it failed.
+inline std::size_t wait_any(std::vector<s4u::CommPtr>& comms) {
+#if SIMGRID_VERSION >= 33500
+  s4u::ActivitySet set;
+  for (const s4u::CommPtr& comm : comms) set.push(comm);
+  const s4u::ActivityPtr ended = set.wait_any();
+  std::size_t index = 0;
+  while (comms[index].get() != ended.get()) ++index;
+#else
+  const std::size_t index = static_cast<std::size_t>(s4u::Comm::wait_any(comms));
+#endif
+  comms.erase(comms.begin() + static_cast<std::ptrdiff_t>(index));
+  return index;
+}
+
+}  // namespace rehearse::sg

@@ -1,0 +1,166 @@
+// One simulation: the layout's rank classes as SimGrid actors, one for each stream, and the state they share.
+// SimGrid runs one actor at a time, so they read and change this state without locks.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "simulator/engine/layout.hpp"
+#include "simulator/engine/platform.hpp"
+#include "simulator/engine/simgrid.hpp"
+#include "simulator/trace/trace.hpp"
+
+namespace rehearse {
+
+class Simulation {
+ public:
+  Simulation(const Run& run, const Cluster& cluster, const EngineOptions& options);
+  Trace run();
+
+ private:
+  // An actor's bell: it waits at it, others ring.
+  struct Bell {
+    sg::s4u::SemaphorePtr semaphore = sg::s4u::Semaphore::create(0);
+    bool waiting = false;
+    void wait();
+    void ring();  // does nothing if nobody waits
+  };
+
+  // Where a stream is, and what its current op has come to.
+  struct Stream {
+    int rank_class = 0, number = 0, phase = 0;
+    double local_time_s = 0;  // ahead of SimGrid's clock while computing where nobody looks
+    Bell bell;
+    int awaited_op = -1;      // the dependency it waits for, and how often that must have ended
+    long awaited_count = 0;
+    bool awaits_counter = false;
+    int outstanding = 0;      // transfers of the current op under way or not yet matched
+    bool in_op = false, ended = false, endless = false;
+    int step = 0, op = -1;
+    double ready_s = 0, begin_s = 0;
+    Status status = Status::done;
+    std::vector<int> iterations;  // of the open repeats
+    int last_sender = -1, received_from = -1;
+    sg::s4u::ActorPtr actor;
+    Spans spans;
+  };
+
+  struct ClassState {
+    std::vector<std::vector<long>> done;      // by phase and op: how often it has ended
+    std::vector<std::vector<char>> awaited;   // by phase and op: another stream depends on it
+    std::vector<int> streams;                 // into streams_
+    std::vector<int> streams_ended;           // by phase
+    std::map<std::pair<std::string, int>, double> counters;
+  };
+
+  // A call of an op that waits for its other sides.
+  struct Call {
+    Stream* stream = nullptr;
+    double bytes = 0;
+    CollectiveKind kind = CollectiveKind::all_reduce;
+    long order = 0;
+  };
+  struct TransferState {
+    std::deque<Call> sends, receives;
+    std::vector<std::deque<Call>> members;  // collective: by participant
+    Stream* any = nullptr;                  // waits for whoever sends first
+  };
+
+  // A transfer whose sides are all ready: after `delay_s` its flows start, or (analytic) it has ended.
+  struct Matched {
+    double delay_s = 0;
+    bool analytic = false;
+    struct FlowBytes { int flow = 0; double bytes = 0; };  // on the wire
+    std::vector<FlowBytes> flows;
+    std::vector<Stream*> sides;
+  };
+
+  struct PositionState {  // of a ring, at `chunk`; pieces are counted through all calls
+    long base = 0, sent = 0, received = 0;
+    std::vector<double> ready_s, got_s;  // of this call's pieces: may be sent on, has been received
+    Bell bell;
+  };
+  struct RingPlan {
+    int steps = 0, pieces_per_step = 1;
+    double startup_s = 0, latency_s = 0, piece_bytes = 0;  // on the wire
+    double payload_per_piece = 0;
+  };
+
+  struct JobState {
+    bool failed = false;
+    double failed_at_s = 0;
+    std::set<sg::s4u::Actor*> helpers;
+    std::map<std::pair<int, int>, bool> step_begins;  // by phase and step: begun before the phase's end?
+    std::vector<std::pair<double, std::string>> failures;
+  };
+
+  // streams.cpp: what one stream does
+  void start_streams();
+  void run_stream(Stream& stream);
+  void run_step(Stream& stream);
+  void run_op(Stream& stream, int op);
+  bool step_may_begin(Stream& stream);
+  void wait_for_dependencies(Stream& stream, int op);
+  void catch_up(Stream& stream);  // sleeps until SimGrid's clock is at the stream's own time
+  void end_op(Stream& stream, int op, double end_s);
+  void end_phase(Stream& stream);
+  double compute_end(const Stream& stream, double seconds) const;
+  void record(Stream& stream, double end_s, Status status);
+  void signal(Stream& stream, const Op& op);
+  void wait_for_counter(Stream& stream, const Op& op);
+  const Program& program(const Stream& stream) const;
+  const ClassProgram& does(const Stream& stream) const;
+  const ProgramIndex& index(const Stream& stream) const;
+
+  // transfers.cpp: matching the sides of transfers and carrying them out
+  void exchange(Stream& stream, int op);
+  void collective(Stream& stream, int op);
+  void call_message(Stream& stream, const Message& message, int slot, std::vector<Matched>& matched);
+  bool take_any(Stream& stream, int slot, std::vector<Matched>& matched);
+  Matched match_message(int transfer, const Call& send, const Call& receive);
+  Matched match_collective(int transfer, double bytes, CollectiveKind kind);
+  bool is_analytic(const TransferClass& transfer) const;
+  double step_latency_s(const TransferClass& transfer, const TransferCost& cost) const;
+  void drive(int job, std::vector<Matched> matched);
+  void drive_together(int job, const std::vector<Matched>& matched);  // all with one delay, or all analytic
+  void complete(const Matched& matched);
+  void wait_for_transfers(Stream& stream);
+  void account(int flow, double payload_bytes);  // of one message or edge
+  void help(int job, const std::function<void()>& code);  // in an actor of its own
+
+  // ring.cpp: rings in chunks
+  void ring(Stream& stream, int op);
+  void run_position(int position, const RingPlan& plan);
+  RingPlan plan_ring(const TransferClass& transfer, CollectiveKind kind, double bytes) const;
+
+  // events.cpp: what happens to the cluster and to jobs
+  void start_events();
+  void fail_job(int job, const std::string& reason, const std::vector<Stream*>& failed);
+  void finish_trace();
+
+  static double now() { return sg::s4u::Engine::get_clock(); }
+
+  const Run& run_;
+  const Cluster& cluster_;
+  const EngineOptions& options_;
+  Layout layout_;
+  Platform platform_;
+  std::deque<Stream> streams_;
+  std::vector<ClassState> classes_;
+  std::vector<TransferState> transfers_;
+  std::deque<PositionState> positions_;
+  std::vector<JobState> jobs_;
+  std::vector<double> link_bytes_;                          // by link class, on one link of it
+  std::map<int, std::vector<std::pair<double, double>>> speed_changes_;  // by endpoint: (time, factor)
+  double bytes_total_ = 0;
+  std::int64_t events_ = 0;
+  long calls_ = 0;
+  bool used_analytic_ = false, used_flow_ = false, used_chunk_ = false;
+};
+
+}  // namespace rehearse

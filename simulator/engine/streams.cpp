@@ -1,0 +1,277 @@
+// What one stream of one rank class does: its ops in order, each after what it depends on.
+#include <algorithm>
+#include <limits>
+
+#include "simulator/engine/simulation.hpp"
+
+namespace rehearse {
+
+void Simulation::Bell::wait() {
+  waiting = true;
+  semaphore->acquire();
+}
+
+void Simulation::Bell::ring() {
+  if (!waiting) return;
+  waiting = false;
+  semaphore->release();
+}
+
+const ClassProgram& Simulation::does(const Stream& stream) const {
+  return layout_.classes[stream.rank_class].phases[stream.phase];
+}
+
+const Program& Simulation::program(const Stream& stream) const {
+  const int job = layout_.classes[stream.rank_class].job;
+  return run_.jobs[job].phases[stream.phase].schedule->programs[does(stream).program];
+}
+
+const ProgramIndex& Simulation::index(const Stream& stream) const {
+  return layout_.index[layout_.classes[stream.rank_class].job][stream.phase][does(stream).program];
+}
+
+void Simulation::start_streams() {
+  classes_.resize(layout_.classes.size());
+  for (std::size_t c = 0; c < layout_.classes.size(); ++c) {
+    const Layout::Class& rank_class = layout_.classes[c];
+    const Job& job = run_.jobs[rank_class.job];
+    ClassState& state = classes_[c];
+    std::size_t streams = 0;
+    for (std::size_t ph = 0; ph < job.phases.size(); ++ph) {
+      state.streams_ended.push_back(0);
+      const int number = rank_class.phases[ph].program;
+      if (number < 0) {
+        state.done.emplace_back();
+        state.awaited.emplace_back();
+        continue;
+      }
+      const Program& p = job.phases[ph].schedule->programs[number];
+      streams = std::max(streams, p.streams.size());
+      state.done.emplace_back(p.ops.size(), 0);
+      state.awaited.emplace_back(p.ops.size(), 0);
+      for (const Op& op : p.ops)
+        for (const Dependency& d : op.after)
+          if (p.ops[d.op].stream != op.stream) state.awaited.back()[d.op] = 1;
+    }
+    for (std::size_t s = 0; s < streams; ++s) {
+      state.streams.push_back(static_cast<int>(streams_.size()));
+      Stream& stream = streams_.emplace_back();
+      stream.rank_class = static_cast<int>(c);
+      stream.number = static_cast<int>(s);
+      for (std::size_t ph = 0; ph < job.phases.size(); ++ph) {
+        stream.phase = static_cast<int>(ph);
+        if (does(stream).program < 0 || s >= program(stream).streams.size()) continue;
+        for (int op : index(stream).stream_ops[s]) stream.endless |= index(stream).per_step[op] == 0;
+      }
+      stream.phase = 0;
+    }
+  }
+  for (Stream& stream : streams_) {
+    stream.actor = sg::start_actor(platform_.engine(), "stream", platform_.home(), [this, &stream] {
+      if (stream.endless) sg::s4u::Actor::self()->daemonize();
+      run_stream(stream);
+    });
+  }
+}
+
+void Simulation::run_stream(Stream& stream) {
+  const Job& job = run_.jobs[layout_.classes[stream.rank_class].job];
+  for (std::size_t ph = 0; ph < job.phases.size(); ++ph) {
+    stream.phase = static_cast<int>(ph);
+    if (does(stream).program >= 0 && stream.number < static_cast<int>(program(stream).streams.size())) {
+      for (int r = 0; r < job.phases[ph].repeats && step_may_begin(stream); ++r, ++stream.step) run_step(stream);
+    }
+    end_phase(stream);
+    int steps = 0;  // those that did not begin count too, so that steps have one number everywhere
+    for (std::size_t earlier = 0; earlier <= ph; ++earlier) steps += job.phases[earlier].repeats;
+    stream.step = steps;
+  }
+  stream.ended = true;
+}
+
+// No step begins after its phase's time is over; the first stream to ask decides for all.
+bool Simulation::step_may_begin(Stream& stream) {
+  const int job = layout_.classes[stream.rank_class].job;
+  const double until = run_.jobs[job].phases[stream.phase].until_s;
+  if (until == std::numeric_limits<double>::infinity()) return true;
+  catch_up(stream);
+  return jobs_[job].step_begins.try_emplace({stream.phase, stream.step}, now() < until).first->second;
+}
+
+// Phases follow one another at each rank: none of its streams begins the next before all have ended this one.
+void Simulation::end_phase(Stream& stream) {
+  catch_up(stream);
+  ClassState& state = classes_[stream.rank_class];
+  const int all = static_cast<int>(state.streams.size());
+  if (++state.streams_ended[stream.phase] == all) {
+    for (int s : state.streams) streams_[s].bell.ring();
+    return;
+  }
+  while (state.streams_ended[stream.phase] < all) stream.bell.wait();
+  stream.local_time_s = now();
+}
+
+void Simulation::run_step(Stream& stream) {
+  const std::vector<int>& ops = index(stream).stream_ops[stream.number];
+  for (std::size_t next = 0; next < ops.size(); ++next) {
+    const int number = ops[next];
+    const Op& op = program(stream).ops[number];
+    if (op.kind == OpKind::repeat_begin) {
+      wait_for_dependencies(stream, number);
+      stream.iterations.push_back(0);
+      end_op(stream, number, stream.local_time_s);
+    } else if (op.kind == OpKind::repeat_end) {
+      const int begin = index(stream).partner[number];
+      const int count = program(stream).ops[begin].count;
+      ++classes_[stream.rank_class].done[stream.phase][number];
+      if (count == 0 || stream.iterations.back() + 1 < count) {
+        ++stream.iterations.back();
+        next = static_cast<std::size_t>(index(stream).position[begin]);
+      } else {
+        stream.iterations.pop_back();
+      }
+    } else {
+      run_op(stream, number);
+    }
+  }
+}
+
+void Simulation::run_op(Stream& stream, int number) {
+  const Op& op = program(stream).ops[number];
+  wait_for_dependencies(stream, number);
+  stream.op = number;
+  stream.ready_s = stream.begin_s = stream.local_time_s;
+  stream.status = Status::done;
+  stream.received_from = -1;
+  stream.in_op = true;
+  double end = stream.ready_s;
+  switch (op.kind) {
+    case OpKind::compute:
+      end = compute_end(stream, does(stream).seconds[op.work]);
+      break;
+    case OpKind::host:
+      end = stream.ready_s + op.seconds;
+      break;
+    case OpKind::exchange:
+    case OpKind::collective:
+    case OpKind::signal:
+    case OpKind::wait_until:
+      catch_up(stream);
+      stream.ready_s = stream.begin_s = now();
+      if (op.kind == OpKind::exchange) exchange(stream, number);
+      if (op.kind == OpKind::collective) collective(stream, number);
+      if (op.kind == OpKind::signal) signal(stream, op);
+      if (op.kind == OpKind::wait_until) wait_for_counter(stream, op);
+      end = now();
+      break;
+    case OpKind::repeat_begin:
+    case OpKind::repeat_end:
+      break;
+  }
+  if (op.arithmetic) {
+    stream.local_time_s = end;
+    catch_up(stream);
+    const Layout::Class& c = layout_.classes[stream.rank_class];
+    op.arithmetic({c.job, c.role, c.ranks.front(), stream.step, stream.received_from, end});
+  }
+  end_op(stream, number, end);
+}
+
+void Simulation::end_op(Stream& stream, int number, double end_s) {
+  ClassState& state = classes_[stream.rank_class];
+  stream.local_time_s = end_s;
+  const bool awaited = state.awaited[stream.phase][number] != 0;
+  if (awaited) catch_up(stream);
+  if (stream.in_op) record(stream, end_s, stream.status);
+  stream.in_op = false;
+  ++events_;
+  const long done = ++state.done[stream.phase][number];
+  if (!awaited) return;
+  for (int s : state.streams) {
+    Stream& other = streams_[s];
+    if (other.phase == stream.phase && other.awaited_op == number && done >= other.awaited_count) other.bell.ring();
+  }
+}
+
+void Simulation::wait_for_dependencies(Stream& stream, int number) {
+  const std::vector<long>& done = classes_[stream.rank_class].done[stream.phase];
+  for (const Dependency& d : program(stream).ops[number].after) {
+    const long required = index(stream).required(number, d, done[number] + 1);
+    if (done[d.op] >= required) continue;
+    catch_up(stream);
+    while (done[d.op] < required) {
+      stream.awaited_op = d.op;
+      stream.awaited_count = required;
+      stream.bell.wait();
+    }
+    stream.awaited_op = -1;
+    stream.local_time_s = now();
+  }
+}
+
+void Simulation::catch_up(Stream& stream) {
+  if (stream.local_time_s > now()) sg::s4u::this_actor::sleep_for(stream.local_time_s - now());
+  stream.local_time_s = now();
+}
+
+// Computing at a speed that events may change on the way; their times are known from the start.
+double Simulation::compute_end(const Stream& stream, double seconds) const {
+  const auto it = speed_changes_.find(layout_.classes[stream.rank_class].endpoint);
+  if (it == speed_changes_.end()) return stream.local_time_s + seconds;
+  double time = stream.local_time_s, factor = 1, left = seconds;
+  for (const auto& [at, next_factor] : it->second) {
+    if (at > time) {
+      if (left <= (at - time) * factor) return time + left / factor;
+      left -= (at - time) * factor;
+      time = at;
+    }
+    factor = next_factor;
+  }
+  return time + left / factor;
+}
+
+void Simulation::record(Stream& stream, double end_s, Status status) {
+  Spans& s = stream.spans;
+  s.rank_class.push_back(stream.rank_class);
+  s.phase.push_back(stream.phase);
+  s.step.push_back(stream.step);
+  s.op.push_back(stream.op);
+  s.iteration.push_back(stream.iterations.empty() ? 0 : stream.iterations.back());
+  s.ready_s.push_back(stream.ready_s);
+  s.begin_s.push_back(stream.begin_s);
+  s.end_s.push_back(end_s);
+  s.status.push_back(status);
+  s.sender.push_back(stream.received_from);
+}
+
+void Simulation::signal(Stream& stream, const Op& op) {
+  const Layout::Class& own = layout_.classes[stream.rank_class];
+  const int iteration = stream.iterations.empty() ? 0 : stream.iterations.back();
+  const std::pair<std::string, int> counter{op.counter.name, op.counter.number + op.counter.stride * iteration};
+  const auto add = [&](std::size_t c) {
+    ++classes_[c].counters[counter];
+    for (int s : classes_[c].streams)
+      if (streams_[s].awaits_counter) streams_[s].bell.ring();
+  };
+  if (op.signalled.empty()) return add(stream.rank_class);
+  const std::vector<Role>& roles = run_.jobs[own.job].phases[stream.phase].schedule->roles;
+  for (const Peer& peer : op.signalled)
+    for (int r : peer_ranks(roles, own.role, peer, own.ranks.front()))
+      for (std::size_t c = 0; c < layout_.classes.size(); ++c) {  // signals to others are not folded
+        const Layout::Class& other = layout_.classes[c];
+        if (other.job == own.job && other.role == (peer.kind == Peer::Kind::offset ? own.role : peer.role) &&
+            other.ranks.front() == r)
+          add(c);
+      }
+}
+
+void Simulation::wait_for_counter(Stream& stream, const Op& op) {
+  const int iteration = stream.iterations.empty() ? 0 : stream.iterations.back();
+  const std::pair<std::string, int> counter{op.counter.name, op.counter.number + op.counter.stride * iteration};
+  const double at_least = op.at_least + op.at_least_per_iteration * iteration;
+  stream.awaits_counter = true;
+  while (classes_[stream.rank_class].counters[counter] < at_least) stream.bell.wait();
+  stream.awaits_counter = false;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,259 @@
+// Matching the sides of transfers and carrying them out. Whoever comes last drives: it waits for the latency, then
+// SimGrid carries the flows; the other sides sleep until it rings.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "models/base/error.hpp"
+#include "simulator/engine/simulation.hpp"
+
+namespace rehearse {
+
+bool Simulation::is_analytic(const TransferClass& transfer) const {
+  return std::all_of(transfer.flows.begin(), transfer.flows.end(), [&](int f) {
+    const FlowClass& flow = layout_.flows[f];
+    if (options_.fidelity == Fidelity::analytic) return !flow.always_flow;
+    return options_.fidelity == Fidelity::automatic && !flow.contended;
+  });
+}
+
+// The part of a step's latency that pieces in flight do not hide: a step of k pieces takes max(k c, c + latency),
+// c being the time of a piece on its link.
+double Simulation::step_latency_s(const TransferClass& transfer, const TransferCost& cost) const {
+  if (options_.chunk_bytes <= 0 || cost.steps == 0 || transfer.shape.ring_bandwidth <= 0) return cost.step_latency_s;
+  const double step_bytes = cost.bytes_per_edge / cost.steps / transfer.channels;
+  const double pieces = std::max(1.0, std::ceil(step_bytes / options_.chunk_bytes));
+  const double piece_s =
+      step_bytes / pieces / cost.efficiency / (transfer.shape.ring_bandwidth / transfer.channels);
+  return std::max(0.0, cost.step_latency_s - (pieces - 1) * piece_s);
+}
+
+void Simulation::account(int flow, double payload_bytes) {
+  const FlowClass& f = layout_.flows[flow];
+  for (const FlowClass::Crossing& c : f.crossings) link_bytes_[c.link_class] += payload_bytes * c.weight;
+  bytes_total_ += payload_bytes * f.hops * f.members;
+  ++events_;
+}
+
+Simulation::Matched Simulation::match_message(int number, const Call& send, const Call& receive) {
+  const TransferClass& transfer = layout_.transfers[number];
+  const TransferCost cost = message_cost(send.bytes, transfer.shape, options_.protocol);
+  Matched m;
+  m.analytic = is_analytic(transfer);
+  m.delay_s = cost.startup_s + cost.steps * cost.step_latency_s;
+  const double wire_bytes = cost.bytes_per_edge / cost.efficiency;
+  const int flow = transfer.flows.front();
+  account(flow, send.bytes);
+  if (m.analytic) {
+    const FlowClass& f = layout_.flows[flow];
+    m.delay_s += wire_bytes * (options_.fidelity == Fidelity::analytic ? f.own_inverse_bandwidth : f.inverse_bandwidth);
+    used_analytic_ = true;
+  } else {
+    m.flows.push_back({flow, wire_bytes});
+    used_flow_ = true;
+  }
+  m.sides = {send.stream, receive.stream};
+  for (Stream* side : m.sides) side->begin_s = now();
+  return m;
+}
+
+Simulation::Matched Simulation::match_collective(int number, double bytes, CollectiveKind kind) {
+  const TransferClass& transfer = layout_.transfers[number];
+  Matched m;
+  m.analytic = true;
+  if (transfer.shape.ranks < 2) return m;
+  const TransferCost cost = ring_cost(kind, bytes, transfer.shape, options_.protocol);
+  m.analytic = is_analytic(transfer);
+  m.delay_s = cost.startup_s + cost.steps * step_latency_s(transfer, cost);
+  const double payload = cost.bytes_per_edge / transfer.channels, wire_bytes = payload / cost.efficiency;
+  double slowest = 0;
+  for (int flow : transfer.flows) {
+    const FlowClass& f = layout_.flows[flow];
+    account(flow, payload);
+    slowest = std::max(slowest,
+                       options_.fidelity == Fidelity::analytic ? f.own_inverse_bandwidth : f.inverse_bandwidth);
+    if (!m.analytic) m.flows.push_back({flow, wire_bytes});
+  }
+  if (m.analytic) m.delay_s += wire_bytes * slowest;
+  (m.analytic ? used_analytic_ : used_flow_) = true;
+  return m;
+}
+
+void Simulation::exchange(Stream& stream, int number) {
+  const Op& op = program(stream).ops[number];
+  const int job = layout_.classes[stream.rank_class].job;
+  const Communication& talk = *layout_.communication[job][stream.phase];
+  std::vector<Matched> matched;
+  for (std::size_t part = 0; part < op.messages.size(); ++part)
+    call_message(stream, op.messages[part], talk.slot(does(stream).program, number, static_cast<int>(part)), matched);
+  drive(job, std::move(matched));
+  wait_for_transfers(stream);
+}
+
+void Simulation::call_message(Stream& stream, const Message& message, int slot, std::vector<Matched>& matched) {
+  const Layout::Class& own = layout_.classes[stream.rank_class];
+  const Schedule& schedule = *run_.jobs[own.job].phases[stream.phase].schedule;
+  const double bytes = message.bytes.at(schedule.roles[own.role], own.ranks.front());
+  const Call call{&stream, bytes, CollectiveKind::all_reduce, calls_++};
+  if (message.peer.kind == Peer::Kind::any) {
+    ++stream.outstanding;
+    if (!take_any(stream, slot, matched))
+      for (int t : does(stream).transfers[slot]) transfers_[t].any = &stream;
+    return;
+  }
+  for (int t : does(stream).transfers[slot]) {
+    if (message.peer.kind == Peer::Kind::sender && layout_.transfers[t].second_rank != stream.last_sender) continue;
+    TransferState& state = transfers_[t];
+    ++stream.outstanding;
+    if (message.direction == Message::Direction::receive) {
+      state.receives.push_back(call);
+    } else {
+      state.sends.push_back(call);
+      if (state.any != nullptr) {
+        Stream& receiver = *state.any;
+        const Communication& talk = *layout_.communication[own.job][receiver.phase];
+        take_any(receiver, talk.slot(does(receiver).program, receiver.op, 0), matched);
+        continue;
+      }
+    }
+    if (state.sends.empty() || state.receives.empty()) continue;
+    matched.push_back(match_message(t, state.sends.front(), state.receives.front()));
+    state.sends.pop_front();
+    state.receives.pop_front();
+  }
+}
+
+// A receive from anyone takes the send that was called first.
+bool Simulation::take_any(Stream& stream, int slot, std::vector<Matched>& matched) {
+  const std::vector<int>& candidates = does(stream).transfers[slot];
+  int first = -1;
+  for (int t : candidates)
+    if (!transfers_[t].sends.empty() &&
+        (first < 0 || transfers_[t].sends.front().order < transfers_[first].sends.front().order))
+      first = t;
+  if (first < 0) return false;
+  for (int t : candidates) transfers_[t].any = nullptr;
+  stream.last_sender = stream.received_from = layout_.transfers[first].first_rank;
+  matched.push_back(match_message(first, transfers_[first].sends.front(), {&stream, 0}));
+  transfers_[first].sends.pop_front();
+  return true;
+}
+
+void Simulation::collective(Stream& stream, int number) {
+  const Op& op = program(stream).ops[number];
+  const Layout::Class& own = layout_.classes[stream.rank_class];
+  const Communication& talk = *layout_.communication[own.job][stream.phase];
+  const Schedule& schedule = *run_.jobs[own.job].phases[stream.phase].schedule;
+  const int slot = talk.slot(does(stream).program, number, 0);
+  const int t = does(stream).transfers[slot].front();
+  const TransferClass& transfer = layout_.transfers[t];
+  TransferState& state = transfers_[t];
+  if (state.members.empty()) state.members.resize(transfer.participants.size());
+  const double bytes = op.collective.bytes.at(schedule.roles[own.role], own.ranks.front());
+  const std::size_t place = static_cast<std::size_t>(
+      std::lower_bound(transfer.participants.begin(), transfer.participants.end(), stream.rank_class) -
+      transfer.participants.begin());
+  state.members[place].push_back({&stream, bytes, op.collective.kind, calls_++});
+  const bool all =
+      std::all_of(state.members.begin(), state.members.end(), [](const std::deque<Call>& c) { return !c.empty(); });
+  const bool chunks = options_.fidelity == Fidelity::chunk && transfer.shape.ranks > 1 &&
+                      op.collective.kind != CollectiveKind::all_to_all &&
+                      op.collective.kind != CollectiveKind::broadcast;
+  Matched m;
+  if (all) {
+    if (!chunks) m = match_collective(t, bytes, op.collective.kind);
+    for (std::deque<Call>& calls : state.members) {
+      m.sides.push_back(calls.front().stream);
+      calls.front().stream->begin_s = now();
+      calls.pop_front();
+    }
+  }
+  if (chunks) return ring(stream, number);
+  ++stream.outstanding;
+  if (all) drive(own.job, {std::move(m)});
+  wait_for_transfers(stream);
+}
+
+void Simulation::wait_for_transfers(Stream& stream) {
+  while (stream.outstanding > 0) stream.bell.wait();
+}
+
+void Simulation::complete(const Matched& matched) {
+  for (Stream* side : matched.sides)
+    if (--side->outstanding == 0) side->bell.ring();
+}
+
+void Simulation::help(int job, const std::function<void()>& code) {
+  JobState& state = jobs_[job];
+  const sg::s4u::ActorPtr actor = sg::start_actor(platform_.engine(), "helper", platform_.home(), [code, &state] {
+    code();
+    state.helpers.erase(sg::s4u::Actor::self());
+  });
+  state.helpers.insert(actor.get());
+}
+
+// Transfers that start at different times go their own ways, each group with an actor of its own but for the first.
+void Simulation::drive(int job, std::vector<Matched> matched) {
+  std::map<std::pair<bool, double>, std::vector<Matched>> groups;
+  for (Matched& m : matched) {
+    const std::pair<bool, double> key{m.analytic, m.analytic ? 0 : m.delay_s};
+    groups[key].push_back(std::move(m));
+  }
+  while (groups.size() > 1) {
+    const auto last = std::prev(groups.end());
+    help(job, [this, job, group = std::move(last->second)] { drive_together(job, group); });
+    groups.erase(last);
+  }
+  if (!groups.empty()) drive_together(job, groups.begin()->second);
+}
+
+void Simulation::drive_together(int job, const std::vector<Matched>& matched) {
+  const double start = now();
+  if (matched.front().analytic) {
+    std::vector<const Matched*> by_end;
+    for (const Matched& m : matched) by_end.push_back(&m);
+    std::stable_sort(by_end.begin(), by_end.end(),
+                     [](const Matched* a, const Matched* b) { return a->delay_s < b->delay_s; });
+    for (const Matched* m : by_end) {
+      const double wait = start + m->delay_s - now();
+      if (wait > 0) sg::s4u::this_actor::sleep_for(wait);
+      complete(*m);
+    }
+    return;
+  }
+  if (matched.front().delay_s > 0) sg::s4u::this_actor::sleep_for(matched.front().delay_s);
+  std::vector<sg::s4u::CommPtr> comms;
+  std::vector<std::size_t> owner;  // which of `matched` each is part of
+  std::vector<std::size_t> left(matched.size(), 0);
+  std::size_t failing = 0;
+  try {
+    for (std::size_t i = 0; i < matched.size(); ++i) {
+      for (const Matched::FlowBytes& f : matched[i].flows) {
+        if (f.bytes <= 0 || layout_.flows[f.flow].crossings.empty()) continue;
+        failing = i;
+        comms.push_back(platform_.start(f.flow, f.bytes));
+        owner.push_back(i);
+        ++left[i];
+      }
+      if (left[i] == 0) complete(matched[i]);
+    }
+    while (!comms.empty()) {
+      std::size_t ended = 0;
+      failing = owner.front();
+      if (comms.size() == 1) {
+        comms.front()->wait();
+        comms.clear();
+      } else {
+        ended = sg::wait_any(comms);
+      }
+      const std::size_t i = owner[ended];
+      owner.erase(owner.begin() + static_cast<std::ptrdiff_t>(ended));
+      if (--left[i] == 0) complete(matched[i]);
+    }
+  } catch (const simgrid::NetworkFailureException&) {
+    fail_job(job, "a transfer failed: a link on its way died", matched[failing].sides);
+  }
+}
+
+}  // namespace rehearse

@@ -1,0 +1,103 @@
+// The command line of `rehearse`. Exit status: 0 done; 1 the run failed; 2 the input is wrong.
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <iostream>
+
+#include "models/base/error.hpp"
+#include "simulator/commands/commands.hpp"
+
+namespace {
+
+using namespace rehearse;
+
+constexpr int kDone = 0, kRunFailed = 1, kInputWrong = 2;
+
+template <std::size_t N>
+CLI::IsMember one_of(const std::array<std::string_view, N>& names) {
+  return CLI::IsMember(std::vector<std::string>(names.begin(), names.end()));
+}
+
+Format format_named(const std::string& name) {
+  const auto found = std::find(kFormatNames.begin(), kFormatNames.end(), name);
+  return static_cast<Format>(found - kFormatNames.begin());
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Rehearse tells how long a distributed training step takes on a cluster, and why."};
+  app.set_version_flag("--version", "rehearse " REHEARSE_VERSION);
+  app.require_subcommand(0, 1);  // none is told below, so that a misspelt one is named
+  std::string format = "text";
+
+  SimulateArguments simulation;
+  bool no_fold = false;
+  CLI::App* simulate = app.add_subcommand("simulate", "Predict one step of a scenario");
+  simulate->add_option("SCENARIO", simulation.scenario, "A scenario file; - for standard input")->required();
+  simulate->add_option("--set", simulation.overrides, "Override a key of the scenario: key=value")
+      ->take_all()
+      ->allow_extra_args(false);
+  simulate->add_option("--format", format, "text, json or csv")->check(one_of(kFormatNames));
+  simulate->add_option("--trace", simulation.trace,
+                       "Write the timeline (.json or .json.gz; Perfetto opens it)");
+  simulate->add_flag("--no-fold", no_fold, "Simulate every rank, not one of each kind");
+
+  std::string what;
+  CLI::App* list = app.add_subcommand("list", "What is shipped");
+  list->add_option("WHAT", what, "models, clusters, devices or strategies")
+      ->required()
+      ->check(one_of(kListNames));
+
+  std::string name;
+  CLI::App* show = app.add_subcommand("show", "A preset, and what follows from it");
+  show->add_option("NAME", name, "The name of a model, cluster, device or strategy")->required();
+
+  std::vector<std::string> tables;
+  CLI::App* validate = app.add_subcommand("validate", "Predict published measurements and show the errors");
+  validate->add_option("TABLE", tables, "Names of shipped tables, or files; default: all shipped");
+  validate->add_option("--format", format, "text, json or csv")->check(one_of(kFormatNames));
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kInputWrong;
+  }
+  if (app.get_subcommands().empty()) {
+    std::cerr << "A subcommand is required.\n\n" << app.help();
+    return kInputWrong;
+  }
+
+  if (no_fold) simulation.overrides.push_back("simulation.fold=false");
+  simulation.format = format_named(format);
+  if (*simulate) run_simulate(simulation, std::cin, std::cout);
+  if (*list) run_list(what, std::cout);
+  if (*show) run_show(name, std::cout);
+  if (*validate) run_validate(tables, simulation.format, std::cout);
+  return kDone;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A closed pipe is told by the failing write, as any other output error.
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    const int status = run(argc, argv);
+    errno = 0;
+    if (!std::cout.flush()) {
+      std::cerr << "rehearse: standard output cannot be written"
+                << (errno != 0 ? std::string(": ") + std::strerror(errno) : "") << '\n';
+      return kRunFailed;
+    }
+    return status;
+  } catch (const InputError& error) {
+    std::cerr << error.what() << '\n';
+    return kInputWrong;
+  } catch (const std::exception& error) {
+    std::cerr << "rehearse: " << error.what() << '\n';
+    return kRunFailed;
+  }
+}

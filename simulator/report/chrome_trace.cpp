@@ -1,0 +1,272 @@
+// The timeline in the Chrome Trace Event format, which Perfetto opens. Written event by event: a trace may be
+// far larger than what a document in memory would allow.
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+#include <memory>
+
+#include "models/base/error.hpp"
+#include "simulator/report/flows.hpp"
+#include "simulator/report/json.hpp"
+#include "simulator/report/rank_names.hpp"
+#include "simulator/trace/link_timeline.hpp"
+#include "simulator/trace/memory_timeline.hpp"
+#include "simulator/trace/rows.hpp"
+
+namespace rehearse {
+namespace {
+
+constexpr std::size_t kLinks = 4;  // counters for the busiest ones
+constexpr std::size_t kLinkBins = 400;
+constexpr int kLinkPid = 0;  // classes have 1, 2, ...
+
+// A plain or gzipped file. Every failure to write is noticed, at the latest by close().
+class Sink {
+public:
+  explicit Sink(const std::string& path) : path_(path) {
+    if (path.size() > 3 && path.compare(path.size() - 3, 3, ".gz") == 0) {
+      zipped_ = gzopen(path.c_str(), "wb");
+    } else {
+      plain_ = std::fopen(path.c_str(), "wb");
+    }
+    if (zipped_ == nullptr && plain_ == nullptr) fail();
+  }
+  Sink(const Sink&) = delete;
+  Sink& operator=(const Sink&) = delete;
+  ~Sink() {
+    if (zipped_ != nullptr) gzclose(zipped_);
+    if (plain_ != nullptr) std::fclose(plain_);
+  }
+
+  template <typename... Args>
+  void print(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(buffer_), format, std::forward<Args>(args)...);
+    if (buffer_.size() >= 1 << 16) flush();
+  }
+
+  void close() {
+    flush();
+    const bool zipped_ok = zipped_ == nullptr || gzclose(std::exchange(zipped_, nullptr)) == Z_OK;
+    const bool plain_ok = plain_ == nullptr || std::fclose(std::exchange(plain_, nullptr)) == 0;
+    if (!zipped_ok || !plain_ok) fail();
+  }
+
+private:
+  void flush() {
+    const std::size_t size = buffer_.size();
+    if (size == 0) return;
+    const bool ok = zipped_ != nullptr ? gzwrite(zipped_, buffer_.data(), static_cast<unsigned>(size)) > 0
+                                       : std::fwrite(buffer_.data(), 1, size, plain_) == size;
+    buffer_.clear();
+    if (!ok) fail();
+  }
+  [[noreturn]] void fail() const {
+    throw RunError(fmt::format("{}: cannot be written: {}", path_, std::strerror(errno == 0 ? EIO : errno)));
+  }
+
+  std::string path_;
+  gzFile zipped_ = nullptr;
+  std::FILE* plain_ = nullptr;
+  fmt::memory_buffer buffer_;
+};
+
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// The format counts in microseconds; whole nanoseconds keep neighbours from overlapping by a rounding.
+long long nanoseconds(double seconds) {
+  return std::llround(seconds * 1e9);
+}
+std::string microseconds(long long ns) {
+  return fmt::format("{}.{:03}", ns / 1000, ns % 1000);
+}
+
+class Writer {
+public:
+  Writer(const Result& result, Sink& sink) : result_(result), trace_(result.trace), out_(sink) {}
+
+  void run() {
+    out_.print("{{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
+    names();
+    for (std::size_t row = 0; row < trace_.spans.size(); ++row) span(row);
+    arrows();
+    memory_counters();
+    link_counters();
+    nlohmann::ordered_json other;
+    other["generator"] = "rehearse";
+    other["scenario"] = result_.scenario.name;
+    other["result"] = to_json(result_);
+    out_.print("\n],\"otherData\":{}}}\n", other.dump());
+  }
+
+private:
+  void begin_event() {
+    if (!first_) out_.print(",\n");
+    first_ = false;
+  }
+
+  void name(const char* what, int pid, int tid, const std::string& text) {
+    begin_event();
+    out_.print(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", what, pid, tid,
+               quoted(text));
+  }
+
+  void names() {
+    for (std::size_t c = 0; c < trace_.classes.size(); ++c) {
+      const RankClass& who = trace_.classes[c];
+      const int pid = static_cast<int>(c) + 1;
+      name("process_name", pid, 0, class_name(trace_, static_cast<int>(c)));
+      begin_event();
+      out_.print(R"({{"ph":"M","name":"process_sort_index","pid":{},"tid":0,"args":{{"sort_index":{}}}}})",
+                 pid, pid);
+      // All phases: a later one may know more streams.
+      std::vector<std::string> streams;
+      for (const Phase& phase : trace_.run.jobs[who.job].phases) {
+        const int program = phase.schedule->program_of(who.role, who.ranks.front());
+        if (program < 0) continue;
+        const auto& its_streams = phase.schedule->programs[program].streams;
+        for (std::size_t s = streams.size(); s < its_streams.size(); ++s) streams.push_back(its_streams[s]);
+      }
+      for (std::size_t s = 0; s < streams.size(); ++s)
+        name("thread_name", pid, static_cast<int>(s) + 1, streams[s]);
+    }
+  }
+
+  void span(std::size_t row) {
+    const Spans& spans = trace_.spans;
+    const Op& op = trace_.op_of(row);
+    const RankClass& who = trace_.classes[spans.rank_class[row]];
+    const Role& role = schedule_of(trace_, row).roles[who.role];
+    const int rank = who.ranks.front();
+    const long long begin = nanoseconds(spans.begin_s[row]);
+    const long long duration = std::max(0LL, nanoseconds(spans.end_s[row]) - begin);
+    begin_event();
+    out_.print(
+        R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"op":{},"kind":"{}")",
+        quoted(op.name), kPassNames[static_cast<std::size_t>(op.pass)], spans.rank_class[row] + 1,
+        op.stream + 1, microseconds(begin), microseconds(duration), spans.op[row],
+        op.kind == OpKind::collective ? kCollectiveNames[static_cast<std::size_t>(op.collective.kind)]
+                                      : kOpKindNames[static_cast<std::size_t>(op.kind)]);
+    if (op.first_layer >= 0) {
+      if (op.last_layer > op.first_layer) {
+        out_.print(R"(,"layer":"{}-{}")", op.first_layer, op.last_layer);
+      } else {
+        out_.print(R"(,"layer":"{}")", op.first_layer);
+      }
+    }
+    if (op.microbatch >= 0) out_.print(R"(,"microbatch":{})", op.microbatch);
+    if (op.kind == OpKind::collective) {
+      out_.print(R"(,"bytes":{},"algorithm":"{}","members":{})", op.collective.bytes.at(role, rank),
+                 kAlgorithmNames[static_cast<std::size_t>(op.collective.algorithm)],
+                 group_size(role, op.collective.group));
+    } else if (op.kind == OpKind::exchange) {
+      out_.print(R"(,"bytes":{})", exchange_bytes(row, op, who, role));
+    } else if (op.kind == OpKind::compute && op.work >= 0) {
+      const Work& work = schedule_of(trace_, row).works[op.work];
+      out_.print(R"(,"flops":{})", work.model_flops + work.extra_flops);
+    }
+    out_.print(R"(,"step":{},"ready_us":{},"deps":[)", spans.step[row],
+               microseconds(nanoseconds(spans.ready_s[row])));
+    for (std::size_t i = 0; i < op.after.size(); ++i) out_.print("{}{}", i == 0 ? "" : ",", op.after[i].op);
+    out_.print(R"(],"status":"{}"}}}})", kStatusNames[static_cast<std::size_t>(spans.status[row])]);
+  }
+
+  // What the rank sends; what it receives if it sends nothing.
+  double exchange_bytes(std::size_t row, const Op& op, const RankClass& who, const Role& role) const {
+    double sent = 0, received = 0;
+    for (const Message& message : op.messages) {
+      const double each = message.bytes.at(role, who.ranks.front());
+      const bool one = message.peer.kind == Peer::Kind::any || message.peer.kind == Peer::Kind::sender;
+      const std::size_t peers =
+          one ? 1
+              : peer_ranks(schedule_of(trace_, row).roles, who.role, message.peer, who.ranks.front()).size();
+      (message.direction == Message::Direction::send ? sent : received) += each * static_cast<double>(peers);
+    }
+    return sent > 0 ? sent : received;
+  }
+
+  void arrows() {
+    long long id = 0;
+    for (const Flow& flow : message_flows(trace_)) {
+      ++id;
+      const long long sent = nanoseconds(trace_.spans.begin_s[flow.from]);
+      // An arrow belongs to the span around its time stamp: the last nanosecond of the receive.
+      const long long arrived =
+          std::max(nanoseconds(trace_.spans.begin_s[flow.to]), nanoseconds(trace_.spans.end_s[flow.to]) - 1);
+      arrow("s", id, flow.from, sent);
+      arrow("f", id, flow.to, std::max(sent, arrived));
+    }
+  }
+
+  void arrow(const char* phase, long long id, std::size_t row, long long ns) {
+    begin_event();
+    out_.print(R"({{"ph":"{}","bp":"e","id":{},"name":"message","cat":"message","pid":{},"tid":{},"ts":{}}})",
+               phase, id, trace_.spans.rank_class[row] + 1, trace_.op_of(row).stream + 1, microseconds(ns));
+  }
+
+  void counter(int pid, const std::string& what, const char* unit, long long ns, double value) {
+    begin_event();
+    out_.print(R"({{"ph":"C","name":{},"pid":{},"ts":{},"args":{{"{}":{}}}}})", quoted(what), pid,
+               microseconds(ns), unit, value);
+  }
+
+  void memory_counters() {
+    for (std::size_t c = 0; c < trace_.classes.size(); ++c) {
+      const auto [first, last] = rows_of_class(trace_, static_cast<int>(c));
+      int steps = 0;
+      for (std::size_t row = first; row < last; ++row) steps = std::max(steps, trace_.spans.step[row] + 1);
+      const int pid = static_cast<int>(c) + 1;
+      for (int step = 0; step < steps; ++step) {
+        const MemoryTimeline timeline = memory_timeline(trace_, static_cast<int>(c), step);
+        double bytes = 0;
+        for (const double persistent : timeline.persistent) bytes += persistent;
+        if (step == 0 && (bytes > 0 || !timeline.changes.empty())) counter(pid, "memory", "bytes", 0, bytes);
+        for (std::size_t i = 0; i < timeline.changes.size(); ++i) {
+          bytes += timeline.changes[i].bytes;
+          const long long ns = nanoseconds(timeline.changes[i].time_s);
+          const bool more_now =
+              i + 1 < timeline.changes.size() && nanoseconds(timeline.changes[i + 1].time_s) == ns;
+          if (!more_now) counter(pid, "memory", "bytes", ns, bytes);
+        }
+      }
+    }
+  }
+
+  void link_counters() {
+    const Cluster& cluster = *result_.scenario.cluster;
+    const auto timelines = link_timelines(trace_, cluster, kLinks, kLinkBins);
+    if (!timelines.empty()) name("process_name", kLinkPid, 0, "busiest links");
+    for (const LinkTimeline& timeline : timelines) {
+      const std::string link = cluster.link_name(timeline.link);
+      const double width_s = trace_.end_s / static_cast<double>(timeline.bytes_per_s.size());
+      double before = -1;
+      for (std::size_t bin = 0; bin < timeline.bytes_per_s.size(); ++bin) {
+        if (std::abs(timeline.bytes_per_s[bin] - before) <= 1e-9 * std::abs(before)) continue;
+        before = timeline.bytes_per_s[bin];
+        counter(kLinkPid, link, "bytes_per_s", nanoseconds(static_cast<double>(bin) * width_s), before);
+      }
+      if (before != 0) counter(kLinkPid, link, "bytes_per_s", nanoseconds(trace_.end_s), 0);
+    }
+  }
+
+  const Result& result_;
+  const Trace& trace_;
+  Sink& out_;
+  bool first_ = true;
+};
+
+}  // namespace
+
+void write_chrome_trace(const Result& result, const std::string& path) {
+  Sink sink(path);
+  Writer(result, sink).run();
+  sink.close();
+}
+
+}  // namespace rehearse

@@ -1,0 +1,49 @@
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "simulator/report/format.hpp"
+#include "simulator/report/report.hpp"
+
+namespace rehearse {
+
+void write_csv(const Result& result, std::ostream& out) {
+  const Metrics& m = result.metrics;
+  std::string header, row;
+  const auto field = [&](const char* name, const std::string& value) {
+    header += (header.empty() ? "" : ",") + std::string(name);
+    row += (row.empty() ? "" : ",") + value;
+  };
+  // "{}" is the shortest text that reads back as the same number.
+  const auto number = [&](const char* name, double value) { field(name, fmt::format("{}", value)); };
+  field("scenario", csv_field(result.scenario.name));
+  number("step_time_s", m.step_time_s);
+  number("samples_per_s", m.samples_per_s);
+  number("tokens_per_s", m.tokens_per_s);
+  field("devices", fmt::format("{}", m.devices));
+  number("model_tflops_per_device", m.model_tflops_per_device);
+  number("mfu", m.mfu);
+  number("hfu", m.hfu);
+  number("compute_s", m.breakdown.compute_s);
+  number("exposed_communication_s", m.breakdown.exposed_communication_s);
+  number("data_stall_s", m.breakdown.data_stall_s);
+  number("pipeline_bubble_s", m.breakdown.pipeline_bubble_s);
+  number("other_s", m.breakdown.other_s);
+  number("weights_bytes", m.memory.weights);
+  number("gradients_bytes", m.memory.gradients);
+  number("optimizer_bytes", m.memory.optimizer);
+  number("activations_bytes", m.memory.activations);
+  number("buffers_bytes", m.memory.buffers);
+  number("memory_bytes", m.memory.total);
+  number("capacity_bytes", m.memory.capacity);
+  field("fits", m.memory.fits ? "true" : "false");
+  number("network_bytes_per_step", m.network_bytes_per_step);
+  field("busiest_link", csv_field(m.busiest_link));
+  number("busiest_link_utilization", m.busiest_utilization);
+  field("fidelity", csv_field(result.trace.engine.fidelity));
+  field("classes", fmt::format("{}", result.trace.engine.classes));
+  field("events", fmt::format("{}", result.trace.engine.events));
+  out << header << '\n' << row << '\n';
+}
+
+}  // namespace rehearse

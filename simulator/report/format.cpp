@@ -1,0 +1,74 @@
+#include "simulator/report/format.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace rehearse {
+namespace {
+
+int decimals_for(double value, int digits) {
+  if (!(std::abs(value) > 0)) return 0;
+  return std::clamp(digits - 1 - static_cast<int>(std::floor(std::log10(std::abs(value)))), 0, 12);
+}
+
+}  // namespace
+
+TimeScale::TimeScale(double largest_s) {
+  constexpr std::array<std::pair<double, const char*>, 4> units = {
+      {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}};
+  for (const auto& [size, name] : units) {
+    unit_s_ = size;
+    unit_ = name;
+    if (largest_s >= size) break;
+  }
+  decimals_ = std::min(decimals_for(largest_s / unit_s_, 4), 3);
+}
+
+std::string TimeScale::operator()(double seconds) const {
+  return fmt::format("{:.{}f} {}", seconds / unit_s_, decimals_, unit_);
+}
+
+std::string with_digits(double value, int digits) {
+  std::string text = fmt::format("{:.{}f}", value, decimals_for(value, digits));
+  const std::size_t point = std::min(text.find('.'), text.size());
+  const std::size_t first = text.front() == '-' ? 1 : 0;
+  for (std::size_t i = point; i > first + 3; i -= 3) text.insert(i - 3, ",");
+  return text;
+}
+
+std::string with_prefix(double value) {
+  if (value >= 1e12) return with_digits(value / 1e12, 3) + " T";
+  if (value >= 1e9) return with_digits(value / 1e9, 3) + " G";
+  if (value >= 1e6) return with_digits(value / 1e6, 3) + " M";
+  if (value >= 1e4) return with_digits(value / 1e3, 3) + " k";
+  return with_digits(value, 3);
+}
+
+std::string in_percent(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string in_gibibytes(double bytes) {
+  return with_digits(bytes / 1073741824.0, 3);
+}
+
+std::string counted(double number, const std::string& noun) {
+  const bool hisses = noun.ends_with("ch");  // micro-batches
+  return with_digits(number, 1) + " " + noun + (number == 1 ? "" : hisses ? "es" : "s");
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+}  // namespace rehearse

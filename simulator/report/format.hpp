@@ -1,0 +1,29 @@
+// Figures for people: three or four digits and a unit. fmt keeps them free of the locale.
+#pragma once
+
+#include <string>
+
+namespace rehearse {
+
+// A scale for times that are shown together: the unit and digits that suit `largest_s`.
+class TimeScale {
+public:
+  explicit TimeScale(double largest_s);
+  std::string operator()(double seconds) const;  // "24.63 s"
+
+private:
+  double unit_s_ = 1;
+  const char* unit_ = "s";
+  int decimals_ = 2;
+};
+
+std::string with_digits(double value,
+                        int digits);    // significant ones, no exponent, thousands grouped: "1,024", "0.0123"
+std::string with_prefix(double value);  // "128 k", "3.5 M", "62"
+std::string in_percent(double share);   // "76.8 %"
+std::string in_gibibytes(double bytes);                      // 2^30 bytes, without the unit: "71.2"
+std::string counted(double whole, const std::string& noun);  // "1 stage", "8 stages"
+// A comma, a quote or a line's end makes a CSV field quoted (RFC 4180).
+std::string csv_field(const std::string& text);
+
+}  // namespace rehearse

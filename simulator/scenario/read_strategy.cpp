@@ -1,0 +1,201 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+
+#include "simulator/scenario/readers.hpp"
+
+namespace rehearse {
+namespace {
+
+// Every name that a scenario may hold; the first `built` of them are available.
+constexpr std::array<std::string_view, 6> kAllSchedules = {"gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "zb-v"};
+static_assert(kAllSchedules[1] == kPipelineScheduleNames[1]);
+constexpr std::array<std::string_view, 5> kAllAlgorithms = {"ring", "tree", "halving-doubling", "hierarchical",
+                                                            "auto"};
+constexpr std::array<std::string_view, 3> kAllServerModes = {"sync", "async", "stale-synchronous"};
+constexpr std::array<std::string_view, 3> kAllFsdp = {"none", "full", "hybrid"};
+constexpr std::array<std::string_view, 2> kServerPlacements = {"dedicated", "colocated"};
+constexpr std::array<std::string_view, 5> kAxes = {"tensor", "context", "expert", "data", "pipeline"};
+
+[[noreturn]] void refuse_unbuilt(const Section& section, std::string_view key, const std::string& found,
+                                 const std::string& allowed) {
+  section.refuse(key, found + ", which is not available in this version", allowed);
+}
+
+std::size_t available_choice(Section& section, std::string_view key, std::span<const std::string_view> names,
+                             std::size_t built, std::size_t fallback) {
+  std::size_t index = section.choice(key, names, fallback);
+  if (index >= built) {
+    refuse_unbuilt(section, key, fmt::format("\"{}\"", names[index]),
+                   fmt::format("\"{}\"", fmt::join(names.first(built), "\", \"")));
+  }
+  return index;
+}
+
+void only_integer(Section& section, std::string_view key, std::int64_t off, std::int64_t max) {
+  std::int64_t found = section.integer(key, off, max, off);
+  if (found != off) refuse_unbuilt(section, key, fmt::format("{}", found), fmt::format("{}", off));
+}
+
+// What the design names and this version has not: only the value that turns it off.
+void read_unbuilt(Section& section) {
+  constexpr std::int64_t kMaxDegree = 1'000'000;
+  for (std::string_view key : {"tensor", "context", "expert", "virtual_stages"}) {
+    only_integer(section, key, 1, kMaxDegree);
+  }
+  only_integer(section, "zero_stage", 0, 3);
+  only_integer(section, "prefetch", 0, 1000);
+  available_choice(section, "fsdp", kAllFsdp, 1, 0);
+  if (section.boolean("sequence_parallel", false)) {
+    refuse_unbuilt(section, "sequence_parallel", "a boolean true", "false");
+  }
+  for (std::string_view key : {"fusion_mb", "cycle_ms"}) {
+    if (double found = section.number(key, kNotNegative, 0); found != 0) {
+      refuse_unbuilt(section, key, fmt::format("{}", found), "0");
+    }
+  }
+}
+
+std::vector<std::string> read_placement(Section& section) {
+  auto names = section.texts("placement");
+  if (!section.has("placement")) return {"data", "pipeline"};
+  std::string allowed = "\"data\" and \"pipeline\" in either order, innermost first";
+  std::vector<std::string> placement;
+  for (const auto& name : names) {
+    if (std::find(kAxes.begin(), kAxes.end(), name) == kAxes.end()) {
+      section.refuse("placement", fmt::format("an array with \"{}\"", name.substr(0, 60)), allowed);
+    }
+    if (std::count(names.begin(), names.end(), name) > 1) {
+      section.refuse("placement", fmt::format("an array with \"{}\" twice", name), allowed);
+    }
+    // The other axes have one member each, wherever they stand.
+    if (name == "data" || name == "pipeline") placement.push_back(name);
+  }
+  for (std::string_view axis : {"data", "pipeline"}) {
+    if (std::find(placement.begin(), placement.end(), axis) == placement.end()) {
+      section.refuse("placement", fmt::format("an array without \"{}\"", axis), allowed);
+    }
+  }
+  return placement;
+}
+
+ParameterServer read_parameter_server(Section& section) {
+  ParameterServer server;
+  server.servers = static_cast<int>(section.integer("servers", 1, 100'000, 1));
+  server.colocated = section.choice("placement", kServerPlacements, 0) == 1;
+  available_choice(section, "mode", kAllServerModes, 1, 0);
+  only_integer(section, "staleness", 0, 1'000'000);
+  return server;
+}
+
+void fit_degrees(StrategyChoice& strategy, Section& section, const Scenario& scenario) {
+  const Cluster& cluster = *scenario.cluster;
+  const auto* profiled = std::get_if<ProfiledModel>(&scenario.model.shape);
+  int devices = cluster.devices();
+  std::string counted = fmt::format("the number of devices, {} ({} x {})", devices, cluster.nodes(),
+                                    cluster.node().devices);
+  auto other_than = [&](std::string_view key, int degree) {
+    if (devices % degree != 0) {
+      section.refuse(key, fmt::format("{}", degree), fmt::format("a divisor of {}", counted));
+    }
+    return devices / degree;
+  };
+  bool has_data = section.has("data"), has_pipeline = section.has("pipeline");
+  if (profiled) {
+    int stages = static_cast<int>(profiled->forward_s.size());
+    if (has_pipeline && strategy.pipeline != stages) {
+      section.refuse("pipeline", fmt::format("{}", strategy.pipeline),
+                     fmt::format("{}, the stages of the profiled model", stages));
+    }
+    if (!has_pipeline && devices % stages != 0) {
+      throw InputError(section.place(), fmt::format("the profiled model has {} stages; allowed: a divisor of {}",
+                                                    stages, counted));
+    }
+    strategy.pipeline = stages;
+    has_pipeline = true;
+  }
+  if (has_data && has_pipeline) {
+    std::int64_t product = std::int64_t{strategy.data} * strategy.pipeline;
+    if (product != devices) {
+      throw InputError(section.place("data"),
+                       fmt::format("strategy.data x strategy.pipeline is {} x {} = {}; allowed: {}", strategy.data,
+                                   strategy.pipeline, product, counted));
+    }
+  } else if (has_data) {
+    strategy.pipeline = other_than("data", strategy.data);
+  } else {
+    strategy.data = other_than("pipeline", strategy.pipeline);
+  }
+}
+
+void fit_stages(const StrategyChoice& strategy, Section& section, const Scenario& scenario) {
+  const Training& training = scenario.training;
+  PassShape shape{training.micro_batch, training.sequence_length, training.precision, training.recompute};
+  auto layers = static_cast<std::int64_t>(layer_costs(scenario.model, shape).size());
+  if (strategy.pipeline > layers) {
+    std::string allowed = fmt::format("at most {}, the layers of {}", layers, scenario.model.name);
+    if (section.has("pipeline")) section.refuse("pipeline", fmt::format("{}", strategy.pipeline), allowed);
+    section.refuse("data", fmt::format("{}, which makes the pipeline {} deep", strategy.data, strategy.pipeline),
+                   allowed);
+  }
+  if (!section.has("stage_layers")) return;
+  auto stages = static_cast<int>(strategy.stage_layers.size());
+  if (stages != strategy.pipeline) {
+    section.refuse("stage_layers", stages == 1 ? "an array of 1 element" : fmt::format("an array of {} elements", stages),
+                   fmt::format("{}, one for each pipeline stage", strategy.pipeline));
+  }
+  std::int64_t sum = std::accumulate(strategy.stage_layers.begin(), strategy.stage_layers.end(), std::int64_t{0});
+  if (sum != layers) {
+    section.refuse("stage_layers", fmt::format("an array that adds up to {}", sum),
+                   fmt::format("{}, the layers of {}", layers, scenario.model.name));
+  }
+}
+
+void fit_servers(const StrategyChoice& strategy, Section& section, const Cluster& cluster) {
+  if (strategy.gradients != GradientSync::parameter_server) return;
+  const ParameterServer& server = strategy.parameter_server;
+  int nodes = server.colocated ? cluster.nodes() : cluster.server_nodes();
+  if (server.servers > nodes) {
+    section.refuse("servers", fmt::format("{}", server.servers),
+                   fmt::format("at most {}, {}", nodes,
+                               server.colocated ? "the nodes of the cluster (one server a node)"
+                                                : "the server nodes of the cluster (cluster.server_nodes)"));
+  }
+}
+
+}  // namespace
+
+StrategyChoice read_strategy(Section& section, Section& parameter_server) {
+  constexpr std::int64_t kMaxDegree = 1'000'000;
+  StrategyChoice strategy;
+  strategy.data = static_cast<int>(section.integer("data", 1, kMaxDegree, 1));
+  strategy.pipeline = static_cast<int>(section.integer("pipeline", 1, kMaxDegree, 1));
+  read_unbuilt(section);
+  strategy.placement = read_placement(section);
+  strategy.schedule = static_cast<PipelineSchedule>(
+      available_choice(section, "schedule", kAllSchedules, kPipelineScheduleNames.size(), 1));
+  for (std::int64_t layers : section.integers("stage_layers", 1, 1'000'000)) {
+    strategy.stage_layers.push_back(static_cast<int>(layers));
+  }
+  strategy.blocking_p2p = section.boolean("blocking_p2p", false);
+  strategy.gradients = static_cast<GradientSync>(section.choice("gradients", kGradientSyncNames, 0));
+  strategy.all_reduce = static_cast<Algorithm>(
+      available_choice(section, "all_reduce", kAllAlgorithms, kAlgorithmNames.size(), 0));
+  strategy.chunk_bytes = section.number("chunk_kb", {1, 1e9}, 0) * 1024;
+  strategy.channels = static_cast<int>(section.integer("channels", 1, 256, 0));
+  strategy.bucket_bytes = section.number("bucket_mb", {0.01, 1e6}, 25) * 1048576;
+  strategy.overlap = section.boolean("overlap", true);
+  strategy.parameter_server = read_parameter_server(parameter_server);
+  return strategy;
+}
+
+void fit_strategy(StrategyChoice& strategy, Section& section, Section& parameter_server, const Scenario& scenario) {
+  fit_degrees(strategy, section, scenario);
+  fit_stages(strategy, section, scenario);
+  fit_servers(strategy, parameter_server, *scenario.cluster);
+}
+
+}  // namespace rehearse

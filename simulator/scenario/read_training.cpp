@@ -1,0 +1,109 @@
+#include <fmt/format.h>
+
+#include "simulator/scenario/readers.hpp"
+
+namespace rehearse {
+namespace {
+
+// A schedule has an op or more for each of them, so that their number is bounded before it is written.
+constexpr std::int64_t kMaxMicrobatches = 65'536;
+
+constexpr std::array<std::string_view, 3> kSentPrecisionNames = {"fp32", "fp16", "bf16"};
+constexpr std::array<Precision, 3> kSentPrecisions = {Precision::fp32, Precision::fp16, Precision::bf16};
+
+// What tensors are stored in when products are computed in `precision`.
+Precision stored_precision(Precision precision) {
+  if (precision == Precision::tf32) return Precision::fp32;
+  if (precision == Precision::fp8) return Precision::bf16;
+  return precision;
+}
+
+Precision read_sent_precision(Section& section, std::string_view key, Precision training) {
+  Precision fallback = stored_precision(training);
+  std::size_t index = 0;
+  while (kSentPrecisions[index] != fallback) ++index;
+  return kSentPrecisions[section.choice(key, kSentPrecisionNames, index)];
+}
+
+bool has_peak(const Device& device, Precision precision) {
+  return device.peak_flops[static_cast<std::size_t>(precision)].value > 0;
+}
+
+Precision read_precision(Section& section, const Model& model, const Device& device) {
+  Precision fallback = has_peak(device, Precision::bf16)   ? Precision::bf16
+                       : has_peak(device, Precision::fp16) ? Precision::fp16
+                                                           : Precision::fp32;
+  auto precision = static_cast<Precision>(
+      section.choice("precision", kPrecisionNames, static_cast<std::size_t>(fallback)));
+  // Measured stage times need no peak.
+  if (has_peak(device, precision) || std::holds_alternative<ProfiledModel>(model.shape)) return precision;
+  std::string allowed;
+  for (std::size_t i = 0; i < kPrecisionNames.size(); ++i) {
+    if (!has_peak(device, static_cast<Precision>(i))) continue;
+    allowed += fmt::format("{}\"{}\"", allowed.empty() ? "" : ", ", kPrecisionNames[i]);
+  }
+  section.refuse("precision", fmt::format("\"{}\", which {} does not support", name_of(precision), device.name),
+                 allowed);
+}
+
+double read_sequence_length(Section& section, const Model& model) {
+  constexpr std::int64_t kMaxTokens = 100'000'000;
+  const auto* transformer = std::get_if<Transformer>(&model.shape);
+  if (!transformer && section.has("sequence_length") && !std::holds_alternative<ProfiledModel>(model.shape)) {
+    section.refuse("sequence_length", fmt::format("given, but {} is not trained on tokens", model.name),
+                   "to leave it out");
+  }
+  std::int64_t max = transformer && transformer->positions > 0 ? static_cast<std::int64_t>(transformer->positions)
+                                                               : kMaxTokens;
+  return static_cast<double>(section.integer("sequence_length", 1, max, 0));
+}
+
+Recompute read_recompute(Section& section, const Model& model) {
+  auto recompute = static_cast<Recompute>(section.choice("recompute", kRecomputeNames, 0));
+  if (recompute == Recompute::none) return recompute;
+  std::string found = fmt::format("\"{}\"", kRecomputeNames[static_cast<std::size_t>(recompute)]);
+  if (std::holds_alternative<ProfiledModel>(model.shape)) {
+    section.refuse("recompute", found + ", but the model's times are measured", "\"none\"");
+  }
+  if (recompute == Recompute::selective && !std::holds_alternative<Transformer>(model.shape)) {
+    section.refuse("recompute", found + fmt::format(", but {} has no attention to recompute", model.name),
+                   "\"none\", \"full\"");
+  }
+  return recompute;
+}
+
+}  // namespace
+
+Training read_training(Section& section, const Model& model, const Device& device) {
+  Training training;
+  training.global_batch = static_cast<double>(section.integer("global_batch", 1, 1'000'000'000));
+  training.micro_batch = static_cast<double>(section.integer("micro_batch", 1, 1'000'000, 1));
+  training.sequence_length = read_sequence_length(section, model);
+  training.precision = read_precision(section, model, device);
+  training.gradient_precision = read_sent_precision(section, "gradient_precision", training.precision);
+  training.activation_precision = read_sent_precision(section, "activation_precision", training.precision);
+  training.optimizer = static_cast<Optimizer>(section.choice("optimizer", kOptimizerNames, 0));
+  training.recompute = read_recompute(section, model);
+  return training;
+}
+
+int count_microbatches(const Training& training, const StrategyChoice& strategy, Section& section) {
+  auto global_batch = static_cast<std::int64_t>(training.global_batch);
+  auto micro_batch = static_cast<std::int64_t>(training.micro_batch);
+  std::int64_t unit = micro_batch * strategy.data;
+  if (global_batch % unit != 0) {
+    std::int64_t below = global_batch / unit * unit;
+    std::string neighbours = below > 0 ? fmt::format("{} or {}", below, below + unit) : fmt::format("{}", unit);
+    section.refuse("global_batch", fmt::format("{}", global_batch),
+                   fmt::format("a multiple of micro_batch {} x data {} = {}, such as {}", micro_batch, strategy.data,
+                               unit, neighbours));
+  }
+  std::int64_t count = global_batch / unit;
+  if (count > kMaxMicrobatches) {
+    section.refuse("global_batch", fmt::format("{}, which is {} micro-batches a step", global_batch, count),
+                   fmt::format("at most {} micro-batches a step", kMaxMicrobatches));
+  }
+  return static_cast<int>(count);
+}
+
+}  // namespace rehearse

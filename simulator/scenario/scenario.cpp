@@ -1,0 +1,83 @@
+#include "simulator/scenario/scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <limits>
+
+#include "simulator/scenario/readers.hpp"
+
+namespace rehearse {
+namespace {
+
+// [simulation] into the options of the engine; `chunk_bytes` stands in [strategy].
+void read_simulation(Section& section, Scenario& scenario) {
+  EngineOptions& engine = scenario.engine;
+  engine.fidelity = static_cast<Fidelity>(
+      section.choice("fidelity", kFidelityNames, static_cast<std::size_t>(Fidelity::automatic)));
+  engine.protocol =
+      static_cast<Protocol>(section.choice("protocol", kProtocolNames, static_cast<std::size_t>(Protocol::nccl)));
+  engine.fold = section.boolean("fold", true);
+  scenario.steps = static_cast<int>(section.integer("steps", 1, 1000, 1));
+  // Nothing that is simulated draws random numbers; a seed is accepted for scenarios that are also run for real.
+  section.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 1);
+}
+
+// [run] is for real execution: checked here, so that one file serves both, and not used.
+void read_run(Section& section) {
+  constexpr std::array<std::string_view, 2> kComputeNames = {"real", "timed"};
+  section.integer("steps", 1, 1'000'000'000, 1);
+  section.integer("warmup", 0, 1'000'000'000, 0);
+  section.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 1);
+  section.choice("compute", kComputeNames, 0);
+}
+
+Scenario read_scenario(Document document, const std::string& path, const std::vector<std::string>& overrides) {
+  for (const auto& assignment : overrides) document.set(assignment);
+  Section root = document.root();
+  Section model = root.section("model"), training = root.section("training"), cluster = root.section("cluster");
+  Section strategy = root.section("strategy"), simulation = root.section("simulation"), run = root.section("run");
+  Section parameter_server = strategy.section("parameter_server");
+  root.finish();  // first: a misspelt section would otherwise be reported as missing
+
+  Scenario scenario;
+  scenario.name = std::filesystem::path(path).stem().string();
+  std::string base_folder = std::filesystem::path(path).parent_path().string();
+  scenario.model = read_model(model, base_folder);
+
+  scenario.strategy = read_strategy(strategy, parameter_server);
+  strategy.finish();
+  parameter_server.finish();
+  const ParameterServer& server = scenario.strategy.parameter_server;
+  bool dedicated = scenario.strategy.gradients == GradientSync::parameter_server && !server.colocated;
+  if (dedicated && cluster.present() && !cluster.has("server_nodes")) {
+    Place place = parameter_server.place("servers");
+    document.set(fmt::format("cluster.server_nodes={}", server.servers), &place);
+  }
+  scenario.cluster = read_cluster(cluster, base_folder);
+
+  scenario.training = read_training(training, scenario.model, scenario.cluster->node().device);
+  training.finish();
+  read_simulation(simulation, scenario);
+  simulation.finish();
+  read_run(run);
+  run.finish();
+
+  fit_strategy(scenario.strategy, strategy, parameter_server, scenario);
+  scenario.microbatches = count_microbatches(scenario.training, scenario.strategy, training);
+  scenario.engine.chunk_bytes = scenario.strategy.chunk_bytes;
+  return scenario;
+}
+
+}  // namespace
+
+Scenario read_scenario_file(const std::string& path, const std::vector<std::string>& overrides) {
+  return read_scenario(Document::parse_file(path), path, overrides);
+}
+
+Scenario read_scenario_text(std::string_view text, const std::string& file_name,
+                            const std::vector<std::string>& overrides) {
+  return read_scenario(Document::parse_text(text, file_name), file_name, overrides);
+}
+
+}  // namespace rehearse

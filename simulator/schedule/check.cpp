@@ -1,0 +1,416 @@
+// The checks behind check(): a rehearsal without time, in which every op waits only for what it must wait for, and a
+// search for races.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "models/base/error.hpp"
+#include "simulator/schedule/communication.hpp"
+#include "simulator/schedule/folding.hpp"
+#include "simulator/schedule/program_index.hpp"
+
+namespace rehearse {
+
+namespace {
+
+class DryRun {
+ public:
+  explicit DryRun(const Schedule& schedule) : schedule_(schedule), talk_(schedule) {
+    for (const Program& program : schedule.programs) index_.emplace_back(schedule, program);
+    fold();
+    for (std::size_t c = 0; c < representative_.size(); ++c) {
+      const Program& program = program_of(c);
+      done_.emplace_back(program.ops.size(), 0);
+      for (std::size_t s = 0; s < program.streams.size(); ++s) streams_.push_back({static_cast<int>(c), static_cast<int>(s)});
+    }
+  }
+
+  void run() {
+    bool endless = false;
+    for (const ProgramIndex& index : index_)
+      endless |= std::find(index.per_step.begin(), index.per_step.end(), 0) != index.per_step.end();
+    steps_ = schedule_.crosses_step() && !endless ? 2 : 1;
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (std::size_t s = 0; s < streams_.size(); ++s) progress |= advance(static_cast<int>(s));
+    }
+    report_if_stuck();
+  }
+
+ private:
+  struct StreamState {
+    int rank_class = 0, stream = 0;
+    std::size_t next = 0;           // position in the stream
+    int step = 0;
+    bool posted = false;            // the op at `next` has posted its transfers
+    int outstanding = 0;            // of which this many are not matched yet
+    std::vector<int> iterations;    // of the open repeats
+    int last_sender = -1;
+  };
+  struct Posted {
+    int stream = 0;  // index into streams_
+    int op = 0;
+    double bytes = 0;
+    CollectiveKind kind = CollectiveKind::all_reduce;
+  };
+  struct TransferState {
+    int representative = -1;                // one transfer of the class
+    std::vector<int> classes;               // of the participants, each once
+    std::map<int, std::deque<Posted>> calls;  // collective: by class; message: 0 sends, 1 receives
+  };
+
+  const Program& program_of(std::size_t c) const {
+    return schedule_.programs[talk_.program_of_rank(representative_[c])];
+  }
+  const ProgramIndex& index_of(std::size_t c) const { return index_[talk_.program_of_rank(representative_[c])]; }
+
+  void fold() {
+    Hypergraph graph;
+    for (std::size_t role = 0; role < schedule_.roles.size(); ++role)
+      for (int r = 0; r < schedule_.roles[role].size(); ++r)
+        graph.node_colour.push_back(rank_colour(schedule_, static_cast<int>(role), r));
+    add_transfers(graph, talk_, 0, 0);
+    const Partition p = foldable(schedule_) ? coarsest_equitable_partition(graph) : discrete_partition(graph);
+    class_of_ = p.node_class;
+    representative_.assign(p.node_classes, -1);
+    for (std::size_t r = 0; r < class_of_.size(); ++r)
+      if (representative_[class_of_[r]] < 0) representative_[class_of_[r]] = static_cast<int>(r);
+    transfer_class_ = p.edge_class;
+    transfers_.resize(p.edge_classes);
+    for (std::size_t t = 0; t < talk_.transfers.size(); ++t) {
+      TransferState& transfer = transfers_[transfer_class_[t]];
+      if (transfer.representative < 0) transfer.representative = static_cast<int>(t);
+      std::vector<int>& classes = transfer.classes;
+      if (!classes.empty() || !talk_.transfers[t].collective) continue;
+      std::set<int> members;
+      for (int r : talk_.transfers[t].ranks) members.insert(class_of_[r]);
+      classes.assign(members.begin(), members.end());
+    }
+  }
+
+  std::vector<int> transfers_of(const StreamState& s, int op, int part) const {
+    const int rank = representative_[s.rank_class];
+    std::set<int> classes;
+    for (int t : talk_.at(rank, talk_.slot(talk_.program_of_rank(rank), op, part))) classes.insert(transfer_class_[t]);
+    return {classes.begin(), classes.end()};
+  }
+
+  std::string describe(const Posted& call) const {
+    const StreamState& s = streams_[call.stream];
+    const Program& program = program_of(s.rank_class);
+    return fmt::format("op {} \"{}\" of \"{}\"", call.op, program.ops[call.op].name, program.name);
+  }
+
+  void match(const Posted& a, const Posted& b, const char* what) {
+    if (a.bytes != b.bytes)
+      throw RunError(fmt::format("schedule: {} disagree on the bytes: {} has {}, {} has {}", what, describe(a), a.bytes,
+                                 describe(b), b.bytes));
+    if (a.kind != b.kind)
+      throw RunError(fmt::format("schedule: a group's members call different collectives: {} is {}, {} is {}",
+                                 describe(a), kCollectiveNames[static_cast<int>(a.kind)], describe(b),
+                                 kCollectiveNames[static_cast<int>(b.kind)]));
+  }
+
+  void post(int stream, int op_number) {
+    StreamState& s = streams_[stream];
+    const Op& op = program_of(s.rank_class).ops[op_number];
+    const int rank = representative_[s.rank_class];
+    const int role = talk_.role_of_rank(rank);
+    const int role_rank = rank - schedule_.first_rank(role);
+    s.posted = true;
+    if (op.kind == OpKind::collective) {
+      const Posted call{stream, op_number, op.collective.bytes.at(schedule_.roles[role], role_rank),
+                        op.collective.kind};
+      for (int t : transfers_of(s, op_number, 0)) {
+        TransferState& transfer = transfers_[t];
+        ++s.outstanding;
+        transfer.calls[s.rank_class].push_back(call);
+        const bool all = std::all_of(transfer.classes.begin(), transfer.classes.end(),
+                                     [&](int c) { return !transfer.calls[c].empty(); });
+        if (!all) continue;
+        for (int c : transfer.classes) {
+          match(transfer.calls[transfer.classes[0]].front(), transfer.calls[c].front(), "a group's members");
+          --streams_[transfer.calls[c].front().stream].outstanding;
+        }
+        for (int c : transfer.classes) transfer.calls[c].pop_front();
+      }
+      return;
+    }
+    for (std::size_t part = 0; part < op.messages.size(); ++part) {
+      const Message& m = op.messages[part];
+      const bool send = m.direction == Message::Direction::send;
+      const Posted call{stream, op_number, m.bytes.at(schedule_.roles[role], role_rank)};
+      std::vector<int> classes = transfers_of(s, op_number, static_cast<int>(part));
+      if (m.peer.kind == Peer::Kind::sender) {  // only the transfer to whoever was heard last
+        std::erase_if(classes, [&](int t) {
+          return talk_.transfers[representative_transfer(t)].ranks[1] != s.last_sender;
+        });
+      }
+      if (m.peer.kind == Peer::Kind::any) {
+        ++s.outstanding;
+        continue;  // taken up by try_any
+      }
+      if (classes.empty())
+        throw RunError(fmt::format("schedule: {} has no peer: {}", describe(call),
+                                   m.peer.kind == Peer::Kind::sender ? "nobody was received from before"
+                                                                     : "it reaches beyond the end of the axis"));
+      for (int t : classes) {
+        ++s.outstanding;
+        std::deque<Posted>& mine = transfers_[t].calls[send ? 0 : 1];
+        std::deque<Posted>& theirs = transfers_[t].calls[send ? 1 : 0];
+        mine.push_back(call);
+        if (theirs.empty()) continue;
+        match(send ? mine.front() : theirs.front(), send ? theirs.front() : mine.front(), "a send and its receive");
+        --streams_[mine.front().stream].outstanding;
+        --streams_[theirs.front().stream].outstanding;
+        mine.pop_front();
+        theirs.pop_front();
+      }
+    }
+  }
+
+  int representative_transfer(int transfer_class) const { return transfers_[transfer_class].representative; }
+
+  void try_any(StreamState& s, int op_number) {
+    const Op& op = program_of(s.rank_class).ops[op_number];
+    if (op.messages.size() != 1 || op.messages[0].peer.kind != Peer::Kind::any) return;
+    for (int t : transfers_of(s, op_number, 0)) {
+      std::deque<Posted>& sends = transfers_[t].calls[0];
+      if (sends.empty()) continue;
+      --streams_[sends.front().stream].outstanding;
+      sends.pop_front();
+      --s.outstanding;
+      s.last_sender = talk_.transfers[representative_transfer(t)].ranks[0];
+      return;
+    }
+  }
+
+  bool may_begin(const StreamState& s, int op_number) const {
+    const Program& program = program_of(s.rank_class);
+    const ProgramIndex& index = index_of(s.rank_class);
+    const std::vector<long>& done = done_[s.rank_class];
+    return std::all_of(program.ops[op_number].after.begin(), program.ops[op_number].after.end(),
+                       [&](const Dependency& d) {
+                         return done[d.op] >= index.required(op_number, d, done[op_number] + 1);
+                       });
+  }
+
+  bool advance(int stream) {
+    StreamState& s = streams_[stream];
+    const Program& program = program_of(s.rank_class);
+    const std::vector<int>& ops = index_of(s.rank_class).stream_ops[s.stream];
+    bool progress = false;
+    while (s.step < steps_) {
+      if (s.next == ops.size()) {
+        s.next = 0;
+        ++s.step;
+        progress = true;
+        if (ops.empty()) s.step = steps_;
+        continue;
+      }
+      const int number = ops[s.next];
+      const Op& op = program.ops[number];
+      if (!s.posted) {
+        if (!may_begin(s, number)) return progress;
+        if (op.kind == OpKind::exchange || op.kind == OpKind::collective) post(stream, number);
+        if (op.kind == OpKind::wait_until && !reached(s, op)) return progress;
+        s.posted = true;
+        progress = true;
+      }
+      if (s.outstanding > 0) try_any(s, number);
+      if (s.outstanding > 0) return progress;
+      finish(s, number);
+      progress = true;
+    }
+    return progress;
+  }
+
+  using CounterKey = std::tuple<int, std::string, int>;
+  static int iteration(const StreamState& s) { return s.iterations.empty() ? 0 : s.iterations.back(); }
+  bool reached(const StreamState& s, const Op& op) const {
+    const CounterKey key{s.rank_class, op.counter.name, op.counter.number + op.counter.stride * iteration(s)};
+    const auto it = counters_.find(key);
+    return (it == counters_.end() ? 0 : it->second) >= op.at_least + op.at_least_per_iteration * iteration(s);
+  }
+
+  void finish(StreamState& s, int number) {
+    const Program& program = program_of(s.rank_class);
+    const Op& op = program.ops[number];
+    const ProgramIndex& index = index_of(s.rank_class);
+    ++done_[s.rank_class][number];
+    s.posted = false;
+    ++s.next;
+    if (op.kind == OpKind::signal) {
+      const int counter = op.counter.number + op.counter.stride * iteration(s);
+      if (op.signalled.empty()) ++counters_[{s.rank_class, op.counter.name, counter}];
+      const int rank = representative_[s.rank_class], role = talk_.role_of_rank(rank);
+      for (const Peer& peer : op.signalled)
+        for (int r : peer_ranks(schedule_.roles, role, peer, rank - schedule_.first_rank(role))) {
+          const int other_role = peer.kind == Peer::Kind::offset ? role : peer.role;
+          ++counters_[{class_of_[schedule_.first_rank(other_role) + r], op.counter.name, counter}];
+        }
+    } else if (op.kind == OpKind::repeat_begin) {
+      s.iterations.push_back(0);
+    } else if (op.kind == OpKind::repeat_end) {
+      const int begin = index.partner[number];
+      if (program.ops[begin].count == 0 || s.iterations.back() + 1 < program.ops[begin].count) {
+        ++s.iterations.back();
+        s.next = index.position[begin] + 1;
+      } else {
+        s.iterations.pop_back();
+      }
+    }
+  }
+
+  bool in_endless_repeat(const StreamState& s) const {
+    const ProgramIndex& index = index_of(s.rank_class);
+    return s.next < index.stream_ops[s.stream].size() && index.per_step[index.stream_ops[s.stream][s.next]] == 0;
+  }
+
+  void report_if_stuck() const {
+    std::string stuck;
+    int count = 0;
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+      const StreamState& s = streams_[i];
+      if (s.step >= steps_ || in_endless_repeat(s)) continue;
+      if (++count > 8) continue;
+      const Program& program = program_of(s.rank_class);
+      const int number = index_of(s.rank_class).stream_ops[s.stream][s.next];
+      stuck += fmt::format("\n  {} on stream \"{}\" {}", describe({static_cast<int>(i), number}),
+                           program.streams[s.stream], why(s, number));
+    }
+    if (count > 8) stuck += fmt::format("\n  and {} more", count - 8);
+    if (count > 0) throw RunError("schedule: it can never end; these ops wait for ever:" + stuck);
+  }
+
+  std::string why(const StreamState& s, int number) const {
+    const Program& program = program_of(s.rank_class);
+    const Op& op = program.ops[number];
+    if (!s.posted) {
+      for (const Dependency& d : op.after)
+        if (done_[s.rank_class][d.op] < index_of(s.rank_class).required(number, d, done_[s.rank_class][number] + 1))
+          return fmt::format("waits for op {} \"{}\"{}", d.op, program.ops[d.op].name,
+                             d.steps_back > 0 ? " of the step before" : "");
+      return fmt::format("waits for counter \"{}\"", op.counter.name);
+    }
+    if (op.kind == OpKind::collective) {
+      for (int t : transfers_of(s, number, 0))
+        for (int c : transfers_[t].classes)
+          if (const auto it = transfers_[t].calls.find(c); it == transfers_[t].calls.end() || it->second.empty())
+            return fmt::format("waits for \"{}\" to call it", program_of(c).name);
+      return "waits for other members to call it";
+    }
+    for (std::size_t part = 0; part < op.messages.size(); ++part) {
+      const bool send = op.messages[part].direction == Message::Direction::send;
+      if (op.messages[part].peer.kind == Peer::Kind::any) return "waits for anyone to send";
+      for (int t : transfers_of(s, number, static_cast<int>(part))) {
+        const auto& calls = transfers_[t].calls;
+        const auto mine = calls.find(send ? 0 : 1);
+        if (mine == calls.end() || mine->second.empty()) continue;
+        const std::vector<int>& ranks = talk_.transfers[representative_transfer(t)].ranks;
+        return fmt::format("waits for \"{}\" to {} (tag {})", program_of(class_of_[ranks[send ? 1 : 0]]).name,
+                           send ? "receive" : "send", op.messages[part].tag);
+      }
+    }
+    return "waits";
+  }
+
+  const Schedule& schedule_;
+  Communication talk_;
+  std::vector<ProgramIndex> index_;
+  std::vector<int> class_of_, representative_, transfer_class_;
+  std::vector<TransferState> transfers_;
+  std::vector<std::vector<long>> done_;
+  std::vector<StreamState> streams_;
+  std::map<CounterKey, double> counters_;
+  int steps_ = 1;
+};
+
+// Two ops race if one writes what the other uses and neither must end before the other begins. Two steps are looked
+// at, so that the end of one is held against the beginning of the next.
+void find_races(const Schedule& schedule, const Program& program) {
+  const ProgramIndex index(schedule, program);
+  const int ops = static_cast<int>(program.ops.size()), streams = static_cast<int>(program.streams.size());
+  // known[i][s]: how many ops of stream s (over both steps) have surely ended before op i begins.
+  std::vector<std::vector<int>> known(2 * ops, std::vector<int>(streams, 0));
+  std::vector<bool> settled(2 * ops, false);
+  std::vector<std::size_t> next(streams, 0);
+  const auto place = [&](int i) {  // position in its stream, counted through both steps
+    const int op = i % ops;
+    return index.position[op] + (i / ops) * static_cast<int>(index.stream_ops[program.ops[op].stream].size());
+  };
+  const auto take = [&](std::vector<int>& into, int earlier) {
+    for (int s = 0; s < streams; ++s) into[s] = std::max(into[s], known[earlier][s]);
+    int& own = into[program.ops[earlier % ops].stream];
+    own = std::max(own, place(earlier) + 1);
+  };
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (int s = 0; s < streams; ++s) {
+      const std::size_t length = index.stream_ops[s].size();
+      while (next[s] < 2 * length) {
+        const int step = static_cast<int>(next[s] / length), op = index.stream_ops[s][next[s] % length];
+        const int i = op + step * ops;
+        bool ready = true;
+        for (const Dependency& d : program.ops[op].after)
+          if (step - d.steps_back >= 0 && !settled[d.op + (step - d.steps_back) * ops]) ready = false;
+        if (!ready) break;
+        if (next[s] > 0) take(known[i], index.stream_ops[s][(next[s] - 1) % length] +
+                                            static_cast<int>((next[s] - 1) / length) * ops);
+        for (const Dependency& d : program.ops[op].after)
+          if (step - d.steps_back >= 0) take(known[i], d.op + (step - d.steps_back) * ops);
+        settled[i] = true;
+        ++next[s];
+        progress = true;
+      }
+    }
+  }
+  struct Use {
+    int i;
+    bool write;
+  };
+  std::vector<std::vector<Use>> uses(program.tensors.size());
+  for (int i = 0; i < 2 * ops; ++i) {
+    for (int t : program.ops[i % ops].writes) uses[t].push_back({i, true});
+    for (int t : program.ops[i % ops].reads) uses[t].push_back({i, false});
+  }
+  const auto before = [&](int a, int b) { return known[b][program.ops[a % ops].stream] > place(a); };
+  for (std::size_t t = 0; t < uses.size(); ++t)
+    for (const Use& w : uses[t]) {
+      if (!w.write) continue;
+      for (const Use& u : uses[t]) {
+        if (u.i == w.i || before(w.i, u.i) || before(u.i, w.i)) continue;
+        throw RunError(fmt::format(
+            "schedule: race in \"{}\": op {} \"{}\" writes {} \"{}\" while op {} \"{}\"{} may {} it; nothing orders them",
+            program.name, w.i % ops, program.ops[w.i % ops].name,
+            kTensorKindNames[static_cast<int>(program.tensors[t].kind)], program.tensors[t].name, u.i % ops,
+            program.ops[u.i % ops].name, w.i / ops == u.i / ops ? "" : " of another step", u.write ? "write" : "read"));
+      }
+    }
+}
+
+}  // namespace
+
+void check(const Schedule& schedule) {
+  if (schedule.roles.empty()) throw RunError("schedule: it has no roles");
+  for (const Role& role : schedule.roles) {
+    for (const Mesh& mesh : role.meshes)
+      if (mesh.size() != role.size())
+        throw RunError(fmt::format("schedule: the meshes of role \"{}\" have {} and {} ranks", role.name, role.size(),
+                                   mesh.size()));
+  }
+  for (const Program& program : schedule.programs) {
+    if (program.role < 0 || program.role >= static_cast<int>(schedule.roles.size()))
+      throw RunError(fmt::format("schedule: program \"{}\" has role {}; there are {}", program.name, program.role,
+                                 schedule.roles.size()));
+    const ProgramIndex indexed(schedule, program);
+  }
+  DryRun(schedule).run();
+  for (const Program& program : schedule.programs) find_races(schedule, program);
+}
+
+}  // namespace rehearse

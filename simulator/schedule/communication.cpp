@@ -1,0 +1,198 @@
+#include "simulator/schedule/communication.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+
+#include "models/base/error.hpp"
+
+namespace rehearse {
+
+namespace {
+
+Slot slot_of_message(const Op& op, const Message& message) {
+  Slot slot;
+  slot.peer = message.peer;
+  slot.tag = message.tag;
+  slot.stream = op.stream;
+  if (message.direction == Message::Direction::send)
+    slot.kind = message.peer.kind == Peer::Kind::sender ? Slot::Kind::reply : Slot::Kind::send;
+  else
+    slot.kind = message.peer.kind == Peer::Kind::any ? Slot::Kind::receive_any : Slot::Kind::receive;
+  return slot;
+}
+
+Slot slot_of_collective(const Op& op) {
+  Slot slot;
+  slot.kind = Slot::Kind::collective;
+  slot.collective = op.collective;
+  slot.stream = op.stream;
+  return slot;
+}
+
+bool same_slot(const Slot& a, const Slot& b) {
+  if (a.kind != b.kind) return false;
+  if (a.kind == Slot::Kind::collective)
+    return a.stream == b.stream && a.collective.group == b.collective.group &&
+           a.collective.channels == b.collective.channels && a.collective.algorithm == b.collective.algorithm;
+  return a.tag == b.tag && a.peer == b.peer;
+}
+
+int find_or_add(std::vector<Slot>& slots, const Slot& slot) {
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    if (same_slot(slots[i], slot)) return static_cast<int>(i);
+  slots.push_back(slot);
+  return static_cast<int>(slots.size()) - 1;
+}
+
+struct MessageKey {
+  int sender, receiver, tag;
+  bool operator==(const MessageKey&) const = default;
+};
+struct MessageHash {
+  std::size_t operator()(const MessageKey& k) const {
+    std::uint64_t h = static_cast<std::uint64_t>(k.sender) * 0x9E3779B97F4A7C15ull + k.receiver;
+    h = (h ^ (h >> 29)) * 0xBF58476D1CE4E5B9ull + k.tag;
+    return static_cast<std::size_t>(h ^ (h >> 32));
+  }
+};
+
+}  // namespace
+
+Communication::Communication(const Schedule& schedule) {
+  const int ranks = schedule.ranks();
+  program_.assign(ranks, -1);
+  role_.assign(ranks, 0);
+  at_.resize(ranks);
+  slots_.resize(schedule.programs.size());
+  slot_of_.resize(schedule.programs.size());
+
+  for (std::size_t p = 0; p < schedule.programs.size(); ++p) {
+    const Program& program = schedule.programs[p];
+    slot_of_[p].resize(program.ops.size());
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+      const Op& op = program.ops[i];
+      for (const Message& message : op.messages) {
+        const int slot = find_or_add(slots_[p], slot_of_message(op, message));
+        std::vector<int>& parts = slot_of_[p][i];
+        if (slots_[p][slot].stream != op.stream || std::find(parts.begin(), parts.end(), slot) != parts.end())
+          slots_[p][slot].may_overlap = true;
+        parts.push_back(slot);
+      }
+      if (op.kind == OpKind::collective) slot_of_[p][i].push_back(find_or_add(slots_[p], slot_of_collective(op)));
+    }
+  }
+
+  int rank = 0;
+  for (std::size_t role = 0; role < schedule.roles.size(); ++role)
+    for (int r = 0; r < schedule.roles[role].size(); ++r, ++rank) {
+      role_[rank] = static_cast<int>(role);
+      program_[rank] = schedule.program_of(static_cast<int>(role), r);
+      if (program_[rank] < 0)
+        throw RunError(fmt::format("schedule: rank {} of role \"{}\" has no program", r, schedule.roles[role].name));
+      at_[rank].resize(slots_[program_[rank]].size());
+    }
+
+  std::unordered_map<MessageKey, int, MessageHash> messages;
+  // A message's pattern is the pair of slots at its ends; until the other end is seen, one slot is missing.
+  std::vector<std::pair<int, int>> ends;  // by transfer: (program, slot) codes of sender and receiver
+  const auto message = [&](int sender, int receiver, int tag) {
+    const auto [it, added] = messages.try_emplace({sender, receiver, tag}, static_cast<int>(transfers.size()));
+    if (added) {
+      transfers.push_back({0, false, {sender, receiver}});
+      ends.emplace_back(-1, -1);
+    }
+    return it->second;
+  };
+  std::vector<int> first_slot(slots_.size() + 1, 0);
+  for (std::size_t p = 0; p < slots_.size(); ++p)
+    first_slot[p + 1] = first_slot[p] + static_cast<int>(slots_[p].size());
+
+  // A communicator is a group and a stream's name; its groups are made once, at their first member.
+  struct Communicator {
+    int role;
+    std::string stream;
+    Collective collective;
+    std::vector<int> transfer_of_rank;
+  };
+  std::vector<Communicator> communicators;
+
+  for (rank = 0; rank < ranks; ++rank) {
+    const int p = program_[rank], role = role_[rank], first = schedule.first_rank(role);
+    for (std::size_t s = 0; s < slots_[p].size(); ++s) {
+      const Slot& slot = slots_[p][s];
+      std::vector<int>& here = at_[rank][s];
+      const int code = first_slot[p] + static_cast<int>(s);
+      if (slot.kind == Slot::Kind::send || slot.kind == Slot::Kind::receive) {
+        const bool send = slot.kind == Slot::Kind::send;
+        const bool own_role = slot.peer.kind == Peer::Kind::offset;
+        const int other_first = own_role ? first : schedule.first_rank(slot.peer.role);
+        for (int peer : peer_ranks(schedule.roles, role, slot.peer, rank - first)) {
+          const int other = other_first + peer;
+          const int t = send ? message(rank, other, slot.tag) : message(other, rank, slot.tag);
+          (send ? ends[t].first : ends[t].second) = code;
+          here.push_back(t);
+        }
+      } else if (slot.kind == Slot::Kind::collective) {
+        const std::string& stream = schedule.programs[p].streams[slot.stream];
+        Communicator* communicator = nullptr;
+        for (Communicator& c : communicators)
+          if (c.role == role && c.stream == stream && c.collective.group == slot.collective.group &&
+              c.collective.channels == slot.collective.channels && c.collective.algorithm == slot.collective.algorithm)
+            communicator = &c;
+        if (communicator == nullptr) {
+          communicators.push_back(
+              {role, stream, slot.collective, std::vector<int>(schedule.roles[role].size(), -1)});
+          communicator = &communicators.back();
+        }
+        if (communicator->transfer_of_rank[rank - first] < 0) {
+          std::vector<int> members = group_members(schedule.roles[role], slot.collective.group, rank - first);
+          if (members.empty())
+            throw RunError(fmt::format("schedule: program \"{}\" calls a collective of a group it is not in",
+                                       schedule.programs[p].name));
+          for (int& m : members) {
+            communicator->transfer_of_rank[m] = static_cast<int>(transfers.size());
+            m += first;
+          }
+          const int number = static_cast<int>(communicator - communicators.data());
+          transfers.push_back({-1 - number, true, std::move(members)});
+          ends.emplace_back(-1, -1);
+        }
+        here.push_back(communicator->transfer_of_rank[rank - first]);
+      }
+    }
+  }
+
+  // Receives from anyone and replies stand for whatever the named ends of their transfers set up.
+  for (std::size_t t = 0; t < transfers.size(); ++t) {
+    if (transfers[t].collective) continue;
+    const int sender = transfers[t].ranks[0], receiver = transfers[t].ranks[1];
+    const auto attach = [&](int at_rank, Slot::Kind kind, int other_role, int& end) {
+      const int p = program_[at_rank];
+      for (std::size_t s = 0; s < slots_[p].size(); ++s) {
+        const Slot& slot = slots_[p][s];
+        if (slot.kind != kind || messages.count({sender, receiver, slot.tag}) == 0 ||
+            messages.at({sender, receiver, slot.tag}) != static_cast<int>(t))
+          continue;
+        if (kind == Slot::Kind::receive_any && slot.peer.role != other_role) continue;
+        at_[at_rank][s].push_back(static_cast<int>(t));
+        end = first_slot[p] + static_cast<int>(s);
+      }
+    };
+    if (ends[t].second < 0) attach(receiver, Slot::Kind::receive_any, role_[sender], ends[t].second);
+    if (ends[t].first < 0) attach(sender, Slot::Kind::reply, role_[receiver], ends[t].first);
+  }
+
+  std::map<std::pair<int, int>, int> pattern_of;
+  for (std::size_t t = 0; t < transfers.size(); ++t) {
+    const std::pair<int, int> key =
+        transfers[t].collective ? std::pair(-2, transfers[t].pattern) : ends[t];
+    transfers[t].pattern = pattern_of.try_emplace(key, static_cast<int>(pattern_of.size())).first->second;
+  }
+  patterns = static_cast<int>(pattern_of.size());
+}
+
+}  // namespace rehearse

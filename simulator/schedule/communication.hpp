@@ -1,0 +1,51 @@
+// Who talks with whom: the transfers that a schedule's ops stand for, rank by rank.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "simulator/schedule/schedule.hpp"
+
+namespace rehearse {
+
+// All messages between the same two ends with the same tag, or all collectives of one group on streams of one name
+// (a communicator). Single ops of it match in the order in which they are called.
+struct Transfer {
+  int pattern = 0;         // transfers of one pattern come from the same places of the same programs
+  bool collective = false;
+  std::vector<int> ranks;  // {sender, receiver}, or the members in mesh order; numbered over all roles
+};
+
+// One way in which a program's ops name peers: a direction, a peer and a tag, or a group.
+struct Slot {
+  enum class Kind { send, receive, receive_any, reply, collective } kind = Kind::send;
+  Peer peer;
+  int tag = 0;
+  Collective collective;
+  int stream = 0;  // of the first op that uses it
+  bool may_overlap = false;  // two of its transfers may be under way at once (several streams, twice in an op)
+};
+
+class Communication {
+ public:
+  explicit Communication(const Schedule& schedule);
+
+  std::vector<Transfer> transfers;
+  int patterns = 0;
+
+  const std::vector<Slot>& slots(int program) const { return slots_[program]; }
+  // The slot of message number `part` of an exchange, or of a collective (part 0).
+  int slot(int program, int op, int part) const { return slot_of_[program][op][part]; }
+  // Transfers that a slot stands for at one rank (numbered over all roles).
+  const std::vector<int>& at(int rank, int slot) const { return at_[rank][slot]; }
+  int program_of_rank(int rank) const { return program_[rank]; }
+  int role_of_rank(int rank) const { return role_[rank]; }
+
+ private:
+  std::vector<std::vector<Slot>> slots_;
+  std::vector<std::vector<std::vector<int>>> slot_of_;
+  std::vector<std::vector<std::vector<int>>> at_;
+  std::vector<int> program_, role_;
+};
+
+}  // namespace rehearse

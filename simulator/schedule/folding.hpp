@@ -1,0 +1,25 @@
+// Which ranks of a schedule may stand for one another, before the network is looked at.
+#pragma once
+
+#include <cstdint>
+
+#include "simulator/schedule/communication.hpp"
+#include "simulator/schedule/partition.hpp"
+#include "simulator/schedule/schedule.hpp"
+
+namespace rehearse {
+
+// Equal for ranks that run the same program with the same amounts.
+std::uint64_t rank_colour(const Schedule& schedule, int role, int rank);
+
+// False if the order in which equal ranks are served makes them differ (receives from anyone, signals to others), or
+// if callbacks must see every rank.
+bool foldable(const Schedule& schedule);
+
+// Labels with which transfers touch ranks.
+inline constexpr std::uint32_t kSends = 0, kReceives = 1, kMember = 2;
+
+// Adds the transfers of a schedule as edges over the nodes `first_node` + rank.
+void add_transfers(Hypergraph& graph, const Communication& communication, int first_node, std::uint64_t salt);
+
+}  // namespace rehearse

@@ -1,0 +1,120 @@
+// One operation of a rank: what it does, on which stream, after which others, with which tensors.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "models/base/precision.hpp"
+#include "models/model.hpp"
+#include "simulator/schedule/mesh.hpp"
+
+namespace rehearse {
+
+// What is computed on, moved and kept: memory and races follow from these.
+enum class TensorKind { weight, gradient, activation, activation_gradient, optimizer_state, batch, buffer };
+inline constexpr std::array<std::string_view, 7> kTensorKindNames = {
+    "weight", "gradient", "activation", "activation_gradient", "optimizer_state", "batch", "buffer"};
+struct Tensor {
+  TensorKind kind = TensorKind::activation;
+  std::string name;
+  int first_layer = 0, last_layer = -1;  // inclusive
+  int microbatch = -1;                   // -1: not of one micro-batch
+  int shard = -1;                        // -1: whole
+  Precision type = Precision::fp32;
+  Quantity bytes;
+  // Persistent tensors (weights, optimizer state, gradient buffers) live throughout; others from their first
+  // write to their last use in a step.
+  bool persistent() const {
+    return kind == TensorKind::weight || kind == TensorKind::optimizer_state || kind == TensorKind::gradient;
+  }
+};
+
+enum class OpKind {
+  compute,       // `work` on the device
+  exchange,      // sends and receives that go together; done when all are done
+  collective,    // with all members of a group
+  host,          // load a batch, write a checkpoint: takes `seconds`
+  signal,        // adds 1 to a counter, here or at the peers named
+  wait_until,    // waits until a counter has reached a value
+  repeat_begin,  // the ops up to the matching repeat_end, `count` times (0: until the job's other ranks are done)
+  repeat_end,
+};
+inline constexpr std::array<std::string_view, 8> kOpKindNames = {
+    "compute", "exchange", "collective", "host", "signal", "wait_until", "repeat_begin", "repeat_end"};
+
+enum class CollectiveKind { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast };
+inline constexpr std::array<std::string_view, 5> kCollectiveNames = {"all-reduce", "reduce-scatter", "all-gather",
+                                                                     "all-to-all", "broadcast"};
+enum class Algorithm { ring };
+inline constexpr std::array<std::string_view, 1> kAlgorithmNames = {"ring"};
+
+enum class HostAction { load_batch, write_checkpoint };
+
+// Which part of training an op belongs to; for names, colours and breakdowns.
+enum class Pass { forward, recompute, backward, backward_input, backward_weight, gradient_sync, optimizer, data, other };
+inline constexpr std::array<std::string_view, 9> kPassNames = {
+    "forward",       "recompute", "backward", "backward_input", "backward_weight",
+    "gradient_sync", "optimizer", "data",     "other"};
+
+// One part of an exchange. Send and receive match in order among those with the same two ends and the same tag.
+struct Message {
+  enum class Direction { send, receive } direction = Direction::send;
+  Peer peer;
+  Quantity bytes;  // of each transfer; both ends must agree
+  int tag = 0;
+};
+
+struct Collective {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  Algorithm algorithm = Algorithm::ring;
+  Group group;
+  // all-reduce, broadcast: bytes of the buffer; reduce-scatter, all-gather: of the concatenated buffer;
+  // all-to-all: bytes each member sends to each other member.
+  Quantity bytes;
+  int channels = 0;  // 0: as many as the node has NICs
+};
+
+// A counter of a rank. Inside a repeat its number moves on with the iteration: number + stride * iteration.
+struct Counter {
+  std::string name;
+  int number = 0, stride = 0;
+};
+
+// Waits for an op of the same program: of this repetition of the schedule, or of the one before.
+struct Dependency {
+  int op = 0;
+  int steps_back = 0;  // 0 or 1; before the first step there is nothing to wait for
+  bool operator==(const Dependency&) const = default;
+};
+
+// What an arithmetic callback learns about the moment it runs in.
+struct OpMoment {
+  int job = 0, role = 0, rank = 0, step = 0;
+  int sender = -1;  // rank that a receive of kind `any` received from
+  double time_s = 0;
+};
+
+struct Op {
+  std::string name;
+  OpKind kind = OpKind::compute;
+  int stream = 0;
+  std::vector<Dependency> after;  // besides the order of its stream
+  Pass pass = Pass::other;
+  int first_layer = -1, last_layer = -1, microbatch = -1;
+
+  int work = -1;                  // compute: index into Schedule::works
+  double seconds = 0;             // host
+  HostAction host_action = HostAction::load_batch;
+  std::vector<Message> messages;  // exchange
+  Collective collective;
+  Counter counter;                // signal, wait_until
+  double at_least = 0, at_least_per_iteration = 0;  // wait_until: counter >= at_least + this * iteration
+  std::vector<Peer> signalled;    // signal: these ranks' counters; empty: the own
+  int count = 1;                  // repeat_begin
+
+  std::vector<int> reads, writes;  // tensors of the program
+  std::function<void(const OpMoment&)> arithmetic;  // runs when the op ends, in simulated order
+};
+
+}  // namespace rehearse

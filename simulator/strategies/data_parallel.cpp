@@ -1,0 +1,105 @@
+#include "simulator/strategies/data_parallel.hpp"
+
+#include <fmt/format.h>
+
+#include "simulator/costs/memory.hpp"
+
+namespace rehearse {
+namespace {
+
+Op all_reduce(const StepPlan& plan, StageProgram& stage, std::string name, double bytes, int bucket) {
+  Op op;
+  op.name = std::move(name);
+  op.kind = OpKind::collective;
+  op.stream = stream_named(stage.program, "gradients");
+  op.pass = Pass::gradient_sync;
+  op.first_layer = stage.buckets[bucket].first_layer;
+  op.last_layer = stage.buckets[bucket].last_layer;
+  op.collective.kind = CollectiveKind::all_reduce;
+  op.collective.algorithm = plan.scenario.strategy.all_reduce;
+  op.collective.channels = plan.scenario.strategy.channels;
+  op.collective.bytes = bytes;
+  op.reads = op.writes = {stage.gradients[bucket]};
+  return op;
+}
+
+// DDP does not sync the micro-batches before the last one (no_sync), whose backward pass triggers the
+// buckets.
+void sync_buckets(const StepPlan& plan, StageProgram& stage, int backward_end) {
+  for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
+    const Bucket& bucket = stage.buckets[b];
+    if (bucket.parameters == 0) continue;
+    Op op = all_reduce(plan, stage, fmt::format("all-reduce bucket {}", b), gradient_bytes(plan, bucket),
+                       static_cast<int>(b));
+    op.collective.group.axes = {{plan.data_axis, 0, 1, {}}};
+    op.after = {{plan.scenario.strategy.overlap ? stage.backward_of_bucket[b] : backward_end}};
+    add_op(stage.program, std::move(op));
+  }
+}
+
+// First and last stage each keep the table and add up their gradients, as Megatron-LM does.
+void sync_tied_embedding(const StepPlan& plan, StageProgram& stage) {
+  const int layer = stage.stage == 0 ? stage.layers.first : stage.layers.last;
+  for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
+    if (layer < stage.buckets[b].first_layer || layer > stage.buckets[b].last_layer) continue;
+    Op op = all_reduce(plan, stage, "all-reduce tied embedding",
+                       plan.tied_parameters * element_bytes(plan.scenario.training.gradient_precision),
+                       static_cast<int>(b));
+    op.first_layer = op.last_layer = layer;
+    op.collective.group.axes = {{plan.pipeline_axis, 0, 1, {0, stage.stages - 1}}};
+    op.after = {{stage.backward_of_bucket[b]}};
+    add_op(stage.program, std::move(op));
+  }
+}
+
+void write_optimizer(StepPlan& plan, StageProgram& stage) {
+  const Training& training = plan.scenario.training;
+  const double per_parameter =
+      state_bytes(training.optimizer, training.precision, training.gradient_precision).optimizer;
+  Op op;
+  op.name = "optimizer";
+  op.stream = stream_named(stage.program, "compute");
+  op.pass = Pass::optimizer;
+  op.first_layer = stage.layers.first;
+  op.last_layer = stage.layers.last;
+  for (int send : stage.sends) op.after.push_back({send});
+  const int sync = last_op_of_stream(stage.program, find_stream(stage.program, "gradients"));
+  if (sync >= 0) op.after.push_back({sync});
+  for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
+    const Bucket& bucket = stage.buckets[b];
+    if (bucket.parameters == 0) continue;
+    op.reads.push_back(stage.gradients[b]);
+    op.writes.push_back(stage.weights[b]);
+    if (per_parameter == 0) continue;
+    Tensor state;
+    state.kind = TensorKind::optimizer_state;
+    state.name = fmt::format("optimizer state {}", b);
+    state.first_layer = bucket.first_layer;
+    state.last_layer = bucket.last_layer;
+    state.bytes = bucket.parameters * per_parameter;
+    op.writes.push_back(add_tensor(stage.program, std::move(state)));
+  }
+  Work work;
+  work.name =
+      fmt::format("{} stage {}", kOptimizerNames[static_cast<std::size_t>(training.optimizer)], stage.stage);
+  work.precision = training.precision;
+  work.parameters_updated = stage.parameters();
+  work.optimizer_bytes = work.parameters_updated *
+                         update_bytes(training.optimizer, training.precision, training.gradient_precision);
+  plan.schedule.works.push_back(std::move(work));
+  op.work = static_cast<int>(plan.schedule.works.size()) - 1;
+  add_op(stage.program, std::move(op));
+}
+
+}  // namespace
+
+void write_all_reduce(StepPlan& plan, StageProgram& stage) {
+  if (stage.parameters() == 0) return;
+  const int backward_end = last_op_of_stream(stage.program, stream_named(stage.program, "compute"));
+  if (plan.scenario.strategy.data > 1) sync_buckets(plan, stage, backward_end);
+  const bool ends_of_pipeline = stage.stage == 0 || stage.stage == stage.stages - 1;
+  if (plan.tied_parameters > 0 && ends_of_pipeline) sync_tied_embedding(plan, stage);
+  write_optimizer(plan, stage);
+}
+
+}  // namespace rehearse

@@ -1,0 +1,332 @@
+#include "simulator/strategies/pipeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace rehearse {
+
+std::vector<PassItem> pipeline_order(PipelineSchedule schedule, int stages, int stage, int microbatches) {
+  std::vector<PassItem> order;
+  order.reserve(2 * static_cast<std::size_t>(microbatches));
+  const int ahead =
+      schedule == PipelineSchedule::gpipe ? microbatches : std::min(stages - stage - 1, microbatches);
+  for (int i = 0; i < ahead; ++i) order.push_back({true, i});
+  for (int i = ahead; i < microbatches; ++i) {
+    order.push_back({true, i});
+    order.push_back({false, i - ahead});
+  }
+  for (int i = microbatches - ahead; i < microbatches; ++i) order.push_back({false, i});
+  return order;
+}
+
+namespace {
+
+class PassWriter {
+public:
+  PassWriter(StepPlan& plan, StageProgram& stage)
+      : plan_(plan),
+        stage_(stage),
+        program_(stage.program),
+        microbatches_(plan.scenario.microbatches),
+        first_(stage.stage == 0),
+        last_(stage.stage == stage.stages - 1),
+        blocking_(plan.scenario.strategy.blocking_p2p) {
+    compute_ = stream_named(program_, "compute");
+    stage_.forward_of_bucket.assign(stage_.buckets.size(), -1);
+    stage_.backward_of_bucket.assign(stage_.buckets.size(), -1);
+    add_tensors();
+  }
+
+  void write() {
+    const std::vector<PassItem> order =
+        pipeline_order(plan_.scenario.strategy.schedule, stage_.stages, stage_.stage, microbatches_);
+    if (stage_.stages > 1 && !blocking_) {
+      // Buffers are used again in the next step, so nothing may be received for it before this one is over.
+      begin_ = add_op(program_, marker(plan_, stage_, "begin step"));
+    }
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (blocking_)
+        write_blocking(order, i);
+      else
+        write_overlapped(order[i]);
+      last_of_item_.push_back(last_op_of_stream(program_, compute_));
+    }
+    if (blocking_) return;
+    for (const char* name : {"send forward", "send backward"})
+      if (const int send = last_op_of_stream(program_, find_stream(program_, name)); send >= 0)
+        stage_.sends.push_back(send);
+  }
+
+private:
+  // ----- tensors
+
+  int tensor(TensorKind kind, const std::string& name, double bytes, int microbatch, Precision type) {
+    Tensor t;
+    t.kind = kind;
+    t.name = name;
+    t.first_layer = stage_.layers.first;
+    t.last_layer = stage_.layers.last;
+    t.microbatch = microbatch;
+    t.type = type;
+    t.bytes = bytes;
+    return add_tensor(program_, std::move(t));
+  }
+
+  void add_tensors() {
+    const Training& training = plan_.scenario.training;
+    double saved = 0, transient = 0, between = 0;
+    for (int i = stage_.layers.first; i <= stage_.layers.last; ++i) {
+      const LayerCost& layer = plan_.layers[i];
+      saved += layer.saved_bytes;
+      transient = std::max(transient, plan_.transient_bytes[i]);
+      recomputes_ = recomputes_ || !layer.recompute.empty();
+      between = std::max(between, layer.output_bytes + (i > 0 ? plan_.layers[i - 1].output_bytes : 0));
+    }
+    for (int k = 0; k < microbatches_; ++k) {
+      activations_.push_back(
+          tensor(TensorKind::activation, fmt::format("activations {}", k), saved, k, training.precision));
+      const auto at_boundary = [&](TensorKind kind, const char* name, bool here, int layer) {
+        return here ? tensor(kind, fmt::format("{} {}", name, k), boundary_bytes(layer), k,
+                             training.activation_precision)
+                    : -1;
+      };
+      using enum TensorKind;
+      input_.push_back(at_boundary(buffer, "input", !first_, stage_.layers.first - 1));
+      output_.push_back(at_boundary(buffer, "output", !last_, stage_.layers.last));
+      output_gradient_.push_back(
+          at_boundary(activation_gradient, "output gradient", !last_, stage_.layers.last));
+      input_gradient_.push_back(
+          at_boundary(activation_gradient, "input gradient", !first_, stage_.layers.first - 1));
+    }
+    between_ =
+        tensor(TensorKind::activation_gradient, "gradients between layers", between, -1, training.precision);
+    if (recomputes_)
+      recomputed_ = tensor(TensorKind::activation, "recomputed activations of a layer", transient, -1,
+                           training.precision);
+  }
+
+  // What layer `layer` hands to the next one, in the precision in which it is sent. A profile tells the bytes
+  // as they were sent.
+  double boundary_bytes(int layer) const {
+    const Training& training = plan_.scenario.training;
+    const double bytes = plan_.layers[layer].output_bytes;
+    if (std::holds_alternative<ProfiledModel>(plan_.scenario.model.shape)) return bytes;
+    return bytes * element_bytes(training.activation_precision) / element_bytes(training.precision);
+  }
+
+  // ----- computation
+
+  // The work of one pass over some layers; micro-batches share it.
+  int work(Pass pass, int first_layer, int last_layer) {
+    const auto key = std::make_tuple(pass, first_layer, last_layer);
+    if (const auto found = works_.find(key); found != works_.end()) return found->second;
+    Work w;
+    w.precision = plan_.scenario.training.precision;
+    w.name = fmt::format("{} {}", kPassNames[static_cast<std::size_t>(pass)],
+                         layers_text({first_layer, last_layer, 0}));
+    const auto append = [&](const std::vector<Kernel>& kernels) {
+      w.kernels.insert(w.kernels.end(), kernels.begin(), kernels.end());
+    };
+    // Backward runs through the layers from the last one to the first.
+    for (int i = first_layer; i <= last_layer; ++i) {
+      const LayerCost& layer = plan_.layers[pass == Pass::backward ? first_layer + last_layer - i : i];
+      if (pass == Pass::forward) append(layer.forward);
+      if (pass == Pass::recompute) append(layer.recompute);
+      if (pass == Pass::backward) {
+        append(layer.backward_input);
+        append(layer.backward_weight);
+      }
+    }
+    double flops = 0;
+    for (const Kernel& kernel : w.kernels) flops += kernel.flops();
+    (pass == Pass::recompute ? w.extra_flops : w.model_flops) = flops;
+    plan_.schedule.works.push_back(std::move(w));
+    return works_[key] = static_cast<int>(plan_.schedule.works.size()) - 1;
+  }
+
+  Op compute_op(Pass pass, int microbatch, const Bucket& layers, bool cut) {
+    Op op;
+    op.name = fmt::format("{} {}", kPassNames[static_cast<std::size_t>(pass)], microbatch);
+    if (cut) op.name += ", " + layers_text(layers);
+    op.stream = compute_;
+    op.pass = pass;
+    op.first_layer = layers.first_layer;
+    op.last_layer = layers.last_layer;
+    op.microbatch = microbatch;
+    op.work = work(pass, layers.first_layer, layers.last_layer);
+    return op;
+  }
+
+  static void use(std::vector<int>& uses, int tensor) {
+    if (tensor >= 0) uses.push_back(tensor);
+  }
+
+  // Buckets that an op covers: one, or all of the stage.
+  struct Part {
+    Bucket layers;
+    std::size_t first_bucket, end_bucket;
+  };
+  std::vector<Part> parts(bool cut) const {
+    if (!cut) return {{{stage_.layers.first, stage_.layers.last, 0}, 0, stage_.buckets.size()}};
+    std::vector<Part> result;
+    for (std::size_t b = 0; b < stage_.buckets.size(); ++b) result.push_back({stage_.buckets[b], b, b + 1});
+    return result;
+  }
+
+  void forward(int k, int received) {
+    const bool cut = stage_.cut_first_forward && k == 0;
+    std::vector<Part> all = parts(cut);
+    std::reverse(all.begin(), all.end());
+    for (const Part& part : all) {
+      Op op = compute_op(Pass::forward, k, part.layers, cut);
+      for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b) use(op.reads, stage_.weights[b]);
+      if (part.layers.first_layer == stage_.layers.first) {
+        use(op.reads, input_[k]);
+        if (received >= 0) op.after.push_back({received});
+      }
+      use(op.writes, activations_[k]);
+      if (part.layers.last_layer == stage_.layers.last) use(op.writes, output_[k]);
+      const int number = add_op(program_, std::move(op));
+      if (k == 0)
+        for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
+          stage_.forward_of_bucket[b] = number;
+    }
+  }
+
+  void backward(int k, int received) {
+    const bool cut = stage_.cut_last_backward && k == microbatches_ - 1;
+    for (const Part& part : parts(cut)) {
+      const bool begins = part.layers.last_layer == stage_.layers.last;
+      if (recomputes_) {  // by autograd's engine, so only once the gradient has arrived
+        Op op = compute_op(Pass::recompute, k, part.layers, cut);
+        for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b) use(op.reads, stage_.weights[b]);
+        use(op.reads, activations_[k]);
+        use(op.writes, recomputed_);
+        if (begins && received >= 0) op.after.push_back({received});
+        add_op(program_, std::move(op));
+      }
+      Op op = compute_op(Pass::backward, k, part.layers, cut);
+      for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b) {
+        use(op.reads, stage_.weights[b]);
+        use(op.writes, stage_.gradients[b]);
+      }
+      use(op.reads, activations_[k]);
+      use(op.reads, recomputed_);
+      use(op.writes, between_);
+      if (begins) {
+        use(op.reads, output_gradient_[k]);
+        if (received >= 0) op.after.push_back({received});
+      }
+      if (part.layers.first_layer == stage_.layers.first) use(op.writes, input_gradient_[k]);
+      const int number = add_op(program_, std::move(op));
+      if (k == microbatches_ - 1)
+        for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
+          stage_.backward_of_bucket[b] = number;
+    }
+  }
+
+  void compute(const PassItem& item, int received) {
+    if (item.forward)
+      forward(item.microbatch, received);
+    else
+      backward(item.microbatch, received);
+  }
+
+  // ----- transfers
+
+  bool receives(const PassItem& item) const { return stage_.stages > 1 && !(item.forward ? first_ : last_); }
+  bool sends(const PassItem& item) const { return stage_.stages > 1 && !(item.forward ? last_ : first_); }
+
+  static const char* direction(const PassItem& item) { return item.forward ? "forward" : "backward"; }
+
+  // Adds the receive before an item, or the send after it, to an exchange.
+  void add_message(Op& op, const PassItem& item, Message::Direction way) {
+    const bool send = way == Message::Direction::send;
+    const int k = item.microbatch;
+    Message message;
+    message.direction = way;
+    message.peer = Peer::along(plan_.pipeline_axis, item.forward == send ? 1 : -1);
+    message.bytes = boundary_bytes(item.forward == send ? stage_.layers.last : stage_.layers.first - 1);
+    if (!op.name.empty()) op.name += ", ";
+    op.name += fmt::format("{} {} {}", send ? "send" : "receive", direction(item), k);
+    if (op.messages.empty()) {
+      op.kind = OpKind::exchange;
+      op.pass = item.forward ? Pass::forward : Pass::backward;
+      op.microbatch = k;
+    }
+    op.messages.push_back(std::move(message));
+    if (send)
+      op.reads.push_back((item.forward ? output_ : input_gradient_)[k]);
+    else
+      op.writes.push_back((item.forward ? input_ : output_gradient_)[k]);
+  }
+
+  // Every direction has its own stream. A receive is posted while the item before its own runs: two buffers.
+  void write_overlapped(const PassItem& item) {
+    int received = -1;
+    if (receives(item)) {
+      Op op;
+      op.stream = stream_named(program_, fmt::format("receive {}", direction(item)));
+      add_message(op, item, Message::Direction::receive);
+      const std::size_t done = last_of_item_.size();
+      op.after.push_back({done >= 2 ? last_of_item_[done - 2] : begin_});
+      received = add_op(program_, std::move(op));
+    }
+    compute(item, received);
+    if (sends(item)) {
+      Op op;
+      op.after.push_back({last_op_of_stream(program_, compute_)});
+      op.stream = stream_named(program_, fmt::format("send {}", direction(item)));
+      add_message(op, item, Message::Direction::send);
+      add_op(program_, std::move(op));
+    }
+  }
+
+  // As Megatron-LM's forward_backward_pipelining_without_interleaving: transfers hold up the computation, and
+  // a send goes together with the receive that follows it from the same neighbour, or both neighbours would
+  // wait to send.
+  void write_blocking(const std::vector<PassItem>& order, std::size_t i) {
+    if (receives(order[i]) && !(i > 0 && together(order[i - 1], order[i]))) {
+      Op op;
+      op.stream = compute_;
+      add_message(op, order[i], Message::Direction::receive);
+      add_op(program_, std::move(op));
+    }
+    compute(order[i], -1);
+    if (sends(order[i])) {
+      Op op;
+      op.stream = compute_;
+      add_message(op, order[i], Message::Direction::send);
+      if (i + 1 < order.size() && together(order[i], order[i + 1]))
+        add_message(op, order[i + 1], Message::Direction::receive);
+      add_op(program_, std::move(op));
+    }
+  }
+
+  // What `a` sends goes to the neighbour from which `b` receives.
+  bool together(const PassItem& a, const PassItem& b) const {
+    return a.forward != b.forward && sends(a) && receives(b);
+  }
+
+  StepPlan& plan_;
+  StageProgram& stage_;
+  Program& program_;
+  const int microbatches_;
+  const bool first_, last_, blocking_;
+  bool recomputes_ = false;
+  int compute_ = 0, begin_ = -1, between_ = -1, recomputed_ = -1;
+  std::vector<int> activations_, input_, output_, output_gradient_, input_gradient_;  // by micro-batch
+  std::vector<int> last_of_item_;  // ops that end the items written so far
+  std::map<std::tuple<Pass, int, int>, int> works_;
+};
+
+}  // namespace
+
+void write_passes(StepPlan& plan, StageProgram& stage) {
+  PassWriter(plan, stage).write();
+}
+
+}  // namespace rehearse

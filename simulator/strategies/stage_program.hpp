@@ -1,0 +1,54 @@
+// A pipeline stage's program while it is being written, and what the writers of its parts share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "simulator/scenario/scenario.hpp"
+#include "simulator/schedule/schedule.hpp"
+#include "simulator/strategies/buckets.hpp"
+#include "simulator/strategies/stages.hpp"
+
+namespace rehearse {
+
+// The step as a whole. Worker ranks are role 0, factored by one mesh.
+struct StepPlan {
+  const Scenario& scenario;
+  std::vector<LayerCost> layers;  // for one micro-batch; the last stage's copy of a tied embedding included
+  std::vector<double> transient_bytes;  // by layer: activations that recomputation brings back for a while
+  int data_axis = 0, pipeline_axis = 1;
+  double tied_parameters = 0;  // of the table that first and last stage both keep; 0: none
+  Schedule schedule;
+};
+
+struct StageProgram {
+  int stage = 0, stages = 1;
+  LayerRange layers;
+  Program program;
+  std::vector<Bucket> buckets;          // in order of the backward pass
+  std::vector<int> weights, gradients;  // tensors by bucket; -1: nothing to train in it
+  bool cut_first_forward = false;       // one op a bucket, because weights arrive bucket by bucket
+  bool cut_last_backward = false;       // one op a bucket, because gradients leave bucket by bucket
+  std::vector<int> forward_of_bucket;   // ops of the first micro-batch
+  std::vector<int> backward_of_bucket;  // ops of the last micro-batch
+  std::vector<int> sends;               // the last ones, which the step's end waits for
+
+  double parameters() const;
+};
+
+int find_stream(const Program& program, const std::string& name);  // -1 if there is none
+int stream_named(Program& program, const std::string& name);       // added if there is none
+int add_tensor(Program& program, Tensor tensor);
+int add_op(Program& program, Op op);                        // the op's number
+int last_op_of_stream(const Program& program, int stream);  // -1 if it has none, or there is no such stream
+
+// The condition that makes a worker a member of the stage.
+std::vector<At> at_stage(const StepPlan& plan, int stage);
+// Collectives and messages of bucket `b` carry this many bytes of gradients.
+double gradient_bytes(const StepPlan& plan, const Bucket& bucket);
+std::string layers_text(const Bucket& bucket);  // "layers 3-5"
+
+// An op on the compute stream that takes no time: the step's first, or the one that waits for the step's end.
+Op marker(StepPlan& plan, StageProgram& stage, const std::string& name);
+
+}  // namespace rehearse

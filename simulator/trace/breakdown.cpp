@@ -1,0 +1,222 @@
+// What a step is made of. A rank that does not compute waits for something: from the op that at last begins
+// we walk back over what it waited for, the dependency or predecessor on its stream that ended last, until
+// the gap is told.
+#include <algorithm>
+#include <tuple>
+
+#include "simulator/trace/metrics.hpp"
+#include "simulator/trace/rows.hpp"
+
+namespace rehearse {
+namespace {
+
+constexpr std::size_t kNoRow = static_cast<std::size_t>(-1);
+
+// Times that differ by rounding only are the same instant.
+bool same_instant(double a, double b) {
+  return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b));
+}
+
+// Sums of thousands of pieces; long double keeps their total exact to the last digit of a double.
+struct Sums {
+  long double compute = 0, data_stall = 0, pipeline_bubble = 0, other = 0;
+  std::map<std::string, long double> exposed;
+};
+
+std::string exposed_name(const Op& op, const Role& role) {
+  if (op.pass == Pass::gradient_sync) return "gradient sync";
+  if (moves_along(op, role, "pipeline")) return "pipeline transfer";
+  if (op.kind == OpKind::collective && !op.collective.group.axes.empty()) {
+    const Mesh& mesh = role.meshes[op.collective.group.mesh];
+    std::string name;
+    for (const GroupAxis& axis : op.collective.group.axes) {
+      name += (name.empty() ? "" : "-") + mesh.axes()[axis.axis].name;
+    }
+    return name + " communication";
+  }
+  if (op.kind == OpKind::exchange) {
+    for (const Message& message : op.messages) {
+      if (message.peer.kind == Peer::Kind::offset) {
+        return role.meshes[message.peer.mesh].axes()[message.peer.axis].name + " communication";
+      }
+    }
+    return "server transfer";
+  }
+  return "communication";
+}
+
+class ClassBreakdown {
+public:
+  ClassBreakdown(const Trace& trace, int rank_class, StepWindow window)
+      : trace_(trace), spans_(trace.spans), window_(window) {
+    std::tie(first_, last_) = rows_of_class(trace, rank_class);
+    const RankClass& who = trace.classes[rank_class];
+    role_ = who.role;
+    const Role& role = trace.run.jobs[who.job].phases.front().schedule->roles[who.role];
+    for (const Mesh& mesh : role.meshes) {
+      const int axis = mesh.axis("pipeline");
+      in_pipeline_ = in_pipeline_ || (axis >= 0 && mesh.axes()[axis].size > 1);
+    }
+    by_op_.reserve(last_ - first_);
+    for (std::size_t row = first_; row < last_; ++row)
+      by_op_.emplace_back(spans_.step[row], spans_.op[row], row);
+    std::sort(by_op_.begin(), by_op_.end());
+  }
+
+  Sums run() {
+    std::vector<std::size_t> computing;
+    for (std::size_t row = first_; row < last_; ++row) {
+      if (trace_.op_of(row).kind == OpKind::compute && spans_.end_s[row] > spans_.begin_s[row] &&
+          spans_.end_s[row] > window_.begin_s && spans_.begin_s[row] < window_.end_s) {
+        computing.push_back(row);
+      }
+    }
+    std::stable_sort(computing.begin(), computing.end(),
+                     [&](std::size_t a, std::size_t b) { return spans_.begin_s[a] < spans_.begin_s[b]; });
+    double told = window_.begin_s;  // everything before is accounted for
+    for (const std::size_t row : computing) {
+      if (spans_.begin_s[row] > told) {
+        walk_back(row, told, spans_.begin_s[row]);
+        told = spans_.begin_s[row];
+      }
+      const double end = std::min(spans_.end_s[row], window_.end_s);
+      if (end > told) {
+        sums_.compute += static_cast<long double>(end) - told;
+        told = end;
+      }
+    }
+    tail(told);
+    return std::move(sums_);
+  }
+
+private:
+  // After the last computation: what still runs, and behind that the rank has nothing to do.
+  void tail(double told) {
+    if (told >= window_.end_s) return;
+    std::size_t latest = kNoRow;
+    for (std::size_t row = first_; row < last_; ++row) {
+      if (latest == kNoRow || spans_.end_s[row] > spans_.end_s[latest]) latest = row;
+    }
+    double hi = window_.end_s;
+    const double end = latest == kNoRow ? told : std::clamp(spans_.end_s[latest], told, hi);
+    nothing_to_do(end, hi);
+    hi = end;
+    if (hi > told) walk_back(latest, told, own_time(latest, told, hi));
+  }
+
+  // Tells [lo, hi), during which `row` was not yet ready.
+  void walk_back(std::size_t row, double lo, double hi) {
+    while (hi > lo) {
+      const std::size_t blocker = blocker_of(row);
+      if (blocker == kNoRow) {
+        nothing_to_do(lo, hi);
+        return;
+      }
+      const double end = std::max(lo, spans_.end_s[blocker]);
+      if (end < hi && !same_instant(end, hi)) {
+        sums_.other += static_cast<long double>(hi) - end;
+        hi = end;
+      }
+      hi = own_time(blocker, lo, hi);
+      row = blocker;
+    }
+  }
+
+  // Tells the part of [lo, hi) during which `row` itself was under way; returns what is left before it.
+  double own_time(std::size_t row, double lo, double hi) {
+    const Op& op = trace_.op_of(row);
+    const double begin = std::clamp(spans_.begin_s[row], lo, hi);
+    const double ready = std::clamp(spans_.ready_s[row], lo, begin);
+    const long double under_way = static_cast<long double>(hi) - begin;
+    const long double waiting = static_cast<long double>(begin) - ready;
+    if (is_transfer(op)) {
+      const Role& role = schedule_of(trace_, row).roles[role_];
+      if (under_way > 0) sums_.exposed[exposed_name(op, role)] += under_way;
+      (moves_along(op, role, "pipeline") ? sums_.pipeline_bubble : sums_.other) += waiting;
+    } else if (op.kind == OpKind::host && op.host_action == HostAction::load_batch) {
+      sums_.data_stall += under_way + waiting;
+    } else if (op.kind == OpKind::compute) {
+      sums_.compute += under_way;  // a rounding error long: computing is never part of a gap
+      sums_.other += waiting;
+    } else {
+      sums_.other += under_way + waiting;
+    }
+    return ready;
+  }
+
+  void nothing_to_do(double lo, double hi) {
+    (in_pipeline_ ? sums_.pipeline_bubble : sums_.other) += static_cast<long double>(hi) - lo;
+  }
+
+  // What `row` waited for: of its dependencies and its stream's predecessor the one that ended last.
+  std::size_t blocker_of(std::size_t row) const {
+    const Op& op = trace_.op_of(row);
+    std::size_t found = kNoRow;
+    const auto take = [&](std::size_t candidate) {
+      if (found == kNoRow || spans_.end_s[candidate] > spans_.end_s[found]) found = candidate;
+    };
+    if (row > first_ && trace_.op_of(row - 1).stream == op.stream) take(row - 1);
+    for (const Dependency& dependency : op.after) {
+      const int step = spans_.step[row] - dependency.steps_back;
+      // Inside a repeat an op has many rows: the latest one that had ended is meant.
+      auto it = std::upper_bound(by_op_.begin(), by_op_.end(), std::tuple(step, dependency.op, kNoRow));
+      while (it != by_op_.begin()) {
+        --it;
+        const auto [its_step, its_op, its_row] = *it;
+        if (its_step != step || its_op != dependency.op || spans_.phase[its_row] != spans_.phase[row]) break;
+        if (its_row != row && (spans_.end_s[its_row] <= spans_.ready_s[row] ||
+                               same_instant(spans_.end_s[its_row], spans_.ready_s[row]))) {
+          take(its_row);
+          break;
+        }
+      }
+    }
+    return found;
+  }
+
+  const Trace& trace_;
+  const Spans& spans_;
+  StepWindow window_;
+  std::size_t first_ = 0, last_ = 0;
+  int role_ = 0;
+  bool in_pipeline_ = false;
+  std::vector<std::tuple<int, int, std::size_t>> by_op_;  // step, op, row
+  Sums sums_;
+};
+
+}  // namespace
+
+Breakdown break_down(const Trace& trace, int job) {
+  const StepWindow window = last_step(trace, job);
+  Sums total;
+  long double ranks = 0;
+  for (std::size_t c = 0; c < trace.classes.size(); ++c) {
+    const RankClass& rank_class = trace.classes[c];
+    const Schedule& schedule = *trace.run.jobs[rank_class.job].phases.front().schedule;
+    if (rank_class.job != job || schedule.roles[rank_class.role].name != "worker") continue;
+    const Sums sums = ClassBreakdown(trace, static_cast<int>(c), window).run();
+    const auto weight = static_cast<long double>(rank_class.ranks.size());
+    ranks += weight;
+    total.compute += weight * sums.compute;
+    total.data_stall += weight * sums.data_stall;
+    total.pipeline_bubble += weight * sums.pipeline_bubble;
+    total.other += weight * sums.other;
+    for (const auto& [name, seconds] : sums.exposed) total.exposed[name] += weight * seconds;
+  }
+  Breakdown breakdown;
+  if (ranks == 0) return breakdown;
+  const auto mean = [&](long double sum) { return static_cast<double>(sum / ranks); };
+  breakdown.compute_s = mean(total.compute);
+  breakdown.data_stall_s = mean(total.data_stall);
+  breakdown.pipeline_bubble_s = mean(total.pipeline_bubble);
+  breakdown.other_s = mean(total.other);
+  long double exposed = 0;
+  for (const auto& [name, seconds] : total.exposed) {
+    exposed += seconds;
+    breakdown.exposed_by_pass_s[name] = mean(seconds);
+  }
+  breakdown.exposed_communication_s = mean(exposed);
+  return breakdown;
+}
+
+}  // namespace rehearse

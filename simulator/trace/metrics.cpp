@@ -1,0 +1,79 @@
+#include "simulator/trace/metrics.hpp"
+
+#include <algorithm>
+
+#include "models/base/error.hpp"
+#include "simulator/trace/rows.hpp"
+
+namespace rehearse {
+
+StepWindow last_step(const Trace& trace, int job) {
+  const int last = last_step_number(trace, job);
+  StepWindow window;
+  for (std::size_t row = 0; row < trace.spans.size(); ++row) {
+    if (trace.classes[trace.spans.rank_class[row]].job != job) continue;
+    const double end_s = trace.spans.end_s[row];
+    if (trace.spans.step[row] < last) window.begin_s = std::max(window.begin_s, end_s);
+    window.end_s = std::max(window.end_s, end_s);
+  }
+  return window;
+}
+
+Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan) {
+  if (!trace.job_failed.empty() && trace.job_failed.front()) {
+    std::string why = "the job failed";
+    for (const std::string& failure : trace.failures)
+      why += (&failure == &trace.failures[0] ? ": " : "; ") + failure;
+    throw RunError(why);
+  }
+  const int step = last_step_number(trace, 0);
+  if (step < 0) throw RunError("the job did nothing: its schedule has no ops");
+
+  Metrics metrics;
+  const StepWindow window = last_step(trace, 0);
+  metrics.step_time_s = window.end_s - window.begin_s;
+  if (!(metrics.step_time_s > 0))
+    throw RunError("the step takes no time: nothing computes and nothing is sent");
+
+  const Schedule& schedule = *plan.schedule;
+  metrics.samples_per_s = schedule.samples / metrics.step_time_s;
+  metrics.tokens_per_s = schedule.tokens / metrics.step_time_s;
+  metrics.devices = schedule.roles.front().size();
+
+  double model_flops = 0, all_flops = 0;
+  for (std::size_t row = 0; row < trace.spans.size(); ++row) {
+    const RankClass& rank_class = trace.classes[trace.spans.rank_class[row]];
+    if (rank_class.job != 0 || trace.spans.step[row] != step) continue;
+    const Schedule& its_schedule = schedule_of(trace, row);
+    const Op& op = trace.op_of(row);
+    if (op.kind != OpKind::compute || op.work < 0 || its_schedule.roles[rank_class.role].name != "worker")
+      continue;
+    const Work& work = its_schedule.works[op.work];
+    const auto ranks = static_cast<double>(rank_class.ranks.size());
+    model_flops += ranks * work.model_flops;
+    all_flops += ranks * (work.model_flops + work.extra_flops);
+  }
+  const double device_seconds = metrics.step_time_s * metrics.devices;
+  const Device& device = scenario.cluster->node().device;
+  const double peak = device.peak_flops[static_cast<std::size_t>(scenario.training.precision)].value;
+  metrics.model_tflops_per_device = model_flops / device_seconds / 1e12;
+  metrics.mfu = peak > 0 ? model_flops / device_seconds / peak : 0;
+  metrics.hfu = peak > 0 ? all_flops / device_seconds / peak : 0;
+
+  metrics.breakdown = break_down(trace, 0);
+  metrics.memory = memory_use(trace, 0, device.memory_bytes.value);
+
+  const double steps = step + 1;
+  metrics.network_bytes_per_step = trace.bytes_total / steps;
+  for (const LinkUse& use : trace.link_use) {
+    const double utilization =
+        use.bytes / steps / (scenario.cluster->bandwidth(use.link) * metrics.step_time_s);
+    if (utilization > metrics.busiest_utilization) {
+      metrics.busiest_utilization = utilization;
+      metrics.busiest_link = scenario.cluster->link_name(use.link);
+    }
+  }
+  return metrics;
+}
+
+}  // namespace rehearse

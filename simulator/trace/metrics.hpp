@@ -1,0 +1,58 @@
+// The figures of a run: step time, what it is made of, memory, network. Definitions: the README's "How to read it".
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "simulator/scenario/scenario.hpp"
+#include "simulator/strategies/strategy.hpp"
+#include "simulator/trace/trace.hpp"
+
+namespace rehearse {
+
+// Means over devices in which each instant counts once, so that they add up to the step.
+struct Breakdown {
+  double compute_s = 0;
+  double exposed_communication_s = 0;  // all sides of the awaited transfer are ready
+  double data_stall_s = 0;
+  double pipeline_bubble_s = 0;        // a pipeline peer is not ready
+  double other_s = 0;
+  double total_s() const {
+    return compute_s + exposed_communication_s + data_stall_s + pipeline_bubble_s + other_s;
+  }
+  // exposed_communication_s by what was awaited: "gradient sync", "pipeline transfer", ...
+  std::map<std::string, double> exposed_by_pass_s;
+};
+
+// Peak bytes of one device, by tensor kind; `stage` names the fullest.
+struct MemoryUse {
+  double weights = 0, gradients = 0, optimizer = 0, activations = 0, buffers = 0, total = 0, capacity = 0;
+  bool fits = true;
+  std::string fullest;  // "stage 1"
+};
+
+struct Metrics {
+  double step_time_s = 0;
+  double samples_per_s = 0, tokens_per_s = 0;
+  int devices = 0;
+  double model_tflops_per_device = 0, mfu = 0, hfu = 0;
+  Breakdown breakdown;
+  MemoryUse memory;
+  double network_bytes_per_step = 0;
+  std::string busiest_link;  // empty: no link was used
+  double busiest_utilization = 0;
+};
+
+// The last step of job 0. RunError if the job failed.
+Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan);
+
+// Breakdown of the last step of one job, mean over the ranks of role "worker".
+Breakdown break_down(const Trace& trace, int job);
+// When the last step of a job begins (the end of the step before, or 0) and ends.
+struct StepWindow { double begin_s = 0, end_s = 0; };
+StepWindow last_step(const Trace& trace, int job);
+// Peak memory of the fullest worker device, from the lifetimes of its tensors.
+MemoryUse memory_use(const Trace& trace, int job, double capacity_bytes);
+
+}  // namespace rehearse

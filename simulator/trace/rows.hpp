@@ -1,0 +1,46 @@
+// Small questions about the rows of a trace that several of its readers ask.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "simulator/trace/trace.hpp"
+
+namespace rehearse {
+
+// Rows [first, second) of one class: rows are ordered by class.
+inline std::pair<std::size_t, std::size_t> rows_of_class(const Trace& trace, int rank_class) {
+  const auto& column = trace.spans.rank_class;
+  const auto range = std::equal_range(column.begin(), column.end(), rank_class);
+  return {static_cast<std::size_t>(range.first - column.begin()),
+          static_cast<std::size_t>(range.second - column.begin())};
+}
+
+inline const Schedule& schedule_of(const Trace& trace, std::size_t row) {
+  const RankClass& rank_class = trace.classes[trace.spans.rank_class[row]];
+  return *trace.run.jobs[rank_class.job].phases[trace.spans.phase[row]].schedule;
+}
+
+inline bool is_transfer(const Op& op) {
+  return op.kind == OpKind::exchange || op.kind == OpKind::collective;
+}
+
+// The number of the last step of a job; -1 if it did nothing.
+inline int last_step_number(const Trace& trace, int job) {
+  int last = -1;
+  for (std::size_t row = 0; row < trace.spans.size(); ++row) {
+    if (trace.classes[trace.spans.rank_class[row]].job == job) last = std::max(last, trace.spans.step[row]);
+  }
+  return last;
+}
+
+// Sends to or receives from a neighbour along the axis of this name.
+inline bool moves_along(const Op& op, const Role& role, std::string_view axis) {
+  if (op.kind != OpKind::exchange) return false;
+  return std::any_of(op.messages.begin(), op.messages.end(), [&](const Message& message) {
+    return message.peer.kind == Peer::Kind::offset &&
+           role.meshes[message.peer.mesh].axes()[message.peer.axis].name == axis;
+  });
+}
+
+}  // namespace rehearse

@@ -1,0 +1,116 @@
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+
+#include "models/base/error.hpp"
+#include "simulator/commands/table.hpp"
+#include "tests/catch.hpp"
+#include "tests/command_run.hpp"
+
+using namespace rehearse::test;
+using nlohmann::json;
+
+TEST_CASE("list and show know every preset") {
+  for (const std::string what : {"models", "clusters", "devices", "strategies"}) {
+    CAPTURE(what);
+    const Outcome list = run_rehearse("list " + what);
+    CAPTURE(list.err);
+    REQUIRE(list.status == 0);
+    std::istringstream lines(list.out);
+    int count = 0;
+    for (std::string line; std::getline(lines, line); ++count) {
+      const std::string name = line.substr(0, line.find(' '));
+      CAPTURE(name);
+      const Outcome show = run_rehearse("show " + name);
+      CAPTURE(show.err);
+      CHECK(show.status == 0);
+      CHECK_FALSE(show.out.empty());
+      if (what != "strategies") CHECK(show.out.find("What follows from it") != std::string::npos);
+    }
+    CHECK(count >= 4);
+  }
+  const Outcome gpt = run_rehearse("show gpt3-175b");
+  CHECK(gpt.out.find("175 G") != std::string::npos);  // parameters; Brown et al. 2020, table 2.1
+  const Outcome a100 = run_rehearse("show a100-80");
+  CHECK(a100.out.find("312 T") != std::string::npos);  // dense bf16 peak; NVIDIA A100 data sheet
+}
+
+TEST_CASE("validate tells every row's error and their summary") {
+  const Outcome run = run_rehearse("validate zero-bubble-1f1b --format json");
+  CAPTURE(run.err);
+  REQUIRE(run.status == 0);
+  const json tables = json::parse(run.out);
+  REQUIRE(tables.size() == 1);
+  const json& table = tables[0];
+  REQUIRE(table["rows"].size() == 13);
+  std::vector<double> absolute;
+  double sum = 0;
+  for (const json& row : table["rows"]) {
+    CAPTURE(row.dump());
+    const double error = row["predicted_step_s"].get<double>() / row["measured_step_s"].get<double>() - 1;
+    CHECK(row["error"].get<double>() == Approx(error).margin(1e-15));
+    CHECK(row["source"].get<std::string>().find("arXiv 2401.10241") != std::string::npos);
+    // Nothing is fitted, so this is no claim about accuracy: a row that is far off was read or simulated
+    // wrongly.
+    CHECK(std::abs(error) < 0.25);
+    absolute.push_back(std::abs(error));
+    sum += error;
+  }
+  std::sort(absolute.begin(), absolute.end());
+  CHECK(table["median_absolute_error"].get<double>() == Approx(absolute[6]));
+  CHECK(std::abs(table["worst_error"].get<double>()) == Approx(absolute.back()));
+  CHECK(table["mean_error"].get<double>() == Approx(sum / 13));
+  const Outcome text = run_rehearse("validate zero-bubble-1f1b"), csv = run_rehearse("validate --format csv");
+  CHECK(text.status == 0);
+  CHECK(text.out.find("table4-1.5B-m32") != std::string::npos);
+  CHECK(text.out.find("13 rows: mean error") != std::string::npos);
+  CHECK(csv.out.substr(0, csv.out.find('\n')) ==
+        "table,id,measured_step_s,predicted_step_s,error,source,note");
+}
+
+TEST_CASE("a table's cells become a scenario") {
+  const auto table = rehearse::parse_measurements(
+      "id,measured_step_s,source,strategy.pipeline,strategy.schedule,strategy.overlap,strategy.stage_"
+      "layers\r\n"
+      "a,1.5,\"Smith, \"\"et al.\"\"\",8,1f1b,true,\"[1, 2]\"\n"
+      "b,2,Jones,,gpipe,,\n",
+      "folder/mine.csv");
+  CHECK(table.name == "mine");
+  REQUIRE(table.rows.size() == 2);
+  CHECK(table.rows[0].measured_step_s == 1.5);
+  CHECK(table.rows[0].source == "Smith, \"et al.\"");
+  CHECK(table.rows[0].scenario ==
+        "strategy.pipeline = 8\nstrategy.schedule = \"1f1b\"\nstrategy.overlap = true\n"
+        "strategy.stage_layers = [1, 2]\n");
+  CHECK(table.rows[1].scenario == "strategy.schedule = \"gpipe\"\n");
+}
+
+TEST_CASE("a bad table is refused with its place") {
+  struct Case {
+    std::string text, told;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"", "t.csv: the table is empty"},
+           {"id,measured_step_s,source\n", "has no rows"},
+           {"id,source\na,b\n", "t.csv:1:1: a column is missing"},
+           {"id,measured_step_s,source,speed\na,1,b,2\n", "column \"speed\" is unknown"},
+           {"id,id,measured_step_s,source\na,a,1,b\n", "stands twice"},
+           {"id,measured_step_s,source\na,1\n", "t.csv:2:1: the row has 2 fields; allowed: 3"},
+           {"id,measured_step_s,source\na,1,b\nb,-1,b\n", "t.csv:3:1: measured_step_s is \"-1\""},
+           {"id,measured_step_s,source\na,nan,b\n", "measured_step_s is \"nan\""},
+           {"id,measured_step_s,source\na,1s,b\n", "measured_step_s is \"1s\""},
+           {"id,measured_step_s,source\na,1,\"b\n", "is not closed"},
+       }) {
+    CAPTURE(c.text);
+    std::string told;
+    try {
+      rehearse::parse_measurements(c.text, "t.csv");
+    } catch (const rehearse::InputError& error) {
+      told = error.what();
+    }
+    CAPTURE(told);
+    CHECK(told.find(c.told) != std::string::npos);
+  }
+}

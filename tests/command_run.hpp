@@ -1,0 +1,68 @@
+// Runs the built program as a user does.
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace rehearse::test {
+
+struct Outcome {
+  int status = -1;  // -1: it did not end by itself
+  std::string out, err;
+};
+
+inline std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// A folder for what one test writes.
+class Scratch {
+public:
+  Scratch() {
+    std::string name = (std::filesystem::temp_directory_path() / "rehearse-test-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    folder_ = name;
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name), std::ios::binary) << text;
+    return path(name);
+  }
+
+private:
+  std::string folder_;
+};
+
+// `arguments` go through the shell, with `rehearse` standing for the program; `environment` before it.
+inline Outcome run_rehearse(const std::string& arguments, const std::string& environment = "",
+                            const std::string& after = "") {
+  const Scratch scratch;
+  const std::string errors = scratch.path("err");
+  const std::string command =
+      environment + " " + REHEARSE_BIN_DIR + "/rehearse " + arguments + " 2>" + errors + " " + after;
+  Outcome outcome;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return outcome;
+  char buffer[4096];
+  for (std::size_t n = 0; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.out.append(buffer, n);
+  const int status = pclose(pipe);
+  if (WIFEXITED(status)) outcome.status = WEXITSTATUS(status);
+  outcome.err = read_file(errors);
+  return outcome;
+}
+
+}  // namespace rehearse::test

@@ -1,0 +1,245 @@
+#include <clocale>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "tests/catch.hpp"
+#include "tests/command_run.hpp"
+
+using namespace rehearse::test;
+using nlohmann::json;
+
+namespace {
+
+// Two stages of 10 ms forward and 20 ms backward on two chips, one switch without latency.
+constexpr const char* kPipeline = R"([model.profiled]
+stages = 2
+forward_ms = 10
+backward_input_ms = 12
+backward_weight_ms = 8
+p2p_bytes = 0
+
+[training]
+global_batch = 4
+micro_batch = 1
+
+[cluster]
+nodes = 2
+[cluster.node]
+device = "a100-80"
+devices = 1
+nic_gbps = 80
+[cluster.fabric]
+kind = "switch"
+latency_us = 0
+
+[strategy]
+pipeline = 2
+schedule = "1f1b"
+
+[simulation]
+protocol = "ideal"
+)";
+
+void check_golden(const std::string& name, const std::string& found) {
+  const std::string path = std::string(REHEARSE_TESTS_DIR) + "/golden/" + name;
+  if (std::getenv("REHEARSE_UPDATE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << found;
+  CAPTURE(path);
+  CHECK(found == read_file(path));
+}
+
+std::string shipped(const std::string& name) {
+  return std::string(REHEARSE_TESTS_DIR) + "/../simulator/scenarios/" + name;
+}
+
+}  // namespace
+
+TEST_CASE("simulate gives the pipeline's closed form") {
+  const Scratch scratch;
+  const std::string scenario = scratch.write("pipe.toml", kPipeline);
+  const Outcome run = run_rehearse("simulate " + scenario + " --format json");
+  CAPTURE(run.err);
+  REQUIRE(run.status == 0);
+  CHECK(run.err.empty());
+  const json result = json::parse(run.out);
+  // (m + p - 1)(tF + tB); p - 1 of the slots are the bubble.
+  CHECK(result["step_time_s"].get<double>() == Approx((4 + 2 - 1) * 0.030).epsilon(1e-9));
+  CHECK(result["breakdown_s"]["compute"].get<double>() == Approx(4 * 0.030).epsilon(1e-9));
+  CHECK(result["breakdown_s"]["pipeline_bubble"].get<double>() == Approx(0.030).epsilon(1e-9));
+  double sum = 0;
+  for (const auto& part : result["breakdown_s"]) sum += part.get<double>();
+  CHECK(sum == Approx(result["step_time_s"].get<double>()).epsilon(1e-12));
+  CHECK(result["scenario"] == "pipe");
+}
+
+TEST_CASE("JSON has the keys that the README defines, in their order") {
+  const Scratch scratch;
+  const Outcome run = run_rehearse("simulate " + scratch.write("pipe.toml", kPipeline) + " --format json");
+  REQUIRE(run.status == 0);
+  const auto result = nlohmann::ordered_json::parse(run.out);
+  const auto keys = [](const nlohmann::ordered_json& object) {
+    std::string names;
+    for (const auto& [key, value] : object.items()) names += key + " ";
+    return names;
+  };
+  CHECK(keys(result) ==
+        "scenario step_time_s samples_per_s tokens_per_s devices model_tflops_per_device mfu hfu breakdown_s "
+        "memory_bytes network engine rests_on notes ");
+  CHECK(keys(result["breakdown_s"]) == "compute exposed_communication data_stall pipeline_bubble other ");
+  CHECK(keys(result["memory_bytes"]) ==
+        "weights gradients optimizer activations buffers total capacity fits ");
+  CHECK(keys(result["network"]) == "bytes_per_step busiest_link ");
+  CHECK(keys(result["engine"]) == "fidelity classes events ");
+  CHECK(keys(result["rests_on"]) == "measured published guessed ");
+}
+
+TEST_CASE("simulate reads standard input, overrides keys and leaves folding out") {
+  const Scratch scratch;
+  const std::string scenario = scratch.write("pipe.toml", kPipeline);
+  const Outcome file = run_rehearse("simulate " + scenario + " --format json");
+  const Outcome input = run_rehearse("simulate - --format json <" + scenario);
+  REQUIRE(file.status == 0);
+  REQUIRE(input.status == 0);
+  CHECK(json::parse(file.out)["step_time_s"] == json::parse(input.out)["step_time_s"]);
+  const Outcome more = run_rehearse("simulate " + scenario + " --format json --set training.global_batch=8");
+  REQUIRE(more.status == 0);
+  CHECK(json::parse(more.out)["step_time_s"].get<double>() == Approx((8 + 2 - 1) * 0.030).epsilon(1e-9));
+  const Outcome two =
+      run_rehearse("simulate --set cluster.nodes=8 --set training.global_batch=16 --no-fold " + scenario +
+                   " --format json");
+  CAPTURE(two.err);
+  REQUIRE(two.status == 0);
+  CHECK(json::parse(two.out)["engine"]["classes"] == 8);  // data 4 x pipeline 2, every rank for itself
+  const Outcome folded = run_rehearse("simulate --set cluster.nodes=8 --set training.global_batch=16 " +
+                                      scenario + " --format json");
+  CHECK(json::parse(folded.out)["engine"]["classes"] < 8);
+  CHECK(json::parse(folded.out)["step_time_s"].get<double>() ==
+        Approx(json::parse(two.out)["step_time_s"].get<double>()).epsilon(1e-9));
+}
+
+TEST_CASE("exit status and messages") {
+  const Scratch scratch;
+  const std::string good = scratch.write("pipe.toml", kPipeline);
+  const std::string typo = scratch.write("typo.toml", std::string("[modle]\n") + kPipeline);
+  struct Case {
+    std::string arguments;
+    int status;
+    std::string told;  // part of the message
+  };
+  const std::vector<Case> cases = {
+      {"", 2, "subcommand"},
+      {"frobnicate", 2, "frobnicate"},
+      {"simulate", 2, "SCENARIO"},
+      {"simulate " + good + " --format xml", 2, "xml"},
+      {"simulate " + typo, 2, "typo.toml:1:"},
+      {"simulate " + scratch.path("none.toml"), 2, "none.toml"},
+      {"simulate " + scratch.path("."), 2, "directory"},
+      {"simulate " + good + " --set training.micro_batch=0", 2, "micro_batch"},
+      {"simulate " + good + " --set nonsense", 2, "nonsense"},
+      {"simulate " + good + " --trace " + scratch.path("none/trace.json"), 1, "trace.json"},
+      {"list", 2, "WHAT"},
+      {"list cars", 2, "cars"},
+      {"show gpt3-175", 2, "did you mean \"gpt3-175b\""},
+      {"validate zero-bubble-1f1", 2, "did you mean \"zero-bubble-1f1b\""},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.arguments);
+    const Outcome run = run_rehearse(c.arguments);
+    CAPTURE(run.err);
+    CHECK(run.status == c.status);
+    CHECK(run.out.empty());
+    CHECK(run.err.find(c.told) != std::string::npos);
+  }
+  CHECK(run_rehearse("--version").out == "rehearse 0.1.0\n");
+  CHECK(run_rehearse("--help").status == 0);
+}
+
+TEST_CASE("output that cannot be written is told, not ignored") {
+  const Scratch scratch;
+  const std::string scenario = scratch.write("pipe.toml", kPipeline);
+  if (std::filesystem::exists("/dev/full")) {
+    const Outcome full = run_rehearse("simulate " + scenario + " >/dev/full");
+    CHECK(full.status == 1);
+    CHECK(full.err.find("cannot be written") != std::string::npos);
+  }
+  // The reader is gone before the program writes; its own status is what the shell reports.
+  const std::string status = scratch.path("status");
+  run_rehearse("simulate " + scenario, "( sleep 0.2; ", "; echo $? >" + status + " ) | true");
+  CHECK(read_file(status) == "1\n");
+}
+
+TEST_CASE("the same scenario gives the same bytes, under every locale") {
+  const Scratch scratch;
+  const std::string scenario = scratch.write("pipe.toml", kPipeline);
+  const std::string before = std::setlocale(LC_ALL, nullptr);
+  const bool german = std::setlocale(LC_ALL, "de_DE.UTF-8") != nullptr;
+  std::setlocale(LC_ALL, before.c_str());
+  std::vector<std::string> environments = {"", "LC_ALL=C.UTF-8", "TZ=Asia/Tokyo"};
+  if (german) environments.push_back("LC_ALL=de_DE.UTF-8");
+  std::string first;
+  for (const std::string& environment : environments) {
+    CAPTURE(environment);
+    std::string all;
+    for (const std::string format : {"text", "json", "csv"}) {
+      const std::string trace = scratch.path("trace.json"), zipped = scratch.path("trace.json.gz");
+      const Outcome run =
+          run_rehearse("simulate " + scenario + " --format " + format + " --trace " + trace, environment);
+      REQUIRE(run.status == 0);
+      REQUIRE(run_rehearse("simulate " + scenario + " --trace " + zipped, environment).status == 0);
+      all += run.out + read_file(trace) + read_file(zipped);
+    }
+    if (first.empty()) first = all;
+    CHECK(all == first);
+  }
+}
+
+TEST_CASE("the timeline of a real run: spans in order, arrows in pairs, links as busy as the result says") {
+  const Scratch scratch;
+  const std::string path = scratch.path("trace.json");
+  for (const std::string name : {"resnet50-ring", "resnet50-ps"}) {
+    CAPTURE(name);
+    REQUIRE(run_rehearse("simulate " + shipped(name + ".toml") + " --trace " + path).status == 0);
+    const json trace = json::parse(read_file(path));
+    const json& result = trace["otherData"]["result"];
+    const json& link = result["network"]["busiest_link"];
+    std::map<std::pair<int, int>, double> thread_end;
+    std::map<long, std::string> arrows;
+    int steps = 0;
+    double bytes = 0, rate = 0, since_us = 0;
+    for (const json& event : trace["traceEvents"]) {
+      if (event["ph"] == "X") {
+        double& end = thread_end[{event["pid"], event["tid"]}];
+        CHECK(event["ts"].get<double>() >= end - 1e-4);  // a tenth of a nanosecond: sums of decimal fractions
+        end = event["ts"].get<double>() + event["dur"].get<double>();
+        steps = std::max(steps, event["args"]["step"].get<int>() + 1);
+      } else if (event["ph"] == "s" || event["ph"] == "f") {
+        arrows[event["id"]] += event["ph"].get<std::string>();
+      } else if (event["ph"] == "C" && event["name"] == link["name"]) {
+        bytes += rate * (event["ts"].get<double>() - since_us) * 1e-6;
+        rate = event["args"]["bytes_per_s"];
+        since_us = event["ts"];
+      }
+    }
+    for (const auto& [id, phases] : arrows) CHECK(phases == "sf");
+    CHECK(arrows.empty() == (name == "resnet50-ring"));  // collectives have no arrows
+    // Both busiest links are Ethernet of 25 Gb/s.
+    const double step_s = result["step_time_s"];
+    CHECK(bytes == Approx(link["utilization"].get<double>() * 25e9 / 8 * step_s * steps).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("shipped scenarios give the answers of the golden files") {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(shipped(""))) {
+    if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
+  }
+  REQUIRE_FALSE(names.empty());
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const Outcome run = run_rehearse("simulate " + shipped(name + ".toml"));
+    CAPTURE(run.err);
+    CHECK(run.status == 0);
+    CHECK(run.err.empty());
+    check_golden("scenario-" + name + ".txt", run.out);
+  }
+}

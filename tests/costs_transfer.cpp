@@ -1,0 +1,175 @@
+// Collectives and messages against the formulas of their algorithms and against NCCL's own cost model.
+#include <string>
+
+#include "simulator/costs/transfer.hpp"
+#include "tests/catch.hpp"
+
+using namespace rehearse;
+
+namespace {
+
+constexpr double kMiB = 1048576;
+
+double seconds(const TransferCost& cost, double bandwidth) {
+  return cost.startup_s + cost.steps * cost.step_latency_s +
+         cost.bytes_per_edge / (cost.efficiency * bandwidth);
+}
+
+TransferShape shape(int ranks, int nodes, double bandwidth, int capability, double hop_latency_s = 0,
+                    int channels = 1) {
+  TransferShape s;
+  s.channels = channels;
+  s.ranks = ranks;
+  s.nodes = nodes;
+  s.ring_bandwidth = bandwidth;
+  s.compute_capability = capability;
+  s.hop_latency_s = hop_latency_s;
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("ideal rings have the steps and bytes of Thakur et al. (2005)") {
+  struct Case {
+    CollectiveKind kind;
+    int ranks;
+    double bytes;
+    int steps;
+    double bytes_per_edge;
+  };
+  const Case cases[] = {
+      {CollectiveKind::all_reduce, 2, 8e6, 2, 8e6},  // 2(n-1)/n S
+      {CollectiveKind::all_reduce, 8, 8e6, 14, 14e6},
+      {CollectiveKind::reduce_scatter, 8, 8e6, 7, 7e6},  // (n-1)/n S
+      {CollectiveKind::all_gather, 4, 8e6, 3, 6e6},
+      {CollectiveKind::all_to_all, 8, 1e6, 7, 7e6},  // (n-1) S to each
+      {CollectiveKind::broadcast, 8, 8e6, 7, 8e6},   // S
+      {CollectiveKind::all_reduce, 1, 8e6, 0, 0},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.ranks, c.bytes);
+    const TransferCost cost = ring_cost(c.kind, c.bytes, shape(c.ranks, 1, 1e9, 80, 5e-6), Protocol::ideal);
+    CHECK(cost.steps == c.steps);
+    CHECK(cost.bytes_per_edge == Approx(c.bytes_per_edge).epsilon(1e-12));
+    CHECK(cost.startup_s == 0);
+    CHECK(cost.efficiency == 1);
+    CHECK(cost.step_latency_s == (c.ranks > 1 ? 5e-6 : 0));
+    CHECK(cost.protocol.empty());
+  }
+}
+
+TEST_CASE("an all-reduce costs what NCCL predicts") {
+  // Worked out by hand from the constants of NCCL 2.30.7, src/graph/tuning.cc.
+  struct Case {
+    std::string what;
+    TransferShape shape;
+    double bytes;
+    std::string protocol;
+    double microseconds;
+  };
+  const Case cases[] = {
+      // 6.6 + 14 x 0.6 + 1.75 MiB / 141 GB/s, and the same with twice the bytes: 28.0 and 41.0 us, of which
+      // nccl-tests measured 27.4 and 42.2 on a DGX H100.
+      {"DGX H100, 1 MiB", shape(8, 1, 360e9, 90), kMiB, "LL", 28.01},
+      {"DGX H100, 2 MiB", shape(8, 1, 360e9, 90), 2 * kMiB, "LL", 41.03},
+      {"DGX H100, 8 B", shape(8, 1, 360e9, 90), 8, "LL", 15.0},
+      // 14 + 14 x 1.9 + 1.75 x 8 MiB / (0.92 x 240 GB/s)
+      {"DGX A100, 8 MiB", shape(8, 1, 240e9, 80), 8 * kMiB, "LL128", 40.6 + 66.49},
+      // 8.4 + 14 x 3.4 + 1.75 x 256 MiB / 240 GB/s
+      {"DGX A100, 256 MiB", shape(8, 1, 240e9, 80), 256 * kMiB, "Simple", 56.0 + 1957.34},
+      // P100 has no LL128: 56 + 1.75 x 8 MiB / 72 GB/s
+      {"P100, 8 MiB", shape(8, 1, 72e9, 60), 8 * kMiB, "Simple", 56.0 + 203.89},
+      // Two nodes, NIC 1 us away: 6.6 + 28 x 1.0 + 2 x (2.7 + 1)
+      {"2 x DGX A100, 8 B", shape(16, 2, 96e9, 80, 1e-6), 8, "LL", 42.0},
+      // Eight NICs of 25 GB/s: 14 + 28 x 1.9 + 2 x (4 + 1) + 1.875 x 8 MiB / (8 x 20 GB/s)
+      {"2 x DGX A100, 8 MiB", shape(16, 2, 200e9, 80, 1e-6, 8), 8 * kMiB, "LL128", 77.2 + 98.30},
+      // 1.4 x (8.4 + 28 x 3.4 + 2 x (14 + 2 x 1)) + 1.875 GiB / 96 GB/s
+      {"2 x DGX A100, 1 GiB", shape(16, 2, 96e9, 80, 1e-6), 1024 * kMiB, "Simple", 189.84 + 20971.52},
+      // before Ampere 1.9
+      {"2 x DGX-1 V100, 1 GiB", shape(16, 2, 48e9, 70, 1e-6), 1024 * kMiB, "Simple", 257.64 + 41943.04},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.what);
+    const TransferCost cost = ring_cost(CollectiveKind::all_reduce, c.bytes, c.shape, Protocol::nccl);
+    CHECK(cost.protocol == c.protocol);
+    CHECK(1e6 * seconds(cost, c.shape.ring_bandwidth) == Approx(c.microseconds).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("large all-reduces of eight A100 reach the measured bus bandwidth") {
+  // 238 GB/s in published nccl-tests runs.
+  for (double mib : {256.0, 512.0, 1024.0, 4096.0}) {
+    CAPTURE(mib);
+    const TransferShape s = shape(8, 1, 240e9, 80);
+    const TransferCost cost = ring_cost(CollectiveKind::all_reduce, mib * kMiB, s, Protocol::nccl);
+    CHECK(cost.bytes_per_edge / seconds(cost, s.ring_bandwidth) == Approx(238e9).epsilon(0.06));
+  }
+}
+
+TEST_CASE("a protocol is chosen for every size, and more bytes never take less time") {
+  for (int capability : {60, 70, 80, 90, 100})
+    for (int nodes : {1, 2, 4})
+      for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather,
+                                        CollectiveKind::reduce_scatter, CollectiveKind::broadcast}) {
+        const TransferShape s = shape(8 * nodes, nodes, 100e9, capability, 1e-6);
+        double before_s = 0;
+        std::string_view last;
+        // From 64 bytes a rank and channel on, where NCCL's factor for Simple rings no longer changes.
+        for (double bytes = 4096; bytes <= 16e9; bytes *= 2) {
+          CAPTURE(capability, nodes, bytes);
+          const TransferCost cost = ring_cost(kind, bytes, s, Protocol::nccl);
+          const double now_s = seconds(cost, s.ring_bandwidth);
+          CHECK(now_s > before_s);
+          CHECK_FALSE((capability < 70 && cost.protocol == "LL128"));
+          before_s = now_s;
+          last = cost.protocol;
+        }
+        CHECK(last == "Simple");
+        CHECK(ring_cost(kind, 8, s, Protocol::nccl).protocol == "LL");
+      }
+}
+
+TEST_CASE("all-to-all under NCCL is made of Simple sends") {
+  // 16 ranks on 2 nodes: 7 steps stay inside a node (3.4 us), 8 cross (14 + 2 x 1 us).
+  const TransferCost cost =
+      ring_cost(CollectiveKind::all_to_all, 1e6, shape(16, 2, 96e9, 80, 1e-6), Protocol::nccl);
+  CHECK(cost.protocol == "Simple");
+  CHECK(cost.steps == 15);
+  CHECK(cost.bytes_per_edge == 15e6);
+  CHECK(cost.startup_s == Approx(8.4e-6));
+  CHECK(15 * cost.step_latency_s == Approx((7 * 3.4 + 8 * 16) * 1e-6));
+}
+
+TEST_CASE("a message is one step") {
+  struct Case {
+    std::string what;
+    TransferShape shape;
+    Protocol protocol;
+    double startup_us, step_us;
+  };
+  const Case cases[] = {
+      {"ideal", shape(2, 2, 25e9, 80, 3e-6), Protocol::ideal, 0, 3},
+      {"NCCL over NVLink", shape(2, 1, 240e9, 80, 1e-6), Protocol::nccl, 8.4, 3.4},
+      {"NCCL between nodes", shape(2, 2, 25e9, 80, 3e-6), Protocol::nccl, 8.4, 20},
+      {"processors", shape(2, 2, 25e9, 0, 3e-6), Protocol::nccl, 0, 3},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.what);
+    const TransferCost cost = message_cost(1e6, c.shape, c.protocol);
+    CHECK(cost.steps == 1);
+    CHECK(cost.bytes_per_edge == 1e6);
+    CHECK(cost.efficiency == 1);
+    CHECK(1e6 * cost.startup_s == Approx(c.startup_us).margin(1e-9));
+    CHECK(1e6 * cost.step_latency_s == Approx(c.step_us).margin(1e-9));
+  }
+}
+
+TEST_CASE("processors do not speak NCCL") {
+  const TransferShape s = shape(8, 8, 1.25e9, 0, 10e-6);
+  const TransferCost nccl = ring_cost(CollectiveKind::all_reduce, 1e6, s, Protocol::nccl);
+  const TransferCost ideal = ring_cost(CollectiveKind::all_reduce, 1e6, s, Protocol::ideal);
+  CHECK(nccl.startup_s == ideal.startup_s);
+  CHECK(nccl.step_latency_s == 10e-6);
+  CHECK(nccl.efficiency == 1);
+  CHECK(nccl.protocol.empty());
+}

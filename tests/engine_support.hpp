@@ -1,0 +1,135 @@
+// Clusters, schedules and runs made by hand for the engine's tests.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "simulator/engine/engine.hpp"
+#include "topologies/cluster.hpp"
+
+namespace rehearse::testing {
+
+inline constexpr double kBandwidth = 1e9, kHopLatency = 1e-6;  // of a link; a route on the star has two
+
+// Nodes of one device on one switch: 2 links a route.
+inline ClusterParts star(int nodes, double bandwidth = kBandwidth, double hop_latency_s = kHopLatency) {
+  ClusterParts parts;
+  parts.name = "star";
+  parts.node.device = device_preset("a100-80");
+  parts.node.devices = 1;
+  parts.node.interconnect = Node::Interconnect::none;
+  parts.node.nics = 1;
+  parts.node.nic_bandwidth = bandwidth;
+  parts.fabric.kind = Fabric::Kind::single_switch;
+  parts.fabric.latency_s = hop_latency_s;
+  parts.nodes = nodes;
+  return parts;
+}
+
+inline ClusterParts leaf_spine(int nodes, int nodes_per_leaf, int spines, double oversubscription) {
+  ClusterParts parts = star(nodes);
+  parts.name = "leaf-spine";
+  parts.fabric.kind = Fabric::Kind::leaf_spine;
+  parts.fabric.nodes_per_leaf = nodes_per_leaf;
+  parts.fabric.spines = spines;
+  parts.fabric.oversubscription = oversubscription;
+  return parts;
+}
+
+// A role of `axes`, innermost first.
+inline Role role(const std::string& name, std::vector<Axis> axes) { return {name, {Mesh(std::move(axes))}}; }
+
+inline Work work(double seconds) {
+  Work w;
+  Kernel k;
+  k.kind = Kernel::Kind::fixed;
+  k.seconds = seconds;
+  w.kernels = {k};
+  return w;
+}
+
+inline Op compute(const std::string& name, int stream, int work_index, std::vector<Dependency> after = {}) {
+  Op op;
+  op.name = name;
+  op.stream = stream;
+  op.work = work_index;
+  op.after = std::move(after);
+  return op;
+}
+
+inline Op all_reduce(const std::string& name, int stream, Group group, Quantity bytes,
+                     std::vector<Dependency> after = {}, int channels = 0) {
+  Op op;
+  op.name = name;
+  op.kind = OpKind::collective;
+  op.stream = stream;
+  op.after = std::move(after);
+  op.collective.group = std::move(group);
+  op.collective.bytes = std::move(bytes);
+  op.collective.channels = channels;
+  return op;
+}
+
+inline Message message(Message::Direction direction, Peer peer, Quantity bytes, int tag = 0) {
+  return {direction, std::move(peer), std::move(bytes), tag};
+}
+inline Message send(Peer peer, Quantity bytes, int tag = 0) {
+  return message(Message::Direction::send, std::move(peer), std::move(bytes), tag);
+}
+inline Message receive(Peer peer, Quantity bytes, int tag = 0) {
+  return message(Message::Direction::receive, std::move(peer), std::move(bytes), tag);
+}
+
+inline Op exchange(const std::string& name, int stream, std::vector<Message> messages,
+                   std::vector<Dependency> after = {}) {
+  Op op;
+  op.name = name;
+  op.kind = OpKind::exchange;
+  op.stream = stream;
+  op.messages = std::move(messages);
+  op.after = std::move(after);
+  return op;
+}
+
+inline Run one_job(Schedule schedule, std::vector<int> endpoints, int repeats = 1) {
+  Job job;
+  job.name = "job";
+  job.phases = {{std::make_shared<Schedule>(std::move(schedule)), repeats}};
+  job.endpoints = std::move(endpoints);
+  Run run;
+  run.jobs = {std::move(job)};
+  return run;
+}
+
+inline std::vector<int> first_endpoints(int n, int stride = 1) {
+  std::vector<int> endpoints(n);
+  for (int i = 0; i < n; ++i) endpoints[i] = i * stride;
+  return endpoints;
+}
+
+// One all-reduce over the whole axis "data" of n ranks.
+inline Schedule ring_schedule(int n, double bytes, int channels = 0) {
+  Schedule s;
+  s.roles = {role("worker", {{"data", n}})};
+  Program p;
+  p.name = "worker";
+  p.streams = {"gradients"};
+  p.ops = {all_reduce("all-reduce", 0, {{{0}}}, bytes, {}, channels)};
+  s.programs = {p};
+  return s;
+}
+
+inline EngineOptions ideal(Fidelity fidelity, bool fold = true) {
+  EngineOptions o;
+  o.fidelity = fidelity;
+  o.protocol = Protocol::ideal;
+  o.fold = fold;
+  return o;
+}
+
+inline double run_time_s(const Run& run, const ClusterParts& parts, const EngineOptions& options) {
+  return simulate_in_child(run, *make_cluster(parts), options).end_s;
+}
+
+}  // namespace rehearse::testing

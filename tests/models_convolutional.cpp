@@ -1,0 +1,174 @@
+// Convolutional networks: how stages expand, and the kernels of a block by hand.
+#include "models/model.hpp"
+#include "tests/catch.hpp"
+
+using namespace rehearse;
+
+namespace {
+
+Model read(const std::string& text) {
+  Document document = Document::parse_text("[model.convolutional]\n" + text, "net.toml");
+  Section section = document.root().section("model");
+  return read_model(section, ".");
+}
+
+const std::vector<ConvolutionalNet::Block>& blocks(const Model& model) {
+  return std::get<ConvolutionalNet>(model.shape).blocks;
+}
+
+double flops(const std::vector<Kernel>& kernels) {
+  double sum = 0;
+  for (const Kernel& kernel : kernels) sum += kernel.flops();
+  return sum;
+}
+
+double bytes(const std::vector<Kernel>& kernels) {
+  double sum = 0;
+  for (const Kernel& kernel : kernels) {
+    if (kernel.kind == Kernel::Kind::memory) sum += kernel.bytes * kernel.count;
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("ResNets of other depths have the published parameters") {
+  // torchvision documentation, num_params of the IMAGENET1K_V1 weights.
+  struct Case {
+    const char* name;
+    const char* kind;
+    int blocks[4];
+    double parameters, gmac;
+  };
+  const Case cases[] = {
+      {"resnet18", "basic", {2, 2, 2, 2}, 11'689'512, 1.814},
+      {"resnet34", "basic", {3, 4, 6, 3}, 21'797'672, 3.664},
+      {"resnet101", "bottleneck", {3, 4, 23, 3}, 44'549'160, 7.801},
+      {"resnet152", "bottleneck", {3, 8, 36, 3}, 60'192'808, 11.514},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    std::string text = R"(
+      image_size = 224
+      [[model.convolutional.stage]]
+      kind = "convolution"
+      channels = 64
+      kernel = 7
+      stride = 2
+      norm = true
+      [[model.convolutional.stage]]
+      kind = "max-pool"
+      kernel = 3
+      stride = 2
+    )";
+    for (int i = 0; i < 4; ++i) {
+      text += "[[model.convolutional.stage]]\nkind = \"" + std::string(c.kind) +
+              "\"\nblocks = " + std::to_string(c.blocks[i]) + "\nwidth = " + std::to_string(64 << i) +
+              "\nstride = " + (i == 0 ? "1" : "2") + "\n";
+    }
+    text += R"(
+      [[model.convolutional.stage]]
+      kind = "average-pool"
+      [[model.convolutional.stage]]
+      kind = "linear"
+      widths = [1000]
+    )";
+    const Model model = read(text);
+    CHECK(parameter_count(model) == c.parameters);
+    CHECK(flops_per_sample(model, 0) / 6e9 == Approx(c.gmac).epsilon(0.005));
+    CHECK(blocks(model).size() == 2u + c.blocks[0] + c.blocks[1] + c.blocks[2] + c.blocks[3]);
+  }
+}
+
+TEST_CASE("VGG-16 is cut after every convolution, its pools stay with them") {
+  const auto layers = layer_costs(model_preset("vgg16"), {});
+  REQUIRE(layers.size() == 16);  // Simonyan and Zisserman: 16 weight layers
+  CHECK(layers[1].name == "conv1_2");
+  CHECK(layers[1].output_bytes == 2.0 * 64 * 112 * 112);
+  CHECK(layers[12].output_bytes == 2.0 * 512 * 7 * 7);
+  CHECK(layers[13].parameters == 512.0 * 49 * 4096 + 4096);
+  CHECK(layers[15].name == "fc_3");
+}
+
+TEST_CASE("a small network by hand") {
+  // 1 channel 8 x 8 -> 3x3 to 2 channels, stride 1 -> max pool to 4 x 4 -> linear 32 -> 5.
+  const Model model = read(R"(
+    image_size = 8
+    channels = 1
+    [[model.convolutional.stage]]
+    name = "first"
+    kind = "convolution"
+    channels = 2
+    kernel = 3
+    norm = true
+    [[model.convolutional.stage]]
+    kind = "max-pool"
+    kernel = 2
+    stride = 2
+    [[model.convolutional.stage]]
+    name = "classifier"
+    kind = "linear"
+    widths = [5]
+  )");
+  PassShape pass;
+  pass.micro_batch = 10;
+  const auto layers = layer_costs(model, pass);
+  REQUIRE(layers.size() == 2);
+  const LayerCost& first = layers[0];
+  CHECK(first.name == "first");
+  CHECK(first.parameters == 3 * 3 * 2 + 2 * 2);  // no bias beside a norm; gain and offset
+  const Kernel& convolution = first.forward.front();
+  CHECK(convolution.kind == Kernel::Kind::convolution);
+  CHECK(convolution.m == 10 * 64);
+  CHECK(convolution.n == 2);
+  CHECK(convolution.k == 9);
+  CHECK(convolution.bytes == 2 * (10 * 64 + 10 * 64 * 2 + 18));
+  CHECK(flops(first.backward_weight) == flops(first.forward));
+  CHECK(flops(first.backward_input) == 0);  // the image needs no gradient
+  // Elements: map 1280, pooled 320. Norm 3, ReLU 2, pool: map, pooled, 8 bytes of index for each pooled.
+  CHECK(bytes(first.forward) == 2 * (5 * 1280 + 1280 + 320) + 8 * 320);
+  CHECK(bytes(first.backward_input) == 2 * (5 * 1280 + 3 * 1280 + 1280 + 320) + 8 * 320);
+  // Kept: the images, the norm's input, the pool's input and its indices.
+  CHECK(first.saved_bytes == 2 * (640 + 1280 + 1280) + 8 * 320);
+  CHECK(first.output_bytes == 2 * 320);
+  CHECK(layers[1].name == "classifier");
+  CHECK(layers[1].parameters == 32 * 5 + 5);
+  CHECK(flops(layers[1].forward) == 2 * 10 * 32 * 5);
+  CHECK(flops(layers[1].backward_input) == 2 * 10 * 32 * 5);
+  CHECK(tokens_per_sample(model, 0) == 1);
+}
+
+TEST_CASE("a residual block by hand") {
+  // conv2_2 of ResNet-50: 56 x 56, 256 -> 64 -> 64 -> 256 channels, no projection. conv3_1 projects and
+  // halves.
+  const Model model = model_preset("resnet50");
+  const auto layers = layer_costs(model, {});
+  CHECK(layers[2].name == "conv2_2");
+  const double map = 56 * 56, weights = 256 * 64 + 9 * 64 * 64 + 64 * 256;
+  CHECK(layers[2].parameters == weights + 2 * (64 + 64 + 256));
+  CHECK(flops(layers[2].forward) == 2 * map * weights);
+  CHECK(flops(layers[2].backward_input) == Approx(2 * map * weights));
+  CHECK(flops(layers[2].backward_weight) == 2 * map * weights);
+  // Norms and ReLUs of 64, 64 and 256 channels: 3 + 2 of each; the sum reads two and writes one.
+  CHECK(bytes(layers[2].forward) == 2 * map * (5 * (64 + 64 + 256) + 3 * 256));
+  CHECK(bytes(layers[2].backward_input) == 2 * map * (8 * (64 + 64 + 256) + 3 * 256));
+  // Inputs of the convolutions 256 + 64 + 64, of the norms 64 + 64 + 256.
+  CHECK(layers[2].saved_bytes == 2 * map * (256 + 64 + 64 + 64 + 64 + 256));
+
+  CHECK(layers[4].name == "conv3_1");
+  const double half = 28 * 28;
+  // Kept: the block's input once for both convolutions that read it; conv2 reads 128 x 56 x 56.
+  CHECK(layers[4].saved_bytes ==
+        2 * (map * 256 + map * 128 + half * 128 + map * 128 + half * (128 + 512 + 512)));
+  CHECK(layers[4].output_bytes == 2 * half * 512);
+
+  SECTION("recomputed in full, a block keeps only its input; the classifier is not recomputed") {
+    PassShape pass;
+    pass.recompute = Recompute::full;
+    const auto full = layer_costs(model, pass);
+    CHECK(full[2].saved_bytes == 2 * map * 256);
+    CHECK(flops(full[2].recompute) == flops(full[2].forward));
+    CHECK(full.back().recompute.empty());
+    CHECK(full.back().saved_bytes == layers.back().saved_bytes);
+  }
+}

@@ -1,0 +1,210 @@
+// What a scenario file means: defaults, degrees that follow, precisions, servers, overrides.
+#include <filesystem>
+
+#include "simulator/scenario/scenario.hpp"
+#include "tests/catch.hpp"
+
+using namespace rehearse;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A scenario on `nodes` DGX A100 of 8 GPUs; `lines` are appended.
+Scenario scenario_of(const std::string& lines, const std::vector<std::string>& overrides = {}) {
+  return read_scenario_text("[model]\npreset = \"bert-large\"\n[cluster]\npreset = \"dgx-a100\"\nnodes = 2\n" + lines,
+                            "lab/mine.toml", overrides);
+}
+
+}  // namespace
+
+TEST_CASE("defaults are those that the design names") {
+  auto s = scenario_of("[training]\nglobal_batch = 64\n");
+  CHECK(s.name == "mine");
+  CHECK(s.training.micro_batch == 1);
+  CHECK(s.training.sequence_length == 0);  // the model's own
+  CHECK(s.training.precision == Precision::bf16);
+  CHECK(s.training.optimizer == Optimizer::adam);
+  CHECK(s.training.recompute == Recompute::none);
+  CHECK(s.strategy.data == 16);
+  CHECK(s.strategy.pipeline == 1);
+  CHECK(s.strategy.placement == std::vector<std::string>{"data", "pipeline"});
+  CHECK(s.strategy.schedule == PipelineSchedule::one_f_one_b);
+  CHECK(s.strategy.stage_layers.empty());
+  CHECK_FALSE(s.strategy.blocking_p2p);
+  CHECK(s.strategy.gradients == GradientSync::all_reduce);
+  CHECK(s.strategy.chunk_bytes == 0);
+  CHECK(s.strategy.channels == 0);
+  CHECK(s.strategy.bucket_bytes == 25 * 1048576.0);  // PyTorch DistributedDataParallel, bucket_cap_mb = 25
+  CHECK(s.strategy.overlap);
+  CHECK(s.engine.fidelity == Fidelity::automatic);
+  CHECK(s.engine.protocol == Protocol::nccl);
+  CHECK(s.engine.fold);
+  CHECK(s.steps == 1);
+  CHECK(s.microbatches == 4);  // 64 / (1 x 16)
+}
+
+TEST_CASE("every key arrives where it belongs") {
+  auto s = scenario_of(R"(
+[training]
+global_batch = 96
+micro_batch = 2
+sequence_length = 128
+precision = "fp16"
+gradient_precision = "fp32"
+activation_precision = "bf16"
+optimizer = "momentum"
+recompute = "selective"
+[strategy]
+data = 4
+tensor = 1
+context = 1
+expert = 1
+pipeline = 4
+placement = ["tensor", "pipeline", "context", "data"]
+schedule = "gpipe"
+virtual_stages = 1
+stage_layers = [8, 6, 6, 6]
+blocking_p2p = true
+sequence_parallel = false
+gradients = "parameter-server"
+all_reduce = "ring"
+chunk_kb = 512
+channels = 8
+bucket_mb = 1.5
+overlap = false
+zero_stage = 0
+fsdp = "none"
+prefetch = 0
+fusion_mb = 0
+cycle_ms = 0
+[strategy.parameter_server]
+servers = 2
+placement = "colocated"
+mode = "sync"
+staleness = 0
+[simulation]
+fidelity = "chunk"
+protocol = "ideal"
+steps = 3
+fold = false
+seed = 42
+[run]
+steps = 10
+warmup = 2
+seed = 1
+compute = "timed"
+)");
+  CHECK(s.training.sequence_length == 128);
+  CHECK(s.training.precision == Precision::fp16);
+  CHECK(s.training.gradient_precision == Precision::fp32);
+  CHECK(s.training.activation_precision == Precision::bf16);
+  CHECK(s.training.optimizer == Optimizer::momentum);
+  CHECK(s.training.recompute == Recompute::selective);
+  CHECK(s.strategy.data == 4);
+  CHECK(s.strategy.pipeline == 4);
+  CHECK(s.strategy.placement == std::vector<std::string>{"pipeline", "data"});
+  CHECK(s.strategy.schedule == PipelineSchedule::gpipe);
+  CHECK(s.strategy.stage_layers == std::vector<int>{8, 6, 6, 6});
+  CHECK(s.strategy.blocking_p2p);
+  CHECK(s.strategy.gradients == GradientSync::parameter_server);
+  CHECK(s.strategy.chunk_bytes == 524288);
+  CHECK(s.engine.chunk_bytes == 524288);
+  CHECK(s.strategy.channels == 8);
+  CHECK(s.strategy.bucket_bytes == 1.5 * 1048576);
+  CHECK_FALSE(s.strategy.overlap);
+  CHECK(s.strategy.parameter_server.servers == 2);
+  CHECK(s.strategy.parameter_server.colocated);
+  CHECK(s.engine.fidelity == Fidelity::chunk);
+  CHECK(s.engine.protocol == Protocol::ideal);
+  CHECK_FALSE(s.engine.fold);
+  CHECK(s.steps == 3);
+  CHECK(s.microbatches == 12);  // 96 / (2 x 4)
+}
+
+TEST_CASE("a degree that is left out follows from the devices") {
+  struct Case {
+    std::string strategy;
+    int data, pipeline;
+  };
+  const Case cases[] = {{"", 16, 1},          {"data = 16", 16, 1},   {"data = 2", 2, 8},
+                        {"pipeline = 4", 4, 4}, {"pipeline = 16", 1, 16}, {"data = 8\npipeline = 2", 8, 2}};
+  for (const auto& c : cases) {
+    CAPTURE(c.strategy);
+    auto s = scenario_of("[training]\nglobal_batch = 64\n[strategy]\n" + c.strategy + "\n");
+    CHECK(s.strategy.data == c.data);
+    CHECK(s.strategy.pipeline == c.pipeline);
+    CHECK(s.strategy.data * s.strategy.pipeline == s.cluster->devices());
+  }
+}
+
+TEST_CASE("precision: the best that the device has; sent as it is stored") {
+  struct Case {
+    std::string cluster, precision;
+    Precision training, sent;
+  };
+  const Case cases[] = {
+      {"dgx-a100", "", Precision::bf16, Precision::bf16},     {"dgx1-v100", "", Precision::fp16, Precision::fp16},
+      {"cpu-cluster", "", Precision::fp32, Precision::fp32},  {"dgx-a100", "tf32", Precision::tf32, Precision::fp32},
+      {"dgx-h100", "fp8", Precision::fp8, Precision::bf16},   {"dgx-a100", "fp16", Precision::fp16, Precision::fp16},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.cluster, c.precision);
+    std::vector<std::string> overrides = {"cluster.preset=" + c.cluster};
+    if (!c.precision.empty()) overrides.push_back("training.precision=" + c.precision);
+    auto s = scenario_of("[training]\nglobal_batch = 1024\n", overrides);
+    CHECK(s.training.precision == c.training);
+    CHECK(s.training.gradient_precision == c.sent);
+    CHECK(s.training.activation_precision == c.sent);
+  }
+}
+
+TEST_CASE("dedicated servers bring nodes of their own") {
+  std::string servers = "[training]\nglobal_batch = 64\n[strategy]\ngradients = \"parameter-server\"\n"
+                        "[strategy.parameter_server]\nservers = 3\n";
+  CHECK(scenario_of(servers).cluster->server_nodes() == 3);
+  CHECK(scenario_of(servers).cluster->devices() == 16);
+  CHECK(scenario_of(servers, {"cluster.server_nodes=5"}).cluster->server_nodes() == 5);
+  CHECK(scenario_of(servers, {"strategy.parameter_server.placement=colocated", "strategy.parameter_server.servers=2"})
+            .cluster->server_nodes() == 0);
+  CHECK(scenario_of(servers, {"strategy.gradients=all-reduce"}).cluster->server_nodes() == 0);
+}
+
+TEST_CASE("a profiled model has as many stages as were measured") {
+  auto s = read_scenario_text(
+      "[model.profiled]\nstages = 8\nforward_ms = 1\nbackward_input_ms = 1\nbackward_weight_ms = 1\np2p_bytes = 1000\n"
+      "[training]\nglobal_batch = 64\nprecision = \"fp16\"\n[cluster]\npreset = \"dgx-a100\"\nnodes = 2\n",
+      "profiled.toml");
+  CHECK(s.strategy.pipeline == 8);
+  CHECK(s.strategy.data == 2);
+  CHECK(s.microbatches == 32);
+}
+
+TEST_CASE("all shipped scenarios are accepted") {
+  struct Case {
+    std::string name;
+    int devices, data, pipeline, microbatches;
+    GradientSync gradients;
+  };
+  const Case cases[] = {
+      {"resnet50-ring", 32, 32, 1, 1, GradientSync::all_reduce},
+      {"resnet50-ps", 16, 16, 1, 1, GradientSync::parameter_server},
+      {"bert-large-ring", 32, 32, 1, 1, GradientSync::all_reduce},
+      {"bert-large-ps", 32, 32, 1, 1, GradientSync::parameter_server},
+      {"gpt3-175b", 1024, 64, 16, 24, GradientSync::all_reduce},
+  };
+  fs::path folder = fs::path(REHEARSE_TESTS_DIR).parent_path() / "simulator/scenarios";
+  for (const auto& c : cases) {
+    CAPTURE(c.name);
+    auto s = read_scenario_file(folder / (c.name + ".toml"));
+    CHECK(s.name == c.name);
+    CHECK(s.cluster->devices() == c.devices);
+    CHECK(s.strategy.data == c.data);
+    CHECK(s.strategy.pipeline == c.pipeline);
+    CHECK(s.microbatches == c.microbatches);
+    CHECK(s.strategy.gradients == c.gradients);
+  }
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    CAPTURE(entry.path().string());
+    CHECK_NOTHROW(read_scenario_file(entry.path()));
+  }
+}

@@ -1,0 +1,111 @@
+#include <cmath>
+
+#include "tests/catch.hpp"
+#include "tests/topologies_cases.hpp"
+
+using namespace rehearse;
+
+TEST_CASE("every device preset loads, and every number has a source") {
+  const auto names = device_names();
+  for (const char* needed : {"a100-80", "cpu-core", "h100", "p100", "v100"})
+    CHECK(std::find(names.begin(), names.end(), needed) != names.end());
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const Device d = device_preset(name);
+    CHECK(d.name == name);
+    CHECK(d.title != name);
+    std::vector<Sourced> all = {d.memory_bytes,      d.memory_bandwidth,     d.gemm_efficiency,
+                                d.gemm_prologue_k,   d.attention_efficiency, d.convolution_efficiency,
+                                d.memory_efficiency, d.kernel_overhead_s,    d.optimizer_bytes_per_parameter};
+    for (const auto* by_precision : {&d.peak_flops, &d.gemm_efficiency_at, &d.convolution_efficiency_at})
+      for (const Sourced& s : *by_precision)
+        if (s.value != 0) all.push_back(s);
+    for (const Sourced& s : all) {
+      CHECK(s.source.size() >= 5);
+      CHECK(s.source != "not given");
+    }
+    for (const Sourced& s : {d.peak_flops[0], d.memory_bytes, d.memory_bandwidth, d.gemm_efficiency,
+                             d.convolution_efficiency, d.attention_efficiency, d.memory_efficiency})
+      CHECK(s.value > 0);
+    for (Precision p : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16, Precision::fp8})
+      CHECK(d.gemm_efficiency_of(p).value <= 1);
+  }
+}
+
+TEST_CASE("devices are as their data sheets say") {
+  struct Case {
+    const char* name;
+    int capability, units;
+    double fp32, tf32, fp16, bf16, fp8;  // dense TFLOP/s; 0: not supported
+    double gib, gb_per_s;
+  };
+  for (const Case& c :
+       {Case{"p100", 60, 56, 10.6, 0, 21.2, 0, 0, 16, 732}, Case{"v100", 70, 80, 15.7, 0, 125, 0, 0, 16, 900},
+        Case{"a100-80", 80, 108, 19.5, 156, 312, 312, 0, 80, 2039},
+        Case{"h100", 90, 132, 67, 494.5, 989.5, 989.5, 1979, 80, 3350}}) {
+    CAPTURE(c.name);
+    const Device d = device_preset(c.name);
+    CHECK(d.compute_capability == c.capability);
+    CHECK(d.compute_units == c.units);
+    const double peaks[] = {c.fp32, c.tf32, c.fp16, c.bf16, c.fp8};
+    for (std::size_t i = 0; i < 5; ++i) CHECK(d.peak_flops[i].value == Approx(peaks[i] * 1e12));
+    CHECK(d.memory_bytes.value == Approx(c.gib * 1073741824));
+    CHECK(d.memory_bandwidth.value == Approx(c.gb_per_s * 1e9));
+  }
+  const Device cpu = device_preset("cpu-core");
+  CHECK(cpu.compute_capability == 0);
+  CHECK(cpu.peak_flops[0].value == Approx(2.2e9 * 2 * 16 * 2));  // clock, units, lanes, multiply and add
+}
+
+TEST_CASE("efficiencies by precision") {
+  const Device h100 = device_preset("h100");
+  CHECK(h100.gemm_efficiency_of(Precision::bf16).value == h100.gemm_efficiency.value);
+  // Published FP8 training sustains 1.08 to 1.11 PFLOP/s in long products.
+  const double fp8 = h100.gemm_efficiency_of(Precision::fp8).value * h100.peak_flops[4].value;
+  CHECK(fp8 > 1.05e15);
+  CHECK(fp8 < 1.15e15);
+  // DeepBench's best tensor-core product on a V100: 4096 x 7000 x 4096 in 2.092 ms.
+  const Device v100 = device_preset("v100");
+  const double share = v100.gemm_efficiency.value * 4096 / (4096 + v100.gemm_prologue_k.value);
+  CHECK(2.0 * 4096 * 7000 * 4096 / (share * v100.peak_flops[2].value) == Approx(2.092e-3).epsilon(0.06));
+}
+
+TEST_CASE("every cluster preset loads, and states its sources") {
+  struct Case {
+    const char* name;
+    int devices, nics;
+    double nic_bytes_per_s;
+    const char* device;
+    int nodes_per_leaf;  // 0: one switch
+  };
+  const std::vector<Case> cases = {{"cpu-cluster", 1, 1, 0.125e9, "cpu-core", 0},
+                                   {"dgx-a100", 8, 8, 25e9, "a100-80", 2},  // 40 ports: 2 x 8 down, 16 up
+                                   {"dgx-h100", 8, 8, 50e9, "h100", 4},     // 64 ports: 4 x 8 down, 32 up
+                                   {"dgx1-v100", 8, 4, 12.5e9, "v100", 4},  // 36 ports: 4 x 4 down, 16 up
+                                   {"ethernet", 4, 1, 3.125e9, "p100", 0}};
+  std::vector<std::string> names;
+  for (const Case& c : cases) names.push_back(c.name);
+  CHECK(cluster_names() == names);
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    const auto cluster = cluster_of(std::string("[cluster]\npreset = \"") + c.name + "\"\nnodes = 6\n");
+    CHECK(cluster->name == c.name);
+    CHECK(cluster->sources.size() >= 2);
+    for (const std::string& source : cluster->sources) CHECK(source.size() > 20);
+    CHECK(cluster->nodes() == 6);
+    CHECK(cluster->node().devices == c.devices);
+    CHECK(cluster->node().nics == c.nics);
+    CHECK(cluster->node().nic_bandwidth == Approx(c.nic_bytes_per_s));
+    CHECK(cluster->node().device.name == c.device);
+    CHECK(cluster->fabric().nodes_per_leaf == c.nodes_per_leaf);
+    const auto links = route_of(*cluster, 0, cluster->devices() - 1);
+    REQUIRE(!links.empty());
+    double slowest = 1e18;
+    for (const LinkId l : links) slowest = std::min(slowest, cluster->bandwidth(l));
+    CHECK(slowest == Approx(c.nic_bytes_per_s));  // with no oversubscription the NIC sets the pace
+    CHECK(latency_of(*cluster, links) > 0);
+  }
+  CHECK(cluster_of("[cluster]\npreset = \"dgx-a100\"\nnodes = 128\n")->title ==
+        "128 x dgx-a100 (1,024 GPUs)");
+  CHECK(cluster_of("[cluster]\npreset = \"cpu-cluster\"\n")->title == "1 x cpu-cluster (1 device)");
+}

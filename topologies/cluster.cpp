@@ -1,0 +1,197 @@
+#include "topologies/cluster.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <set>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "topologies/network.hpp"
+
+namespace rehearse {
+namespace {
+
+constexpr std::int64_t kMostEndpoints = 1'000'000;
+constexpr int kMostMeshDevices = 64;
+constexpr int kMostGraphNodes = 65'536;
+constexpr int kMostSpines = 65'536;
+
+std::string with_commas(std::int64_t n) {
+  std::string text = std::to_string(n);
+  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
+bool finite(double x) {
+  return std::isfinite(x) && x >= 0;
+}
+
+class Checker {
+public:
+  explicit Checker(const ClusterParts& parts) : parts_(parts), node_(parts.node), fabric_(parts.fabric) {}
+
+  void check() const {
+    sizes();
+    if (node_.interconnect == Node::Interconnect::nvlink_mesh) mesh();
+    rings();
+    fabric();
+    for (const auto& slow : parts_.slow_devices)
+      need(slow.device >= 0 && slow.device < parts_.nodes * node_.devices && positive(slow.factor),
+           fmt::format("a slow device is number {} with factor {}", slow.device, slow.factor),
+           fmt::format("numbers 0 to {}, factors above 0", parts_.nodes * node_.devices - 1));
+    for (const auto& slow : parts_.slow_links)
+      need(positive(slow.factor), fmt::format("a slow link has factor {}", slow.factor), "factors above 0");
+  }
+
+private:
+  static bool positive(double x) { return std::isfinite(x) && x > 0; }
+
+  void need(bool good, const std::string& found, const std::string& allowed) const {
+    if (!good) throw InputError(parts_.place, found + "; allowed: " + allowed);
+  }
+
+  void sizes() const {
+    need(parts_.nodes >= 1 && node_.devices >= 1 && parts_.server_nodes >= 0,
+         fmt::format("the cluster has {} nodes of {} devices and {} server nodes", parts_.nodes,
+                     node_.devices, parts_.server_nodes),
+         "at least one node and one device, no negative number");
+    const std::int64_t endpoints =
+        std::int64_t{parts_.nodes} * (std::int64_t{node_.devices} + 1) + parts_.server_nodes;
+    need(std::int64_t{parts_.nodes} * node_.devices <= kMostEndpoints && endpoints <= 2 * kMostEndpoints,
+         fmt::format("the cluster has {} nodes of {} devices and {} server nodes", parts_.nodes,
+                     node_.devices, parts_.server_nodes),
+         "at most 1,000,000 devices, and 2,000,000 devices and processors");
+    need(node_.nics >= 1 && node_.nics <= 64, fmt::format("a node has {} NICs", node_.nics), "1 to 64");
+    need(finite(node_.device_bandwidth) && finite(node_.pcie_bandwidth) && finite(node_.nic_bandwidth) &&
+             finite(node_.device_latency_s) && finite(fabric_.latency_s) && finite(fabric_.link_bandwidth),
+         "a bandwidth or latency is negative or not a number", "0 and more");
+    using enum Node::Interconnect;
+    need(node_.devices == 1 || node_.interconnect != none,
+         fmt::format("a node has {} devices with nothing between them", node_.devices),
+         "an interconnect (nvswitch, nvlink-mesh, pcie) or one device");
+    need(node_.interconnect != nvswitch || node_.device_bandwidth > 0, "the NVSwitch has no bandwidth",
+         "a device bandwidth above 0");
+    need(node_.interconnect != pcie || node_.pcie_bandwidth > 0, "PCIe has no bandwidth",
+         "a bandwidth above 0");
+  }
+
+  void mesh() const {
+    need(node_.devices <= kMostMeshDevices, fmt::format("an NVLink mesh has {} devices", node_.devices),
+         "at most 64");
+    need(node_.device_bandwidth > 0, "an NVLink has no bandwidth", "a bandwidth above 0");
+    std::set<std::pair<int, int>> pairs;
+    for (const auto& m : node_.mesh) {
+      const std::string found = fmt::format("{} NVLinks join devices {} and {}", m.count, m.a, m.b);
+      need(m.a >= 0 && m.b >= 0 && m.a < node_.devices && m.b < node_.devices && m.a != m.b && m.count >= 1 &&
+               m.count <= 64,
+           found, fmt::format("1 to 64 between two different devices of 0 to {}", node_.devices - 1));
+      need(pairs.insert(std::minmax(m.a, m.b)).second, found + " a second time", "every pair once");
+    }
+    const auto all = static_cast<std::size_t>(node_.devices) * (node_.devices - 1) / 2;
+    need(pairs.size() == all || node_.pcie_bandwidth > 0,
+         fmt::format("NVLinks join {} of {} pairs of devices and there is no PCIe", pairs.size(), all),
+         "a PCIe bandwidth for the other pairs");
+  }
+
+  void rings() const {
+    for (std::vector<int> ring : node_.rings) {
+      std::sort(ring.begin(), ring.end());
+      bool all = static_cast<int>(ring.size()) == node_.devices;
+      for (std::size_t i = 0; all && i < ring.size(); ++i) all = ring[i] == static_cast<int>(i);
+      need(all, fmt::format("a ring orders {} devices", ring.size()),
+           fmt::format("orders in which each of the devices 0 to {} stands once", node_.devices - 1));
+    }
+  }
+
+  void fabric() const {
+    if (fabric_.kind == Fabric::Kind::links) {
+      need(parts_.nodes + parts_.server_nodes <= kMostGraphNodes,
+           fmt::format("a fabric of single links joins {} nodes", parts_.nodes + parts_.server_nodes),
+           fmt::format("at most {}", kMostGraphNodes));
+      need(parts_.graph.size() <= 1'000'000, fmt::format("the fabric has {} links", parts_.graph.size()),
+           "at most 1,000,000");
+      for (const auto& link : parts_.graph)
+        if (!positive(link.bandwidth) || !finite(link.latency_s))
+          throw InputError(link.place,
+                           fmt::format("the link from {} to {} has {} bytes/s and {} s; allowed: a bandwidth "
+                                       "above 0, a latency from 0",
+                                       link.a, link.b, link.bandwidth, link.latency_s));
+      return;
+    }
+    need(node_.nic_bandwidth > 0 || parts_.nodes + parts_.server_nodes == 1, "the NICs have no bandwidth",
+         "a NIC bandwidth above 0, or one node alone");
+    if (fabric_.kind != Fabric::Kind::leaf_spine) return;
+    need(fabric_.nodes_per_leaf >= 1, fmt::format("a leaf has {} nodes", fabric_.nodes_per_leaf),
+         "1 and more");
+    need(fabric_.spines >= 0 && fabric_.spines <= kMostSpines,
+         fmt::format("there are {} spines", fabric_.spines),
+         fmt::format("1 to {}, or 0: as many as a leaf needs", kMostSpines));
+    need(positive(fabric_.oversubscription),
+         fmt::format("the oversubscription is {}", fabric_.oversubscription), "numbers above 0");
+    need(node_.nic_bandwidth > 0, "the NICs have no bandwidth", "a NIC bandwidth above 0");
+  }
+
+  const ClusterParts& parts_;
+  const Node& node_;
+  const Fabric& fabric_;
+};
+
+}  // namespace
+
+int Cluster::node_of(Endpoint e) const {
+  return e < devices() ? e / node_.devices : e - devices();
+}
+
+int Cluster::local_of(Endpoint e) const {
+  return e < devices() ? e % node_.devices : 0;
+}
+
+std::string Cluster::endpoint_name(Endpoint e) const {
+  const int node = node_of(e);
+  if (e < 0 || node >= nodes_ + server_nodes_) throw std::out_of_range(fmt::format("endpoint {}", e));
+  if (e < devices()) return fmt::format("node{}.gpu{}", node, local_of(e));
+  return node < nodes_ ? fmt::format("node{}.cpu", node) : fmt::format("server{}.cpu", node - nodes_);
+}
+
+double Cluster::device_factor(Endpoint e) const {
+  const auto it = device_factors_.find(e);
+  return it == device_factors_.end() ? 1 : it->second;
+}
+
+int Cluster::nic_of(int local) const {
+  return static_cast<int>(std::int64_t{local} * node_.nics / node_.devices);
+}
+
+int Cluster::device_at_nic(int nic) const {
+  const std::int64_t scaled = std::int64_t{nic} * node_.devices;
+  // The first device whose own NIC it is; with more NICs than devices, the device they are shared out to.
+  return static_cast<int>(node_.nics <= node_.devices ? (scaled + node_.nics - 1) / node_.nics
+                                                      : scaled / node_.nics);
+}
+
+std::shared_ptr<const Cluster> make_cluster(const ClusterParts& parts) {
+  Checker(parts).check();
+  ClusterParts filled = parts;
+  Fabric& fabric = filled.fabric;
+  if (fabric.kind == Fabric::Kind::leaf_spine) {
+    if (fabric.link_bandwidth <= 0) fabric.link_bandwidth = parts.node.nic_bandwidth;
+    if (fabric.spines == 0) {
+      // One cable from every leaf to every spine; the small step back forgives the division's rounding.
+      const double cables = static_cast<double>(fabric.nodes_per_leaf) * parts.node.nics *
+                            parts.node.nic_bandwidth / fabric.oversubscription / fabric.link_bandwidth;
+      fabric.spines =
+          static_cast<int>(std::clamp(std::ceil(cables - 1e-9), 1.0, static_cast<double>(kMostSpines)));
+    }
+  }
+  auto cluster = std::make_shared<Network>(filled);
+  const bool gpus = parts.node.device.compute_capability > 0;
+  cluster->title = fmt::format("{} x {} ({} {}{})", with_commas(parts.nodes),
+                               parts.name.empty() ? "node" : parts.name, with_commas(cluster->devices()),
+                               gpus ? "GPU" : "device", cluster->devices() == 1 ? "" : "s");
+  return cluster;
+}
+
+}  // namespace rehearse

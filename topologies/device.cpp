@@ -1,0 +1,93 @@
+#include "topologies/device.hpp"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+namespace rehearse {
+namespace {
+
+// {value = 0.8, basis = "published", source = "..."}; the value is multiplied by `unit`.
+Sourced read_sourced(Section& section, std::string_view key, Range range, double unit,
+                     bool required = false) {
+  Sourced number;
+  if (!section.has(key)) {
+    if (required) section.refuse(key, "missing", "a table {value, basis, source}");
+    number.source = "not given";
+    return number;
+  }
+  Section table = section.section(key);
+  number.value = table.number("value", range) * unit;
+  number.basis = static_cast<Basis>(table.choice("basis", kBasisNames));
+  number.source = table.text("source");
+  if (number.source.empty()) table.refuse("source", "an empty text", "where the value comes from");
+  table.finish();
+  return number;
+}
+
+void read_by_precision(Section& section, std::string_view key, Range range, double unit,
+                       std::array<Sourced, 5>& numbers) {
+  Section table = section.section(key);
+  for (std::size_t i = 0; i < kPrecisionNames.size(); ++i)
+    if (table.has(kPrecisionNames[i])) numbers[i] = read_sourced(table, kPrecisionNames[i], range, unit);
+  table.finish();
+}
+
+const Sourced& one_of(const std::array<Sourced, 5>& exceptions, Precision p, const Sourced& rule) {
+  const Sourced& exception = exceptions[static_cast<std::size_t>(p)];
+  return exception.value > 0 ? exception : rule;
+}
+
+}  // namespace
+
+const Sourced& Device::gemm_efficiency_of(Precision p) const {
+  return one_of(gemm_efficiency_at, p, gemm_efficiency);
+}
+
+const Sourced& Device::convolution_efficiency_of(Precision p) const {
+  return one_of(convolution_efficiency_at, p, convolution_efficiency);
+}
+
+Device read_device(Section& section) {
+  // A convolution may count more than its peak: Winograd's algorithm multiplies less than the formula says.
+  constexpr Range kShare{0, 4, true};
+  Device device;
+  device.name = section.text("name", std::filesystem::path(section.place().file).stem().string());
+  device.title = section.text("title", device.name);
+  device.compute_capability = static_cast<int>(section.integer("compute_capability", 0, 1000, 0));
+  device.compute_units = static_cast<double>(section.integer("compute_units", 0, 1'000'000, 0));
+  if (!section.section("peak_tflops").has("fp32"))
+    section.section("peak_tflops").refuse("fp32", "missing", "a table {value, basis, source}");
+  read_by_precision(section, "peak_tflops", {0, 1e9, true}, 1e12, device.peak_flops);
+  device.memory_bytes = read_sourced(section, "memory_gib", {0, 1e6, true}, 1073741824.0, true);
+  device.memory_bandwidth = read_sourced(section, "memory_gb_per_s", {0, 1e9, true}, 1e9, true);
+  device.gemm_efficiency = read_sourced(section, "gemm_efficiency", kShare, 1);
+  read_by_precision(section, "gemm_efficiency_at", kShare, 1, device.gemm_efficiency_at);
+  device.gemm_prologue_k = read_sourced(section, "gemm_prologue_k", {0, 1e5}, 1);
+  device.convolution_efficiency = read_sourced(section, "convolution_efficiency", kShare, 1);
+  read_by_precision(section, "convolution_efficiency_at", kShare, 1, device.convolution_efficiency_at);
+  device.attention_efficiency = read_sourced(section, "attention_efficiency", kShare, 1);
+  device.memory_efficiency = read_sourced(section, "memory_efficiency", kShare, 1);
+  device.kernel_overhead_s = read_sourced(section, "kernel_overhead_us", {0, 1e6}, 1e-6);
+  device.optimizer_bytes_per_parameter = read_sourced(section, "optimizer_bytes_per_parameter", {0, 1e4}, 1);
+  section.finish();
+  return device;
+}
+
+Device device_preset(const std::string& name) {
+  const std::string path = preset_path("topologies/devices", name);
+  if (path.empty()) {
+    std::string allowed;
+    for (const std::string& known : device_names()) allowed += (allowed.empty() ? "" : ", ") + known;
+    throw InputError({}, fmt::format("there is no device \"{}\"; allowed: {}", name, allowed));
+  }
+  Document document = Document::parse_file(path);
+  Section root = document.root();
+  return read_device(root);
+}
+
+std::vector<std::string> device_names() {
+  return preset_names("topologies/devices");
+}
+
+}  // namespace rehearse

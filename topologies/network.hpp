@@ -1,0 +1,68 @@
+// A cluster's links, numbered so that names, capacities and routes are computed and never stored.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "topologies/cluster.hpp"
+#include "topologies/graph.hpp"
+
+namespace rehearse {
+
+// Links are numbered node by node: NVLinks, PCIe of the devices and the processor, NICs; then the server
+// nodes: PCIe, NICs; then the fabric. The two directions of a cable follow each other.
+class Network final : public Cluster {
+public:
+  explicit Network(const ClusterParts& parts);  // the parts are checked already
+
+  int links() const override { return links_; }
+  double bandwidth(LinkId l) const override;
+  double latency_s(LinkId l) const override;
+  std::string link_name(LinkId l) const override;
+  std::vector<LinkId> find_links(const std::string& name) const override;
+  void route(Endpoint from, Endpoint to, int rail, std::vector<LinkId>& links) const override;
+
+private:
+  enum class Kind { nvlink, mesh, pcie, nic, uplink, graph };
+  struct Link {
+    Kind kind = Kind::nic;
+    int node = 0;       // servers come after the device nodes
+    int number = 0;     // device (PCIe: the processor comes last), pair of the mesh, NIC, uplink or cable
+    bool back = false;  // towards the device or the node; from b to a; from the spine to the leaf
+  };
+  Link decode(LinkId l) const;
+  std::string node_name(int node) const;
+  LinkId node_base(int node) const;
+  LinkId nvlink(int node, int device, bool back) const { return node_base(node) + 2 * device + back; }
+  LinkId pcie(int node, int port, bool back) const;
+  LinkId nic(int node, int number, bool back) const;
+  int mesh_pair(int a, int b) const { return mesh_pair_[static_cast<std::size_t>(a) * node_.devices + b]; }
+  int port_of(Endpoint e) const { return e < devices() ? local_of(e) : node_.devices; }
+
+  void route_inside(Endpoint from, Endpoint to, std::vector<LinkId>& links) const;
+  void route_to_nic(Endpoint from, int nic_number, std::vector<LinkId>& links) const;
+  void route_from_nic(Endpoint to, int nic_number, std::vector<LinkId>& links) const;
+  int spine(Endpoint from, Endpoint to, int from_nic, int to_nic) const;
+  // Both directions, or one if `direction` is 'o' (out) or 'i' (in); the direction that the name says comes
+  // first.
+  std::vector<LinkId> cable(LinkId first, bool back, char direction) const;
+
+  int nvlinks_ = 0;  // links of a node, by kind
+  int pcie_ = 0;
+  int nics_ = 0;
+  int server_pcie_ = 0;
+  int node_links_ = 0, server_links_ = 0;
+  int total_nodes_ = 0;
+  int spines_ = 0, leaves_ = 0;
+  LinkId servers_base_ = 0, fabric_base_ = 0;
+  int links_ = 0;
+  double uplink_bandwidth_ = 0;
+  std::vector<int> mesh_pair_;
+  std::vector<ClusterParts::GraphLink> cables_;
+  std::unique_ptr<FabricGraph> graph_;
+  std::vector<std::pair<LinkId, double>> slow_;  // sorted
+};
+
+}  // namespace rehearse
