@@ -89,7 +89,7 @@ TEST_CASE("bad overrides are refused by their own name") {
       {"cluster.slow=[{device=32, factor=0.5}]",
        "--set cluster.slow=[{device=32, factor=0.5}]: cluster.slow[0].device is 32; allowed: an integer from 0 to 31"},
       {"training.precision=bf16",
-       "--set training.precision=bf16: training.precision is \"bf16\", which v100 does not support; allowed: \"fp32\", "
+       "--set training.precision=bf16: training.precision is \"bf16\", which p100 does not support; allowed: \"fp32\", "
        "\"fp16\""},
   };
   for (const auto& [assignment, message] : cases) {

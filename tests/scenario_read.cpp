@@ -187,10 +187,10 @@ TEST_CASE("all shipped scenarios are accepted") {
   };
   const Case cases[] = {
       {"resnet50-ring", 32, 32, 1, 1, GradientSync::all_reduce},
-      {"resnet50-ps", 16, 16, 1, 1, GradientSync::parameter_server},
+      {"resnet50-ps", 32, 32, 1, 1, GradientSync::parameter_server},
       {"bert-large-ring", 32, 32, 1, 1, GradientSync::all_reduce},
       {"bert-large-ps", 32, 32, 1, 1, GradientSync::parameter_server},
-      {"gpt3-175b", 1024, 64, 16, 24, GradientSync::all_reduce},
+      {"gpt3-175b", 768, 16, 48, 192, GradientSync::all_reduce},
   };
   fs::path folder = fs::path(REHEARSE_TESTS_DIR).parent_path() / "simulator/scenarios";
   for (const auto& c : cases) {

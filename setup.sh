@@ -1,0 +1,95 @@
+#!/bin/bash
+# Installs what is missing, builds, and shows or tests Rehearse. Debian 12, Debian 13, Ubuntu 24.04.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+packages=(g++ cmake ninja-build libsimgrid-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libfmt-dev
+  zlib1g-dev catch2 libbenchmark-dev)
+
+usage() {
+  cat <<'END'
+usage: ./setup.sh demo    install what is missing, build, and simulate two of the shipped scenarios
+       ./setup.sh test    install what is missing, build, and run all tests
+Packages come from apt (with sudo unless you are root). Everything else stays in the folder build/.
+Both can be run again at any time.
+END
+}
+
+say() { printf '\n== %s\n' "$*"; }
+
+fail() {
+  printf 'setup.sh: %s\n' "$*" >&2
+  exit 1
+}
+
+installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+
+install_missing() {
+  command -v apt-get >/dev/null ||
+    fail "apt-get not found; install by hand what these Debian packages hold, then use cmake: ${packages[*]}"
+  local package missing=() root=()
+  for package in "${packages[@]}"; do
+    installed "$package" || missing+=("$package")
+  done
+  if [ ${#missing[@]} -eq 0 ]; then
+    say "All packages are installed"
+    return
+  fi
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || fail "run as root or install sudo; missing packages: ${missing[*]}"
+    root=(sudo)
+  fi
+  say "Installing with apt: ${missing[*]}"
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q update
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install "${missing[@]}"
+}
+
+# A compiler may take 1.5 GB.
+jobs() {
+  local processors memory_kb by_memory
+  processors=$(nproc)
+  memory_kb=$(awk '/^MemTotal:/ {print $2}' /proc/meminfo)
+  by_memory=$((memory_kb / 1500000))
+  [ "$by_memory" -ge 1 ] || by_memory=1
+  echo $((by_memory < processors ? by_memory : processors))
+}
+
+build() { # targets; none: all
+  say "Configuring (cmake --preset release)"
+  cmake --preset release
+  say "Building in build/ with $(jobs) jobs"
+  cmake --build --preset release -j "$(jobs)" ${1:+--target "$@"}
+}
+
+demo() {
+  local scenario name
+  for scenario in simulator/scenarios/resnet50-ring.toml simulator/scenarios/gpt3-175b.toml; do
+    name=$(basename "$scenario" .toml)
+    say "build/bin/rehearse simulate $scenario --trace build/$name.trace.json.gz"
+    build/bin/rehearse simulate "$scenario" --trace "build/$name.trace.json.gz"
+  done
+  say "The timelines are in build/resnet50-ring.trace.json.gz and build/gpt3-175b.trace.json.gz"
+  echo "To see one: open https://ui.perfetto.dev, choose \"Open trace file\", and pick the file."
+}
+
+if [ $# -eq 0 ]; then
+  usage
+  exit 0
+fi
+if [ $# -ne 1 ] || { [ "$1" != demo ] && [ "$1" != test ]; }; then
+  printf 'setup.sh: unknown argument: %s\n' "$*" >&2
+  usage >&2
+  exit 2
+fi
+install_missing
+case $1 in
+  demo)
+    build rehearse
+    demo
+    ;;
+  test)
+    build
+    say "Testing (ctest --preset release)"
+    ctest --preset release -j "$(nproc)"
+    ;;
+esac
