@@ -65,6 +65,25 @@ TEST_CASE("reduce-scatter and all-gather on a star: (n-1) (S / (n B) + latency)"
     }
 }
 
+TEST_CASE("all-to-all: (n-1) S / B on a star; across leaves the uplinks carry what must cross them") {
+  const double bytes = 1e7;  // from each to each
+  const auto schedule = [&](int n) {
+    Schedule s = ring_schedule(n, bytes);
+    s.programs[0].ops[0].collective.kind = CollectiveKind::all_to_all;
+    return s;
+  };
+  for (Fidelity fidelity : kAll) {
+    CAPTURE(name(fidelity));
+    CHECK(run_time_s(one_job(schedule(8), first_endpoints(8)), star(8, kBandwidth, 0), ideal(fidelity)) ==
+          Approx(7 * bytes / kBandwidth).epsilon(kTolerance));
+    // Two leaves of 4 at 4:1: 16 pairs each way over 4 B / 4.
+    ClusterParts parts = leaf_spine(8, 4, 1, 4);
+    parts.fabric.latency_s = 0;
+    CHECK(run_time_s(one_job(schedule(8), first_endpoints(8)), parts, ideal(fidelity)) ==
+          Approx(16 * bytes / kBandwidth).epsilon(kTolerance));
+  }
+}
+
 TEST_CASE("a ring whose every edge crosses the spine slows by the oversubscription") {
   const double bytes = 1e9;
   for (double ratio : {1.0, 2.0, 4.0})

@@ -100,9 +100,9 @@ const std::string& checked_text(const TomlValue& value, const std::string& path)
   return *text;
 }
 
-const TomlValue::Array& checked_array(const TomlValue& value, const std::string& path, const std::string& of_what) {
+const TomlValue::Array& checked_array(const TomlValue& value, const std::string& path, const char* of_what) {
   const auto* array = value.get<TomlValue::Array>();
-  if (!array) refuse_value(value, path, "an array of " + of_what);
+  if (!array) refuse_value(value, path, std::string("an array of ") + of_what);
   return *array;
 }
 

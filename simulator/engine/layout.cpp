@@ -34,6 +34,7 @@ struct TransferInfo {
   int edge = -1;                       // message: its flow's edge; collective: -1
   int node = -1;                       // collective: its node
   int channels = 1;
+  bool pairwise = false;
   TransferShape shape;
   std::vector<int> ranks;              // rank nodes
   std::vector<int> flows;              // into Builder::flows
@@ -138,7 +139,10 @@ class Builder {
           for (std::size_t s = 0; s < slots.size(); ++s)
             for (int t : talk.at(static_cast<int>(r), static_cast<int>(s))) {
               const int number = first_transfer_[{static_cast<int>(j), static_cast<int>(ph)}] + t;
-              if (slots[s].kind == Slot::Kind::collective) transfers_[number].channels = slots[s].collective.channels;
+              if (slots[s].kind == Slot::Kind::collective) {
+                transfers_[number].channels = slots[s].collective.channels;
+                transfers_[number].pairwise = slots[s].pairwise();
+              }
               if (slots[s].may_overlap) overlapping_.insert(number);
             }
         }
@@ -214,7 +218,8 @@ class Builder {
       std::map<Endpoint, std::vector<int>> nodes_at;  // rank nodes at an endpoint, last first
       for (int r : info.ranks) members.push_back(ranks_[r].endpoint);
       for (auto r = info.ranks.rbegin(); r != info.ranks.rend(); ++r) nodes_at[ranks_[*r].endpoint].push_back(*r);
-      const Rings rings = members.size() > 1 ? ring_orders(cluster_, members, info.channels) : Rings{};
+      const bool ring = members.size() > 1 && !info.pairwise;
+      const Rings rings = ring ? ring_orders(cluster_, members, info.channels) : Rings{};
       info.channels = std::max(1, static_cast<int>(rings.orders.size()));
       info.node = static_cast<int>(graph_.node_colour.size());
       graph_.node_colour.push_back(mix_hash(colour, 11));
@@ -229,6 +234,7 @@ class Builder {
         else
           add_coupled_ring(static_cast<int>(n), colour, order, rings.rails[c]);
       }
+      if (info.pairwise) add_pairs(static_cast<int>(n), colour, members);
       for (int f : info.flows)
         info.shape.hop_latency_s = std::max(info.shape.hop_latency_s, flows_[f].latency_s);
     }
@@ -243,6 +249,15 @@ class Builder {
     const int flow = add_flow(transfer, colour);
     graph_.touch(transfers_[transfer].node, kCollective);
     for (std::size_t i = 0; i < order.size(); ++i) cross(flow, order[i], order[(i + 1) % order.size()], rail);
+    touch_crossed_links();
+  }
+
+  void add_pairs(int transfer, std::uint64_t colour, const std::vector<Endpoint>& members) {
+    const int flow = add_flow(transfer, colour);
+    graph_.touch(transfers_[transfer].node, kCollective);
+    for (Endpoint from : members)
+      for (Endpoint to : members)
+        if (from != to) cross(flow, from, to, -1);
     touch_crossed_links();
   }
 
@@ -416,6 +431,7 @@ class Builder {
       }
       TransferClass transfer;
       transfer.collective = collective;
+      transfer.pairwise = info.pairwise;
       transfer.channels = info.channels;
       transfer.shape = info.shape;
       transfer.first_rank = ranks_[info.ranks[0]].rank;
@@ -430,7 +446,8 @@ class Builder {
                                     transfer.participants.end());
         double slowest = 0;
         for (int f : transfer.flows) slowest = std::max(slowest, layout_.flows[f].own_inverse_bandwidth);
-        transfer.shape.ring_bandwidth = slowest > 0 ? transfer.channels / slowest : 0;
+        const int side_by_side = transfer.pairwise ? transfer.shape.ranks - 1 : transfer.channels;
+        transfer.shape.ring_bandwidth = slowest > 0 ? side_by_side / slowest : 0;
       }
       layout_.transfers.push_back(std::move(transfer));
     }

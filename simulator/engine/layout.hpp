@@ -25,7 +25,7 @@ struct FlowClass {
   double latency_s = 0;        // of its slowest route
   double inverse_bandwidth = 0;      // s/byte of one flow, all flows of the class under way, nothing else
   double own_inverse_bandwidth = 0;  // s/byte of one flow, its own transfer alone on the network
-  double hops = 0;             // routes in it: 1 for a message or an edge, n for a ring
+  double hops = 0;             // routes in it: 1 for a message or an edge, n for a ring, n (n-1) for an all-to-all
   bool contended = false;      // other flows cross its links, or it may overlap with itself, or an event hits them
   bool always_flow = false;    // an event changes one of its links
   int members = 1;
@@ -34,6 +34,7 @@ struct FlowClass {
 // Equal transfers. Message: participants {sender, receiver}; collective: the classes of its members, each once.
 struct TransferClass {
   bool collective = false;
+  bool pairwise = false;       // an all-to-all: one flow over the routes of all pairs, each carrying a pair's bytes
   std::vector<int> participants;
   std::vector<int> flows;      // classes; a message has one, a coupled collective one for each class of channels
   int channels = 1;

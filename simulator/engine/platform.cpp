@@ -15,11 +15,12 @@ constexpr double kUnitsPerByte = 65536;
 
 char** arguments() {
   static char name[] = "rehearse", quiet[] = "--log=root.thres:warning";
-  static char* values[] = {name, quiet, nullptr};
+  static char contexts[] = REHEARSE_SIMGRID_CONTEXTS;
+  static char* values[] = {name, quiet, contexts, nullptr};
   return values;
 }
 int* argument_count() {
-  static int count = 2;
+  static int count = 3;
   return &count;
 }
 

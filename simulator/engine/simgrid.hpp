@@ -8,6 +8,13 @@
 #include <string>
 #include <vector>
 
+// How actors run, chosen as the engine is made. The address sanitizer cannot follow SimGrid's own stacks: threads then.
+#ifdef __SANITIZE_ADDRESS__
+#define REHEARSE_SIMGRID_CONTEXTS "--cfg=contexts/factory:thread"
+#else
+#define REHEARSE_SIMGRID_CONTEXTS "--cfg=contexts/stack-size:64"
+#endif
+
 namespace rehearse::sg {
 
 namespace s4u = simgrid::s4u;

@@ -21,7 +21,7 @@ bool Simulation::is_analytic(const TransferClass& transfer) const {
 // The part of a step's latency that pieces in flight do not hide: a step of k pieces takes max(k c, c + latency),
 // c being the time of a piece on its link.
 double Simulation::step_latency_s(const TransferClass& transfer, const TransferCost& cost) const {
-  if (options_.chunk_bytes <= 0 || cost.steps == 0 || transfer.shape.ring_bandwidth <= 0) return cost.step_latency_s;
+  if (options_.chunk_bytes <= 0 || cost.steps == 0 || transfer.pairwise || transfer.shape.ring_bandwidth <= 0) return cost.step_latency_s;
   const double step_bytes = cost.bytes_per_edge / cost.steps / transfer.channels;
   const double pieces = std::max(1.0, std::ceil(step_bytes / options_.chunk_bytes));
   const double piece_s =
@@ -66,7 +66,9 @@ Simulation::Matched Simulation::match_collective(int number, double bytes, Colle
   const TransferCost cost = ring_cost(kind, bytes, transfer.shape, options_.protocol);
   m.analytic = is_analytic(transfer);
   m.delay_s = cost.startup_s + cost.steps * step_latency_s(transfer, cost);
-  const double payload = cost.bytes_per_edge / transfer.channels, wire_bytes = payload / cost.efficiency;
+  // bytes_per_edge is what a member puts on its way: shared among channels, or among its n - 1 peers.
+  const double payload = cost.bytes_per_edge / (transfer.pairwise ? transfer.shape.ranks - 1 : transfer.channels);
+  const double wire_bytes = payload / cost.efficiency;
   double slowest = 0;
   for (int flow : transfer.flows) {
     const FlowClass& f = layout_.flows[flow];
@@ -158,8 +160,7 @@ void Simulation::collective(Stream& stream, int number) {
   const bool all =
       std::all_of(state.members.begin(), state.members.end(), [](const std::deque<Call>& c) { return !c.empty(); });
   const bool chunks = options_.fidelity == Fidelity::chunk && transfer.shape.ranks > 1 &&
-                      op.collective.kind != CollectiveKind::all_to_all &&
-                      op.collective.kind != CollectiveKind::broadcast;
+                      !transfer.pairwise && op.collective.kind != CollectiveKind::broadcast;
   Matched m;
   if (all) {
     if (!chunks) m = match_collective(t, bytes, op.collective.kind);

@@ -33,11 +33,14 @@ Slot slot_of_collective(const Op& op) {
   return slot;
 }
 
+bool same_communicator(const Slot& a, const Slot& b) {
+  return a.collective.group == b.collective.group && a.collective.channels == b.collective.channels &&
+         a.collective.algorithm == b.collective.algorithm && a.pairwise() == b.pairwise();
+}
+
 bool same_slot(const Slot& a, const Slot& b) {
   if (a.kind != b.kind) return false;
-  if (a.kind == Slot::Kind::collective)
-    return a.stream == b.stream && a.collective.group == b.collective.group &&
-           a.collective.channels == b.collective.channels && a.collective.algorithm == b.collective.algorithm;
+  if (a.kind == Slot::Kind::collective) return a.stream == b.stream && same_communicator(a, b);
   return a.tag == b.tag && a.peer == b.peer;
 }
 
@@ -115,7 +118,7 @@ Communication::Communication(const Schedule& schedule) {
   struct Communicator {
     int role;
     std::string stream;
-    Collective collective;
+    Slot slot;
     std::vector<int> transfer_of_rank;
   };
   std::vector<Communicator> communicators;
@@ -140,12 +143,9 @@ Communication::Communication(const Schedule& schedule) {
         const std::string& stream = schedule.programs[p].streams[slot.stream];
         Communicator* communicator = nullptr;
         for (Communicator& c : communicators)
-          if (c.role == role && c.stream == stream && c.collective.group == slot.collective.group &&
-              c.collective.channels == slot.collective.channels && c.collective.algorithm == slot.collective.algorithm)
-            communicator = &c;
+          if (c.role == role && c.stream == stream && same_communicator(c.slot, slot)) communicator = &c;
         if (communicator == nullptr) {
-          communicators.push_back(
-              {role, stream, slot.collective, std::vector<int>(schedule.roles[role].size(), -1)});
+          communicators.push_back({role, stream, slot, std::vector<int>(schedule.roles[role].size(), -1)});
           communicator = &communicators.back();
         }
         if (communicator->transfer_of_rank[rank - first] < 0) {

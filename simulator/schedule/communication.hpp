@@ -9,7 +9,7 @@
 namespace rehearse {
 
 // All messages between the same two ends with the same tag, or all collectives of one group on streams of one name
-// (a communicator). Single ops of it match in the order in which they are called.
+// (a communicator; all-to-alls have one of their own). Single ops of it match in the order in which they are called.
 struct Transfer {
   int pattern = 0;         // transfers of one pattern come from the same places of the same programs
   bool collective = false;
@@ -22,6 +22,7 @@ struct Slot {
   Peer peer;
   int tag = 0;
   Collective collective;
+  bool pairwise() const { return collective.kind == CollectiveKind::all_to_all; }  // each with each, not in a ring
   int stream = 0;  // of the first op that uses it
   bool may_overlap = false;  // two of its transfers may be under way at once (several streams, twice in an op)
 };

@@ -91,13 +91,13 @@ ProgramIndex::ProgramIndex(const Schedule& schedule, const Program& program)
     position[i] = static_cast<int>(stream_ops[op.stream].size());
     stream_ops[op.stream].push_back(i);
     std::vector<int>& stack = open[op.stream];
+    for (int begin : stack) per_step[i] *= program.ops[begin].count;
     if (op.kind == OpKind::repeat_end) {
       if (stack.empty()) checker.refuse(i, "there is no repeat to end on this stream");
       partner[i] = stack.back();
       partner[stack.back()] = i;
       stack.pop_back();
     }
-    for (int begin : stack) per_step[i] *= program.ops[begin].count;
     if (op.kind == OpKind::repeat_begin) stack.push_back(i);
   }
   for (const std::vector<int>& stack : open)
