@@ -1,4 +1,4 @@
-// Clusters, schedules and runs made by hand for the engine's tests.
+// Clusters and runs made by hand for the engine's tests.
 #pragma once
 
 #include <memory>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "simulator/engine/engine.hpp"
+#include "tests/schedule_builders.hpp"
 #include "topologies/cluster.hpp"
 
 namespace rehearse::testing {
@@ -35,61 +36,6 @@ inline ClusterParts leaf_spine(int nodes, int nodes_per_leaf, int spines, double
   parts.fabric.spines = spines;
   parts.fabric.oversubscription = oversubscription;
   return parts;
-}
-
-// A role of `axes`, innermost first.
-inline Role role(const std::string& name, std::vector<Axis> axes) { return {name, {Mesh(std::move(axes))}}; }
-
-inline Work work(double seconds) {
-  Work w;
-  Kernel k;
-  k.kind = Kernel::Kind::fixed;
-  k.seconds = seconds;
-  w.kernels = {k};
-  return w;
-}
-
-inline Op compute(const std::string& name, int stream, int work_index, std::vector<Dependency> after = {}) {
-  Op op;
-  op.name = name;
-  op.stream = stream;
-  op.work = work_index;
-  op.after = std::move(after);
-  return op;
-}
-
-inline Op all_reduce(const std::string& name, int stream, Group group, Quantity bytes,
-                     std::vector<Dependency> after = {}, int channels = 0) {
-  Op op;
-  op.name = name;
-  op.kind = OpKind::collective;
-  op.stream = stream;
-  op.after = std::move(after);
-  op.collective.group = std::move(group);
-  op.collective.bytes = std::move(bytes);
-  op.collective.channels = channels;
-  return op;
-}
-
-inline Message message(Message::Direction direction, Peer peer, Quantity bytes, int tag = 0) {
-  return {direction, std::move(peer), std::move(bytes), tag};
-}
-inline Message send(Peer peer, Quantity bytes, int tag = 0) {
-  return message(Message::Direction::send, std::move(peer), std::move(bytes), tag);
-}
-inline Message receive(Peer peer, Quantity bytes, int tag = 0) {
-  return message(Message::Direction::receive, std::move(peer), std::move(bytes), tag);
-}
-
-inline Op exchange(const std::string& name, int stream, std::vector<Message> messages,
-                   std::vector<Dependency> after = {}) {
-  Op op;
-  op.name = name;
-  op.kind = OpKind::exchange;
-  op.stream = stream;
-  op.messages = std::move(messages);
-  op.after = std::move(after);
-  return op;
 }
 
 inline Run one_job(Schedule schedule, std::vector<int> endpoints, int repeats = 1) {

@@ -5,40 +5,14 @@
 #include "models/base/error.hpp"
 #include "simulator/schedule/schedule.hpp"
 #include "tests/catch.hpp"
+#include "tests/schedule_builders.hpp"
 
 using namespace rehearse;
+using namespace rehearse::testing;
 
 namespace {
 
-Message send(Peer peer, double bytes, int tag = 0) { return {Message::Direction::send, peer, bytes, tag}; }
-Message receive(Peer peer, double bytes, int tag = 0) { return {Message::Direction::receive, peer, bytes, tag}; }
-
-Op exchange(const std::string& name, int stream, std::vector<Message> messages, std::vector<Dependency> after = {}) {
-  Op op;
-  op.name = name;
-  op.kind = OpKind::exchange;
-  op.stream = stream;
-  op.messages = std::move(messages);
-  op.after = std::move(after);
-  return op;
-}
-Op host(const std::string& name, int stream, std::vector<Dependency> after = {}) {
-  Op op;
-  op.name = name;
-  op.kind = OpKind::host;
-  op.stream = stream;
-  op.after = std::move(after);
-  return op;
-}
-Op all_reduce(const std::string& name, int stream, double bytes) {
-  Op op;
-  op.name = name;
-  op.kind = OpKind::collective;
-  op.stream = stream;
-  op.collective.group = {{{0}}};
-  op.collective.bytes = bytes;
-  return op;
-}
+const Group kData = {{{0}}};
 
 // Two stages of two ranks; each stage has a program of its own with the streams "main" and "side".
 Schedule two_stages() {
@@ -103,8 +77,8 @@ TEST_CASE("bad schedules are refused with the ops named") {
        {"ask", "hear", "hear 1"}},
       {"collectives in different order",
        [](Schedule& s) {
-         s.programs[0].ops = {all_reduce("sum", 0, 8), exchange("x", 0, {send(kNext, 8)})};
-         s.programs[1].ops = {exchange("y", 0, {receive(kBefore, 16)}), all_reduce("sum", 0, 8)};
+         s.programs[0].ops = {all_reduce("sum", 0, kData, 8), exchange("x", 0, {send(kNext, 8)})};
+         s.programs[1].ops = {exchange("y", 0, {receive(kBefore, 16)}), all_reduce("sum", 0, kData, 8)};
        },
        {"bytes", "\"x\"", "\"y\""}},
       {"a race between streams",
@@ -160,7 +134,7 @@ TEST_CASE("bad schedules are refused with the ops named") {
        {"work -1"}},
       {"blocks that do not divide the axis",
        [](Schedule& s) {
-         s.programs[0].ops = {all_reduce("sum", 0, 8)};
+         s.programs[0].ops = {all_reduce("sum", 0, kData, 8)};
          s.programs[0].ops[0].collective.group = {{{0, 3, 1}}};
        },
        {"sum", "3 x 1"}},
@@ -194,7 +168,7 @@ TEST_CASE("members of a group that call different collectives are told") {
     p.name = r == 0 ? "even" : "odd";
     p.where = {{0, r}};
     p.streams = {"main"};
-    p.ops = {all_reduce(r == 0 ? "sum" : "collect", 0, 8)};
+    p.ops = {all_reduce(r == 0 ? "sum" : "collect", 0, kData, 8)};
     if (r == 1) p.ops[0].collective.kind = CollectiveKind::all_gather;
     s.programs.push_back(p);
   }

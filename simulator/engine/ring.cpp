@@ -22,28 +22,24 @@ Simulation::RingPlan Simulation::plan_ring(const TransferClass& transfer, Collec
 }
 
 void Simulation::ring(Stream& stream, int number) {
-  const Op& op = program(stream).ops[number];
-  const Layout::Class& own = layout_.classes[stream.rank_class];
-  const Communication& talk = *layout_.communication[own.job][stream.phase];
-  const Schedule& schedule = *run_.jobs[own.job].phases[stream.phase].schedule;
-  const int slot = talk.slot(does(stream).program, number, 0);
-  const double bytes = op.collective.bytes.at(schedule.roles[own.role], own.ranks.front());
-  const RingPlan plan =
-      plan_ring(layout_.transfers[does(stream).transfers[slot].front()], op.collective.kind, bytes);
+  const Collective& op = program(stream).ops[number].collective;
+  const int place_slot = slot(stream, number, 0);
+  const RingPlan plan = plan_ring(layout_.transfers[does(stream).transfers[place_slot].front()], op.kind,
+                                  bytes(stream, op.bytes));
   used_chunk_ = true;
   if (plan.startup_s > 0) sg::s4u::this_actor::sleep_for(plan.startup_s);
-  const std::vector<int>& places = does(stream).positions[slot];
+  const std::vector<int>& places = does(stream).positions[place_slot];
   stream.outstanding += static_cast<int>(places.size()) - 1;
   for (std::size_t i = 1; i < places.size(); ++i)
-    help(own.job, [this, &stream, place = places[i], plan] {
-      run_position(place, plan);
+    help(layout_.classes[stream.rank_class].job, [this, &stream, place = places[i], plan] {
+      run_position(stream, place, plan);
       if (--stream.outstanding == 0) stream.bell.ring();
     });
-  run_position(places.front(), plan);
+  run_position(stream, places.front(), plan);
   wait_for_transfers(stream);
 }
 
-void Simulation::run_position(int number, const RingPlan& plan) {
+void Simulation::run_position(Stream& stream, int number, const RingPlan& plan) {
   const RingPosition& place = layout_.positions[number];
   PositionState& own = positions_[number];
   PositionState& previous = positions_[place.previous];
@@ -67,18 +63,7 @@ void Simulation::run_position(int number, const RingPlan& plan) {
       try {
         platform_.start(place.flow, plan.piece_bytes)->wait();
       } catch (const simgrid::NetworkFailureException&) {
-        std::vector<Stream*> failed;
-        const int job = [&] {
-          for (Stream& s : streams_)
-            if (s.in_op && program(s).ops[s.op].kind == OpKind::collective)
-              for (const std::vector<int>& places : does(s).positions)
-                if (std::find(places.begin(), places.end(), number) != places.end()) {
-                  failed.push_back(&s);
-                  return layout_.classes[s.rank_class].job;
-                }
-          return 0;
-        }();
-        fail_job(job, "a transfer failed: a link on its way died", failed);
+        fail_job(layout_.classes[stream.rank_class].job, "a transfer failed: a link on its way died", {&stream});
       }
     }
     account(place.flow, plan.payload_per_piece);

@@ -116,12 +116,14 @@ class Simulation {
   const Program& program(const Stream& stream) const;
   const ClassProgram& does(const Stream& stream) const;
   const ProgramIndex& index(const Stream& stream) const;
+  int slot(const Stream& stream, int op, int part) const;           // of a message or collective
+  double bytes(const Stream& stream, const Quantity& amount) const;  // at the stream's rank
 
   // transfers.cpp: matching the sides of transfers and carrying them out
   void exchange(Stream& stream, int op);
   void collective(Stream& stream, int op);
-  void call_message(Stream& stream, const Message& message, int slot, std::vector<Matched>& matched);
-  bool take_any(Stream& stream, int slot, std::vector<Matched>& matched);
+  void call_message(Stream& stream, const Message& message, int own_slot, std::vector<Matched>& matched);
+  bool take_any(Stream& stream, int own_slot, std::vector<Matched>& matched);
   Matched match_message(int transfer, const Call& send, const Call& receive);
   Matched match_collective(int transfer, double bytes, CollectiveKind kind);
   bool is_analytic(const TransferClass& transfer) const;
@@ -135,7 +137,7 @@ class Simulation {
 
   // ring.cpp: rings in chunks
   void ring(Stream& stream, int op);
-  void run_position(int position, const RingPlan& plan);
+  void run_position(Stream& stream, int position, const RingPlan& plan);
   RingPlan plan_ring(const TransferClass& transfer, CollectiveKind kind, double bytes) const;
 
   // events.cpp: what happens to the cluster and to jobs

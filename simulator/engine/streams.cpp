@@ -30,6 +30,16 @@ const ProgramIndex& Simulation::index(const Stream& stream) const {
   return layout_.index[layout_.classes[stream.rank_class].job][stream.phase][does(stream).program];
 }
 
+int Simulation::slot(const Stream& stream, int op, int part) const {
+  const int job = layout_.classes[stream.rank_class].job;
+  return layout_.communication[job][stream.phase]->slot(does(stream).program, op, part);
+}
+
+double Simulation::bytes(const Stream& stream, const Quantity& amount) const {
+  const Layout::Class& own = layout_.classes[stream.rank_class];
+  return amount.at(run_.jobs[own.job].phases[stream.phase].schedule->roles[own.role], own.ranks.front());
+}
+
 void Simulation::start_streams() {
   classes_.resize(layout_.classes.size());
   for (std::size_t c = 0; c < layout_.classes.size(); ++c) {

@@ -84,27 +84,22 @@ Simulation::Matched Simulation::match_collective(int number, double bytes, Colle
 
 void Simulation::exchange(Stream& stream, int number) {
   const Op& op = program(stream).ops[number];
-  const int job = layout_.classes[stream.rank_class].job;
-  const Communication& talk = *layout_.communication[job][stream.phase];
   std::vector<Matched> matched;
   for (std::size_t part = 0; part < op.messages.size(); ++part)
-    call_message(stream, op.messages[part], talk.slot(does(stream).program, number, static_cast<int>(part)), matched);
-  drive(job, std::move(matched));
+    call_message(stream, op.messages[part], slot(stream, number, static_cast<int>(part)), matched);
+  drive(layout_.classes[stream.rank_class].job, std::move(matched));
   wait_for_transfers(stream);
 }
 
-void Simulation::call_message(Stream& stream, const Message& message, int slot, std::vector<Matched>& matched) {
-  const Layout::Class& own = layout_.classes[stream.rank_class];
-  const Schedule& schedule = *run_.jobs[own.job].phases[stream.phase].schedule;
-  const double bytes = message.bytes.at(schedule.roles[own.role], own.ranks.front());
-  const Call call{&stream, bytes, CollectiveKind::all_reduce, calls_++};
+void Simulation::call_message(Stream& stream, const Message& message, int own_slot, std::vector<Matched>& matched) {
+  const Call call{&stream, bytes(stream, message.bytes), CollectiveKind::all_reduce, calls_++};
   if (message.peer.kind == Peer::Kind::any) {
     ++stream.outstanding;
-    if (!take_any(stream, slot, matched))
-      for (int t : does(stream).transfers[slot]) transfers_[t].any = &stream;
+    if (!take_any(stream, own_slot, matched))
+      for (int t : does(stream).transfers[own_slot]) transfers_[t].any = &stream;
     return;
   }
-  for (int t : does(stream).transfers[slot]) {
+  for (int t : does(stream).transfers[own_slot]) {
     if (message.peer.kind == Peer::Kind::sender && layout_.transfers[t].second_rank != stream.last_sender) continue;
     TransferState& state = transfers_[t];
     ++stream.outstanding;
@@ -114,8 +109,7 @@ void Simulation::call_message(Stream& stream, const Message& message, int slot, 
       state.sends.push_back(call);
       if (state.any != nullptr) {
         Stream& receiver = *state.any;
-        const Communication& talk = *layout_.communication[own.job][receiver.phase];
-        take_any(receiver, talk.slot(does(receiver).program, receiver.op, 0), matched);
+        take_any(receiver, slot(receiver, receiver.op, 0), matched);
         continue;
       }
     }
@@ -127,8 +121,8 @@ void Simulation::call_message(Stream& stream, const Message& message, int slot, 
 }
 
 // A receive from anyone takes the send that was called first.
-bool Simulation::take_any(Stream& stream, int slot, std::vector<Matched>& matched) {
-  const std::vector<int>& candidates = does(stream).transfers[slot];
+bool Simulation::take_any(Stream& stream, int own_slot, std::vector<Matched>& matched) {
+  const std::vector<int>& candidates = does(stream).transfers[own_slot];
   int first = -1;
   for (int t : candidates)
     if (!transfers_[t].sends.empty() &&
@@ -143,27 +137,23 @@ bool Simulation::take_any(Stream& stream, int slot, std::vector<Matched>& matche
 }
 
 void Simulation::collective(Stream& stream, int number) {
-  const Op& op = program(stream).ops[number];
-  const Layout::Class& own = layout_.classes[stream.rank_class];
-  const Communication& talk = *layout_.communication[own.job][stream.phase];
-  const Schedule& schedule = *run_.jobs[own.job].phases[stream.phase].schedule;
-  const int slot = talk.slot(does(stream).program, number, 0);
-  const int t = does(stream).transfers[slot].front();
+  const Collective& op = program(stream).ops[number].collective;
+  const int t = does(stream).transfers[slot(stream, number, 0)].front();
   const TransferClass& transfer = layout_.transfers[t];
   TransferState& state = transfers_[t];
   if (state.members.empty()) state.members.resize(transfer.participants.size());
-  const double bytes = op.collective.bytes.at(schedule.roles[own.role], own.ranks.front());
+  const double size = bytes(stream, op.bytes);
   const std::size_t place = static_cast<std::size_t>(
       std::lower_bound(transfer.participants.begin(), transfer.participants.end(), stream.rank_class) -
       transfer.participants.begin());
-  state.members[place].push_back({&stream, bytes, op.collective.kind, calls_++});
+  state.members[place].push_back({&stream, size, op.kind, calls_++});
   const bool all =
       std::all_of(state.members.begin(), state.members.end(), [](const std::deque<Call>& c) { return !c.empty(); });
   const bool chunks = options_.fidelity == Fidelity::chunk && transfer.shape.ranks > 1 &&
-                      !transfer.pairwise && op.collective.kind != CollectiveKind::broadcast;
+                      !transfer.pairwise && op.kind != CollectiveKind::broadcast;
   Matched m;
   if (all) {
-    if (!chunks) m = match_collective(t, bytes, op.collective.kind);
+    if (!chunks) m = match_collective(t, size, op.kind);
     for (std::deque<Call>& calls : state.members) {
       m.sides.push_back(calls.front().stream);
       calls.front().stream->begin_s = now();
@@ -172,7 +162,7 @@ void Simulation::collective(Stream& stream, int number) {
   }
   if (chunks) return ring(stream, number);
   ++stream.outstanding;
-  if (all) drive(own.job, {std::move(m)});
+  if (all) drive(layout_.classes[stream.rank_class].job, {std::move(m)});
   wait_for_transfers(stream);
 }
 
