@@ -1,5 +1,6 @@
-// How fast the engine is: beside a bare SimGrid program, and on whole steps of large clusters. SimGrid simulates once
-// per process, so each iteration is a child process; what is timed is the processor time of the work inside it.
+// How fast the engine is: beside a bare SimGrid program, and on whole steps of large clusters. SimGrid
+// simulates once per process, so each iteration is a child process; what is timed is the processor time of
+// the work inside it.
 #include <benchmark/benchmark.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -95,7 +96,8 @@ void time_ring(benchmark::State& state, int ranks, Fidelity fidelity, bool fold)
 
 void BareRing(benchmark::State& state) {
   const int ranks = static_cast<int>(state.range(0));
-  time_in_child(state, [&] { benchmark::DoNotOptimize(bare_ring(ranks, kBytes, kBandwidth, 2 * kHopLatency)); });
+  time_in_child(state,
+                [&] { benchmark::DoNotOptimize(bare_ring(ranks, kBytes, kBandwidth, 2 * kHopLatency)); });
   state.SetItemsProcessed(state.iterations() * 2L * (ranks - 1) * ranks);
 }
 
@@ -124,9 +126,9 @@ void simulate_scenario(const std::vector<std::string>& overrides) {
 // GPT-3 175B, pipeline 16 x data `range` on A100s, the same work for each rank.
 void Gpt3(benchmark::State& state) {
   const long data = state.range(0);
-  const std::vector<std::string> overrides = {
-      "strategy.data=" + std::to_string(data), "strategy.pipeline=16",
-      "cluster.nodes=" + std::to_string(2 * data), "training.global_batch=" + std::to_string(24 * data)};
+  const std::vector<std::string> overrides = {"strategy.data=" + std::to_string(data), "strategy.pipeline=16",
+                                              "cluster.nodes=" + std::to_string(2 * data),
+                                              "training.global_batch=" + std::to_string(24 * data)};
   time_in_child(state, [&] { simulate_scenario(overrides); });
 }
 

@@ -29,6 +29,7 @@ void add_convolution(LayerCost& layer, const Convolution& c, const Maps& maps, b
   const double in_pixels = maps.samples * c.in_size * c.in_size;
   const auto implicit = [&](double m, double n, double k) {
     Kernel kernel = product(Kernel::Kind::convolution, m, n, k, maps.element);
+    kernel.window = window;
     kernel.bytes = bytes;  // less than an explicit product's: a pixel is read once for all windows it is in
     return kernel;
   };

@@ -23,6 +23,7 @@ struct Kernel {
   };
   Kind kind = Kind::memory;
   double m = 0, n = 0, k = 0, batch = 1;
+  double window = 0;   // convolution: pixels that its filter covers (3x3: 9); 0: not told
   double bytes = 0;    // moved to and from device memory by one of them
   double seconds = 0;  // kind fixed
   double count = 1;

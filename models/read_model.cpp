@@ -82,12 +82,15 @@ ProfiledModel read_profiled(Section s) {
     return values;
   };
   constexpr double kMilli = 1e-3;
+  // A hundred times what a device holds; transfers of 10^14 bytes and more are beyond the engine's
+  // arithmetic.
+  constexpr Range kFitsDevice{0, 1e13, false};
   ProfiledModel profiled;
   profiled.forward_s = per_stage("forward_ms", kPositive, kMilli);
   profiled.backward_input_s = per_stage("backward_input_ms", kPositive, kMilli);
   profiled.backward_weight_s = per_stage("backward_weight_ms", kNotNegative, kMilli);
-  profiled.p2p_bytes = s.number("p2p_bytes", kNotNegative);
-  if (s.has("parameters")) profiled.parameters = per_stage("parameters", kNotNegative, 1);
+  profiled.p2p_bytes = s.number("p2p_bytes", kFitsDevice);
+  if (s.has("parameters")) profiled.parameters = per_stage("parameters", kFitsDevice, 1);
   s.finish();
   return profiled;
 }

@@ -43,7 +43,8 @@ struct TemporaryFile {
 TEST_CASE("values are read as they stand") {
   auto document = Document::parse_text(
       "number = 2.5\ninteger = 7\nwhole = 3\nyes = true\nname = \"ring\"\n"
-      "numbers = [1, 2.5]\nintegers = [1, 2]\ntexts = [\"a\", \"b\"]\n[sub.deeper]\nx = 1\n[[item]]\nn = 1\n[[item]]\nn = 2\n",
+      "numbers = [1, 2.5]\nintegers = [1, 2]\ntexts = [\"a\", \"b\"]\n[sub.deeper]\nx = 1\n[[item]]\nn = "
+      "1\n[[item]]\nn = 2\n",
       "f.toml");
   auto root = document.root();
   CHECK(root.number("number", kPositive) == 2.5);
@@ -67,8 +68,8 @@ TEST_CASE("values are read as they stand") {
   CHECK(items[1].integer("n", 0, 9) == 2);
   CHECK(items[1].path() == "item[1]");
   CHECK(items[1].place("n").line == 14);
-  CHECK(root.keys() == std::vector<std::string>{"number", "integer", "whole", "yes", "name", "numbers", "integers",
-                                                "texts", "sub", "item"});
+  CHECK(root.keys() == std::vector<std::string>{"number", "integer", "whole", "yes", "name", "numbers",
+                                                "integers", "texts", "sub", "item"});
   CHECK(error_of([&] { root.finish(); }).empty());
 }
 
@@ -98,13 +99,18 @@ TEST_CASE("a value that is refused is named with its place, what was found and w
        "f.toml:2:5: t.x is 1.5; allowed: a number above 0 and at most 1"},
       {"x = -1", [](Section& s) { s.number("x", kNotNegative); },
        "f.toml:2:5: t.x is -1; allowed: a number of at least 0"},
-      {"x = 8", [](Section& s) { s.number("x", {2, 4}); }, "f.toml:2:5: t.x is 8; allowed: a number from 2 to 4"},
+      {"x = 8",
+       [](Section& s) {
+         s.number("x", {2, 4});
+       },
+       "f.toml:2:5: t.x is 8; allowed: a number from 2 to 4"},
       {"x = 0", integer, "f.toml:2:5: t.x is 0; allowed: an integer from 1 to 1000"},
       {"x = 2.0", integer, "f.toml:2:5: t.x is 2.0; allowed: an integer from 1 to 1000"},
       {"x = 9223372036854775807", integer,
        "f.toml:2:5: t.x is 9223372036854775807; allowed: an integer from 1 to 1000"},
       {"x = 1", text, "f.toml:2:5: t.x is 1; allowed: a string"},
-      {"x = \"a\\u0000b\"", text, "f.toml:2:5: t.x is a string \"a\\x00b\"; allowed: a string without control characters"},
+      {"x = \"a\\u0000b\"", text,
+       "f.toml:2:5: t.x is a string \"a\\x00b\"; allowed: a string without control characters"},
       {"x = \"" + std::string(5000, 'a') + "\"", text,
        "f.toml:2:5: t.x is a string of 5000 bytes; allowed: at most 4096"},
       {"x = \"1f1\"", [](Section& s) { s.choice("x", names); },
@@ -112,7 +118,8 @@ TEST_CASE("a value that is refused is named with its place, what was found and w
       {"x = 1", [](Section& s) { s.boolean("x"); }, "f.toml:2:5: t.x is 1; allowed: true or false"},
       {"x = [1, 2, \"c\"]", [](Section& s) { s.integers("x", 1, 9); },
        "f.toml:2:12: t.x[2] is a string \"c\"; allowed: an integer from 1 to 9"},
-      {"x = 3", [](Section& s) { s.integers("x", 1, 9); }, "f.toml:2:5: t.x is 3; allowed: an array of integers"},
+      {"x = 3", [](Section& s) { s.integers("x", 1, 9); },
+       "f.toml:2:5: t.x is 3; allowed: an array of integers"},
       {"x = 3", [](Section& s) { s.section("x"); }, "f.toml:2:5: t.x is 3; allowed: a table [t.x]"},
       {"x = {}", [](Section& s) { s.sections("x"); }, "f.toml:2:5: t.x is a table; allowed: tables [[t.x]]"},
       {"x = [1]", [](Section& s) { s.sections("x"); }, "f.toml:2:6: t.x[0] is 1; allowed: tables [[t.x]]"},
@@ -125,7 +132,8 @@ TEST_CASE("a value that is refused is named with its place, what was found and w
   }
   auto empty = Document::parse_text("", "f.toml");
   auto absent = empty.root().section("t");
-  CHECK(error_of([&] { absent.number("x", kPositive); }) == "f.toml: t.x is missing; allowed: a number above 0");
+  CHECK(error_of([&] { absent.number("x", kPositive); }) ==
+        "f.toml: t.x is missing; allowed: a number above 0");
 }
 
 TEST_CASE("keys that nobody asks for are refused") {
@@ -155,10 +163,10 @@ TEST_CASE("keys that nobody asks for are refused") {
 TEST_CASE("the nearest name is at most two edits or a third of the length away") {
   const std::vector<std::string> known = {"micro_batch", "global_batch", "optimizer", "tensor"};
   const std::pair<std::string, std::string> cases[] = {
-      {"micro_bach", "micro_batch"},   // one letter left out
-      {"mircobatch", "micro_batch"},   // swapped neighbours and one left out
-      {"optimiser", "optimizer"},      // one replaced
-      {"tensors", "tensor"},           // one added
+      {"micro_bach", "micro_batch"},     // one letter left out
+      {"mircobatch", "micro_batch"},     // swapped neighbours and one left out
+      {"optimiser", "optimizer"},        // one replaced
+      {"tensors", "tensor"},             // one added
       {"global_barks", "global_batch"},  // 3 edits, a third of 12 letters is 4
       {"pipeline", ""},
       {"", ""},
@@ -174,7 +182,8 @@ TEST_CASE("text that is not TOML is refused with its place") {
   CHECK(parse_error("") == "");
   CHECK(parse_error("\xEF\xBB\xBFx = 1\n") == "");  // a byte order mark
   CHECK(parse_error("x = \"\xC3\xA9\"\r\n# \xF0\x9F\x98\x80\n") == "");
-  CHECK(parse_error("x = 1\ny = \"\xFF\"\n") == "f.toml:2:6: the byte 0xFF is not UTF-8; allowed: text in UTF-8");
+  CHECK(parse_error("x = 1\ny = \"\xFF\"\n") ==
+        "f.toml:2:6: the byte 0xFF is not UTF-8; allowed: text in UTF-8");
   // Overlong, surrogate, beyond U+10FFFF, cut off at the end.
   for (std::string bytes : {"\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE2\x82"}) {
     CAPTURE(bytes);
@@ -214,9 +223,9 @@ TEST_CASE("files that cannot be read are refused") {
 
 TEST_CASE("overrides set, create and are refused by their own name") {
   auto document = Document::parse_text("[training]\nmicro_batch = 2\n[[slow]]\nfactor = 0.5\n", "f.toml");
-  for (const char* assignment :
-       {"training.micro_batch=3", "training.name = \"a b\"", "training.word=1f1b", "cluster.fabric.kind=switch",
-        "slow[0].factor=0.25", "slow[1].factor=1", "training.list=[1, 2]", "path=lab/x.toml"}) {
+  for (const char* assignment : {"training.micro_batch=3", "training.name = \"a b\"", "training.word=1f1b",
+                                 "cluster.fabric.kind=switch", "slow[0].factor=0.25", "slow[1].factor=1",
+                                 "training.list=[1, 2]", "path=lab/x.toml"}) {
     document.set(assignment);
   }
   auto root = document.root();
@@ -240,8 +249,10 @@ TEST_CASE("overrides set, create and are refused by their own name") {
   const std::pair<std::string, std::string> refused[] = {
       {"training", "--set training: there is no \"=\"; allowed: --set section.key=value"},
       {"=1", "--set =1: \"\" is not the name of a key; allowed: section.key or section.key[0].key"},
-      {"a..b=1", "--set a..b=1: \"a..b\" is not the name of a key; allowed: section.key or section.key[0].key"},
-      {"a[x]=1", "--set a[x]=1: \"a[x]\" is not the name of a key; allowed: section.key or section.key[0].key"},
+      {"a..b=1",
+       "--set a..b=1: \"a..b\" is not the name of a key; allowed: section.key or section.key[0].key"},
+      {"a[x]=1",
+       "--set a[x]=1: \"a[x]\" is not the name of a key; allowed: section.key or section.key[0].key"},
       {"a=", "--set a=: the value is empty; allowed: a TOML value"},
       {"a=1\nb=2", "--set a=1 b=2: the value has a line break; allowed: one line"},
       {"a=\xFF", "--set a=\xFF: the value is not UTF-8"},

@@ -27,14 +27,17 @@ TEST_CASE("list and show know every preset") {
       CAPTURE(show.err);
       CHECK(show.status == 0);
       CHECK_FALSE(show.out.empty());
-      if (what != "strategies") CHECK(show.out.find("What follows from it") != std::string::npos);
+      if (what != "strategies") {  // what follows from the file, and the file with its sources
+        CHECK(show.out.find(name + ".toml, with its sources:") != std::string::npos);
+        CHECK(show.out.find("source") != std::string::npos);
+      }
     }
     CHECK(count >= 4);
   }
   const Outcome gpt = run_rehearse("show gpt3-175b");
-  CHECK(gpt.out.find("175 G") != std::string::npos);  // parameters; Brown et al. 2020, table 2.1
+  CHECK(gpt.out.find("175 billion") != std::string::npos);  // parameters; Brown et al. 2020, table 2.1
   const Outcome a100 = run_rehearse("show a100-80");
-  CHECK(a100.out.find("312 T") != std::string::npos);  // dense bf16 peak; NVIDIA A100 data sheet
+  CHECK(a100.out.find("312 TFLOP/s") != std::string::npos);  // dense bf16 peak; NVIDIA A100 data sheet
 }
 
 TEST_CASE("validate tells every row's error and their summary") {

@@ -80,6 +80,59 @@ TEST_CASE("kernels of a device without wave quantisation") {
   }
 }
 
+TEST_CASE("convolutions reach their device's share as ResNet-50 mixes its filters, wide filters more of it") {
+  // Rates of baidu-research/DeepBench, results/train, 1x1 and 3x3 filters, as the device files tell them.
+  struct Case {
+    const char* device;
+    Precision precision;
+    double narrow_tflops, wide_tflops;
+  };
+  const Case cases[] = {{"p100", Precision::fp32, 4.1, 14.0},
+                        {"v100", Precision::fp16, 22.2, 65.7},
+                        {"v100", Precision::fp32, 7.0, 24.2}};
+  for (const Case& c : cases) {
+    CAPTURE(c.device);
+    Device d = device_preset(c.device);
+    d.kernel_overhead_s.value = 0;
+    const auto tflops = [&](double window) {
+      Kernel k = kernel(Kind::convolution, 1000, 1000, 1000);
+      k.window = window;
+      return k.flops() / kernel_time_s(k, d, c.precision) / 1e12;
+    };
+    CHECK(tflops(1) == Approx(c.narrow_tflops).epsilon(0.1));
+    CHECK(tflops(9) == Approx(c.wide_tflops).epsilon(0.1));
+    CHECK(tflops(49) == tflops(9));
+    CHECK(1 / (0.52 / tflops(1) + 0.48 / tflops(9)) == Approx(tflops(0)).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("convolutional networks train as fast as was published") {
+  struct Case {
+    const char *model, *device;
+    double samples;
+    Precision precision;
+    double images_per_s;
+    const char* source;
+  };
+  const Case cases[] = {
+      {"resnet50", "p100", 64, Precision::fp32, 218, "TensorFlow, docs_src/performance/benchmarks.md"},
+      {"vgg16", "p100", 64, Precision::fp32, 154, "TensorFlow, docs_src/performance/benchmarks.md"},
+      {"vgg16", "v100", 128, Precision::fp32, 190, "msr-fiddle/pipedream, profiles/vgg16: sum of its layers"},
+      {"resnet50", "v100", 256, Precision::fp16, 8056.0 / 8,
+       "NVIDIA/DeepLearningExamples, PyTorch/Classification/ConvNets/resnet50v1.5: eight GPUs"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.model, c.device, c.source);
+    double seconds = 0;
+    for (const LayerCost& layer :
+         layer_costs(model_preset(c.model), {c.samples, 0, c.precision, Recompute::none}))
+      for (const auto* pass : {&layer.forward, &layer.backward_input, &layer.backward_weight})
+        for (const Kernel& k : *pass) seconds += kernel_time_s(k, device_preset(c.device), c.precision);
+    CHECK(c.samples / seconds / c.images_per_s > 0.67);
+    CHECK(c.samples / seconds / c.images_per_s < 1.5);
+  }
+}
+
 TEST_CASE("matrix products come in tiles and waves") {
   // Ten compute units. One unit's time for a tile of 256x128 is the time of a full wave.
   const Device d = device(10);

@@ -1,4 +1,5 @@
-// What no strategy uses yet is carried out all the same: asynchronous servers, dying links, several jobs, phases.
+// What no strategy uses yet is carried out all the same: asynchronous servers, dying links, several jobs,
+// phases.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -51,12 +52,12 @@ std::vector<double> ends_of(const Trace& trace, const std::string& op, int rank)
 }  // namespace
 
 TEST_CASE("an asynchronous server of three ops serves whoever comes first") {
-  // Worker 1 runs at half speed: rounds take 1 s + push + update + pull and 2 s + ...; with 1 MB on 1 GB/s and no
-  // latency a push or pull takes 1 ms.
+  // Worker 1 runs at half speed: rounds take 1 s + push + update + pull and 2 s + ...; with 1 MB on 1 GB/s
+  // and no latency a push or pull takes 1 ms.
   ClusterParts parts = star(3, kBandwidth, 0);
   parts.slow_devices = {{1, 0.5}};
-  const Trace trace = simulate_in_child(one_job(asynchronous_server(2, 4, 1e6), {0, 1, 2}), *make_cluster(parts),
-                                        ideal(Fidelity::flow));
+  const Trace trace = simulate_in_child(one_job(asynchronous_server(2, 4, 1e6), {0, 1, 2}),
+                                        *make_cluster(parts), ideal(Fidelity::flow));
   const double service = 0.001 + 0.01 + 0.001;
   const std::vector<double> fast = ends_of(trace, "pull", 0), slow = ends_of(trace, "pull", 1);
   REQUIRE(fast.size() == 4);
@@ -157,7 +158,8 @@ TEST_CASE("streams overlap, dependencies and steps order them") {
   p.name = "worker";
   p.streams = {"compute", "network"};
   p.ops = {compute("c", 0, 0, {{1, 1}}),
-           exchange("x", 1, {send(Peer::along(0, 1, true), 2e9), receive(Peer::along(0, -1, true), 2e9)}, {{0, 0}}),
+           exchange("x", 1, {send(Peer::along(0, 1, true), 2e9), receive(Peer::along(0, -1, true), 2e9)},
+                    {{0, 0}}),
            compute("beside x", 0, 0)};
   s.programs = {p};
   const Trace trace =
@@ -214,7 +216,8 @@ TEST_CASE("phases: a job goes on with fewer ranks, and no step begins after a ph
   Run run = one_job(ring_schedule(4, 1e9), {0, 1, 2, 3}, 100);  // 1.5 s a step
   run.jobs[0].phases[0].until_s = 4.0;                          // steps begin at 0, 1.5, 3.0
   run.jobs[0].phases.push_back({std::make_shared<Schedule>(ring_schedule(2, 1e9)), 2});  // 1 s a step
-  const Trace trace = simulate_in_child(run, *make_cluster(star(4, kBandwidth, 0)), ideal(Fidelity::automatic));
+  const Trace trace =
+      simulate_in_child(run, *make_cluster(star(4, kBandwidth, 0)), ideal(Fidelity::automatic));
   CHECK(trace.end_s == Approx(3 * 1.5 + 2 * 1.0).epsilon(1e-6));
 }
 
@@ -240,8 +243,15 @@ TEST_CASE("callbacks run in simulated order") {
   munmap(page, 4096);
 }
 
+TEST_CASE("what SimGrid could not count is refused with the op named") {
+  CHECK_THROWS_AS(run_time_s(one_job(ring_schedule(2, 3e14), {0, 1}), star(2), ideal(Fidelity::flow)),
+                  RunError);
+  CHECK(run_time_s(one_job(ring_schedule(2, 1e14), {0, 1}), star(2), ideal(Fidelity::flow)) == Approx(1e5));
+}
+
 TEST_CASE("a bad schedule is refused before it runs") {
   Schedule s = ring_schedule(2, 1e6);
   s.programs[0].ops.push_back(exchange("lonely send", 0, {send(Peer::along(0, 1), 8)}));
-  CHECK_THROWS_AS(simulate_in_child(one_job(s, {0, 1}), *make_cluster(star(2)), ideal(Fidelity::flow)), RunError);
+  CHECK_THROWS_AS(simulate_in_child(one_job(s, {0, 1}), *make_cluster(star(2)), ideal(Fidelity::flow)),
+                  RunError);
 }

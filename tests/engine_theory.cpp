@@ -11,7 +11,9 @@ constexpr Fidelity kAll[] = {Fidelity::chunk, Fidelity::flow, Fidelity::analytic
 constexpr Fidelity kWithContention[] = {Fidelity::chunk, Fidelity::flow, Fidelity::automatic};
 constexpr double kTolerance = 1e-3;
 
-const char* name(Fidelity f) { return kFidelityNames[static_cast<int>(f)].data(); }
+const char* name(Fidelity f) {
+  return kFidelityNames[static_cast<int>(f)].data();
+}
 
 // n workers push S bytes to the k servers (S / k to each) and pull as much back.
 Schedule parameter_server(int workers, int servers, double bytes) {
@@ -94,8 +96,8 @@ TEST_CASE("a ring whose every edge crosses the spine slows by the oversubscripti
         std::vector<int> endpoints;  // neighbours in the ring sit under different leaves
         for (int i = 0; i < per_leaf; ++i)
           for (int leaf = 0; leaf < leaves; ++leaf) endpoints.push_back(leaf * per_leaf + i);
-        const double time =
-            run_time_s(one_job(ring_schedule(n, bytes), endpoints), leaf_spine(n, per_leaf, 1, ratio), ideal(fidelity));
+        const double time = run_time_s(one_job(ring_schedule(n, bytes), endpoints),
+                                       leaf_spine(n, per_leaf, 1, ratio), ideal(fidelity));
         CHECK(time == Approx(2.0 * (n - 1) / n * bytes / (kBandwidth / ratio)).epsilon(kTolerance));
       }
 }
@@ -119,8 +121,9 @@ TEST_CASE("8 channels use 8 NICs: 2 (n-1) / n S / (8 B)") {
       const Run run = one_job(ring_schedule(n, bytes), first_endpoints(n));
       CHECK(run_time_s(run, eight_nics(nodes), ideal(fidelity)) == Approx(theory).epsilon(kTolerance));
       const Run one_channel = one_job(ring_schedule(n, bytes, 1), first_endpoints(n));
-      CHECK(run_time_s(one_channel, eight_nics(nodes), ideal(fidelity)) ==
-            Approx(2.0 * (n - 1) / n * bytes / kBandwidth + 2 * (n - 1) * 2 * kHopLatency).epsilon(kTolerance));
+      CHECK(
+          run_time_s(one_channel, eight_nics(nodes), ideal(fidelity)) ==
+          Approx(2.0 * (n - 1) / n * bytes / kBandwidth + 2 * (n - 1) * 2 * kHopLatency).epsilon(kTolerance));
     }
 }
 
@@ -133,7 +136,8 @@ TEST_CASE("one server's link carries n gradients in and n weights out; k servers
         std::vector<int> endpoints = first_endpoints(workers + servers);
         // A worker's own link carries S each way; the busier side sets the time.
         const double one_way = std::max(workers * bytes / servers, bytes) / kBandwidth + 2 * kHopLatency;
-        CHECK(run_time_s(one_job(parameter_server(workers, servers, bytes), endpoints), star(workers + servers),
+        CHECK(run_time_s(one_job(parameter_server(workers, servers, bytes), endpoints),
+                         star(workers + servers),
                          ideal(fidelity)) == Approx(2 * one_way).epsilon(kTolerance));
       }
 }
@@ -144,7 +148,8 @@ TEST_CASE("two equal flows of different latency on one link share it: both end a
   parts.fabric.kind = Fabric::Kind::links;
   parts.fabric.latency_s = 0;
   parts.node.nic_bandwidth = 0;
-  parts.graph = {{"node0", "switch", 1e9, 1e-6}, {"node1", "switch", 1e9, 10e-6}, {"switch", "node2", 1e9, 0}};
+  parts.graph = {
+      {"node0", "switch", 1e9, 1e-6}, {"node1", "switch", 1e9, 10e-6}, {"switch", "node2", 1e9, 0}};
   Schedule s;
   s.roles = {role("worker", {{"pair", 2}})};
   Program sender, receiver;
@@ -162,7 +167,8 @@ TEST_CASE("two equal flows of different latency on one link share it: both end a
   for (double end : trace.spans.end_s) CHECK(end == Approx(2.0).epsilon(1e-4));
 }
 
-TEST_CASE("two jobs whose rings share every NIC take twice as long; on NICs of their own they do not notice") {
+TEST_CASE(
+    "two jobs whose rings share every NIC take twice as long; on NICs of their own they do not notice") {
   const double bytes = 1e8;
   const auto both = [&](std::vector<int> a, std::vector<int> b, Fidelity fidelity) {
     Run run = one_job(ring_schedule(4, bytes), std::move(a));

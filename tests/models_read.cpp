@@ -154,6 +154,8 @@ TEST_CASE("bad models are refused with their place") {
       {profiled + "forward_ms = [1, 2, 3]\np2p_bytes = 0",
        "job.toml:5:14: model.profiled.forward_ms is an array of 3; allowed: a number, or an array of one for "
        "each of the 2"},
+      {profiled + "forward_ms = 1\np2p_bytes = 1e15",
+       "job.toml:6:13: model.profiled.p2p_bytes is 1000000000000000.0; allowed: a number from 0 to "},
       {profiled + "forward_ms = nan", "job.toml:5:14: model.profiled.forward_ms is NaN"},
       {profiled + "forward_ms = \"fast\"",
        "job.toml:5:14: model.profiled.forward_ms is a string \"fast\"; allowed: a number above 0"},

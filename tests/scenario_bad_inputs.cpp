@@ -69,27 +69,36 @@ TEST_CASE("what is not a file is refused") {
 TEST_CASE("bad overrides are refused by their own name") {
   InFolder folder(fs::path(REHEARSE_TESTS_DIR).parent_path() / "simulator/scenarios");
   const std::pair<std::string, std::string> cases[] = {
-      {"training.micro_batch", "--set training.micro_batch: there is no \"=\"; allowed: --set section.key=value"},
+      {"training.micro_batch",
+       "--set training.micro_batch: there is no \"=\"; allowed: --set section.key=value"},
       {"=4", "--set =4: \"\" is not the name of a key; allowed: section.key or section.key[0].key"},
-      {"training.=4", "--set training.=4: \"training.\" is not the name of a key; allowed: section.key or "
-                      "section.key[0].key"},
+      {"training.=4",
+       "--set training.=4: \"training.\" is not the name of a key; allowed: section.key or "
+       "section.key[0].key"},
       {"training.micro_batch=", "--set training.micro_batch=: the value is empty; allowed: a TOML value"},
       {"training.micro_batch=zero",
-       "--set training.micro_batch=zero: training.micro_batch is a string \"zero\"; allowed: an integer from 1 to "
+       "--set training.micro_batch=zero: training.micro_batch is a string \"zero\"; allowed: an integer from "
+       "1 to "
        "1000000"},
       {"training.micro_bach=2",
-       "--set training.micro_bach=2: unknown key \"micro_bach\" in [training]; did you mean \"micro_batch\"?"},
-      {"trainin.micro_batch=2", "--set trainin.micro_batch=2: unknown section [trainin]; did you mean [training]?"},
+       "--set training.micro_bach=2: unknown key \"micro_bach\" in [training]; did you mean "
+       "\"micro_batch\"?"},
+      {"trainin.micro_batch=2",
+       "--set trainin.micro_batch=2: unknown section [trainin]; did you mean [training]?"},
       {"training=2", "--set training=2: training is 2; allowed: a table [training]"},
       {"training.global_batch.x=2",
-       "--set training.global_batch.x=2: training.global_batch is 2048; allowed: a table, to set a key in it"},
+       "--set training.global_batch.x=2: training.global_batch is 2048; allowed: a table, to set a key in "
+       "it"},
       {"training.global_batch=1000",
-       "--set training.global_batch=1000: training.global_batch is 1000; allowed: a multiple of micro_batch 64 x data "
+       "--set training.global_batch=1000: training.global_batch is 1000; allowed: a multiple of micro_batch "
+       "64 x data "
        "32 = 2048, such as 2048"},
       {"cluster.slow=[{device=32, factor=0.5}]",
-       "--set cluster.slow=[{device=32, factor=0.5}]: cluster.slow[0].device is 32; allowed: an integer from 0 to 31"},
+       "--set cluster.slow=[{device=32, factor=0.5}]: cluster.slow[0].device is 32; allowed: an integer from "
+       "0 to 31"},
       {"training.precision=bf16",
-       "--set training.precision=bf16: training.precision is \"bf16\", which p100 does not support; allowed: \"fp32\", "
+       "--set training.precision=bf16: training.precision is \"bf16\", which p100 does not support; allowed: "
+       "\"fp32\", "
        "\"fp16\""},
   };
   for (const auto& [assignment, message] : cases) {

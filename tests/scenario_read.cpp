@@ -11,8 +11,9 @@ namespace {
 
 // A scenario on `nodes` DGX A100 of 8 GPUs; `lines` are appended.
 Scenario scenario_of(const std::string& lines, const std::vector<std::string>& overrides = {}) {
-  return read_scenario_text("[model]\npreset = \"bert-large\"\n[cluster]\npreset = \"dgx-a100\"\nnodes = 2\n" + lines,
-                            "lab/mine.toml", overrides);
+  return read_scenario_text(
+      "[model]\npreset = \"bert-large\"\n[cluster]\npreset = \"dgx-a100\"\nnodes = 2\n" + lines,
+      "lab/mine.toml", overrides);
 }
 
 }  // namespace
@@ -126,8 +127,12 @@ TEST_CASE("a degree that is left out follows from the devices") {
     std::string strategy;
     int data, pipeline;
   };
-  const Case cases[] = {{"", 16, 1},          {"data = 16", 16, 1},   {"data = 2", 2, 8},
-                        {"pipeline = 4", 4, 4}, {"pipeline = 16", 1, 16}, {"data = 8\npipeline = 2", 8, 2}};
+  const Case cases[] = {{"", 16, 1},
+                        {"data = 16", 16, 1},
+                        {"data = 2", 2, 8},
+                        {"pipeline = 4", 4, 4},
+                        {"pipeline = 16", 1, 16},
+                        {"data = 8\npipeline = 2", 8, 2}};
   for (const auto& c : cases) {
     CAPTURE(c.strategy);
     auto s = scenario_of("[training]\nglobal_batch = 64\n[strategy]\n" + c.strategy + "\n");
@@ -143,9 +148,12 @@ TEST_CASE("precision: the best that the device has; sent as it is stored") {
     Precision training, sent;
   };
   const Case cases[] = {
-      {"dgx-a100", "", Precision::bf16, Precision::bf16},     {"dgx1-v100", "", Precision::fp16, Precision::fp16},
-      {"cpu-cluster", "", Precision::fp32, Precision::fp32},  {"dgx-a100", "tf32", Precision::tf32, Precision::fp32},
-      {"dgx-h100", "fp8", Precision::fp8, Precision::bf16},   {"dgx-a100", "fp16", Precision::fp16, Precision::fp16},
+      {"dgx-a100", "", Precision::bf16, Precision::bf16},
+      {"dgx1-v100", "", Precision::fp16, Precision::fp16},
+      {"cpu-cluster", "", Precision::fp32, Precision::fp32},
+      {"dgx-a100", "tf32", Precision::tf32, Precision::fp32},
+      {"dgx-h100", "fp8", Precision::fp8, Precision::bf16},
+      {"dgx-a100", "fp16", Precision::fp16, Precision::fp16},
   };
   for (const auto& c : cases) {
     CAPTURE(c.cluster, c.precision);
@@ -159,19 +167,22 @@ TEST_CASE("precision: the best that the device has; sent as it is stored") {
 }
 
 TEST_CASE("dedicated servers bring nodes of their own") {
-  std::string servers = "[training]\nglobal_batch = 64\n[strategy]\ngradients = \"parameter-server\"\n"
-                        "[strategy.parameter_server]\nservers = 3\n";
+  std::string servers =
+      "[training]\nglobal_batch = 64\n[strategy]\ngradients = \"parameter-server\"\n"
+      "[strategy.parameter_server]\nservers = 3\n";
   CHECK(scenario_of(servers).cluster->server_nodes() == 3);
   CHECK(scenario_of(servers).cluster->devices() == 16);
   CHECK(scenario_of(servers, {"cluster.server_nodes=5"}).cluster->server_nodes() == 5);
-  CHECK(scenario_of(servers, {"strategy.parameter_server.placement=colocated", "strategy.parameter_server.servers=2"})
+  CHECK(scenario_of(servers,
+                    {"strategy.parameter_server.placement=colocated", "strategy.parameter_server.servers=2"})
             .cluster->server_nodes() == 0);
   CHECK(scenario_of(servers, {"strategy.gradients=all-reduce"}).cluster->server_nodes() == 0);
 }
 
 TEST_CASE("a profiled model has as many stages as were measured") {
   auto s = read_scenario_text(
-      "[model.profiled]\nstages = 8\nforward_ms = 1\nbackward_input_ms = 1\nbackward_weight_ms = 1\np2p_bytes = 1000\n"
+      "[model.profiled]\nstages = 8\nforward_ms = 1\nbackward_input_ms = 1\nbackward_weight_ms = "
+      "1\np2p_bytes = 1000\n"
       "[training]\nglobal_batch = 64\nprecision = \"fp16\"\n[cluster]\npreset = \"dgx-a100\"\nnodes = 2\n",
       "profiled.toml");
   CHECK(s.strategy.pipeline == 8);

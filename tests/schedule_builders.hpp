@@ -10,7 +10,9 @@
 namespace rehearse::testing {
 
 // A role of `axes`, innermost first.
-inline Role role(const std::string& name, std::vector<Axis> axes) { return {name, {Mesh(std::move(axes))}}; }
+inline Role role(const std::string& name, std::vector<Axis> axes) {
+  return {name, {Mesh(std::move(axes))}};
+}
 
 inline Work work(double seconds) {
   Work w;

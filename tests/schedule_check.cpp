@@ -63,16 +63,21 @@ TEST_CASE("bad schedules are refused with the ops named") {
       {"both stages send first: rendezvous sends wait for each other",
        [](Schedule& s) {
          s.programs[0].ops = {exchange("s0", 0, {send(kNext, 8)}), exchange("r0", 0, {receive(kNext, 8)})};
-         s.programs[1].ops = {exchange("s1", 0, {send(kBefore, 8)}), exchange("r1", 0, {receive(kBefore, 8)})};
+         s.programs[1].ops = {exchange("s1", 0, {send(kBefore, 8)}),
+                              exchange("r1", 0, {receive(kBefore, 8)})};
        },
        {"s0", "s1", "wait for ever"}},
       {"two dependencies in a circle",
-       [](Schedule& s) { s.programs[0].ops = {host("a", 0, {{1, 0}}), host("b", 1, {{0, 0}})}; },
+       [](Schedule& s) {
+         s.programs[0].ops = {host("a", 0, {{1, 0}}), host("b", 1, {{0, 0}})};
+       },
        {"\"a\"", "\"b\"", "waits for op"}},
       {"an op that waits for itself over a message",
        [](Schedule& s) {
-         s.programs[0].ops = {exchange("ask", 0, {send(kNext, 8)}, {{1, 0}}), exchange("hear", 1, {receive(kNext, 8)})};
-         s.programs[1].ops = {exchange("hear 1", 0, {receive(kBefore, 8)}), exchange("tell", 0, {send(kBefore, 8)})};
+         s.programs[0].ops = {exchange("ask", 0, {send(kNext, 8)}, {{1, 0}}),
+                              exchange("hear", 1, {receive(kNext, 8)})};
+         s.programs[1].ops = {exchange("hear 1", 0, {receive(kBefore, 8)}),
+                              exchange("tell", 0, {send(kBefore, 8)})};
        },
        {"ask", "hear", "hear 1"}},
       {"collectives in different order",
@@ -94,15 +99,20 @@ TEST_CASE("bad schedules are refused with the ops named") {
        [](Schedule& s) {
          Program& p = s.programs[0];
          p.tensors = {{TensorKind::gradient, "g"}};
-         p.ops = {host("write g", 0), host("read g", 1, {{0, 0}})};  // the next write may come before the read
+         p.ops = {host("write g", 0),
+                  host("read g", 1, {{0, 0}})};  // the next write may come before the read
          p.ops[0].writes = {0};
          p.ops[1].reads = {0};
        },
        {"race", "of another step"}},
       {"an op of a stream that does not exist",
-       [](Schedule& s) { s.programs[0].ops = {host("a", 7)}; }, {"\"a\"", "stream 7", "there are 2"}},
+       [](Schedule& s) { s.programs[0].ops = {host("a", 7)}; },
+       {"\"a\"", "stream 7", "there are 2"}},
       {"a dependency on an op that does not exist",
-       [](Schedule& s) { s.programs[0].ops = {host("a", 0, {{9, 0}})}; }, {"\"a\"", "op 9"}},
+       [](Schedule& s) {
+         s.programs[0].ops = {host("a", 0, {{9, 0}})};
+       },
+       {"\"a\"", "op 9"}},
       {"a repeat without an end",
        [](Schedule& s) {
          s.programs[0].ops = {host("a", 0)};
@@ -125,7 +135,10 @@ TEST_CASE("bad schedules are refused with the ops named") {
        {"wait", "counter \"turns\""}},
       {"ranks without a program", [](Schedule& s) { s.programs.pop_back(); }, {"rank 2", "no program"}},
       {"meshes of different size",
-       [](Schedule& s) { s.roles[0].meshes.push_back(Mesh({{"data", 3}})); }, {"4 and 3"}},
+       [](Schedule& s) {
+         s.roles[0].meshes.push_back(Mesh({{"data", 3}}));
+       },
+       {"4 and 3"}},
       {"a compute op without work",
        [](Schedule& s) {
          s.programs[0].ops = {host("a", 0)};
@@ -139,7 +152,8 @@ TEST_CASE("bad schedules are refused with the ops named") {
        },
        {"sum", "3 x 1"}},
       {"a size that is not a number",
-       [](Schedule& s) { s.programs[0].ops = {exchange("send x", 0, {send(kNext, -1)})}; }, {"send x", "-1"}},
+       [](Schedule& s) { s.programs[0].ops = {exchange("send x", 0, {send(kNext, -1)})}; },
+       {"send x", "-1"}},
   };
   for (const Case& c : cases) {
     CAPTURE(c.what);

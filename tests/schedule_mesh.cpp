@@ -32,8 +32,8 @@ TEST_CASE("groups are products of axes, factors of an axis, or named coordinates
   const Case cases[] = {
       {"a whole axis", {{{0}}}, 10, {8, 9, 10, 11, 12, 13, 14, 15}},
       {"the other axis", {{{1}}}, 10, {2, 10, 18}},
-      {"both axes: everyone", {{{1}, {0}}}, 0, {0, 8, 16, 1, 9, 17, 2, 10, 18, 3, 11, 19, 4, 12, 20, 5, 13, 21,
-                                                6, 14, 22, 7, 15, 23}},
+      {"both axes: everyone", {{{1}, {0}}}, 0, {0, 8,  16, 1, 9,  17, 2, 10, 18, 3, 11, 19,
+                                                4, 12, 20, 5, 13, 21, 6, 14, 22, 7, 15, 23}},
       {"the node part: blocks of 4", {{{0, 4, 1}}}, 6, {4, 5, 6, 7}},
       {"the part across nodes: stride 4", {{{0, 2, 4}}}, 6, {2, 6}},
       {"blocks of 2 with stride 2", {{{0, 2, 2}}}, 5, {5, 7}},
@@ -86,8 +86,9 @@ TEST_CASE("how often an op must have run before another may: steps and repeats")
     o.count = count;
     return o;
   };
-  p.ops = {op(OpKind::repeat_begin, 0, 3), op(OpKind::host, 0), op(OpKind::repeat_end, 0), op(OpKind::host, 0),
-           op(OpKind::repeat_begin, 1, 3), op(OpKind::host, 1), op(OpKind::repeat_end, 1), op(OpKind::host, 1)};
+  p.ops = {
+      op(OpKind::repeat_begin, 0, 3), op(OpKind::host, 0), op(OpKind::repeat_end, 0), op(OpKind::host, 0),
+      op(OpKind::repeat_begin, 1, 3), op(OpKind::host, 1), op(OpKind::repeat_end, 1), op(OpKind::host, 1)};
   s.programs = {p};
   const ProgramIndex index(s, s.programs[0]);
   CHECK(index.per_step == std::vector<int>{1, 3, 3, 1, 1, 3, 3, 1});
@@ -97,10 +98,10 @@ TEST_CASE("how often an op must have run before another may: steps and repeats")
     long nth, required;
   };
   const Case cases[] = {
-      {5, {1, 0}, 1, 1}, {5, {1, 0}, 5, 5},              // both in repeats: round by round
-      {7, {1, 0}, 1, 3}, {7, {1, 0}, 2, 6},              // outside waits for all rounds of the step
-      {5, {3, 0}, 1, 1}, {5, {3, 0}, 3, 1}, {5, {3, 0}, 4, 2},  // each round waits for the step's one
-      {7, {3, 1}, 1, 0}, {7, {3, 1}, 2, 1},              // of the step before
+      {5, {1, 0}, 1, 1},  {5, {1, 0}, 5, 5},                     // both in repeats: round by round
+      {7, {1, 0}, 1, 3},  {7, {1, 0}, 2, 6},                     // outside waits for all rounds of the step
+      {5, {3, 0}, 1, 1},  {5, {3, 0}, 3, 1}, {5, {3, 0}, 4, 2},  // each round waits for the step's one
+      {7, {3, 1}, 1, 0},  {7, {3, 1}, 2, 1},                     // of the step before
       {5, {1, 1}, 2, -1}, {5, {1, 1}, 4, 1},
   };
   for (const Case& c : cases) {

@@ -49,9 +49,8 @@ struct Example {
 
   Example() {
     scenario.name = "example, \"two\" stages";
-    scenario.model.name = "toy";
+    scenario.model = model_preset("gpt2");
     scenario.model.title = "Toy";
-    scenario.model.sample_unit = "sequences";
     scenario.training.global_batch = 8;
     scenario.training.micro_batch = 2;
     scenario.strategy.data = 2;
@@ -66,6 +65,8 @@ struct Example {
     cluster.node.device.peak_flops[static_cast<std::size_t>(Precision::bf16)] =
         sourced(1e12, Basis::published, "data sheet");
     cluster.node.device.memory_bytes = sourced(80e9, Basis::published, "data sheet");
+    cluster.node.device.memory_bandwidth = sourced(1e12, Basis::published, "data sheet");
+    cluster.node.device.compute_capability = 80;
     cluster.node.device.gemm_efficiency = sourced(0.7, Basis::measured, "benchmark");
     cluster.node.device.kernel_overhead_s = sourced(1e-6, Basis::guess, "");
     cluster.node.device_bandwidth = 10e9;
@@ -197,9 +198,6 @@ TEST_CASE("the bottleneck is told with a way out") {
     r.metrics.breakdown.compute_s = compute_s;
   };
   const std::vector<Case> cases = {
-      {"memory comes first",
-       [](Result& r, Scenario&) { r.metrics.memory.fits = false; },
-       {"Bottleneck: memory. stage 0 needs 29.8 of 74.5 GiB and does not fit"}},
       {"bubble",
        [&](Result& r, Scenario& s) {
          only(r, 2.5);
@@ -223,7 +221,7 @@ TEST_CASE("the bottleneck is told with a way out") {
          r.metrics.breakdown.exposed_by_pass_s["gradient sync"] = 1;
          s.strategy.overlap = false;
        },
-       {"gradient sync, 28.6 %", "node0.nic0.out carries data for 0.700 s of the step's 3.500 s",
+       {"exposed gradient sync, 28.6 %", "node0.nic0.out carries data for 0.700 s of the step's 3.500 s",
         "--set strategy.overlap=true"}},
       {"gradient sync with servers",
        [&](Result& r, Scenario& s) {
@@ -232,29 +230,38 @@ TEST_CASE("the bottleneck is told with a way out") {
          s.strategy.gradients = GradientSync::parameter_server;
          s.strategy.parameter_server.servers = 2;
        },
-       {"--set strategy.parameter_server.servers=4"}},
+       {"a ring sends less over each network card (try --set strategy.gradients=all-reduce)"}},
+      {"gradient sync with a busy server",
+       [&](Result& r, Scenario& s) {
+         only(r, 2.5);
+         r.metrics.breakdown.exposed_by_pass_s["gradient sync"] = 1;
+         r.metrics.busiest_link = "server0.nic0.in";
+         s.strategy.gradients = GradientSync::parameter_server;
+         s.strategy.parameter_server.servers = 2;
+       },
+       {"--set cluster.server_nodes=4 --set strategy.parameter_server.servers=4"}},
       {"blocking transfers",
        [&](Result& r, Scenario& s) {
          only(r, 2.5);
          r.metrics.breakdown.exposed_by_pass_s["pipeline transfer"] = 1;
          s.strategy.blocking_p2p = true;
        },
-       {"pipeline transfer, 28.6 %", "--set strategy.blocking_p2p=false"}},
+       {"exposed pipeline transfer, 28.6 %", "--set strategy.blocking_p2p=false"}},
       {"data",
        [&](Result& r, Scenario&) {
          only(r, 2.5);
          r.metrics.breakdown.data_stall_s = 1;
        },
-       {"loading data, 28.6 % of the step"}},
+       {"loading data: a batch is awaited for 28.6 % of the step"}},
       {"others",
        [&](Result& r, Scenario&) {
          only(r, 2.5);
          r.metrics.breakdown.other_s = 1;
        },
-       {"waiting for other ranks, 28.6 % of the step"}},
+       {"waiting for slower ranks, 28.6 % of the step"}},
       {"nothing but compute",
        [&](Result& r, Scenario&) { only(r, 3.5); },
-       {"compute, 100.0 % of the step; while it computes, a device reaches 34.3 % of its dense bf16 peak"}},
+       {"compute, 100.0 % of the step; while it computes, a GPU reaches 34.3 % of its dense bf16 peak"}},
   };
   for (const Case& c : cases) {
     CAPTURE(c.name);
@@ -264,6 +271,54 @@ TEST_CASE("the bottleneck is told with a way out") {
     const std::string sentence = bottleneck_sentence(result);
     CAPTURE(sentence);
     for (const std::string& told : c.told) CHECK(sentence.find(told) != std::string::npos);
+  }
+}
+
+TEST_CASE("what does not fit is told first, and the largest loss still") {
+  Example example;
+  Result result = example.result();
+  CHECK(memory_sentence(result) == "Memory: stage 0 is the fullest: 29.8 of 74.5 GiB.");
+  result.metrics.memory.fits = false;
+  result.metrics.memory.capacity = 30e9;
+  // 2 of 32 GB are activations: not all of what is too much.
+  result.metrics.memory.activations = 1e9;
+  result.metrics.memory.weights = 31e9;
+  CHECK(memory_sentence(result) ==
+        "Does not fit: stage 0 needs 29.8 of 27.9 GiB (weights 28.9, activations 0.931); twice the stages "
+        "hold half "
+        "of the model each (try --set strategy.pipeline=4 --set strategy.data=1).");
+  result.metrics.memory.activations = 20e9;
+  CHECK(memory_sentence(result).find("--set training.recompute=selective") != std::string::npos);
+  example.scenario.training.recompute = Recompute::full;
+  CHECK(memory_sentence(result).find("--set training.micro_batch=1)") != std::string::npos);
+  std::ostringstream text;
+  write_text(result, text);
+  const std::size_t memory = text.str().find("Does not fit"), loss = text.str().find("Bottleneck: ");
+  CHECK(memory < loss);
+  CHECK(loss != std::string::npos);
+}
+
+TEST_CASE("the inputs in short: by group, and every guess by its name") {
+  const Input::Group compute = Input::Group::compute, network = Input::Group::network;
+  const Basis published = Basis::published, measured = Basis::measured, guess = Basis::guess;
+  struct Case {
+    std::vector<Input> inputs;
+    std::string told;
+  };
+  for (const Case& c : std::vector<Case>{
+           {{{compute, published, "peak", "a100", "data sheet"}, {network, published, "network", "dgx", ""}},
+            "compute published (a100), network published (dgx)"},
+           {{{compute, measured, "a", "x", ""},
+             {compute, measured, "b", "x", ""},
+             {compute, guess, "c", "x", ""}},
+            "compute measured (x, 2 figures); 1 guess (c)"},
+           {{{compute, guess, "a", "x", ""},
+             {compute, guess, "b", "x", ""},
+             {compute, guess, "c", "x", ""},
+             {compute, guess, "d", "x", ""},
+             {network, guess, "network", "y", ""}},
+            "5 guesses (a, b, c and 2 more)"}}) {
+    CHECK(in_short(c.inputs) == c.told);
   }
 }
 

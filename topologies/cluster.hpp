@@ -22,26 +22,29 @@ struct Node {
   Device device;
   int devices = 8;
   enum class Interconnect { none, nvswitch, nvlink_mesh, pcie } interconnect = Interconnect::nvswitch;
-  double device_bandwidth = 0;   // bytes/s a direction: device to NVSwitch, or one NVLink of the mesh
-  // One hop between two devices of the node. It is the latency of the link on which the hop starts (NVLink out; PCIe
-  // out where devices talk over PCIe); the links that end a hop have none.
+  double device_bandwidth = 0;  // bytes/s a direction: device to NVSwitch, or one NVLink of the mesh
+  // One hop between two devices of the node. It is the latency of the link on which the hop starts (NVLink
+  // out; PCIe out where devices talk over PCIe); the links that end a hop have none.
   double device_latency_s = 0;
-  struct MeshLink { int a = 0, b = 0, count = 1; };
-  std::vector<MeshLink> mesh;    // nvlink_mesh: pairs and their number of NVLinks
+  struct MeshLink {
+    int a = 0, b = 0, count = 1;
+  };
+  std::vector<MeshLink> mesh;  // nvlink_mesh: pairs and their number of NVLinks
   // Device orders in which rings run inside a node, as NCCL finds them; empty: 0, 1, 2, ...
   // On a mesh every order is also used backwards.
   std::vector<std::vector<int>> rings;
-  // bytes/s a direction, device to NIC; 0: PCIe stands in no route. A processor has a root port per NIC, taken
-  // together as one link.
+  // bytes/s a direction, device to NIC; 0: PCIe stands in no route. A processor has a root port per NIC,
+  // taken together as one link.
   double pcie_bandwidth = 0;
   int nics = 1;
-  double nic_bandwidth = 0;      // bytes/s a direction
+  double nic_bandwidth = 0;  // bytes/s a direction
   int cpu_cores = 1;
+  double cpu_memory_bandwidth = 0;  // bytes/s of all the node's processors; 0: a core's (cpu-core) for each
 };
 
 struct Fabric {
   enum class Kind { single_switch, leaf_spine, links } kind = Kind::single_switch;
-  int nodes_per_leaf = 0;       // leaf_spine; follows from radix and oversubscription if not given
+  int nodes_per_leaf = 0;  // leaf_spine; follows from radix and oversubscription if not given
   int spines = 0;
   double oversubscription = 1;  // capacity of a leaf's NICs over the capacity of its uplinks
   double link_bandwidth = 0;    // bytes/s a direction of one cable, from which `spines` follows; 0: the NICs'
@@ -50,9 +53,9 @@ struct Fabric {
 };
 
 class Cluster {
- public:
-  std::string name;    // "dgx-a100"
-  std::string title;   // "128 x dgx-a100 (1,024 GPUs)"
+public:
+  std::string name;   // "dgx-a100"
+  std::string title;  // "128 x dgx-a100 (1,024 GPUs)"
   std::vector<std::string> sources;
   Basis network_basis = Basis::published;
 
@@ -75,20 +78,22 @@ class Cluster {
   virtual double latency_s(LinkId l) const = 0;
   // A direction of a cable: "node3.nic0.out", "leaf3-spine1" and "spine1-leaf3", "node0.gpu1.nvlink.in".
   virtual std::string link_name(LinkId l) const = 0;
-  // Both directions for the name of a cable ("node3.nic0", "leaf3-spine1" in either order), one for the name of a
-  // direction with .in or .out; empty if there is none.
+  // Both directions for the name of a cable ("node3.nic0", "leaf3-spine1" in either order), one for the name
+  // of a direction with .in or .out; empty if there is none.
   virtual std::vector<LinkId> find_links(const std::string& name) const = 0;
   // Appends the links from `from` to `to`, in order; nothing if they are the same endpoint. Between nodes the
   // transfer leaves and enters through NIC number `rail` of both nodes; rail < 0: each end's own NIC (the one
-  // nearest to its device); std::out_of_range if the node has no such NIC. The latency of a route is the sum of its
-  // links'. A device and its own node's processor are joined by PCIe; without PCIe there is no link between them.
+  // nearest to its device); std::out_of_range if the node has no such NIC. The latency of a route is the sum
+  // of its links'. A device and its own node's processor are joined by PCIe; without PCIe there is no link
+  // between them.
   virtual void route(Endpoint from, Endpoint to, int rail, std::vector<LinkId>& links) const = 0;
   // NIC nearest to the device with this local number.
   int nic_of(int local) const;
-  // Device nearest to this NIC: the one that hands over other devices' transfers where there is an NVSwitch (PXN).
+  // Device nearest to this NIC: the one that hands over other devices' transfers where there is an NVSwitch
+  // (PXN).
   int device_at_nic(int nic) const;
 
- protected:
+protected:
   Node node_;
   Fabric fabric_;
   int nodes_ = 1;
@@ -96,8 +101,8 @@ class Cluster {
   std::map<int, double> device_factors_;
 };
 
-// Reads the [cluster] section of a scenario: a preset or file with overrides, nodes, slow devices and links; and
-// finishes it.
+// Reads the [cluster] section of a scenario: a preset or file with overrides, nodes, slow devices and links;
+// and finishes it.
 std::shared_ptr<const Cluster> read_cluster(Section& section, const std::string& base_folder);
 // Clusters are presets in topologies/presets/NAME.toml; dgx-a100.toml explains the keys.
 std::vector<std::string> cluster_names();
@@ -109,13 +114,23 @@ struct ClusterParts {
   Fabric fabric;
   int nodes = 1;
   int server_nodes = 0;
-  // Fabric kind `links`: ends are "nodeI", "serverI" or switch names. The cables carry the latency; the NICs' own
-  // links stand in a route (with latency 0) only if nic_bandwidth is given. All nodes must be connected.
-  struct GraphLink { std::string a, b; double bandwidth = 0, latency_s = 0; Place place; };
+  // Fabric kind `links`: ends are "nodeI", "serverI" or switch names. The cables carry the latency; the NICs'
+  // own links stand in a route (with latency 0) only if nic_bandwidth is given. All nodes must be connected.
+  struct GraphLink {
+    std::string a, b;
+    double bandwidth = 0, latency_s = 0;
+    Place place;
+  };
   std::vector<GraphLink> graph;
-  struct SlowLink { std::string name; double factor = 1; };
+  struct SlowLink {
+    std::string name;
+    double factor = 1;
+  };
   std::vector<SlowLink> slow_links;
-  struct SlowDevice { int device = 0; double factor = 1; };
+  struct SlowDevice {
+    int device = 0;
+    double factor = 1;
+  };
   std::vector<SlowDevice> slow_devices;
   std::vector<std::string> sources;
   Basis network_basis = Basis::published;
@@ -124,16 +139,16 @@ struct ClusterParts {
 // InputError if the parts do not make a cluster of at most a million endpoints.
 std::shared_ptr<const Cluster> make_cluster(const ClusterParts& parts);
 
-// The rings along which a collective runs over `members`: `channels` orders of the members (endpoints), rotated
-// inside each node so that successive channels enter by different NICs; rails[c] is the NIC that channel c uses
-// between nodes (-1: each end's own).
+// The rings along which a collective runs over `members`: `channels` orders of the members (endpoints),
+// rotated inside each node so that successive channels enter by different NICs; rails[c] is the NIC that
+// channel c uses between nodes (-1: each end's own).
 struct Rings {
   std::vector<std::vector<Endpoint>> orders;
   std::vector<int> rails;
 };
-// `channels` = 0: as many as the members of a node have NICs (one node: 1, on a mesh as many rings as its NVLinks carry,
-// both ways counted). More than make a difference are not made: on several nodes one a NIC, on a mesh one a NIC and
-// ring; on one node as many as for 0.
+// `channels` = 0: as many as the members of a node have NICs (one node: 1, on a mesh as many rings as its
+// NVLinks carry, both ways counted). More than make a difference are not made: on several nodes one a NIC, on
+// a mesh one a NIC and ring; on one node as many as for 0.
 Rings ring_orders(const Cluster& cluster, const std::vector<Endpoint>& members, int channels);
 
 }  // namespace rehearse

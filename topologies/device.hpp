@@ -20,23 +20,24 @@ struct Sourced {
 };
 
 struct Device {
-  std::string name;   // "a100-80"
-  std::string title;  // "NVIDIA A100 SXM 80GB"
+  std::string name;                   // "a100-80"
+  std::string title;                  // "NVIDIA A100 SXM 80GB"
   std::array<Sourced, 5> peak_flops;  // dense FLOP/s by Precision; 0: not supported
   Sourced memory_bytes;
-  Sourced memory_bandwidth;   // bytes/s, nominal
+  Sourced memory_bandwidth;  // bytes/s, nominal
   // Compute-time constants (simulator/costs/compute.hpp says how they enter):
-  Sourced gemm_efficiency;        // share of the peak that long matrix products reach
-  Sourced gemm_prologue_k;        // extra elements of k that a product costs: pipeline fill, epilogue
+  Sourced gemm_efficiency;  // share of the peak that long matrix products reach
+  Sourced gemm_prologue_k;  // extra elements of k that a product costs: pipeline fill, epilogue
   Sourced convolution_efficiency;
-  Sourced attention_efficiency;   // batched products of unfused attention
-  Sourced memory_efficiency;      // share of memory_bandwidth that element-wise kernels reach
-  Sourced kernel_overhead_s;      // gap between two kernels
-  Sourced optimizer_bytes_per_parameter;  // moved by one mixed-precision Adam update; 0: counted from the states
+  Sourced attention_efficiency;  // batched products of unfused attention
+  Sourced memory_efficiency;     // share of memory_bandwidth that element-wise kernels reach
+  Sourced kernel_overhead_s;     // gap between two kernels
+  Sourced
+      optimizer_bytes_per_parameter;  // moved by one mixed-precision Adam update; 0: counted from the states
   // Where one precision reaches another share of its peak than the constants above say; value 0: it does not.
   std::array<Sourced, 5> gemm_efficiency_at, convolution_efficiency_at;
-  double compute_units = 0;       // SMs; 0: no wave quantisation
-  int compute_capability = 0;     // CUDA: 60 P100, 70 V100, 80 A100, 90 H100; 0: not a GPU
+  double compute_units = 0;    // SMs; 0: no wave quantisation
+  int compute_capability = 0;  // CUDA: 60 P100, 70 V100, 80 A100, 90 H100; 0: not a GPU
 
   const Sourced& gemm_efficiency_of(Precision p) const;
   const Sourced& convolution_efficiency_of(Precision p) const;

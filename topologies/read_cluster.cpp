@@ -106,6 +106,7 @@ Node read_node(Section& section, const std::string& folder) {
   node.nics = static_cast<int>(section.integer("nics", 1, 64, 1));
   node.nic_bandwidth = section.number("nic_gbps", kBandwidth, 0) * kGb;
   node.cpu_cores = static_cast<int>(section.integer("cpu_cores", 1, 65'536, 1));
+  node.cpu_memory_bandwidth = 1e9 * section.number("cpu_gb_per_s", kNotNegative, 0.0);
   section.finish();
   return node;
 }

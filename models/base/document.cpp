@@ -26,7 +26,9 @@ namespace {
 constexpr std::size_t kMaxFileBytes = 16u << 20;
 constexpr std::size_t kMaxTextBytes = 4096;  // of a value: PATH_MAX
 
-const TomlValue* as_value(const void* table) { return static_cast<const TomlValue*>(table); }
+const TomlValue* as_value(const void* table) {
+  return static_cast<const TomlValue*>(table);
+}
 
 const TomlValue* value_of(const void* table, std::string_view key) {
   if (!table) return nullptr;
@@ -81,7 +83,8 @@ double checked_number(const TomlValue& value, const std::string& path, const Ran
   return number;
 }
 
-std::int64_t checked_integer(const TomlValue& value, const std::string& path, std::int64_t min, std::int64_t max) {
+std::int64_t checked_integer(const TomlValue& value, const std::string& path, std::int64_t min,
+                             std::int64_t max) {
   const auto* integer = value.get<std::int64_t>();
   if (!integer || *integer < min || *integer > max) refuse_value(value, path, describe_integer(min, max));
   return *integer;
@@ -91,8 +94,8 @@ const std::string& checked_text(const TomlValue& value, const std::string& path)
   const auto* text = value.get<std::string>();
   if (!text) refuse_value(value, path, "a string");
   if (text->size() > kMaxTextBytes) {
-    throw InputError(value.place, fmt::format("{} is a string of {} bytes; allowed: at most {}", path, text->size(),
-                                              kMaxTextBytes));
+    throw InputError(value.place, fmt::format("{} is a string of {} bytes; allowed: at most {}", path,
+                                              text->size(), kMaxTextBytes));
   }
   for (unsigned char c : *text) {
     if (c < 0x20 || c == 0x7F) refuse_value(value, path, "a string without control characters");
@@ -133,8 +136,9 @@ struct PathStep {
 
 std::vector<PathStep> parse_path(std::string_view text, const Place& place) {
   auto refuse = [&]() -> std::vector<PathStep> {
-    throw InputError(place, fmt::format("{} is not the name of a key; allowed: section.key or section.key[0].key",
-                                        in_quotes(text)));
+    throw InputError(place,
+                     fmt::format("{} is not the name of a key; allowed: section.key or section.key[0].key",
+                                 in_quotes(text)));
   };
   auto key_character = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
@@ -180,9 +184,13 @@ Section::Section(std::shared_ptr<DocumentState> state, const void* table, std::s
   known_ = known;
 }
 
-bool Section::present() const { return table_ != nullptr; }
+bool Section::present() const {
+  return table_ != nullptr;
+}
 
-bool Section::has(std::string_view key) const { return value_of(table_, key) != nullptr; }
+bool Section::has(std::string_view key) const {
+  return value_of(table_, key) != nullptr;
+}
 
 bool Section::is_array(std::string_view key) const {
   const TomlValue* value = value_of(table_, key);
@@ -198,7 +206,8 @@ std::vector<std::string> Section::keys() const {
 
 double Section::number(std::string_view key, Range range, std::optional<double> fallback) {
   mark(*known_, key);
-  if (const TomlValue* value = value_of(table_, key)) return checked_number(*value, joined(path_, key), range);
+  if (const TomlValue* value = value_of(table_, key))
+    return checked_number(*value, joined(path_, key), range);
   if (!fallback) refuse_missing(key, describe_number(range));
   return *fallback;
 }
@@ -206,7 +215,8 @@ double Section::number(std::string_view key, Range range, std::optional<double> 
 std::int64_t Section::integer(std::string_view key, std::int64_t min, std::int64_t max,
                               std::optional<std::int64_t> fallback) {
   mark(*known_, key);
-  if (const TomlValue* value = value_of(table_, key)) return checked_integer(*value, joined(path_, key), min, max);
+  if (const TomlValue* value = value_of(table_, key))
+    return checked_integer(*value, joined(path_, key), min, max);
   if (!fallback) refuse_missing(key, describe_integer(min, max));
   return *fallback;
 }
@@ -319,7 +329,9 @@ void Section::refuse_missing(std::string_view key, const std::string& allowed) c
   refuse(key, "missing", allowed);
 }
 
-Place Section::place() const { return table_ ? as_value(table_)->place : Place{state_->file, 0, 0}; }
+Place Section::place() const {
+  return table_ ? as_value(table_)->place : Place{state_->file, 0, 0};
+}
 
 Place Section::place(std::string_view key) const {
   const TomlValue* value = value_of(table_, key);
@@ -364,7 +376,9 @@ Document Document::parse_text(std::string_view text, const std::string& file_nam
   return document;
 }
 
-Document Document::parse_file(const std::string& path) { return parse_text(read_file(path), path); }
+Document Document::parse_file(const std::string& path) {
+  return parse_text(read_file(path), path);
+}
 
 void Document::set(std::string_view assignment, const Place* given) {
   Place place{"--set " + std::string(assignment.substr(0, 80)), 0, 0};
@@ -387,7 +401,8 @@ void Document::set(std::string_view assignment, const Place* given) {
   for (const auto& step : steps) {
     auto* table = at->get<TomlValue::Table>();
     if (!table) {
-      throw InputError(place, fmt::format("{} is {}; allowed: a table, to set a key in it", path, describe(*at)));
+      throw InputError(place,
+                       fmt::format("{} is {}; allowed: a table, to set a key in it", path, describe(*at)));
     }
     path = joined(path, step.key);
     TomlValue* next = find(*at, step.key);
@@ -402,8 +417,8 @@ void Document::set(std::string_view assignment, const Place* given) {
       auto* array = at->get<TomlValue::Array>();
       if (!array) throw InputError(place, fmt::format("{} is {}; allowed: an array", path, describe(*at)));
       if (index > array->size()) {
-        throw InputError(place, fmt::format("{} has {} elements; allowed: an index from 0 to {}", path, array->size(),
-                                            array->size()));
+        throw InputError(place, fmt::format("{} has {} elements; allowed: an index from 0 to {}", path,
+                                            array->size(), array->size()));
       }
       if (index == array->size()) array->push_back(empty_table(place));
       at = &(*array)[index];
@@ -413,6 +428,8 @@ void Document::set(std::string_view assignment, const Place* given) {
   *at = std::move(value);
 }
 
-Section Document::root() { return Section(state_, &state_->root, ""); }
+Section Document::root() {
+  return Section(state_, &state_->root, "");
+}
 
 }  // namespace rehearse

@@ -30,7 +30,7 @@ struct DocumentState;
 // A section that stands nowhere in the file is empty: all its keys are absent.
 // Every reader throws InputError naming the place, what was found and what is allowed.
 class Section {
- public:
+public:
   bool present() const;                       // the table itself stands in the file (or in an override)
   bool has(std::string_view key) const;       // does not mark the key as known
   bool is_array(std::string_view key) const;  // neither does this
@@ -62,7 +62,7 @@ class Section {
   // Sub-sections are finished one by one by their own readers.
   void finish();
 
- private:
+private:
   friend class Document;
   Section(std::shared_ptr<DocumentState> state, const void* table, std::string path);
   // A required key that is absent; a misspelt one is named instead.
@@ -74,7 +74,7 @@ class Section {
 };
 
 class Document {
- public:
+public:
   // Refuses: a missing file, a directory, more than 16 MiB, text that is not UTF-8, broken TOML.
   static Document parse_file(const std::string& path);
   static Document parse_text(std::string_view text, const std::string& file_name);
@@ -84,7 +84,7 @@ class Document {
   void set(std::string_view assignment, const Place* place = nullptr);
   Section root();
 
- private:
+private:
   std::shared_ptr<DocumentState> state_;
 };
 
@@ -92,9 +92,10 @@ class Document {
 // third of its length); empty otherwise.
 std::string nearest_name(std::string_view found, std::span<const std::string> known);
 
-// The file of a preset, FOLDER/presets/NAME.toml ("topologies/devices" stands for topologies/presets/devices); ""
-// if there is none, or if `name` is not a bare name ("..", "a/b"). FOLDER is looked for in $REHEARSE_DATA if that is
-// set, else in share/rehearse beside the binary, else in the source tree, else in the install prefix.
+// The file of a preset, FOLDER/presets/NAME.toml ("topologies/devices" stands for
+// topologies/presets/devices); "" if there is none, or if `name` is not a bare name ("..", "a/b"). FOLDER is
+// looked for in $REHEARSE_DATA if that is set, else in share/rehearse beside the binary, else in the source
+// tree, else in the install prefix.
 std::string preset_path(std::string_view folder, std::string_view name);
 std::vector<std::string> preset_names(std::string_view folder);  // sorted
 

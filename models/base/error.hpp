@@ -17,17 +17,17 @@ struct Place {
 // The input is wrong: the program ends with exit status 2.
 // what() is "file:line:column: message".
 class InputError : public std::runtime_error {
- public:
+public:
   InputError(Place place, const std::string& message);
   const Place& place() const { return place_; }
 
- private:
+private:
   Place place_;
 };
 
 // The run itself failed (not the input): the program ends with exit status 1.
 class RunError : public std::runtime_error {
- public:
+public:
   using std::runtime_error::runtime_error;
 };
 

@@ -34,8 +34,8 @@ fs::path preset_folder(std::string_view folder) {
 
 bool is_preset_name(std::string_view name) {
   auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-           c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
   };
   return !name.empty() && name.size() <= 100 && name.front() != '.' &&
          std::all_of(name.begin(), name.end(), allowed) && name.find("..") == std::string_view::npos;

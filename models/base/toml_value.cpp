@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <toml++/toml.h>
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <sstream>
-#include <toml++/toml.h>
 #include <vector>
 
 namespace rehearse {
@@ -59,8 +59,8 @@ void check_utf8(std::string_view text, const std::string& file_name) {
   }
 }
 
-// Past the end of a string that begins at `i`. An unterminated one ends with its line (or the text): the parser
-// says more about it.
+// Past the end of a string that begins at `i`. An unterminated one ends with its line (or the text): the
+// parser says more about it.
 std::size_t skip_string(std::string_view text, std::size_t i) {
   char quote = text[i];
   bool escapes = quote == '"';
@@ -152,8 +152,8 @@ TomlValue convert(const toml::node& node, const std::string& file_name, const Pl
     std::stable_sort(entries.begin(), entries.end(), [](const TomlEntry& a, const TomlEntry& b) {
       return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
     });
-    value.data = TomlValue::Table(std::make_move_iterator(entries.begin()),
-                                  std::make_move_iterator(entries.end()));
+    value.data =
+        TomlValue::Table(std::make_move_iterator(entries.begin()), std::make_move_iterator(entries.end()));
   } else {
     std::ostringstream text_of_date;
     text_of_date.imbue(std::locale::classic());
@@ -221,7 +221,8 @@ std::string describe(const TomlValue& value) {
   if (auto* date = value.get<TomlValue::Date>()) return "a date or time " + date->text;
   if (auto* array = value.get<TomlValue::Array>()) {
     if (array->empty()) return "an empty array";
-    return array->size() == 1 ? "an array of 1 element" : fmt::format("an array of {} elements", array->size());
+    return array->size() == 1 ? "an array of 1 element"
+                              : fmt::format("an array of {} elements", array->size());
   }
   return "a table";
 }
@@ -249,7 +250,8 @@ TomlValue parse_toml_value(std::string_view text, const Place& place) {
     if (text[i] == '\n' || text[i] == '\r') refuse("the value has a line break; allowed: one line");
     i += length;
   }
-  if (text.find_first_not_of(" \t") == std::string_view::npos) refuse("the value is empty; allowed: a TOML value");
+  if (text.find_first_not_of(" \t") == std::string_view::npos)
+    refuse("the value is empty; allowed: a TOML value");
   try {
     check_nesting(text, place.file);
   } catch (const InputError&) {

@@ -42,7 +42,7 @@ struct TomlEntry {
   TomlValue value;
 };
 
-TomlValue* find(TomlValue& table, std::string_view key);              // nullptr if there is none
+TomlValue* find(TomlValue& table, std::string_view key);  // nullptr if there is none
 const TomlEntry* find_entry(const TomlValue& table, std::string_view key);
 
 // "a string \"abc\"", "-3", "NaN", "a table": what an error says was found.

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <ostream>
@@ -17,26 +19,40 @@ namespace rehearse {
 namespace {
 
 struct StrategyText {
-  std::string_view name, keys, summary;
+  std::string_view name, summary, more, keys;
 };
 
 // What the keys of [strategy] choose between; the schedules' authors stand in simulator/strategies/.
 constexpr std::array<StrategyText, 4> kStrategies = {{
-    {"all-reduce", "strategy.gradients = \"all-reduce\", strategy.data = N",
-     "every rank trains its share of the batch; gradients are summed by ring all-reduce in buckets of "
-     "strategy.bucket_mb, behind the backward pass if strategy.overlap"},
-    {"parameter-server",
-     "strategy.gradients = \"parameter-server\", strategy.data = N, "
-     "strategy.parameter_server.servers = K, strategy.parameter_server.placement",
-     "workers push gradients to K servers, which update their shard of the weights and send them back for "
-     "the next "
-     "forward pass"},
-    {"gpipe", "strategy.schedule = \"gpipe\", strategy.pipeline = P",
-     "the layers are cut into P stages; all micro-batches go forward, then all go backward"},
-    {"1f1b", "strategy.schedule = \"1f1b\", strategy.pipeline = P",
-     "the layers are cut into P stages; after a short warm-up every stage alternates one forward and one "
-     "backward, so "
-     "that at most P micro-batches are kept"},
+    {"all-reduce", "data parallel: gradients are summed by ring all-reduce",
+     "Every GPU trains its share of the batch with the whole model. Gradients are sent in buckets, while "
+     "the\n"
+     "backward pass still computes the next ones (unless overlap = false).",
+     "data = 8                    # ranks that share the batch; may be left out\n"
+     "gradients = \"all-reduce\"\n"
+     "bucket_mb = 25              # gradients sent together\n"
+     "overlap = true\n"},
+    {"parameter-server", "data parallel: gradients go to servers, which send new weights back",
+     "Every GPU trains its share of the batch. Servers on processors keep a shard of the weights each, add "
+     "up\n"
+     "what all GPUs push, update, and are read before the next forward pass.",
+     "data = 8\n"
+     "gradients = \"parameter-server\"\n\n"
+     "[strategy.parameter_server]\n"
+     "servers = 4\n"
+     "placement = \"dedicated\"     # on cluster.server_nodes of their own; \"colocated\": on the GPUs' "
+     "nodes\n"},
+    {"gpipe", "pipeline: all micro-batches forward, then all backward",
+     "The layers are cut into stages. Every stage keeps the activations of all micro-batches (Huang et al. "
+     "2019).",
+     "pipeline = 8                # stages\n"
+     "schedule = \"gpipe\"\n"},
+    {"1f1b", "pipeline: one forward, one backward in turn, which keeps fewer activations",
+     "The layers are cut into stages. After a warm-up each alternates one forward and one backward pass, so "
+     "that\n"
+     "it keeps at most as many micro-batches as there are stages (Narayanan et al. 2019).",
+     "pipeline = 8                # stages\n"
+     "schedule = \"1f1b\"\n"},
 }};
 
 std::shared_ptr<const Cluster> cluster_preset(const std::string& name, int nodes) {
@@ -54,13 +70,49 @@ std::string file_text(const std::string& path) {
 }
 
 void fact(std::ostream& out, std::string_view name, const std::string& value) {
-  out << fmt::format("  {:<28} {}\n", name, value);
+  out << fmt::format("  {:<35} {}\n", name, value);
 }
 
+// The source stands in the file, which is shown below.
 void fact(std::ostream& out, std::string_view name, const Sourced& number, const std::string& value) {
-  fact(out, name,
-       fmt::format("{} ({}{}{})", value, kBasisNames[static_cast<std::size_t>(number.basis)],
-                   number.source.empty() ? "" : ": ", number.source));
+  fact(out, name, fmt::format("{} ({})", value, kBasisNames[static_cast<std::size_t>(number.basis)]));
+}
+
+std::string number_of_parameters(const Model& model) {
+  const double n = parameter_count(model);
+  if (n >= 1e9) return with_digits(n / 1e9, 3) + " billion";
+  if (n >= 1e6) return with_digits(n / 1e6, 3) + " million";
+  return with_digits(n, 3);
+}
+
+std::string with_unit(double value, const char* unit) {
+  const std::string number = with_prefix(value);
+  const bool prefixed = std::isalpha(static_cast<unsigned char>(number.back())) != 0;
+  return number + (prefixed ? "" : " ") + unit;
+}
+
+// A network card's speed as it is sold: bits, in one direction.
+std::string nic_speed(const Node& node) {
+  return fmt::format("{} x {}b/s", node.nics, with_prefix(node.nic_bandwidth * 8));
+}
+
+std::string devices_of(const Node& node) {
+  return node.devices == 1 ? node.device.title : fmt::format("{} x {}", node.devices, node.device.title);
+}
+
+// The precision that trainings use on it.
+Precision usual_precision(const Device& device) {
+  for (const Precision p : {Precision::bf16, Precision::fp16}) {
+    if (device.peak_flops[static_cast<std::size_t>(p)].value > 0) return p;
+  }
+  return Precision::fp32;
+}
+
+std::string usual_peak(const Device& device, int devices) {
+  const Precision precision = usual_precision(device);
+  return fmt::format("{}FLOP/s {}",
+                     with_prefix(devices * device.peak_flops[static_cast<std::size_t>(precision)].value),
+                     name_of(precision));
 }
 
 void show_model(const std::string& name, std::ostream& out) {
@@ -68,21 +120,18 @@ void show_model(const std::string& name, std::ostream& out) {
   const std::vector<LayerCost> layers = layer_costs(model, {});
   double saved = 0;
   for (const LayerCost& layer : layers) saved += layer.saved_bytes;
-  out << "\nWhat follows from it\n";
-  fact(out, "title", model.title);
-  fact(out, "parameters", with_prefix(parameter_count(model)));
-  fact(out, "layers as simulated", fmt::format("{}", layers.size()));
+  out << fmt::format("{}: a model, {}\n", name, model.title);
+  fact(out, "parameters", number_of_parameters(model));
+  fact(out, "layers for a pipeline", fmt::format("{}", layers.size()));
   const double tokens = tokens_per_sample(model, 0);
   if (tokens > 1) fact(out, "tokens a sample", with_digits(tokens, 1));
-  fact(out, "FLOPs a sample", with_prefix(flops_per_sample(model, 0)) + " (forward and backward)");
-  fact(out, "activations a sample", in_gibibytes(saved) + " GiB (bf16, micro-batch 1, nothing recomputed)");
-  for (const std::string& source : model.sources) fact(out, "source", source);
+  fact(out, "arithmetic a sample", with_unit(flops_per_sample(model, 0), "FLOP") + ", forward and backward");
+  fact(out, "activations a sample", with_unit(saved, "B") + ", kept in bf16 for the backward pass");
 }
 
 void show_device(const std::string& name, std::ostream& out) {
   const Device device = device_preset(name);
-  out << "\nWhat follows from it\n";
-  fact(out, "title", device.title);
+  out << fmt::format("{}: a device, {}\n", name, device.title);
   for (std::size_t p = 0; p < kPrecisionNames.size(); ++p) {
     const Sourced& peak = device.peak_flops[p];
     if (peak.value > 0) {
@@ -91,34 +140,68 @@ void show_device(const std::string& name, std::ostream& out) {
   }
   fact(out, "memory", device.memory_bytes, in_gibibytes(device.memory_bytes.value) + " GiB");
   fact(out, "memory bandwidth", device.memory_bandwidth, with_prefix(device.memory_bandwidth.value) + "B/s");
-  const auto constant = [&](std::string_view what, const Sourced& number) {
-    if (number.value > 0) fact(out, what, number, fmt::format("{}", number.value));
+  const auto share = [&](const std::string& what, const Sourced& number, const char* of) {
+    if (number.value > 0) fact(out, what, number, fmt::format("{} of {}", in_percent(number.value), of));
   };
-  constant("matrix product efficiency", device.gemm_efficiency);
-  constant("matrix product prologue", device.gemm_prologue_k);
-  constant("convolution efficiency", device.convolution_efficiency);
-  constant("attention efficiency", device.attention_efficiency);
-  constant("memory efficiency", device.memory_efficiency);
-  constant("kernel overhead, seconds", device.kernel_overhead_s);
-  constant("optimizer bytes a parameter", device.optimizer_bytes_per_parameter);
+  const auto shares = [&](const std::string& what, const Sourced& number, const std::array<Sourced, 5>& at) {
+    share(what, number, "the peak");
+    for (std::size_t p = 0; p < at.size(); ++p) {
+      share(fmt::format("{} in {}", what, kPrecisionNames[p]), at[p], "that peak");
+    }
+  };
+  shares("long matrix products reach", device.gemm_efficiency, device.gemm_efficiency_at);
+  if (device.gemm_prologue_k.value > 0) {
+    fact(out, "a product starts as long as", device.gemm_prologue_k,
+         fmt::format("{} more elements of k take", device.gemm_prologue_k.value));
+  }
+  shares("convolutions reach", device.convolution_efficiency, device.convolution_efficiency_at);
+  share("attention's products reach", device.attention_efficiency, "the peak");
+  share("element-wise kernels reach", device.memory_efficiency, "the memory bandwidth");
+  fact(out, "between two kernels", device.kernel_overhead_s,
+       with_digits(device.kernel_overhead_s.value * 1e6, 2) + " us");
+  if (device.optimizer_bytes_per_parameter.value > 0) {
+    fact(out, "an Adam update moves", device.optimizer_bytes_per_parameter,
+         fmt::format("{} B a parameter", device.optimizer_bytes_per_parameter.value));
+  }
 }
 
 void show_cluster(const std::string& name, std::ostream& out) {
   const auto cluster = cluster_preset(name, 2);
   const Node& node = cluster->node();
-  out << "\nWhat follows from it\n";
-  fact(out, "devices a node", fmt::format("{} x {}", node.devices, node.device.title));
+  const Fabric& fabric = cluster->fabric();
+  out << fmt::format("{}: nodes of a cluster and the fabric between them\n", name);
+  fact(out, "a node", fmt::format("{}; {}", devices_of(node), counted(node.cpu_cores, "processor core")));
+  constexpr std::array<std::string_view, 4> ways = {"", "through NVSwitch", "over each NVLink of a mesh", ""};
   if (node.device_bandwidth > 0) {
-    fact(out, "device to device", with_prefix(node.device_bandwidth) + "B/s a direction and link");
+    fact(out, "between its devices",
+         fmt::format("{}B/s a direction {}", with_prefix(node.device_bandwidth),
+                     ways[static_cast<std::size_t>(node.interconnect)]));
+  } else if (node.pcie_bandwidth > 0 && node.devices > 1) {
+    fact(out, "between its devices", with_prefix(node.pcie_bandwidth) + "B/s a direction over PCIe");
   }
-  fact(out, "network cards a node",
-       fmt::format("{} x {}B/s a direction", node.nics, with_prefix(node.nic_bandwidth)));
-  constexpr std::array<std::string_view, 3> kinds = {"one switch", "leaf and spine", "a graph of links"};
-  fact(out, "fabric", std::string(kinds[static_cast<std::size_t>(cluster->fabric().kind)]));
-  const double peak = node.device.peak_flops[static_cast<std::size_t>(Precision::bf16)].value;
-  if (peak > 0) fact(out, "dense bf16 peak of a node", with_prefix(peak * node.devices) + "FLOP/s");
+  fact(out, "network cards",
+       fmt::format("{}, {}B/s a direction each", nic_speed(node), with_prefix(node.nic_bandwidth)));
+  constexpr std::array<std::string_view, 3> kinds = {"one switch", "leaf and spine switches",
+                                                     "a graph of links"};
+  std::string kind(kinds[static_cast<std::size_t>(fabric.kind)]);
+  if (fabric.kind == Fabric::Kind::leaf_spine) {
+    kind += fabric.oversubscription > 1
+                ? fmt::format(", {} to 1 oversubscribed", with_digits(fabric.oversubscription, 2))
+                : ", not oversubscribed";
+  }
+  if (fabric.latency_s > 0) kind += fmt::format(", {} a hop", with_digits(fabric.latency_s * 1e6, 3) + " us");
+  fact(out, "fabric", kind);
+  fact(out, "its network is",
+       std::string(cluster->network_basis == Basis::guess
+                       ? "in parts a guess"
+                       : kBasisNames[static_cast<std::size_t>(cluster->network_basis)]));
+  fact(out, "dense peak of a node", usual_peak(node.device, node.devices));
   fact(out, "device memory of a node", in_gibibytes(node.device.memory_bytes.value * node.devices) + " GiB");
-  for (const std::string& source : cluster->sources) fact(out, "source", source);
+}
+
+void show_file(const std::string& path, std::ostream& out) {
+  out << fmt::format("\n{}, with its sources:\n\n", std::filesystem::path(path).lexically_normal().string())
+      << file_text(path);
 }
 
 }  // namespace
@@ -128,18 +211,20 @@ void run_list(const std::string& what, std::ostream& out) {
   if (what == "models") {
     for (const std::string& name : preset_names("models")) {
       const Model model = model_preset(name);
-      rows.emplace_back(name,
-                        fmt::format("{}, {} parameters", model.title, with_prefix(parameter_count(model))));
+      rows.emplace_back(name, fmt::format("{}, {} parameters", model.title, number_of_parameters(model)));
     }
   } else if (what == "clusters") {
     for (const std::string& name : preset_names("topologies")) {
       const auto cluster = cluster_preset(name, 2);
       const Node& node = cluster->node();
-      rows.emplace_back(name, fmt::format("nodes of {} x {}, {} x {}B/s network", node.devices,
-                                          node.device.title, node.nics, with_prefix(node.nic_bandwidth)));
+      rows.emplace_back(name, fmt::format("a node: {}; network: {}", devices_of(node), nic_speed(node)));
     }
   } else if (what == "devices") {
-    for (const std::string& name : device_names()) rows.emplace_back(name, device_preset(name).title);
+    for (const std::string& name : device_names()) {
+      const Device device = device_preset(name);
+      rows.emplace_back(name, fmt::format("{}: {} GiB, {}", device.title,
+                                          in_gibibytes(device.memory_bytes.value), usual_peak(device, 1)));
+    }
   } else {
     for (const StrategyText& strategy : kStrategies) rows.emplace_back(strategy.name, strategy.summary);
   }
@@ -150,18 +235,18 @@ void run_list(const std::string& what, std::ostream& out) {
 
 void run_show(const std::string& name, std::ostream& out) {
   if (const std::string path = preset_path("models", name); !path.empty()) {
-    out << file_text(path);
     show_model(name, out);
+    show_file(path, out);
     return;
   }
   if (const std::string path = preset_path("topologies", name); !path.empty()) {
-    out << file_text(path);
     show_cluster(name, out);
+    show_file(path, out);
     return;
   }
   if (const std::string path = preset_path("topologies/devices", name); !path.empty()) {
-    out << file_text(path);
     show_device(name, out);
+    show_file(path, out);
     return;
   }
   std::vector<std::string> known = preset_names("models");
@@ -169,7 +254,8 @@ void run_show(const std::string& name, std::ostream& out) {
     known.insert(known.end(), more.begin(), more.end());
   for (const StrategyText& strategy : kStrategies) {
     if (name == strategy.name) {
-      out << strategy.name << "\n  " << strategy.summary << "\n  " << strategy.keys << '\n';
+      out << fmt::format("{}: {}\n\n{}\n\n[strategy]\n{}", strategy.name, strategy.summary, strategy.more,
+                         strategy.keys);
       return;
     }
     known.emplace_back(strategy.name);

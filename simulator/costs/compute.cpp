@@ -22,6 +22,18 @@ struct Tile {
 constexpr std::array<Tile, 4> kTiles = {{{256, 128, 1.0}, {128, 128, 0.93}, {128, 64, 0.78}, {64, 64, 0.60}}};
 constexpr double kWaveQuantisation = 0.6;
 
+// Wide filters (3x3, most of them by Winograd's algorithm, which multiplies less than is counted) are this
+// many times as fast as 1x1 filters: baidu-research/DeepBench, results/train, has 3.4 (P100, fp32), 3.3
+// (P100, fp16), 3.5 (V100, fp32) and 3.0 (V100, tensor cores). A device tells one share, of convolutions
+// mixed as in ResNet-50, with this share of the multiply-adds in 1x1 filters (He et al., 2016, table 1).
+constexpr double kWideFilterSpeed = 3.3, kNarrowShare = 0.52;
+
+double filter_speed(double window) {
+  if (window <= 0) return 1;
+  const double narrow = kNarrowShare + (1 - kNarrowShare) / kWideFilterSpeed;
+  return window > 1 ? kWideFilterSpeed * narrow : narrow;
+}
+
 double fraction(const Sourced& share) {
   return share.value > 0 ? share.value : 1;
 }
@@ -79,7 +91,8 @@ double kernel_time_s(const Kernel& kernel, const Device& device, Precision preci
       arithmetic_s = gemm_time_s(kernel, device, peak, used);
       break;
     case Kernel::Kind::convolution:
-      arithmetic_s = flops / (peak * fraction(device.convolution_efficiency_of(used)));
+      arithmetic_s =
+          flops / (peak * fraction(device.convolution_efficiency_of(used)) * filter_speed(kernel.window));
       break;
     case Kernel::Kind::attention:
       arithmetic_s = flops / (peak * fraction(device.attention_efficiency));

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -19,8 +20,7 @@ namespace {
 // Only flows that may have to share links need SimGrid; the others' times are known when they start.
 std::vector<bool> simulated_flows(const Layout& layout, const EngineOptions& options) {
   std::vector<bool> simulated(layout.flows.size(), false);
-  for (std::size_t f = 0; f < layout.flows.size(); ++f)
-    switch (options.fidelity) {
+  for (std::size_t f = 0; f < layout.flows.size(); ++f) switch (options.fidelity) {
       case Fidelity::chunk:
       case Fidelity::flow:
         simulated[f] = true;
@@ -39,6 +39,26 @@ std::vector<bool> simulated_flows(const Layout& layout, const EngineOptions& opt
     for (int f : transfer.flows) simulated[f] = any;
   }
   return simulated;
+}
+
+// SimGrid counts bytes in 64 bits, in units far below a byte.
+constexpr double kMostBytes = 1e14;
+
+void refuse_huge_transfers(const Schedule& schedule) {
+  const auto most = [](const Quantity& q) {
+    double bytes = q.base;
+    for (double value : q.values) bytes = std::max(bytes, value);
+    return bytes;
+  };
+  for (const Program& program : schedule.programs)
+    for (const Op& op : program.ops) {
+      double bytes = op.kind == OpKind::collective ? most(op.collective.bytes) : 0;
+      for (const Message& message : op.messages) bytes = std::max(bytes, most(message.bytes));
+      if (!(bytes <= kMostBytes))
+        throw RunError(
+            fmt::format("\"{}\" of \"{}\" moves {:.3g} bytes; the engine carries at most {:.3g} at once",
+                        op.name, program.name, bytes, kMostBytes));
+    }
 }
 
 }  // namespace
@@ -69,8 +89,8 @@ Trace Simulation::run() {
   for (Stream& s : streams_) {
     const JobState& job = jobs_[layout_.classes[s.rank_class].job];
     if (!s.ended && !s.endless && !job.failed)
-      stuck += fmt::format("\n  \"{}\", stream \"{}\", op {} \"{}\"", program(s).name, program(s).streams[s.number],
-                           s.op, s.op < 0 ? "" : program(s).ops[s.op].name);
+      stuck += fmt::format("\n  \"{}\", stream \"{}\", op {} \"{}\"", program(s).name,
+                           program(s).streams[s.number], s.op, s.op < 0 ? "" : program(s).ops[s.op].name);
     const auto append = [](auto& all, const auto& own) { all.insert(all.end(), own.begin(), own.end()); };
     append(trace.spans.rank_class, s.spans.rank_class);
     append(trace.spans.phase, s.spans.phase);
@@ -92,12 +112,14 @@ Trace Simulation::run() {
   for (std::size_t j = 0; j < jobs_.size(); ++j) {
     trace.job_failed.push_back(jobs_[j].failed);
     for (const auto& [time, reason] : jobs_[j].failures)
-      trace.failures.push_back(fmt::format("job \"{}\" failed at {:.9g} s: {}", run_.jobs[j].name, time, reason));
+      trace.failures.push_back(
+          fmt::format("job \"{}\" failed at {:.9g} s: {}", run_.jobs[j].name, time, reason));
   }
   if (used_analytic_) trace.engine.fidelity = "analytic";
   if (used_flow_) trace.engine.fidelity += trace.engine.fidelity.empty() ? "flow" : "+flow";
   if (used_chunk_) trace.engine.fidelity += trace.engine.fidelity.empty() ? "chunk" : "+chunk";
-  if (trace.engine.fidelity.empty()) trace.engine.fidelity = kFidelityNames[static_cast<int>(options_.fidelity)];
+  if (trace.engine.fidelity.empty())
+    trace.engine.fidelity = kFidelityNames[static_cast<int>(options_.fidelity)];
   trace.engine.classes = static_cast<int>(layout_.classes.size());
   trace.engine.events = events_;
   return trace;
@@ -106,7 +128,10 @@ Trace Simulation::run() {
 Trace simulate(const Run& run, const Cluster& cluster, const EngineOptions& options) {
   for (const Job& job : run.jobs) {
     if (job.phases.empty()) throw RunError(fmt::format("job \"{}\" has no phases", job.name));
-    for (const Phase& phase : job.phases) check(*phase.schedule);
+    for (const Phase& phase : job.phases) {
+      check(*phase.schedule);
+      refuse_huge_transfers(*phase.schedule);
+    }
   }
   return Simulation(run, cluster, options).run();
 }
@@ -123,7 +148,8 @@ Trace simulate_in_child(const Run& run, const Cluster& cluster, const EngineOpti
   }
   if (child == 0) {
     close(ends[0]);
-    for (int s : {SIGABRT, SIGSEGV, SIGFPE, SIGILL, SIGTERM}) std::signal(s, SIG_DFL);  // not the caller's handlers
+    for (int s : {SIGABRT, SIGSEGV, SIGFPE, SIGILL, SIGTERM})
+      std::signal(s, SIG_DFL);  // not the caller's handlers
     bool sent = false;
     try {
       sent = send_trace(simulate(run, cluster, options), ends[1]);
@@ -142,9 +168,9 @@ Trace simulate_in_child(const Run& run, const Cluster& cluster, const EngineOpti
   }
   if (!failure.empty()) throw RunError(failure);
   if (!received)
-    throw RunError(WIFSIGNALED(status)
-                       ? fmt::format("the simulation ended by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
-                       : std::string("the simulation ended without a result"));
+    throw RunError(WIFSIGNALED(status) ? fmt::format("the simulation ended by signal {} ({})",
+                                                     WTERMSIG(status), strsignal(WTERMSIG(status)))
+                                       : std::string("the simulation ended without a result"));
   trace.run = run;
   return trace;
 }

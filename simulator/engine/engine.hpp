@@ -12,8 +12,8 @@ namespace rehearse {
 // What happens inside the run (a dead link) is told by the trace. RunError for a bad schedule.
 Trace simulate(const Run& run, const Cluster& cluster, const EngineOptions& options);
 
-// The same in a forked child, so that it can be called many times and an abort inside SimGrid ends only the child
-// (RunError). What arithmetic callbacks change in memory is lost with the child.
+// The same in a forked child, so that it can be called many times and an abort inside SimGrid ends only the
+// child (RunError). What arithmetic callbacks change in memory is lost with the child.
 Trace simulate_in_child(const Run& run, const Cluster& cluster, const EngineOptions& options);
 
 }  // namespace rehearse

@@ -1,5 +1,5 @@
-// What happens to the cluster on the way, and what becomes of jobs that it hits: a job fails as a whole, as NCCL's
-// do; other jobs go on.
+// What happens to the cluster on the way, and what becomes of jobs that it hits: a job fails as a whole, as
+// NCCL's do; other jobs go on.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,8 @@ void Simulation::start_events() {
       later.push_back(e);
   }
   for (auto& [endpoint, changes] : speed_changes_) std::stable_sort(changes.begin(), changes.end());
-  std::stable_sort(later.begin(), later.end(), [](const Event& a, const Event& b) { return a.time_s < b.time_s; });
+  std::stable_sort(later.begin(), later.end(),
+                   [](const Event& a, const Event& b) { return a.time_s < b.time_s; });
   if (later.empty()) return;
   sg::start_actor(platform_.engine(), "events", platform_.home(), [this, later] {
     sg::s4u::Actor::self()->daemonize();

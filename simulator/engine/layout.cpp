@@ -36,13 +36,13 @@ struct TransferInfo {
   int channels = 1;
   bool pairwise = false;
   TransferShape shape;
-  std::vector<int> ranks;              // rank nodes
-  std::vector<int> flows;              // into Builder::flows
-  std::vector<int> positions;          // position nodes (chunk)
+  std::vector<int> ranks;      // rank nodes
+  std::vector<int> flows;      // into Builder::flows
+  std::vector<int> positions;  // position nodes (chunk)
 };
 
 class Builder {
- public:
+public:
   Builder(const Run& run, const Cluster& cluster, const EngineOptions& options)
       : run_(run), cluster_(cluster), options_(options) {}
 
@@ -62,7 +62,7 @@ class Builder {
     return std::move(layout_);
   }
 
- private:
+private:
   struct RankNode {
     int job = 0, role = 0, rank = 0, endpoint = 0;
   };
@@ -92,16 +92,18 @@ class Builder {
         for (int r = 0; r < first.roles[role].size(); ++r) {
           const int endpoint = job.endpoints[ranks_.size() - first_rank_[j]];
           if (endpoint < 0 || endpoint >= endpoints)
-            throw RunError(fmt::format("job \"{}\", rank {}: endpoint {} does not exist; there are {}", job.name, r,
-                                       endpoint, endpoints));
+            throw RunError(fmt::format("job \"{}\", rank {}: endpoint {} does not exist; there are {}",
+                                       job.name, r, endpoint, endpoints));
           std::uint64_t colour = mix_hash(j, role);
           for (const Phase& phase : job.phases)
             colour = mix_hash(colour, in_phase(phase, static_cast<int>(role), r)
                                           ? rank_colour(*phase.schedule, static_cast<int>(role), r)
                                           : 0);
           const bool processor = endpoint >= cluster_.devices();
-          colour = mix_hash(colour, std::bit_cast<std::uint64_t>(processor ? -1.0 : cluster_.device_factor(endpoint)));
-          if (const auto it = events_at.find(endpoint); it != events_at.end()) colour = mix_hash(colour, it->second);
+          colour = mix_hash(
+              colour, std::bit_cast<std::uint64_t>(processor ? -1.0 : cluster_.device_factor(endpoint)));
+          if (const auto it = events_at.find(endpoint); it != events_at.end())
+            colour = mix_hash(colour, it->second);
           ranks_.push_back({static_cast<int>(j), static_cast<int>(role), r, endpoint});
           graph_.node_colour.push_back(colour);
         }
@@ -134,7 +136,8 @@ class Builder {
           transfers_.push_back(std::move(info));
         }
         // Overlap and channels are said by the slots of the ranks that take part.
-        for (std::size_t r = 0; r < static_cast<std::size_t>(run_.jobs[j].phases[ph].schedule->ranks()); ++r) {
+        for (std::size_t r = 0; r < static_cast<std::size_t>(run_.jobs[j].phases[ph].schedule->ranks());
+             ++r) {
           const std::vector<Slot>& slots = talk.slots(talk.program_of_rank(static_cast<int>(r)));
           for (std::size_t s = 0; s < slots.size(); ++s)
             for (int t : talk.at(static_cast<int>(r), static_cast<int>(s))) {
@@ -199,8 +202,8 @@ class Builder {
     for (std::size_t n = 0; n < transfers_.size(); ++n) {
       TransferInfo& info = transfers_[n];
       const Communication& talk = *layout_.communication[info.job][info.phase];
-      const std::uint64_t colour =
-          mix_hash(mix_hash(info.job, info.phase), static_cast<std::uint64_t>(talk.transfers[info.number].pattern));
+      const std::uint64_t colour = mix_hash(mix_hash(info.job, info.phase),
+                                            static_cast<std::uint64_t>(talk.transfers[info.number].pattern));
       if (!talk.transfers[info.number].collective) {
         const Endpoint from = ranks_[info.ranks[0]].endpoint, to = ranks_[info.ranks[1]].endpoint;
         const int flow = add_flow(static_cast<int>(n), colour);
@@ -217,7 +220,8 @@ class Builder {
       std::vector<Endpoint> members;
       std::map<Endpoint, std::vector<int>> nodes_at;  // rank nodes at an endpoint, last first
       for (int r : info.ranks) members.push_back(ranks_[r].endpoint);
-      for (auto r = info.ranks.rbegin(); r != info.ranks.rend(); ++r) nodes_at[ranks_[*r].endpoint].push_back(*r);
+      for (auto r = info.ranks.rbegin(); r != info.ranks.rend(); ++r)
+        nodes_at[ranks_[*r].endpoint].push_back(*r);
       const bool ring = members.size() > 1 && !info.pairwise;
       const Rings rings = ring ? ring_orders(cluster_, members, info.channels) : Rings{};
       info.channels = std::max(1, static_cast<int>(rings.orders.size()));
@@ -324,7 +328,8 @@ class Builder {
 
   // Numbers classes of a range of nodes from 0 in order of first member.
   template <class Visit>
-  static int number_classes(const std::vector<int>& classes, std::size_t begin, std::size_t end, Visit visit) {
+  static int number_classes(const std::vector<int>& classes, std::size_t begin, std::size_t end,
+                            Visit visit) {
     std::unordered_map<int, int> numbers;
     for (std::size_t n = begin; n < end; ++n)
       visit(n, numbers.try_emplace(classes[n], static_cast<int>(numbers.size())).first->second);
@@ -361,7 +366,8 @@ class Builder {
     std::unordered_map<int, int> numbers;
     std::vector<int> representative;
     for (std::size_t f = 0; f < flows_.size(); ++f) {
-      const int number = numbers.try_emplace(p.edge_class[flows_[f].edge], static_cast<int>(numbers.size())).first->second;
+      const int number =
+          numbers.try_emplace(p.edge_class[flows_[f].edge], static_cast<int>(numbers.size())).first->second;
       flow_class_[f] = number;
       if (number == static_cast<int>(layout_.flows.size())) {
         FlowClass flow;
@@ -374,7 +380,8 @@ class Builder {
       }
       ++layout_.flows[number].members;
     }
-    // Weights: all flows of a class over the representative link of each link class; own ones alike, per transfer.
+    // Weights: all flows of a class over the representative link of each link class; own ones alike, per
+    // transfer.
     std::vector<std::map<int, int>> weight(layout_.flows.size()), own(layout_.flows.size());
     std::vector<std::set<int>> users(layout_.links.size());
     std::unordered_map<int, std::vector<std::pair<int, int>>> link_weights_of_transfer;
@@ -386,15 +393,18 @@ class Builder {
         const int link = touch.node - first_link_node_, times = static_cast<int>(touch.label - kLink);
         const int link_class = link_class_[link];
         users[link_class].insert(flow_class_[f]);
-        if (links_[link] == layout_.links[link_class].representative) weight[flow_class_[f]][link_class] += times;
+        if (links_[link] == layout_.links[link_class].representative)
+          weight[flow_class_[f]][link_class] += times;
       }
     }
     for (std::size_t c = 0; c < layout_.flows.size(); ++c) {
       const FlowEdge& first = flows_[representative[c]];
-      // What the flow's own transfer puts on each of the flow's links (channels of a collective may share links).
+      // What the flow's own transfer puts on each of the flow's links (channels of a collective may share
+      // links).
       std::map<int, int> on_link, crossed;  // by link node
       for (int f : transfers_[first.transfer].flows)
-        for (std::int64_t t = graph_.first_touch[flows_[f].edge]; t < graph_.first_touch[flows_[f].edge + 1]; ++t)
+        for (std::int64_t t = graph_.first_touch[flows_[f].edge]; t < graph_.first_touch[flows_[f].edge + 1];
+             ++t)
           if (graph_.touches[t].node >= first_link_node_)
             on_link[graph_.touches[t].node] += static_cast<int>(graph_.touches[t].label - kLink);
       for (std::int64_t t = graph_.first_touch[first.edge]; t < graph_.first_touch[first.edge + 1]; ++t) {
@@ -409,7 +419,8 @@ class Builder {
         flow.crossings.push_back(crossing);
         const LinkClass& link = layout_.links[link_class];
         flow.inverse_bandwidth = std::max(flow.inverse_bandwidth, times / link.bandwidth);
-        flow.own_inverse_bandwidth = std::max(flow.own_inverse_bandwidth, crossing.own_weight / link.bandwidth);
+        flow.own_inverse_bandwidth =
+            std::max(flow.own_inverse_bandwidth, crossing.own_weight / link.bandwidth);
         flow.contended |= users[link_class].size() > 1;
         if (changing_links_.count(link.representative) > 0) flow.contended = flow.always_flow = true;
       }
@@ -422,7 +433,8 @@ class Builder {
     for (std::size_t n = 0; n < transfers_.size(); ++n) {
       const TransferInfo& info = transfers_[n];
       const bool collective = info.node >= 0;
-      const std::pair<bool, int> key{collective, collective ? p.node_class[info.node] : p.edge_class[info.edge]};
+      const std::pair<bool, int> key{collective,
+                                     collective ? p.node_class[info.node] : p.edge_class[info.edge]};
       const int number = numbers.try_emplace(key, static_cast<int>(numbers.size())).first->second;
       transfer_class_[n] = number;
       if (number < static_cast<int>(layout_.transfers.size())) {
@@ -465,19 +477,22 @@ class Builder {
     for (int i : representative) {
       const Place& place = places_[i];
       layout_.positions.push_back({places_[place_of_node_[place.previous]].position_class,
-                                   places_[place_of_node_[place.next]].position_class, flow_class_[place.flow]});
+                                   places_[place_of_node_[place.next]].position_class,
+                                   flow_class_[place.flow]});
     }
   }
 
   void make_programs(const Partition&) {
     std::map<std::pair<int, int>, std::set<int>> positions_of;  // (rank node, transfer) -> position classes
-    for (const Place& place : places_) positions_of[{place.rank_node, place.transfer}].insert(place.position_class);
+    for (const Place& place : places_)
+      positions_of[{place.rank_node, place.transfer}].insert(place.position_class);
     for (std::size_t c = 0; c < layout_.classes.size(); ++c) {
       Layout::Class& rank_class = layout_.classes[c];
       const int node = representative_rank_[c];
       const Job& job = run_.jobs[rank_class.job];
       const Device device = device_at(cluster_, rank_class.endpoint);
-      const double speed = rank_class.endpoint < cluster_.devices() ? cluster_.device_factor(rank_class.endpoint) : 1;
+      const double speed =
+          rank_class.endpoint < cluster_.devices() ? cluster_.device_factor(rank_class.endpoint) : 1;
       for (std::size_t ph = 0; ph < job.phases.size(); ++ph) {
         ClassProgram does;
         const Schedule& schedule = *job.phases[ph].schedule;
@@ -526,8 +541,8 @@ class Builder {
   Hypergraph graph_;
   bool foldable_ = true;
   std::vector<RankNode> ranks_;
-  std::vector<int> first_rank_;                       // of each job
-  std::map<std::pair<int, int>, int> first_transfer_; // of each job and phase
+  std::vector<int> first_rank_;                        // of each job
+  std::map<std::pair<int, int>, int> first_transfer_;  // of each job and phase
   std::vector<TransferInfo> transfers_;
   std::set<int> overlapping_;
   std::vector<FlowEdge> flows_;
@@ -551,7 +566,9 @@ Device device_at(const Cluster& cluster, Endpoint endpoint) {
   if (endpoint < cluster.devices()) return cluster.node().device;
   Device device = device_preset("cpu-core");
   for (Sourced& peak : device.peak_flops) peak.value *= cluster.node().cpu_cores;
-  device.memory_bandwidth.value *= cluster.node().cpu_cores;
+  const double given = cluster.node().cpu_memory_bandwidth;
+  device.memory_bandwidth.value =
+      given > 0 ? given : device.memory_bandwidth.value * cluster.node().cpu_cores;
   return device;
 }
 

@@ -1,4 +1,5 @@
-// A run laid out on a cluster and folded: rank classes, what each does over which links, and what stands for what.
+// A run laid out on a cluster and folded: rank classes, what each does over which links, and what stands for
+// what.
 #pragma once
 
 #include <memory>
@@ -13,8 +14,8 @@
 
 namespace rehearse {
 
-// Equal flows through the network, simulated as one: a message, one channel of a coupled collective, or (at `chunk`)
-// one edge of a ring.
+// Equal flows through the network, simulated as one: a message, one channel of a coupled collective, or (at
+// `chunk`) one edge of a ring.
 struct FlowClass {
   struct Crossing {
     int link_class = 0;
@@ -22,21 +23,24 @@ struct FlowClass {
     int own_weight = 0;  // how often one transfer's flows cross it
   };
   std::vector<Crossing> crossings;
-  double latency_s = 0;        // of its slowest route
+  double latency_s = 0;              // of its slowest route
   double inverse_bandwidth = 0;      // s/byte of one flow, all flows of the class under way, nothing else
   double own_inverse_bandwidth = 0;  // s/byte of one flow, its own transfer alone on the network
-  double hops = 0;             // routes in it: 1 for a message or an edge, n for a ring, n (n-1) for an all-to-all
-  bool contended = false;      // other flows cross its links, or it may overlap with itself, or an event hits them
-  bool always_flow = false;    // an event changes one of its links
+  double hops = 0;  // routes in it: 1 for a message or an edge, n for a ring, n (n-1) for an all-to-all
+  bool contended =
+      false;  // other flows cross its links, or it may overlap with itself, or an event hits them
+  bool always_flow = false;  // an event changes one of its links
   int members = 1;
 };
 
-// Equal transfers. Message: participants {sender, receiver}; collective: the classes of its members, each once.
+// Equal transfers. Message: participants {sender, receiver}; collective: the classes of its members, each
+// once.
 struct TransferClass {
   bool collective = false;
-  bool pairwise = false;       // an all-to-all: one flow over the routes of all pairs, each carrying a pair's bytes
+  bool pairwise =
+      false;  // an all-to-all: one flow over the routes of all pairs, each carrying a pair's bytes
   std::vector<int> participants;
-  std::vector<int> flows;      // classes; a message has one, a coupled collective one for each class of channels
+  std::vector<int> flows;  // classes; a message has one, a coupled collective one for each class of channels
   int channels = 1;
   TransferShape shape;
   int first_rank = 0, second_rank = 0;  // a message's ends in the representative transfer
@@ -57,10 +61,10 @@ struct LinkClass {
 
 // What one rank class does in one phase.
 struct ClassProgram {
-  int program = -1;                  // -1: the rank takes no part in the phase
+  int program = -1;                         // -1: the rank takes no part in the phase
   std::vector<std::vector<int>> transfers;  // by slot: transfer classes
   std::vector<std::vector<int>> positions;  // by slot: ring positions (chunk)
-  std::vector<double> seconds;       // by work: how long it takes on this class's device, at its first speed
+  std::vector<double> seconds;  // by work: how long it takes on this class's device, at its first speed
 };
 
 struct Layout {

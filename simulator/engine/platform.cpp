@@ -37,7 +37,8 @@ Platform::Platform(const Layout& layout, const std::vector<bool>& simulated_flow
   while (static_cast<long>(hosts) * (hosts - 1) < flows) ++hosts;
   for (int h = 0; h < hosts; ++h) hosts_.push_back(sg::add_host(zone, fmt::format("h{}", h)));
 
-  // A link that all flows cross a multiple of g times is the same as one of a g-th of its bandwidth, crossed once.
+  // A link that all flows cross a multiple of g times is the same as one of a g-th of its bandwidth, crossed
+  // once.
   std::vector<int> divisor(layout.links.size(), 0);
   for (std::size_t f = 0; f < layout.flows.size(); ++f)
     if (simulated_flows[f])

@@ -12,7 +12,7 @@
 namespace rehearse {
 
 class Platform {
- public:
+public:
   Platform(const Layout& layout, const std::vector<bool>& simulated_flows);
 
   sg::s4u::Engine& engine() { return engine_; }
@@ -22,12 +22,12 @@ class Platform {
   void scale_link(int link_class, double factor);  // of its first bandwidth
   void kill_link(int link_class);
 
- private:
+private:
   sg::s4u::Engine engine_;
   std::vector<sg::s4u::Host*> hosts_;
-  std::vector<sg::s4u::Link*> links_;     // by link class; null where no flow is simulated
+  std::vector<sg::s4u::Link*> links_;  // by link class; null where no flow is simulated
   std::vector<double> link_bandwidth_;
-  std::vector<int> pair_;                 // by flow class: which pair of hosts
+  std::vector<int> pair_;  // by flow class: which pair of hosts
 };
 
 }  // namespace rehearse

@@ -1,5 +1,5 @@
-// Rings in chunks: every piece of every step is a message. Each place of a ring receives from the one before it; a
-// piece may be sent on when it has been received (and reduced).
+// Rings in chunks: every piece of every step is a message. Each place of a ring receives from the one before
+// it; a piece may be sent on when it has been received (and reduced).
 #include <algorithm>
 #include <cmath>
 
@@ -7,7 +7,8 @@
 
 namespace rehearse {
 
-Simulation::RingPlan Simulation::plan_ring(const TransferClass& transfer, CollectiveKind kind, double bytes) const {
+Simulation::RingPlan Simulation::plan_ring(const TransferClass& transfer, CollectiveKind kind,
+                                           double bytes) const {
   const TransferCost cost = ring_cost(kind, bytes, transfer.shape, options_.protocol);
   RingPlan plan;
   plan.steps = cost.steps;
@@ -52,8 +53,8 @@ void Simulation::run_position(Stream& stream, int number, const RingPlan& plan) 
   own.sent = own.base + std::min(per_step, pieces);
   next.bell.ring();
   for (int q = 0; q < pieces; ++q) {
-    // The receive is posted when the piece's place of the step before is free. Its latency is slept through before
-    // looking whether the sender was ready, since most often it was.
+    // The receive is posted when the piece's place of the step before is free. Its latency is slept through
+    // before looking whether the sender was ready, since most often it was.
     const double posted = q < per_step ? start_s : own.got_s[q - per_step];
     if (posted + latency > now()) sg::s4u::this_actor::sleep_for(posted + latency - now());
     while (previous.sent <= own.base + q) own.bell.wait();
@@ -63,7 +64,8 @@ void Simulation::run_position(Stream& stream, int number, const RingPlan& plan) 
       try {
         platform_.start(place.flow, plan.piece_bytes)->wait();
       } catch (const simgrid::NetworkFailureException&) {
-        fail_job(layout_.classes[stream.rank_class].job, "a transfer failed: a link on its way died", {&stream});
+        fail_job(layout_.classes[stream.rank_class].job, "a transfer failed: a link on its way died",
+                 {&stream});
       }
     }
     account(place.flow, plan.payload_per_piece);

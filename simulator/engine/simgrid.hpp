@@ -1,14 +1,15 @@
 // SimGrid 3.32 to 4.x under one face: what differs between its versions stands here and nowhere else.
 #pragma once
 
-#include <simgrid/s4u.hpp>
-#include <simgrid/version.h>
-
 #include <functional>
+#include <simgrid/s4u.hpp>
 #include <string>
 #include <vector>
 
-// How actors run, chosen as the engine is made. The address sanitizer cannot follow SimGrid's own stacks: threads then.
+#include <simgrid/version.h>  // behind s4u.hpp: that of 3.32 does not stand alone
+
+// How actors run, chosen as the engine is made. The address sanitizer cannot follow SimGrid's own stacks:
+// threads then.
 #ifdef __SANITIZE_ADDRESS__
 #define REHEARSE_SIMGRID_CONTEXTS "--cfg=contexts/factory:thread"
 #else
@@ -19,8 +20,9 @@ namespace rehearse::sg {
 
 namespace s4u = simgrid::s4u;
 
-// The model and its settings; before any zone is made, since the configuration is locked then. SimGrid's defaults
-// model TCP; CM02 without a window (gamma 0) and without cross-traffic gives each flow its max-min share.
+// The model and its settings; before any zone is made, since the configuration is locked then. SimGrid's
+// defaults model TCP; CM02 without a window (gamma 0) and without cross-traffic gives each flow its max-min
+// share.
 inline void configure() {
   s4u::Engine::set_config("network/model:CM02");
   s4u::Engine::set_config("network/TCP-gamma:0");
@@ -54,7 +56,8 @@ inline s4u::Link* add_link(s4u::NetZone* zone, const std::string& name, double b
 }
 
 // One way only.
-inline void add_route(s4u::NetZone* zone, s4u::Host* from, s4u::Host* to, const std::vector<const s4u::Link*>& links) {
+inline void add_route(s4u::NetZone* zone, s4u::Host* from, s4u::Host* to,
+                      const std::vector<const s4u::Link*>& links) {
 #if SIMGRID_VERSION >= 33500
   std::vector<s4u::LinkInRoute> route(links.begin(), links.end());
   zone->add_route(from, to, route, false);
@@ -64,8 +67,8 @@ inline void add_route(s4u::NetZone* zone, s4u::Host* from, s4u::Host* to, const 
 #endif
 }
 
-inline s4u::ActorPtr start_actor([[maybe_unused]] s4u::Engine& engine, const std::string& name, s4u::Host* host,
-                                 const std::function<void()>& code) {
+inline s4u::ActorPtr start_actor([[maybe_unused]] s4u::Engine& engine, const std::string& name,
+                                 s4u::Host* host, const std::function<void()>& code) {
 #if SIMGRID_VERSION >= 40100
   return host->add_actor(name, code);
 #elif SIMGRID_VERSION >= 40000

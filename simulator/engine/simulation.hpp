@@ -18,11 +18,11 @@
 namespace rehearse {
 
 class Simulation {
- public:
+public:
   Simulation(const Run& run, const Cluster& cluster, const EngineOptions& options);
   Trace run();
 
- private:
+private:
   // An actor's bell: it waits at it, others ring.
   struct Bell {
     sg::s4u::SemaphorePtr semaphore = sg::s4u::Semaphore::create(0);
@@ -36,10 +36,10 @@ class Simulation {
     int rank_class = 0, number = 0, phase = 0;
     double local_time_s = 0;  // ahead of SimGrid's clock while computing where nobody looks
     Bell bell;
-    int awaited_op = -1;      // the dependency it waits for, and how often that must have ended
+    int awaited_op = -1;  // the dependency it waits for, and how often that must have ended
     long awaited_count = 0;
     bool awaits_counter = false;
-    int outstanding = 0;      // transfers of the current op under way or not yet matched
+    int outstanding = 0;  // transfers of the current op under way or not yet matched
     bool in_op = false, ended = false, endless = false;
     int step = 0, op = -1;
     double ready_s = 0, begin_s = 0;
@@ -51,10 +51,10 @@ class Simulation {
   };
 
   struct ClassState {
-    std::vector<std::vector<long>> done;      // by phase and op: how often it has ended
-    std::vector<std::vector<char>> awaited;   // by phase and op: another stream depends on it
-    std::vector<int> streams;                 // into streams_
-    std::vector<int> streams_ended;           // by phase
+    std::vector<std::vector<long>> done;     // by phase and op: how often it has ended
+    std::vector<std::vector<char>> awaited;  // by phase and op: another stream depends on it
+    std::vector<int> streams;                // into streams_
+    std::vector<int> streams_ended;          // by phase
     std::map<std::pair<std::string, int>, double> counters;
   };
 
@@ -75,7 +75,10 @@ class Simulation {
   struct Matched {
     double delay_s = 0;
     bool analytic = false;
-    struct FlowBytes { int flow = 0; double bytes = 0; };  // on the wire
+    struct FlowBytes {
+      int flow = 0;
+      double bytes = 0;
+    };  // on the wire
     std::vector<FlowBytes> flows;
     std::vector<Stream*> sides;
   };
@@ -116,7 +119,7 @@ class Simulation {
   const Program& program(const Stream& stream) const;
   const ClassProgram& does(const Stream& stream) const;
   const ProgramIndex& index(const Stream& stream) const;
-  int slot(const Stream& stream, int op, int part) const;           // of a message or collective
+  int slot(const Stream& stream, int op, int part) const;            // of a message or collective
   double bytes(const Stream& stream, const Quantity& amount) const;  // at the stream's rank
 
   // transfers.cpp: matching the sides of transfers and carrying them out
@@ -132,7 +135,7 @@ class Simulation {
   void drive_together(int job, const std::vector<Matched>& matched);  // all with one delay, or all analytic
   void complete(const Matched& matched);
   void wait_for_transfers(Stream& stream);
-  void account(int flow, double payload_bytes);  // of one message or edge
+  void account(int flow, double payload_bytes);           // of one message or edge
   void help(int job, const std::function<void()>& code);  // in an actor of its own
 
   // ring.cpp: rings in chunks
@@ -157,7 +160,7 @@ class Simulation {
   std::vector<TransferState> transfers_;
   std::deque<PositionState> positions_;
   std::vector<JobState> jobs_;
-  std::vector<double> link_bytes_;                          // by link class, on one link of it
+  std::vector<double> link_bytes_;                                       // by link class, on one link of it
   std::map<int, std::vector<std::pair<double, double>>> speed_changes_;  // by endpoint: (time, factor)
   double bytes_total_ = 0;
   std::int64_t events_ = 0;

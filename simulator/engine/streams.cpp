@@ -89,7 +89,8 @@ void Simulation::run_stream(Stream& stream) {
   for (std::size_t ph = 0; ph < job.phases.size(); ++ph) {
     stream.phase = static_cast<int>(ph);
     if (does(stream).program >= 0 && stream.number < static_cast<int>(program(stream).streams.size())) {
-      for (int r = 0; r < job.phases[ph].repeats && step_may_begin(stream); ++r, ++stream.step) run_step(stream);
+      for (int r = 0; r < job.phases[ph].repeats && step_may_begin(stream); ++r, ++stream.step)
+        run_step(stream);
     }
     end_phase(stream);
     int steps = 0;  // those that did not begin count too, so that steps have one number everywhere
@@ -199,7 +200,8 @@ void Simulation::end_op(Stream& stream, int number, double end_s) {
   if (!awaited) return;
   for (int s : state.streams) {
     Stream& other = streams_[s];
-    if (other.phase == stream.phase && other.awaited_op == number && done >= other.awaited_count) other.bell.ring();
+    if (other.phase == stream.phase && other.awaited_op == number && done >= other.awaited_count)
+      other.bell.ring();
   }
 }
 
@@ -257,7 +259,8 @@ void Simulation::record(Stream& stream, double end_s, Status status) {
 void Simulation::signal(Stream& stream, const Op& op) {
   const Layout::Class& own = layout_.classes[stream.rank_class];
   const int iteration = stream.iterations.empty() ? 0 : stream.iterations.back();
-  const std::pair<std::string, int> counter{op.counter.name, op.counter.number + op.counter.stride * iteration};
+  const std::pair<std::string, int> counter{op.counter.name,
+                                            op.counter.number + op.counter.stride * iteration};
   const auto add = [&](std::size_t c) {
     ++classes_[c].counters[counter];
     for (int s : classes_[c].streams)
@@ -277,7 +280,8 @@ void Simulation::signal(Stream& stream, const Op& op) {
 
 void Simulation::wait_for_counter(Stream& stream, const Op& op) {
   const int iteration = stream.iterations.empty() ? 0 : stream.iterations.back();
-  const std::pair<std::string, int> counter{op.counter.name, op.counter.number + op.counter.stride * iteration};
+  const std::pair<std::string, int> counter{op.counter.name,
+                                            op.counter.number + op.counter.stride * iteration};
   const double at_least = op.at_least + op.at_least_per_iteration * iteration;
   stream.awaits_counter = true;
   while (classes_[stream.rank_class].counters[counter] < at_least) stream.bell.wait();

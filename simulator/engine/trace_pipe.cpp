@@ -10,7 +10,7 @@ namespace rehearse {
 namespace {
 
 class Writer {
- public:
+public:
   template <class T>
   void value(const T& v) {
     buffer_.append(reinterpret_cast<const char*>(&v), sizeof v);
@@ -35,12 +35,12 @@ class Writer {
     return true;
   }
 
- private:
+private:
   std::string buffer_;
 };
 
 class Reader {
- public:
+public:
   explicit Reader(int file) {
     char block[65536];
     while (true) {
@@ -70,7 +70,7 @@ class Reader {
   }
   bool whole() const { return whole_; }
 
- private:
+private:
   bool take(std::size_t n) {
     if (buffer_.size() - at_ < n) whole_ = false;
     if (whole_) at_ += n;

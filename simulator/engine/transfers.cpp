@@ -1,5 +1,5 @@
-// Matching the sides of transfers and carrying them out. Whoever comes last drives: it waits for the latency, then
-// SimGrid carries the flows; the other sides sleep until it rings.
+// Matching the sides of transfers and carrying them out. Whoever comes last drives: it waits for the latency,
+// then SimGrid carries the flows; the other sides sleep until it rings.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -18,10 +18,11 @@ bool Simulation::is_analytic(const TransferClass& transfer) const {
   });
 }
 
-// The part of a step's latency that pieces in flight do not hide: a step of k pieces takes max(k c, c + latency),
-// c being the time of a piece on its link.
+// The part of a step's latency that pieces in flight do not hide: a step of k pieces takes max(k c, c +
+// latency), c being the time of a piece on its link.
 double Simulation::step_latency_s(const TransferClass& transfer, const TransferCost& cost) const {
-  if (options_.chunk_bytes <= 0 || cost.steps == 0 || transfer.pairwise || transfer.shape.ring_bandwidth <= 0) return cost.step_latency_s;
+  if (options_.chunk_bytes <= 0 || cost.steps == 0 || transfer.pairwise || transfer.shape.ring_bandwidth <= 0)
+    return cost.step_latency_s;
   const double step_bytes = cost.bytes_per_edge / cost.steps / transfer.channels;
   const double pieces = std::max(1.0, std::ceil(step_bytes / options_.chunk_bytes));
   const double piece_s =
@@ -47,7 +48,8 @@ Simulation::Matched Simulation::match_message(int number, const Call& send, cons
   account(flow, send.bytes);
   if (m.analytic) {
     const FlowClass& f = layout_.flows[flow];
-    m.delay_s += wire_bytes * (options_.fidelity == Fidelity::analytic ? f.own_inverse_bandwidth : f.inverse_bandwidth);
+    m.delay_s += wire_bytes *
+                 (options_.fidelity == Fidelity::analytic ? f.own_inverse_bandwidth : f.inverse_bandwidth);
     used_analytic_ = true;
   } else {
     m.flows.push_back({flow, wire_bytes});
@@ -67,14 +69,15 @@ Simulation::Matched Simulation::match_collective(int number, double bytes, Colle
   m.analytic = is_analytic(transfer);
   m.delay_s = cost.startup_s + cost.steps * step_latency_s(transfer, cost);
   // bytes_per_edge is what a member puts on its way: shared among channels, or among its n - 1 peers.
-  const double payload = cost.bytes_per_edge / (transfer.pairwise ? transfer.shape.ranks - 1 : transfer.channels);
+  const double payload =
+      cost.bytes_per_edge / (transfer.pairwise ? transfer.shape.ranks - 1 : transfer.channels);
   const double wire_bytes = payload / cost.efficiency;
   double slowest = 0;
   for (int flow : transfer.flows) {
     const FlowClass& f = layout_.flows[flow];
     account(flow, payload);
-    slowest = std::max(slowest,
-                       options_.fidelity == Fidelity::analytic ? f.own_inverse_bandwidth : f.inverse_bandwidth);
+    slowest = std::max(
+        slowest, options_.fidelity == Fidelity::analytic ? f.own_inverse_bandwidth : f.inverse_bandwidth);
     if (!m.analytic) m.flows.push_back({flow, wire_bytes});
   }
   if (m.analytic) m.delay_s += wire_bytes * slowest;
@@ -91,7 +94,8 @@ void Simulation::exchange(Stream& stream, int number) {
   wait_for_transfers(stream);
 }
 
-void Simulation::call_message(Stream& stream, const Message& message, int own_slot, std::vector<Matched>& matched) {
+void Simulation::call_message(Stream& stream, const Message& message, int own_slot,
+                              std::vector<Matched>& matched) {
   const Call call{&stream, bytes(stream, message.bytes), CollectiveKind::all_reduce, calls_++};
   if (message.peer.kind == Peer::Kind::any) {
     ++stream.outstanding;
@@ -100,7 +104,8 @@ void Simulation::call_message(Stream& stream, const Message& message, int own_sl
     return;
   }
   for (int t : does(stream).transfers[own_slot]) {
-    if (message.peer.kind == Peer::Kind::sender && layout_.transfers[t].second_rank != stream.last_sender) continue;
+    if (message.peer.kind == Peer::Kind::sender && layout_.transfers[t].second_rank != stream.last_sender)
+      continue;
     TransferState& state = transfers_[t];
     ++stream.outstanding;
     if (message.direction == Message::Direction::receive) {
@@ -147,8 +152,8 @@ void Simulation::collective(Stream& stream, int number) {
       std::lower_bound(transfer.participants.begin(), transfer.participants.end(), stream.rank_class) -
       transfer.participants.begin());
   state.members[place].push_back({&stream, size, op.kind, calls_++});
-  const bool all =
-      std::all_of(state.members.begin(), state.members.end(), [](const std::deque<Call>& c) { return !c.empty(); });
+  const bool all = std::all_of(state.members.begin(), state.members.end(),
+                               [](const std::deque<Call>& c) { return !c.empty(); });
   const bool chunks = options_.fidelity == Fidelity::chunk && transfer.shape.ranks > 1 &&
                       !transfer.pairwise && op.kind != CollectiveKind::broadcast;
   Matched m;
@@ -177,14 +182,16 @@ void Simulation::complete(const Matched& matched) {
 
 void Simulation::help(int job, const std::function<void()>& code) {
   JobState& state = jobs_[job];
-  const sg::s4u::ActorPtr actor = sg::start_actor(platform_.engine(), "helper", platform_.home(), [code, &state] {
-    code();
-    state.helpers.erase(sg::s4u::Actor::self());
-  });
+  const sg::s4u::ActorPtr actor =
+      sg::start_actor(platform_.engine(), "helper", platform_.home(), [code, &state] {
+        code();
+        state.helpers.erase(sg::s4u::Actor::self());
+      });
   state.helpers.insert(actor.get());
 }
 
-// Transfers that start at different times go their own ways, each group with an actor of its own but for the first.
+// Transfers that start at different times go their own ways, each group with an actor of its own but for the
+// first.
 void Simulation::drive(int job, std::vector<Matched> matched) {
   std::map<std::pair<bool, double>, std::vector<Matched>> groups;
   for (Matched& m : matched) {

@@ -52,6 +52,10 @@ std::string in_percent(double share) {
   return fmt::format("{:.1f} %", 100 * share);
 }
 
+std::string device_noun(const Device& device) {
+  return device.compute_capability > 0 ? "GPU" : "device";
+}
+
 std::string in_gibibytes(double bytes) {
   return with_digits(bytes / 1073741824.0, 3);
 }

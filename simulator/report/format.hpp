@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "topologies/device.hpp"
+
 namespace rehearse {
 
 // A scale for times that are shown together: the unit and digits that suit `largest_s`.
@@ -21,6 +23,7 @@ std::string with_digits(double value,
                         int digits);    // significant ones, no exponent, thousands grouped: "1,024", "0.0123"
 std::string with_prefix(double value);  // "128 k", "3.5 M", "62"
 std::string in_percent(double share);   // "76.8 %"
+std::string device_noun(const Device& device);               // "GPU", or "device" for what is none
 std::string in_gibibytes(double bytes);                      // 2^30 bytes, without the unit: "71.2"
 std::string counted(double whole, const std::string& noun);  // "1 stage", "8 stages"
 // A comma, a quote or a line's end makes a CSV field quoted (RFC 4180).

@@ -6,9 +6,25 @@ namespace rehearse {
 
 using nlohmann::ordered_json;
 
+namespace {
+
+ordered_json to_json(const std::vector<Input>& inputs) {
+  ordered_json json;
+  for (const char* basis : {"measured", "published", "guessed"}) json[basis] = ordered_json::array();
+  for (const Input& input : inputs) {
+    ordered_json& list = json[input.basis == Basis::measured    ? "measured"
+                              : input.basis == Basis::published ? "published"
+                                                                : "guessed"];
+    const std::string name = input.name + " of " + input.of;
+    list.push_back(input.source.empty() ? name : name + ": " + input.source);
+  }
+  return json;
+}
+
+}  // namespace
+
 ordered_json to_json(const Result& result) {
   const Metrics& m = result.metrics;
-  const RestsOn rests = rests_on(result.scenario, result.plan);
   ordered_json json;
   json["scenario"] = result.scenario.name;
   json["step_time_s"] = m.step_time_s;
@@ -35,8 +51,7 @@ ordered_json to_json(const Result& result) {
   json["engine"] = {{"fidelity", result.trace.engine.fidelity},
                     {"classes", result.trace.engine.classes},
                     {"events", result.trace.engine.events}};
-  json["rests_on"] = {
-      {"measured", rests.measured}, {"published", rests.published}, {"guessed", rests.guessed}};
+  json["rests_on"] = to_json(rests_on(result.scenario, result.plan));
   json["notes"] = result.plan.notes;
   return json;
 }

@@ -18,13 +18,22 @@ struct Result {
 };
 
 // Which inputs the answer rests on, and how good they are.
-struct RestsOn {
-  std::vector<std::string> measured, published, guessed;  // "compute: A100 profile"
+struct Input {
+  enum class Group { compute, network, protocol } group = Group::compute;
+  Basis basis = Basis::guess;
+  std::string name;    // "kernel overhead"
+  std::string of;      // what it is a figure of: "a100-80", "NCCL 2.30.7"
+  std::string source;  // may be empty
 };
-RestsOn rests_on(const Scenario& scenario, const Plan& plan);
+std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan);
+// "compute published (a100-80, 8 figures), network published (dgx-a100); 1 guess (kernel overhead)"
+std::string in_short(const std::vector<Input>& inputs);
 
-// The longest part of the step in one sentence, with a way out where there is one.
+// The largest loss in one sentence, with a way out where there is one.
 std::string bottleneck_sentence(const Result& result);
+// What the fullest device needs; if that is more than it has, what would need less. Empty if nothing is
+// known.
+std::string memory_sentence(const Result& result);
 
 void write_text(const Result& result, std::ostream& out);
 void write_json(const Result& result, std::ostream& out);

@@ -1,6 +1,7 @@
 // Which inputs an answer rests on: those that entered it, by how good they are.
 #include <fmt/format.h>
 
+#include <array>
 #include <set>
 
 #include "simulator/report/report.hpp"
@@ -8,17 +9,15 @@
 namespace rehearse {
 namespace {
 
-void add(RestsOn& rests, Basis basis, const std::string& name, const std::string& source) {
-  const std::string line = source.empty() ? name : name + ": " + source;
-  (basis == Basis::measured    ? rests.measured
-   : basis == Basis::published ? rests.published
-                               : rests.guessed)
-      .push_back(line);
+std::string joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : "; ") + text;
+  return all;
 }
 
 }  // namespace
 
-RestsOn rests_on(const Scenario& scenario, const Plan& plan) {
+std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
   std::set<Kernel::Kind> kinds;
   bool optimizer = false;
   for (const Work& work : plan.schedule->works) {
@@ -27,40 +26,75 @@ RestsOn rests_on(const Scenario& scenario, const Plan& plan) {
   }
   const auto uses = [&](Kernel::Kind kind) { return kinds.count(kind) > 0; };
   const Device& device = scenario.cluster->node().device;
-  RestsOn rests;
+  std::vector<Input> inputs;
   const auto constant = [&](bool used, const Sourced& number, const std::string& what) {
-    if (used) add(rests, number.basis, fmt::format("{} of {}", what, device.name), number.source);
+    if (used) inputs.push_back({Input::Group::compute, number.basis, what, device.name, number.source});
   };
 
   const bool products =
       uses(Kernel::Kind::gemm) || uses(Kernel::Kind::convolution) || uses(Kernel::Kind::attention);
-  const Precision precision = scenario.training.precision;
+  // A device without units for a format computes in fp32.
+  const Precision wanted = scenario.training.precision;
+  const Precision precision =
+      device.peak_flops[static_cast<std::size_t>(wanted)].value > 0 ? wanted : Precision::fp32;
   if (uses(Kernel::Kind::fixed)) {
     // The scenario gives the times; the file's author says where they were taken.
-    std::string source;
-    for (const std::string& s : scenario.model.sources) source += (source.empty() ? "" : "; ") + s;
-    add(rests, Basis::measured, fmt::format("stage times of {}", scenario.model.title), source);
+    inputs.push_back({Input::Group::compute, Basis::measured, "stage times", scenario.model.title,
+                      joined(scenario.model.sources)});
   }
   constant(products, device.peak_flops[static_cast<std::size_t>(precision)],
            fmt::format("{} peak", name_of(precision)));
-  constant(uses(Kernel::Kind::gemm), device.gemm_efficiency, "matrix product efficiency");
-  constant(uses(Kernel::Kind::gemm), device.gemm_prologue_k, "matrix product prologue");
-  constant(uses(Kernel::Kind::convolution), device.convolution_efficiency, "convolution efficiency");
+  constant(uses(Kernel::Kind::gemm), device.gemm_efficiency_of(precision), "matrix product efficiency");
+  constant(uses(Kernel::Kind::gemm) && device.compute_units > 0, device.gemm_prologue_k,
+           "matrix product prologue");
+  constant(uses(Kernel::Kind::convolution), device.convolution_efficiency_of(precision),
+           "convolution efficiency");
   constant(uses(Kernel::Kind::attention), device.attention_efficiency, "attention efficiency");
-  constant(uses(Kernel::Kind::memory) || optimizer, device.memory_bandwidth, "memory bandwidth");
-  constant(uses(Kernel::Kind::memory) || optimizer, device.memory_efficiency, "memory efficiency");
+  constant(products || uses(Kernel::Kind::memory) || optimizer, device.memory_bandwidth, "memory bandwidth");
+  constant(products || uses(Kernel::Kind::memory) || optimizer, device.memory_efficiency,
+           "memory efficiency");
   constant(products || uses(Kernel::Kind::memory), device.kernel_overhead_s, "kernel overhead");
   constant(optimizer && device.optimizer_bytes_per_parameter.value > 0, device.optimizer_bytes_per_parameter,
            "optimizer traffic");
-  constant(true, device.memory_bytes, "memory size");
+  constant(parameter_count(scenario.model) > 0, device.memory_bytes, "memory size");
 
-  std::string sources;
-  for (const std::string& s : scenario.cluster->sources) sources += (sources.empty() ? "" : "; ") + s;
-  add(rests, scenario.cluster->network_basis, fmt::format("network of {}", scenario.cluster->name), sources);
+  inputs.push_back({Input::Group::network, scenario.cluster->network_basis, "network", scenario.cluster->name,
+                    joined(scenario.cluster->sources)});
   if (scenario.engine.protocol == Protocol::nccl) {
-    add(rests, Basis::published, "protocol costs", "NCCL 2.30.7 src/graph/tuning.cc");
+    inputs.push_back({Input::Group::protocol, Basis::published, "protocol costs", "NCCL 2.30.7",
+                      "NVIDIA/nccl v2.30.7-1 src/graph/tuning.cc"});
   }
-  return rests;
+  return inputs;
+}
+
+std::string in_short(const std::vector<Input>& inputs) {
+  constexpr std::array<const char*, 3> groups = {"compute", "network", "protocol costs"};
+  std::string text;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (const Basis basis : {Basis::measured, Basis::published}) {
+      std::vector<const Input*> found;
+      for (const Input& input : inputs) {
+        if (static_cast<std::size_t>(input.group) == g && input.basis == basis) found.push_back(&input);
+      }
+      if (found.empty()) continue;
+      text += fmt::format("{}{} {} ({}", text.empty() ? "" : ", ", groups[g],
+                          kBasisNames[static_cast<std::size_t>(basis)], found.front()->of);
+      if (found.size() > 1) text += fmt::format(", {} figures", found.size());
+      text += ')';
+    }
+  }
+  std::vector<std::string> guesses;
+  for (const Input& input : inputs) {
+    if (input.basis == Basis::guess) guesses.push_back(input.name);
+  }
+  if (guesses.empty()) return text;
+  constexpr std::size_t kNamed = 4;
+  text += fmt::format("{}{} guess{} (", text.empty() ? "" : "; ", guesses.size(),
+                      guesses.size() == 1 ? "" : "es");
+  const std::size_t named = guesses.size() <= kNamed ? guesses.size() : kNamed - 1;
+  for (std::size_t i = 0; i < named; ++i) text += (i == 0 ? "" : ", ") + guesses[i];
+  if (named < guesses.size()) text += fmt::format(" and {} more", guesses.size() - named);
+  return text + ")";
 }
 
 }  // namespace rehearse

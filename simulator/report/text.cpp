@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <ostream>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "simulator/report/format.hpp"
 #include "simulator/report/report.hpp"
@@ -39,23 +41,35 @@ std::string strategy_line(const Scenario& s) {
   return text;
 }
 
-// Breaks at spaces; further lines are indented.
-std::string wrapped(const std::string& text) {
-  std::string out = "  ";
-  std::size_t column = 2;
+// What stays on a line: a number and its unit, --set and what is set.
+std::vector<std::string> words(const std::string& text) {
+  static const std::set<std::string> kUnits = {"s", "ms", "us", "ns", "%", "GiB"};
+  std::vector<std::string> found;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t space = std::min(text.find(' ', at), text.size());
-    const std::size_t length = space - at;
-    if (column > 2 && column + 1 + length > kWidth) {
-      out += "\n  ";
-      column = 2;
-    } else if (column > 2) {
-      out += ' ';
-      ++column;
+    const std::string word = text.substr(at, space - at);
+    const std::string bare = word.substr(0, word.find_last_not_of(".,;)") + 1);
+    if (!found.empty() && (kUnits.count(bare) > 0 || found.back().ends_with("--set"))) {
+      found.back() += " " + word;
+    } else {
+      found.push_back(word);
     }
-    out.append(text, at, length);
-    column += length;
     at = space + 1;
+  }
+  return found;
+}
+
+// Breaks between words; every line is indented.
+std::string wrapped(const std::string& text) {
+  std::string out = " ";
+  std::size_t column = 1;
+  for (const std::string& word : words(text)) {
+    if (column + 1 + word.size() > kWidth) {
+      out += "\n ";
+      column = 1;
+    }
+    out += " " + word;
+    column += 1 + word.size();
   }
   return out;
 }
@@ -67,55 +81,30 @@ std::string bar(double share_of_largest) {
   return text + std::string(static_cast<std::size_t>(kBar - length), ' ');
 }
 
+// What would read "0.0 %" is left out.
+bool is_shown(double seconds, const Metrics& m) {
+  return seconds >= 0.0005 * m.step_time_s;
+}
+
 void write_breakdown(const Metrics& m, std::ostream& out) {
   std::vector<std::pair<std::string, double>> rows = {{"compute", m.breakdown.compute_s},
                                                       {"pipeline bubble", m.breakdown.pipeline_bubble_s}};
   for (const auto& [name, seconds] : m.breakdown.exposed_by_pass_s)
     rows.emplace_back("exposed " + name, seconds);
   rows.emplace_back("waiting for data", m.breakdown.data_stall_s);
-  rows.emplace_back("waiting for others", m.breakdown.other_s);
+  rows.emplace_back("waiting for slower ranks", m.breakdown.other_s);
   double largest = 0;
-  for (const auto& row : rows) largest = std::max(largest, row.second);
+  std::size_t width = 0;
+  for (const auto& [name, seconds] : rows) {
+    largest = std::max(largest, seconds);
+    if (is_shown(seconds, m)) width = std::max(width, name.size());
+  }
   const TimeScale time(m.step_time_s);
   for (const auto& [name, seconds] : rows) {
-    if (seconds < 0.0005 * m.step_time_s) continue;  // would read 0.0 %
-    out << fmt::format("  {:<29} {}  {:>10}   {:>6}\n", name, bar(seconds / largest), time(seconds),
+    if (!is_shown(seconds, m)) continue;
+    out << fmt::format("  {:<{}}   {}  {:>10}   {:>7}\n", name, width, bar(seconds / largest), time(seconds),
                        in_percent(seconds / m.step_time_s));
   }
-}
-
-std::string memory_and_link(const Result& result) {
-  const Metrics& m = result.metrics;
-  std::string text;
-  if (m.memory.total > 0) {
-    const auto& programs = result.plan.schedule->programs;
-    const bool alike =
-        std::count_if(programs.begin(), programs.end(), [](const Program& p) { return p.role == 0; }) == 1;
-    text = fmt::format("Memory: {}{} of {} GiB{}.",
-                       alike ? "" : m.memory.fullest + " is the fullest: ", in_gibibytes(m.memory.total),
-                       in_gibibytes(m.memory.capacity), alike ? " on every device" : "");
-  }
-  if (!m.busiest_link.empty()) {
-    text += fmt::format("{}Busiest link: {}, {} used.", text.empty() ? "" : "   ", m.busiest_link,
-                        in_percent(m.busiest_utilization));
-  }
-  return text;
-}
-
-std::string rests_on_line(const RestsOn& rests) {
-  std::string text;
-  const auto part = [&](const std::vector<std::string>& items, const std::string& how) {
-    if (items.empty()) return;
-    text += fmt::format("{}{} {} (", text.empty() ? "" : "; ", items.size(), how);
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      text += (i == 0 ? "" : ", ") + items[i].substr(0, items[i].find(':'));  // the source stands in the JSON
-    }
-    text += ")";
-  };
-  part(rests.measured, "measured");
-  part(rests.published, "published");
-  part(rests.guessed, rests.guessed.size() == 1 ? "guess" : "guesses");
-  return "Rests on: " + text + ".";
 }
 
 }  // namespace
@@ -133,16 +122,24 @@ void write_text(const Result& result, std::ostream& out) {
       << ' ' << s.model.sample_unit << "/s";
   if (m.tokens_per_s > m.samples_per_s) out << "      " << with_prefix(m.tokens_per_s) << " tokens/s";
   if (m.model_tflops_per_device > 0) {
-    out << "      " << with_digits(m.model_tflops_per_device, 3) << " TFLOP/s per device";
+    out << "      " << with_digits(m.model_tflops_per_device, 3) << " TFLOP/s per "
+        << device_noun(s.cluster->node().device);
   }
   if (m.mfu > 0) out << "      MFU " << in_percent(m.mfu);
   out << "\n\n";
 
   write_breakdown(m, out);
-  out << '\n' << wrapped(bottleneck_sentence(result)) << '\n';
-  const std::string resources = memory_and_link(result);
+  out << '\n';
+  const std::string memory = memory_sentence(result);
+  if (!m.memory.fits) out << wrapped(memory) << '\n';  // nothing else matters as much
+  out << wrapped(bottleneck_sentence(result)) << '\n';
+  std::string resources = m.memory.fits ? memory : "";
+  if (!m.busiest_link.empty()) {
+    resources += fmt::format("{}Busiest link: {}, {} used.", resources.empty() ? "" : "   ", m.busiest_link,
+                             in_percent(m.busiest_utilization));
+  }
   if (!resources.empty()) out << wrapped(resources) << '\n';
-  out << wrapped(rests_on_line(rests_on(s, result.plan))) << '\n';
+  out << wrapped("Rests on: " + in_short(rests_on(s, result.plan)) + ".") << '\n';
   for (const std::string& note : result.plan.notes) out << wrapped("Note: " + note) << '\n';
 }
 

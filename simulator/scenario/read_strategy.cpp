@@ -11,10 +11,11 @@ namespace rehearse {
 namespace {
 
 // Every name that a scenario may hold; the first `built` of them are available.
-constexpr std::array<std::string_view, 6> kAllSchedules = {"gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "zb-v"};
+constexpr std::array<std::string_view, 6> kAllSchedules = {"gpipe", "1f1b",  "interleaved",
+                                                           "zb-h1", "zb-h2", "zb-v"};
 static_assert(kAllSchedules[1] == kPipelineScheduleNames[1]);
-constexpr std::array<std::string_view, 5> kAllAlgorithms = {"ring", "tree", "halving-doubling", "hierarchical",
-                                                            "auto"};
+constexpr std::array<std::string_view, 5> kAllAlgorithms = {"ring", "tree", "halving-doubling",
+                                                            "hierarchical", "auto"};
 constexpr std::array<std::string_view, 3> kAllServerModes = {"sync", "async", "stale-synchronous"};
 constexpr std::array<std::string_view, 3> kAllFsdp = {"none", "full", "hybrid"};
 constexpr std::array<std::string_view, 2> kServerPlacements = {"dedicated", "colocated"};
@@ -95,8 +96,8 @@ void fit_degrees(StrategyChoice& strategy, Section& section, const Scenario& sce
   const Cluster& cluster = *scenario.cluster;
   const auto* profiled = std::get_if<ProfiledModel>(&scenario.model.shape);
   int devices = cluster.devices();
-  std::string counted = fmt::format("the number of devices, {} ({} x {})", devices, cluster.nodes(),
-                                    cluster.node().devices);
+  std::string counted =
+      fmt::format("the number of devices, {} ({} x {})", devices, cluster.nodes(), cluster.node().devices);
   auto other_than = [&](std::string_view key, int degree) {
     if (devices % degree != 0) {
       section.refuse(key, fmt::format("{}", degree), fmt::format("a divisor of {}", counted));
@@ -111,8 +112,9 @@ void fit_degrees(StrategyChoice& strategy, Section& section, const Scenario& sce
                      fmt::format("{}, the stages of the profiled model", stages));
     }
     if (!has_pipeline && devices % stages != 0) {
-      throw InputError(section.place(), fmt::format("the profiled model has {} stages; allowed: a divisor of {}",
-                                                    stages, counted));
+      throw InputError(
+          section.place(),
+          fmt::format("the profiled model has {} stages; allowed: a divisor of {}", stages, counted));
     }
     strategy.pipeline = stages;
     has_pipeline = true;
@@ -121,8 +123,8 @@ void fit_degrees(StrategyChoice& strategy, Section& section, const Scenario& sce
     std::int64_t product = std::int64_t{strategy.data} * strategy.pipeline;
     if (product != devices) {
       throw InputError(section.place("data"),
-                       fmt::format("strategy.data x strategy.pipeline is {} x {} = {}; allowed: {}", strategy.data,
-                                   strategy.pipeline, product, counted));
+                       fmt::format("strategy.data x strategy.pipeline is {} x {} = {}; allowed: {}",
+                                   strategy.data, strategy.pipeline, product, counted));
     }
   } else if (has_data) {
     strategy.pipeline = other_than("data", strategy.data);
@@ -138,16 +140,19 @@ void fit_stages(const StrategyChoice& strategy, Section& section, const Scenario
   if (strategy.pipeline > layers) {
     std::string allowed = fmt::format("at most {}, the layers of {}", layers, scenario.model.name);
     if (section.has("pipeline")) section.refuse("pipeline", fmt::format("{}", strategy.pipeline), allowed);
-    section.refuse("data", fmt::format("{}, which makes the pipeline {} deep", strategy.data, strategy.pipeline),
+    section.refuse("data",
+                   fmt::format("{}, which makes the pipeline {} deep", strategy.data, strategy.pipeline),
                    allowed);
   }
   if (!section.has("stage_layers")) return;
   auto stages = static_cast<int>(strategy.stage_layers.size());
   if (stages != strategy.pipeline) {
-    section.refuse("stage_layers", stages == 1 ? "an array of 1 element" : fmt::format("an array of {} elements", stages),
+    section.refuse("stage_layers",
+                   stages == 1 ? "an array of 1 element" : fmt::format("an array of {} elements", stages),
                    fmt::format("{}, one for each pipeline stage", strategy.pipeline));
   }
-  std::int64_t sum = std::accumulate(strategy.stage_layers.begin(), strategy.stage_layers.end(), std::int64_t{0});
+  std::int64_t sum =
+      std::accumulate(strategy.stage_layers.begin(), strategy.stage_layers.end(), std::int64_t{0});
   if (sum != layers) {
     section.refuse("stage_layers", fmt::format("an array that adds up to {}", sum),
                    fmt::format("{}, the layers of {}", layers, scenario.model.name));
@@ -192,7 +197,8 @@ StrategyChoice read_strategy(Section& section, Section& parameter_server) {
   return strategy;
 }
 
-void fit_strategy(StrategyChoice& strategy, Section& section, Section& parameter_server, const Scenario& scenario) {
+void fit_strategy(StrategyChoice& strategy, Section& section, Section& parameter_server,
+                  const Scenario& scenario) {
   fit_degrees(strategy, section, scenario);
   fit_stages(strategy, section, scenario);
   fit_servers(strategy, parameter_server, *scenario.cluster);

@@ -42,8 +42,8 @@ Precision read_precision(Section& section, const Model& model, const Device& dev
     if (!has_peak(device, static_cast<Precision>(i))) continue;
     allowed += fmt::format("{}\"{}\"", allowed.empty() ? "" : ", ", kPrecisionNames[i]);
   }
-  section.refuse("precision", fmt::format("\"{}\", which {} does not support", name_of(precision), device.name),
-                 allowed);
+  section.refuse("precision",
+                 fmt::format("\"{}\", which {} does not support", name_of(precision), device.name), allowed);
 }
 
 double read_sequence_length(Section& section, const Model& model) {
@@ -53,8 +53,9 @@ double read_sequence_length(Section& section, const Model& model) {
     section.refuse("sequence_length", fmt::format("given, but {} is not trained on tokens", model.name),
                    "to leave it out");
   }
-  std::int64_t max = transformer && transformer->positions > 0 ? static_cast<std::int64_t>(transformer->positions)
-                                                               : kMaxTokens;
+  std::int64_t max = transformer && transformer->positions > 0
+                         ? static_cast<std::int64_t>(transformer->positions)
+                         : kMaxTokens;
   return static_cast<double>(section.integer("sequence_length", 1, max, 0));
 }
 
@@ -93,10 +94,11 @@ int count_microbatches(const Training& training, const StrategyChoice& strategy,
   std::int64_t unit = micro_batch * strategy.data;
   if (global_batch % unit != 0) {
     std::int64_t below = global_batch / unit * unit;
-    std::string neighbours = below > 0 ? fmt::format("{} or {}", below, below + unit) : fmt::format("{}", unit);
+    std::string neighbours =
+        below > 0 ? fmt::format("{} or {}", below, below + unit) : fmt::format("{}", unit);
     section.refuse("global_batch", fmt::format("{}", global_batch),
-                   fmt::format("a multiple of micro_batch {} x data {} = {}, such as {}", micro_batch, strategy.data,
-                               unit, neighbours));
+                   fmt::format("a multiple of micro_batch {} x data {} = {}, such as {}", micro_batch,
+                               strategy.data, unit, neighbours));
   }
   std::int64_t count = global_batch / unit;
   if (count > kMaxMicrobatches) {

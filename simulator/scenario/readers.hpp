@@ -6,19 +6,20 @@
 
 namespace rehearse {
 
-// [training]. Defaults: micro_batch 1; precision the first of bf16, fp16, fp32 that the device has a peak for;
-// gradient_precision and activation_precision what the training precision stores (tf32: fp32, fp8: bf16);
-// optimizer adam; recompute none. global_batch has no default: it decides what is learnt.
+// [training]. Defaults: micro_batch 1; precision the first of bf16, fp16, fp32 that the device has a peak
+// for; gradient_precision and activation_precision what the training precision stores (tf32: fp32, fp8:
+// bf16); optimizer adam; recompute none. global_batch has no default: it decides what is learnt.
 Training read_training(Section& section, const Model& model, const Device& device);
 
-// [strategy] without what depends on the cluster. Defaults: 1f1b, ring all-reduce, DDP's 25 MB buckets, overlapped.
-// A key of a feature that is not built may only have the value that turns the feature off.
+// [strategy] without what depends on the cluster. Defaults: 1f1b, ring all-reduce, DDP's 25 MB buckets,
+// overlapped. A key of a feature that is not built may only have the value that turns the feature off.
 StrategyChoice read_strategy(Section& section, Section& parameter_server);
 
-// Completes `data` and `pipeline` from the number of devices and checks them, stage_layers and the servers. A degree
-// that is left out follows from the other; without both it is all data parallel (profiled: as many stages as were
-// measured).
-void fit_strategy(StrategyChoice& strategy, Section& section, Section& parameter_server, const Scenario& scenario);
+// Completes `data` and `pipeline` from the number of devices and checks them, stage_layers and the servers. A
+// degree that is left out follows from the other; without both it is all data parallel (profiled: as many
+// stages as were measured).
+void fit_strategy(StrategyChoice& strategy, Section& section, Section& parameter_server,
+                  const Scenario& scenario);
 
 // global_batch / (micro_batch x data); refused if that is not whole.
 int count_microbatches(const Training& training, const StrategyChoice& strategy, Section& section);

@@ -15,11 +15,12 @@ void read_simulation(Section& section, Scenario& scenario) {
   EngineOptions& engine = scenario.engine;
   engine.fidelity = static_cast<Fidelity>(
       section.choice("fidelity", kFidelityNames, static_cast<std::size_t>(Fidelity::automatic)));
-  engine.protocol =
-      static_cast<Protocol>(section.choice("protocol", kProtocolNames, static_cast<std::size_t>(Protocol::nccl)));
+  engine.protocol = static_cast<Protocol>(
+      section.choice("protocol", kProtocolNames, static_cast<std::size_t>(Protocol::nccl)));
   engine.fold = section.boolean("fold", true);
   scenario.steps = static_cast<int>(section.integer("steps", 1, 1000, 1));
-  // Nothing that is simulated draws random numbers; a seed is accepted for scenarios that are also run for real.
+  // Nothing that is simulated draws random numbers; a seed is accepted for scenarios that are also run for
+  // real.
   section.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 1);
 }
 
@@ -32,11 +33,14 @@ void read_run(Section& section) {
   section.choice("compute", kComputeNames, 0);
 }
 
-Scenario read_scenario(Document document, const std::string& path, const std::vector<std::string>& overrides) {
+Scenario read_scenario(Document document, const std::string& path,
+                       const std::vector<std::string>& overrides) {
   for (const auto& assignment : overrides) document.set(assignment);
   Section root = document.root();
-  Section model = root.section("model"), training = root.section("training"), cluster = root.section("cluster");
-  Section strategy = root.section("strategy"), simulation = root.section("simulation"), run = root.section("run");
+  Section model = root.section("model"), training = root.section("training"),
+          cluster = root.section("cluster");
+  Section strategy = root.section("strategy"), simulation = root.section("simulation"),
+          run = root.section("run");
   Section parameter_server = strategy.section("parameter_server");
   root.finish();  // first: a misspelt section would otherwise be reported as missing
 

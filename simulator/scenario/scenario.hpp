@@ -16,11 +16,11 @@ enum class Optimizer { adam, sgd, momentum };
 inline constexpr std::array<std::string_view, 3> kOptimizerNames = {"adam", "sgd", "momentum"};
 
 struct Training {
-  double global_batch = 0;  // samples an optimizer step, over all ranks
-  double micro_batch = 1;   // samples
+  double global_batch = 0;     // samples an optimizer step, over all ranks
+  double micro_batch = 1;      // samples
   double sequence_length = 0;  // tokens; 0: the model's own
   Precision precision = Precision::bf16;
-  Precision gradient_precision = Precision::bf16;    // in which gradients are sent: training.gradient_precision
+  Precision gradient_precision = Precision::bf16;  // in which gradients are sent: training.gradient_precision
   Precision activation_precision = Precision::bf16;  // in which activations are sent between stages
   Optimizer optimizer = Optimizer::adam;
   Recompute recompute = Recompute::none;
@@ -40,26 +40,26 @@ struct StrategyChoice {
   int data = 1, pipeline = 1;
   std::vector<std::string> placement;  // axis names, innermost first
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
-  std::vector<int> stage_layers;       // empty: balanced by time
+  std::vector<int> stage_layers;  // empty: balanced by time
   bool blocking_p2p = false;
   GradientSync gradients = GradientSync::all_reduce;
   Algorithm all_reduce = Algorithm::ring;
-  double chunk_bytes = 0;              // chunk_kb x 1024; 0: a ring step's whole share
-  int channels = 0;                    // 0: the node's NICs
+  double chunk_bytes = 0;  // chunk_kb x 1024; 0: a ring step's whole share
+  int channels = 0;        // 0: the node's NICs
   double bucket_bytes = 25 * 1048576.0;
   bool overlap = true;
   ParameterServer parameter_server;
 };
 
 struct Scenario {
-  std::string name;         // the file's name without folder and ending
+  std::string name;  // the file's name without folder and ending
   Model model;
   Training training;
   std::shared_ptr<const Cluster> cluster;
   StrategyChoice strategy;
   EngineOptions engine;
   int steps = 1;
-  int microbatches = 1;     // per data-parallel rank and step: global_batch / (micro_batch x data)
+  int microbatches = 1;  // per data-parallel rank and step: global_batch / (micro_batch x data)
 };
 
 // Reads and checks a scenario; `overrides` are "--set" assignments. Throws InputError.

@@ -1,5 +1,5 @@
-// The checks behind check(): a rehearsal without time, in which every op waits only for what it must wait for, and a
-// search for races.
+// The checks behind check(): a rehearsal without time, in which every op waits only for what it must wait
+// for, and a search for races.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,14 +18,15 @@ namespace rehearse {
 namespace {
 
 class DryRun {
- public:
+public:
   explicit DryRun(const Schedule& schedule) : schedule_(schedule), talk_(schedule) {
     for (const Program& program : schedule.programs) index_.emplace_back(schedule, program);
     fold();
     for (std::size_t c = 0; c < representative_.size(); ++c) {
       const Program& program = program_of(c);
       done_.emplace_back(program.ops.size(), 0);
-      for (std::size_t s = 0; s < program.streams.size(); ++s) streams_.push_back({static_cast<int>(c), static_cast<int>(s)});
+      for (std::size_t s = 0; s < program.streams.size(); ++s)
+        streams_.push_back({static_cast<int>(c), static_cast<int>(s)});
     }
   }
 
@@ -41,14 +42,14 @@ class DryRun {
     report_if_stuck();
   }
 
- private:
+private:
   struct StreamState {
     int rank_class = 0, stream = 0;
-    std::size_t next = 0;           // position in the stream
+    std::size_t next = 0;  // position in the stream
     int step = 0;
-    bool posted = false;            // the op at `next` has posted its transfers
-    int outstanding = 0;            // of which this many are not matched yet
-    std::vector<int> iterations;    // of the open repeats
+    bool posted = false;          // the op at `next` has posted its transfers
+    int outstanding = 0;          // of which this many are not matched yet
+    std::vector<int> iterations;  // of the open repeats
     int last_sender = -1;
   };
   struct Posted {
@@ -58,15 +59,17 @@ class DryRun {
     CollectiveKind kind = CollectiveKind::all_reduce;
   };
   struct TransferState {
-    int representative = -1;                // one transfer of the class
-    std::vector<int> classes;               // of the participants, each once
+    int representative = -1;                  // one transfer of the class
+    std::vector<int> classes;                 // of the participants, each once
     std::map<int, std::deque<Posted>> calls;  // collective: by class; message: 0 sends, 1 receives
   };
 
   const Program& program_of(std::size_t c) const {
     return schedule_.programs[talk_.program_of_rank(representative_[c])];
   }
-  const ProgramIndex& index_of(std::size_t c) const { return index_[talk_.program_of_rank(representative_[c])]; }
+  const ProgramIndex& index_of(std::size_t c) const {
+    return index_[talk_.program_of_rank(representative_[c])];
+  }
 
   void fold() {
     Hypergraph graph;
@@ -95,7 +98,8 @@ class DryRun {
   std::vector<int> transfers_of(const StreamState& s, int op, int part) const {
     const int rank = representative_[s.rank_class];
     std::set<int> classes;
-    for (int t : talk_.at(rank, talk_.slot(talk_.program_of_rank(rank), op, part))) classes.insert(transfer_class_[t]);
+    for (int t : talk_.at(rank, talk_.slot(talk_.program_of_rank(rank), op, part)))
+      classes.insert(transfer_class_[t]);
     return {classes.begin(), classes.end()};
   }
 
@@ -107,8 +111,8 @@ class DryRun {
 
   void match(const Posted& a, const Posted& b, const char* what) {
     if (a.bytes != b.bytes)
-      throw RunError(fmt::format("schedule: {} disagree on the bytes: {} has {}, {} has {}", what, describe(a), a.bytes,
-                                 describe(b), b.bytes));
+      throw RunError(fmt::format("schedule: {} disagree on the bytes: {} has {}, {} has {}", what,
+                                 describe(a), a.bytes, describe(b), b.bytes));
     if (a.kind != b.kind)
       throw RunError(fmt::format("schedule: a group's members call different collectives: {} is {}, {} is {}",
                                  describe(a), kCollectiveNames[static_cast<int>(a.kind)], describe(b),
@@ -156,15 +160,17 @@ class DryRun {
       }
       if (classes.empty())
         throw RunError(fmt::format("schedule: {} has no peer: {}", describe(call),
-                                   m.peer.kind == Peer::Kind::sender ? "nobody was received from before"
-                                                                     : "it reaches beyond the end of the axis"));
+                                   m.peer.kind == Peer::Kind::sender
+                                       ? "nobody was received from before"
+                                       : "it reaches beyond the end of the axis"));
       for (int t : classes) {
         ++s.outstanding;
         std::deque<Posted>& mine = transfers_[t].calls[send ? 0 : 1];
         std::deque<Posted>& theirs = transfers_[t].calls[send ? 1 : 0];
         mine.push_back(call);
         if (theirs.empty()) continue;
-        match(send ? mine.front() : theirs.front(), send ? theirs.front() : mine.front(), "a send and its receive");
+        match(send ? mine.front() : theirs.front(), send ? theirs.front() : mine.front(),
+              "a send and its receive");
         --streams_[mine.front().stream].outstanding;
         --streams_[theirs.front().stream].outstanding;
         mine.pop_front();
@@ -193,10 +199,9 @@ class DryRun {
     const Program& program = program_of(s.rank_class);
     const ProgramIndex& index = index_of(s.rank_class);
     const std::vector<long>& done = done_[s.rank_class];
-    return std::all_of(program.ops[op_number].after.begin(), program.ops[op_number].after.end(),
-                       [&](const Dependency& d) {
-                         return done[d.op] >= index.required(op_number, d, done[op_number] + 1);
-                       });
+    return std::all_of(
+        program.ops[op_number].after.begin(), program.ops[op_number].after.end(),
+        [&](const Dependency& d) { return done[d.op] >= index.required(op_number, d, done[op_number] + 1); });
   }
 
   bool advance(int stream) {
@@ -268,7 +273,8 @@ class DryRun {
 
   bool in_endless_repeat(const StreamState& s) const {
     const ProgramIndex& index = index_of(s.rank_class);
-    return s.next < index.stream_ops[s.stream].size() && index.per_step[index.stream_ops[s.stream][s.next]] == 0;
+    return s.next < index.stream_ops[s.stream].size() &&
+           index.per_step[index.stream_ops[s.stream][s.next]] == 0;
   }
 
   void report_if_stuck() const {
@@ -292,7 +298,8 @@ class DryRun {
     const Op& op = program.ops[number];
     if (!s.posted) {
       for (const Dependency& d : op.after)
-        if (done_[s.rank_class][d.op] < index_of(s.rank_class).required(number, d, done_[s.rank_class][number] + 1))
+        if (done_[s.rank_class][d.op] <
+            index_of(s.rank_class).required(number, d, done_[s.rank_class][number] + 1))
           return fmt::format("waits for op {} \"{}\"{}", d.op, program.ops[d.op].name,
                              d.steps_back > 0 ? " of the step before" : "");
       return fmt::format("waits for counter \"{}\"", op.counter.name);
@@ -300,7 +307,8 @@ class DryRun {
     if (op.kind == OpKind::collective) {
       for (int t : transfers_of(s, number, 0))
         for (int c : transfers_[t].classes)
-          if (const auto it = transfers_[t].calls.find(c); it == transfers_[t].calls.end() || it->second.empty())
+          if (const auto it = transfers_[t].calls.find(c);
+              it == transfers_[t].calls.end() || it->second.empty())
             return fmt::format("waits for \"{}\" to call it", program_of(c).name);
       return "waits for other members to call it";
     }
@@ -330,8 +338,8 @@ class DryRun {
   int steps_ = 1;
 };
 
-// Two ops race if one writes what the other uses and neither must end before the other begins. Two steps are looked
-// at, so that the end of one is held against the beginning of the next.
+// Two ops race if one writes what the other uses and neither must end before the other begins. Two steps are
+// looked at, so that the end of one is held against the beginning of the next.
 void find_races(const Schedule& schedule, const Program& program) {
   const ProgramIndex index(schedule, program);
   const int ops = static_cast<int>(program.ops.size()), streams = static_cast<int>(program.streams.size());
@@ -348,6 +356,7 @@ void find_races(const Schedule& schedule, const Program& program) {
     int& own = into[program.ops[earlier % ops].stream];
     own = std::max(own, place(earlier) + 1);
   };
+  std::vector<int> order;  // in which they may begin one by one
   for (bool progress = true; progress;) {
     progress = false;
     for (int s = 0; s < streams; ++s) {
@@ -359,11 +368,13 @@ void find_races(const Schedule& schedule, const Program& program) {
         for (const Dependency& d : program.ops[op].after)
           if (step - d.steps_back >= 0 && !settled[d.op + (step - d.steps_back) * ops]) ready = false;
         if (!ready) break;
-        if (next[s] > 0) take(known[i], index.stream_ops[s][(next[s] - 1) % length] +
-                                            static_cast<int>((next[s] - 1) / length) * ops);
+        if (next[s] > 0)
+          take(known[i],
+               index.stream_ops[s][(next[s] - 1) % length] + static_cast<int>((next[s] - 1) / length) * ops);
         for (const Dependency& d : program.ops[op].after)
           if (step - d.steps_back >= 0) take(known[i], d.op + (step - d.steps_back) * ops);
         settled[i] = true;
+        order.push_back(i);
         ++next[s];
         progress = true;
       }
@@ -379,16 +390,41 @@ void find_races(const Schedule& schedule, const Program& program) {
     for (int t : program.ops[i % ops].reads) uses[t].push_back({i, false});
   }
   const auto before = [&](int a, int b) { return known[b][program.ops[a % ops].stream] > place(a); };
+  // Being before is transitive: if each use follows the write before it, and each write the uses since then,
+  // all are in order. Thousands of micro-batches use the same gradients, so that pairs are looked at only to
+  // name a race.
+  std::vector<int> last_write(uses.size(), -1);
+  std::vector<std::vector<int>> reads_since(uses.size());
+  std::vector<bool> races(uses.size(), order.size() < 2 * program.ops.size());
+  for (int i : order) {
+    const Op& op = program.ops[i % ops];
+    const auto follows = [&](int earlier, int t) {
+      if (earlier >= 0 && earlier != i && !before(earlier, i)) races[t] = true;
+    };
+    for (int t : op.reads) {
+      follows(last_write[t], t);
+      reads_since[t].push_back(i);
+    }
+    for (int t : op.writes) {
+      follows(last_write[t], t);
+      for (int read : reads_since[t]) follows(read, t);
+      reads_since[t].clear();
+      last_write[t] = i;
+    }
+  }
   for (std::size_t t = 0; t < uses.size(); ++t)
     for (const Use& w : uses[t]) {
+      if (!races[t]) break;
       if (!w.write) continue;
       for (const Use& u : uses[t]) {
         if (u.i == w.i || before(w.i, u.i) || before(u.i, w.i)) continue;
-        throw RunError(fmt::format(
-            "schedule: race in \"{}\": op {} \"{}\" writes {} \"{}\" while op {} \"{}\"{} may {} it; nothing orders them",
-            program.name, w.i % ops, program.ops[w.i % ops].name,
-            kTensorKindNames[static_cast<int>(program.tensors[t].kind)], program.tensors[t].name, u.i % ops,
-            program.ops[u.i % ops].name, w.i / ops == u.i / ops ? "" : " of another step", u.write ? "write" : "read"));
+        throw RunError(
+            fmt::format("schedule: race in \"{}\": op {} \"{}\" writes {} \"{}\" while op {} \"{}\"{} may {} "
+                        "it; nothing orders them",
+                        program.name, w.i % ops, program.ops[w.i % ops].name,
+                        kTensorKindNames[static_cast<int>(program.tensors[t].kind)], program.tensors[t].name,
+                        u.i % ops, program.ops[u.i % ops].name,
+                        w.i / ops == u.i / ops ? "" : " of another step", u.write ? "write" : "read"));
       }
     }
 }
@@ -400,13 +436,13 @@ void check(const Schedule& schedule) {
   for (const Role& role : schedule.roles) {
     for (const Mesh& mesh : role.meshes)
       if (mesh.size() != role.size())
-        throw RunError(fmt::format("schedule: the meshes of role \"{}\" have {} and {} ranks", role.name, role.size(),
-                                   mesh.size()));
+        throw RunError(fmt::format("schedule: the meshes of role \"{}\" have {} and {} ranks", role.name,
+                                   role.size(), mesh.size()));
   }
   for (const Program& program : schedule.programs) {
     if (program.role < 0 || program.role >= static_cast<int>(schedule.roles.size()))
-      throw RunError(fmt::format("schedule: program \"{}\" has role {}; there are {}", program.name, program.role,
-                                 schedule.roles.size()));
+      throw RunError(fmt::format("schedule: program \"{}\" has role {}; there are {}", program.name,
+                                 program.role, schedule.roles.size()));
     const ProgramIndex indexed(schedule, program);
   }
   DryRun(schedule).run();

@@ -85,7 +85,8 @@ Communication::Communication(const Schedule& schedule) {
           slots_[p][slot].may_overlap = true;
         parts.push_back(slot);
       }
-      if (op.kind == OpKind::collective) slot_of_[p][i].push_back(find_or_add(slots_[p], slot_of_collective(op)));
+      if (op.kind == OpKind::collective)
+        slot_of_[p][i].push_back(find_or_add(slots_[p], slot_of_collective(op)));
     }
   }
 
@@ -95,7 +96,8 @@ Communication::Communication(const Schedule& schedule) {
       role_[rank] = static_cast<int>(role);
       program_[rank] = schedule.program_of(static_cast<int>(role), r);
       if (program_[rank] < 0)
-        throw RunError(fmt::format("schedule: rank {} of role \"{}\" has no program", r, schedule.roles[role].name));
+        throw RunError(
+            fmt::format("schedule: rank {} of role \"{}\" has no program", r, schedule.roles[role].name));
       at_[rank].resize(slots_[program_[rank]].size());
     }
 
@@ -103,7 +105,8 @@ Communication::Communication(const Schedule& schedule) {
   // A message's pattern is the pair of slots at its ends; until the other end is seen, one slot is missing.
   std::vector<std::pair<int, int>> ends;  // by transfer: (program, slot) codes of sender and receiver
   const auto message = [&](int sender, int receiver, int tag) {
-    const auto [it, added] = messages.try_emplace({sender, receiver, tag}, static_cast<int>(transfers.size()));
+    const auto [it, added] =
+        messages.try_emplace({sender, receiver, tag}, static_cast<int>(transfers.size()));
     if (added) {
       transfers.push_back({0, false, {sender, receiver}});
       ends.emplace_back(-1, -1);
@@ -188,8 +191,7 @@ Communication::Communication(const Schedule& schedule) {
 
   std::map<std::pair<int, int>, int> pattern_of;
   for (std::size_t t = 0; t < transfers.size(); ++t) {
-    const std::pair<int, int> key =
-        transfers[t].collective ? std::pair(-2, transfers[t].pattern) : ends[t];
+    const std::pair<int, int> key = transfers[t].collective ? std::pair(-2, transfers[t].pattern) : ends[t];
     transfers[t].pattern = pattern_of.try_emplace(key, static_cast<int>(pattern_of.size())).first->second;
   }
   patterns = static_cast<int>(pattern_of.size());

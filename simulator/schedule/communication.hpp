@@ -8,10 +8,11 @@
 
 namespace rehearse {
 
-// All messages between the same two ends with the same tag, or all collectives of one group on streams of one name
-// (a communicator; all-to-alls have one of their own). Single ops of it match in the order in which they are called.
+// All messages between the same two ends with the same tag, or all collectives of one group on streams of one
+// name (a communicator; all-to-alls have one of their own). Single ops of it match in the order in which they
+// are called.
 struct Transfer {
-  int pattern = 0;         // transfers of one pattern come from the same places of the same programs
+  int pattern = 0;  // transfers of one pattern come from the same places of the same programs
   bool collective = false;
   std::vector<int> ranks;  // {sender, receiver}, or the members in mesh order; numbered over all roles
 };
@@ -22,13 +23,16 @@ struct Slot {
   Peer peer;
   int tag = 0;
   Collective collective;
-  bool pairwise() const { return collective.kind == CollectiveKind::all_to_all; }  // each with each, not in a ring
+  bool pairwise() const {
+    return collective.kind == CollectiveKind::all_to_all;
+  }                // each with each, not in a ring
   int stream = 0;  // of the first op that uses it
-  bool may_overlap = false;  // two of its transfers may be under way at once (several streams, twice in an op)
+  bool may_overlap =
+      false;  // two of its transfers may be under way at once (several streams, twice in an op)
 };
 
 class Communication {
- public:
+public:
   explicit Communication(const Schedule& schedule);
 
   std::vector<Transfer> transfers;
@@ -42,7 +46,7 @@ class Communication {
   int program_of_rank(int rank) const { return program_[rank]; }
   int role_of_rank(int rank) const { return role_[rank]; }
 
- private:
+private:
   std::vector<std::vector<Slot>> slots_;
   std::vector<std::vector<std::vector<int>>> slot_of_;
   std::vector<std::vector<std::vector<int>>> at_;

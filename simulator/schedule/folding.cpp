@@ -32,7 +32,8 @@ bool foldable(const Schedule& schedule) {
   return true;
 }
 
-void add_transfers(Hypergraph& graph, const Communication& communication, int first_node, std::uint64_t salt) {
+void add_transfers(Hypergraph& graph, const Communication& communication, int first_node,
+                   std::uint64_t salt) {
   for (const Transfer& t : communication.transfers) {
     graph.add_edge(mix_hash(salt, t.pattern));
     for (std::size_t i = 0; i < t.ranks.size(); ++i)

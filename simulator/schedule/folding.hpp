@@ -12,8 +12,8 @@ namespace rehearse {
 // Equal for ranks that run the same program with the same amounts.
 std::uint64_t rank_colour(const Schedule& schedule, int role, int rank);
 
-// False if the order in which equal ranks are served makes them differ (receives from anyone, signals to others), or
-// if callbacks must see every rank.
+// False if the order in which equal ranks are served makes them differ (receives from anyone, signals to
+// others), or if callbacks must see every rank.
 bool foldable(const Schedule& schedule);
 
 // Labels with which transfers touch ranks.

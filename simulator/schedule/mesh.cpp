@@ -62,7 +62,8 @@ namespace {
 // Coordinates on one axis of the group that `own` belongs to; empty if it belongs to none.
 std::vector<int> part_of_axis(const GroupAxis& part, int size, int own) {
   if (!part.coordinates.empty()) {
-    const bool inside = std::find(part.coordinates.begin(), part.coordinates.end(), own) != part.coordinates.end();
+    const bool inside =
+        std::find(part.coordinates.begin(), part.coordinates.end(), own) != part.coordinates.end();
     return inside ? part.coordinates : std::vector<int>{};
   }
   const int block = part.block == 0 ? size : part.block;

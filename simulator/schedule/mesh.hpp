@@ -14,7 +14,7 @@ struct Axis {
 
 // A factorisation of the ranks 0 .. size()-1 of one role; the first axis is innermost.
 class Mesh {
- public:
+public:
   Mesh() = default;
   explicit Mesh(std::vector<Axis> axes);
 
@@ -27,7 +27,7 @@ class Mesh {
     return rank + (coordinate - this->coordinate(rank, axis)) * strides_[axis];
   }
 
- private:
+private:
   std::vector<Axis> axes_;
   std::vector<int> strides_;
   int size_ = 1;
@@ -50,7 +50,7 @@ struct At {
 
 // A number that may depend on the coordinate on one axis of a mesh: bytes of an uneven shard, say.
 struct Quantity {
-  double base = 0;             // the value, if `values` is empty
+  double base = 0;  // the value, if `values` is empty
   int axis = -1;
   int mesh = 0;
   std::vector<double> values;  // by coordinate on `axis`
@@ -88,8 +88,8 @@ struct Peer {
 // A set of ranks that contains the rank that names it: a product of (parts of) axes.
 struct GroupAxis {
   int axis = 0;
-  // A factor of the axis: `block` members, `stride` apart; block 0: the whole axis. The node part of a data axis of
-  // 64 over nodes of 8 is {block 8, stride 1}, the part across nodes {block 8, stride 8}.
+  // A factor of the axis: `block` members, `stride` apart; block 0: the whole axis. The node part of a data
+  // axis of 64 over nodes of 8 is {block 8, stride 1}, the part across nodes {block 8, stride 8}.
   int block = 0, stride = 1;
   std::vector<int> coordinates;  // or only these (first and last stage); the rank must be at one of them
   bool operator==(const GroupAxis&) const = default;
@@ -100,13 +100,13 @@ struct Group {
   bool operator==(const Group&) const = default;
 };
 
-// Members of the group of `rank`, in mesh order with the first axis of the group innermost. Empty if the rank is at
-// none of the named coordinates.
+// Members of the group of `rank`, in mesh order with the first axis of the group innermost. Empty if the rank
+// is at none of the named coordinates.
 std::vector<int> group_members(const Role& role, const Group& group, int rank);
 int group_size(const Role& role, const Group& group);
 
-// Ranks (of `role_of_peer`) that `peer` names, seen from `rank` of role `role`; empty if there is none (beyond the
-// end of an axis), and for `any` and `sender`, which are known only as it happens.
+// Ranks (of `role_of_peer`) that `peer` names, seen from `rank` of role `role`; empty if there is none
+// (beyond the end of an axis), and for `any` and `sender`, which are known only as it happens.
 std::vector<int> peer_ranks(const std::vector<Role>& roles, int role, const Peer& peer, int rank);
 
 }  // namespace rehearse

@@ -37,27 +37,39 @@ enum class OpKind {
   host,          // load a batch, write a checkpoint: takes `seconds`
   signal,        // adds 1 to a counter, here or at the peers named
   wait_until,    // waits until a counter has reached a value
-  repeat_begin,  // the ops up to the matching repeat_end, `count` times (0: until the job's other ranks are done)
+  repeat_begin,  // the ops up to the matching repeat_end, `count` times (0: until the job's other ranks are
+                 // done)
   repeat_end,
 };
 inline constexpr std::array<std::string_view, 8> kOpKindNames = {
     "compute", "exchange", "collective", "host", "signal", "wait_until", "repeat_begin", "repeat_end"};
 
 enum class CollectiveKind { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast };
-inline constexpr std::array<std::string_view, 5> kCollectiveNames = {"all-reduce", "reduce-scatter", "all-gather",
-                                                                     "all-to-all", "broadcast"};
+inline constexpr std::array<std::string_view, 5> kCollectiveNames = {"all-reduce", "reduce-scatter",
+                                                                     "all-gather", "all-to-all", "broadcast"};
 enum class Algorithm { ring };
 inline constexpr std::array<std::string_view, 1> kAlgorithmNames = {"ring"};
 
 enum class HostAction { load_batch, write_checkpoint };
 
 // Which part of training an op belongs to; for names, colours and breakdowns.
-enum class Pass { forward, recompute, backward, backward_input, backward_weight, gradient_sync, optimizer, data, other };
+enum class Pass {
+  forward,
+  recompute,
+  backward,
+  backward_input,
+  backward_weight,
+  gradient_sync,
+  optimizer,
+  data,
+  other
+};
 inline constexpr std::array<std::string_view, 9> kPassNames = {
     "forward",       "recompute", "backward", "backward_input", "backward_weight",
     "gradient_sync", "optimizer", "data",     "other"};
 
-// One part of an exchange. Send and receive match in order among those with the same two ends and the same tag.
+// One part of an exchange. Send and receive match in order among those with the same two ends and the same
+// tag.
 struct Message {
   enum class Direction { send, receive } direction = Direction::send;
   Peer peer;
@@ -103,17 +115,17 @@ struct Op {
   Pass pass = Pass::other;
   int first_layer = -1, last_layer = -1, microbatch = -1;
 
-  int work = -1;                  // compute: index into Schedule::works
-  double seconds = 0;             // host
+  int work = -1;       // compute: index into Schedule::works
+  double seconds = 0;  // host
   HostAction host_action = HostAction::load_batch;
   std::vector<Message> messages;  // exchange
   Collective collective;
-  Counter counter;                // signal, wait_until
+  Counter counter;                                  // signal, wait_until
   double at_least = 0, at_least_per_iteration = 0;  // wait_until: counter >= at_least + this * iteration
-  std::vector<Peer> signalled;    // signal: these ranks' counters; empty: the own
-  int count = 1;                  // repeat_begin
+  std::vector<Peer> signalled;                      // signal: these ranks' counters; empty: the own
+  int count = 1;                                    // repeat_begin
 
-  std::vector<int> reads, writes;  // tensors of the program
+  std::vector<int> reads, writes;                   // tensors of the program
   std::function<void(const OpMoment&)> arithmetic;  // runs when the op ends, in simulated order
 };
 

@@ -14,7 +14,8 @@ std::uint64_t mix_hash(std::uint64_t a, std::uint64_t b) {  // splitmix64's fina
 
 namespace {
 
-// Multisets are hashed by the sum of their members' hashes, 128 bits wide: a collision would need about 2^64 classes.
+// Multisets are hashed by the sum of their members' hashes, 128 bits wide: a collision would need about 2^64
+// classes.
 struct Signature {
   std::uint64_t low = 0, high = 0;
   bool operator==(const Signature&) const = default;
@@ -28,7 +29,8 @@ struct SignatureHash {
   std::size_t operator()(const Signature& s) const { return static_cast<std::size_t>(s.low ^ (s.high << 1)); }
 };
 
-// Replaces each colour by the number of its signature, in order of first appearance; returns how many there are.
+// Replaces each colour by the number of its signature, in order of first appearance; returns how many there
+// are.
 int renumber(const std::vector<Signature>& signatures, std::vector<int>& colours) {
   std::unordered_map<Signature, int, SignatureHash> numbers;
   numbers.reserve(signatures.size() / 4 + 16);

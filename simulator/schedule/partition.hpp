@@ -6,8 +6,8 @@
 
 namespace rehearse {
 
-// Nodes are whatever has a colour (ranks, links); an edge (a transfer) touches nodes, each with a label that tells
-// the ways of touching apart (sender, receiver, member, "crossed with weight 3").
+// Nodes are whatever has a colour (ranks, links); an edge (a transfer) touches nodes, each with a label that
+// tells the ways of touching apart (sender, receiver, member, "crossed with weight 3").
 struct Hypergraph {
   std::vector<std::uint64_t> node_colour, edge_colour;  // what tells them apart to begin with
   struct Touch {
@@ -33,8 +33,8 @@ struct Partition {
   int node_classes = 0, edge_classes = 0;
 };
 
-// Refines until every node of a class touches equally many edges of each class in each way, and every edge of a
-// class equally many nodes of each class (colour refinement, also known as 1-dimensional Weisfeiler-Leman).
+// Refines until every node of a class touches equally many edges of each class in each way, and every edge of
+// a class equally many nodes of each class (colour refinement, also known as 1-dimensional Weisfeiler-Leman).
 Partition coarsest_equitable_partition(const Hypergraph& graph);
 
 // Every node and every edge for itself.

@@ -13,8 +13,8 @@ struct Checker {
   const Program& program;
 
   [[noreturn]] void refuse(int op, const std::string& what) const {
-    throw RunError(fmt::format("schedule: program \"{}\", op {} \"{}\": {}", program.name, op, program.ops[op].name,
-                               what));
+    throw RunError(fmt::format("schedule: program \"{}\", op {} \"{}\": {}", program.name, op,
+                               program.ops[op].name, what));
   }
   void index(int op, int value, std::size_t size, const char* what) const {
     if (value < 0 || value >= static_cast<int>(size))
@@ -68,11 +68,13 @@ struct Checker {
         axis(number, program.role, op.collective.group.mesh, part.axis);
         const int size = schedule.roles[program.role].meshes[op.collective.group.mesh].axes()[part.axis].size;
         if (part.block > 0 && size % (part.block * part.stride) != 0)
-          refuse(number, fmt::format("blocks of {} x {} do not divide an axis of {}", part.block, part.stride, size));
+          refuse(number,
+                 fmt::format("blocks of {} x {} do not divide an axis of {}", part.block, part.stride, size));
         for (int c : part.coordinates) index(number, c, size, "coordinate");
       }
     }
-    if (op.kind == OpKind::repeat_begin && op.count < 0) refuse(number, "it repeats a negative number of times");
+    if (op.kind == OpKind::repeat_begin && op.count < 0)
+      refuse(number, "it repeats a negative number of times");
   }
 };
 

@@ -1,5 +1,5 @@
-// What follows from a program's ops alone: the order of each stream, the bounds of repeats, and how often an op must
-// have run before another may.
+// What follows from a program's ops alone: the order of each stream, the bounds of repeats, and how often an
+// op must have run before another may.
 #pragma once
 
 #include <vector>

@@ -30,7 +30,8 @@ int Schedule::program_of(int role, int rank) const {
 namespace {
 
 bool is_control(const Op& op) {
-  if (op.kind == OpKind::signal || op.kind == OpKind::wait_until || op.kind == OpKind::repeat_begin) return true;
+  if (op.kind == OpKind::signal || op.kind == OpKind::wait_until || op.kind == OpKind::repeat_begin)
+    return true;
   return std::any_of(op.messages.begin(), op.messages.end(), [](const Message& m) {
     return m.peer.kind == Peer::Kind::any || m.peer.kind == Peer::Kind::sender;
   });
@@ -45,11 +46,14 @@ bool any_op(const Schedule& schedule, Condition condition) {
 
 }  // namespace
 
-bool Schedule::has_control_ops() const { return any_op(*this, is_control); }
+bool Schedule::has_control_ops() const {
+  return any_op(*this, is_control);
+}
 
 bool Schedule::crosses_step() const {
   return has_control_ops() || any_op(*this, [](const Op& op) {
-           return std::any_of(op.after.begin(), op.after.end(), [](const Dependency& d) { return d.steps_back > 0; });
+           return std::any_of(op.after.begin(), op.after.end(),
+                              [](const Dependency& d) { return d.steps_back > 0; });
          });
 }
 

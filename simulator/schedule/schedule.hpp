@@ -1,5 +1,5 @@
-// A schedule: what every rank does in one step, in which order, on which stream. Strategies write it, executors
-// carry it out, and check() refuses a bad one with the ops named.
+// A schedule: what every rank does in one step, in which order, on which stream. Strategies write it,
+// executors carry it out, and check() refuses a bad one with the ops named.
 #pragma once
 
 #include <limits>
@@ -11,22 +11,23 @@
 
 namespace rehearse {
 
-// What the ranks of one role with the same coordinates on some axes do: one program a pipeline stage, not a rank.
+// What the ranks of one role with the same coordinates on some axes do: one program a pipeline stage, not a
+// rank.
 struct Program {
-  std::string name;        // "stage 3"
+  std::string name;  // "stage 3"
   int role = 0;
-  std::vector<At> where;   // ranks of the role that run it; empty: all
+  std::vector<At> where;  // ranks of the role that run it; empty: all
   std::vector<std::string> streams;
   std::vector<Tensor> tensors;
-  std::vector<Op> ops;     // each stream runs its ops in this order
+  std::vector<Op> ops;  // each stream runs its ops in this order
 };
 
 // The kernels behind a compute op; micro-batches share one.
 struct Work {
   std::string name;
   std::vector<Kernel> kernels;
-  double model_flops = 0;   // of the model, without recomputation
-  double extra_flops = 0;   // recomputed
+  double model_flops = 0;         // of the model, without recomputation
+  double extra_flops = 0;         // recomputed
   double parameters_updated = 0;  // an optimizer step over this many parameters (elements)
   double optimizer_bytes = 0;     // moved for it, unless the device says what it moves per parameter
   Precision precision = Precision::bf16;
@@ -39,22 +40,22 @@ struct Schedule {
   double samples = 0;  // trained in one step, all ranks together
   double tokens = 0;
 
-  int ranks() const;                          // of all roles
-  int first_rank(int role) const;             // ranks of a role are numbered behind those of the roles before it
-  int program_of(int role, int rank) const;   // -1 if none
+  int ranks() const;               // of all roles
+  int first_rank(int role) const;  // ranks of a role are numbered behind those of the roles before it
+  int program_of(int role, int rank) const;  // -1 if none
   // Something reaches over the end of a step: a dependency with steps_back, a counter, a receive from anyone.
   bool crosses_step() const;
   bool has_control_ops() const;
 };
 
-// Refuses a bad schedule: RunError that names the ops. Checked: every send has its receive and both agree on the
-// bytes; members call a group's collectives in the same order with the same bytes; no cycle (nothing waits for
-// itself, however far around); no race (two ops on one tensor, one of them writing, in no order); every rank has one
-// program; indices are in range.
+// Refuses a bad schedule: RunError that names the ops. Checked: every send has its receive and both agree on
+// the bytes; members call a group's collectives in the same order with the same bytes; no cycle (nothing
+// waits for itself, however far around); no race (two ops on one tensor, one of them writing, in no order);
+// every rank has one program; indices are in range.
 void check(const Schedule& schedule);
 
-// How a job goes: phases, each a schedule repeated; a strategy is a pure function of the membership, so a phase
-// that follows a loss or a join has its own schedule.
+// How a job goes: phases, each a schedule repeated; a strategy is a pure function of the membership, so a
+// phase that follows a loss or a join has its own schedule.
 struct Phase {
   std::shared_ptr<const Schedule> schedule;
   int repeats = 1;

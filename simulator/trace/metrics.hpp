@@ -1,4 +1,5 @@
-// The figures of a run: step time, what it is made of, memory, network. Definitions: the README's "How to read it".
+// The figures of a run: step time, what it is made of, memory, network. Definitions: the README's "How to
+// read it".
 #pragma once
 
 #include <map>
@@ -16,7 +17,7 @@ struct Breakdown {
   double compute_s = 0;
   double exposed_communication_s = 0;  // all sides of the awaited transfer are ready
   double data_stall_s = 0;
-  double pipeline_bubble_s = 0;        // a pipeline peer is not ready
+  double pipeline_bubble_s = 0;  // a pipeline peer is not ready
   double other_s = 0;
   double total_s() const {
     return compute_s + exposed_communication_s + data_stall_s + pipeline_bubble_s + other_s;
@@ -50,7 +51,9 @@ Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan)
 // Breakdown of the last step of one job, mean over the ranks of role "worker".
 Breakdown break_down(const Trace& trace, int job);
 // When the last step of a job begins (the end of the step before, or 0) and ends.
-struct StepWindow { double begin_s = 0, end_s = 0; };
+struct StepWindow {
+  double begin_s = 0, end_s = 0;
+};
 StepWindow last_step(const Trace& trace, int job);
 // Peak memory of the fullest worker device, from the lifetimes of its tensors.
 MemoryUse memory_use(const Trace& trace, int job, double capacity_bytes);

@@ -15,43 +15,43 @@ inline constexpr std::array<std::string_view, 3> kStatusNames = {"done", "failed
 // A row of the timeline: ranks that did the same at the same times. Unfolded runs have one rank in each.
 struct RankClass {
   int job = 0, role = 0;
-  int phase_program = 0;      // program in the first phase's schedule
-  std::vector<int> ranks;     // of the role, ascending; the first one stands for all
+  int phase_program = 0;   // program in the first phase's schedule
+  std::vector<int> ranks;  // of the role, ascending; the first one stands for all
 };
 
 // Seconds of simulated (or measured) time. Columns of equal length; row order is (class, stream, time).
 struct Spans {
   std::vector<int> rank_class;
-  std::vector<int> phase, step;   // step counts through all phases of the job
-  std::vector<int> op;            // in the program of the class
-  std::vector<int> iteration;     // of the innermost repeat; 0 outside
-  std::vector<double> ready_s;    // the op's stream and dependencies let it begin
-  std::vector<double> begin_s;    // transfers: all sides ready; otherwise ready_s
+  std::vector<int> phase, step;  // step counts through all phases of the job
+  std::vector<int> op;           // in the program of the class
+  std::vector<int> iteration;    // of the innermost repeat; 0 outside
+  std::vector<double> ready_s;   // the op's stream and dependencies let it begin
+  std::vector<double> begin_s;   // transfers: all sides ready; otherwise ready_s
   std::vector<double> end_s;
   std::vector<Status> status;
-  std::vector<int> sender;        // rank received from, for receives from anyone; -1
+  std::vector<int> sender;  // rank received from, for receives from anyone; -1
   std::size_t size() const { return op.size(); }
 };
 
 struct LinkUse {
-  int link = 0;                // the link that stands for its class
+  int link = 0;  // the link that stands for its class
   int members = 1;
-  double bytes = 0;            // carried by ONE link of the class over the whole run
+  double bytes = 0;  // carried by ONE link of the class over the whole run
 };
 
 struct Trace {
-  Run run;                     // what was executed
+  Run run;  // what was executed
   std::vector<RankClass> classes;
   Spans spans;
   std::vector<LinkUse> link_use;
   double end_s = 0;
-  double bytes_total = 0;      // put on the network by all ranks: bytes x transfers, each transfer once
+  double bytes_total = 0;  // put on the network by all ranks: bytes x transfers, each transfer once
   std::vector<bool> job_failed;
   std::vector<std::string> failures;  // "link leaf0-spine1 died at 0.5 s"
   struct EngineFacts {
-    std::string fidelity;      // what was used: "analytic", "flow", "chunk", "analytic+flow"
+    std::string fidelity;  // what was used: "analytic", "flow", "chunk", "analytic+flow"
     int classes = 0;
-    std::int64_t events = 0;   // ops carried out and messages sent by the engine
+    std::int64_t events = 0;  // ops carried out and messages sent by the engine
   } engine;
 
   const Program& program_of(std::size_t span) const;

@@ -1,0 +1,235 @@
+// Each way out is checked against the models of compute and memory before it is told: one that would not
+// help, or would not fit, is left out.
+#include "simulator/report/way_out.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "simulator/report/format.hpp"
+#include "simulator/strategies/stages.hpp"
+
+namespace rehearse {
+namespace {
+
+constexpr double kWorthTrying = 0.98;  // of the time it takes now; what gains less is not worth a word
+
+// A number as a scenario file writes it.
+std::string value(double number) {
+  return fmt::format("{}", number);
+}
+
+PassShape shape_of(const Training& training) {
+  return {training.micro_batch, training.sequence_length, training.precision, training.recompute};
+}
+
+// Computing one sample, forward and backward, on one device.
+double compute_s_per_sample(const Scenario& scenario, const PassShape& shape) {
+  double seconds = 0;
+  for (const LayerCost& layer : layer_costs(scenario.model, shape))
+    seconds += layer_time_s(layer, scenario.cluster->node().device, shape.precision);
+  return seconds / shape.micro_batch;
+}
+
+// Activations that one micro-batch keeps for its backward pass, over all layers.
+double saved_bytes(const Scenario& scenario, const PassShape& shape) {
+  double bytes = 0;
+  for (const LayerCost& layer : layer_costs(scenario.model, shape)) bytes += layer.saved_bytes;
+  return bytes;
+}
+
+bool has_room_for(const Result& result, double more_bytes) {
+  const MemoryUse& use = result.metrics.memory;
+  return use.capacity <= 0 || use.total + more_bytes <= use.capacity;
+}
+
+bool profiled(const Scenario& scenario) {
+  return std::holds_alternative<ProfiledModel>(scenario.model.shape);
+}
+
+bool can_halve(double micro_batch) {
+  return micro_batch >= 2 && std::fmod(micro_batch, 2) == 0;
+}
+
+// GPipe keeps the activations of all micro-batches; any other plan as many as before.
+bool larger_batch_fits(const Result& result) {
+  const StrategyChoice& strategy = result.scenario.strategy;
+  const bool keeps_all = strategy.pipeline > 1 && strategy.schedule == PipelineSchedule::gpipe;
+  return has_room_for(result, keeps_all ? result.metrics.memory.activations : 0);
+}
+
+WayOut other_servers(const Result& result) {
+  const Scenario& s = result.scenario;
+  const ParameterServer& choice = s.strategy.parameter_server;
+  const auto servers = [](int n) { return fmt::format("strategy.parameter_server.servers={}", n); };
+  if (choice.colocated && choice.servers < s.cluster->nodes()) {
+    const int more = std::min(2 * choice.servers, s.cluster->nodes());
+    return {fmt::format("{} servers share the load", more), {servers(more)}};
+  }
+  if (!choice.colocated && result.metrics.busiest_link.starts_with("server")) {
+    const int more = 2 * choice.servers;
+    WayOut way{fmt::format("{} servers share the load", more), {servers(more)}};
+    if (more > s.cluster->server_nodes()) {
+      way.sets.insert(way.sets.begin(), fmt::format("cluster.server_nodes={}", more));
+    }
+    return way;
+  }
+  // Each device of a node sends all its gradients to the servers; a ring carries them over the node's cards
+  // once.
+  return {"a ring sends less over each network card", {"strategy.gradients=all-reduce"}};
+}
+
+}  // namespace
+
+std::string told(const WayOut& way) {
+  if (way.why.empty()) return "";
+  std::string text = "; " + way.why;
+  if (way.sets.empty()) return text;
+  text += " (try";
+  for (const std::string& set : way.sets) text += " --set " + set;
+  return text + ")";
+}
+
+WayOut less_bubble(const Result& result) {
+  const Scenario& s = result.scenario;
+  const double p = s.strategy.pipeline, m = s.microbatches;
+  if (!profiled(s) && can_halve(s.training.micro_batch)) {
+    PassShape half = shape_of(s.training);
+    const double now_s = (m + p - 1) * half.micro_batch * compute_s_per_sample(s, half);
+    half.micro_batch /= 2;
+    const double then_s = (2 * m + p - 1) * half.micro_batch * compute_s_per_sample(s, half);
+    if (then_s < kWorthTrying * now_s) {
+      return {fmt::format("micro-batches of half the size would leave {} of {}", p - 1, 2 * m + p - 1),
+              {"training.micro_batch=" + value(half.micro_batch)}};
+    }
+  }
+  if (!larger_batch_fits(result)) return {};
+  return {fmt::format("twice the global batch would leave {} of {}", p - 1, 2 * m + p - 1),
+          {"training.global_batch=" + value(2 * s.training.global_batch)}};
+}
+
+WayOut less_gradient_sync(const Result& result) {
+  const Scenario& s = result.scenario;
+  if (!s.strategy.overlap) return {"nothing of it runs behind the backward pass", {"strategy.overlap=true"}};
+  if (s.strategy.gradients == GradientSync::parameter_server) return other_servers(result);
+  const std::string& link = result.metrics.busiest_link;
+  const double oversubscription = s.cluster->fabric().oversubscription;
+  if (oversubscription > 1 && (link.starts_with("leaf") || link.starts_with("spine"))) {
+    return {fmt::format("leaves have {} times the bandwidth below that they have above",
+                        with_digits(oversubscription, 2)),
+            {"cluster.oversubscription=1"}};
+  }
+  if (!larger_batch_fits(result)) return {};
+  return {"twice the global batch would need it half as often per sample",
+          {"training.global_batch=" + value(2 * s.training.global_batch)}};
+}
+
+WayOut less_pipeline_transfer(const Result& result) {
+  const Scenario& s = result.scenario;
+  if (s.strategy.blocking_p2p) return {"transfers hold up computation", {"strategy.blocking_p2p=false"}};
+  if (result.metrics.busiest_link.find(".nic") == std::string::npos) return {};
+  return {"network cards twice as fast would halve it",
+          {"cluster.nic_gbps=" + value(2 * s.cluster->node().nic_bandwidth * 8 / 1e9)}};
+}
+
+WayOut less_compute(const Result& result) {
+  const Scenario& s = result.scenario;
+  if (profiled(s)) return {};
+  const PassShape now = shape_of(s.training);
+  const double now_s = compute_s_per_sample(s, now);
+  const auto gain = [&](const PassShape& shape) { return now_s / compute_s_per_sample(s, shape); };
+  if (now.precision == Precision::fp32 || now.precision == Precision::tf32) {
+    PassShape best = now;
+    for (const Precision precision : {Precision::bf16, Precision::fp16, Precision::tf32}) {
+      if (s.cluster->node().device.peak_flops[static_cast<std::size_t>(precision)].value <= 0) continue;
+      PassShape shape = now;
+      shape.precision = precision;
+      if (gain(shape) > gain(best)) best = shape;
+    }
+    if (gain(best) * kWorthTrying > 1) {
+      return {
+          fmt::format("{} computes {} times as fast", name_of(best.precision), with_digits(gain(best), 2)),
+          {fmt::format("training.precision={}", name_of(best.precision))}};
+    }
+  }
+  for (const Recompute recompute : {Recompute::none, Recompute::selective}) {
+    if (recompute >= now.recompute) continue;
+    PassShape shape = now;
+    shape.recompute = recompute;
+    const double saved = saved_bytes(s, now);
+    const double growth = saved > 0 ? saved_bytes(s, shape) / saved - 1 : 0;
+    if (gain(shape) * kWorthTrying > 1 && has_room_for(result, growth * result.metrics.memory.activations)) {
+      return {
+          fmt::format("there is memory to recompute {}", recompute == Recompute::none ? "nothing" : "less"),
+          {fmt::format("training.recompute={}", kRecomputeNames[static_cast<std::size_t>(recompute)])}};
+    }
+  }
+  // In a pipeline larger micro-batches are fewer and leave a larger bubble.
+  PassShape twice = now;
+  twice.micro_batch *= 2;
+  if (s.strategy.pipeline == 1 && gain(twice) * kWorthTrying > 1 &&
+      has_room_for(result, result.metrics.memory.activations)) {
+    WayOut way{"larger products run nearer to the peak",
+               {"training.micro_batch=" + value(twice.micro_batch)}};
+    if (s.microbatches % 2 != 0) {
+      way.sets.insert(way.sets.begin(), "training.global_batch=" + value(2 * s.training.global_batch));
+    }
+    return way;
+  }
+  return {};
+}
+
+WayOut less_waiting(const Result& result) {
+  const Scenario& s = result.scenario;
+  for (const int endpoint : result.plan.endpoints) {
+    const double factor = s.cluster->device_factor(endpoint);
+    if (factor < 1) {
+      return {
+          fmt::format("{} runs at {} of its speed", s.cluster->endpoint_name(endpoint), in_percent(factor)),
+          {"cluster.slow=[]"}};
+    }
+  }
+  if (s.strategy.data > 1 && s.strategy.gradients == GradientSync::parameter_server)
+    return other_servers(result);
+  return {};
+}
+
+WayOut less_memory(const Result& result) {
+  const Scenario& s = result.scenario;
+  const MemoryUse& use = result.metrics.memory;
+  const PassShape now = shape_of(s.training);
+  const double over = use.total - use.capacity;
+  // What is kept for each parameter does not shrink with the batch: if activations are not to blame, or
+  // cannot give enough, the model has to be cut into more stages.
+  if (use.activations > over) {
+    for (const Recompute recompute : {Recompute::selective, Recompute::full}) {
+      if (recompute <= now.recompute) continue;
+      PassShape shape = now;
+      shape.recompute = recompute;
+      const double left = saved_bytes(s, shape) / saved_bytes(s, now);
+      if (use.activations * (1 - left) >= over || (recompute == Recompute::full && left < 0.9)) {
+        return {"activations can be recomputed instead of kept",
+                {fmt::format("training.recompute={}", kRecomputeNames[static_cast<std::size_t>(recompute)])}};
+      }
+    }
+    if (can_halve(now.micro_batch)) {
+      return {"smaller micro-batches keep less", {"training.micro_batch=" + value(now.micro_batch / 2)}};
+    }
+  }
+  const int stages = 2 * s.strategy.pipeline;
+  if (!profiled(s) && stages <= static_cast<int>(layer_costs(s.model, now).size()) &&
+      s.strategy.stage_layers.empty()) {
+    WayOut way{"twice the stages hold half of the model each", {fmt::format("strategy.pipeline={}", stages)}};
+    if (s.strategy.data % 2 == 0) {
+      way.sets.push_back(fmt::format("strategy.data={}", s.strategy.data / 2));
+    } else {
+      way.sets.push_back(fmt::format("strategy.data={}", s.strategy.data));
+      way.sets.push_back(fmt::format("cluster.nodes={}", 2 * s.cluster->nodes()));
+    }
+    return way;
+  }
+  return {};
+}
+
+}  // namespace rehearse

@@ -1,0 +1,154 @@
+// The same scenario gives the same bytes, on every run, in every time zone and under every locale.
+#include <clocale>
+#include <cstdlib>
+#include <filesystem>
+#include <locale>
+#include <sstream>
+#include <stdexcept>
+
+#include "simulator/commands/commands.hpp"
+#include "simulator/commands/predict.hpp"
+#include "tests/catch.hpp"
+#include "tests/command_run.hpp"
+
+// glibc keeps what it read of LOCPATH; the leak sanitizer asks this function what to forgive.
+extern "C" const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() {
+  return "leak:__argz_add_sep\n";
+}
+
+using namespace rehearse::test;
+
+namespace {
+
+constexpr const char* kScenario = R"([model]
+preset = "gpt2"
+[training]
+global_batch = 8
+[cluster]
+nodes = 2
+[cluster.node]
+device = "a100-80"
+devices = 2
+interconnect = "nvswitch"
+nvlink_gb_per_s = 299.5
+nic_gbps = 12.5
+[cluster.fabric]
+kind = "switch"
+latency_us = 1.25
+[strategy]
+pipeline = 2
+)";
+
+// All that the program can say about a scenario.
+std::string everything(const Scratch& scratch, const std::string& scenario, const std::string& environment) {
+  std::string all;
+  const std::string trace = scratch.path("trace.json"), zipped = scratch.path("trace.json.gz");
+  for (const std::string format : {"text", "json", "csv"}) {
+    const Outcome run =
+        run_rehearse("simulate " + scenario + " --format " + format + " --trace " + trace, environment);
+    CAPTURE(run.err);
+    REQUIRE(run.status == 0);
+    all += run.out + read_file(trace);
+  }
+  REQUIRE(run_rehearse("simulate " + scenario + " --trace " + zipped, environment).status == 0);
+  return all + read_file(zipped);
+}
+
+// Makes a locale with a decimal comma; false where localedef or its sources are not installed.
+bool make_german(const Scratch& scratch) {
+  if (!std::filesystem::exists("/usr/share/i18n/locales/de_DE")) return false;
+  const std::string command =
+      "localedef -i de_DE -f UTF-8 --no-archive " + scratch.path("de_DE.UTF-8") + " >/dev/null 2>&1";
+  return std::system(command.c_str()) == 0;
+}
+
+// The locale of this process, as a window's toolkit sets it; the old one comes back at the end.
+class UnderGerman {
+public:
+  explicit UnderGerman(const Scratch& scratch) {
+    setenv("LOCPATH", scratch.path("").c_str(), 1);
+    before_ = std::locale::global(std::locale("de_DE.UTF-8"));
+  }
+  UnderGerman(const UnderGerman&) = delete;
+  UnderGerman& operator=(const UnderGerman&) = delete;
+  ~UnderGerman() {
+    std::locale::global(before_);
+    std::setlocale(LC_ALL, "C");
+    unsetenv("LOCPATH");
+  }
+
+private:
+  std::locale before_;
+};
+
+bool is_utf8(const std::string& text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const std::size_t length = lead < 0x80       ? 1
+                               : lead >> 5 == 6  ? 2
+                               : lead >> 4 == 14 ? 3
+                               : lead >> 3 == 30 ? 4
+                                                 : 0;
+    if (length == 0 || i + length > text.size()) return false;
+    for (std::size_t k = 1; k < length; ++k) {
+      if ((text[i + k] & 0xC0) != 0x80) return false;
+    }
+    i += length;
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("the same bytes on every run and in every environment") {
+  const Scratch scratch;
+  const std::string scenario = scratch.write("gpt.toml", kScenario);
+  const std::string first = everything(scratch, scenario, "");
+  for (const std::string environment : {"", "LC_ALL=C", "LC_ALL=C.UTF-8", "TZ=Asia/Tokyo"}) {
+    CAPTURE(environment);
+    CHECK(everything(scratch, scenario, environment) == first);
+  }
+}
+
+TEST_CASE("the same bytes under a locale with a decimal comma") {
+  const Scratch scratch;
+  if (!make_german(scratch)) {
+    WARN("no sources of locales (Debian: package locales); a decimal comma is not tested");
+    return;
+  }
+  const std::string scenario = scratch.write("gpt.toml", kScenario);
+  CHECK(everything(scratch, scenario, "LOCPATH=" + scratch.path("") + " LC_ALL=de_DE.UTF-8") ==
+        everything(scratch, scenario, ""));
+
+  // The program leaves the locale alone; a program that does not must get the same from the library.
+  const auto from_library = [&] {
+    const rehearse::Prediction prediction =
+        rehearse::predict(rehearse::read_scenario_file(scenario), rehearse::Where::child);
+    const rehearse::Result result = prediction.result();
+    std::ostringstream out;
+    rehearse::write_text(result, out);
+    rehearse::write_json(result, out);
+    rehearse::write_csv(result, out);
+    rehearse::write_chrome_trace(result, scratch.path("library.json"));
+    return out.str() + read_file(scratch.path("library.json"));
+  };
+  const std::string plain = from_library();
+  const UnderGerman german(scratch);
+  REQUIRE(std::string(std::localeconv()->decimal_point) == ",");
+  std::ostringstream half;
+  half << 0.5;
+  REQUIRE(half.str() == "0,5");
+  CHECK(from_library() == plain);
+}
+
+TEST_CASE("text is UTF-8 whatever the locale says") {
+  // A terminal that shows no UTF-8 is rarer than an environment that does not say so (a container's LANG=C).
+  const Scratch scratch;
+  const std::string scenario = scratch.write("gpt.toml", kScenario);
+  const Outcome plain = run_rehearse("simulate " + scenario, "LANG=C LC_ALL=C");
+  REQUIRE(plain.status == 0);
+  CHECK(is_utf8(plain.out));
+  CHECK(plain.out.find("\u2588") != std::string::npos);  // a full block: the bars
+  CHECK_FALSE(is_utf8("\xE2\x96"));
+}

@@ -1,0 +1,153 @@
+// Every way out that the text report tells is tried: it must make the step shorter, more samples a second, or
+// the memory less.
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+
+#include "tests/catch.hpp"
+#include "tests/command_run.hpp"
+
+using namespace rehearse::test;
+using nlohmann::json;
+
+namespace {
+
+std::string shipped(const std::string& name) {
+  return std::string(REHEARSE_TESTS_DIR) + "/../simulator/scenarios/" + name + ".toml";
+}
+
+// "--set a=b --set c=d" of the sentence that begins so; empty if it tells none.
+std::string suggested(const std::string& text, const std::string& beginning) {
+  std::istringstream words(text);
+  std::string one_line, word;
+  while (words >> word) one_line += (one_line.empty() ? "" : " ") + word;
+  const std::size_t sentence = one_line.find(beginning);
+  const std::size_t open = one_line.find("(try ", sentence);
+  const std::size_t next = one_line.find(beginning == "Bottleneck:" ? "Rests on:" : "Bottleneck:", sentence);
+  if (sentence == std::string::npos || open == std::string::npos || open > next) return "";
+  return one_line.substr(open + 5, one_line.find(')', open) - open - 5);
+}
+
+struct Case {
+  std::string name, scenario, arguments;
+  std::string suggestion;  // part of what must be suggested
+};
+
+// A pipeline whose stages are measured.
+constexpr const char* kProfiled = R"([model.profiled]
+stages = 4
+forward_ms = 10
+backward_input_ms = 12
+backward_weight_ms = 8
+p2p_bytes = 20e6
+[training]
+global_batch = 16
+micro_batch = 2
+[cluster]
+nodes = 4
+[cluster.node]
+device = "a100-80"
+devices = 1
+nic_gbps = 80
+[cluster.fabric]
+kind = "switch"
+latency_us = 1
+)";
+
+constexpr const char* kOversubscribed = R"([model]
+preset = "vgg16"
+[training]
+global_batch = 256
+micro_batch = 16
+[cluster]
+preset = "dgx1-v100"
+nodes = 2
+nodes_per_leaf = 1
+oversubscription = 8
+)";
+
+}  // namespace
+
+TEST_CASE("a told way out loses less time") {
+  const Scratch scratch;
+  const std::string profiled = scratch.write("profiled.toml", kProfiled);
+  const std::string oversubscribed = scratch.write("oversubscribed.toml", kOversubscribed);
+  const std::vector<Case> cases = {
+      {"bubble, larger batch", shipped("gpt3-175b"), "--set training.global_batch=768", "global_batch=1536"},
+      {"bubble, smaller micro-batches", shipped("gpt3-175b"),
+       "--set training.micro_batch=2 --set training.global_batch=768", "micro_batch=1"},
+      {"bubble of measured stages", profiled, "", "global_batch=32"},
+      {"bubble of GPipe", shipped("gpt3-175b"),
+       "--set strategy.schedule=gpipe --set training.micro_batch=2 --set training.global_batch=768",
+       "micro_batch=1"},
+      {"blocking transfers", profiled,
+       "--set strategy.blocking_p2p=true --set training.global_batch=128 --set cluster.nic_gbps=20",
+       "blocking_p2p=false"},
+      {"transfers of a slow network", profiled,
+       "--set training.global_batch=256 --set cluster.node.nic_gbps=4", "nic_gbps=8"},
+      {"no overlap", shipped("resnet50-ring"), "--set cluster.nic_gbps=5 --set strategy.overlap=false",
+       "overlap=true"},
+      {"a slow network for gradients", shipped("resnet50-ring"), "--set cluster.nic_gbps=2",
+       "global_batch=4096"},
+      {"an oversubscribed fabric", oversubscribed, "", "oversubscription=1"},
+      {"one dedicated server", shipped("resnet50-ps"), "--set strategy.parameter_server.servers=1",
+       "servers=2"},
+      {"one colocated server", shipped("bert-large-ps"), "--set strategy.parameter_server.servers=1",
+       "servers=2"},
+      {"a server on every node", shipped("bert-large-ps"), "", "gradients=all-reduce"},
+      {"a slow device", shipped("bert-large-ring"), "--set 'cluster.slow=[{device=3,factor=0.5}]'",
+       "slow=[]"},
+      {"small products", shipped("bert-large-ring"), "--set training.micro_batch=2", "micro_batch=4"},
+      {"small products, one micro-batch", shipped("bert-large-ring"), "", "global_batch=1024"},
+      {"a slow precision", shipped("bert-large-ring"), "--set training.precision=fp32", "precision=bf16"},
+      {"needless recomputation", shipped("bert-large-ring"), "--set training.recompute=full",
+       "recompute=none"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    const std::string base = "simulate " + c.scenario + " " + c.arguments + " ";
+    const Outcome text = run_rehearse(base);
+    CAPTURE(text.err, text.out);
+    const std::string sets = suggested(text.out, "Bottleneck:");
+    CAPTURE(sets);
+    CHECK(sets.find(c.suggestion) != std::string::npos);
+    const Outcome now = run_rehearse(base + "--format json"),
+                  then = run_rehearse(base + sets + " --format json");
+    CAPTURE(then.err);
+    REQUIRE(then.status == 0);
+    const json before = json::parse(now.out), after = json::parse(then.out);
+    CHECK(after["samples_per_s"].get<double>() > 1.005 * before["samples_per_s"].get<double>());
+    if (before["memory_bytes"]["fits"]) CHECK(after["memory_bytes"]["fits"].get<bool>());
+  }
+}
+
+TEST_CASE("a told way out needs less memory") {
+  const std::vector<Case> cases = {
+      {"activations are kept", shipped("gpt3-175b"),
+       "--set training.recompute=none --set training.global_batch=768", "recompute=full"},
+      {"large micro-batches", shipped("gpt3-175b"), "--set training.micro_batch=8", "micro_batch=4"},
+      {"few stages", shipped("gpt3-175b"),
+       "--set strategy.pipeline=12 --set strategy.data=64 --set training.global_batch=768",
+       "--set strategy.pipeline=24 --set strategy.data=32"},
+      {"few stages, no data parallelism", shipped("gpt3-175b"),
+       "--set cluster.nodes=1 --set strategy.pipeline=8 --set strategy.data=1 --set training.global_batch=32",
+       "--set cluster.nodes=2"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    const std::string base = "simulate " + c.scenario + " " + c.arguments + " ";
+    const Outcome text = run_rehearse(base);
+    CAPTURE(text.err, text.out);
+    CHECK(text.out.find("Bottleneck: ") != std::string::npos);
+    const std::string sets = suggested(text.out, "Does not fit:");
+    CAPTURE(sets);
+    CHECK(sets.find(c.suggestion) != std::string::npos);
+    const Outcome now = run_rehearse(base + "--format json"),
+                  then = run_rehearse(base + sets + " --format json");
+    CAPTURE(then.err);
+    REQUIRE(then.status == 0);
+    const json before = json::parse(now.out)["memory_bytes"], after = json::parse(then.out)["memory_bytes"];
+    CHECK_FALSE(before["fits"].get<bool>());
+    CHECK(after["total"].get<double>() < 0.95 * before["total"].get<double>());
+  }
+}
