@@ -73,9 +73,10 @@ private:
 
   void fold() {
     Hypergraph graph;
+    const RankColours colours(schedule_);
     for (std::size_t role = 0; role < schedule_.roles.size(); ++role)
       for (int r = 0; r < schedule_.roles[role].size(); ++r)
-        graph.node_colour.push_back(rank_colour(schedule_, static_cast<int>(role), r));
+        graph.node_colour.push_back(colours.of(static_cast<int>(role), r));
     add_transfers(graph, talk_, 0, 0);
     const Partition p = foldable(schedule_) ? coarsest_equitable_partition(graph) : discrete_partition(graph);
     class_of_ = p.node_class;

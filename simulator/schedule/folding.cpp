@@ -5,20 +5,26 @@
 
 namespace rehearse {
 
-std::uint64_t rank_colour(const Schedule& schedule, int role, int rank) {
-  const int number = schedule.program_of(role, rank);
-  std::uint64_t colour = mix_hash(number, role);
-  if (number < 0) return colour;
-  const auto add = [&](const Quantity& q) {
-    if (!q.values.empty())
-      colour = mix_hash(colour, std::bit_cast<std::uint64_t>(q.at(schedule.roles[role], rank)));
-  };
-  const Program& program = schedule.programs[number];
-  for (const Op& op : program.ops) {
-    for (const Message& m : op.messages) add(m.bytes);
-    if (op.kind == OpKind::collective) add(op.collective.bytes);
+RankColours::RankColours(const Schedule& schedule) : schedule_(schedule) {
+  for (const Program& program : schedule.programs) {
+    std::vector<const Quantity*>& varying = varying_.emplace_back();
+    const auto look_at = [&](const Quantity& q) {
+      if (!q.values.empty()) varying.push_back(&q);
+    };
+    for (const Op& op : program.ops) {
+      for (const Message& m : op.messages) look_at(m.bytes);
+      if (op.kind == OpKind::collective) look_at(op.collective.bytes);
+    }
+    for (const Tensor& t : program.tensors) look_at(t.bytes);
   }
-  for (const Tensor& t : program.tensors) add(t.bytes);
+}
+
+std::uint64_t RankColours::of(int role, int rank) const {
+  const int program = schedule_.program_of(role, rank);
+  std::uint64_t colour = mix_hash(program, role);
+  if (program < 0) return colour;
+  for (const Quantity* q : varying_[program])
+    colour = mix_hash(colour, std::bit_cast<std::uint64_t>(q->at(schedule_.roles[role], rank)));
   return colour;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "simulator/schedule/communication.hpp"
 #include "simulator/schedule/partition.hpp"
@@ -9,8 +10,16 @@
 
 namespace rehearse {
 
-// Equal for ranks that run the same program with the same amounts.
-std::uint64_t rank_colour(const Schedule& schedule, int role, int rank);
+// Colours that are equal for ranks that run the same program with the same amounts.
+class RankColours {
+public:
+  explicit RankColours(const Schedule& schedule);
+  std::uint64_t of(int role, int rank) const;
+
+private:
+  const Schedule& schedule_;
+  std::vector<std::vector<const Quantity*>> varying_;  // by program: amounts that depend on a coordinate
+};
 
 // False if the order in which equal ranks are served makes them differ (receives from anyone, signals to
 // others), or if callbacks must see every rank.

@@ -1,0 +1,306 @@
+#include "simulator/engine/flow_graph.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "models/base/error.hpp"
+#include "simulator/schedule/folding.hpp"
+
+namespace rehearse {
+
+namespace {
+
+// Labels with which edges touch collectives and places in rings.
+constexpr std::uint32_t kCollective = 3, kPosition = 4, kPlacedRank = 5;
+
+class Builder {
+public:
+  Builder(const Run& run, const Cluster& cluster, const EngineOptions& options)
+      : run_(run), cluster_(cluster), options_(options) {}
+
+  FlowGraph build() {
+    add_ranks();
+    collect_transfers();
+    add_flows();
+    colour_links();
+    return std::move(g_);
+  }
+
+private:
+  void add_ranks() {
+    std::map<int, std::uint64_t> events_at;  // an event tells its endpoint apart
+    for (std::size_t e = 0; e < run_.events.size(); ++e)
+      if (run_.events[e].endpoint >= 0) events_at[run_.events[e].endpoint] = mix_hash(e, 17);
+    const int endpoints = cluster_.devices() + cluster_.nodes() + cluster_.server_nodes();
+    for (std::size_t j = 0; j < run_.jobs.size(); ++j) {
+      const Job& job = run_.jobs[j];
+      first_rank_.push_back(static_cast<int>(g_.ranks.size()));
+      g_.communication.emplace_back();
+      std::vector<RankColours> colours;
+      for (const Phase& phase : job.phases) {
+        colours.emplace_back(*phase.schedule);
+        g_.communication[j].push_back(std::make_shared<Communication>(*phase.schedule));
+        g_.foldable = g_.foldable && foldable(*phase.schedule);
+      }
+      const Schedule& first = *job.phases.front().schedule;
+      if (static_cast<int>(job.endpoints.size()) < first.ranks())
+        throw RunError(fmt::format("job \"{}\" has {} ranks but {} endpoints", job.name, first.ranks(),
+                                   job.endpoints.size()));
+      for (std::size_t role = 0; role < first.roles.size(); ++role)
+        for (int r = 0; r < first.roles[role].size(); ++r) {
+          const int endpoint = job.endpoints[g_.ranks.size() - first_rank_[j]];
+          if (endpoint < 0 || endpoint >= endpoints)
+            throw RunError(fmt::format("job \"{}\", rank {}: endpoint {} does not exist; there are {}",
+                                       job.name, r, endpoint, endpoints));
+          std::uint64_t colour = mix_hash(j, role);
+          for (std::size_t ph = 0; ph < job.phases.size(); ++ph)
+            colour = mix_hash(colour, in_phase(job.phases[ph], static_cast<int>(role), r)
+                                          ? colours[ph].of(static_cast<int>(role), r)
+                                          : 0);
+          const bool processor = endpoint >= cluster_.devices();
+          colour = mix_hash(
+              colour, std::bit_cast<std::uint64_t>(processor ? -1.0 : cluster_.device_factor(endpoint)));
+          if (const auto it = events_at.find(endpoint); it != events_at.end())
+            colour = mix_hash(colour, it->second);
+          g_.ranks.push_back({static_cast<int>(j), static_cast<int>(role), r, endpoint});
+          g_.graph.node_colour.push_back(colour);
+        }
+    }
+  }
+
+  // Rank node of a rank that a phase numbers over all its roles.
+  int node_of(int job, int phase, int phase_rank) const {
+    const Communication& talk = *g_.communication[job][phase];
+    const int role = talk.role_of_rank(phase_rank);
+    const int rank = phase_rank - run_.jobs[job].phases[phase].schedule->first_rank(role);
+    return first_rank_[job] + run_.jobs[job].phases.front().schedule->first_rank(role) + rank;
+  }
+
+  void collect_transfers() {
+    for (std::size_t j = 0; j < run_.jobs.size(); ++j)
+      for (std::size_t ph = 0; ph < run_.jobs[j].phases.size(); ++ph) {
+        g_.first_transfer[{static_cast<int>(j), static_cast<int>(ph)}] =
+            static_cast<int>(g_.transfers.size());
+        const Communication& talk = *g_.communication[j][ph];
+        for (std::size_t t = 0; t < talk.transfers.size(); ++t) {
+          FlowGraph::TransferInfo info;
+          info.job = static_cast<int>(j);
+          info.phase = static_cast<int>(ph);
+          info.number = static_cast<int>(t);
+          for (int r : talk.transfers[t].ranks) info.ranks.push_back(node_of(info.job, info.phase, r));
+          g_.transfers.push_back(std::move(info));
+        }
+        // Overlap and channels are said by the slots of the ranks that take part.
+        for (std::size_t r = 0; r < static_cast<std::size_t>(run_.jobs[j].phases[ph].schedule->ranks());
+             ++r) {
+          const std::vector<Slot>& slots = talk.slots(talk.program_of_rank(static_cast<int>(r)));
+          for (std::size_t s = 0; s < slots.size(); ++s)
+            for (int t : talk.at(static_cast<int>(r), static_cast<int>(s))) {
+              const int number = g_.first_transfer[{static_cast<int>(j), static_cast<int>(ph)}] + t;
+              if (slots[s].kind == Slot::Kind::collective) {
+                g_.transfers[number].channels = slots[s].collective.channels;
+                g_.transfers[number].pairwise = slots[s].pairwise();
+              }
+              if (slots[s].may_overlap) overlapping_.insert(number);
+            }
+        }
+      }
+  }
+
+  // Appends a flow that crosses these routes; touches must be added to the edge right after.
+  int add_flow(int transfer, std::uint64_t colour) {
+    g_.graph.add_edge(mix_hash(colour, 7));
+    FlowGraph::Flow flow;
+    flow.edge = static_cast<int>(g_.graph.edge_colour.size()) - 1;
+    flow.transfer = transfer;
+    flow.may_overlap = overlapping_.count(transfer) > 0;
+    g_.flows.push_back(flow);
+    g_.transfers[transfer].flows.push_back(static_cast<int>(g_.flows.size()) - 1);
+    crossed_.clear();
+    return static_cast<int>(g_.flows.size()) - 1;
+  }
+
+  void cross(int flow, Endpoint from, Endpoint to, int rail) {
+    route_.clear();
+    cluster_.route(from, to, rail, route_);
+    double latency = 0, bandwidth = std::numeric_limits<double>::infinity();
+    for (LinkId l : route_) {
+      latency += cluster_.latency_s(l);
+      bandwidth = std::min(bandwidth, cluster_.bandwidth(l));
+      crossed_.push_back(l);
+    }
+    g_.flows[flow].latency_s = std::max(g_.flows[flow].latency_s, latency);
+    g_.flows[flow].slowest_bandwidth = bandwidth;
+    ++g_.flows[flow].hops;
+  }
+
+  void touch_crossed_links() {
+    std::sort(crossed_.begin(), crossed_.end());
+    for (std::size_t i = 0; i < crossed_.size();) {
+      std::size_t k = i;
+      while (k < crossed_.size() && crossed_[k] == crossed_[i]) ++k;
+      g_.graph.touch(link_node(crossed_[i]), kLinkLabel + static_cast<std::uint32_t>(k - i));
+      i = k;
+    }
+  }
+
+  // Links come to be nodes behind all others, in order of first use; until then they have negative numbers.
+  int link_node(LinkId link) {
+    const auto [it, added] = link_number_.try_emplace(link, static_cast<int>(g_.links.size()));
+    if (added) g_.links.push_back(link);
+    return -1 - it->second;
+  }
+
+  void add_flows() {
+    const bool chunk = options_.fidelity == Fidelity::chunk;
+    for (std::size_t n = 0; n < g_.transfers.size(); ++n) {
+      FlowGraph::TransferInfo& info = g_.transfers[n];
+      const Communication& talk = *g_.communication[info.job][info.phase];
+      const std::uint64_t colour = mix_hash(mix_hash(info.job, info.phase),
+                                            static_cast<std::uint64_t>(talk.transfers[info.number].pattern));
+      if (!talk.transfers[info.number].collective) {
+        const Endpoint from = g_.ranks[info.ranks[0]].endpoint, to = g_.ranks[info.ranks[1]].endpoint;
+        const int flow = add_flow(static_cast<int>(n), colour);
+        cross(flow, from, to, -1);
+        info.edge = g_.flows[flow].edge;
+        g_.graph.touch(info.ranks[0], kSends);
+        g_.graph.touch(info.ranks[1], kReceives);
+        touch_crossed_links();
+        info.shape = shape_of({from, to}, 1);
+        info.shape.hop_latency_s = g_.flows[flow].latency_s;
+        info.shape.ring_bandwidth = g_.flows[flow].slowest_bandwidth;
+        continue;
+      }
+      std::vector<Endpoint> members;
+      std::map<Endpoint, std::vector<int>> nodes_at;  // rank nodes at an endpoint, last first
+      for (int r : info.ranks) members.push_back(g_.ranks[r].endpoint);
+      for (auto r = info.ranks.rbegin(); r != info.ranks.rend(); ++r)
+        nodes_at[g_.ranks[*r].endpoint].push_back(*r);
+      const bool ring = members.size() > 1 && !info.pairwise;
+      const Rings rings = ring ? ring_orders(cluster_, members, info.channels) : Rings{};
+      info.channels = std::max(1, static_cast<int>(rings.orders.size()));
+      info.node = static_cast<int>(g_.graph.node_colour.size());
+      g_.graph.node_colour.push_back(mix_hash(colour, 11));
+      g_.graph.add_edge(mix_hash(colour, 13));
+      g_.graph.touch(info.node, kCollective);
+      for (int r : info.ranks) g_.graph.touch(r, kMember);
+      info.shape = shape_of(members, info.channels);
+      for (std::size_t c = 0; c < rings.orders.size(); ++c) {
+        const std::vector<Endpoint>& order = rings.orders[c];
+        if (chunk)
+          add_ring(static_cast<int>(n), colour, order, rings.rails[c], nodes_at);
+        else
+          add_coupled_ring(static_cast<int>(n), colour, order, rings.rails[c]);
+      }
+      if (info.pairwise) add_pairs(static_cast<int>(n), colour, members);
+      for (int f : info.flows)
+        info.shape.hop_latency_s = std::max(info.shape.hop_latency_s, g_.flows[f].latency_s);
+    }
+    // Now that all other nodes have their numbers, links get theirs.
+    const int first = static_cast<int>(g_.graph.node_colour.size());
+    g_.first_link_node = first;
+    for (Hypergraph::Touch& touch : g_.graph.touches)
+      if (touch.node < 0) touch.node = first + (-1 - touch.node);
+  }
+
+  void add_coupled_ring(int transfer, std::uint64_t colour, const std::vector<Endpoint>& order, int rail) {
+    const int flow = add_flow(transfer, colour);
+    g_.graph.touch(g_.transfers[transfer].node, kCollective);
+    for (std::size_t i = 0; i < order.size(); ++i) cross(flow, order[i], order[(i + 1) % order.size()], rail);
+    touch_crossed_links();
+  }
+
+  void add_pairs(int transfer, std::uint64_t colour, const std::vector<Endpoint>& members) {
+    const int flow = add_flow(transfer, colour);
+    g_.graph.touch(g_.transfers[transfer].node, kCollective);
+    for (Endpoint from : members)
+      for (Endpoint to : members)
+        if (from != to) cross(flow, from, to, -1);
+    touch_crossed_links();
+  }
+
+  void add_ring(int transfer, std::uint64_t colour, const std::vector<Endpoint>& order, int rail,
+                std::map<Endpoint, std::vector<int>> nodes_at) {
+    const std::size_t n = order.size();
+    std::vector<int> places(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      places[i] = static_cast<int>(g_.graph.node_colour.size());
+      g_.graph.node_colour.push_back(mix_hash(colour, 19));
+      g_.place_of_node[places[i]] = static_cast<int>(g_.places.size());
+      std::vector<int>& here = nodes_at[order[i]];
+      g_.places.push_back({places[i], here.back(), -1, -1, -1, transfer});
+      here.pop_back();
+      g_.graph.add_edge(mix_hash(colour, 23));
+      g_.graph.touch(places[i], kPosition);
+      g_.graph.touch(g_.places.back().rank_node, kPlacedRank);
+      g_.graph.touch(g_.transfers[transfer].node, kCollective);
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::size_t next = (i + 1) % n;
+      const int flow = add_flow(transfer, mix_hash(colour, 29));
+      g_.graph.touch(places[i], kSends);
+      g_.graph.touch(places[next], kReceives);
+      cross(flow, order[i], order[next], rail);
+      touch_crossed_links();
+      FlowGraph::Place& from = g_.places[g_.place_of_node[places[i]]];
+      FlowGraph::Place& to = g_.places[g_.place_of_node[places[next]]];
+      from.next = places[next];
+      to.previous = places[i];
+      to.flow = flow;
+    }
+  }
+
+  TransferShape shape_of(const std::vector<Endpoint>& members, int channels) const {
+    TransferShape shape;
+    shape.ranks = static_cast<int>(members.size());
+    shape.channels = channels;
+    std::set<int> nodes;
+    bool processors = false;
+    for (Endpoint e : members) {
+      nodes.insert(cluster_.node_of(e));
+      processors |= e >= cluster_.devices();
+    }
+    shape.nodes = static_cast<int>(nodes.size());
+    shape.compute_capability = processors ? 0 : cluster_.node().device.compute_capability;
+    return shape;
+  }
+
+  void colour_links() {
+    std::map<LinkId, std::uint64_t> events_at;
+    for (std::size_t e = 0; e < run_.events.size(); ++e)
+      if (run_.events[e].link >= 0) events_at[run_.events[e].link] = mix_hash(e, 31);
+    for (LinkId l : g_.links) {
+      std::uint64_t colour = mix_hash(std::bit_cast<std::uint64_t>(cluster_.bandwidth(l)),
+                                      std::bit_cast<std::uint64_t>(cluster_.latency_s(l)));
+      if (const auto it = events_at.find(l); it != events_at.end()) {
+        colour = mix_hash(colour, it->second);
+        g_.changing_links.insert(l);
+      }
+      g_.graph.node_colour.push_back(colour);
+    }
+  }
+
+  const Run& run_;
+  const Cluster& cluster_;
+  const EngineOptions& options_;
+  FlowGraph g_;
+  std::vector<int> first_rank_;  // of each job
+  std::set<int> overlapping_;    // transfers that may be under way twice
+  std::vector<LinkId> route_, crossed_;
+  std::unordered_map<LinkId, int> link_number_;
+};
+
+}  // namespace
+
+bool in_phase(const Phase& phase, int role, int rank) {
+  return role < static_cast<int>(phase.schedule->roles.size()) && rank < phase.schedule->roles[role].size();
+}
+
+FlowGraph build_flow_graph(const Run& run, const Cluster& cluster, const EngineOptions& options) {
+  return Builder(run, cluster, options).build();
+}
+
+}  // namespace rehearse

@@ -1,0 +1,74 @@
+// What a run puts on the network: its ranks, transfers and the flows they consist of, with the links each
+// crosses, as the hypergraph that folding refines.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "simulator/costs/transfer.hpp"
+#include "simulator/engine/options.hpp"
+#include "simulator/schedule/communication.hpp"
+#include "simulator/schedule/partition.hpp"
+#include "simulator/schedule/schedule.hpp"
+#include "topologies/cluster.hpp"
+
+namespace rehearse {
+
+// Links touch flows with their weight on top of this label; smaller ones are of ranks and collectives.
+inline constexpr std::uint32_t kLinkLabel = 16;
+
+struct FlowGraph {
+  struct RankNode {
+    int job = 0, role = 0, rank = 0, endpoint = 0;
+  };
+  // Everything that moves bytes over links: an edge of the hypergraph and a flow of the simulation.
+  struct Flow {
+    int edge = 0;  // in the hypergraph
+    int transfer = 0;
+    double latency_s = 0;  // of its slowest route
+    double slowest_bandwidth = 0;
+    int hops = 0;
+    bool may_overlap = false;
+  };
+  struct TransferInfo {
+    int job = 0, phase = 0, number = 0;  // in the phase's Communication
+    int edge = -1;                       // message: its flow's edge; collective: -1
+    int node = -1;                       // collective: its node
+    int channels = 1;
+    bool pairwise = false;
+    TransferShape shape;
+    std::vector<int> ranks;  // rank nodes
+    std::vector<int> flows;
+  };
+  // At `chunk`: a rank's place in one ring.
+  struct Place {
+    int node = 0, rank_node = 0;
+    int previous = -1, next = -1;  // nodes of the neighbours
+    int flow = -1;                 // along which it receives
+    int transfer = 0;
+  };
+
+  Hypergraph graph;  // nodes: ranks, then collectives and places, then links
+  bool foldable = true;
+  std::vector<RankNode> ranks;
+  std::vector<TransferInfo> transfers;
+  std::vector<Flow> flows;
+  std::vector<Place> places;
+  std::unordered_map<int, int> place_of_node;
+  std::vector<LinkId> links;  // that flows use, in order of their nodes
+  int first_link_node = 0;
+  std::set<LinkId> changing_links;                                               // named by events
+  std::map<std::pair<int, int>, int> first_transfer;                             // of each job and phase
+  std::vector<std::vector<std::shared_ptr<const Communication>>> communication;  // by job and phase
+};
+
+// RunError for endpoints that do not exist.
+FlowGraph build_flow_graph(const Run& run, const Cluster& cluster, const EngineOptions& options);
+
+// The role has this rank in the phase.
+bool in_phase(const Phase& phase, int role, int rank);
+
+}  // namespace rehearse
