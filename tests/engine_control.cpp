@@ -247,6 +247,9 @@ TEST_CASE("what SimGrid could not count is refused with the op named") {
   CHECK_THROWS_AS(run_time_s(one_job(ring_schedule(2, 3e14), {0, 1}), star(2), ideal(Fidelity::flow)),
                   RunError);
   CHECK(run_time_s(one_job(ring_schedule(2, 1e14), {0, 1}), star(2), ideal(Fidelity::flow)) == Approx(1e5));
+  EngineOptions options = ideal(Fidelity::chunk);
+  options.chunk_bytes = 1024;
+  CHECK_THROWS_AS(run_time_s(one_job(ring_schedule(2, 1e12), {0, 1}), star(2), options), RunError);
 }
 
 TEST_CASE("a bad schedule is refused before it runs") {

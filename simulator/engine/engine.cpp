@@ -76,6 +76,7 @@ Simulation::Simulation(const Run& run, const Cluster& cluster, const EngineOptio
 }
 
 Trace Simulation::run() {
+  if (options_.fidelity == Fidelity::chunk) refuse_too_many_messages();
   start_events();
   start_streams();
   platform_.engine().run();

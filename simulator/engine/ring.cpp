@@ -1,8 +1,11 @@
 // Rings in chunks: every piece of every step is a message. Each place of a ring receives from the one before
 // it; a piece may be sent on when it has been received (and reduced).
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "models/base/error.hpp"
 #include "simulator/engine/simulation.hpp"
 
 namespace rehearse {
@@ -16,10 +19,39 @@ Simulation::RingPlan Simulation::plan_ring(const TransferClass& transfer, Collec
   plan.latency_s = cost.step_latency_s;
   const double step_bytes = cost.bytes_per_edge / std::max(1, cost.steps) / transfer.channels;
   if (options_.chunk_bytes > 0)
-    plan.pieces_per_step = std::max(1, static_cast<int>(std::ceil(step_bytes / options_.chunk_bytes)));
+    plan.pieces_per_step =
+        static_cast<int>(std::clamp(std::ceil(step_bytes / options_.chunk_bytes), 1.0, 1e9));
   plan.payload_per_piece = step_bytes / plan.pieces_per_step;
   plan.piece_bytes = plan.payload_per_piece / cost.efficiency;
   return plan;
+}
+
+void Simulation::refuse_too_many_messages() const {
+  constexpr double kMost = 5e7;  // some minutes
+  double messages = 0;
+  for (const Layout::Class& c : layout_.classes)
+    for (std::size_t ph = 0; ph < c.phases.size(); ++ph) {
+      const ClassProgram& does = c.phases[ph];
+      if (does.program < 0) continue;
+      const Phase& phase = run_.jobs[c.job].phases[ph];
+      const Program& program = phase.schedule->programs[does.program];
+      for (std::size_t i = 0; i < program.ops.size(); ++i) {
+        const Op& op = program.ops[i];
+        if (op.kind != OpKind::collective) continue;
+        const int own_slot = layout_.communication[c.job][ph]->slot(does.program, static_cast<int>(i), 0);
+        if (does.positions[own_slot].empty()) continue;
+        const double bytes = op.collective.bytes.at(phase.schedule->roles[c.role], c.ranks.front());
+        const RingPlan plan =
+            plan_ring(layout_.transfers[does.transfers[own_slot].front()], op.collective.kind, bytes);
+        messages += 1.0 * plan.steps * plan.pieces_per_step *
+                    static_cast<double>(does.positions[own_slot].size()) * phase.repeats;
+      }
+    }
+  if (messages > kMost)
+    throw RunError(
+        fmt::format("fidelity \"chunk\" would send {:.3g} messages; at most {:.3g}: choose a larger "
+                    "chunk_kb, or fidelity \"flow\"",
+                    messages, kMost));
 }
 
 void Simulation::ring(Stream& stream, int number) {

@@ -141,6 +141,7 @@ private:
   // ring.cpp: rings in chunks
   void ring(Stream& stream, int op);
   void run_position(Stream& stream, int position, const RingPlan& plan);
+  void refuse_too_many_messages() const;  // before any is sent
   RingPlan plan_ring(const TransferClass& transfer, CollectiveKind kind, double bytes) const;
 
   // events.cpp: what happens to the cluster and to jobs

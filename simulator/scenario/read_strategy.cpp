@@ -169,6 +169,14 @@ void fit_servers(const StrategyChoice& strategy, Section& section, const Cluster
                                server.colocated ? "the nodes of the cluster (one server a node)"
                                                 : "the server nodes of the cluster (cluster.server_nodes)"));
   }
+  // Each worker sends to each server, so that their pairs are bounded before they are written.
+  constexpr std::int64_t kMaxPairs = 1'048'576;
+  if (static_cast<std::int64_t>(server.servers) * cluster.devices() > kMaxPairs) {
+    section.refuse("servers", fmt::format("{}, each with {} workers", server.servers, cluster.devices()),
+                   cluster.devices() < kMaxPairs
+                       ? fmt::format("at most {} for so many workers", kMaxPairs / cluster.devices())
+                       : fmt::format("at most {} workers", kMaxPairs));
+  }
 }
 
 }  // namespace

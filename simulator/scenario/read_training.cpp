@@ -5,8 +5,9 @@
 namespace rehearse {
 namespace {
 
-// A schedule has an op or more for each of them, so that their number is bounded before it is written.
-constexpr std::int64_t kMaxMicrobatches = 65'536;
+// A schedule has ops for each micro-batch of each stage, so that their number is bounded before it is
+// written.
+constexpr std::int64_t kMaxMicrobatches = 65'536, kMaxPasses = 524'288;
 
 constexpr std::array<std::string_view, 3> kSentPrecisionNames = {"fp32", "fp16", "bf16"};
 constexpr std::array<Precision, 3> kSentPrecisions = {Precision::fp32, Precision::fp16, Precision::bf16};
@@ -104,6 +105,13 @@ int count_microbatches(const Training& training, const StrategyChoice& strategy,
   if (count > kMaxMicrobatches) {
     section.refuse("global_batch", fmt::format("{}, which is {} micro-batches a step", global_batch, count),
                    fmt::format("at most {} micro-batches a step", kMaxMicrobatches));
+  }
+  if (count * strategy.pipeline > kMaxPasses) {
+    section.refuse(
+        "global_batch",
+        fmt::format("{}, which is {} micro-batches through {} stages", global_batch, count,
+                    strategy.pipeline),
+        fmt::format("at most {} micro-batches through so many stages", kMaxPasses / strategy.pipeline));
   }
   return static_cast<int>(count);
 }
