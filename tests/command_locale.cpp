@@ -14,7 +14,7 @@
 // glibc keeps what it read of LOCPATH; the leak sanitizer asks this function what to forgive.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() {
-  return "leak:__argz_add_sep\n";
+  return "leak:argz_add_sep\n";
 }
 
 using namespace rehearse::test;

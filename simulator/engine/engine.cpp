@@ -70,9 +70,9 @@ Simulation::Simulation(const Run& run, const Cluster& cluster, const EngineOptio
       layout_(lay_out(run, cluster, options)),
       platform_(layout_, simulated_flows(layout_, options)),
       transfers_(layout_.transfers.size()),
+      positions_(layout_.positions.size()),
       jobs_(run.jobs.size()),
       link_bytes_(layout_.links.size(), 0) {
-  for (std::size_t i = 0; i < layout_.positions.size(); ++i) positions_.emplace_back();
 }
 
 Trace Simulation::run() {

@@ -80,14 +80,15 @@ void Simulation::run_position(Stream& stream, int number, const RingPlan& plan) 
   const FlowClass& flow = layout_.flows[place.flow];
   const int per_step = plan.pieces_per_step, pieces = plan.steps * per_step;
   const double start_s = now(), latency = plan.latency_s;
-  own.ready_s.assign(pieces, start_s);
-  own.got_s.assign(pieces, 0);
+  own.ready_s.assign(static_cast<std::size_t>(std::min(per_step, pieces)), start_s);
+  own.got_s.assign(static_cast<std::size_t>(per_step), start_s);
   own.sent = own.base + std::min(per_step, pieces);
   next.bell.ring();
   for (int q = 0; q < pieces; ++q) {
     // The receive is posted when the piece's place of the step before is free. Its latency is slept through
     // before looking whether the sender was ready, since most often it was.
-    const double posted = q < per_step ? start_s : own.got_s[q - per_step];
+    double& got = own.got_s[static_cast<std::size_t>(q % per_step)];  // the place's piece of the step before
+    const double posted = got;
     if (posted + latency > now()) sg::s4u::this_actor::sleep_for(posted + latency - now());
     while (previous.sent <= own.base + q) own.bell.wait();
     const double begin = std::max(posted, previous.ready_s[q]) + latency;
@@ -100,15 +101,15 @@ void Simulation::run_position(Stream& stream, int number, const RingPlan& plan) 
                  {&stream});
       }
     }
-    account(place.flow, plan.payload_per_piece);
-    own.got_s[q] = now();
+    got = now();
     own.received = own.base + q + 1;
     if (q + per_step < pieces) {
-      own.ready_s[q + per_step] = own.got_s[q];
+      own.ready_s.push_back(got);
       own.sent = own.base + q + per_step + 1;
       next.bell.ring();
     }
   }
+  account(place.flow, plan.payload_per_piece * pieces, pieces);
   previous.bell.ring();
   while (next.received < own.base + pieces) own.bell.wait();
   own.base += pieces;

@@ -85,7 +85,8 @@ private:
 
   struct PositionState {  // of a ring, at `chunk`; pieces are counted through all calls
     long base = 0, sent = 0, received = 0;
-    std::vector<double> ready_s, got_s;  // of this call's pieces: may be sent on, has been received
+    std::vector<double> ready_s;  // of this call's pieces: when each could be sent on
+    std::vector<double> got_s;    // when the last piece came in, for each place in a step
     Bell bell;
   };
   struct RingPlan {
@@ -135,7 +136,7 @@ private:
   void drive_together(int job, const std::vector<Matched>& matched);  // all with one delay, or all analytic
   void complete(const Matched& matched);
   void wait_for_transfers(Stream& stream);
-  void account(int flow, double payload_bytes);           // of one message or edge
+  void account(int flow, double payload_bytes, int messages = 1);
   void help(int job, const std::function<void()>& code);  // in an actor of its own
 
   // ring.cpp: rings in chunks
@@ -159,7 +160,7 @@ private:
   std::deque<Stream> streams_;
   std::vector<ClassState> classes_;
   std::vector<TransferState> transfers_;
-  std::deque<PositionState> positions_;
+  std::vector<PositionState> positions_;
   std::vector<JobState> jobs_;
   std::vector<double> link_bytes_;                                       // by link class, on one link of it
   std::map<int, std::vector<std::pair<double, double>>> speed_changes_;  // by endpoint: (time, factor)

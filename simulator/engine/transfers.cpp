@@ -30,11 +30,11 @@ double Simulation::step_latency_s(const TransferClass& transfer, const TransferC
   return std::max(0.0, cost.step_latency_s - (pieces - 1) * piece_s);
 }
 
-void Simulation::account(int flow, double payload_bytes) {
+void Simulation::account(int flow, double payload_bytes, int messages) {
   const FlowClass& f = layout_.flows[flow];
   for (const FlowClass::Crossing& c : f.crossings) link_bytes_[c.link_class] += payload_bytes * c.weight;
   bytes_total_ += payload_bytes * f.hops * f.members;
-  ++events_;
+  events_ += messages;
 }
 
 Simulation::Matched Simulation::match_message(int number, const Call& send, const Call& receive) {
