@@ -27,6 +27,9 @@ inline void configure() {
   s4u::Engine::set_config("network/model:CM02");
   s4u::Engine::set_config("network/TCP-gamma:0");
   s4u::Engine::set_config("network/crosstraffic:0");
+  // The defaults, written so that they are read alike where the locale has a decimal comma.
+  s4u::Engine::set_config("network/bandwidth-factor:1");
+  s4u::Engine::set_config("network/latency-factor:1");
   s4u::Engine::set_config("contexts/stack-size:64");  // KiB
   s4u::Engine::set_config("contexts/guard-size:0");
 }
