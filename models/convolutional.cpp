@@ -22,7 +22,7 @@ struct Maps {
 
 // An implicit product: rows are the pixels of all samples, k the inputs that each output pixel sees.
 void add_convolution(LayerCost& layer, const Convolution& c, const Maps& maps, bool input_gradient) {
-  const double window = c.kernel * c.kernel;
+  const double window = c.kernel * (c.kernel_width > 0 ? c.kernel_width : c.kernel);
   const double weights = c.in_channels * c.out_channels * window;
   const double bytes = maps.in_bytes(c) + maps.out_bytes(c) + maps.element * weights;
   const double out_pixels = maps.samples * c.out_size * c.out_size;
@@ -76,6 +76,11 @@ void add_layer(LayerCost& layer, const Convolution& c, const Maps& maps, bool in
       layer.forward.push_back(moves(3 * out));
       layer.backward_input.push_back(moves(3 * in));
       break;
+    case Kind::concatenate:  // copies; backward: copies back, and adds the gradients of all branches
+      layer.forward.push_back(moves(2 * out));
+      layer.backward_input.push_back(moves(2 * out));
+      if (c.branches > 1) layer.backward_input.push_back(moves(3 * (c.branches - 1) * in));
+      break;
     case Kind::max_pool: {
       const double indices = kPoolIndex * maps.out(c);
       layer.forward.push_back(moves(in + out + indices));
@@ -91,25 +96,22 @@ void add_layer(LayerCost& layer, const Convolution& c, const Maps& maps, bool in
 
 double saved_bytes(const ConvolutionalNet::Block& block, const Maps& maps) {
   double saved = 0;
-  bool kept_input = false;  // a residual block's input, which two of its convolutions read, is kept once
   for (const Convolution& c : block.layers) {
     switch (c.kind) {
-      case Kind::convolution: {
-        const bool reads_block_input = c.name == "shortcut" || &c == &block.layers.front();
-        if (!(reads_block_input && kept_input)) saved += maps.in_bytes(c);
-        kept_input = kept_input || reads_block_input;
+      case Kind::convolution:
+        if (!c.input_kept) saved += maps.in_bytes(c);
         break;
-      }
       case Kind::linear:
       case Kind::norm:
         saved += maps.in_bytes(c);
         break;
       case Kind::max_pool:
-        saved += maps.in_bytes(c) + kPoolIndex * maps.out(c);
+        saved += (c.input_kept ? 0 : maps.in_bytes(c)) + kPoolIndex * maps.out(c);
         break;
       case Kind::average_pool:
       case Kind::activation:
       case Kind::add:
+      case Kind::concatenate:
         break;
     }
   }

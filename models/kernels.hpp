@@ -48,5 +48,7 @@ std::vector<LayerCost> profiled_layers(const ProfiledModel& shape);
 
 // [convolutional]: stages written as in the papers' tables, expanded to single layers.
 ConvolutionalNet read_convolutional(Section section);
+// A config.json of Hugging Face transformers: GPT-2, Llama, BERT and Qwen2.
+Transformer read_huggingface(const std::string& path);
 
 }  // namespace rehearse

@@ -62,8 +62,15 @@ struct Transformer {
   double token_types = 0;       // BERT's segment embeddings; 0: none
   bool causal = true;           // predicts the next token; else it has logits only with masked_lm_head
   bool tied_embeddings = true;  // output layer shares the input embedding, which the first layer counts
-  bool final_norm = true;       // GPT: a last layer norm; BERT: an embedding layer norm instead
+  bool final_norm = true;       // GPT: a last layer norm
+  bool embedding_norm = false;  // BERT (instead of the last one) and BLOOM: a layer norm after the embedding
   bool pooler = false, masked_lm_head = false;  // BERT; with both comes the next-sentence classifier
+  double kv_heads = 0;     // grouped-query attention: key and value heads; 0: as many as heads
+  bool gated = false;      // SwiGLU: a third matrix of the feed-forward gates its inner width
+  bool rotary = false;     // queries and keys are turned by their position
+  bool biases = true;      // of linear layers and norms (an RMS norm has a gain only)
+  bool qkv_biases = true;  // of the product to queries, keys and values
+  bool dropout = true;     // after the embedding, in attention and before each residual sum
 };
 struct Convolution {  // one layer of a convolutional network; kind says which fields count
   enum class Kind {
@@ -73,12 +80,16 @@ struct Convolution {  // one layer of a convolutional network; kind says which f
     average_pool,
     norm,
     activation,
-    add
+    add,
+    concatenate  // of `branches` that read the same input
   } kind = Kind::convolution;
   std::string name;
   double in_channels = 0, out_channels = 0, kernel = 1, stride = 1, padding = 0;
   double in_size = 0, out_size = 0;  // height = width of the feature map
+  double kernel_width = 0;           // where it is not `kernel` high and wide
+  double branches = 0;               // concatenate
   bool bias = false;
+  bool input_kept = false;  // a layer before it in the block reads and keeps the same input
 };
 struct ConvolutionalNet {
   double image_size = 224, channels = 3, classes = 1000;

@@ -1,13 +1,21 @@
 // Reads a convolutional network: a list of stages as in the tables of the papers, expanded to single layers.
 // Every [[stage]] has a kind and may have a name. Further keys, with what is meant if they are left out:
 //   convolution   channels, kernel, stride 1, padding (keeps the map's size), repeat 1, norm false; ReLU
-//   follows bottleneck    blocks, width, stride 1, expansion 4; 1x1, 3x3, 1x1, each with norm, and the
-//   shortcut basic         blocks, width, stride 1; 3x3, 3x3, each with norm, and the shortcut max-pool
-//   kernel, stride, padding (kernel - 1) / 2 average-pool  size 1: of the map it leaves linear        widths,
-//   the last of them the classes; ReLU between them
+//                 follows
+//   bottleneck    blocks, width, stride 1, expansion 4; 1x1, 3x3, 1x1, each with norm, and the shortcut
+//   basic         blocks, width, stride 1; 3x3, 3x3, each with norm, and the shortcut
+//   branches      branches, repeat 1; each branch reads the block's input, their outputs are concatenated.
+//                 A branch is a text of steps: "1x7:192" (height, width, channels; norm and ReLU follow),
+//                 "avg3", "max3"; "/2" behind a step is its stride, without padding; "1x3:8|3x1:8" are two
+//                 convolutions that read the same and are concatenated
+//   max-pool      kernel, stride, padding (kernel - 1) / 2
+//   average-pool  size 1: of the map it leaves
+//   linear        widths, the last of them the classes; ReLU between them
 #include <fmt/format.h>
 
 #include <cmath>
+#include <regex>
+#include <sstream>
 
 #include "models/kernels.hpp"
 
@@ -15,9 +23,9 @@ namespace rehearse {
 namespace {
 
 using Kind = Convolution::Kind;
-constexpr std::array<std::string_view, 6> kStageKinds = {"convolution", "bottleneck",   "basic",
-                                                         "max-pool",    "average-pool", "linear"};
-enum class Stage { convolution, bottleneck, basic, max_pool, average_pool, linear };
+constexpr std::array<std::string_view, 7> kStageKinds = {"convolution",  "bottleneck", "basic",   "max-pool",
+                                                         "average-pool", "linear",     "branches"};
+enum class Stage { convolution, bottleneck, basic, max_pool, average_pool, linear, branches };
 
 struct Window {
   double kernel = 1, stride = 1, padding = 0;
@@ -49,6 +57,9 @@ public:
         break;
       case Stage::linear:
         linear(stage);
+        break;
+      case Stage::branches:
+        branches(stage);
         break;
     }
     stage.finish();
@@ -154,7 +165,10 @@ private:
       if (in != out || step != 1) {  // a projection makes the shapes equal
         channels_ = in;
         size_ = in_size;
-        convolution_and_norm("shortcut", out, {1, step, 0});
+        Convolution projection = layer(Kind::convolution, "shortcut", out, {1, step, 0});
+        projection.input_kept = true;
+        add(std::move(projection));
+        add(layer(Kind::norm, "shortcut.norm", channels_));
       }
       Convolution sum = layer(Kind::add, "add", out);
       sum.in_channels = in;
@@ -162,6 +176,110 @@ private:
       sum.out_size = out_size;
       add(std::move(sum));
       add(layer(Kind::activation, "relu", out));
+    }
+  }
+
+  // One step of a branch, with `|` between convolutions that read the same; they leave the map concatenated.
+  void step(const Section& s, const std::string& text, const std::string& name, bool input_kept) {
+    static const std::regex convolution("([1-9]\\d{0,2})x([1-9]\\d{0,2}):([1-9]\\d{0,5})(?:/([1-9]))?");
+    static const std::regex pooling("(avg|max)([1-9]\\d{0,2})(?:/([1-9]))?");
+    const auto refuse = [&] {
+      s.refuse("branches", fmt::format("\"{}\" in a branch", text.substr(0, 40)),
+               "steps such as \"3x3:64\", \"1x7:64\", \"3x3:64/2\", \"avg3\" or \"max3/2\", "
+               "whose kernels are odd without a stride and fit the map");
+    };
+    // Without a stride the map keeps its size, with one there is no padding.
+    const auto window = [&](double height, double width, const std::string& stride) {
+      Window w{height, 1, 0};
+      if (stride.empty()) {
+        if (std::fmod(height, 2) == 0 || std::fmod(width, 2) == 0) refuse();
+        w.padding = (height - 1) / 2;
+      } else {
+        w.stride = std::stod(stride);
+        if (height != width || height > size_) refuse();
+      }
+      return w;
+    };
+    const double in = channels_, in_size = size_;
+    double channels = 0;
+    int parts = 0;
+    std::istringstream alternatives(text);
+    for (std::string part; std::getline(alternatives, part, '|'); ++parts) {
+      std::smatch match;
+      if (part.size() > 40) refuse();
+      const double out_size = size_;
+      channels_ = in;
+      size_ = in_size;
+      if (std::regex_match(part, match, convolution)) {
+        const double height = std::stod(match[1]), width = std::stod(match[2]);
+        Convolution c = layer(Kind::convolution, name, std::stod(match[3]), window(height, width, match[4]));
+        c.kernel_width = width;
+        c.input_kept = input_kept || parts > 0;
+        add(std::move(c));
+        add(layer(Kind::norm, name + ".norm", channels_));
+        add(layer(Kind::activation, name + ".relu", channels_));
+      } else if (std::regex_match(part, match, pooling)) {
+        const double kernel = std::stod(match[2]);
+        Convolution c = layer(match[1] == "max" ? Kind::max_pool : Kind::average_pool, name, channels_,
+                              window(kernel, kernel, match[3]));
+        c.input_kept = input_kept || parts > 0;
+        add(std::move(c));
+      } else {
+        refuse();
+      }
+      if (parts > 0 && size_ != out_size) refuse();
+      channels += channels_;
+    }
+    if (parts == 0) refuse();
+    if (parts > 1) concatenate(in, in_size, channels, parts);
+    channels_ = channels;
+  }
+
+  void concatenate(double in, double in_size, double channels, int branches) {
+    Convolution c = layer(Kind::concatenate, "concatenate", channels);
+    c.in_channels = in;
+    c.in_size = in_size;
+    c.branches = branches;
+    add(std::move(c));
+  }
+
+  // Szegedy et al. 2016, figures 4 to 10.
+  void branches(Section& s) {
+    const std::vector<std::string> texts = s.texts("branches");
+    const std::int64_t repeat = s.integer("repeat", 1, 100, 1);
+    constexpr std::size_t kMaxBranches = 32, kMaxBytes = 1000;
+    if (texts.empty() || texts.size() > kMaxBranches) {
+      s.refuse("branches", fmt::format("{} of them", texts.size()),
+               fmt::format("1 to {} branches, e.g. [\"1x1:64\"]", kMaxBranches));
+    }
+    for (const std::string& text : texts) {
+      if (text.size() <= kMaxBytes) continue;
+      s.refuse("branches", fmt::format("a branch of {} bytes", text.size()),
+               fmt::format("at most {} bytes", kMaxBytes));
+    }
+    if (net_.blocks.empty()) s.refuse("kind", "the first stage", "a convolution before it");
+    for (std::int64_t i = 0; i < repeat; ++i) {
+      begin_block(numbered(i, repeat));
+      const double in = channels_, in_size = size_;
+      double channels = 0;
+      bool kept = false;
+      for (std::size_t branch = 0; branch < texts.size(); ++branch) {
+        const double out_size = size_;
+        channels_ = in;
+        size_ = in_size;
+        std::istringstream steps(texts[branch]);
+        int count = 0;
+        for (std::string text; steps >> text; ++count) {
+          step(s, text, fmt::format("branch{}_{}", branch + 1, count + 1), count == 0 && kept);
+          if (count == 0 && text.compare(0, 3, "avg") != 0) kept = true;
+        }
+        if (count == 0) s.refuse("branches", "an empty branch", "at least one step in each");
+        if (branch > 0 && size_ != out_size) {
+          s.refuse("branches", fmt::format("of maps {} and {} wide", out_size, size_), "one size of all");
+        }
+        channels += channels_;
+      }
+      concatenate(in, in_size, channels, static_cast<int>(texts.size()));
     }
   }
 

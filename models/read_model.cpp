@@ -44,15 +44,25 @@ Transformer read_transformer(Section s) {
   if (std::fmod(t.hidden, t.heads) != 0) {
     s.refuse("heads", fmt::format("{}", t.heads), fmt::format("a divisor of hidden, {}", t.hidden));
   }
+  t.kv_heads = whole("kv_heads", 100'000, t.heads);
+  if (std::fmod(t.heads, t.kv_heads) != 0) {
+    s.refuse("kv_heads", fmt::format("{}", t.kv_heads), fmt::format("a divisor of heads, {}", t.heads));
+  }
   t.feed_forward = whole("feed_forward", 10'000'000, 4 * t.hidden);
   t.vocabulary = whole("vocabulary", 100'000'000);
   t.sequence_length = whole("sequence_length", 100'000'000);
-  const auto as_long = static_cast<std::int64_t>(t.sequence_length);
+  t.rotary = s.boolean("rotary", false);
+  const auto as_long = t.rotary ? 0 : static_cast<std::int64_t>(t.sequence_length);
   t.positions = static_cast<double>(s.integer("positions", 0, 100'000'000, as_long));
   t.token_types = static_cast<double>(s.integer("token_types", 0, 1'000'000, 0));
   t.causal = s.boolean("causal", true);
   t.tied_embeddings = s.boolean("tied_embeddings", true);
   t.final_norm = s.boolean("final_norm", t.causal);
+  t.embedding_norm = s.boolean("embedding_norm", !t.final_norm);
+  t.gated = s.boolean("gated", false);
+  t.biases = s.boolean("biases", true);
+  t.qkv_biases = s.boolean("qkv_biases", t.biases);
+  t.dropout = s.boolean("dropout", true);
   t.pooler = s.boolean("pooler", false);
   t.masked_lm_head = s.boolean("masked_lm_head", !t.causal);
   s.finish();
@@ -176,8 +186,13 @@ Model read_model(Section& section, const std::string& base_folder) {
     model = model_file((std::filesystem::path(base_folder) / file).string());
     section.finish();
   } else if (key == "huggingface") {
-    section.refuse(key, "not available in this version",
-                   "preset, file or a table such as [model.transformer]");
+    const std::string file = (std::filesystem::path(base_folder) / section.text(key)).string();
+    model.name = std::filesystem::path(file).stem().string();
+    model.shape = read_huggingface(file);
+    model.sample_unit = "sequences";
+    model.title = section.text("title", std::visit(Describe{}, model.shape));
+    model.sources = {file};
+    section.finish();
   } else {
     model.name = key;
     read_shape(section, key, model);

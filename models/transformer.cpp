@@ -1,5 +1,6 @@
-// The kernels of GPT and BERT as Megatron-LM runs them: matrix products by cuBLAS, unfused attention, and the
-// fused element-wise kernels scale+mask+softmax, bias+GELU and bias+dropout+add.
+// The kernels of transformers as Megatron-LM runs them: matrix products by cuBLAS, unfused attention, and the
+// fused element-wise kernels scale+mask+softmax (with ALiBi, whose slopes are no traffic), bias+GELU,
+// bias+SwiGLU, bias+dropout+add and rotary positions.
 //
 // Sources. FLOPs: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
 // Megatron-LM", SC'21, appendix and eq. 3. Saved activations: Korthikanti et al., "Reducing Activation
@@ -18,7 +19,9 @@ constexpr double kMask = 1;  // bytes of a dropout mask's element
 
 struct Sizes {
   double element, samples, sequence, tokens, hidden, inner, heads;
+  double key_width;   // of the keys, and of the values: less than hidden if heads share them
   double activation;  // bytes of one tensor [tokens, hidden]
+  double keys;        // bytes of one tensor [tokens, key_width]
   double scores;      // elements of the attention matrices of all heads
 };
 
@@ -31,15 +34,17 @@ Sizes sizes_of(const Transformer& t, const PassShape& pass) {
   z.hidden = t.hidden;
   z.inner = t.feed_forward > 0 ? t.feed_forward : 4 * t.hidden;
   z.heads = t.heads;
+  z.key_width = t.kv_heads > 0 ? t.hidden * t.kv_heads / t.heads : t.hidden;
   z.activation = z.element * z.tokens * z.hidden;
+  z.keys = z.element * z.tokens * z.key_width;
   z.scores = z.samples * z.heads * z.sequence * z.sequence;
   return z;
 }
 
 // Layer norm forward reads x and writes y. Backward reads x and dy and writes dx; a second kernel reads x and
-// dy again for the gradients of gain and offset.
-void add_norm(LayerCost& layer, const Sizes& z) {
-  layer.parameters += 2 * z.hidden;
+// dy again for the gradients of gain and offset. An RMS norm moves the same.
+void add_norm(LayerCost& layer, const Transformer& t, const Sizes& z) {
+  layer.parameters += (t.biases ? 2 : 1) * z.hidden;
   layer.forward.push_back(moves(2 * z.activation));
   layer.backward_input.push_back(moves(3 * z.activation));
   layer.backward_weight.push_back(moves(2 * z.activation));
@@ -54,11 +59,12 @@ void add_bias(LayerCost& layer, const Sizes& z, double width, bool fused) {
 }
 
 // Bias, dropout and residual in one kernel: reads x and the residual, writes the sum and the mask. Backward
-// reads dy and the mask and writes dx; then the two gradients that meet where the residual branched off are
-// added.
-void add_dropout_residual(LayerCost& layer, const Sizes& z) {
-  layer.forward.push_back(moves(3 * z.activation + kMask * z.tokens * z.hidden));
-  layer.backward_input.push_back(moves(2 * z.activation + kMask * z.tokens * z.hidden));
+// reads dy and the mask and writes dx (without dropout dx is dy); then the two gradients that meet where the
+// residual branched off are added.
+void add_dropout_residual(LayerCost& layer, const Transformer& t, const Sizes& z) {
+  const double mask = t.dropout ? kMask * z.tokens * z.hidden : 0;
+  layer.forward.push_back(moves(3 * z.activation + mask));
+  if (t.dropout) layer.backward_input.push_back(moves(2 * z.activation + mask));
   layer.backward_input.push_back(moves(3 * z.activation));
 }
 
@@ -68,53 +74,80 @@ void add_gelu(LayerCost& layer, const Sizes& z, double width) {
   layer.backward_input.push_back(moves(3 * bytes));
 }
 
-// Softmax(Q K^T) V, with its own forward list because selective recomputation repeats just this part.
-std::vector<Kernel> attention_forward(const Sizes& z) {
-  const double s = z.sequence, head = z.hidden / z.heads, batch = z.samples * z.heads;
-  return {
-      product(Kind::attention, s, s, head, z.element, batch),
-      moves(2 * z.element * z.scores),            // scale, mask, softmax
-      moves((2 * z.element + kMask) * z.scores),  // dropout
-      product(Kind::attention, s, head, s, z.element, batch),
-      moves(2 * z.activation),  // heads back side by side
-  };
+// SiLU of one half of the first product times its other half. Backward reads dy and both halves and writes
+// the gradient of both.
+void add_swiglu(LayerCost& layer, const Sizes& z) {
+  const double bytes = z.element * z.tokens * z.inner;
+  layer.forward.push_back(moves(3 * bytes));
+  layer.backward_input.push_back(moves(5 * bytes));
 }
 
-std::vector<Kernel> attention_backward(const Sizes& z) {
+// Softmax(Q K^T) V, with its own forward list because selective recomputation repeats just this part.
+std::vector<Kernel> attention_forward(const Transformer& t, const Sizes& z) {
   const double s = z.sequence, head = z.hidden / z.heads, batch = z.samples * z.heads;
-  return {
+  std::vector<Kernel> kernels;
+  // Keys and values that heads share are repeated for each of them.
+  if (z.key_width < z.hidden) kernels.push_back(moves(2 * (z.keys + z.activation)));
+  kernels.push_back(product(Kind::attention, s, s, head, z.element, batch));
+  kernels.push_back(moves(2 * z.element * z.scores));  // scale, mask, softmax
+  if (t.dropout) kernels.push_back(moves((2 * z.element + kMask) * z.scores));
+  kernels.push_back(product(Kind::attention, s, head, s, z.element, batch));
+  kernels.push_back(moves(2 * z.activation));  // heads back side by side
+  return kernels;
+}
+
+std::vector<Kernel> attention_backward(const Transformer& t, const Sizes& z) {
+  const double s = z.sequence, head = z.hidden / z.heads, batch = z.samples * z.heads;
+  std::vector<Kernel> kernels = {
       moves(2 * z.activation),                                 // heads apart
       product(Kind::attention, s, s, head, z.element, batch),  // dP = dO V^T
       product(Kind::attention, s, head, s, z.element, batch),  // dV = P^T dO
-      moves((2 * z.element + kMask) * z.scores),               // dropout
-      moves(3 * z.element * z.scores),                         // softmax: reads P and dP, writes dS
-      product(Kind::attention, s, head, s, z.element, batch),  // dQ = dS K
-      product(Kind::attention, s, head, s, z.element, batch),  // dK = dS^T Q
-      moves(6 * z.activation),                                 // dQ, dK, dV to one tensor
   };
+  if (t.dropout) kernels.push_back(moves((2 * z.element + kMask) * z.scores));
+  kernels.push_back(moves(3 * z.element * z.scores));  // softmax: reads P and dP, writes dS
+  kernels.push_back(product(Kind::attention, s, head, s, z.element, batch));  // dQ = dS K
+  kernels.push_back(product(Kind::attention, s, head, s, z.element, batch));  // dK = dS^T Q
+  // The gradients of repeated keys and values are summed over the heads that share them.
+  if (z.key_width < z.hidden) kernels.push_back(moves(2 * (z.activation + z.keys)));
+  kernels.push_back(moves(2 * (z.activation + 2 * z.keys)));  // dQ, dK, dV to one tensor
+  return kernels;
 }
 
-LayerCost transformer_layer(const Sizes& z, Recompute recompute) {
-  const double h = z.hidden;
+void add_attention(LayerCost& layer, const Transformer& t, const Sizes& z) {
+  const double width = z.hidden + 2 * z.key_width;
+  add_linear(layer, z.tokens, width, z.hidden, z.element);
+  if (t.qkv_biases) add_bias(layer, z, width, false);
+  if (t.rotary) {  // each way reads and writes queries and keys
+    layer.forward.push_back(moves(2 * (z.activation + z.keys)));
+    layer.backward_input.push_back(moves(2 * (z.activation + z.keys)));
+  }
+  append(layer.forward, attention_forward(t, z));
+  append(layer.backward_input, attention_backward(t, z));
+  add_linear(layer, z.tokens, z.hidden, z.hidden, z.element);
+  if (t.biases) add_bias(layer, z, z.hidden, true);
+}
+
+void add_feed_forward(LayerCost& layer, const Transformer& t, const Sizes& z) {
+  const double width = t.gated ? 2 * z.inner : z.inner;
+  add_linear(layer, z.tokens, width, z.hidden, z.element);
+  if (t.biases) add_bias(layer, z, width, true);
+  if (t.gated) {
+    add_swiglu(layer, z);
+  } else {
+    add_gelu(layer, z, z.inner);
+  }
+  add_linear(layer, z.tokens, z.hidden, z.inner, z.element);
+  if (t.biases) add_bias(layer, z, z.hidden, true);
+}
+
+LayerCost transformer_layer(const Transformer& t, const Sizes& z, Recompute recompute) {
   LayerCost layer;
-  const std::vector<Kernel> attention = attention_forward(z);
-
-  add_norm(layer, z);
-  add_linear(layer, z.tokens, 3 * h, h, z.element);
-  add_bias(layer, z, 3 * h, false);
-  append(layer.forward, attention);
-  append(layer.backward_input, attention_backward(z));
-  add_linear(layer, z.tokens, h, h, z.element);
-  add_bias(layer, z, h, true);
-  add_dropout_residual(layer, z);
-
-  add_norm(layer, z);
-  add_linear(layer, z.tokens, z.inner, h, z.element);
-  add_bias(layer, z, z.inner, true);
-  add_gelu(layer, z, z.inner);
-  add_linear(layer, z.tokens, h, z.inner, z.element);
-  add_bias(layer, z, h, true);
-  add_dropout_residual(layer, z);
+  add_norm(layer, t, z);
+  add_attention(layer, t, z);
+  add_dropout_residual(layer, t, z);
+  add_norm(layer, t, z);
+  add_feed_forward(layer, t, z);
+  add_dropout_residual(layer, t, z);
 
   layer.output_bytes = z.activation;
   if (recompute == Recompute::full) {
@@ -122,14 +155,15 @@ LayerCost transformer_layer(const Sizes& z, Recompute recompute) {
     layer.saved_bytes = z.activation;
     return layer;
   }
-  // 8: inputs of the two norms, of the products QKV, projection and first of the MLP, and Q, K, V; two masks.
-  layer.saved_bytes = 8 * z.activation + 2 * kMask * z.tokens * h;
-  layer.saved_bytes +=
-      2 * z.element * z.tokens * z.inner;  // inputs of GELU and of the second product of the MLP
+  // Inputs of the two norms, of the products QKV, projection and first of the MLP, and Q; two masks.
+  layer.saved_bytes = 6 * z.activation + (t.dropout ? 2 * kMask * z.tokens * z.hidden : 0);
+  // Inputs of GELU (of SwiGLU: twice as wide) and of the second product of the MLP.
+  layer.saved_bytes += (t.gated ? 3 : 2) * z.element * z.tokens * z.inner;
   if (recompute == Recompute::selective) {
-    layer.recompute = attention;
-  } else {
-    layer.saved_bytes += (2 * z.element + kMask) * z.scores;  // softmax, its mask, dropped-out softmax
+    layer.recompute = attention_forward(t, z);
+    layer.saved_bytes += 2 * z.keys;
+  } else {  // K and V as the products read them; softmax, its mask, dropped-out softmax
+    layer.saved_bytes += 2 * z.activation + (t.dropout ? 2 * z.element + kMask : z.element) * z.scores;
   }
   return layer;
 }
@@ -149,14 +183,16 @@ LayerCost embedding(const Transformer& t, const Sizes& z) {
     look_up(rows);
     layer.forward.push_back(moves(3 * z.activation));
   }
-  layer.saved_bytes = kMask * z.tokens * z.hidden;
-  if (!t.final_norm) {
-    add_norm(layer, z);
+  if (t.embedding_norm) {
+    add_norm(layer, t, z);
     layer.saved_bytes += z.activation;
   }
-  const Kernel dropout = moves(2 * z.activation + kMask * z.tokens * z.hidden);
-  layer.forward.push_back(dropout);
-  layer.backward_input.insert(layer.backward_input.begin(), dropout);
+  if (t.dropout) {
+    const Kernel dropout = moves(2 * z.activation + kMask * z.tokens * z.hidden);
+    layer.forward.push_back(dropout);
+    layer.backward_input.insert(layer.backward_input.begin(), dropout);
+    layer.saved_bytes += kMask * z.tokens * z.hidden;
+  }
   if (t.tied_embeddings) {  // the output layer's gradient of the same table is added
     layer.backward_weight.push_back(moves(3 * z.element * t.vocabulary * z.hidden));
   }
@@ -169,7 +205,7 @@ LayerCost head(const Transformer& t, const Sizes& z) {
   LayerCost layer;
   layer.name = "head";
   if (t.final_norm) {
-    add_norm(layer, z);
+    add_norm(layer, t, z);
     layer.saved_bytes += z.activation;
   }
   if (t.pooler) {  // first token of each sample: linear, tanh
@@ -188,7 +224,7 @@ LayerCost head(const Transformer& t, const Sizes& z) {
     add_linear(layer, z.tokens, z.hidden, z.hidden, z.element);
     add_bias(layer, z, z.hidden, true);
     add_gelu(layer, z, z.hidden);
-    add_norm(layer, z);
+    add_norm(layer, t, z);
     layer.saved_bytes += 3 * z.activation;
   }
   if (t.causal || t.masked_lm_head) {
@@ -210,7 +246,7 @@ std::vector<LayerCost> transformer_layers(const Transformer& t, const PassShape&
   std::vector<LayerCost> layers;
   layers.reserve(static_cast<std::size_t>(t.layers) + 2);
   layers.push_back(embedding(t, z));
-  LayerCost layer = transformer_layer(z, pass.recompute);
+  LayerCost layer = transformer_layer(t, z, pass.recompute);
   for (int i = 0; i < t.layers; ++i) {
     layer.name = "layer" + std::to_string(i);
     layers.push_back(layer);

@@ -172,3 +172,33 @@ TEST_CASE("a residual block by hand") {
     CHECK(full.back().saved_bytes == layers.back().saved_bytes);
   }
 }
+
+TEST_CASE("a block of branches by hand") {
+  // mixed7b of Inception-v3: 8 x 8, 1280 channels in, 320 + 2 x 384 + 2 x 384 + 192 out.
+  const Model model = model_preset("inception-v3");
+  const auto layers = layer_costs(model, {});
+  std::size_t i = 0;
+  while (i < layers.size() && layers[i].name != "mixed7b_1") ++i;
+  REQUIRE(i < layers.size());
+  const double map = 64, in = 1280, out = 2048;
+  const double weights = in * (320 + 384 + 448 + 192) + 2 * 3 * 384 * 384 + 9 * 448 * 384 + 2 * 3 * 384 * 384;
+  const double normed = 320 + 384 + 2 * 384 + 448 + 384 + 2 * 384 + 192;  // outputs of the convolutions
+  CHECK(layers[i].parameters == weights + 2 * normed);
+  CHECK(flops(layers[i].forward) == 2 * map * weights);
+  CHECK(flops(layers[i].backward_input) == Approx(2 * map * weights));
+  // Norms and ReLUs 5; the pool reads and writes the input; two concatenations of 768 channels, one of all.
+  CHECK(bytes(layers[i].forward) == 2 * map * (5 * normed + 2 * in + 2 * (768 + 768 + out)));
+  // The gradients of two readers of 384 channels are added twice, those of four branches three times.
+  CHECK(bytes(layers[i].backward_input) ==
+        2 * map * (8 * normed + 2 * in + 2 * (768 + 768 + out) + 3 * (2 * 384 + 3 * in)));
+  // Kept: the block's input once and the pool's result, inputs of the later convolutions (those of a pair
+  // once), inputs of the norms.
+  CHECK(layers[i].saved_bytes == 2 * map * (in + in + 384 + 448 + 384 + normed));
+  CHECK(layers[i].output_bytes == 2 * map * out);
+
+  int convolutions = 0;
+  for (const auto& block : blocks(model)) {
+    for (const Convolution& c : block.layers) convolutions += c.kind == Convolution::Kind::convolution;
+  }
+  CHECK(convolutions == 94);  // torchvision, models/inception.py: BasicConv2d without the auxiliary head's
+}

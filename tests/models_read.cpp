@@ -131,20 +131,24 @@ TEST_CASE("bad models are refused with their place") {
       "[model.profiled]\nstages = 2\nbackward_input_ms = 1\nbackward_weight_ms = 1\n";
   const std::string net = "[model.convolutional]\nimage_size = 8\n[[model.convolutional.stage]]\n";
   const std::string stage = "[[model.convolutional.stage]]\n";
+  const std::string branches =
+      net + "kind = \"convolution\"\nchannels = 4\nkernel = 3\n" + stage + "kind = \"branches\"\nbranches = ";
   const Case cases[] = {
       {"[model]", "job.toml:1:1: no model is described; allowed: one of preset, file, "},
       {"[model]\npreset = \"gpt2-xxl\"",
-       "job.toml:2:10: model.preset is \"gpt2-xxl\"; allowed: bert-large, gpt2, "},
+       "job.toml:2:10: model.preset is \"gpt2-xxl\"; allowed: alexnet, bert-base, bert-large, "},
       {"[model]\npreset = \"../base\"", "job.toml:2:10: model.preset is \"../base\"; allowed: "},
       {"[model]\npreset = \"gpt2\"\nfile = \"a.toml\"",
        "job.toml:3:8: model.file is given beside preset; allowed: one of preset, file"},
-      {"[model]\nhuggingface = \"config.json\"",
-       "job.toml:2:15: model.huggingface is not available in this version; allowed: preset"},
+      {"[model]\nhuggingface = \"config.json\"", "./config.json: there is no such file"},
+      {"[model]\nhuggingface = 3", "job.toml:2:15: model.huggingface is 3; allowed: a string"},
       {"[model]\npreset = \"gpt2\"\nlayers = 3", "job.toml:3:1: unknown key \"layers\" in [model]"},
       {"[model.transformer]\nhead = 4" + kGpt,
        "job.toml:2:1: unknown key \"head\" in [model.transformer]; did you mean \"heads\""},
       {"[model.transformer]\nlayers = 2\nhidden = 100\nheads = 7",
        "job.toml:4:9: model.transformer.heads is 7; allowed: a divisor of hidden, 100"},
+      {"[model.transformer]\nlayers = 2\nhidden = 64\nheads = 8\nkv_heads = 3",
+       "job.toml:5:12: model.transformer.kv_heads is 3; allowed: a divisor of heads, 8"},
       {"[model.transformer]\nlayers = -1",
        "job.toml:2:10: model.transformer.layers is -1; allowed: an integer from 1"},
       {"[model.transformer]\nlayers = 1e30", "job.toml:2:10: model.transformer.layers is "},
@@ -165,6 +169,25 @@ TEST_CASE("bad models are refused with their place") {
        "job.toml:4:8: model.convolutional.stage[0].kind is \"conv\"; allowed: \"convolution\""},
       {net + "kind = \"max-pool\"\nkernel = 99\nstride = 1\npadding = 0",
        "job.toml:5:10: model.convolutional.stage[0].kernel is 99; allowed: 1 to 8"},
+      {net + "kind = \"branches\"\nbranches = [\"1x1:4\"]",
+       "job.toml:4:8: model.convolutional.stage[0].kind is the first stage; allowed: a convolution before "
+       "it"},
+      {branches + "[]",
+       "job.toml:9:12: model.convolutional.stage[1].branches is 0 of them; allowed: 1 to 32"},
+      {branches + "[\"\"]",
+       "job.toml:9:12: model.convolutional.stage[1].branches is an empty branch; allowed: "},
+      {branches + "[\"1x1:4\", \"1x1:4 3y3:4\"]",
+       "job.toml:9:12: model.convolutional.stage[1].branches is \"3y3:4\" in a branch; allowed: steps such "
+       "as"},
+      {branches + "[\"2x2:4\"]",
+       "job.toml:9:12: model.convolutional.stage[1].branches is \"2x2:4\" in a branch"},
+      {branches + "[\"9x9:4/2\"]",
+       "job.toml:9:12: model.convolutional.stage[1].branches is \"9x9:4/2\" in a"},
+      {branches + "[\"1x1:4|max3/2\"]",
+       "job.toml:9:12: model.convolutional.stage[1].branches is \"1x1:4|max3/2\" in a branch"},
+      {branches + "[\"1x1:4\", \"max3/2\"]",
+       "job.toml:9:12: model.convolutional.stage[1].branches is of maps 8 and 3 wide; allowed: one size of "
+       "all"},
       {net + "kind = \"average-pool\"",
        "job.toml:4:8: model.convolutional.stage[0].kind is the last stage; allowed: a network"},
       {net + "kind = \"linear\"\nwidths = [9]\n" + stage + "kind = \"average-pool\"",

@@ -51,11 +51,28 @@ TEST_CASE("presets have the published number of parameters") {
   const Case cases[] = {
       {"resnet50", 25'557'032, 0, "torchvision documentation, ResNet50_Weights: num_params"},
       {"vgg16", 138'357'544, 0, "torchvision documentation, VGG16_Weights: num_params"},
+      {"alexnet", 61'100'840, 0, "torchvision documentation, AlexNet_Weights: num_params"},
+      {"inception-v3", 23'834'568, 0,
+       "torchvision, inception_v3 without its auxiliary classifier; 27,161,264 with it"},
+      {"vgg19", 143'667'240, 0, "torchvision documentation, VGG19_Weights: num_params"},
+      {"resnet101", 44'549'160, 0, "torchvision documentation, ResNet101_Weights: num_params"},
+      {"resnet152", 60'192'808, 0, "torchvision documentation, ResNet152_Weights: num_params"},
       {"gpt2", 124'439'808, 0, "Hugging Face transformers, GPT2LMHeadModel of gpt2, tied weights once"},
       {"gpt2-medium", 354'823'168, 0, "the same of gpt2-medium"},
       {"gpt2-large", 774'030'080, 0, "the same of gpt2-large"},
       {"gpt2-xl", 1'557'611'200, 0, "the same of gpt2-xl"},
       {"bert-large", 336'226'108, 0, "Hugging Face transformers, BertForPreTraining of bert-large-uncased"},
+      {"bert-base", 110'106'428, 0, "Hugging Face transformers, BertForPreTraining of bert-base-uncased"},
+      {"llama2-7b", 6'738'415'616, 0,
+       "Hugging Face, meta-llama/Llama-2-7b-hf: parameters of its safetensors"},
+      {"llama2-13b", 13'015'864'320, 0, "the same of meta-llama/Llama-2-13b-hf"},
+      {"llama2-70b", 68'976'648'192, 0, "the same of meta-llama/Llama-2-70b-hf"},
+      {"llama3-8b", 8'030'261'248, 0, "the same of meta-llama/Meta-Llama-3-8B"},
+      {"llama3-70b", 70'553'706'496, 0, "the same of meta-llama/Meta-Llama-3-70B"},
+      {"llama3-405b", 405'853'388'800, 0, "the same of meta-llama/Llama-3.1-405B"},
+      {"bloom-176b", 176'247'271'424, 0, "bigscience/bloom on Hugging Face, model card: parameters"},
+      {"mpt-7b", 6.7e9, 0.01, "mosaicml/mpt-7b on Hugging Face, model card: 6.7 B"},
+      {"mpt-30b", 29.95e9, 0.001, "mosaicml/mpt-30b on Hugging Face, model card: 29.95 B"},
       {"gpt3-175b", 174'600e6, 0.0005, "Brown et al. 2020, table D.1: 174,600 M parameters"},
       {"gpt3-175b", 175.0e9, 0.005, "Brown et al. 2020, table 2.1: 175.0 B"},
       {"mlp", 266'610, 0, "784*300+300 + 300*100+100 + 100*10+10; Han et al. 2015, table 1: 267 K"},
@@ -66,21 +83,25 @@ TEST_CASE("presets have the published number of parameters") {
   }
 }
 
-TEST_CASE("BERT-large has the published parameters with each of its heads") {
-  // Hugging Face transformers, num_parameters() of bert-large-uncased loaded as the class named.
+TEST_CASE("BERT has the published parameters with each of its heads") {
+  // Hugging Face transformers, num_parameters() of bert-*-uncased loaded as the class named.
   struct Case {
+    const char* preset;
     const char* hugging_face_class;
     bool pooler, masked_lm_head;
     double parameters;
   };
   const Case cases[] = {
-      {"BertModel", true, false, 335'141'888},
-      {"BertForMaskedLM", false, true, 335'174'458},
-      {"BertForPreTraining", true, true, 336'226'108},
+      {"bert-base", "BertModel", true, false, 109'482'240},
+      {"bert-base", "BertForMaskedLM", false, true, 109'514'298},
+      {"bert-base", "BertForPreTraining", true, true, 110'106'428},
+      {"bert-large", "BertModel", true, false, 335'141'888},
+      {"bert-large", "BertForMaskedLM", false, true, 335'174'458},
+      {"bert-large", "BertForPreTraining", true, true, 336'226'108},
   };
   for (const Case& c : cases) {
-    CAPTURE(c.hugging_face_class);
-    Transformer t = std::get<Transformer>(model_preset("bert-large").shape);
+    CAPTURE(c.preset, c.hugging_face_class);
+    Transformer t = std::get<Transformer>(model_preset(c.preset).shape);
     t.pooler = c.pooler;
     t.masked_lm_head = c.masked_lm_head;
     CHECK(parameter_count(transformer(t)) == c.parameters);
@@ -89,17 +110,23 @@ TEST_CASE("BERT-large has the published parameters with each of its heads") {
 
 TEST_CASE("GPT sizes of Narayanan et al. SC'21 table 1 have the parameters printed there") {
   struct Case {
+    const char* preset;
     int layers;
     double hidden, heads, billions;
   };
   const Case cases[] = {
-      {24, 2304, 24, 1.7},      {30, 3072, 32, 3.6},       {36, 4096, 32, 7.5},    {40, 6144, 48, 18.4},
-      {48, 8192, 64, 39.1},     {60, 10240, 80, 76.1},     {80, 12288, 96, 145.6}, {96, 16384, 128, 310.1},
-      {105, 20480, 128, 529.6}, {128, 25600, 160, 1008.0},
+      {"megatron-1.7b", 24, 2304, 24, 1.7},        {"megatron-3.6b", 30, 3072, 32, 3.6},
+      {"megatron-7.5b", 36, 4096, 32, 7.5},        {"megatron-18.4b", 40, 6144, 48, 18.4},
+      {"megatron-39.1b", 48, 8192, 64, 39.1},      {"megatron-76.1b", 60, 10240, 80, 76.1},
+      {"megatron-145.6b", 80, 12288, 96, 145.6},   {"megatron-310.1b", 96, 16384, 128, 310.1},
+      {"megatron-529.6b", 105, 20480, 128, 529.6}, {"megatron-1t", 128, 25600, 160, 1008.0},
   };
   for (const Case& c : cases) {
-    CAPTURE(c.billions);
-    const double found = parameter_count(transformer(gpt(c.layers, c.hidden, c.heads)));
+    CAPTURE(c.preset);
+    const Model model = model_preset(c.preset);
+    CHECK(std::get<Transformer>(model.shape).heads == c.heads);
+    const double found = parameter_count(model);
+    CHECK(found == parameter_count(transformer(gpt(c.layers, c.hidden, c.heads))));
     CHECK(found / 1e9 == Approx(c.billions).margin(0.051));  // printed with one decimal
     // Equation 2: P = 12 l h^2 (1 + 13 / (12 h) + (V + s) / (12 l h)); it leaves out the last norm, 2 h.
     const double l = c.layers, h = c.hidden;
@@ -117,7 +144,8 @@ TEST_CASE("the output layer has parameters of its own only if it is not tied") {
 }
 
 TEST_CASE("FLOPs of transformers equal equation 3 of Narayanan et al. SC'21 without recomputation") {
-  for (const char* preset : {"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl", "gpt3-175b", "bert-large"}) {
+  for (const char* preset : {"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl", "gpt3-175b", "bert-base",
+                             "bert-large", "megatron-1.7b", "megatron-1t", "mpt-7b", "bloom-176b"}) {
     for (const double s : {128.0, 512.0, 2048.0}) {
       CAPTURE(preset, s);
       const Model model = model_preset(preset);
@@ -141,6 +169,11 @@ TEST_CASE("FLOPs of the presets are near the published ones") {
   };
   const Case cases[] = {
       {"resnet50", 4.089, 0.005, "torchvision documentation, ResNet50_Weights: 4.09 GFLOPS (multiply-adds)"},
+      {"alexnet", 0.714, 0.005, "torchvision documentation, AlexNet_Weights: 0.71 GFLOPS (multiply-adds)"},
+      {"resnet101", 7.801, 0.005, "the same, ResNet101_Weights: 7.80 GFLOPS"},
+      {"resnet152", 11.514, 0.005, "the same, ResNet152_Weights: 11.51 GFLOPS"},
+      {"inception-v3", 5.713, 0.005, "the same, Inception_V3_Weights: 5.71 GFLOPS"},
+      {"vgg19", 19.63, 0.005, "the same, VGG19_Weights: 19.63 GFLOPS"},
       {"vgg16", 15.47, 0.005, "torchvision documentation, VGG16_Weights: 15.47 GFLOPS (multiply-adds)"},
       {"mlp", 266'200e-9, 1e-12, "784*300 + 300*100 + 100*10"},
   };
@@ -264,6 +297,7 @@ TEST_CASE("the loss costs 115 bytes a logit, and only models with logits have it
   const double s = 128, v = 1000, h = 64;
   Transformer t = gpt(1, h, 4, v, s);
   t.final_norm = false;
+  t.embedding_norm = true;
   const LayerCost head = layer_costs(transformer(t), {}).back();
   CHECK(bytes_of_memory_kernels(head.forward) + bytes_of_memory_kernels(head.backward_input) ==
         Approx(115 * s * v));

@@ -156,7 +156,7 @@ TEST_CASE("bad cluster input is refused at its place") {
       {dgx + "[[cluster.slow]]\nlink = \"leaf9-spine0\"\nfactor = 1\n", "lab.toml:5:", "leaf9-spine0"},
       {dgx + "[[cluster.slow]]\nfactor = 0.5\n", "lab.toml:4:", "one of device, link"},
       {dgx + "[[cluster.slow]]\nlink = \"node0.nic0\"\ndevice = 3\nfactor = 0.5\n", "lab.toml:4:", "both"},
-      {kNode + "nics = 65\n", "lab.toml:9:", "nics"},
+      {kNode + "nics = 257\n", "lab.toml:9:", "nics"},
       {"[cluster]\nnodes = 4\n[cluster.node]\ndevice = \"v10\"\ndevices = 1\n", "lab.toml:4:", "v100"},
       {"[cluster]\n[cluster.node]\ndevice = \"v100\"\ndevices = 2\ninterconnect = \"none\"\n",
        "lab.toml:5:", "nvswitch"},

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "topologies/network.hpp"
+#include "topologies/wiring.hpp"
 
 namespace rehearse {
 namespace {
@@ -64,7 +65,7 @@ private:
          fmt::format("the cluster has {} nodes of {} devices and {} server nodes", parts_.nodes,
                      node_.devices, parts_.server_nodes),
          "at most 1,000,000 devices, and 2,000,000 devices and processors");
-    need(node_.nics >= 1 && node_.nics <= 64, fmt::format("a node has {} NICs", node_.nics), "1 to 64");
+    need(node_.nics >= 1 && node_.nics <= 256, fmt::format("a node has {} NICs", node_.nics), "1 to 256");
     need(finite(node_.device_bandwidth) && finite(node_.pcie_bandwidth) && finite(node_.nic_bandwidth) &&
              finite(node_.device_latency_s) && finite(fabric_.latency_s) && finite(fabric_.link_bandwidth),
          "a bandwidth or latency is negative or not a number", "0 and more");
@@ -121,17 +122,70 @@ private:
                                        link.a, link.b, link.bandwidth, link.latency_s));
       return;
     }
+    if (joins_nodes(fabric_.kind)) return torus();
     need(node_.nic_bandwidth > 0 || parts_.nodes + parts_.server_nodes == 1, "the NICs have no bandwidth",
          "a NIC bandwidth above 0, or one node alone");
-    if (fabric_.kind != Fabric::Kind::leaf_spine) return;
+    if (fabric_.kind == Fabric::Kind::single_switch) return;
+    need(positive(fabric_.oversubscription),
+         fmt::format("the oversubscription is {}", fabric_.oversubscription), "numbers above 0");
+    need(node_.nic_bandwidth > 0, "the NICs have no bandwidth", "a NIC bandwidth above 0");
+    if (fabric_.kind == Fabric::Kind::fat_tree) return fat_tree();
+    if (fabric_.kind == Fabric::Kind::dragonfly) return dragonfly();
     need(fabric_.nodes_per_leaf >= 1, fmt::format("a leaf has {} nodes", fabric_.nodes_per_leaf),
          "1 and more");
     need(fabric_.spines >= 0 && fabric_.spines <= kMostSpines,
          fmt::format("there are {} spines", fabric_.spines),
          fmt::format("1 to {}, or 0: as many as a leaf needs", kMostSpines));
-    need(positive(fabric_.oversubscription),
-         fmt::format("the oversubscription is {}", fabric_.oversubscription), "numbers above 0");
-    need(node_.nic_bandwidth > 0, "the NICs have no bandwidth", "a NIC bandwidth above 0");
+  }
+
+  std::int64_t all_nodes() const { return std::int64_t{parts_.nodes} + parts_.server_nodes; }
+
+  void torus() const {
+    need(fabric_.link_bandwidth > 0 || node_.nic_bandwidth > 0, "the cables between nodes have no bandwidth",
+         "a bandwidth of the cables or of the NICs above 0");
+    if (fabric_.kind == Fabric::Kind::ring) return;
+    std::int64_t product = 1;
+    std::string dims;
+    for (const int size : fabric_.dims) {
+      need(size >= 1 && size <= kMostEndpoints, fmt::format("a dimension of the torus has {} nodes", size),
+           "1 to 1,000,000");
+      product = std::min(product * size, 2 * kMostEndpoints + 1);
+      dims += (dims.empty() ? "" : " x ") + std::to_string(size);
+    }
+    need(!fabric_.dims.empty() && fabric_.dims.size() <= 8,
+         fmt::format("the torus has {} dimensions", fabric_.dims.size()), "1 to 8");
+    need(product >= all_nodes() && product <= 2 * kMostEndpoints,
+         fmt::format("a torus of {} joins {} nodes", dims, all_nodes()),
+         fmt::format("dims whose product is {} to 2,000,000", all_nodes()));
+  }
+
+  void fat_tree() const {
+    need(fabric_.radix >= 2 && fabric_.radix <= 1024 && fabric_.radix % 2 == 0,
+         fmt::format("the switches of a fat tree have {} ports", fabric_.radix), "2 to 1,024, even");
+    Fabric fabric = fabric_;
+    if (fabric.link_bandwidth <= 0) fabric.link_bandwidth = node_.nic_bandwidth;
+    const std::int64_t most =
+        std::int64_t{fabric_.radix} * (fabric_.radix / 2) * ports_down(fabric, node_) / node_.nics;
+    need(all_nodes() <= most,
+         fmt::format("a fat tree of {} ports a switch joins {} nodes of {} NICs", fabric_.radix, all_nodes(),
+                     node_.nics),
+         most > 0 ? fmt::format("at most {} nodes", most) : "a larger radix");
+  }
+
+  void dragonfly() const {
+    need(fabric_.routers_per_group >= 1 && fabric_.nodes_per_router >= 1 && fabric_.groups >= 0 &&
+             fabric_.routers_per_group <= 4096 && fabric_.groups <= 16'384 &&
+             fabric_.nodes_per_router <= kMostEndpoints,
+         fmt::format("a dragonfly has {} groups of {} routers with {} nodes each", fabric_.groups,
+                     fabric_.routers_per_group, fabric_.nodes_per_router),
+         "up to 16,384 groups of 1 to 4,096 routers with 1 and more nodes");
+    need(finite(fabric_.global_bandwidth), "a bandwidth is negative or not a number", "0 and more");
+    const std::int64_t a_group = std::int64_t{fabric_.routers_per_group} * fabric_.nodes_per_router;
+    const std::int64_t groups = fabric_.groups > 0 ? fabric_.groups : 16'384;
+    need(all_nodes() <= groups * a_group,
+         fmt::format("a dragonfly of {} groups with {} nodes each joins {} nodes", groups, a_group,
+                     all_nodes()),
+         fmt::format("at most {} nodes", groups * a_group));
   }
 
   const ClusterParts& parts_;
@@ -176,15 +230,22 @@ std::shared_ptr<const Cluster> make_cluster(const ClusterParts& parts) {
   Checker(parts).check();
   ClusterParts filled = parts;
   Fabric& fabric = filled.fabric;
-  if (fabric.kind == Fabric::Kind::leaf_spine) {
-    if (fabric.link_bandwidth <= 0) fabric.link_bandwidth = parts.node.nic_bandwidth;
-    if (fabric.spines == 0) {
-      // One cable from every leaf to every spine; the small step back forgives the division's rounding.
-      const double cables = static_cast<double>(fabric.nodes_per_leaf) * parts.node.nics *
-                            parts.node.nic_bandwidth / fabric.oversubscription / fabric.link_bandwidth;
-      fabric.spines =
-          static_cast<int>(std::clamp(std::ceil(cables - 1e-9), 1.0, static_cast<double>(kMostSpines)));
-    }
+  if (fabric.link_bandwidth <= 0) fabric.link_bandwidth = parts.node.nic_bandwidth;
+  if (fabric.kind == Fabric::Kind::ring) fabric.dims = {parts.nodes + parts.server_nodes};
+  if (fabric.kind == Fabric::Kind::dragonfly) {
+    const std::int64_t a_group = std::int64_t{fabric.routers_per_group} * fabric.nodes_per_router;
+    if (fabric.groups == 0)
+      fabric.groups =
+          static_cast<int>((std::int64_t{parts.nodes} + parts.server_nodes + a_group - 1) / a_group);
+    if (fabric.global_bandwidth <= 0) fabric.global_bandwidth = fabric.link_bandwidth;
+  }
+  const bool rail = fabric.kind == Fabric::Kind::rail;
+  if ((fabric.kind == Fabric::Kind::leaf_spine || rail) && fabric.spines == 0) {
+    // One cable from every leaf to every spine; the small step back forgives the division's rounding.
+    const double cables = static_cast<double>(fabric.nodes_per_leaf) * (rail ? 1 : parts.node.nics) *
+                          parts.node.nic_bandwidth / fabric.oversubscription / fabric.link_bandwidth;
+    fabric.spines =
+        static_cast<int>(std::clamp(std::ceil(cables - 1e-9), 1.0, static_cast<double>(kMostSpines)));
   }
   auto cluster = std::make_shared<Network>(filled);
   const bool gpus = parts.node.device.compute_capability > 0;

@@ -43,12 +43,26 @@ struct Node {
 };
 
 struct Fabric {
-  enum class Kind { single_switch, leaf_spine, links } kind = Kind::single_switch;
-  int nodes_per_leaf = 0;  // leaf_spine; follows from radix and oversubscription if not given
+  enum class Kind {
+    single_switch,
+    leaf_spine,
+    links,
+    fat_tree,
+    rail,
+    ring,
+    torus,
+    dragonfly
+  } kind = Kind::single_switch;
+  int nodes_per_leaf = 0;  // leaf_spine, rail (nodes of a group); follows from radix and oversubscription
   int spines = 0;
-  double oversubscription = 1;  // capacity of a leaf's NICs over the capacity of its uplinks
+  double oversubscription = 1;  // capacity of a leaf's (or edge's) NICs over the capacity of its uplinks
   double link_bandwidth = 0;    // bytes/s a direction of one cable, from which `spines` follows; 0: the NICs'
-  double latency_s = 0;         // one hop: NIC to switch, or switch to switch; both ends' NIC links have it
+  int radix = 0;                // fat_tree: ports of a switch, even
+  std::vector<int> dims;        // torus: places along each dimension; those without a node relay
+  int groups = 0;               // dragonfly; 0: as many as the nodes fill
+  int routers_per_group = 0, nodes_per_router = 0;  // dragonfly
+  double global_bandwidth = 0;  // dragonfly: bytes/s a direction between two groups; 0: as link_bandwidth
+  double latency_s = 0;         // one hop: NIC to switch, switch to switch, or (ring, torus) node to node
   enum class Routing { d_mod_k, ecmp_hash } routing = Routing::d_mod_k;
 };
 

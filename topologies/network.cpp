@@ -1,7 +1,6 @@
 #include "topologies/network.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
@@ -9,30 +8,6 @@
 #include <fmt/format.h>
 
 namespace rehearse {
-namespace {
-
-// "prefix" and a number without leading zeros; what follows stays in `text`.
-bool take_number(std::string_view& text, std::string_view prefix, int& number) {
-  if (text.substr(0, prefix.size()) != prefix) return false;
-  const char* const begin = text.data() + prefix.size();
-  const char* const end = text.data() + text.size();
-  const auto [after, error] = std::from_chars(begin, end, number);
-  if (error != std::errc() || number < 0 || *begin == '-' || (*begin == '0' && after != begin + 1))
-    return false;
-  text.remove_prefix(static_cast<std::size_t>(after - text.data()));
-  return true;
-}
-
-// Sebastiano Vigna's splitmix64: the finaliser of a counter-based generator, here a hash.
-std::uint64_t mixed(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
-}  // namespace
-
 Network::Network(const ClusterParts& parts) {
   name = parts.name;
   sources = parts.sources;
@@ -66,19 +41,15 @@ Network::Network(const ClusterParts& parts) {
   const std::int64_t servers_base = count;
   count += std::int64_t{server_nodes_} * server_links_;
   const std::int64_t fabric_base = count;
-  if (fabric_.kind == Fabric::Kind::leaf_spine) {
-    spines_ = fabric_.spines;
-    leaves_ = (total_nodes_ + fabric_.nodes_per_leaf - 1) / fabric_.nodes_per_leaf;
-    count += 2 * std::int64_t{leaves_} * spines_;
-    uplink_bandwidth_ =
-        fabric_.nodes_per_leaf * node_.nics * node_.nic_bandwidth / fabric_.oversubscription / spines_;
-  } else if (fabric_.kind == Fabric::Kind::links) {
+  if (fabric_.kind == Fabric::Kind::links) {
     std::vector<std::string> names;
     for (int i = 0; i < total_nodes_; ++i) names.push_back(node_name(i));
     cables_ = parts.graph;
     graph_ = std::make_unique<FabricGraph>(names, cables_, parts.place);
     count += 2 * static_cast<std::int64_t>(cables_.size());
   }
+  wiring_ = make_wiring(fabric_, node_, nodes_, server_nodes_);
+  if (wiring_) count += 2 * wiring_->cables();
   if (count > std::numeric_limits<int>::max())
     throw InputError(parts.place, fmt::format("the cluster has {} links; allowed: at most {}", count,
                                               std::numeric_limits<int>::max()));
@@ -104,7 +75,7 @@ Network::Link Network::decode(LinkId l) const {
   if (l < 0 || l >= links_) throw std::out_of_range(fmt::format("link {} of {}", l, links_));
   Link link;
   if (l >= fabric_base_) {
-    link.kind = graph_ ? Kind::graph : Kind::uplink;
+    link.kind = graph_ ? Kind::graph : Kind::fabric;
     link.number = (l - fabric_base_) / 2;
     link.back = (l - fabric_base_) % 2 != 0;
     return link;
@@ -153,8 +124,8 @@ double Network::bandwidth(LinkId l) const {
     case Kind::nic:
       bytes_per_s = node_.nic_bandwidth;
       break;
-    case Kind::uplink:
-      bytes_per_s = uplink_bandwidth_;
+    case Kind::fabric:
+      bytes_per_s = wiring_->bandwidth(link.number);
       break;
     case Kind::graph:
       bytes_per_s = cables_[link.number].bandwidth;
@@ -178,17 +149,13 @@ double Network::latency_s(LinkId l) const {
       return devices_talk_over_it && !link.back ? node_.device_latency_s : 0;
     }
     case Kind::nic:
-      return graph_ ? 0 : fabric_.latency_s;
-    case Kind::uplink:
+      return joins_nodes(fabric_.kind) ? 0 : fabric_.latency_s;
+    case Kind::fabric:
       return fabric_.latency_s;
     case Kind::graph:
       return cables_[link.number].latency_s;
   }
   return 0;
-}
-
-std::string Network::node_name(int node) const {
-  return node < nodes_ ? fmt::format("node{}", node) : fmt::format("server{}", node - nodes_);
 }
 
 std::string Network::link_name(LinkId l) const {
@@ -207,9 +174,9 @@ std::string Network::link_name(LinkId l) const {
       return fmt::format("{}.gpu{}.pcie.{}", node_name(link.node), link.number, direction);
     case Kind::nic:
       return fmt::format("{}.nic{}.{}", node_name(link.node), link.number, direction);
-    case Kind::uplink: {
-      const int leaf = link.number / spines_, at = link.number % spines_;
-      return link.back ? fmt::format("spine{}-leaf{}", at, leaf) : fmt::format("leaf{}-spine{}", leaf, at);
+    case Kind::fabric: {
+      const Wiring::Ends ends = wiring_->ends(link.number);
+      return link.back ? ends.b + "-" + ends.a : ends.a + "-" + ends.b;
     }
     case Kind::graph: {
       const auto& c = cables_[link.number];
@@ -233,16 +200,12 @@ std::vector<LinkId> Network::find_links(const std::string& wanted) const {
     if (wanted == cables_[i].b + "-" + cables_[i].a) return cable(first, true, 0);
   }
   std::string_view text = wanted;
-  int leaf = 0, at = 0;
-  const bool up = take_number(text, "leaf", leaf) && take_number(text, "-spine", at) && text.empty();
-  if (!up) text = wanted;
-  const bool down = !up && take_number(text, "spine", at) && take_number(text, "-leaf", leaf) && text.empty();
-  if (up || down) {
-    if (leaf >= leaves_ || at >= spines_) return {};
-    return cable(fabric_base_ + 2 * (leaf * spines_ + at), down, 0);
+  const std::size_t dash = text.find('-');
+  if (wiring_ && dash != std::string_view::npos) {
+    const int found = wiring_->find(text.substr(0, dash), text.substr(dash + 1));
+    if (found >= 0) return cable(fabric_base_ + found - found % 2, found % 2 != 0, 0);
   }
 
-  text = wanted;
   int node = 0;
   const bool server = text.substr(0, 6) == "server";
   if (!take_number(text, server ? "server" : "node", node) || node >= (server ? server_nodes_ : nodes_))
@@ -324,15 +287,6 @@ void Network::route_from_nic(Endpoint to, int nic_number, std::vector<LinkId>& l
   if (hand_over) links.insert(links.end(), {nvlink(node, near, false), nvlink(node, port, true)});
 }
 
-int Network::spine(Endpoint from, Endpoint to, int from_nic, int to_nic) const {
-  const auto count = static_cast<std::uint64_t>(spines_);
-  const auto target = static_cast<std::uint64_t>(node_of(to)) * node_.nics + to_nic;
-  if (fabric_.routing == Fabric::Routing::d_mod_k) return static_cast<int>(target % count);
-  std::uint64_t hash = mixed(1);  // a fixed seed: the same flow takes the same way in every run
-  for (const int part : {from, to, from_nic, to_nic}) hash = mixed(hash ^ static_cast<std::uint64_t>(part));
-  return static_cast<int>(hash % count);
-}
-
 void Network::route(Endpoint from, Endpoint to, int rail, std::vector<LinkId>& links) const {
   if (from == to) return;
   const int a = node_of(from), b = node_of(to);
@@ -343,13 +297,8 @@ void Network::route(Endpoint from, Endpoint to, int rail, std::vector<LinkId>& l
   route_to_nic(from, from_nic, links);
   if (graph_) {
     graph_->path(a, b, fabric_base_, links);
-  } else if (spines_ > 0) {
-    const int leaf_a = a / fabric_.nodes_per_leaf, leaf_b = b / fabric_.nodes_per_leaf;
-    if (leaf_a != leaf_b) {
-      const int over = spine(from, to, from_nic, to_nic);
-      links.push_back(fabric_base_ + 2 * (leaf_a * spines_ + over));
-      links.push_back(fabric_base_ + 2 * (leaf_b * spines_ + over) + 1);
-    }
+  } else if (wiring_) {
+    wiring_->route({from, to, a, b, from_nic, to_nic}, fabric_base_, links);
   }
   route_from_nic(to, to_nic, links);
 }

@@ -8,6 +8,7 @@
 
 #include "topologies/cluster.hpp"
 #include "topologies/graph.hpp"
+#include "topologies/wiring.hpp"
 
 namespace rehearse {
 
@@ -25,15 +26,15 @@ public:
   void route(Endpoint from, Endpoint to, int rail, std::vector<LinkId>& links) const override;
 
 private:
-  enum class Kind { nvlink, mesh, pcie, nic, uplink, graph };
+  enum class Kind { nvlink, mesh, pcie, nic, fabric, graph };
   struct Link {
     Kind kind = Kind::nic;
-    int node = 0;       // servers come after the device nodes
-    int number = 0;     // device (PCIe: the processor comes last), pair of the mesh, NIC, uplink or cable
-    bool back = false;  // towards the device or the node; from b to a; from the spine to the leaf
+    int node = 0;    // servers come after the device nodes
+    int number = 0;  // device (PCIe: the processor comes last), pair of the mesh, NIC or cable of the fabric
+    bool back = false;  // towards the device or the node; from b to a
   };
   Link decode(LinkId l) const;
-  std::string node_name(int node) const;
+  std::string node_name(int node) const { return node_name_of(node, nodes_); }
   LinkId node_base(int node) const;
   LinkId nvlink(int node, int device, bool back) const { return node_base(node) + 2 * device + back; }
   LinkId pcie(int node, int port, bool back) const;
@@ -44,7 +45,6 @@ private:
   void route_inside(Endpoint from, Endpoint to, std::vector<LinkId>& links) const;
   void route_to_nic(Endpoint from, int nic_number, std::vector<LinkId>& links) const;
   void route_from_nic(Endpoint to, int nic_number, std::vector<LinkId>& links) const;
-  int spine(Endpoint from, Endpoint to, int from_nic, int to_nic) const;
   // Both directions, or one if `direction` is 'o' (out) or 'i' (in); the direction that the name says comes
   // first.
   std::vector<LinkId> cable(LinkId first, bool back, char direction) const;
@@ -55,13 +55,12 @@ private:
   int server_pcie_ = 0;
   int node_links_ = 0, server_links_ = 0;
   int total_nodes_ = 0;
-  int spines_ = 0, leaves_ = 0;
   LinkId servers_base_ = 0, fabric_base_ = 0;
   int links_ = 0;
-  double uplink_bandwidth_ = 0;
   std::vector<int> mesh_pair_;
   std::vector<ClusterParts::GraphLink> cables_;
   std::unique_ptr<FabricGraph> graph_;
+  std::unique_ptr<Wiring> wiring_;
   std::vector<std::pair<LinkId, double>> slow_;  // sorted
 };
 

@@ -20,10 +20,32 @@ constexpr int kMost = 1'000'000;
 constexpr std::size_t kMostSlow = 10'000;
 
 constexpr std::array<std::string_view, 4> kInterconnects = {"none", "nvswitch", "nvlink-mesh", "pcie"};
-constexpr std::array<std::string_view, 3> kFabrics = {"switch", "leaf-spine", "links"};
+constexpr std::array<std::string_view, 8> kFabrics = {"switch", "leaf-spine", "links", "fat-tree",
+                                                      "rail",   "ring",       "torus", "dragonfly"};
 constexpr std::array<std::string_view, 2> kRoutings = {"d-mod-k", "ecmp-hash"};
-constexpr std::array<std::string_view, 6> kLeafSpineKeys = {
-    "radix", "nodes_per_leaf", "spines", "oversubscription", "link_gbps", "routing"};
+
+// Keys of some fabrics only.
+struct FabricKey {
+  std::string_view name;
+  std::vector<Fabric::Kind> kinds;
+};
+
+const std::vector<FabricKey>& fabric_keys() {
+  using enum Fabric::Kind;
+  static const std::vector<FabricKey> keys = {
+      {"radix", {leaf_spine, rail, fat_tree}},
+      {"nodes_per_leaf", {leaf_spine, rail}},
+      {"spines", {leaf_spine, rail}},
+      {"oversubscription", {leaf_spine, rail, fat_tree}},
+      {"link_gbps", {leaf_spine, rail, fat_tree, ring, torus, dragonfly}},
+      {"routing", {leaf_spine, rail, fat_tree}},
+      {"dims", {torus}},
+      {"groups", {dragonfly}},
+      {"routers_per_group", {dragonfly}},
+      {"nodes_per_router", {dragonfly}},
+      {"global_gbps", {dragonfly}}};
+  return keys;
+}
 
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
@@ -103,7 +125,7 @@ Node read_node(Section& section, const std::string& folder) {
     ring.finish();
     if (node.rings.size() > 64) section.refuse("ring", "more than 64 rings", "at most 64");
   }
-  node.nics = static_cast<int>(section.integer("nics", 1, 64, 1));
+  node.nics = static_cast<int>(section.integer("nics", 1, 256, 1));
   node.nic_bandwidth = section.number("nic_gbps", kBandwidth, 0) * kGb;
   node.cpu_cores = static_cast<int>(section.integer("cpu_cores", 1, 65'536, 1));
   node.cpu_memory_bandwidth = 1e9 * section.number("cpu_gb_per_s", kNotNegative, 0.0);
@@ -115,14 +137,17 @@ Node read_node(Section& section, const std::string& folder) {
 class FabricKeys {
 public:
   std::optional<std::size_t> kind, routing;
-  std::optional<double> oversubscription, link_gbps, latency_us;
-  std::optional<int> radix, nodes_per_leaf, spines;
+  std::optional<double> oversubscription, link_gbps, global_gbps, latency_us;
+  std::optional<int> radix, nodes_per_leaf, spines, groups, routers_per_group, nodes_per_router;
+  std::vector<int> dims;
+
+  Fabric::Kind fabric() const { return static_cast<Fabric::Kind>(kind.value_or(0)); }
 
   void read(Section& s) {
     take(s, "kind", kind, s.choice("kind", kFabrics, 0));
-    if (kind != 1)  // not leaf-spine
-      for (const std::string_view key : kLeafSpineKeys)
-        if (s.has(key)) s.refuse(key, "given", "only with kind = \"leaf-spine\"");
+    for (const FabricKey& key : fabric_keys())
+      if (s.has(key.name) && std::find(key.kinds.begin(), key.kinds.end(), fabric()) == key.kinds.end())
+        s.refuse(key.name, "given", "only with kind = " + quoted(key.kinds));
     if (s.has("radix")) nodes_per_leaf.reset();  // it follows anew
     take(s, "routing", routing, s.choice("routing", kRoutings, 0));
     take(s, "oversubscription", oversubscription, s.number("oversubscription", {0.001, 1000}, 1));
@@ -131,9 +156,26 @@ public:
     take(s, "nodes_per_leaf", nodes_per_leaf, static_cast<int>(s.integer("nodes_per_leaf", 1, kMost, 1)));
     take(s, "spines", spines, static_cast<int>(s.integer("spines", 1, 65'536, 1)));
     take(s, "radix", radix, static_cast<int>(s.integer("radix", 2, 65'536, 2)));
+    if (fabric() == Fabric::Kind::fat_tree && s.has("radix") && (*radix % 2 != 0 || *radix > 1024))
+      s.refuse("radix", fmt::format("{} ports", *radix), "2 to 1,024, even");
+    take(s, "groups", groups, static_cast<int>(s.integer("groups", 1, 16'384, 1)));
+    take(s, "routers_per_group", routers_per_group,
+         static_cast<int>(s.integer("routers_per_group", 1, 4096, 1)));
+    take(s, "nodes_per_router", nodes_per_router,
+         static_cast<int>(s.integer("nodes_per_router", 1, kMost, 1)));
+    take(s, "global_gbps", global_gbps, s.number("global_gbps", kBandwidth, 1));
+    const std::vector<std::int64_t> given = s.integers("dims", 1, kMost);
+    if (given.size() > 8) s.refuse("dims", fmt::format("{} dimensions", given.size()), "1 to 8");
+    if (s.has("dims")) dims.assign(given.begin(), given.end());
   }
 
 private:
+  static std::string quoted(const std::vector<Fabric::Kind>& kinds) {
+    std::string text;
+    for (const Fabric::Kind k : kinds)
+      text += fmt::format("{}\"{}\"", text.empty() ? "" : ", ", kFabrics[static_cast<std::size_t>(k)]);
+    return text;
+  }
   // Every key is read, so that all are known to "did you mean"; only what is given overrides.
   template <class T>
   static void take(const Section& s, std::string_view key, std::optional<T>& to, T value) {
@@ -144,29 +186,52 @@ private:
 Fabric make_fabric(const FabricKeys& keys, const Node& node, const Section& section) {
   Fabric fabric;
   using enum Fabric::Kind;
-  constexpr std::array<Fabric::Kind, 3> kInOrder = {single_switch, leaf_spine, links};
-  fabric.kind = kInOrder[keys.kind.value_or(0)];
+  fabric.kind = keys.fabric();
   fabric.latency_s = keys.latency_us.value_or(0) * kMicrosecond;
-  if (fabric.kind != leaf_spine) return fabric;
-  if (node.nic_bandwidth <= 0) section.refuse("kind", "\"leaf-spine\" without NICs", "node.nic_gbps above 0");
-  fabric.routing = static_cast<Fabric::Routing>(keys.routing.value_or(0));
+  if (fabric.kind == single_switch || fabric.kind == links) return fabric;
+  const std::string name = fmt::format("\"{}\"", kFabrics[static_cast<std::size_t>(fabric.kind)]);
   fabric.link_bandwidth = keys.link_gbps ? *keys.link_gbps * kGb : node.nic_bandwidth;
+  if (fabric.kind == ring || fabric.kind == torus) {
+    if (fabric.link_bandwidth <= 0)
+      section.refuse("kind", name + " with neither NICs nor link_gbps", "node.nic_gbps or link_gbps above 0");
+    if (fabric.kind == torus && keys.dims.empty()) section.refuse("kind", name + " without dims", "dims");
+    fabric.dims = keys.dims;
+    return fabric;
+  }
+  if (node.nic_bandwidth <= 0) section.refuse("kind", name + " without NICs", "node.nic_gbps above 0");
+  if (fabric.kind == dragonfly) {
+    if (!keys.routers_per_group || !keys.nodes_per_router)
+      section.refuse("kind", name + " without routers_per_group or nodes_per_router", "both of them");
+    fabric.groups = keys.groups.value_or(0);
+    fabric.routers_per_group = *keys.routers_per_group;
+    fabric.nodes_per_router = *keys.nodes_per_router;
+    fabric.global_bandwidth = keys.global_gbps ? *keys.global_gbps * kGb : fabric.link_bandwidth;
+    return fabric;
+  }
+  fabric.routing = static_cast<Fabric::Routing>(keys.routing.value_or(0));
+  if (fabric.kind == fat_tree) {
+    if (!keys.radix) section.refuse("kind", name + " without radix", "radix, even");
+    fabric.radix = *keys.radix;
+    fabric.oversubscription = keys.oversubscription.value_or(1);
+    return fabric;
+  }
+  const int nics_a_leaf = fabric.kind == rail ? 1 : node.nics;  // of one node
   fabric.spines = keys.spines.value_or(0);
   if (!keys.nodes_per_leaf && !keys.radix)
-    section.refuse("kind", "\"leaf-spine\" with neither radix nor nodes_per_leaf", "one of them");
+    section.refuse("kind", name + " with neither radix nor nodes_per_leaf", "one of them");
   fabric.oversubscription = keys.oversubscription.value_or(1);
   if (keys.nodes_per_leaf) {
     fabric.nodes_per_leaf = *keys.nodes_per_leaf;
     // Both sides of a leaf are given: the ratio follows.
     if (keys.spines && keys.link_gbps && !keys.oversubscription)
       fabric.oversubscription =
-          fabric.nodes_per_leaf * node.nics * node.nic_bandwidth / (fabric.spines * fabric.link_bandwidth);
+          fabric.nodes_per_leaf * nics_a_leaf * node.nic_bandwidth / (fabric.spines * fabric.link_bandwidth);
     return fabric;
   }
   // A leaf's ports: one a NIC below, and above as many as carry the NICs' bandwidth over the
   // oversubscription.
   const double ports_a_node =
-      node.nics * (1 + node.nic_bandwidth / (fabric.oversubscription * fabric.link_bandwidth));
+      nics_a_leaf * (1 + node.nic_bandwidth / (fabric.oversubscription * fabric.link_bandwidth));
   const double fitting = std::floor(*keys.radix / ports_a_node + 1e-9);
   if (fitting < 1)
     section.refuse(

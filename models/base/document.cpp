@@ -109,25 +109,6 @@ const TomlValue::Array& checked_array(const TomlValue& value, const std::string&
   return *array;
 }
 
-std::string read_file(const std::string& path) {
-  auto refuse = [&](const std::string& message) { throw InputError({path, 0, 0}, message); };
-  if (path.empty()) throw InputError({}, "no file name is given");
-  std::error_code error;
-  auto status = std::filesystem::status(path, error);
-  if (status.type() == std::filesystem::file_type::not_found) refuse("there is no such file");
-  if (status.type() == std::filesystem::file_type::directory) refuse("is a directory; allowed: a TOML file");
-  std::ifstream file(path, std::ios::binary);
-  if (!file) refuse(fmt::format("cannot be read: {}", std::strerror(errno)));
-  std::string text;
-  std::vector<char> buffer(1u << 16);
-  while (file.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || file.gcount() > 0) {
-    text.append(buffer.data(), static_cast<std::size_t>(file.gcount()));
-    if (text.size() > kMaxFileBytes) refuse("is larger than 16 MiB; allowed: a TOML file of at most 16 MiB");
-  }
-  if (file.bad()) refuse("cannot be read to its end");
-  return text;
-}
-
 // One step of the path of an override: a key, then indices into arrays.
 struct PathStep {
   std::string key;
@@ -367,6 +348,27 @@ void Section::finish() {
   }
 }
 
+std::string read_text_file(const std::string& path, const std::string& kind) {
+  auto refuse = [&](const std::string& message) { throw InputError({path, 0, 0}, message); };
+  if (path.empty()) throw InputError({}, "no file name is given");
+  std::error_code error;
+  auto status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::not_found) refuse("there is no such file");
+  if (status.type() == std::filesystem::file_type::directory) refuse("is a directory; allowed: a " + kind);
+  std::ifstream file(path, std::ios::binary);
+  if (!file) refuse(fmt::format("cannot be read: {}", std::strerror(errno)));
+  std::string text;
+  std::vector<char> buffer(1u << 16);
+  while (file.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || file.gcount() > 0) {
+    text.append(buffer.data(), static_cast<std::size_t>(file.gcount()));
+    if (text.size() > kMaxFileBytes) {
+      refuse("is larger than 16 MiB; allowed: a " + kind + " of at most 16 MiB");
+    };
+  }
+  if (file.bad()) refuse("cannot be read to its end");
+  return text;
+}
+
 Document Document::parse_text(std::string_view text, const std::string& file_name) {
   if (text.size() > kMaxFileBytes) throw InputError({file_name, 0, 0}, "is larger than 16 MiB");
   Document document;
@@ -377,7 +379,7 @@ Document Document::parse_text(std::string_view text, const std::string& file_nam
 }
 
 Document Document::parse_file(const std::string& path) {
-  return parse_text(read_file(path), path);
+  return parse_text(read_text_file(path, "TOML file"), path);
 }
 
 void Document::set(std::string_view assignment, const Place* given) {

@@ -88,6 +88,9 @@ private:
   std::shared_ptr<DocumentState> state_;
 };
 
+// The bytes of a file. Refuses a missing file, a directory (naming the `kind` allowed) and more than 16 MiB.
+std::string read_text_file(const std::string& path, const std::string& kind);
+
 // The known name nearest to `found`, if it is near enough to be a slip of the finger (at most 2 edits, or a
 // third of its length); empty otherwise.
 std::string nearest_name(std::string_view found, std::span<const std::string> known);

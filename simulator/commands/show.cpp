@@ -181,10 +181,17 @@ void show_cluster(const std::string& name, std::ostream& out) {
   }
   fact(out, "network cards",
        fmt::format("{}, {}B/s a direction each", nic_speed(node), with_prefix(node.nic_bandwidth)));
-  constexpr std::array<std::string_view, 3> kinds = {"one switch", "leaf and spine switches",
-                                                     "a graph of links"};
+  constexpr std::array<std::string_view, 8> kinds = {"one switch",
+                                                     "leaf and spine switches",
+                                                     "a graph of links",
+                                                     "a fat tree",
+                                                     "rail switches and spines",
+                                                     "a ring of nodes",
+                                                     "a torus of nodes",
+                                                     "a dragonfly"};
   std::string kind(kinds[static_cast<std::size_t>(fabric.kind)]);
-  if (fabric.kind == Fabric::Kind::leaf_spine) {
+  if (fabric.kind == Fabric::Kind::leaf_spine || fabric.kind == Fabric::Kind::rail ||
+      fabric.kind == Fabric::Kind::fat_tree) {
     kind += fabric.oversubscription > 1
                 ? fmt::format(", {} to 1 oversubscribed", with_digits(fabric.oversubscription, 2))
                 : ", not oversubscribed";

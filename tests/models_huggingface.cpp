@@ -1,0 +1,195 @@
+// [model] huggingface: config.json files of the families that open, and what is refused.
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "models/model.hpp"
+#include "tests/catch.hpp"
+
+using namespace rehearse;
+
+namespace {
+
+struct ConfigFile {
+  std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("rehearse-huggingface-" + std::to_string(getpid()));
+  ConfigFile() { std::filesystem::create_directory(folder); }
+  ~ConfigFile() { std::filesystem::remove_all(folder); }
+
+  Model read(const std::string& json, const std::string& more = "") const {
+    std::ofstream(folder / "config.json") << json;
+    Document document = Document::parse_text("[model]\nhuggingface = \"config.json\"\n" + more, "job.toml");
+    Section section = document.root().section("model");
+    return read_model(section, folder.string());
+  }
+
+  // Behind "FOLDER/".
+  std::string error_of(const std::string& json) const {
+    try {
+      read(json);
+    } catch (const InputError& error) {
+      const std::string what = error.what(), prefix = folder.string() + "/";
+      return what.substr(0, prefix.size()) == prefix ? what.substr(prefix.size()) : what;
+    }
+    return "no error";
+  }
+};
+
+const std::string kGpt2 = R"({
+  "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "activation_function": "gelu_new",
+  "n_ctx": 1024, "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024, "vocab_size": 50257,
+  "resid_pdrop": 0.1, "attn_pdrop": 0.1, "embd_pdrop": 0.1
+})";
+
+const std::string kQwen2 = R"({
+  "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "hidden_size": 3584,
+  "intermediate_size": 18944, "max_position_embeddings": 131072, "max_window_layers": 28,
+  "num_attention_heads": 28, "num_hidden_layers": 28, "num_key_value_heads": 4, "attention_dropout": 0.0,
+  "sliding_window": 131072, "tie_word_embeddings": false, "use_sliding_window": false, "vocab_size": 152064
+})";
+
+std::string llama(const std::string& more = "") {
+  return R"({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336,
+    "max_position_embeddings": 8192, "num_attention_heads": 32, "num_hidden_layers": 32,
+    "num_key_value_heads": 8, "rope_theta": 500000.0, "torch_dtype": "bfloat16", "vocab_size": 128256)" +
+         more + "}";
+}
+
+std::string bert(const std::string& heads) {
+  return R"({"architectures": [")" + heads + R"("], "model_type": "bert", "hidden_size": 768,
+    "intermediate_size": 3072, "max_position_embeddings": 512, "num_attention_heads": 12,
+    "num_hidden_layers": 12, "type_vocab_size": 2, "vocab_size": 30522, "hidden_dropout_prob": 0.1})";
+}
+
+}  // namespace
+
+TEST_CASE("a config.json opens as the model it describes") {
+  const ConfigFile file;
+  struct Case {
+    const char* model;  // on Hugging Face, with the parameters of its checkpoint, shared ones once
+    std::string json;
+    double parameters, sequence_length;
+    const char* preset;  // the same shape; "" if there is none
+  };
+  const Case cases[] = {
+      {"openai-community/gpt2", kGpt2, 124'439'808, 1024, "gpt2"},
+      {"meta-llama/Meta-Llama-3-8B", llama(), 8'030'261'248, 8192, "llama3-8b"},
+      {"google-bert/bert-base-uncased", bert("BertForPreTraining"), 110'106'428, 512, "bert-base"},
+      {"the same as BertModel", bert("BertModel"), 109'482'240, 512, ""},
+      {"the same as BertForMaskedLM", bert("BertForMaskedLM"), 109'514'298, 512, ""},
+      {"Qwen/Qwen2-7B", kQwen2, 7'615'616'512, 131072, ""},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.model);
+    const Model model = file.read(c.json);
+    CHECK(parameter_count(model) == c.parameters);
+    CHECK(tokens_per_sample(model, 0) == c.sequence_length);
+    CHECK(model.sample_unit == "sequences");
+    if (*c.preset) {
+      const Model preset = model_preset(c.preset);
+      CHECK(flops_per_sample(model, 0) == flops_per_sample(preset, 0));
+      const auto layers = layer_costs(model, {}), expected = layer_costs(preset, {});
+      REQUIRE(layers.size() == expected.size());
+      for (std::size_t i = 0; i < layers.size(); ++i) {
+        CHECK(layers[i].saved_bytes == expected[i].saved_bytes);
+        CHECK(layers[i].forward.size() == expected[i].forward.size());
+      }
+    }
+  }
+}
+
+TEST_CASE("what a config.json leaves out is as the library has it") {
+  const ConfigFile file;
+  const auto shape = [&](const std::string& json) { return std::get<Transformer>(file.read(json).shape); };
+  CHECK(shape(kGpt2).feed_forward == 4 * 768);
+  CHECK(shape(kGpt2).tied_embeddings);
+  CHECK(shape(kGpt2).dropout);
+  const std::string old = R"({"model_type": "llama", "hidden_size": 8, "intermediate_size": 16,
+    "max_position_embeddings": 4, "num_attention_heads": 4, "num_hidden_layers": 1, "vocab_size": 9,
+    "head_dim": null})";
+  CHECK(shape(old).kv_heads == 4);
+  CHECK(!shape(old).tied_embeddings);
+  CHECK(!shape(old).dropout);
+  CHECK(shape(llama(R"(, "tie_word_embeddings": true)")).tied_embeddings);
+  CHECK(shape(llama(R"(, "attention_dropout": 0.1)")).dropout);
+  CHECK(file.read(llama()).title == "Transformer, 32 layers of 4096");
+  CHECK(file.read(llama(), "title = \"Llama\"").title == "Llama");
+}
+
+TEST_CASE("bad config.json files are refused by file and key") {
+  const ConfigFile file;
+  const auto gpt2 = [](const std::string& from, const std::string& to) {
+    std::string text = kGpt2;
+    return text.replace(text.find(from), from.size(), to);
+  };
+  const std::string families = "\"bert\", \"gpt2\", \"llama\", \"qwen2\"";
+  struct Case {
+    std::string json;
+    std::string error;
+  };
+  const Case cases[] = {
+      {"", "config.json:1:1: the file ends too early; allowed: the config.json of a model"},
+      {"{\n  \"n_embd\": 768,\n  oops\n}",
+       "config.json:3:3: not JSON from here on, or just before; allowed: the config.json of a model"},
+      {"{\n  \"n_embd\": 768\n",
+       "config.json:3:1: the file ends too early; allowed: the config.json of a model"},
+      {"{\"\xff\": 1}",
+       "config.json:1:3: not JSON from here on, or just before; allowed: the config.json of a model"},
+      {"{\"n_embd\": 1e999}", "config.json: has a number out of range; allowed: the config.json of a model"},
+      {"[1, 2]", "config.json: is an array of 2; allowed: an object, {...}"},
+      {"{}", "config.json: model_type is missing; allowed: " + families},
+      {"{\"model_type\": 3}", "config.json: model_type is 3; allowed: " + families},
+      {"{\"model_type\": \"gemma\"}", "config.json: model_type is \"gemma\"; allowed: " + families},
+      {"{\"model_type\": \"mixtral\", \"num_local_experts\": 8}",
+       "config.json: num_local_experts is 8, but mixtures of experts are not available in this version; "
+       "allowed: a dense model, model_type one of " +
+           families},
+      {"{\"model_type\": \"qwen2_moe\", \"num_experts\": 60}",
+       "config.json: num_experts is 60, but mixtures of experts are not available in this version; "
+       "allowed: a dense model, model_type one of " +
+           families},
+      {gpt2("\"n_embd\": 768, ", ""),
+       "config.json: n_embd is missing; allowed: an integer from 1 to 1000000"},
+      {gpt2("768", "-768"), "config.json: n_embd is -768; allowed: an integer from 1 to 1000000"},
+      {gpt2("768", "18446744073709551615"),
+       "config.json: n_embd is 18446744073709551615; allowed: an integer from 1 to 1000000"},
+      {gpt2("768", "1e30"), "config.json: n_embd is 1e+30; allowed: an integer from 1 to 1000000"},
+      {gpt2("768", "\"768\""),
+       "config.json: n_embd is a string \"768\"; allowed: an integer from 1 to 1000000"},
+      {gpt2("768", "[768]"), "config.json: n_embd is an array of 1; allowed: an integer from 1 to 1000000"},
+      {gpt2("768", "768.5"), "config.json: n_embd is 768.5; allowed: an integer from 1 to 1000000"},
+      {gpt2("\"n_head\": 12", "\"n_head\": 7"),
+       "config.json: n_head is 7; allowed: a divisor of n_embd, 768"},
+      {gpt2("\"n_layer\": 12", "\"n_layer\": 10001"),
+       "config.json: n_layer is 10001; allowed: an integer from 1 to 10000"},
+      {gpt2("\"resid_pdrop\": 0.1", "\"resid_pdrop\": 1"),
+       "config.json: resid_pdrop is 1; allowed: a number from 0 to below 1"},
+      {gpt2("\"n_ctx\"", "\"add_cross_attention\": true, \"n_ctx\""),
+       "config.json: add_cross_attention is true; allowed: false"},
+      {llama(R"(, "tie_word_embeddings": "no")"),
+       "config.json: tie_word_embeddings is a string \"no\"; allowed: true or false"},
+      {llama(R"(, "attention_bias": true)"), "config.json: attention_bias is true; allowed: false"},
+      {llama(R"(, "num_key_value_heads": 5)"),
+       "config.json: num_key_value_heads is 5; allowed: a divisor of num_attention_heads, 32"},
+      {llama(R"(, "head_dim": 256)"),
+       "config.json: head_dim is 256; allowed: 128, hidden_size / num_attention_heads"},
+      {bert("BertForQuestionAnswering"),
+       "config.json: architectures is \"BertForQuestionAnswering\"; allowed: \"BertModel\", "
+       "\"BertForMaskedLM\", \"BertForPreTraining\""},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.json);
+    CHECK(file.error_of(c.json) == c.error);
+  }
+  SECTION("deep nesting does no harm") {
+    CHECK(file.error_of(std::string(1'000'000, '[')) ==
+          "config.json:1:1000001: the file ends too early; allowed: the config.json of a model");
+  }
+  SECTION("a file that is none") {
+    std::filesystem::create_directory(file.folder / "folder.json");
+    Document document = Document::parse_text("[model]\nhuggingface = \"folder.json\"", "job.toml");
+    Section section = document.root().section("model");
+    CHECK_THROWS_AS(read_model(section, file.folder.string()), InputError);
+  }
+}

@@ -1,0 +1,173 @@
+// Grouped-query attention, gated feed-forward, rotary positions, models without biases or dropout.
+#include "models/model.hpp"
+#include "tests/catch.hpp"
+
+using namespace rehearse;
+
+namespace {
+
+Model transformer(Transformer shape) {
+  Model model;
+  model.shape = shape;
+  return model;
+}
+
+Transformer small() {
+  Transformer t;
+  t.layers = 3;
+  t.hidden = 64;
+  t.heads = 8;
+  t.feed_forward = 160;
+  t.vocabulary = 1000;
+  t.sequence_length = t.positions = 32;
+  return t;
+}
+
+// Llama's shape.
+Transformer small_llama() {
+  Transformer t = small();
+  t.positions = 0;
+  t.kv_heads = 2;
+  t.gated = t.rotary = true;
+  t.biases = t.qkv_biases = t.dropout = t.tied_embeddings = false;
+  return t;
+}
+
+double flops(const std::vector<Kernel>& kernels) {
+  double sum = 0;
+  for (const Kernel& kernel : kernels) sum += kernel.flops();
+  return sum;
+}
+
+double memory_bytes(const std::vector<Kernel>& kernels) {
+  double sum = 0;
+  for (const Kernel& kernel : kernels) {
+    if (kernel.kind == Kernel::Kind::memory) sum += kernel.bytes * kernel.count;
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("each variant has its parameters in a layer") {
+  const double h = 64, f = 160, kv = 64 * 2 / 8;
+  struct Case {
+    const char* variant;
+    void (*change)(Transformer&);
+    double layer, others;  // parameters of one layer; of embedding and head
+  };
+  const double tables = 1000 * h + 32 * h, last_norm = 2 * h;
+  const double qkv = 3 * h * h + 3 * h, projection = h * h + h, inner = 2 * h * f + f + h, norms = 4 * h;
+  const double plain = qkv + projection + inner + norms;
+  const Case cases[] = {
+      {"GPT", [](Transformer&) {}, plain, tables + last_norm},
+      {"heads share keys and values", [](Transformer& t) { t.kv_heads = 2; },
+       plain - qkv + (h + 2 * kv) * (h + 1), tables + last_norm},
+      {"as many key heads as heads", [](Transformer& t) { t.kv_heads = 8; }, plain, tables + last_norm},
+      {"gated", [](Transformer& t) { t.gated = true; }, plain + h * f + f, tables + last_norm},
+      {"no biases at all", [](Transformer& t) { t.biases = t.qkv_biases = false; },
+       4 * h * h + 2 * h * f + 2 * h, tables + h},
+      {"biases of queries, keys and values alone", [](Transformer& t) { t.biases = false; },
+       4 * h * h + 3 * h + 2 * h * f + 2 * h, tables + h},
+      {"rotary", [](Transformer& t) { t.rotary = true, t.positions = 0; }, plain, 1000 * h + last_norm},
+      {"ALiBi", [](Transformer& t) { t.positions = 0; }, plain, 1000 * h + last_norm},
+      {"untied", [](Transformer& t) { t.tied_embeddings = false; }, plain, tables + last_norm + 1000 * h},
+      {"a norm after the embedding", [](Transformer& t) { t.embedding_norm = true; }, plain,
+       tables + 2 * last_norm},
+      {"no dropout", [](Transformer& t) { t.dropout = false; }, plain, tables + last_norm},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.variant);
+    Transformer t = small();
+    c.change(t);
+    CHECK(layer_costs(transformer(t), {})[1].parameters == c.layer);
+    CHECK(parameter_count(transformer(t)) == 3 * c.layer + c.others);
+  }
+}
+
+TEST_CASE("FLOPs of models with grouped-query attention and gates equal their formula") {
+  // A multiply and an add for each weight and token: queries and projection 2 h^2, keys and values 2 h^2
+  // kv/a, feed-forward 2 h f, gated 3 h f, logits h V; scores and values of attention 2 s h. Three passes'
+  // worth.
+  for (const char* preset : {"llama2-7b", "llama2-13b", "llama2-70b", "llama3-8b", "llama3-70b",
+                             "llama3-405b", "mpt-7b", "mpt-30b", "bloom-176b", "megatron-76.1b"}) {
+    for (const double s : {1.0, 512.0, 2048.0}) {
+      CAPTURE(preset, s);
+      const Model model = model_preset(preset);
+      const auto& t = std::get<Transformer>(model.shape);
+      const double h = t.hidden, f = t.feed_forward;
+      const double weights = 2 * h * h * (1 + t.kv_heads / t.heads) + (t.gated ? 3 : 2) * h * f;
+      const double a_token = t.layers * (weights + 2 * s * h) + h * t.vocabulary;
+      CHECK(flops_per_sample(model, s) == Approx(6 * s * a_token).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("a Llama layer by hand") {
+  const Transformer t = small_llama();
+  const double h = 64, f = 160, a = 8, s = 32, b = 4, n = s * b, kv = 16;
+  PassShape pass;
+  pass.micro_batch = b;
+  const LayerCost layer = layer_costs(transformer(t), pass)[1];
+  const double linear = 2 * n * (h * (h + 2 * kv) + h * h + 3 * h * f), attention = 4 * b * s * s * h;
+  CHECK(flops(layer.forward) == linear + attention);
+  CHECK(flops(layer.backward_weight) == linear);
+  CHECK(flops(layer.backward_input) == linear + 2 * attention);
+  // Elements moved. Norms read and write 2 x 2 h; rotary turns h + kv, read and written; keys and values are
+  // repeated: 2 kv read, 2 h written; softmax reads and writes a s scores a token; heads are put together 2
+  // h; two residual sums 3 h; SwiGLU 3 f.
+  CHECK(memory_bytes(layer.forward) ==
+        2 * n * (4 * h + 2 * (h + kv) + 2 * (h + kv) + 2 * a * s + 2 * h + 6 * h + 3 * f));
+  // Norms 2 x 3 h; heads apart 2 h; softmax 3 a s; repeated keys and values summed 2 (h + kv); to one tensor
+  // 2 (h + 2 kv); rotary 2 (h + kv); residual sums 2 x 3 h; SwiGLU 5 f.
+  CHECK(memory_bytes(layer.backward_input) ==
+        2 * n * (6 * h + 2 * h + 3 * a * s + 2 * (h + kv) + 2 * (h + 2 * kv) + 2 * (h + kv) + 6 * h + 5 * f));
+  // Gains of the two norms alone: x and dy of each.
+  CHECK(memory_bytes(layer.backward_weight) == 2 * n * 4 * h);
+  // Inputs of two norms and three products, Q, K and V repeated: 8 h; gate, inner width and their product: 3
+  // f; softmax.
+  CHECK(layer.saved_bytes == 2 * n * (8 * h + 3 * f + a * s));
+
+  SECTION("selective recomputation repeats keys and values again, and keeps them once") {
+    pass.recompute = Recompute::selective;
+    const LayerCost selective = layer_costs(transformer(t), pass)[1];
+    CHECK(selective.saved_bytes == 2 * n * (6 * h + 2 * kv + 3 * f));
+    CHECK(flops(selective.recompute) == attention);
+    CHECK(memory_bytes(selective.recompute) == 2 * n * (2 * (h + kv) + 2 * a * s + 2 * h));
+  }
+  SECTION("without dropout the embedding keeps nothing and sends nothing back") {
+    const LayerCost embedding = layer_costs(transformer(t), pass)[0];
+    CHECK(embedding.saved_bytes == 0);
+    CHECK(embedding.backward_input.empty());
+    CHECK(memory_bytes(embedding.forward) == 2 * n * 2 * h);
+  }
+}
+
+TEST_CASE("keys of [model.transformer] for newer shapes") {
+  const std::string text = R"([model.transformer]
+    layers = 2
+    hidden = 64
+    heads = 8
+    vocabulary = 100
+    sequence_length = 16
+  )";
+  const auto read = [&](const std::string& more) {
+    Document document = Document::parse_text(text + more, "job.toml");
+    Section section = document.root().section("model");
+    return std::get<Transformer>(read_model(section, ".").shape);
+  };
+  CHECK(read("").kv_heads == 8);
+  CHECK(read("kv_heads = 2").kv_heads == 2);
+  CHECK(read("").positions == 16);
+  CHECK(read("rotary = true").positions == 0);
+  CHECK(read("positions = 0").positions == 0);
+  CHECK(!read("positions = 0").rotary);
+  CHECK(!read("biases = false").qkv_biases);
+  CHECK(read("biases = false\nqkv_biases = true").qkv_biases);
+  CHECK(read("embedding_norm = true").final_norm);
+  CHECK(read("causal = false").embedding_norm);
+  CHECK(!read("").gated);
+  CHECK(read("gated = true").gated);
+  CHECK(read("").dropout);
+  CHECK(!read("dropout = false").dropout);
+}

@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+
+#include "topologies/wiring.hpp"
+
+namespace rehearse {
+namespace {
+
+// Two tiers. leaf-spine: all NICs of a node plug into one leaf. rail: NIC i of every node of a group plugs
+// into leaf i of the group, "group0.rail3".
+class LeafSpine final : public Wiring {
+public:
+  LeafSpine(const Fabric& fabric, const Node& node, int nodes)
+      : nodes_per_leaf_(fabric.nodes_per_leaf),
+        spines_(fabric.spines),
+        nics_(node.nics),
+        rails_(fabric.kind == Fabric::Kind::rail ? node.nics : 0),
+        routing_(fabric.routing) {
+    const int groups = static_cast<int>((std::int64_t{nodes} + nodes_per_leaf_ - 1) / nodes_per_leaf_);
+    leaves_ = std::int64_t{groups} * (rails_ > 0 ? rails_ : 1);
+    const int nics_below = nodes_per_leaf_ * (rails_ > 0 ? 1 : nics_);
+    bandwidth_ = nics_below * node.nic_bandwidth / fabric.oversubscription / spines_;
+  }
+
+  std::int64_t cables() const override { return leaves_ * spines_; }
+  double bandwidth(int) const override { return bandwidth_; }
+  Ends ends(int cable) const override {
+    const int leaf = cable / spines_;
+    return {rails_ > 0 ? fmt::format("group{}.rail{}", leaf / rails_, leaf % rails_)
+                       : fmt::format("leaf{}", leaf),
+            fmt::format("spine{}", cable % spines_)};
+  }
+
+  int find(std::string_view a, std::string_view b) const override {
+    int at = 0;
+    const bool down = is_number(a, "spine", at);
+    if (!down && !is_number(b, "spine", at)) return -1;
+    const int leaf = leaf_named(down ? b : a);
+    return leaf < 0 || at >= spines_ ? -1 : 2 * (leaf * spines_ + at) + down;
+  }
+
+  void route(const Flow& flow, LinkId first, std::vector<LinkId>& links) const override {
+    const int from = leaf_of(flow.from_node, flow.from_nic), to = leaf_of(flow.to_node, flow.to_nic);
+    if (from == to) return;
+    const int over = spine(flow);
+    links.push_back(first + 2 * (from * spines_ + over));
+    links.push_back(first + 2 * (to * spines_ + over) + 1);
+  }
+
+private:
+  int leaf_of(int node, int nic) const {
+    const int group = node / nodes_per_leaf_;
+    return rails_ > 0 ? group * rails_ + nic : group;
+  }
+
+  int leaf_named(std::string_view text) const {
+    int group = 0, number = 0;
+    if (rails_ == 0) return is_number(text, "leaf", number) && number < leaves_ ? number : -1;
+    if (!take_number(text, "group", group) || !is_number(text, ".rail", number)) return -1;
+    return number < rails_ && group < leaves_ / rails_ ? group * rails_ + number : -1;
+  }
+
+  int spine(const Flow& flow) const {
+    const auto count = static_cast<std::uint64_t>(spines_);
+    if (routing_ == Fabric::Routing::ecmp_hash) return static_cast<int>(hash_of(flow) % count);
+    const auto node = static_cast<std::uint64_t>(flow.to_node), nic = static_cast<std::uint64_t>(flow.to_nic);
+    // Destinations of one leaf follow each other: all NICs of its nodes, or one NIC of each.
+    return static_cast<int>((rails_ > 0 ? node + nic : node * static_cast<std::uint64_t>(nics_) + nic) %
+                            count);
+  }
+
+  int nodes_per_leaf_, spines_, nics_, rails_;
+  Fabric::Routing routing_;
+  std::int64_t leaves_ = 0;
+  double bandwidth_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Wiring> make_leaf_spine(const Fabric& fabric, const Node& node, int nodes) {
+  return std::make_unique<LeafSpine>(fabric, node, nodes);
+}
+
+}  // namespace rehearse
