@@ -1,7 +1,5 @@
 // Folding is exact: the end of every op of every rank, folded against unfolded, to 1e-9 relative.
-#include <map>
 #include <random>
-#include <tuple>
 
 #include "tests/catch.hpp"
 #include "tests/engine_support.hpp"
@@ -10,31 +8,6 @@ using namespace rehearse;
 using namespace rehearse::testing;
 
 namespace {
-
-using OpRun = std::tuple<int, int, int, int, int, int>;  // job, role, rank, op, step, iteration
-
-std::map<OpRun, double> ends(const Trace& trace) {
-  std::map<OpRun, double> all;
-  const Spans& s = trace.spans;
-  for (std::size_t i = 0; i < s.size(); ++i) {
-    const RankClass& c = trace.classes[s.rank_class[i]];
-    for (int rank : c.ranks) all[{c.job, c.role, rank, s.op[i], s.step[i], s.iteration[i]}] = s.end_s[i];
-  }
-  return all;
-}
-
-// The largest relative difference between the ends of the same ops.
-double worst_difference(const Trace& one, const Trace& other) {
-  const std::map<OpRun, double> a = ends(one), b = ends(other);
-  REQUIRE(a.size() == b.size());
-  double worst = 0;
-  for (const auto& [op, end] : b) {
-    const auto it = a.find(op);
-    REQUIRE(it != a.end());
-    worst = std::max(worst, std::abs(it->second - end) / std::max(end, 1e-12));
-  }
-  return worst;
-}
 
 // Returns the number of classes of the folded run.
 int check_folding(const Run& run, const ClusterParts& parts, Fidelity fidelity) {

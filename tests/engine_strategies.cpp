@@ -2,8 +2,6 @@
 // to 0.1 %, and folded against unfolded to 1e-9.
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <tuple>
 
 #include "simulator/costs/compute.hpp"
 #include "simulator/engine/layout.hpp"
@@ -72,18 +70,6 @@ Outcome run_text(const std::string& text, const std::vector<std::string>& overri
   const Plan plan = write_schedule(scenario);
   check(*plan.schedule);
   return {scenario, plan, simulate_in_child(run_of(scenario, plan), *scenario.cluster, scenario.engine)};
-}
-
-using OpRun = std::tuple<int, int, int, int>;  // role, rank, op, step
-
-std::map<OpRun, double> ends(const Trace& trace) {
-  std::map<OpRun, double> all;
-  for (std::size_t i = 0; i < trace.spans.size(); ++i) {
-    const RankClass& c = trace.classes[trace.spans.rank_class[i]];
-    for (int rank : c.ranks)
-      all[{c.role, rank, trace.spans.op[i], trace.spans.step[i]}] = trace.spans.end_s[i];
-  }
-  return all;
 }
 
 constexpr const char* kFidelityTexts[] = {"flow", "auto", "chunk", "analytic"};
@@ -293,15 +279,7 @@ TEST_CASE("folded and unfolded: every op of every rank ends at the same time") {
         const Trace folded = simulate_in_child(run, *scenario.cluster, options);
         options.fold = false;
         const Trace whole = simulate_in_child(run, *scenario.cluster, options);
-        const std::map<OpRun, double> a = ends(folded), b = ends(whole);
-        REQUIRE(a.size() == b.size());
-        double worst = 0;
-        for (const auto& [op, end] : b) {
-          const auto it = a.find(op);
-          REQUIRE(it != a.end());
-          worst = std::max(worst, std::abs(it->second - end) / std::max(end, 1e-12));
-        }
-        CHECK(worst < 1e-9);
+        CHECK(worst_difference(folded, whole) < 1e-9);
         CHECK(folded.bytes_total == Approx(whole.bytes_total).epsilon(1e-9));
         if (*fabric.slow == '\0') CHECK(folded.classes.size() < whole.classes.size());
       }

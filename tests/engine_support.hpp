@@ -1,11 +1,16 @@
 // Clusters and runs made by hand for the engine's tests.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "simulator/engine/engine.hpp"
+#include "tests/catch.hpp"
 #include "tests/schedule_builders.hpp"
 #include "topologies/cluster.hpp"
 
@@ -76,6 +81,31 @@ inline EngineOptions ideal(Fidelity fidelity, bool fold = true) {
 
 inline double run_time_s(const Run& run, const ClusterParts& parts, const EngineOptions& options) {
   return simulate_in_child(run, *make_cluster(parts), options).end_s;
+}
+
+using OpRun = std::tuple<int, int, int, int, int, int>;  // job, role, rank, op, step, iteration
+
+inline std::map<OpRun, double> ends(const Trace& trace) {
+  std::map<OpRun, double> all;
+  const Spans& s = trace.spans;
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    const RankClass& c = trace.classes[s.rank_class[i]];
+    for (int rank : c.ranks) all[{c.job, c.role, rank, s.op[i], s.step[i], s.iteration[i]}] = s.end_s[i];
+  }
+  return all;
+}
+
+// The largest relative difference between the ends of the same ops.
+inline double worst_difference(const Trace& one, const Trace& other) {
+  const std::map<OpRun, double> a = ends(one), b = ends(other);
+  REQUIRE(a.size() == b.size());
+  double worst = 0;
+  for (const auto& [op, end] : b) {
+    const auto it = a.find(op);
+    REQUIRE(it != a.end());
+    worst = std::max(worst, std::abs(it->second - end) / std::max(end, 1e-12));
+  }
+  return worst;
 }
 
 }  // namespace rehearse::testing

@@ -6,6 +6,18 @@
 
 namespace rehearse {
 
+namespace {
+
+int iteration_of(const std::vector<int>& open_repeats) {  // of the innermost one; 0 outside
+  return open_repeats.empty() ? 0 : open_repeats.back();
+}
+
+std::pair<std::string, int> counter_of(const Op& op, int iteration) {
+  return {op.counter.name, op.counter.number + op.counter.stride * iteration};
+}
+
+}  // namespace
+
 void Simulation::Bell::wait() {
   waiting = true;
   semaphore->acquire();
@@ -248,7 +260,7 @@ void Simulation::record(Stream& stream, double end_s, Status status) {
   s.phase.push_back(stream.phase);
   s.step.push_back(stream.step);
   s.op.push_back(stream.op);
-  s.iteration.push_back(stream.iterations.empty() ? 0 : stream.iterations.back());
+  s.iteration.push_back(iteration_of(stream.iterations));
   s.ready_s.push_back(stream.ready_s);
   s.begin_s.push_back(stream.begin_s);
   s.end_s.push_back(end_s);
@@ -258,9 +270,7 @@ void Simulation::record(Stream& stream, double end_s, Status status) {
 
 void Simulation::signal(Stream& stream, const Op& op) {
   const Layout::Class& own = layout_.classes[stream.rank_class];
-  const int iteration = stream.iterations.empty() ? 0 : stream.iterations.back();
-  const std::pair<std::string, int> counter{op.counter.name,
-                                            op.counter.number + op.counter.stride * iteration};
+  const std::pair<std::string, int> counter = counter_of(op, iteration_of(stream.iterations));
   const auto add = [&](std::size_t c) {
     ++classes_[c].counters[counter];
     for (int s : classes_[c].streams)
@@ -279,10 +289,8 @@ void Simulation::signal(Stream& stream, const Op& op) {
 }
 
 void Simulation::wait_for_counter(Stream& stream, const Op& op) {
-  const int iteration = stream.iterations.empty() ? 0 : stream.iterations.back();
-  const std::pair<std::string, int> counter{op.counter.name,
-                                            op.counter.number + op.counter.stride * iteration};
-  const double at_least = op.at_least + op.at_least_per_iteration * iteration;
+  const std::pair<std::string, int> counter = counter_of(op, iteration_of(stream.iterations));
+  const double at_least = op.at_least + op.at_least_per_iteration * iteration_of(stream.iterations);
   stream.awaits_counter = true;
   while (classes_[stream.rank_class].counters[counter] < at_least) stream.bell.wait();
   stream.awaits_counter = false;
