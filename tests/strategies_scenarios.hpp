@@ -83,7 +83,7 @@ inline Scenario scenario(Model model, int data, int pipeline, int microbatches, 
   s.strategy.pipeline = pipeline;
   s.strategy.placement = {"data", "pipeline"};
   s.strategy.parameter_server.servers = servers > 0 ? servers : 1;
-  if (servers > 0) s.strategy.gradients = GradientSync::parameter_server;
+  if (servers > 0) s.strategy.gradients = "parameter-server";
   s.cluster = cluster(data * pipeline, servers);
   return s;
 }

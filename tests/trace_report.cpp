@@ -227,7 +227,7 @@ TEST_CASE("the bottleneck is told with a way out") {
        [&](Result& r, Scenario& s) {
          only(r, 2.5);
          r.metrics.breakdown.exposed_by_pass_s["gradient sync"] = 1;
-         s.strategy.gradients = GradientSync::parameter_server;
+         s.strategy.gradients = "parameter-server";
          s.strategy.parameter_server.servers = 2;
        },
        {"a ring sends less over each network card (try --set strategy.gradients=all-reduce)"}},
@@ -236,7 +236,7 @@ TEST_CASE("the bottleneck is told with a way out") {
          only(r, 2.5);
          r.metrics.breakdown.exposed_by_pass_s["gradient sync"] = 1;
          r.metrics.busiest_link = "server0.nic0.in";
-         s.strategy.gradients = GradientSync::parameter_server;
+         s.strategy.gradients = "parameter-server";
          s.strategy.parameter_server.servers = 2;
        },
        {"--set cluster.server_nodes=4 --set strategy.parameter_server.servers=4"}},

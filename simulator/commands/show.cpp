@@ -13,6 +13,7 @@
 #include "models/model.hpp"
 #include "simulator/commands/commands.hpp"
 #include "simulator/report/format.hpp"
+#include "simulator/strategies/gradient_strategy.hpp"
 #include "topologies/cluster.hpp"
 
 namespace rehearse {
@@ -22,26 +23,8 @@ struct StrategyText {
   std::string_view name, summary, more, keys;
 };
 
-// What the keys of [strategy] choose between; the schedules' authors stand in simulator/strategies/.
-constexpr std::array<StrategyText, 4> kStrategies = {{
-    {"all-reduce", "data parallel: gradients are summed by ring all-reduce",
-     "Every GPU trains its share of the batch with the whole model. Gradients are sent in buckets, while "
-     "the\n"
-     "backward pass still computes the next ones (unless overlap = false).",
-     "data = 8                    # ranks that share the batch; may be left out\n"
-     "gradients = \"all-reduce\"\n"
-     "bucket_mb = 25              # gradients sent together\n"
-     "overlap = true\n"},
-    {"parameter-server", "data parallel: gradients go to servers, which send new weights back",
-     "Every GPU trains its share of the batch. Servers on processors keep a shard of the weights each, add "
-     "up\n"
-     "what all GPUs push, update, and are read before the next forward pass.",
-     "data = 8\n"
-     "gradients = \"parameter-server\"\n\n"
-     "[strategy.parameter_server]\n"
-     "servers = 4\n"
-     "placement = \"dedicated\"     # on cluster.server_nodes of their own; \"colocated\": on the GPUs' "
-     "nodes\n"},
+// The values of strategy.schedule; simulator/strategies/pipeline.cpp.
+constexpr std::array<StrategyText, 2> kSchedules = {{
     {"gpipe", "pipeline: all micro-batches forward, then all backward",
      "The layers are cut into stages. Every stage keeps the activations of all micro-batches (Huang et al. "
      "2019).",
@@ -54,6 +37,14 @@ constexpr std::array<StrategyText, 4> kStrategies = {{
      "pipeline = 8                # stages\n"
      "schedule = \"1f1b\"\n"},
 }};
+
+std::vector<StrategyText> strategies() {
+  std::vector<StrategyText> all;
+  for (const GradientStrategyEntry* entry : gradient_strategies())
+    all.push_back({entry->name, entry->summary, entry->more, entry->keys});
+  all.insert(all.end(), kSchedules.begin(), kSchedules.end());
+  return all;
+}
 
 std::shared_ptr<const Cluster> cluster_preset(const std::string& name, int nodes) {
   Document document =
@@ -233,7 +224,7 @@ void run_list(const std::string& what, std::ostream& out) {
                                           in_gibibytes(device.memory_bytes.value), usual_peak(device, 1)));
     }
   } else {
-    for (const StrategyText& strategy : kStrategies) rows.emplace_back(strategy.name, strategy.summary);
+    for (const StrategyText& strategy : strategies()) rows.emplace_back(strategy.name, strategy.summary);
   }
   std::size_t width = 0;
   for (const auto& row : rows) width = std::max(width, row.first.size());
@@ -259,7 +250,7 @@ void run_show(const std::string& name, std::ostream& out) {
   std::vector<std::string> known = preset_names("models");
   for (const auto& more : {preset_names("topologies"), device_names()})
     known.insert(known.end(), more.begin(), more.end());
-  for (const StrategyText& strategy : kStrategies) {
+  for (const StrategyText& strategy : strategies()) {
     if (name == strategy.name) {
       out << fmt::format("{}: {}\n\n{}\n\n[strategy]\n{}", strategy.name, strategy.summary, strategy.more,
                          strategy.keys);

@@ -10,6 +10,7 @@
 
 #include "simulator/report/format.hpp"
 #include "simulator/report/report.hpp"
+#include "simulator/strategies/gradient_strategy.hpp"
 
 namespace rehearse {
 namespace {
@@ -30,13 +31,7 @@ std::string strategy_line(const Scenario& s) {
   }
   if (strategy.pipeline > 1) part(strategy.schedule == PipelineSchedule::gpipe ? "GPipe" : "1F1B");
   part(fmt::format("micro-batch {}", s.training.micro_batch));
-  if (strategy.data > 1) {
-    if (strategy.gradients == GradientSync::parameter_server) {
-      part(counted(strategy.parameter_server.servers, "parameter server"));
-    } else {
-      part(fmt::format("{} all-reduce", kAlgorithmNames[static_cast<std::size_t>(strategy.all_reduce)]));
-    }
-  }
+  if (strategy.data > 1) part(gradient_strategy(s)->headline(s));
   part(std::string(name_of(s.training.precision)));
   return text;
 }

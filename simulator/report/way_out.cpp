@@ -112,7 +112,7 @@ WayOut less_bubble(const Result& result) {
 WayOut less_gradient_sync(const Result& result) {
   const Scenario& s = result.scenario;
   if (!s.strategy.overlap) return {"nothing of it runs behind the backward pass", {"strategy.overlap=true"}};
-  if (s.strategy.gradients == GradientSync::parameter_server) return other_servers(result);
+  if (s.strategy.gradients == "parameter-server") return other_servers(result);
   const std::string& link = result.metrics.busiest_link;
   const double oversubscription = s.cluster->fabric().oversubscription;
   if (oversubscription > 1 && (link.starts_with("leaf") || link.starts_with("spine"))) {
@@ -190,7 +190,7 @@ WayOut less_waiting(const Result& result) {
           {"cluster.slow=[]"}};
     }
   }
-  if (s.strategy.data > 1 && s.strategy.gradients == GradientSync::parameter_server)
+  if (s.strategy.data > 1 && s.strategy.gradients == "parameter-server")
     return other_servers(result);
   return {};
 }

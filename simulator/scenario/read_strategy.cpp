@@ -6,6 +6,7 @@
 #include <span>
 
 #include "simulator/scenario/readers.hpp"
+#include "simulator/strategies/gradient_strategy.hpp"
 
 namespace rehearse {
 namespace {
@@ -16,9 +17,7 @@ constexpr std::array<std::string_view, 6> kAllSchedules = {"gpipe", "1f1b",  "in
 static_assert(kAllSchedules[1] == kPipelineScheduleNames[1]);
 constexpr std::array<std::string_view, 5> kAllAlgorithms = {"ring", "tree", "halving-doubling",
                                                             "hierarchical", "auto"};
-constexpr std::array<std::string_view, 3> kAllServerModes = {"sync", "async", "stale-synchronous"};
 constexpr std::array<std::string_view, 3> kAllFsdp = {"none", "full", "hybrid"};
-constexpr std::array<std::string_view, 2> kServerPlacements = {"dedicated", "colocated"};
 constexpr std::array<std::string_view, 5> kAxes = {"tensor", "context", "expert", "data", "pipeline"};
 
 [[noreturn]] void refuse_unbuilt(const Section& section, std::string_view key, const std::string& found,
@@ -83,13 +82,15 @@ std::vector<std::string> read_placement(Section& section) {
   return placement;
 }
 
-ParameterServer read_parameter_server(Section& section) {
-  ParameterServer server;
-  server.servers = static_cast<int>(section.integer("servers", 1, 100'000, 1));
-  server.colocated = section.choice("placement", kServerPlacements, 0) == 1;
-  available_choice(section, "mode", kAllServerModes, 1, 0);
-  only_integer(section, "staleness", 0, 1'000'000);
-  return server;
+// Reads every strategy's own table, so that a file may hold the settings of several to choose from.
+void read_gradients(StrategyChoice& strategy, Section& section) {
+  std::vector<std::string_view> names;
+  for (const GradientStrategyEntry* entry : gradient_strategies()) names.push_back(entry->name);
+  strategy.gradients = names[section.choice("gradients", names, 0)];
+  for (const GradientStrategyEntry* entry : gradient_strategies()) {
+    auto read = entry->read(section, strategy);
+    if (entry->name == strategy.gradients) strategy.gradient_strategy = std::move(read);
+  }
 }
 
 void fit_degrees(StrategyChoice& strategy, Section& section, const Scenario& scenario) {
@@ -159,29 +160,9 @@ void fit_stages(const StrategyChoice& strategy, Section& section, const Scenario
   }
 }
 
-void fit_servers(const StrategyChoice& strategy, Section& section, const Cluster& cluster) {
-  if (strategy.gradients != GradientSync::parameter_server) return;
-  const ParameterServer& server = strategy.parameter_server;
-  int nodes = server.colocated ? cluster.nodes() : cluster.server_nodes();
-  if (server.servers > nodes) {
-    section.refuse("servers", fmt::format("{}", server.servers),
-                   fmt::format("at most {}, {}", nodes,
-                               server.colocated ? "the nodes of the cluster (one server a node)"
-                                                : "the server nodes of the cluster (cluster.server_nodes)"));
-  }
-  // Each worker sends to each server, so that their pairs are bounded before they are written.
-  constexpr std::int64_t kMaxPairs = 1'048'576;
-  if (static_cast<std::int64_t>(server.servers) * cluster.devices() > kMaxPairs) {
-    section.refuse("servers", fmt::format("{}, each with {} workers", server.servers, cluster.devices()),
-                   cluster.devices() < kMaxPairs
-                       ? fmt::format("at most {} for so many workers", kMaxPairs / cluster.devices())
-                       : fmt::format("at most {} workers", kMaxPairs));
-  }
-}
-
 }  // namespace
 
-StrategyChoice read_strategy(Section& section, Section& parameter_server) {
+StrategyChoice read_strategy(Section& section) {
   constexpr std::int64_t kMaxDegree = 1'000'000;
   StrategyChoice strategy;
   strategy.data = static_cast<int>(section.integer("data", 1, kMaxDegree, 1));
@@ -194,22 +175,20 @@ StrategyChoice read_strategy(Section& section, Section& parameter_server) {
     strategy.stage_layers.push_back(static_cast<int>(layers));
   }
   strategy.blocking_p2p = section.boolean("blocking_p2p", false);
-  strategy.gradients = static_cast<GradientSync>(section.choice("gradients", kGradientSyncNames, 0));
   strategy.all_reduce = static_cast<Algorithm>(
       available_choice(section, "all_reduce", kAllAlgorithms, kAlgorithmNames.size(), 0));
   strategy.chunk_bytes = section.number("chunk_kb", {1, 1e9}, 0) * 1024;
   strategy.channels = static_cast<int>(section.integer("channels", 1, 256, 0));
   strategy.bucket_bytes = section.number("bucket_mb", {0.01, 1e6}, 25) * 1048576;
   strategy.overlap = section.boolean("overlap", true);
-  strategy.parameter_server = read_parameter_server(parameter_server);
+  read_gradients(strategy, section);
   return strategy;
 }
 
-void fit_strategy(StrategyChoice& strategy, Section& section, Section& parameter_server,
-                  const Scenario& scenario) {
+void fit_strategy(StrategyChoice& strategy, Section& section, const Scenario& scenario) {
   fit_degrees(strategy, section, scenario);
   fit_stages(strategy, section, scenario);
-  fit_servers(strategy, parameter_server, *scenario.cluster);
+  strategy.gradient_strategy->fit(section, scenario);
 }
 
 }  // namespace rehearse

@@ -13,13 +13,12 @@ Training read_training(Section& section, const Model& model, const Device& devic
 
 // [strategy] without what depends on the cluster. Defaults: 1f1b, ring all-reduce, DDP's 25 MB buckets,
 // overlapped. A key of a feature that is not built may only have the value that turns the feature off.
-StrategyChoice read_strategy(Section& section, Section& parameter_server);
+StrategyChoice read_strategy(Section& section);
 
 // Completes `data` and `pipeline` from the number of devices and checks them, stage_layers and the servers. A
 // degree that is left out follows from the other; without both it is all data parallel (profiled: as many
 // stages as were measured).
-void fit_strategy(StrategyChoice& strategy, Section& section, Section& parameter_server,
-                  const Scenario& scenario);
+void fit_strategy(StrategyChoice& strategy, Section& section, const Scenario& scenario);
 
 // global_batch / (micro_batch x data); refused if that is not whole.
 int count_microbatches(const Training& training, const StrategyChoice& strategy, Section& section);

@@ -41,7 +41,6 @@ Scenario read_scenario(Document document, const std::string& path,
           cluster = root.section("cluster");
   Section strategy = root.section("strategy"), simulation = root.section("simulation"),
           run = root.section("run");
-  Section parameter_server = strategy.section("parameter_server");
   root.finish();  // first: a misspelt section would otherwise be reported as missing
 
   Scenario scenario;
@@ -49,13 +48,12 @@ Scenario read_scenario(Document document, const std::string& path,
   std::string base_folder = std::filesystem::path(path).parent_path().string();
   scenario.model = read_model(model, base_folder);
 
-  scenario.strategy = read_strategy(strategy, parameter_server);
+  scenario.strategy = read_strategy(strategy);
   strategy.finish();
-  parameter_server.finish();
   const ParameterServer& server = scenario.strategy.parameter_server;
-  bool dedicated = scenario.strategy.gradients == GradientSync::parameter_server && !server.colocated;
+  bool dedicated = scenario.strategy.gradients == "parameter-server" && !server.colocated;
   if (dedicated && cluster.present() && !cluster.has("server_nodes")) {
-    Place place = parameter_server.place("servers");
+    Place place = strategy.section("parameter_server").place("servers");
     document.set(fmt::format("cluster.server_nodes={}", server.servers), &place);
   }
   scenario.cluster = read_cluster(cluster, base_folder);
@@ -67,7 +65,7 @@ Scenario read_scenario(Document document, const std::string& path,
   read_run(run);
   run.finish();
 
-  fit_strategy(scenario.strategy, strategy, parameter_server, scenario);
+  fit_strategy(scenario.strategy, strategy, scenario);
   scenario.microbatches = count_microbatches(scenario.training, scenario.strategy, training);
   scenario.engine.chunk_bytes = scenario.strategy.chunk_bytes;
   return scenario;

@@ -28,9 +28,10 @@ struct Training {
 
 enum class PipelineSchedule { gpipe, one_f_one_b };
 inline constexpr std::array<std::string_view, 2> kPipelineScheduleNames = {"gpipe", "1f1b"};
-enum class GradientSync { all_reduce, parameter_server };
-inline constexpr std::array<std::string_view, 2> kGradientSyncNames = {"all-reduce", "parameter-server"};
 
+class GradientStrategy;  // simulator/strategies/gradient_strategy.hpp
+
+// With gradients = "parameter-server".
 struct ParameterServer {
   int servers = 1;
   bool colocated = false;  // on the workers' nodes; else on server nodes of their own
@@ -42,7 +43,8 @@ struct StrategyChoice {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   std::vector<int> stage_layers;  // empty: balanced by time
   bool blocking_p2p = false;
-  GradientSync gradients = GradientSync::all_reduce;
+  std::string gradients = "all-reduce";                       // which gradient strategy
+  std::shared_ptr<const GradientStrategy> gradient_strategy;  // with what it read; null: its defaults
   Algorithm all_reduce = Algorithm::ring;
   double chunk_bytes = 0;  // chunk_kb x 1024; 0: a ring step's whole share
   int channels = 0;        // 0: the node's NICs

@@ -1,11 +1,18 @@
-#include "simulator/strategies/parameter_server.hpp"
-
+// Synchronous parameter servers: workers push gradients, servers update, workers pull the new weights.
+// Li et al., "Scaling Distributed Machine Learning with the Parameter Server" (OSDI 2014), synchronously,
+// each bucket cut into equal shares over all servers (as BytePS does: Jiang et al., OSDI 2020).
 #include <fmt/format.h>
 
+#include "models/base/document.hpp"
+#include "models/base/error.hpp"
 #include "simulator/costs/memory.hpp"
+#include "simulator/strategies/gradient_strategy.hpp"
+#include "simulator/strategies/pipeline.hpp"
 
 namespace rehearse {
 namespace {
+
+constexpr int kServerRole = 1;
 
 double servers(const StepPlan& plan) {
   return plan.scenario.strategy.parameter_server.servers;
@@ -49,8 +56,9 @@ Tensor tensor(TensorKind kind, std::string name, const Bucket& bucket, int shard
   return t;
 }
 
-}  // namespace
-
+// The worker's part. With `overlap` a bucket is pushed as soon as its backward pass is done, and the next
+// step's forward pass waits for each bucket's weights only when it comes to their layers. Without, the step
+// ends with all pushes and then all pulls.
 void write_push_and_pull(StepPlan& plan, StageProgram& stage) {
   if (stage.parameters() == 0) return;
   const bool overlap = plan.scenario.strategy.overlap;
@@ -81,6 +89,7 @@ void write_push_and_pull(StepPlan& plan, StageProgram& stage) {
   }
 }
 
+// For every stage a stream that receives and one that sends, and one that updates.
 Program server_program(StepPlan& plan, const std::vector<StageProgram>& stages) {
   const Training& training = plan.scenario.training;
   const StateBytes state = state_bytes(training.optimizer, training.precision, training.gradient_precision);
@@ -167,5 +176,89 @@ Program server_program(StepPlan& plan, const std::vector<StageProgram>& stages) 
   add_op(program, std::move(end));
   return program;
 }
+
+class ParameterServers : public GradientStrategy {
+public:
+  std::string headline(const Scenario& scenario) const override {
+    const int servers = scenario.strategy.parameter_server.servers;
+    return fmt::format("{} parameter server{}", servers, servers == 1 ? "" : "s");
+  }
+
+  void fit(Section& strategy, const Scenario& scenario) const override {
+    const Section own = strategy.section("parameter_server");
+    const ParameterServer& choice = scenario.strategy.parameter_server;
+    const Cluster& cluster = *scenario.cluster;
+    const int nodes = choice.colocated ? cluster.nodes() : cluster.server_nodes();
+    if (choice.servers > nodes) {
+      own.refuse("servers", fmt::format("{}", choice.servers),
+                 fmt::format("at most {}, {}", nodes,
+                             choice.colocated ? "the nodes of the cluster (one server a node)"
+                                              : "the server nodes of the cluster (cluster.server_nodes)"));
+    }
+    // Each worker sends to each server, so that their pairs are bounded before they are written.
+    constexpr std::int64_t kMaxPairs = 1'048'576;
+    if (static_cast<std::int64_t>(choice.servers) * cluster.devices() > kMaxPairs) {
+      own.refuse("servers", fmt::format("{}, each with {} workers", choice.servers, cluster.devices()),
+                 cluster.devices() < kMaxPairs
+                     ? fmt::format("at most {} for so many workers", kMaxPairs / cluster.devices())
+                     : fmt::format("at most {} workers", kMaxPairs));
+    }
+  }
+
+  void write(StepPlan& plan) const override {
+    add_servers(plan);
+    const std::vector<StageProgram> stages =
+        write_stages(plan, {true, true}, [&](StageProgram& stage) { write_push_and_pull(plan, stage); });
+    plan.schedule.programs.push_back(server_program(plan, stages));
+    if (plan.tied_parameters > 0)
+      plan.notes.push_back(
+          "First and last stage each keep the tied embedding, and the servers update it for both.");
+  }
+
+private:
+  // Servers sit on processors: of nodes of their own, or spread over the workers' nodes.
+  static void add_servers(StepPlan& plan) {
+    const ParameterServer& choice = plan.scenario.strategy.parameter_server;
+    const Cluster& cluster = *plan.scenario.cluster;
+    if (!choice.colocated && choice.servers > cluster.server_nodes())
+      throw InputError({plan.scenario.name, 0, 0},
+                       fmt::format("strategy.parameter_server.servers is {}; allowed: at most {}, the "
+                                   "cluster's server_nodes, or placement \"colocated\"",
+                                   choice.servers, cluster.server_nodes()));
+    plan.schedule.roles.push_back({"server", {Mesh({{"server", choice.servers}})}});
+    for (int i = 0; i < choice.servers; ++i) {
+      const long node = static_cast<long>(i) * cluster.nodes() / choice.servers;
+      plan.endpoints.push_back(choice.colocated ? cluster.processor_of_node(static_cast<int>(node))
+                                                : cluster.server_processor(i));
+    }
+  }
+};
+
+std::shared_ptr<const GradientStrategy> read(Section& strategy, StrategyChoice& choice) {
+  Section own = strategy.section("parameter_server");
+  constexpr std::array<std::string_view, 2> kPlacements = {"dedicated", "colocated"};
+  choice.parameter_server.servers = static_cast<int>(own.integer("servers", 1, 100'000, 1));
+  choice.parameter_server.colocated = own.choice("placement", kPlacements, 0) == 1;
+  constexpr std::array<std::string_view, 1> kModes = {"sync"};
+  own.choice("mode", kModes, 0);
+  own.integer("staleness", 0, 0, 0);
+  own.finish();
+  return std::make_shared<ParameterServers>();
+}
+
+}  // namespace
+
+extern const GradientStrategyEntry kParameterServerStrategy{
+    "parameter-server", "data parallel: gradients go to servers, which send new weights back",
+    "Every GPU trains its share of the batch. Servers on processors keep a shard of the weights each, add "
+    "up\n"
+    "what all GPUs push, update, and are read before the next forward pass.",
+    "data = 8\n"
+    "gradients = \"parameter-server\"\n\n"
+    "[strategy.parameter_server]\n"
+    "servers = 4\n"
+    "placement = \"dedicated\"     # on cluster.server_nodes of their own; \"colocated\": on the GPUs' "
+    "nodes\n",
+    read};
 
 }  // namespace rehearse

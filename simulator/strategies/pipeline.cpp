@@ -329,4 +329,17 @@ void write_passes(StepPlan& plan, StageProgram& stage) {
   PassWriter(plan, stage).write();
 }
 
+std::vector<StageProgram> write_stages(StepPlan& plan, StageTraffic traffic,
+                                       const std::function<void(StageProgram&)>& behind) {
+  std::vector<StageProgram> stages;
+  for (int s = 0; s < static_cast<int>(plan.stages.size()); ++s) {
+    StageProgram& stage = stages.emplace_back(begin_stage(plan, s, traffic));
+    write_passes(plan, stage);
+    behind(stage);
+    end_stage(plan, stage);
+    plan.schedule.programs.push_back(std::move(stage.program));
+  }
+  return stages;
+}
+
 }  // namespace rehearse

@@ -1,6 +1,7 @@
 // Pipelines: in which order a stage runs its micro-batches, and what it exchanges with its neighbours.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "simulator/strategies/stage_program.hpp"
@@ -19,5 +20,10 @@ std::vector<PassItem> pipeline_order(PipelineSchedule schedule, int stages, int 
 
 // Writes the passes of all micro-batches and their transfers to the stage's program.
 void write_passes(StepPlan& plan, StageProgram& stage);
+
+// Writes the workers' programs, stage by stage: its passes, and behind them what `behind` adds. The stages'
+// programs are in plan.schedule when this returns; the rest of them is returned.
+std::vector<StageProgram> write_stages(StepPlan& plan, StageTraffic traffic,
+                                       const std::function<void(StageProgram&)>& behind);
 
 }  // namespace rehearse

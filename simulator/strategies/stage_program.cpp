@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+
+#include "simulator/costs/memory.hpp"
 
 namespace rehearse {
 
@@ -63,6 +66,60 @@ Op marker(StepPlan& plan, StageProgram& stage, const std::string& name) {
   op.stream = stream_named(stage.program, "compute");
   op.work = static_cast<int>(plan.schedule.works.size()) - 1;
   return op;
+}
+
+StageProgram begin_stage(const StepPlan& plan, int number, StageTraffic traffic) {
+  const Scenario& scenario = plan.scenario;
+  const StrategyChoice& strategy = scenario.strategy;
+  const LayerRange layers = plan.stages[number];
+  StageProgram stage;
+  stage.stage = number;
+  stage.stages = strategy.pipeline;
+  stage.layers = layers;
+  stage.program.name = strategy.pipeline > 1 ? fmt::format("stage {}", number) : "worker";
+  stage.program.where = at_stage(plan, number);
+  stage.program.streams = {"compute"};
+
+  std::vector<double> parameters;
+  for (int i = layers.first; i <= layers.last; ++i) parameters.push_back(plan.layers[i].parameters);
+  if (traffic.sends_gradients) {
+    stage.buckets = gradient_buckets(
+        parameters, layers.first, element_bytes(scenario.training.gradient_precision), strategy.bucket_bytes);
+  } else {
+    stage.buckets = {{layers.first, layers.last, std::accumulate(parameters.begin(), parameters.end(), 0.0)}};
+  }
+  stage.cut_last_backward = strategy.overlap && stage.buckets.size() > 1;
+  stage.cut_first_forward = stage.cut_last_backward && traffic.receives_weights;
+
+  const StateBytes bytes = state_bytes(scenario.training.optimizer, scenario.training.precision,
+                                       scenario.training.gradient_precision);
+  for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
+    const Bucket& bucket = stage.buckets[b];
+    const auto tensor = [&](TensorKind kind, const char* name, Precision type, double per_parameter) {
+      if (bucket.parameters == 0) return -1;
+      Tensor t;
+      t.kind = kind;
+      t.name = fmt::format("{} {}", name, b);
+      t.first_layer = bucket.first_layer;
+      t.last_layer = bucket.last_layer;
+      t.type = type;
+      t.bytes = bucket.parameters * per_parameter;
+      return add_tensor(stage.program, std::move(t));
+    };
+    stage.weights.push_back(tensor(TensorKind::weight, "weights", scenario.training.precision, bytes.weight));
+    stage.gradients.push_back(
+        tensor(TensorKind::gradient, "gradients", scenario.training.gradient_precision, bytes.gradient));
+  }
+  return stage;
+}
+
+void end_stage(StepPlan& plan, StageProgram& stage) {
+  const bool optimizer = std::any_of(stage.program.ops.begin(), stage.program.ops.end(),
+                                     [](const Op& op) { return op.pass == Pass::optimizer; });
+  if (optimizer || stage.sends.empty()) return;
+  Op end = marker(plan, stage, "end step");
+  for (int send : stage.sends) end.after.push_back({send});
+  add_op(stage.program, std::move(end));
 }
 
 }  // namespace rehearse

@@ -18,7 +18,16 @@ struct StepPlan {
   std::vector<double> transient_bytes;  // by layer: activations that recomputation brings back for a while
   int data_axis = 0, pipeline_axis = 1;
   double tied_parameters = 0;  // of the table that first and last stage both keep; 0: none
+  std::vector<LayerRange> stages;
+  std::vector<int> endpoints;      // by rank: the workers'; who adds a role adds where its ranks sit
+  std::vector<std::string> notes;  // assumptions worth telling, one sentence each
   Schedule schedule;
+};
+
+// How a stage's gradients leave it and its weights come back.
+struct StageTraffic {
+  bool sends_gradients = false;   // in buckets; behind the backward pass if the strategy overlaps
+  bool receives_weights = false;  // bucket by bucket, before the next step's forward pass
 };
 
 struct StageProgram {
@@ -35,6 +44,11 @@ struct StageProgram {
 
   double parameters() const;
 };
+
+// A stage's program with its buckets, weights and gradients, and no ops yet.
+StageProgram begin_stage(const StepPlan& plan, int stage, StageTraffic traffic);
+// Where nothing else ends the step, it ends when the last sends have ended.
+void end_stage(StepPlan& plan, StageProgram& stage);
 
 int find_stream(const Program& program, const std::string& name);  // -1 if there is none
 int stream_named(Program& program, const std::string& name);       // added if there is none

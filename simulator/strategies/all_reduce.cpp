@@ -1,8 +1,10 @@
-#include "simulator/strategies/data_parallel.hpp"
-
+// Data parallelism: gradients are summed over the data axis, then every rank updates its own copy of the
+// weights.
 #include <fmt/format.h>
 
 #include "simulator/costs/memory.hpp"
+#include "simulator/strategies/gradient_strategy.hpp"
+#include "simulator/strategies/pipeline.hpp"
 
 namespace rehearse {
 namespace {
@@ -91,8 +93,8 @@ void write_optimizer(StepPlan& plan, StageProgram& stage) {
   add_op(stage.program, std::move(op));
 }
 
-}  // namespace
-
+// All-reduces of the stage's buckets, each as soon as its backward pass is done (`overlap`) or all behind it,
+// and of a tied embedding between first and last stage; then the optimizer's update.
 void write_all_reduce(StepPlan& plan, StageProgram& stage) {
   if (stage.parameters() == 0) return;
   const int backward_end = last_op_of_stream(stage.program, stream_named(stage.program, "compute"));
@@ -101,5 +103,34 @@ void write_all_reduce(StepPlan& plan, StageProgram& stage) {
   if (plan.tied_parameters > 0 && ends_of_pipeline) sync_tied_embedding(plan, stage);
   write_optimizer(plan, stage);
 }
+
+class AllReduce : public GradientStrategy {
+public:
+  std::string headline(const Scenario& scenario) const override {
+    return fmt::format("{} all-reduce",
+                       kAlgorithmNames[static_cast<std::size_t>(scenario.strategy.all_reduce)]);
+  }
+  void write(StepPlan& plan) const override {
+    const StageTraffic traffic{plan.scenario.strategy.data > 1, false};
+    write_stages(plan, traffic, [&](StageProgram& stage) { write_all_reduce(plan, stage); });
+    if (plan.tied_parameters > 0)
+      plan.notes.push_back("First and last stage each keep the tied embedding and add up its gradients.");
+  }
+};
+
+}  // namespace
+
+extern const GradientStrategyEntry kAllReduceStrategy{
+    "all-reduce", "data parallel: gradients are summed by all-reduce",
+    "Every GPU trains its share of the batch with the whole model. Gradients are sent in buckets, while "
+    "the\n"
+    "backward pass still computes the next ones (unless overlap = false).",
+    "data = 8                    # ranks that share the batch; may be left out\n"
+    "gradients = \"all-reduce\"\n"
+    "bucket_mb = 25              # gradients sent together\n"
+    "overlap = true\n",
+    [](Section&, StrategyChoice&) -> std::shared_ptr<const GradientStrategy> {
+      return std::make_shared<AllReduce>();
+    }};
 
 }  // namespace rehearse

@@ -1,0 +1,45 @@
+// How the ranks that share a batch bring their gradients together: one file for each way, and a table of all.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "simulator/scenario/scenario.hpp"
+#include "simulator/strategies/stage_program.hpp"
+
+namespace rehearse {
+
+class GradientStrategy {
+public:
+  virtual ~GradientStrategy() = default;
+  // For the headline of an answer: "ring all-reduce", "2 parameter servers".
+  virtual std::string headline(const Scenario& scenario) const = 0;
+  // Refuses what this scenario cannot have, by the place of the key in [strategy].
+  virtual void fit(Section& strategy, const Scenario& scenario) const;
+  // Writes the programs of all ranks to plan.schedule; roles besides the workers are added with their
+  // endpoints.
+  virtual void write(StepPlan& plan) const = 0;
+};
+
+// A value of strategy.gradients.
+struct GradientStrategyEntry {
+  std::string_view name;
+  std::string_view summary;  // one line, for `rehearse list strategies`
+  std::string_view more;     // some sentences, for `rehearse show NAME`
+  std::string_view keys;     // an example of [strategy]
+  // Reads what is its own, a table in [strategy] which may be absent, and finishes that. What others need to
+  // know goes to `choice`; the rest is kept by the strategy itself.
+  std::shared_ptr<const GradientStrategy> (*read)(Section& strategy, StrategyChoice& choice);
+};
+
+// All of them; the first is the default. A new strategy is a file with its entry, named in
+// gradient_strategies.cpp.
+std::span<const GradientStrategyEntry* const> gradient_strategies();
+const GradientStrategyEntry* find_gradient_strategy(std::string_view name);  // null if there is none
+
+// What the scenario chose; one that was made by hand may name it only.
+std::shared_ptr<const GradientStrategy> gradient_strategy(const Scenario& scenario);
+
+}  // namespace rehearse
