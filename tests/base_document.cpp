@@ -269,6 +269,24 @@ TEST_CASE("overrides set, create and are refused by their own name") {
   CHECK(error_of([&] { document.set("a=[1, "); }).substr(0, 36) == "--set a=[1, : the value is not TOML:");
 }
 
+TEST_CASE("absent keys are filled in, table by table") {
+  auto document = Document::parse_text("x = 1\n[a]\ny = 2\n[a.b]\nz = 3\n", "own");
+  auto defaults =
+      Document::parse_text("x = 10\nw = 11\n[a]\ny = 12\nv = 13\n[a.b]\nz = 14\n[a.c]\nu = 15\n", "defaults");
+  CHECK(document.fill_in(defaults) == std::vector<std::string>{"x", "a.y", "a.b.z"});
+  auto root = document.root();
+  auto a = root.section("a");
+  CHECK(root.integer("x", 0, 99) == 1);
+  CHECK(root.integer("w", 0, 99) == 11);
+  CHECK(a.integer("y", 0, 99) == 2);
+  CHECK(a.integer("v", 0, 99) == 13);
+  CHECK(a.section("b").integer("z", 0, 99) == 3);
+  CHECK(a.section("c").integer("u", 0, 99) == 15);
+  CHECK(error_of([&] { a.integer("v", 0, 9); }) ==
+        "defaults:5:5: a.v is 13; allowed: an integer from 0 to 9");
+  CHECK(error_of([&] { a.integer("y", 0, 1); }) == "own:3:5: a.y is 2; allowed: an integer from 0 to 1");
+}
+
 TEST_CASE("preset names stay inside their folder") {
   for (const char* name : {"", "..", "../x", "a/b", "/etc/passwd", "a b", ".hidden", "no-such-preset"}) {
     CAPTURE(name);

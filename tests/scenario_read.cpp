@@ -179,6 +179,25 @@ TEST_CASE("dedicated servers bring nodes of their own") {
   CHECK(scenario_of(servers, {"strategy.gradients=all-reduce"}).cluster->server_nodes() == 0);
 }
 
+TEST_CASE("a named strategy fills in what the scenario leaves out") {
+  const std::string training = "[training]\nglobal_batch = 1024\n";
+  auto plain = scenario_of(training + "[strategy]\npreset = \"megatron-ddp\"\n");
+  CHECK_FALSE(plain.strategy.overlap);
+  CHECK(plain.strategy.bucket_bytes == Approx(1e6 * 1048576));
+  CHECK(plain.strategy.title == "Megatron-LM, gradients reduced behind the backward pass");
+  auto changed = scenario_of(training + "[strategy]\npreset = \"megatron-ddp\"\nbucket_mb = 40\n",
+                             {"strategy.overlap=true"});
+  CHECK(changed.strategy.overlap);
+  CHECK(changed.strategy.bucket_bytes == Approx(40 * 1048576));
+  CHECK(changed.strategy.title ==
+        "Megatron-LM, gradients reduced behind the backward pass, but for overlap, bucket_mb");
+  // Each shipped one is read whole, and says what it is.
+  for (const std::string& name : preset_names("simulator/strategies")) {
+    CAPTURE(name);
+    CHECK_FALSE(scenario_of(training, {"strategy.preset=" + name}).strategy.title.empty());
+  }
+}
+
 TEST_CASE("a profiled model has as many stages as were measured") {
   auto s = read_scenario_text(
       "[model.profiled]\nstages = 8\nforward_ms = 1\nbackward_input_ms = 1\nbackward_weight_ms = "
@@ -197,10 +216,8 @@ TEST_CASE("all shipped scenarios are accepted") {
     const char* gradients;
   };
   const Case cases[] = {
-      {"resnet50-ring", 32, 32, 1, 1, "all-reduce"},
-      {"resnet50-ps", 32, 32, 1, 1, "parameter-server"},
-      {"bert-large-ring", 32, 32, 1, 1, "all-reduce"},
-      {"bert-large-ps", 32, 32, 1, 1, "parameter-server"},
+      {"resnet50-ring", 32, 32, 1, 1, "all-reduce"},   {"resnet50-ps", 32, 32, 1, 1, "parameter-server"},
+      {"bert-large-ring", 32, 32, 1, 1, "all-reduce"}, {"bert-large-ps", 32, 32, 1, 1, "parameter-server"},
       {"gpt3-175b", 768, 16, 48, 192, "all-reduce"},
   };
   fs::path folder = fs::path(REHEARSE_TESTS_DIR).parent_path() / "simulator/scenarios";

@@ -430,6 +430,30 @@ void Document::set(std::string_view assignment, const Place* given) {
   *at = std::move(value);
 }
 
+namespace {
+
+void fill_in_table(TomlValue& table, const TomlValue& defaults, const std::string& path,
+                   std::vector<std::string>& kept) {
+  for (const TomlEntry& entry : *defaults.get<TomlValue::Table>()) {
+    TomlValue* present = find(table, entry.key);
+    if (!present) {
+      table.get<TomlValue::Table>()->push_back(entry);
+    } else if (present->get<TomlValue::Table>() && entry.value.get<TomlValue::Table>()) {
+      fill_in_table(*present, entry.value, joined(path, entry.key), kept);
+    } else {
+      kept.push_back(joined(path, entry.key));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> Document::fill_in(const Document& defaults) {
+  std::vector<std::string> kept;
+  fill_in_table(state_->root, defaults.state_->root, "", kept);
+  return kept;
+}
+
 Section Document::root() {
   return Section(state_, &state_->root, "");
 }

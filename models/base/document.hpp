@@ -82,6 +82,9 @@ public:
   // An element of an array of tables is "cluster.slow[0].factor".
   // Errors name the place "--set ASSIGNMENT", or `place` if it is given.
   void set(std::string_view assignment, const Place* place = nullptr);
+  // Takes over the values of `defaults` whose keys are absent here, table by table, with their own places.
+  // Returns the keys of `defaults` that were not taken, as paths: "strategy.bucket_mb".
+  std::vector<std::string> fill_in(const Document& defaults);
   Section root();
 
 private:

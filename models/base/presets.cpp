@@ -10,11 +10,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "topologies/devices" -> "topologies/presets/devices"
+// Devices lie below the clusters that are made of them.
 fs::path below_data_folder(std::string_view folder) {
-  std::size_t slash = folder.find('/');
-  fs::path path = fs::path(folder.substr(0, slash)) / "presets";
-  return slash == std::string_view::npos ? path : path / folder.substr(slash + 1);
+  if (folder == "topologies/devices") return "topologies/presets/devices";
+  return fs::path(folder) / "presets";
 }
 
 fs::path preset_folder(std::string_view folder) {

@@ -38,6 +38,11 @@ constexpr std::array<StrategyText, 2> kSchedules = {{
      "schedule = \"1f1b\"\n"},
 }};
 
+std::string title_of_strategy(const std::string& preset) {
+  Document document = Document::parse_file(preset_path("simulator/strategies", preset));
+  return document.root().section("strategy").text("title");
+}
+
 std::vector<StrategyText> strategies() {
   std::vector<StrategyText> all;
   for (const GradientStrategyEntry* entry : gradient_strategies())
@@ -225,6 +230,8 @@ void run_list(const std::string& what, std::ostream& out) {
     }
   } else {
     for (const StrategyText& strategy : strategies()) rows.emplace_back(strategy.name, strategy.summary);
+    for (const std::string& name : preset_names("simulator/strategies"))
+      rows.emplace_back(name, "preset: " + title_of_strategy(name));
   }
   std::size_t width = 0;
   for (const auto& row : rows) width = std::max(width, row.first.size());
@@ -247,8 +254,13 @@ void run_show(const std::string& name, std::ostream& out) {
     show_file(path, out);
     return;
   }
+  if (const std::string path = preset_path("simulator/strategies", name); !path.empty()) {
+    out << fmt::format("{}: {}; [strategy] preset = \"{}\"\n", name, title_of_strategy(name), name);
+    show_file(path, out);
+    return;
+  }
   std::vector<std::string> known = preset_names("models");
-  for (const auto& more : {preset_names("topologies"), device_names()})
+  for (const auto& more : {preset_names("topologies"), device_names(), preset_names("simulator/strategies")})
     known.insert(known.end(), more.begin(), more.end());
   for (const StrategyText& strategy : strategies()) {
     if (name == strategy.name) {

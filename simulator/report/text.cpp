@@ -32,6 +32,7 @@ std::string strategy_line(const Scenario& s) {
   if (strategy.pipeline > 1) part(strategy.schedule == PipelineSchedule::gpipe ? "GPipe" : "1F1B");
   part(fmt::format("micro-batch {}", s.training.micro_batch));
   if (strategy.data > 1) part(gradient_strategy(s)->headline(s));
+  if (!strategy.title.empty()) part("as " + strategy.title);
   part(std::string(name_of(s.training.precision)));
   return text;
 }

@@ -165,6 +165,8 @@ void fit_stages(const StrategyChoice& strategy, Section& section, const Scenario
 StrategyChoice read_strategy(Section& section) {
   constexpr std::int64_t kMaxDegree = 1'000'000;
   StrategyChoice strategy;
+  section.text("preset", "");  // it has filled in the keys that the file leaves out
+  strategy.title = section.text("title", "");
   strategy.data = static_cast<int>(section.integer("data", 1, kMaxDegree, 1));
   strategy.pipeline = static_cast<int>(section.integer("pipeline", 1, kMaxDegree, 1));
   read_unbuilt(section);

@@ -1,6 +1,7 @@
 #include "simulator/scenario/scenario.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <limits>
@@ -33,9 +34,33 @@ void read_run(Section& section) {
   section.choice("compute", kComputeNames, 0);
 }
 
+// A named strategy gives values to the keys of [strategy] that the scenario leaves out. Returns in which keys
+// the scenario differs from it: ", but for bucket_mb".
+std::string apply_strategy_preset(Document& document) {
+  Section strategy = document.root().section("strategy");
+  if (!strategy.has("preset")) return "";
+  const std::string name = strategy.text("preset");
+  const std::string path = preset_path("simulator/strategies", name);
+  if (path.empty()) {
+    const std::vector<std::string> known = preset_names("simulator/strategies");
+    const std::string near = nearest_name(name, known);
+    strategy.refuse("preset", fmt::format("\"{}\"", name.substr(0, 60)),
+                    fmt::format("{}{}", fmt::join(known, ", "),
+                                near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+  }
+  Document preset = Document::parse_file(path);
+  Section root = preset.root();
+  root.section("strategy");
+  root.finish();
+  std::vector<std::string> kept = document.fill_in(preset);
+  for (std::string& key : kept) key.erase(0, std::string_view("strategy.").size());
+  return kept.empty() ? "" : fmt::format(", but for {}", fmt::join(kept, ", "));
+}
+
 Scenario read_scenario(Document document, const std::string& path,
                        const std::vector<std::string>& overrides) {
   for (const auto& assignment : overrides) document.set(assignment);
+  const std::string changes = apply_strategy_preset(document);
   Section root = document.root();
   Section model = root.section("model"), training = root.section("training"),
           cluster = root.section("cluster");
@@ -50,6 +75,7 @@ Scenario read_scenario(Document document, const std::string& path,
 
   scenario.strategy = read_strategy(strategy);
   strategy.finish();
+  if (!scenario.strategy.title.empty()) scenario.strategy.title += changes;
   const ParameterServer& server = scenario.strategy.parameter_server;
   bool dedicated = scenario.strategy.gradients == "parameter-server" && !server.colocated;
   if (dedicated && cluster.present() && !cluster.has("server_nodes")) {

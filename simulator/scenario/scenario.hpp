@@ -38,6 +38,7 @@ struct ParameterServer {
 };
 
 struct StrategyChoice {
+  std::string title;  // of a named strategy: "PyTorch DistributedDataParallel"
   int data = 1, pipeline = 1;
   std::vector<std::string> placement;  // axis names, innermost first
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
