@@ -212,7 +212,7 @@ std::string Cluster::endpoint_name(Endpoint e) const {
 
 double Cluster::device_factor(Endpoint e) const {
   const auto it = device_factors_.find(e);
-  return it == device_factors_.end() ? 1 : it->second;
+  return (it == device_factors_.end() ? 1 : it->second) * (e < devices() ? device_speed_ : processor_speed_);
 }
 
 int Cluster::nic_of(int local) const {

@@ -85,11 +85,12 @@ public:
   Endpoint processor_of_node(int node) const { return devices() + node; }
   Endpoint server_processor(int server_node) const { return devices() + nodes_ + server_node; }
   std::string endpoint_name(Endpoint e) const;  // "node3.gpu2", "node3.cpu", "server0.cpu"
-  double device_factor(Endpoint e) const;       // 1, or what `slow` says
+  double device_factor(Endpoint e) const;       // 1, or what `slow` says (processors: 1)
 
   virtual int links() const = 0;
   virtual double bandwidth(LinkId l) const = 0;  // bytes/s, `slow` included
   virtual double latency_s(LinkId l) const = 0;
+  virtual bool inside_node(LinkId l) const = 0;  // NVLink and PCIe; else network cards and what lies behind
   // A direction of a cable: "node3.nic0.out", "leaf3-spine1" and "spine1-leaf3", "node0.gpu1.nvlink.in".
   virtual std::string link_name(LinkId l) const = 0;
   // Both directions for the name of a cable ("node3.nic0", "leaf3-spine1" in either order), one for the name
@@ -113,6 +114,7 @@ protected:
   int nodes_ = 1;
   int server_nodes_ = 0;
   std::map<int, double> device_factors_;
+  double device_speed_ = 1, processor_speed_ = 1;  // factors on all of them (topologies/faster.hpp)
 };
 
 // Reads the [cluster] section of a scenario: a preset or file with overrides, nodes, slow devices and links;

@@ -158,6 +158,11 @@ double Network::latency_s(LinkId l) const {
   return 0;
 }
 
+bool Network::inside_node(LinkId l) const {
+  const Kind kind = decode(l).kind;
+  return kind == Kind::nvlink || kind == Kind::mesh || kind == Kind::pcie;
+}
+
 std::string Network::link_name(LinkId l) const {
   const Link link = decode(l);
   const char* const direction = link.back ? "in" : "out";

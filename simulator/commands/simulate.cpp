@@ -15,7 +15,8 @@ void run_simulate(const SimulateArguments& arguments, std::istream& in, std::ost
   } else {
     scenario = read_scenario_file(arguments.scenario, arguments.overrides);
   }
-  const Prediction prediction = predict(std::move(scenario), Where::here);
+  Prediction prediction = predict(std::move(scenario), Where::child);
+  explain(prediction);
   const Result result = prediction.result();
   if (!arguments.trace.empty()) write_chrome_trace(result, arguments.trace);
   switch (arguments.format) {

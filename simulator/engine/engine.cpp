@@ -72,8 +72,7 @@ Simulation::Simulation(const Run& run, const Cluster& cluster, const EngineOptio
       transfers_(layout_.transfers.size()),
       positions_(layout_.positions.size()),
       jobs_(run.jobs.size()),
-      link_bytes_(layout_.links.size(), 0) {
-}
+      link_bytes_(layout_.links.size(), 0) {}
 
 Trace Simulation::run() {
   if (options_.fidelity == Fidelity::chunk) refuse_too_many_messages();
@@ -101,6 +100,7 @@ Trace Simulation::run() {
     append(trace.spans.ready_s, s.spans.ready_s);
     append(trace.spans.begin_s, s.spans.begin_s);
     append(trace.spans.end_s, s.spans.end_s);
+    append(trace.spans.latency_s, s.spans.latency_s);
     append(trace.spans.status, s.spans.status);
     append(trace.spans.sender, s.spans.sender);
   }

@@ -96,6 +96,7 @@ void Simulation::finish_trace() {
       kept.ready_s.push_back(s.ready_s[i]);
       kept.begin_s.push_back(s.begin_s[i]);
       kept.end_s.push_back(cut ? job.failed_at_s : s.end_s[i]);
+      kept.latency_s.push_back(s.latency_s[i]);
       kept.status.push_back(cut ? Status::cancelled : s.status[i]);
       kept.sender.push_back(s.sender[i]);
     }

@@ -208,8 +208,7 @@ private:
       const int node = representative_rank_[c];
       const Job& job = run_.jobs[rank_class.job];
       const Device device = device_at(cluster_, rank_class.endpoint);
-      const double speed =
-          rank_class.endpoint < cluster_.devices() ? cluster_.device_factor(rank_class.endpoint) : 1;
+      const double speed = cluster_.device_factor(rank_class.endpoint);
       for (std::size_t ph = 0; ph < job.phases.size(); ++ph) {
         ClassProgram does;
         const Schedule& schedule = *job.phases[ph].schedule;

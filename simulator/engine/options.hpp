@@ -14,8 +14,9 @@ inline constexpr std::array<std::string_view, 4> kFidelityNames = {"chunk", "flo
 struct EngineOptions {
   Fidelity fidelity = Fidelity::automatic;
   Protocol protocol = Protocol::nccl;
-  bool fold = true;        // simulate one rank of each kind
-  double chunk_bytes = 0;  // largest message at `chunk`; 0: a ring step's whole share
+  bool fold = true;           // simulate one rank of each kind
+  double latency_factor = 1;  // on the startup and latency of every transfer
+  double chunk_bytes = 0;     // largest message at `chunk`; 0: a ring step's whole share
 };
 
 }  // namespace rehearse

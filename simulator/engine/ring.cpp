@@ -12,11 +12,12 @@ namespace rehearse {
 
 Simulation::RingPlan Simulation::plan_ring(const TransferClass& transfer, CollectiveKind kind,
                                            double bytes) const {
-  const TransferCost cost = ring_cost(kind, bytes, transfer.shape, options_.protocol);
+  const TransferCost cost = at_latency_factor(ring_cost(kind, bytes, transfer.shape, options_.protocol));
   RingPlan plan;
   plan.steps = cost.steps;
   plan.startup_s = cost.startup_s;
   plan.latency_s = cost.step_latency_s;
+  plan.total_latency_s = cost.startup_s + cost.steps * step_latency_s(transfer, cost);
   const double step_bytes = cost.bytes_per_edge / std::max(1, cost.steps) / transfer.channels;
   if (options_.chunk_bytes > 0)
     plan.pieces_per_step =
@@ -60,6 +61,7 @@ void Simulation::ring(Stream& stream, int number) {
   const RingPlan plan = plan_ring(layout_.transfers[does(stream).transfers[place_slot].front()], op.kind,
                                   bytes(stream, op.bytes));
   used_chunk_ = true;
+  stream.latency_s = plan.total_latency_s;
   if (plan.startup_s > 0) sg::s4u::this_actor::sleep_for(plan.startup_s);
   const std::vector<int>& places = does(stream).positions[place_slot];
   stream.outstanding += static_cast<int>(places.size()) - 1;

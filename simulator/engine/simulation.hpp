@@ -42,7 +42,7 @@ private:
     int outstanding = 0;  // transfers of the current op under way or not yet matched
     bool in_op = false, ended = false, endless = false;
     int step = 0, op = -1;
-    double ready_s = 0, begin_s = 0;
+    double ready_s = 0, begin_s = 0, latency_s = 0;
     Status status = Status::done;
     std::vector<int> iterations;  // of the open repeats
     int last_sender = -1, received_from = -1;
@@ -74,6 +74,7 @@ private:
   // A transfer whose sides are all ready: after `delay_s` its flows start, or (analytic) it has ended.
   struct Matched {
     double delay_s = 0;
+    double latency_s = 0;  // startup and latency, also where `delay_s` contains more
     bool analytic = false;
     struct FlowBytes {
       int flow = 0;
@@ -92,6 +93,7 @@ private:
   struct RingPlan {
     int steps = 0, pieces_per_step = 1;
     double startup_s = 0, latency_s = 0, piece_bytes = 0;  // on the wire
+    double total_latency_s = 0;  // startup, and of all steps the latency that pieces in flight do not hide
     double payload_per_piece = 0;
   };
 
@@ -132,6 +134,7 @@ private:
   Matched match_collective(int transfer, double bytes, CollectiveKind kind);
   bool is_analytic(const TransferClass& transfer) const;
   double step_latency_s(const TransferClass& transfer, const TransferCost& cost) const;
+  TransferCost at_latency_factor(TransferCost cost) const;
   void drive(int job, std::vector<Matched> matched);
   void drive_together(int job, const std::vector<Matched>& matched);  // all with one delay, or all analytic
   void complete(const Matched& matched);

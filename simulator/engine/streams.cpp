@@ -164,6 +164,7 @@ void Simulation::run_op(Stream& stream, int number) {
   wait_for_dependencies(stream, number);
   stream.op = number;
   stream.ready_s = stream.begin_s = stream.local_time_s;
+  stream.latency_s = 0;
   stream.status = Status::done;
   stream.received_from = -1;
   stream.in_op = true;
@@ -264,6 +265,7 @@ void Simulation::record(Stream& stream, double end_s, Status status) {
   s.ready_s.push_back(stream.ready_s);
   s.begin_s.push_back(stream.begin_s);
   s.end_s.push_back(end_s);
+  s.latency_s.push_back(stream.latency_s);
   s.status.push_back(status);
   s.sender.push_back(stream.received_from);
 }

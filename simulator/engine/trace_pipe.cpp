@@ -93,6 +93,7 @@ void pass(Stream& s, AnyTrace& trace) {
   s.values(spans.ready_s);
   s.values(spans.begin_s);
   s.values(spans.end_s);
+  s.values(spans.latency_s);
   s.values(spans.status);
   s.values(spans.sender);
   s.values(trace.link_use);

@@ -30,6 +30,12 @@ double Simulation::step_latency_s(const TransferClass& transfer, const TransferC
   return std::max(0.0, cost.step_latency_s - (pieces - 1) * piece_s);
 }
 
+TransferCost Simulation::at_latency_factor(TransferCost cost) const {
+  cost.startup_s *= options_.latency_factor;
+  cost.step_latency_s *= options_.latency_factor;
+  return cost;
+}
+
 void Simulation::account(int flow, double payload_bytes, int messages) {
   const FlowClass& f = layout_.flows[flow];
   for (const FlowClass::Crossing& c : f.crossings) link_bytes_[c.link_class] += payload_bytes * c.weight;
@@ -39,10 +45,10 @@ void Simulation::account(int flow, double payload_bytes, int messages) {
 
 Simulation::Matched Simulation::match_message(int number, const Call& send, const Call& receive) {
   const TransferClass& transfer = layout_.transfers[number];
-  const TransferCost cost = message_cost(send.bytes, transfer.shape, options_.protocol);
+  const TransferCost cost = at_latency_factor(message_cost(send.bytes, transfer.shape, options_.protocol));
   Matched m;
   m.analytic = is_analytic(transfer);
-  m.delay_s = cost.startup_s + cost.steps * cost.step_latency_s;
+  m.latency_s = m.delay_s = cost.startup_s + cost.steps * cost.step_latency_s;
   const double wire_bytes = cost.bytes_per_edge / cost.efficiency;
   const int flow = transfer.flows.front();
   account(flow, send.bytes);
@@ -56,7 +62,10 @@ Simulation::Matched Simulation::match_message(int number, const Call& send, cons
     used_flow_ = true;
   }
   m.sides = {send.stream, receive.stream};
-  for (Stream* side : m.sides) side->begin_s = now();
+  for (Stream* side : m.sides) {
+    side->begin_s = now();
+    side->latency_s = m.latency_s;
+  }
   return m;
 }
 
@@ -65,9 +74,9 @@ Simulation::Matched Simulation::match_collective(int number, double bytes, Colle
   Matched m;
   m.analytic = true;
   if (transfer.shape.ranks < 2) return m;
-  const TransferCost cost = ring_cost(kind, bytes, transfer.shape, options_.protocol);
+  const TransferCost cost = at_latency_factor(ring_cost(kind, bytes, transfer.shape, options_.protocol));
   m.analytic = is_analytic(transfer);
-  m.delay_s = cost.startup_s + cost.steps * step_latency_s(transfer, cost);
+  m.latency_s = m.delay_s = cost.startup_s + cost.steps * step_latency_s(transfer, cost);
   // bytes_per_edge is what a member puts on its way: shared among channels, or among its n - 1 peers.
   const double payload =
       cost.bytes_per_edge / (transfer.pairwise ? transfer.shape.ranks - 1 : transfer.channels);
@@ -162,6 +171,7 @@ void Simulation::collective(Stream& stream, int number) {
     for (std::deque<Call>& calls : state.members) {
       m.sides.push_back(calls.front().stream);
       calls.front().stream->begin_s = now();
+      if (!chunks) calls.front().stream->latency_s = m.latency_s;
       calls.pop_front();
     }
   }

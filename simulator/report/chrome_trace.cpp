@@ -9,11 +9,12 @@
 #include <cstring>
 #include <iterator>
 #include <memory>
+#include <set>
 
 #include "models/base/error.hpp"
-#include "simulator/report/flows.hpp"
 #include "simulator/report/json.hpp"
 #include "simulator/report/rank_names.hpp"
+#include "simulator/trace/flows.hpp"
 #include "simulator/trace/link_timeline.hpp"
 #include "simulator/trace/memory_timeline.hpp"
 #include "simulator/trace/rows.hpp"
@@ -89,7 +90,9 @@ std::string microseconds(long long ns) {
 
 class Writer {
 public:
-  Writer(const Result& result, Sink& sink) : result_(result), trace_(result.trace), out_(sink) {}
+  Writer(const Result& result, Sink& sink) : result_(result), trace_(result.trace), out_(sink) {
+    for (const PathSegment& segment : result.path) critical_.insert(segment.row);
+  }
 
   void run() {
     out_.print("{{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
@@ -174,7 +177,8 @@ private:
     out_.print(R"(,"step":{},"ready_us":{},"deps":[)", spans.step[row],
                microseconds(nanoseconds(spans.ready_s[row])));
     for (std::size_t i = 0; i < op.after.size(); ++i) out_.print("{}{}", i == 0 ? "" : ",", op.after[i].op);
-    out_.print(R"(],"status":"{}"}}}})", kStatusNames[static_cast<std::size_t>(spans.status[row])]);
+    out_.print(R"(],"status":"{}"{}}}}})", kStatusNames[static_cast<std::size_t>(spans.status[row])],
+               critical_.count(row) > 0 ? R"(,"critical":true)" : "");
   }
 
   // What the rank sends; what it receives if it sends nothing.
@@ -258,6 +262,7 @@ private:
   const Result& result_;
   const Trace& trace_;
   Sink& out_;
+  std::set<std::size_t> critical_;  // rows on the critical path
   bool first_ = true;
 };
 

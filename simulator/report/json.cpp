@@ -21,6 +21,29 @@ ordered_json to_json(const std::vector<Input>& inputs) {
   return json;
 }
 
+ordered_json path_json(const Result& result) {
+  if (result.path.empty()) return nullptr;
+  const double step_s = result.metrics.step_time_s;
+  ordered_json json;
+  json["segments"] = ordered_json::array();
+  for (const auto& [kind, seconds] : seconds_by_kind(result.path))
+    json["segments"].push_back({{"kind", kind}, {"seconds", seconds}, {"share", seconds / step_s}});
+  json["ten_percent_faster"] = ordered_json::array();
+  for (const WhatIf& what_if : result.faster) {
+    ordered_json one;
+    one["resource"] = kResourceNames[static_cast<std::size_t>(what_if.resource)];
+    one["step_time_s"] = nullptr;  // too much to simulate
+    one["saved_s"] = nullptr;
+    if (what_if.step_time_s) {
+      one["step_time_s"] = *what_if.step_time_s;
+      one["saved_s"] = step_s - *what_if.step_time_s;
+    }
+    one["path_saved_s"] = what_if.path_saved_s;
+    json["ten_percent_faster"].push_back(std::move(one));
+  }
+  return json;
+}
+
 }  // namespace
 
 ordered_json to_json(const Result& result) {
@@ -39,6 +62,7 @@ ordered_json to_json(const Result& result) {
                          {"data_stall", m.breakdown.data_stall_s},
                          {"pipeline_bubble", m.breakdown.pipeline_bubble_s},
                          {"other", m.breakdown.other_s}};
+  json["critical_path"] = path_json(result);
   json["memory_bytes"] = {{"weights", m.memory.weights},     {"gradients", m.memory.gradients},
                           {"optimizer", m.memory.optimizer}, {"activations", m.memory.activations},
                           {"buffers", m.memory.buffers},     {"total", m.memory.total},

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "simulator/trace/critical_path.hpp"
 #include "simulator/trace/metrics.hpp"
 
 namespace rehearse {
@@ -15,6 +16,8 @@ struct Result {
   const Plan& plan;
   const Trace& trace;
   Metrics metrics;
+  std::vector<PathSegment> path;  // empty: not asked for
+  std::vector<WhatIf> faster;     // what 10 % more of each resource that is used would bring
 };
 
 // Which inputs the answer rests on, and how good they are.
@@ -34,6 +37,9 @@ std::string bottleneck_sentence(const Result& result);
 // What the fullest device needs; if that is more than it has, what would need less. Empty if nothing is
 // known.
 std::string memory_sentence(const Result& result);
+
+// What the step time hangs on, and what would help most; empty if the path was not asked for.
+std::string critical_path_sentence(const Result& result);
 
 void write_text(const Result& result, std::ostream& out);
 void write_json(const Result& result, std::ostream& out);

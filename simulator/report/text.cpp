@@ -129,6 +129,8 @@ void write_text(const Result& result, std::ostream& out) {
   const std::string memory = memory_sentence(result);
   if (!m.memory.fits) out << wrapped(memory) << '\n';  // nothing else matters as much
   out << wrapped(bottleneck_sentence(result)) << '\n';
+  const std::string path = critical_path_sentence(result);
+  if (!path.empty()) out << wrapped(path) << '\n';
   std::string resources = m.memory.fits ? memory : "";
   if (!m.busiest_link.empty()) {
     resources += fmt::format("{}Busiest link: {}, {} used.", resources.empty() ? "" : "   ", m.busiest_link,

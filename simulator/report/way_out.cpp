@@ -190,8 +190,7 @@ WayOut less_waiting(const Result& result) {
           {"cluster.slow=[]"}};
     }
   }
-  if (s.strategy.data > 1 && s.strategy.gradients == "parameter-server")
-    return other_servers(result);
+  if (s.strategy.data > 1 && s.strategy.gradients == "parameter-server") return other_servers(result);
   return {};
 }
 

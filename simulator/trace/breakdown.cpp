@@ -4,18 +4,12 @@
 #include <algorithm>
 #include <tuple>
 
+#include "simulator/trace/causes.hpp"
 #include "simulator/trace/metrics.hpp"
 #include "simulator/trace/rows.hpp"
 
 namespace rehearse {
 namespace {
-
-constexpr std::size_t kNoRow = static_cast<std::size_t>(-1);
-
-// Times that differ by rounding only are the same instant.
-bool same_instant(double a, double b) {
-  return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b));
-}
 
 // Sums of thousands of pieces; long double keeps their total exact to the last digit of a double.
 struct Sums {
@@ -23,32 +17,10 @@ struct Sums {
   std::map<std::string, long double> exposed;
 };
 
-std::string exposed_name(const Op& op, const Role& role) {
-  if (op.pass == Pass::gradient_sync) return "gradient sync";
-  if (moves_along(op, role, "pipeline")) return "pipeline transfer";
-  if (op.kind == OpKind::collective && !op.collective.group.axes.empty()) {
-    const Mesh& mesh = role.meshes[op.collective.group.mesh];
-    std::string name;
-    for (const GroupAxis& axis : op.collective.group.axes) {
-      name += (name.empty() ? "" : "-") + mesh.axes()[axis.axis].name;
-    }
-    return name + " communication";
-  }
-  if (op.kind == OpKind::exchange) {
-    for (const Message& message : op.messages) {
-      if (message.peer.kind == Peer::Kind::offset) {
-        return role.meshes[message.peer.mesh].axes()[message.peer.axis].name + " communication";
-      }
-    }
-    return "server transfer";
-  }
-  return "communication";
-}
-
 class ClassBreakdown {
 public:
   ClassBreakdown(const Trace& trace, int rank_class, StepWindow window)
-      : trace_(trace), spans_(trace.spans), window_(window) {
+      : trace_(trace), spans_(trace.spans), window_(window), causes_(trace, rank_class) {
     std::tie(first_, last_) = rows_of_class(trace, rank_class);
     const RankClass& who = trace.classes[rank_class];
     role_ = who.role;
@@ -57,10 +29,6 @@ public:
       const int axis = mesh.axis("pipeline");
       in_pipeline_ = in_pipeline_ || (axis >= 0 && mesh.axes()[axis].size > 1);
     }
-    by_op_.reserve(last_ - first_);
-    for (std::size_t row = first_; row < last_; ++row)
-      by_op_.emplace_back(spans_.step[row], spans_.op[row], row);
-    std::sort(by_op_.begin(), by_op_.end());
   }
 
   Sums run() {
@@ -107,7 +75,7 @@ private:
   // Tells [lo, hi), during which `row` was not yet ready.
   void walk_back(std::size_t row, double lo, double hi) {
     while (hi > lo) {
-      const std::size_t blocker = blocker_of(row);
+      const std::size_t blocker = causes_.blocker_of(row);
       if (blocker == kNoRow) {
         nothing_to_do(lo, hi);
         return;
@@ -131,7 +99,7 @@ private:
     const long double waiting = static_cast<long double>(begin) - ready;
     if (is_transfer(op)) {
       const Role& role = schedule_of(trace_, row).roles[role_];
-      if (under_way > 0) sums_.exposed[exposed_name(op, role)] += under_way;
+      if (under_way > 0) sums_.exposed[transfer_name(op, role)] += under_way;
       (moves_along(op, role, "pipeline") ? sums_.pipeline_bubble : sums_.other) += waiting;
     } else if (op.kind == OpKind::host && op.host_action == HostAction::load_batch) {
       sums_.data_stall += under_way + waiting;
@@ -148,39 +116,13 @@ private:
     (in_pipeline_ ? sums_.pipeline_bubble : sums_.other) += static_cast<long double>(hi) - lo;
   }
 
-  // What `row` waited for: of its dependencies and its stream's predecessor the one that ended last.
-  std::size_t blocker_of(std::size_t row) const {
-    const Op& op = trace_.op_of(row);
-    std::size_t found = kNoRow;
-    const auto take = [&](std::size_t candidate) {
-      if (found == kNoRow || spans_.end_s[candidate] > spans_.end_s[found]) found = candidate;
-    };
-    if (row > first_ && trace_.op_of(row - 1).stream == op.stream) take(row - 1);
-    for (const Dependency& dependency : op.after) {
-      const int step = spans_.step[row] - dependency.steps_back;
-      // Inside a repeat an op has many rows: the latest one that had ended is meant.
-      auto it = std::upper_bound(by_op_.begin(), by_op_.end(), std::tuple(step, dependency.op, kNoRow));
-      while (it != by_op_.begin()) {
-        --it;
-        const auto [its_step, its_op, its_row] = *it;
-        if (its_step != step || its_op != dependency.op || spans_.phase[its_row] != spans_.phase[row]) break;
-        if (its_row != row && (spans_.end_s[its_row] <= spans_.ready_s[row] ||
-                               same_instant(spans_.end_s[its_row], spans_.ready_s[row]))) {
-          take(its_row);
-          break;
-        }
-      }
-    }
-    return found;
-  }
-
   const Trace& trace_;
   const Spans& spans_;
   StepWindow window_;
+  Causes causes_;
   std::size_t first_ = 0, last_ = 0;
   int role_ = 0;
   bool in_pipeline_ = false;
-  std::vector<std::tuple<int, int, std::size_t>> by_op_;  // step, op, row
   Sums sums_;
 };
 

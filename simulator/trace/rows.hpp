@@ -21,6 +21,11 @@ inline const Schedule& schedule_of(const Trace& trace, std::size_t row) {
   return *trace.run.jobs[rank_class.job].phases[trace.spans.phase[row]].schedule;
 }
 
+inline bool on_server(const Trace& trace, std::size_t row) {
+  const RankClass& who = trace.classes[trace.spans.rank_class[row]];
+  return schedule_of(trace, row).roles[who.role].name != "worker";
+}
+
 inline bool is_transfer(const Op& op) {
   return op.kind == OpKind::exchange || op.kind == OpKind::collective;
 }

@@ -28,6 +28,7 @@ struct Spans {
   std::vector<double> ready_s;   // the op's stream and dependencies let it begin
   std::vector<double> begin_s;   // transfers: all sides ready; otherwise ready_s
   std::vector<double> end_s;
+  std::vector<double> latency_s;  // transfers: startup and latency in front of the bytes; empty: not known
   std::vector<Status> status;
   std::vector<int> sender;  // rank received from, for receives from anyone; -1
   std::size_t size() const { return op.size(); }

@@ -1,4 +1,4 @@
-#include "simulator/report/flows.hpp"
+#include "simulator/trace/flows.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <array>
+
+#include "simulator/commands/predict.hpp"
+#include "simulator/costs/compute.hpp"
+#include "simulator/engine/engine.hpp"
+#include "topologies/faster.hpp"
+
+namespace rehearse {
+namespace {
+
+// Events of all runs together, some two seconds of one core (82,000 events of GPT-3 175B, 48 stages: 0.3 s).
+constexpr double kMostEvents = 500'000;
+
+// A resource that a run does not use need not be tried.
+bool uses(const Prediction& p, Resource resource) {
+  const Cluster& cluster = *p.scenario.cluster;
+  const auto link_used = [&](bool inside) {
+    return std::any_of(p.trace.link_use.begin(), p.trace.link_use.end(),
+                       [&](const LinkUse& use) { return cluster.inside_node(use.link) == inside; });
+  };
+  switch (resource) {
+    case Resource::compute:
+      return true;
+    case Resource::memory_bandwidth: {
+      const Device& device = cluster.node().device;
+      Device other = device;
+      other.memory_bandwidth.value *= kFaster;
+      const auto& works = p.plan.schedule->works;
+      return std::any_of(works.begin(), works.end(), [&](const Work& work) {
+        return work_time_s(work, other) < work_time_s(work, device);
+      });
+    }
+    case Resource::intra_node_links:
+      return link_used(true);
+    case Resource::network_links:
+      return link_used(false);
+    case Resource::latency:
+      return std::any_of(p.trace.spans.latency_s.begin(), p.trace.spans.latency_s.end(),
+                         [](double seconds) { return seconds > 0; });
+    case Resource::servers:
+      return std::any_of(p.plan.schedule->roles.begin(), p.plan.schedule->roles.end(),
+                         [](const Role& role) { return role.name == "server"; });
+  }
+  return false;
+}
+
+double step_time_with(const Prediction& p, Resource resource) {
+  Faster factors;
+  EngineOptions options = p.scenario.engine;
+  switch (resource) {
+    case Resource::compute:
+      factors.devices = kFaster;
+      break;
+    case Resource::memory_bandwidth:
+      factors.device_memory = kFaster;
+      break;
+    case Resource::intra_node_links:
+      factors.intra_node_links = kFaster;
+      break;
+    case Resource::network_links:
+      factors.network_links = kFaster;
+      break;
+    case Resource::latency:
+      options.latency_factor /= kFaster;
+      break;
+    case Resource::servers:
+      factors.processors = kFaster;
+      break;
+  }
+  const Trace trace = simulate_in_child(p.trace.run, *faster(p.scenario.cluster, factors), options);
+  const StepWindow window = last_step(trace, 0);
+  return window.end_s - window.begin_s;
+}
+
+}  // namespace
+
+void explain(Prediction& p) {
+  p.path = critical_path(p.trace, 0);
+  const std::array<double, kResourceNames.size()> saved_s =
+      path_savings_s(p.path, p.trace, *p.scenario.cluster);
+  std::vector<Resource> used;
+  for (std::size_t r = 0; r < kResourceNames.size(); ++r)
+    if (uses(p, static_cast<Resource>(r))) used.push_back(static_cast<Resource>(r));
+  const bool cheap =
+      static_cast<double>(p.trace.engine.events) * static_cast<double>(used.size()) <= kMostEvents;
+  p.faster.clear();
+  for (const Resource resource : used) {
+    WhatIf what_if{resource, {}, saved_s[static_cast<std::size_t>(resource)]};
+    if (cheap) what_if.step_time_s = step_time_with(p, resource);
+    p.faster.push_back(what_if);
+  }
+}
+
+}  // namespace rehearse

@@ -1,0 +1,65 @@
+// One sentence: what the step time hangs on, and what would shorten it most.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "simulator/report/format.hpp"
+#include "simulator/report/report.hpp"
+#include "simulator/trace/causes.hpp"
+
+namespace rehearse {
+namespace {
+
+constexpr double kWorthTelling = 0.001;  // of the step
+constexpr std::size_t kMost = 3;
+constexpr std::array<const char*, kResourceNames.size()> kNames = {
+    "compute", "device memory", "links inside nodes", "network", "latency", "servers"};
+
+using Amounts = std::vector<std::pair<std::string, double>>;
+
+// The largest first, without what is not worth a word.
+Amounts largest(Amounts amounts, double step_s) {
+  std::stable_sort(amounts.begin(), amounts.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  amounts.erase(std::find_if(amounts.begin(), amounts.end(),
+                             [&](const auto& a) { return a.second < kWorthTelling * step_s; }),
+                amounts.end());
+  if (amounts.size() > kMost) amounts.resize(kMost);
+  return amounts;
+}
+
+std::string listed(const Amounts& amounts, double step_s, const std::string& after_first = "") {
+  std::string text;
+  for (const auto& [name, seconds] : amounts)
+    text += fmt::format("{}{}{} {}", text.empty() ? "" : ", ", name, text.empty() ? after_first : "",
+                        in_percent(seconds / step_s));
+  return text;
+}
+
+}  // namespace
+
+std::string critical_path_sentence(const Result& result) {
+  if (result.path.empty()) return "";
+  const double step_s = result.metrics.step_time_s;
+  std::map<std::string, double> by_kind;
+  for (const PathSegment& segment : result.path) {
+    const bool computes = segment.row != kNoRow && result.trace.op_of(segment.row).kind == OpKind::compute &&
+                          segment.kind != "server work";
+    by_kind[computes ? "compute" : segment.kind] += segment.end_s - segment.begin_s;
+  }
+  const std::string parts = listed(largest({by_kind.begin(), by_kind.end()}, step_s), step_s);
+  Amounts savings;
+  bool simulated = true;
+  for (const WhatIf& what_if : result.faster) {
+    simulated = simulated && what_if.step_time_s;
+    savings.emplace_back(kNames[static_cast<std::size_t>(what_if.resource)],
+                         what_if.step_time_s ? step_s - *what_if.step_time_s : what_if.path_saved_s);
+  }
+  savings = largest(std::move(savings), step_s);
+  if (savings.empty()) return fmt::format("Critical path: {}.", parts);
+  return fmt::format("Critical path: {}; 10 % faster {}.", parts,
+                     listed(savings, step_s, simulated ? " would save" : " would save about"));
+}
+
+}  // namespace rehearse

@@ -1,0 +1,34 @@
+// Why an op began when it did, as far as its own rank goes: what it waited for.
+#pragma once
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "simulator/trace/trace.hpp"
+
+namespace rehearse {
+
+inline constexpr std::size_t kNoRow = static_cast<std::size_t>(-1);
+
+// Times that differ by rounding only are the same instant.
+bool same_instant(double a, double b);
+
+// What a transfer is awaited for: "gradient sync", "pipeline transfer", "tensor communication", ...
+std::string transfer_name(const Op& op, const Role& role);
+
+class Causes {
+public:
+  Causes(const Trace& trace, int rank_class);
+
+  // What `row` (of the class) waited for: of its dependencies and its stream's predecessor the one that ended
+  // last; kNoRow if there is none.
+  std::size_t blocker_of(std::size_t row) const;
+
+private:
+  const Trace& trace_;
+  std::size_t first_ = 0, last_ = 0;
+  std::vector<std::tuple<int, int, std::size_t>> by_op_;  // step, op, row
+};
+
+}  // namespace rehearse
