@@ -45,6 +45,16 @@ int run(int argc, char** argv) {
                        "Write the timeline (.json or .json.gz; Perfetto opens it)");
   simulate->add_flag("--no-fold", no_fold, "Simulate every rank, not one of each kind");
 
+  CompareArguments comparison;
+  CLI::App* compare = app.add_subcommand("compare", "Scenarios side by side, and why they differ");
+  compare->add_option("SCENARIO", comparison.scenarios, "Scenario files; the first is the base")->required();
+  const auto several = [&](const char* option, std::vector<std::string>& values, const char* help) {
+    compare->add_option(option, values, help)->take_all()->allow_extra_args(false);
+  };
+  several("--variant", comparison.variants, "Also the first scenario with changes: \"key=value key=value\"");
+  several("--set", comparison.overrides, "Override a key of all scenarios: key=value");
+  compare->add_option("--format", format, "text, json or csv")->check(one_of(kFormatNames));
+
   std::string what;
   CLI::App* list = app.add_subcommand("list", "What is shipped");
   list->add_option("WHAT", what, "models, clusters, devices or strategies")
@@ -73,6 +83,10 @@ int run(int argc, char** argv) {
   if (no_fold) simulation.overrides.push_back("simulation.fold=false");
   simulation.format = format_named(format);
   if (*simulate) run_simulate(simulation, std::cin, std::cout);
+  if (*compare) {
+    comparison.format = format_named(format);
+    return run_compare(comparison, std::cin, std::cout, std::cerr);
+  }
   if (*list) run_list(what, std::cout);
   if (*show) run_show(name, std::cout);
   if (*validate) run_validate(tables, simulation.format, std::cout);

@@ -305,3 +305,14 @@ TEST_CASE("preset names stay inside their folder") {
   ::unsetenv("REHEARSE_DATA");
   std::filesystem::remove_all(folder);
 }
+
+TEST_CASE("the values of a document, flat and in the order of the file") {
+  Document document = Document::parse_text(
+      "b = 1\n[a]\nx = \"text\"\nlist = [1, 2.5]\n[[a.slow]]\nfactor = 0.5\n[c]\nd.e = true\n", "file");
+  document.set("a.x=other");
+  document.set("a.new=3");
+  const std::vector<std::pair<std::string, std::string>> expected = {
+      {"b", "1"},     {"a.x", "other"}, {"a.list", "[1, 2.5]"}, {"a.slow[0].factor", "0.5"},
+      {"a.new", "3"}, {"c.d.e", "true"}};
+  CHECK(document.values() == expected);
+}

@@ -85,7 +85,7 @@ TEST_CASE("JSON has the keys that the README defines, in their order") {
   };
   CHECK(keys(result) ==
         "scenario step_time_s samples_per_s tokens_per_s devices model_tflops_per_device mfu hfu breakdown_s "
-        "memory_bytes network engine rests_on notes ");
+        "critical_path memory_bytes network engine rests_on notes ");
   CHECK(keys(result["breakdown_s"]) == "compute exposed_communication data_stall pipeline_bubble other ");
   CHECK(keys(result["memory_bytes"]) ==
         "weights gradients optimizer activations buffers total capacity fits ");

@@ -116,7 +116,14 @@ struct Example {
     trace.link_use = {{nic.at(0), 2, 7e9}};
   }
 
-  Result result() const { return {scenario, plan, trace, evaluate(trace, scenario, plan)}; }
+  Result result() const {
+    return {scenario,
+            plan,
+            trace,
+            evaluate(trace, scenario, plan),
+            critical_path(trace, 0),
+            {{Resource::compute, 3.25, 0.27}, {Resource::network_links, std::nullopt, 0.045}}};
+  }
 };
 
 nlohmann::json read_trace(const std::string& path) {
@@ -372,11 +379,13 @@ TEST_CASE("the Chrome trace is what its readers expect") {
     CHECK(trace["otherData"]["scenario"] == example.scenario.name);
     const auto& forward = *std::find_if(trace["traceEvents"].begin(), trace["traceEvents"].end(),
                                         [](const auto& e) { return e["name"] == "forward 0"; });
+    CHECK(forward["args"]["critical"] == true);
     CHECK(forward["args"]["layer"] == "0-3");
     CHECK(forward["args"]["microbatch"] == 0);
     CHECK(forward["args"]["flops"] == 0.6e12);
     const auto& sync = *std::find_if(trace["traceEvents"].begin(), trace["traceEvents"].end(),
                                      [](const auto& e) { return e["name"] == "sync"; });
+    CHECK_FALSE(sync["args"].contains("critical"));
     CHECK(sync["args"]["kind"] == "all-reduce");
     CHECK(sync["args"]["members"] == 2);
     CHECK(sync["args"]["deps"] == nlohmann::json::array({2}));

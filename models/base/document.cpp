@@ -145,6 +145,31 @@ std::vector<PathStep> parse_path(std::string_view text, const Place& place) {
   }
 }
 
+std::string text_of(const TomlValue& value) {
+  if (const auto* number = value.get<std::int64_t>()) return fmt::format("{}", *number);
+  if (const auto* number = value.get<double>()) return fmt::format("{}", *number);
+  if (const auto* truth = value.get<bool>()) return *truth ? "true" : "false";
+  if (const auto* text = value.get<std::string>()) return *text;
+  if (const auto* date = value.get<TomlValue::Date>()) return date->text;
+  std::string items;
+  if (const auto* array = value.get<TomlValue::Array>())
+    for (const TomlValue& item : *array) items += (items.empty() ? "" : ", ") + text_of(item);
+  return "[" + items + "]";
+}
+
+void add_values(const TomlValue& value, const std::string& path,
+                std::vector<std::pair<std::string, std::string>>& found) {
+  const auto* array = value.get<TomlValue::Array>();
+  if (const auto* table = value.get<TomlValue::Table>()) {
+    for (const TomlEntry& entry : *table) add_values(entry.value, joined(path, entry.key), found);
+  } else if (array && !array->empty() && array->front().get<TomlValue::Table>()) {
+    for (std::size_t i = 0; i < array->size(); ++i)
+      add_values((*array)[i], fmt::format("{}[{}]", path, i), found);
+  } else {
+    found.emplace_back(path, text_of(value));
+  }
+}
+
 TomlValue empty_table(const Place& place) {
   TomlValue value;
   value.data = TomlValue::Table{};
@@ -452,6 +477,12 @@ std::vector<std::string> Document::fill_in(const Document& defaults) {
   std::vector<std::string> kept;
   fill_in_table(state_->root, defaults.state_->root, "", kept);
   return kept;
+}
+
+std::vector<std::pair<std::string, std::string>> Document::values() const {
+  std::vector<std::pair<std::string, std::string>> found;
+  add_values(state_->root, "", found);
+  return found;
 }
 
 Section Document::root() {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/base/error.hpp"
@@ -85,6 +86,9 @@ public:
   // Takes over the values of `defaults` whose keys are absent here, table by table, with their own places.
   // Returns the keys of `defaults` that were not taken, as paths: "strategy.bucket_mb".
   std::vector<std::string> fill_in(const Document& defaults);
+  // Every value with its path, in the order of the file: {"cluster.slow[0].factor", "0.5"}. Strings stand
+  // without quotes.
+  std::vector<std::pair<std::string, std::string>> values() const;
   Section root();
 
 private:

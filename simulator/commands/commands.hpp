@@ -20,6 +20,16 @@ struct SimulateArguments {
 };
 void run_simulate(const SimulateArguments& arguments, std::istream& in, std::ostream& out);
 
+struct CompareArguments {
+  std::vector<std::string> scenarios;  // paths; "-": standard input
+  std::vector<std::string> variants;   // "key=value key=value": the first scenario with these changes
+  std::vector<std::string> overrides;  // of all of them
+  Format format = Format::text;
+};
+// Scenarios side by side, the first one being the base. One that cannot be read or fails is told on `err` and
+// left out. Returns the exit status: 2 if one could not be read, else 1 if one failed, else 0.
+int run_compare(const CompareArguments& arguments, std::istream& in, std::ostream& out, std::ostream& err);
+
 inline constexpr std::array<std::string_view, 4> kListNames = {"models", "clusters", "devices", "strategies"};
 void run_list(const std::string& what, std::ostream& out);
 void run_show(const std::string& name, std::ostream& out);

@@ -7,13 +7,10 @@
 
 namespace rehearse {
 
-void write_csv(const Result& result, std::ostream& out) {
+std::vector<std::pair<std::string, std::string>> csv_fields(const Result& result) {
   const Metrics& m = result.metrics;
-  std::string header, row;
-  const auto field = [&](const char* name, const std::string& value) {
-    header += (header.empty() ? "" : ",") + std::string(name);
-    row += (row.empty() ? "" : ",") + value;
-  };
+  std::vector<std::pair<std::string, std::string>> fields;
+  const auto field = [&](const char* name, const std::string& value) { fields.emplace_back(name, value); };
   // "{}" is the shortest text that reads back as the same number.
   const auto number = [&](const char* name, double value) { field(name, fmt::format("{}", value)); };
   field("scenario", csv_field(result.scenario.name));
@@ -43,6 +40,15 @@ void write_csv(const Result& result, std::ostream& out) {
   field("fidelity", csv_field(result.trace.engine.fidelity));
   field("classes", fmt::format("{}", result.trace.engine.classes));
   field("events", fmt::format("{}", result.trace.engine.events));
+  return fields;
+}
+
+void write_csv(const Result& result, std::ostream& out) {
+  std::string header, row;
+  for (const auto& [name, value] : csv_fields(result)) {
+    header += (header.empty() ? "" : ",") + name;
+    row += (row.empty() ? "" : ",") + value;
+  }
   out << header << '\n' << row << '\n';
 }
 

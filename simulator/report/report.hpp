@@ -3,6 +3,7 @@
 
 #include <iosfwd>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simulator/trace/critical_path.hpp"
@@ -44,6 +45,8 @@ std::string critical_path_sentence(const Result& result);
 void write_text(const Result& result, std::ostream& out);
 void write_json(const Result& result, std::ostream& out);
 void write_csv(const Result& result, std::ostream& out);
+// Its columns with the row's values, quoted where they must be.
+std::vector<std::pair<std::string, std::string>> csv_fields(const Result& result);
 // Chrome Trace Event JSON; gzipped if `path` ends in ".gz". RunError if it cannot be written.
 void write_chrome_trace(const Result& result, const std::string& path);
 

@@ -10,12 +10,12 @@
 
 #include "simulator/report/format.hpp"
 #include "simulator/report/report.hpp"
+#include "simulator/report/wrap.hpp"
 #include "simulator/strategies/gradient_strategy.hpp"
 
 namespace rehearse {
 namespace {
 
-constexpr std::size_t kWidth = 110;
 constexpr int kBar = 36;  // characters of the longest bar
 
 std::string strategy_line(const Scenario& s) {
@@ -35,39 +35,6 @@ std::string strategy_line(const Scenario& s) {
   if (!strategy.title.empty()) part("as " + strategy.title);
   part(std::string(name_of(s.training.precision)));
   return text;
-}
-
-// What stays on a line: a number and its unit, --set and what is set.
-std::vector<std::string> words(const std::string& text) {
-  static const std::set<std::string> kUnits = {"s", "ms", "us", "ns", "%", "GiB"};
-  std::vector<std::string> found;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t space = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, space - at);
-    const std::string bare = word.substr(0, word.find_last_not_of(".,;)") + 1);
-    if (!found.empty() && (kUnits.count(bare) > 0 || found.back().ends_with("--set"))) {
-      found.back() += " " + word;
-    } else {
-      found.push_back(word);
-    }
-    at = space + 1;
-  }
-  return found;
-}
-
-// Breaks between words; every line is indented.
-std::string wrapped(const std::string& text) {
-  std::string out = " ";
-  std::size_t column = 1;
-  for (const std::string& word : words(text)) {
-    if (column + 1 + word.size() > kWidth) {
-      out += "\n ";
-      column = 1;
-    }
-    out += " " + word;
-    column += 1 + word.size();
-  }
-  return out;
 }
 
 std::string bar(double share_of_largest) {
@@ -111,7 +78,8 @@ void write_text(const Result& result, std::ostream& out) {
   const std::string what = fmt::format("{} on {}", s.model.title, s.cluster->title);
   const std::string how = strategy_line(s);
   out << what
-      << (what.size() + how.size() + 4 <= kWidth ? std::string(kWidth - what.size() - how.size(), ' ') : "\n")
+      << (what.size() + how.size() + 4 <= kTextWidth ? std::string(kTextWidth - what.size() - how.size(), ' ')
+                                                     : "\n")
       << how << "\n\n";
 
   out << "  step " << TimeScale(m.step_time_s)(m.step_time_s) << "      " << with_prefix(m.samples_per_s)

@@ -70,6 +70,7 @@ Scenario read_scenario(Document document, const std::string& path,
 
   Scenario scenario;
   scenario.name = std::filesystem::path(path).stem().string();
+  scenario.settings = document.values();
   std::string base_folder = std::filesystem::path(path).parent_path().string();
   scenario.model = read_model(model, base_folder);
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/model.hpp"
@@ -55,7 +56,8 @@ struct StrategyChoice {
 };
 
 struct Scenario {
-  std::string name;  // the file's name without folder and ending
+  std::string name;                                           // the file's name without folder and ending
+  std::vector<std::pair<std::string, std::string>> settings;  // {"cluster.nodes", "4"}: what the file gives
   Model model;
   Training training;
   std::shared_ptr<const Cluster> cluster;

@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <cctype>
+#include <deque>
+#include <istream>
+#include <iterator>
+#include <ostream>
+#include <utility>
+
+#include "models/base/error.hpp"
+#include "simulator/commands/commands.hpp"
+#include "simulator/commands/predict.hpp"
+#include "simulator/report/comparison_table.hpp"
+
+namespace rehearse {
+namespace {
+
+constexpr int kInputWrong = 2, kRunFailed = 1;
+
+// "a=1 b=[2, 3]" at its spaces, but for those inside quotes and brackets.
+std::vector<std::string> assignments(const std::string& variant) {
+  std::vector<std::string> found;
+  std::string current;
+  int depth = 0;
+  char quote = 0;
+  for (const char c : variant) {
+    if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '[' || c == '{') {
+      ++depth;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    } else if (depth <= 0 && std::isspace(static_cast<unsigned char>(c)) != 0) {
+      if (!current.empty()) found.push_back(std::exchange(current, {}));
+      continue;
+    }
+    current += c;
+  }
+  if (!current.empty()) found.push_back(current);
+  if (found.empty())
+    throw InputError({"--variant", 0, 0}, "it changes nothing; allowed: \"key=value key=value\"");
+  return found;
+}
+
+// A, B, ... Z, AA, AB, ...
+std::string letter_of(std::size_t number) {
+  std::string letters;
+  for (++number; number > 0; number = (number - 1) / 26)
+    letters.insert(letters.begin(), static_cast<char>('A' + (number - 1) % 26));
+  return letters;
+}
+
+struct Wanted {
+  std::string path;
+  std::string variant;  // empty: the file as it is
+};
+
+class Reader {
+public:
+  Reader(const CompareArguments& arguments, std::istream& in) : arguments_(arguments) {
+    if (std::count(arguments.scenarios.begin(), arguments.scenarios.end(), "-") > 0)
+      input_.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  }
+
+  Scenario read(const Wanted& wanted) const {
+    std::vector<std::string> overrides = arguments_.overrides;
+    if (!wanted.variant.empty())
+      for (std::string& assignment : assignments(wanted.variant)) overrides.push_back(std::move(assignment));
+    return wanted.path == "-" ? read_scenario_text(input_, "<stdin>", overrides)
+                              : read_scenario_file(wanted.path, overrides);
+  }
+
+private:
+  const CompareArguments& arguments_;
+  std::string input_;
+};
+
+}  // namespace
+
+int run_compare(const CompareArguments& arguments, std::istream& in, std::ostream& out, std::ostream& err) {
+  std::vector<Wanted> wanted;
+  for (const std::string& path : arguments.scenarios) wanted.push_back({path, ""});
+  for (const std::string& variant : arguments.variants)
+    wanted.push_back({arguments.scenarios.front(), variant.empty() ? " " : variant});
+
+  const Reader reader(arguments, in);
+  int status = 0;
+  std::deque<Prediction> predictions;
+  std::deque<Result> results;
+  std::vector<Compared> all;
+  for (const Wanted& one : wanted) {
+    Compared compared;
+    compared.letter = letter_of(all.size());
+    compared.name = one.variant.empty() ? one.path : one.path + " with " + one.variant;
+    try {
+      Scenario scenario = reader.read(one);
+      compared.name = scenario.name + (one.variant.empty() ? "" : " with " + one.variant);
+      Prediction prediction = predict(std::move(scenario), Where::child);
+      explain(prediction);
+      predictions.push_back(std::move(prediction));
+      results.push_back(predictions.back().result());
+      compared.result = &results.back();
+    } catch (const InputError& error) {
+      compared.error = error.what();
+      status = kInputWrong;
+    } catch (const RunError& error) {
+      compared.error = error.what();
+      status = std::max(status, kRunFailed);
+    }
+    if (compared.result == nullptr) err << "rehearse: " << compared.letter << ": " << compared.error << '\n';
+    all.push_back(std::move(compared));
+  }
+  switch (arguments.format) {
+    case Format::text:
+      write_comparison_text(all, out);
+      break;
+    case Format::json:
+      write_comparison_json(all, out);
+      break;
+    case Format::csv:
+      write_comparison_csv(all, out);
+      break;
+  }
+  return status;
+}
+
+}  // namespace rehearse

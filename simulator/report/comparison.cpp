@@ -1,0 +1,53 @@
+#include "simulator/report/comparison.hpp"
+
+#include <algorithm>
+
+namespace rehearse {
+
+std::vector<SettingChange> changed_settings(const Scenario& base, const Scenario& other) {
+  const auto find = [](const Scenario& scenario, const std::string& key) -> std::optional<std::string> {
+    for (const auto& [its_key, value] : scenario.settings)
+      if (its_key == key) return value;
+    return std::nullopt;
+  };
+  std::vector<SettingChange> changes;
+  for (const auto& [key, value] : base.settings) {
+    const std::optional<std::string> its = find(other, key);
+    if (its != value) changes.push_back({key, value, its});
+  }
+  for (const auto& [key, value] : other.settings)
+    if (!find(base, key)) changes.push_back({key, std::nullopt, value});
+  return changes;
+}
+
+std::vector<Figure> figures_of(const Result& result, double samples) {
+  const Metrics& m = result.metrics;
+  using enum Figure::Kind;
+  std::vector<Figure> figures = {
+      {seconds, "step_time_s", samples == 1 ? "step" : "step, per sample", m.step_time_s / samples},
+      {rate, "samples_per_s", result.scenario.model.sample_unit + "/s", m.samples_per_s},
+      {share, "mfu", "MFU", m.mfu},
+      {seconds, "compute_s", "compute", m.breakdown.compute_s / samples},
+      {seconds, "pipeline_bubble_s", "pipeline bubble", m.breakdown.pipeline_bubble_s / samples}};
+  for (const auto& [name, exposed_s] : m.breakdown.exposed_by_pass_s)
+    figures.push_back({seconds, "exposed " + name + "_s", "exposed " + name, exposed_s / samples});
+  figures.push_back({seconds, "data_stall_s", "waiting for data", m.breakdown.data_stall_s / samples});
+  figures.push_back({seconds, "other_s", "waiting for slower ranks", m.breakdown.other_s / samples});
+  figures.push_back({bytes, "memory_bytes", "memory", m.memory.total});
+  figures.push_back({bytes_of_step, "network_bytes_per_step",
+                     samples == 1 ? "network, a step" : "network, per sample",
+                     m.network_bytes_per_step / samples});
+  figures.push_back({utilization, "busiest_link_utilization", "busiest link", m.busiest_utilization});
+  for (Figure& figure : figures) std::replace(figure.key.begin(), figure.key.end(), ' ', '_');
+  return figures;
+}
+
+double samples_per_step(const Result& result) {
+  return result.plan.schedule->samples;
+}
+
+bool same_samples(const Result& base, const Result& other) {
+  return samples_per_step(base) == samples_per_step(other);
+}
+
+}  // namespace rehearse

@@ -1,0 +1,39 @@
+// Two results beside each other: what differs, by how much, and why.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simulator/report/report.hpp"
+
+namespace rehearse {
+
+// A key that two scenario files set differently; nothing where a file does not set it.
+struct SettingChange {
+  std::string key;
+  std::optional<std::string> base, other;
+};
+std::vector<SettingChange> changed_settings(const Scenario& base, const Scenario& other);
+
+// One figure of a result. Amounts of a step (seconds, bytes) can be told per sample.
+struct Figure {
+  enum class Kind { seconds, rate, share, bytes, bytes_of_step, utilization } kind = Kind::seconds;
+  std::string key;    // "exposed_communication_s"
+  std::string title;  // "compute"
+  double value = 0;
+};
+// Step time, samples/s, MFU, the parts of the breakdown (exposed communication by what was awaited), memory,
+// network bytes, how busy the busiest link is. Seconds and bytes of the step are divided by `samples`.
+std::vector<Figure> figures_of(const Result& result, double samples = 1);
+
+// Where the steps of two results train different numbers of samples, their times are compared per sample.
+bool same_samples(const Result& base, const Result& other);
+double samples_per_step(const Result& result);
+
+// "B is 1.66 x slower: +117.2 ms exposed gradient sync (node0.nic0.out carries 17 x the bytes); -9.2 ms
+// compute (...)." `base_name` and `name` stand for the two.
+std::string difference_sentence(const Result& base, const Result& other, const std::string& base_name,
+                                const std::string& name);
+
+}  // namespace rehearse

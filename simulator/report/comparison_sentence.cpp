@@ -1,0 +1,273 @@
+// Why one result takes longer than another. What differs is read off the results (seconds of the breakdown,
+// bytes on links, FLOPs of devices), not off the keys, so that a key without effect is never blamed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "models/base/text.hpp"
+#include "simulator/report/comparison.hpp"
+#include "simulator/report/format.hpp"
+#include "simulator/trace/causes.hpp"
+#include "simulator/trace/rows.hpp"
+
+namespace rehearse {
+namespace {
+
+constexpr double kSame = 0.005;       // of the base's step: a part that differs by less is equal
+constexpr double kMatters = 0.05;     // of the whole difference: a part below is not told
+constexpr double kNoticeable = 0.02;  // ratios nearer to 1 are no cause
+
+std::string times(double ratio) {
+  return with_digits(ratio, ratio < 10 ? 3 : 2) + " x";
+}
+
+// What a result says, per step or per sample.
+struct Facts {
+  const Result& result;
+  double scale = 1;  // samples to divide by
+  struct {
+    std::string name;
+    double bytes = 0, bandwidth = 0, busy_s = 0;
+  } link;                                 // the busiest
+  std::map<std::string, double> by_pass;  // compute seconds of a mean device
+  std::map<std::string, double> on_path;  // seconds of the critical path
+  double flops = 0;                       // of a device
+
+  Facts(const Result& r, double samples) : result(r), scale(samples) {
+    const Metrics& m = r.metrics;
+    const int step = last_step_number(r.trace, 0);
+    for (const LinkUse& use : r.trace.link_use) {
+      const double bandwidth = r.scenario.cluster->bandwidth(use.link),
+                   bytes = use.bytes / (step + 1) / scale;
+      if (bytes / bandwidth <= link.busy_s) continue;
+      link = {r.scenario.cluster->link_name(use.link), bytes, bandwidth, bytes / bandwidth};
+    }
+    for (std::size_t row = 0; row < r.trace.spans.size(); ++row) {
+      const Op& op = r.trace.op_of(row);
+      if (op.kind != OpKind::compute || r.trace.spans.step[row] != step || on_server(r.trace, row)) continue;
+      const auto ranks = static_cast<double>(r.trace.classes[r.trace.spans.rank_class[row]].ranks.size());
+      by_pass[std::string(kPassNames[static_cast<std::size_t>(op.pass)])] +=
+          ranks * (r.trace.spans.end_s[row] - r.trace.spans.begin_s[row]) / m.devices / scale;
+    }
+    for (const auto& [kind, seconds] : seconds_by_kind(r.path)) on_path[kind] = seconds / scale;
+    if (m.mfu > 0) flops = m.model_tflops_per_device * 1e12 * m.hfu / m.mfu * m.step_time_s / scale;
+  }
+
+  double pass(const std::string& name) const { return value(by_pass, name); }
+  double path(const std::string& kind) const { return value(on_path, kind); }
+  bool servers() const { return result.plan.schedule->roles.size() > 1; }
+  std::string slots() const {
+    const double p = result.scenario.strategy.pipeline, m = result.scenario.microbatches;
+    return fmt::format("{} of {}", p - 1, m + p - 1);
+  }
+  // "node3.gpu1 runs at 50.0 % of its speed"
+  std::string slow_device() const {
+    const Cluster& cluster = *result.scenario.cluster;
+    for (const int endpoint : result.plan.endpoints)
+      if (cluster.device_factor(endpoint) < 1)
+        return fmt::format("{} runs at {} of its speed", cluster.endpoint_name(endpoint),
+                           in_percent(cluster.device_factor(endpoint)));
+    return "";
+  }
+
+private:
+  static double value(const std::map<std::string, double>& map, const std::string& key) {
+    const auto it = map.find(key);
+    return it == map.end() ? 0 : it->second;
+  }
+};
+
+bool differs(double base, double other) {
+  return std::abs(other - base) > kNoticeable * std::max(std::abs(base), std::abs(other));
+}
+
+std::string join(const std::vector<std::string>& parts, const char* between) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : between) + part;
+  return text;
+}
+
+std::string why_compute(const Facts& a, const Facts& b, double difference) {
+  const auto mostly = [&](const char* pass) {
+    return std::abs(b.pass(pass) - a.pass(pass)) > 0.6 * std::abs(difference) &&
+           (b.pass(pass) - a.pass(pass)) * difference > 0;
+  };
+  if (mostly("recompute")) {
+    if (a.pass("recompute") == 0) return "activations are recomputed";
+    if (b.pass("recompute") == 0) return "nothing is recomputed";
+    return difference > 0 ? "more is recomputed" : "less is recomputed";
+  }
+  if (mostly("optimizer") && a.servers() != b.servers())
+    return b.servers() ? "servers update the weights" : "workers update the weights, not servers";
+  const Scenario &base = a.result.scenario, &other = b.result.scenario;
+  std::vector<std::string> causes;
+  if (a.result.metrics.devices != b.result.metrics.devices)
+    causes.push_back(fmt::format("{} instead of {} devices share the work",
+                                 with_digits(b.result.metrics.devices, 1),
+                                 with_digits(a.result.metrics.devices, 1)));
+  if (a.flops > 0 && b.flops > 0 && differs(a.flops, b.flops))
+    causes.push_back(fmt::format("each does {} the arithmetic", times(b.flops / a.flops)));
+  const double base_s = a.result.metrics.breakdown.compute_s / a.scale;
+  const double other_s = b.result.metrics.breakdown.compute_s / b.scale;
+  if (a.flops > 0 && b.flops > 0 && base_s > 0 && other_s > 0 &&
+      differs(a.flops / base_s, b.flops / other_s)) {
+    std::vector<std::string> by;
+    const Device &from = base.cluster->node().device, &to = other.cluster->node().device;
+    if (from.name != to.name) by.push_back(to.title);
+    if (base.training.precision != other.training.precision)
+      by.push_back(std::string(name_of(other.training.precision)));
+    if (base.training.micro_batch != other.training.micro_batch)
+      by.push_back(fmt::format("micro-batches of {} instead of {}", other.training.micro_batch,
+                               base.training.micro_batch));
+    if (by.empty() && !b.slow_device().empty()) by.push_back(b.slow_device());
+    if (by.empty() && !a.slow_device().empty()) by.push_back("no slow device");
+    causes.push_back(fmt::format("it runs at {} the rate{}", times(b.flops / other_s / (a.flops / base_s)),
+                                 by.empty() ? "" : ": " + join(by, ", ")));
+  }
+  if (causes.empty() && !b.slow_device().empty() && difference > 0) causes.push_back(b.slow_device());
+  return join(causes, "; ");
+}
+
+std::string why_communication(const Facts& a, const Facts& b, double difference) {
+  const bool more = difference > 0;
+  if (b.link.name.empty()) return "nothing is sent over links";
+  if (a.link.name.empty()) return fmt::format("{} carries {}", b.link.name, human_bytes(b.link.bytes));
+  std::vector<std::string> causes;
+  // Only what pulls the way the time went is its cause.
+  if (differs(a.link.bytes, b.link.bytes) && (b.link.bytes > a.link.bytes) == more) {
+    const std::string of = a.link.name == b.link.name ? "" : " of " + a.link.name;
+    causes.push_back(fmt::format("the busiest link, {}, carries {} the bytes{}: {} instead of {}",
+                                 b.link.name, times(b.link.bytes / a.link.bytes), of,
+                                 human_bytes(b.link.bytes), human_bytes(a.link.bytes)));
+  }
+  if (differs(a.link.bandwidth, b.link.bandwidth) && (b.link.bandwidth < a.link.bandwidth) == more)
+    causes.push_back(fmt::format("the busiest link, {}, has {}/s instead of {}/s", b.link.name,
+                                 human_bytes(b.link.bandwidth), human_bytes(a.link.bandwidth)));
+  const bool overlap = b.result.scenario.strategy.overlap;
+  if (overlap != a.result.scenario.strategy.overlap && overlap != more)
+    causes.push_back(overlap ? "it runs behind the backward pass"
+                             : "nothing of it runs behind the backward pass");
+  if (b.result.scenario.strategy.blocking_p2p != a.result.scenario.strategy.blocking_p2p &&
+      b.result.scenario.strategy.blocking_p2p == more)
+    causes.push_back(more ? "transfers hold up computation" : "transfers do not hold up computation");
+  const double latency_s = b.path("latency") - a.path("latency");
+  if (causes.empty() && std::abs(latency_s) > 0.3 * std::abs(difference) && (latency_s > 0) == more)
+    causes.push_back(fmt::format("startup and latency, {} on the critical path instead of {}",
+                                 human_time_s(b.path("latency")), human_time_s(a.path("latency"))));
+  const double compute_s = b.result.metrics.breakdown.compute_s / b.scale,
+               base_compute_s = a.result.metrics.breakdown.compute_s / a.scale;
+  if (causes.empty() && differs(base_compute_s, compute_s) && (compute_s < base_compute_s) == more)
+    causes.push_back(fmt::format("there is {} computation to run behind", more ? "less" : "more"));
+  return join(causes, "; ");
+}
+
+std::string why_bubble(const Facts& a, const Facts& b) {
+  const bool base = a.result.scenario.strategy.pipeline > 1, other = b.result.scenario.strategy.pipeline > 1;
+  if (other && !base) return fmt::format("{} slots of the pipeline are idle", b.slots());
+  if (base && !other) return "there is no pipeline";
+  if (a.slots() != b.slots()) return fmt::format("{} slots are idle instead of {}", b.slots(), a.slots());
+  const std::string slow = b.slow_device();
+  if (!slow.empty() && a.slow_device().empty()) return slow;
+  if (a.result.plan.stage_layers != b.result.plan.stage_layers)
+    return "layers are spread otherwise over stages";
+  return "";
+}
+
+std::string why_waiting(const Facts& a, const Facts& b, double difference) {
+  const std::string slow = difference > 0 ? b.slow_device() : a.slow_device();
+  const std::string not_slow = difference > 0 ? a.slow_device() : b.slow_device();
+  if (!slow.empty() && not_slow.empty()) return difference > 0 ? slow : "no device is slow";
+  const double servers_s = b.path("server work") - a.path("server work");
+  if (servers_s != 0 && (servers_s > 0) == (difference > 0))
+    return fmt::format("servers work for {} of the critical path", human_time_s(b.path("server work")));
+  return "";
+}
+
+struct Part {
+  std::string name, key;
+  double difference = 0;
+};
+
+std::string why(const Part& part, const Facts& a, const Facts& b) {
+  if (part.key == "compute_s") return why_compute(a, b, part.difference);
+  if (part.key == "pipeline_bubble_s") return why_bubble(a, b);
+  if (part.key == "other_s") return why_waiting(a, b, part.difference);
+  if (part.key == "data_stall_s") return "";
+  return why_communication(a, b, part.difference);
+}
+
+// The parts of the breakdown that either of them has.
+std::vector<Part> parts_of(const Facts& a, const Facts& b) {
+  std::vector<Part> parts;
+  const auto add = [&](const Facts& facts, double sign) {
+    for (const Figure& figure : figures_of(facts.result, facts.scale)) {
+      if (figure.kind != Figure::Kind::seconds || figure.key == "step_time_s") continue;
+      auto it = std::find_if(parts.begin(), parts.end(), [&](const Part& p) { return p.key == figure.key; });
+      if (it == parts.end()) it = parts.insert(parts.end(), {figure.title, figure.key, 0});
+      it->difference += sign * figure.value;
+    }
+  };
+  add(a, -1);
+  add(b, 1);
+  return parts;
+}
+
+}  // namespace
+
+std::string difference_sentence(const Result& base, const Result& other, const std::string& base_name,
+                                const std::string& name) {
+  const bool per_sample = !same_samples(base, other);
+  const Facts a(base, per_sample ? samples_per_step(base) : 1),
+      b(other, per_sample ? samples_per_step(other) : 1);
+  const double base_s = base.metrics.step_time_s / a.scale, other_s = other.metrics.step_time_s / b.scale;
+  const double ratio = other_s / base_s, difference = other_s - base_s;
+  const TimeScale time(std::max(base_s, other_s));
+
+  std::string text = name + " ";
+  if (std::abs(ratio - 1) < kSame / 10) {
+    text += "takes as long as " + base_name;
+  } else {
+    const double factor = std::max(ratio, 1 / ratio);
+    text += "is " + (factor < 1.1 ? in_percent(factor - 1) : with_digits(factor, factor < 10 ? 3 : 2) + " x");
+    text += ratio > 1 ? " slower" : " faster";
+  }
+  if (per_sample)
+    text += fmt::format(" per sample (a step trains {} instead of {})",
+                        with_digits(samples_per_step(other), 1), with_digits(samples_per_step(base), 1));
+
+  std::vector<Part> parts = parts_of(a, b), told;
+  std::stable_sort(parts.begin(), parts.end(), [](const Part& x, const Part& y) {
+    return std::abs(x.difference) > std::abs(y.difference);
+  });
+  bool compute_equal = false;
+  for (const Part& part : parts) {
+    const bool equal =
+        std::abs(part.difference) < std::min(kSame * base_s, kMatters * std::abs(difference)) ||
+        std::abs(part.difference) < kMatters * std::abs(difference);
+    if (part.key == "compute_s") compute_equal = std::abs(part.difference) < kSame * base_s;
+    if (!equal && std::abs(part.difference) > kSame / 10 * base_s) told.push_back(part);
+  }
+  // First what made the difference, then what worked against it.
+  std::stable_partition(told.begin(), told.end(),
+                        [&](const Part& part) { return (part.difference > 0) == (difference > 0); });
+  std::vector<std::string> listed;
+  for (const Part& part : told) {
+    const std::string cause = why(part, a, b);
+    listed.push_back(fmt::format("{}{} {}{}", part.difference > 0 ? "+" : "-",
+                                 time(std::abs(part.difference)), part.name,
+                                 cause.empty() ? "" : " (" + cause + ")"));
+  }
+  if (compute_equal &&
+      std::none_of(told.begin(), told.end(), [](const Part& p) { return p.key == "compute_s"; }))
+    listed.push_back("compute equal");
+  if (!listed.empty()) text += ": " + join(listed, ", ");
+  text += ".";
+  if (!other.metrics.memory.fits && base.metrics.memory.fits)
+    text += fmt::format(" {} does not fit: {} of {} GiB.", name, in_gibibytes(other.metrics.memory.total),
+                        in_gibibytes(other.metrics.memory.capacity));
+  return text;
+}
+
+}  // namespace rehearse
