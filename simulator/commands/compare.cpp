@@ -3,6 +3,7 @@
 #include <deque>
 #include <istream>
 #include <iterator>
+#include <optional>
 #include <ostream>
 #include <utility>
 
@@ -53,7 +54,7 @@ std::string letter_of(std::size_t number) {
 
 struct Wanted {
   std::string path;
-  std::string variant;  // empty: the file as it is
+  std::optional<std::string> variant;  // nothing: the file as it is
 };
 
 class Reader {
@@ -65,8 +66,8 @@ public:
 
   Scenario read(const Wanted& wanted) const {
     std::vector<std::string> overrides = arguments_.overrides;
-    if (!wanted.variant.empty())
-      for (std::string& assignment : assignments(wanted.variant)) overrides.push_back(std::move(assignment));
+    if (wanted.variant)
+      for (std::string& assignment : assignments(*wanted.variant)) overrides.push_back(std::move(assignment));
     return wanted.path == "-" ? read_scenario_text(input_, "<stdin>", overrides)
                               : read_scenario_file(wanted.path, overrides);
   }
@@ -80,9 +81,9 @@ private:
 
 int run_compare(const CompareArguments& arguments, std::istream& in, std::ostream& out, std::ostream& err) {
   std::vector<Wanted> wanted;
-  for (const std::string& path : arguments.scenarios) wanted.push_back({path, ""});
+  for (const std::string& path : arguments.scenarios) wanted.push_back({path, {}});
   for (const std::string& variant : arguments.variants)
-    wanted.push_back({arguments.scenarios.front(), variant.empty() ? " " : variant});
+    wanted.push_back({arguments.scenarios.front(), variant});
 
   const Reader reader(arguments, in);
   int status = 0;
@@ -92,10 +93,11 @@ int run_compare(const CompareArguments& arguments, std::istream& in, std::ostrea
   for (const Wanted& one : wanted) {
     Compared compared;
     compared.letter = letter_of(all.size());
-    compared.name = one.variant.empty() ? one.path : one.path + " with " + one.variant;
+    const std::string changes = one.variant ? " with " + *one.variant : "";
+    compared.name = one.path + changes;
     try {
       Scenario scenario = reader.read(one);
-      compared.name = scenario.name + (one.variant.empty() ? "" : " with " + one.variant);
+      compared.name = scenario.name + changes;
       Prediction prediction = predict(std::move(scenario), Where::child);
       explain(prediction);
       predictions.push_back(std::move(prediction));

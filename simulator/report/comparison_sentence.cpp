@@ -33,6 +33,7 @@ struct Facts {
   } link;                                 // the busiest
   std::map<std::string, double> by_pass;  // compute seconds of a mean device
   std::map<std::string, double> on_path;  // seconds of the critical path
+  double slowest_s = 0;                   // computing of the worker that computes longest
   double flops = 0;                       // of a device
 
   Facts(const Result& r, double samples) : result(r), scale(samples) {
@@ -44,13 +45,17 @@ struct Facts {
       if (bytes / bandwidth <= link.busy_s) continue;
       link = {r.scenario.cluster->link_name(use.link), bytes, bandwidth, bytes / bandwidth};
     }
+    std::map<int, double> by_class;
     for (std::size_t row = 0; row < r.trace.spans.size(); ++row) {
       const Op& op = r.trace.op_of(row);
       if (op.kind != OpKind::compute || r.trace.spans.step[row] != step || on_server(r.trace, row)) continue;
       const auto ranks = static_cast<double>(r.trace.classes[r.trace.spans.rank_class[row]].ranks.size());
+      by_class[r.trace.spans.rank_class[row]] +=
+          (r.trace.spans.end_s[row] - r.trace.spans.begin_s[row]) / scale;
       by_pass[std::string(kPassNames[static_cast<std::size_t>(op.pass)])] +=
           ranks * (r.trace.spans.end_s[row] - r.trace.spans.begin_s[row]) / m.devices / scale;
     }
+    for (const auto& [rank_class, seconds] : by_class) slowest_s = std::max(slowest_s, seconds);
     for (const auto& [kind, seconds] : seconds_by_kind(r.path)) on_path[kind] = seconds / scale;
     if (m.mfu > 0) flops = m.model_tflops_per_device * 1e12 * m.hfu / m.mfu * m.step_time_s / scale;
   }
@@ -61,6 +66,12 @@ struct Facts {
   std::string slots() const {
     const double p = result.scenario.strategy.pipeline, m = result.scenario.microbatches;
     return fmt::format("{} of {}", p - 1, m + p - 1);
+  }
+  // "1f1b", as the file sets it or by default
+  std::string schedule() const {
+    for (const auto& [key, value] : result.scenario.settings)
+      if (key == "strategy.schedule") return value;
+    return "1f1b";
   }
   // "node3.gpu1 runs at 50.0 % of its speed"
   std::string slow_device() const {
@@ -160,18 +171,26 @@ std::string why_communication(const Facts& a, const Facts& b, double difference)
                base_compute_s = a.result.metrics.breakdown.compute_s / a.scale;
   if (causes.empty() && differs(base_compute_s, compute_s) && (compute_s < base_compute_s) == more)
     causes.push_back(fmt::format("there is {} computation to run behind", more ? "less" : "more"));
+  if (causes.empty() && a.schedule() != b.schedule())
+    causes.push_back(fmt::format("the schedule is {} instead of {}", b.schedule(), a.schedule()));
   return join(causes, "; ");
 }
 
-std::string why_bubble(const Facts& a, const Facts& b) {
+std::string why_bubble(const Facts& a, const Facts& b, double difference) {
   const bool base = a.result.scenario.strategy.pipeline > 1, other = b.result.scenario.strategy.pipeline > 1;
+  const bool more = difference > 0;
   if (other && !base) return fmt::format("{} slots of the pipeline are idle", b.slots());
   if (base && !other) return "there is no pipeline";
   if (a.slots() != b.slots()) return fmt::format("{} slots are idle instead of {}", b.slots(), a.slots());
-  const std::string slow = b.slow_device();
-  if (!slow.empty() && a.slow_device().empty()) return slow;
-  if (a.result.plan.stage_layers != b.result.plan.stage_layers)
-    return "layers are spread otherwise over stages";
+  if (more && !b.slow_device().empty() && a.slow_device().empty()) return b.slow_device();
+  if (a.schedule() != b.schedule())
+    return fmt::format("the schedule is {} instead of {}", b.schedule(), a.schedule());
+  if (differs(a.slowest_s, b.slowest_s) && (b.slowest_s > a.slowest_s) == more)
+    return fmt::format("the slowest stage computes for {} instead of {}", human_time_s(b.slowest_s),
+                       human_time_s(a.slowest_s));
+  const double transfers_s = b.path("pipeline transfer") - a.path("pipeline transfer");
+  if (transfers_s != 0 && (transfers_s > 0) == more)
+    return fmt::format("stages wait {} for transfers", more ? "longer" : "less");
   return "";
 }
 
@@ -192,7 +211,7 @@ struct Part {
 
 std::string why(const Part& part, const Facts& a, const Facts& b) {
   if (part.key == "compute_s") return why_compute(a, b, part.difference);
-  if (part.key == "pipeline_bubble_s") return why_bubble(a, b);
+  if (part.key == "pipeline_bubble_s") return why_bubble(a, b, part.difference);
   if (part.key == "other_s") return why_waiting(a, b, part.difference);
   if (part.key == "data_stall_s") return "";
   return why_communication(a, b, part.difference);
