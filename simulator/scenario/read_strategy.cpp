@@ -43,7 +43,7 @@ void only_integer(Section& section, std::string_view key, std::int64_t off, std:
 // What the design names and this version has not: only the value that turns it off.
 void read_unbuilt(Section& section) {
   constexpr std::int64_t kMaxDegree = 1'000'000;
-  for (std::string_view key : {"tensor", "context", "expert", "virtual_stages"}) {
+  for (std::string_view key : {"tensor", "context", "expert"}) {
     only_integer(section, key, 1, kMaxDegree);
   }
   only_integer(section, "zero_stage", 0, 3);
@@ -57,6 +57,23 @@ void read_unbuilt(Section& section) {
       refuse_unbuilt(section, key, fmt::format("{}", found), "0");
     }
   }
+}
+
+void read_schedule(StrategyChoice& strategy, Section& section) {
+  strategy.schedule = static_cast<PipelineSchedule>(
+      available_choice(section, "schedule", kAllSchedules, kPipelineScheduleNames.size(), 1));
+  strategy.virtual_stages = static_cast<int>(section.integer("virtual_stages", 1, 10'000, 1));
+  const bool interleaved = strategy.schedule == PipelineSchedule::interleaved;
+  if (!interleaved && strategy.virtual_stages > 1) {
+    section.refuse("virtual_stages", fmt::format("{}", strategy.virtual_stages),
+                   "1, or schedule = \"interleaved\" beside it");
+  }
+  if (!interleaved || strategy.virtual_stages > 1) return;
+  if (section.has("virtual_stages")) {
+    section.refuse("virtual_stages", "1", "2 or more with schedule = \"interleaved\"");
+  }
+  section.refuse("schedule", "\"interleaved\" without virtual_stages",
+                 "virtual_stages = 2 or more beside it");
 }
 
 std::vector<std::string> read_placement(Section& section) {
@@ -108,14 +125,22 @@ void fit_degrees(StrategyChoice& strategy, Section& section, const Scenario& sce
   bool has_data = section.has("data"), has_pipeline = section.has("pipeline");
   if (profiled) {
     int stages = static_cast<int>(profiled->forward_s.size());
+    std::string told = "the stages of the profiled model";
+    if (int chunks = strategy.virtual_stages; chunks > 1) {
+      if (stages % chunks != 0) {
+        section.refuse("virtual_stages", fmt::format("{}", chunks),
+                       fmt::format("a divisor of {}, {}", stages, told));
+      }
+      told = fmt::format("{}, {}, over virtual_stages, {}", told, stages, chunks);
+      stages /= chunks;
+    }
     if (has_pipeline && strategy.pipeline != stages) {
-      section.refuse("pipeline", fmt::format("{}", strategy.pipeline),
-                     fmt::format("{}, the stages of the profiled model", stages));
+      section.refuse("pipeline", fmt::format("{}", strategy.pipeline), fmt::format("{}, {}", stages, told));
     }
     if (!has_pipeline && devices % stages != 0) {
-      throw InputError(
-          section.place(),
-          fmt::format("the profiled model has {} stages; allowed: a divisor of {}", stages, counted));
+      throw InputError(section.place(),
+                       fmt::format("the profiled model makes the pipeline {} deep; allowed: a divisor of {}",
+                                   stages, counted));
     }
     strategy.pipeline = stages;
     has_pipeline = true;
@@ -138,6 +163,15 @@ void fit_stages(const StrategyChoice& strategy, Section& section, const Scenario
   const Training& training = scenario.training;
   PassShape shape{training.micro_batch, training.sequence_length, training.precision, training.recompute};
   auto layers = static_cast<std::int64_t>(layer_costs(scenario.model, shape).size());
+  if (strategy.virtual_stages > 1 && strategy.pipeline == 1) {
+    section.refuse("schedule", "\"interleaved\" with a pipeline of 1 stage", "a pipeline of 2 or more");
+  }
+  std::int64_t parts = std::int64_t{strategy.pipeline} * strategy.virtual_stages;
+  if (strategy.pipeline <= layers && parts > layers) {
+    section.refuse("virtual_stages",
+                   fmt::format("{}, which is {} parts of the model", strategy.virtual_stages, parts),
+                   fmt::format("at most {} parts, the layers of {}", layers, scenario.model.name));
+  }
   if (strategy.pipeline > layers) {
     std::string allowed = fmt::format("at most {}, the layers of {}", layers, scenario.model.name);
     if (section.has("pipeline")) section.refuse("pipeline", fmt::format("{}", strategy.pipeline), allowed);
@@ -147,10 +181,12 @@ void fit_stages(const StrategyChoice& strategy, Section& section, const Scenario
   }
   if (!section.has("stage_layers")) return;
   auto stages = static_cast<int>(strategy.stage_layers.size());
-  if (stages != strategy.pipeline) {
+  if (stages != parts) {
     section.refuse("stage_layers",
                    stages == 1 ? "an array of 1 element" : fmt::format("an array of {} elements", stages),
-                   fmt::format("{}, one for each pipeline stage", strategy.pipeline));
+                   strategy.virtual_stages > 1
+                       ? fmt::format("{}, pipeline x virtual_stages, in the order of the model", parts)
+                       : fmt::format("{}, one for each pipeline stage", parts));
   }
   std::int64_t sum =
       std::accumulate(strategy.stage_layers.begin(), strategy.stage_layers.end(), std::int64_t{0});
@@ -171,8 +207,7 @@ StrategyChoice read_strategy(Section& section) {
   strategy.pipeline = static_cast<int>(section.integer("pipeline", 1, kMaxDegree, 1));
   read_unbuilt(section);
   strategy.placement = read_placement(section);
-  strategy.schedule = static_cast<PipelineSchedule>(
-      available_choice(section, "schedule", kAllSchedules, kPipelineScheduleNames.size(), 1));
+  read_schedule(strategy, section);
   for (std::int64_t layers : section.integers("stage_layers", 1, 1'000'000)) {
     strategy.stage_layers.push_back(static_cast<int>(layers));
   }

@@ -106,12 +106,16 @@ int count_microbatches(const Training& training, const StrategyChoice& strategy,
     section.refuse("global_batch", fmt::format("{}, which is {} micro-batches a step", global_batch, count),
                    fmt::format("at most {} micro-batches a step", kMaxMicrobatches));
   }
-  if (count * strategy.pipeline > kMaxPasses) {
-    section.refuse(
-        "global_batch",
-        fmt::format("{}, which is {} micro-batches through {} stages", global_batch, count,
-                    strategy.pipeline),
-        fmt::format("at most {} micro-batches through so many stages", kMaxPasses / strategy.pipeline));
+  if (strategy.schedule == PipelineSchedule::interleaved && count % strategy.pipeline != 0) {
+    section.refuse("global_batch", fmt::format("{}, which is {} micro-batches a step", global_batch, count),
+                   fmt::format("a multiple of pipeline, {} micro-batches, with schedule = \"interleaved\"",
+                               strategy.pipeline));
+  }
+  const std::int64_t parts = std::int64_t{strategy.pipeline} * strategy.virtual_stages;
+  if (count * parts > kMaxPasses) {
+    section.refuse("global_batch",
+                   fmt::format("{}, which is {} micro-batches through {} stages", global_batch, count, parts),
+                   fmt::format("at most {} micro-batches through so many stages", kMaxPasses / parts));
   }
   return static_cast<int>(count);
 }

@@ -27,8 +27,8 @@ struct Training {
   Recompute recompute = Recompute::none;
 };
 
-enum class PipelineSchedule { gpipe, one_f_one_b };
-inline constexpr std::array<std::string_view, 2> kPipelineScheduleNames = {"gpipe", "1f1b"};
+enum class PipelineSchedule { gpipe, one_f_one_b, interleaved };
+inline constexpr std::array<std::string_view, 3> kPipelineScheduleNames = {"gpipe", "1f1b", "interleaved"};
 
 class GradientStrategy;  // simulator/strategies/gradient_strategy.hpp
 
@@ -43,7 +43,8 @@ struct StrategyChoice {
   int data = 1, pipeline = 1;
   std::vector<std::string> placement;  // axis names, innermost first
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
-  std::vector<int> stage_layers;  // empty: balanced by time
+  int virtual_stages = 1;         // model parts that each stage holds: part c * pipeline + s is stage s's
+  std::vector<int> stage_layers;  // of each model part, in the model's order; empty: balanced by time
   bool blocking_p2p = false;
   std::string gradients = "all-reduce";                       // which gradient strategy
   std::shared_ptr<const GradientStrategy> gradient_strategy;  // with what it read; null: its defaults

@@ -7,21 +7,6 @@
 #include <tuple>
 
 namespace rehearse {
-
-std::vector<PassItem> pipeline_order(PipelineSchedule schedule, int stages, int stage, int microbatches) {
-  std::vector<PassItem> order;
-  order.reserve(2 * static_cast<std::size_t>(microbatches));
-  const int ahead =
-      schedule == PipelineSchedule::gpipe ? microbatches : std::min(stages - stage - 1, microbatches);
-  for (int i = 0; i < ahead; ++i) order.push_back({true, i});
-  for (int i = ahead; i < microbatches; ++i) {
-    order.push_back({true, i});
-    order.push_back({false, i - ahead});
-  }
-  for (int i = microbatches - ahead; i < microbatches; ++i) order.push_back({false, i});
-  return order;
-}
-
 namespace {
 
 class PassWriter {
@@ -31,8 +16,6 @@ public:
         stage_(stage),
         program_(stage.program),
         microbatches_(plan.scenario.microbatches),
-        first_(stage.stage == 0),
-        last_(stage.stage == stage.stages - 1),
         blocking_(plan.scenario.strategy.blocking_p2p) {
     compute_ = stream_named(program_, "compute");
     stage_.forward_of_bucket.assign(stage_.buckets.size(), -1);
@@ -41,8 +24,14 @@ public:
   }
 
   void write() {
+    const PipelineSchedule schedule = plan_.scenario.strategy.schedule;
+    const int chunks = static_cast<int>(stage_.chunks.size());
     const std::vector<PassItem> order =
-        pipeline_order(plan_.scenario.strategy.schedule, stage_.stages, stage_.stage, microbatches_);
+        pipeline_order(schedule, stage_.stages, stage_.stage, microbatches_, chunks);
+    if (blocking_ && schedule == PipelineSchedule::interleaved) {
+      write_rounds(order, warm_up_passes(schedule, stage_.stages, stage_.stage, microbatches_, chunks));
+      return;
+    }
     if (stage_.stages > 1 && !blocking_) {
       // Buffers are used again in the next step, so nothing may be received for it before this one is over.
       begin_ = add_op(program_, marker(plan_, stage_, "begin step"));
@@ -63,12 +52,13 @@ public:
 private:
   // ----- tensors
 
-  int tensor(TensorKind kind, const std::string& name, double bytes, int microbatch, Precision type) {
+  int tensor(TensorKind kind, const std::string& name, LayerRange layers, double bytes, int microbatch,
+             Precision type) {
     Tensor t;
     t.kind = kind;
     t.name = name;
-    t.first_layer = stage_.layers.first;
-    t.last_layer = stage_.layers.last;
+    t.first_layer = layers.first;
+    t.last_layer = layers.last;
     t.microbatch = microbatch;
     t.type = type;
     t.bytes = bytes;
@@ -77,35 +67,62 @@ private:
 
   void add_tensors() {
     const Training& training = plan_.scenario.training;
-    double saved = 0, transient = 0, between = 0;
-    for (int i = stage_.layers.first; i <= stage_.layers.last; ++i) {
-      const LayerCost& layer = plan_.layers[i];
-      saved += layer.saved_bytes;
-      transient = std::max(transient, plan_.transient_bytes[i]);
-      recomputes_ = recomputes_ || !layer.recompute.empty();
-      between = std::max(between, layer.output_bytes + (i > 0 ? plan_.layers[i - 1].output_bytes : 0));
+    double transient = 0, between = 0;
+    for (std::size_t c = 0; c < stage_.chunks.size(); ++c) {
+      const LayerRange layers = stage_.chunks[c].layers;
+      double saved = 0;
+      for (int i = layers.first; i <= layers.last; ++i) {
+        const LayerCost& layer = plan_.layers[i];
+        saved += layer.saved_bytes;
+        transient = std::max(transient, plan_.transient_bytes[i]);
+        recomputes_ = recomputes_ || !layer.recompute.empty();
+        between = std::max(between, layer.output_bytes + (i > 0 ? plan_.layers[i - 1].output_bytes : 0));
+      }
+      tensors_.push_back(add_chunk_tensors(static_cast<int>(c), layers, saved));
     }
+    between_ = tensor(TensorKind::activation_gradient, "gradients between layers", stage_.layers, between, -1,
+                      training.precision);
+    if (recomputes_)
+      recomputed_ = tensor(TensorKind::activation, "recomputed activations of a layer", stage_.layers,
+                           transient, -1, training.precision);
+  }
+
+  struct ChunkTensors {
+    std::vector<int> activations, input, output, output_gradient, input_gradient;  // by micro-batch
+  };
+  ChunkTensors add_chunk_tensors(int chunk, LayerRange layers, double saved_bytes) {
+    using enum TensorKind;
+    const Training& training = plan_.scenario.training;
+    const bool first = begins_model(chunk), last = ends_model(chunk);
+    ChunkTensors tensors;
     for (int k = 0; k < microbatches_; ++k) {
-      activations_.push_back(
-          tensor(TensorKind::activation, fmt::format("activations {}", k), saved, k, training.precision));
+      const std::string of = item_text({true, k, chunk});
+      tensors.activations.push_back(
+          tensor(activation, "activations " + of, layers, saved_bytes, k, training.precision));
       const auto at_boundary = [&](TensorKind kind, const char* name, bool here, int layer) {
-        return here ? tensor(kind, fmt::format("{} {}", name, k), boundary_bytes(layer), k,
-                             training.activation_precision)
+        return here ? tensor(kind, name + of, layers, boundary_bytes(layer), k, training.activation_precision)
                     : -1;
       };
-      using enum TensorKind;
-      input_.push_back(at_boundary(buffer, "input", !first_, stage_.layers.first - 1));
-      output_.push_back(at_boundary(buffer, "output", !last_, stage_.layers.last));
-      output_gradient_.push_back(
-          at_boundary(activation_gradient, "output gradient", !last_, stage_.layers.last));
-      input_gradient_.push_back(
-          at_boundary(activation_gradient, "input gradient", !first_, stage_.layers.first - 1));
+      tensors.input.push_back(at_boundary(buffer, "input ", !first, layers.first - 1));
+      tensors.output.push_back(at_boundary(buffer, "output ", !last, layers.last));
+      tensors.output_gradient.push_back(
+          at_boundary(activation_gradient, "output gradient ", !last, layers.last));
+      tensors.input_gradient.push_back(
+          at_boundary(activation_gradient, "input gradient ", !first, layers.first - 1));
     }
-    between_ =
-        tensor(TensorKind::activation_gradient, "gradients between layers", between, -1, training.precision);
-    if (recomputes_)
-      recomputed_ = tensor(TensorKind::activation, "recomputed activations of a layer", transient, -1,
-                           training.precision);
+    return tensors;
+  }
+
+  bool begins_model(int chunk) const { return stage_.stage == 0 && chunk == 0; }
+  bool ends_model(int chunk) const {
+    return stage_.stage == stage_.stages - 1 && chunk == static_cast<int>(stage_.chunks.size()) - 1;
+  }
+
+  // "3", or "3, chunk 1".
+  std::string item_text(const PassItem& item) const {
+    std::string text = fmt::format("{}", item.microbatch);
+    if (stage_.chunks.size() > 1) text += fmt::format(", chunk {}", item.chunk);
+    return text;
   }
 
   // What layer `layer` hands to the next one, in the precision in which it is sent. A profile tells the bytes
@@ -147,15 +164,15 @@ private:
     return works_[key] = static_cast<int>(plan_.schedule.works.size()) - 1;
   }
 
-  Op compute_op(Pass pass, int microbatch, const Bucket& layers, bool cut) {
+  Op compute_op(Pass pass, const PassItem& item, const Bucket& layers, bool cut) {
     Op op;
-    op.name = fmt::format("{} {}", kPassNames[static_cast<std::size_t>(pass)], microbatch);
+    op.name = fmt::format("{} {}", kPassNames[static_cast<std::size_t>(pass)], item_text(item));
     if (cut) op.name += ", " + layers_text(layers);
     op.stream = compute_;
     op.pass = pass;
     op.first_layer = layers.first_layer;
     op.last_layer = layers.last_layer;
-    op.microbatch = microbatch;
+    op.microbatch = item.microbatch;
     op.work = work(pass, layers.first_layer, layers.last_layer);
     return op;
   }
@@ -164,31 +181,35 @@ private:
     if (tensor >= 0) uses.push_back(tensor);
   }
 
-  // Buckets that an op covers: one, or all of the stage.
+  // Buckets that an op covers: one, or all of the chunk.
   struct Part {
     Bucket layers;
     std::size_t first_bucket, end_bucket;
   };
-  std::vector<Part> parts(bool cut) const {
-    if (!cut) return {{{stage_.layers.first, stage_.layers.last, 0}, 0, stage_.buckets.size()}};
+  std::vector<Part> parts(const Chunk& chunk, bool cut) const {
+    if (!cut) return {{{chunk.layers.first, chunk.layers.last, 0}, chunk.first_bucket, chunk.end_bucket}};
     std::vector<Part> result;
-    for (std::size_t b = 0; b < stage_.buckets.size(); ++b) result.push_back({stage_.buckets[b], b, b + 1});
+    for (std::size_t b = chunk.first_bucket; b < chunk.end_bucket; ++b)
+      result.push_back({stage_.buckets[b], b, b + 1});
     return result;
   }
 
-  void forward(int k, int received) {
-    const bool cut = stage_.cut_first_forward && k == 0;
-    std::vector<Part> all = parts(cut);
+  void forward(const PassItem& item, int received) {
+    const int k = item.microbatch;
+    const Chunk& chunk = stage_.chunks[item.chunk];
+    const ChunkTensors& tensors = tensors_[item.chunk];
+    const bool cut = stage_.cut_first_forward && k == 0 && chunk.end_bucket - chunk.first_bucket > 1;
+    std::vector<Part> all = parts(chunk, cut);
     std::reverse(all.begin(), all.end());
     for (const Part& part : all) {
-      Op op = compute_op(Pass::forward, k, part.layers, cut);
+      Op op = compute_op(Pass::forward, item, part.layers, cut);
       for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b) use(op.reads, stage_.weights[b]);
-      if (part.layers.first_layer == stage_.layers.first) {
-        use(op.reads, input_[k]);
+      if (part.layers.first_layer == chunk.layers.first) {
+        use(op.reads, tensors.input[k]);
         if (received >= 0) op.after.push_back({received});
       }
-      use(op.writes, activations_[k]);
-      if (part.layers.last_layer == stage_.layers.last) use(op.writes, output_[k]);
+      use(op.writes, tensors.activations[k]);
+      if (part.layers.last_layer == chunk.layers.last) use(op.writes, tensors.output[k]);
       const int number = add_op(program_, std::move(op));
       if (k == 0)
         for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
@@ -196,33 +217,37 @@ private:
     }
   }
 
-  void backward(int k, int received) {
-    const bool cut = stage_.cut_last_backward && k == microbatches_ - 1;
-    for (const Part& part : parts(cut)) {
-      const bool begins = part.layers.last_layer == stage_.layers.last;
+  void backward(const PassItem& item, int received) {
+    const int k = item.microbatch;
+    const Chunk& chunk = stage_.chunks[item.chunk];
+    const ChunkTensors& tensors = tensors_[item.chunk];
+    const bool last_microbatch = k == microbatches_ - 1;
+    const bool cut = stage_.cut_last_backward && last_microbatch && chunk.end_bucket - chunk.first_bucket > 1;
+    for (const Part& part : parts(chunk, cut)) {
+      const bool begins = part.layers.last_layer == chunk.layers.last;
       if (recomputes_) {  // by autograd's engine, so only once the gradient has arrived
-        Op op = compute_op(Pass::recompute, k, part.layers, cut);
+        Op op = compute_op(Pass::recompute, item, part.layers, cut);
         for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b) use(op.reads, stage_.weights[b]);
-        use(op.reads, activations_[k]);
+        use(op.reads, tensors.activations[k]);
         use(op.writes, recomputed_);
         if (begins && received >= 0) op.after.push_back({received});
         add_op(program_, std::move(op));
       }
-      Op op = compute_op(Pass::backward, k, part.layers, cut);
+      Op op = compute_op(Pass::backward, item, part.layers, cut);
       for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b) {
         use(op.reads, stage_.weights[b]);
         use(op.writes, stage_.gradients[b]);
       }
-      use(op.reads, activations_[k]);
+      use(op.reads, tensors.activations[k]);
       use(op.reads, recomputed_);
       use(op.writes, between_);
       if (begins) {
-        use(op.reads, output_gradient_[k]);
+        use(op.reads, tensors.output_gradient[k]);
         if (received >= 0) op.after.push_back({received});
       }
-      if (part.layers.first_layer == stage_.layers.first) use(op.writes, input_gradient_[k]);
+      if (part.layers.first_layer == chunk.layers.first) use(op.writes, tensors.input_gradient[k]);
       const int number = add_op(program_, std::move(op));
-      if (k == microbatches_ - 1)
+      if (last_microbatch)
         for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
           stage_.backward_of_bucket[b] = number;
     }
@@ -230,15 +255,19 @@ private:
 
   void compute(const PassItem& item, int received) {
     if (item.forward)
-      forward(item.microbatch, received);
+      forward(item, received);
     else
-      backward(item.microbatch, received);
+      backward(item, received);
   }
 
   // ----- transfers
 
-  bool receives(const PassItem& item) const { return stage_.stages > 1 && !(item.forward ? first_ : last_); }
-  bool sends(const PassItem& item) const { return stage_.stages > 1 && !(item.forward ? last_ : first_); }
+  bool receives(const PassItem& item) const {
+    return stage_.stages > 1 && !(item.forward ? begins_model(item.chunk) : ends_model(item.chunk));
+  }
+  bool sends(const PassItem& item) const {
+    return stage_.stages > 1 && !(item.forward ? ends_model(item.chunk) : begins_model(item.chunk));
+  }
 
   static const char* direction(const PassItem& item) { return item.forward ? "forward" : "backward"; }
 
@@ -246,12 +275,18 @@ private:
   void add_message(Op& op, const PassItem& item, Message::Direction way) {
     const bool send = way == Message::Direction::send;
     const int k = item.microbatch;
+    const LayerRange layers = stage_.chunks[item.chunk].layers;
+    const ChunkTensors& tensors = tensors_[item.chunk];
+    // Behind the last stage's chunk comes the first stage's next one. Of two stages each is then the other's
+    // neighbour on both sides, so that the tag tells the directions apart.
+    const bool chunked = stage_.chunks.size() > 1;
     Message message;
     message.direction = way;
-    message.peer = Peer::along(plan_.pipeline_axis, item.forward == send ? 1 : -1);
-    message.bytes = boundary_bytes(item.forward == send ? stage_.layers.last : stage_.layers.first - 1);
-    if (!op.name.empty()) op.name += ", ";
-    op.name += fmt::format("{} {} {}", send ? "send" : "receive", direction(item), k);
+    message.peer = Peer::along(plan_.pipeline_axis, item.forward == send ? 1 : -1, chunked);
+    message.tag = chunked && !item.forward ? 1 : 0;
+    message.bytes = boundary_bytes(item.forward == send ? layers.last : layers.first - 1);
+    if (!op.name.empty()) op.name += chunked ? "; " : ", ";
+    op.name += fmt::format("{} {} {}", send ? "send" : "receive", direction(item), item_text(item));
     if (op.messages.empty()) {
       op.kind = OpKind::exchange;
       op.pass = item.forward ? Pass::forward : Pass::backward;
@@ -259,9 +294,9 @@ private:
     }
     op.messages.push_back(std::move(message));
     if (send)
-      op.reads.push_back((item.forward ? output_ : input_gradient_)[k]);
+      op.reads.push_back((item.forward ? tensors.output : tensors.input_gradient)[k]);
     else
-      op.writes.push_back((item.forward ? input_ : output_gradient_)[k]);
+      op.writes.push_back((item.forward ? tensors.input : tensors.output_gradient)[k]);
   }
 
   // Every direction has its own stream. A receive is posted while the item before its own runs: two buffers.
@@ -311,14 +346,39 @@ private:
     return a.forward != b.forward && sends(a) && receives(b);
   }
 
+  // As Megatron-LM's forward_backward_pipelining_with_interleaving without overlap: a forward pass alone
+  // while the pipeline fills, then one forward and one backward, then backward passes alone; behind each of
+  // these goes out what it made, together with what the next one needs.
+  void write_rounds(const std::vector<PassItem>& order, int warm_up) {
+    const std::size_t filling = warm_up, draining = order.size() - filling;
+    Op exchange;
+    const auto finish_exchange = [&] {
+      exchange.stream = compute_;
+      if (!exchange.messages.empty()) add_op(program_, std::move(exchange));
+      exchange = {};
+    };
+    for (std::size_t i = 0; i < order.size();) {
+      const std::size_t end = i + (i >= filling && i < draining ? 2 : 1);
+      if (i == draining && i == filling) finish_exchange();  // no pairs: the last output leaves alone
+      for (std::size_t j = i; j < end; ++j)
+        if (receives(order[j])) add_message(exchange, order[j], Message::Direction::receive);
+      finish_exchange();
+      for (std::size_t j = i; j < end; ++j) compute(order[j], -1);
+      for (std::size_t j = i; j < end; ++j)
+        if (sends(order[j])) add_message(exchange, order[j], Message::Direction::send);
+      i = end;
+    }
+    finish_exchange();
+  }
+
   StepPlan& plan_;
   StageProgram& stage_;
   Program& program_;
   const int microbatches_;
-  const bool first_, last_, blocking_;
+  const bool blocking_;
   bool recomputes_ = false;
   int compute_ = 0, begin_ = -1, between_ = -1, recomputed_ = -1;
-  std::vector<int> activations_, input_, output_, output_gradient_, input_gradient_;  // by micro-batch
+  std::vector<ChunkTensors> tensors_;
   std::vector<int> last_of_item_;  // ops that end the items written so far
   std::map<std::tuple<Pass, int, int>, int> works_;
 };
@@ -332,7 +392,7 @@ void write_passes(StepPlan& plan, StageProgram& stage) {
 std::vector<StageProgram> write_stages(StepPlan& plan, StageTraffic traffic,
                                        const std::function<void(StageProgram&)>& behind) {
   std::vector<StageProgram> stages;
-  for (int s = 0; s < static_cast<int>(plan.stages.size()); ++s) {
+  for (int s = 0; s < plan.scenario.strategy.pipeline; ++s) {
     StageProgram& stage = stages.emplace_back(begin_stage(plan, s, traffic));
     write_passes(plan, stage);
     behind(stage);

@@ -1,22 +1,13 @@
-// Pipelines: in which order a stage runs its micro-batches, and what it exchanges with its neighbours.
+// Pipelines: the passes of a stage's micro-batches, and what it exchanges with its neighbours.
 #pragma once
 
 #include <functional>
 #include <vector>
 
+#include "simulator/strategies/pipeline_order.hpp"
 #include "simulator/strategies/stage_program.hpp"
 
 namespace rehearse {
-
-struct PassItem {
-  bool forward = true;
-  int microbatch = 0;
-};
-
-// gpipe: all forward passes, then all backward passes (Huang et al., NeurIPS 2019).
-// 1f1b: PipeDream-flush (Narayanan et al., SC 2021): stage s of p runs p-s-1 forward passes ahead, then one
-// forward and one backward in turn, so that it never keeps more than p-s micro-batches.
-std::vector<PassItem> pipeline_order(PipelineSchedule schedule, int stages, int stage, int microbatches);
 
 // Writes the passes of all micro-batches and their transfers to the stage's program.
 void write_passes(StepPlan& plan, StageProgram& stage);

@@ -68,27 +68,42 @@ Op marker(StepPlan& plan, StageProgram& stage, const std::string& name) {
   return op;
 }
 
+namespace {
+
+// Every chunk is a model of its own to DistributedDataParallel, with its own buckets.
+std::vector<Bucket> chunk_buckets(const StepPlan& plan, LayerRange layers, bool sends_gradients) {
+  std::vector<double> parameters;
+  for (int i = layers.first; i <= layers.last; ++i) parameters.push_back(plan.layers[i].parameters);
+  if (sends_gradients)
+    return gradient_buckets(parameters, layers.first,
+                            element_bytes(plan.scenario.training.gradient_precision),
+                            plan.scenario.strategy.bucket_bytes);
+  return {{layers.first, layers.last, std::accumulate(parameters.begin(), parameters.end(), 0.0)}};
+}
+
+}  // namespace
+
 StageProgram begin_stage(const StepPlan& plan, int number, StageTraffic traffic) {
   const Scenario& scenario = plan.scenario;
   const StrategyChoice& strategy = scenario.strategy;
-  const LayerRange layers = plan.stages[number];
   StageProgram stage;
   stage.stage = number;
   stage.stages = strategy.pipeline;
-  stage.layers = layers;
   stage.program.name = strategy.pipeline > 1 ? fmt::format("stage {}", number) : "worker";
   stage.program.where = at_stage(plan, number);
   stage.program.streams = {"compute"};
 
-  std::vector<double> parameters;
-  for (int i = layers.first; i <= layers.last; ++i) parameters.push_back(plan.layers[i].parameters);
-  if (traffic.sends_gradients) {
-    stage.buckets = gradient_buckets(
-        parameters, layers.first, element_bytes(scenario.training.gradient_precision), strategy.bucket_bytes);
-  } else {
-    stage.buckets = {{layers.first, layers.last, std::accumulate(parameters.begin(), parameters.end(), 0.0)}};
+  for (std::size_t part = number; part < plan.parts.size(); part += stage.stages)
+    stage.chunks.push_back({plan.parts[part]});
+  stage.layers = {stage.chunks.front().layers.first, stage.chunks.back().layers.last};
+  // The last chunk's backward pass comes first.
+  for (auto chunk = stage.chunks.rbegin(); chunk != stage.chunks.rend(); ++chunk) {
+    chunk->first_bucket = stage.buckets.size();
+    const std::vector<Bucket> buckets = chunk_buckets(plan, chunk->layers, traffic.sends_gradients);
+    stage.buckets.insert(stage.buckets.end(), buckets.begin(), buckets.end());
+    chunk->end_bucket = stage.buckets.size();
+    stage.cut_last_backward = stage.cut_last_backward || (strategy.overlap && buckets.size() > 1);
   }
-  stage.cut_last_backward = strategy.overlap && stage.buckets.size() > 1;
   stage.cut_first_forward = stage.cut_last_backward && traffic.receives_weights;
 
   const StateBytes bytes = state_bytes(scenario.training.optimizer, scenario.training.precision,

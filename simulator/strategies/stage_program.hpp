@@ -17,8 +17,8 @@ struct StepPlan {
   std::vector<LayerCost> layers;  // for one micro-batch; the last stage's copy of a tied embedding included
   std::vector<double> transient_bytes;  // by layer: activations that recomputation brings back for a while
   int data_axis = 0, pipeline_axis = 1;
-  double tied_parameters = 0;  // of the table that first and last stage both keep; 0: none
-  std::vector<LayerRange> stages;
+  double tied_parameters = 0;      // of the table that first and last stage both keep; 0: none
+  std::vector<LayerRange> parts;   // part c * pipeline + s of the model is chunk c of stage s
   std::vector<int> endpoints;      // by rank: the workers'; who adds a role adds where its ranks sit
   std::vector<std::string> notes;  // assumptions worth telling, one sentence each
   Schedule schedule;
@@ -30,11 +30,18 @@ struct StageTraffic {
   bool receives_weights = false;  // bucket by bucket, before the next step's forward pass
 };
 
+// A model part that the stage holds: its only one, or one of strategy.virtual_stages.
+struct Chunk {
+  LayerRange layers;
+  std::size_t first_bucket = 0, end_bucket = 0;  // of its gradients
+};
+
 struct StageProgram {
   int stage = 0, stages = 1;
-  LayerRange layers;
+  std::vector<Chunk> chunks;
+  LayerRange layers;  // from the first chunk's first to the last chunk's last; others' lie between chunks
   Program program;
-  std::vector<Bucket> buckets;          // in order of the backward pass
+  std::vector<Bucket> buckets;          // in order of the backward pass; none reaches over two chunks
   std::vector<int> weights, gradients;  // tensors by bucket; -1: nothing to train in it
   bool cut_first_forward = false;       // one op a bucket, because weights arrive bucket by bucket
   bool cut_last_backward = false;       // one op a bucket, because gradients leave bucket by bucket

@@ -1,4 +1,4 @@
-// Which layers stand in which pipeline stage.
+// Which layers stand in which pipeline stage, or in which part of the model if stages hold several.
 #pragma once
 
 #include <vector>

@@ -66,12 +66,36 @@ StepPlan begin_plan(const Scenario& scenario) {
   return plan;
 }
 
+// The reader refuses the same by the place of the key; a scenario may also be made by hand.
+void check_interleaving(const Scenario& scenario) {
+  const StrategyChoice& strategy = scenario.strategy;
+  if (strategy.schedule != PipelineSchedule::interleaved) {
+    if (strategy.virtual_stages > 1)
+      refuse(scenario,
+             fmt::format("strategy.virtual_stages is {}; allowed: 1 unless schedule = \"interleaved\"",
+                         strategy.virtual_stages));
+    return;
+  }
+  if (strategy.virtual_stages < 2 || strategy.pipeline < 2)
+    refuse(scenario,
+           fmt::format("strategy.schedule is \"interleaved\" with pipeline {} and virtual_stages {}; "
+                       "allowed: at least 2 of both",
+                       strategy.pipeline, strategy.virtual_stages));
+  if (scenario.microbatches % strategy.pipeline != 0)
+    refuse(scenario, fmt::format("strategy.schedule is \"interleaved\" with {} micro-batches; allowed: a "
+                                 "multiple of pipeline, {}",
+                                 scenario.microbatches, strategy.pipeline));
+}
+
 std::vector<int> choose_stages(const StepPlan& plan) {
   const Scenario& scenario = plan.scenario;
-  const int layers = static_cast<int>(plan.layers.size()), stages = scenario.strategy.pipeline;
+  const int layers = static_cast<int>(plan.layers.size());
+  const int chunks = scenario.strategy.virtual_stages, stages = scenario.strategy.pipeline * chunks;
   if (stages > layers)
-    refuse(scenario, fmt::format("strategy.pipeline is {}; allowed: at most {}, the number of layers of {}",
-                                 stages, layers, scenario.model.name));
+    refuse(scenario, fmt::format("strategy.pipeline is {}{}; allowed: at most {}, the number of layers of {}",
+                                 scenario.strategy.pipeline,
+                                 chunks > 1 ? fmt::format(" with {} virtual stages each", chunks) : "",
+                                 layers / chunks, scenario.model.name));
   const std::vector<int>& given = scenario.strategy.stage_layers;
   if (given.empty()) {
     std::vector<double> times_s;
@@ -80,9 +104,8 @@ std::vector<int> choose_stages(const StepPlan& plan) {
     return balance_stages(times_s, stages);
   }
   if (static_cast<int>(given.size()) != stages)
-    refuse(scenario,
-           fmt::format("strategy.stage_layers has {} numbers; allowed: {}, one for each pipeline stage",
-                       given.size(), stages));
+    refuse(scenario, fmt::format("strategy.stage_layers has {} numbers; allowed: {}, one for each {}",
+                                 given.size(), stages, chunks > 1 ? "virtual stage" : "pipeline stage"));
   if (*std::min_element(given.begin(), given.end()) < 1)
     refuse(scenario, "strategy.stage_layers has a stage without layers; allowed: at least 1 in each");
   if (const int sum = std::accumulate(given.begin(), given.end(), 0); sum != layers)
@@ -119,10 +142,11 @@ std::vector<std::string> assumptions(const StepPlan& plan) {
 }  // namespace
 
 Plan write_schedule(const Scenario& scenario) {
+  check_interleaving(scenario);
   StepPlan plan = begin_plan(scenario);
   Plan result;
   result.stage_layers = choose_stages(plan);
-  plan.stages = layer_ranges(result.stage_layers);
+  plan.parts = layer_ranges(result.stage_layers);
   plan.notes = assumptions(plan);
   plan.endpoints = place_workers(scenario, plan.schedule.roles.front().size());
 

@@ -14,7 +14,7 @@ namespace rehearse {
 struct Plan {
   std::shared_ptr<const Schedule> schedule;
   std::vector<int> endpoints;      // by rank over all roles
-  std::vector<int> stage_layers;   // layers of each pipeline stage
+  std::vector<int> stage_layers;   // layers of each pipeline stage; interleaved: of each model part, in order
   std::vector<std::string> notes;  // assumptions worth telling, one sentence each
 };
 
