@@ -73,6 +73,16 @@ TEST_CASE("validate tells every row's error and their summary") {
         "table,id,measured_step_s,predicted_step_s,error,source,note");
 }
 
+TEST_CASE("validate predicts interleaved pipelines") {
+  const Outcome run = run_rehearse("validate zero-bubble-1f1b-interleaved --format json");
+  CAPTURE(run.err);
+  REQUIRE(run.status == 0);
+  const json table = json::parse(run.out)[0];
+  REQUIRE(table["rows"].size() == 8);
+  // Nothing is fitted; a row that is far off was read or simulated wrongly.
+  for (const auto& row : table["rows"]) CHECK(std::abs(row["error"].get<double>()) < 0.25);
+}
+
 TEST_CASE("a table's cells become a scenario") {
   const auto table = rehearse::parse_measurements(
       "id,measured_step_s,source,strategy.pipeline,strategy.schedule,strategy.overlap,strategy.stage_"

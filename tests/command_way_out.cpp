@@ -73,7 +73,15 @@ TEST_CASE("a told way out loses less time") {
   const std::string profiled = scratch.write("profiled.toml", kProfiled);
   const std::string oversubscribed = scratch.write("oversubscribed.toml", kOversubscribed);
   const std::vector<Case> cases = {
-      {"bubble, larger batch", shipped("gpt3-175b"), "--set training.global_batch=768", "global_batch=1536"},
+      {"bubble, virtual stages", shipped("gpt3-175b"), "--set training.global_batch=768",
+       "--set strategy.schedule=interleaved --set strategy.virtual_stages=2"},
+      {"bubble, more virtual stages", shipped("megatron-7.5b-interleaved"),
+       "--set strategy.virtual_stages=2 --set training.global_batch=64", "virtual_stages=4"},
+      {"bubble, larger batch", shipped("gpt3-175b"),
+       "--set training.global_batch=768 --set strategy.schedule=interleaved --set strategy.virtual_stages=2",
+       "global_batch=1536"},
+      {"bubble, odd micro-batches", shipped("gpt3-175b"), "--set training.global_batch=752",
+       "global_batch=1504"},
       {"bubble, smaller micro-batches", shipped("gpt3-175b"),
        "--set training.micro_batch=2 --set training.global_batch=768", "micro_batch=1"},
       {"bubble of measured stages", profiled, "", "global_batch=32"},

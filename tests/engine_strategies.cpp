@@ -209,9 +209,10 @@ TEST_CASE("gradient accumulation: m micro-batches cost m passes and one sync") {
 
 TEST_CASE("where nothing crosses the step's end, steps follow one another and are alike") {
   for (const char* strategy : {"pipeline = 4\n", "pipeline = 4\nschedule = \"gpipe\"\nblocking_p2p = true\n",
-                               "pipeline = 4\noverlap = false\n"}) {
+                               "pipeline = 4\noverlap = false\n",
+                               "pipeline = 2\nschedule = \"interleaved\"\nvirtual_stages = 2\n"}) {
     CAPTURE(strategy);
-    const std::string text = profiled(4, 6, 2, 1e6, 10) + "[strategy]\n" + strategy;
+    const std::string text = profiled(4, 8, 2, 1e6, 10) + "[strategy]\n" + strategy;
     const Scenario scenario = read_scenario_text(text, "test.toml");
     const Plan plan = write_schedule(scenario);
     REQUIRE_FALSE(plan.schedule->crosses_step());
@@ -257,6 +258,7 @@ TEST_CASE("folded and unfolded: every op of every rank ends at the same time") {
       "pipeline = 2\n",
       "pipeline = 4\nplacement = [\"pipeline\", \"data\"]\nschedule = \"gpipe\"\n",
       "pipeline = 2\nblocking_p2p = true\noverlap = false\n",
+      "pipeline = 2\nschedule = \"interleaved\"\nvirtual_stages = 3\n",
       "gradients = \"parameter-server\"\n[strategy.parameter_server]\nservers = 2\n",
       "pipeline = 2\ngradients = \"parameter-server\"\n[strategy.parameter_server]\nplacement = "
       "\"colocated\"\n",

@@ -209,6 +209,22 @@ TEST_CASE("a profiled model has as many stages as were measured") {
   CHECK(s.microbatches == 32);
 }
 
+TEST_CASE("interleaved stages hold several parts of the model") {
+  const std::string text =
+      "[model.profiled]\nstages = 8\nforward_ms = 1\nbackward_input_ms = 1\nbackward_weight_ms = "
+      "1\np2p_bytes = 1000\n[training]\nglobal_batch = 64\nprecision = \"fp16\"\n"
+      "[cluster]\npreset = \"dgx-a100\"\nnodes = 2\n"
+      "[strategy]\nschedule = \"interleaved\"\nvirtual_stages = 2\n";
+  const Scenario s = read_scenario_text(text, "interleaved.toml");
+  CHECK(s.strategy.schedule == PipelineSchedule::interleaved);
+  CHECK(s.strategy.virtual_stages == 2);
+  CHECK(s.strategy.pipeline == 4);  // eight measured parts, two a stage
+  CHECK(s.strategy.data == 4);
+  const Scenario given =
+      read_scenario_text(text + "stage_layers = [1, 1, 1, 1, 1, 1, 1, 1]\n", "interleaved.toml");
+  CHECK(given.strategy.stage_layers.size() == 8);
+}
+
 TEST_CASE("all shipped scenarios are accepted") {
   struct Case {
     std::string name;
@@ -219,6 +235,7 @@ TEST_CASE("all shipped scenarios are accepted") {
       {"resnet50-ring", 32, 32, 1, 1, "all-reduce"},   {"resnet50-ps", 32, 32, 1, 1, "parameter-server"},
       {"bert-large-ring", 32, 32, 1, 1, "all-reduce"}, {"bert-large-ps", 32, 32, 1, 1, "parameter-server"},
       {"gpt3-175b", 768, 16, 48, 192, "all-reduce"},
+      {"megatron-7.5b-interleaved", 32, 8, 4, 16, "all-reduce"},
   };
   fs::path folder = fs::path(REHEARSE_TESTS_DIR).parent_path() / "simulator/scenarios";
   for (const auto& c : cases) {

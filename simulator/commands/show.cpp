@@ -23,8 +23,8 @@ struct StrategyText {
   std::string_view name, summary, more, keys;
 };
 
-// The values of strategy.schedule; simulator/strategies/pipeline.cpp.
-constexpr std::array<StrategyText, 2> kSchedules = {{
+// The values of strategy.schedule; simulator/strategies/pipeline_order.hpp.
+constexpr std::array<StrategyText, 3> kSchedules = {{
     {"gpipe", "pipeline: all micro-batches forward, then all backward",
      "The layers are cut into stages. Every stage keeps the activations of all micro-batches (Huang et al. "
      "2019).",
@@ -36,6 +36,15 @@ constexpr std::array<StrategyText, 2> kSchedules = {{
      "it keeps at most as many micro-batches as there are stages (Narayanan et al. 2019).",
      "pipeline = 8                # stages\n"
      "schedule = \"1f1b\"\n"},
+    {"interleaved", "pipeline: 1F1B with several parts of the model on every stage, for a smaller bubble",
+     "The layers are cut into pipeline x virtual_stages parts; part c x pipeline + s is chunk c of stage s. "
+     "The\n"
+     "bubble is divided by virtual_stages, and there are as many times more transfers and some more "
+     "activations\n"
+     "(Narayanan et al. 2021; Megatron-LM). Micro-batches go in groups of as many as there are stages.",
+     "pipeline = 8                # stages\n"
+     "schedule = \"interleaved\"\n"
+     "virtual_stages = 2          # parts of the model on each\n"},
 }};
 
 std::string title_of_strategy(const std::string& preset) {

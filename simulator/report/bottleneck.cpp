@@ -26,14 +26,16 @@ std::string link_load(const Result& result) {
 
 std::string bubble(const Result& result) {
   const Scenario& s = result.scenario;
-  const double p = s.strategy.pipeline, m = s.microbatches;
+  const double p = s.strategy.pipeline, m = s.microbatches, v = s.strategy.virtual_stages;
+  const double slots = m * v + p - 1;
   const double seconds = result.metrics.breakdown.pipeline_bubble_s;
-  std::string text = fmt::format("the pipeline bubble, {}. {} and {} leave {} of {} slots idle",
-                                 of_the_step(result, seconds), counted(p, "stage"), counted(m, "micro-batch"),
-                                 p - 1, m + p - 1);
+  std::string text =
+      fmt::format("the pipeline bubble, {}. {}{} and {} leave {} of {} slots idle",
+                  of_the_step(result, seconds), counted(p, "stage"),
+                  v > 1 ? fmt::format(" of {} chunks", v) : "", counted(m, "micro-batch"), p - 1, slots);
   // Equal stages leave exactly the slots' share; what is well above comes from the wait for the slowest
   // stage.
-  if (seconds > 1.25 * (p - 1) / (m + p - 1) * result.metrics.step_time_s) {
+  if (seconds > 1.25 * (p - 1) / slots * result.metrics.step_time_s) {
     text += ", and stages of unequal length add to it";
   }
   return text + told(less_bubble(result));

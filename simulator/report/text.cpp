@@ -18,6 +18,18 @@ namespace {
 
 constexpr int kBar = 36;  // characters of the longest bar
 
+std::string schedule_title(const StrategyChoice& strategy) {
+  switch (strategy.schedule) {
+    case PipelineSchedule::gpipe:
+      return "GPipe";
+    case PipelineSchedule::interleaved:
+      return fmt::format("interleaved 1F1B x {}", strategy.virtual_stages);
+    case PipelineSchedule::one_f_one_b:
+      break;
+  }
+  return "1F1B";
+}
+
 std::string strategy_line(const Scenario& s) {
   const StrategyChoice& strategy = s.strategy;
   std::string text;
@@ -29,7 +41,7 @@ std::string strategy_line(const Scenario& s) {
   } else {
     part(fmt::format("data {}", strategy.data));
   }
-  if (strategy.pipeline > 1) part(strategy.schedule == PipelineSchedule::gpipe ? "GPipe" : "1F1B");
+  if (strategy.pipeline > 1) part(schedule_title(strategy));
   part(fmt::format("micro-batch {}", s.training.micro_batch));
   if (strategy.data > 1) part(gradient_strategy(s)->headline(s));
   if (!strategy.title.empty()) part("as " + strategy.title);

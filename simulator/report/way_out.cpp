@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "simulator/report/format.hpp"
+#include "simulator/report/pipeline_estimate.hpp"
 #include "simulator/strategies/stages.hpp"
 
 namespace rehearse {
@@ -59,6 +60,31 @@ bool larger_batch_fits(const Result& result) {
   return has_room_for(result, keeps_all ? result.metrics.memory.activations : 0);
 }
 
+// Idle slots of all: a slot is one pass forward and backward of a model part.
+std::string idle_slots(double stages, double microbatches, double chunks) {
+  return fmt::format("{} of {}", stages - 1, microbatches * chunks + stages - 1);
+}
+
+// More chunks a stage make slots, and with them the bubble, shorter; each is sent on its way once more.
+WayOut more_chunks(const Result& result) {
+  const Scenario& s = result.scenario;
+  const StrategyChoice& strategy = s.strategy;
+  if (profiled(s) || !strategy.stage_layers.empty()) return {};
+  const int now = strategy.virtual_stages, then = 2 * now;
+  const PipelineEstimate before = estimate_pipeline(s, strategy.schedule, now);
+  const PipelineEstimate after = estimate_pipeline(s, PipelineSchedule::interleaved, then);
+  if (!after.possible || !has_room_for(result, after.fullest_bytes - before.fullest_bytes)) return {};
+  const auto& exposed = result.metrics.breakdown.exposed_by_pass_s;
+  const auto transfers = exposed.find("pipeline transfer");
+  const double more_s = transfers == exposed.end() ? 0 : transfers->second;  // twice as many
+  if (after.compute_s + more_s >= kWorthTrying * before.compute_s) return {};
+  WayOut way{fmt::format("{} virtual stages would leave {}", then,
+                         idle_slots(strategy.pipeline, s.microbatches, then)),
+             {fmt::format("strategy.virtual_stages={}", then)}};
+  if (now == 1) way.sets.insert(way.sets.begin(), "strategy.schedule=interleaved");
+  return way;
+}
+
 WayOut other_servers(const Result& result) {
   const Scenario& s = result.scenario;
   const ParameterServer& choice = s.strategy.parameter_server;
@@ -93,19 +119,20 @@ std::string told(const WayOut& way) {
 
 WayOut less_bubble(const Result& result) {
   const Scenario& s = result.scenario;
-  const double p = s.strategy.pipeline, m = s.microbatches;
+  const double p = s.strategy.pipeline, m = s.microbatches, v = s.strategy.virtual_stages;
+  if (const WayOut way = more_chunks(result); !way.why.empty()) return way;
   if (!profiled(s) && can_halve(s.training.micro_batch)) {
     PassShape half = shape_of(s.training);
-    const double now_s = (m + p - 1) * half.micro_batch * compute_s_per_sample(s, half);
+    const double now_s = (m + (p - 1) / v) * half.micro_batch * compute_s_per_sample(s, half);
     half.micro_batch /= 2;
-    const double then_s = (2 * m + p - 1) * half.micro_batch * compute_s_per_sample(s, half);
+    const double then_s = (2 * m + (p - 1) / v) * half.micro_batch * compute_s_per_sample(s, half);
     if (then_s < kWorthTrying * now_s) {
-      return {fmt::format("micro-batches of half the size would leave {} of {}", p - 1, 2 * m + p - 1),
+      return {"micro-batches of half the size would leave " + idle_slots(p, 2 * m, v),
               {"training.micro_batch=" + value(half.micro_batch)}};
     }
   }
   if (!larger_batch_fits(result)) return {};
-  return {fmt::format("twice the global batch would leave {} of {}", p - 1, 2 * m + p - 1),
+  return {"twice the global batch would leave " + idle_slots(p, 2 * m, v),
           {"training.global_batch=" + value(2 * s.training.global_batch)}};
 }
 
@@ -216,8 +243,21 @@ WayOut less_memory(const Result& result) {
       return {"smaller micro-batches keep less", {"training.micro_batch=" + value(now.micro_batch / 2)}};
     }
   }
-  const int stages = 2 * s.strategy.pipeline;
-  if (!profiled(s) && stages <= static_cast<int>(layer_costs(s.model, now).size()) &&
+  if (s.strategy.schedule == PipelineSchedule::interleaved && !profiled(s) &&
+      s.strategy.stage_layers.empty()) {
+    const PipelineEstimate before = estimate_pipeline(s, s.strategy.schedule, s.strategy.virtual_stages);
+    const PipelineEstimate after = estimate_pipeline(s, PipelineSchedule::one_f_one_b, 1);
+    if (before.fullest_bytes - after.fullest_bytes >= over) {
+      return {"1F1B without virtual stages keeps fewer activations",
+              {"strategy.schedule=1f1b", "strategy.virtual_stages=1"}};
+    }
+  }
+  const int stages = 2 * s.strategy.pipeline, chunks = s.strategy.virtual_stages;
+  // Without data parallelism twice the devices run the same micro-batches; with it, each pipeline twice as
+  // many.
+  const int microbatches = s.strategy.data % 2 == 0 ? 2 * s.microbatches : s.microbatches;
+  const bool whole_groups = chunks == 1 || microbatches % stages == 0;
+  if (!profiled(s) && whole_groups && stages * chunks <= static_cast<int>(layer_costs(s.model, now).size()) &&
       s.strategy.stage_layers.empty()) {
     WayOut way{"twice the stages hold half of the model each", {fmt::format("strategy.pipeline={}", stages)}};
     if (s.strategy.data % 2 == 0) {
