@@ -173,7 +173,7 @@ TEST_CASE("blocking transfers of interleaved 1F1B go in Megatron-LM's rounds") {
 }
 
 TEST_CASE("an interleaved stage keeps the activations of its warm-up") {
-  const std::vector<LayerCost> costs = layer_costs(perceptron(18), {2, 0, Precision::fp32, Recompute::none});
+  const std::vector<LayerCost> costs = layer_costs(perceptron(36), {2, 0, Precision::fp32, Recompute::none});
   const double layer_bytes = costs[1].saved_bytes;
   const double of_loss = costs.back().saved_bytes - layer_bytes;  // the last layer keeps more
   REQUIRE(layer_bytes == 2 * 1024.0 * 4);                         // two samples of 1024 inputs
@@ -181,8 +181,8 @@ TEST_CASE("an interleaved stage keeps the activations of its warm-up") {
     for (const int chunks : {2, 3})
       for (const int groups : {1, 2, 4}) {
         const int m = groups * pipeline;
-        const Plan plan = write_schedule(interleaved(perceptron(18), 1, pipeline, chunks, m));
-        const int layers = 18 / (pipeline * chunks);
+        const Plan plan = write_schedule(interleaved(perceptron(36), 1, pipeline, chunks, m));
+        const int layers = 36 / (pipeline * chunks);
         for (int stage = 0; stage < pipeline; ++stage) {
           CAPTURE(pipeline, chunks, m, stage);
           const Program& program = plan.schedule->programs[stage];
