@@ -15,8 +15,7 @@ namespace {
 constexpr std::array<std::string_view, 6> kAllSchedules = {"gpipe", "1f1b",  "interleaved",
                                                            "zb-h1", "zb-h2", "zb-v"};
 static_assert(kAllSchedules[1] == kPipelineScheduleNames[1]);
-constexpr std::array<std::string_view, 5> kAllAlgorithms = {"ring", "tree", "halving-doubling",
-                                                            "hierarchical", "auto"};
+constexpr std::array<std::string_view, 3> kAllServerModes = {"sync", "async", "stale-synchronous"};
 constexpr std::array<std::string_view, 3> kAllFsdp = {"none", "full", "hybrid"};
 constexpr std::array<std::string_view, 5> kAxes = {"tensor", "context", "expert", "data", "pipeline"};
 
@@ -212,8 +211,8 @@ StrategyChoice read_strategy(Section& section) {
     strategy.stage_layers.push_back(static_cast<int>(layers));
   }
   strategy.blocking_p2p = section.boolean("blocking_p2p", false);
-  strategy.all_reduce = static_cast<Algorithm>(
-      available_choice(section, "all_reduce", kAllAlgorithms, kAlgorithmNames.size(), 0));
+  strategy.gradients = static_cast<GradientSync>(section.choice("gradients", kGradientSyncNames, 0));
+  strategy.all_reduce = static_cast<Algorithm>(section.choice("all_reduce", kAlgorithmNames, 0));
   strategy.chunk_bytes = section.number("chunk_kb", {1, 1e9}, 0) * 1024;
   strategy.channels = static_cast<int>(section.integer("channels", 1, 256, 0));
   strategy.bucket_bytes = section.number("bucket_mb", {0.01, 1e6}, 25) * 1048576;

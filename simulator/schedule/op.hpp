@@ -47,8 +47,11 @@ inline constexpr std::array<std::string_view, 8> kOpKindNames = {
 enum class CollectiveKind { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast };
 inline constexpr std::array<std::string_view, 5> kCollectiveNames = {"all-reduce", "reduce-scatter",
                                                                      "all-gather", "all-to-all", "broadcast"};
-enum class Algorithm { ring };
-inline constexpr std::array<std::string_view, 1> kAlgorithmNames = {"ring"};
+// How an all-reduce goes (simulator/collectives/plan.hpp); the other kinds go around a ring, or from each to
+// each. `automatic` stands in scenarios only: a schedule's ops name what was chosen.
+enum class Algorithm { ring, tree, halving_doubling, hierarchical, torus, automatic };
+inline constexpr std::array<std::string_view, 6> kAlgorithmNames = {
+    "ring", "tree", "halving-doubling", "hierarchical", "torus", "auto"};
 
 enum class HostAction { load_batch, write_checkpoint };
 
@@ -85,6 +88,8 @@ struct Collective {
   // all-to-all: bytes each member sends to each other member.
   Quantity bytes;
   int channels = 0;  // 0: as many as the node has NICs
+
+  Algorithm used_algorithm() const { return kind == CollectiveKind::all_reduce ? algorithm : Algorithm::ring; }
 };
 
 // A counter of a rank. Inside a repeat its number moves on with the iteration: number + stride * iteration.

@@ -1,0 +1,251 @@
+#include "simulator/collectives/message_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace rehearse {
+namespace {
+
+struct Range {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t size() const { return end - begin; }
+};
+
+Range part_of(Range whole, std::int64_t number, std::int64_t parts) {
+  return {whole.begin + whole.size() * number / parts, whole.begin + whole.size() * (number + 1) / parts};
+}
+
+std::int64_t pieces_of(std::int64_t size, std::int64_t most) {
+  return most > 0 && size > most ? (size + most - 1) / most : 1;
+}
+
+// Numbers connections in order of first use: of each lane, by tree, sender and receiver.
+class Connections {
+public:
+  int number(int lane, const PlanEdge& edge, int rail) {
+    const auto [it, added] =
+        numbers_.try_emplace({lane, edge.tree, edge.from, edge.to}, static_cast<int>(all_.size()));
+    if (added) all_.push_back({edge.from, edge.to, rail});
+    return it->second;
+  }
+  std::vector<MessageTable::Connection> take() { return std::move(all_); }
+
+private:
+  std::map<std::tuple<int, int, int, int>, int> numbers_;
+  std::vector<MessageTable::Connection> all_;
+};
+
+// What has arrived at one member: by range the messages that are in it.
+class Arrived {
+public:
+  void collect(Range range, std::vector<std::int64_t>& messages) const {
+    for (auto it = segment_at(range.begin); it != segments_.end() && it->first < range.end; ++it)
+      if (it->second.end > range.begin)
+        messages.insert(messages.end(), it->second.messages.begin(), it->second.messages.end());
+  }
+  void add(Range range, std::int64_t message, bool reduce) {
+    split(range.begin);
+    split(range.end);
+    std::int64_t at = range.begin;
+    auto it = segments_.lower_bound(range.begin);
+    while (at < range.end) {
+      if (it == segments_.end() || it->first > at) {  // nothing has come here yet
+        const std::int64_t end = it == segments_.end() ? range.end : std::min(range.end, it->first);
+        it = segments_.emplace_hint(it, at, Segment{end, {}});
+      }
+      if (!reduce) it->second.messages.clear();
+      it->second.messages.push_back(message);
+      at = it->second.end;
+      ++it;
+    }
+  }
+
+private:
+  struct Segment {
+    std::int64_t end = 0;
+    std::vector<std::int64_t> messages;
+  };
+  using Segments = std::map<std::int64_t, Segment>;
+
+  Segments::const_iterator segment_at(std::int64_t place) const {
+    auto it = segments_.upper_bound(place);
+    if (it != segments_.begin()) --it;
+    return it;
+  }
+  void split(std::int64_t place) {
+    auto it = segments_.upper_bound(place);
+    if (it == segments_.begin()) return;
+    --it;
+    if (it->first == place || it->second.end <= place) return;
+    Segment upper = it->second;
+    it->second.end = place;
+    segments_.emplace(place, std::move(upper));
+  }
+
+  Segments segments_;
+};
+
+class Writer {
+public:
+  Writer(const CollectivePlan& plan, std::int64_t elements, Cut cut)
+      : plan_(plan), cut_(cut), arrived_(static_cast<std::size_t>(plan.members)) {
+    table_.members = plan.members;
+    table_.elements = elements;
+  }
+
+  MessageTable write() {
+    double before = 0;
+    for (lane_ = 0; lane_ < static_cast<int>(plan_.lanes.size()); ++lane_) {
+      const Lane& lane = plan_.lanes[lane_];
+      const double behind = lane_ + 1 == static_cast<int>(plan_.lanes.size()) ? 1 : before + lane.share;
+      blocks_.assign(static_cast<std::size_t>(plan_.members), {{place(before), place(behind)}});
+      before = behind;
+      for (stage_ = 0; stage_ < static_cast<int>(lane.stages.size()); ++stage_) {
+        first_of_stage_ = static_cast<std::int64_t>(table_.messages.size());
+        write_stage(lane.stages[stage_]);
+      }
+    }
+    table_.connections = connections_.take();
+    return std::move(table_);
+  }
+
+private:
+  std::int64_t place(double share) const {
+    return std::llround(share * static_cast<double>(table_.elements));
+  }
+
+  void write_stage(const Stage& stage) {
+    switch (stage.kind) {
+      case Stage::Kind::all_reduce:
+        reduce_scatter(stage);
+        all_gather(stage);
+        break;
+      case Stage::Kind::reduce_scatter:
+        reduce_scatter(stage);
+        break;
+      case Stage::Kind::all_gather:
+        all_gather(stage);
+        break;
+      case Stage::Kind::give:
+      case Stage::Kind::take_back:
+        for (const PlanEdge& edge : stage_edges(stage))
+          send(stage, edge, blocks_[edge.from].back(), stage.kind == Stage::Kind::give, cut_.most);
+        break;
+      case Stage::Kind::trees:
+        trees(stage);
+        break;
+    }
+  }
+
+  // In step s the place i sends on part i - 1 - s, to which all places before it have added.
+  void reduce_scatter(const Stage& stage) {
+    const int size = static_cast<int>(stage.groups.front().size());
+    for (int s = 0; s + 1 < size; ++s)
+      for (const std::vector<int>& group : stage.groups)
+        for (int i = 0; i < size; ++i)
+          send(stage, {group[i], group[(i + 1) % size]},
+               part_of(blocks_[group[i]].back(), (i - 1 - s + 2 * size) % size, size), true, cut_.most);
+    for (const std::vector<int>& group : stage.groups)
+      for (int i = 0; i < size; ++i) blocks_[group[i]].push_back(part_of(blocks_[group[i]].back(), i, size));
+  }
+
+  void all_gather(const Stage& stage) {
+    const int size = static_cast<int>(stage.groups.front().size());
+    for (const std::vector<int>& group : stage.groups)
+      for (const int member : group) blocks_[member].pop_back();
+    for (int s = 0; s + 1 < size; ++s)
+      for (const std::vector<int>& group : stage.groups)
+        for (int i = 0; i < size; ++i)
+          send(stage, {group[i], group[(i + 1) % size]},
+               part_of(blocks_[group[i]].back(), (i - s + size) % size, size), false, cut_.most);
+  }
+
+  // Piece by piece: up, the farthest from the root first, and down again.
+  void trees(const Stage& stage) {
+    std::vector<std::vector<int>> far_first;
+    for (const std::vector<int>& parents : stage.parents) {
+      std::vector<int> depth(parents.size(), 0);
+      std::vector<int>& order = far_first.emplace_back();
+      for (std::size_t m = 0; m < parents.size(); ++m) {
+        for (int up = parents[m]; up >= 0; up = parents[up]) ++depth[m];
+        if (parents[m] >= 0) order.push_back(static_cast<int>(m));
+      }
+      std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return depth[a] > depth[b]; });
+    }
+    const auto count = static_cast<std::int64_t>(stage.parents.size());
+    const Range block = blocks_.front().back();
+    const std::int64_t pieces = pieces_of(part_of(block, 0, count).size(), cut_.most_in_trees);
+    for (std::int64_t p = 0; p < pieces; ++p)
+      for (std::int64_t t = 0; t < count; ++t) {
+        const Range piece = part_of(part_of(block, t, count), p, pieces);
+        const std::vector<int>& order = far_first[t];
+        for (const int m : order) send(stage, {m, stage.parents[t][m], static_cast<int>(t)}, piece, true, 0);
+        for (auto m = order.rbegin(); m != order.rend(); ++m)
+          send(stage, {stage.parents[t][*m], *m, static_cast<int>(t)}, piece, false, 0);
+      }
+  }
+
+  void send(const Stage& stage, const PlanEdge& edge, Range range, bool reduce, std::int64_t most) {
+    const int connection = connections_.number(lane_, edge, stage.rail);
+    const std::int64_t pieces = pieces_of(range.size(), most);
+    for (std::int64_t p = 0; p < pieces; ++p) {
+      const Range piece = part_of(range, p, pieces);
+      if (piece.size() == 0) continue;
+      const auto number = static_cast<std::int64_t>(table_.messages.size());
+      std::vector<std::int64_t>& needed = table_.needed;
+      const auto first = static_cast<std::ptrdiff_t>(needed.size());
+      arrived_[edge.from].collect(piece, needed);
+      std::sort(needed.begin() + first, needed.end());
+      needed.erase(std::unique(needed.begin() + first, needed.end()), needed.end());
+      const bool opens =
+          static_cast<std::ptrdiff_t>(needed.size()) == first || needed.back() < first_of_stage_;
+      table_.first_needed.push_back(static_cast<std::int64_t>(needed.size()));
+      table_.messages.push_back({connection, lane_, stage_, opens, reduce, piece.begin, piece.end});
+      arrived_[edge.to].add(piece, number, reduce);
+    }
+  }
+
+  const CollectivePlan& plan_;
+  const Cut cut_;
+  MessageTable table_;
+  Connections connections_;
+  std::vector<Arrived> arrived_;
+  std::vector<std::vector<Range>> blocks_;  // by member: what it works on, under it what it did before
+  int lane_ = 0, stage_ = 0;
+  std::int64_t first_of_stage_ = 0;
+};
+
+}  // namespace
+
+MessageTable message_table(const CollectivePlan& plan, std::int64_t elements, Cut cut) {
+  return Writer(plan, elements, cut).write();
+}
+
+std::vector<MessageTable::Connection> connections_of(const CollectivePlan& plan) {
+  // One element for each member of each lane would do; so many leave no share empty.
+  return message_table(plan, std::int64_t{1} << 40, {}).connections;
+}
+
+double message_count(const CollectivePlan& plan, double elements, Cut cut) {
+  const auto pieces = [](double size, std::int64_t most) {
+    return most > 0 ? std::max(1.0, std::ceil(size / static_cast<double>(most))) : 1.0;
+  };
+  double count = 0;
+  for (const Lane& lane : plan.lanes) {
+    const std::vector<StageShare> shares = stage_shares(lane);
+    for (std::size_t s = 0; s < lane.stages.size(); ++s) {
+      const Stage& stage = lane.stages[s];
+      const double edges = static_cast<double>(stage_edges(stage).size()), bytes = shares[s].edge * elements;
+      if (stage.kind == Stage::Kind::trees)
+        count += edges * pieces(bytes, cut.most_in_trees);
+      else
+        count += edges * stage_steps(stage) * pieces(bytes / stage_steps(stage), cut.most);
+    }
+  }
+  return count;
+}
+
+}  // namespace rehearse

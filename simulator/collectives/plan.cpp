@@ -1,0 +1,266 @@
+#include "simulator/collectives/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <utility>
+
+#include "models/base/error.hpp"
+#include "simulator/collectives/torus.hpp"
+
+namespace rehearse {
+namespace {
+
+using Members = std::vector<int>;
+
+// Numbers of members from the orders of endpoints that the topology speaks of. Ranks that share an endpoint
+// take turns.
+class Numbers {
+public:
+  explicit Numbers(const std::vector<Endpoint>& members) {
+    for (std::size_t i = members.size(); i-- > 0;) at_[members[i]].push_back(static_cast<int>(i));
+  }
+  Members of(const std::vector<Endpoint>& order) const {
+    Members numbers;
+    numbers.reserve(order.size());
+    std::map<Endpoint, std::size_t> taken;
+    for (const Endpoint e : order) {
+      const Members& here = at_.at(e);
+      std::size_t turn = here.size() > 1 ? taken[e]++ : 0;
+      numbers.push_back(here[here.size() - 1 - turn]);
+    }
+    return numbers;
+  }
+
+private:
+  std::map<Endpoint, Members> at_;
+};
+
+std::vector<Lane> ring_lanes(const Cluster& cluster, const std::vector<Endpoint>& members, int channels) {
+  const Rings rings = ring_orders(cluster, members, channels);
+  const Numbers numbers(members);
+  std::vector<Lane> lanes;
+  for (std::size_t c = 0; c < rings.orders.size(); ++c) {
+    Stage stage;
+    stage.groups = {numbers.of(rings.orders[c])};
+    stage.rail = rings.rails[c];
+    lanes.push_back({1.0 / static_cast<double>(rings.orders.size()), {std::move(stage)}});
+  }
+  return lanes;
+}
+
+// Each channel's ring enters a node at the device of its NIC; there the trees have the node's head, and the
+// others follow it as a chain.
+std::vector<Lane> tree_lanes(const Cluster& cluster, const std::vector<Endpoint>& members, int channels) {
+  std::vector<Lane> lanes = ring_lanes(cluster, members, channels);
+  for (Lane& lane : lanes) {
+    Stage& stage = lane.stages.front();
+    const Members order = std::move(stage.groups.front());
+    stage.kind = Stage::Kind::trees;
+    stage.groups.clear();
+    Members heads, before(members.size(), -1);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (i > 0 && cluster.node_of(members[order[i]]) == cluster.node_of(members[order[i - 1]]))
+        before[order[i]] = order[i - 1];
+      else
+        heads.push_back(order[i]);
+    }
+    for (const Members& tree : double_tree(static_cast<int>(heads.size()))) {
+      Members& parents = stage.parents.emplace_back(before);
+      for (std::size_t h = 0; h < heads.size(); ++h) parents[heads[h]] = tree[h] < 0 ? -1 : heads[tree[h]];
+    }
+  }
+  return lanes;
+}
+
+std::vector<Lane> halving_doubling_lanes(int n) {
+  const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(n))), rest = n - power;
+  Lane lane;
+  Stage give;
+  give.kind = Stage::Kind::give;
+  Members halving;  // who takes part in it
+  for (int i = 0; i < rest; ++i) {
+    give.groups.push_back({2 * i, 2 * i + 1});
+    halving.push_back(2 * i + 1);
+  }
+  for (int i = 2 * rest; i < n; ++i) halving.push_back(i);
+  if (rest > 0) lane.stages.push_back(give);
+  for (int distance = 1; distance < power; distance *= 2) {
+    Stage& stage = lane.stages.emplace_back();
+    stage.kind = Stage::Kind::reduce_scatter;
+    for (int i = 0; i < power; ++i)
+      if ((i & distance) == 0) stage.groups.push_back({halving[i], halving[i + distance]});
+  }
+  const std::size_t halvings = lane.stages.size() - (rest > 0 ? 1 : 0);
+  for (std::size_t i = 0; i < halvings; ++i) {
+    Stage stage = lane.stages[lane.stages.size() - 1 - 2 * i];
+    stage.kind = Stage::Kind::all_gather;
+    lane.stages.push_back(std::move(stage));
+  }
+  if (rest > 0) {
+    give.kind = Stage::Kind::take_back;
+    lane.stages.push_back(std::move(give));
+  }
+  return {lane};
+}
+
+std::vector<Lane> hierarchical_lanes(const Cluster& cluster, const std::vector<Endpoint>& members,
+                                     int channels) {
+  const Numbers numbers(members);
+  std::vector<std::vector<Members>> nodes;  // by node and channel inside it: the ring
+  std::size_t inside = members.size();
+  for (const Members& node : members_by_node(cluster, members)) {
+    std::vector<Endpoint> endpoints;
+    for (const int m : node) endpoints.push_back(members[m]);
+    std::vector<Members>& rings = nodes.emplace_back();
+    for (const std::vector<Endpoint>& order : ring_orders(cluster, endpoints, channels).orders)
+      rings.push_back(numbers.of(order));
+    inside = std::min(inside, rings.size());
+  }
+  const std::size_t local = nodes.front().front().size();
+  std::vector<Lane> lanes;
+  for (std::size_t c = 0; c < inside; ++c) {
+    Stage in, across;
+    for (const std::vector<Members>& node : nodes) in.groups.push_back(node[c]);
+    for (std::size_t place = 0; place < local; ++place) {
+      Members& ring = across.groups.emplace_back();
+      for (const std::vector<Members>& node : nodes) ring.push_back(node[c][place]);
+    }
+    Lane& lane = lanes.emplace_back();
+    lane.share = 1.0 / static_cast<double>(inside);
+    in.kind = Stage::Kind::reduce_scatter;
+    if (local > 1) lane.stages.push_back(in);
+    if (nodes.size() > 1) lane.stages.push_back(std::move(across));
+    in.kind = Stage::Kind::all_gather;
+    if (local > 1) lane.stages.push_back(std::move(in));
+  }
+  return lanes;
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> members_by_node(const Cluster& cluster, const std::vector<Endpoint>& members) {
+  std::map<int, std::size_t> index;
+  std::vector<Members> nodes;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto [it, added] = index.emplace(cluster.node_of(members[i]), nodes.size());
+    if (added) nodes.emplace_back();
+    nodes[it->second].push_back(static_cast<int>(i));
+  }
+  return nodes;
+}
+
+std::string misfit(Algorithm algorithm, const Cluster& cluster, const std::vector<Endpoint>& members) {
+  if (members.size() < 2) return {};
+  if (algorithm == Algorithm::torus) return torus_misfit(cluster, members);
+  if (algorithm != Algorithm::hierarchical) return {};
+  const std::vector<Members> nodes = members_by_node(cluster, members);
+  for (std::size_t i = 1; i < nodes.size(); ++i)
+    if (nodes[i].size() != nodes[0].size())
+      return fmt::format("{} members on one node and {} on another; allowed: equally many on every node",
+                         nodes[0].size(), nodes[i].size());
+  return {};
+}
+
+CollectivePlan collective_plan(Algorithm algorithm, const Cluster& cluster,
+                               const std::vector<Endpoint>& members, int channels) {
+  CollectivePlan plan;
+  plan.algorithm = algorithm;
+  plan.members = static_cast<int>(members.size());
+  if (plan.members < 2) return plan;
+  if (const std::string why = misfit(algorithm, cluster, members); !why.empty())
+    throw InputError({cluster.name}, fmt::format("{} all-reduce over a group with {}",
+                                                 kAlgorithmNames[static_cast<std::size_t>(algorithm)], why));
+  switch (algorithm) {
+    case Algorithm::ring:
+      plan.lanes = ring_lanes(cluster, members, channels);
+      break;
+    case Algorithm::tree:
+      plan.lanes = tree_lanes(cluster, members, channels);
+      break;
+    case Algorithm::halving_doubling:
+      plan.lanes = halving_doubling_lanes(plan.members);
+      break;
+    case Algorithm::hierarchical:
+      plan.lanes = hierarchical_lanes(cluster, members, channels);
+      break;
+    case Algorithm::torus:
+      plan.lanes = torus_lanes(cluster, members);
+      break;
+    case Algorithm::automatic:
+      throw RunError("an all-reduce is of algorithm \"auto\"; a schedule names the one that was chosen");
+  }
+  return plan;
+}
+
+std::vector<PlanEdge> stage_edges(const Stage& stage) {
+  std::vector<PlanEdge> edges;
+  for (const Members& group : stage.groups) {
+    if (stage.kind == Stage::Kind::give)
+      edges.push_back({group[0], group[1]});
+    else if (stage.kind == Stage::Kind::take_back)
+      edges.push_back({group[1], group[0]});
+    else
+      for (std::size_t i = 0; i < group.size(); ++i)
+        edges.push_back({group[i], group[(i + 1) % group.size()]});
+  }
+  for (std::size_t t = 0; t < stage.parents.size(); ++t)
+    for (std::size_t m = 0; m < stage.parents[t].size(); ++m)
+      if (const int parent = stage.parents[t][m]; parent >= 0) {
+        edges.push_back({static_cast<int>(m), parent, static_cast<int>(t)});
+        edges.push_back({parent, static_cast<int>(m), static_cast<int>(t)});
+      }
+  return edges;
+}
+
+int stage_steps(const Stage& stage) {
+  switch (stage.kind) {
+    case Stage::Kind::all_reduce:
+      return 2 * (static_cast<int>(stage.groups.front().size()) - 1);
+    case Stage::Kind::reduce_scatter:
+    case Stage::Kind::all_gather:
+      return static_cast<int>(stage.groups.front().size()) - 1;
+    case Stage::Kind::give:
+    case Stage::Kind::take_back:
+      return 1;
+    case Stage::Kind::trees:
+      break;
+  }
+  return 0;
+}
+
+std::vector<StageShare> stage_shares(const Lane& lane) {
+  std::vector<StageShare> shares;
+  double block = lane.share;
+  for (const Stage& stage : lane.stages) {
+    if (stage.kind == Stage::Kind::trees) {
+      shares.push_back({block, block / static_cast<double>(stage.parents.size())});
+      continue;
+    }
+    const double size = static_cast<double>(stage.groups.front().size());
+    if (stage.kind == Stage::Kind::all_gather) block *= size;
+    const bool whole = stage.kind == Stage::Kind::give || stage.kind == Stage::Kind::take_back;
+    shares.push_back({block, block * (whole ? 1 : stage_steps(stage) / size)});
+    if (stage.kind == Stage::Kind::reduce_scatter) block /= size;
+  }
+  return shares;
+}
+
+std::vector<std::vector<int>> double_tree(int n) {
+  // In the first tree a node's lowest set bit is its height; the parent has the next bit set instead, or, if
+  // there is no such node, only the higher ones. Odd nodes are leaves.
+  Members first(static_cast<std::size_t>(n), -1);
+  for (int i = 1; i < n; ++i) {
+    const int lowest = i & -i, up = (i ^ lowest) | (lowest << 1);
+    first[i] = up < n ? up : i ^ lowest;
+  }
+  // In the second they are inner nodes: the mirror image, or, for odd n, the tree moved on by one.
+  Members second(first.size(), -1);
+  const auto moved = [n](int i) { return n % 2 == 0 ? n - 1 - i : (i + 1) % n; };
+  for (int i = 0; i < n; ++i) second[moved(i)] = first[i] < 0 ? -1 : moved(first[i]);
+  return {first, second};
+}
+
+}  // namespace rehearse

@@ -1,0 +1,201 @@
+// Plans of all-reduces carried out message by message with real numbers: every member ends with the sum.
+#include <algorithm>
+#include <random>
+#include <set>
+#include <string>
+
+#include "simulator/collectives/message_table.hpp"
+#include "tests/catch.hpp"
+#include "tests/collectives_clusters.hpp"
+
+using namespace rehearse;
+using namespace rehearse::testing;
+
+namespace {
+
+// Carries out the table in the order that `random` gives, which keeps only what a machine would keep: a
+// message after those that it needs, and those of one connection in turn. What lies on the way is a copy.
+std::vector<std::vector<double>> carry_out(const MessageTable& table,
+                                           std::vector<std::vector<double>> buffers, std::mt19937& random) {
+  std::vector<std::vector<std::size_t>> queues(table.connections.size());
+  for (std::size_t m = 0; m < table.messages.size(); ++m)
+    queues[static_cast<std::size_t>(table.messages[m].connection)].push_back(m);
+  std::vector<std::size_t> next(queues.size(), 0);
+  std::vector<char> arrived(table.messages.size(), 0);
+  std::vector<std::size_t> open;
+  for (std::size_t c = 0; c < queues.size(); ++c)
+    if (!queues[c].empty()) open.push_back(c);
+  while (!open.empty()) {
+    std::vector<std::size_t> ready;
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      const std::size_t m = queues[open[i]][next[open[i]]];
+      bool may = true;
+      for (std::int64_t k = table.first_needed[m]; k < table.first_needed[m + 1]; ++k)
+        may = may && arrived[static_cast<std::size_t>(table.needed[k])] != 0;
+      if (may) ready.push_back(i);
+    }
+    REQUIRE_FALSE(ready.empty());
+    const std::size_t at = ready[std::uniform_int_distribution<std::size_t>(0, ready.size() - 1)(random)];
+    const std::size_t c = open[at], m = queues[c][next[c]];
+    const MessageTable::Message& message = table.messages[m];
+    const std::vector<double>& from = buffers[table.connections[c].from];
+    std::vector<double>& to = buffers[table.connections[c].to];
+    for (std::int64_t e = message.begin; e < message.end; ++e) to[e] = from[e] + (message.reduce ? to[e] : 0);
+    arrived[m] = 1;
+    if (++next[c] == queues[c].size()) open.erase(open.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  return buffers;
+}
+
+void check_sum(const CollectivePlan& plan, std::int64_t elements, Cut cut) {
+  std::mt19937 random(7);
+  std::vector<std::vector<double>> buffers(static_cast<std::size_t>(plan.members));
+  std::vector<double> sum(static_cast<std::size_t>(elements), 0);
+  for (std::vector<double>& buffer : buffers)
+    for (double& total : sum) {  // whole numbers add up exactly in any order
+      buffer.push_back(std::uniform_int_distribution<int>(-1000, 1000)(random));
+      total += buffer.back();
+    }
+  const MessageTable table = message_table(plan, elements, cut);
+  for (std::size_t m = 0; m < table.messages.size(); ++m)
+    for (std::int64_t k = table.first_needed[m]; k < table.first_needed[m + 1]; ++k)
+      REQUIRE(table.needed[k] < static_cast<std::int64_t>(m));
+  const std::vector<std::vector<double>> ended = carry_out(table, buffers, random);
+  for (const std::vector<double>& buffer : ended) REQUIRE(buffer == sum);
+}
+
+double bytes_sent(const MessageTable& table) {
+  double bytes = 0;
+  for (const MessageTable::Message& m : table.messages) bytes += static_cast<double>(m.end - m.begin);
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("1 to 33 members of a star end with the exact sum, whatever the order on the way") {
+  for (const Algorithm algorithm :
+       {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical})
+    for (int n = 1; n <= 33; ++n) {
+      CAPTURE(kAlgorithmNames[static_cast<std::size_t>(algorithm)], n);
+      const auto cluster = make_cluster(star_of(n));
+      const CollectivePlan plan = collective_plan(algorithm, *cluster, all_devices(*cluster), 0);
+      for (const std::int64_t elements : {1, 7, 64, 100}) {
+        check_sum(plan, elements, {});
+        check_sum(plan, elements, {3, 5});
+      }
+    }
+}
+
+TEST_CASE("nodes of several devices and NICs end with the exact sum") {
+  for (const Algorithm algorithm :
+       {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical})
+    for (int nodes : {1, 2, 3, 5})
+      for (int channels : {0, 1, 3}) {
+        CAPTURE(kAlgorithmNames[static_cast<std::size_t>(algorithm)], nodes, channels);
+        const auto cluster = make_cluster(dgx_like(nodes));
+        const CollectivePlan plan = collective_plan(algorithm, *cluster, all_devices(*cluster), channels);
+        check_sum(plan, 101, {});
+        check_sum(plan, 101, {2, 2});
+        std::vector<Endpoint> last_come_first = all_devices(*cluster);
+        std::reverse(last_come_first.begin(), last_come_first.end());
+        check_sum(collective_plan(algorithm, *cluster, last_come_first, channels), 101, {});
+      }
+}
+
+TEST_CASE("tori end with the exact sum") {
+  for (const std::vector<int>& dims : {std::vector<int>{1}, {2}, {5}, {2, 2}, {4, 3}, {3, 1, 4}, {2, 3, 4}})
+    for (int devices : {1, 3}) {
+      const auto cluster = make_cluster(torus_of(dims, devices));
+      CAPTURE(dims.size(), cluster->devices());
+      const CollectivePlan plan = collective_plan(Algorithm::torus, *cluster, all_devices(*cluster), 0);
+      for (const std::int64_t elements : {1, 10, 97}) {
+        check_sum(plan, elements, {});
+        check_sum(plan, elements, {2, 2});
+      }
+    }
+  const auto cluster = make_cluster(torus_of({4, 3}));
+  for (const std::vector<Endpoint>& line : {std::vector<Endpoint>{4, 5, 6, 7}, {1, 5, 9}, {6}})
+    check_sum(collective_plan(Algorithm::torus, *cluster, line, 0), 50, {});
+}
+
+TEST_CASE("bytes on the wire are each algorithm's") {
+  struct Case {
+    Algorithm algorithm;
+    int members;
+    double buffers;  // sent by all members together
+  };
+  const Case cases[] = {
+      {Algorithm::ring, 8, 2 * 7},                       // 2 (n-1)
+      {Algorithm::tree, 8, 2 * 7},                       // n-1 edges, S/2 of two trees, up and down
+      {Algorithm::halving_doubling, 8, 2 * 7},           // n x 2 (n-1)/n
+      {Algorithm::ring, 11, 2 * 10},                     //
+      {Algorithm::tree, 11, 2 * 10},                     //
+      {Algorithm::halving_doubling, 11, 2 * 7 + 2 * 3},  // 3 pairs, there and back
+      {Algorithm::hierarchical, 8, 2 * 7},
+  };
+  constexpr std::int64_t kElements = 8 * 11 * 16 * 9;
+  for (const Case& c : cases) {
+    CAPTURE(kAlgorithmNames[static_cast<std::size_t>(c.algorithm)], c.members);
+    const auto cluster = make_cluster(star_of(c.members));
+    const CollectivePlan plan = collective_plan(c.algorithm, *cluster, all_devices(*cluster), 0);
+    CHECK(bytes_sent(message_table(plan, kElements, {})) == c.buffers * kElements);
+    CHECK(bytes_sent(message_table(plan, kElements, {100, 100})) == c.buffers * kElements);
+    CHECK(message_count(plan, kElements, {}) ==
+          static_cast<double>(message_table(plan, kElements, {}).messages.size()));
+    double edges = 0;  // the plan's own shares say the same
+    for (const Lane& lane : plan.lanes)
+      for (std::size_t s = 0; s < lane.stages.size(); ++s)
+        edges += stage_shares(lane)[s].edge * static_cast<double>(stage_edges(lane.stages[s]).size());
+    CHECK(edges == Approx(c.buffers).epsilon(1e-12));
+  }
+  const auto torus = make_cluster(torus_of({4, 3}));
+  const CollectivePlan plan = collective_plan(Algorithm::torus, *torus, all_devices(*torus), 0);
+  CHECK(bytes_sent(message_table(plan, 12 * 400, {})) == 2 * 11 * 12 * 400);
+}
+
+TEST_CASE("inner nodes of one tree are leaves of the other") {
+  for (int n = 1; n <= 70; ++n) {
+    CAPTURE(n);
+    const std::vector<std::vector<int>> trees = double_tree(n);
+    std::vector<int> children[2];
+    for (int t : {0, 1}) {
+      children[t].assign(static_cast<std::size_t>(n), 0);
+      int roots = 0, deepest = 0;
+      for (int i = 0; i < n; ++i) {
+        if (trees[t][i] < 0) {
+          ++roots;
+          continue;
+        }
+        ++children[t][trees[t][i]];
+        int depth = 0;
+        for (int up = i; trees[t][up] >= 0; up = trees[t][up]) REQUIRE(++depth < n);
+        deepest = std::max(deepest, depth);
+      }
+      CHECK(roots == 1);
+      CHECK((1 << deepest) < 2 * n);  // depth ceil(log2 n)
+      CHECK(*std::max_element(children[t].begin(), children[t].end()) <= 2);
+    }
+    // A root has one child, so that it may be an inner node of the other tree as well.
+    for (int i = 0; i < n; ++i) {
+      const int both = children[0][i] + children[1][i];
+      const int parents = (trees[0][i] >= 0) + (trees[1][i] >= 0);
+      CHECK(both + parents <= 4);
+    }
+  }
+}
+
+TEST_CASE("what does not fit says what would") {
+  const auto uneven = make_cluster(dgx_like(2));
+  CHECK(misfit(Algorithm::hierarchical, *uneven, {0, 1, 2, 8}) ==
+        "3 members on one node and 1 on another; allowed: equally many on every node");
+  CHECK(misfit(Algorithm::hierarchical, *uneven, {0, 1, 8, 9}).empty());
+  CHECK(misfit(Algorithm::torus, *uneven, {0, 8}) ==
+        "a fabric that is no torus; allowed: fabrics of kind \"torus\" or \"ring\"");
+  const auto torus = make_cluster(torus_of({4, 3}));
+  CHECK(misfit(Algorithm::torus, *torus, {0, 1, 2}).find("2 x") == std::string::npos);
+  CHECK(misfit(Algorithm::torus, *torus, {0, 1, 2}).find("whole dimensions of the torus of 4 x 3") !=
+        std::string::npos);
+  CHECK_FALSE(misfit(Algorithm::torus, *torus, {0, 1, 4, 6}).empty());
+  CHECK(misfit(Algorithm::torus, *torus, {8, 9, 10, 11}).empty());
+  CHECK_THROWS_AS(collective_plan(Algorithm::torus, *torus, {0, 1, 2}, 0), InputError);
+}
