@@ -32,6 +32,8 @@ std::vector<std::vector<double>> carry_out(const MessageTable& table,
       bool may = true;
       for (std::int64_t k = table.first_needed[m]; k < table.first_needed[m + 1]; ++k)
         may = may && arrived[static_cast<std::size_t>(table.needed[k])] != 0;
+      const std::int64_t behind = table.messages[m].behind;
+      if (behind >= 0) may = may && arrived[static_cast<std::size_t>(behind)] != 0;
       if (may) ready.push_back(i);
     }
     REQUIRE_FALSE(ready.empty());

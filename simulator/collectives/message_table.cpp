@@ -103,6 +103,7 @@ public:
       const double behind = lane_ + 1 == static_cast<int>(plan_.lanes.size()) ? 1 : before + lane.share;
       blocks_.assign(static_cast<std::size_t>(plan_.members), {{place(before), place(behind)}});
       before = behind;
+      received_.assign(static_cast<std::size_t>(plan_.members), {});
       for (stage_ = 0; stage_ < static_cast<int>(lane.stages.size()); ++stage_) {
         first_of_stage_ = static_cast<std::int64_t>(table_.messages.size());
         write_stage(lane.stages[stage_]);
@@ -191,9 +192,11 @@ private:
   void send(const Stage& stage, const PlanEdge& edge, Range range, bool reduce, std::int64_t most) {
     const int connection = connections_.number(lane_, edge, stage.rail);
     const std::int64_t pieces = pieces_of(range.size(), most);
+    if (range.size() == 0) return;
+    std::vector<std::int64_t> earlier;  // what the receiver takes in in the step before
+    if (stage.kind != Stage::Kind::trees) earlier.swap(received_[edge.to]);
     for (std::int64_t p = 0; p < pieces; ++p) {
       const Range piece = part_of(range, p, pieces);
-      if (piece.size() == 0) continue;
       const auto number = static_cast<std::int64_t>(table_.messages.size());
       std::vector<std::int64_t>& needed = table_.needed;
       const auto first = static_cast<std::ptrdiff_t>(needed.size());
@@ -203,7 +206,10 @@ private:
       const bool opens =
           static_cast<std::ptrdiff_t>(needed.size()) == first || needed.back() < first_of_stage_;
       table_.first_needed.push_back(static_cast<std::int64_t>(needed.size()));
-      table_.messages.push_back({connection, lane_, stage_, opens, reduce, piece.begin, piece.end});
+      const std::int64_t behind =
+          earlier.empty() ? -1 : earlier[std::min(static_cast<std::size_t>(p), earlier.size() - 1)];
+      table_.messages.push_back({connection, lane_, stage_, opens, reduce, piece.begin, piece.end, behind});
+      if (stage.kind != Stage::Kind::trees) received_[edge.to].push_back(number);
       arrived_[edge.to].add(piece, number, reduce);
     }
   }
@@ -214,6 +220,7 @@ private:
   Connections connections_;
   std::vector<Arrived> arrived_;
   std::vector<std::vector<Range>> blocks_;  // by member: what it works on, under it what it did before
+  std::vector<std::vector<std::int64_t>> received_;  // by member: the messages of its last step
   int lane_ = 0, stage_ = 0;
   std::int64_t first_of_stage_ = 0;
 };

@@ -21,6 +21,9 @@ struct MessageTable {
     bool opens = false;               // needs no message of its stage
     bool reduce = false;              // the receiver adds it to what it has; else it copies
     std::int64_t begin = 0, end = 0;  // elements of the buffer, at both ends
+    // The message that the receiver takes in before this one, so that it does not wait for both at once;
+    // -1: none (trees receive from both children as it comes).
+    std::int64_t behind = -1;
   };
   int members = 1;
   std::int64_t elements = 0;

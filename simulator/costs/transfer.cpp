@@ -1,6 +1,7 @@
 #include "simulator/costs/transfer.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "simulator/costs/nccl_constants.hpp"
@@ -95,6 +96,30 @@ TransferCost nccl_cost(CollectiveKind kind, double bytes, const TransferShape& s
   return cost;
 }
 
+// What the tree's protocols make of the bus bandwidth.
+double tree_efficiency(double bytes, const TransferShape& shape, int protocol) {
+  const int arch = architecture(shape.compute_capability), column = std::min(shape.nodes, 3) - 1;
+  const double bus = shape.ring_bandwidth, channels = std::max(1, shape.channels);
+  double reached = nccl::kTreeEfficiency * bus;
+  if (shape.nodes > 1) reached = std::min(reached, channels * nccl::kMaxChannelBandwidthTree[arch][column]);
+  if (protocol == nccl::kLL) {
+    const int row = shape.nodes == 1 ? arch : 0;
+    reached = std::min(reached * nccl::kTreeEfficiencyLL, nccl::kMaxBandwidthLL[row][column]);
+  }
+  if (protocol == nccl::kLL128) {
+    reached *= shape.nodes == 1 ? nccl::kTreeEfficiencyLL128 : nccl::kTreeEfficiencyLL128Nodes;
+    if (shape.nodes > 1)
+      reached = std::min(reached, channels * nccl::kMaxChannelBandwidthTreeLL128[arch][column]);
+  }
+  if (shape.ranks == shape.nodes) reached *= nccl::kTreeEfficiencyOneRankANode;
+  const auto& correction = nccl::kTreeCorrection[static_cast<std::size_t>(protocol)];
+  if (bytes >= 64) {
+    const auto size = static_cast<std::size_t>(std::ilogb(bytes / 64));
+    if (size < correction.size()) reached *= correction[size];
+  }
+  return reached / bus;
+}
+
 double time_alone(const TransferCost& cost, double bandwidth) {
   const double bytes_s = bandwidth > 0 ? cost.bytes_per_edge / (cost.efficiency * bandwidth) : 0;
   return cost.startup_s + cost.steps * cost.step_latency_s + bytes_s;
@@ -119,6 +144,44 @@ TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& s
     }
   }
   return best;
+}
+
+TransferCost tree_cost(double bytes, const TransferShape& shape, Protocol protocol) {
+  TransferCost ideal;
+  if (shape.ranks < 2) return ideal;
+  ideal.steps = 1;
+  ideal.step_latency_s = shape.tree_latency_s;
+  ideal.bytes_per_edge = 2 * bytes;  // as counted by ring_bandwidth
+  if (protocol == Protocol::ideal || shape.compute_capability == 0 || shape.ring_bandwidth <= 0) return ideal;
+  TransferCost best;
+  double best_s = std::numeric_limits<double>::infinity();
+  for (int p : {nccl::kLL, nccl::kLL128, nccl::kSimple}) {
+    if (p == nccl::kLL128 && shape.compute_capability < nccl::kFirstCapabilityLL128) continue;
+    TransferCost cost = ideal;
+    cost.protocol = nccl::kProtocols[p];
+    cost.startup_s = 1e-6 * nccl::kTreeBaseLatencyUs[p];
+    const double inter_us =
+        nccl::kTreeNetLatencyUs[p] + 1e6 * shape.hop_latency_s * (p == nccl::kSimple ? 2 : 1);
+    const double in_node = static_cast<double>(shape.ranks) / shape.nodes - 1;
+    cost.step_latency_s =
+        2e-6 * (in_node * nccl::kTreeNvlinkLatencyUs[p] + std::ilogb(shape.nodes) * inter_us);
+    cost.efficiency = tree_efficiency(bytes, shape, p);
+    const double seconds = time_alone(cost, shape.ring_bandwidth);
+    if (seconds < best_s) {
+      best_s = seconds;
+      best = cost;
+    }
+  }
+  return best;
+}
+
+double exposed_latency_s(const TransferCost& cost, double bytes_on_an_edge, double inverse_bandwidth,
+                         double chunk_bytes) {
+  if (chunk_bytes <= 0 || cost.steps == 0) return cost.step_latency_s;
+  const double step_bytes = bytes_on_an_edge / cost.steps;
+  const double pieces = std::max(1.0, std::ceil(step_bytes / chunk_bytes));
+  const double piece_s = step_bytes / pieces / cost.efficiency * inverse_bandwidth;
+  return std::max(0.0, cost.step_latency_s - (pieces - 1) * piece_s);
 }
 
 TransferCost message_cost(double bytes, const TransferShape& shape, Protocol protocol) {

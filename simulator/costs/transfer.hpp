@@ -17,6 +17,7 @@ struct TransferShape {
   int nodes = 1;                // spanned
   int channels = 1;             // rings side by side
   double hop_latency_s = 0;     // of the slowest hop's route
+  double tree_latency_s = 0;    // trees: of the longest way to the root and of that back, without costs
   double ring_bandwidth = 0;    // bytes/s of all channels together, alone on the network
   int compute_capability = 80;  // of the devices: 60 P100, 70 V100, 80 A100, 90 H100; 0: not a GPU
 };
@@ -37,6 +38,17 @@ struct TransferCost {
 //   (2005). nccl:  NCCL 2.30.7 src/graph/tuning.cc: the protocol (LL, LL128, Simple) with the least time is
 //   taken.
 TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& shape, Protocol protocol);
+
+// An all-reduce of `bytes` over two trees, `ring_bandwidth` being 2 `bytes` over its time on the links. One
+// step: the way up and down.
+//   ideal: Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan"
+//   (2009), cut so finely that all edges are busy throughout. nccl: as ring_cost().
+TransferCost tree_cost(double bytes, const TransferShape& shape, Protocol protocol);
+
+// The part of a step's latency that pieces of at most `chunk_bytes` in flight do not hide: a step of k pieces
+// takes max(k c, c + latency), c being the time of a piece, bytes_on_an_edge * inverse_bandwidth / k.
+double exposed_latency_s(const TransferCost& cost, double bytes_on_an_edge, double inverse_bandwidth,
+                         double chunk_bytes);
 
 // One message between two ranks.
 TransferCost message_cost(double bytes, const TransferShape& shape, Protocol protocol);

@@ -14,7 +14,7 @@ namespace rehearse {
 namespace {
 
 // Labels with which edges touch collectives and places in rings.
-constexpr std::uint32_t kCollective = 3, kPosition = 4, kPlacedRank = 5;
+constexpr std::uint32_t kCollective = 3, kPosition = 4, kPlacedRank = 5, kLane = 6;
 
 class Builder {
 public:
@@ -103,6 +103,7 @@ private:
               if (slots[s].kind == Slot::Kind::collective) {
                 g_.transfers[number].channels = slots[s].collective.channels;
                 g_.transfers[number].pairwise = slots[s].pairwise();
+                g_.transfers[number].algorithm = slots[s].collective.used_algorithm();
               }
               if (slots[s].may_overlap) overlapping_.insert(number);
             }
@@ -179,9 +180,10 @@ private:
       for (int r : info.ranks) members.push_back(g_.ranks[r].endpoint);
       for (auto r = info.ranks.rbegin(); r != info.ranks.rend(); ++r)
         nodes_at[g_.ranks[*r].endpoint].push_back(*r);
-      const bool ring = members.size() > 1 && !info.pairwise;
+      const bool planned = members.size() > 1 && info.algorithm != Algorithm::ring;
+      const bool ring = members.size() > 1 && !info.pairwise && !planned;
       const Rings rings = ring ? ring_orders(cluster_, members, info.channels) : Rings{};
-      info.channels = std::max(1, static_cast<int>(rings.orders.size()));
+      if (!planned) info.channels = std::max(1, static_cast<int>(rings.orders.size()));
       info.node = static_cast<int>(g_.graph.node_colour.size());
       g_.graph.node_colour.push_back(mix_hash(colour, 11));
       g_.graph.add_edge(mix_hash(colour, 13));
@@ -196,6 +198,7 @@ private:
           add_coupled_ring(static_cast<int>(n), colour, order, rings.rails[c]);
       }
       if (info.pairwise) add_pairs(static_cast<int>(n), colour, members);
+      if (planned) add_plan(static_cast<int>(n), colour, members);
       for (int f : info.flows)
         info.shape.hop_latency_s = std::max(info.shape.hop_latency_s, g_.flows[f].latency_s);
     }
@@ -220,6 +223,65 @@ private:
       for (Endpoint to : members)
         if (from != to) cross(flow, from, to, -1);
     touch_crossed_links();
+  }
+
+  // One coupled flow for each stage of each lane; at `chunk` one flow for each connection.
+  void add_plan(int transfer, std::uint64_t colour, const std::vector<Endpoint>& members) {
+    FlowGraph::TransferInfo& info = g_.transfers[transfer];
+    auto plan =
+        std::make_shared<CollectivePlan>(collective_plan(info.algorithm, cluster_, members, info.channels));
+    info.plan = on_network(*plan, cluster_, members);
+    info.channels = info.shape.channels = static_cast<int>(plan->lanes.size());
+    if (options_.fidelity == Fidelity::chunk) {
+      g_.foldable = false;
+      for (const MessageTable::Connection& c : connections_of(*plan)) {
+        const int flow = add_flow(transfer, colour);
+        cross(flow, members[c.from], members[c.to], c.rail);
+        touch_crossed_links();
+      }
+      info.steps = std::move(plan);
+    } else {
+      for (const std::vector<StageOnNetwork>& stages : info.plan.lanes) add_lane(transfer, colour, stages);
+    }
+    for (std::vector<StageOnNetwork>& stages : info.plan.lanes)
+      for (StageOnNetwork& stage : stages) std::vector<LinkId>().swap(stage.links);
+  }
+
+  // Everything that stage_cost() looks at.
+  static std::uint64_t cost_colour(const StageOnNetwork& stage) {
+    std::uint64_t colour = mix_hash(static_cast<std::uint64_t>(stage.kind), stage.steps);
+    for (const int count :
+         {stage.shape.ranks, stage.shape.nodes, stage.shape.channels, stage.shape.compute_capability})
+      colour = mix_hash(colour, static_cast<std::uint64_t>(count));
+    for (const double number : {stage.share.block, stage.share.edge, stage.inverse_bandwidth,
+                                stage.shape.hop_latency_s, stage.shape.tree_latency_s})
+      colour = mix_hash(colour, std::bit_cast<std::uint64_t>(number));
+    return colour;
+  }
+
+  void add_lane(int transfer, std::uint64_t colour, const std::vector<StageOnNetwork>& stages) {
+    const int number = static_cast<int>(g_.lanes.size());
+    g_.transfers[transfer].lanes.push_back(number);
+    FlowGraph::LaneInfo& lane = g_.lanes.emplace_back();
+    lane.node = static_cast<int>(g_.graph.node_colour.size());
+    lane.transfer = transfer;
+    g_.graph.node_colour.push_back(mix_hash(colour, 37));
+    g_.graph.add_edge(mix_hash(colour, 41));
+    g_.graph.touch(lane.node, kLane);
+    g_.graph.touch(g_.transfers[transfer].node, kCollective);
+    for (std::size_t s = 0; s < stages.size(); ++s) {
+      // Stages stay apart, however alike, since they follow one another; and so do those of unlike costs.
+      const int flow = add_flow(transfer, mix_hash(mix_hash(colour, 64 + s), cost_colour(stages[s])));
+      lane.flows.push_back(flow);
+      FlowGraph::Flow& f = g_.flows[flow];
+      f.lane = number;
+      f.stage = static_cast<int>(s);
+      f.hops = stages[s].edges;
+      f.latency_s = stages[s].shape.hop_latency_s;
+      crossed_ = stages[s].links;
+      g_.graph.touch(lane.node, kLane);
+      touch_crossed_links();
+    }
   }
 
   void add_ring(int transfer, std::uint64_t colour, const std::vector<Endpoint>& order, int rail,

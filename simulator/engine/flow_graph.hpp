@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "simulator/collectives/cost.hpp"
+#include "simulator/collectives/message_table.hpp"
 #include "simulator/costs/transfer.hpp"
 #include "simulator/engine/options.hpp"
 #include "simulator/schedule/communication.hpp"
@@ -32,6 +34,13 @@ struct FlowGraph {
     double slowest_bandwidth = 0;
     int hops = 0;
     bool may_overlap = false;
+    int lane = -1, stage = 0;  // of a plan other than a ring's
+  };
+  // A lane of a plan other than a ring's: its flows follow one another.
+  struct LaneInfo {
+    int node = 0;  // touched by its flows
+    int transfer = 0;
+    std::vector<int> flows;  // by stage
   };
   struct TransferInfo {
     int job = 0, phase = 0, number = 0;  // in the phase's Communication
@@ -42,6 +51,10 @@ struct FlowGraph {
     TransferShape shape;
     std::vector<int> ranks;  // rank nodes
     std::vector<int> flows;
+    Algorithm algorithm = Algorithm::ring;
+    std::vector<int> lanes;                       // of algorithms other than ring
+    PlanOnNetwork plan;                           // theirs, without links
+    std::shared_ptr<const CollectivePlan> steps;  // theirs, at `chunk`, where a flow is a connection
   };
   // At `chunk`: a rank's place in one ring.
   struct Place {
@@ -51,11 +64,12 @@ struct FlowGraph {
     int transfer = 0;
   };
 
-  Hypergraph graph;  // nodes: ranks, then collectives and places, then links
-  bool foldable = true;
+  Hypergraph graph;      // nodes: ranks, then collectives, lanes and places, then links
+  bool foldable = true;  // no algorithm other than ring is at `chunk`
   std::vector<RankNode> ranks;
   std::vector<TransferInfo> transfers;
   std::vector<Flow> flows;
+  std::vector<LaneInfo> lanes;
   std::vector<Place> places;
   std::unordered_map<int, int> place_of_node;
   std::vector<LinkId> links;  // that flows use, in order of their nodes

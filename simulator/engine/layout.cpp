@@ -99,7 +99,12 @@ private:
     // Weights: all flows of a class over the representative link of each link class; own ones alike, per
     // transfer.
     std::vector<std::map<int, int>> weight(layout_.flows.size()), own(layout_.flows.size());
-    std::vector<std::set<int>> users(layout_.links.size());
+    std::vector<std::set<int>> users(
+        layout_.links.size());  // flow classes; for a lane's, which take turns, its own
+    const auto user = [&](std::size_t f) {
+      const int lane = g_.flows[f].lane;
+      return lane < 0 ? flow_class_[f] : -1 - p.node_class[g_.lanes[lane].node];
+    };
     std::unordered_map<int, std::vector<std::pair<int, int>>> link_weights_of_transfer;
     for (std::size_t f = 0; f < g_.flows.size(); ++f) {
       const int e = g_.flows[f].edge;
@@ -108,7 +113,7 @@ private:
         if (touch.node < g_.first_link_node) continue;
         const int link = touch.node - g_.first_link_node, times = static_cast<int>(touch.label - kLinkLabel);
         const int link_class = link_class_[link];
-        users[link_class].insert(flow_class_[f]);
+        users[link_class].insert(user(f));
         if (g_.links[link] == layout_.links[link_class].representative)
           weight[flow_class_[f]][link_class] += times;
       }
@@ -116,13 +121,15 @@ private:
     for (std::size_t c = 0; c < layout_.flows.size(); ++c) {
       const FlowGraph::Flow& first = g_.flows[representative[c]];
       // What the flow's own transfer puts on each of the flow's links (channels of a collective may share
-      // links).
+      // links; lanes are counted in step).
       std::map<int, int> on_link, crossed;  // by link node
-      for (int f : g_.transfers[first.transfer].flows)
+      for (int f : g_.transfers[first.transfer].flows) {
+        if (g_.flows[f].stage != first.stage) continue;
         for (std::int64_t t = g_.graph.first_touch[g_.flows[f].edge];
              t < g_.graph.first_touch[g_.flows[f].edge + 1]; ++t)
           if (g_.graph.touches[t].node >= g_.first_link_node)
             on_link[g_.graph.touches[t].node] += static_cast<int>(g_.graph.touches[t].label - kLinkLabel);
+      }
       for (std::int64_t t = g_.graph.first_touch[first.edge]; t < g_.graph.first_touch[first.edge + 1]; ++t) {
         const int node = g_.graph.touches[t].node;
         if (node < g_.first_link_node) continue;
@@ -176,9 +183,27 @@ private:
         for (int f : transfer.flows) slowest = std::max(slowest, layout_.flows[f].own_inverse_bandwidth);
         const int side_by_side = transfer.pairwise ? transfer.shape.ranks - 1 : transfer.channels;
         transfer.shape.ring_bandwidth = slowest > 0 ? side_by_side / slowest : 0;
+        take_plan(p, info, transfer);
       }
       layout_.transfers.push_back(std::move(transfer));
     }
+  }
+
+  void take_plan(const Partition& p, const FlowGraph::TransferInfo& info, TransferClass& transfer) const {
+    transfer.algorithm = info.algorithm;
+    std::set<int> seen;
+    for (std::size_t l = 0; l < info.lanes.size(); ++l) {
+      const FlowGraph::LaneInfo& lane = g_.lanes[info.lanes[l]];
+      if (!seen.insert(p.node_class[lane.node]).second) continue;
+      auto& stages = transfer.lanes.emplace_back();
+      for (std::size_t s = 0; s < lane.flows.size(); ++s)
+        stages.push_back({flow_class_[lane.flows[s]], info.plan.lanes[l][s]});
+    }
+    if (!info.steps) return;
+    transfer.steps = info.steps;
+    transfer.plan = info.plan;
+    for (int f : info.flows) transfer.connections.push_back(flow_class_[f]);
+    for (int r : info.ranks) transfer.member_classes.push_back(rank_class_[r]);
   }
 
   void make_positions(const Partition& p) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "simulator/collectives/cost.hpp"
 #include "simulator/costs/transfer.hpp"
 #include "simulator/engine/options.hpp"
 #include "simulator/schedule/communication.hpp"
@@ -14,8 +15,8 @@
 
 namespace rehearse {
 
-// Equal flows through the network, simulated as one: a message, one channel of a coupled collective, or (at
-// `chunk`) one edge of a ring.
+// Equal flows through the network, simulated as one: a message, one channel of a coupled collective, one
+// stage of one lane of its plan, or (at `chunk`) one edge of a ring or one connection of a plan.
 struct FlowClass {
   struct Crossing {
     int link_class = 0;
@@ -45,6 +46,18 @@ struct TransferClass {
   TransferShape shape;
   int first_rank = 0, second_rank = 0;  // a message's ends in the representative transfer
   int members = 1;
+
+  // All-reduces other than a ring's.
+  Algorithm algorithm = Algorithm::ring;
+  struct StageClass {
+    int flow = 0;  // class
+    StageOnNetwork costs;
+  };
+  std::vector<std::vector<StageClass>> lanes;   // one of each class
+  PlanOnNetwork plan;                           // chunk: of all lanes
+  std::shared_ptr<const CollectivePlan> steps;  // chunk
+  std::vector<int> connections;                 // chunk: flow classes, by connection
+  std::vector<int> member_classes;              // chunk: rank classes, by member
 };
 
 // At `chunk`: a rank's place in one ring. It receives along `flow` from `previous`.

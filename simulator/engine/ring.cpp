@@ -40,8 +40,15 @@ void Simulation::refuse_too_many_messages() const {
         const Op& op = program.ops[i];
         if (op.kind != OpKind::collective) continue;
         const int own_slot = layout_.communication[c.job][ph]->slot(does.program, static_cast<int>(i), 0);
-        if (does.positions[own_slot].empty()) continue;
+        if (does.transfers[own_slot].empty()) continue;
         const double bytes = op.collective.bytes.at(phase.schedule->roles[c.role], c.ranks.front());
+        const TransferClass& transfer = layout_.transfers[does.transfers[own_slot].front()];
+        if (transfer.steps) {  // counted once, not for each member
+          constexpr double kElements = 1ull << 40;
+          if (transfer.participants.front() == static_cast<int>(&c - layout_.classes.data()))
+            messages += message_count(*transfer.steps, kElements, cut_of(bytes)) * phase.repeats;
+          continue;
+        }
         const RingPlan plan =
             plan_ring(layout_.transfers[does.transfers[own_slot].front()], op.collective.kind, bytes);
         messages += 1.0 * plan.steps * plan.pieces_per_step *

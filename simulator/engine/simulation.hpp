@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "simulator/collectives/message_table.hpp"
 #include "simulator/engine/layout.hpp"
 #include "simulator/engine/platform.hpp"
 #include "simulator/engine/simgrid.hpp"
@@ -65,10 +66,14 @@ private:
     CollectiveKind kind = CollectiveKind::all_reduce;
     long order = 0;
   };
+  struct TableRun;
   struct TransferState {
     std::deque<Call> sends, receives;
     std::vector<std::deque<Call>> members;  // collective: by participant
     Stream* any = nullptr;                  // waits for whoever sends first
+    // A plan at `chunk`: the call that each member makes next, and the calls that have begun.
+    std::vector<std::size_t> next_run;
+    std::vector<std::shared_ptr<TableRun>> runs;
   };
 
   // A transfer whose sides are all ready: after `delay_s` its flows start, or (analytic) it has ended.
@@ -81,6 +86,12 @@ private:
       double bytes = 0;
     };  // on the wire
     std::vector<FlowBytes> flows;
+    // A plan's lanes: each stage starts its flow `delay_s` after the one before has ended.
+    struct StageBytes {
+      double delay_s = 0;
+      FlowBytes flow;
+    };
+    std::vector<std::vector<StageBytes>> lanes;
     std::vector<Stream*> sides;
   };
 
@@ -147,6 +158,19 @@ private:
   void run_position(Stream& stream, int position, const RingPlan& plan);
   void refuse_too_many_messages() const;  // before any is sent
   RingPlan plan_ring(const TransferClass& transfer, CollectiveKind kind, double bytes) const;
+
+  // lanes.cpp: plans as coupled flows, stage by stage
+  Matched match_plan(const TransferClass& transfer, double bytes);
+  // Startup, and of all steps the latency that pieces in flight do not hide.
+  double stage_latency_s(const StageOnNetwork& stage, const TransferCost& cost) const;
+  void drive_lanes(int job, Matched matched);
+  void run_lane(int job, const Matched& matched, std::size_t lane);
+
+  // tables.cpp: plans message by message
+  void table(Stream& stream, int op, double bytes);
+  std::shared_ptr<TableRun> begin_table(const TransferClass& transfer, double bytes);
+  void run_connection(int job, TableRun& run, std::size_t connection);
+  Cut cut_of(double bytes) const;
 
   // events.cpp: what happens to the cluster and to jobs
   void start_events();

@@ -18,16 +18,10 @@ bool Simulation::is_analytic(const TransferClass& transfer) const {
   });
 }
 
-// The part of a step's latency that pieces in flight do not hide: a step of k pieces takes max(k c, c +
-// latency), c being the time of a piece on its link.
 double Simulation::step_latency_s(const TransferClass& transfer, const TransferCost& cost) const {
-  if (options_.chunk_bytes <= 0 || cost.steps == 0 || transfer.pairwise || transfer.shape.ring_bandwidth <= 0)
-    return cost.step_latency_s;
-  const double step_bytes = cost.bytes_per_edge / cost.steps / transfer.channels;
-  const double pieces = std::max(1.0, std::ceil(step_bytes / options_.chunk_bytes));
-  const double piece_s =
-      step_bytes / pieces / cost.efficiency / (transfer.shape.ring_bandwidth / transfer.channels);
-  return std::max(0.0, cost.step_latency_s - (pieces - 1) * piece_s);
+  if (transfer.pairwise || transfer.shape.ring_bandwidth <= 0) return cost.step_latency_s;
+  return exposed_latency_s(cost, cost.bytes_per_edge / transfer.channels,
+                           transfer.channels / transfer.shape.ring_bandwidth, options_.chunk_bytes);
 }
 
 TransferCost Simulation::at_latency_factor(TransferCost cost) const {
@@ -74,6 +68,7 @@ Simulation::Matched Simulation::match_collective(int number, double bytes, Colle
   Matched m;
   m.analytic = true;
   if (transfer.shape.ranks < 2) return m;
+  if (!transfer.lanes.empty()) return match_plan(transfer, bytes);
   const TransferCost cost = at_latency_factor(ring_cost(kind, bytes, transfer.shape, options_.protocol));
   m.analytic = is_analytic(transfer);
   m.latency_s = m.delay_s = cost.startup_s + cost.steps * step_latency_s(transfer, cost);
@@ -175,9 +170,12 @@ void Simulation::collective(Stream& stream, int number) {
       calls.pop_front();
     }
   }
-  if (chunks) return ring(stream, number);
+  if (chunks) return transfer.steps ? table(stream, number, size) : ring(stream, number);
   ++stream.outstanding;
-  if (all) drive(layout_.classes[stream.rank_class].job, {std::move(m)});
+  if (all && !m.lanes.empty())
+    drive_lanes(layout_.classes[stream.rank_class].job, std::move(m));
+  else if (all)
+    drive(layout_.classes[stream.rank_class].job, {std::move(m)});
   wait_for_transfers(stream);
 }
 

@@ -1,0 +1,187 @@
+#include "simulator/collectives/cost.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace rehearse {
+namespace {
+
+int nodes_of(const Cluster& cluster, const std::vector<Endpoint>& members, const std::vector<int>& group) {
+  std::set<int> nodes;
+  for (const int m : group) nodes.insert(cluster.node_of(members[m]));
+  return static_cast<int>(nodes.size());
+}
+
+struct Way {
+  double latency_s = 0;
+  int edges = 0;
+};
+
+// The longest way up to a root and the longest down from it.
+Way longest_way(const Stage& stage, const std::vector<PlanEdge>& edges,
+                const std::vector<double>& latency_s) {
+  Way longest;
+  const std::size_t members = stage.parents.front().size();
+  for (std::size_t t = 0; t < stage.parents.size(); ++t) {
+    std::vector<double> up(members, 0), down(members, 0);  // of the edge between a member and its parent
+    for (std::size_t e = 0; e < edges.size(); ++e) {
+      if (edges[e].tree != static_cast<int>(t)) continue;
+      if (stage.parents[t][edges[e].from] == edges[e].to)
+        up[edges[e].from] = latency_s[e];
+      else
+        down[edges[e].to] = latency_s[e];
+    }
+    double most_up = 0, most_down = 0;
+    int deepest = 0;
+    for (std::size_t m = 0; m < members; ++m) {
+      double ups = 0, downs = 0;
+      int depth = 0;
+      for (int at = static_cast<int>(m); stage.parents[t][at] >= 0; at = stage.parents[t][at]) {
+        ups += up[at];
+        downs += down[at];
+        ++depth;
+      }
+      most_up = std::max(most_up, ups);
+      most_down = std::max(most_down, downs);
+      deepest = std::max(deepest, depth);
+    }
+    longest.latency_s = std::max(longest.latency_s, most_up + most_down);
+    longest.edges = std::max(longest.edges, 2 * deepest);
+  }
+  return longest;
+}
+
+StageOnNetwork stage_on_network(const Stage& stage, const Cluster& cluster,
+                                const std::vector<Endpoint>& members) {
+  StageOnNetwork on;
+  on.kind = stage.kind;
+  on.steps = stage_steps(stage);
+  const std::vector<PlanEdge> edges = stage_edges(stage);
+  on.edges = static_cast<int>(edges.size());
+  std::vector<double> latency_s(edges.size(), 0);
+  for (std::size_t e = 0; e < edges.size(); ++e) {
+    const std::size_t first = on.links.size();
+    cluster.route(members[edges[e].from], members[edges[e].to], stage.rail, on.links);
+    for (std::size_t l = first; l < on.links.size(); ++l) latency_s[e] += cluster.latency_s(on.links[l]);
+    on.shape.hop_latency_s = std::max(on.shape.hop_latency_s, latency_s[e]);
+  }
+  std::sort(on.links.begin(), on.links.end());
+  bool processors = false;
+  for (const Endpoint e : members) processors = processors || e >= cluster.devices();
+  on.shape.compute_capability = processors ? 0 : cluster.node().device.compute_capability;
+  if (stage.kind == Stage::Kind::trees) {
+    const Way way = longest_way(stage, edges, latency_s);
+    on.shape.tree_latency_s = way.latency_s;
+    on.steps = way.edges;
+    on.shape.ranks = static_cast<int>(members.size());
+    std::set<int> nodes;
+    for (const Endpoint e : members) nodes.insert(cluster.node_of(e));
+    on.shape.nodes = static_cast<int>(nodes.size());
+  } else {
+    on.shape.ranks = static_cast<int>(stage.groups.front().size());
+    on.shape.nodes = 1;
+    for (const std::vector<int>& group : stage.groups)
+      on.shape.nodes = std::max(on.shape.nodes, nodes_of(cluster, members, group));
+  }
+  return on;
+}
+
+// Calls visit(link, times) for each link of a sorted multiset.
+template <class Visit>
+void each_link(const std::vector<LinkId>& links, Visit visit) {
+  for (std::size_t i = 0; i < links.size();) {
+    std::size_t k = i;
+    while (k < links.size() && links[k] == links[i]) ++k;
+    visit(links[i], static_cast<int>(k - i));
+    i = k;
+  }
+}
+
+}  // namespace
+
+PlanOnNetwork on_network(const CollectivePlan& plan, const Cluster& cluster,
+                         const std::vector<Endpoint>& members) {
+  PlanOnNetwork on;
+  on.algorithm = plan.algorithm;
+  std::size_t stages = 0;
+  for (const Lane& lane : plan.lanes) {
+    std::vector<StageOnNetwork>& own = on.lanes.emplace_back();
+    const std::vector<StageShare> shares = stage_shares(lane);
+    for (std::size_t s = 0; s < lane.stages.size(); ++s) {
+      own.push_back(stage_on_network(lane.stages[s], cluster, members));
+      own.back().share = shares[s];
+      own.back().shape.channels = static_cast<int>(plan.lanes.size());
+    }
+    stages = std::max(stages, own.size());
+  }
+  for (std::size_t s = 0; s < stages; ++s) {
+    std::map<LinkId, int> crossed;  // by all lanes
+    for (const auto& lane : on.lanes)
+      if (s < lane.size()) each_link(lane[s].links, [&](LinkId link, int times) { crossed[link] += times; });
+    for (auto& lane : on.lanes) {
+      if (s >= lane.size()) continue;
+      StageOnNetwork& stage = lane[s];
+      each_link(stage.links, [&](LinkId link, int) {
+        stage.inverse_bandwidth = std::max(stage.inverse_bandwidth, crossed[link] / cluster.bandwidth(link));
+      });
+      // Trees are counted by 2 S over their time; an edge carries a half of the lane's share.
+      const double edges = stage.kind == Stage::Kind::trees ? 4 : 1;
+      if (stage.inverse_bandwidth > 0)
+        stage.shape.ring_bandwidth = edges * stage.shape.channels / stage.inverse_bandwidth;
+    }
+  }
+  return on;
+}
+
+TransferCost stage_cost(Algorithm algorithm, const StageOnNetwork& stage, double bytes, Protocol protocol) {
+  TransferCost cost;
+  const double edge_bytes = bytes * stage.share.edge;
+  if (stage.kind == Stage::Kind::trees) {
+    cost = tree_cost(bytes, stage.shape, protocol);
+  } else if (algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical) {
+    const CollectiveKind kind = stage.kind == Stage::Kind::reduce_scatter ? CollectiveKind::reduce_scatter
+                                : stage.kind == Stage::Kind::all_gather   ? CollectiveKind::all_gather
+                                                                          : CollectiveKind::all_reduce;
+    cost = ring_cost(kind, bytes * stage.share.block * stage.shape.channels, stage.shape, protocol);
+  } else {
+    cost = message_cost(edge_bytes / stage.steps, stage.shape, protocol);
+    cost.steps = stage.steps;
+    cost.step_latency_s += cost.startup_s;  // every step is a call of its own
+    cost.startup_s = 0;
+  }
+  cost.bytes_per_edge = edge_bytes;
+  return cost;
+}
+
+double time_alone_s(const PlanOnNetwork& plan, double bytes, Protocol protocol, double chunk_bytes) {
+  double longest = 0;
+  for (const std::vector<StageOnNetwork>& lane : plan.lanes) {
+    double seconds = 0;
+    for (const StageOnNetwork& stage : lane) {
+      const TransferCost cost = stage_cost(plan.algorithm, stage, bytes, protocol);
+      const double latency_s =
+          stage.kind == Stage::Kind::trees
+              ? cost.step_latency_s
+              : exposed_latency_s(cost, cost.bytes_per_edge, stage.inverse_bandwidth, chunk_bytes);
+      seconds += cost.startup_s + cost.steps * latency_s +
+                 cost.bytes_per_edge / cost.efficiency * stage.inverse_bandwidth;
+    }
+    longest = std::max(longest, seconds);
+  }
+  return longest;
+}
+
+std::vector<Algorithm> candidates(const Cluster& cluster, const std::vector<Endpoint>& members,
+                                  Protocol protocol) {
+  const bool nccl = protocol == Protocol::nccl && cluster.node().device.compute_capability > 0;
+  std::vector<Algorithm> fitting;
+  for (const Algorithm a : {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling,
+                            Algorithm::hierarchical, Algorithm::torus}) {
+    if (nccl && a != Algorithm::ring && a != Algorithm::tree) continue;
+    if (misfit(a, cluster, members).empty()) fitting.push_back(a);
+  }
+  return fitting;
+}
+
+}  // namespace rehearse

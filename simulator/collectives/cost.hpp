@@ -1,0 +1,39 @@
+// What a plan puts on a cluster's links, and how long it takes there alone.
+#pragma once
+
+#include <vector>
+
+#include "simulator/collectives/plan.hpp"
+#include "simulator/costs/transfer.hpp"
+
+namespace rehearse {
+
+struct StageOnNetwork {
+  Stage::Kind kind = Stage::Kind::all_reduce;
+  int steps = 0;  // one after the other; trees: edges of the longest way up and down
+  StageShare share;
+  // Of one group (trees: of all members), `channels` counting the plan's lanes.
+  TransferShape shape;
+  double inverse_bandwidth = 0;  // s for a byte on each edge, this stage of all lanes being under way
+  int edges = 0;
+  std::vector<LinkId> links;  // of all edges, ascending, each as often as it is crossed
+};
+struct PlanOnNetwork {
+  Algorithm algorithm = Algorithm::ring;
+  std::vector<std::vector<StageOnNetwork>> lanes;
+};
+PlanOnNetwork on_network(const CollectivePlan& plan, const Cluster& cluster,
+                         const std::vector<Endpoint>& members);
+
+// What a stage costs in an all-reduce of `bytes`; its edges carry bytes_per_edge each. Rings cost what
+// ring_cost() says, trees tree_cost(); halving-doubling and torus send plain messages, step by step.
+TransferCost stage_cost(Algorithm algorithm, const StageOnNetwork& stage, double bytes, Protocol protocol);
+
+// Seconds of an all-reduce of `bytes` alone on the network, its lanes side by side, their stages in step.
+double time_alone_s(const PlanOnNetwork& plan, double bytes, Protocol protocol, double chunk_bytes);
+
+// What `auto` chooses from: what fits, and of that, where GPUs speak NCCL, only its rings and trees.
+std::vector<Algorithm> candidates(const Cluster& cluster, const std::vector<Endpoint>& members,
+                                  Protocol protocol);
+
+}  // namespace rehearse

@@ -1,0 +1,170 @@
+// Plans message by message: an actor for each connection sends its messages in turn, each when those that it
+// needs have arrived, the receiver has taken in what comes before, and both ends have called the collective.
+// Latency passes beside the message before.
+#include <algorithm>
+
+#include "simulator/costs/nccl_constants.hpp"
+#include "simulator/engine/simulation.hpp"
+
+namespace rehearse {
+
+namespace {
+
+// Fine enough that a share's rounding does not show.
+constexpr std::int64_t kElements = std::int64_t{1} << 40;
+
+}  // namespace
+
+// One call of the collective by all members.
+struct Simulation::TableRun {
+  const TransferClass* transfer = nullptr;
+  MessageTable table;
+  double bytes_per_element = 0;
+  double latency_s = 0;  // of its longest lane
+  struct StageCost {
+    double startup_s = 0, latency_s = 0, efficiency = 1;
+    double per_route_s = 0;  // latency for each second that the message's route has
+  };
+  std::vector<std::vector<StageCost>> costs;             // by lane and stage
+  std::vector<std::vector<std::size_t>> messages_of;     // by connection
+  std::vector<std::vector<std::size_t>> connections_of;  // by member: those that it sends or receives on
+  std::vector<double> arrived_s;                         // by message; below 0: not yet
+  std::vector<double> called_s;                          // by member; below 0: not yet
+  std::vector<std::size_t> left;                         // by member: messages that it has not seen through
+  std::vector<Stream*> streams;                          // by member
+  struct Connection {
+    Bell bell;
+    std::int64_t awaited = -1;  // message
+  };
+  std::deque<Connection> connections;
+};
+
+Cut Simulation::cut_of(double bytes) const {
+  const auto elements = [&](double piece_bytes) {
+    return bytes > 0 && piece_bytes > 0 && piece_bytes < bytes
+               ? std::max<std::int64_t>(1, static_cast<std::int64_t>(piece_bytes / bytes * kElements))
+               : 0;
+  };
+  // A tree that is not cut keeps all but one of its levels waiting: no one would run it so.
+  return {elements(options_.chunk_bytes),
+          elements(options_.chunk_bytes > 0 ? options_.chunk_bytes : nccl::kPieceBytes)};
+}
+
+std::shared_ptr<Simulation::TableRun> Simulation::begin_table(const TransferClass& transfer, double bytes) {
+  const auto run = std::make_shared<TableRun>();
+  run->transfer = &transfer;
+  run->table = message_table(*transfer.steps, kElements, cut_of(bytes));
+  run->bytes_per_element = bytes / static_cast<double>(kElements);
+  const MessageTable& table = run->table;
+  const auto members = static_cast<std::size_t>(table.members);
+  for (const std::vector<StageOnNetwork>& lane : transfer.plan.lanes) {
+    std::vector<TableRun::StageCost>& costs = run->costs.emplace_back();
+    double lane_latency_s = 0;
+    for (const StageOnNetwork& stage : lane) {
+      const TransferCost cost =
+          at_latency_factor(stage_cost(transfer.algorithm, stage, bytes, options_.protocol));
+      lane_latency_s += stage_latency_s(stage, cost);
+      costs.push_back({cost.startup_s, cost.step_latency_s, cost.efficiency});
+      if (stage.kind != Stage::Kind::trees) continue;
+      // Each edge has its part of the longest way, so that the whole way takes what the tree's cost says.
+      const double way_s = stage.shape.tree_latency_s;
+      costs.back().per_route_s = way_s > 0 ? cost.step_latency_s / way_s : 0;
+      costs.back().latency_s = way_s > 0 ? 0 : cost.step_latency_s / stage.steps;
+    }
+    run->latency_s = std::max(run->latency_s, lane_latency_s);
+  }
+  run->messages_of.resize(table.connections.size());
+  run->left.assign(members, 0);
+  std::vector<double> payload(table.connections.size(), 0);
+  for (std::size_t m = 0; m < table.messages.size(); ++m) {
+    const MessageTable::Message& message = table.messages[m];
+    run->messages_of[message.connection].push_back(m);
+    ++run->left[table.connections[message.connection].from];
+    ++run->left[table.connections[message.connection].to];
+    payload[message.connection] += static_cast<double>(message.end - message.begin) * run->bytes_per_element;
+  }
+  run->arrived_s.assign(table.messages.size(), -1);
+  run->called_s.assign(members, -1);
+  run->streams.assign(members, nullptr);
+  run->connections_of.resize(members);
+  run->connections.resize(table.connections.size());
+  for (std::size_t c = 0; c < table.connections.size(); ++c) {
+    account(transfer.connections[c], payload[c], static_cast<int>(run->messages_of[c].size()));
+    run->connections_of[table.connections[c].from].push_back(c);
+    run->connections_of[table.connections[c].to].push_back(c);
+  }
+  return run;
+}
+
+void Simulation::table(Stream& stream, int number, double bytes) {
+  const int t = does(stream).transfers[slot(stream, number, 0)].front();
+  const TransferClass& transfer = layout_.transfers[t];
+  TransferState& state = transfers_[t];
+  const auto member = static_cast<std::size_t>(
+      std::find(transfer.member_classes.begin(), transfer.member_classes.end(), stream.rank_class) -
+      transfer.member_classes.begin());
+  state.next_run.resize(transfer.member_classes.size(), 0);
+  const std::size_t call = state.next_run[member]++;
+  const bool first = call == state.runs.size();
+  if (first) state.runs.push_back(begin_table(transfer, bytes));
+  const std::shared_ptr<TableRun> run = state.runs[call];
+  if (std::all_of(state.next_run.begin(), state.next_run.end(), [&](std::size_t n) { return n > call; }))
+    state.runs[call].reset();  // nobody else will ask for it
+  used_chunk_ = true;
+  run->called_s[member] = now();
+  stream.latency_s = run->latency_s;
+  run->streams[member] = &stream;
+  stream.outstanding = 1;
+  if (run->left[member] == 0) stream.outstanding = 0;
+  // From here on other actors may run.
+  const int job = layout_.classes[stream.rank_class].job;
+  if (first)
+    for (std::size_t c = 0; c < run->connections.size(); ++c)
+      help(job, [this, job, run, c] { run_connection(job, *run, c); });
+  for (std::size_t c : run->connections_of[member]) run->connections[c].bell.ring();
+  wait_for_transfers(stream);
+}
+
+void Simulation::run_connection(int job, TableRun& run, std::size_t number) {
+  const MessageTable::Connection& ends = run.table.connections[number];
+  TableRun::Connection& own = run.connections[number];
+  const int flow = run.transfer->connections[number];
+  while (run.called_s[ends.from] < 0 || run.called_s[ends.to] < 0) own.bell.wait();
+  for (const std::size_t m : run.messages_of[number]) {
+    const MessageTable::Message& message = run.table.messages[m];
+    double ready_s = std::max(run.called_s[ends.from], run.called_s[ends.to]);
+    const auto await = [&](std::int64_t other) {
+      own.awaited = other;
+      while (run.arrived_s[other] < 0) own.bell.wait();
+      ready_s = std::max(ready_s, run.arrived_s[other]);
+    };
+    for (std::int64_t k = run.table.first_needed[m]; k < run.table.first_needed[m + 1]; ++k)
+      await(run.table.needed[k]);
+    if (message.behind >= 0) await(message.behind);
+    own.awaited = -1;
+    const TableRun::StageCost& cost = run.costs[message.lane][message.stage];
+    const double latency_s = cost.latency_s + cost.per_route_s * layout_.flows[flow].latency_s;
+    const double begin_s = ready_s + latency_s + (message.opens ? cost.startup_s : 0);
+    if (begin_s > now()) sg::s4u::this_actor::sleep_for(begin_s - now());
+    const double wire_bytes =
+        static_cast<double>(message.end - message.begin) * run.bytes_per_element / cost.efficiency;
+    if (wire_bytes > 0 && !layout_.flows[flow].crossings.empty()) {
+      try {
+        platform_.start(flow, wire_bytes)->wait();
+      } catch (const simgrid::NetworkFailureException&) {
+        fail_job(job, "a transfer failed: a link on its way died",
+                 {run.streams[ends.from], run.streams[ends.to]});
+      }
+    }
+    run.arrived_s[m] = now();
+    for (std::size_t c : run.connections_of[ends.to])  // those that wait for it begin or end there
+      if (run.connections[c].awaited == static_cast<std::int64_t>(m)) run.connections[c].bell.ring();
+    for (const int end : {ends.from, ends.to})
+      if (--run.left[end] == 0) {
+        run.streams[end]->outstanding = 0;
+        run.streams[end]->bell.ring();
+      }
+  }
+}
+
+}  // namespace rehearse
