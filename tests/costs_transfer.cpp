@@ -173,3 +173,46 @@ TEST_CASE("processors do not speak NCCL") {
   CHECK(nccl.efficiency == 1);
   CHECK(nccl.protocol.empty());
 }
+
+TEST_CASE("an all-reduce over trees costs what NCCL predicts") {
+  // Worked out by hand from the constants of NCCL 2.30.7, src/graph/tuning.cc.
+  struct Case {
+    std::string what;
+    TransferShape shape;
+    double bytes;
+    std::string protocol;
+    double microseconds;
+  };
+  const Case cases[] = {
+      // 6.8 + 2 x 7 x 0.6
+      {"DGX A100, 8 B", shape(8, 1, 240e9, 80), 8, "LL", 15.2},
+      // 14 + 14 x 1.25 + 2 x 8 MiB / (0.92 x 240 GB/s x 7/9 x 0.9)
+      {"DGX A100, 8 MiB", shape(8, 1, 240e9, 80), 8 * kMiB, "LL128", 31.5 + 108.55},
+      // 8.4 + 14 x 4.0 + 2 x 1 GiB / (0.92 x 240 GB/s)
+      {"DGX A100, 1 GiB", shape(8, 1, 240e9, 80), 1024 * kMiB, "Simple", 64.4 + 9725.9},
+      // Two nodes, NIC 1 us away: 6.8 + 2 x (7 x 0.6 + 5 + 1)
+      {"2 x DGX A100, 8 B", shape(16, 2, 192e9, 80, 1e-6, 8), 8, "LL", 27.2},
+      // Sixteen nodes, 1 GiB: 8.4 + 2 x (7 x 4 + 4 x (14 + 2)) + 2 GiB / (8 x 17.8 GB/s)
+      {"16 x DGX A100, 1 GiB", shape(128, 16, 192e9, 80, 1e-6, 8), 1024 * kMiB, "Simple", 192.4 + 15080.7},
+      // One GPU a node: 8.4 + 2 x 3 x (14 + 2) + 2 GiB / (min(0.92 x 25, 17.8) GB/s x 0.85)
+      {"8 x A100, 1 GiB", shape(8, 8, 25e9, 80, 1e-6, 1), 1024 * kMiB, "Simple", 104.4 + 141936},
+      // 6.8 + 2 x 7 x 0.6 + 2 x 64 KiB / (0.92 x 360 GB/s / 3.8 x 0.6)
+      {"DGX H100, 64 KiB", shape(8, 1, 360e9, 90), 65536, "LL", 15.2 + 2.506},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.what);
+    const TransferCost cost = tree_cost(c.bytes, c.shape, Protocol::nccl);
+    CHECK(cost.protocol == c.protocol);
+    CHECK(1e6 * seconds(cost, c.shape.ring_bandwidth) == Approx(c.microseconds).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("ideal trees take two buffers' time and the way up and down") {
+  TransferShape s = shape(8, 8, 25e9, 80);
+  s.tree_latency_s = 12e-6;
+  CHECK(seconds(tree_cost(1e9, s, Protocol::ideal), 25e9) == Approx(2e9 / 25e9 + 12e-6));
+  s.compute_capability = 0;  // processors do not speak NCCL
+  CHECK(seconds(tree_cost(1e9, s, Protocol::nccl), 25e9) == Approx(2e9 / 25e9 + 12e-6));
+  s.ranks = 1;
+  CHECK(seconds(tree_cost(1e9, s, Protocol::nccl), 25e9) == 0);
+}

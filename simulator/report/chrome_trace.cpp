@@ -166,7 +166,7 @@ private:
     if (op.microbatch >= 0) out_.print(R"(,"microbatch":{})", op.microbatch);
     if (op.kind == OpKind::collective) {
       out_.print(R"(,"bytes":{},"algorithm":"{}","members":{})", op.collective.bytes.at(role, rank),
-                 kAlgorithmNames[static_cast<std::size_t>(op.collective.algorithm)],
+                 kAlgorithmNames[static_cast<std::size_t>(op.collective.used_algorithm())],
                  group_size(role, op.collective.group));
     } else if (op.kind == OpKind::exchange) {
       out_.print(R"(,"bytes":{})", exchange_bytes(row, op, who, role));

@@ -33,6 +33,9 @@ std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan);
 // "compute published (a100-80, 8 figures), network published (dgx-a100); 1 guess (kernel overhead)"
 std::string in_short(const std::vector<Input>& inputs);
 
+// By which algorithms the schedule's all-reduces go: "tree, ring"; empty if it has none.
+std::string all_reduce_algorithms(const Schedule& schedule);
+
 // The largest loss in one sentence, with a way out where there is one.
 std::string bottleneck_sentence(const Result& result);
 // What the fullest device needs; if that is more than it has, what would need less. Empty if nothing is

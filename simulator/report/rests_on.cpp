@@ -1,6 +1,8 @@
 // Which inputs an answer rests on: those that entered it, by how good they are.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <set>
 
@@ -16,6 +18,17 @@ std::string joined(const std::vector<std::string>& texts) {
 }
 
 }  // namespace
+
+std::string all_reduce_algorithms(const Schedule& schedule) {
+  std::vector<std::string_view> names;
+  for (const Program& program : schedule.programs)
+    for (const Op& op : program.ops) {
+      if (op.kind != OpKind::collective || op.collective.kind != CollectiveKind::all_reduce) continue;
+      const std::string_view name = kAlgorithmNames[static_cast<std::size_t>(op.collective.algorithm)];
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
   std::set<Kernel::Kind> kinds;
@@ -61,8 +74,10 @@ std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
   inputs.push_back({Input::Group::network, scenario.cluster->network_basis, "network", scenario.cluster->name,
                     joined(scenario.cluster->sources)});
   if (scenario.engine.protocol == Protocol::nccl) {
+    const std::string algorithms = all_reduce_algorithms(*plan.schedule);
     inputs.push_back({Input::Group::protocol, Basis::published, "protocol costs", "NCCL 2.30.7",
-                      "NVIDIA/nccl v2.30.7-1 src/graph/tuning.cc"});
+                      "NVIDIA/nccl v2.30.7-1 src/graph/tuning.cc" +
+                          (algorithms.empty() ? "" : ": " + algorithms + " all-reduce")});
   }
   return inputs;
 }

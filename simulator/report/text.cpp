@@ -30,7 +30,7 @@ std::string schedule_title(const StrategyChoice& strategy) {
   return "1F1B";
 }
 
-std::string strategy_line(const Scenario& s) {
+std::string strategy_line(const Scenario& s, const Schedule& schedule) {
   const StrategyChoice& strategy = s.strategy;
   std::string text;
   const auto part = [&](const std::string& p) { text += (text.empty() ? "" : ", ") + p; };
@@ -43,7 +43,11 @@ std::string strategy_line(const Scenario& s) {
   }
   if (strategy.pipeline > 1) part(schedule_title(strategy));
   part(fmt::format("micro-batch {}", s.training.micro_batch));
-  if (strategy.data > 1) part(gradient_strategy(s)->headline(s));
+  if (strategy.data > 1) {
+    const std::string chosen =
+        strategy.all_reduce == Algorithm::automatic ? all_reduce_algorithms(schedule) : "";
+    part(gradient_strategy(s)->headline(s) + (chosen.empty() ? "" : fmt::format(" ({})", chosen)));
+  }
   if (!strategy.title.empty()) part("as " + strategy.title);
   part(std::string(name_of(s.training.precision)));
   return text;
@@ -88,7 +92,7 @@ void write_text(const Result& result, std::ostream& out) {
   const Scenario& s = result.scenario;
   const Metrics& m = result.metrics;
   const std::string what = fmt::format("{} on {}", s.model.title, s.cluster->title);
-  const std::string how = strategy_line(s);
+  const std::string how = strategy_line(s, *result.plan.schedule);
   out << what
       << (what.size() + how.size() + 4 <= kTextWidth ? std::string(kTextWidth - what.size() - how.size(), ' ')
                                                      : "\n")

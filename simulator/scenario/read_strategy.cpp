@@ -15,7 +15,6 @@ namespace {
 constexpr std::array<std::string_view, 6> kAllSchedules = {"gpipe", "1f1b",  "interleaved",
                                                            "zb-h1", "zb-h2", "zb-v"};
 static_assert(kAllSchedules[1] == kPipelineScheduleNames[1]);
-constexpr std::array<std::string_view, 3> kAllServerModes = {"sync", "async", "stale-synchronous"};
 constexpr std::array<std::string_view, 3> kAllFsdp = {"none", "full", "hybrid"};
 constexpr std::array<std::string_view, 5> kAxes = {"tensor", "context", "expert", "data", "pipeline"};
 
@@ -211,7 +210,6 @@ StrategyChoice read_strategy(Section& section) {
     strategy.stage_layers.push_back(static_cast<int>(layers));
   }
   strategy.blocking_p2p = section.boolean("blocking_p2p", false);
-  strategy.gradients = static_cast<GradientSync>(section.choice("gradients", kGradientSyncNames, 0));
   strategy.all_reduce = static_cast<Algorithm>(section.choice("all_reduce", kAlgorithmNames, 0));
   strategy.chunk_bytes = section.number("chunk_kb", {1, 1e9}, 0) * 1024;
   strategy.channels = static_cast<int>(section.integer("channels", 1, 256, 0));
