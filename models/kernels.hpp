@@ -48,7 +48,10 @@ std::vector<LayerCost> profiled_layers(const ProfiledModel& shape);
 
 // [convolutional]: stages written as in the papers' tables, expanded to single layers.
 ConvolutionalNet read_convolutional(Section section);
-// A config.json of Hugging Face transformers: GPT-2, Llama, BERT and Qwen2.
+// A config.json of Hugging Face transformers: GPT-2, Llama, BERT, Qwen2, Mixtral and Qwen2-MoE.
 Transformer read_huggingface(const std::string& path);
+Transformer parse_huggingface(const std::string& text, const std::string& path);
+// A model file: one shape's table, and the words beside it.
+Model parse_model_file(Document document, const std::string& path);
 
 }  // namespace rehearse

@@ -110,6 +110,17 @@ double parameter_count(const Model& model) {
   return sum;
 }
 
+double active_parameter_count(const Model& model) {
+  const auto* t = std::get_if<Transformer>(&model.shape);
+  if (!t || t->experts == 0) return parameter_count(model);
+  Transformer met = *t;
+  met.experts = t->experts_per_token;
+  Model active = model;
+  active.shape = met;
+  // The router still chooses among all.
+  return parameter_count(active) + t->layers * t->hidden * (t->experts - t->experts_per_token);
+}
+
 // Backward is counted as twice the forward pass, as in Narayanan et al. (SC'21), although the first layer
 // needs no gradient of its input.
 double flops_per_sample(const Model& model, double sequence_length) {

@@ -71,6 +71,10 @@ struct Transformer {
   bool biases = true;      // of linear layers and norms (an RMS norm has a gain only)
   bool qkv_biases = true;  // of the product to queries, keys and values
   bool dropout = true;     // after the embedding, in attention and before each residual sum
+  // Mixture of experts: feed-forwards of `feed_forward` width side by side, of which a router gives each
+  // token a few; 0: one for all tokens.
+  double experts = 0, experts_per_token = 0;
+  double shared_expert = 0;  // inner width of one more that sees all tokens, weighed by a gate; 0: none
 };
 struct Convolution {  // one layer of a convolutional network; kind says which fields count
   enum class Kind {
@@ -125,7 +129,8 @@ Model model_preset(const std::string& name);  // InputError if there is none, wi
 // The layers of one micro-batch, in order of the forward pass.
 std::vector<LayerCost> layer_costs(const Model& model, const PassShape& shape);
 
-double parameter_count(const Model& model);  // elements, shared ones once
+double parameter_count(const Model& model);         // elements, shared ones once
+double active_parameter_count(const Model& model);  // those that one token meets: not all experts
 // FLOPs of forward and backward for one sample, without recomputation; matrix products only.
 double flops_per_sample(const Model& model, double sequence_length);
 double tokens_per_sample(const Model& model, double sequence_length);  // 1 if the model knows no tokens

@@ -19,7 +19,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::string_view, 4> kFamilies = {"bert", "gpt2", "llama", "qwen2"};
+constexpr std::array<std::string_view, 6> kFamilies = {"bert",    "gpt2",  "llama",
+                                                       "mixtral", "qwen2", "qwen2_moe"};
 constexpr std::array<std::string_view, 3> kBertClasses = {"BertModel", "BertForMaskedLM",
                                                           "BertForPreTraining"};
 // How configs of mixtures of experts call the number of experts.
@@ -64,7 +65,8 @@ public:
 
   double whole(std::string_view key, std::int64_t max, std::optional<double> fallback = std::nullopt,
                std::int64_t min = 1) const {
-    const std::string allowed = fmt::format("an integer from {} to {}", min, max);
+    const std::string allowed =
+        min == max ? fmt::format("the integer {}", min) : fmt::format("an integer from {} to {}", min, max);
     const Json* value = find(key);
     if (!value && fallback) return *fallback;
     if (!value) refuse_missing(key, allowed);
@@ -145,7 +147,7 @@ private:
 };
 
 constexpr std::int64_t kMaxLayers = 10'000, kMaxWidth = 1'000'000, kMaxHeads = 100'000,
-                       kMaxInner = 10'000'000, kMaxTokens = 100'000'000;
+                       kMaxInner = 10'000'000, kMaxTokens = 100'000'000, kMaxExperts = 10'000;
 
 Transformer read_gpt2(const Config& c) {
   Transformer t;
@@ -223,26 +225,57 @@ Transformer read_bert(const Config& c) {
   return t;
 }
 
+Transformer read_mixtral(const Config& c) {
+  Transformer t = read_llama(c, false);
+  t.experts = c.whole("num_local_experts", kMaxExperts, 8);
+  t.experts_per_token = c.whole("num_experts_per_tok", static_cast<std::int64_t>(t.experts), 2);
+  return t;
+}
+
+// The experts have a width of their own; intermediate_size is that of layers without experts, and there are
+// none.
+Transformer read_qwen2_moe(const Config& c) {
+  Transformer t = read_llama(c, true);
+  t.feed_forward = c.whole("moe_intermediate_size", kMaxInner);
+  t.shared_expert = c.whole("shared_expert_intermediate_size", kMaxInner);
+  t.experts = c.whole("num_experts", kMaxExperts);
+  t.experts_per_token = c.whole("num_experts_per_tok", static_cast<std::int64_t>(t.experts));
+  c.whole("decoder_sparse_step", 1, 1);
+  const Json* plain = c.find("mlp_only_layers");
+  if (plain && !(plain->is_array() && plain->empty()))
+    c.refuse("mlp_only_layers", describe(*plain), "[]: experts in every layer");
+  return t;
+}
+
 }  // namespace
 
 Transformer read_huggingface(const std::string& path) {
-  const Config c(path, read_text_file(path, "config.json"));
+  return parse_huggingface(read_text_file(path, "config.json"), path);
+}
+
+Transformer parse_huggingface(const std::string& text, const std::string& path) {
+  const Config c(path, text);
   const Json* family = c.find("model_type");
-  const std::string families = fmt::format("\"{}\"", fmt::join(kFamilies, "\", \""));
+  const std::size_t index = c.choice("model_type", family, kFamilies);
+  const bool of_experts = index == 3 || index == 5;
   for (const std::string_view key : kExpertKeys) {
-    if (!c.find(key)) continue;
-    c.refuse(key, describe(*c.find(key)) + ", but mixtures of experts are not available in this version",
-             "a dense model, model_type one of " + families);
+    if (of_experts || !c.find(key)) continue;
+    c.refuse(key, describe(*c.find(key)) + fmt::format(" in a model of type \"{}\"", kFamilies[index]),
+             "experts in models of type \"mixtral\" or \"qwen2_moe\"");
   }
-  switch (c.choice("model_type", family, kFamilies)) {
+  switch (index) {
     case 0:
       return read_bert(c);
     case 1:
       return read_gpt2(c);
     case 2:
       return read_llama(c, false);
-    default:
+    case 3:
+      return read_mixtral(c);
+    case 4:
       return read_llama(c, true);
+    default:
+      return read_qwen2_moe(c);
   }
 }
 

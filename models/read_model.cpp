@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "models/base/toml_value.hpp"
 #include "models/kernels.hpp"
 
 namespace rehearse {
@@ -24,11 +25,16 @@ std::string only_one(const Section& section, std::span<const std::string_view> k
       section.refuse(key, "given beside " + found, fmt::format("one of {}", fmt::join(keys, ", ")));
     found = key;
   }
-  if (found.empty()) {
-    throw InputError(section.place(),
-                     fmt::format("no model is described; allowed: one of {}", fmt::join(keys, ", ")));
+  if (!found.empty()) return found;
+  const std::vector<std::string> known(keys.begin(), keys.end());
+  for (const std::string& key : section.keys()) {
+    const std::string near = nearest_name(key, known);
+    if (!near.empty())
+      throw UnknownKeyError(section.place(key),
+                            fmt::format("unknown key {}; did you mean \"{}\"?", in_quotes(key), near));
   }
-  return found;
+  throw InputError(section.place(),
+                   fmt::format("no model is described; allowed: one of {}", fmt::join(keys, ", ")));
 }
 
 Transformer read_transformer(Section s) {
@@ -65,6 +71,20 @@ Transformer read_transformer(Section s) {
   t.dropout = s.boolean("dropout", true);
   t.pooler = s.boolean("pooler", false);
   t.masked_lm_head = s.boolean("masked_lm_head", !t.causal);
+  // All are read, so that all are known to "did you mean".
+  const std::int64_t experts = s.integer("experts", 1, 10'000, 1);
+  const bool mixture = s.has("experts");
+  for (const char* key : {"experts_per_token", "shared_expert"})
+    if (!mixture && s.has(key))
+      s.refuse(key, "given without experts", "experts beside it, how many there are");
+  const auto otherwise = mixture ? std::nullopt : std::optional<std::int64_t>(1);
+  const std::int64_t chosen = s.integer("experts_per_token", 1, experts, otherwise),
+                     shared = s.integer("shared_expert", 0, 10'000'000, 0);
+  if (mixture) {
+    t.experts = static_cast<double>(experts);
+    t.experts_per_token = static_cast<double>(chosen);
+    t.shared_expert = static_cast<double>(shared);
+  }
   s.finish();
   return t;
 }
@@ -72,7 +92,8 @@ Transformer read_transformer(Section s) {
 MultiLayerPerceptron read_perceptron(Section s) {
   const std::vector<std::int64_t> widths = s.integers("widths", 1, 100'000'000);
   if (widths.size() < 2) {
-    s.refuse("widths", fmt::format("{} of them", widths.size()), "two or more: input, hidden..., output");
+    s.refuse("widths", s.has("widths") ? fmt::format("{} of them", widths.size()) : "missing",
+             "two or more: input, hidden..., output");
   }
   s.finish();
   return {{widths.begin(), widths.end()}};
@@ -107,7 +128,8 @@ ProfiledModel read_profiled(Section s) {
 
 struct Describe {
   std::string operator()(const Transformer& t) const {
-    return fmt::format("Transformer, {} layers of {}", t.layers, t.hidden);
+    const std::string experts = t.experts > 0 ? fmt::format(", {} experts", t.experts) : "";
+    return fmt::format("Transformer, {} layers of {}{}", t.layers, t.hidden, experts);
   }
   std::string operator()(const ConvolutionalNet& net) const {
     return fmt::format("Convolutional network, {} blocks", net.blocks.size());
@@ -141,12 +163,7 @@ void read_shape(Section& section, const std::string& kind, Model& model) {
 }
 
 Model model_file(const std::string& path) {
-  Document document = Document::parse_file(path);
-  Section root = document.root();
-  Model model;
-  model.name = std::filesystem::path(path).stem().string();
-  read_shape(root, only_one(root, kShapes), model);
-  return model;
+  return parse_model_file(Document::parse_file(path), path);
 }
 
 // "known, known; did you mean "known"?"
@@ -162,6 +179,14 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 }
 
 }  // namespace
+
+Model parse_model_file(Document document, const std::string& path) {
+  Section root = document.root();
+  Model model;
+  model.name = std::filesystem::path(path).stem().string();
+  read_shape(root, only_one(root, kShapes), model);
+  return model;
+}
 
 Model model_preset(const std::string& name) {
   const std::vector<std::string> known = preset_names("models");

@@ -9,6 +9,8 @@
 // A100's 2.0 TB/s) the forward kernels below take 0.75 ms (softmax, dropout) and 0.82 ms (the others) in the
 // 22B layer of Korthikanti's table 4 (micro-batch 4, tensor parallel 8), whose forward pass was measured
 // as 7.7 ms.
+#include <algorithm>
+
 #include "models/kernels.hpp"
 
 namespace rehearse {
@@ -68,16 +70,14 @@ void add_dropout_residual(LayerCost& layer, const Transformer& t, const Sizes& z
   layer.backward_input.push_back(moves(3 * z.activation));
 }
 
-void add_gelu(LayerCost& layer, const Sizes& z, double width) {
-  const double bytes = z.element * z.tokens * width;
+void add_gelu(LayerCost& layer, double bytes) {
   layer.forward.push_back(moves(2 * bytes));
   layer.backward_input.push_back(moves(3 * bytes));
 }
 
 // SiLU of one half of the first product times its other half. Backward reads dy and both halves and writes
 // the gradient of both.
-void add_swiglu(LayerCost& layer, const Sizes& z) {
-  const double bytes = z.element * z.tokens * z.inner;
+void add_swiglu(LayerCost& layer, double bytes) {
   layer.forward.push_back(moves(3 * bytes));
   layer.backward_input.push_back(moves(5 * bytes));
 }
@@ -127,17 +127,87 @@ void add_attention(LayerCost& layer, const Transformer& t, const Sizes& z) {
   if (t.biases) add_bias(layer, z, z.hidden, true);
 }
 
-void add_feed_forward(LayerCost& layer, const Transformer& t, const Sizes& z) {
-  const double width = t.gated ? 2 * z.inner : z.inner;
-  add_linear(layer, z.tokens, width, z.hidden, z.element);
-  if (t.biases) add_bias(layer, z, width, true);
+// The rows that a feed-forward sees, and how many sets of weights they are spread over.
+struct Spread {
+  double rows = 0;
+  double sets = 1;  // that there are
+  double used = 1;  // that have rows, equally many: one grouped product does all of them
+};
+
+void add_spread_linear(LayerCost& layer, const Transformer& t, const Sizes& z, const Spread& s, double out,
+                       double in) {
+  layer.parameters += s.sets * in * out;
+  const double rows = s.rows / s.used;
+  layer.forward.push_back(product(Kind::gemm, rows, out, in, z.element, s.used));
+  layer.backward_input.push_back(product(Kind::gemm, rows, in, out, z.element, s.used));
+  layer.backward_weight.push_back(product(Kind::gemm, out, in, rows, z.element, s.used));
+  if (!t.biases) return;  // the next kernel adds the bias; its gradient is summed over the rows
+  layer.parameters += s.sets * out;
+  layer.backward_weight.push_back(moves(z.element * s.rows * out));
+}
+
+void add_inner_and_outer(LayerCost& layer, const Transformer& t, const Sizes& z, const Spread& s,
+                         double inner) {
+  add_spread_linear(layer, t, z, s, t.gated ? 2 * inner : inner, z.hidden);
+  const double bytes = z.element * s.rows * inner;
   if (t.gated) {
-    add_swiglu(layer, z);
+    add_swiglu(layer, bytes);
   } else {
-    add_gelu(layer, z, z.inner);
+    add_gelu(layer, bytes);
   }
-  add_linear(layer, z.tokens, z.hidden, z.inner, z.element);
-  if (t.biases) add_bias(layer, z, z.hidden, true);
+  add_spread_linear(layer, t, z, s, z.hidden, inner);
+}
+
+// The inputs of the activation function (of SwiGLU: two) and of the second product.
+double saved_inside(const Transformer& t, const Sizes& z, double rows, double inner) {
+  return (t.gated ? 3 : 2) * z.element * rows * inner;
+}
+
+// Lepikhin et al., "GShard", 2020, and Jiang et al., "Mixtral of Experts", 2024, section 2.1: a linear
+// router, softmax over the chosen experts, their weighted sum. Rows are copied in order of their experts, go
+// through grouped products, and are put back (Gale et al., "MegaBlocks", 2022). The router is taken to spread
+// tokens evenly, which is what its auxiliary loss asks for; no token is dropped.
+void add_experts(LayerCost& layer, const Transformer& t, const Sizes& z) {
+  constexpr double kProbability = 4;  // fp32
+  const double chosen = t.experts_per_token;
+  Spread routed{chosen * z.tokens, t.experts, 0};
+  routed.used = std::min(t.experts, routed.rows);
+  add_linear(layer, z.tokens, t.experts, z.hidden, z.element);
+  const double logits = kProbability * z.tokens * t.experts;
+  layer.forward.push_back(moves(2 * logits));  // softmax, and the choice
+  layer.backward_input.push_back(moves(3 * logits));
+  // To the experts: each row is read and written; backwards the copies' gradients are added up.
+  layer.forward.push_back(moves(2 * chosen * z.activation));
+  layer.backward_input.push_back(moves((chosen + 1) * z.activation));
+  add_inner_and_outer(layer, t, z, routed, z.inner);
+  // And back: their weighted sum. Backwards each result is read again, for the gradient of its weight.
+  layer.forward.push_back(moves((chosen + 1) * z.activation));
+  layer.backward_input.push_back(moves((2 * chosen + 1) * z.activation));
+  if (t.shared_expert > 0) {
+    add_inner_and_outer(layer, t, z, {z.tokens, 1, 1}, t.shared_expert);
+    layer.parameters += z.hidden;  // its gate: a product with one column, a sigmoid
+    layer.forward.push_back(moves(4 * z.activation));
+    layer.backward_input.push_back(moves(5 * z.activation));
+    layer.backward_weight.push_back(moves(z.activation));
+  }
+}
+
+void add_feed_forward(LayerCost& layer, const Transformer& t, const Sizes& z) {
+  if (t.experts > 0) {
+    add_experts(layer, t, z);
+  } else {
+    add_inner_and_outer(layer, t, z, {z.tokens, 1, 1}, z.inner);
+  }
+}
+
+// Of the feed-forward, beside the input of its first product.
+double saved_by_feed_forward(const Transformer& t, const Sizes& z) {
+  if (t.experts == 0) return saved_inside(t, z, z.tokens, z.inner);
+  // The rows in their experts' order, and the experts' results.
+  double bytes = 2 * t.experts_per_token * z.activation +
+                 saved_inside(t, z, t.experts_per_token * z.tokens, z.inner) + 4 * z.tokens * t.experts;
+  if (t.shared_expert > 0) bytes += saved_inside(t, z, z.tokens, t.shared_expert) + z.activation;
+  return bytes;
 }
 
 LayerCost transformer_layer(const Transformer& t, const Sizes& z, Recompute recompute) {
@@ -157,8 +227,7 @@ LayerCost transformer_layer(const Transformer& t, const Sizes& z, Recompute reco
   }
   // Inputs of the two norms, of the products QKV, projection and first of the MLP, and Q; two masks.
   layer.saved_bytes = 6 * z.activation + (t.dropout ? 2 * kMask * z.tokens * z.hidden : 0);
-  // Inputs of GELU (of SwiGLU: twice as wide) and of the second product of the MLP.
-  layer.saved_bytes += (t.gated ? 3 : 2) * z.element * z.tokens * z.inner;
+  layer.saved_bytes += saved_by_feed_forward(t, z);
   if (recompute == Recompute::selective) {
     layer.recompute = attention_forward(t, z);
     layer.saved_bytes += 2 * z.keys;
@@ -223,7 +292,7 @@ LayerCost head(const Transformer& t, const Sizes& z) {
   if (t.masked_lm_head) {
     add_linear(layer, z.tokens, z.hidden, z.hidden, z.element);
     add_bias(layer, z, z.hidden, true);
-    add_gelu(layer, z, z.hidden);
+    add_gelu(layer, z.activation);
     add_norm(layer, t, z);
     layer.saved_bytes += 3 * z.activation;
   }

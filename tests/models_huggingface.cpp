@@ -56,6 +56,23 @@ std::string llama(const std::string& more = "") {
          more + "}";
 }
 
+std::string mixtral(const std::string& experts) {
+  return R"({"architectures": ["MixtralForCausalLM"], "model_type": "mixtral", "hidden_size": 4096,
+    "intermediate_size": 14336, "max_position_embeddings": 32768, "num_attention_heads": 32,
+    "num_hidden_layers": 32, "num_key_value_heads": 8, "output_router_logits": false, "sliding_window": null,
+    "tie_word_embeddings": false, "vocab_size": 32000, )" +
+         experts + "}";
+}
+
+std::string qwen2_moe(const std::string& more = "") {
+  return R"({"architectures": ["Qwen2MoeForCausalLM"], "model_type": "qwen2_moe", "hidden_size": 2048,
+    "intermediate_size": 5632, "max_position_embeddings": 8192, "moe_intermediate_size": 1408,
+    "num_attention_heads": 16, "num_experts": 60, "num_experts_per_tok": 4, "num_hidden_layers": 24,
+    "num_key_value_heads": 16, "shared_expert_intermediate_size": 5632, "tie_word_embeddings": false,
+    "use_sliding_window": false, "vocab_size": 151936)" +
+         more + "}";
+}
+
 std::string bert(const std::string& heads) {
   return R"({"architectures": [")" + heads + R"("], "model_type": "bert", "hidden_size": 768,
     "intermediate_size": 3072, "max_position_embeddings": 512, "num_attention_heads": 12,
@@ -79,6 +96,12 @@ TEST_CASE("a config.json opens as the model it describes") {
       {"the same as BertModel", bert("BertModel"), 109'482'240, 512, ""},
       {"the same as BertForMaskedLM", bert("BertForMaskedLM"), 109'514'298, 512, ""},
       {"Qwen/Qwen2-7B", kQwen2, 7'615'616'512, 131072, ""},
+      {"mistralai/Mixtral-8x7B-v0.1", mixtral(R"("num_local_experts": 8, "num_experts_per_tok": 2)"),
+       46'702'792'704, 32768, "mixtral-8x7b"},
+      {"the same with the library's number of experts", mixtral(R"("rope_theta": 1e6)"), 46'702'792'704,
+       32768, "mixtral-8x7b"},
+      {"Qwen/Qwen1.5-MoE-A2.7B", qwen2_moe(R"(, "decoder_sparse_step": 1, "mlp_only_layers": [])"),
+       14'315'784'192, 8192, ""},
   };
   for (const Case& c : cases) {
     CAPTURE(c.model);
@@ -123,7 +146,7 @@ TEST_CASE("bad config.json files are refused by file and key") {
     std::string text = kGpt2;
     return text.replace(text.find(from), from.size(), to);
   };
-  const std::string families = "\"bert\", \"gpt2\", \"llama\", \"qwen2\"";
+  const std::string families = "\"bert\", \"gpt2\", \"llama\", \"mixtral\", \"qwen2\", \"qwen2_moe\"";
   struct Case {
     std::string json;
     std::string error;
@@ -141,14 +164,17 @@ TEST_CASE("bad config.json files are refused by file and key") {
       {"{}", "config.json: model_type is missing; allowed: " + families},
       {"{\"model_type\": 3}", "config.json: model_type is 3; allowed: " + families},
       {"{\"model_type\": \"gemma\"}", "config.json: model_type is \"gemma\"; allowed: " + families},
-      {"{\"model_type\": \"mixtral\", \"num_local_experts\": 8}",
-       "config.json: num_local_experts is 8, but mixtures of experts are not available in this version; "
-       "allowed: a dense model, model_type one of " +
-           families},
-      {"{\"model_type\": \"qwen2_moe\", \"num_experts\": 60}",
-       "config.json: num_experts is 60, but mixtures of experts are not available in this version; "
-       "allowed: a dense model, model_type one of " +
-           families},
+      {llama(R"(, "num_local_experts": 8)"),
+       "config.json: num_local_experts is 8 in a model of type \"llama\"; allowed: experts in models of type "
+       "\"mixtral\" or \"qwen2_moe\""},
+      {mixtral(R"("num_local_experts": 8, "num_experts_per_tok": 9)"),
+       "config.json: num_experts_per_tok is 9; allowed: an integer from 1 to 8"},
+      {mixtral(R"("num_local_experts": 0)"),
+       "config.json: num_local_experts is 0; allowed: an integer from 1 to 10000"},
+      {qwen2_moe(R"(, "decoder_sparse_step": 2)"),
+       "config.json: decoder_sparse_step is 2; allowed: the integer 1"},
+      {qwen2_moe(R"(, "mlp_only_layers": [0])"),
+       "config.json: mlp_only_layers is an array of 1; allowed: []: experts in every layer"},
       {gpt2("\"n_embd\": 768, ", ""),
        "config.json: n_embd is missing; allowed: an integer from 1 to 1000000"},
       {gpt2("768", "-768"), "config.json: n_embd is -768; allowed: an integer from 1 to 1000000"},

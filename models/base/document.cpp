@@ -328,7 +328,7 @@ void Section::refuse_missing(std::string_view key, const std::string& allowed) c
   for (const auto& name : keys()) {
     bool is_known = std::find(known_->begin(), known_->end(), name) != known_->end();
     if (is_known || nearest_name(name, wanted).empty()) continue;
-    throw InputError(find_entry(*as_value(table_), name)->place,
+    throw UnknownKeyError(find_entry(*as_value(table_), name)->place,
                      fmt::format("unknown key {}{}; did you mean \"{}\"?", in_quotes(name),
                                  path_.empty() ? "" : fmt::format(" in [{}]", path_), key));
   }
@@ -369,7 +369,7 @@ void Section::finish() {
       for (const auto& known : sorted) names += (names.empty() ? "" : ", ") + known;
       message += fmt::format("; allowed: {}", names.empty() ? "no keys" : names);
     }
-    throw InputError(entry.place, message);
+    throw UnknownKeyError(entry.place, message);
   }
 }
 

@@ -25,6 +25,12 @@ private:
   Place place_;
 };
 
+// A key that nobody knows: what stands at it makes no difference.
+class UnknownKeyError : public InputError {
+public:
+  using InputError::InputError;
+};
+
 // The run itself failed (not the input): the program ends with exit status 1.
 class RunError : public std::runtime_error {
 public:

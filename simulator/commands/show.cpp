@@ -83,11 +83,14 @@ void fact(std::ostream& out, std::string_view name, const Sourced& number, const
   fact(out, name, fmt::format("{} ({})", value, kBasisNames[static_cast<std::size_t>(number.basis)]));
 }
 
-std::string number_of_parameters(const Model& model) {
-  const double n = parameter_count(model);
+std::string in_billions(double n) {
   if (n >= 1e9) return with_digits(n / 1e9, 3) + " billion";
   if (n >= 1e6) return with_digits(n / 1e6, 3) + " million";
   return with_digits(n, 3);
+}
+
+std::string number_of_parameters(const Model& model) {
+  return in_billions(parameter_count(model));
 }
 
 std::string with_unit(double value, const char* unit) {
@@ -127,6 +130,8 @@ void show_model(const std::string& name, std::ostream& out) {
   for (const LayerCost& layer : layers) saved += layer.saved_bytes;
   out << fmt::format("{}: a model, {}\n", name, model.title);
   fact(out, "parameters", number_of_parameters(model));
+  if (active_parameter_count(model) < parameter_count(model))
+    fact(out, "of these for a token", in_billions(active_parameter_count(model)));
   fact(out, "layers for a pipeline", fmt::format("{}", layers.size()));
   const double tokens = tokens_per_sample(model, 0);
   if (tokens > 1) fact(out, "tokens a sample", with_digits(tokens, 1));

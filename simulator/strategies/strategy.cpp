@@ -136,6 +136,12 @@ std::vector<std::string> assumptions(const StepPlan& plan) {
   if (!profiled && device.peak_flops[precision].value <= 0)
     notes.push_back(fmt::format("{} has no {} units: products are computed at its fp32 rate.", device.title,
                                 kPrecisionNames[precision]));
+  const auto* transformer = std::get_if<Transformer>(&scenario.model.shape);
+  if (transformer && transformer->experts > 0)
+    notes.push_back(
+        fmt::format("Every device holds all {} experts of its layers (there is no expert parallelism), "
+                    "and the router spreads tokens evenly over them.",
+                    transformer->experts));
   return notes;
 }
 

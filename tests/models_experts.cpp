@@ -1,0 +1,125 @@
+// Mixtures of experts: parameters, arithmetic and traffic of a feed-forward that each token meets a part of.
+#include <cmath>
+
+#include "models/model.hpp"
+#include "tests/catch.hpp"
+
+using namespace rehearse;
+
+namespace {
+
+Transformer small(double experts, double per_token, double shared = 0) {
+  Transformer t;
+  t.layers = 2;
+  t.hidden = 64;
+  t.heads = 8;
+  t.kv_heads = 2;
+  t.feed_forward = 96;
+  t.vocabulary = 1000;
+  t.sequence_length = 32;
+  t.gated = t.rotary = true;
+  t.biases = t.qkv_biases = t.dropout = t.tied_embeddings = false;
+  t.experts = experts;
+  t.experts_per_token = per_token;
+  t.shared_expert = shared;
+  return t;
+}
+
+Model transformer(const Transformer& shape) {
+  Model model;
+  model.shape = shape;
+  return model;
+}
+
+double sum(const std::vector<Kernel>& kernels, double (*of)(const Kernel&)) {
+  double total = 0;
+  for (const Kernel& kernel : kernels) total += of(kernel);
+  return total;
+}
+double flops(const std::vector<Kernel>& kernels) {
+  return sum(kernels, [](const Kernel& k) { return k.flops(); });
+}
+double memory_bytes(const std::vector<Kernel>& kernels) {
+  return sum(kernels, [](const Kernel& k) { return k.kind == Kernel::Kind::memory ? k.bytes * k.count : 0; });
+}
+
+}  // namespace
+
+TEST_CASE("published mixtures have their published parameters") {
+  struct Case {
+    const char* preset;
+    double parameters;                     // of the checkpoint on Hugging Face
+    double total_billion, active_billion;  // as their makers round them
+  };
+  // 8x7B: Jiang et al. 2024 say 47B and 13B; 8x22B: Mistral AI, 17 April 2024, says 141B and 39B.
+  const Case cases[] = {{"mixtral-8x7b", 46'702'792'704, 46.7, 12.9},
+                        {"mixtral-8x22b", 140'620'634'112, 140.6, 39.1}};
+  for (const Case& c : cases) {
+    CAPTURE(c.preset);
+    const Model model = model_preset(c.preset);
+    CHECK(parameter_count(model) == c.parameters);
+    CHECK(std::abs(parameter_count(model) / 1e9 - c.total_billion) < 0.05);
+    CHECK(std::abs(active_parameter_count(model) / 1e9 - c.active_billion) < 0.06);
+    // Every weight but the embedding's is multiplied with each token: 6 FLOPs for each that a token meets,
+    // and attention's 12 s h a layer; norms multiply nothing that counts.
+    const auto& t = std::get<Transformer>(model.shape);
+    const double s = 4096, norms = (2 * t.layers + 1) * t.hidden;
+    const double met = active_parameter_count(model) - t.vocabulary * t.hidden - norms;
+    CHECK(flops_per_sample(model, s) == Approx(s * (6 * met + 12 * s * t.hidden * t.layers)).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("a layer of experts by hand") {
+  const double h = 64, f = 96, n = 32 * 4, kv = 16, element = 2;
+  PassShape pass;
+  pass.micro_batch = 4;
+  const auto layer_of = [&](double experts, double chosen, double shared = 0) {
+    return layer_costs(transformer(small(experts, chosen, shared)), pass)[1];
+  };
+  const LayerCost dense = layer_of(0, 0);
+  struct Case {
+    double experts, chosen, shared;
+  };
+  for (const Case& c : {Case{8, 2, 0}, Case{4, 1, 0}, Case{60, 4, 160}, Case{1, 1, 0}, Case{1000, 1, 0}}) {
+    CAPTURE(c.experts, c.chosen, c.shared);
+    const LayerCost layer = layer_of(c.experts, c.chosen, c.shared);
+    const double expert = 3 * h * f, gate = c.shared > 0 ? 3 * h * c.shared + h : 0;
+    CHECK(layer.parameters == dense.parameters + (c.experts - 1) * expert + c.experts * h + gate);
+    // A multiply and an add for each weight that a token meets; the gate of the shared expert is no product.
+    const double more = 2 * n * ((c.chosen - 1) * expert + c.experts * h + 3 * h * c.shared);
+    CHECK(flops(layer.forward) == Approx(flops(dense.forward) + more).epsilon(1e-12));
+    CHECK(flops(layer.backward_weight) == Approx(flops(dense.backward_weight) + more).epsilon(1e-12));
+    CHECK(flops(layer.backward_input) == Approx(flops(dense.backward_input) + more).epsilon(1e-12));
+    // SwiGLU on each chosen expert's rows 3 f (and the shared one's), rows sent 2 k h, gathered (k + 1) h;
+    // the router's logits in fp32 read and written; the gate reads two rows of h, reads one and writes one.
+    const double k = c.chosen, shared_moves = c.shared > 0 ? 3 * c.shared + 4 * h : 0;
+    CHECK(memory_bytes(layer.forward) ==
+          Approx(memory_bytes(dense.forward) +
+                 element * n * ((k - 1) * 3 * f + (3 * k + 1) * h + shared_moves) + 8 * n * c.experts)
+              .epsilon(1e-12));
+    // Rows in their experts' order and the experts' results; inside, 3 f a row; the logits.
+    const double shared_kept = c.shared > 0 ? 3 * c.shared + h : 0;
+    CHECK(layer.saved_bytes ==
+          Approx(dense.saved_bytes + element * n * (2 * k * h + 3 * f * (k - 1) + shared_kept) +
+                 4 * n * c.experts)
+              .epsilon(1e-12));
+  }
+  CHECK(dense.parameters == 2 * h * h + 2 * h * kv + 3 * h * f + 2 * h);
+}
+
+TEST_CASE("all experts' weights are read, however few tokens there are") {
+  PassShape pass;
+  pass.micro_batch = 1;
+  pass.sequence_length = 32;
+  // 64 rows over 8 experts: one grouped product of 8 rows each; of 1000 experts, 64 have a row.
+  const auto grouped = [&](double experts) {
+    for (const Kernel& kernel : layer_costs(transformer(small(experts, 2)), pass)[1].forward)
+      if (kernel.kind == Kernel::Kind::gemm && kernel.batch > 1) return kernel;
+    return Kernel{};
+  };
+  CHECK(grouped(8).batch == 8);
+  CHECK(grouped(8).m == 8);
+  CHECK(grouped(1000).batch == 64);
+  CHECK(grouped(1000).m == 1);
+  CHECK(grouped(8).bytes == 2 * (64 * 64 + 8 * 64 * 192 + 64 * 192));
+}
