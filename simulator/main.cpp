@@ -70,6 +70,23 @@ int run(int argc, char** argv) {
   validate->add_option("TABLE", tables, "Names of shipped tables, or files; default: all shipped");
   validate->add_option("--format", format, "text, json or csv")->check(one_of(kFormatNames));
 
+  SweepArguments sweep;
+  std::string sweep_format;
+  CLI::App* sweeping = app.add_subcommand("sweep", "Predict every combination of varied keys");
+  sweeping->add_option("INPUT", sweep.input, "A scenario or a sweep file; - for standard input")->required();
+  sweeping->add_option("--vary", sweep.vary, "Vary a key: key=1,2,4 or key=1..8, 0..64+16, 1..64*2")
+      ->take_all()
+      ->allow_extra_args(false);
+  sweeping->add_option("--set", sweep.overrides, "Override a key at every point: key=value")
+      ->take_all()
+      ->allow_extra_args(false);
+  sweeping->add_option("--out", sweep.out, "Append results to FILE, and continue what stands there");
+  sweeping->add_option("--format", sweep_format, "csv or jsonl")->check(one_of(kSweepFormatNames));
+  sweeping->add_option("--jobs", sweep.jobs, "Simulations at once (default: all processors)")
+      ->check(CLI::Range(1, 4096));
+  sweeping->add_flag("--force-new", sweep.force_new, "Begin anew, whatever FILE holds");
+  sweeping->add_flag("--merge", sweep.merge, "Only gather FILE.0, FILE.1, ... of ranks into FILE");
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -89,6 +106,10 @@ int run(int argc, char** argv) {
   }
   if (*list) run_list(what, std::cout);
   if (*show) run_show(name, std::cout);
+  if (*sweeping) {
+    if (!sweep_format.empty()) sweep.format = sweep_format == "csv" ? SweepFormat::csv : SweepFormat::jsonl;
+    return run_sweep(sweep, std::cin, std::cerr);
+  }
   if (*validate) run_validate(tables, simulation.format, std::cout);
   return kDone;
 }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,5 +37,23 @@ void run_show(const std::string& name, std::ostream& out);
 
 // Tables of published measurements, beside each the prediction of every row; no names: all tables.
 void run_validate(const std::vector<std::string>& tables, Format format, std::ostream& out);
+
+inline constexpr std::array<std::string_view, 2> kSweepFormatNames = {"csv", "jsonl"};
+enum class SweepFormat { csv, jsonl };
+
+struct SweepArguments {
+  std::string input;                   // a scenario or a sweep file; "-": standard input
+  std::vector<std::string> vary;       // "key=a,b,c"
+  std::vector<std::string> overrides;  // "key=value"
+  std::string out;                     // where to write the lines; empty: standard output
+  std::optional<SweepFormat> format;   // by the ending of `out`, else CSV
+  int jobs = 0;                        // simulations at once; 0: the processors this process may use
+  bool force_new = false;              // throw away what stands in `out`
+  bool merge = false;                  // only gather the files of ranks
+};
+// Every combination of the varied values, several at once, each in a process of its own; what `out` holds
+// already is not computed again. Returns the exit status: 1 if a point has no result. Progress and summary go
+// to `err`.
+int run_sweep(const SweepArguments& arguments, std::istream& in, std::ostream& err);
 
 }  // namespace rehearse

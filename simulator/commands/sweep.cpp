@@ -1,0 +1,266 @@
+// `rehearse sweep`: which points are to be computed, by whom, and what is said about them.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <istream>
+#include <iterator>
+#include <ostream>
+#include <thread>
+
+#include "models/base/document.hpp"
+#include "models/base/text.hpp"
+#include "simulator/commands/commands.hpp"
+#include "simulator/commands/predict.hpp"
+#include "simulator/commands/sweep_output.hpp"
+#include "simulator/commands/sweep_pool.hpp"
+
+namespace rehearse {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+struct Ranks {
+  long rank = 0, size = 1;
+};
+
+std::optional<long> number_in_environment(const char* name) {
+  const char* text = std::getenv(name);
+  if (text == nullptr) return std::nullopt;
+  long number = 0;
+  const char* end = text + std::char_traits<char>::length(text);
+  const auto [stop, error] = std::from_chars(text, end, number);
+  return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
+}
+
+// Open MPI, MPICH and its kin, Slurm. A Slurm batch script has SLURM_PROCID=0 and SLURM_NTASKS too, but it is
+// no rank among several: only what srun starts has a step.
+Ranks ranks_of_this_run() {
+  constexpr std::pair<const char*, const char*> kLaunchers[] = {
+      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+      {"PMI_RANK", "PMI_SIZE"},
+      {"SLURM_PROCID", "SLURM_NTASKS"}};
+  for (const auto& [rank_name, size_name] : kLaunchers) {
+    if (std::string_view(rank_name) == "SLURM_PROCID" && std::getenv("SLURM_STEP_ID") == nullptr) continue;
+    const auto rank = number_in_environment(rank_name), size = number_in_environment(size_name);
+    if (rank && size && *rank >= 0 && *rank < *size) return {*rank, *size};
+  }
+  return {};
+}
+
+std::string read_input(const std::string& path, std::istream& in) {
+  if (path != "-") return read_text_file(path, "scenario or sweep file");
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+Sweep read_sweep(const SweepArguments& arguments, std::istream& in) {
+  Sweep sweep;
+  const std::string text = read_input(arguments.input, in);
+  const std::string path = arguments.input == "-" ? "<stdin>" : arguments.input;
+  if (is_sweep_file(text)) {
+    sweep = parse_sweep_file(text, path);
+    const fs::path folder = arguments.input == "-" ? fs::path() : fs::path(path).parent_path();
+    sweep.scenario_path = (folder / sweep.scenario_path).string();
+    sweep.scenario_text = read_text_file(sweep.scenario_path, "scenario file");
+  } else {
+    sweep.scenario_path = path;
+    sweep.scenario_text = text;
+  }
+  sweep.overrides.insert(sweep.overrides.end(), arguments.overrides.begin(), arguments.overrides.end());
+  for (const std::string& assignment : arguments.vary) sweep.axes.push_back(parse_vary(assignment));
+  Document scenario = Document::parse_text(sweep.scenario_text, sweep.scenario_path);  // is it TOML?
+  for (const std::string& assignment : sweep.overrides) scenario.set(assignment);
+  if (sweep.axes.empty())
+    throw InputError({path},
+                     "nothing varies; allowed: --vary key=a,b,c, or a sweep file with [vary] or [[zip]]");
+  check(sweep);
+  return sweep;
+}
+
+// A key that no point knows is an error of the input, not of each point. It is told where it was varied.
+void refuse_unknown_keys(const Sweep& sweep) {
+  try {
+    read_scenario_text(sweep.scenario_text, sweep.scenario_path, sweep.overrides_of(1));
+  } catch (const UnknownKeyError& error) {
+    const std::string& place = error.place().file;
+    for (const SweepAxis& axis : sweep.axes)
+      for (std::size_t k = 0; k < axis.keys.size(); ++k)
+        if (place.rfind("--set " + axis.keys[k] + "=", 0) == 0)
+          throw InputError(axis.places[k], std::string(error.what()).substr(place.size() + 2));
+    throw;
+  } catch (const std::exception&) {
+    // Perhaps of this point alone: its line will say so.
+  }
+}
+
+std::string compute(const Sweep& sweep, const SweepRows& rows, std::int64_t point) {
+  try {
+    const Prediction prediction = predict(
+        read_scenario_text(sweep.scenario_text, sweep.scenario_path, sweep.overrides_of(point)), Where::here);
+    return rows.line(point, prediction.result());
+  } catch (const InputError& error) {
+    return rows.line(point, PointStatus::refused, error.what());
+  } catch (const std::exception& error) {
+    return rows.line(point, PointStatus::failed, error.what());
+  }
+}
+
+std::string in_words(const Sweep& sweep, std::int64_t point) {
+  const std::vector<std::string> keys = sweep.keys();
+  const std::vector<SweepValue> values = sweep.values(point);
+  std::string words;
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    words += fmt::format("{}{}={}", words.empty() ? "" : ", ", keys[i], values[i].shown);
+  return fmt::format("point {} ({})", point, words);
+}
+
+// What is known so far; the same whatever the order in which points end.
+struct Tally {
+  std::int64_t done = 0, failures = 0, too_large = 0;
+  std::optional<SweepRow> best, first_failure;
+
+  void add(const SweepRow& row) {
+    ++done;
+    if (row.status != PointStatus::ok) {
+      ++failures;
+      if (!first_failure || row.point < first_failure->point) first_failure = row;
+    } else if (!row.fits) {
+      ++too_large;
+    } else if (!best || row.samples_per_s > best->samples_per_s ||
+               (row.samples_per_s == best->samples_per_s && row.point < best->point)) {
+      best = row;
+    }
+  }
+};
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+class Progress {
+public:
+  Progress(std::ostream& err, std::int64_t total, bool shown) : err_(err), total_(total), shown_(shown) {}
+
+  void show(const Tally& tally) {
+    if (!shown_ || seconds_since(last_) < 0.1) return;
+    last_ = Clock::now();
+    if (!first_done_) first_done_ = tally.done;
+    const double rate =
+        static_cast<double>(tally.done - *first_done_) / std::max(seconds_since(start_), 1e-3);
+    std::string line = fmt::format("{}/{} points", tally.done, total_);
+    if (rate > 0)
+      line += fmt::format("   {:.3g} points/s   {} left", rate,
+                          human_time_s(static_cast<double>(total_ - tally.done) / rate));
+    if (tally.best)
+      line += fmt::format("   best so far {:.4g} samples/s (point {})", tally.best->samples_per_s,
+                          tally.best->point);
+    err_ << "\r" << line << "\x1b[K" << std::flush;
+  }
+  void clear() {
+    if (shown_) err_ << "\r\x1b[K" << std::flush;
+  }
+
+private:
+  std::ostream& err_;
+  std::int64_t total_;
+  bool shown_;
+  std::optional<std::int64_t> first_done_;
+  Clock::time_point start_ = Clock::now(), last_{};
+};
+
+void summarize(const Sweep& sweep, const Tally& tally, std::int64_t computed, double seconds,
+               std::ostream& err) {
+  err << fmt::format("{} of {} points: {} computed now in {}, {} failed", tally.done, sweep.points(),
+                     computed, human_time_s(seconds), tally.failures);
+  if (tally.too_large > 0) err << fmt::format(", {} need more memory than a device has", tally.too_large);
+  err << '\n';
+  if (tally.best)
+    err << fmt::format("  best: {}: {:.4g} samples/s, step {}\n", in_words(sweep, tally.best->point),
+                       tally.best->samples_per_s, human_time_s(tally.best->step_time_s));
+  if (tally.first_failure)
+    err << fmt::format("  first failure: {}: {}\n", in_words(sweep, tally.first_failure->point),
+                       tally.first_failure->error);
+}
+
+SweepFormat format_of(const SweepArguments& arguments) {
+  if (arguments.format) return *arguments.format;
+  const std::string ending = fs::path(arguments.out).extension().string();
+  return ending == ".jsonl" || ending == ".ndjson" ? SweepFormat::jsonl : SweepFormat::csv;
+}
+
+}  // namespace
+
+int run_sweep(const SweepArguments& arguments, std::istream& in, std::ostream& err) {
+  const Clock::time_point start = Clock::now();
+  const Sweep sweep = read_sweep(arguments, in);
+  const SweepRows rows(sweep, format_of(arguments));
+  refuse_unknown_keys(sweep);
+  const Ranks ranks = arguments.merge ? Ranks{} : ranks_of_this_run();
+  const bool several = ranks.size > 1;
+  if ((several || arguments.merge) && arguments.out.empty())
+    throw InputError({}, several
+                             ? "several ranks need a file each; allowed: --out FILE, for FILE.0, FILE.1, ..."
+                             : "there is nothing to merge into; allowed: --merge with --out FILE");
+  const std::string path = several ? fmt::format("{}.{}", arguments.out, ranks.rank) : arguments.out;
+
+  SweepOutput output(rows, path, arguments.force_new);
+  Tally tally;
+  std::vector<bool> done(static_cast<std::size_t>(sweep.points()) + 1, false);
+  const auto known = [&](const SweepRow& row) {
+    if (done[static_cast<std::size_t>(row.point)] || (several && (row.point - 1) % ranks.size != ranks.rank))
+      return;
+    tally.add(row);
+  };
+  const auto take = [&](const std::vector<SweepRow>& found) {
+    for (const SweepRow& row : found) {
+      known(row);
+      done[static_cast<std::size_t>(row.point)] = true;
+    }
+  };
+  take(output.found());
+  if (several && !arguments.force_new) {  // an earlier run may have had other ranks, or none
+    take(read_sweep_lines(rows, arguments.out).rows);
+    for (const std::string& other : rank_files(arguments.out))
+      if (other != path) take(read_sweep_lines(rows, other).rows);
+  }
+  if (!several && !arguments.out.empty()) {
+    std::vector<bool> merged = done;
+    take(merge_rank_files(rows, arguments.out, output, merged));
+  }
+
+  std::int64_t mine = 0, computed = 0;
+  for (std::int64_t p = 1 + ranks.rank; p <= sweep.points(); p += ranks.size) ++mine;
+  Progress progress(err, mine, isatty(STDERR_FILENO) == 1);
+  if (!arguments.merge) {
+    TaskPool pool;
+    pool.jobs = arguments.jobs > 0 ? arguments.jobs
+                                   : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    pool.next = [&, point = 1 + ranks.rank]() mutable -> std::int64_t {
+      while (point <= sweep.points() && done[static_cast<std::size_t>(point)]) point += ranks.size;
+      const std::int64_t next = point;
+      point += ranks.size;
+      return next <= sweep.points() ? next : -1;
+    };
+    pool.work = [&](std::int64_t point) { return compute(sweep, rows, point); };
+    pool.ended = [&](const TaskEnd& end) {
+      const std::string line =
+          end.failure.empty() ? end.output : rows.line(end.task, PointStatus::failed, end.failure);
+      output.append(line);
+      tally.add(rows.parse(std::string_view(line).substr(0, line.size() - 1)));
+      ++computed;
+    };
+    pool.tick = [&] { progress.show(tally); };
+    run(pool);
+  }
+  progress.clear();
+  if (several) err << fmt::format("rank {} of {}: ", ranks.rank, ranks.size);
+  summarize(sweep, tally, computed, seconds_since(start), err);
+  return tally.failures > 0 ? 1 : 0;
+}
+
+}  // namespace rehearse

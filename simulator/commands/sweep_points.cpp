@@ -1,0 +1,400 @@
+#include "simulator/commands/sweep_points.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <set>
+
+#include "models/base/document.hpp"
+
+namespace rehearse {
+namespace {
+
+constexpr std::size_t kMostSteps = 100'000;  // of an axis
+
+// Parts between commas that stand in no bracket and no quotes.
+std::vector<std::string_view> split_values(std::string_view text) {
+  std::vector<std::string_view> parts;
+  int open = 0;
+  char quote = 0;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote != 0) {
+      if (quote == '"' && c == '\\')
+        ++i;
+      else if (c == quote)
+        quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '[' || c == '{') {
+      ++open;
+    } else if (c == ']' || c == '}') {
+      --open;
+    } else if (c == ',' && open <= 0) {
+      parts.push_back(text.substr(begin, i - begin));
+      begin = i + 1;
+    }
+  }
+  parts.push_back(text.substr(begin));
+  return parts;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// FIRST..LAST, FIRST..LAST+STEP or FIRST..LAST*FACTOR. nullopt if the text is none of them: only what begins
+// with a digit or a sign is taken for one, so that a path such as "../job" is none.
+std::optional<std::vector<std::int64_t>> parse_range(std::string_view text, const Place& place) {
+  const std::size_t dots = text.find("..");
+  if (dots == std::string_view::npos || !whole_number(text.substr(0, dots))) return std::nullopt;
+  const auto refuse = [&](const std::string& why) {
+    throw InputError(place, fmt::format("the range {} {}; allowed: ranges of whole numbers such as 1..8, "
+                                        "0..64+16 and 1..64*2",
+                                        in_quotes(text), why));
+  };
+  const std::int64_t first = *whole_number(text.substr(0, dots));
+  std::string_view rest = text.substr(dots + 2);
+  const std::size_t sign = rest.find_first_of("+*");
+  std::int64_t step = 1;
+  if (sign != std::string_view::npos) {
+    const auto given = whole_number(rest.substr(sign + 1));
+    if (!given) refuse("has a step that is no whole number");
+    step = *given;
+  }
+  const bool geometric = sign != std::string_view::npos && rest[sign] == '*';
+  const auto last = whole_number(rest.substr(0, sign));
+  if (!last) refuse("has an end that is no whole number");
+  if (*last < first) refuse("ends before it begins");
+  if (geometric && (first < 1 || step < 2))
+    refuse("needs a beginning of at least 1 and a factor of at least 2");
+  if (step < 1) refuse("needs a step of at least 1");
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t n = first;;) {
+    numbers.push_back(n);
+    if (numbers.size() > kMostSteps) refuse(fmt::format("has more than {} values", kMostSteps));
+    std::int64_t next = 0;
+    const bool over =
+        geometric ? __builtin_mul_overflow(n, step, &next) : __builtin_add_overflow(n, step, &next);
+    if (over || next > *last) return numbers;
+    n = next;
+  }
+}
+
+std::string toml_text(const TomlValue& value);
+
+std::string toml_string(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+      out += fmt::format("\\u{:04X}", static_cast<unsigned>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+// A value written on one line.
+std::string toml_text(const TomlValue& value) {
+  if (const auto* text = value.get<std::string>()) return toml_string(*text);
+  if (const auto* boolean = value.get<bool>()) return *boolean ? "true" : "false";
+  if (const auto* whole = value.get<std::int64_t>()) return fmt::format("{}", *whole);
+  if (const auto* number = value.get<double>()) {
+    std::string text = fmt::format("{}", *number);
+    return text.find_first_not_of("-0123456789") == std::string::npos ? text + ".0" : text;
+  }
+  if (const auto* date = value.get<TomlValue::Date>()) return date->text;
+  std::string out;
+  if (const auto* array = value.get<TomlValue::Array>()) {
+    for (const TomlValue& item : *array) out += (out.empty() ? "" : ", ") + toml_text(item);
+    return "[" + out + "]";
+  }
+  for (const TomlEntry& entry : *value.get<TomlValue::Table>())
+    out += (out.empty() ? "" : ", ") + toml_string(entry.key) + " = " + toml_text(entry.value);
+  return "{" + out + "}";
+}
+
+SweepValue sweep_value(const TomlValue& value) {
+  SweepValue result{toml_text(value), {}};
+  const auto* text = value.get<std::string>();
+  result.shown = text ? *text : result.toml;
+  for (const unsigned char c : result.shown)
+    if (c < 0x20 || c == 0x7F)
+      throw InputError(value.place, fmt::format("{} has control characters; allowed: values without them",
+                                                describe(value)));
+  return result;
+}
+
+// What one element of a list, or a string with ranges, stands for.
+void append_values(std::string_view text, const Place& place, std::vector<SweepValue>& values) {
+  for (const std::string_view part : split_values(text)) {
+    const std::string_view value = trimmed(part);
+    if (value.empty()) throw InputError(place, "a value is empty; allowed: values with commas between them");
+    if (const auto range = parse_range(value, place)) {
+      for (const std::int64_t n : *range) values.push_back({fmt::format("{}", n), fmt::format("{}", n)});
+    } else {
+      values.push_back(sweep_value(parse_toml_value(value, place)));
+    }
+    if (values.size() > kMostSteps)
+      throw InputError(place, fmt::format("there are more than {} values", kMostSteps));
+  }
+}
+
+void check_key(const std::string& key, const Place& place) {
+  const bool dotted = key.find('.') != std::string::npos && key.front() != '.' && key.back() != '.';
+  if (!dotted)
+    throw InputError(place, fmt::format("{} is not the name of a key; allowed: section.key, such as "
+                                        "strategy.pipeline",
+                                        in_quotes(key)));
+}
+
+// The leaves of a table, their keys joined by dots: quoted ones may hold dots themselves.
+struct Leaf {
+  std::string key;
+  Place place;
+  const TomlValue* value;
+};
+void collect_leaves(const TomlValue& table, const std::string& path, std::vector<Leaf>& leaves) {
+  for (const TomlEntry& entry : *table.get<TomlValue::Table>()) {
+    const std::string key = path.empty() ? entry.key : path + "." + entry.key;
+    if (entry.value.get<TomlValue::Table>()) {
+      collect_leaves(entry.value, key, leaves);
+    } else {
+      leaves.push_back({key, entry.place, &entry.value});
+    }
+  }
+}
+
+std::vector<Leaf> leaves_of(const TomlValue& value, const std::string& name) {
+  if (!value.get<TomlValue::Table>())
+    throw InputError(value.place, fmt::format("{} is {}; allowed: a table", name, describe(value)));
+  std::vector<Leaf> leaves;
+  collect_leaves(value, "", leaves);
+  for (const Leaf& leaf : leaves) check_key(leaf.key, leaf.place);
+  return leaves;
+}
+
+std::vector<SweepValue> values_of(const Leaf& leaf, const std::string& section) {
+  std::vector<SweepValue> values;
+  if (const auto* text = leaf.value->get<std::string>()) {
+    append_values(*text, leaf.value->place, values);
+    return values;
+  }
+  const auto* array = leaf.value->get<TomlValue::Array>();
+  if (!array)
+    throw InputError(leaf.value->place,
+                     fmt::format("{}.{} is {}; allowed: a list of values, or a string such as \"1..64*2\"",
+                                 section, leaf.key, describe(*leaf.value)));
+  if (array->empty())
+    throw InputError(leaf.value->place,
+                     fmt::format("{}.{} is an empty list; allowed: one value or more", section, leaf.key));
+  for (const TomlValue& item : *array) values.push_back(sweep_value(item));
+  return values;
+}
+
+SweepAxis read_zip(const TomlValue& table, const std::string& name) {
+  SweepAxis axis;
+  for (const Leaf& leaf : leaves_of(table, name)) {
+    const std::vector<SweepValue> values = values_of(leaf, name);
+    if (axis.keys.empty()) axis.values.resize(values.size());
+    if (values.size() != axis.values.size())
+      throw InputError(leaf.value->place,
+                       fmt::format("{}.{} has {} values; allowed: {}, as many as {} has", name, leaf.key,
+                                   values.size(), axis.values.size(), axis.keys.front()));
+    axis.keys.push_back(leaf.key);
+    axis.places.push_back(leaf.place);
+    if (axis.keys.size() * values.size() > kMostSteps)
+      throw InputError(leaf.place, fmt::format("{} has more than {} values", name, kMostSteps));
+    for (std::size_t i = 0; i < values.size(); ++i) axis.values[i].push_back(values[i]);
+  }
+  if (axis.keys.empty())
+    throw InputError(table.place, fmt::format("{} is empty; allowed: keys that vary together", name));
+  return axis;
+}
+
+// While axes are added, so that a small file cannot ask for much memory.
+void check_size(const Sweep& sweep) {
+  std::size_t values = 0;
+  for (const SweepAxis& axis : sweep.axes) values += axis.keys.size() * axis.values.size();
+  const Place& place = sweep.axes.empty() ? Place{} : sweep.axes.back().places.front();
+  if (sweep.points() > kMostSweepPoints)
+    throw InputError(
+        place, fmt::format("the sweep has more than {0} points; allowed: at most {0}", kMostSweepPoints));
+  if (values > 10 * kMostSteps)
+    throw InputError(
+        place, fmt::format("the sweep has more than {0} values; allowed: at most {0}", 10 * kMostSteps));
+}
+
+constexpr std::array<std::string_view, 4> kFileKeys = {"scenario", "set", "vary", "zip"};
+
+}  // namespace
+
+std::int64_t Sweep::points() const {
+  std::int64_t count = 1;
+  for (const SweepAxis& axis : axes)
+    if (__builtin_mul_overflow(count, static_cast<std::int64_t>(axis.values.size()), &count))
+      return INT64_MAX;
+  return count;
+}
+
+std::vector<std::string> Sweep::keys() const {
+  std::vector<std::string> all;
+  for (const SweepAxis& axis : axes) all.insert(all.end(), axis.keys.begin(), axis.keys.end());
+  return all;
+}
+
+std::vector<SweepValue> Sweep::values(std::int64_t point) const {
+  std::vector<const std::vector<SweepValue>*> steps(axes.size());
+  std::int64_t rest = point - 1;
+  for (std::size_t a = axes.size(); a-- > 0;) {
+    const auto count = static_cast<std::int64_t>(axes[a].values.size());
+    steps[a] = &axes[a].values[static_cast<std::size_t>(rest % count)];
+    rest /= count;
+  }
+  std::vector<SweepValue> all;
+  for (const auto* step : steps) all.insert(all.end(), step->begin(), step->end());
+  return all;
+}
+
+std::vector<std::string> Sweep::overrides_of(std::int64_t point) const {
+  std::vector<std::string> all = overrides;
+  const std::vector<std::string> names = keys();
+  const std::vector<SweepValue> chosen = values(point);
+  for (std::size_t i = 0; i < names.size(); ++i) all.push_back(names[i] + "=" + chosen[i].toml);
+  return all;
+}
+
+std::string Sweep::hash() const {
+  std::uint64_t state = 14695981039346656037u;  // FNV-1a, 64 bits
+  const auto add = [&](std::string_view text) {
+    for (const unsigned char c : text) state = (state ^ c) * 1099511628211u;
+    state = (state ^ 0xFF) * 1099511628211u;  // stands in no UTF-8: parts cannot run into each other
+  };
+  add(scenario_text);
+  for (const std::string& assignment : overrides) add(assignment);
+  for (const SweepAxis& axis : axes) {
+    add("axis");
+    for (const std::string& key : axis.keys) add(key);
+    for (const auto& step : axis.values)
+      for (const SweepValue& value : step) add(value.toml);
+  }
+  return fmt::format("{:016x}", state);
+}
+
+SweepAxis parse_vary(std::string_view assignment) {
+  Place place{"--vary " + std::string(assignment.substr(0, 80)), 0, 0};
+  if (assignment.size() > 80) place.file += "...";
+  for (char& c : place.file)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
+  const std::size_t equals = assignment.find('=');
+  if (equals == std::string_view::npos)
+    throw InputError(place, "there is no \"=\"; allowed: --vary section.key=value,value,...");
+  SweepAxis axis;
+  axis.keys = {std::string(trimmed(assignment.substr(0, equals)))};
+  axis.places = {place};
+  check_key(axis.keys.front(), place);
+  std::vector<SweepValue> values;
+  append_values(assignment.substr(equals + 1), place, values);
+  for (SweepValue& value : values) axis.values.push_back({std::move(value)});
+  return axis;
+}
+
+void check(const Sweep& sweep) {
+  check_size(sweep);
+  std::set<std::string> seen;
+  for (const std::string& assignment : sweep.overrides)
+    seen.insert(std::string(trimmed(std::string_view(assignment).substr(0, assignment.find('=')))));
+  for (const SweepAxis& axis : sweep.axes)
+    for (std::size_t k = 0; k < axis.keys.size(); ++k)
+      if (!seen.insert(axis.keys[k]).second)
+        throw InputError(axis.places[k], fmt::format("{} is varied or set already; allowed: each key once",
+                                                     in_quotes(axis.keys[k])));
+  for (const SweepAxis& axis : sweep.axes) {
+    std::set<std::string> steps;
+    for (const auto& step : axis.values) {
+      std::string all, shown;
+      for (const SweepValue& value : step) {
+        all += value.toml + '\n';
+        shown += (shown.empty() ? "" : ", ") + value.shown;
+      }
+      if (!steps.insert(all).second)
+        throw InputError(axis.places.front(),
+                         fmt::format("the value {} of {} stands twice; allowed: each value once", shown,
+                                     axis.keys.front()));
+    }
+  }
+}
+
+bool is_sweep_file(std::string_view text) {
+  try {
+    const TomlValue root = parse_toml(text, "");
+    return std::any_of(kFileKeys.begin(), kFileKeys.end(),
+                       [&](std::string_view key) { return find_entry(root, key) != nullptr; });
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+Sweep parse_sweep_file(std::string_view text, const std::string& path) {
+  const TomlValue root = parse_toml(text, path);
+  Sweep sweep;
+  const std::vector<std::string> known(kFileKeys.begin(), kFileKeys.end());
+  for (const TomlEntry& entry : *root.get<TomlValue::Table>()) {
+    const TomlValue& value = entry.value;
+    if (entry.key == "scenario") {
+      const auto* name = value.get<std::string>();
+      if (!name || name->empty())
+        throw InputError(value.place, fmt::format("scenario is {}; allowed: the name of a scenario file, "
+                                                  "relative to this file",
+                                                  describe(value)));
+      sweep.scenario_path = sweep_value(value).shown;
+    } else if (entry.key == "set") {
+      for (const Leaf& leaf : leaves_of(value, "set"))
+        sweep.overrides.push_back(leaf.key + "=" + sweep_value(*leaf.value).toml);
+    } else if (entry.key == "vary") {
+      for (const Leaf& leaf : leaves_of(value, "vary")) {
+        SweepAxis axis{{leaf.key}, {leaf.place}, {}};
+        for (SweepValue& one : values_of(leaf, "vary")) axis.values.push_back({std::move(one)});
+        sweep.axes.push_back(std::move(axis));
+        check_size(sweep);
+      }
+    } else if (entry.key == "zip") {
+      const auto* array = value.get<TomlValue::Array>();
+      if (!array)
+        throw InputError(value.place, fmt::format("zip is {}; allowed: tables [[zip]]", describe(value)));
+      for (std::size_t i = 0; i < array->size(); ++i) {
+        sweep.axes.push_back(read_zip((*array)[i], fmt::format("zip[{}]", i)));
+        check_size(sweep);
+      }
+    } else {
+      const std::string near = nearest_name(entry.key, known);
+      throw InputError(entry.place, fmt::format("unknown key {}; {}", in_quotes(entry.key),
+                                                near.empty() ? "allowed: scenario, set, vary, zip"
+                                                             : fmt::format("did you mean \"{}\"?", near)));
+    }
+  }
+  if (sweep.scenario_path.empty())
+    throw InputError(root.place,
+                     "scenario is missing; allowed: the name of a scenario file, relative to this file");
+  check(sweep);
+  return sweep;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,53 @@
+// A point's line in the file of a sweep: written, and read again when the sweep is continued.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "simulator/commands/commands.hpp"
+#include "simulator/commands/sweep_points.hpp"
+#include "simulator/report/report.hpp"
+
+namespace rehearse {
+
+// ok: simulated; refused: the scenario of this point is wrong; failed: the run failed.
+enum class PointStatus { ok, refused, failed };
+inline constexpr std::array<std::string_view, 3> kPointStatusNames = {"ok", "refused", "failed"};
+
+// What the summary needs of a line.
+struct SweepRow {
+  std::int64_t point = 0;
+  PointStatus status = PointStatus::ok;
+  bool fits = true;  // the devices' memory
+  double step_time_s = 0, samples_per_s = 0;
+  std::string error;
+};
+
+// Lines end with a line feed and hold no other. The same point gives the same bytes.
+class SweepRows {
+public:
+  SweepRows(const Sweep& sweep, SweepFormat format);
+  std::string header() const;  // CSV: the names of the columns; JSON lines: nothing
+  std::string line(std::int64_t point, const Result& result) const;
+  std::string line(std::int64_t point, PointStatus status, const std::string& error) const;
+  // Reads a line without its line feed. std::invalid_argument says why it is none of this sweep.
+  SweepRow parse(std::string_view line) const;
+  // What every line begins with as far as it is the same for all points; the front of a file that a kill left
+  // without a whole line agrees with it.
+  std::string front() const;
+
+private:
+  SweepRow parse_csv(std::string_view line) const;
+  SweepRow parse_json(std::string_view line) const;
+  std::string csv(std::int64_t point, const std::string& figures, PointStatus status,
+                  const std::string& error) const;
+
+  const Sweep& sweep_;
+  SweepFormat format_;
+  std::string hash_;
+  std::vector<std::string> keys_;
+};
+
+}  // namespace rehearse
