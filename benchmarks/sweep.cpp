@@ -1,0 +1,35 @@
+// How long a sweep of 1,000 small scenarios takes on all processors of this machine, written to a file: real
+// time.
+#include <benchmark/benchmark.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "simulator/commands/commands.hpp"
+
+namespace {
+
+using namespace rehearse;
+
+// ResNet-50 over a ring: 5 cluster sizes x 4 micro-batches x 50 network speeds.
+void Sweep1000(benchmark::State& state) {
+  SweepArguments arguments;
+  arguments.input = REHEARSE_SCENARIOS "/resnet50-ring.toml";
+  arguments.vary = {"cluster.nodes=1..16*2", "training.micro_batch=1..8*2", "cluster.nic_gbps=1..50"};
+  arguments.out =
+      (std::filesystem::temp_directory_path() / ("rehearse-sweep-" + std::to_string(getpid()) + ".csv"))
+          .string();
+  arguments.force_new = true;
+  std::istringstream in;
+  std::ostringstream err;
+  for ([[maybe_unused]] auto iteration : state) {
+    if (run_sweep(arguments, in, err) != 0) state.SkipWithError("a point failed");
+  }
+  std::filesystem::remove(arguments.out);
+  state.SetItemsProcessed(state.iterations() * 1000);
+}
+
+BENCHMARK(Sweep1000)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+}  // namespace
