@@ -2,12 +2,16 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "models/base/error.hpp"
 #include "simulator/commands/sweep_output.hpp"
+#include "simulator/commands/sweep_pool.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 
@@ -419,6 +423,45 @@ TEST_CASE("what is wrong for every point is wrong input") {
   CHECK(full.err.find("/dev/full: cannot be written: No space left on device") != std::string::npos);
 }
 
+TEST_CASE("a worker that dies or fails costs its own task alone") {
+  std::int64_t next = 0;
+  std::map<std::int64_t, TaskEnd> ends;
+  int most_at_once = 0;
+  TaskPool pool;
+  pool.jobs = 3;
+  pool.next = [&] { return next < 12 ? next++ : -1; };
+  pool.work = [](std::int64_t task) -> std::string {
+    if (task == 4) raise(SIGKILL);
+    if (task == 6) throw std::runtime_error("no");
+    return std::string(task == 8 ? 300'000 : 3, static_cast<char>('a' + task));
+  };
+  pool.ended = [&](const TaskEnd& end) {
+    CHECK(ends.count(end.task) == 0);
+    ends[end.task] = end;
+  };
+  pool.tick = [&] {
+    most_at_once = std::max(most_at_once, static_cast<int>(next - static_cast<std::int64_t>(ends.size())));
+  };
+  run(pool);
+  REQUIRE(ends.size() == 12);
+  CHECK(most_at_once <= 3);
+  CHECK(ends[4].failure == "the simulation ended by signal 9 (Killed)");
+  CHECK(ends[6].failure == "the simulation ended without a result");
+  CHECK(ends[8].output == std::string(300'000, 'i'));
+  CHECK(ends[11].output == "lll");
+  CHECK(ends[11].failure.empty());
+  SECTION("when a result cannot be taken, the others are ended") {
+    next = 0;
+    pool.work = [](std::int64_t task) {
+      if (task > 0) pause();
+      return std::string("x");
+    };
+    pool.ended = [](const TaskEnd&) { throw RunError("full"); };
+    CHECK_THROWS_AS(run(pool), RunError);
+    CHECK((waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD));
+  }
+}
+
 TEST_CASE("two sweeps at once on one file are refused") {
   const Scratch scratch;
   const std::string out = scratch.write("out.csv", "");
@@ -480,4 +523,11 @@ TEST_CASE("ranks share the points, and the next single run gathers them") {
   CHECK(gathered.err.find(launcher.merge ? "8 of 8 points: 0 computed now" : "8 of 8 points: ") == 0);
   CHECK(sorted_lines(read_file(out)) == expected);
   for (const char* number : {".0", ".1", ".2"}) CHECK_FALSE(std::filesystem::exists(out + number));
+  // What other ranks of another sweep left is in the way, until everything begins anew; other files stay.
+  scratch.write("out.csv.4", "point,of,another\n");
+  CHECK(run_rehearse(command).status == 2);
+  scratch.write("out.csv.5", "a log\n");
+  CHECK(run_rehearse(command + " --force-new").status == 0);
+  CHECK_FALSE(std::filesystem::exists(out + ".4"));
+  CHECK(std::filesystem::exists(out + ".5"));
 }

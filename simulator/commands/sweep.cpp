@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <istream>
@@ -142,6 +143,14 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// "8 s", "3 min 20 s", "2 h 5 min"
+std::string time_left(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::min(std::ceil(seconds), 1e9));
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+}
+
 class Progress {
 public:
   Progress(std::ostream& err, std::int64_t total, bool shown) : err_(err), total_(total), shown_(shown) {}
@@ -155,7 +164,7 @@ public:
     std::string line = fmt::format("{}/{} points", tally.done, total_);
     if (rate > 0)
       line += fmt::format("   {:.3g} points/s   {} left", rate,
-                          human_time_s(static_cast<double>(total_ - tally.done) / rate));
+                          time_left(static_cast<double>(total_ - tally.done) / rate));
     if (tally.best)
       line += fmt::format("   best so far {:.4g} samples/s (point {})", tally.best->samples_per_s,
                           tally.best->point);
@@ -228,7 +237,9 @@ int run_sweep(const SweepArguments& arguments, std::istream& in, std::ostream& e
     for (const std::string& other : rank_files(arguments.out))
       if (other != path) take(read_sweep_lines(rows, other).rows);
   }
-  if (!several && !arguments.out.empty()) {
+  if (!several && arguments.force_new && !arguments.merge) {
+    remove_rank_files(arguments.out);
+  } else if (!several && !arguments.out.empty()) {
     std::vector<bool> merged = done;
     take(merge_rank_files(rows, arguments.out, output, merged));
   }

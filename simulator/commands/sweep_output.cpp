@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <stdexcept>
 
@@ -206,6 +207,15 @@ std::vector<SweepRow> merge_rank_files(const SweepRows& rows, const std::string&
     if (unlink(name.c_str()) != 0) fail(name, "cannot be removed after merging");
   }
   return merged;
+}
+
+void remove_rank_files(const std::string& path) {
+  for (const std::string& name : rank_files(path)) {
+    std::string front(10, '\0');
+    std::ifstream(name, std::ios::binary).read(front.data(), static_cast<std::streamsize>(front.size()));
+    const bool of_a_sweep = front.rfind("point,", 0) == 0 || front.rfind("{\"sweep\":", 0) == 0;
+    if (of_a_sweep && unlink(name.c_str()) != 0) fail(name, "cannot be removed");
+  }
 }
 
 }  // namespace rehearse

@@ -54,4 +54,7 @@ std::vector<std::string> rank_files(const std::string& path);
 std::vector<SweepRow> merge_rank_files(const SweepRows& rows, const std::string& path, SweepOutput& output,
                                        std::vector<bool>& done);
 
+// Removes the rank files that are outputs of sweeps, of whichever.
+void remove_rank_files(const std::string& path);
+
 }  // namespace rehearse

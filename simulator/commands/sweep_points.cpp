@@ -3,17 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <optional>
 #include <set>
 
-#include "models/base/document.hpp"
-
 namespace rehearse {
 namespace {
-
-constexpr std::size_t kMostSteps = 100'000;  // of an axis
 
 // Parts between commas that stand in no bracket and no quotes.
 std::vector<std::string_view> split_values(std::string_view text) {
@@ -85,7 +80,7 @@ std::optional<std::vector<std::int64_t>> parse_range(std::string_view text, cons
   std::vector<std::int64_t> numbers;
   for (std::int64_t n = first;;) {
     numbers.push_back(n);
-    if (numbers.size() > kMostSteps) refuse(fmt::format("has more than {} values", kMostSteps));
+    if (numbers.size() > kMostSweepValues) refuse(fmt::format("has more than {} values", kMostSweepValues));
     std::int64_t next = 0;
     const bool over =
         geometric ? __builtin_mul_overflow(n, step, &next) : __builtin_add_overflow(n, step, &next);
@@ -131,6 +126,8 @@ std::string toml_text(const TomlValue& value) {
   return "{" + out + "}";
 }
 
+}  // namespace
+
 SweepValue sweep_value(const TomlValue& value) {
   SweepValue result{toml_text(value), {}};
   const auto* text = value.get<std::string>();
@@ -142,8 +139,8 @@ SweepValue sweep_value(const TomlValue& value) {
   return result;
 }
 
-// What one element of a list, or a string with ranges, stands for.
-void append_values(std::string_view text, const Place& place, std::vector<SweepValue>& values) {
+std::vector<SweepValue> parse_sweep_values(std::string_view text, const Place& place) {
+  std::vector<SweepValue> values;
   for (const std::string_view part : split_values(text)) {
     const std::string_view value = trimmed(part);
     if (value.empty()) throw InputError(place, "a value is empty; allowed: values with commas between them");
@@ -152,12 +149,13 @@ void append_values(std::string_view text, const Place& place, std::vector<SweepV
     } else {
       values.push_back(sweep_value(parse_toml_value(value, place)));
     }
-    if (values.size() > kMostSteps)
-      throw InputError(place, fmt::format("there are more than {} values", kMostSteps));
+    if (values.size() > kMostSweepValues)
+      throw InputError(place, fmt::format("there are more than {} values", kMostSweepValues));
   }
+  return values;
 }
 
-void check_key(const std::string& key, const Place& place) {
+void check_sweep_key(const std::string& key, const Place& place) {
   const bool dotted = key.find('.') != std::string::npos && key.front() != '.' && key.back() != '.';
   if (!dotted)
     throw InputError(place, fmt::format("{} is not the name of a key; allowed: section.key, such as "
@@ -165,86 +163,17 @@ void check_key(const std::string& key, const Place& place) {
                                         in_quotes(key)));
 }
 
-// The leaves of a table, their keys joined by dots: quoted ones may hold dots themselves.
-struct Leaf {
-  std::string key;
-  Place place;
-  const TomlValue* value;
-};
-void collect_leaves(const TomlValue& table, const std::string& path, std::vector<Leaf>& leaves) {
-  for (const TomlEntry& entry : *table.get<TomlValue::Table>()) {
-    const std::string key = path.empty() ? entry.key : path + "." + entry.key;
-    if (entry.value.get<TomlValue::Table>()) {
-      collect_leaves(entry.value, key, leaves);
-    } else {
-      leaves.push_back({key, entry.place, &entry.value});
-    }
-  }
-}
-
-std::vector<Leaf> leaves_of(const TomlValue& value, const std::string& name) {
-  if (!value.get<TomlValue::Table>())
-    throw InputError(value.place, fmt::format("{} is {}; allowed: a table", name, describe(value)));
-  std::vector<Leaf> leaves;
-  collect_leaves(value, "", leaves);
-  for (const Leaf& leaf : leaves) check_key(leaf.key, leaf.place);
-  return leaves;
-}
-
-std::vector<SweepValue> values_of(const Leaf& leaf, const std::string& section) {
-  std::vector<SweepValue> values;
-  if (const auto* text = leaf.value->get<std::string>()) {
-    append_values(*text, leaf.value->place, values);
-    return values;
-  }
-  const auto* array = leaf.value->get<TomlValue::Array>();
-  if (!array)
-    throw InputError(leaf.value->place,
-                     fmt::format("{}.{} is {}; allowed: a list of values, or a string such as \"1..64*2\"",
-                                 section, leaf.key, describe(*leaf.value)));
-  if (array->empty())
-    throw InputError(leaf.value->place,
-                     fmt::format("{}.{} is an empty list; allowed: one value or more", section, leaf.key));
-  for (const TomlValue& item : *array) values.push_back(sweep_value(item));
-  return values;
-}
-
-SweepAxis read_zip(const TomlValue& table, const std::string& name) {
-  SweepAxis axis;
-  for (const Leaf& leaf : leaves_of(table, name)) {
-    const std::vector<SweepValue> values = values_of(leaf, name);
-    if (axis.keys.empty()) axis.values.resize(values.size());
-    if (values.size() != axis.values.size())
-      throw InputError(leaf.value->place,
-                       fmt::format("{}.{} has {} values; allowed: {}, as many as {} has", name, leaf.key,
-                                   values.size(), axis.values.size(), axis.keys.front()));
-    axis.keys.push_back(leaf.key);
-    axis.places.push_back(leaf.place);
-    if (axis.keys.size() * values.size() > kMostSteps)
-      throw InputError(leaf.place, fmt::format("{} has more than {} values", name, kMostSteps));
-    for (std::size_t i = 0; i < values.size(); ++i) axis.values[i].push_back(values[i]);
-  }
-  if (axis.keys.empty())
-    throw InputError(table.place, fmt::format("{} is empty; allowed: keys that vary together", name));
-  return axis;
-}
-
-// While axes are added, so that a small file cannot ask for much memory.
-void check_size(const Sweep& sweep) {
+void check_sweep_size(const Sweep& sweep) {
   std::size_t values = 0;
   for (const SweepAxis& axis : sweep.axes) values += axis.keys.size() * axis.values.size();
   const Place& place = sweep.axes.empty() ? Place{} : sweep.axes.back().places.front();
   if (sweep.points() > kMostSweepPoints)
     throw InputError(
         place, fmt::format("the sweep has more than {0} points; allowed: at most {0}", kMostSweepPoints));
-  if (values > 10 * kMostSteps)
-    throw InputError(
-        place, fmt::format("the sweep has more than {0} values; allowed: at most {0}", 10 * kMostSteps));
+  if (values > 10 * kMostSweepValues)
+    throw InputError(place, fmt::format("the sweep has more than {0} values; allowed: at most {0}",
+                                        10 * kMostSweepValues));
 }
-
-constexpr std::array<std::string_view, 4> kFileKeys = {"scenario", "set", "vary", "zip"};
-
-}  // namespace
 
 std::int64_t Sweep::points() const {
   std::int64_t count = 1;
@@ -309,15 +238,14 @@ SweepAxis parse_vary(std::string_view assignment) {
   SweepAxis axis;
   axis.keys = {std::string(trimmed(assignment.substr(0, equals)))};
   axis.places = {place};
-  check_key(axis.keys.front(), place);
-  std::vector<SweepValue> values;
-  append_values(assignment.substr(equals + 1), place, values);
-  for (SweepValue& value : values) axis.values.push_back({std::move(value)});
+  check_sweep_key(axis.keys.front(), place);
+  for (SweepValue& value : parse_sweep_values(assignment.substr(equals + 1), place))
+    axis.values.push_back({std::move(value)});
   return axis;
 }
 
 void check(const Sweep& sweep) {
-  check_size(sweep);
+  check_sweep_size(sweep);
   std::set<std::string> seen;
   for (const std::string& assignment : sweep.overrides)
     seen.insert(std::string(trimmed(std::string_view(assignment).substr(0, assignment.find('=')))));
@@ -340,61 +268,6 @@ void check(const Sweep& sweep) {
                                      axis.keys.front()));
     }
   }
-}
-
-bool is_sweep_file(std::string_view text) {
-  try {
-    const TomlValue root = parse_toml(text, "");
-    return std::any_of(kFileKeys.begin(), kFileKeys.end(),
-                       [&](std::string_view key) { return find_entry(root, key) != nullptr; });
-  } catch (const InputError&) {
-    return false;
-  }
-}
-
-Sweep parse_sweep_file(std::string_view text, const std::string& path) {
-  const TomlValue root = parse_toml(text, path);
-  Sweep sweep;
-  const std::vector<std::string> known(kFileKeys.begin(), kFileKeys.end());
-  for (const TomlEntry& entry : *root.get<TomlValue::Table>()) {
-    const TomlValue& value = entry.value;
-    if (entry.key == "scenario") {
-      const auto* name = value.get<std::string>();
-      if (!name || name->empty())
-        throw InputError(value.place, fmt::format("scenario is {}; allowed: the name of a scenario file, "
-                                                  "relative to this file",
-                                                  describe(value)));
-      sweep.scenario_path = sweep_value(value).shown;
-    } else if (entry.key == "set") {
-      for (const Leaf& leaf : leaves_of(value, "set"))
-        sweep.overrides.push_back(leaf.key + "=" + sweep_value(*leaf.value).toml);
-    } else if (entry.key == "vary") {
-      for (const Leaf& leaf : leaves_of(value, "vary")) {
-        SweepAxis axis{{leaf.key}, {leaf.place}, {}};
-        for (SweepValue& one : values_of(leaf, "vary")) axis.values.push_back({std::move(one)});
-        sweep.axes.push_back(std::move(axis));
-        check_size(sweep);
-      }
-    } else if (entry.key == "zip") {
-      const auto* array = value.get<TomlValue::Array>();
-      if (!array)
-        throw InputError(value.place, fmt::format("zip is {}; allowed: tables [[zip]]", describe(value)));
-      for (std::size_t i = 0; i < array->size(); ++i) {
-        sweep.axes.push_back(read_zip((*array)[i], fmt::format("zip[{}]", i)));
-        check_size(sweep);
-      }
-    } else {
-      const std::string near = nearest_name(entry.key, known);
-      throw InputError(entry.place, fmt::format("unknown key {}; {}", in_quotes(entry.key),
-                                                near.empty() ? "allowed: scenario, set, vary, zip"
-                                                             : fmt::format("did you mean \"{}\"?", near)));
-    }
-  }
-  if (sweep.scenario_path.empty())
-    throw InputError(root.place,
-                     "scenario is missing; allowed: the name of a scenario file, relative to this file");
-  check(sweep);
-  return sweep;
 }
 
 }  // namespace rehearse

@@ -38,10 +38,18 @@ struct Sweep {
 };
 
 inline constexpr std::int64_t kMostSweepPoints = 10'000'000;
+inline constexpr std::size_t kMostSweepValues = 100'000;  // of an axis
 
 // "key=a,b,c": numbers, strings and other TOML values, and ranges of whole numbers: 1..8 (steps of 1),
 // 0..64+16 (steps of 16), 1..64*2 (each twice the last). Commas within brackets and quotes do not separate.
 SweepAxis parse_vary(std::string_view assignment);
+
+// Parts of this, for the reader of sweep files: what stands behind the "=", one value, what may be varied at
+// all, and, while axes are added, whether they are not too many already.
+std::vector<SweepValue> parse_sweep_values(std::string_view text, const Place& place);
+SweepValue sweep_value(const TomlValue& value);
+void check_sweep_key(const std::string& key, const Place& place);
+void check_sweep_size(const Sweep& sweep);
 
 // Refuses keys that stand twice, values of a key that stand twice, and more than kMostSweepPoints points.
 void check(const Sweep& sweep);
