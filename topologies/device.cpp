@@ -11,12 +11,12 @@ namespace {
 Sourced read_sourced(Section& section, std::string_view key, Range range, double unit,
                      bool required = false) {
   Sourced number;
-  if (!section.has(key)) {
+  Section table = section.section(key);  // also if it is absent: "did you mean" knows it then
+  if (!table.present()) {
     if (required) section.refuse(key, "missing", "a table {value, basis, source}");
     number.source = "not given";
     return number;
   }
-  Section table = section.section(key);
   number.value = table.number("value", range) * unit;
   number.basis = static_cast<Basis>(table.choice("basis", kBasisNames));
   number.source = table.text("source");

@@ -55,8 +55,9 @@ std::string listed(const std::vector<std::string>& names) {
 
 // The path of a preset, or an error at `key` with the nearest name.
 std::string checked_preset(Section& section, std::string_view key, std::string_view folder) {
-  const std::string name = section.text(key);
   const std::vector<std::string> known = preset_names(folder);
+  if (!section.has(key)) section.refuse(key, "missing", listed(known));
+  const std::string name = section.text(key);
   if (std::find(known.begin(), known.end(), name) == known.end()) {
     const std::string near = nearest_name(name, known);
     section.refuse(key, '"' + name + '"',
@@ -338,7 +339,7 @@ std::shared_ptr<const Cluster> read_cluster(Section& section, const std::string&
   if (nic_gbps > 0) parts.node.nic_bandwidth = nic_gbps * kGb;
   keys.read(section);
   const bool overridden = section.has("radix") || section.has("kind") || !document;
-  parts.fabric = make_fabric(keys, parts.node, overridden ? section : body);
+  parts.fabric = make_fabric(keys, parts.node, overridden ? section : body.section("fabric"));
   parts.nodes = static_cast<int>(section.integer("nodes", 1, kMost, nodes));
   parts.server_nodes = static_cast<int>(section.integer("server_nodes", 0, kMost, server_nodes));
   Section& with_links = document ? body : section;

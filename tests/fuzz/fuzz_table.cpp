@@ -1,0 +1,19 @@
+// Any bytes as a table of measurements.
+#include <cstdint>
+#include <string>
+
+#include "models/base/error.hpp"
+#include "simulator/commands/table.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace rehearse;
+  try {
+    const MeasurementTable table =
+        parse_measurements(std::string(reinterpret_cast<const char*>(data), size), "fuzz.csv");
+    if (table.rows.empty()) __builtin_trap();
+    for (const Measurement& row : table.rows)
+      if (!(row.measured_step_s > 0)) __builtin_trap();
+  } catch (const InputError&) {
+  }
+  return 0;
+}
