@@ -4,6 +4,8 @@
 // Memory traffic: each kernel reads its operands and writes its results once, batch norm reads its input
 // twice (for the statistics, then to normalise). Saved: the input of each convolution, norm and pool; a ReLU
 // in place leaves its output where the next layer keeps its input.
+#include <cmath>
+
 #include "models/kernels.hpp"
 
 namespace rehearse {
@@ -20,6 +22,19 @@ struct Maps {
   double out_bytes(const Convolution& c) const { return element * out(c); }
 };
 
+// Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (CVPR 2016), F(4x4, r x r): each tile
+// of the input, t = 4 + r - 1 pixels a side, gives a 4x4 tile of the output by t^2 products (r = 3: 36
+// instead of 144). Over all tiles and channels these are t^2 matrix products, before which maps and filters
+// are transformed and after which results are transformed back: a map is read or written once as it is, and
+// written and read t^2 / 16 times as large; a filter t^2 / r^2 times. cuDNN has it for filters of 3x3 and
+// 5x5.
+constexpr double kWinogradTile = 4;
+
+bool winograd_applies(const Convolution& c) {
+  const double width = c.kernel_width > 0 ? c.kernel_width : c.kernel;
+  return (c.kernel == 3 || c.kernel == 5) && width == c.kernel && c.stride == 1;
+}
+
 // An implicit product: rows are the pixels of all samples, k the inputs that each output pixel sees.
 void add_convolution(LayerCost& layer, const Convolution& c, const Maps& maps, bool input_gradient) {
   const double window = c.kernel * (c.kernel_width > 0 ? c.kernel_width : c.kernel);
@@ -27,19 +42,29 @@ void add_convolution(LayerCost& layer, const Convolution& c, const Maps& maps, b
   const double bytes = maps.in_bytes(c) + maps.out_bytes(c) + maps.element * weights;
   const double out_pixels = maps.samples * c.out_size * c.out_size;
   const double in_pixels = maps.samples * c.in_size * c.in_size;
-  const auto implicit = [&](double m, double n, double k) {
+  const double tiles_a_side = std::ceil(c.out_size / kWinogradTile);
+  const double tiles = maps.samples * tiles_a_side * tiles_a_side;
+  const double side = kWinogradTile + c.kernel - 1, products = side * side;
+  const double map_traffic = 1 + 2 * products / (kWinogradTile * kWinogradTile);
+  const double filter_traffic = 1 + 2 * products / window;
+  const double winograd_bytes =
+      maps.element * (map_traffic * (maps.in(c) + maps.out(c)) + filter_traffic * weights);
+  const auto implicit = [&](double m, double n, double k, double tiles_m, double tiles_n, double tiles_k) {
     Kernel kernel = product(Kernel::Kind::convolution, m, n, k, maps.element);
-    kernel.window = window;
     kernel.bytes = bytes;  // less than an explicit product's: a pixel is read once for all windows it is in
+    if (winograd_applies(c)) kernel.winograd = {tiles_m, tiles_n, tiles_k, products, winograd_bytes};
     return kernel;
   };
   layer.parameters += weights;
-  layer.forward.push_back(implicit(out_pixels, c.out_channels, c.in_channels * window));
+  layer.forward.push_back(
+      implicit(out_pixels, c.out_channels, c.in_channels * window, tiles, c.out_channels, c.in_channels));
   if (input_gradient) {  // an input pixel is seen by window / stride^2 outputs
-    layer.backward_input.push_back(
-        implicit(in_pixels, c.in_channels, c.out_channels * window * out_pixels / in_pixels));
+    layer.backward_input.push_back(implicit(in_pixels, c.in_channels,
+                                            c.out_channels * window * out_pixels / in_pixels, tiles,
+                                            c.in_channels, c.out_channels));
   }
-  layer.backward_weight.push_back(implicit(c.out_channels, c.in_channels * window, out_pixels));
+  layer.backward_weight.push_back(
+      implicit(c.out_channels, c.in_channels * window, out_pixels, c.out_channels, c.in_channels, tiles));
   if (c.bias) {
     layer.parameters += c.out_channels;
     layer.forward.push_back(moves(2 * maps.out_bytes(c)));

@@ -23,8 +23,12 @@ struct Kernel {
   };
   Kind kind = Kind::memory;
   double m = 0, n = 0, k = 0, batch = 1;
-  double window = 0;   // convolution: pixels that its filter covers (3x3: 9); 0: not told
-  double bytes = 0;    // moved to and from device memory by one of them
+  double bytes = 0;  // moved to and from device memory by one of them
+  // The same convolution by Winograd's algorithm: `batch` products of this shape, and what they and the
+  // transforms around them move. batch 0: it does not apply.
+  struct Winograd {
+    double m = 0, n = 0, k = 0, batch = 0, bytes = 0;
+  } winograd;
   double seconds = 0;  // kind fixed
   double count = 1;
   double flops() const { return 2 * m * n * k * batch * count; }  // multiply and add count as two

@@ -80,29 +80,87 @@ TEST_CASE("kernels of a device without wave quantisation") {
   }
 }
 
-TEST_CASE("convolutions reach their device's share as ResNet-50 mixes its filters, wide filters more of it") {
-  // Rates of baidu-research/DeepBench, results/train, 1x1 and 3x3 filters, as the device files tell them.
+TEST_CASE("a convolution is an implicit product or goes by Winograd's algorithm, whichever is faster") {
+  Device gpu = device();
+  gpu.compute_capability = 70;
+  const Kernel implicit = kernel(Kind::convolution, 1000, 1000, 1000);  // 2 GFLOP at 5 TF/s: 400 us
+  // 36 products of 100 x 1000 x 100 at 8 TF/s: 0.72 GFLOP, 90 us; 1 MB at 0.5 TB/s: 2 us.
+  Kernel both = implicit;
+  both.winograd = {100, 1000, 100, 36, 1e6};
+  Kernel heavy = both;  // transforms that move 1 GB: 2 ms
+  heavy.winograd.bytes = 1e9;
+  Device old = gpu, processor = gpu;
+  old.compute_capability = 60;
+  processor.compute_capability = 0;
+  struct Case {
+    const char* what;
+    const Device* device;
+    Kernel kernel;
+    Precision precision;
+    double microseconds;
+  };
+  const Case cases[] = {
+      {"no choice", &gpu, implicit, Precision::fp32, 400},
+      {"Winograd's is faster", &gpu, both, Precision::fp32, 92},
+      {"its transforms take too long", &gpu, heavy, Precision::fp32, 400},
+      {"tensor cores: implicit, 50 TF/s", &gpu, both, Precision::bf16, 40},
+      {"16 bits before tensor cores, 80 TF/s", &old, both, Precision::bf16, 11},
+      {"a processor knows implicit products only", &processor, both, Precision::fp32, 400},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.what);
+    CHECK(1e6 * kernel_time_s(c.kernel, *c.device, c.precision) == Approx(c.microseconds).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("a convolution's long sums are split until the device is full") {
+  // A hundred units; the filters' gradient of 256 x 128 results, one tile, over 200 x 1024 pixels. In as many
+  // parts as fill the device twice, 200 of 1024, it is two full waves; whole it would be 0.6 and a bit of a
+  // wave 200 times as long.
+  const Device d = device(100);
+  const double k = 200 * 1024.0;
+  const double wave_s = 2.0 * 256 * 128 * 1024 * 100 / 50e12;
+  CHECK(kernel_time_s(kernel(Kind::convolution, 256, 128, k), d, Precision::bf16) == Approx(2 * wave_s));
+  // Below 2 x 1024 nothing is split: one tile of a hundred is charged 0.01 + 0.6 x 0.99 waves.
+  const double short_s = 2.0 * 256 * 128 * 2047 * 100 / 50e12 * (0.01 + 0.6 * 0.99);
+  CHECK(kernel_time_s(kernel(Kind::convolution, 256, 128, 2047), d, Precision::bf16) <= short_s * (1 + 1e-9));
+}
+
+TEST_CASE("single convolutions take about as long as DeepBench measured") {
+  // baidu-research/DeepBench, results/train, DeepBench_NV_P100.xlsx (fp32) and DeepBench_NV_V100.xlsx (tensor
+  // cores): 16 images, stride 1, all three passes together.
   struct Case {
     const char* device;
     Precision precision;
-    double narrow_tflops, wide_tflops;
+    double size, in, out, filter, milliseconds;
   };
-  const Case cases[] = {{"p100", Precision::fp32, 4.1, 14.0},
-                        {"v100", Precision::fp16, 22.2, 65.7},
-                        {"v100", Precision::fp32, 7.0, 24.2}};
+  const Case cases[] = {{"p100", Precision::fp32, 112, 64, 128, 3, 2.321 + 2.098 + 3.732},
+                        {"p100", Precision::fp32, 56, 128, 256, 3, 1.592 + 1.539 + 1.608},
+                        {"p100", Precision::fp32, 28, 256, 512, 3, 1.356 + 1.351 + 1.332},
+                        {"p100", Precision::fp32, 14, 512, 512, 3, 0.870 + 0.845 + 0.855},
+                        {"p100", Precision::fp32, 56, 256, 64, 1, 0.265 + 0.362 + 0.369},
+                        {"p100", Precision::fp32, 28, 128, 512, 1, 0.253 + 0.270 + 0.300},
+                        {"p100", Precision::fp32, 14, 1024, 256, 1, 0.244 + 0.288 + 0.345},
+                        {"v100", Precision::fp16, 28, 256, 512, 3, 0.310 + 0.378 + 0.330},
+                        {"v100", Precision::fp16, 56, 64, 64, 3, 0.068 + 0.073 + 0.097},
+                        {"v100", Precision::fp16, 56, 256, 64, 1, 0.050 + 0.069 + 0.059}};
   for (const Case& c : cases) {
-    CAPTURE(c.device);
-    Device d = device_preset(c.device);
-    d.kernel_overhead_s.value = 0;
-    const auto tflops = [&](double window) {
-      Kernel k = kernel(Kind::convolution, 1000, 1000, 1000);
-      k.window = window;
-      return k.flops() / kernel_time_s(k, d, c.precision) / 1e12;
-    };
-    CHECK(tflops(1) == Approx(c.narrow_tflops).epsilon(0.1));
-    CHECK(tflops(9) == Approx(c.wide_tflops).epsilon(0.1));
-    CHECK(tflops(49) == tflops(9));
-    CHECK(1 / (0.52 / tflops(1) + 0.48 / tflops(9)) == Approx(tflops(0)).epsilon(1e-9));
+    CAPTURE(c.device, c.size, c.in, c.out, c.filter);
+    Convolution convolution;
+    convolution.in_channels = c.in;
+    convolution.out_channels = c.out;
+    convolution.kernel = c.filter;
+    convolution.padding = (c.filter - 1) / 2;
+    convolution.in_size = convolution.out_size = c.size;
+    ConvolutionalNet net;
+    net.blocks = {{"first", {Convolution{}}}, {"measured", {convolution}}, {"last", {Convolution{}}}};
+    Model model;
+    model.shape = net;
+    const LayerCost layer = layer_costs(model, {16, 0, c.precision, Recompute::none})[1];
+    double seconds = 0;
+    for (const auto* pass : {&layer.forward, &layer.backward_input, &layer.backward_weight})
+      for (const Kernel& k : *pass) seconds += kernel_time_s(k, device_preset(c.device), c.precision);
+    CHECK(1e3 * seconds == Approx(c.milliseconds).epsilon(0.45));
   }
 }
 

@@ -22,17 +22,10 @@ struct Tile {
 constexpr std::array<Tile, 4> kTiles = {{{256, 128, 1.0}, {128, 128, 0.93}, {128, 64, 0.78}, {64, 64, 0.60}}};
 constexpr double kWaveQuantisation = 0.6;
 
-// Wide filters (3x3, most of them by Winograd's algorithm, which multiplies less than is counted) are this
-// many times as fast as 1x1 filters: baidu-research/DeepBench, results/train, has 3.4 (P100, fp32), 3.3
-// (P100, fp16), 3.5 (V100, fp32) and 3.0 (V100, tensor cores). A device tells one share, of convolutions
-// mixed as in ResNet-50, with this share of the multiply-adds in 1x1 filters (He et al., 2016, table 1).
-constexpr double kWideFilterSpeed = 3.3, kNarrowShare = 0.52;
-
-double filter_speed(double window) {
-  if (window <= 0) return 1;
-  const double narrow = kNarrowShare + (1 - kNarrowShare) / kWideFilterSpeed;
-  return window > 1 ? kWideFilterSpeed * narrow : narrow;
-}
+// A convolution's gradient of its filters sums over all pixels: few results, each a long sum. Libraries split
+// the sum until the device is full, in parts not shorter than this. Fitted with the P100's
+// convolution_efficiency (512 to 2,048 do alike).
+constexpr double kShortestSplit = 1024;
 
 double fraction(const Sourced& share) {
   return share.value > 0 ? share.value : 1;
@@ -48,22 +41,44 @@ double memory_time_s(double bytes, const Device& device) {
   return bytes / (device.memory_bandwidth.value * fraction(device.memory_efficiency));
 }
 
-double gemm_time_s(const Kernel& kernel, const Device& device, double peak, Precision precision) {
-  const double rate = peak * fraction(device.gemm_efficiency_of(precision));
-  const double k = kernel.k + device.gemm_prologue_k.value;
-  if (device.compute_units <= 0) return 2 * kernel.m * kernel.n * k * kernel.batch / rate;
+// `batch` products of [m,k] x [k,n] at `rate`, the FLOP/s of long ones; `may_split`: along k too.
+double product_time_s(double m, double n, double k, double batch, double rate, const Device& device,
+                      bool may_split) {
+  const double units = device.compute_units, prologue = device.gemm_prologue_k.value;
+  if (units <= 0) return 2 * m * n * (k + prologue) * batch / rate;
   double best_s = std::numeric_limits<double>::infinity();
   for (const Tile& tile : kTiles)
     // A product is computed as it stands or transposed: the long side of the tile lies along either.
     for (bool turned : {false, true}) {
       const double tile_m = turned ? tile.n : tile.m, tile_n = turned ? tile.m : tile.n;
-      const double tiles = std::ceil(kernel.m / tile_m) * std::ceil(kernel.n / tile_n) * kernel.batch;
-      const double waves = tiles / device.compute_units;
+      double tiles = std::ceil(m / tile_m) * std::ceil(n / tile_n) * batch, length = k;
+      if (may_split) {
+        const double parts =
+            std::max(1.0, std::min(std::floor(k / kShortestSplit), std::ceil(2 * units / tiles)));
+        tiles *= parts;
+        length /= parts;
+      }
+      const double waves = tiles / units;
       const double charged = waves + kWaveQuantisation * (std::ceil(waves) - waves);
-      const double flops_of_wave = 2 * tile.m * tile.n * k * device.compute_units;
+      const double flops_of_wave = 2 * tile.m * tile.n * (length + prologue) * units;
       best_s = std::min(best_s, charged * flops_of_wave / (rate * tile.efficiency));
     }
   return best_s;
+}
+
+// As libraries do that try all their algorithms first: an implicit product, or Winograd's algorithm, whose
+// transforms are kernels of their own. Tensor cores are given implicit products.
+double convolution_time_s(const Kernel& kernel, const Device& device, double peak, Precision precision) {
+  const double implicit_s =
+      std::max(product_time_s(kernel.m, kernel.n, kernel.k, kernel.batch,
+                              peak * fraction(device.convolution_efficiency_of(precision)), device, true),
+               memory_time_s(kernel.bytes, device));
+  const Kernel::Winograd& w = kernel.winograd;
+  const bool tensor_cores = device.compute_capability >= 70 && precision != Precision::fp32;
+  if (w.batch <= 0 || device.compute_capability == 0 || tensor_cores) return implicit_s;
+  const double products_s = product_time_s(
+      w.m, w.n, w.k, w.batch, peak * fraction(device.gemm_efficiency_of(precision)), device, true);
+  return std::min(implicit_s, products_s + memory_time_s(w.bytes, device));
 }
 
 double optimizer_time_s(const Work& work, const Device& device) {
@@ -88,12 +103,11 @@ double kernel_time_s(const Kernel& kernel, const Device& device, Precision preci
   double arithmetic_s = 0;
   switch (kernel.kind) {
     case Kernel::Kind::gemm:
-      arithmetic_s = gemm_time_s(kernel, device, peak, used);
+      arithmetic_s = product_time_s(kernel.m, kernel.n, kernel.k, kernel.batch,
+                                    peak * fraction(device.gemm_efficiency_of(used)), device, false);
       break;
     case Kernel::Kind::convolution:
-      arithmetic_s =
-          flops / (peak * fraction(device.convolution_efficiency_of(used)) * filter_speed(kernel.window));
-      break;
+      return kernel.count * (convolution_time_s(kernel, device, peak, used) + device.kernel_overhead_s.value);
     case Kernel::Kind::attention:
       arithmetic_s = flops / (peak * fraction(device.attention_efficiency));
       break;
