@@ -85,18 +85,22 @@ TEST_CASE("every cluster preset loads, and states its sources") {
     const char* device;
     int nodes_per_leaf;  // 0: one switch
   };
-  const std::vector<Case> cases = {{"aws-p3.16xlarge", 8, 1, 3.125e9, "v100", 0},
+  const std::vector<Case> cases = {{"aws-p2.8xlarge", 8, 1, 1.25e9, "k80", 0},
+                                   {"aws-p3.16xlarge", 8, 1, 3.125e9, "v100", 0},
                                    {"aws-p4d", 8, 4, 12.5e9, "a100-40", 8},  // 64 ports: 8 x 4 down, 32 up
                                    {"aws-p5", 8, 8, 50e9, "h100", 4},
                                    {"cpu-cluster", 1, 1, 0.125e9, "cpu-core", 0},
                                    {"dgx-a100", 8, 8, 25e9, "a100-80", 2},  // 40 ports: 2 x 8 down, 16 up
                                    {"dgx-b200", 8, 8, 50e9, "b200", 32},    // rails: 64 ports, 32 down, 32 up
                                    {"dgx-h100", 8, 8, 50e9, "h100", 4},     // 64 ports: 4 x 8 down, 32 up
+                                   {"dgx1-p100", 8, 4, 12.5e9, "p100", 4},
                                    {"dgx1-v100", 8, 4, 12.5e9, "v100", 4},  // 36 ports: 4 x 4 down, 16 up
                                    {"ethernet", 4, 1, 3.125e9, "p100", 0},
                                    {"gb200-nvl72", 72, 72, 50e9, "gb200", 32},
                                    {"gcp-a3", 8, 4, 25e9, "h100", 8},
+                                   {"gcp-k80x8", 8, 1, 2e9, "k80", 0},
                                    {"hgx-h200", 8, 8, 50e9, "h200", 32},
+                                   {"p100x4-25gbe", 4, 1, 3.125e9, "p100", 32},
                                    {"tpu-v4", 1, 1, 300e9, "tpu-v4", 0},
                                    {"workstation-100gbe", 4, 1, 12.5e9, "a100-80", 0},
                                    {"workstation-10gbe", 4, 1, 1.25e9, "a100-80", 0}};

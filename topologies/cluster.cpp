@@ -77,6 +77,18 @@ private:
          "a device bandwidth above 0");
     need(node_.interconnect != pcie || node_.pcie_bandwidth > 0, "PCIe has no bandwidth",
          "a bandwidth above 0");
+    int below = 1;
+    for (const auto& level : node_.pcie_switches) {
+      need(node_.pcie_bandwidth > 0, "there are PCIe switches and no PCIe", "a PCIe bandwidth above 0");
+      need(level.devices > below && level.devices % below == 0 && level.devices <= kMostEndpoints,
+           fmt::format("a PCIe switch joins {} devices", level.devices),
+           below > 1 ? fmt::format("a multiple of {}, what a switch below it joins", below) : "2 and more");
+      need(positive(level.bandwidth), fmt::format("a PCIe switch's uplink has {} bytes/s", level.bandwidth),
+           "a bandwidth above 0");
+      below = level.devices;
+    }
+    need(node_.pcie_switches.size() <= 8,
+         fmt::format("{} levels of PCIe switches", node_.pcie_switches.size()), "at most 8");
   }
 
   void mesh() const {

@@ -36,6 +36,14 @@ struct Node {
   // bytes/s a direction, device to NIC; 0: PCIe stands in no route. A processor has a root port per NIC,
   // taken together as one link.
   double pcie_bandwidth = 0;
+  // PCIe switches between the devices and the processor, innermost level first. Each joins `devices` devices,
+  // counted from the first, and has an uplink to the level above; of the last level, to the processor. NICs
+  // hang at the innermost switches if there is one for each, else at the processor.
+  struct PcieSwitches {
+    int devices = 2;
+    double bandwidth = 0;  // bytes/s a direction of an uplink
+  };
+  std::vector<PcieSwitches> pcie_switches;
   int nics = 1;
   double nic_bandwidth = 0;  // bytes/s a direction
   int cpu_cores = 1;
@@ -99,8 +107,9 @@ public:
   // Appends the links from `from` to `to`, in order; nothing if they are the same endpoint. Between nodes the
   // transfer leaves and enters through NIC number `rail` of both nodes; rail < 0: each end's own NIC (the one
   // nearest to its device); std::out_of_range if the node has no such NIC. The latency of a route is the sum
-  // of its links'. A device and its own node's processor are joined by PCIe; without PCIe there is no link
-  // between them.
+  // of its links'. A device and its own node's processor are joined by PCIe (through the uplinks of the
+  // switches between them, if the node has some, else through the processor's own link); without PCIe there
+  // is no link between them.
   virtual void route(Endpoint from, Endpoint to, int rail, std::vector<LinkId>& links) const = 0;
   // NIC nearest to the device with this local number.
   int nic_of(int local) const;

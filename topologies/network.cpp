@@ -31,6 +31,8 @@ Network::Network(const ClusterParts& parts) {
   }
   if (node_.pcie_bandwidth > 0) {
     pcie_ = 2 * (node_.devices + 1);
+    for (const auto& level : node_.pcie_switches)
+      pcie_ += 2 * ((node_.devices + level.devices - 1) / level.devices);
     server_pcie_ = 2;
   }
   if (node_.nic_bandwidth > 0) nics_ = 2 * node_.nics;
@@ -119,7 +121,9 @@ double Network::bandwidth(LinkId l) const {
       bytes_per_s = node_.mesh[link.number].count * node_.device_bandwidth;
       break;
     case Kind::pcie:
-      bytes_per_s = node_.pcie_bandwidth * (link.number == node_.devices ? node_.nics : 1);
+      bytes_per_s = link.number > node_.devices
+                        ? level_of(link.number).bandwidth
+                        : node_.pcie_bandwidth * (link.number == node_.devices ? node_.nics : 1);
       break;
     case Kind::nic:
       bytes_per_s = node_.nic_bandwidth;
@@ -146,7 +150,7 @@ double Network::latency_s(LinkId l) const {
     case Kind::pcie: {
       const bool devices_talk_over_it = node_.interconnect == Node::Interconnect::pcie ||
                                         node_.interconnect == Node::Interconnect::nvlink_mesh;
-      return devices_talk_over_it && !link.back ? node_.device_latency_s : 0;
+      return devices_talk_over_it && !link.back && link.number <= node_.devices ? node_.device_latency_s : 0;
     }
     case Kind::nic:
       return joins_nodes(fabric_.kind) ? 0 : fabric_.latency_s;
@@ -176,6 +180,9 @@ std::string Network::link_name(LinkId l) const {
     }
     case Kind::pcie:
       if (link.number == node_.devices) return fmt::format("{}.cpu.pcie.{}", node_name(link.node), direction);
+      if (link.number > node_.devices)
+        return fmt::format("{}.switch{}.pcie.{}", node_name(link.node), link.number - node_.devices - 1,
+                           direction);
       return fmt::format("{}.gpu{}.pcie.{}", node_name(link.node), link.number, direction);
     case Kind::nic:
       return fmt::format("{}.nic{}.{}", node_name(link.node), link.number, direction);
@@ -230,6 +237,10 @@ std::vector<LinkId> Network::find_links(const std::string& wanted) const {
                                               : std::vector<LinkId>{};
   if (text == ".cpu.pcie")
     return pcie_ > 0 ? cable(pcie(node, node_.devices, false), false, direction) : std::vector<LinkId>{};
+  if (!server && take_number(text, ".switch", number))
+    return text == ".pcie" && 2 * (node_.devices + 1 + std::int64_t{number}) < pcie_
+               ? cable(pcie(node, node_.devices + 1 + number, false), false, direction)
+               : std::vector<LinkId>{};
   if (server || !take_number(text, ".gpu", number) || number >= node_.devices) return {};
   if (text == ".pcie" && pcie_ > 0) return cable(pcie(node, number, false), false, direction);
   if (text == ".nvlink" && node_.interconnect == Node::Interconnect::nvswitch)
@@ -253,6 +264,42 @@ LinkId Network::nic(int node, int number, bool back) const {
   return node_base(node) + (node < nodes_ ? nvlinks_ + pcie_ : server_pcie_) + 2 * number + back;
 }
 
+const Node::PcieSwitches& Network::level_of(int port) const {
+  int first = node_.devices + 1;
+  for (const auto& level : node_.pcie_switches) {
+    first += (node_.devices + level.devices - 1) / level.devices;
+    if (port < first) return level;
+  }
+  throw std::out_of_range(fmt::format("PCIe port {}", port));
+}
+
+LinkId Network::uplink(int node, std::size_t level, int device, bool back) const {
+  int port = node_.devices + 1 + device / node_.pcie_switches[level].devices;
+  for (std::size_t l = 0; l < level; ++l)
+    port += (node_.devices + node_.pcie_switches[l].devices - 1) / node_.pcie_switches[l].devices;
+  return pcie(node, port, back);
+}
+
+int Network::place_of_nic(int nic_number) const {
+  if (node_.pcie_switches.empty()) return kRoot;
+  const int each = node_.pcie_switches.front().devices;
+  const int innermost = (node_.devices + each - 1) / each;
+  return node_.nics == innermost ? nic_number * each : kRoot;
+}
+
+void Network::route_switches(int node, int from, int to, std::vector<LinkId>& links) const {
+  if (node >= nodes_) return;  // server nodes have none
+  const std::size_t levels = node_.pcie_switches.size();
+  const auto joined = [&](std::size_t level) {
+    const int each = node_.pcie_switches[level].devices;
+    return from != kRoot && to != kRoot && from / each == to / each;
+  };
+  for (std::size_t l = 0; l < levels && from != kRoot && !joined(l); ++l)
+    links.push_back(uplink(node, l, from, false));
+  for (std::size_t l = levels; l-- > 0;)
+    if (to != kRoot && !joined(l)) links.push_back(uplink(node, l, to, true));
+}
+
 void Network::route_inside(Endpoint from, Endpoint to, std::vector<LinkId>& links) const {
   const int node = node_of(from);
   if (from < devices() && to < devices()) {
@@ -266,7 +313,11 @@ void Network::route_inside(Endpoint from, Endpoint to, std::vector<LinkId>& link
       return;
     }
   }
-  if (pcie_ > 0) links.insert(links.end(), {pcie(node, port_of(from), false), pcie(node, port_of(to), true)});
+  if (pcie_ == 0) return;
+  const bool past_processor = !node_.pcie_switches.empty() && node < nodes_;
+  if (from < devices() || !past_processor) links.push_back(pcie(node, port_of(from), false));
+  route_switches(node, place_of(from), place_of(to), links);
+  if (to < devices() || !past_processor) links.push_back(pcie(node, port_of(to), true));
 }
 
 void Network::route_to_nic(Endpoint from, int nic_number, std::vector<LinkId>& links) const {
@@ -277,7 +328,10 @@ void Network::route_to_nic(Endpoint from, int nic_number, std::vector<LinkId>& l
     if (near != port) links.insert(links.end(), {nvlink(node, port, false), nvlink(node, near, true)});
     port = near;
   }
-  if (pcie_ > 0) links.push_back(pcie(node, port, false));
+  if (pcie_ > 0) {
+    links.push_back(pcie(node, port, false));
+    route_switches(node, port < node_.devices ? port : kRoot, place_of_nic(nic_number), links);
+  }
   if (nics_ > 0) links.push_back(nic(node, nic_number, false));
 }
 
@@ -288,7 +342,10 @@ void Network::route_from_nic(Endpoint to, int nic_number, std::vector<LinkId>& l
                          nic_of(port) != nic_number && device_at_nic(nic_number) != port;
   const int near = hand_over ? device_at_nic(nic_number) : port;
   if (nics_ > 0) links.push_back(nic(node, nic_number, true));
-  if (pcie_ > 0) links.push_back(pcie(node, near, true));
+  if (pcie_ > 0) {
+    route_switches(node, place_of_nic(nic_number), near < node_.devices ? near : kRoot, links);
+    links.push_back(pcie(node, near, true));
+  }
   if (hand_over) links.insert(links.end(), {nvlink(node, near, false), nvlink(node, port, true)});
 }
 

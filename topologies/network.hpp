@@ -30,8 +30,10 @@ private:
   enum class Kind { nvlink, mesh, pcie, nic, fabric, graph };
   struct Link {
     Kind kind = Kind::nic;
-    int node = 0;    // servers come after the device nodes
-    int number = 0;  // device (PCIe: the processor comes last), pair of the mesh, NIC or cable of the fabric
+    int node = 0;  // servers come after the device nodes
+    // Device (PCIe: then the processor, then the switches level by level), pair of the mesh, NIC or cable of
+    // the fabric.
+    int number = 0;
     bool back = false;  // towards the device or the node; from b to a
   };
   Link decode(LinkId l) const;
@@ -43,6 +45,14 @@ private:
   int mesh_pair(int a, int b) const { return mesh_pair_[static_cast<std::size_t>(a) * node_.devices + b]; }
   int port_of(Endpoint e) const { return e < devices() ? local_of(e) : node_.devices; }
 
+  const Node::PcieSwitches& level_of(int port) const;  // of a switch's uplink
+  int place_of(Endpoint e) const { return e < devices() ? local_of(e) : kRoot; }
+  // Of a level's switch that this device hangs at.
+  LinkId uplink(int node, std::size_t level, int device, bool back) const;
+  // The uplinks between two places at the node's switches: a device's, or kRoot, the processor's.
+  static constexpr int kRoot = -1;
+  void route_switches(int node, int from, int to, std::vector<LinkId>& links) const;
+  int place_of_nic(int nic_number) const;
   void route_inside(Endpoint from, Endpoint to, std::vector<LinkId>& links) const;
   void route_to_nic(Endpoint from, int nic_number, std::vector<LinkId>& links) const;
   void route_from_nic(Endpoint to, int nic_number, std::vector<LinkId>& links) const;
@@ -51,7 +61,7 @@ private:
   std::vector<LinkId> cable(LinkId first, bool back, char direction) const;
 
   int nvlinks_ = 0;  // links of a node, by kind
-  int pcie_ = 0;
+  int pcie_ = 0;     // ports of the devices and of the processor, uplinks of the switches
   int nics_ = 0;
   int server_pcie_ = 0;
   int node_links_ = 0, server_links_ = 0;

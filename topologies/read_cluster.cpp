@@ -103,6 +103,20 @@ Node read_node(Section& section, const std::string& folder) {
   const bool pcie_needed = node.interconnect == Node::Interconnect::pcie;
   const std::optional<double> no_pcie = pcie_needed ? std::nullopt : std::optional<double>(0);
   node.pcie_bandwidth = section.number("pcie_gb_per_s", kBandwidth, no_pcie) * kGB;
+  for (Section& level : section.sections("pcie_switch")) {
+    Node::PcieSwitches& s = node.pcie_switches.emplace_back();
+    const int below = node.pcie_switches.size() > 1 ? node.pcie_switches.end()[-2].devices : 1;
+    s.devices = static_cast<int>(level.integer("devices", 2, 4096));
+    if (s.devices <= below || s.devices % below != 0)
+      level.refuse(
+          "devices", fmt::format("{}", s.devices),
+          fmt::format("a multiple of {} above it, as a switch of the level before joins {}", below, below));
+    s.bandwidth = level.number("gb_per_s", kBandwidth) * kGB;
+    level.finish();
+    if (node.pcie_bandwidth <= 0)
+      section.refuse("pcie_switch", "given without pcie_gb_per_s", "both of them");
+    if (node.pcie_switches.size() > 8) section.refuse("pcie_switch", "more than 8 levels", "at most 8");
+  }
   if (node.interconnect == nvlink_mesh) {
     for (Section& link : section.sections("nvlink")) {
       Node::MeshLink& m = node.mesh.emplace_back();
@@ -132,6 +146,15 @@ Node read_node(Section& section, const std::string& folder) {
   node.cpu_memory_bandwidth = 1e9 * section.number("cpu_gb_per_s", kNotNegative, 0.0);
   section.finish();
   return node;
+}
+
+// Leaves the first `devices` devices of the node and what joins them.
+void use_devices(Node& node, int devices) {
+  node.nics = std::max(1, static_cast<int>(std::int64_t{node.nics} * devices / node.devices));
+  node.devices = devices;
+  std::erase_if(node.mesh, [&](const Node::MeshLink& m) { return m.a >= devices || m.b >= devices; });
+  for (std::vector<int>& ring : node.rings)
+    std::erase_if(ring, [&](int device) { return device >= devices; });
 }
 
 // What [fabric] and the overrides in [cluster] say, before anything follows from it.
@@ -335,6 +358,8 @@ std::shared_ptr<const Cluster> read_cluster(Section& section, const std::string&
     parts.name = section.text("name", "node");
     read_body(section, base_folder, parts, keys);
   }
+  if (section.has("devices_per_node"))
+    use_devices(parts.node, static_cast<int>(section.integer("devices_per_node", 1, parts.node.devices)));
   const double nic_gbps = section.number("nic_gbps", kBandwidth, 0);
   if (nic_gbps > 0) parts.node.nic_bandwidth = nic_gbps * kGb;
   keys.read(section);

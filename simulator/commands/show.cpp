@@ -189,6 +189,10 @@ void show_cluster(const std::string& name, std::ostream& out) {
   } else if (node.pcie_bandwidth > 0 && node.devices > 1) {
     fact(out, "between its devices", with_prefix(node.pcie_bandwidth) + "B/s a direction over PCIe");
   }
+  for (const Node::PcieSwitches& level : node.pcie_switches)
+    fact(out, "PCIe switches",
+         fmt::format("{} devices behind each, {}B/s a direction up", level.devices,
+                     with_prefix(level.bandwidth)));
   fact(out, "network cards",
        fmt::format("{}, {}B/s a direction each", nic_speed(node), with_prefix(node.nic_bandwidth)));
   constexpr std::array<std::string_view, 8> kinds = {"one switch",
