@@ -6,11 +6,13 @@
 
 namespace rehearse {
 
-extern const GradientStrategyEntry kAllReduceStrategy;        // all_reduce.cpp
-extern const GradientStrategyEntry kParameterServerStrategy;  // parameter_server.cpp
+extern const GradientStrategyEntry kAllReduceStrategy;                    // all_reduce.cpp
+extern const GradientStrategyEntry kParameterServerStrategy;              // parameter_server.cpp
+extern const GradientStrategyEntry kHierarchicalParameterServerStrategy;  // hierarchical_parameter_server.cpp
 
 std::span<const GradientStrategyEntry* const> gradient_strategies() {
-  static constexpr std::array kAll = {&kAllReduceStrategy, &kParameterServerStrategy};
+  static constexpr std::array kAll = {&kAllReduceStrategy, &kParameterServerStrategy,
+                                      &kHierarchicalParameterServerStrategy};
   return kAll;
 }
 
