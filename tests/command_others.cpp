@@ -70,7 +70,33 @@ TEST_CASE("validate tells every row's error and their summary") {
   CHECK(text.out.find("table4-1.5B-m32") != std::string::npos);
   CHECK(text.out.find("13 rows: mean error") != std::string::npos);
   CHECK(csv.out.substr(0, csv.out.find('\n')) ==
-        "table,id,measured_step_s,predicted_step_s,error,source,note");
+        "table,id,measured_step_s,predicted_step_s,error,source,note,group,devices,measured_samples_per_s,"
+        "predicted_samples_per_s,measured_efficiency,predicted_efficiency");
+}
+
+TEST_CASE("validate compares throughputs, scaling and order: the golden answers for a small table") {
+  const std::string folder = std::string(REHEARSE_TESTS_DIR) + "/golden/";
+  for (const std::string format : {"csv", "json", "text"}) {
+    CAPTURE(format);
+    const Outcome run = run_rehearse("validate " + folder + "validate-input.csv --format " + format);
+    CAPTURE(run.err);
+    REQUIRE(run.status == 0);
+    const std::string path = folder + "validate." + (format == "text" ? "txt" : format);
+    if (std::getenv("REHEARSE_UPDATE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << run.out;
+    CHECK(run.out == read_file(path));
+  }
+}
+
+TEST_CASE("TensorFlow's benchmarks of 2017 scale as measured, and come in the measured order") {
+  const Outcome run = run_rehearse("validate tensorflow-2017 --format json");
+  CAPTURE(run.err);
+  REQUIRE(run.status == 0);
+  const json table = json::parse(run.out)[0];
+  CHECK(table["rows"].size() == 121);
+  CHECK(table["efficiency"]["rows"].get<int>() >= 70);
+  CHECK(table["efficiency"]["mean_absolute_difference"].get<double>() < 0.08);
+  CHECK(table["order"]["right"].get<double>() >= 0.9 * table["order"]["comparisons"].get<double>());
+  CHECK(table["mean_absolute_error"].get<double>() < 0.12);
 }
 
 TEST_CASE("validate predicts interleaved pipelines") {
@@ -115,6 +141,16 @@ TEST_CASE("a bad table is refused with its place") {
            {"id,measured_step_s,source\na,nan,b\n", "measured_step_s is \"nan\""},
            {"id,measured_step_s,source\na,1s,b\n", "measured_step_s is \"1s\""},
            {"id,measured_step_s,source\na,1,\"b\n", "is not closed"},
+           {"id,measured_step_s,source\na,,b\n",
+            "t.csv:2:1: the row has no measurement; allowed: one, or none"},
+           {"id,measured_step_s,source\na,inf,b\n", "measured_step_s is \"inf\""},
+           {"id,measured_samples_per_s,source\na,0,b\n",
+            "measured_samples_per_s is \"0\"; allowed: a number above 0"},
+           {"id,measured_step_s,measured_samples_per_s,source\na,1,2,b\n",
+            "the row has 2 measurements; allowed: one"},
+           {"id,measured_efficiency,source\na,0.9,b\n", "measured_efficiency is given without scaling"},
+           {"id,measured_efficiency,scaling,source\na,90%,s,b\n", "measured_efficiency is \"90%\""},
+           {"id,group,source\na,g,b\n", "required: id, source, and one of measured_step_s"},
        }) {
     CAPTURE(c.text);
     std::string told;

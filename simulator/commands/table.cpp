@@ -1,9 +1,12 @@
 #include "simulator/commands/table.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -69,6 +72,19 @@ std::vector<Record> parse_csv(const std::string& text, const std::string& path) 
   return records;
 }
 
+constexpr std::array<std::string_view, 9> kOwnColumns = {
+    "id",      "measured_step_s", "measured_samples_per_s", "measured_efficiency", "source", "note", "group",
+    "scaling", "comparison"};
+
+double positive(const std::string& cell, std::string_view column, const Place& place) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  const bool whole = error == std::errc() && end == cell.data() + cell.size();
+  if (!whole || !(value > 0) || !std::isfinite(value))
+    throw InputError(place, fmt::format("{} is \"{}\"; allowed: a number above 0", column, cell));
+  return value;
+}
+
 // As after --set: what is no TOML value by itself counts as a string.
 std::string toml_value(const std::string& cell) {
   const bool is_value = cell.find_first_of("[{\"'") == 0 || cell == "true" || cell == "false";
@@ -100,50 +116,66 @@ MeasurementTable parse_measurements(const std::string& text, const std::string& 
   if (records.empty())
     throw InputError({path}, "the table is empty; allowed: a line of column names, then rows");
   const std::vector<std::string>& columns = records.front().fields;
-  std::optional<std::size_t> id, measured, source, note;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    const std::string& name = columns[i];
-    if (std::count(columns.begin(), columns.end(), name) > 1) {
+  const auto column = [&](std::string_view name) {
+    const auto found = std::find(columns.begin(), columns.end(), name);
+    return found == columns.end() ? std::optional<std::size_t>()
+                                  : static_cast<std::size_t>(found - columns.begin());
+  };
+  for (const std::string& name : columns) {
+    if (std::count(columns.begin(), columns.end(), name) > 1)
       throw InputError({path, 1, 1}, fmt::format("column \"{}\" stands twice", name));
-    }
-    if (name == "id")
-      id = i;
-    else if (name == "measured_step_s")
-      measured = i;
-    else if (name == "source")
-      source = i;
-    else if (name == "note")
-      note = i;
-    else if (name.find('.') == std::string::npos)
+    if (name.find('.') == std::string::npos &&
+        std::find(kOwnColumns.begin(), kOwnColumns.end(), name) == kOwnColumns.end())
       throw InputError({path, 1, 1},
-                       fmt::format("column \"{}\" is unknown; allowed: id, measured_step_s, source, note "
-                                   "and scenario keys such as strategy.pipeline",
-                                   name));
+                       fmt::format("column \"{}\" is unknown; allowed: {} and scenario keys such as "
+                                   "strategy.pipeline",
+                                   name, fmt::join(kOwnColumns, ", ")));
   }
-  if (!id || !measured || !source) {
-    throw InputError({path, 1, 1}, "a column is missing; required: id, measured_step_s, source");
-  }
+  if (!column("id") || !column("source") ||
+      !(column("measured_step_s") || column("measured_samples_per_s") || column("measured_efficiency")))
+    throw InputError({path, 1, 1},
+                     "a column is missing; required: id, source, and one of measured_step_s, "
+                     "measured_samples_per_s, measured_efficiency");
   MeasurementTable table;
   table.path = path;
   table.name = fs::path(path).stem().string();
   for (std::size_t r = 1; r < records.size(); ++r) {
-    const auto& [line, fields] = records[r];
+    const int line = records[r].line;
+    const std::vector<std::string>& fields = records[r].fields;
     if (fields.size() != columns.size()) {
       throw InputError({path, line, 1},
                        fmt::format("the row has {} fields; allowed: {}, as many as there are columns",
                                    fields.size(), columns.size()));
     }
+    const auto cell_of = [&](std::string_view name) {
+      const auto at = column(name);
+      return at ? fields[*at] : std::string();
+    };
+    const auto number = [&](std::string_view name) {
+      const std::string cell = cell_of(name);
+      return cell.empty() ? 0.0 : positive(cell, name, {path, line, 1});
+    };
     Measurement row;
-    row.id = fields[*id];
-    row.source = fields[*source];
-    if (note) row.note = fields[*note];
-    const std::string& number = fields[*measured];
-    const auto [end, error] =
-        std::from_chars(number.data(), number.data() + number.size(), row.measured_step_s);
-    if (error != std::errc() || end != number.data() + number.size() || !(row.measured_step_s > 0)) {
+    row.id = cell_of("id");
+    row.source = cell_of("source");
+    row.note = cell_of("note");
+    row.group = cell_of("group");
+    row.scaling = cell_of("scaling");
+    row.comparison = cell_of("comparison");
+    row.measured_step_s = number("measured_step_s");
+    row.measured_samples_per_s = number("measured_samples_per_s");
+    row.measured_efficiency = number("measured_efficiency");
+    const int measured =
+        (row.measured_step_s > 0) + (row.measured_samples_per_s > 0) + (row.measured_efficiency > 0);
+    if (measured > 1)
+      throw InputError({path, line, 1}, fmt::format("the row has {} measurements; allowed: one", measured));
+    if (row.scaling.empty() && (measured == 0 || row.measured_efficiency > 0))
       throw InputError({path, line, 1},
-                       fmt::format("measured_step_s is \"{}\"; allowed: a number above 0", number));
-    }
+                       measured == 0
+                           ? "the row has no measurement; allowed: one, or none where scaling names the "
+                             "rows that scale from it"
+                           : "measured_efficiency is given without scaling; allowed: with the name of "
+                             "the rows that it scales from");
     for (std::size_t i = 0; i < columns.size(); ++i) {
       if (columns[i].find('.') != std::string::npos && !fields[i].empty()) {
         row.scenario += columns[i] + " = " + toml_value(fields[i]) + "\n";

@@ -1,4 +1,4 @@
-// A table of published measurements: each row is a scenario and the step time that somebody measured for it.
+// A table of published measurements: each row is a scenario and what somebody measured for it.
 #pragma once
 
 #include <string>
@@ -9,7 +9,12 @@ namespace rehearse {
 struct Measurement {
   std::string id;
   std::string scenario;  // the text of a scenario file
+  // What was measured, one of them; all 0: nothing, the row is there because others scale from it.
   double measured_step_s = 0;
+  double measured_samples_per_s = 0;  // over the whole job
+  double measured_efficiency =
+      0;  // a share: throughput over that of `scaling`'s smallest row, for each device
+  std::string group, scaling, comparison;  // simulator/commands/statistics.hpp says what they bring together
   std::string source;
   std::string note;
 };
@@ -20,9 +25,9 @@ struct MeasurementTable {
   std::vector<Measurement> rows;
 };
 
-// Columns: id, measured_step_s, source, note, and for every scenario key that rows set a column named by its
-// dotted path ("strategy.pipeline"); an empty cell leaves the key out. InputError for a file that is not such
-// a table.
+// Columns: id, source, note, at least one of measured_step_s, measured_samples_per_s and measured_efficiency,
+// then group, scaling, comparison, and for every scenario key that rows set a column named by its dotted path
+// ("strategy.pipeline"); an empty cell leaves the key out. InputError for a file that is not such a table.
 MeasurementTable read_measurements(const std::string& path);
 MeasurementTable parse_measurements(const std::string& text, const std::string& path);
 

@@ -8,6 +8,7 @@
 #include "models/base/error.hpp"
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/predict.hpp"
+#include "simulator/commands/statistics.hpp"
 #include "simulator/commands/table.hpp"
 #include "simulator/report/format.hpp"
 
@@ -16,51 +17,150 @@ namespace {
 
 struct Row {
   const Measurement* measurement;
+  double measured_step_s = 0;  // 0: not measured
   double predicted_step_s = 0;
-  double error() const { return predicted_step_s / measurement->measured_step_s - 1; }
+  int devices = 0;
+  double error() const { return predicted_step_s / measured_step_s - 1; }
+};
+
+// The figures of a whole table, or of one of its groups.
+struct Summary {
+  std::string group;
+  ErrorSummary errors;
+  std::vector<Efficiency> efficiencies;
 };
 
 struct Validation {
   const MeasurementTable* table;
   std::vector<Row> rows;
-  double mean_error = 0, mean_absolute_error = 0, median_absolute_error = 0, worst_error = 0;
+  std::vector<Observation> observations;  // by row
+  Summary whole;
+  std::vector<Summary> groups;  // if there are several, in order of their first rows
+  std::vector<Comparison> comparisons;
 };
 
+Summary summary_of(const Validation& v, const std::vector<Efficiency>& efficiencies,
+                   const std::string* group) {
+  Summary summary;
+  if (group != nullptr) summary.group = *group;
+  const auto inside = [&](std::size_t row) {
+    return group == nullptr || v.observations[row].group == *group;
+  };
+  std::vector<double> errors;
+  for (std::size_t i = 0; i < v.rows.size(); ++i)
+    if (inside(i) && v.rows[i].measured_step_s > 0) errors.push_back(v.rows[i].error());
+  summary.errors = summarize(errors);
+  for (const Efficiency& e : efficiencies)
+    if (inside(e.row)) summary.efficiencies.push_back(e);
+  return summary;
+}
+
 Validation validate(const MeasurementTable& table) {
-  Validation v{&table, {}};
-  std::vector<double> absolute;
-  for (const Measurement& measurement : table.rows) {
-    const std::string place = fmt::format("{}:{}", table.path, measurement.id);
-    const Prediction prediction = predict(read_scenario_text(measurement.scenario, place), Where::child);
-    v.rows.push_back({&measurement, prediction.metrics.step_time_s});
-    const double error = v.rows.back().error();
-    const auto n = static_cast<double>(table.rows.size());
-    v.mean_error += error / n;
-    v.mean_absolute_error += std::abs(error) / n;
-    if (std::abs(error) > std::abs(v.worst_error)) v.worst_error = error;
-    absolute.push_back(std::abs(error));
+  Validation v{&table, {}, {}, {}, {}, {}};
+  for (const Measurement& m : table.rows) {
+    const std::string place = fmt::format("{}:{}", table.path, m.id);
+    const Prediction prediction = predict(read_scenario_text(m.scenario, place), Where::child);
+    const double samples = prediction.plan.schedule->samples, step_s = prediction.metrics.step_time_s;
+    const int devices = prediction.scenario.cluster->devices();
+    const double measured_s =
+        m.measured_samples_per_s > 0 ? samples / m.measured_samples_per_s : m.measured_step_s;
+    v.rows.push_back({&m, measured_s, step_s, devices});
+    v.observations.push_back({m.group, m.scaling, m.comparison, devices,
+                              measured_s > 0 ? samples / measured_s : 0, samples / step_s,
+                              m.measured_efficiency});
   }
-  std::sort(absolute.begin(), absolute.end());
-  v.median_absolute_error = (absolute[(absolute.size() - 1) / 2] + absolute[absolute.size() / 2]) / 2;
+  const std::vector<Efficiency> efficiencies = scaling_efficiencies(v.observations);
+  v.whole = summary_of(v, efficiencies, nullptr);
+  std::vector<std::string> names;
+  for (const Observation& o : v.observations)
+    if (std::find(names.begin(), names.end(), o.group) == names.end()) names.push_back(o.group);
+  if (names.size() > 1)
+    for (const std::string& name : names) v.groups.push_back(summary_of(v, efficiencies, &name));
+  v.comparisons = compared_orders(v.observations);
   return v;
+}
+
+const Efficiency* efficiency_of(const Validation& v, std::size_t row) {
+  for (const Efficiency& e : v.whole.efficiencies)
+    if (e.row == row) return &e;
+  return nullptr;
+}
+
+std::size_t right_ones(const Validation& v) {
+  return static_cast<std::size_t>(
+      std::count_if(v.comparisons.begin(), v.comparisons.end(), [](const Comparison& c) { return c.right; }));
 }
 
 std::string signed_percent(double share) {
   return fmt::format("{:+.1f} %", 100 * share);
 }
 
-void write_text(const Validation& v, std::ostream& out) {
+void write_rows(const Validation& v, std::ostream& out) {
   std::size_t width = 2;
   for (const Row& row : v.rows) width = std::max(width, row.measurement->id.size());
-  out << fmt::format("{}\n\n  {:<{}}  {:>10}  {:>10}  {:>9}\n", v.table->name, "row", width, "measured",
-                     "predicted", "error");
-  for (const Row& row : v.rows) {
-    out << fmt::format("  {:<{}}  {:>8.4f} s  {:>8.4f} s  {:>9}\n", row.measurement->id, width,
-                       row.measurement->measured_step_s, row.predicted_step_s, signed_percent(row.error()));
+  const bool scaling = !v.whole.efficiencies.empty();
+  out << fmt::format("{}\n\n  {:<{}}  {:>10}  {:>10}  {:>9}{}\n", v.table->name, "row", width, "measured",
+                     "predicted", "error", scaling ? "   efficiency measured  predicted" : "");
+  for (std::size_t i = 0; i < v.rows.size(); ++i) {
+    const Row& row = v.rows[i];
+    const bool measured = row.measured_step_s > 0;
+    std::string line = fmt::format("  {:<{}}  {:>10}  {:>8.4f} s  {:>9}", row.measurement->id, width,
+                                   measured ? fmt::format("{:.4f} s", row.measured_step_s) : "-",
+                                   row.predicted_step_s, measured ? signed_percent(row.error()) : "-");
+    if (const Efficiency* e = efficiency_of(v, i))
+      line += fmt::format("  {:>20}  {:>9}", in_percent(e->measured), in_percent(e->predicted));
+    out << line << '\n';
   }
-  out << fmt::format("\n  {} rows: mean error {}, mean of absolute errors {}, median {}, worst {}\n",
-                     v.rows.size(), signed_percent(v.mean_error), in_percent(v.mean_absolute_error),
-                     in_percent(v.median_absolute_error), signed_percent(v.worst_error));
+}
+
+std::string in_points(double share) {
+  return fmt::format("{:.1f} points", 100 * share);
+}
+
+void write_groups(const Validation& v, std::ostream& out) {
+  if (v.groups.empty()) return;
+  std::size_t width = 5;
+  for (const Summary& group : v.groups) width = std::max(width, group.group.size());
+  out << fmt::format("\n  {:<{}}  {:>4}  {:>10}  {:>8}  {:>8}  {:>9}  {}\n", "group", width, "rows",
+                     "mean error", "absolute", "median", "worst", "efficiencies: off by");
+  for (const Summary& group : v.groups) {
+    const ErrorSummary& e = group.errors;
+    if (e.rows == 0) {
+      out << fmt::format("  {:<{}}  {:>4}  {:>10}  {:>8}  {:>8}  {:>9}", group.group, width, 0, "-", "-", "-",
+                         "-");
+    } else {
+      out << fmt::format("  {:<{}}  {:>4}  {:>10}  {:>8}  {:>8}  {:>9}", group.group, width, e.rows,
+                         signed_percent(e.mean), in_percent(e.mean_absolute), in_percent(e.median_absolute),
+                         signed_percent(e.worst));
+    }
+    if (!group.efficiencies.empty())
+      out << fmt::format("  {:>12}: {}", group.efficiencies.size(),
+                         in_points(mean_difference(group.efficiencies)));
+    out << '\n';
+  }
+}
+
+void write_text(const Validation& v, std::ostream& out) {
+  write_rows(v, out);
+  write_groups(v, out);
+  const ErrorSummary& e = v.whole.errors;
+  out << '\n';
+  if (e.rows > 0)
+    out << fmt::format("  {}: mean error {}, mean of absolute errors {}, median {}, worst {}\n",
+                       counted(static_cast<double>(e.rows), "row"), signed_percent(e.mean),
+                       in_percent(e.mean_absolute), in_percent(e.median_absolute), signed_percent(e.worst));
+  if (!v.whole.efficiencies.empty())
+    out << fmt::format("  Scaling efficiencies of {}: predictions are off by {} in the mean\n",
+                       counted(static_cast<double>(v.whole.efficiencies.size()), "row"),
+                       in_points(mean_difference(v.whole.efficiencies)));
+  if (!v.comparisons.empty()) {
+    out << fmt::format("  Order: {} of {} comparisons right, of rows measured more than 5 % apart\n",
+                       right_ones(v), v.comparisons.size());
+    for (const Comparison& c : v.comparisons)
+      if (!c.right)
+        out << fmt::format("    wrong: {} is faster than {}\n", v.rows[c.faster].measurement->id,
+                           v.rows[c.slower].measurement->id);
+  }
   std::vector<std::string> told;  // rows share most of what is to be said about them
   const auto tell = [&](const char* label, const std::string& text) {
     if (text.empty() || std::find(told.begin(), told.end(), text) != told.end()) return;
@@ -79,14 +179,34 @@ void write_text(const Validation& v, std::ostream& out) {
 }
 
 void write_csv(const std::vector<Validation>& all, std::ostream& out) {
-  out << "table,id,measured_step_s,predicted_step_s,error,source,note\n";
+  out << "table,id,measured_step_s,predicted_step_s,error,source,note,group,devices,measured_samples_per_s,"
+         "predicted_samples_per_s,measured_efficiency,predicted_efficiency\n";
+  const auto number = [](double value) { return value > 0 ? fmt::format("{}", value) : std::string(); };
   for (const Validation& v : all) {
-    for (const Row& row : v.rows) {
-      out << fmt::format("{},{},{},{},{},{},{}\n", csv_field(v.table->name), csv_field(row.measurement->id),
-                         row.measurement->measured_step_s, row.predicted_step_s, row.error(),
-                         csv_field(row.measurement->source), csv_field(row.measurement->note));
+    for (std::size_t i = 0; i < v.rows.size(); ++i) {
+      const Row& row = v.rows[i];
+      const Observation& o = v.observations[i];
+      const Efficiency* e = efficiency_of(v, i);
+      out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(v.table->name),
+                         csv_field(row.measurement->id), number(row.measured_step_s), row.predicted_step_s,
+                         row.measured_step_s > 0 ? fmt::format("{}", row.error()) : "",
+                         csv_field(row.measurement->source), csv_field(row.measurement->note),
+                         csv_field(o.group), row.devices, number(o.measured_per_s), o.predicted_per_s,
+                         e ? number(e->measured) : "", e ? number(e->predicted) : "");
     }
   }
+}
+
+void add_summary(nlohmann::ordered_json& json, const Summary& summary) {
+  if (summary.errors.rows > 0) {
+    json["mean_error"] = summary.errors.mean;
+    json["mean_absolute_error"] = summary.errors.mean_absolute;
+    json["median_absolute_error"] = summary.errors.median_absolute;
+    json["worst_error"] = summary.errors.worst;
+  }
+  if (!summary.efficiencies.empty())
+    json["efficiency"] = {{"rows", summary.efficiencies.size()},
+                          {"mean_absolute_difference", mean_difference(summary.efficiencies)}};
 }
 
 void write_json(const std::vector<Validation>& all, std::ostream& out) {
@@ -94,17 +214,36 @@ void write_json(const std::vector<Validation>& all, std::ostream& out) {
   for (const Validation& v : all) {
     nlohmann::ordered_json table;
     table["table"] = v.table->name;
-    table["mean_error"] = v.mean_error;
-    table["mean_absolute_error"] = v.mean_absolute_error;
-    table["median_absolute_error"] = v.median_absolute_error;
-    table["worst_error"] = v.worst_error;
-    for (const Row& row : v.rows) {
-      table["rows"].push_back({{"id", row.measurement->id},
-                               {"measured_step_s", row.measurement->measured_step_s},
-                               {"predicted_step_s", row.predicted_step_s},
-                               {"error", row.error()},
-                               {"source", row.measurement->source},
-                               {"note", row.measurement->note}});
+    add_summary(table, v.whole);
+    for (const Summary& summary : v.groups) {
+      nlohmann::ordered_json group = {{"group", summary.group}, {"rows", summary.errors.rows}};
+      add_summary(group, summary);
+      table["groups"].push_back(std::move(group));
+    }
+    if (!v.comparisons.empty()) {
+      nlohmann::ordered_json order = {{"comparisons", v.comparisons.size()}, {"right", right_ones(v)}};
+      order["wrong"] = nlohmann::ordered_json::array();
+      for (const Comparison& c : v.comparisons)
+        if (!c.right)
+          order["wrong"].push_back(
+              {{"faster", v.rows[c.faster].measurement->id}, {"slower", v.rows[c.slower].measurement->id}});
+      table["order"] = std::move(order);
+    }
+    for (std::size_t i = 0; i < v.rows.size(); ++i) {
+      const Row& row = v.rows[i];
+      nlohmann::ordered_json told = {{"id", row.measurement->id}};
+      if (!row.measurement->group.empty()) told["group"] = row.measurement->group;
+      told["devices"] = row.devices;
+      if (row.measured_step_s > 0) told["measured_step_s"] = row.measured_step_s;
+      told["predicted_step_s"] = row.predicted_step_s;
+      if (row.measured_step_s > 0) told["error"] = row.error();
+      if (const Efficiency* e = efficiency_of(v, i))
+        told["efficiency"] = {{"measured", e->measured},
+                              {"predicted", e->predicted},
+                              {"base", v.rows[e->base].measurement->id}};
+      told["source"] = row.measurement->source;
+      told["note"] = row.measurement->note;
+      table["rows"].push_back(std::move(told));
     }
     json.push_back(std::move(table));
   }
