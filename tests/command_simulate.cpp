@@ -85,13 +85,45 @@ TEST_CASE("JSON has the keys that the README defines, in their order") {
   };
   CHECK(keys(result) ==
         "scenario step_time_s samples_per_s tokens_per_s devices model_tflops_per_device mfu hfu breakdown_s "
-        "critical_path memory_bytes network engine rests_on notes ");
+        "critical_path memory_bytes network asynchrony engine rests_on notes ");
   CHECK(keys(result["breakdown_s"]) == "compute exposed_communication data_stall pipeline_bubble other ");
   CHECK(keys(result["memory_bytes"]) ==
         "weights gradients optimizer activations buffers total capacity fits ");
   CHECK(keys(result["network"]) == "bytes_per_step busiest_link ");
   CHECK(keys(result["engine"]) == "fidelity classes events ");
   CHECK(keys(result["rests_on"]) == "measured published guessed ");
+}
+
+TEST_CASE("asynchronous servers: who is how fast, and how stale gradients are") {
+  CHECK(json::parse(
+            run_rehearse("simulate " + shipped("resnet50-ps.toml") + " --format json").out)["asynchrony"]
+            .is_null());
+  const Outcome run = run_rehearse("simulate " + shipped("resnet50-ps-async.toml") + " --format json");
+  CAPTURE(run.err);
+  REQUIRE(run.status == 0);
+  const json result = json::parse(run.out);
+  const json& figures = result["asynchrony"];
+  CHECK(figures["mode"] == "async");
+  REQUIRE(figures["workers"].size() == 16);
+  double sum = 0;
+  for (std::size_t w = 0; w < 16; ++w) {
+    CHECK(figures["workers"][w]["rank"] == w);
+    sum += figures["workers"][w]["samples_per_s"].get<double>();
+  }
+  CHECK(result["samples_per_s"].get<double>() == Approx(sum).epsilon(1e-9));
+  CHECK(result["step_time_s"].get<double>() == Approx(1024 / sum).epsilon(1e-9));
+  // Device 5 runs at half its speed, and little but computing takes time.
+  CHECK(figures["workers"][5]["samples_per_s"].get<double>() ==
+        Approx(figures["workers"][4]["samples_per_s"].get<double>() / 2).epsilon(0.05));
+  double gradients = 0, updates = 0;
+  int most = 0;
+  for (const auto& [staleness, count] : figures["staleness"]["histogram"].items()) {
+    gradients += count.get<double>();
+    updates += std::stod(staleness) * count.get<double>();
+    most = std::max(most, std::stoi(staleness));
+  }
+  CHECK(figures["staleness"]["mean"].get<double>() == Approx(updates / gradients).epsilon(1e-9));
+  CHECK(figures["staleness"]["max"] == most);
 }
 
 TEST_CASE("simulate reads standard input, overrides keys and leaves folding out") {

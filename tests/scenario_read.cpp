@@ -114,7 +114,7 @@ compute = "timed"
   CHECK(s.strategy.bucket_bytes == 1.5 * 1048576);
   CHECK_FALSE(s.strategy.overlap);
   CHECK(s.strategy.parameter_server.servers == 2);
-  CHECK(s.strategy.parameter_server.colocated);
+  CHECK(s.strategy.parameter_server.placement == ParameterServer::Placement::colocated);
   CHECK(s.engine.fidelity == Fidelity::chunk);
   CHECK(s.engine.protocol == Protocol::ideal);
   CHECK_FALSE(s.engine.fold);

@@ -154,6 +154,24 @@ TEST_CASE("bad schedules are refused with the ops named") {
       {"a size that is not a number",
        [](Schedule& s) { s.programs[0].ops = {exchange("send x", 0, {send(kNext, -1)})}; },
        {"send x", "-1"}},
+      {"a turn that does not exist",
+       [](Schedule& s) {
+         s.programs[0].ops = {host("write", 0)};
+         s.programs[0].ops[0].turn = 0;
+       },
+       {"write", "turn 0"}},
+      {"a turn for many transfers at once",
+       [](Schedule& s) {
+         s.programs[0].turns = {{"card", 1}};
+         s.programs[0].ops = {exchange("to all", 0, {send(Peer::each(0), 8)})};
+         s.programs[0].ops[0].turn = 0;
+       },
+       {"to all", "one transfer"}},
+      {"a turn that is nobody's",
+       [](Schedule& s) {
+         s.programs[0].turns = {{"card", 0}};
+       },
+       {"stage 0", "card"}},
   };
   for (const Case& c : cases) {
     CAPTURE(c.what);
@@ -192,6 +210,37 @@ TEST_CASE("members of a group that call different collectives are told") {
   s.programs[1].ops[0].collective.bytes = 9;
   CHECK_THROWS_AS(check(s), RunError);
   s.programs[1].ops.clear();
+  CHECK_THROWS_AS(check(s), RunError);
+}
+
+TEST_CASE("tensors that are shared on purpose are used in any order, others are not") {
+  Schedule s = two_stages();
+  Program& p = s.programs[0];
+  p.tensors = {{TensorKind::weight, "w"}};
+  p.ops = {host("write", 0), host("read", 1)};
+  p.ops[0].writes = {0};
+  p.ops[1].reads = {0};
+  CHECK_THROWS_AS(check(s), RunError);
+  p.tensors[0].shared = true;
+  CHECK_NOTHROW(check(s));
+}
+
+TEST_CASE("a counter of an iteration before the first makes nobody wait") {
+  Schedule s = two_stages();
+  Op wait;
+  wait.name = "not too far ahead";
+  wait.kind = OpKind::wait_until;
+  wait.counter = {"done", -1, 1};
+  wait.at_least = 1;
+  Op begin, end, tell;
+  begin.kind = OpKind::repeat_begin;
+  end.kind = OpKind::repeat_end;
+  begin.count = 2;
+  tell.kind = OpKind::signal;
+  tell.counter = {"done", 0, 1};
+  s.programs[0].ops = {begin, wait, tell, end};
+  CHECK_NOTHROW(check(s));
+  s.programs[0].ops[1].counter.number = 0;  // waits for what it does itself later
   CHECK_THROWS_AS(check(s), RunError);
 }
 

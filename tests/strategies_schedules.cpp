@@ -269,7 +269,7 @@ TEST_CASE("servers sit where the placement says") {
   Scenario s = scenario(perceptron(3), 4, 1, 1, 2);
   CHECK(write_schedule(s).endpoints ==
         std::vector<int>{0, 1, 2, 3, s.cluster->server_processor(0), s.cluster->server_processor(1)});
-  s.strategy.parameter_server.colocated = true;
+  s.strategy.parameter_server.placement = ParameterServer::Placement::colocated;
   CHECK(write_schedule(s).endpoints ==
         std::vector<int>{0, 1, 2, 3, s.cluster->processor_of_node(0), s.cluster->processor_of_node(2)});
 }

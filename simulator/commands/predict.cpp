@@ -10,8 +10,7 @@ Prediction predict(Scenario scenario, Where where) {
   p.plan = write_schedule(p.scenario);
   Phase phase;
   phase.schedule = p.plan.schedule;
-  // What reaches over the end of a step finds its usual state only after a first, unmeasured step.
-  phase.repeats = p.scenario.steps + (p.plan.schedule->crosses_step() ? 1 : 0);
+  phase.repeats = p.plan.schedule->repeats(p.scenario.steps);
   Run run;
   run.jobs.push_back({p.scenario.name, {phase}, p.plan.endpoints});
   const auto execute = where == Where::here ? simulate : simulate_in_child;

@@ -39,7 +39,8 @@ private:
     Bell bell;
     int awaited_op = -1;  // the dependency it waits for, and how often that must have ended
     long awaited_count = 0;
-    bool awaits_counter = false;
+    const std::pair<std::string, int>* awaited_counter = nullptr;
+    double awaited_value = 0;
     int outstanding = 0;  // transfers of the current op under way or not yet matched
     bool in_op = false, ended = false, endless = false;
     int step = 0, op = -1;
@@ -57,6 +58,7 @@ private:
     std::vector<int> streams;                // into streams_
     std::vector<int> streams_ended;          // by phase
     std::map<std::pair<std::string, int>, double> counters;
+    std::vector<std::vector<sg::s4u::SemaphorePtr>> turns;  // by phase
   };
 
   // A call of an op that waits for its other sides.
@@ -93,6 +95,7 @@ private:
     };
     std::vector<std::vector<StageBytes>> lanes;
     std::vector<Stream*> sides;
+    std::vector<sg::s4u::SemaphorePtr> turns;  // to wait for before it starts; of the sender first
   };
 
   struct PositionState {  // of a ring, at `chunk`; pieces are counted through all calls
@@ -126,7 +129,9 @@ private:
   void catch_up(Stream& stream);  // sleeps until SimGrid's clock is at the stream's own time
   void end_op(Stream& stream, int op, double end_s);
   void end_phase(Stream& stream);
+  void compute(Stream& stream, const Op& op);
   double compute_end(const Stream& stream, double seconds) const;
+  sg::s4u::SemaphorePtr turn_of(const Stream& stream, const Op& op) const;  // null: none to wait for
   void record(Stream& stream, double end_s, Status status);
   void signal(Stream& stream, const Op& op);
   void wait_for_counter(Stream& stream, const Op& op);
@@ -147,6 +152,7 @@ private:
   double step_latency_s(const TransferClass& transfer, const TransferCost& cost) const;
   TransferCost at_latency_factor(TransferCost cost) const;
   void drive(int job, std::vector<Matched> matched);
+  void drive_in_turn(int job, const Matched& matched);
   void drive_together(int job, const std::vector<Matched>& matched);  // all with one delay, or all analytic
   void complete(const Matched& matched);
   void wait_for_transfers(Stream& stream);

@@ -65,12 +65,17 @@ void Simulation::start_streams() {
       if (number < 0) {
         state.done.emplace_back();
         state.awaited.emplace_back();
+        state.turns.emplace_back();
         continue;
       }
       const Program& p = job.phases[ph].schedule->programs[number];
       streams = std::max(streams, p.streams.size());
       state.done.emplace_back(p.ops.size(), 0);
       state.awaited.emplace_back(p.ops.size(), 0);
+      state.turns.emplace_back();
+      for (const Turn& turn : p.turns) {
+        state.turns.back().push_back(sg::s4u::Semaphore::create(static_cast<unsigned>(turn.at_once)));
+      }
       for (const Op& op : p.ops)
         for (const Dependency& d : op.after)
           if (p.ops[d.op].stream != op.stream) state.awaited.back()[d.op] = 1;
@@ -101,8 +106,17 @@ void Simulation::run_stream(Stream& stream) {
   for (std::size_t ph = 0; ph < job.phases.size(); ++ph) {
     stream.phase = static_cast<int>(ph);
     if (does(stream).program >= 0 && stream.number < static_cast<int>(program(stream).streams.size())) {
-      for (int r = 0; r < job.phases[ph].repeats && step_may_begin(stream); ++r, ++stream.step)
+      int rounds = 0;
+      for (; rounds < job.phases[ph].repeats && step_may_begin(stream); ++rounds, ++stream.step)
         run_step(stream);
+      const std::optional<Asynchrony>& asynchrony = job.phases[ph].schedule->asynchrony;
+      if (asynchrony && layout_.classes[stream.rank_class].role == 0 && ph + 1 == job.phases.size()) {
+        // It has done its share and may be stopped at any time.
+        catch_up(stream);
+        stream.endless = true;
+        sg::s4u::Actor::self()->daemonize();
+        for (; rounds < asynchrony->most_rounds; ++rounds, ++stream.step) run_step(stream);
+      }
     }
     end_phase(stream);
     int steps = 0;  // those that did not begin count too, so that steps have one number everywhere
@@ -171,7 +185,8 @@ void Simulation::run_op(Stream& stream, int number) {
   double end = stream.ready_s;
   switch (op.kind) {
     case OpKind::compute:
-      end = compute_end(stream, does(stream).seconds[op.work]);
+      compute(stream, op);
+      end = stream.local_time_s;
       break;
     case OpKind::host:
       end = stream.ready_s + op.seconds;
@@ -239,6 +254,25 @@ void Simulation::catch_up(Stream& stream) {
   stream.local_time_s = now();
 }
 
+sg::s4u::SemaphorePtr Simulation::turn_of(const Stream& stream, const Op& op) const {
+  return op.turn < 0 ? nullptr : classes_[stream.rank_class].turns[stream.phase][op.turn];
+}
+
+void Simulation::compute(Stream& stream, const Op& op) {
+  const double seconds = does(stream).seconds[op.work];
+  const sg::s4u::SemaphorePtr turn = turn_of(stream, op);
+  if (!turn) {
+    stream.local_time_s = compute_end(stream, seconds);
+    return;
+  }
+  catch_up(stream);
+  turn->acquire();
+  stream.begin_s = stream.local_time_s = now();
+  stream.local_time_s = compute_end(stream, seconds);
+  catch_up(stream);
+  turn->release();
+}
+
 // Computing at a speed that events may change on the way; their times are known from the start.
 double Simulation::compute_end(const Stream& stream, double seconds) const {
   const auto it = speed_changes_.find(layout_.classes[stream.rank_class].endpoint);
@@ -274,9 +308,12 @@ void Simulation::signal(Stream& stream, const Op& op) {
   const Layout::Class& own = layout_.classes[stream.rank_class];
   const std::pair<std::string, int> counter = counter_of(op, iteration_of(stream.iterations));
   const auto add = [&](std::size_t c) {
-    ++classes_[c].counters[counter];
-    for (int s : classes_[c].streams)
-      if (streams_[s].awaits_counter) streams_[s].bell.ring();
+    const double value = ++classes_[c].counters[counter];
+    for (int s : classes_[c].streams) {
+      Stream& other = streams_[s];
+      if (other.awaited_counter && *other.awaited_counter == counter && value >= other.awaited_value)
+        other.bell.ring();
+    }
   };
   if (op.signalled.empty()) return add(stream.rank_class);
   const std::vector<Role>& roles = run_.jobs[own.job].phases[stream.phase].schedule->roles;
@@ -293,9 +330,11 @@ void Simulation::signal(Stream& stream, const Op& op) {
 void Simulation::wait_for_counter(Stream& stream, const Op& op) {
   const std::pair<std::string, int> counter = counter_of(op, iteration_of(stream.iterations));
   const double at_least = op.at_least + op.at_least_per_iteration * iteration_of(stream.iterations);
-  stream.awaits_counter = true;
+  if (counter.second < 0) return;
+  stream.awaited_counter = &counter;
+  stream.awaited_value = at_least;
   while (classes_[stream.rank_class].counters[counter] < at_least) stream.bell.wait();
-  stream.awaits_counter = false;
+  stream.awaited_counter = nullptr;
 }
 
 }  // namespace rehearse

@@ -59,6 +59,7 @@ Simulation::Matched Simulation::match_message(int number, const Call& send, cons
   for (Stream* side : m.sides) {
     side->begin_s = now();
     side->latency_s = m.latency_s;
+    if (sg::s4u::SemaphorePtr turn = turn_of(*side, program(*side).ops[side->op])) m.turns.push_back(turn);
   }
   return m;
 }
@@ -192,6 +193,8 @@ void Simulation::help(int job, const std::function<void()>& code) {
   JobState& state = jobs_[job];
   const sg::s4u::ActorPtr actor =
       sg::start_actor(platform_.engine(), "helper", platform_.home(), [code, &state] {
+        // Streams wait for what it does; if all that do are endless, nobody needs it.
+        sg::s4u::Actor::self()->daemonize();
         code();
         state.helpers.erase(sg::s4u::Actor::self());
       });
@@ -201,8 +204,13 @@ void Simulation::help(int job, const std::function<void()>& code) {
 // Transfers that start at different times go their own ways, each group with an actor of its own but for the
 // first.
 void Simulation::drive(int job, std::vector<Matched> matched) {
+  if (matched.size() == 1 && !matched.front().turns.empty()) return drive_in_turn(job, matched.front());
   std::map<std::pair<bool, double>, std::vector<Matched>> groups;
   for (Matched& m : matched) {
+    if (!m.turns.empty()) {
+      help(job, [this, job, one = std::move(m)] { drive_in_turn(job, one); });
+      continue;
+    }
     const std::pair<bool, double> key{m.analytic, m.analytic ? 0 : m.delay_s};
     groups[key].push_back(std::move(m));
   }
@@ -212,6 +220,15 @@ void Simulation::drive(int job, std::vector<Matched> matched) {
     groups.erase(last);
   }
   if (!groups.empty()) drive_together(job, groups.begin()->second);
+}
+
+// The side whose turn it takes begins when it gets it; for the other the transfer is under way all the while.
+void Simulation::drive_in_turn(int job, const Matched& matched) {
+  for (const sg::s4u::SemaphorePtr& turn : matched.turns) turn->acquire();
+  for (Stream* side : matched.sides)
+    if (turn_of(*side, program(*side).ops[side->op])) side->begin_s = now();
+  drive_together(job, {matched});
+  for (const sg::s4u::SemaphorePtr& turn : matched.turns) turn->release();
 }
 
 void Simulation::drive_together(int job, const std::vector<Matched>& matched) {

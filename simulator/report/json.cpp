@@ -44,6 +44,23 @@ ordered_json path_json(const Result& result) {
   return json;
 }
 
+ordered_json to_json(const std::optional<AsynchronyFigures>& figures, const Scenario& scenario) {
+  if (!figures) return nullptr;
+  ordered_json json;
+  const auto mode = static_cast<std::size_t>(scenario.strategy.parameter_server.mode);
+  json["mode"] = kServerModeNames[mode];
+  json["window_s"] = figures->window_end_s - figures->window_begin_s;
+  json["staleness"] = {{"mean", figures->mean_staleness()}, {"max", figures->most_staleness()}};
+  json["staleness"]["histogram"] = ordered_json::object();
+  for (const auto& [updates, gradients] : figures->staleness)
+    json["staleness"]["histogram"][std::to_string(updates)] = gradients;
+  json["workers"] = ordered_json::array();
+  for (const AsynchronyFigures::Worker& worker : figures->workers)
+    json["workers"].push_back(
+        {{"rank", worker.rank}, {"samples_per_s", worker.samples_per_s}, {"steps", worker.rounds}});
+  return json;
+}
+
 }  // namespace
 
 ordered_json to_json(const Result& result) {
@@ -72,6 +89,7 @@ ordered_json to_json(const Result& result) {
   if (!m.busiest_link.empty()) {
     json["network"]["busiest_link"] = {{"name", m.busiest_link}, {"utilization", m.busiest_utilization}};
   }
+  json["asynchrony"] = to_json(m.asynchrony, result.scenario);
   json["engine"] = {{"fidelity", result.trace.engine.fidelity},
                     {"classes", result.trace.engine.classes},
                     {"events", result.trace.engine.events}};

@@ -86,6 +86,23 @@ void write_breakdown(const Metrics& m, std::ostream& out) {
   }
 }
 
+std::string asynchrony_sentence(const Result& result) {
+  const AsynchronyFigures& figures = *result.metrics.asynchrony;
+  double slowest = figures.workers.front().samples_per_s, fastest = slowest;
+  for (const AsynchronyFigures::Worker& worker : figures.workers) {
+    slowest = std::min(slowest, worker.samples_per_s);
+    fastest = std::max(fastest, worker.samples_per_s);
+  }
+  const std::string low = with_prefix(slowest), high = with_prefix(fastest);
+  const std::string& unit = result.scenario.model.sample_unit;
+  return fmt::format("Staleness: mean {:.1f}, at most {} updates; {} {}/s.", figures.mean_staleness(),
+                     figures.most_staleness(),
+                     figures.workers.size() == 1 ? "the worker trains " + low
+                     : low == high               ? "each worker " + low
+                                                 : "workers " + low + " to " + high,
+                     unit);
+}
+
 }  // namespace
 
 void write_text(const Result& result, std::ostream& out) {
@@ -121,6 +138,7 @@ void write_text(const Result& result, std::ostream& out) {
                              in_percent(m.busiest_utilization));
   }
   if (!resources.empty()) out << wrapped(resources) << '\n';
+  if (m.asynchrony) out << wrapped(asynchrony_sentence(result)) << '\n';
   out << wrapped("Rests on: " + in_short(rests_on(s, result.plan)) + ".") << '\n';
   for (const std::string& note : result.plan.notes) out << wrapped("Note: " + note) << '\n';
 }

@@ -89,11 +89,13 @@ WayOut other_servers(const Result& result) {
   const Scenario& s = result.scenario;
   const ParameterServer& choice = s.strategy.parameter_server;
   const auto servers = [](int n) { return fmt::format("strategy.parameter_server.servers={}", n); };
-  if (choice.colocated && choice.servers < s.cluster->nodes()) {
-    const int more = std::min(2 * choice.servers, s.cluster->nodes());
+  using Placement = ParameterServer::Placement;
+  const int places = choice.placement == Placement::devices ? s.cluster->devices() : s.cluster->nodes();
+  if (choice.placement != Placement::dedicated && choice.servers < places) {
+    const int more = std::min(2 * choice.servers, places);
     return {fmt::format("{} servers share the load", more), {servers(more)}};
   }
-  if (!choice.colocated && result.metrics.busiest_link.starts_with("server")) {
+  if (choice.placement == Placement::dedicated && result.metrics.busiest_link.starts_with("server")) {
     const int more = 2 * choice.servers;
     WayOut way{fmt::format("{} servers share the load", more), {servers(more)}};
     if (more > s.cluster->server_nodes()) {
@@ -209,6 +211,10 @@ WayOut less_compute(const Result& result) {
 
 WayOut less_waiting(const Result& result) {
   const Scenario& s = result.scenario;
+  // Of asynchronous servers nobody waits for a slow device, only for a server at work.
+  const bool alone = s.strategy.gradients == "parameter-server" &&
+                     s.strategy.parameter_server.mode == ParameterServer::Mode::async;
+  if (alone) return other_servers(result);
   for (const int endpoint : result.plan.endpoints) {
     const double factor = s.cluster->device_factor(endpoint);
     if (factor < 1) {

@@ -78,7 +78,8 @@ Scenario read_scenario(Document document, const std::string& path,
   strategy.finish();
   if (!scenario.strategy.title.empty()) scenario.strategy.title += changes;
   const ParameterServer& server = scenario.strategy.parameter_server;
-  bool dedicated = scenario.strategy.gradients == "parameter-server" && !server.colocated;
+  bool dedicated = scenario.strategy.gradients == "parameter-server" &&
+                   server.placement == ParameterServer::Placement::dedicated;
   if (dedicated && cluster.present() && !cluster.has("server_nodes")) {
     Place place = strategy.section("parameter_server").place("servers");
     document.set(fmt::format("cluster.server_nodes={}", server.servers), &place);

@@ -1,6 +1,7 @@
 // A scenario file, read and checked: what to train, where, how, and how exactly to simulate it.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,8 +36,14 @@ class GradientStrategy;  // simulator/strategies/gradient_strategy.hpp
 // With gradients = "parameter-server".
 struct ParameterServer {
   int servers = 1;
-  bool colocated = false;  // on the workers' nodes; else on server nodes of their own
+  // On processors of server nodes of their own, on those of the workers' nodes, or on the workers' devices.
+  enum class Placement { dedicated, colocated, devices } placement = Placement::dedicated;
+  enum class Mode { sync, async, stale_synchronous } mode = Mode::sync;
+  int staleness = 0;  // stale-synchronous: rounds that a worker may be ahead of the slowest
 };
+inline constexpr std::array<std::string_view, 3> kServerPlacementNames = {"dedicated", "colocated",
+                                                                          "devices"};
+inline constexpr std::array<std::string_view, 3> kServerModeNames = {"sync", "async", "stale-synchronous"};
 
 struct StrategyChoice {
   std::string title;  // of a named strategy: "PyTorch DistributedDataParallel"

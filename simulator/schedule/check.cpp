@@ -239,6 +239,7 @@ private:
   static int iteration(const StreamState& s) { return s.iterations.empty() ? 0 : s.iterations.back(); }
   bool reached(const StreamState& s, const Op& op) const {
     const CounterKey key{s.rank_class, op.counter.name, op.counter.number + op.counter.stride * iteration(s)};
+    if (std::get<2>(key) < 0) return true;
     const auto it = counters_.find(key);
     return (it == counters_.end() ? 0 : it->second) >= op.at_least + op.at_least_per_iteration * iteration(s);
   }
@@ -415,7 +416,7 @@ void find_races(const Schedule& schedule, const Program& program) {
   }
   for (std::size_t t = 0; t < uses.size(); ++t)
     for (const Use& w : uses[t]) {
-      if (!races[t]) break;
+      if (!races[t] || program.tensors[t].shared) break;
       if (!w.write) continue;
       for (const Use& u : uses[t]) {
         if (u.i == w.i || before(w.i, u.i) || before(u.i, w.i)) continue;

@@ -31,6 +31,7 @@ std::uint64_t RankColours::of(int role, int rank) const {
 bool foldable(const Schedule& schedule) {
   for (const Program& program : schedule.programs)
     for (const Op& op : program.ops) {
+      if (op.turn >= 0) return false;  // equal ranks get their turns one after another
       if (op.arithmetic || !op.signalled.empty()) return false;
       for (const Message& m : op.messages)
         if (m.peer.kind == Peer::Kind::any || m.peer.kind == Peer::Kind::sender) return false;

@@ -23,6 +23,7 @@ struct Tensor {
   int shard = -1;                        // -1: whole
   Precision type = Precision::fp32;
   Quantity bytes;
+  bool shared = false;  // used in no order on purpose, as asynchronous servers use their weights: no race
   // Persistent tensors (weights, optimizer state, gradient buffers) live throughout; others from their first
   // write to their last use in a step.
   bool persistent() const {
@@ -93,6 +94,7 @@ struct Collective {
 };
 
 // A counter of a rank. Inside a repeat its number moves on with the iteration: number + stride * iteration.
+// One with a number below 0, of an iteration before the first, never makes an op wait.
 struct Counter {
   std::string name;
   int number = 0, stride = 0;
@@ -103,6 +105,13 @@ struct Dependency {
   int op = 0;
   int steps_back = 0;  // 0 or 1; before the first step there is nothing to wait for
   bool operator==(const Dependency&) const = default;
+};
+
+// Something of a rank that few ops may use at once, whatever their streams: the others wait, first come first
+// served. A compute op comes when it is ready, an exchange when the other side is there too.
+struct Turn {
+  std::string name;
+  int at_once = 1;
 };
 
 // What an arithmetic callback learns about the moment it runs in.
@@ -129,6 +138,7 @@ struct Op {
   double at_least = 0, at_least_per_iteration = 0;  // wait_until: counter >= at_least + this * iteration
   std::vector<Peer> signalled;                      // signal: these ranks' counters; empty: the own
   int count = 1;                                    // repeat_begin
+  int turn = -1;  // compute, exchange of one transfer: waits for this turn of the program
 
   std::vector<int> reads, writes;                   // tensors of the program
   std::function<void(const OpMoment&)> arithmetic;  // runs when the op ends, in simulated order

@@ -73,6 +73,13 @@ struct Checker {
         for (int c : part.coordinates) index(number, c, size, "coordinate");
       }
     }
+    if (op.turn >= 0) {
+      index(number, op.turn, program.turns.size(), "turn");
+      const bool one_transfer = op.messages.size() == 1 && (op.messages[0].peer.kind == Peer::Kind::member ||
+                                                            op.messages[0].peer.kind == Peer::Kind::offset);
+      if (op.kind != OpKind::compute && !(op.kind == OpKind::exchange && one_transfer))
+        refuse(number, "turns are for computing and for exchanges of one transfer with a named peer");
+    }
     if (op.kind == OpKind::repeat_begin && op.count < 0)
       refuse(number, "it repeats a negative number of times");
   }
@@ -85,6 +92,10 @@ ProgramIndex::ProgramIndex(const Schedule& schedule, const Program& program)
       position(program.ops.size(), 0),
       partner(program.ops.size(), -1),
       per_step(program.ops.size(), 1) {
+  for (const Turn& turn : program.turns)
+    if (turn.at_once < 1)
+      throw RunError(fmt::format("schedule: program \"{}\", turn \"{}\": it must be somebody's turn",
+                                 program.name, turn.name));
   const Checker checker{schedule, program};
   std::vector<std::vector<int>> open(program.streams.size());
   for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {

@@ -50,6 +50,11 @@ bool Schedule::has_control_ops() const {
   return any_op(*this, is_control);
 }
 
+int Schedule::repeats(int steps) const {
+  if (asynchrony) return asynchrony->warmup_rounds + steps * asynchrony->window_rounds;
+  return steps + (crosses_step() ? 1 : 0);
+}
+
 bool Schedule::crosses_step() const {
   return has_control_ops() || any_op(*this, [](const Op& op) {
            return std::any_of(op.after.begin(), op.after.end(),

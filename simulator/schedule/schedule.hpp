@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct Program {
   std::vector<At> where;  // ranks of the role that run it; empty: all
   std::vector<std::string> streams;
   std::vector<Tensor> tensors;
+  std::vector<Turn> turns;
   std::vector<Op> ops;  // each stream runs its ops in this order
 };
 
@@ -33,18 +35,36 @@ struct Work {
   Precision precision = Precision::bf16;
 };
 
+// Workers (role 0) that do not wait for each other have no step in common: the steps of each are rounds of
+// its own, and what is true of all of them is measured in a window of time.
+struct Asynchrony {
+  int warmup_rounds = 0;  // of each worker, before the window
+  int window_rounds = 1;  // of each worker in it, at least, for each step that is to be measured
+  // A worker that has done all these goes on until the last one has, so that nobody is measured without the
+  // others' load, but never beyond this many rounds.
+  int most_rounds = 1;
+  int server_role = 1;
+  // Ops of the servers' program, by worker: which applies what it pushed last in a round, and which sends it
+  // the weights of the next round.
+  std::vector<int> applies, sends;
+};
+
 struct Schedule {
   std::vector<Role> roles;
   std::vector<Program> programs;
   std::vector<Work> works;
   double samples = 0;  // trained in one step, all ranks together
   double tokens = 0;
+  std::optional<Asynchrony> asynchrony;
 
   int ranks() const;               // of all roles
   int first_rank(int role) const;  // ranks of a role are numbered behind those of the roles before it
   int program_of(int role, int rank) const;  // -1 if none
   // Something reaches over the end of a step: a dependency with steps_back, a counter, a receive from anyone.
   bool crosses_step() const;
+  // How often a phase repeats it so that `steps` can be measured: what reaches over the end of a step finds
+  // its usual state only after a first, unmeasured one.
+  int repeats(int steps) const;
   bool has_control_ops() const;
 };
 

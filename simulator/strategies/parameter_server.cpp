@@ -1,6 +1,8 @@
-// Synchronous parameter servers: workers push gradients, servers update, workers pull the new weights.
-// Li et al., "Scaling Distributed Machine Learning with the Parameter Server" (OSDI 2014), synchronously,
-// each bucket cut into equal shares over all servers (as BytePS does: Jiang et al., OSDI 2020).
+// Parameter servers: workers push gradients, servers update, workers pull the new weights.
+// Li et al., "Scaling Distributed Machine Learning with the Parameter Server" (OSDI 2014), each bucket cut
+// into equal shares over all servers (as BytePS does: Jiang et al., OSDI 2020).
+#include "simulator/strategies/parameter_server.hpp"
+
 #include <fmt/format.h>
 
 #include "models/base/document.hpp"
@@ -10,24 +12,17 @@
 #include "simulator/strategies/pipeline.hpp"
 
 namespace rehearse {
-namespace {
 
-constexpr int kServerRole = 1;
-
-double servers(const StepPlan& plan) {
-  return plan.scenario.strategy.parameter_server.servers;
-}
-
-// What goes between one worker and one server for a bucket.
 double push_bytes(const StepPlan& plan, const Bucket& bucket) {
-  return gradient_bytes(plan, bucket) / servers(plan);
+  return gradient_bytes(plan, bucket) / plan.scenario.strategy.parameter_server.servers;
 }
 double pull_bytes(const StepPlan& plan, const Bucket& bucket) {
-  return bucket.parameters * element_bytes(plan.scenario.training.precision) / servers(plan);
+  return bucket.parameters * element_bytes(plan.scenario.training.precision) /
+         plan.scenario.strategy.parameter_server.servers;
 }
 
-Op exchange(Program& program, std::string name, const std::string& stream, const Bucket& bucket,
-            Message::Direction direction, Peer peer, double bytes) {
+Op server_exchange(Program& program, std::string name, const std::string& stream, const Bucket& bucket,
+                   Message::Direction direction, Peer peer, double bytes) {
   Op op;
   op.name = std::move(name);
   op.kind = OpKind::exchange;
@@ -43,38 +38,57 @@ Op exchange(Program& program, std::string name, const std::string& stream, const
   return op;
 }
 
-Tensor tensor(TensorKind kind, std::string name, const Bucket& bucket, int shard, Precision type,
-              double bytes) {
+Tensor server_tensor(TensorKind kind, std::string name, const Bucket& bucket, Precision type, double bytes) {
   Tensor t;
   t.kind = kind;
   t.name = std::move(name);
   t.first_layer = bucket.first_layer;
   t.last_layer = bucket.last_layer;
-  t.shard = shard;
+  t.shard = 0;  // each server has its own
   t.type = type;
   t.bytes = bytes;
   return t;
 }
 
-// The worker's part. With `overlap` a bucket is pushed as soon as its backward pass is done, and the next
-// step's forward pass waits for each bucket's weights only when it comes to their layers. Without, the step
-// ends with all pushes and then all pulls.
+Work update_work(const StepPlan& plan, const Bucket& bucket) {
+  const Training& training = plan.scenario.training;
+  const double share = bucket.parameters / plan.scenario.strategy.parameter_server.servers;
+  Work work;
+  work.name = "update";
+  work.precision = training.precision;
+  work.parameters_updated = share;
+  work.optimizer_bytes =
+      share * update_bytes(training.optimizer, training.precision, training.gradient_precision);
+  return work;
+}
+
+Op update_op(Program& program, std::string name, const std::string& stream, const Bucket& bucket, int work) {
+  Op op;
+  op.name = std::move(name);
+  op.stream = stream_named(program, stream);
+  op.pass = Pass::optimizer;
+  op.first_layer = bucket.first_layer;
+  op.last_layer = bucket.last_layer;
+  op.work = work;
+  return op;
+}
+
 void write_push_and_pull(StepPlan& plan, StageProgram& stage) {
   if (stage.parameters() == 0) return;
   const bool overlap = plan.scenario.strategy.overlap;
   const Peer all_servers = Peer::each(kServerRole);
   const auto push = [&](std::size_t b) {
-    Op op =
-        exchange(stage.program, fmt::format("push bucket {}", b), overlap ? "push" : "compute",
-                 stage.buckets[b], Message::Direction::send, all_servers, push_bytes(plan, stage.buckets[b]));
+    Op op = server_exchange(stage.program, fmt::format("push bucket {}", b), overlap ? "push" : "compute",
+                            stage.buckets[b], Message::Direction::send, all_servers,
+                            push_bytes(plan, stage.buckets[b]));
     op.reads = {stage.gradients[b]};
     if (overlap) op.after = {{stage.backward_of_bucket[b]}};
     return add_op(stage.program, std::move(op));
   };
   const auto pull = [&](std::size_t b, int pushed) {
-    Op op = exchange(stage.program, fmt::format("pull bucket {}", b), overlap ? "pull" : "compute",
-                     stage.buckets[b], Message::Direction::receive, all_servers,
-                     pull_bytes(plan, stage.buckets[b]));
+    Op op = server_exchange(stage.program, fmt::format("pull bucket {}", b), overlap ? "pull" : "compute",
+                            stage.buckets[b], Message::Direction::receive, all_servers,
+                            pull_bytes(plan, stage.buckets[b]));
     op.writes = {stage.weights[b]};
     if (overlap) op.after = {{pushed}};
     return add_op(stage.program, std::move(op));
@@ -89,119 +103,55 @@ void write_push_and_pull(StepPlan& plan, StageProgram& stage) {
   }
 }
 
-// For every stage a stream that receives and one that sends, and one that updates.
-Program server_program(StepPlan& plan, const std::vector<StageProgram>& stages) {
-  const Training& training = plan.scenario.training;
-  const StateBytes state = state_bytes(training.optimizer, training.precision, training.gradient_precision);
-  const double workers = plan.scenario.strategy.data;
-  Program program;
-  program.name = "server";
-  program.role = kServerRole;
-  program.streams = {"compute"};
+namespace {
 
-  const auto idle = [&](const char* name) {
-    Work work;
-    work.name = name;
-    work.precision = training.precision;
-    plan.schedule.works.push_back(std::move(work));
-    Op op;
-    op.name = name;
-    op.work = static_cast<int>(plan.schedule.works.size()) - 1;
-    return op;
-  };
-  // Nothing of the next step is received before all weights of this one are sent: its gradients follow from
-  // them.
-  const int begin = add_op(program, idle("begin step"));
-  Op end = idle("end step");
-
-  // The last stage's gradients are ready first.
-  for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
-    const Peer workers_of_stage = Peer::each(0, at_stage(plan, stage->stage));
-    const std::string of = stages.size() > 1 ? fmt::format(" of stage {}", stage->stage) : std::string();
-    int sent = -1;
-    for (std::size_t b = 0; b < stage->buckets.size(); ++b) {
-      const Bucket& bucket = stage->buckets[b];
-      if (bucket.parameters == 0) continue;
-      const double share = bucket.parameters / servers(plan);
-      const std::string what = fmt::format("bucket {}{}", b, of);
-      const int shard = 0;  // each server has its own
-      const int pushed =
-          add_tensor(program, tensor(TensorKind::buffer, "pushed gradients, " + what, bucket, shard,
-                                     training.gradient_precision, workers * push_bytes(plan, bucket)));
-      const int weights = add_tensor(program, tensor(TensorKind::weight, "weights, " + what, bucket, shard,
-                                                     training.precision, share * state.weight));
-      Op receive = exchange(program, "receive " + what, "receive" + of, bucket, Message::Direction::receive,
-                            workers_of_stage, push_bytes(plan, bucket));
-      receive.after = {{begin}};
-      receive.writes = {pushed};
-      const int received = add_op(program, std::move(receive));
-
-      Work work;
-      work.name = "update " + what;
-      work.precision = training.precision;
-      work.parameters_updated = share;
-      work.optimizer_bytes =
-          share * update_bytes(training.optimizer, training.precision, training.gradient_precision);
-      if (workers > 1) {  // the sum of all workers' gradients reads them once; the update has counted one
-        Kernel sum;
-        sum.kind = Kernel::Kind::memory;
-        sum.bytes = (workers - 1) * push_bytes(plan, bucket);
-        work.kernels.push_back(sum);
-      }
-      plan.schedule.works.push_back(std::move(work));
-      Op update;
-      update.name = "update " + what;
-      update.stream = stream_named(program, "compute");
-      update.pass = Pass::optimizer;
-      update.first_layer = bucket.first_layer;
-      update.last_layer = bucket.last_layer;
-      update.work = static_cast<int>(plan.schedule.works.size()) - 1;
-      update.after = {{received}};
-      update.reads = {pushed};
-      update.writes = {weights};
-      if (state.optimizer > 0)
-        update.writes.push_back(
-            add_tensor(program, tensor(TensorKind::optimizer_state, "optimizer state, " + what, bucket, shard,
-                                       Precision::fp32, share * state.optimizer)));
-      const int updated = add_op(program, std::move(update));
-
-      Op send = exchange(program, "send " + what, "send" + of, bucket, Message::Direction::send,
-                         workers_of_stage, pull_bytes(plan, bucket));
-      send.after = {{updated}};
-      send.reads = {weights};
-      sent = add_op(program, std::move(send));
-    }
-    if (sent >= 0) end.after.push_back({sent});
-  }
-  add_op(program, std::move(end));
-  return program;
-}
+using Mode = ParameterServer::Mode;
+using Placement = ParameterServer::Placement;
 
 class ParameterServers : public GradientStrategy {
 public:
   std::string headline(const Scenario& scenario) const override {
-    const int servers = scenario.strategy.parameter_server.servers;
-    return fmt::format("{} parameter server{}", servers, servers == 1 ? "" : "s");
+    const ParameterServer& choice = scenario.strategy.parameter_server;
+    std::string kind;
+    if (choice.mode == Mode::async) kind = "asynchronous ";
+    if (choice.mode == Mode::stale_synchronous) kind = "stale-synchronous ";
+    std::string text =
+        fmt::format("{} {}parameter server{}", choice.servers, kind, choice.servers == 1 ? "" : "s");
+    if (choice.mode == Mode::stale_synchronous) text += fmt::format(" (staleness {})", choice.staleness);
+    return text;
   }
 
   void fit(Section& strategy, const Scenario& scenario) const override {
     const Section own = strategy.section("parameter_server");
     const ParameterServer& choice = scenario.strategy.parameter_server;
     const Cluster& cluster = *scenario.cluster;
-    const int nodes = choice.colocated ? cluster.nodes() : cluster.server_nodes();
-    if (choice.servers > nodes) {
-      own.refuse("servers", fmt::format("{}", choice.servers),
-                 fmt::format("at most {}, {}", nodes,
-                             choice.colocated ? "the nodes of the cluster (one server a node)"
-                                              : "the server nodes of the cluster (cluster.server_nodes)"));
+    const auto [places, what] = places_of(cluster, choice.placement);
+    if (choice.servers > places)
+      own.refuse("servers", fmt::format("{}", choice.servers), fmt::format("at most {}, {}", places, what));
+    const bool synchronous = choice.mode == Mode::sync;
+    if (!synchronous && scenario.strategy.pipeline > 1) {
+      // Stages would have to keep the weights of every micro-batch under way (PipeDream's weight stashing).
+      own.refuse(
+          "mode",
+          fmt::format("\"{}\" with a pipeline of {} stages",
+                      kServerModeNames[static_cast<std::size_t>(choice.mode)], scenario.strategy.pipeline),
+          "\"sync\" in a pipeline");
     }
-    // Each worker sends to each server, so that their pairs are bounded before they are written.
-    constexpr std::int64_t kMaxPairs = 1'048'576;
-    if (static_cast<std::int64_t>(choice.servers) * cluster.devices() > kMaxPairs) {
+    constexpr int kMostAsynchronousWorkers = 256;
+    if (!synchronous && cluster.devices() > kMostAsynchronousWorkers) {
+      own.refuse("mode",
+                 fmt::format("\"{}\" with {} workers",
+                             kServerModeNames[static_cast<std::size_t>(choice.mode)], cluster.devices()),
+                 fmt::format("\"sync\" with more than {}", kMostAsynchronousWorkers));
+    }
+    // Each worker sends to each server, so that their pairs are bounded before they are written; asynchronous
+    // servers serve each of them on streams of its own.
+    const std::int64_t most = synchronous ? 1'048'576 : 4'096;
+    if (static_cast<std::int64_t>(choice.servers) * cluster.devices() > most) {
       own.refuse("servers", fmt::format("{}, each with {} workers", choice.servers, cluster.devices()),
-                 cluster.devices() < kMaxPairs
-                     ? fmt::format("at most {} for so many workers", kMaxPairs / cluster.devices())
-                     : fmt::format("at most {} workers", kMaxPairs));
+                 cluster.devices() < most
+                     ? fmt::format("at most {} for so many workers", most / cluster.devices())
+                     : fmt::format("at most {} workers", most));
     }
   }
 
@@ -209,39 +159,59 @@ public:
     add_servers(plan);
     const std::vector<StageProgram> stages =
         write_stages(plan, {true, true}, [&](StageProgram& stage) { write_push_and_pull(plan, stage); });
-    plan.schedule.programs.push_back(server_program(plan, stages));
+    const bool synchronous = plan.scenario.strategy.parameter_server.mode == Mode::sync;
+    plan.schedule.programs.push_back(synchronous ? synchronous_server(plan, stages)
+                                                 : asynchronous_server(plan, stages.front()));
     if (plan.tied_parameters > 0)
       plan.notes.push_back(
           "First and last stage each keep the tied embedding, and the servers update it for both.");
   }
 
 private:
-  // Servers sit on processors: of nodes of their own, or spread over the workers' nodes.
+  // How many servers there may be, and why.
+  static std::pair<int, const char*> places_of(const Cluster& cluster, Placement placement) {
+    if (placement == Placement::dedicated)
+      return {cluster.server_nodes(), "the server nodes of the cluster (cluster.server_nodes)"};
+    if (placement == Placement::colocated)
+      return {cluster.nodes(), "the nodes of the cluster (one server a node)"};
+    return {cluster.devices(), "the devices of the cluster (one server a device)"};
+  }
+
+  // Servers sit on processors, of nodes of their own or spread over the workers' nodes, or on devices, spread
+  // over all of them.
   static void add_servers(StepPlan& plan) {
     const ParameterServer& choice = plan.scenario.strategy.parameter_server;
     const Cluster& cluster = *plan.scenario.cluster;
-    if (!choice.colocated && choice.servers > cluster.server_nodes())
+    const auto [places, what] = places_of(cluster, choice.placement);
+    if (choice.servers > places)
       throw InputError({plan.scenario.name, 0, 0},
-                       fmt::format("strategy.parameter_server.servers is {}; allowed: at most {}, the "
-                                   "cluster's server_nodes, or placement \"colocated\"",
-                                   choice.servers, cluster.server_nodes()));
+                       fmt::format("strategy.parameter_server.servers is {}; allowed: at most {}, {}",
+                                   choice.servers, places, what));
     plan.schedule.roles.push_back({"server", {Mesh({{"server", choice.servers}})}});
     for (int i = 0; i < choice.servers; ++i) {
-      const long node = static_cast<long>(i) * cluster.nodes() / choice.servers;
-      plan.endpoints.push_back(choice.colocated ? cluster.processor_of_node(static_cast<int>(node))
-                                                : cluster.server_processor(i));
+      const auto spread = static_cast<int>(static_cast<std::int64_t>(i) * places / choice.servers);
+      plan.endpoints.push_back(choice.placement == Placement::dedicated   ? cluster.server_processor(i)
+                               : choice.placement == Placement::colocated ? cluster.processor_of_node(spread)
+                                                                          : spread);
     }
   }
 };
 
 std::shared_ptr<const GradientStrategy> read(Section& strategy, StrategyChoice& choice) {
   Section own = strategy.section("parameter_server");
-  constexpr std::array<std::string_view, 2> kPlacements = {"dedicated", "colocated"};
-  choice.parameter_server.servers = static_cast<int>(own.integer("servers", 1, 100'000, 1));
-  choice.parameter_server.colocated = own.choice("placement", kPlacements, 0) == 1;
-  constexpr std::array<std::string_view, 1> kModes = {"sync"};
-  own.choice("mode", kModes, 0);
-  own.integer("staleness", 0, 0, 0);
+  ParameterServer& server = choice.parameter_server;
+  server.servers = static_cast<int>(own.integer("servers", 1, 100'000, 1));
+  server.placement = static_cast<Placement>(own.choice("placement", kServerPlacementNames, 0));
+  server.mode = static_cast<Mode>(own.choice("mode", kServerModeNames, 0));
+  constexpr int kUsualStaleness = 3, kMostStaleness = 100;
+  const auto staleness = own.integer("staleness", 0, kMostStaleness, kUsualStaleness);
+  if (server.mode == Mode::stale_synchronous)
+    server.staleness = static_cast<int>(staleness);
+  else if (own.has("staleness"))
+    own.refuse(
+        "staleness",
+        fmt::format("given, but mode is \"{}\"", kServerModeNames[static_cast<std::size_t>(server.mode)]),
+        "to leave it out, or mode \"stale-synchronous\"");
   own.finish();
   return std::make_shared<ParameterServers>();
 }
@@ -250,15 +220,23 @@ std::shared_ptr<const GradientStrategy> read(Section& strategy, StrategyChoice& 
 
 extern const GradientStrategyEntry kParameterServerStrategy{
     "parameter-server", "data parallel: gradients go to servers, which send new weights back",
-    "Every GPU trains its share of the batch. Servers on processors keep a shard of the weights each, add "
-    "up\n"
-    "what all GPUs push, update, and are read before the next forward pass.",
+    "Every GPU trains its share of the batch. Servers keep a shard of the weights each. Synchronous ones "
+    "add\n"
+    "up what all GPUs push, update, and are read before the next forward pass. Asynchronous ones apply what "
+    "a\n"
+    "GPU pushes as it comes and answer with the weights of that moment: nobody waits for others, but "
+    "gradients\n"
+    "are computed from weights that others have changed since (staleness). Stale-synchronous ones hold the\n"
+    "answer back from a GPU that would be more than `staleness` rounds ahead of the slowest.",
     "data = 8\n"
     "gradients = \"parameter-server\"\n\n"
     "[strategy.parameter_server]\n"
     "servers = 4\n"
-    "placement = \"dedicated\"     # on cluster.server_nodes of their own; \"colocated\": on the GPUs' "
-    "nodes\n",
+    "placement = \"dedicated\"     # on cluster.server_nodes of their own; \"colocated\": on the processors "
+    "of\n"
+    "                            # the GPUs' nodes; \"devices\": on the GPUs themselves, spread evenly\n"
+    "mode = \"sync\"               # \"async\", \"stale-synchronous\"\n"
+    "# staleness = 3             # rounds, with stale-synchronous\n",
     read};
 
 }  // namespace rehearse

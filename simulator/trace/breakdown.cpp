@@ -129,16 +129,27 @@ private:
 }  // namespace
 
 Breakdown break_down(const Trace& trace, int job) {
-  const StepWindow window = last_step(trace, job);
+  StepWindow window;
+  std::optional<AsynchronyFigures> asynchrony;
+  if (trace.run.jobs[job].phases.back().schedule->asynchrony)
+    asynchrony = asynchrony_figures(trace, job);
+  else
+    window = last_step(trace, job);
   Sums total;
   long double ranks = 0;
   for (std::size_t c = 0; c < trace.classes.size(); ++c) {
     const RankClass& rank_class = trace.classes[c];
     const Schedule& schedule = *trace.run.jobs[rank_class.job].phases.front().schedule;
     if (rank_class.job != job || schedule.roles[rank_class.role].name != "worker") continue;
-    const Sums sums = ClassBreakdown(trace, static_cast<int>(c), window).run();
-    const auto weight = static_cast<long double>(rank_class.ranks.size());
+    auto weight = static_cast<long double>(rank_class.ranks.size());
     ranks += weight;
+    if (asynchrony) {  // whole rounds of its own, cut or stretched to the time of a step
+      const AsynchronyFigures::Worker& worker = asynchrony->workers[rank_class.ranks.front()];
+      window = {worker.begin_s, worker.end_s};
+      weight *= static_cast<long double>(schedule.samples / asynchrony->samples_per_s) /
+                (static_cast<long double>(window.end_s) - window.begin_s);
+    }
+    const Sums sums = ClassBreakdown(trace, static_cast<int>(c), window).run();
     total.compute += weight * sums.compute;
     total.data_stall += weight * sums.data_stall;
     total.pipeline_bubble += weight * sums.pipeline_bubble;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "simulator/trace/memory_timeline.hpp"
 #include "simulator/trace/metrics.hpp"
@@ -35,6 +36,27 @@ Peak peak_of(const MemoryTimeline& timeline) {
     if (total > peak.total) peak = {total, now};
   }
   return peak;
+}
+
+int endpoint_of(const Trace& trace, int job, const Schedule& schedule, int role, int rank) {
+  return trace.run.jobs[job].endpoints[schedule.first_rank(role) + rank];
+}
+
+// Peaks of ranks that are no workers, by endpoint: what a server on a worker's device needs there. Its own
+// peak and the worker's need not come at the same time; the sum is what both have to reserve.
+std::map<int, Peak> servers_on_devices(const Trace& trace, int job) {
+  std::map<int, Peak> peaks;
+  for (std::size_t c = 0; c < trace.classes.size(); ++c) {
+    const RankClass& rank_class = trace.classes[c];
+    const Schedule& schedule = *trace.run.jobs[rank_class.job].phases.front().schedule;
+    if (rank_class.job != job || schedule.roles[rank_class.role].name == "worker") continue;
+    // What its streams serve for ever is all of its step 0.
+    const int step = schedule.asynchrony ? 0 : last_step_number(trace, job);
+    const Peak peak = peak_of(memory_timeline(trace, static_cast<int>(c), step));
+    for (const int rank : rank_class.ranks)
+      peaks[endpoint_of(trace, job, schedule, rank_class.role, rank)] = peak;
+  }
+  return peaks;
 }
 
 }  // namespace
@@ -95,11 +117,22 @@ MemoryUse memory_use(const Trace& trace, int job, double capacity_bytes) {
   use.capacity = capacity_bytes;
   const int step = last_step_number(trace, job);
   Peak fullest;
+  const std::map<int, Peak> beside = servers_on_devices(trace, job);
   for (std::size_t c = 0; c < trace.classes.size(); ++c) {
     const RankClass& rank_class = trace.classes[c];
     const Schedule& schedule = *trace.run.jobs[rank_class.job].phases.front().schedule;
     if (rank_class.job != job || schedule.roles[rank_class.role].name != "worker") continue;
-    const Peak peak = peak_of(memory_timeline(trace, static_cast<int>(c), step));
+    Peak peak = peak_of(memory_timeline(trace, static_cast<int>(c), step));
+    const Peak* server = nullptr;  // the fullest one beside a rank of this class
+    for (const int rank : rank_class.ranks) {
+      const auto it = beside.find(endpoint_of(trace, job, schedule, rank_class.role, rank));
+      if (it != beside.end() && (server == nullptr || it->second.total > server->total)) server = &it->second;
+    }
+    if (server != nullptr) {
+      peak.total += server->total;
+      for (std::size_t kind = 0; kind < peak.by_kind.size(); ++kind)
+        peak.by_kind[kind] += server->by_kind[kind];
+    }
     if (peak.total > fullest.total) {
       fullest = peak;
       use.fullest = schedule.programs[rank_class.phase_program].name;

@@ -7,9 +7,21 @@
 
 namespace rehearse {
 
+namespace {
+
+bool is_asynchronous(const Trace& trace, int job) {
+  return trace.run.jobs[job].phases.back().schedule->asynchrony.has_value();
+}
+
+}  // namespace
+
 StepWindow last_step(const Trace& trace, int job) {
-  const int last = last_step_number(trace, job);
   StepWindow window;
+  if (is_asynchronous(trace, job)) {
+    const AsynchronyFigures figures = asynchrony_figures(trace, job);
+    return {figures.window_begin_s, figures.window_end_s};
+  }
+  const int last = last_step_number(trace, job);
   for (std::size_t row = 0; row < trace.spans.size(); ++row) {
     if (trace.classes[trace.spans.rank_class[row]].job != job) continue;
     const double end_s = trace.spans.end_s[row];
@@ -29,13 +41,18 @@ Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan)
   const int step = last_step_number(trace, 0);
   if (step < 0) throw RunError("the job did nothing: its schedule has no ops");
 
+  const Schedule& schedule = *plan.schedule;
   Metrics metrics;
-  const StepWindow window = last_step(trace, 0);
-  metrics.step_time_s = window.end_s - window.begin_s;
+  if (is_asynchronous(trace, 0)) {
+    metrics.asynchrony = asynchrony_figures(trace, 0);
+    metrics.step_time_s = schedule.samples / metrics.asynchrony->samples_per_s;
+  } else {
+    const StepWindow window = last_step(trace, 0);
+    metrics.step_time_s = window.end_s - window.begin_s;
+  }
   if (!(metrics.step_time_s > 0))
     throw RunError("the step takes no time: nothing computes and nothing is sent");
 
-  const Schedule& schedule = *plan.schedule;
   metrics.samples_per_s = schedule.samples / metrics.step_time_s;
   metrics.tokens_per_s = schedule.tokens / metrics.step_time_s;
   metrics.devices = schedule.roles.front().size();
@@ -63,6 +80,13 @@ Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan)
   metrics.breakdown = break_down(trace, 0);
   metrics.memory = memory_use(trace, 0, device.memory_bytes.value);
 
+  if (metrics.asynchrony) {
+    const AsynchronyTraffic traffic = asynchrony_traffic(trace, 0, *scenario.cluster, *metrics.asynchrony);
+    metrics.network_bytes_per_step = traffic.bytes_per_step;
+    metrics.busiest_link = traffic.busiest_link;
+    metrics.busiest_utilization = traffic.busiest_utilization;
+    return metrics;
+  }
   const double steps = step + 1;
   metrics.network_bytes_per_step = trace.bytes_total / steps;
   for (const LinkUse& use : trace.link_use) {

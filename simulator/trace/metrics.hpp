@@ -3,11 +3,13 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "simulator/scenario/scenario.hpp"
 #include "simulator/strategies/strategy.hpp"
+#include "simulator/trace/asynchrony.hpp"
 #include "simulator/trace/trace.hpp"
 
 namespace rehearse {
@@ -43,19 +45,23 @@ struct Metrics {
   double network_bytes_per_step = 0;
   std::string busiest_link;  // empty: no link was used
   double busiest_utilization = 0;
+  std::optional<AsynchronyFigures> asynchrony;  // of workers that do not wait for each other
 };
 
-// The last step of job 0. RunError if the job failed.
+// The last step of job 0. RunError if the job failed. Asynchronous workers have no step in common: it is the
+// time in which all of them together train the samples of a step.
 Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan);
 
-// Breakdown of the last step of one job, mean over the ranks of role "worker".
+// Breakdown of the last step of one job, mean over the ranks of role "worker". Asynchronous workers: of the
+// rounds of each in the window, in proportion, so that it adds up to the step all the same.
 Breakdown break_down(const Trace& trace, int job);
-// When the last step of a job begins (the end of the step before, or 0) and ends.
+// When the last step of a job begins (the end of the step before, or 0) and ends; of asynchronous workers,
+// the window in which they are measured.
 struct StepWindow {
   double begin_s = 0, end_s = 0;
 };
 StepWindow last_step(const Trace& trace, int job);
-// Peak memory of the fullest worker device, from the lifetimes of its tensors.
+// Peak memory of the fullest worker device, from the lifetimes of its tensors and of those of a server on it.
 MemoryUse memory_use(const Trace& trace, int job, double capacity_bytes);
 
 }  // namespace rehearse

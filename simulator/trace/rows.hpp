@@ -30,8 +30,11 @@ inline bool is_transfer(const Op& op) {
   return op.kind == OpKind::exchange || op.kind == OpKind::collective;
 }
 
-// The number of the last step of a job; -1 if it did nothing.
+// The number of the last step of a job; of asynchronous workers, of the first round that is measured of each.
+// -1 if it did nothing.
 inline int last_step_number(const Trace& trace, int job) {
+  if (const auto& asynchrony = trace.run.jobs[job].phases.back().schedule->asynchrony)
+    return asynchrony->warmup_rounds;
   int last = -1;
   for (std::size_t row = 0; row < trace.spans.size(); ++row) {
     if (trace.classes[trace.spans.rank_class[row]].job == job) last = std::max(last, trace.spans.step[row]);

@@ -1,0 +1,36 @@
+// What synchronous and asynchronous parameter servers have in common: the worker's part, and how much goes
+// between a worker and a server.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "simulator/strategies/stage_program.hpp"
+
+namespace rehearse {
+
+inline constexpr int kServerRole = 1;
+
+// Bytes between one worker and one server for a bucket.
+double push_bytes(const StepPlan& plan, const Bucket& bucket);
+double pull_bytes(const StepPlan& plan, const Bucket& bucket);
+
+// One message of `bytes` with each rank that `peer` names.
+Op server_exchange(Program& program, std::string name, const std::string& stream, const Bucket& bucket,
+                   Message::Direction direction, Peer peer, double bytes);
+Tensor server_tensor(TensorKind kind, std::string name, const Bucket& bucket, Precision type, double bytes);
+// A server's update of its share of a bucket, from gradients that it has summed up or that are one worker's.
+Work update_work(const StepPlan& plan, const Bucket& bucket);
+Op update_op(Program& program, std::string name, const std::string& stream, const Bucket& bucket, int work);
+
+// The worker's part. With `overlap` a bucket is pushed as soon as its backward pass is done, and the next
+// step's forward pass waits for each bucket's weights only when it comes to their layers. Without, the step
+// ends with all pushes and then all pulls.
+void write_push_and_pull(StepPlan& plan, StageProgram& stage);
+
+// parameter_server_sync.cpp: takes what all workers push, adds it up, updates, sends new weights to all.
+Program synchronous_server(StepPlan& plan, const std::vector<StageProgram>& stages);
+// parameter_server_async.cpp: serves each worker as it comes; the rounds to simulate go to plan.schedule.
+Program asynchronous_server(StepPlan& plan, const StageProgram& worker);
+
+}  // namespace rehearse

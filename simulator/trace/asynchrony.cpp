@@ -1,0 +1,150 @@
+#include "simulator/trace/asynchrony.hpp"
+
+#include <algorithm>
+
+#include "simulator/trace/rows.hpp"
+
+namespace rehearse {
+namespace {
+
+const Schedule& schedule_of_job(const Trace& trace, int job) {
+  return *trace.run.jobs[job].phases.back().schedule;
+}
+
+int class_of_rank(const Trace& trace, int job, int role, int rank) {
+  for (std::size_t c = 0; c < trace.classes.size(); ++c) {
+    const RankClass& who = trace.classes[c];
+    if (who.job == job && who.role == role && std::count(who.ranks.begin(), who.ranks.end(), rank) > 0)
+      return static_cast<int>(c);
+  }
+  return -1;
+}
+
+// Whole rounds of one worker between two instants.
+void measure(AsynchronyFigures::Worker& worker, const std::vector<double>& applied_s, double begin_s,
+             double end_s) {
+  const auto first = std::lower_bound(applied_s.begin(), applied_s.end(), begin_s);
+  const auto last = std::upper_bound(first, applied_s.end(), end_s);
+  worker.rounds = static_cast<int>(last - first);
+  if (worker.rounds >= 2) {
+    worker.begin_s = *first;
+    worker.end_s = *(last - 1);
+    worker.rounds_per_s = (worker.rounds - 1) / (worker.end_s - worker.begin_s);
+  } else {  // far slower than the others
+    worker.begin_s = begin_s;
+    worker.end_s = end_s;
+    worker.rounds_per_s = worker.rounds / (end_s - begin_s);
+  }
+}
+
+}  // namespace
+
+double AsynchronyFigures::mean_staleness() const {
+  double sum = 0, count = 0;
+  for (const auto& [updates, gradients] : staleness) {
+    sum += static_cast<double>(updates) * static_cast<double>(gradients);
+    count += static_cast<double>(gradients);
+  }
+  return count > 0 ? sum / count : 0;
+}
+
+std::vector<AppliedPush> applied_pushes(const Trace& trace, int job) {
+  const Asynchrony& how = *schedule_of_job(trace, job).asynchrony;
+  const int server = class_of_rank(trace, job, how.server_role, 0);
+  std::map<int, int> applies, sends;  // op -> worker
+  for (std::size_t w = 0; w < how.applies.size(); ++w) {
+    applies[how.applies[w]] = static_cast<int>(w);
+    sends[how.sends[w]] = static_cast<int>(w);
+  }
+  std::vector<AppliedPush> pushes;
+  std::map<std::pair<int, int>, double> sent_s;  // worker, round
+  const auto [first, last] = rows_of_class(trace, server);
+  for (std::size_t row = first; row < last; ++row) {
+    const int op = trace.spans.op[row], round = trace.spans.iteration[row];
+    if (const auto it = applies.find(op); it != applies.end())
+      pushes.push_back({it->second, round, 0, trace.spans.end_s[row]});
+    else if (const auto send = sends.find(op); send != sends.end())
+      sent_s[{send->second, round}] = trace.spans.begin_s[row];
+  }
+  for (AppliedPush& push : pushes)
+    if (push.round > 0) push.read_s = sent_s.at({push.worker, push.round - 1});
+  std::stable_sort(pushes.begin(), pushes.end(),
+                   [](const AppliedPush& a, const AppliedPush& b) { return a.applied_s < b.applied_s; });
+  return pushes;
+}
+
+AsynchronyFigures asynchrony_figures(const Trace& trace, int job) {
+  const Schedule& schedule = schedule_of_job(trace, job);
+  const Asynchrony& how = *schedule.asynchrony;
+  const std::vector<AppliedPush> pushes = applied_pushes(trace, job);
+  const auto workers = how.applies.size();
+  std::vector<std::vector<double>> applied_s(workers);
+  std::vector<double> all_s;
+  for (const AppliedPush& push : pushes) {
+    applied_s[push.worker].push_back(push.applied_s);
+    all_s.push_back(push.applied_s);
+  }
+  AsynchronyFigures figures;
+  figures.window_end_s = trace.end_s;
+  for (const std::vector<double>& own_s : applied_s) {
+    if (own_s.empty()) continue;
+    figures.window_end_s = std::min(figures.window_end_s, own_s.back());
+    const auto warm = static_cast<std::size_t>(how.warmup_rounds);
+    figures.window_begin_s = std::max(figures.window_begin_s, own_s[std::min(warm, own_s.size() - 1)]);
+  }
+  // One that is so slow that the others have done all they may before it has done its warm-up.
+  if (!(figures.window_begin_s < figures.window_end_s)) figures.window_begin_s = figures.window_end_s / 2;
+
+  const double samples_per_round = schedule.samples / static_cast<double>(workers);
+  for (std::size_t w = 0; w < workers; ++w) {
+    AsynchronyFigures::Worker worker;
+    worker.rank = static_cast<int>(w);
+    measure(worker, applied_s[w], figures.window_begin_s, figures.window_end_s);
+    worker.samples_per_s = worker.rounds_per_s * samples_per_round;
+    figures.samples_per_s += worker.samples_per_s;
+    figures.workers.push_back(worker);
+  }
+
+  for (std::size_t i = 0; i < pushes.size(); ++i) {
+    const AppliedPush& push = pushes[i];
+    if (push.round == 0 || push.applied_s < figures.window_begin_s || push.applied_s > figures.window_end_s)
+      continue;
+    const auto read = std::upper_bound(all_s.begin(), all_s.end(), push.read_s) - all_s.begin();
+    ++figures.staleness[static_cast<int>(static_cast<std::ptrdiff_t>(i) - read)];
+  }
+  return figures;
+}
+
+AsynchronyTraffic asynchrony_traffic(const Trace& trace, int job, const Cluster& cluster,
+                                     const AsynchronyFigures& figures) {
+  const Job& its_job = trace.run.jobs[job];
+  const Schedule& schedule = schedule_of_job(trace, job);
+  AsynchronyTraffic traffic;
+  std::vector<double> load(static_cast<std::size_t>(cluster.links()), 0);  // bytes/s
+  std::vector<LinkId> route;
+  for (const AsynchronyFigures::Worker& worker : figures.workers) {
+    for (const Op& op : schedule.programs[schedule.program_of(0, worker.rank)].ops)
+      for (const Message& message : op.messages) {
+        const double bytes = message.bytes.at(schedule.roles[0], worker.rank);
+        for (const int peer : peer_ranks(schedule.roles, 0, message.peer, worker.rank)) {
+          const int other = its_job.endpoints[schedule.first_rank(message.peer.role) + peer];
+          const int self = its_job.endpoints[worker.rank];
+          const bool sends = message.direction == Message::Direction::send;
+          route.clear();
+          cluster.route(sends ? self : other, sends ? other : self, -1, route);
+          for (const LinkId link : route) load[link] += worker.rounds_per_s * bytes;
+          traffic.bytes_per_step += bytes;
+        }
+      }
+  }
+  for (std::size_t link = 0; link < load.size(); ++link) {
+    const double utilization = load[link] / cluster.bandwidth(static_cast<LinkId>(link));
+    if (utilization > traffic.busiest_utilization) {
+      traffic.busiest_utilization = utilization;
+      traffic.busiest_link = cluster.link_name(static_cast<LinkId>(link));
+    }
+  }
+  return traffic;
+}
+
+}  // namespace rehearse
