@@ -160,7 +160,7 @@ TEST_CASE("a longer window gives the same figures where rounds repeat") {
     CAPTURE(overrides.empty() ? "" : overrides.front());
     std::vector<std::string> longer = overrides;
     longer.push_back("simulation.steps=5");
-    const Outcome one = run_async(8, 1, 8, overrides), five = run_async(8, 1, 8, longer);
+    const Outcome one = run_async(8, 1, 8, overrides, 2.5e6), five = run_async(8, 1, 8, longer, 2.5e6);
     CHECK(one.metrics.step_time_s == Approx(five.metrics.step_time_s).epsilon(kTolerance));
     CHECK(five.figures().workers.front().rounds > 4 * one.figures().workers.front().rounds);
   }
@@ -168,9 +168,9 @@ TEST_CASE("a longer window gives the same figures where rounds repeat") {
 
 TEST_CASE("a slow worker keeps nobody from working, unless servers wait for everybody") {
   constexpr double kFactor = 0.25;
-  const Outcome even = run_async(8, 2, 800, {}, 2.5e6);
-  const Outcome o = run_async(8, 2, 800, {slow_device(3, kFactor)}, 2.5e6);
-  const double rest = o.push_s(1e11) * 2 + o.update_s() + o.pull_s(1e11) * 2;  // a card sends to two servers
+  const Outcome even = run_async(8, 1, 800, {}, 2.5e6);
+  const Outcome o = run_async(8, 1, 800, {slow_device(3, kFactor)}, 2.5e6);
+  const double rest = o.push_s(1e11) + o.update_s() + o.pull_s(1e11);
   for (const auto& worker : o.figures().workers) {
     CAPTURE(worker.rank);
     const double compute = worker.rank == 3 ? kCompute / kFactor : kCompute;
@@ -181,7 +181,7 @@ TEST_CASE("a slow worker keeps nobody from working, unless servers wait for ever
   }
   check_adds_up(o);
   const Outcome sync =
-      run_async(8, 2, 800, {slow_device(3, kFactor), "strategy.parameter_server.mode=sync"}, 2.5e6);
+      run_async(8, 1, 800, {slow_device(3, kFactor), "strategy.parameter_server.mode=sync"}, 2.5e6);
   CHECK_FALSE(sync.metrics.asynchrony.has_value());
   CHECK(sync.metrics.step_time_s > kCompute / kFactor);
   CHECK(o.metrics.samples_per_s > 3.5 * sync.metrics.samples_per_s);
@@ -262,10 +262,11 @@ TEST_CASE("every push is applied once by every server, and answered once") {
             const auto& sent = rounds[{c, how.sends[w]}];
             for (std::size_t i = 0; i < applied.size(); ++i) CHECK(applied[i] == static_cast<int>(i));
             for (std::size_t i = 0; i < sent.size(); ++i) CHECK(sent[i] == static_cast<int>(i));
-            // At the run's end one may be applied and not yet answered, or answered and not yet got.
+            // The run stops when the last worker has got its last answer: one may be applied and not yet
+            // answered, or got by the worker at the very end.
             const int pulled = pulls[w];  // one bucket
             CHECK(pulled >= o.plan.schedule->repeats(1));
-            CHECK(static_cast<int>(sent.size()) >= pulled);
+            CHECK(static_cast<int>(sent.size()) >= pulled - 1);
             CHECK(static_cast<int>(sent.size()) <= pulled + 1);
             CHECK(applied.size() >= sent.size());
             CHECK(applied.size() <= sent.size() + 1);

@@ -80,10 +80,17 @@ std::string bottleneck_sentence(const Result& result) {
     text = "loading data: a batch is awaited for " + of_the_step(result, worst);
   }
   if (b.other_s > worst) {
-    text = fmt::format("waiting for slower ranks, {}{}", of_the_step(result, b.other_s),
+    text = fmt::format("waiting for {}, {}{}", waited_for(result.scenario), of_the_step(result, b.other_s),
                        told(less_waiting(result)));
   }
   return "Bottleneck: " + text + ".";
+}
+
+std::string waited_for(const Scenario& scenario) {
+  const StrategyChoice& strategy = scenario.strategy;
+  const bool alone = strategy.gradients == "parameter-server" &&
+                     strategy.parameter_server.mode == ParameterServer::Mode::async;
+  return alone ? "servers" : "slower ranks";
 }
 
 std::string memory_sentence(const Result& result) {

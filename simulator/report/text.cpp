@@ -65,13 +65,14 @@ bool is_shown(double seconds, const Metrics& m) {
   return seconds >= 0.0005 * m.step_time_s;
 }
 
-void write_breakdown(const Metrics& m, std::ostream& out) {
+void write_breakdown(const Result& result, std::ostream& out) {
+  const Metrics& m = result.metrics;
   std::vector<std::pair<std::string, double>> rows = {{"compute", m.breakdown.compute_s},
                                                       {"pipeline bubble", m.breakdown.pipeline_bubble_s}};
   for (const auto& [name, seconds] : m.breakdown.exposed_by_pass_s)
     rows.emplace_back("exposed " + name, seconds);
   rows.emplace_back("waiting for data", m.breakdown.data_stall_s);
-  rows.emplace_back("waiting for slower ranks", m.breakdown.other_s);
+  rows.emplace_back("waiting for " + waited_for(result.scenario), m.breakdown.other_s);
   double largest = 0;
   std::size_t width = 0;
   for (const auto& [name, seconds] : rows) {
@@ -125,7 +126,7 @@ void write_text(const Result& result, std::ostream& out) {
   if (m.mfu > 0) out << "      MFU " << in_percent(m.mfu);
   out << "\n\n";
 
-  write_breakdown(m, out);
+  write_breakdown(result, out);
   out << '\n';
   const std::string memory = memory_sentence(result);
   if (!m.memory.fits) out << wrapped(memory) << '\n';  // nothing else matters as much

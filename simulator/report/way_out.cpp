@@ -211,10 +211,7 @@ WayOut less_compute(const Result& result) {
 
 WayOut less_waiting(const Result& result) {
   const Scenario& s = result.scenario;
-  // Of asynchronous servers nobody waits for a slow device, only for a server at work.
-  const bool alone = s.strategy.gradients == "parameter-server" &&
-                     s.strategy.parameter_server.mode == ParameterServer::Mode::async;
-  if (alone) return other_servers(result);
+  if (waited_for(s) == "servers") return other_servers(result);
   for (const int endpoint : result.plan.endpoints) {
     const double factor = s.cluster->device_factor(endpoint);
     if (factor < 1) {

@@ -64,7 +64,7 @@ std::vector<AppliedPush> applied_pushes(const Trace& trace, int job) {
     if (const auto it = applies.find(op); it != applies.end())
       pushes.push_back({it->second, round, 0, trace.spans.end_s[row]});
     else if (const auto send = sends.find(op); send != sends.end())
-      sent_s[{send->second, round}] = trace.spans.begin_s[row];
+      sent_s[{send->second, round}] = trace.spans.ready_s[row];
   }
   for (AppliedPush& push : pushes)
     if (push.round > 0) push.read_s = sent_s.at({push.worker, push.round - 1});

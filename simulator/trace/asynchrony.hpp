@@ -24,8 +24,8 @@ struct AsynchronyFigures {
   double window_begin_s = 0, window_end_s = 0;
   double samples_per_s = 0;  // of all together
   // Of each gradient applied in the window: how many gradients of other workers server 0 has applied between
-  // sending the weights it was computed from and applying it (Gupta, Zhang, Wang, "Model Accuracy and Runtime
-  // Tradeoff in Distributed Deep Learning", ICDM 2016). Counted on the bucket that is pushed last.
+  // answering with the weights it was computed from and applying it (Gupta, Zhang, Wang, "Model Accuracy and
+  // Runtime Tradeoff in Distributed Deep Learning", ICDM 2016). Counted on the bucket that is pushed last.
   std::map<int, long> staleness;  // how many gradients had this one
   double mean_staleness() const;
   int most_staleness() const { return staleness.empty() ? 0 : staleness.rbegin()->first; }
@@ -34,7 +34,9 @@ struct AsynchronyFigures {
 // A gradient that server 0 has applied.
 struct AppliedPush {
   int worker = 0, round = 0;
-  double read_s = 0;  // when the server began to send the weights it was computed from; round 0: 0
+  // When the server answered with the weights it was computed from, be it that the answer then waited for its
+  // card; round 0: 0.
+  double read_s = 0;
   double applied_s = 0;
 };
 // In the order in which they were applied, over the whole run of a job whose schedule is asynchronous.
