@@ -76,6 +76,7 @@ double step_time_with(const Prediction& p, Resource resource) {
 }  // namespace
 
 void explain(Prediction& p) {
+  if (p.metrics.asynchrony) return;  // workers have no step in common whose end a path could lead to
   p.path = critical_path(p.trace, 0);
   const std::array<double, kResourceNames.size()> saved_s =
       path_savings_s(p.path, p.trace, *p.scenario.cluster);
