@@ -160,7 +160,6 @@ std::vector<LayerCost> convolutional_layers(const ConvolutionalNet& net, const P
     const Convolution& end = block.layers.back();
     if (last_block) {
       add_loss(layer, maps.out(end), maps.element);
-      layer.saved_bytes += 4 * maps.out(end);  // softmax in fp32
     } else {
       layer.output_bytes = maps.out_bytes(end);
       // The last block's backward follows at once: recomputing it would free nothing.

@@ -35,7 +35,8 @@ inline void append(std::vector<Kernel>& to, const std::vector<Kernel>& more) {
 void add_linear(LayerCost& layer, double rows, double out, double in, double element,
                 bool input_gradient = true);
 
-// Softmax cross-entropy over `logits` elements stored with `element` bytes and handled in fp32.
+// Softmax cross-entropy over `logits` elements stored with `element` bytes and handled in fp32, in which it
+// keeps them (Korthikanti et al. 2022, section 4.3).
 void add_loss(LayerCost& layer, double logits, double element);
 
 // FLOPs of matrix products in these kernels.

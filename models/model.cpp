@@ -29,6 +29,9 @@ void add_loss(LayerCost& layer, double logits, double element) {
   const double bytes = element < 4 ? kLossBytes : kLossBytes - 12;  // fp32 logits need no conversion
   layer.forward.push_back(moves(kLossForwardShare * bytes * logits));
   layer.backward_input.push_back(moves((1 - kLossForwardShare) * bytes * logits));
+  layer.forward.back().loss = layer.backward_input.back().loss = true;
+  layer.logits = logits;
+  layer.saved_bytes += kSoftmaxBytes * logits;
 }
 
 double product_flops(const std::vector<Kernel>& kernels) {
@@ -54,7 +57,6 @@ std::vector<LayerCost> perceptron_layers(const MultiLayerPerceptron& shape, cons
     layer.saved_bytes = element * samples * in;
     if (last) {
       add_loss(layer, samples * out, element);
-      layer.saved_bytes += 4 * samples * out;  // softmax in fp32
     } else {
       layer.forward.push_back(moves(2 * result));
       layer.backward_input.push_back(moves(3 * result));
@@ -135,6 +137,18 @@ double tokens_per_sample(const Model& model, double sequence_length) {
   const auto* transformer = std::get_if<Transformer>(&model.shape);
   if (!transformer) return 1;
   return sequence_length > 0 ? sequence_length : transformer->sequence_length;
+}
+
+double sample_bytes(const Model& model, double sequence_length, Precision precision) {
+  constexpr double kTokenBytes = 8;
+  if (std::holds_alternative<Transformer>(model.shape))
+    return kTokenBytes * tokens_per_sample(model, sequence_length);
+  double features = 0;
+  if (const auto* net = std::get_if<ConvolutionalNet>(&model.shape))
+    features = net->channels * net->image_size * net->image_size;
+  if (const auto* perceptron = std::get_if<MultiLayerPerceptron>(&model.shape))
+    features = perceptron->widths.front();
+  return features * element_bytes(precision);
 }
 
 }  // namespace rehearse

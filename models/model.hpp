@@ -31,6 +31,7 @@ struct Kernel {
   } winograd;
   double seconds = 0;  // kind fixed
   double count = 1;
+  bool loss = false;  // softmax and cross-entropy behind the model's outputs
   double flops() const { return 2 * m * n * k * batch * count; }  // multiply and add count as two
 };
 
@@ -55,7 +56,10 @@ struct LayerCost {
   std::vector<Kernel> backward_weight;  // gradient of the weights
   double output_bytes = 0;  // the activation handed to the next layer (its gradient has the same size)
   double saved_bytes = 0;   // activations kept from forward to backward
+  double logits = 0;        // elements of the outputs that the loss reads
 };
+inline constexpr double kSoftmaxBytes =
+    4;  // for each logit the loss keeps the softmax in fp32, in saved_bytes
 
 // Shapes that models are made of. Sources of formulas stand in the .cpp files.
 struct Transformer {
@@ -138,5 +142,8 @@ double active_parameter_count(const Model& model);  // those that one token meet
 // FLOPs of forward and backward for one sample, without recomputation; matrix products only.
 double flops_per_sample(const Model& model, double sequence_length);
 double tokens_per_sample(const Model& model, double sequence_length);  // 1 if the model knows no tokens
+// Bytes of one sample of the batch: token numbers of 8 bytes (PyTorch's int64), pixels or features in the
+// precision of training. 0 for a profile, which does not tell.
+double sample_bytes(const Model& model, double sequence_length, Precision precision);
 
 }  // namespace rehearse

@@ -302,8 +302,7 @@ LayerCost head(const Transformer& t, const Sizes& z) {
     if (t.tied_embeddings) layer.parameters -= table;  // the embedding has counted it
     if (t.masked_lm_head) add_bias(layer, z, t.vocabulary, false);
     add_loss(layer, z.tokens * t.vocabulary, z.element);
-    // Korthikanti section 4.3: input of the output layer, and its logits in fp32 for the cross-entropy.
-    layer.saved_bytes += z.activation + 4 * z.tokens * t.vocabulary;
+    layer.saved_bytes += z.activation;  // input of the output layer: Korthikanti section 4.3
   }
   return layer;
 }

@@ -44,6 +44,7 @@ TEST_CASE("ideal rings have the steps and bytes of Thakur et al. (2005)") {
       {CollectiveKind::all_gather, 4, 8e6, 3, 6e6},
       {CollectiveKind::all_to_all, 8, 1e6, 7, 7e6},  // (n-1) S to each
       {CollectiveKind::broadcast, 8, 8e6, 7, 8e6},   // S
+      {CollectiveKind::reduce, 4, 8e6, 3, 8e6},
       {CollectiveKind::all_reduce, 1, 8e6, 0, 0},
   };
   for (const Case& c : cases) {

@@ -52,6 +52,7 @@ TEST_CASE("a preset is read by name") {
   CHECK(model.sample_unit == "sequences");
   CHECK(tokens_per_sample(model, 0) == 2048);
   CHECK(tokens_per_sample(model, 1024) == 1024);
+  CHECK(sample_bytes(model, 1024, Precision::bf16) == 1024 * 8);  // token numbers in int64
 }
 
 TEST_CASE("a transformer of one's own") {

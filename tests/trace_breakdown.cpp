@@ -227,11 +227,13 @@ TEST_CASE("exposed communication is told by what was awaited") {
   Op tensor = all_reduce("gather", {}, 1, kPipeline);
   tensor.pass = Pass::forward;
   Op pull = message("pull", kReceive, kData, 1);
-  pull.messages[0].peer = Peer::member(0, 0.0);
-  for (const Case& c :
-       {Case{all_reduce("sync"), "gradient sync"}, Case{tensor, "pipeline communication"},
-        Case{message("recv", kReceive, kPipeline, -1), "pipeline transfer"},
-        Case{message("halo", kReceive, kData, -1), "data communication"}, Case{pull, "server transfer"}}) {
+  pull.messages[0].peer = Peer::member(1, 0.0);
+  Op gather = message("gather", kReceive, kData, 1);
+  gather.messages[0].peer = Peer::member(0, 0.0);
+  for (const Case& c : {Case{all_reduce("sync"), "gradient sync"}, Case{tensor, "pipeline communication"},
+                        Case{message("recv", kReceive, kPipeline, -1), "pipeline transfer"},
+                        Case{message("halo", kReceive, kData, -1), "data communication"},
+                        Case{pull, "server transfer"}, Case{gather, "data communication"}}) {
     CAPTURE(c.name);
     TraceParts parts{2, 2, {{"w", {0, 1, 2, 3}, {c.op, compute("f", {0})}, {{1, 1, 1, 2}, {0, 0, 0, 1}}}}};
     const Breakdown found = break_down(make_trace(parts), 0);

@@ -70,7 +70,7 @@ double step_time_with(const Prediction& p, Resource resource) {
   }
   const Trace trace = simulate_in_child(p.trace.run, *faster(p.scenario.cluster, factors), options);
   const StepWindow window = last_step(trace, 0);
-  return window.end_s - window.begin_s;
+  return (window.end_s - window.begin_s) / p.plan.schedule->optimizer_steps;
 }
 
 }  // namespace
@@ -87,7 +87,8 @@ void explain(Prediction& p) {
       static_cast<double>(p.trace.engine.events) * static_cast<double>(used.size()) <= kMostEvents;
   p.faster.clear();
   for (const Resource resource : used) {
-    WhatIf what_if{resource, {}, saved_s[static_cast<std::size_t>(resource)]};
+    WhatIf what_if{resource, {},
+                   saved_s[static_cast<std::size_t>(resource)] / p.plan.schedule->optimizer_steps};
     if (cheap) what_if.step_time_s = step_time_with(p, resource);
     p.faster.push_back(what_if);
   }

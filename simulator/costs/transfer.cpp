@@ -32,6 +32,7 @@ TransferCost ideal_cost(CollectiveKind kind, double bytes, const TransferShape& 
       cost.bytes_per_edge = (n - 1.0) * bytes;
       break;
     case CollectiveKind::broadcast:  // along the chain, cut finely enough to keep all its edges busy
+    case CollectiveKind::reduce:
       cost.steps = n - 1;
       cost.bytes_per_edge = bytes;
       break;

@@ -102,7 +102,7 @@ private:
               const int number = g_.first_transfer[{static_cast<int>(j), static_cast<int>(ph)}] + t;
               if (slots[s].kind == Slot::Kind::collective) {
                 g_.transfers[number].channels = slots[s].collective.channels;
-                g_.transfers[number].pairwise = slots[s].pairwise();
+                g_.transfers[number].course = slots[s].course();
                 g_.transfers[number].algorithm = slots[s].collective.used_algorithm();
               }
               if (slots[s].may_overlap) overlapping_.insert(number);
@@ -181,7 +181,7 @@ private:
       for (auto r = info.ranks.rbegin(); r != info.ranks.rend(); ++r)
         nodes_at[g_.ranks[*r].endpoint].push_back(*r);
       const bool planned = members.size() > 1 && info.algorithm != Algorithm::ring;
-      const bool ring = members.size() > 1 && !info.pairwise && !planned;
+      const bool ring = members.size() > 1 && info.course != Course::pairs && !planned;
       const Rings rings = ring ? ring_orders(cluster_, members, info.channels) : Rings{};
       if (!planned) info.channels = std::max(1, static_cast<int>(rings.orders.size()));
       info.node = static_cast<int>(g_.graph.node_colour.size());
@@ -192,12 +192,12 @@ private:
       info.shape = shape_of(members, info.channels);
       for (std::size_t c = 0; c < rings.orders.size(); ++c) {
         const std::vector<Endpoint>& order = rings.orders[c];
-        if (chunk)
+        if (chunk && info.course == Course::ring)
           add_ring(static_cast<int>(n), colour, order, rings.rails[c], nodes_at);
         else
-          add_coupled_ring(static_cast<int>(n), colour, order, rings.rails[c]);
+          add_coupled_ring(static_cast<int>(n), colour, order, rings.rails[c], members.front());
       }
-      if (info.pairwise) add_pairs(static_cast<int>(n), colour, members);
+      if (info.course == Course::pairs) add_pairs(static_cast<int>(n), colour, members);
       if (planned) add_plan(static_cast<int>(n), colour, members);
       for (int f : info.flows)
         info.shape.hop_latency_s = std::max(info.shape.hop_latency_s, g_.flows[f].latency_s);
@@ -209,10 +209,18 @@ private:
       if (touch.node < 0) touch.node = first + (-1 - touch.node);
   }
 
-  void add_coupled_ring(int transfer, std::uint64_t colour, const std::vector<Endpoint>& order, int rail) {
+  void add_coupled_ring(int transfer, std::uint64_t colour, const std::vector<Endpoint>& order, int rail,
+                        Endpoint root) {
     const int flow = add_flow(transfer, colour);
+    const Course course = g_.transfers[transfer].course;
     g_.graph.touch(g_.transfers[transfer].node, kCollective);
-    for (std::size_t i = 0; i < order.size(); ++i) cross(flow, order[i], order[(i + 1) % order.size()], rail);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Endpoint from = order[i], to = order[(i + 1) % order.size()];
+      // A chain from or to its root leaves one edge of the ring out.
+      if ((course == Course::from_root && to == root) || (course == Course::to_root && from == root))
+        continue;
+      cross(flow, from, to, rail);
+    }
     touch_crossed_links();
   }
 

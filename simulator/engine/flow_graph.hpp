@@ -47,7 +47,7 @@ struct FlowGraph {
     int edge = -1;                       // message: its flow's edge; collective: -1
     int node = -1;                       // collective: its node
     int channels = 1;
-    bool pairwise = false;
+    Course course = Course::ring;
     TransferShape shape;
     std::vector<int> ranks;  // rank nodes
     std::vector<int> flows;

@@ -166,7 +166,7 @@ private:
       }
       TransferClass transfer;
       transfer.collective = collective;
-      transfer.pairwise = info.pairwise;
+      transfer.pairwise = info.course == Course::pairs;
       transfer.channels = info.channels;
       transfer.shape = info.shape;
       transfer.first_rank = g_.ranks[info.ranks[0]].rank;

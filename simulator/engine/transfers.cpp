@@ -159,8 +159,8 @@ void Simulation::collective(Stream& stream, int number) {
   state.members[place].push_back({&stream, size, op.kind, calls_++});
   const bool all = std::all_of(state.members.begin(), state.members.end(),
                                [](const std::deque<Call>& c) { return !c.empty(); });
-  const bool chunks = options_.fidelity == Fidelity::chunk && transfer.shape.ranks > 1 &&
-                      !transfer.pairwise && op.kind != CollectiveKind::broadcast;
+  const bool chunks =
+      options_.fidelity == Fidelity::chunk && transfer.shape.ranks > 1 && course_of(op.kind) == Course::ring;
   Matched m;
   if (all) {
     if (!chunks) m = match_collective(t, size, op.kind);

@@ -42,9 +42,10 @@ std::string bubble(const Result& result) {
 }
 
 std::string exposed(const Result& result, const std::string& name, double seconds) {
-  return fmt::format(
-      "exposed {}, {}{}{}", name, of_the_step(result, seconds), link_load(result),
-      told(name == "gradient sync" ? less_gradient_sync(result) : less_pipeline_transfer(result)));
+  return fmt::format("exposed {}, {}{}{}", name, of_the_step(result, seconds), link_load(result),
+                     told(name == "gradient sync"       ? less_gradient_sync(result)
+                          : name == "pipeline transfer" ? less_pipeline_transfer(result)
+                                                        : WayOut{}));
 }
 
 std::string compute(const Result& result) {

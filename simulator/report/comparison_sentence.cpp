@@ -39,9 +39,10 @@ struct Facts {
   Facts(const Result& r, double samples) : result(r), scale(samples) {
     const Metrics& m = r.metrics;
     const int step = last_step_number(r.trace, 0);
+    const double share = 1 / (scale * r.plan.schedule->optimizer_steps);  // of what the trace's step holds
     for (const LinkUse& use : r.trace.link_use) {
       const double bandwidth = r.scenario.cluster->bandwidth(use.link),
-                   bytes = use.bytes / (step + 1) / scale;
+                   bytes = use.bytes / (step + 1) * share;
       if (bytes / bandwidth <= link.busy_s) continue;
       link = {r.scenario.cluster->link_name(use.link), bytes, bandwidth, bytes / bandwidth};
     }
@@ -51,12 +52,12 @@ struct Facts {
       if (op.kind != OpKind::compute || r.trace.spans.step[row] != step || on_server(r.trace, row)) continue;
       const auto ranks = static_cast<double>(r.trace.classes[r.trace.spans.rank_class[row]].ranks.size());
       by_class[r.trace.spans.rank_class[row]] +=
-          (r.trace.spans.end_s[row] - r.trace.spans.begin_s[row]) / scale;
+          (r.trace.spans.end_s[row] - r.trace.spans.begin_s[row]) * share;
       by_pass[std::string(kPassNames[static_cast<std::size_t>(op.pass)])] +=
-          ranks * (r.trace.spans.end_s[row] - r.trace.spans.begin_s[row]) / m.devices / scale;
+          ranks * (r.trace.spans.end_s[row] - r.trace.spans.begin_s[row]) / m.devices * share;
     }
     for (const auto& [rank_class, seconds] : by_class) slowest_s = std::max(slowest_s, seconds);
-    for (const auto& [kind, seconds] : seconds_by_kind(r.path)) on_path[kind] = seconds / scale;
+    for (const auto& [kind, seconds] : seconds_by_kind(r.path)) on_path[kind] = seconds * share;
     if (m.mfu > 0) flops = m.model_tflops_per_device * 1e12 * m.hfu / m.mfu * m.step_time_s / scale;
   }
 

@@ -26,8 +26,10 @@ ordered_json path_json(const Result& result) {
   const double step_s = result.metrics.step_time_s;
   ordered_json json;
   json["segments"] = ordered_json::array();
+  const double steps = result.plan.schedule->optimizer_steps;
   for (const auto& [kind, seconds] : seconds_by_kind(result.path))
-    json["segments"].push_back({{"kind", kind}, {"seconds", seconds}, {"share", seconds / step_s}});
+    json["segments"].push_back(
+        {{"kind", kind}, {"seconds", seconds / steps}, {"share", seconds / steps / step_s}});
   json["ten_percent_faster"] = ordered_json::array();
   for (const WhatIf& what_if : result.faster) {
     ordered_json one;

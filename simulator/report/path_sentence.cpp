@@ -46,7 +46,8 @@ std::string critical_path_sentence(const Result& result) {
   for (const PathSegment& segment : result.path) {
     const bool computes = segment.row != kNoRow && result.trace.op_of(segment.row).kind == OpKind::compute &&
                           segment.kind != "server work";
-    by_kind[computes ? "compute" : segment.kind] += segment.end_s - segment.begin_s;
+    by_kind[computes ? "compute" : segment.kind] +=
+        (segment.end_s - segment.begin_s) / result.plan.schedule->optimizer_steps;
   }
   const std::string parts = listed(largest({by_kind.begin(), by_kind.end()}, step_s), step_s);
   Amounts savings;

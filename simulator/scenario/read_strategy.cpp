@@ -50,11 +50,6 @@ void read_unbuilt(Section& section) {
   if (section.boolean("sequence_parallel", false)) {
     refuse_unbuilt(section, "sequence_parallel", "a boolean true", "false");
   }
-  for (std::string_view key : {"fusion_mb", "cycle_ms"}) {
-    if (double found = section.number(key, kNotNegative, 0); found != 0) {
-      refuse_unbuilt(section, key, fmt::format("{}", found), "0");
-    }
-  }
 }
 
 void read_schedule(StrategyChoice& strategy, Section& section) {

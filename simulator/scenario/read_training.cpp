@@ -7,7 +7,6 @@ namespace {
 
 // A schedule has ops for each micro-batch of each stage, so that their number is bounded before it is
 // written.
-constexpr std::int64_t kMaxMicrobatches = 65'536, kMaxPasses = 524'288;
 
 constexpr std::array<std::string_view, 3> kSentPrecisionNames = {"fp32", "fp16", "bf16"};
 constexpr std::array<Precision, 3> kSentPrecisions = {Precision::fp32, Precision::fp16, Precision::bf16};

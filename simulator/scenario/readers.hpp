@@ -21,6 +21,7 @@ StrategyChoice read_strategy(Section& section);
 void fit_strategy(StrategyChoice& strategy, Section& section, const Scenario& scenario);
 
 // global_batch / (micro_batch x data); refused if that is not whole.
+inline constexpr std::int64_t kMaxMicrobatches = 65'536, kMaxPasses = 524'288;
 int count_microbatches(const Training& training, const StrategyChoice& strategy, Section& section);
 
 }  // namespace rehearse

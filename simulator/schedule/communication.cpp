@@ -35,7 +35,7 @@ Slot slot_of_collective(const Op& op) {
 
 bool same_communicator(const Slot& a, const Slot& b) {
   return a.collective.group == b.collective.group && a.collective.channels == b.collective.channels &&
-         a.collective.used_algorithm() == b.collective.used_algorithm() && a.pairwise() == b.pairwise();
+         a.collective.used_algorithm() == b.collective.used_algorithm() && a.course() == b.course();
 }
 
 bool same_slot(const Slot& a, const Slot& b) {

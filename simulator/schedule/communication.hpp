@@ -9,8 +9,8 @@
 namespace rehearse {
 
 // All messages between the same two ends with the same tag, or all collectives of one group on streams of one
-// name (a communicator; all-to-alls have one of their own). Single ops of it match in the order in which they
-// are called.
+// name (a communicator; collectives of each course have one of their own). Single ops of it match in the
+// order in which they are called.
 struct Transfer {
   int pattern = 0;  // transfers of one pattern come from the same places of the same programs
   bool collective = false;
@@ -23,9 +23,7 @@ struct Slot {
   Peer peer;
   int tag = 0;
   Collective collective;
-  bool pairwise() const {
-    return collective.kind == CollectiveKind::all_to_all;
-  }                // each with each, not in a ring
+  Course course() const { return course_of(collective.kind); }
   int stream = 0;  // of the first op that uses it
   bool may_overlap =
       false;  // two of its transfers may be under way at once (several streams, twice in an op)

@@ -45,16 +45,24 @@ enum class OpKind {
 inline constexpr std::array<std::string_view, 8> kOpKindNames = {
     "compute", "exchange", "collective", "host", "signal", "wait_until", "repeat_begin", "repeat_end"};
 
-enum class CollectiveKind { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast };
-inline constexpr std::array<std::string_view, 5> kCollectiveNames = {"all-reduce", "reduce-scatter",
-                                                                     "all-gather", "all-to-all", "broadcast"};
+enum class CollectiveKind { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, reduce };
+inline constexpr std::array<std::string_view, 6> kCollectiveNames = {
+    "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast", "reduce"};
+// Which way its bytes go: around the ring of its members, along it away from the first member (the root) or
+// towards it, or from each to each.
+enum class Course { ring, from_root, to_root, pairs };
+constexpr Course course_of(CollectiveKind kind) {
+  if (kind == CollectiveKind::broadcast) return Course::from_root;
+  if (kind == CollectiveKind::reduce) return Course::to_root;
+  return kind == CollectiveKind::all_to_all ? Course::pairs : Course::ring;
+}
 // How an all-reduce goes (simulator/collectives/plan.hpp); the other kinds go around a ring, or from each to
 // each. `automatic` stands in scenarios only: a schedule's ops name what was chosen.
 enum class Algorithm { ring, tree, halving_doubling, hierarchical, torus, automatic };
 inline constexpr std::array<std::string_view, 6> kAlgorithmNames = {
     "ring", "tree", "halving-doubling", "hierarchical", "torus", "auto"};
 
-enum class HostAction { load_batch, write_checkpoint };
+enum class HostAction { load_batch, write_checkpoint, sleep };
 
 // Which part of training an op belongs to; for names, colours and breakdowns.
 enum class Pass {
@@ -85,8 +93,8 @@ struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   Algorithm algorithm = Algorithm::ring;
   Group group;
-  // all-reduce, broadcast: bytes of the buffer; reduce-scatter, all-gather: of the concatenated buffer;
-  // all-to-all: bytes each member sends to each other member.
+  // all-reduce, broadcast, reduce: bytes of the buffer; reduce-scatter, all-gather: of the concatenated
+  // buffer; all-to-all: bytes each member sends to each other member.
   Quantity bytes;
   int channels = 0;  // 0: as many as the node has NICs
 

@@ -1,5 +1,5 @@
-// A schedule: what every rank does in one step, in which order, on which stream. Strategies write it,
-// executors carry it out, and check() refuses a bad one with the ops named.
+// A schedule: what every rank does in one step (or a round of some), in which order, on which stream.
+// Strategies write it, executors carry it out, and check() refuses a bad one with the ops named.
 #pragma once
 
 #include <limits>
@@ -53,8 +53,9 @@ struct Schedule {
   std::vector<Role> roles;
   std::vector<Program> programs;
   std::vector<Work> works;
-  double samples = 0;  // trained in one step, all ranks together
+  double samples = 0;  // trained in the whole schedule, all ranks together
   double tokens = 0;
+  int optimizer_steps = 1;  // that it holds: results are of one of them
   std::optional<Asynchrony> asynchrony;
 
   int ranks() const;               // of all roles

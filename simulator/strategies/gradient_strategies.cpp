@@ -9,10 +9,13 @@ namespace rehearse {
 extern const GradientStrategyEntry kAllReduceStrategy;                    // all_reduce.cpp
 extern const GradientStrategyEntry kParameterServerStrategy;              // parameter_server.cpp
 extern const GradientStrategyEntry kHierarchicalParameterServerStrategy;  // hierarchical_parameter_server.cpp
+extern const GradientStrategyEntry kFirstDeviceStrategy;                  // first_device.cpp
+extern const GradientStrategyEntry kLocalSgdStrategy;                     // local_sgd.cpp
 
 std::span<const GradientStrategyEntry* const> gradient_strategies() {
   static constexpr std::array kAll = {&kAllReduceStrategy, &kParameterServerStrategy,
-                                      &kHierarchicalParameterServerStrategy};
+                                      &kHierarchicalParameterServerStrategy, &kFirstDeviceStrategy,
+                                      &kLocalSgdStrategy};
   return kAll;
 }
 

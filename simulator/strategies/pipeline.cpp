@@ -3,17 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <tuple>
+
+#include "simulator/strategies/ops.hpp"
 
 namespace rehearse {
 namespace {
 
 class PassWriter {
 public:
-  PassWriter(StepPlan& plan, StageProgram& stage)
+  PassWriter(StepPlan& plan, StageProgram& stage, const PassHooks& hooks)
       : plan_(plan),
         stage_(stage),
+        hooks_(hooks),
         program_(stage.program),
         microbatches_(plan.scenario.microbatches),
         blocking_(plan.scenario.strategy.blocking_p2p) {
@@ -139,29 +141,9 @@ private:
   // The work of one pass over some layers; micro-batches share it.
   int work(Pass pass, int first_layer, int last_layer) {
     const auto key = std::make_tuple(pass, first_layer, last_layer);
-    if (const auto found = works_.find(key); found != works_.end()) return found->second;
-    Work w;
-    w.precision = plan_.scenario.training.precision;
-    w.name = fmt::format("{} {}", kPassNames[static_cast<std::size_t>(pass)],
-                         layers_text({first_layer, last_layer, 0}));
-    const auto append = [&](const std::vector<Kernel>& kernels) {
-      w.kernels.insert(w.kernels.end(), kernels.begin(), kernels.end());
-    };
-    // Backward runs through the layers from the last one to the first.
-    for (int i = first_layer; i <= last_layer; ++i) {
-      const LayerCost& layer = plan_.layers[pass == Pass::backward ? first_layer + last_layer - i : i];
-      if (pass == Pass::forward) append(layer.forward);
-      if (pass == Pass::recompute) append(layer.recompute);
-      if (pass == Pass::backward) {
-        append(layer.backward_input);
-        append(layer.backward_weight);
-      }
-    }
-    double flops = 0;
-    for (const Kernel& kernel : w.kernels) flops += kernel.flops();
-    (pass == Pass::recompute ? w.extra_flops : w.model_flops) = flops;
-    plan_.schedule.works.push_back(std::move(w));
-    return works_[key] = static_cast<int>(plan_.schedule.works.size()) - 1;
+    if (const auto found = plan_.pass_works.find(key); found != plan_.pass_works.end()) return found->second;
+    plan_.schedule.works.push_back(pass_work(plan_, pass, first_layer, last_layer));
+    return plan_.pass_works[key] = static_cast<int>(plan_.schedule.works.size()) - 1;
   }
 
   Op compute_op(Pass pass, const PassItem& item, const Bucket& layers, bool cut) {
@@ -199,6 +181,7 @@ private:
     const Chunk& chunk = stage_.chunks[item.chunk];
     const ChunkTensors& tensors = tensors_[item.chunk];
     const bool cut = stage_.cut_first_forward && k == 0 && chunk.end_bucket - chunk.first_bucket > 1;
+    if (item.chunk == 0 && hooks_.before_forward) hooks_.before_forward(k);
     std::vector<Part> all = parts(chunk, cut);
     std::reverse(all.begin(), all.end());
     for (const Part& part : all) {
@@ -223,6 +206,8 @@ private:
     const ChunkTensors& tensors = tensors_[item.chunk];
     const bool last_microbatch = k == microbatches_ - 1;
     const bool cut = stage_.cut_last_backward && last_microbatch && chunk.end_bucket - chunk.first_bucket > 1;
+    const bool last_chunk = item.chunk == static_cast<int>(stage_.chunks.size()) - 1;
+    if (last_chunk && hooks_.before_backward) hooks_.before_backward(k, received);
     for (const Part& part : parts(chunk, cut)) {
       const bool begins = part.layers.last_layer == chunk.layers.last;
       if (recomputes_) {  // by autograd's engine, so only once the gradient has arrived
@@ -247,10 +232,12 @@ private:
       }
       if (part.layers.first_layer == chunk.layers.first) use(op.writes, tensors.input_gradient[k]);
       const int number = add_op(program_, std::move(op));
-      if (last_microbatch)
-        for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
-          stage_.backward_of_bucket[b] = number;
+      if (!last_microbatch) continue;
+      for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b) stage_.backward_of_bucket[b] = number;
+      for (std::size_t b = part.first_bucket; hooks_.behind_bucket && b < part.end_bucket; ++b)
+        hooks_.behind_bucket(b);
     }
+    if (item.chunk == 0 && hooks_.behind_backward) hooks_.behind_backward(k);
   }
 
   void compute(const PassItem& item, int received) {
@@ -373,6 +360,7 @@ private:
 
   StepPlan& plan_;
   StageProgram& stage_;
+  const PassHooks& hooks_;
   Program& program_;
   const int microbatches_;
   const bool blocking_;
@@ -380,13 +368,12 @@ private:
   int compute_ = 0, begin_ = -1, between_ = -1, recomputed_ = -1;
   std::vector<ChunkTensors> tensors_;
   std::vector<int> last_of_item_;  // ops that end the items written so far
-  std::map<std::tuple<Pass, int, int>, int> works_;
 };
 
 }  // namespace
 
-void write_passes(StepPlan& plan, StageProgram& stage) {
-  PassWriter(plan, stage).write();
+void write_passes(StepPlan& plan, StageProgram& stage, const PassHooks& hooks) {
+  PassWriter(plan, stage, hooks).write();
 }
 
 std::vector<StageProgram> write_stages(StepPlan& plan, StageTraffic traffic,

@@ -9,8 +9,17 @@
 
 namespace rehearse {
 
+// What a strategy adds between the passes; it may write ops to any stream.
+struct PassHooks {
+  std::function<void(int microbatch)> before_forward;
+  // `received`: the op that brought the gradient of the stage's output; -1 if it waits for none.
+  std::function<void(int microbatch, int received)> before_backward;
+  std::function<void(std::size_t bucket)> behind_bucket;  // whose gradients are complete
+  std::function<void(int microbatch)> behind_backward;
+};
+
 // Writes the passes of all micro-batches and their transfers to the stage's program.
-void write_passes(StepPlan& plan, StageProgram& stage);
+void write_passes(StepPlan& plan, StageProgram& stage, const PassHooks& hooks = {});
 
 // Writes the workers' programs, stage by stage: its passes, and behind them what `behind` adds. The stages'
 // programs are in plan.schedule when this returns; the rest of them is returned.

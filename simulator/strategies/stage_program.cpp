@@ -37,6 +37,7 @@ int add_op(Program& program, Op op) {
 }
 
 int last_op_of_stream(const Program& program, int stream) {
+  if (stream < 0) return -1;
   for (int i = static_cast<int>(program.ops.size()) - 1; i >= 0; --i)
     if (program.ops[i].stream == stream) return i;
   return -1;
@@ -84,6 +85,12 @@ std::vector<Bucket> chunk_buckets(const StepPlan& plan, LayerRange layers, bool 
 }  // namespace
 
 StageProgram begin_stage(const StepPlan& plan, int number, StageTraffic traffic) {
+  return begin_stage(plan, number, traffic, [&](const LayerRange& layers) {
+    return chunk_buckets(plan, layers, traffic.sends_gradients);
+  });
+}
+
+StageProgram begin_stage(const StepPlan& plan, int number, StageTraffic traffic, const BucketRule& rule) {
   const Scenario& scenario = plan.scenario;
   const StrategyChoice& strategy = scenario.strategy;
   StageProgram stage;
@@ -99,7 +106,7 @@ StageProgram begin_stage(const StepPlan& plan, int number, StageTraffic traffic)
   // The last chunk's backward pass comes first.
   for (auto chunk = stage.chunks.rbegin(); chunk != stage.chunks.rend(); ++chunk) {
     chunk->first_bucket = stage.buckets.size();
-    const std::vector<Bucket> buckets = chunk_buckets(plan, chunk->layers, traffic.sends_gradients);
+    const std::vector<Bucket> buckets = rule(chunk->layers);
     stage.buckets.insert(stage.buckets.end(), buckets.begin(), buckets.end());
     chunk->end_bucket = stage.buckets.size();
     stage.cut_last_backward = stage.cut_last_backward || (strategy.overlap && buckets.size() > 1);

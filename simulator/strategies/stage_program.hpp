@@ -1,11 +1,16 @@
 // A pipeline stage's program while it is being written, and what the writers of its parts share.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "simulator/scenario/scenario.hpp"
 #include "simulator/schedule/schedule.hpp"
+#include "simulator/strategies/algorithm.hpp"
 #include "simulator/strategies/buckets.hpp"
 #include "simulator/strategies/stages.hpp"
 
@@ -21,7 +26,9 @@ struct StepPlan {
   std::vector<LayerRange> parts;   // part c * pipeline + s of the model is chunk c of stage s
   std::vector<int> endpoints;      // by rank: the workers'; who adds a role adds where its ranks sit
   std::vector<std::string> notes;  // assumptions worth telling, one sentence each
+  std::shared_ptr<AlgorithmChoice> algorithms;  // of all-reduces
   Schedule schedule;
+  std::map<std::tuple<Pass, int, int>, int> pass_works;  // of these layers, shared by micro-batches
 };
 
 // How a stage's gradients leave it and its weights come back.
@@ -43,6 +50,7 @@ struct StageProgram {
   Program program;
   std::vector<Bucket> buckets;          // in order of the backward pass; none reaches over two chunks
   std::vector<int> weights, gradients;  // tensors by bucket; -1: nothing to train in it
+  std::vector<int> optimizer_state;     // the same, once an optimizer has been written that keeps one
   bool cut_first_forward = false;       // one op a bucket, because weights arrive bucket by bucket
   bool cut_last_backward = false;       // one op a bucket, because gradients leave bucket by bucket
   std::vector<int> forward_of_bucket;   // ops of the first micro-batch
@@ -54,6 +62,9 @@ struct StageProgram {
 
 // A stage's program with its buckets, weights and gradients, and no ops yet.
 StageProgram begin_stage(const StepPlan& plan, int stage, StageTraffic traffic);
+// The same with buckets of another rule, which cover a chunk's layers in order of the backward pass.
+using BucketRule = std::function<std::vector<Bucket>(const LayerRange& layers)>;
+StageProgram begin_stage(const StepPlan& plan, int stage, StageTraffic traffic, const BucketRule& rule);
 // Where nothing else ends the step, it ends when the last sends have ended.
 void end_stage(StepPlan& plan, StageProgram& stage);
 

@@ -46,6 +46,7 @@ double tied_parameters(const Scenario& scenario) {
 StepPlan begin_plan(const Scenario& scenario) {
   const Training& training = scenario.training;
   StepPlan plan{scenario, layer_costs(scenario.model, pass_shape(training, training.recompute))};
+  plan.algorithms = std::make_shared<AlgorithmChoice>(scenario);
   const std::vector<LayerCost> whole =
       training.recompute == Recompute::none
           ? plan.layers

@@ -27,6 +27,7 @@ std::string transfer_name(const Op& op, const Role& role) {
       if (message.peer.kind == Peer::Kind::offset) {
         return role.meshes[message.peer.mesh].axes()[message.peer.axis].name + " communication";
       }
+      if (message.peer.role == 0) return "data communication";  // with another worker, by its rank
     }
     return "server transfer";
   }

@@ -70,7 +70,8 @@ private:
       return wait_before(last_side(row));
     }
     if (op.kind == OpKind::host) {
-      add(row, begin_s, op.host_action == HostAction::load_batch ? "data" : "checkpoint");
+      constexpr std::array<const char*, 3> kKinds = {"data", "checkpoint", "fusion cycle"};
+      add(row, begin_s, kKinds[static_cast<std::size_t>(op.host_action)]);
     } else {
       add(row, begin_s, on_server(trace_, row) ? "server work" : pass_name(op.pass));
     }

@@ -43,18 +43,20 @@ Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan)
 
   const Schedule& schedule = *plan.schedule;
   Metrics metrics;
+  double schedule_s = 0;
   if (is_asynchronous(trace, 0)) {
     metrics.asynchrony = asynchrony_figures(trace, 0);
-    metrics.step_time_s = schedule.samples / metrics.asynchrony->samples_per_s;
+    schedule_s = schedule.samples / metrics.asynchrony->samples_per_s;
   } else {
     const StepWindow window = last_step(trace, 0);
-    metrics.step_time_s = window.end_s - window.begin_s;
+    schedule_s = window.end_s - window.begin_s;
   }
-  if (!(metrics.step_time_s > 0))
-    throw RunError("the step takes no time: nothing computes and nothing is sent");
+  if (!(schedule_s > 0)) throw RunError("the step takes no time: nothing computes and nothing is sent");
 
-  metrics.samples_per_s = schedule.samples / metrics.step_time_s;
-  metrics.tokens_per_s = schedule.tokens / metrics.step_time_s;
+  const double steps_of_schedule = schedule.optimizer_steps;
+  metrics.step_time_s = schedule_s / steps_of_schedule;
+  metrics.samples_per_s = schedule.samples / schedule_s;
+  metrics.tokens_per_s = schedule.tokens / schedule_s;
   metrics.devices = schedule.roles.front().size();
 
   double model_flops = 0, all_flops = 0;
@@ -70,7 +72,7 @@ Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan)
     model_flops += ranks * work.model_flops;
     all_flops += ranks * (work.model_flops + work.extra_flops);
   }
-  const double device_seconds = metrics.step_time_s * metrics.devices;
+  const double device_seconds = schedule_s * metrics.devices;
   const Device& device = scenario.cluster->node().device;
   const double peak = device.peak_flops[static_cast<std::size_t>(scenario.training.precision)].value;
   metrics.model_tflops_per_device = model_flops / device_seconds / 1e12;
@@ -78,6 +80,7 @@ Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan)
   metrics.hfu = peak > 0 ? all_flops / device_seconds / peak : 0;
 
   metrics.breakdown = break_down(trace, 0);
+  metrics.breakdown.scale(1 / steps_of_schedule);
   metrics.memory = memory_use(trace, 0, device.memory_bytes.value);
 
   if (metrics.asynchrony) {
@@ -87,7 +90,7 @@ Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan)
     metrics.busiest_utilization = traffic.busiest_utilization;
     return metrics;
   }
-  const double steps = step + 1;
+  const double steps = (step + 1) * steps_of_schedule;
   metrics.network_bytes_per_step = trace.bytes_total / steps;
   for (const LinkUse& use : trace.link_use) {
     const double utilization =

@@ -26,6 +26,11 @@ struct Breakdown {
   }
   // exposed_communication_s by what was awaited: "gradient sync", "pipeline transfer", ...
   std::map<std::string, double> exposed_by_pass_s;
+  void scale(double factor) {
+    for (double* s : {&compute_s, &exposed_communication_s, &data_stall_s, &pipeline_bubble_s, &other_s})
+      *s *= factor;
+    for (auto& [name, s] : exposed_by_pass_s) s *= factor;
+  }
 };
 
 // Peak bytes of one device, by tensor kind; `stage` names the fullest.
@@ -48,8 +53,8 @@ struct Metrics {
   std::optional<AsynchronyFigures> asynchrony;  // of workers that do not wait for each other
 };
 
-// The last step of job 0. RunError if the job failed. Asynchronous workers have no step in common: it is the
-// time in which all of them together train the samples of a step.
+// The last step of job 0; of a round of optimizer steps a step's share. RunError if the job failed. Asynchronous
+// workers have no step in common: it is the time in which all of them together train the samples of a step.
 Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan);
 
 // Breakdown of the last step of one job, mean over the ranks of role "worker". Asynchronous workers: of the

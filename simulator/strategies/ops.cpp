@@ -1,0 +1,190 @@
+#include "simulator/strategies/ops.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "simulator/costs/memory.hpp"
+
+namespace rehearse {
+namespace {
+
+void add_optimizer_state(const StepPlan& plan, StageProgram& stage) {
+  if (!stage.optimizer_state.empty()) return;
+  const Training& training = plan.scenario.training;
+  const double of_parameter =
+      state_bytes(training.optimizer, training.precision, training.gradient_precision).optimizer;
+  for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
+    const Bucket& bucket = stage.buckets[b];
+    stage.optimizer_state.push_back(-1);
+    if (bucket.parameters == 0 || of_parameter == 0) continue;
+    Tensor state;
+    state.kind = TensorKind::optimizer_state;
+    state.name = fmt::format("optimizer state {}", b);
+    state.first_layer = bucket.first_layer;
+    state.last_layer = bucket.last_layer;
+    state.bytes = bucket.parameters * of_parameter;
+    stage.optimizer_state.back() = add_tensor(stage.program, std::move(state));
+  }
+}
+
+// Members of the group that the program's first rank belongs to; its other ranks' groups lie alike.
+std::vector<Endpoint> endpoints_of(const StepPlan& plan, const Program& program, const Group& group) {
+  const Role& workers = plan.schedule.roles.front();
+  const auto runs_it = [&](int rank) {
+    return std::all_of(program.where.begin(), program.where.end(), [&](const At& at) {
+      return workers.meshes[at.mesh].coordinate(rank, at.axis) == at.coordinate;
+    });
+  };
+  int first = 0;
+  while (!runs_it(first)) ++first;
+  std::vector<Endpoint> endpoints;
+  for (const int rank : group_members(workers, group, first)) endpoints.push_back(plan.endpoints[rank]);
+  return endpoints;
+}
+
+}  // namespace
+
+Work pass_work(const StepPlan& plan, Pass pass, int first_layer, int last_layer) {
+  Work work;
+  work.precision = plan.scenario.training.precision;
+  work.name = fmt::format("{} {}", kPassNames[static_cast<std::size_t>(pass)],
+                          layers_text({first_layer, last_layer, 0}));
+  const auto append = [&](const std::vector<Kernel>& kernels) {
+    work.kernels.insert(work.kernels.end(), kernels.begin(), kernels.end());
+  };
+  // Backward runs through the layers from the last one to the first.
+  for (int i = first_layer; i <= last_layer; ++i) {
+    const LayerCost& layer = plan.layers[pass == Pass::backward ? first_layer + last_layer - i : i];
+    if (pass == Pass::forward) append(layer.forward);
+    if (pass == Pass::recompute) append(layer.recompute);
+    if (pass == Pass::backward) {
+      append(layer.backward_input);
+      append(layer.backward_weight);
+    }
+  }
+  double flops = 0;
+  for (const Kernel& kernel : work.kernels) flops += kernel.flops();
+  (pass == Pass::recompute ? work.extra_flops : work.model_flops) = flops;
+  return work;
+}
+
+Work take_loss(StepPlan& plan, int replicas) {
+  LayerCost& last = plan.layers.back();
+  Work loss;
+  loss.name = "loss";
+  loss.precision = plan.scenario.training.precision;
+  for (std::vector<Kernel>* pass : {&last.forward, &last.backward_input}) {
+    for (Kernel kernel : *pass) {
+      if (!kernel.loss) continue;
+      kernel.bytes *= replicas;
+      loss.kernels.push_back(kernel);
+    }
+    std::erase_if(*pass, [](const Kernel& kernel) { return kernel.loss; });
+  }
+  last.saved_bytes -= kSoftmaxBytes * last.logits;
+  return loss;
+}
+
+int add_buffer(Program& program, std::string name, double bytes) {
+  Tensor tensor;
+  tensor.kind = TensorKind::buffer;
+  tensor.name = std::move(name);
+  tensor.bytes = bytes;
+  return add_tensor(program, std::move(tensor));
+}
+
+Kernel memory_kernel(double bytes, double launches) {
+  Kernel kernel;
+  kernel.kind = Kernel::Kind::memory;
+  kernel.bytes = bytes / launches;
+  kernel.count = launches;
+  return kernel;
+}
+
+Op compute_op(StepPlan& plan, Program& program, std::string name, Pass pass, Work work) {
+  Op op;
+  op.name = std::move(name);
+  op.stream = stream_named(program, "compute");
+  op.pass = pass;
+  plan.schedule.works.push_back(std::move(work));
+  op.work = static_cast<int>(plan.schedule.works.size()) - 1;
+  return op;
+}
+
+Op optimizer_op(StepPlan& plan, StageProgram& stage) {
+  const Training& training = plan.scenario.training;
+  Work work;
+  work.name =
+      fmt::format("{} stage {}", kOptimizerNames[static_cast<std::size_t>(training.optimizer)], stage.stage);
+  work.precision = training.precision;
+  work.parameters_updated = stage.parameters();
+  work.optimizer_bytes = work.parameters_updated *
+                         update_bytes(training.optimizer, training.precision, training.gradient_precision);
+  Op op = compute_op(plan, stage.program, "optimizer", Pass::optimizer, std::move(work));
+  op.first_layer = stage.layers.first;
+  op.last_layer = stage.layers.last;
+  for (int send : stage.sends) op.after.push_back({send});
+  const int sync = last_op_of_stream(stage.program, find_stream(stage.program, "gradients"));
+  if (sync >= 0) op.after.push_back({sync});
+  add_optimizer_state(plan, stage);
+  for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
+    if (stage.buckets[b].parameters == 0) continue;
+    op.reads.push_back(stage.gradients[b]);
+    op.writes.push_back(stage.weights[b]);
+    if (stage.optimizer_state[b] >= 0) op.writes.push_back(stage.optimizer_state[b]);
+  }
+  return op;
+}
+
+Op exchange_op(Program& program, std::string name, const std::string& stream, Message::Direction direction,
+               const std::vector<Peer>& peers, double bytes) {
+  Op op;
+  op.name = std::move(name);
+  op.kind = OpKind::exchange;
+  op.stream = stream_named(program, stream);
+  for (const Peer& peer : peers) {
+    Message message;
+    message.direction = direction;
+    message.peer = peer;
+    message.bytes = bytes;
+    op.messages.push_back(std::move(message));
+  }
+  return op;
+}
+
+Op collective_op(const StepPlan& plan, Program& program, std::string name, const std::string& stream,
+                 CollectiveKind kind, double bytes) {
+  Op op;
+  op.name = std::move(name);
+  op.kind = OpKind::collective;
+  op.stream = stream_named(program, stream);
+  op.pass = Pass::gradient_sync;
+  op.collective.kind = kind;
+  op.collective.channels = plan.scenario.strategy.channels;
+  op.collective.group.axes = {{plan.data_axis, 0, 1, {}}};
+  op.collective.bytes = bytes;
+  if (kind == CollectiveKind::all_reduce)
+    op.collective.algorithm = plan.algorithms->of(endpoints_of(plan, program, op.collective.group), bytes);
+  return op;
+}
+
+void sync_tied_embedding(const StepPlan& plan, StageProgram& stage) {
+  if (plan.tied_parameters == 0 || (stage.stage > 0 && stage.stage < stage.stages - 1)) return;
+  const int layer = stage.stage == 0 ? stage.layers.first : stage.layers.last;
+  for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
+    if (layer < stage.buckets[b].first_layer || layer > stage.buckets[b].last_layer) continue;
+    Op op = collective_op(plan, stage.program, "all-reduce tied embedding", "gradients",
+                          CollectiveKind::all_reduce,
+                          plan.tied_parameters * element_bytes(plan.scenario.training.gradient_precision));
+    op.first_layer = op.last_layer = layer;
+    op.collective.group.axes = {{plan.pipeline_axis, 0, 1, {0, stage.stages - 1}}};
+    op.collective.algorithm = plan.algorithms->or_ring(
+        endpoints_of(plan, stage.program, op.collective.group), op.collective.bytes.base);
+    op.after = {{stage.backward_of_bucket[b]}};
+    op.reads = op.writes = {stage.gradients[b]};
+    add_op(stage.program, std::move(op));
+  }
+}
+
+}  // namespace rehearse

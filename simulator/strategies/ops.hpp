@@ -1,0 +1,37 @@
+// The ops that strategies write, with what all of a kind have in common filled in.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "simulator/strategies/stage_program.hpp"
+
+namespace rehearse {
+
+// What a pass over layers first to last (inclusive) computes for one micro-batch, and its FLOPs.
+Work pass_work(const StepPlan& plan, Pass pass, int first_layer, int last_layer);
+// Takes the loss, both passes of it, out of the last layer, and returns it for `replicas` times its outputs:
+// for who computes it in one place.
+Work take_loss(StepPlan& plan, int replicas);
+// A kernel bound by memory that moves `bytes`; `launches`: in so many equal parts.
+Kernel memory_kernel(double bytes, double launches = 1);
+
+int add_buffer(Program& program, std::string name, double bytes);  // the tensor's number
+
+// Computes `work` on the compute stream.
+Op compute_op(StepPlan& plan, Program& program, std::string name, Pass pass, Work work);
+// The optimizer's update of the stage's weights from its gradients, whose state it adds to the program. It
+// waits for the stage's sends and for the last op of its stream "gradients".
+Op optimizer_op(StepPlan& plan, StageProgram& stage);
+// `bytes` to or from each of `peers`, at once.
+Op exchange_op(Program& program, std::string name, const std::string& stream, Message::Direction direction,
+               const std::vector<Peer>& peers, double bytes);
+// A collective of the data axis over a buffer of `bytes` (see Collective::bytes), part of the gradients'
+// sync, with the channels that the strategy chose, and for an all-reduce its algorithm.
+Op collective_op(const StepPlan& plan, Program& program, std::string name, const std::string& stream,
+                 CollectiveKind kind, double bytes);
+// First and last stage each keep a tied embedding and add up its gradients, as Megatron-LM does. Nothing to
+// write for other stages, or if there is none.
+void sync_tied_embedding(const StepPlan& plan, StageProgram& stage);
+
+}  // namespace rehearse
