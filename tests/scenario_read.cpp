@@ -82,7 +82,6 @@ cycle_ms = 0
 servers = 2
 placement = "colocated"
 mode = "sync"
-staleness = 0
 [simulation]
 fidelity = "chunk"
 protocol = "ideal"
@@ -251,5 +250,32 @@ TEST_CASE("all shipped scenarios are accepted") {
   for (const auto& entry : fs::directory_iterator(folder)) {
     CAPTURE(entry.path().string());
     CHECK_NOTHROW(read_scenario_file(entry.path()));
+  }
+}
+
+TEST_CASE("how parameter servers wait is read, with a usual staleness") {
+  const std::string text =
+      "[model]\npreset = \"resnet50\"\n[training]\nglobal_batch = 64\n[cluster]\npreset = \"ethernet\"\n"
+      "nodes = 4\n[strategy]\ngradients = \"parameter-server\"\n[strategy.parameter_server]\n";
+  using Server = ParameterServer;
+  struct Case {
+    const char* keys;
+    Server::Mode mode;
+    int staleness;
+    Server::Placement placement;
+  };
+  for (const Case& c :
+       {Case{"", Server::Mode::sync, 0, Server::Placement::dedicated},
+        Case{"mode = \"async\"\n", Server::Mode::async, 0, Server::Placement::dedicated},
+        Case{"mode = \"stale-synchronous\"\n", Server::Mode::stale_synchronous, 3,
+             Server::Placement::dedicated},
+        Case{"mode = \"stale-synchronous\"\nstaleness = 0\nplacement = \"devices\"\nservers = 16\n",
+             Server::Mode::stale_synchronous, 0, Server::Placement::devices}}) {
+    CAPTURE(c.keys);
+    const Scenario s = read_scenario_text(text + c.keys, "ps.toml");
+    CHECK(s.strategy.parameter_server.mode == c.mode);
+    CHECK(s.strategy.parameter_server.staleness == c.staleness);
+    CHECK(s.strategy.parameter_server.placement == c.placement);
+    CHECK(s.cluster->server_nodes() == (c.placement == Server::Placement::dedicated ? 1 : 0));
   }
 }
