@@ -1,0 +1,105 @@
+// strategy.all_reduce: what the schedule's ops name, and what `auto` chooses.
+#include <limits>
+#include <set>
+#include <string>
+
+#include "models/base/error.hpp"
+#include "simulator/strategies/algorithm.hpp"
+#include "tests/catch.hpp"
+#include "tests/collectives_clusters.hpp"
+#include "tests/strategies_scenarios.hpp"
+
+using namespace rehearse;
+using namespace rehearse::test;
+
+namespace {
+
+Scenario on(const ClusterParts& parts, Algorithm algorithm, Protocol protocol) {
+  Scenario s = scenario(small_gpt(4), parts.nodes * parts.node.devices, 1, 1);
+  s.cluster = make_cluster(parts);
+  s.strategy.all_reduce = algorithm;
+  s.engine.protocol = protocol;
+  return s;
+}
+
+std::set<Algorithm> named(const Plan& plan) {
+  std::set<Algorithm> all;
+  for (const Program& program : plan.schedule->programs)
+    for (const Op& op : program.ops)
+      if (op.kind == OpKind::collective) all.insert(op.collective.algorithm);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("auto takes the least of those that fit, by their own cost") {
+  ClusterParts fast_inside = testing::dgx_like(6);
+  fast_inside.node.device_bandwidth = 100e9;
+  const std::vector<ClusterParts> clusters = {testing::star_of(16), testing::star_of(12),
+                                              testing::dgx_like(4), fast_inside,
+                                              testing::torus_of({4, 4, 2})};
+  std::set<Algorithm> chosen;
+  for (const ClusterParts& parts : clusters)
+    for (const Protocol protocol : {Protocol::ideal, Protocol::nccl}) {
+      const Scenario s = on(parts, Algorithm::automatic, protocol);
+      const std::vector<Endpoint> members = testing::all_devices(*s.cluster);
+      AlgorithmChoice choice(s);
+      for (double bytes = 8; bytes < 1e10; bytes *= 32) {
+        CAPTURE(parts.name, static_cast<int>(protocol), bytes);
+        Algorithm best = Algorithm::automatic;
+        double best_s = std::numeric_limits<double>::infinity();
+        for (const Algorithm a : candidates(*s.cluster, members, protocol)) {
+          const double seconds =
+              time_alone_s(on_network(collective_plan(a, *s.cluster, members, 0), *s.cluster, members), bytes,
+                           protocol, 0);
+          if (seconds < best_s) best = a;
+          best_s = std::min(best_s, seconds);
+        }
+        const Algorithm found = choice.of(members, bytes);
+        CHECK(found == best);
+        chosen.insert(found);
+        if (protocol == Protocol::nccl) CHECK((found == Algorithm::ring || found == Algorithm::tree));
+      }
+    }
+  CHECK(chosen.size() == 5);  // each is the best of all somewhere
+}
+
+TEST_CASE("auto: logarithms for little, bandwidth for much") {
+  const Scenario star = on(testing::star_of(16), Algorithm::automatic, Protocol::ideal);
+  const std::vector<Endpoint> all = testing::all_devices(*star.cluster);
+  // Halving and doubling is never behind the ring on a star of a power of two.
+  CHECK(AlgorithmChoice(star).of(all, 1e9) == Algorithm::halving_doubling);
+  const Scenario twelve = on(testing::star_of(12), Algorithm::automatic, Protocol::ideal);
+  const std::vector<Endpoint> members = testing::all_devices(*twelve.cluster);
+  CHECK(AlgorithmChoice(twelve).of(members, 8) != Algorithm::ring);
+  CHECK(AlgorithmChoice(twelve).of(members, 1e9) == Algorithm::ring);
+  const Scenario torus = on(testing::torus_of({4, 4, 4}), Algorithm::automatic, Protocol::ideal);
+  CHECK(AlgorithmChoice(torus).of(testing::all_devices(*torus.cluster), 1e9) == Algorithm::torus);
+  // As NCCL's own model has it for 16 nodes of eight A100: trees for kilobytes, rings for gigabytes.
+  const Scenario gpus = on(testing::dgx_like(16), Algorithm::automatic, Protocol::nccl);
+  const std::vector<Endpoint> devices = testing::all_devices(*gpus.cluster);
+  CHECK(AlgorithmChoice(gpus).of(devices, 8e3) == Algorithm::tree);
+  CHECK(AlgorithmChoice(gpus).of(devices, 8e9) == Algorithm::ring);
+}
+
+TEST_CASE("a schedule's ops name a concrete algorithm") {
+  CHECK(named(write_schedule(on(testing::star_of(8), Algorithm::tree, Protocol::ideal))) ==
+        std::set{Algorithm::tree});
+  const std::set<Algorithm> found =
+      named(write_schedule(on(testing::star_of(8), Algorithm::automatic, Protocol::ideal)));
+  CHECK_FALSE(found.empty());
+  CHECK(found.count(Algorithm::automatic) == 0);
+}
+
+TEST_CASE("what does not fit the gradients' group is refused; a tied embedding's group then has a ring") {
+  const auto uneven = on(testing::star_of(8), Algorithm::torus, Protocol::ideal);
+  CHECK_THROWS_AS(write_schedule(uneven), InputError);
+  // Lines of the torus are rings; first and last stage of a pipeline of four are none.
+  Scenario s = on(testing::torus_of({4, 4}), Algorithm::torus, Protocol::ideal);
+  s.strategy.data = s.strategy.pipeline = 4;
+  CHECK(named(write_schedule(s)) == std::set{Algorithm::ring, Algorithm::torus});
+  s.strategy.data = 2;
+  s.strategy.pipeline = 6;
+  s.cluster = make_cluster(testing::torus_of({4, 3}));
+  CHECK_THROWS_AS(write_schedule(s), InputError);
+}
