@@ -364,3 +364,20 @@ TEST_CASE("NCCL's costs come out alike in messages and as flows") {
               Approx(run_time_s(run, parts, options)).epsilon(a == Algorithm::tree ? 0.02 : 2e-3));
       }
 }
+
+TEST_CASE("a link that dies fails the all-reduce, whatever its algorithm") {
+  const auto cluster = make_cluster(star_of(8));
+  for (Algorithm a : {Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical})
+    for (Fidelity fidelity : kAll) {
+      CAPTURE(name(a), name(fidelity));
+      Run run = one_all_reduce(a, first_endpoints(8), 1e9);
+      Event death;
+      death.kind = Event::Kind::link_death;
+      death.time_s = 0.5;
+      death.link = cluster->find_links("node2.nic0.out").at(0);
+      run.events = {death};
+      const Trace trace = simulate_in_child(run, *cluster, ideal(fidelity));
+      CHECK(trace.job_failed == std::vector<bool>{true});
+      CHECK(trace.end_s == Approx(0.5).epsilon(1e-6));
+    }
+}

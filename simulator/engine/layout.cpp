@@ -118,12 +118,14 @@ private:
           weight[flow_class_[f]][link_class] += times;
       }
     }
+    std::map<std::pair<int, int>, std::map<int, int>> put_on_links;  // by transfer and stage, by link node
     for (std::size_t c = 0; c < layout_.flows.size(); ++c) {
       const FlowGraph::Flow& first = g_.flows[representative[c]];
       // What the flow's own transfer puts on each of the flow's links (channels of a collective may share
       // links; lanes are counted in step).
-      std::map<int, int> on_link, crossed;  // by link node
-      for (int f : g_.transfers[first.transfer].flows) {
+      const auto [entry, fresh] = put_on_links.try_emplace({first.transfer, first.stage});
+      std::map<int, int>& on_link = entry->second;
+      for (int f : fresh ? g_.transfers[first.transfer].flows : std::vector<int>{}) {
         if (g_.flows[f].stage != first.stage) continue;
         for (std::int64_t t = g_.graph.first_touch[g_.flows[f].edge];
              t < g_.graph.first_touch[g_.flows[f].edge + 1]; ++t)
