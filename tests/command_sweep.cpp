@@ -382,6 +382,23 @@ TEST_CASE("points that fail are rows, and the others go on") {
   CHECK(again.err.find("0 computed now") != std::string::npos);
 }
 
+TEST_CASE("a file that one point alone names may be wrong") {
+  const Scratch scratch;
+  const std::string shape = "widths = [784, 1000, 10]\n",
+                    bad = scratch.write("bad.toml", "[multi_layer_perceptron]\ndepth = 3\n" + shape),
+                    good = scratch.write("good.toml", "[multi_layer_perceptron]\n" + shape),
+                    scenario = scratch.write("job.toml",
+                                             "[training]\nglobal_batch = 64\nprecision = \"fp32\"\n"
+                                             "[cluster]\npreset = \"ethernet\"\n");
+  const Outcome run = run_rehearse("sweep " + scenario + " --vary model.file=" + bad + "," + good +
+                                   " --vary training.micro_batch=1,2");
+  CAPTURE(run.err, run.out);
+  CHECK(run.status == 1);
+  CHECK(run.err.find("4 of 4 points: 4 computed now") == 0);
+  CHECK(run.err.find("2 failed") != std::string::npos);
+  CHECK(run.err.find("bad.toml:2:1: unknown key \"depth\"") != std::string::npos);
+}
+
 TEST_CASE("what is wrong for every point is wrong input") {
   const Scratch scratch;
   const std::string out = scratch.path("out.csv");

@@ -83,7 +83,8 @@ Sweep read_sweep(const SweepArguments& arguments, std::istream& in) {
   return sweep;
 }
 
-// A key that no point knows is an error of the input, not of each point. It is told where it was varied.
+// A key of the scenario or of an override that nobody knows is an error of the input, not of each point. It
+// is told where it was varied.
 void refuse_unknown_keys(const Sweep& sweep) {
   try {
     read_scenario_text(sweep.scenario_text, sweep.scenario_path, sweep.overrides_of(1));
@@ -93,7 +94,7 @@ void refuse_unknown_keys(const Sweep& sweep) {
       for (std::size_t k = 0; k < axis.keys.size(); ++k)
         if (place.rfind("--set " + axis.keys[k] + "=", 0) == 0)
           throw InputError(axis.places[k], std::string(error.what()).substr(place.size() + 2));
-    throw;
+    if (place == sweep.scenario_path || place.rfind("--set ", 0) == 0) throw;
   } catch (const std::exception&) {
     // Perhaps of this point alone: its line will say so.
   }
