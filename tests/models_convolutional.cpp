@@ -204,3 +204,42 @@ TEST_CASE("a block of branches by hand") {
   }
   CHECK(convolutions == 94);  // torchvision, models/inception.py: BasicConv2d without the auxiliary head's
 }
+
+TEST_CASE("Winograd's products and traffic, counted by hand") {
+  const auto middle = [](double kernel, double width, double stride) {
+    Convolution c;
+    c.in_channels = 8;
+    c.out_channels = 16;
+    c.kernel = kernel;
+    c.kernel_width = width;
+    c.stride = stride;
+    c.in_size = c.out_size = 10;
+    Model model;
+    ConvolutionalNet net;
+    net.blocks = {{"first", {Convolution{}}}, {"middle", {c}}, {"last", {Convolution{}}}};
+    model.shape = net;
+    return layer_costs(model, {2, 0, Precision::fp32, Recompute::none})[1];
+  };
+  const LayerCost layer = middle(3, 0, 1);
+  // Maps of 10 x 10 are 3 x 3 tiles of 4 x 4; 2 samples: 18. An input tile of 6 x 6 gives 36 products.
+  const double maps = 2 * 100 * (8 + 16), filters = 8 * 16 * 9;
+  const double traffic = 4 * (maps * (1 + 2 * 36.0 / 16) + filters * (1 + 2 * 36.0 / 9));
+  struct Case {
+    const Kernel* kernel;
+    double m, n, k;
+  };
+  for (const Case& c : {Case{&layer.forward[0], 18, 16, 8}, Case{&layer.backward_input[0], 18, 8, 16},
+                        Case{&layer.backward_weight[0], 16, 8, 18}}) {
+    CAPTURE(c.m, c.n, c.k);
+    const Kernel::Winograd& w = c.kernel->winograd;
+    CHECK(w.m == c.m);
+    CHECK(w.n == c.n);
+    CHECK(w.k == c.k);
+    CHECK(w.batch == 36);
+    CHECK(w.bytes == Approx(traffic));
+  }
+  CHECK(middle(5, 5, 1).forward[0].winograd.batch == 64);  // tiles of 8 x 8
+  CHECK(middle(3, 0, 2).forward[0].winograd.batch == 0);
+  CHECK(middle(1, 7, 1).forward[0].winograd.batch == 0);
+  CHECK(middle(1, 1, 1).forward[0].winograd.batch == 0);
+}

@@ -358,8 +358,8 @@ std::shared_ptr<const Cluster> read_cluster(Section& section, const std::string&
     parts.name = section.text("name", "node");
     read_body(section, base_folder, parts, keys);
   }
-  if (section.has("devices_per_node"))
-    use_devices(parts.node, static_cast<int>(section.integer("devices_per_node", 1, parts.node.devices)));
+  use_devices(parts.node, static_cast<int>(section.integer("devices_per_node", 1, parts.node.devices,
+                                                           parts.node.devices)));
   const double nic_gbps = section.number("nic_gbps", kBandwidth, 0);
   if (nic_gbps > 0) parts.node.nic_bandwidth = nic_gbps * kGb;
   keys.read(section);
