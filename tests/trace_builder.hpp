@@ -55,6 +55,12 @@ inline Op load_batch(std::string name, std::vector<int> after = {}, int stream =
   return op;
 }
 
+inline Op sleep(std::string name, std::vector<int> after = {}) {
+  Op op = load_batch(std::move(name), std::move(after));
+  op.host_action = HostAction::sleep;
+  return op;
+}
+
 // One job of workers on a mesh data x pipeline, a class and a program for each entry of `classes`.
 struct ClassOf {
   std::string name;

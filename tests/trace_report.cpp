@@ -216,12 +216,20 @@ TEST_CASE("the bottleneck is told with a way out") {
        },
        {"8 stages and 96 micro-batches leave 7 of 103 slots idle", "--set training.global_batch=3072",
         "7 of 199"}},
-      {"bubble with large micro-batches",
+      {"bubble with room for virtual stages",
        [&](Result& r, Scenario&) {
          only(r, 2.5);
          r.metrics.breakdown.pipeline_bubble_s = 1;
        },
-       {"2 stages and 2 micro-batches leave 1 of 3 slots idle", "--set training.micro_batch=1)", "1 of 5"}},
+       {"2 stages and 2 micro-batches leave 1 of 3 slots idle", "2 virtual stages would leave 1 of 5",
+        "--set strategy.schedule=interleaved --set strategy.virtual_stages=2)"}},
+      {"bubble with large micro-batches that do not interleave",
+       [&](Result& r, Scenario& s) {
+         only(r, 2.5);
+         r.metrics.breakdown.pipeline_bubble_s = 1;
+         s.microbatches = 3;
+       },
+       {"2 stages and 3 micro-batches leave 1 of 4 slots idle", "--set training.micro_batch=1)", "1 of 7"}},
       {"gradient sync without overlap",
        [&](Result& r, Scenario& s) {
          only(r, 2.5);

@@ -45,6 +45,13 @@ bool uses(const Prediction& p, Resource resource) {
   return false;
 }
 
+bool has_timers(const Schedule& schedule) {
+  for (const Program& program : schedule.programs)
+    for (const Op& op : program.ops)
+      if (op.kind == OpKind::host && op.host_action == HostAction::sleep) return true;
+  return false;
+}
+
 double step_time_with(const Prediction& p, Resource resource) {
   Faster factors;
   EngineOptions options = p.scenario.engine;
@@ -68,7 +75,14 @@ double step_time_with(const Prediction& p, Resource resource) {
       factors.processors = kFaster;
       break;
   }
-  const Trace trace = simulate_in_child(p.trace.run, *faster(p.scenario.cluster, factors), options);
+  const std::shared_ptr<const Cluster> cluster = faster(p.scenario.cluster, factors);
+  Run run = p.trace.run;
+  if (has_timers(*p.plan.schedule)) {  // they are set for the device's speed
+    Scenario scenario = p.scenario;
+    scenario.cluster = cluster;
+    run.jobs.front().phases.front().schedule = write_schedule(scenario).schedule;
+  }
+  const Trace trace = simulate_in_child(run, *cluster, options);
   const StepWindow window = last_step(trace, 0);
   return (window.end_s - window.begin_s) / p.plan.schedule->optimizer_steps;
 }
@@ -87,8 +101,8 @@ void explain(Prediction& p) {
       static_cast<double>(p.trace.engine.events) * static_cast<double>(used.size()) <= kMostEvents;
   p.faster.clear();
   for (const Resource resource : used) {
-    WhatIf what_if{resource, {},
-                   saved_s[static_cast<std::size_t>(resource)] / p.plan.schedule->optimizer_steps};
+    WhatIf what_if{
+        resource, {}, saved_s[static_cast<std::size_t>(resource)] / p.plan.schedule->optimizer_steps};
     if (cheap) what_if.step_time_s = step_time_with(p, resource);
     p.faster.push_back(what_if);
   }

@@ -8,10 +8,10 @@
 namespace rehearse {
 
 double Simulation::stage_latency_s(const StageOnNetwork& stage, const TransferCost& cost) const {
-  const double step_s = stage.kind == Stage::Kind::trees
-                            ? cost.step_latency_s
-                            : exposed_latency_s(cost, cost.bytes_per_edge, stage.inverse_bandwidth,
-                                                options_.chunk_bytes);
+  const double step_s =
+      stage.kind == Stage::Kind::trees
+          ? cost.step_latency_s
+          : exposed_latency_s(cost, cost.bytes_per_edge, stage.inverse_bandwidth, options_.chunk_bytes);
   return cost.startup_s + cost.steps * step_s;
 }
 

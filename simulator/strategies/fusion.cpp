@@ -40,16 +40,18 @@ std::vector<FusedTensors> fuse(const std::vector<ReadyTensor>& tensors, const Fu
   return fused;
 }
 
-// Ready times are those of a device at its nominal speed. A slower one sends the same buckets, each when it
-// has computed it.
+// Horovod sends a tensor once every rank has it, so that ready times are those of the slowest device.
 FusedBuckets fused_buckets(const StepPlan& plan, const LayerRange& layers, const FusionBuffer& buffer) {
   const Training& training = plan.scenario.training;
   std::vector<ReadyTensor> tensors;
   std::vector<int> layer_of_tensor;
+  const Cluster& cluster = *plan.scenario.cluster;
+  double speed = cluster.device_factor(plan.endpoints.front());
+  for (const int endpoint : plan.endpoints) speed = std::min(speed, cluster.device_factor(endpoint));
   double now_s = 0;
   for (int i = layers.last; i >= layers.first; --i) {
     const LayerCost& layer = plan.layers[i];
-    now_s += backward_s(layer, plan.scenario.cluster->node().device, training.precision);
+    now_s += backward_s(layer, cluster.node().device, training.precision) / speed;
     if (layer.parameters == 0) continue;
     tensors.push_back({layer.parameters * element_bytes(training.gradient_precision), now_s});
     layer_of_tensor.push_back(i);

@@ -51,7 +51,8 @@ public:
   void fit(Section& strategy, const Scenario& scenario) const override {
     const Training& training = scenario.training;
     const double microbatches = training.global_batch / (training.micro_batch * scenario.strategy.data);
-    const double most = std::min<double>(kMaxMicrobatches, kMaxPasses / (scenario.strategy.pipeline * scenario.strategy.virtual_stages));
+    const double most = std::min<double>(
+        kMaxMicrobatches, kMaxPasses / (scenario.strategy.pipeline * scenario.strategy.virtual_stages));
     if (every_ * microbatches > most)
       strategy.section("local_sgd")
           .refuse("every", fmt::format("{}, each step of {} micro-batches", every_, microbatches),

@@ -179,8 +179,8 @@ void sync_tied_embedding(const StepPlan& plan, StageProgram& stage) {
                           plan.tied_parameters * element_bytes(plan.scenario.training.gradient_precision));
     op.first_layer = op.last_layer = layer;
     op.collective.group.axes = {{plan.pipeline_axis, 0, 1, {0, stage.stages - 1}}};
-    op.collective.algorithm = plan.algorithms->or_ring(
-        endpoints_of(plan, stage.program, op.collective.group), op.collective.bytes.base);
+    op.collective.algorithm = plan.algorithms->or_ring(endpoints_of(plan, stage.program, op.collective.group),
+                                                       op.collective.bytes.base);
     op.after = {{stage.backward_of_bucket[b]}};
     op.reads = op.writes = {stage.gradients[b]};
     add_op(stage.program, std::move(op));

@@ -93,8 +93,13 @@ private:
     std::optional<Causes>& causes = causes_[spans_.rank_class[row]];
     if (!causes) causes.emplace(trace_, spans_.rank_class[row]);
     const std::size_t blocker = causes->blocker_of(row);
-    if (blocker != kNoRow) wait_until(spans_.end_s[blocker]);
-    return blocker;
+    if (blocker == kNoRow) return blocker;
+    // A timer is set for what comes to be ready before it rings: that was waited for, and then the timer.
+    const std::size_t awaited = causes->is_timer(blocker) ? causes->blocker_of(row, false) : kNoRow;
+    wait_until(spans_.end_s[blocker]);
+    if (awaited == kNoRow) return blocker;
+    add(blocker, spans_.end_s[awaited], "fusion cycle");
+    return awaited;
   }
 
   void wait_until(double time_s) {
