@@ -331,7 +331,7 @@ TEST_CASE("every point's line holds what simulate says") {
     CHECK(std::stod(fields[15]) == expected["network"]["bytes_per_step"].get<double>());
     CHECK(fields[16] == "ok");
     CHECK(fields[17].empty());
-    CHECK(fields[18] == point["sweep"]);
+    CHECK(fields[18] == point["sweep"].get<std::string>());
   }
   SECTION("without a file the same goes to standard output") {
     const Outcome plain = run_rehearse("sweep " + vary + " --jobs 1");
