@@ -89,9 +89,10 @@ std::string bottleneck_sentence(const Result& result) {
 
 std::string waited_for(const Scenario& scenario) {
   const StrategyChoice& strategy = scenario.strategy;
-  const bool alone = strategy.gradients == "parameter-server" &&
-                     strategy.parameter_server.mode == ParameterServer::Mode::async;
-  return alone ? "servers" : "slower ranks";
+  if (strategy.gradients == "hierarchical-parameter-server") return "servers and slower ranks";
+  if (strategy.gradients != "parameter-server") return "slower ranks";
+  return strategy.parameter_server.mode == ParameterServer::Mode::async ? "servers"
+                                                                        : "servers and slower ranks";
 }
 
 std::string memory_sentence(const Result& result) {

@@ -38,7 +38,8 @@ std::string all_reduce_algorithms(const Schedule& schedule);
 
 // The largest loss in one sentence, with a way out where there is one.
 std::string bottleneck_sentence(const Result& result);
-// Whom a worker waits for that waits for no transfer: "slower ranks", or "servers" that wait for nobody else.
+// Whom a worker waits for that waits for no transfer: "slower ranks", "servers" that wait for nobody else, or
+// both.
 std::string waited_for(const Scenario& scenario);
 // What the fullest device needs; if that is more than it has, what would need less. Empty if nothing is
 // known.
