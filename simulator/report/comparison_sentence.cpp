@@ -65,8 +65,9 @@ struct Facts {
   double path(const std::string& kind) const { return value(on_path, kind); }
   bool servers() const { return result.plan.schedule->roles.size() > 1; }
   std::string slots() const {
-    const double p = result.scenario.strategy.pipeline, m = result.scenario.microbatches;
-    return fmt::format("{} of {}", p - 1, m + p - 1);
+    const StrategyChoice& strategy = result.scenario.strategy;
+    const double p = strategy.pipeline, passes = 1.0 * result.scenario.microbatches * strategy.virtual_stages;
+    return fmt::format("{} of {}", p - 1, passes + p - 1);
   }
   // "1f1b", as the file sets it or by default
   std::string schedule() const {
@@ -155,7 +156,8 @@ std::string why_communication(const Facts& a, const Facts& b, double difference)
                                  human_bytes(b.link.bytes), human_bytes(a.link.bytes)));
   }
   if (differs(a.link.bandwidth, b.link.bandwidth) && (b.link.bandwidth < a.link.bandwidth) == more)
-    causes.push_back(fmt::format("the busiest link, {}, has {}/s instead of {}/s", b.link.name,
+    causes.push_back(fmt::format("{} has {}/s instead of {}/s",
+                                 causes.empty() ? "the busiest link, " + b.link.name + "," : "it",
                                  human_bytes(b.link.bandwidth), human_bytes(a.link.bandwidth)));
   const bool overlap = b.result.scenario.strategy.overlap;
   if (overlap != a.result.scenario.strategy.overlap && overlap != more)
@@ -272,9 +274,11 @@ std::string difference_sentence(const Result& base, const Result& other, const s
   // First what made the difference, then what worked against it.
   std::stable_partition(told.begin(), told.end(),
                         [&](const Part& part) { return (part.difference > 0) == (difference > 0); });
-  std::vector<std::string> listed;
+  std::vector<std::string> listed, causes;
   for (const Part& part : told) {
-    const std::string cause = why(part, a, b);
+    std::string cause = why(part, a, b);
+    if (std::find(causes.begin(), causes.end(), cause) != causes.end()) cause.clear();  // told already
+    causes.push_back(cause);
     listed.push_back(fmt::format("{}{} {}{}", part.difference > 0 ? "+" : "-",
                                  time(std::abs(part.difference)), part.name,
                                  cause.empty() ? "" : " (" + cause + ")"));
