@@ -48,7 +48,7 @@ TEST_CASE("orders of interleaved 1F1B") {
         "F7b B5b B6b B7b B4a B5a B6a B7a\n"
         " F0a F1a F2a F3a F0b B0b F1b B1b F2b B2b F3b B3b F4a B0a F5a B1a F6a B2a F7a B3a F4b B4b F5b B5b "
         "F6b B6b F7b B7b B4a B5a B6a B7a\n");
-  // Megatron-LM's get_schedule_table and get_pp_rank_microbatches, by hand: 2(p-s-1) + (v-1)p ahead.
+  // The rules of Megatron-LM's get_schedule_table and get_pp_rank_microbatches: 2(p-s-1) + (v-1)p ahead.
   CHECK(table(2, 2, 4) ==
         " F0a F1a F0b F1b F2a B0b F3a B1b F2b B0a F3b B1a B2b B3b B2a B3a\n"
         " F0a F1a F0b B0b F1b B1b F2a B0a F3a B1a F2b B2b F3b B3b B2a B3a\n");
