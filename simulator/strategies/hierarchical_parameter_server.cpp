@@ -7,15 +7,17 @@
 
 #include "models/base/document.hpp"
 #include "models/base/error.hpp"
-#include "models/kernels.hpp"
 #include "simulator/costs/memory.hpp"
 #include "simulator/strategies/gradient_strategy.hpp"
+#include "simulator/strategies/ops.hpp"
+#include "simulator/strategies/parameter_server.hpp"
 #include "simulator/strategies/pipeline.hpp"
 
 namespace rehearse {
 namespace {
 
-constexpr int kAggregatorRole = 1, kServerRole = 2;
+constexpr int kAggregatorRole = 1, kServersRole = 2;
+constexpr auto kSend = Message::Direction::send, kReceive = Message::Direction::receive;
 
 struct Choice {
   int servers = 1;
@@ -70,47 +72,18 @@ private:
     return bucket.parameters * element_bytes(plan.scenario.training.precision);
   }
 
-  static Op exchange(Program& program, std::string name, const std::string& stream, const Bucket& bucket) {
-    Op op;
-    op.name = std::move(name);
-    op.kind = OpKind::exchange;
-    op.stream = stream_named(program, stream);
-    op.pass = Pass::gradient_sync;
-    op.first_layer = bucket.first_layer;
-    op.last_layer = bucket.last_layer;
-    return op;
-  }
-
-  static void add_message(Op& op, Message::Direction direction, Peer peer, double bytes) {
-    Message message;
-    message.direction = direction;
-    message.peer = std::move(peer);
-    message.bytes = bytes;
-    op.messages.push_back(std::move(message));
-  }
-
-  // The workers of an aggregator's node, one message each.
-  static void add_messages_of_node(const StepPlan& plan, Op& op, Message::Direction direction, double bytes) {
+  // The workers of an aggregator's node.
+  static std::vector<Peer> workers_of_node(const StepPlan& plan) {
     const Cluster& cluster = *plan.scenario.cluster;
+    std::vector<Peer> workers;
     for (int device = 0; device < cluster.node().devices; ++device) {
       Quantity index;
       index.axis = 0;
       for (int node = 0; node < cluster.nodes(); ++node)
         index.values.push_back(node * cluster.node().devices + device);
-      add_message(op, direction, Peer::member(0, std::move(index)), bytes);
+      workers.push_back(Peer::member(0, std::move(index)));
     }
-  }
-
-  static int add_buffer(Program& program, const char* what, const Bucket& bucket, std::size_t b,
-                        Precision type, double bytes, TensorKind kind = TensorKind::buffer) {
-    Tensor t;
-    t.kind = kind;
-    t.name = fmt::format("{}, bucket {}", what, b);
-    t.first_layer = bucket.first_layer;
-    t.last_layer = bucket.last_layer;
-    t.type = type;
-    t.bytes = bytes;
-    return add_tensor(program, std::move(t));
+    return workers;
   }
 
   static void write_worker(StepPlan& plan, StageProgram& stage) {
@@ -126,8 +99,8 @@ private:
     for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
       const Bucket& bucket = stage.buckets[b];
       if (bucket.parameters == 0) continue;
-      Op op = exchange(stage.program, fmt::format("push bucket {}", b), overlap ? "push" : "compute", bucket);
-      add_message(op, Message::Direction::send, up, gradient_bytes(plan, bucket));
+      Op op = bucket_exchange(stage.program, fmt::format("push bucket {}", b), overlap ? "push" : "compute",
+                              bucket, kSend, {up}, gradient_bytes(plan, bucket));
       op.reads = {stage.gradients[b]};
       if (overlap) op.after = {{stage.backward_of_bucket[b]}};
       pushed[b] = add_op(stage.program, std::move(op));
@@ -136,8 +109,8 @@ private:
     for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
       const Bucket& bucket = stage.buckets[b];
       if (pushed[b] < 0) continue;
-      Op op = exchange(stage.program, fmt::format("pull bucket {}", b), overlap ? "pull" : "compute", bucket);
-      add_message(op, Message::Direction::receive, up, weight_bytes(plan, bucket));
+      Op op = bucket_exchange(stage.program, fmt::format("pull bucket {}", b), overlap ? "pull" : "compute",
+                              bucket, kReceive, {up}, weight_bytes(plan, bucket));
       op.writes = {stage.weights[b]};
       // New weights land in the place of the old ones, which the backward pass still reads.
       if (overlap) op.after = {{pushed[b]}};
@@ -146,31 +119,27 @@ private:
     add_op(stage.program, std::move(end));
   }
 
-  static Op compute(StepPlan& plan, Program& program, std::string name, Pass pass, const Bucket& bucket,
-                    Work work) {
+  static Op bucket_op(StepPlan& plan, Program& program, std::string name, Pass pass, const Bucket& bucket,
+                      Work work) {
     work.name = name;
     work.precision = plan.scenario.training.precision;
-    plan.schedule.works.push_back(std::move(work));
-    Op op;
-    op.name = std::move(name);
-    op.stream = stream_named(program, "compute");
-    op.pass = pass;
+    Op op = compute_op(plan, program, std::move(name), pass, std::move(work));
     op.first_layer = bucket.first_layer;
     op.last_layer = bucket.last_layer;
-    op.work = static_cast<int>(plan.schedule.works.size()) - 1;
     return op;
   }
 
   // Nothing of the next step is received before all weights of this one are sent: its gradients follow from
   // them.
   static Op idle(StepPlan& plan, Program& program, const char* name) {
-    return compute(plan, program, name, Pass::other, {-1, -1, 0}, {});
+    return bucket_op(plan, program, name, Pass::other, {-1, -1, 0}, {});
   }
 
   Program aggregator(StepPlan& plan, const StageProgram& stage) const {
     const double devices = plan.scenario.cluster->node().devices;
     const Precision type = plan.scenario.training.gradient_precision;
-    const Peer servers = Peer::each(kServerRole);
+    const Peer servers = Peer::each(kServersRole);
+    const std::vector<Peer> workers = workers_of_node(plan);
     Program program;
     program.name = "aggregator";
     program.role = kAggregatorRole;
@@ -180,42 +149,43 @@ private:
     for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
       const Bucket& bucket = stage.buckets[b];
       if (bucket.parameters == 0) continue;
+      const std::string what = fmt::format("bucket {}", b);
       const double gradients = gradient_bytes(plan, bucket), weights = weight_bytes(plan, bucket);
-      const int collected =
-          add_buffer(program, "gradients of the node", bucket, b, type, devices * gradients);
-      const int sum = add_buffer(program, "sum", bucket, b, type, gradients);
-      const int fresh = add_buffer(program, "weights", bucket, b, plan.scenario.training.precision, weights,
-                                   TensorKind::weight);
+      const auto tensor = [&](TensorKind kind, const char* name, Precision precision, double bytes) {
+        return add_tensor(program,
+                          server_tensor(kind, fmt::format("{}, {}", name, what), bucket, precision, bytes));
+      };
+      const int collected = tensor(TensorKind::buffer, "gradients of the node", type, devices * gradients);
+      const int sum = tensor(TensorKind::buffer, "sum", type, gradients);
+      const int fresh = tensor(TensorKind::weight, "weights", plan.scenario.training.precision, weights);
 
-      Op receive = exchange(program, fmt::format("receive bucket {}", b), "receive", bucket);
-      add_messages_of_node(plan, receive, Message::Direction::receive, gradients);
+      Op receive =
+          bucket_exchange(program, "receive " + what, "receive", bucket, kReceive, workers, gradients);
       receive.after = {{begin}};
       receive.writes = {collected};
       const int received = add_op(program, std::move(receive));
 
       Work work;
-      if (devices > 1) work.kernels.push_back(moves((devices + 1) * gradients));  // reads all, writes one
-      Op add = compute(plan, program, fmt::format("add up bucket {}", b), Pass::gradient_sync, bucket,
-                       std::move(work));
+      if (devices > 1) work.kernels = {memory_kernel((devices + 1) * gradients)};  // reads all, writes one
+      Op add = bucket_op(plan, program, "add up " + what, Pass::gradient_sync, bucket, std::move(work));
       add.after = {{received}};
       add.reads = {collected};
       add.writes = {sum};
       const int added = add_op(program, std::move(add));
 
-      Op push = exchange(program, fmt::format("push bucket {}", b), "push", bucket);
-      add_message(push, Message::Direction::send, servers, gradients / choice_.servers);
+      Op push = bucket_exchange(program, "push " + what, "push", bucket, kSend, {servers},
+                                gradients / choice_.servers);
       push.after = {{added}};
       push.reads = {sum};
       const int pushed = add_op(program, std::move(push));
 
-      Op pull = exchange(program, fmt::format("pull bucket {}", b), "pull", bucket);
-      add_message(pull, Message::Direction::receive, servers, weights / choice_.servers);
+      Op pull = bucket_exchange(program, "pull " + what, "pull", bucket, kReceive, {servers},
+                                weights / choice_.servers);
       pull.after = {{pushed}};
       pull.writes = {fresh};
       const int pulled = add_op(program, std::move(pull));
 
-      Op send = exchange(program, fmt::format("send bucket {}", b), "send", bucket);
-      add_messages_of_node(plan, send, Message::Direction::send, weights);
+      Op send = bucket_exchange(program, "send " + what, "send", bucket, kSend, workers, weights);
       send.after = {{pulled}};
       send.reads = {fresh};
       end.after.push_back({add_op(program, std::move(send))});
@@ -231,43 +201,44 @@ private:
     const Peer aggregators = Peer::each(kAggregatorRole);
     Program program;
     program.name = "server";
-    program.role = kServerRole;
+    program.role = kServersRole;
     program.streams = {"compute"};
     const int begin = add_op(program, idle(plan, program, "begin step"));
     Op end = idle(plan, program, "end step");
     for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
       const Bucket& bucket = stage.buckets[b];
       if (bucket.parameters == 0) continue;
+      const std::string what = fmt::format("bucket {}", b);
       const double share = bucket.parameters / choice_.servers;
       const double gradients = gradient_bytes(plan, bucket) / choice_.servers;
+      const auto tensor = [&](TensorKind kind, const char* name, Precision precision, double bytes) {
+        return add_tensor(program,
+                          server_tensor(kind, fmt::format("{}, {}", name, what), bucket, precision, bytes));
+      };
       const int collected =
-          add_buffer(program, "pushed gradients", bucket, b, training.gradient_precision, nodes * gradients);
-      const int weights = add_buffer(program, "weights", bucket, b, training.precision, share * state.weight,
-                                     TensorKind::weight);
+          tensor(TensorKind::buffer, "pushed gradients", training.gradient_precision, nodes * gradients);
+      const int weights = tensor(TensorKind::weight, "weights", training.precision, share * state.weight);
 
-      Op receive = exchange(program, fmt::format("receive bucket {}", b), "receive", bucket);
-      add_message(receive, Message::Direction::receive, aggregators, gradients);
+      Op receive =
+          bucket_exchange(program, "receive " + what, "receive", bucket, kReceive, {aggregators}, gradients);
       receive.after = {{begin}};
       receive.writes = {collected};
       const int received = add_op(program, std::move(receive));
 
-      Work work;
-      work.parameters_updated = share;
-      work.optimizer_bytes =
-          share * update_bytes(training.optimizer, training.precision, training.gradient_precision);
-      if (nodes > 1) work.kernels.push_back(moves((nodes - 1) * gradients));  // the update has counted one
-      Op update = compute(plan, program, fmt::format("update bucket {}", b), Pass::optimizer, bucket,
-                          std::move(work));
+      Work work = update_work(plan, bucket, choice_.servers);
+      if (nodes > 1)  // the update has counted one
+        work.kernels.push_back(memory_kernel((nodes - 1) * gradients));
+      Op update = bucket_op(plan, program, "update " + what, Pass::optimizer, bucket, std::move(work));
       update.after = {{received}};
       update.reads = {collected};
       update.writes = {weights};
       if (state.optimizer > 0)
-        update.writes.push_back(add_buffer(program, "optimizer state", bucket, b, Precision::fp32,
-                                           share * state.optimizer, TensorKind::optimizer_state));
+        update.writes.push_back(
+            tensor(TensorKind::optimizer_state, "optimizer state", Precision::fp32, share * state.optimizer));
       const int updated = add_op(program, std::move(update));
 
-      Op send = exchange(program, fmt::format("send bucket {}", b), "send", bucket);
-      add_message(send, Message::Direction::send, aggregators, weight_bytes(plan, bucket) / choice_.servers);
+      Op send = bucket_exchange(program, "send " + what, "send", bucket, kSend, {aggregators},
+                                weight_bytes(plan, bucket) / choice_.servers);
       send.after = {{updated}};
       send.reads = {weights};
       end.after.push_back({add_op(program, std::move(send))});

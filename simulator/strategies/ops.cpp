@@ -153,6 +153,15 @@ Op exchange_op(Program& program, std::string name, const std::string& stream, Me
   return op;
 }
 
+Op bucket_exchange(Program& program, std::string name, const std::string& stream, const Bucket& bucket,
+                   Message::Direction direction, const std::vector<Peer>& peers, double bytes) {
+  Op op = exchange_op(program, std::move(name), stream, direction, peers, bytes);
+  op.pass = Pass::gradient_sync;
+  op.first_layer = bucket.first_layer;
+  op.last_layer = bucket.last_layer;
+  return op;
+}
+
 Op collective_op(const StepPlan& plan, Program& program, std::string name, const std::string& stream,
                  CollectiveKind kind, double bytes) {
   Op op;

@@ -26,6 +26,9 @@ Op optimizer_op(StepPlan& plan, StageProgram& stage);
 // `bytes` to or from each of `peers`, at once.
 Op exchange_op(Program& program, std::string name, const std::string& stream, Message::Direction direction,
                const std::vector<Peer>& peers, double bytes);
+// The same for a bucket's gradients, or the weights that come back.
+Op bucket_exchange(Program& program, std::string name, const std::string& stream, const Bucket& bucket,
+                   Message::Direction direction, const std::vector<Peer>& peers, double bytes);
 // A collective of the data axis over a buffer of `bytes` (see Collective::bytes), part of the gradients'
 // sync, with the channels that the strategy chose, and for an all-reduce its algorithm.
 Op collective_op(const StepPlan& plan, Program& program, std::string name, const std::string& stream,

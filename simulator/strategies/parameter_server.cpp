@@ -9,6 +9,7 @@
 #include "models/base/error.hpp"
 #include "simulator/costs/memory.hpp"
 #include "simulator/strategies/gradient_strategy.hpp"
+#include "simulator/strategies/ops.hpp"
 #include "simulator/strategies/pipeline.hpp"
 
 namespace rehearse {
@@ -19,23 +20,6 @@ double push_bytes(const StepPlan& plan, const Bucket& bucket) {
 double pull_bytes(const StepPlan& plan, const Bucket& bucket) {
   return bucket.parameters * element_bytes(plan.scenario.training.precision) /
          plan.scenario.strategy.parameter_server.servers;
-}
-
-Op server_exchange(Program& program, std::string name, const std::string& stream, const Bucket& bucket,
-                   Message::Direction direction, Peer peer, double bytes) {
-  Op op;
-  op.name = std::move(name);
-  op.kind = OpKind::exchange;
-  op.stream = stream_named(program, stream);
-  op.pass = Pass::gradient_sync;
-  op.first_layer = bucket.first_layer;
-  op.last_layer = bucket.last_layer;
-  Message message;
-  message.direction = direction;
-  message.peer = std::move(peer);
-  message.bytes = bytes;
-  op.messages.push_back(std::move(message));
-  return op;
 }
 
 Tensor server_tensor(TensorKind kind, std::string name, const Bucket& bucket, Precision type, double bytes) {
@@ -50,9 +34,9 @@ Tensor server_tensor(TensorKind kind, std::string name, const Bucket& bucket, Pr
   return t;
 }
 
-Work update_work(const StepPlan& plan, const Bucket& bucket) {
+Work update_work(const StepPlan& plan, const Bucket& bucket, int servers) {
   const Training& training = plan.scenario.training;
-  const double share = bucket.parameters / plan.scenario.strategy.parameter_server.servers;
+  const double share = bucket.parameters / servers;
   Work work;
   work.name = "update";
   work.precision = training.precision;
@@ -78,16 +62,16 @@ void write_push_and_pull(StepPlan& plan, StageProgram& stage) {
   const bool overlap = plan.scenario.strategy.overlap;
   const Peer all_servers = Peer::each(kServerRole);
   const auto push = [&](std::size_t b) {
-    Op op = server_exchange(stage.program, fmt::format("push bucket {}", b), overlap ? "push" : "compute",
-                            stage.buckets[b], Message::Direction::send, all_servers,
+    Op op = bucket_exchange(stage.program, fmt::format("push bucket {}", b), overlap ? "push" : "compute",
+                            stage.buckets[b], Message::Direction::send, {all_servers},
                             push_bytes(plan, stage.buckets[b]));
     op.reads = {stage.gradients[b]};
     if (overlap) op.after = {{stage.backward_of_bucket[b]}};
     return add_op(stage.program, std::move(op));
   };
   const auto pull = [&](std::size_t b, int pushed) {
-    Op op = server_exchange(stage.program, fmt::format("pull bucket {}", b), overlap ? "pull" : "compute",
-                            stage.buckets[b], Message::Direction::receive, all_servers,
+    Op op = bucket_exchange(stage.program, fmt::format("pull bucket {}", b), overlap ? "pull" : "compute",
+                            stage.buckets[b], Message::Direction::receive, {all_servers},
                             pull_bytes(plan, stage.buckets[b]));
     op.writes = {stage.weights[b]};
     if (overlap) op.after = {{pushed}};

@@ -15,12 +15,10 @@ inline constexpr int kServerRole = 1;
 double push_bytes(const StepPlan& plan, const Bucket& bucket);
 double pull_bytes(const StepPlan& plan, const Bucket& bucket);
 
-// One message of `bytes` with each rank that `peer` names.
-Op server_exchange(Program& program, std::string name, const std::string& stream, const Bucket& bucket,
-                   Message::Direction direction, Peer peer, double bytes);
+// A tensor of a server, of which each has its own.
 Tensor server_tensor(TensorKind kind, std::string name, const Bucket& bucket, Precision type, double bytes);
 // A server's update of its share of a bucket, from gradients that it has summed up or that are one worker's.
-Work update_work(const StepPlan& plan, const Bucket& bucket);
+Work update_work(const StepPlan& plan, const Bucket& bucket, int servers);
 Op update_op(Program& program, std::string name, const std::string& stream, const Bucket& bucket, int work);
 
 // The worker's part. With `overlap` a bucket is pushed as soon as its backward pass is done, and the next

@@ -11,6 +11,7 @@
 
 #include "models/base/error.hpp"
 #include "simulator/costs/memory.hpp"
+#include "simulator/strategies/ops.hpp"
 #include "simulator/strategies/parameter_server.hpp"
 
 namespace rehearse {
@@ -155,7 +156,7 @@ private:
     if (state_.optimizer > 0)
       part.optimizer =
           shared(TensorKind::optimizer_state, "optimizer state", Precision::fp32, state_.optimizer);
-    Work work = update_work(plan_, bucket);
+    Work work = update_work(plan_, bucket, plan_.scenario.strategy.parameter_server.servers);
     work.name += " " + what;
     plan_.schedule.works.push_back(std::move(work));
     part.work = static_cast<int>(plan_.schedule.works.size()) - 1;
@@ -178,8 +179,8 @@ private:
       const int pushed =
           add_tensor(program_, server_tensor(TensorKind::buffer, "pushed gradients, " + what + whose, bucket,
                                              training_.gradient_precision, push_bytes(plan_, bucket)));
-      Op receive = server_exchange(program_, "receive " + what + whose, receive_stream, bucket,
-                                   Message::Direction::receive, peer, push_bytes(plan_, bucket));
+      Op receive = bucket_exchange(program_, "receive " + what + whose, receive_stream, bucket,
+                                   Message::Direction::receive, {peer}, push_bytes(plan_, bucket));
       receive.turn = 0;
       receive.writes = {pushed};
       const int received = add_op(program_, std::move(receive));
@@ -197,8 +198,8 @@ private:
         add_op(program_, told_of(what, update_stream));
         sent_after = add_op(program_, not_too_far_ahead(what, send_stream, updated));
       }
-      Op send = server_exchange(program_, "send " + what + whose, send_stream, bucket,
-                                Message::Direction::send, peer, pull_bytes(plan_, bucket));
+      Op send = bucket_exchange(program_, "send " + what + whose, send_stream, bucket,
+                                Message::Direction::send, {peer}, pull_bytes(plan_, bucket));
       send.turn = 2;
       if (sent_after == updated) send.after = {{updated}};
       send.reads = {part.weights};

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "simulator/costs/memory.hpp"
+#include "simulator/strategies/ops.hpp"
 #include "simulator/strategies/parameter_server.hpp"
 
 namespace rehearse {
@@ -46,13 +47,13 @@ Program synchronous_server(StepPlan& plan, const std::vector<StageProgram>& stag
                                             training.gradient_precision, workers * push_bytes(plan, bucket)));
       const int weights = add_tensor(program, server_tensor(TensorKind::weight, "weights, " + what, bucket,
                                                             training.precision, share * state.weight));
-      Op receive = server_exchange(program, "receive " + what, "receive" + of, bucket,
-                                   Message::Direction::receive, workers_of_stage, push_bytes(plan, bucket));
+      Op receive = bucket_exchange(program, "receive " + what, "receive" + of, bucket,
+                                   Message::Direction::receive, {workers_of_stage}, push_bytes(plan, bucket));
       receive.after = {{begin}};
       receive.writes = {pushed};
       const int received = add_op(program, std::move(receive));
 
-      Work work = update_work(plan, bucket);
+      Work work = update_work(plan, bucket, plan.scenario.strategy.parameter_server.servers);
       work.name += " " + what;
       if (workers > 1) {  // the sum of all workers' gradients reads them once; the update has counted one
         Kernel sum;
@@ -72,8 +73,8 @@ Program synchronous_server(StepPlan& plan, const std::vector<StageProgram>& stag
                                               Precision::fp32, share * state.optimizer)));
       const int updated = add_op(program, std::move(update));
 
-      Op send = server_exchange(program, "send " + what, "send" + of, bucket, Message::Direction::send,
-                                workers_of_stage, pull_bytes(plan, bucket));
+      Op send = bucket_exchange(program, "send " + what, "send" + of, bucket, Message::Direction::send,
+                                {workers_of_stage}, pull_bytes(plan, bucket));
       send.after = {{updated}};
       send.reads = {weights};
       sent = add_op(program, std::move(send));
