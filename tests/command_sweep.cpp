@@ -11,7 +11,7 @@
 
 #include "models/base/error.hpp"
 #include "simulator/commands/sweep_output.hpp"
-#include "simulator/commands/sweep_pool.hpp"
+#include "simulator/commands/task_pool.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 

@@ -18,7 +18,7 @@
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/predict.hpp"
 #include "simulator/commands/sweep_output.hpp"
-#include "simulator/commands/sweep_pool.hpp"
+#include "simulator/commands/task_pool.hpp"
 
 namespace rehearse {
 namespace {

@@ -1,7 +1,11 @@
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <thread>
 
+#include "models/base/error.hpp"
 #include "simulator/commands/predict.hpp"
+#include "simulator/commands/task_pool.hpp"
 #include "simulator/costs/compute.hpp"
 #include "simulator/engine/engine.hpp"
 #include "topologies/faster.hpp"
@@ -52,6 +56,7 @@ bool has_timers(const Schedule& schedule) {
   return false;
 }
 
+// Simulates in this process.
 double step_time_with(const Prediction& p, Resource resource) {
   Faster factors;
   EngineOptions options = p.scenario.engine;
@@ -82,9 +87,32 @@ double step_time_with(const Prediction& p, Resource resource) {
     scenario.cluster = cluster;
     run.jobs.front().phases.front().schedule = write_schedule(scenario).schedule;
   }
-  const Trace trace = simulate_in_child(run, *cluster, options);
+  const Trace trace = simulate(run, *cluster, options);
   const StepWindow window = last_step(trace, 0);
   return (window.end_s - window.begin_s) / p.plan.schedule->optimizer_steps;
+}
+
+// The step with each of the resources made faster, simulated side by side, each in a process of its own.
+std::vector<double> step_times_with(const Prediction& p, const std::vector<Resource>& resources) {
+  std::vector<double> times_s(resources.size(), 0);
+  std::int64_t next = 0;
+  TaskPool pool;
+  pool.jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  pool.next = [&] { return next < static_cast<std::int64_t>(resources.size()) ? next++ : -1; };
+  pool.work = [&](std::int64_t task) {
+    const double time_s = step_time_with(p, resources[static_cast<std::size_t>(task)]);
+    std::string bytes(sizeof time_s, '\0');
+    std::memcpy(bytes.data(), &time_s, sizeof time_s);
+    return bytes;
+  };
+  pool.ended = [&](const TaskEnd& end) {
+    if (end.output.size() != sizeof(double))
+      throw RunError("the step with a resource made faster: " + end.failure);
+    std::memcpy(&times_s[static_cast<std::size_t>(end.task)], end.output.data(), sizeof(double));
+  };
+  pool.tick = [] {};
+  run(pool);
+  return times_s;
 }
 
 }  // namespace
@@ -99,11 +127,12 @@ void explain(Prediction& p) {
     if (uses(p, static_cast<Resource>(r))) used.push_back(static_cast<Resource>(r));
   const bool cheap =
       static_cast<double>(p.trace.engine.events) * static_cast<double>(used.size()) <= kMostEvents;
+  const std::vector<double> times_s = cheap ? step_times_with(p, used) : std::vector<double>();
   p.faster.clear();
-  for (const Resource resource : used) {
+  for (std::size_t i = 0; i < used.size(); ++i) {
     WhatIf what_if{
-        resource, {}, saved_s[static_cast<std::size_t>(resource)] / p.plan.schedule->optimizer_steps};
-    if (cheap) what_if.step_time_s = step_time_with(p, resource);
+        used[i], {}, saved_s[static_cast<std::size_t>(used[i])] / p.plan.schedule->optimizer_steps};
+    if (cheap) what_if.step_time_s = times_s[i];
     p.faster.push_back(what_if);
   }
 }

@@ -1,4 +1,4 @@
-#include "simulator/commands/sweep_pool.hpp"
+#include "simulator/commands/task_pool.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
