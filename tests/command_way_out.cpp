@@ -103,6 +103,12 @@ TEST_CASE("a told way out loses less time") {
       {"one colocated server", shipped("bert-large-ps"), "--set strategy.parameter_server.servers=1",
        "servers=2"},
       {"a server on every node", shipped("bert-large-ps"), "", "gradients=all-reduce"},
+      {"weights averaged too often", shipped("resnet50-local-sgd"),
+       "--set cluster.nic_gbps=1 --set strategy.local_sgd.every=2", "strategy.local_sgd.every=4"},
+      {"one server for many nodes", shipped("resnet50-ring"),
+       "--set strategy.gradients=hierarchical-parameter-server "
+       "--set strategy.hierarchical_parameter_server.placement=colocated",
+       "strategy.hierarchical_parameter_server.servers=2"},
       {"a slow device", shipped("bert-large-ring"), "--set 'cluster.slow=[{device=3,factor=0.5}]'",
        "slow=[]"},
       {"small products", shipped("bert-large-ring"), "--set training.micro_batch=2", "micro_batch=4"},

@@ -140,6 +140,7 @@ WayOut less_bubble(const Result& result) {
 
 WayOut less_gradient_sync(const Result& result) {
   const Scenario& s = result.scenario;
+  if (const WayOut own = gradient_strategy(s)->less_communication(s); !own.why.empty()) return own;
   if (!s.strategy.overlap) return {"nothing of it runs behind the backward pass", {"strategy.overlap=true"}};
   if (s.strategy.gradients == "parameter-server") return other_servers(result);
   const std::string& link = result.metrics.busiest_link;
@@ -221,7 +222,7 @@ WayOut less_waiting(const Result& result) {
     }
   }
   if (s.strategy.data > 1 && s.strategy.gradients == "parameter-server") return other_servers(result);
-  return {};
+  return s.strategy.data > 1 ? gradient_strategy(s)->less_communication(s) : WayOut{};
 }
 
 WayOut less_memory(const Result& result) {

@@ -6,13 +6,12 @@
 #include <vector>
 
 #include "simulator/report/report.hpp"
+#include "simulator/strategies/gradient_strategy.hpp"
 
 namespace rehearse {
 
-struct WayOut {
-  std::string why;                // "twice the global batch would leave 7 of 199"
-  std::vector<std::string> sets;  // "training.global_batch=3072", for --set; may be empty
-};
+// "twice the global batch would leave 7 of 199", "training.global_batch=3072"
+using WayOut = Advice;
 
 // "; WHY (try --set KEY=VALUE)", or nothing if there is no way out.
 std::string told(const WayOut& way);

@@ -33,6 +33,10 @@ std::shared_ptr<const GradientStrategy> gradient_strategy(const Scenario& scenar
   return find_gradient_strategy(scenario.strategy.gradients)->read(section, defaults);
 }
 
+Advice GradientStrategy::less_communication(const Scenario&) const {
+  return {};
+}
+
 void GradientStrategy::fit(Section&, const Scenario&) const {}
 
 }  // namespace rehearse

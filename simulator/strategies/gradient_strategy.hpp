@@ -5,11 +5,18 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "simulator/scenario/scenario.hpp"
 #include "simulator/strategies/stage_program.hpp"
 
 namespace rehearse {
+
+// What would help: a clause, empty if there is nothing to advise, and the --set assignments to try.
+struct Advice {
+  std::string why;
+  std::vector<std::string> sets;
+};
 
 class GradientStrategy {
 public:
@@ -18,6 +25,8 @@ public:
   virtual std::string headline(const Scenario& scenario) const = 0;
   // Refuses what this scenario cannot have, by the place of the key in [strategy].
   virtual void fit(Section& strategy, const Scenario& scenario) const;
+  // If its communication is what a step waits for most.
+  virtual Advice less_communication(const Scenario& scenario) const;
   // Writes the programs of all ranks to plan.schedule; roles besides the workers are added with their
   // endpoints.
   virtual void write(StepPlan& plan) const = 0;

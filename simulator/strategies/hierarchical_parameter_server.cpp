@@ -45,6 +45,14 @@ public:
       own.refuse("servers", fmt::format("{}", choice_.servers), fmt::format("at most {}, {}", places, what));
   }
 
+  Advice less_communication(const Scenario& scenario) const override {
+    const int places = places_of(*scenario.cluster).first;
+    if (choice_.servers >= places) return {};
+    const int more = std::min(2 * choice_.servers, places);
+    return {fmt::format("{} servers share the load", more),
+            {fmt::format("strategy.hierarchical_parameter_server.servers={}", more)}};
+  }
+
   void write(StepPlan& plan) const override {
     const Cluster& cluster = *plan.scenario.cluster;
     plan.schedule.roles.push_back({"aggregator", {Mesh({{"node", cluster.nodes()}})}});

@@ -59,6 +59,11 @@ public:
                   fmt::format("at most {} micro-batches from one averaging to the next", most));
   }
 
+  Advice less_communication(const Scenario&) const override {
+    return {"averaging half as often would need half of it",
+            {fmt::format("strategy.local_sgd.every={}", 2 * every_)}};
+  }
+
   void write(StepPlan& plan) const override {
     for (int s = 0; s < plan.scenario.strategy.pipeline; ++s) {
       StageProgram stage = begin_stage(plan, s, {});
