@@ -113,7 +113,8 @@ TEST_CASE("all experts' weights are read, however few tokens there are") {
   pass.sequence_length = 32;
   // 64 rows over 8 experts: one grouped product of 8 rows each; of 1000 experts, 64 have a row.
   const auto grouped = [&](double experts) {
-    for (const Kernel& kernel : layer_costs(transformer(small(experts, 2)), pass)[1].forward)
+    const std::vector<LayerCost> layers = layer_costs(transformer(small(experts, 2)), pass);
+    for (const Kernel& kernel : layers[1].forward)
       if (kernel.kind == Kernel::Kind::gemm && kernel.batch > 1) return kernel;
     return Kernel{};
   };
