@@ -8,6 +8,7 @@
 #include "simulator/commands/task_pool.hpp"
 #include "simulator/costs/compute.hpp"
 #include "simulator/engine/engine.hpp"
+#include "simulator/trace/rows.hpp"
 #include "topologies/faster.hpp"
 
 namespace rehearse {
@@ -52,7 +53,7 @@ bool uses(const Prediction& p, Resource resource) {
 bool has_timers(const Schedule& schedule) {
   for (const Program& program : schedule.programs)
     for (const Op& op : program.ops)
-      if (op.kind == OpKind::host && op.host_action == HostAction::sleep) return true;
+      if (is_timer(op)) return true;
   return false;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "models/kernels.hpp"
 #include "simulator/costs/memory.hpp"
 
 namespace rehearse {
@@ -50,22 +51,17 @@ Work pass_work(const StepPlan& plan, Pass pass, int first_layer, int last_layer)
   work.precision = plan.scenario.training.precision;
   work.name = fmt::format("{} {}", kPassNames[static_cast<std::size_t>(pass)],
                           layers_text({first_layer, last_layer, 0}));
-  const auto append = [&](const std::vector<Kernel>& kernels) {
-    work.kernels.insert(work.kernels.end(), kernels.begin(), kernels.end());
-  };
   // Backward runs through the layers from the last one to the first.
   for (int i = first_layer; i <= last_layer; ++i) {
     const LayerCost& layer = plan.layers[pass == Pass::backward ? first_layer + last_layer - i : i];
-    if (pass == Pass::forward) append(layer.forward);
-    if (pass == Pass::recompute) append(layer.recompute);
+    if (pass == Pass::forward) append(work.kernels, layer.forward);
+    if (pass == Pass::recompute) append(work.kernels, layer.recompute);
     if (pass == Pass::backward) {
-      append(layer.backward_input);
-      append(layer.backward_weight);
+      append(work.kernels, layer.backward_input);
+      append(work.kernels, layer.backward_weight);
     }
   }
-  double flops = 0;
-  for (const Kernel& kernel : work.kernels) flops += kernel.flops();
-  (pass == Pass::recompute ? work.extra_flops : work.model_flops) = flops;
+  (pass == Pass::recompute ? work.extra_flops : work.model_flops) = product_flops(work.kernels);
   return work;
 }
 
@@ -95,9 +91,7 @@ int add_buffer(Program& program, std::string name, double bytes) {
 }
 
 Kernel memory_kernel(double bytes, double launches) {
-  Kernel kernel;
-  kernel.kind = Kernel::Kind::memory;
-  kernel.bytes = bytes / launches;
+  Kernel kernel = moves(bytes / launches);
   kernel.count = launches;
   return kernel;
 }

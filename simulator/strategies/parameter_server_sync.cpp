@@ -21,11 +21,7 @@ Program synchronous_server(StepPlan& plan, const std::vector<StageProgram>& stag
     Work work;
     work.name = name;
     work.precision = training.precision;
-    plan.schedule.works.push_back(std::move(work));
-    Op op;
-    op.name = name;
-    op.work = static_cast<int>(plan.schedule.works.size()) - 1;
-    return op;
+    return compute_op(plan, program, name, Pass::other, std::move(work));
   };
   // Nothing of the next step is received before all weights of this one are sent: its gradients follow from
   // them.
@@ -56,10 +52,7 @@ Program synchronous_server(StepPlan& plan, const std::vector<StageProgram>& stag
       Work work = update_work(plan, bucket, plan.scenario.strategy.parameter_server.servers);
       work.name += " " + what;
       if (workers > 1) {  // the sum of all workers' gradients reads them once; the update has counted one
-        Kernel sum;
-        sum.kind = Kernel::Kind::memory;
-        sum.bytes = (workers - 1) * push_bytes(plan, bucket);
-        work.kernels.push_back(sum);
+        work.kernels.push_back(memory_kernel((workers - 1) * push_bytes(plan, bucket)));
       }
       plan.schedule.works.push_back(std::move(work));
       Op update = update_op(program, "update " + what, "compute", bucket,

@@ -103,7 +103,7 @@ private:
       (moves_along(op, role, "pipeline") ? sums_.pipeline_bubble : sums_.other) += waiting;
     } else if (op.kind == OpKind::host && op.host_action == HostAction::load_batch) {
       sums_.data_stall += under_way + waiting;
-    } else if (op.kind == OpKind::host && op.host_action == HostAction::sleep) {
+    } else if (is_timer(op)) {
       sums_.exposed["fusion cycle"] += under_way + waiting;
     } else if (op.kind == OpKind::compute) {
       sums_.compute += under_way;  // a rounding error long: computing is never part of a gap

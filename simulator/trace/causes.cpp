@@ -42,17 +42,12 @@ Causes::Causes(const Trace& trace, int rank_class) : trace_(trace) {
   std::sort(by_op_.begin(), by_op_.end());
 }
 
-bool Causes::is_timer(std::size_t row) const {
-  const Op& op = trace_.op_of(row);
-  return op.kind == OpKind::host && op.host_action == HostAction::sleep;
-}
-
 std::size_t Causes::blocker_of(std::size_t row, bool timers) const {
   const Spans& spans = trace_.spans;
   const Op& op = trace_.op_of(row);
   std::size_t found = kNoRow;
   const auto take = [&](std::size_t candidate) {
-    if (!timers && is_timer(candidate)) return;
+    if (!timers && is_timer(trace_.op_of(candidate))) return;
     if (found == kNoRow || spans.end_s[candidate] > spans.end_s[found]) found = candidate;
   };
   if (row > first_ && trace_.op_of(row - 1).stream == op.stream) take(row - 1);

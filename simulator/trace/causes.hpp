@@ -24,8 +24,6 @@ public:
   // What `row` (of the class) waited for: of its dependencies and its stream's predecessor the one that ended
   // last; kNoRow if there is none. Without `timers`: of those that do not merely sleep.
   std::size_t blocker_of(std::size_t row, bool timers = true) const;
-  // Sleeps until a time that was set when the schedule was written.
-  bool is_timer(std::size_t row) const;
 
 private:
   const Trace& trace_;

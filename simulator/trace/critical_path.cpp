@@ -95,7 +95,7 @@ private:
     const std::size_t blocker = causes->blocker_of(row);
     if (blocker == kNoRow) return blocker;
     // A timer is set for what comes to be ready before it rings: that was waited for, and then the timer.
-    const std::size_t awaited = causes->is_timer(blocker) ? causes->blocker_of(row, false) : kNoRow;
+    const std::size_t awaited = is_timer(trace_.op_of(blocker)) ? causes->blocker_of(row, false) : kNoRow;
     wait_until(spans_.end_s[blocker]);
     if (awaited == kNoRow) return blocker;
     add(blocker, spans_.end_s[awaited], "fusion cycle");

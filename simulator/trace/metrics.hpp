@@ -53,8 +53,9 @@ struct Metrics {
   std::optional<AsynchronyFigures> asynchrony;  // of workers that do not wait for each other
 };
 
-// The last step of job 0; of a round of optimizer steps a step's share. RunError if the job failed. Asynchronous
-// workers have no step in common: it is the time in which all of them together train the samples of a step.
+// The last step of job 0; of a round of optimizer steps a step's share. RunError if the job failed.
+// Asynchronous workers have no step in common: it is the time in which all of them together train the samples
+// of a step.
 Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan);
 
 // Breakdown of the last step of one job, mean over the ranks of role "worker". Asynchronous workers: of the

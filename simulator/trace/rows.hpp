@@ -30,6 +30,11 @@ inline bool is_transfer(const Op& op) {
   return op.kind == OpKind::exchange || op.kind == OpKind::collective;
 }
 
+// Sleeps until a time that was set when the schedule was written.
+inline bool is_timer(const Op& op) {
+  return op.kind == OpKind::host && op.host_action == HostAction::sleep;
+}
+
 // The number of the last step of a job; of asynchronous workers, of the first round that is measured of each.
 // -1 if it did nothing.
 inline int last_step_number(const Trace& trace, int job) {
