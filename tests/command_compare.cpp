@@ -13,34 +13,6 @@ using nlohmann::json;
 
 namespace {
 
-// Four stages of 10 ms forward and 20 ms backward on four chips, one switch.
-constexpr const char* kPipeline = R"([model.profiled]
-stages = 4
-forward_ms = 10
-backward_input_ms = 12
-backward_weight_ms = 8
-p2p_bytes = 20e6
-[training]
-global_batch = 16
-micro_batch = 2
-[cluster]
-nodes = 4
-[cluster.node]
-device = "a100-80"
-devices = 1
-nic_gbps = 80
-[cluster.fabric]
-kind = "switch"
-latency_us = 1
-)";
-
-void check_golden(const std::string& name, const std::string& found) {
-  const std::string path = std::string(REHEARSE_TESTS_DIR) + "/golden/" + name;
-  if (std::getenv("REHEARSE_UPDATE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << found;
-  CAPTURE(path);
-  CHECK(found == read_file(path));
-}
-
 // Versions of libraries differ in the last digits.
 std::string rounded(const std::string& text) {
   static const std::regex number("-?[0-9]+\\.[0-9]+(e[-+]?[0-9]+)?|-?[0-9]+e[-+]?[0-9]+");
@@ -112,7 +84,7 @@ TEST_CASE("differences and ratios are to the base") {
 
 TEST_CASE("steps of different numbers of samples are compared per sample") {
   const Scratch scratch;
-  const std::string scenario = scratch.write("pipe.toml", kPipeline);
+  const std::string scenario = scratch.write("pipe.toml", kMeasuredStages);
   const Outcome run =
       run_rehearse("compare " + scenario + " --variant training.global_batch=32 --format json");
   REQUIRE(run.status == 0);
@@ -127,7 +99,7 @@ TEST_CASE("steps of different numbers of samples are compared per sample") {
 
 TEST_CASE("the sentence names the cause of a difference") {
   const Scratch scratch;
-  const std::string pipeline = scratch.write("pipe.toml", kPipeline);
+  const std::string pipeline = scratch.write("pipe.toml", kMeasuredStages);
   const std::string ring = shipped("bert-large-ring");
   struct Case {
     std::string base, variant;
@@ -180,7 +152,7 @@ TEST_CASE("the sentence names the cause of a difference") {
 
 TEST_CASE("what cannot be compared is told, and the others are compared") {
   const Scratch scratch;
-  const std::string good = scratch.write("pipe.toml", kPipeline);
+  const std::string good = scratch.write("pipe.toml", kMeasuredStages);
   struct Case {
     std::string arguments;
     int status;

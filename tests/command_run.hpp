@@ -8,8 +8,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
+
+#include "tests/golden.hpp"
 
 namespace rehearse::test {
 
@@ -18,10 +19,26 @@ struct Outcome {
   std::string out, err;
 };
 
-inline std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+// Four stages of 10 ms forward and 20 ms backward on four chips, one switch.
+inline constexpr const char* kMeasuredStages = R"([model.profiled]
+stages = 4
+forward_ms = 10
+backward_input_ms = 12
+backward_weight_ms = 8
+p2p_bytes = 20e6
+[training]
+global_batch = 16
+micro_batch = 2
+[cluster]
+nodes = 4
+[cluster.node]
+device = "a100-80"
+devices = 1
+nic_gbps = 80
+[cluster.fabric]
+kind = "switch"
+latency_us = 1
+)";
 
 // A folder for what one test writes.
 class Scratch {

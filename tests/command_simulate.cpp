@@ -42,13 +42,6 @@ schedule = "1f1b"
 protocol = "ideal"
 )";
 
-void check_golden(const std::string& name, const std::string& found) {
-  const std::string path = std::string(REHEARSE_TESTS_DIR) + "/golden/" + name;
-  if (std::getenv("REHEARSE_UPDATE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << found;
-  CAPTURE(path);
-  CHECK(found == read_file(path));
-}
-
 std::string shipped(const std::string& name) {
   return std::string(REHEARSE_TESTS_DIR) + "/../simulator/scenarios/" + name;
 }

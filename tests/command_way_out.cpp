@@ -33,27 +33,6 @@ struct Case {
   std::string suggestion;  // part of what must be suggested
 };
 
-// A pipeline whose stages are measured.
-constexpr const char* kProfiled = R"([model.profiled]
-stages = 4
-forward_ms = 10
-backward_input_ms = 12
-backward_weight_ms = 8
-p2p_bytes = 20e6
-[training]
-global_batch = 16
-micro_batch = 2
-[cluster]
-nodes = 4
-[cluster.node]
-device = "a100-80"
-devices = 1
-nic_gbps = 80
-[cluster.fabric]
-kind = "switch"
-latency_us = 1
-)";
-
 constexpr const char* kOversubscribed = R"([model]
 preset = "vgg16"
 [training]
@@ -70,7 +49,7 @@ oversubscription = 8
 
 TEST_CASE("a told way out loses less time") {
   const Scratch scratch;
-  const std::string profiled = scratch.write("profiled.toml", kProfiled);
+  const std::string profiled = scratch.write("profiled.toml", kMeasuredStages);
   const std::string oversubscribed = scratch.write("oversubscribed.toml", kOversubscribed);
   const std::vector<Case> cases = {
       {"bubble, virtual stages", shipped("gpt3-175b"), "--set training.global_batch=768",

@@ -1,8 +1,10 @@
 // Convolutional networks: how stages expand, and the kernels of a block by hand.
 #include "models/model.hpp"
 #include "tests/catch.hpp"
+#include "tests/models_kernels.hpp"
 
 using namespace rehearse;
+using namespace rehearse::test;
 
 namespace {
 
@@ -14,12 +16,6 @@ Model read(const std::string& text) {
 
 const std::vector<ConvolutionalNet::Block>& blocks(const Model& model) {
   return std::get<ConvolutionalNet>(model.shape).blocks;
-}
-
-double flops(const std::vector<Kernel>& kernels) {
-  double sum = 0;
-  for (const Kernel& kernel : kernels) sum += kernel.flops();
-  return sum;
 }
 
 double bytes(const std::vector<Kernel>& kernels) {

@@ -3,8 +3,10 @@
 
 #include "models/model.hpp"
 #include "tests/catch.hpp"
+#include "tests/models_kernels.hpp"
 
 using namespace rehearse;
+using namespace rehearse::test;
 
 namespace {
 
@@ -29,18 +31,6 @@ Model transformer(const Transformer& shape) {
   Model model;
   model.shape = shape;
   return model;
-}
-
-double sum(const std::vector<Kernel>& kernels, double (*of)(const Kernel&)) {
-  double total = 0;
-  for (const Kernel& kernel : kernels) total += of(kernel);
-  return total;
-}
-double flops(const std::vector<Kernel>& kernels) {
-  return sum(kernels, [](const Kernel& k) { return k.flops(); });
-}
-double memory_bytes(const std::vector<Kernel>& kernels) {
-  return sum(kernels, [](const Kernel& k) { return k.kind == Kernel::Kind::memory ? k.bytes * k.count : 0; });
 }
 
 }  // namespace

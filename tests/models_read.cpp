@@ -155,7 +155,8 @@ TEST_CASE("bad models are refused with their place") {
       {"[model.transformer]\nlayers = 1e30", "job.toml:2:10: model.transformer.layers is "},
       {"[model.multi_layer_perceptron]\nwidths = [3, 0]",
        "job.toml:2:14: model.multi_layer_perceptron.widths[1] is 0"},
-      {"[model.multi_layer_perceptron]", "job.toml:1:1: model.multi_layer_perceptron.widths is missing; allowed: two or more"},
+      {"[model.multi_layer_perceptron]",
+       "job.toml:1:1: model.multi_layer_perceptron.widths is missing; allowed: two or more"},
       {profiled + "forward_ms = [1, 2, 3]\np2p_bytes = 0",
        "job.toml:5:14: model.profiled.forward_ms is an array of 3; allowed: a number, or an array of one for "
        "each of the 2"},

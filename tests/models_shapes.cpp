@@ -4,8 +4,10 @@
 
 #include "models/model.hpp"
 #include "tests/catch.hpp"
+#include "tests/models_kernels.hpp"
 
 using namespace rehearse;
+using namespace rehearse::test;
 
 namespace {
 
@@ -23,20 +25,6 @@ Transformer gpt(int layers, double hidden, double heads, double vocabulary = 512
   t.vocabulary = vocabulary;
   t.sequence_length = t.positions = sequence;
   return t;
-}
-
-double flops(const std::vector<Kernel>& kernels) {
-  double sum = 0;
-  for (const Kernel& kernel : kernels) sum += kernel.flops();
-  return sum;
-}
-
-double bytes_of_memory_kernels(const std::vector<Kernel>& kernels) {
-  double sum = 0;
-  for (const Kernel& kernel : kernels) {
-    if (kernel.kind == Kernel::Kind::memory) sum += kernel.bytes * kernel.count;
-  }
-  return sum;
 }
 
 }  // namespace
@@ -238,7 +226,7 @@ TEST_CASE("layers keep the activations of Korthikanti et al. 2022") {
     const auto full = layer_costs(model, pass);
     CHECK(full[1].saved_bytes == Approx(2 * s * b * h));
     CHECK(flops(full[1].recompute) == Approx(flops(full[1].forward)));
-    CHECK(bytes_of_memory_kernels(full[1].recompute) == bytes_of_memory_kernels(full[1].forward));
+    CHECK(memory_bytes(full[1].recompute) == memory_bytes(full[1].forward));
   }
   SECTION("selective recomputation saves what section 5 says: 70% of GPT-3's, 65% of MT-NLG's activations") {
     for (const auto& [hidden, heads, saving] :
@@ -279,15 +267,14 @@ TEST_CASE("a GPT layer's kernels") {
     // Norms 2 x 2, QKV bias 6, heads together 2, two dropouts with residual 2 x (3 + mask 0.5), GELU 2 x 4;
     // a score: softmax reads and writes 2 + 2 bytes, dropout 2 + 2 and the mask 1.
     const double tensors = 4 + 6 + 2 + 7 + 8;
-    CHECK(bytes_of_memory_kernels(layer.forward) == Approx(tensors * 2 * s * b * h + 9 * b * a * s * s));
+    CHECK(memory_bytes(layer.forward) == Approx(tensors * 2 * s * b * h + 9 * b * a * s * s));
   }
   SECTION("fp32 moves twice the bytes, but for the masks, with the same FLOPs") {
     pass.precision = Precision::fp32;
     const LayerCost wide = layer_costs(transformer(gpt(1, h, a)), pass)[1];
     CHECK(flops(wide.forward) == flops(layer.forward));
     const double masks = 2 * b * s * h + b * a * s * s;
-    CHECK(bytes_of_memory_kernels(wide.forward) ==
-          Approx(2 * bytes_of_memory_kernels(layer.forward) - masks));
+    CHECK(memory_bytes(wide.forward) == Approx(2 * memory_bytes(layer.forward) - masks));
     CHECK(wide.output_bytes == 4 * b * s * h);
   }
   CHECK(layer.output_bytes == 2 * b * s * h);
@@ -299,8 +286,7 @@ TEST_CASE("the loss costs 115 bytes a logit, and only models with logits have it
   t.final_norm = false;
   t.embedding_norm = true;
   const LayerCost head = layer_costs(transformer(t), {}).back();
-  CHECK(bytes_of_memory_kernels(head.forward) + bytes_of_memory_kernels(head.backward_input) ==
-        Approx(115 * s * v));
+  CHECK(memory_bytes(head.forward) + memory_bytes(head.backward_input) == Approx(115 * s * v));
   CHECK(flops(head.forward) == 2 * s * v * h);
   t.causal = false;
   CHECK(layer_costs(transformer(t), {}).back().forward.empty());

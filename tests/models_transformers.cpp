@@ -1,8 +1,10 @@
 // Grouped-query attention, gated feed-forward, rotary positions, models without biases or dropout.
 #include "models/model.hpp"
 #include "tests/catch.hpp"
+#include "tests/models_kernels.hpp"
 
 using namespace rehearse;
+using namespace rehearse::test;
 
 namespace {
 
@@ -31,20 +33,6 @@ Transformer small_llama() {
   t.gated = t.rotary = true;
   t.biases = t.qkv_biases = t.dropout = t.tied_embeddings = false;
   return t;
-}
-
-double flops(const std::vector<Kernel>& kernels) {
-  double sum = 0;
-  for (const Kernel& kernel : kernels) sum += kernel.flops();
-  return sum;
-}
-
-double memory_bytes(const std::vector<Kernel>& kernels) {
-  double sum = 0;
-  for (const Kernel& kernel : kernels) {
-    if (kernel.kind == Kernel::Kind::memory) sum += kernel.bytes * kernel.count;
-  }
-  return sum;
 }
 
 }  // namespace

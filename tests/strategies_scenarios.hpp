@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/base/error.hpp"
 #include "simulator/strategies/strategy.hpp"
 
 namespace rehearse::test {
@@ -86,6 +87,16 @@ inline Scenario scenario(Model model, int data, int pipeline, int microbatches, 
   if (servers > 0) s.strategy.gradients = "parameter-server";
   s.cluster = cluster(data * pipeline, servers);
   return s;
+}
+
+// Why a scenario cannot be planned; empty if it can.
+inline std::string refusal_of(const Scenario& scenario) {
+  try {
+    write_schedule(scenario);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
 }
 
 // "F0 F1 B0 ...": the passes of a program's compute stream; cut ones count once.

@@ -10,10 +10,6 @@ using namespace rehearse::test;
 
 namespace {
 
-constexpr auto kSend = Message::Direction::send;
-constexpr auto kReceive = Message::Direction::receive;
-constexpr int kData = 0, kPipeline = 1;
-
 struct Expected {
   double compute = 0, exposed = 0, data_stall = 0, bubble = 0, other = 0;
 };

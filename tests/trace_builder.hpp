@@ -11,6 +11,10 @@
 
 namespace rehearse::test {
 
+inline constexpr auto kSend = Message::Direction::send;
+inline constexpr auto kReceive = Message::Direction::receive;
+inline constexpr int kData = 0, kPipeline = 1;  // axes
+
 struct Row {
   int op = 0;
   double ready_s = 0, begin_s = 0, end_s = 0;

@@ -12,10 +12,6 @@ using namespace rehearse::test;
 
 namespace {
 
-constexpr auto kSend = Message::Direction::send;
-constexpr auto kReceive = Message::Direction::receive;
-constexpr int kData = 0, kPipeline = 1;
-
 using Kinds = std::map<std::string, double>;
 
 // Segments adjoin from the step's begin to its end.

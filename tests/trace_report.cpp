@@ -17,25 +17,13 @@
 #include "simulator/report/rank_names.hpp"
 #include "simulator/report/report.hpp"
 #include "tests/catch.hpp"
+#include "tests/golden.hpp"
 #include "tests/trace_builder.hpp"
 
 using namespace rehearse;
 using namespace rehearse::test;
 
 namespace {
-
-std::string file_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-// REHEARSE_UPDATE_GOLDEN=1 writes what was found; the difference is then read and committed.
-void check_golden(const std::string& name, const std::string& found) {
-  const std::string path = std::string(REHEARSE_TESTS_DIR) + "/golden/" + name;
-  if (std::getenv("REHEARSE_UPDATE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << found;
-  CAPTURE(path);
-  CHECK(found == file_text(path));
-}
 
 Sourced sourced(double value, Basis basis, const std::string& source) {
   return {value, basis, source};
@@ -345,7 +333,7 @@ TEST_CASE("the Chrome trace is what its readers expect") {
     const std::string path = temporary("trace" + ending), again = temporary("again" + ending);
     write_chrome_trace(result, path);
     write_chrome_trace(result, again);
-    CHECK(file_text(path) == file_text(again));
+    CHECK(read_file(path) == read_file(again));
     const auto trace = read_trace(path);
     std::filesystem::remove(path);
     std::filesystem::remove(again);
