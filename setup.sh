@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 packages=(g++ cmake ninja-build libsimgrid-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libfmt-dev
-  zlib1g-dev catch2 libbenchmark-dev locales)
+  zlib1g-dev catch2 libbenchmark-dev locales libeigen3-dev libopenmpi-dev openmpi-bin iproute2)
 
 usage() {
   cat <<'END'

@@ -26,12 +26,14 @@ void read_simulation(Section& section, Scenario& scenario) {
 }
 
 // [run] is for real execution: checked here, so that one file serves both, and not used.
-void read_run(Section& section) {
-  constexpr std::array<std::string_view, 2> kComputeNames = {"real", "timed"};
-  section.integer("steps", 1, 1'000'000'000, 1);
-  section.integer("warmup", 0, 1'000'000'000, 0);
-  section.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 1);
-  section.choice("compute", kComputeNames, 0);
+RealRun read_run(Section& section) {
+  RealRun run;
+  run.steps = static_cast<int>(section.integer("steps", 1, 1'000'000'000, 1));
+  run.warmup = static_cast<int>(section.integer("warmup", 0, 1'000'000'000, 0));
+  run.seed =
+      static_cast<std::uint64_t>(section.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 1));
+  run.compute = static_cast<RealRun::Compute>(section.choice("compute", kRunComputeNames, 0));
+  return run;
 }
 
 // A named strategy gives values to the keys of [strategy] that the scenario leaves out. Returns in which keys
@@ -90,7 +92,7 @@ Scenario read_scenario(Document document, const std::string& path,
   training.finish();
   read_simulation(simulation, scenario);
   simulation.finish();
-  read_run(run);
+  scenario.run = read_run(run);
   run.finish();
 
   fit_strategy(scenario.strategy, strategy, scenario);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,6 +64,15 @@ struct StrategyChoice {
   ParameterServer parameter_server;
 };
 
+// How real ranks carry the scenario out: [run]. Simulations do not read it.
+struct RealRun {
+  int steps = 1, warmup = 0;  // measured, and before them not measured
+  std::uint64_t seed = 1;     // of weights and data
+  // Really computed, or slept through for as long as the device's profile says: for more ranks than cores.
+  enum class Compute { real, timed } compute = Compute::real;
+};
+inline constexpr std::array<std::string_view, 2> kRunComputeNames = {"real", "timed"};
+
 struct Scenario {
   std::string name;                                           // the file's name without folder and ending
   std::vector<std::pair<std::string, std::string>> settings;  // {"cluster.nodes", "4"}: what the file gives
@@ -71,6 +81,7 @@ struct Scenario {
   std::shared_ptr<const Cluster> cluster;
   StrategyChoice strategy;
   EngineOptions engine;
+  RealRun run;
   int steps = 1;
   int microbatches = 1;  // per data-parallel rank and step: global_batch / (micro_batch x data)
 };

@@ -21,6 +21,7 @@ struct Tensor {
   int first_layer = 0, last_layer = -1;  // inclusive
   int microbatch = -1;                   // -1: not of one micro-batch
   int shard = -1;                        // -1: whole
+  int boundary = -1;                     // the output of this layer, or its gradient, that stages exchange
   Precision type = Precision::fp32;
   Quantity bytes;
   bool shared = false;  // used in no order on purpose, as asynchronous servers use their weights: no race
@@ -98,7 +99,9 @@ struct Collective {
   Quantity bytes;
   int channels = 0;  // 0: as many as the node has NICs
 
-  Algorithm used_algorithm() const { return kind == CollectiveKind::all_reduce ? algorithm : Algorithm::ring; }
+  Algorithm used_algorithm() const {
+    return kind == CollectiveKind::all_reduce ? algorithm : Algorithm::ring;
+  }
 };
 
 // A counter of a rank. Inside a repeat its number moves on with the iteration: number + stride * iteration.

@@ -102,8 +102,11 @@ private:
       tensors.activations.push_back(
           tensor(activation, "activations " + of, layers, saved_bytes, k, training.precision));
       const auto at_boundary = [&](TensorKind kind, const char* name, bool here, int layer) {
-        return here ? tensor(kind, name + of, layers, boundary_bytes(layer), k, training.activation_precision)
-                    : -1;
+        if (!here) return -1;
+        const int number =
+            tensor(kind, name + of, layers, boundary_bytes(layer), k, training.activation_precision);
+        program_.tensors[number].boundary = layer;
+        return number;
       };
       tensors.input.push_back(at_boundary(buffer, "input ", !first, layers.first - 1));
       tensors.output.push_back(at_boundary(buffer, "output ", !last, layers.last));
