@@ -1,0 +1,48 @@
+// Training arithmetic on an NVIDIA GPU: matrix products by cuBLAS, the rest by small kernels.
+#pragma once
+
+#include <memory>
+
+#include "backend/training/arithmetic.hpp"
+
+struct CUstream_st;  // cudaStream_t points to it
+
+namespace rehearse {
+
+// fp32, tf32 and bf16; replay() also takes fp16. Results are the same in every run: no sum depends on the
+// order in which threads come.
+class CudaArithmetic : public Arithmetic {
+public:
+  // `streams` CUDA streams, and a cuBLAS handle for each, on GPU number `device` of those that are visible.
+  CudaArithmetic(int device, int streams);
+  ~CudaArithmetic() override;
+
+  int device() const;
+  CUstream_st* stream(int number) const;  // for events, NCCL and copies that go between these operations
+
+  std::string device_name() const override;
+  int streams() const override;
+  Array allocate(std::size_t elements, Precision precision) override;
+  void release(const Array& array) override;
+  void settle(int stream) override;
+  void copy_to_device(int stream, const float* from, const Array& to) override;
+  void copy_to_host(int stream, const Array& from, float* to) override;
+  void copy(int stream, const Array& from, const Array& to) override;
+  void gemm(int stream, const MatrixShape& shape, bool transpose_a, bool transpose_b, float alpha,
+            const Array& a, const Array& b, float beta, const Array& c) override;
+  void add_bias(int stream, const Array& y, const Array& bias, bool relu) override;
+  void relu_backward(int stream, const Array& output, const Array& gradient) override;
+  void column_sums(int stream, const Array& gradient, const Array& sums, bool accumulate) override;
+  void softmax_cross_entropy(int stream, const Array& logits, const Array& labels, float scale,
+                             const Array& losses, const Array& gradient) override;
+  void add(int stream, const Array& x, const Array& y) override;
+  void update(int stream, const OptimizerSettings& optimizer, long step,
+              const OptimizerArrays& arrays) override;
+  Replayed replay(int stream, const Kernel& kernel, Precision precision) override;
+
+private:
+  struct Device;
+  std::unique_ptr<Device> device_;
+};
+
+}  // namespace rehearse

@@ -1,0 +1,42 @@
+// Training arithmetic on processors, one thread a stream: matrix products by Eigen, fp32 only.
+#pragma once
+
+#include <vector>
+
+#include "backend/training/arithmetic.hpp"
+
+namespace rehearse {
+
+// Arrays lie in the process's own memory. bf16 and tf32 arrays are refused (RunError); replay() takes
+// kernels of any precision and computes their products in fp32.
+class HostArithmetic : public Arithmetic {
+public:
+  explicit HostArithmetic(int streams = 1);
+  ~HostArithmetic() override;
+
+  std::string device_name() const override;  // the processor, as /proc/cpuinfo names it
+  int streams() const override { return static_cast<int>(scratch_.size()); }
+  Array allocate(std::size_t elements, Precision precision) override;
+  void release(const Array& array) override;
+  void settle(int) override {}
+  void copy_to_device(int stream, const float* from, const Array& to) override;
+  void copy_to_host(int stream, const Array& from, float* to) override;
+  void copy(int stream, const Array& from, const Array& to) override;
+  void gemm(int stream, const MatrixShape& shape, bool transpose_a, bool transpose_b, float alpha,
+            const Array& a, const Array& b, float beta, const Array& c) override;
+  void add_bias(int stream, const Array& y, const Array& bias, bool relu) override;
+  void relu_backward(int stream, const Array& output, const Array& gradient) override;
+  void column_sums(int stream, const Array& gradient, const Array& sums, bool accumulate) override;
+  void softmax_cross_entropy(int stream, const Array& logits, const Array& labels, float scale,
+                             const Array& losses, const Array& gradient) override;
+  void add(int stream, const Array& x, const Array& y) override;
+  void update(int stream, const OptimizerSettings& optimizer, long step,
+              const OptimizerArrays& arrays) override;
+  Replayed replay(int stream, const Kernel& kernel, Precision precision) override;
+
+private:
+  Array scratch(int stream, std::size_t elements);
+  std::vector<Array> scratch_;  // of replay(), one a stream; grows
+};
+
+}  // namespace rehearse

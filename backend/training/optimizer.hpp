@@ -1,0 +1,31 @@
+// Optimizers: their formulas, and the constants that they run with unless others are given.
+#pragma once
+
+#include "simulator/scenario/scenario.hpp"
+
+namespace rehearse {
+
+// With g the gradient, t the step's number from 1 on, everything in fp32:
+//   sgd       w <- w - rate g
+//   momentum  u <- momentum u + g;  w <- w - rate u    (Sutskever et al. 2013 with the rate outside of u)
+//   adam      m <- beta1 m + (1 - beta1) g;  v <- beta2 v + (1 - beta2) g^2;
+//             w <- w - rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
+//             (Kingma and Ba 2015, algorithm 1)
+struct OptimizerSettings {
+  Optimizer kind = Optimizer::sgd;
+  float learning_rate = 0;
+  float momentum = 0.9f;
+  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;  // Kingma and Ba's
+};
+
+// Rates with which 50 steps of models/presets/mlp.toml learn visibly.
+OptimizerSettings default_settings(Optimizer kind);
+
+constexpr bool has_momentum(Optimizer kind) {
+  return kind != Optimizer::sgd;
+}
+constexpr bool has_second_moment(Optimizer kind) {
+  return kind == Optimizer::adam;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,28 @@
+// What a parameter server holds: the weights of its share, and the state of their optimizer.
+#pragma once
+
+#include <vector>
+
+#include "backend/training/arithmetic.hpp"
+
+namespace rehearse {
+
+class ShardOptimizer {
+public:
+  // `initial`: the share's weights, in fp32 (initial_weights() in perceptron.hpp, cut by share_begin()).
+  ShardOptimizer(Arithmetic& arithmetic, int stream, const std::vector<float>& initial,
+                 const OptimizerSettings& optimizer, Precision precision = Precision::fp32);
+
+  // One step of the optimizer with `gradient`, as long as the share, in the memory of the same device.
+  void apply(int stream, const Array& gradient);
+  const Array& weights() const { return weights_; }
+  long steps() const { return steps_; }
+
+private:
+  Arithmetic& arithmetic_;
+  OptimizerSettings optimizer_;
+  OwnedArray weights_, master_, momentum_, second_moment_;
+  long steps_ = 0;
+};
+
+}  // namespace rehearse
