@@ -42,6 +42,7 @@ public:
 
 private:
   struct Device;
+  Array scratch(int stream, std::size_t bytes, Precision precision);
   std::unique_ptr<Device> device_;
 };
 

@@ -67,7 +67,7 @@ public:
   virtual void copy(int stream, const Array& from, const Array& to) = 0;  // also from precision to precision
 
   // c[m,n] = alpha op(a) op(b) + beta c, op(a) being [m,k] and op(b) [k,n]; `transpose_a`: a is stored [k,m].
-  // a and b have one precision, c any; where beta is 0, c is not read.
+  // a and b have one precision, c that one or fp32; where beta is 0, c is not read.
   virtual void gemm(int stream, const MatrixShape& shape, bool transpose_a, bool transpose_b, float alpha,
                     const Array& a, const Array& b, float beta, const Array& c) = 0;
   // y[row, j] += bias[j]; then, if `relu`, what is below 0 becomes 0.

@@ -66,7 +66,7 @@ public:
   // layer before a held range (for another stage).
   Array activation_gradient(int microbatch, int layer) const;
 
-  // Flat, layer after layer; `layers` must be held without a gap. RunError otherwise.
+  // Flat, layer after layer; `layers` must be held without a gap. std::out_of_range otherwise.
   Array weights(LayerRange layers) const;
   Array gradients(LayerRange layers) const;
   Array master_weights(LayerRange layers) const;  // fp32; the weights themselves in fp32
@@ -89,12 +89,14 @@ private:
     std::vector<OwnedArray> inputs, labels, losses;  // per micro-batch
   };
 
-  void allocate_flat();
+  void allocate_flat(const MultiLayerPerceptron& shape);
   void allocate_activations(Layer& layer);
+  void allocate_batches();
   Layer& held(int layer);
   const Layer& held(int layer) const;
   Batch& batch(long step);
   Array input_of(const Layer& layer, long step, int microbatch);
+  Array operand(Array array) const;
   Array output_gradient_of(const Layer& layer, int microbatch) const;
   void forward_layer(int stream, long step, int microbatch, Layer& layer);
   void backward_layer(int stream, long step, int microbatch, Layer& layer);

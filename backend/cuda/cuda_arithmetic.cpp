@@ -1,0 +1,289 @@
+#include "backend/cuda/cuda_arithmetic.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "backend/cuda/check.hpp"
+#include "backend/cuda/training_kernels.hpp"
+#include "backend/training/element_wise.hpp"
+#include "backend/training/operands.hpp"
+#include "backend/training/replay.hpp"
+
+namespace rehearse {
+namespace {
+
+// Memory that replay() works on, unless a single product takes more: 1 GiB of fp32, many times any cache.
+constexpr std::size_t kScratchElements = std::size_t{256} << 20;
+
+constexpr int kBfloatCapability = 80;  // compute capability from which products of bf16 and tf32 exist
+
+cudaDataType_t data_type(Precision precision) {
+  switch (precision) {
+    case Precision::fp32:
+    case Precision::tf32:
+      return CUDA_R_32F;
+    case Precision::bf16:
+      return CUDA_R_16BF;
+    case Precision::fp16:
+      return CUDA_R_16F;
+    case Precision::fp8:
+      break;
+  }
+  throw RunError(fmt::format("products of {} on GPUs; allowed: fp32, tf32, bf16, fp16", name_of(precision)));
+}
+
+cublasComputeType_t compute_type(Precision precision) {
+  return precision == Precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
+int to_int(long size) {
+  if (size > std::numeric_limits<int>::max())
+    throw RunError(fmt::format("a matrix product of size {}; cuBLAS takes at most 2147483647", size));
+  return static_cast<int>(size);
+}
+
+// A row-major matrix is its transpose in cuBLAS's column-major eyes, so c^T = op(b)^T op(a)^T is asked for.
+struct Products {
+  MatrixShape shape;
+  bool transpose_a = false, transpose_b = false;
+  float alpha = 1, beta = 0;
+  long batch = 1;
+};
+void multiply(cublasHandle_t handle, const Products& p, const Array& a, const Array& b, const Array& c) {
+  const auto [m, n, k] = p.shape;
+  const auto operation = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  const int rows_b = to_int(p.transpose_b ? k : n), rows_a = to_int(p.transpose_a ? m : k);
+  if (p.batch == 1) {
+    CHECKED(cublasGemmEx(handle, operation(p.transpose_b), operation(p.transpose_a), to_int(n), to_int(m),
+                         to_int(k), &p.alpha, b.data, data_type(b.precision), rows_b, a.data,
+                         data_type(a.precision), rows_a, &p.beta, c.data, data_type(c.precision), to_int(n),
+                         compute_type(a.precision), CUBLAS_GEMM_DEFAULT));
+    return;
+  }
+  CHECKED(cublasGemmStridedBatchedEx(handle, operation(p.transpose_b), operation(p.transpose_a), to_int(n),
+                                     to_int(m), to_int(k), &p.alpha, b.data, data_type(b.precision), rows_b,
+                                     k * n, a.data, data_type(a.precision), rows_a, m * k, &p.beta, c.data,
+                                     data_type(c.precision), to_int(n), m * n, to_int(p.batch),
+                                     compute_type(a.precision), CUBLAS_GEMM_DEFAULT));
+}
+
+}  // namespace
+
+struct CudaArithmetic::Device {
+  struct Lane {
+    cudaStream_t stream = nullptr;
+    cublasHandle_t products = nullptr;
+    Array scratch;  // of replay(); grows
+  };
+  int number = 0, capability = 0;
+  std::string name;
+  std::vector<Lane> lanes;
+
+  // The current device is a property of the calling thread.
+  Lane& lane(int stream) {
+    CHECKED(cudaSetDevice(number));
+    return lanes.at(static_cast<std::size_t>(stream));
+  }
+
+  ~Device() {  // nobody is left to tell of errors
+    (void)cudaSetDevice(number);
+    for (const Lane& lane : lanes) {
+      if (lane.stream) (void)cudaStreamSynchronize(lane.stream);
+      if (lane.scratch.data) (void)cudaFree(lane.scratch.data);
+      if (lane.products) (void)cublasDestroy(lane.products);
+      if (lane.stream) (void)cudaStreamDestroy(lane.stream);
+    }
+  }
+};
+
+CudaArithmetic::CudaArithmetic(int device, int streams) : device_(std::make_unique<Device>()) {
+  device_->number = device;
+  CHECKED(cudaSetDevice(device));
+  cudaDeviceProp properties;
+  CHECKED(cudaGetDeviceProperties(&properties, device));
+  device_->name = properties.name;
+  device_->capability = 10 * properties.major + properties.minor;
+  for (int i = 0; i < streams; ++i) {
+    Device::Lane& lane = device_->lanes.emplace_back();
+    CHECKED(cudaStreamCreateWithFlags(&lane.stream, cudaStreamNonBlocking));
+    CHECKED(cublasCreate(&lane.products));
+    CHECKED(cublasSetStream(lane.products, lane.stream));
+  }
+}
+
+CudaArithmetic::~CudaArithmetic() = default;
+
+int CudaArithmetic::device() const {
+  return device_->number;
+}
+
+CUstream_st* CudaArithmetic::stream(int number) const {
+  return device_->lanes.at(static_cast<std::size_t>(number)).stream;
+}
+
+std::string CudaArithmetic::device_name() const {
+  return device_->name;
+}
+
+int CudaArithmetic::streams() const {
+  return static_cast<int>(device_->lanes.size());
+}
+
+Array CudaArithmetic::allocate(std::size_t elements, Precision precision) {
+  const bool in_fp32 = precision == Precision::fp32;
+  if (!in_fp32 && precision != Precision::fp16 && device_->capability < kBfloatCapability)
+    throw RunError(fmt::format("{} (compute capability {}.{}) has no products in {}; allowed: fp32",
+                               device_->name, device_->capability / 10, device_->capability % 10,
+                               name_of(precision)));
+  (void)data_type(precision);
+  Array array{nullptr, elements, precision};
+  if (elements == 0) return array;
+  CHECKED(cudaSetDevice(device_->number));
+  void* memory = nullptr;
+  const cudaError_t status = cudaMalloc(&memory, array.bytes());
+  if (status == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();  // an allocation that fails leaves the device as it was
+    std::size_t free = 0, total = 0;
+    CHECKED(cudaMemGetInfo(&free, &total));
+    throw RunError(
+        fmt::format("cudaMalloc failed: {:.3g} GB were asked for, {:.3g} of {:.3g} GB are free on {}",
+                    1e-9 * static_cast<double>(array.bytes()), 1e-9 * static_cast<double>(free),
+                    1e-9 * static_cast<double>(total), device_->name));
+  }
+  check_status(status, "cudaMalloc");
+  array.data = static_cast<std::byte*>(memory);
+  CHECKED(cudaMemset(memory, 0, array.bytes()));
+  CHECKED(cudaStreamSynchronize(cudaStreamLegacy));  // the streams here do not wait for it
+  return array;
+}
+
+void CudaArithmetic::release(const Array& array) {
+  if (array.data) (void)cudaFree(array.data);  // called where errors cannot be thrown
+}
+
+void CudaArithmetic::settle(int stream) {
+  CHECKED(cudaStreamSynchronize(device_->lane(stream).stream));
+}
+
+void CudaArithmetic::copy_to_device(int stream, const float* from, const Array& to) {
+  const Device::Lane& lane = device_->lane(stream);
+  const void* source = from;
+  std::vector<Bfloat16> narrow;
+  if (to.precision == Precision::bf16) {
+    for (std::size_t i = 0; i < to.elements; ++i) narrow.push_back(rounded<Bfloat16>(from[i]));
+    source = narrow.data();
+  }
+  // From pageable memory: returns when the source has been read.
+  CHECKED(cudaMemcpyAsync(to.data, source, to.bytes(), cudaMemcpyHostToDevice, lane.stream));
+}
+
+void CudaArithmetic::copy_to_host(int stream, const Array& from, float* to) {
+  const Device::Lane& lane = device_->lane(stream);
+  std::vector<Bfloat16> narrow(from.precision == Precision::bf16 ? from.elements : 0);
+  void* target = narrow.empty() ? static_cast<void*>(to) : narrow.data();
+  CHECKED(cudaMemcpyAsync(target, from.data, from.bytes(), cudaMemcpyDeviceToHost, lane.stream));
+  CHECKED(cudaStreamSynchronize(lane.stream));
+  for (std::size_t i = 0; i < narrow.size(); ++i) to[i] = to_float(narrow[i]);
+}
+
+void CudaArithmetic::copy(int stream, const Array& from, const Array& to) {
+  expect_elements("the copy", to, from.elements);
+  const Device::Lane& lane = device_->lane(stream);
+  if (data_type(from.precision) == data_type(to.precision)) {
+    CHECKED(cudaMemcpyAsync(to.data, from.data, to.bytes(), cudaMemcpyDeviceToDevice, lane.stream));
+  } else {
+    kernels::convert(lane.stream, from, to);
+  }
+}
+
+void CudaArithmetic::gemm(int stream, const MatrixShape& shape, bool transpose_a, bool transpose_b,
+                          float alpha, const Array& a, const Array& b, float beta, const Array& c) {
+  expect_product(shape, a, b, c);
+  multiply(device_->lane(stream).products, {shape, transpose_a, transpose_b, alpha, beta}, a, b, c);
+}
+
+void CudaArithmetic::add_bias(int stream, const Array& y, const Array& bias, bool relu) {
+  (void)rows_of("the bias's result", y, bias);
+  kernels::add_bias(device_->lane(stream).stream, y, bias, relu);
+}
+
+void CudaArithmetic::relu_backward(int stream, const Array& output, const Array& gradient) {
+  expect_elements("the gradient", gradient, output.elements);
+  kernels::relu_backward(device_->lane(stream).stream, output, gradient);
+}
+
+void CudaArithmetic::column_sums(int stream, const Array& gradient, const Array& sums, bool accumulate) {
+  (void)rows_of("the summed gradient", gradient, sums);
+  kernels::column_sums(device_->lane(stream).stream, gradient, sums, accumulate);
+}
+
+void CudaArithmetic::softmax_cross_entropy(int stream, const Array& logits, const Array& labels, float scale,
+                                           const Array& losses, const Array& gradient) {
+  (void)rows_of("the logits", logits, labels);
+  expect_elements("the losses", losses, labels.elements);
+  expect_elements("the logits' gradient", gradient, logits.elements);
+  kernels::softmax_cross_entropy(device_->lane(stream).stream, logits, labels, scale, losses, gradient);
+}
+
+void CudaArithmetic::add(int stream, const Array& x, const Array& y) {
+  expect_elements("the sum", y, x.elements);
+  kernels::add(device_->lane(stream).stream, x, y);
+}
+
+void CudaArithmetic::update(int stream, const OptimizerSettings& optimizer, long step,
+                            const OptimizerArrays& arrays) {
+  expect_optimizer_arrays(optimizer, arrays);
+  kernels::update(device_->lane(stream).stream, optimizer, step, arrays);
+}
+
+Array CudaArithmetic::scratch(int stream, std::size_t bytes, Precision precision) {
+  Device::Lane& lane = device_->lane(stream);
+  Array& array = lane.scratch;
+  if (array.bytes() >= bytes && array.precision == precision) return array;
+  if (array.bytes() < bytes) {
+    CHECKED(cudaStreamSynchronize(lane.stream));
+    release(std::exchange(array, {}));
+    array = allocate(bytes / static_cast<std::size_t>(element_bytes(precision)) + 1, precision);
+  }
+  array = {array.data, array.bytes() / static_cast<std::size_t>(element_bytes(precision)), precision};
+  kernels::fill(lane.stream, array);
+  return array;
+}
+
+Replayed CudaArithmetic::replay(int stream, const Kernel& kernel, Precision precision) {
+  Device::Lane& lane = device_->lane(stream);
+  const ReplayPlan plan = plan_replay(kernel, kScratchElements);
+  Replayed done;
+  for (const ReplayPart& part : {plan.main, plan.rest}) {
+    if (part.launches == 0) continue;
+    // Only bytes count where nothing is multiplied: what stands there may stay.
+    const Precision kept = lane.scratch.data ? lane.scratch.precision : Precision::fp32;
+    const double element = part.is_product() ? element_bytes(precision) : 4;
+    const Array memory = scratch(stream, part.scratch_elements() * static_cast<std::size_t>(element),
+                                 part.is_product() ? precision : kept);
+    const auto [m, n, k] = part.shape;
+    const auto size = [&](long rows, long columns) {
+      return static_cast<std::size_t>(part.batch) * static_cast<std::size_t>(rows) *
+             static_cast<std::size_t>(columns);
+    };
+    const std::size_t half = 4 * part.elements;
+    for (long launch = 0; launch < part.launches; ++launch) {
+      if (part.is_product()) {
+        multiply(lane.products, {part.shape, false, false, 1, 0, part.batch}, memory.part(0, size(m, k)),
+                 memory.part(size(m, k), size(k, n)), memory.part(size(m, k) + size(k, n), size(m, n)));
+      } else {
+        CHECKED(
+            cudaMemcpyAsync(memory.data + half, memory.data, half, cudaMemcpyDeviceToDevice, lane.stream));
+      }
+    }
+    const Replayed work = part.work(element);
+    done.flops += work.flops;
+    done.bytes += work.bytes;
+  }
+  return done;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,23 @@
+// The kernels of training beside matrix products; operands as in training/arithmetic.hpp, already checked.
+#pragma once
+
+#include "backend/training/arithmetic.hpp"
+
+struct CUstream_st;
+
+namespace rehearse::kernels {
+
+using Stream = CUstream_st*;
+
+void convert(Stream stream, const Array& from, const Array& to);
+void add_bias(Stream stream, const Array& y, const Array& bias, bool relu);
+void relu_backward(Stream stream, const Array& output, const Array& gradient);
+void column_sums(Stream stream, const Array& gradient, const Array& sums, bool accumulate);
+void softmax_cross_entropy(Stream stream, const Array& logits, const Array& labels, float scale,
+                           const Array& losses, const Array& gradient);
+void add(Stream stream, const Array& x, const Array& y);
+void update(Stream stream, const OptimizerSettings& optimizer, long step, const OptimizerArrays& arrays);
+// Numbers spread over [-1, 1), so that products draw as much power as real ones.
+void fill(Stream stream, const Array& array);
+
+}  // namespace rehearse::kernels

@@ -1,0 +1,238 @@
+#include "backend/host/host_arithmetic.hpp"
+
+#include <fmt/format.h>
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <stdexcept>
+
+#include "backend/training/element_wise.hpp"
+#include "backend/training/operands.hpp"
+#include "backend/training/replay.hpp"
+#include "models/base/error.hpp"
+
+namespace rehearse {
+namespace {
+
+using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using MatrixView = Eigen::Map<Matrix>;
+
+constexpr std::size_t kAlignment = 64;
+
+// Memory that replay() works on, unless a single product takes more: larger than any cache, so that kernels
+// bound by memory are.
+constexpr std::size_t kScratchElements = std::size_t{64} << 20;
+
+float* floats(const Array& array) {
+  if (array.precision != Precision::fp32)
+    throw RunError(fmt::format("processors train in fp32; found an array in {}", name_of(array.precision)));
+  return reinterpret_cast<float*>(array.data);
+}
+
+template <class Left, class Right>
+void multiply(float alpha, const Left& a, const Right& b, float beta, MatrixView& c) {
+  if (beta == 0) {
+    c.noalias() = alpha * a * b;
+  } else {
+    if (beta != 1) c *= beta;
+    c.noalias() += alpha * a * b;
+  }
+}
+
+template <Optimizer kind>
+void update_all(const StepConstants& constants, const OptimizerArrays& arrays) {
+  float *weights = floats(arrays.weights), *first = nullptr, *second = nullptr, unused = 0;
+  const float* gradient = floats(arrays.gradient);
+  if constexpr (has_momentum(kind)) first = floats(arrays.momentum);
+  if constexpr (has_second_moment(kind)) second = floats(arrays.second_moment);
+  for (std::size_t i = 0; i < arrays.weights.elements; ++i)
+    step_element<kind>(constants, gradient[i], weights[i], has_momentum(kind) ? first[i] : unused,
+                       has_second_moment(kind) ? second[i] : unused);
+}
+
+}  // namespace
+
+HostArithmetic::HostArithmetic(int streams) : scratch_(static_cast<std::size_t>(streams)) {}
+
+HostArithmetic::~HostArithmetic() {
+  for (const Array& array : scratch_) release(array);
+}
+
+std::string HostArithmetic::device_name() const {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (const auto colon = line.find(": "); line.starts_with("model name") && colon != std::string::npos)
+      return line.substr(colon + 2);
+  return "processor";
+}
+
+Array HostArithmetic::allocate(std::size_t elements, Precision precision) {
+  if (precision != Precision::fp32)
+    throw RunError(
+        fmt::format("processors train in fp32 (training.precision, gradient_precision and "
+                    "activation_precision); found {}",
+                    name_of(precision)));
+  Array array{nullptr, elements, precision};
+  if (elements == 0) return array;
+  const bool counts = elements < std::numeric_limits<std::size_t>::max() / 8;
+  const std::size_t bytes = counts ? (array.bytes() + kAlignment - 1) / kAlignment * kAlignment : 0;
+  array.data = counts ? static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes)) : nullptr;
+  if (!array.data)
+    throw RunError(
+        fmt::format("out of memory: {:.3g} GB were asked for", 4e-9 * static_cast<double>(elements)));
+  std::memset(array.data, 0, bytes);
+  return array;
+}
+
+void HostArithmetic::release(const Array& array) {
+  std::free(array.data);
+}
+
+void HostArithmetic::copy_to_device(int, const float* from, const Array& to) {
+  std::copy_n(from, to.elements, floats(to));
+}
+
+void HostArithmetic::copy_to_host(int, const Array& from, float* to) {
+  std::copy_n(floats(from), from.elements, to);
+}
+
+void HostArithmetic::copy(int, const Array& from, const Array& to) {
+  expect_elements("the copy", to, from.elements);
+  std::copy_n(floats(from), from.elements, floats(to));
+}
+
+void HostArithmetic::gemm(int, const MatrixShape& shape, bool transpose_a, bool transpose_b, float alpha,
+                          const Array& a, const Array& b, float beta, const Array& c) {
+  expect_product(shape, a, b, c);
+  const auto [m, n, k] = shape;
+  const MatrixView left(floats(a), transpose_a ? k : m, transpose_a ? m : k);
+  const MatrixView right(floats(b), transpose_b ? n : k, transpose_b ? k : n);
+  MatrixView result(floats(c), m, n);
+  if (transpose_a && transpose_b) {
+    multiply(alpha, left.transpose(), right.transpose(), beta, result);
+  } else if (transpose_a) {
+    multiply(alpha, left.transpose(), right, beta, result);
+  } else if (transpose_b) {
+    multiply(alpha, left, right.transpose(), beta, result);
+  } else {
+    multiply(alpha, left, right, beta, result);
+  }
+}
+
+void HostArithmetic::add_bias(int, const Array& y, const Array& bias, bool relu) {
+  const long rows = rows_of("the bias's result", y, bias), columns = static_cast<long>(bias.elements);
+  const float* add = floats(bias);
+  float* row = floats(y);
+  for (long r = 0; r < rows; ++r, row += columns)
+    for (long j = 0; j < columns; ++j) {
+      const float sum = row[j] + add[j];
+      row[j] = relu && sum < 0 ? 0 : sum;
+    }
+}
+
+void HostArithmetic::relu_backward(int, const Array& output, const Array& gradient) {
+  expect_elements("the gradient", gradient, output.elements);
+  const float* y = floats(output);
+  float* dy = floats(gradient);
+  for (std::size_t i = 0; i < output.elements; ++i) dy[i] = y[i] > 0 ? dy[i] : 0;
+}
+
+void HostArithmetic::column_sums(int, const Array& gradient, const Array& sums, bool accumulate) {
+  const long rows = rows_of("the summed gradient", gradient, sums),
+             columns = static_cast<long>(sums.elements);
+  const float* row = floats(gradient);
+  float* sum = floats(sums);
+  if (!accumulate) std::fill_n(sum, columns, 0.0f);
+  for (long r = 0; r < rows; ++r, row += columns)
+    for (long j = 0; j < columns; ++j) sum[j] += row[j];
+}
+
+void HostArithmetic::softmax_cross_entropy(int, const Array& logits, const Array& labels, float scale,
+                                           const Array& losses, const Array& gradient) {
+  const long rows = static_cast<long>(labels.elements);
+  const long classes = rows_of("the logits", logits, labels);
+  expect_elements("the losses", losses, labels.elements);
+  expect_elements("the logits' gradient", gradient, logits.elements);
+  const float *x = floats(logits), *label = floats(labels);
+  float *loss = floats(losses), *dx = floats(gradient);
+  for (long r = 0; r < rows; ++r, x += classes, dx += classes) {
+    const long right = std::lround(label[r]);
+    if (right < 0 || right >= classes)
+      throw std::invalid_argument(fmt::format("label {}; allowed: 0 to {}", right, classes - 1));
+    const float most = *std::max_element(x, x + classes);
+    const float right_logit = x[right];
+    float sum = 0;
+    for (long j = 0; j < classes; ++j) sum += dx[j] = std::exp(x[j] - most);
+    loss[r] = std::log(sum) + most - right_logit;
+    for (long j = 0; j < classes; ++j) dx[j] = scale * (dx[j] / sum - (j == right ? 1.0f : 0.0f));
+  }
+}
+
+void HostArithmetic::add(int, const Array& x, const Array& y) {
+  expect_elements("the sum", y, x.elements);
+  const float* from = floats(x);
+  float* to = floats(y);
+  for (std::size_t i = 0; i < x.elements; ++i) to[i] += from[i];
+}
+
+void HostArithmetic::update(int, const OptimizerSettings& optimizer, long step,
+                            const OptimizerArrays& arrays) {
+  expect_optimizer_arrays(optimizer, arrays);
+  const StepConstants constants = step_constants(optimizer, step);
+  switch (optimizer.kind) {
+    case Optimizer::sgd:
+      return update_all<Optimizer::sgd>(constants, arrays);
+    case Optimizer::momentum:
+      return update_all<Optimizer::momentum>(constants, arrays);
+    case Optimizer::adam:
+      return update_all<Optimizer::adam>(constants, arrays);
+  }
+}
+
+Array HostArithmetic::scratch(int stream, std::size_t elements) {
+  Array& array = scratch_.at(static_cast<std::size_t>(stream));
+  if (array.elements < elements) {
+    release(std::exchange(array, {}));
+    array = allocate(elements, Precision::fp32);
+    for (std::size_t i = 0; i < elements; ++i) floats(array)[i] = filler(i);
+  }
+  return array;
+}
+
+Replayed HostArithmetic::replay(int stream, const Kernel& kernel, Precision) {
+  const ReplayPlan plan = plan_replay(kernel, kScratchElements);
+  Replayed done;
+  for (const ReplayPart& part : {plan.main, plan.rest}) {
+    const Array memory = scratch(stream, part.launches > 0 ? part.scratch_elements() : 0);
+    const auto [m, n, k] = part.shape;
+    for (long launch = 0; launch < part.launches; ++launch) {
+      std::size_t begin = 0;
+      const auto next = [&](std::size_t elements) {
+        begin += elements;
+        return memory.part(begin - elements, elements);
+      };
+      if (!part.is_product()) {
+        const Array from = next(part.elements), to = next(part.elements);
+        copy(stream, from, to);
+        done.bytes += static_cast<double>(from.bytes() + to.bytes());
+      }
+      for (long i = 0; i < part.batch; ++i) {
+        const Array a = next(static_cast<std::size_t>(m * k)), b = next(static_cast<std::size_t>(k * n)),
+                    c = next(static_cast<std::size_t>(m * n));
+        gemm(stream, part.shape, false, false, 1, a, b, 0, c);
+        // From what was multiplied, not from what was asked for.
+        done.flops +=
+            2.0 * static_cast<double>(a.elements) * static_cast<double>(b.elements) / static_cast<double>(k);
+        done.bytes += static_cast<double>(a.bytes() + b.bytes() + c.bytes());
+      }
+    }
+  }
+  return done;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,82 @@
+// What is done to single elements: the same code on processors and GPUs.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "backend/training/optimizer.hpp"
+
+#ifdef __CUDACC__
+#define REHEARSE_ELEMENT __host__ __device__ inline
+#else
+#define REHEARSE_ELEMENT inline
+#endif
+
+namespace rehearse {
+
+// What one step of an optimizer needs beside the elements.
+struct StepConstants {
+  float rate, momentum, beta1, beta2, epsilon;
+  float correction1 = 1, correction2 = 1;  // adam: 1 / (1 - beta^t)
+};
+
+inline StepConstants step_constants(const OptimizerSettings& o, long step) {
+  StepConstants c{o.learning_rate, o.momentum, o.beta1, o.beta2, o.epsilon};
+  c.correction1 = static_cast<float>(1 / (1 - std::pow(static_cast<double>(o.beta1), step)));
+  c.correction2 = static_cast<float>(1 / (1 - std::pow(static_cast<double>(o.beta2), step)));
+  return c;
+}
+
+// Formulas: optimizer.hpp. `first` is momentum's u or Adam's m, `second` Adam's v.
+template <Optimizer kind>
+REHEARSE_ELEMENT void step_element(const StepConstants& c, float gradient, float& weight, float& first,
+                                   float& second) {
+  if constexpr (kind == Optimizer::sgd) {
+    weight -= c.rate * gradient;
+  } else if constexpr (kind == Optimizer::momentum) {
+    first = c.momentum * first + gradient;
+    weight -= c.rate * first;
+  } else {
+    first = c.beta1 * first + (1 - c.beta1) * gradient;
+    second = c.beta2 * second + (1 - c.beta2) * gradient * gradient;
+    weight -= c.rate * (first * c.correction1) / (sqrtf(second * c.correction2) + c.epsilon);
+  }
+}
+
+// The upper half of a float.
+struct Bfloat16 {
+  std::uint16_t bits;
+};
+
+REHEARSE_ELEMENT float to_float(float x) {
+  return x;
+}
+REHEARSE_ELEMENT float to_float(Bfloat16 x) {
+  const std::uint32_t bits = static_cast<std::uint32_t>(x.bits) << 16;
+  float result;
+  memcpy(&result, &bits, sizeof result);
+  return result;
+}
+
+// To nearest, ties to even; what is no number stays none.
+template <class T>
+REHEARSE_ELEMENT T rounded(float x) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return x;
+  } else {
+    std::uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if (x != x) return {static_cast<std::uint16_t>((bits >> 16) | 0x40u)};
+    return {static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
+  }
+}
+
+// Numbers that no product can be skipped for and that are spread evenly over [-1, 1): Knuth's multiplicative
+// hash of the element's index.
+REHEARSE_ELEMENT float filler(std::size_t i) {
+  return static_cast<float>(static_cast<int>(static_cast<unsigned>(i) * 2654435769u)) * 0x1p-31f;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,75 @@
+#include "backend/training/sample_data.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace rehearse {
+
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
+  // Multipliers and key increments of Philox4x32: table 2 of the paper and its library Random123.
+  constexpr std::uint64_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
+  constexpr std::uint32_t kIncrement0 = 0x9E3779B9, kIncrement1 = 0xBB67AE85;
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t product0 = kMultiplier0 * counter[0], product1 = kMultiplier1 * counter[2];
+    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0],
+               static_cast<std::uint32_t>(product1),
+               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1],
+               static_cast<std::uint32_t>(product0)};
+    key[0] += kIncrement0;
+    key[1] += kIncrement1;
+  }
+  return counter;
+}
+
+void standard_normal(std::uint64_t seed, RandomUse use, std::uint64_t number, float* to, long count) {
+  const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
+  const auto high = [](std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32); };
+  for (long first = 0; first < count; first += 4) {
+    const auto words = philox({low(static_cast<std::uint64_t>(first) / 4), low(number), high(number),
+                               static_cast<std::uint32_t>(use)},
+                              {low(seed), high(seed)});
+    float normal[4];
+    for (int pair = 0; pair < 4; pair += 2) {
+      // In double, so that libraries whose last bits differ give the same floats nearly always.
+      const double uniform = (words[pair] + 0.5) * 0x1p-32;
+      const double angle = 2 * std::numbers::pi * 0x1p-32 * words[pair + 1];
+      const double radius = std::sqrt(-2 * std::log(uniform));
+      normal[pair] = static_cast<float>(radius * std::cos(angle));
+      normal[pair + 1] = static_cast<float>(radius * std::sin(angle));
+    }
+    std::copy_n(normal, std::min(4L, count - first), to + first);
+  }
+}
+
+SampleData::SampleData(std::uint64_t seed, long features, long classes)
+    : seed_(seed),
+      features_(features),
+      classes_(classes),
+      seen_(std::min(features, kTeacherFeatures)),
+      teacher_(static_cast<std::size_t>(classes_ * seen_)) {
+  for (long c = 0; c < classes_; ++c)
+    standard_normal(seed_, RandomUse::teacher, static_cast<std::uint64_t>(c), &teacher_[c * seen_], seen_);
+}
+
+void SampleData::features(std::uint64_t sample, float* to) const {
+  standard_normal(seed_, RandomUse::features, sample, to, features_);
+}
+
+int SampleData::label(std::uint64_t sample) const {
+  float seen[kTeacherFeatures];
+  standard_normal(seed_, RandomUse::features, sample, seen, seen_);
+  int best = 0;
+  double most = 0;
+  for (long c = 0; c < classes_; ++c) {
+    double sum = 0;
+    for (long i = 0; i < seen_; ++i) sum += static_cast<double>(teacher_[c * seen_ + i]) * seen[i];
+    if (c == 0 || sum > most) {
+      best = static_cast<int>(c);
+      most = sum;
+    }
+  }
+  return best;
+}
+
+}  // namespace rehearse
