@@ -64,13 +64,13 @@ private:
   std::string folder_;
 };
 
-// `arguments` go through the shell, with `rehearse` standing for the program; `environment` before it.
-inline Outcome run_rehearse(const std::string& arguments, const std::string& environment = "",
-                            const std::string& after = "") {
+// `arguments` go through the shell behind the program's path; `environment` (or a launcher) before it.
+inline Outcome run_program(const std::string& program, const std::string& arguments,
+                           const std::string& environment = "", const std::string& after = "") {
   const Scratch scratch;
   const std::string errors = scratch.path("err");
   const std::string command =
-      environment + " " + REHEARSE_BIN_DIR + "/rehearse " + arguments + " 2>" + errors + " " + after;
+      environment + " " + REHEARSE_BIN_DIR + "/" + program + " " + arguments + " 2>" + errors + " " + after;
   Outcome outcome;
   FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return outcome;
@@ -80,6 +80,11 @@ inline Outcome run_rehearse(const std::string& arguments, const std::string& env
   if (WIFEXITED(status)) outcome.status = WEXITSTATUS(status);
   outcome.err = read_file(errors);
   return outcome;
+}
+
+inline Outcome run_rehearse(const std::string& arguments, const std::string& environment = "",
+                            const std::string& after = "") {
+  return run_program("rehearse", arguments, environment, after);
 }
 
 }  // namespace rehearse::test

@@ -2,47 +2,66 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace rehearse {
 
-// A part of what a stream waits for: a message on its way. Between two ranks, messages on one channel arrive
-// in the order in which they are sent; a message of no bytes tells that no more will come.
+// A message on its way, seen from one of its ends. Between two ranks, messages on one channel arrive in the
+// order in which they are sent; a message of no bytes tells that no more will come.
 struct Parcel {
+  // receive_add: fp32 numbers, which are added to those at `data`.
   enum class Kind { send, receive, receive_add } kind = Kind::send;
   int peer = 0;     // the other rank, over all roles
   int channel = 0;  // one for each transfer of the schedule, and for each connection of a collective
   std::byte* data = nullptr;
-  std::size_t bytes = 0;  // receive_add: of fp32 numbers, which are added to those at `data`
+  std::size_t bytes = 0;
+
   // Written by the transport:
-  std::size_t moved = 0;
   bool done = false;
-  bool over = false;  // a message of no bytes came instead
-  bool begun = false;
+  bool over = false;  // received: a message of no bytes came instead
+  std::uint64_t header = 0;
+  std::size_t moved = 0;  // of the header and the bytes
+  std::size_t taken = 0;  // receive_add: bytes of `moved` that wait for the rest of their number
+  std::byte rest[4] = {};
   long handle = -1;
 };
 
-// Threads may call it at once for different parcels; a channel in one direction is used by one thread at a
-// time. RunError, with the peer named, if a peer is gone or nothing moves for `patience_s`.
+// A way from one rank to another, for messages of one kind.
+struct Channel {
+  int from = 0, to = 0;
+  int number = 0;
+  bool operator==(const Channel&) const = default;
+};
+
+// Threads may call it at once for different parcels; of a channel, each direction is used by one thread at a
+// time. RunError, with the peer named, if a peer is gone or does not move on for longer than the transport's
+// patience.
 class Transport {
 public:
   virtual ~Transport() = default;
   virtual int rank() const = 0;
   virtual int ranks() const = 0;
   virtual std::string kind() const = 0;  // "TCP", "Open MPI 4.1.4"
-  // Moves parcels on until at least one more of them is done. Several sends on one channel must stand in
-  // their order; of each channel and direction only the first that is not done is moved.
+
+  // Makes ready what begins or ends at this rank; all ranks call it once, with the same channels in mind.
+  virtual void open(const std::vector<Channel>& channels) = 0;
+  // Moves parcels on until at least one more of them is done, in their order where two share a channel and a
+  // direction. Returns at once if all are done.
   virtual void progress(const std::vector<Parcel*>& parcels) = 0;
-  // Of all receives given, waits until one has begun to arrive and returns its index; it is then received as
-  // usual.
+  // Waits until one of these receives, of different channels, begins to arrive, and returns its index.
+  // Nothing of it is taken yet.
   virtual std::size_t wait_any(const std::vector<Parcel*>& receives) = 0;
+  // Ends all waiting, now and from now on, with an error; for when another thread has failed.
+  virtual void abort() = 0;
 };
 
-// Until all are done.
+// Moves parcels until all are done.
 void carry(Transport& transport, const std::vector<Parcel*>& parcels);
 
-// Channels below this one belong to the schedule.
-inline constexpr int kControlChannel = 1 << 28;
+// Channels for what ranks tell each other besides the schedule: between rank 0 and each other one, both ways,
+// open from the start.
+inline constexpr int kControlChannel = -1;
 
 }  // namespace rehearse

@@ -1,4 +1,6 @@
 // The layers of a multi-layer perceptron that one rank holds: forward, backward and update, really computed.
+// Layer i maps widths[i] to widths[i + 1]; a ReLU follows all but the model's last, softmax cross-entropy
+// that.
 #pragma once
 
 #include <array>
@@ -7,14 +9,9 @@
 
 #include "backend/training/arithmetic.hpp"
 #include "backend/training/sample_data.hpp"
+#include "simulator/strategies/stages.hpp"
 
 namespace rehearse {
-
-// Layers first to last, both included. Layer i maps widths[i] to widths[i + 1]; a ReLU follows all but the
-// model's last, softmax cross-entropy that.
-struct LayerRange {
-  int first = 0, last = -1;
-};
 
 struct PerceptronOptions {
   std::vector<LayerRange> held;  // of this rank, ascending and apart; several for interleaved stages

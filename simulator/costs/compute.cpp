@@ -127,4 +127,14 @@ double work_time_s(const Work& work, const Device& device, double speed) {
   return seconds / speed;
 }
 
+Device device_at(const Cluster& cluster, Endpoint endpoint) {
+  if (endpoint < cluster.devices()) return cluster.node().device;
+  Device device = device_preset("cpu-core");
+  for (Sourced& peak : device.peak_flops) peak.value *= cluster.node().cpu_cores;
+  const double given = cluster.node().cpu_memory_bandwidth;
+  device.memory_bandwidth.value =
+      given > 0 ? given : device.memory_bandwidth.value * cluster.node().cpu_cores;
+  return device;
+}
+
 }  // namespace rehearse

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "simulator/schedule/schedule.hpp"
-#include "topologies/device.hpp"
+#include "topologies/cluster.hpp"
 
 namespace rehearse {
 
@@ -15,5 +15,8 @@ double kernel_time_s(const Kernel& kernel, const Device& device, Precision preci
 // mixed-precision Adam really moves per parameter, as many times more (or less) as that exceeds its counted
 // bytes.
 double work_time_s(const Work& work, const Device& device, double speed = 1);
+
+// The device that computes at an endpoint: a node's processor is its cores taken together.
+Device device_at(const Cluster& cluster, Endpoint endpoint);
 
 }  // namespace rehearse

@@ -284,16 +284,6 @@ int Layout::class_of_link(LinkId link) const {
   return it == link_class_of.end() || it->first != link ? -1 : it->second;
 }
 
-Device device_at(const Cluster& cluster, Endpoint endpoint) {
-  if (endpoint < cluster.devices()) return cluster.node().device;
-  Device device = device_preset("cpu-core");
-  for (Sourced& peak : device.peak_flops) peak.value *= cluster.node().cpu_cores;
-  const double given = cluster.node().cpu_memory_bandwidth;
-  device.memory_bandwidth.value =
-      given > 0 ? given : device.memory_bandwidth.value * cluster.node().cpu_cores;
-  return device;
-}
-
 Layout lay_out(const Run& run, const Cluster& cluster, const EngineOptions& options) {
   FlowGraph graph = build_flow_graph(run, cluster, options);
   const Partition p = options.fold && graph.foldable ? coarsest_equitable_partition(graph.graph)

@@ -104,7 +104,4 @@ struct Layout {
 // RunError for endpoints or links that do not exist.
 Layout lay_out(const Run& run, const Cluster& cluster, const EngineOptions& options);
 
-// The device that computes at an endpoint: a node's processor is its cores taken together.
-Device device_at(const Cluster& cluster, Endpoint endpoint);
-
 }  // namespace rehearse

@@ -32,6 +32,7 @@ RealRun read_run(Section& section) {
   run.warmup = static_cast<int>(section.integer("warmup", 0, 1'000'000'000, 0));
   run.seed =
       static_cast<std::uint64_t>(section.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 1));
+  run.learning_rate = section.number("learning_rate", kNotNegative, 0);
   run.compute = static_cast<RealRun::Compute>(section.choice("compute", kRunComputeNames, 0));
   return run;
 }

@@ -68,6 +68,7 @@ struct StrategyChoice {
 struct RealRun {
   int steps = 1, warmup = 0;  // measured, and before them not measured
   std::uint64_t seed = 1;     // of weights and data
+  double learning_rate = 0;   // 0: the optimizer's default (backend/training/optimizer.hpp)
   // Really computed, or slept through for as long as the device's profile says: for more ranks than cores.
   enum class Compute { real, timed } compute = Compute::real;
 };

@@ -1,0 +1,227 @@
+#include "backend/host/host_hardware.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "backend/runtime/control.hpp"
+#include "models/base/error.hpp"
+
+namespace rehearse {
+namespace {
+
+// This member's messages on one connection of a table, which go one after the other.
+struct Lane {
+  std::vector<std::int64_t> messages;
+  std::size_t next = 0;
+  Parcel parcel;
+  bool posted = false;
+};
+
+class TableRun {
+public:
+  TableRun(Transport& transport, const CollectiveWiring& wiring, int rank, float* buffer)
+      : transport_(transport),
+        wiring_(wiring),
+        table_(wiring.table),
+        self_(wiring.member_of(rank)),
+        buffer_(buffer),
+        done_(table_.messages.size(), 0),
+        lanes_(table_.connections.size()) {
+    for (std::size_t m = 0; m < table_.messages.size(); ++m) {
+      const int c = table_.messages[m].connection;
+      if (table_.connections[c].from == self_ || table_.connections[c].to == self_)
+        lanes_[c].messages.push_back(static_cast<std::int64_t>(m));
+    }
+  }
+
+  void run() {
+    std::vector<Parcel*> active;
+    for (;;) {
+      active.clear();
+      bool left = false;
+      for (std::size_t c = 0; c < lanes_.size(); ++c) {
+        Lane& lane = lanes_[c];
+        while (lane.posted && lane.parcel.done) {
+          done_[lane.messages[lane.next++]] = 1;
+          lane.posted = false;
+        }
+      }
+      for (std::size_t c = 0; c < lanes_.size(); ++c) {
+        Lane& lane = lanes_[c];
+        if (lane.next == lane.messages.size()) continue;
+        left = true;
+        if (!lane.posted && ready(static_cast<int>(c), lane.messages[lane.next])) post(static_cast<int>(c));
+        if (lane.posted) active.push_back(&lane.parcel);
+      }
+      if (!left) return;
+      transport_.progress(active);
+    }
+  }
+
+private:
+  bool ready(int connection, std::int64_t number) const {
+    const MessageTable::Message& message = table_.messages[number];
+    if (table_.connections[connection].to == self_) return message.behind < 0 || done_[message.behind] != 0;
+    for (std::int64_t i = table_.first_needed[number]; i < table_.first_needed[number + 1]; ++i)
+      if (done_[table_.needed[i]] == 0) return false;
+    return true;
+  }
+
+  void post(int connection) {
+    Lane& lane = lanes_[connection];
+    const MessageTable::Message& message = table_.messages[lane.messages[lane.next]];
+    const MessageTable::Connection& ends = table_.connections[connection];
+    const bool sends = ends.from == self_;
+    lane.parcel = {};
+    lane.parcel.kind = sends            ? Parcel::Kind::send
+                       : message.reduce ? Parcel::Kind::receive_add
+                                        : Parcel::Kind::receive;
+    lane.parcel.peer = wiring_.ranks[sends ? ends.to : ends.from];
+    lane.parcel.channel = wiring_.first_channel + connection;
+    lane.parcel.data = reinterpret_cast<std::byte*>(buffer_ + message.begin);
+    lane.parcel.bytes = static_cast<std::size_t>(message.end - message.begin) * kElementBytes;
+    lane.posted = true;
+  }
+
+  Transport& transport_;
+  const CollectiveWiring& wiring_;
+  const MessageTable& table_;
+  const int self_;
+  float* buffer_;
+  std::vector<char> done_;  // by message: sent or received by this member
+  std::vector<Lane> lanes_;
+};
+
+class HostHardware : public Hardware {
+public:
+  HostHardware(const Schedule& schedule, const Wiring& wiring, int rank, Transport& transport,
+               Workload& workload)
+      : schedule_(schedule), wiring_(wiring), rank_(rank), transport_(transport), workload_(workload) {
+    const int number = wiring.communication().program_of_rank(rank);
+    if (number < 0) return;
+    program_ = &schedule.programs[number];
+    for (std::size_t i = 0; i < program_->ops.size(); ++i) {
+      const Op& op = program_->ops[i];
+      const int n = static_cast<int>(i);
+      exchanges_.push_back(op.kind == OpKind::exchange ? wiring.exchange(rank, n)
+                                                       : std::vector<ExchangePart>());
+      collectives_.push_back(op.kind == OpKind::collective ? wiring.collective(rank, n) : nullptr);
+    }
+  }
+
+  Moment mark(int) override { return {monotonic_s()}; }
+  void wait_for(int, const Moment&) override {}
+  void settle(int) override {}
+  double seconds(const Moment& moment) override { return moment.time_s; }
+
+  void compute(const OpCall& call) override { workload_.compute(call); }
+
+  void host(const OpCall& call) override {
+    std::this_thread::sleep_for(std::chrono::duration<double>(program_->ops[call.op].seconds));
+  }
+
+  Exchanged exchange(const OpCall& call, int sender, const std::function<void()>& other_side_here) override {
+    const Op& op = program_->ops[call.op];
+    const std::vector<ExchangePart>& parts = exchanges_[call.op];
+    if (op.messages.front().peer.kind == Peer::Kind::any) return receive_from_anyone(call, other_side_here);
+    std::vector<Parcel> parcels;
+    for (const ExchangePart& part : parts)
+      if (op.messages[part.message].peer.kind != Peer::Kind::sender || part.peer == sender)
+        parcels.push_back(parcel(call, part));
+    std::vector<Parcel*> pointers;
+    for (Parcel& p : parcels) pointers.push_back(&p);
+    if (op.turn >= 0) {
+      if (pointers.size() == 1 && parcels.front().kind != Parcel::Kind::send) transport_.wait_any(pointers);
+      other_side_here();
+    }
+    carry(transport_, pointers);
+    if (std::any_of(parcels.begin(), parcels.end(), [](const Parcel& p) { return p.over; }))
+      return {-1, true};
+    return {};
+  }
+
+  void collective(const OpCall& call) override {
+    const std::shared_ptr<const CollectiveWiring>& wiring = collectives_[call.op];
+    if (!wiring) return;
+    run_table(transport_, *wiring, rank_, reinterpret_cast<float*>(workload_.collective(call, *wiring).data));
+  }
+
+  void end_messages() override {
+    std::vector<Parcel> parcels;
+    for (const Channel& channel : wiring_.endless_channels(rank_)) {
+      Parcel end;
+      end.peer = channel.to;
+      end.channel = channel.number;
+      parcels.push_back(end);
+    }
+    std::vector<Parcel*> pointers;
+    for (Parcel& p : parcels) pointers.push_back(&p);
+    if (!pointers.empty()) carry(transport_, pointers);
+  }
+
+  void abort() override { transport_.abort(); }
+
+private:
+  Parcel parcel(const OpCall& call, const ExchangePart& part) {
+    Parcel p;
+    p.kind = part.send ? Parcel::Kind::send : Parcel::Kind::receive;
+    p.peer = part.peer;
+    p.channel = part.channel;
+    const Payload payload = workload_.message(call, part);
+    p.data = payload.data;
+    p.bytes = payload.bytes;
+    return p;
+  }
+
+  // Over if all that may send have said that they send no more.
+  Exchanged receive_from_anyone(const OpCall& call, const std::function<void()>& other_side_here) {
+    std::vector<Parcel> parcels;
+    {
+      const std::lock_guard lock(closed_mutex_);
+      for (const ExchangePart& part : exchanges_[call.op])
+        if (closed_.count(part.channel) == 0) parcels.push_back(parcel(call, part));
+    }
+    while (!parcels.empty()) {
+      std::vector<Parcel*> pointers;
+      for (Parcel& p : parcels) pointers.push_back(&p);
+      const std::size_t came = transport_.wait_any(pointers);
+      other_side_here();
+      Parcel& message = parcels[came];
+      carry(transport_, {&message});
+      if (!message.over) return {message.peer, false};
+      {
+        const std::lock_guard lock(closed_mutex_);
+        closed_.insert(message.channel);
+      }
+      parcels.erase(parcels.begin() + static_cast<std::ptrdiff_t>(came));
+    }
+    return {-1, true};
+  }
+
+  const Schedule& schedule_;
+  const Wiring& wiring_;
+  const int rank_;
+  Transport& transport_;
+  Workload& workload_;
+  const Program* program_ = nullptr;
+  std::vector<std::vector<ExchangePart>> exchanges_;                  // by op
+  std::vector<std::shared_ptr<const CollectiveWiring>> collectives_;  // by op
+  std::set<int> closed_;                                              // channels on which no more will come
+  std::mutex closed_mutex_;
+};
+
+}  // namespace
+
+void run_table(Transport& transport, const CollectiveWiring& wiring, int rank, float* buffer) {
+  TableRun(transport, wiring, rank, buffer).run();
+}
+
+std::unique_ptr<Hardware> host_hardware(const Schedule& schedule, const Wiring& wiring, int rank,
+                                        Transport& transport, Workload& workload) {
+  return std::make_unique<HostHardware>(schedule, wiring, rank, transport, workload);
+}
+
+}  // namespace rehearse

@@ -1,0 +1,241 @@
+#include "backend/host/mpi_transport.hpp"
+
+#include <fmt/format.h>
+
+#define OMPI_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "backend/runtime/control.hpp"
+#include "models/base/error.hpp"
+
+namespace rehearse {
+namespace {
+
+constexpr std::size_t kBite =
+    256 * 1024;  // larger messages go in pieces, so that sums are formed as they arrive
+
+void check(int result, const char* call) {
+  if (result == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(result, text, &length);
+  throw RunError(fmt::format("{}: {}", call, text));
+}
+
+// A message goes as its header (its size), then as pieces of at most kBite bytes; of each only one is under
+// way.
+class MpiTransport : public Transport {
+public:
+  explicit MpiTransport(double patience_s) : patience_s_(patience_s) {
+    int provided = 0;
+    check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
+    if (provided < MPI_THREAD_MULTIPLE)
+      throw RunError("this MPI does not let several threads call it (MPI_THREAD_MULTIPLE)");
+    check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
+    check(MPI_Comm_size(MPI_COMM_WORLD, &ranks_), "MPI_Comm_size");
+    int most = 0, known = 0;
+    void* value = nullptr;
+    check(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &known), "MPI_Comm_get_attr");
+    if (known != 0) most = *static_cast<int*>(value);
+    most_tag_ = most;
+  }
+
+  ~MpiTransport() override {
+    if (failed_)
+      MPI_Abort(MPI_COMM_WORLD, 1);
+    else
+      MPI_Finalize();
+  }
+
+  int rank() const override { return rank_; }
+  int ranks() const override { return ranks_; }
+  std::string kind() const override {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+    int length = 0;
+    MPI_Get_library_version(text, &length);
+    const std::string all(text, static_cast<std::size_t>(length));
+    return all.substr(0, all.find(','));
+  }
+
+  void open(const std::vector<Channel>& channels) override {
+    for (const Channel& channel : channels)
+      if (tag(channel.number) > most_tag_)
+        throw RunError(
+            fmt::format("the schedule needs {} channels; this MPI has {}", channel.number, most_tag_));
+  }
+
+  void progress(const std::vector<Parcel*>& parcels) override {
+    double last_s = monotonic_s();
+    for (int idle = 0;; ++idle) {
+      stop_if_aborted();
+      bool ended = false, moved = false, waiting = false;
+      for (std::size_t i = 0; i < parcels.size(); ++i) {
+        Parcel& p = *parcels[i];
+        if (p.done || behind_another(parcels, i)) continue;
+        waiting = true;
+        const std::size_t before = p.moved;
+        advance(p);
+        moved = moved || p.moved != before || p.done;
+        ended = ended || p.done;
+      }
+      if (ended || !waiting) return;
+      if (moved) {
+        last_s = monotonic_s();
+        idle = 0;
+      }
+      rest(idle, last_s, parcels);
+    }
+  }
+
+  std::size_t wait_any(const std::vector<Parcel*>& receives) override {
+    const double begin_s = monotonic_s();
+    for (int idle = 0;; ++idle) {
+      stop_if_aborted();
+      for (std::size_t i = 0; i < receives.size(); ++i) {
+        int there = 0;
+        check(MPI_Iprobe(receives[i]->peer, tag(receives[i]->channel), MPI_COMM_WORLD, &there,
+                         MPI_STATUS_IGNORE),
+              "MPI_Iprobe");
+        if (there != 0) return i;
+      }
+      rest(idle, begin_s, receives);
+    }
+  }
+
+  void abort() override { failed_ = aborted_ = true; }
+
+private:
+  static int tag(int channel) { return channel + 1; }  // control channels are number -1
+
+  static bool behind_another(const std::vector<Parcel*>& parcels, std::size_t i) {
+    const Parcel& p = *parcels[i];
+    const bool sends = p.kind == Parcel::Kind::send;
+    return std::any_of(parcels.begin(), parcels.begin() + static_cast<std::ptrdiff_t>(i),
+                       [&](const Parcel* q) {
+                         return !q->done && q->peer == p.peer && q->channel == p.channel &&
+                                (q->kind == Parcel::Kind::send) == sends;
+                       });
+  }
+
+  void stop_if_aborted() const {
+    if (aborted_) throw RunError("stopped because another part of the run failed");
+  }
+
+  // Waits without keeping a core from ranks that compute on it.
+  void rest(int idle, double since_s, const std::vector<Parcel*>& parcels) {
+    constexpr int kYields = 200;
+    if (idle < kYields)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    if (idle % 1024 != 1023 || monotonic_s() - since_s < patience_s_) return;
+    failed_ = true;
+    int peer = -1;
+    for (const Parcel* p : parcels)
+      if (!p->done) peer = p->peer;
+    throw RunError(fmt::format("nothing moved for {} s; waiting for rank {}", patience_s_, peer));
+  }
+
+  struct UnderWay {
+    MPI_Request request = MPI_REQUEST_NULL;
+    std::size_t bytes = 0;
+    bool header = false;
+    std::vector<std::byte> came;  // to be added
+  };
+
+  // Posts the next piece, or takes the one that has arrived.
+  void advance(Parcel& p) {
+    UnderWay& now = under_way(p);
+    if (now.request == MPI_REQUEST_NULL) post(p, now);
+    int done = 0;
+    check(MPI_Test(&now.request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done == 0) return;
+    now.request = MPI_REQUEST_NULL;
+    if (now.header) {
+      p.moved = sizeof p.header;
+      if (p.kind != Parcel::Kind::send) {
+        p.over = p.header == 0;
+        if (!p.over && p.header != p.bytes)
+          throw RunError(
+              fmt::format("rank {} sent {} bytes where {} were expected", p.peer, p.header, p.bytes));
+      }
+      if (p.over || p.bytes == 0) return finish(p);
+    } else {
+      if (p.kind == Parcel::Kind::receive_add) {
+        auto* to = reinterpret_cast<float*>(p.data + p.moved - sizeof p.header);
+        const auto* from = reinterpret_cast<const float*>(now.came.data());
+        for (std::size_t i = 0; i < now.bytes / sizeof(float); ++i) to[i] += from[i];
+      }
+      p.moved += now.bytes;
+      if (p.moved == sizeof p.header + p.bytes) return finish(p);
+    }
+    post(p, now);
+  }
+
+  void post(Parcel& p, UnderWay& now) {
+    now.header = p.moved == 0;
+    void* data = &p.header;
+    now.bytes = sizeof p.header;
+    if (now.header) {
+      p.header = p.kind == Parcel::Kind::send ? p.bytes : 0;
+    } else {
+      const std::size_t at = p.moved - sizeof p.header;
+      now.bytes = std::min(kBite, p.bytes - at);
+      data = p.data + at;
+      if (p.kind == Parcel::Kind::receive_add) {
+        now.came.resize(kBite);
+        data = now.came.data();
+      }
+    }
+    const int count = static_cast<int>(now.bytes);
+    if (p.kind == Parcel::Kind::send)
+      check(MPI_Isend(data, count, MPI_BYTE, p.peer, tag(p.channel), MPI_COMM_WORLD, &now.request),
+            "MPI_Isend");
+    else
+      check(MPI_Irecv(data, count, MPI_BYTE, p.peer, tag(p.channel), MPI_COMM_WORLD, &now.request),
+            "MPI_Irecv");
+  }
+
+  UnderWay& under_way(Parcel& p) {
+    const std::lock_guard lock(mutex_);
+    if (p.handle < 0) p.handle = next_++;
+    return parts_[p.handle];
+  }
+
+  void finish(Parcel& p) {
+    p.done = true;
+    const std::lock_guard lock(mutex_);
+    parts_.erase(p.handle);
+  }
+
+  const double patience_s_;
+  int rank_ = 0, ranks_ = 1, most_tag_ = 0;
+  std::atomic<bool> aborted_{false}, failed_{false};
+  std::mutex mutex_;
+  std::map<long, UnderWay> parts_;
+  long next_ = 0;
+};
+
+}  // namespace
+
+bool started_by_mpi() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"})
+    if (std::getenv(name) != nullptr) return true;
+  return false;
+}
+
+std::unique_ptr<Transport> join_mpi(double patience_s) {
+  return std::make_unique<MpiTransport>(patience_s);
+}
+
+}  // namespace rehearse

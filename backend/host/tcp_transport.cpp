@@ -1,0 +1,456 @@
+#include "backend/host/tcp_transport.hpp"
+
+#include <fmt/format.h>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "backend/runtime/control.hpp"
+#include "models/base/error.hpp"
+
+namespace rehearse {
+namespace {
+
+constexpr std::size_t kHeaderBytes = sizeof(std::uint64_t);
+constexpr std::size_t kBite = 256 * 1024;  // moved at once, before the other parcels have their turn
+// A peer whose kernel does not answer: silence of so many seconds on a connection that waits for it.
+constexpr int kSilence_s = 6;
+
+// A socket that is closed with its owner.
+class Socket {
+public:
+  explicit Socket(int file = -1) : file_(file) {}
+  Socket(Socket&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(file_, other.file_);
+    return *this;
+  }
+  ~Socket() {
+    if (file_ >= 0) close(file_);
+  }
+  int file() const { return file_; }
+  int release() { return std::exchange(file_, -1); }
+
+private:
+  int file_;
+};
+
+[[noreturn]] void fail(const std::string& what) {
+  throw RunError(fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+void set(int socket, int level, int option, int value) {
+  setsockopt(socket, level, option, &value, sizeof value);  // what a system lacks it goes without
+}
+
+// The first thing said on a connection.
+struct Greeting {
+  char magic[8] = {'r', 'e', 'h', 'e', 'a', 'r', 's', 'e'};
+  std::int32_t from = 0, to = 0, channel = 0;
+};
+
+// Blocking, before the run: sockets have a timeout then.
+void write_all(int socket, const void* data, std::size_t bytes, const std::string& to) {
+  const char* at = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t n = ::send(socket, at, bytes, MSG_NOSIGNAL);
+    if (n <= 0) fail("no connection to " + to);
+    at += n;
+    bytes -= static_cast<std::size_t>(n);
+  }
+}
+
+void read_all(int socket, void* data, std::size_t bytes, const std::string& from) {
+  char* at = static_cast<char*>(data);
+  while (bytes > 0) {
+    const ssize_t n = ::recv(socket, at, bytes, 0);
+    if (n == 0) throw RunError(from + " closed the connection before the run began");
+    if (n < 0) fail("no word from " + from);
+    at += n;
+    bytes -= static_cast<std::size_t>(n);
+  }
+}
+
+void set_timeout(int socket, double seconds) {
+  timeval time{static_cast<time_t>(seconds),
+               static_cast<suseconds_t>((seconds - static_cast<long>(seconds)) * 1e6)};
+  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+  setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+}
+
+struct Address {
+  std::uint32_t ip = 0;  // network order
+  std::uint16_t port = 0;
+};
+
+std::string text(const Address& address) {
+  char buffer[INET_ADDRSTRLEN] = {};
+  inet_ntop(AF_INET, &address.ip, buffer, sizeof buffer);
+  return fmt::format("{}:{}", buffer, ntohs(address.port));
+}
+
+Address look_up(const std::string& name, int port) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  if (const int error = getaddrinfo(name.c_str(), nullptr, &hints, &found); error != 0)
+    throw RunError(
+        fmt::format("the address of rank 0, \"{}\", cannot be found: {}", name, gai_strerror(error)));
+  Address address;
+  address.ip = reinterpret_cast<sockaddr_in*>(found->ai_addr)->sin_addr.s_addr;
+  address.port = htons(static_cast<std::uint16_t>(port));
+  freeaddrinfo(found);
+  return address;
+}
+
+class TcpTransport : public Transport {
+public:
+  explicit TcpTransport(const TcpOptions& options) : options_(options) {
+    if (options.ranks > 1) meet();
+  }
+
+  int rank() const override { return options_.rank; }
+  int ranks() const override { return options_.ranks; }
+  std::string kind() const override { return "TCP"; }
+
+  void open(const std::vector<Channel>& channels) override {
+    std::size_t expected = 0;
+    for (const Channel& channel : channels) {
+      if (channel.to == options_.rank) ++expected;
+      if (channel.from != options_.rank) continue;
+      Socket socket = connect_to(addresses_[channel.to], peer_name(channel.to));
+      Greeting greeting;
+      greeting.from = channel.from;
+      greeting.to = channel.to;
+      greeting.channel = channel.number;
+      write_all(socket.file(), &greeting, sizeof greeting, peer_name(channel.to));
+      keep(outgoing_, {channel.to, channel.number}, std::move(socket));
+    }
+    for (; expected > 0; --expected) {
+      Socket socket = accept_one("a connection of the run");
+      Greeting greeting;
+      read_all(socket.file(), &greeting, sizeof greeting, "a rank");
+      if (std::memcmp(greeting.magic, Greeting().magic, sizeof greeting.magic) != 0 ||
+          greeting.to != options_.rank)
+        throw RunError("something that is no rank of this run connected to its port");
+      keep(incoming_, {greeting.from, greeting.channel}, std::move(socket));
+    }
+  }
+
+  void progress(const std::vector<Parcel*>& parcels) override {
+    std::vector<pollfd> waits;
+    double last_s = monotonic_s();
+    for (;;) {
+      if (aborted_) throw RunError("stopped because another part of the run failed");
+      bool ended = false, moved = false, waiting = false;
+      waits.clear();
+      for (std::size_t i = 0; i < parcels.size(); ++i) {
+        Parcel& p = *parcels[i];
+        if (p.done || behind_another(parcels, i)) continue;
+        waiting = true;
+        const int socket = socket_of(p);
+        const bool some = p.kind == Parcel::Kind::send ? push(socket, p) : pull(socket, p);
+        moved = moved || some;
+        ended = ended || p.done;
+        if (!some)
+          waits.push_back({socket, static_cast<short>(p.kind == Parcel::Kind::send ? POLLOUT : POLLIN), 0});
+      }
+      if (ended || !waiting) return;
+      if (moved) {
+        last_s = monotonic_s();
+        continue;
+      }
+      wait(waits, last_s, parcels);
+    }
+  }
+
+  std::size_t wait_any(const std::vector<Parcel*>& receives) override {
+    std::vector<pollfd> waits;
+    const double begin_s = monotonic_s();
+    for (;;) {
+      waits.clear();
+      for (const Parcel* p : receives) waits.push_back({socket_of(*p), POLLIN, 0});
+      wait(waits, begin_s, receives);
+      for (std::size_t i = 0; i < waits.size(); ++i)
+        if (waits[i].revents != 0) return i;
+    }
+  }
+
+  void abort() override {
+    aborted_ = true;
+    for (const auto* sockets : {&outgoing_, &incoming_})
+      for (const auto& [key, socket] : *sockets) shutdown(socket, SHUT_RDWR);
+  }
+
+private:
+  using Key = std::pair<int, int>;  // peer, channel
+
+  std::string peer_name(int rank) const {
+    const bool known = rank < static_cast<int>(addresses_.size()) && addresses_[rank].ip != 0;
+    return fmt::format("rank {}{}", rank, known ? fmt::format(" ({})", text(addresses_[rank])) : "");
+  }
+
+  // ----- finding each other
+
+  void meet() {
+    const Address first = look_up(options_.first_address, options_.first_port);
+    if (options_.rank == 0) {
+      if (options_.first_listener >= 0) {
+        listener_ = Socket(options_.first_listener);
+      } else {
+        listener_ = Socket(listen_anywhere(options_.first_port).socket);
+      }
+      addresses_.assign(static_cast<std::size_t>(options_.ranks), Address{});
+      addresses_[0] = first;
+      std::map<int, Socket> others;
+      for (int i = 1; i < options_.ranks; ++i) {
+        Socket socket =
+            accept_one(fmt::format("{} more of the {} ranks", options_.ranks - i, options_.ranks));
+        Greeting greeting;
+        read_all(socket.file(), &greeting, sizeof greeting, "a rank");
+        const int who = greeting.from;
+        if (std::memcmp(greeting.magic, Greeting().magic, sizeof greeting.magic) != 0)
+          throw RunError("something that is no rank connected to the port of rank 0");
+        if (who < 1 || who >= options_.ranks || addresses_[who].ip != 0)
+          throw RunError(
+              fmt::format("rank {} came to rank 0; expected: each of 1 to {} once", who, options_.ranks - 1));
+        Address address;
+        read_all(socket.file(), &address, sizeof address, peer_name(who));
+        sockaddr_in there{};
+        socklen_t size = sizeof there;
+        getpeername(socket.file(), reinterpret_cast<sockaddr*>(&there), &size);
+        address.ip = there.sin_addr.s_addr;
+        addresses_[who] = address;
+        others.emplace(who, std::move(socket));
+      }
+      for (auto& [who, socket] : others) {
+        write_all(socket.file(), addresses_.data(), addresses_.size() * sizeof(Address), peer_name(who));
+        keep_both(who, std::move(socket));
+      }
+    } else {
+      const Listener own = listen_anywhere();
+      listener_ = Socket(own.socket);
+      Socket socket = connect_to(first, fmt::format("rank 0 ({})", text(first)));
+      Greeting greeting;
+      greeting.from = options_.rank;
+      write_all(socket.file(), &greeting, sizeof greeting, "rank 0");
+      Address address;
+      address.port = htons(static_cast<std::uint16_t>(own.port));
+      write_all(socket.file(), &address, sizeof address, "rank 0");
+      addresses_.resize(static_cast<std::size_t>(options_.ranks));
+      read_all(socket.file(), addresses_.data(), addresses_.size() * sizeof(Address), "rank 0");
+      addresses_[0] = first;
+      keep_both(0, std::move(socket));
+    }
+  }
+
+  void keep_both(int peer, Socket socket) {
+    incoming_[{peer, kControlChannel}] = socket.file();
+    keep(outgoing_, {peer, kControlChannel}, std::move(socket));
+  }
+
+  void keep(std::map<Key, int>& sockets, Key key, Socket socket) {
+    set_timeout(socket.file(), 0);
+    fcntl(socket.file(), F_SETFL, fcntl(socket.file(), F_GETFL) | O_NONBLOCK);
+    sockets[key] = socket.file();
+    owned_.push_back(std::move(socket));
+  }
+
+  // Before the connection is made: its window follows from the buffers.
+  void tune(int socket) const {
+    set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+    set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kSilence_s * 1000);
+    set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set(socket, IPPROTO_TCP, TCP_KEEPIDLE, 2);
+    set(socket, IPPROTO_TCP, TCP_KEEPINTVL, 1);
+    set(socket, IPPROTO_TCP, TCP_KEEPCNT, kSilence_s - 2);
+    if (options_.buffer_bytes > 0) {
+      set(socket, SOL_SOCKET, SO_SNDBUF, options_.buffer_bytes);
+      set(socket, SOL_SOCKET, SO_RCVBUF, options_.buffer_bytes);
+    }
+    if (!options_.congestion.empty() &&
+        setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, options_.congestion.data(),
+                   static_cast<socklen_t>(options_.congestion.size())) != 0)
+      fail(fmt::format("TCP's congestion control \"{}\" cannot be had", options_.congestion));
+  }
+
+  Socket connect_to(const Address& address, const std::string& name) const {
+    const double begin_s = monotonic_s();
+    for (;;) {
+      Socket socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      if (socket.file() < 0) fail("no socket");
+      tune(socket.file());
+      set_timeout(socket.file(), options_.patience_s);
+      sockaddr_in to{};
+      to.sin_family = AF_INET;
+      to.sin_addr.s_addr = address.ip;
+      to.sin_port = address.port;
+      if (::connect(socket.file(), reinterpret_cast<sockaddr*>(&to), sizeof to) == 0) return socket;
+      if (monotonic_s() - begin_s > options_.patience_s) fail("no connection to " + name);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it may not listen yet
+    }
+  }
+
+  Socket accept_one(const std::string& what) const {
+    pollfd wait{listener_.file(), POLLIN, 0};
+    const int ready = poll(&wait, 1, static_cast<int>(options_.patience_s * 1000));
+    if (ready == 0) throw RunError(fmt::format("waited {} s for {}", options_.patience_s, what));
+    Socket socket(accept4(listener_.file(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (socket.file() < 0) fail("no connection accepted");
+    tune(socket.file());
+    set_timeout(socket.file(), options_.patience_s);
+    return socket;
+  }
+
+  // ----- moving bytes
+
+  int socket_of(const Parcel& p) const {
+    const std::map<Key, int>& sockets = p.kind == Parcel::Kind::send ? outgoing_ : incoming_;
+    const auto found = sockets.find({p.peer, p.channel});
+    if (found == sockets.end())
+      throw RunError(fmt::format("no channel {} between ranks {} and {}", p.channel, options_.rank, p.peer));
+    return found->second;
+  }
+
+  static bool behind_another(const std::vector<Parcel*>& parcels, std::size_t i) {
+    const Parcel& p = *parcels[i];
+    const bool sends = p.kind == Parcel::Kind::send;
+    return std::any_of(parcels.begin(), parcels.begin() + static_cast<std::ptrdiff_t>(i),
+                       [&](const Parcel* q) {
+                         return !q->done && q->peer == p.peer && q->channel == p.channel &&
+                                (q->kind == Parcel::Kind::send) == sends;
+                       });
+  }
+
+  [[noreturn]] void lost(const Parcel& p, const std::string& why) const {
+    throw RunError(fmt::format("{} is gone: {}", peer_name(p.peer), why));
+  }
+
+  // True if something moved.
+  bool moved_or_fail(ssize_t n, const Parcel& p) const {
+    if (n > 0) return true;
+    if (n == 0) lost(p, "it closed the connection");
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return false;
+    lost(p, errno == ETIMEDOUT ? fmt::format("no answer for {} s", kSilence_s) : std::strerror(errno));
+  }
+
+  bool push(int socket, Parcel& p) const {
+    p.header = p.bytes;
+    iovec parts[2];
+    msghdr message{};
+    message.msg_iov = parts;
+    if (p.moved < kHeaderBytes)
+      parts[message.msg_iovlen++] = {reinterpret_cast<char*>(&p.header) + p.moved, kHeaderBytes - p.moved};
+    const std::size_t sent = p.moved < kHeaderBytes ? 0 : p.moved - kHeaderBytes;
+    if (p.bytes > sent) parts[message.msg_iovlen++] = {p.data + sent, std::min(kBite, p.bytes - sent)};
+    const ssize_t n = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n == 0 || !moved_or_fail(n, p)) return false;
+    p.moved += static_cast<std::size_t>(n);
+    p.done = p.moved == kHeaderBytes + p.bytes;
+    return true;
+  }
+
+  bool pull(int socket, Parcel& p) const {
+    bool some = false;
+    if (p.moved < kHeaderBytes) {
+      const ssize_t n =
+          recv(socket, reinterpret_cast<char*>(&p.header) + p.moved, kHeaderBytes - p.moved, MSG_DONTWAIT);
+      if (!moved_or_fail(n, p)) return false;
+      some = true;
+      p.moved += static_cast<std::size_t>(n);
+      if (p.moved < kHeaderBytes) return true;
+      p.over = p.header == 0;
+      p.done = p.over || p.bytes == 0;
+      if (!p.over && p.header != p.bytes)
+        throw RunError(
+            fmt::format("{} sent {} bytes where {} were expected", peer_name(p.peer), p.header, p.bytes));
+      if (p.done) return true;
+    }
+    const std::size_t got = p.moved - kHeaderBytes;
+    const ssize_t n = p.kind == Parcel::Kind::receive
+                          ? recv(socket, p.data + got, std::min(kBite, p.bytes - got), MSG_DONTWAIT)
+                          : pull_and_add(socket, p, got);
+    if (!moved_or_fail(n, p)) return some;
+    p.moved += static_cast<std::size_t>(n);
+    p.done = p.moved == kHeaderBytes + p.bytes;
+    return true;
+  }
+
+  // A part of a number that came waits in the parcel for its rest.
+  static ssize_t pull_and_add(int socket, Parcel& p, std::size_t got) {
+    alignas(64) static thread_local std::byte came[kBite + sizeof(float)];
+    std::memcpy(came, p.rest, p.taken);
+    const ssize_t n = recv(socket, came + p.taken, std::min(kBite, p.bytes - got), MSG_DONTWAIT);
+    if (n <= 0) return n;
+    const std::size_t here = p.taken + static_cast<std::size_t>(n), numbers = here / sizeof(float);
+    auto* to = reinterpret_cast<float*>(p.data + got - p.taken);
+    const auto* from = reinterpret_cast<const float*>(came);
+    for (std::size_t i = 0; i < numbers; ++i) to[i] += from[i];
+    p.taken = here - numbers * sizeof(float);
+    std::memcpy(p.rest, came + numbers * sizeof(float), p.taken);
+    return n;
+  }
+
+  void wait(std::vector<pollfd>& waits, double since_s, const std::vector<Parcel*>& parcels) const {
+    constexpr int kLook_ms = 500;
+    if (aborted_) throw RunError("stopped because another part of the run failed");
+    if (poll(waits.data(), waits.size(), kLook_ms) > 0) return;
+    if (monotonic_s() - since_s < options_.patience_s) return;
+    std::set<int> peers;
+    for (const Parcel* p : parcels)
+      if (!p->done) peers.insert(p->peer);
+    std::string names;
+    for (const int peer : peers) names += (names.empty() ? "" : ", ") + peer_name(peer);
+    throw RunError(fmt::format("nothing moved for {} s; waiting for {}", options_.patience_s, names));
+  }
+
+  TcpOptions options_;
+  Socket listener_;
+  std::vector<Address> addresses_;
+  std::vector<Socket> owned_;
+  std::map<Key, int> outgoing_, incoming_;
+  std::atomic<bool> aborted_{false};
+};
+
+}  // namespace
+
+Listener listen_anywhere(int port) {
+  Listener listener;
+  listener.socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (listener.socket < 0) fail("no socket");
+  Socket guard(listener.socket);
+  set(listener.socket, SOL_SOCKET, SO_REUSEADDR, 1);
+  sockaddr_in here{};
+  here.sin_family = AF_INET;
+  here.sin_addr.s_addr = htonl(INADDR_ANY);
+  here.sin_port = htons(static_cast<std::uint16_t>(port));
+  if (bind(listener.socket, reinterpret_cast<sockaddr*>(&here), sizeof here) != 0)
+    fail(fmt::format("port {} cannot be listened on", port));
+  if (listen(listener.socket, 4096) != 0) fail("cannot listen");
+  socklen_t size = sizeof here;
+  getsockname(listener.socket, reinterpret_cast<sockaddr*>(&here), &size);
+  listener.port = ntohs(here.sin_port);
+  guard.release();
+  return listener;
+}
+
+std::unique_ptr<Transport> join_tcp(const TcpOptions& options) {
+  return std::make_unique<TcpTransport>(options);
+}
+
+}  // namespace rehearse

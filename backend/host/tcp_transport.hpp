@@ -1,0 +1,33 @@
+// Ranks joined by TCP: a connection for each channel, so that no message waits behind another's.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include "backend/runtime/transport.hpp"
+
+namespace rehearse {
+
+struct TcpOptions {
+  int rank = 0, ranks = 1;
+  std::string first_address = "127.0.0.1";  // of rank 0, name or number: MASTER_ADDR
+  int first_port = 29500;                   // MASTER_PORT
+  int first_listener = -1;                  // rank 0: a socket that listens there already
+  double patience_s = 60;                   // without a byte on what is awaited
+  int buffer_bytes = 0;                     // of each socket and direction; 0: as the system does
+  std::string congestion;                   // "cubic", "reno"; empty: as the system does
+};
+
+// Rank 0 listens at the address; all others come to it. RunError if they do not find each other within the
+// patience.
+std::unique_ptr<Transport> join_tcp(const TcpOptions& options);
+
+// A socket that listens on a free port of all addresses.
+struct Listener {
+  int socket = -1, port = 0;
+};
+Listener listen_anywhere(int port = 0);
+
+}  // namespace rehearse

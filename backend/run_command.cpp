@@ -1,0 +1,114 @@
+#include "backend/run_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "backend/host/host_arithmetic.hpp"
+#include "backend/host/host_hardware.hpp"
+#include "backend/host/launch.hpp"
+#include "backend/runtime/real_run.hpp"
+#include "models/base/error.hpp"
+#include "simulator/report/report.hpp"
+#ifdef REHEARSE_HAVE_MPI
+#include "backend/host/mpi_transport.hpp"
+#endif
+
+namespace rehearse {
+namespace {
+
+Executor host_executor() {
+  Executor executor;
+  executor.name = "host";
+  executor.arithmetic = [](int streams) { return std::make_unique<HostArithmetic>(streams); };
+  executor.hardware = [](const Schedule& schedule, const Wiring& wiring, int rank, Transport& transport,
+                         Workload& workload,
+                         Arithmetic&) { return host_hardware(schedule, wiring, rank, transport, workload); };
+  return executor;
+}
+
+void write_result(const RunArguments& arguments, const Scenario& scenario, const Plan& plan,
+                  const RealRunResult& run, std::ostream& out) {
+  nlohmann::ordered_json json;
+  json["losses"] = run.losses;
+  if (run.replicas_equal) json["replicas_equal"] = *run.replicas_equal;
+  const Metrics metrics = evaluate(run.trace, scenario, plan);
+  json["step_time_s"] = metrics.step_time_s;
+  out << json.dump(1) << '\n';
+  const Result result{scenario, plan, run.trace, metrics, {}, {}};
+  if (!arguments.trace.empty()) write_chrome_trace(result, arguments.trace);
+}
+
+int environment(const char* name, int least) {
+  const char* text = std::getenv(name);
+  char* end = nullptr;
+  const long value = text == nullptr ? -1 : std::strtol(text, &end, 10);
+  if (text == nullptr || *end != '\0' || value < least || value > 1'000'000)
+    throw InputError({}, fmt::format("the environment variable {} is {}; allowed: a number from {} on", name,
+                                     text == nullptr ? "not set" : fmt::format("\"{}\"", text), least));
+  return static_cast<int>(value);
+}
+
+std::string choose_transport(const std::string& asked) {
+  if (asked != "auto") return asked;
+#ifdef REHEARSE_HAVE_MPI
+  if (started_by_mpi()) return "mpi";
+#endif
+  return std::getenv("WORLD_SIZE") != nullptr ? "tcp" : "local";
+}
+
+}  // namespace
+
+void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out) {
+  Scenario scenario;
+  if (arguments.scenario == "-") {
+    const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    scenario = read_scenario_text(text, "<stdin>", arguments.overrides);
+  } else {
+    scenario = read_scenario_file(arguments.scenario, arguments.overrides);
+  }
+  const Plan plan = write_schedule(scenario);
+  check(*plan.schedule);
+  const Executor executor = host_executor();
+  const auto body = [&](Transport& transport) {
+    const auto run = run_rank(scenario, plan, transport, executor, {arguments.check_replicas});
+    if (run) write_result(arguments, scenario, plan, *run, out);
+  };
+
+  const std::string transport = choose_transport(arguments.transport);
+  if (transport == "mpi") {
+#ifdef REHEARSE_HAVE_MPI
+    const std::unique_ptr<Transport> mpi = join_mpi(arguments.patience_s);
+    try {
+      body(*mpi);
+    } catch (const std::exception& error) {
+      // Aborting ends all processes before anything else could be said.
+      std::cerr << "rehearse-run: rank " << mpi->rank() << ": " << error.what() << '\n' << std::flush;
+      out.flush();
+      mpi->abort();
+      throw;
+    }
+#else
+    throw InputError({}, "this rehearse-run was built without MPI; allowed: --transport tcp or local");
+#endif
+  } else if (transport == "tcp") {
+    TcpOptions options;
+    options.rank = environment("RANK", 0);
+    options.ranks = environment("WORLD_SIZE", 1);
+    if (const char* address = std::getenv("MASTER_ADDR")) options.first_address = address;
+    if (std::getenv("MASTER_PORT") != nullptr) options.first_port = environment("MASTER_PORT", 1);
+    options.patience_s = arguments.patience_s;
+    body(*join_tcp(options));
+  } else {
+    LaunchOptions options;
+    options.ranks = plan.schedule->ranks();
+    options.patience_s = arguments.patience_s;
+    launch(options, body);
+  }
+}
+
+}  // namespace rehearse

@@ -1,0 +1,24 @@
+// `rehearse-run run`: carries out a scenario by real ranks and records what happened.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace rehearse {
+
+struct RunArguments {
+  std::string scenario;                // a path; "-": standard input
+  std::vector<std::string> overrides;  // "key=value"
+  std::string format = "text";         // text, json
+  std::string trace;                   // where to write the record; empty: nowhere
+  std::string transport = "auto";      // mpi, tcp, local; auto: by the environment
+  bool check_replicas = false;         // RealRunOptions
+  double patience_s = 60;
+};
+
+// Under mpirun each process is a rank; with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT too; else all ranks
+// are started here, on this machine. Rank 0 writes the result.
+void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out);
+
+}  // namespace rehearse

@@ -1,0 +1,40 @@
+// What ranks tell each other before and after a run, by way of rank 0.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backend/runtime/transport.hpp"
+
+namespace rehearse {
+
+// Every rank's text, by rank, at rank 0; nothing at the others.
+std::vector<std::string> gather(Transport& transport, const std::string& own);
+// Rank 0's text.
+std::string broadcast(Transport& transport, const std::string& text);
+// Returns when all ranks have called it.
+void barrier(Transport& transport);
+
+// Ranks on one machine share its clock. Of others the clock is told from round trips with rank 0, of which
+// the fastest counts: the other's time lies in the middle of it (Cristian, "Probabilistic clock
+// synchronization", 1989).
+struct ClockReading {
+  double own_s = 0;     // this machine's monotonic clock
+  double offset_s = 0;  // to add to it for the time of rank 0
+  double error_s = 0;   // at most: half of the fastest round trip; 0 on one machine
+};
+ClockReading read_clock(Transport& transport);
+double monotonic_s();
+
+// From readings before and after a run: this rank's times on rank 0's clock.
+class CommonClock {
+public:
+  CommonClock(const ClockReading& before, const ClockReading& after) : before_(before), after_(after) {}
+  double operator()(double own_s) const;
+  double error_s() const;
+
+private:
+  ClockReading before_, after_;
+};
+
+}  // namespace rehearse

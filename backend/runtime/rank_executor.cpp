@@ -1,0 +1,303 @@
+#include "backend/runtime/rank_executor.hpp"
+
+#include <fmt/format.h>
+
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "models/base/error.hpp"
+#include "simulator/schedule/program_index.hpp"
+
+namespace rehearse {
+namespace {
+
+// Thrown through a stream that has nothing left to do: what it waits for will not come.
+struct StreamOver {};
+// Thrown through a stream that is stopped because another one failed.
+struct Stopped {};
+
+class RankExecutor {
+public:
+  RankExecutor(const Schedule& schedule, const Program& program, int repeats, Hardware& hardware)
+      : program_(program),
+        index_(schedule, program),
+        repeats_(repeats),
+        hardware_(hardware),
+        ends_(program.ops.size()),
+        done_(program.ops.size(), 0),
+        streams_(program.streams.size()) {
+    for (const Turn& turn : program.turns) turns_.push_back({turn.at_once, 0, 0});
+    for (const Op& op : program.ops)
+      if (!op.signalled.empty())
+        throw RunError(
+            fmt::format("op \"{}\" signals other ranks, which real ranks do not carry out", op.name));
+    for (std::size_t s = 0; s < streams_.size(); ++s)
+      for (const int op : index_.stream_ops[s]) streams_[s].endless |= index_.per_step[op] == 0;
+  }
+
+  std::vector<RankSpan> run() {
+    std::vector<std::thread> threads;
+    for (std::size_t s = 0; s < streams_.size(); ++s)
+      threads.emplace_back([this, s] { guard(static_cast<int>(s)); });
+    {
+      // Streams that repeat without end stop when their senders have told them so; this rank tells its own
+      // receivers once its other streams have sent all.
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return failure_ || limited_ended(); });
+    }
+    if (!failure_) finish();
+    for (std::thread& thread : threads) thread.join();
+    if (failure_) std::rethrow_exception(failure_);
+    std::vector<RankSpan> spans;
+    for (Stream& stream : streams_)
+      for (const Recorded& r : stream.recorded)
+        spans.push_back({r.call, hardware_.seconds(r.ready), hardware_.seconds(r.begin),
+                         hardware_.seconds(r.end), r.sender});
+    return spans;
+  }
+
+private:
+  struct Recorded {
+    OpCall call;
+    Moment ready, begin, end;
+    int sender = -1;
+  };
+  struct Stream {
+    bool endless = false, ended = false;
+    bool holding = false;  // waits for a counter
+    int step = 0;
+    int last_sender = -1;
+    std::vector<int> iterations;  // of the open repeats
+    std::vector<Recorded> recorded;
+  };
+  // First come, first served.
+  struct TurnState {
+    int at_once = 1;
+    long next = 0, served = 0;
+  };
+
+  bool limited_ended() const {
+    for (const Stream& stream : streams_)
+      if (!stream.endless && !stream.ended) return false;
+    return true;
+  }
+
+  void finish() {
+    try {
+      hardware_.end_messages();
+    } catch (...) {
+      fail(std::current_exception());
+    }
+  }
+
+  void fail(std::exception_ptr failure) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!failure_) failure_ = std::move(failure);
+    }
+    hardware_.abort();
+    changed_.notify_all();
+  }
+
+  void guard(int number) {
+    try {
+      Stream& stream = streams_[number];
+      try {
+        for (stream.step = 0; stream.step < repeats_; ++stream.step) run_step(number);
+        hardware_.settle(number);
+      } catch (const StreamOver&) {
+        hardware_.settle(number);
+      }
+    } catch (const Stopped&) {
+    } catch (...) {
+      fail(std::current_exception());
+    }
+    const std::lock_guard lock(mutex_);
+    streams_[number].ended = true;
+    changed_.notify_all();
+  }
+
+  void run_step(int number) {
+    Stream& stream = streams_[number];
+    const std::vector<int>& ops = index_.stream_ops[number];
+    for (std::size_t next = 0; next < ops.size(); ++next) {
+      const int op = ops[next];
+      const OpKind kind = program_.ops[op].kind;
+      if (kind == OpKind::repeat_begin) {
+        wait_for_dependencies(number, op);
+        stream.iterations.push_back(0);
+        end_op(op, {});
+      } else if (kind == OpKind::repeat_end) {
+        const int begin = index_.partner[op], count = program_.ops[begin].count;
+        end_op(op, {});
+        if (count == 0 || stream.iterations.back() + 1 < count) {
+          ++stream.iterations.back();
+          next = static_cast<std::size_t>(index_.position[begin]);
+        } else {
+          stream.iterations.pop_back();
+        }
+      } else {
+        run_op(number, op);
+      }
+    }
+  }
+
+  void run_op(int number, int op_number) {
+    Stream& stream = streams_[number];
+    const Op& op = program_.ops[op_number];
+    wait_for_dependencies(number, op_number);
+    Recorded r;
+    r.call = {op_number, number, stream.step, stream.iterations.empty() ? 0 : stream.iterations.back()};
+    r.ready = r.begin = hardware_.mark(number);
+    bool turn_taken = false;
+    const auto take_turn = [&] {
+      if (op.turn < 0 || turn_taken) return;
+      acquire(op.turn);
+      turn_taken = true;
+      r.begin = hardware_.mark(number);
+    };
+    switch (op.kind) {
+      case OpKind::compute:
+        take_turn();
+        hardware_.compute(r.call);
+        break;
+      case OpKind::host:
+        hardware_.host(r.call);
+        break;
+      case OpKind::exchange: {
+        const Exchanged exchanged = hardware_.exchange(r.call, stream.last_sender, take_turn);
+        if (exchanged.over) {
+          if (turn_taken) release(op.turn);
+          throw StreamOver{};
+        }
+        if (exchanged.sender >= 0) stream.last_sender = r.sender = exchanged.sender;
+        break;
+      }
+      case OpKind::collective:
+        hardware_.collective(r.call);
+        break;
+      case OpKind::signal:
+        hardware_.settle(number);
+        signal(op, r.call.iteration);
+        break;
+      case OpKind::wait_until:
+        hardware_.settle(number);
+        wait_until(number, op, r.call.iteration);
+        break;
+      case OpKind::repeat_begin:
+      case OpKind::repeat_end:
+        break;
+    }
+    if (turn_taken) hardware_.settle(number);
+    r.end = hardware_.mark(number);
+    if (turn_taken) release(op.turn);
+    stream.recorded.push_back(r);
+    end_op(op_number, r.end);
+  }
+
+  void end_op(int op, const Moment& end) {
+    const std::lock_guard lock(mutex_);
+    ++done_[op];
+    ends_[op] = end;
+    changed_.notify_all();
+  }
+
+  // Waits until `reached`; if it cannot be any more, the stream is over.
+  template <class Reached, class Hopeless>
+  void await(Reached reached, Hopeless hopeless) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return failure_ || reached() || hopeless(); });
+    if (failure_) throw Stopped{};
+    if (!reached()) throw StreamOver{};
+  }
+
+  void wait_for_dependencies(int number, int op) {
+    for (const Dependency& d : program_.ops[op].after) {
+      const int its_stream = program_.ops[d.op].stream;
+      long required = 0;
+      {
+        const std::lock_guard lock(mutex_);
+        required = index_.required(op, d, done_[op] + 1);
+      }
+      if (required <= 0) continue;
+      await([&] { return done_[d.op] >= required; }, [&] { return streams_[its_stream].ended; });
+      if (its_stream == number) continue;
+      Moment end;
+      {
+        const std::lock_guard lock(mutex_);
+        end = ends_[d.op];
+      }
+      hardware_.wait_for(number, end);
+    }
+  }
+
+  void signal(const Op& op, int iteration) {
+    const std::lock_guard lock(mutex_);
+    ++counters_[{op.counter.name, op.counter.number + op.counter.stride * iteration}];
+    changed_.notify_all();
+  }
+
+  void wait_until(int number, const Op& op, int iteration) {
+    const std::pair<std::string, int> counter{op.counter.name,
+                                              op.counter.number + op.counter.stride * iteration};
+    const double at_least = op.at_least + op.at_least_per_iteration * iteration;
+    if (counter.second < 0) return;
+    // Once all others have ended or wait for counters themselves, nobody raises it.
+    {
+      const std::lock_guard lock(mutex_);
+      streams_[number].holding = true;
+      changed_.notify_all();
+    }
+    await([&] { return counters_[counter] >= at_least; },
+          [&] {
+            for (std::size_t s = 0; s < streams_.size(); ++s)
+              if (static_cast<int>(s) != number && !streams_[s].ended && !streams_[s].holding) return false;
+            return true;
+          });
+    const std::lock_guard lock(mutex_);
+    streams_[number].holding = false;
+  }
+
+  void acquire(int turn) {
+    std::unique_lock lock(mutex_);
+    TurnState& state = turns_[turn];
+    const long ticket = state.next++;
+    changed_.wait(lock, [&] { return failure_ || ticket < state.served + state.at_once; });
+    if (failure_) throw Stopped{};
+  }
+
+  void release(int turn) {
+    const std::lock_guard lock(mutex_);
+    ++turns_[turn].served;
+    changed_.notify_all();
+  }
+
+  const Program& program_;
+  const ProgramIndex index_;
+  const int repeats_;
+  Hardware& hardware_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Moment> ends_;  // by op: of its last run
+  std::vector<long> done_;    // by op: how often it has ended
+  std::map<std::pair<std::string, int>, double> counters_;
+  std::vector<TurnState> turns_;
+  std::vector<Stream> streams_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+std::vector<RankSpan> execute_rank(const Schedule& schedule, int role, int rank, int repeats,
+                                   Hardware& hardware) {
+  const int program = schedule.program_of(role, rank);
+  if (program < 0) return {};
+  return RankExecutor(schedule, schedule.programs[program], repeats, hardware).run();
+}
+
+}  // namespace rehearse

@@ -1,0 +1,131 @@
+#include "backend/runtime/real_run.hpp"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <map>
+
+#include "backend/runtime/control.hpp"
+#include "backend/training/bare_workload.hpp"
+#include "backend/training/training_workload.hpp"
+#include "models/base/error.hpp"
+#include "simulator/costs/compute.hpp"
+
+namespace rehearse {
+namespace {
+
+std::vector<double> timed_seconds(const Scenario& scenario, const Schedule& schedule, int endpoint) {
+  const Device device = device_at(*scenario.cluster, endpoint);
+  const double speed = scenario.cluster->device_factor(endpoint);
+  std::vector<double> seconds;
+  for (const Work& work : schedule.works) seconds.push_back(work_time_s(work, device, speed));
+  return seconds;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::vector<double> mean_losses(const std::vector<RankReport>& reports, const Scenario& scenario) {
+  std::vector<double> losses;
+  for (const RankReport& report : reports) {
+    if (losses.size() < report.learned.losses.size()) losses.resize(report.learned.losses.size(), 0);
+    for (std::size_t step = 0; step < report.learned.losses.size(); ++step)
+      losses[step] += report.learned.losses[step];
+  }
+  const double samples = scenario.training.micro_batch * scenario.microbatches * scenario.strategy.data;
+  for (double& loss : losses) loss /= samples;
+  return losses;
+}
+
+// Ranks that run the same program of the workers hold the same layers.
+std::optional<bool> compare_replicas(const std::vector<RankReport>& reports, const Schedule& schedule,
+                                     const Wiring& wiring) {
+  std::map<int, const Workload::Learned*> first_of_program;
+  bool compared = false, equal = true;
+  for (std::size_t r = 0; r < reports.size(); ++r) {
+    const auto [role, rank] = wiring.place(static_cast<int>(r));
+    if (role != 0) continue;
+    const Workload::Learned& own = reports[r].learned;
+    const auto [it, fresh] = first_of_program.try_emplace(schedule.program_of(role, rank), &own);
+    if (fresh) continue;
+    compared = true;
+    equal = equal && own.weights == it->second->weights && own.gradients == it->second->gradients;
+  }
+  if (!compared) return {};
+  return equal;
+}
+
+}  // namespace
+
+int real_repeats(const Scenario& scenario, const Schedule& schedule) {
+  if (schedule.asynchrony) return schedule.repeats(scenario.run.steps);
+  return scenario.run.warmup + scenario.run.steps;
+}
+
+std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan, Transport& transport,
+                                      const Executor& executor, const RealRunOptions& options) {
+  const Schedule& schedule = *plan.schedule;
+  if (transport.ranks() != schedule.ranks())
+    throw RunError(fmt::format("{} needs {} ranks{}; {} were started", scenario.name, schedule.ranks(),
+                               schedule.roles.size() > 1
+                                   ? fmt::format(" ({} workers, {} servers)", schedule.roles[0].size(),
+                                                 schedule.ranks() - schedule.roles[0].size())
+                                   : "",
+                               transport.ranks()));
+  const int rank = transport.rank();
+  const Wiring wiring(schedule, *scenario.cluster, plan.endpoints, scenario.engine.chunk_bytes);
+  const int program = wiring.communication().program_of_rank(rank);
+  const std::size_t streams = program < 0 ? 1 : schedule.programs[program].streams.size();
+  const std::unique_ptr<Arithmetic> arithmetic = executor.arithmetic(static_cast<int>(streams));
+
+  const bool timed = scenario.run.compute == RealRun::Compute::timed;
+  const std::string not_trained =
+      timed ? "computation is timed" : why_not_trained(scenario, schedule, executor.fp32_only);
+  std::unique_ptr<Workload> workload;
+  if (not_trained.empty())
+    workload = training_workload(scenario, schedule, wiring, rank, *arithmetic, options.check_replicas);
+  else
+    workload = bare_workload(
+        schedule, wiring, rank, *arithmetic,
+        timed ? timed_seconds(scenario, schedule, plan.endpoints[rank]) : std::vector<double>());
+  transport.open(wiring.channels_of(rank));
+  const std::unique_ptr<Hardware> hardware =
+      executor.hardware(schedule, wiring, rank, transport, *workload, *arithmetic);
+
+  const ClockReading before = read_clock(transport);
+  barrier(transport);
+  const auto [role, own] = wiring.place(rank);
+  RankReport report;
+  report.spans = execute_rank(schedule, role, own, real_repeats(scenario, schedule), *hardware);
+  const CommonClock clock(before, read_clock(transport));
+  for (RankSpan& span : report.spans)
+    for (double* s : {&span.ready_s, &span.begin_s, &span.end_s}) *s = clock(*s);
+  report.learned = workload->learned();
+  report.host = host_name();
+
+  const std::vector<std::string> packed = gather(transport, pack(report));
+  if (rank != 0) {
+    broadcast(transport, "");  // nobody leaves before rank 0 has everything
+    return {};
+  }
+  RealRunResult result;
+  for (const std::string& text : packed) result.reports.push_back(unpack(text));
+  broadcast(transport, "");
+  result.trace = record(scenario.name, plan.schedule, plan.endpoints, real_repeats(scenario, schedule),
+                        *scenario.cluster, wiring, result.reports);
+  result.not_trained = not_trained;
+  if (not_trained.empty()) {
+    result.losses = mean_losses(result.reports, scenario);
+    if (options.check_replicas && !schedule.asynchrony)
+      result.replicas_equal = compare_replicas(result.reports, schedule, wiring);
+  }
+  result.device = arithmetic->device_name();
+  result.clock_error_s = clock.error_s();
+  return result;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,55 @@
+// A scenario carried out by real ranks: each calls run_rank() with its transport, and rank 0 gets what came
+// of it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/runtime/hardware.hpp"
+#include "backend/runtime/recorder.hpp"
+#include "backend/runtime/transport.hpp"
+#include "backend/training/arithmetic.hpp"
+#include "simulator/scenario/scenario.hpp"
+#include "simulator/strategies/strategy.hpp"
+
+namespace rehearse {
+
+// What an executor provides: arithmetic with so many streams, and hardware over it.
+struct Executor {
+  std::string name;  // "host", "cuda"
+  bool fp32_only = true;
+  std::function<std::unique_ptr<Arithmetic>(int streams)> arithmetic;
+  std::function<std::unique_ptr<Hardware>(const Schedule&, const Wiring&, int rank, Transport&, Workload&,
+                                          Arithmetic&)>
+      hardware;
+};
+
+// What rank 0 knows in the end.
+struct RealRunResult {
+  Trace trace;
+  std::vector<RankReport> reports;  // by rank; their spans are in the trace
+  std::vector<double> losses;       // of each step, the mean over the batch; empty: not trained
+  // Whether all ranks of each stage gave their optimizers the same gradients in every step, and ended with
+  // the same weights, bit for bit; empty: there was nothing to compare.
+  std::optional<bool> replicas_equal;
+  std::string not_trained;  // why it was not; empty if it was
+  std::string device;       // of rank 0
+  double clock_error_s = 0;
+};
+
+struct RealRunOptions {
+  bool check_replicas = false;  // compare what replicas of a stage learn, bit for bit
+};
+
+// How often the schedule is repeated for [run] steps and warmup.
+int real_repeats(const Scenario& scenario, const Schedule& schedule);
+
+// Carries out this rank's part. RunError if the scenario needs another number of ranks, or if anything fails.
+// The result is for rank 0; others get none.
+std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan, Transport& transport,
+                                      const Executor& executor, const RealRunOptions& options = {});
+
+}  // namespace rehearse

@@ -1,0 +1,169 @@
+#include "backend/runtime/recorder.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <map>
+
+#include "models/base/error.hpp"
+#include "simulator/trace/sides.hpp"
+
+namespace rehearse {
+namespace {
+
+template <class T>
+void put(std::string& text, const std::vector<T>& values) {
+  const std::uint64_t size = values.size();
+  text.append(reinterpret_cast<const char*>(&size), sizeof size);
+  text.append(reinterpret_cast<const char*>(values.data()), size * sizeof(T));
+}
+
+class Reader {
+public:
+  explicit Reader(const std::string& text) : text_(text) {}
+  template <class T>
+  std::vector<T> take() {
+    std::uint64_t size = 0;
+    copy(&size, sizeof size);
+    if (size > text_.size() / sizeof(T)) throw RunError("a rank's report is broken");
+    std::vector<T> values(size);
+    copy(values.data(), size * sizeof(T));
+    return values;
+  }
+
+private:
+  void copy(void* to, std::size_t bytes) {
+    if (bytes > text_.size() - at_) throw RunError("a rank's report is not whole");
+    if (bytes > 0) std::memcpy(to, text_.data() + at_, bytes);
+    at_ += bytes;
+  }
+  const std::string& text_;
+  std::size_t at_ = 0;
+};
+
+class Recorder {
+public:
+  Recorder(Trace& trace, const Cluster& cluster, const std::vector<int>& endpoints, const Wiring& wiring)
+      : trace_(trace), cluster_(cluster), endpoints_(endpoints), wiring_(wiring) {}
+
+  // The messages that `rank` sent in an op.
+  void count(int rank, int op_number, const Op& op) {
+    if (op.kind == OpKind::exchange) {
+      for (const ExchangePart& part : wiring_.exchange(rank, op_number))
+        if (part.send && op.messages[part.message].peer.kind != Peer::Kind::sender)
+          send(rank, part.peer, static_cast<double>(part.bytes));
+    } else if (op.kind == OpKind::collective) {
+      const auto collective = wiring_.collective(rank, op_number);
+      if (!collective) return;
+      const int self = collective->member_of(rank);
+      for (const MessageTable::Message& m : collective->table.messages) {
+        const MessageTable::Connection& ends = collective->table.connections[m.connection];
+        if (ends.from == self)
+          send(rank, collective->ranks[ends.to], static_cast<double>((m.end - m.begin) * kElementBytes),
+               ends.rail);
+      }
+    }
+  }
+
+  void finish() {
+    for (const auto& [link, bytes] : bytes_) trace_.link_use.push_back({link, 1, bytes});
+  }
+
+private:
+  void send(int from, int to, double bytes, int rail = -1) {
+    trace_.bytes_total += bytes;
+    ++trace_.engine.events;
+    route_.clear();
+    cluster_.route(endpoints_[from], endpoints_[to], rail, route_);
+    for (const LinkId link : route_) bytes_[link] += bytes;
+  }
+
+  Trace& trace_;
+  const Cluster& cluster_;
+  const std::vector<int>& endpoints_;
+  const Wiring& wiring_;
+  std::map<LinkId, double> bytes_;
+  std::vector<LinkId> route_;
+};
+
+}  // namespace
+
+std::string pack(const RankReport& report) {
+  std::string text;
+  put(text, report.spans);
+  put(text, report.learned.losses);
+  put(text, report.learned.gradients);
+  put(text, std::vector<std::uint64_t>{report.learned.weights});
+  put(text, report.learned.staleness);
+  put(text, std::vector<char>(report.host.begin(), report.host.end()));
+  return text;
+}
+
+RankReport unpack(const std::string& text) {
+  Reader reader(text);
+  RankReport report;
+  report.spans = reader.take<RankSpan>();
+  report.learned.losses = reader.take<double>();
+  report.learned.gradients = reader.take<std::uint64_t>();
+  const auto weights = reader.take<std::uint64_t>();
+  if (!weights.empty()) report.learned.weights = weights.front();
+  report.learned.staleness = reader.take<int>();
+  const auto host = reader.take<char>();
+  report.host.assign(host.begin(), host.end());
+  return report;
+}
+
+Trace record(const std::string& name, const std::shared_ptr<const Schedule>& schedule,
+             const std::vector<int>& endpoints, int repeats, const Cluster& cluster, const Wiring& wiring,
+             const std::vector<RankReport>& reports) {
+  Trace trace;
+  Phase phase;
+  phase.schedule = schedule;
+  phase.repeats = repeats;
+  trace.run.jobs.push_back({name, {phase}, endpoints});
+  trace.job_failed = {false};
+  trace.engine.fidelity = "measured";
+  trace.engine.classes = static_cast<int>(reports.size());
+
+  double first_s = std::numeric_limits<double>::infinity();
+  for (const RankReport& report : reports)
+    for (const RankSpan& span : report.spans) first_s = std::min(first_s, span.ready_s);
+  Recorder recorder(trace, cluster, endpoints, wiring);
+  Spans& spans = trace.spans;
+  for (std::size_t r = 0; r < reports.size(); ++r) {
+    const auto [role, rank] = wiring.place(static_cast<int>(r));
+    RankClass who;
+    who.role = role;
+    who.phase_program = schedule->program_of(role, rank);
+    who.ranks = {rank};
+    trace.classes.push_back(std::move(who));
+    for (const RankSpan& span : reports[r].spans) {
+      spans.rank_class.push_back(static_cast<int>(r));
+      spans.phase.push_back(0);
+      spans.step.push_back(span.call.step);
+      spans.op.push_back(span.call.op);
+      spans.iteration.push_back(span.call.iteration);
+      spans.ready_s.push_back(span.ready_s - first_s);
+      spans.begin_s.push_back(span.begin_s - first_s);
+      spans.end_s.push_back(span.end_s - first_s);
+      spans.status.push_back(Status::done);
+      spans.sender.push_back(span.sender < 0 ? -1 : wiring.place(span.sender).second);
+      trace.end_s = std::max(trace.end_s, spans.end_s.back());
+      recorder.count(static_cast<int>(r), span.call.op, trace.op_of(spans.size() - 1));
+    }
+  }
+  recorder.finish();
+
+  const Sides sides(trace);
+  for (std::size_t row = 0; row < spans.size(); ++row) {
+    const OpKind kind = trace.op_of(row).kind;
+    if (kind != OpKind::exchange && kind != OpKind::collective) continue;
+    for (const std::size_t other : sides.of(row))
+      spans.begin_s[row] = std::max(spans.begin_s[row], spans.ready_s[other]);
+    spans.begin_s[row] =
+        std::min(spans.begin_s[row], spans.end_s[row]);  // an early sender has gone on by then
+  }
+  return trace;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,31 @@
+// From what every rank did to the trace of the run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backend/runtime/rank_executor.hpp"
+#include "backend/runtime/wiring.hpp"
+#include "backend/runtime/workload.hpp"
+#include "simulator/trace/trace.hpp"
+
+namespace rehearse {
+
+// What a rank tells rank 0 when it is done. Times are on rank 0's clock.
+struct RankReport {
+  std::vector<RankSpan> spans;
+  Workload::Learned learned;
+  std::string host;  // name of its machine
+};
+
+// As text for a transport; RunError if the text is not whole.
+std::string pack(const RankReport& report);
+RankReport unpack(const std::string& text);
+
+// One class for each rank, in order of ranks over all roles; time 0 is when the first op was ready. A
+// transfer begins when the last of its sides is ready. What the links carried follows from the messages.
+Trace record(const std::string& name, const std::shared_ptr<const Schedule>& schedule,
+             const std::vector<int>& endpoints, int repeats, const Cluster& cluster, const Wiring& wiring,
+             const std::vector<RankReport>& reports);
+
+}  // namespace rehearse

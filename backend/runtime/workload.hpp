@@ -1,0 +1,42 @@
+// What a rank computes, and where the bytes of its messages stand: on processors and on GPUs alike.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "backend/runtime/hardware.hpp"
+#include "backend/runtime/wiring.hpp"
+
+namespace rehearse {
+
+// A message's bytes in the device's memory. Both ends give it the same size.
+struct Payload {
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+class Workload {
+public:
+  virtual ~Workload() = default;
+  // Issues the op's computation to its stream.
+  virtual void compute(const OpCall& call) = 0;
+  // Called as the op begins; the bytes stay where they are until the op is run again.
+  virtual Payload message(const OpCall& call, const ExchangePart& part) = 0;
+  // The buffer of a collective, with room for the table's elements.
+  virtual Payload collective(const OpCall& call, const CollectiveWiring& wiring) = 0;
+
+  // What came of it besides time; called once, when all streams have ended.
+  struct Learned {
+    // Of each step, this rank's part of the sum of its samples' losses; empty where no loss is computed.
+    std::vector<double> losses;
+    // Of each step, a hash of the gradients that the optimizer got; empty where no optimizer runs.
+    std::vector<std::uint64_t> gradients;
+    std::uint64_t weights = 0;  // a hash of the weights in the end
+    std::vector<int>
+        staleness;  // an asynchronous server's: of each push to its last bucket, as it was applied
+  };
+  virtual Learned learned() = 0;
+};
+
+}  // namespace rehearse

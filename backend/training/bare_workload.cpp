@@ -1,0 +1,89 @@
+#include "backend/training/bare_workload.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "backend/runtime/control.hpp"
+
+namespace rehearse {
+namespace {
+
+class BareWorkload : public Workload {
+public:
+  BareWorkload(const Schedule& schedule, const Wiring& wiring, int rank, Arithmetic& arithmetic,
+               std::vector<double> timed_s)
+      : schedule_(schedule), arithmetic_(arithmetic), timed_s_(std::move(timed_s)) {
+    program_ = &schedule.programs[wiring.communication().program_of_rank(rank)];
+    // Each stream has room for its largest op.
+    std::vector<std::size_t> most(program_->streams.size(), 0);
+    for (std::size_t i = 0; i < program_->ops.size(); ++i) {
+      const Op& op = program_->ops[i];
+      std::size_t& bytes = most[op.stream];
+      if (op.kind == OpKind::exchange)
+        for (const ExchangePart& part : wiring.exchange(rank, static_cast<int>(i)))
+          bytes = std::max(bytes, part.bytes);
+      if (op.kind == OpKind::collective)
+        if (const auto collective = wiring.collective(rank, static_cast<int>(i)))
+          bytes = std::max(bytes, static_cast<std::size_t>(collective->table.elements) * kElementBytes);
+    }
+    for (const std::size_t bytes : most) {
+      const std::size_t elements = (bytes + kElementBytes - 1) / kElementBytes;
+      sent_.emplace_back(arithmetic, std::max<std::size_t>(elements, 1), Precision::fp32);
+      received_.emplace_back(arithmetic, std::max<std::size_t>(elements, 1), Precision::fp32);
+    }
+  }
+
+  void compute(const OpCall& call) override {
+    const Op& op = program_->ops[call.op];
+    if (op.work < 0) return;
+    if (!timed_s_.empty()) return sleep(timed_s_[op.work]);
+    const Work& work = schedule_.works[op.work];
+    for (const Kernel& kernel : work.kernels) {
+      if (kernel.kind == Kernel::Kind::fixed)
+        sleep(kernel.seconds * kernel.count);
+      else
+        arithmetic_.replay(call.stream, kernel, work.precision);
+    }
+    if (work.optimizer_bytes <= 0) return;
+    Kernel update;
+    update.bytes = work.optimizer_bytes;
+    arithmetic_.replay(call.stream, update, work.precision);
+  }
+
+  Payload message(const OpCall& call, const ExchangePart& part) override {
+    const OwnedArray& memory = (part.send ? sent_ : received_)[call.stream];
+    return {memory->data, part.bytes};
+  }
+
+  Payload collective(const OpCall& call, const CollectiveWiring& wiring) override {
+    return {sent_[call.stream]->data, static_cast<std::size_t>(wiring.table.elements) * kElementBytes};
+  }
+
+  Learned learned() override { return {}; }
+
+private:
+  // To the microsecond: the system wakes a sleeper late, so the end is waited for awake.
+  static void sleep(double seconds) {
+    if (seconds <= 0) return;
+    constexpr double kAwake_s = 60e-6;
+    const double end_s = monotonic_s() + seconds;
+    if (seconds > kAwake_s) std::this_thread::sleep_for(std::chrono::duration<double>(seconds - kAwake_s));
+    while (monotonic_s() < end_s) std::this_thread::yield();
+  }
+
+  const Schedule& schedule_;
+  Arithmetic& arithmetic_;
+  const std::vector<double> timed_s_;
+  const Program* program_ = nullptr;
+  std::vector<OwnedArray> sent_, received_;  // by stream
+};
+
+}  // namespace
+
+std::unique_ptr<Workload> bare_workload(const Schedule& schedule, const Wiring& wiring, int rank,
+                                        Arithmetic& arithmetic, std::vector<double> timed_s) {
+  return std::make_unique<BareWorkload>(schedule, wiring, rank, arithmetic, std::move(timed_s));
+}
+
+}  // namespace rehearse

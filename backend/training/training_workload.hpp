@@ -1,0 +1,24 @@
+// A rank that really trains: a worker computes its layers of a multi-layer perceptron, a server updates its
+// share of the weights; messages and collectives carry their numbers.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backend/runtime/workload.hpp"
+#include "backend/training/arithmetic.hpp"
+#include "simulator/scenario/scenario.hpp"
+
+namespace rehearse {
+
+// Why a scenario's schedule cannot really train (another model than a perceptron, gradients that are
+// compressed, ...); empty if it can.
+std::string why_not_trained(const Scenario& scenario, const Schedule& schedule, bool fp32_only);
+
+// `check_replicas`: hashes what the optimizer gets in every step, and the weights in the end, which takes
+// time.
+std::unique_ptr<Workload> training_workload(const Scenario& scenario, const Schedule& schedule,
+                                            const Wiring& wiring, int rank, Arithmetic& arithmetic,
+                                            bool check_replicas);
+
+}  // namespace rehearse

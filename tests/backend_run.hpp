@@ -1,0 +1,44 @@
+// Scenarios for real ranks, and how they are started under mpirun.
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/command_run.hpp"
+
+namespace rehearse::test {
+
+// Training at a rate at which it is not chaotic, so that roundings do not grow.
+// Eight layers, of which any pipeline up to 8 stages can be cut; 50 steps of 64 samples in micro-batches
+// of 4.
+inline constexpr const char* kDeepPerceptron = R"([model.multi_layer_perceptron]
+widths = [48, 64, 56, 64, 40, 64, 48, 32, 10]
+[training]
+global_batch = 64
+micro_batch = 4
+precision = "fp32"
+[cluster]
+preset = "cpu-cluster"
+[run]
+steps = 50
+learning_rate = 0.02
+)";
+
+inline bool have_mpirun() {
+#ifdef REHEARSE_HAVE_MPI
+  return std::system("mpirun --version >/dev/null 2>&1") == 0;
+#else
+  return false;
+#endif
+}
+
+// More ranks than cores give way to each other. Open MPI keeps some memory to the end, which leak checks
+// would tell.
+inline std::string mpirun(int ranks) {
+  return "ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun "
+         "--oversubscribe "
+         "--mca mpi_yield_when_idle 1 -np " +
+         std::to_string(ranks);
+}
+
+}  // namespace rehearse::test

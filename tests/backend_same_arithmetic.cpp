@@ -1,0 +1,108 @@
+// Strategies that wait for all gradients train as one rank alone does: the sum of the gradients of a batch
+// does not depend on who computes which part of it, but for the rounding of fp32.
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tests/backend_run.hpp"
+#include "tests/catch.hpp"
+
+using namespace rehearse::test;
+
+namespace {
+
+struct Case {
+  const char* name;
+  int ranks;  // of all roles
+  const char* optimizer;
+  const char* settings;
+};
+
+constexpr const char* kRing2 = "strategy.data=2 cluster.nodes=2 strategy.bucket_mb=0.02";
+const Case kCases[] = {
+    {"ring of 2", 2, "sgd", kRing2},
+    {"ring of 4", 4, "momentum", "strategy.data=4 cluster.nodes=4 strategy.bucket_mb=0.02"},
+    {"ring of 8", 8, "adam", "strategy.data=8 cluster.nodes=8 strategy.bucket_mb=0.02"},
+    {"ring in chunks", 4, "adam", "strategy.data=4 cluster.nodes=4 strategy.chunk_kb=1"},
+    {"without overlap", 4, "sgd", "strategy.data=4 cluster.nodes=4 strategy.overlap=false"},
+    {"Horovod's fusion", 4, "adam", "strategy.data=4 cluster.nodes=4 strategy.fusion_mb=1"},
+    {"double tree", 8, "momentum", "strategy.data=8 cluster.nodes=8 strategy.all_reduce=\"tree\""},
+    {"halving-doubling", 8, "adam",
+     "strategy.data=8 cluster.nodes=8 strategy.all_reduce=\"halving-doubling\""},
+    {"hierarchical", 8, "sgd",
+     "strategy.data=8 cluster.preset=\"p100x4-25gbe\" cluster.nodes=2 strategy.all_reduce=\"hierarchical\""},
+    {"torus", 8, "adam",
+     "strategy.data=8 cluster.nodes=8 cluster.kind=\"torus\" cluster.dims=[2,4] "
+     "strategy.all_reduce=\"torus\""},
+    {"1 server", 5, "momentum", "strategy.data=4 cluster.nodes=4 strategy.gradients=\"parameter-server\""},
+    {"3 servers", 7, "adam",
+     "strategy.data=4 cluster.nodes=4 strategy.gradients=\"parameter-server\" "
+     "strategy.parameter_server.servers=3 strategy.bucket_mb=0.02"},
+    {"2 colocated servers without overlap", 6, "sgd",
+     "strategy.data=4 cluster.nodes=4 strategy.gradients=\"parameter-server\" strategy.overlap=false "
+     "strategy.parameter_server.servers=2 strategy.parameter_server.placement=\"colocated\" "
+     "strategy.bucket_mb=0.02"},
+    {"GPipe", 4, "adam", "strategy.pipeline=4 cluster.nodes=4 strategy.schedule=\"gpipe\""},
+    {"1F1B", 8, "momentum", "strategy.pipeline=8 cluster.nodes=8"},
+    {"1F1B, blocking", 4, "adam", "strategy.pipeline=4 cluster.nodes=4 strategy.blocking_p2p=true"},
+    {"interleaved", 4, "adam",
+     "strategy.pipeline=4 cluster.nodes=4 strategy.schedule=\"interleaved\" strategy.virtual_stages=2"},
+    {"interleaved, blocking", 2, "sgd",
+     "strategy.pipeline=2 cluster.nodes=2 strategy.schedule=\"interleaved\" strategy.virtual_stages=4 "
+     "strategy.blocking_p2p=true"},
+    {"data x pipeline", 8, "adam", "strategy.data=4 strategy.pipeline=2 cluster.nodes=8"},
+    {"data x interleaved", 4, "momentum",
+     "strategy.data=2 strategy.pipeline=2 cluster.nodes=4 strategy.schedule=\"interleaved\" "
+     "strategy.virtual_stages=2"},
+    {"data x pipeline with 2 servers", 6, "adam",
+     "strategy.data=2 strategy.pipeline=2 cluster.nodes=4 strategy.gradients=\"parameter-server\" "
+     "strategy.parameter_server.servers=2"},
+};
+
+nlohmann::json train(const Scratch& scratch, const std::string& optimizer, const std::string& settings,
+                     const std::string& launcher) {
+  std::string arguments = "run --format json --check-replicas " +
+                          scratch.write("deep.toml", kDeepPerceptron) + " --set training.optimizer='\"" +
+                          optimizer + "\"'";
+  std::istringstream words(settings);
+  for (std::string word; words >> word;) arguments += " --set '" + word + "'";
+  const Outcome outcome = run_program("rehearse-run", arguments, launcher);
+  INFO(outcome.err);
+  REQUIRE(outcome.status == 0);
+  return nlohmann::json::parse(outcome.out);
+}
+
+void compare_all(bool under_mpi) {
+  const Scratch scratch;
+  std::map<std::string, std::vector<double>> alone;  // losses of one rank, by optimizer
+  for (const Case& c : kCases) {
+    CAPTURE(c.name);
+    if (alone.count(c.optimizer) == 0)
+      alone[c.optimizer] =
+          train(scratch, c.optimizer, "cluster.nodes=1", under_mpi ? mpirun(1) : "")["losses"]
+              .get<std::vector<double>>();
+    const std::vector<double>& expected = alone[c.optimizer];
+    REQUIRE(expected.size() == 50);
+    CHECK(expected.back() < 0.9 * expected.front());  // it learns
+    const nlohmann::json result = train(scratch, c.optimizer, c.settings, under_mpi ? mpirun(c.ranks) : "");
+    const auto losses = result["losses"].get<std::vector<double>>();
+    REQUIRE(losses.size() == expected.size());
+    double worst = 0;
+    for (std::size_t step = 0; step < losses.size(); ++step)
+      worst = std::max(worst, std::abs(losses[step] - expected[step]) / expected[step]);
+    CHECK(worst < 1e-5);
+    if (std::string(c.settings).find("data=") != std::string::npos)
+      CHECK(result["replicas_equal"].get<bool>());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Synchronous strategies train as one rank alone") {
+  compare_all(false);
+}
+
+TEST_CASE("Synchronous strategies under mpirun train as one rank alone") {
+  if (!have_mpirun()) SKIP("no mpirun, or built without MPI");
+  compare_all(true);
+}

@@ -1,0 +1,229 @@
+// Ranks joined by TCP: what is sent arrives, in order and whole, and what goes wrong is told.
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <numeric>
+#include <thread>
+
+#include "backend/host/host_hardware.hpp"
+#include "backend/host/launch.hpp"
+#include "backend/runtime/collective_table.hpp"
+#include "backend/runtime/control.hpp"
+#include "models/base/error.hpp"
+#include "tests/catch.hpp"
+
+using namespace rehearse;
+
+namespace {
+
+void require(bool condition, const std::string& what) {  // in a rank, whose failure the launch tells
+  if (!condition) throw RunError(what);
+}
+
+Parcel parcel(Parcel::Kind kind, int peer, int channel, std::vector<float>& data) {
+  Parcel p;
+  p.kind = kind;
+  p.peer = peer;
+  p.channel = channel;
+  p.data = reinterpret_cast<std::byte*>(data.data());
+  p.bytes = data.size() * sizeof(float);
+  return p;
+}
+
+std::string failure_of(int ranks, const std::function<void(Transport&)>& body, double patience_s = 60) {
+  LaunchOptions options;
+  options.ranks = ranks;
+  options.patience_s = patience_s;
+  try {
+    launch(options, body);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool told(const std::string& failure, const std::string& expected) {
+  UNSCOPED_INFO(failure);
+  return failure.find(expected) != std::string::npos;
+}
+
+std::vector<float> numbers(std::size_t count, float first) {
+  std::vector<float> result(count);
+  std::iota(result.begin(), result.end(), first);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("Messages of all sizes arrive in their order") {
+  // From one number to more than sockets and bites hold.
+  const std::vector<std::size_t> sizes = {1, 3, 1000, 65535, 65537, 3'000'001};
+  const std::string failure = failure_of(3, [&](Transport& transport) {
+    const int next = (transport.rank() + 1) % 3, before = (transport.rank() + 2) % 3;
+    transport.open({{transport.rank(), next, 7}, {before, transport.rank(), 7}});
+    std::vector<std::vector<float>> sent, received;
+    std::vector<Parcel> parcels;
+    for (const std::size_t size : sizes) {
+      sent.push_back(numbers(size, static_cast<float>(transport.rank())));
+      received.emplace_back(size, 0.0f);
+    }
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      parcels.push_back(parcel(Parcel::Kind::send, next, 7, sent[i]));
+      parcels.push_back(parcel(Parcel::Kind::receive, before, 7, received[i]));
+    }
+    std::vector<Parcel*> pointers;
+    for (Parcel& p : parcels) pointers.push_back(&p);
+    carry(transport, pointers);
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      require(received[i] == numbers(sizes[i], static_cast<float>(before)), "something else arrived");
+  });
+  CHECK(failure.empty());
+  CAPTURE(failure);
+}
+
+TEST_CASE("Received numbers are added to those that are there") {
+  const std::size_t count = 1'000'003;
+  CHECK(failure_of(2, [&](Transport& transport) {
+          transport.open({{0, 1, 0}});
+          std::vector<float> own = numbers(count, transport.rank() == 0 ? 1 : 10);
+          Parcel p = parcel(transport.rank() == 0 ? Parcel::Kind::send : Parcel::Kind::receive_add,
+                            1 - transport.rank(), 0, own);
+          carry(transport, {&p});
+          if (transport.rank() == 0) return;
+          for (std::size_t i = 0; i < count; ++i)
+            require(own[i] == static_cast<float>(1 + i) + static_cast<float>(10 + i), "a wrong sum");
+        }).empty());
+}
+
+TEST_CASE("A message of no bytes says that no more will come, and who comes first is taken") {
+  CHECK(failure_of(3, [](Transport& transport) {
+          transport.open(transport.rank() == 0
+                             ? std::vector<Channel>{{1, 0, 1}, {2, 0, 2}}
+                             : std::vector<Channel>{{transport.rank(), 0, transport.rank()}});
+          std::vector<float> data(5, static_cast<float>(transport.rank())), nothing;
+          if (transport.rank() == 1) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(200));
+            Parcel p = parcel(Parcel::Kind::send, 0, 1, data);
+            carry(transport, {&p});
+          } else if (transport.rank() == 2) {
+            Parcel p = parcel(Parcel::Kind::send, 0, 2, nothing);
+            carry(transport, {&p});
+          } else {
+            Parcel one = parcel(Parcel::Kind::receive, 1, 1, data);
+            std::vector<float> other(5);
+            Parcel two = parcel(Parcel::Kind::receive, 2, 2, other);
+            require(transport.wait_any({&one, &two}) == 1, "rank 2 came first");
+            carry(transport, {&two});
+            require(two.over, "rank 2 sent something");
+            carry(transport, {&one});
+            require(!one.over && data[4] == 1, "rank 1 sent five numbers");
+          }
+        }).empty());
+}
+
+TEST_CASE("What goes wrong between ranks is told") {
+  const auto receive = [](Transport& transport, int from) {
+    std::vector<float> data(100);
+    Parcel p = parcel(Parcel::Kind::receive, from, 0, data);
+    carry(transport, {&p});
+  };
+  const auto open = [](Transport& transport) { transport.open({{1, 0, 0}}); };
+  CHECK(told(failure_of(2,
+                        [&](Transport& t) {
+                          open(t);
+                          if (t.rank() == 0) receive(t, 1);
+                          if (t.rank() == 1) throw RunError("the dog ate it");
+                        }),
+             "rank 1: the dog ate it"));
+  CHECK(told(failure_of(
+                 2,
+                 [&](Transport& t) {
+                   open(t);
+                   if (t.rank() == 0) receive(t, 1);
+                   if (t.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(5));
+                 },
+                 1),
+             "nothing moved for 1 s; waiting for rank 1"));
+  CHECK(told(failure_of(2,
+                        [&](Transport& t) {
+                          open(t);
+                          if (t.rank() == 0) receive(t, 1);
+                          if (t.rank() == 1) std::raise(SIGKILL);
+                        }),
+             "rank 1 was ended by signal 9"));
+  CHECK(told(failure_of(2,
+                        [&](Transport& t) {
+                          open(t);
+                          std::vector<float> data(t.rank() == 0 ? 100 : 99);
+                          Parcel p = parcel(t.rank() == 0 ? Parcel::Kind::receive : Parcel::Kind::send,
+                                            1 - t.rank(), 0, data);
+                          carry(t, {&p});
+                        }),
+             "sent 396 bytes where 400 were expected"));
+}
+
+TEST_CASE("Ranks gather, broadcast and read one clock") {
+  CHECK(failure_of(4, [](Transport& transport) {
+          const std::string own = std::string(static_cast<std::size_t>(transport.rank()) * 100'000, 'x');
+          const std::vector<std::string> all = gather(transport, own);
+          for (std::size_t r = 0; r < all.size(); ++r)
+            require(all[r].size() == r * 100'000, "gathered something else");
+          require(broadcast(transport, transport.rank() == 0 ? "word" : "") == "word",
+                  "broadcast something else");
+          const ClockReading clock = read_clock(transport);
+          require(clock.offset_s == 0 && clock.error_s == 0, "one machine has one clock");
+          barrier(transport);
+        }).empty());
+}
+
+// Each kind of collective that is no all-reduce, by its definition.
+TEST_CASE("Collectives of all kinds move the right numbers") {
+  using enum CollectiveKind;
+  const CollectiveKind kind = GENERATE(reduce_scatter, all_gather, broadcast, reduce, all_to_all);
+  const int n = GENERATE(2, 3, 5);
+  const std::int64_t elements = GENERATE(1, 7, 1000);
+  CAPTURE(static_cast<int>(kind), n, elements);
+  CollectivePlan plan;
+  plan.members = n;
+  CollectiveWiring wiring;
+  for (int r = 0; r < n; ++r) wiring.ranks.push_back(r);
+  wiring.table = collective_table(kind, plan, elements, {}, 64);
+  const std::string failure = failure_of(n, [&](Transport& transport) {
+    const int self = transport.rank();
+    std::vector<Channel> channels;
+    for (std::size_t c = 0; c < wiring.table.connections.size(); ++c) {
+      const auto& ends = wiring.table.connections[c];
+      if (ends.from == self || ends.to == self) channels.push_back({ends.from, ends.to, static_cast<int>(c)});
+    }
+    transport.open(channels);
+    // Element e of member m is 1000 m + e.
+    std::vector<float> buffer(static_cast<std::size_t>(wiring.table.elements));
+    for (std::size_t e = 0; e < buffer.size(); ++e)
+      buffer[e] = static_cast<float>(1000 * self + static_cast<int>(e % 1000));
+    const std::vector<float> before = buffer;
+    run_table(transport, wiring, self, buffer.data());
+    const auto value = [](int member, std::size_t e) {
+      return static_cast<float>(1000 * member + static_cast<int>(e % 1000));
+    };
+    const auto sum = [&](std::size_t e) {
+      float all = 0;
+      for (int m = 0; m < n; ++m) all += value(m, e);
+      return all;
+    };
+    for (std::size_t e = 0; e < buffer.size(); ++e) {
+      // In whose part of the buffer it lies.
+      int part = 0;
+      while (static_cast<std::int64_t>(e) >= elements * (part + 1) / n) ++part;
+      if (kind == reduce_scatter && part == self) require(buffer[e] == sum(e), "reduce-scatter");
+      if (kind == all_gather) require(buffer[e] == value(part, e), "all-gather");
+      if (kind == broadcast) require(buffer[e] == value(0, e), "broadcast");
+      if (kind == reduce && self == 0) require(buffer[e] == sum(e), "reduce");
+      if (kind != all_to_all) continue;
+      const auto from = static_cast<int>(static_cast<std::int64_t>(e) / elements / n);
+      const auto to = static_cast<int>(static_cast<std::int64_t>(e) / elements % n);
+      require(buffer[e] == (to == self && from != self ? value(from, e) : before[e]), "all-to-all");
+    }
+  });
+  CHECK(failure.empty());
+  CAPTURE(failure);
+}
