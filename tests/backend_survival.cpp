@@ -1,0 +1,228 @@
+// What happens to a run happens to all of it: a clear error within seconds, and nothing stays behind.
+#include <dirent.h>
+#include <fcntl.h>
+
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "tests/backend_run.hpp"
+#include "tests/catch.hpp"
+
+using namespace rehearse::test;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Half a minute of steps, on four ranks that compute next to nothing.
+constexpr const char* kLong = R"([model.profiled]
+stages = 1
+forward_ms = 5
+backward_input_ms = 5
+backward_weight_ms = 5
+p2p_bytes = 1000
+parameters = [20000]
+[training]
+global_batch = 4
+micro_batch = 1
+precision = "fp32"
+[cluster]
+preset = "cpu-cluster"
+nodes = 4
+[strategy]
+data = 4
+[run]
+steps = 2000
+compute = "timed"
+)";
+
+// A program in the background, with what it writes in files.
+class Background {
+public:
+  Background(const std::string& command, const Scratch& scratch)
+      : out_(scratch.path("out")), err_(scratch.path("err")) {
+    pid_ = fork();
+    if (pid_ < 0) throw std::runtime_error("no process");
+    if (pid_ > 0) return;
+    setpgid(0, 0);
+    dup2(open(out_.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600), 1);
+    dup2(open(err_.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600), 2);
+    execl("/bin/sh", "sh", "-c", ("exec env " + command).c_str(), nullptr);
+    _exit(127);
+  }
+  ~Background() {
+    if (!ended_ && pid_ > 1) {
+      kill(-pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
+  }
+  pid_t pid() const { return pid_; }
+  bool ends_within(double seconds) {
+    const auto until = Clock::now() + std::chrono::duration<double>(seconds);
+    while (!ended_ && Clock::now() < until) {
+      ended_ = waitpid(pid_, &status_, WNOHANG) == pid_;
+      if (!ended_) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return ended_;
+  }
+  int status() const { return WIFEXITED(status_) ? WEXITSTATUS(status_) : -WTERMSIG(status_); }
+  std::string err() const { return read_file(err_); }
+  std::string out() const { return read_file(out_); }
+
+private:
+  std::string out_, err_;
+  pid_t pid_ = -1;
+  int status_ = 0;
+  bool ended_ = false;
+};
+
+// Processes that have `word` among their arguments.
+std::vector<pid_t> processes_with(const std::string& word) {
+  std::vector<pid_t> found;
+  DIR* folder = opendir("/proc");
+  while (const dirent* entry = readdir(folder)) {
+    const int pid = std::atoi(entry->d_name);
+    if (pid <= 0 || pid == getpid()) continue;
+    const std::string arguments = read_file("/proc/" + std::string(entry->d_name) + "/cmdline");
+    if (arguments.find("rehearse-run") != std::string::npos && arguments.find(word) != std::string::npos)
+      found.push_back(pid);
+  }
+  closedir(folder);
+  return found;
+}
+
+bool eventually(const std::function<bool()>& condition, double seconds = 10) {
+  const auto until = Clock::now() + std::chrono::duration<double>(seconds);
+  while (!condition()) {
+    if (Clock::now() > until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
+}
+
+std::string program() {
+  return std::string(REHEARSE_BIN_DIR) + "/rehearse-run run ";
+}
+
+// The ranks are under way: all of them are there, and a moment has passed.
+pid_t a_rank_of(const std::string& scenario, pid_t parent, std::size_t processes) {
+  REQUIRE(eventually([&] { return processes_with(scenario).size() >= processes; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  pid_t rank = 0;
+  for (const pid_t pid : processes_with(scenario))
+    if (pid != parent) rank = pid;
+  REQUIRE(rank > 1);  // never a whole group
+  return rank;
+}
+
+}  // namespace
+
+TEST_CASE("A rank that is killed ends the run, and no process stays behind") {
+  const Scratch scratch;
+  const std::string scenario = scratch.write("long.toml", kLong);
+  Background run(program() + scenario, scratch);
+  const pid_t rank = a_rank_of(scenario, run.pid(), 5);
+  kill(rank, SIGKILL);
+  REQUIRE(run.ends_within(10));
+  CHECK(run.status() == 1);
+  CAPTURE(run.err());
+  CHECK(run.err().find("was ended by signal 9 (Killed)") != std::string::npos);
+  CHECK(eventually([&] { return processes_with(scenario).empty(); }));
+}
+
+TEST_CASE("A run that is interrupted says so and stops its ranks") {
+  const int signal = GENERATE(SIGINT, SIGTERM);
+  const Scratch scratch;
+  const std::string scenario = scratch.write("long.toml", kLong);
+  Background run(program() + scenario, scratch);
+  a_rank_of(scenario, run.pid(), 5);
+  kill(run.pid(), signal);
+  REQUIRE(run.ends_within(10));
+  CHECK(run.status() == 1);
+  CAPTURE(run.err());
+  CHECK(run.err().find("interrupted by") != std::string::npos);
+  CHECK(eventually([&] { return processes_with(scenario).empty(); }));
+}
+
+TEST_CASE("Ranks end with a run that is killed outright") {
+  const Scratch scratch;
+  const std::string scenario = scratch.write("long.toml", kLong);
+  Background run(program() + scenario, scratch);
+  a_rank_of(scenario, run.pid(), 5);
+  kill(run.pid(), SIGKILL);
+  REQUIRE(run.ends_within(10));
+  CHECK(eventually([&] { return processes_with(scenario).empty(); }));
+}
+
+TEST_CASE("A rank that stands still is given up") {
+  const Scratch scratch;
+  const std::string scenario = scratch.write("long.toml", kLong);
+  Background run(program() + "--patience 2 " + scenario, scratch);
+  const pid_t rank = a_rank_of(scenario, run.pid(), 5);
+  kill(rank, SIGSTOP);
+  REQUIRE(run.ends_within(10));
+  CHECK(run.status() == 1);
+  CAPTURE(run.err());
+  CHECK(run.err().find("nothing moved for 2 s; waiting for rank") != std::string::npos);
+  CHECK(eventually([&] { return processes_with(scenario).empty(); }));
+}
+
+TEST_CASE("A full disk is told, after the result") {
+  const Scratch scratch;
+  const std::string arguments =
+      "run --format json --set run.steps=3 --trace /dev/full " + scratch.write("s.toml", kLong);
+  const Outcome outcome = run_program("rehearse-run", arguments);
+  CHECK(outcome.status == 1);
+  CHECK(outcome.out.find("\"step_time_s\"") != std::string::npos);
+  CHECK(outcome.err.find("/dev/full: cannot be written: No space left on device") != std::string::npos);
+  const Outcome full = run_program("rehearse-run", "run --set run.steps=3 " + scratch.write("s.toml", kLong),
+                                   "", ">/dev/full");
+  CHECK(full.status == 1);
+  CHECK(full.err.find("standard output cannot be written") != std::string::npos);
+}
+
+TEST_CASE("Under mpirun a killed rank ends the run, and leaves no process and no shared memory") {
+  if (!have_mpirun()) SKIP("no mpirun, or built without MPI");
+  const Scratch scratch;
+  const std::string scenario = scratch.write("long.toml", kLong);
+  const std::string before = run_program("rehearse-run", "--version; ls /dev/shm").out;
+  Background run(mpirun(4) + " " + program() + scenario, scratch);
+  // mpirun has the scenario among its arguments too.
+  const pid_t rank = a_rank_of(scenario, run.pid(), 5);
+  kill(rank, SIGKILL);
+  REQUIRE(run.ends_within(10));
+  CHECK(run.status() != 0);
+  CAPTURE(run.err());
+  CHECK(run.err().find("signal 9") != std::string::npos);
+  CHECK(eventually([&] { return processes_with(scenario).empty(); }));
+  CHECK(run_program("rehearse-run", "--version; ls /dev/shm").out == before);
+}
+
+TEST_CASE("What a run needs and does not have is told") {
+  const Scratch scratch;
+  const std::string scenario = scratch.write("s.toml", kLong);
+  struct Case {
+    const char* environment;
+    const char* arguments;
+    const char* expected;
+  };
+  const Case cases[] = {
+      {"RANK=0", "--transport tcp",
+       "the environment variable WORLD_SIZE is not set; allowed: a number from 1 on"},
+      {"RANK=x WORLD_SIZE=4", "--transport tcp",
+       "the environment variable RANK is \"x\"; allowed: a number from 0 on"},
+      {"RANK=0 WORLD_SIZE=1 MASTER_PORT=29777", "--transport tcp", "s needs 4 ranks; 1 were started"},
+      {"", "--set strategy.parameter_server.servers=2 --set 'strategy.gradients=\"first\"'",
+       "strategy.gradients"},
+  };
+  for (const Case& c : cases) {
+    const Outcome outcome =
+        run_program("rehearse-run", std::string("run ") + c.arguments + " " + scenario, c.environment);
+    CAPTURE(c.arguments, outcome.err);
+    CHECK(outcome.status != 0);
+    CHECK(outcome.err.find(c.expected) != std::string::npos);
+  }
+}
