@@ -205,14 +205,14 @@ void CudaArithmetic::gemm(int stream, const MatrixShape& shape, bool transpose_a
   multiply(device_->lane(stream).products, {shape, transpose_a, transpose_b, alpha, beta}, a, b, c);
 }
 
-void CudaArithmetic::add_bias(int stream, const Array& y, const Array& bias, bool relu) {
+void CudaArithmetic::add_bias(int stream, const Array& y, const Array& bias, bool activate) {
   (void)rows_of("the bias's result", y, bias);
-  kernels::add_bias(device_->lane(stream).stream, y, bias, relu);
+  kernels::add_bias(device_->lane(stream).stream, y, bias, activate);
 }
 
-void CudaArithmetic::relu_backward(int stream, const Array& output, const Array& gradient) {
+void CudaArithmetic::activation_backward(int stream, const Array& output, const Array& gradient) {
   expect_elements("the gradient", gradient, output.elements);
-  kernels::relu_backward(device_->lane(stream).stream, output, gradient);
+  kernels::activation_backward(device_->lane(stream).stream, output, gradient);
 }
 
 void CudaArithmetic::column_sums(int stream, const Array& gradient, const Array& sums, bool accumulate) {

@@ -30,8 +30,8 @@ public:
   void copy(int stream, const Array& from, const Array& to) override;
   void gemm(int stream, const MatrixShape& shape, bool transpose_a, bool transpose_b, float alpha,
             const Array& a, const Array& b, float beta, const Array& c) override;
-  void add_bias(int stream, const Array& y, const Array& bias, bool relu) override;
-  void relu_backward(int stream, const Array& output, const Array& gradient) override;
+  void add_bias(int stream, const Array& y, const Array& bias, bool activate) override;
+  void activation_backward(int stream, const Array& output, const Array& gradient) override;
   void column_sums(int stream, const Array& gradient, const Array& sums, bool accumulate) override;
   void softmax_cross_entropy(int stream, const Array& logits, const Array& labels, float scale,
                              const Array& losses, const Array& gradient) override;

@@ -32,17 +32,17 @@ __global__ void convert_kernel(std::size_t n, const From* from, To* to) {
 }
 
 template <class Y, class Bias>
-__global__ void add_bias_kernel(std::size_t n, std::size_t columns, Y* y, const Bias* bias, bool relu) {
+__global__ void add_bias_kernel(std::size_t n, std::size_t columns, Y* y, const Bias* bias, bool activate) {
   for (std::size_t i = first_element(); i < n; i += stride()) {
     const float sum = to_float(y[i]) + to_float(bias[i % columns]);
-    y[i] = rounded<Y>(relu && sum < 0 ? 0.0f : sum);
+    y[i] = rounded<Y>(activate ? activated(sum) : sum);
   }
 }
 
 template <class Y, class Gradient>
-__global__ void relu_backward_kernel(std::size_t n, const Y* y, Gradient* gradient) {
+__global__ void activation_backward_kernel(std::size_t n, const Y* y, Gradient* gradient) {
   for (std::size_t i = first_element(); i < n; i += stride())
-    if (!(to_float(y[i]) > 0)) gradient[i] = rounded<Gradient>(0.0f);
+    gradient[i] = rounded<Gradient>(to_float(gradient[i]) * slope_at_output(to_float(y[i])));
 }
 
 // A block of kWarp columns and 8 rows at a time: always the same order of summands.
@@ -198,23 +198,24 @@ void convert(Stream stream, const Array& from, const Array& to) {
   check_launch("convert");
 }
 
-void add_bias(Stream stream, const Array& y, const Array& bias, bool relu) {
+void add_bias(Stream stream, const Array& y, const Array& bias, bool activate) {
   typed(y, [&](auto* result) {
     typed(bias, [&](auto* row) {
       add_bias_kernel<<<blocks_for(y.elements), kThreads, 0, stream>>>(y.elements, bias.elements, result, row,
-                                                                       relu);
+                                                                       activate);
     });
   });
   check_launch("add_bias");
 }
 
-void relu_backward(Stream stream, const Array& output, const Array& gradient) {
+void activation_backward(Stream stream, const Array& output, const Array& gradient) {
   typed(output, [&](auto* y) {
     typed(gradient, [&](auto* dy) {
-      relu_backward_kernel<<<blocks_for(output.elements), kThreads, 0, stream>>>(output.elements, y, dy);
+      activation_backward_kernel<<<blocks_for(output.elements), kThreads, 0, stream>>>(output.elements, y,
+                                                                                       dy);
     });
   });
-  check_launch("relu_backward");
+  check_launch("activation_backward");
 }
 
 void column_sums(Stream stream, const Array& gradient, const Array& sums, bool accumulate) {

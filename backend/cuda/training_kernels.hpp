@@ -10,8 +10,8 @@ namespace rehearse::kernels {
 using Stream = CUstream_st*;
 
 void convert(Stream stream, const Array& from, const Array& to);
-void add_bias(Stream stream, const Array& y, const Array& bias, bool relu);
-void relu_backward(Stream stream, const Array& output, const Array& gradient);
+void add_bias(Stream stream, const Array& y, const Array& bias, bool activate);
+void activation_backward(Stream stream, const Array& output, const Array& gradient);
 void column_sums(Stream stream, const Array& gradient, const Array& sums, bool accumulate);
 void softmax_cross_entropy(Stream stream, const Array& logits, const Array& labels, float scale,
                            const Array& losses, const Array& gradient);

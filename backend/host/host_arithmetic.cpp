@@ -124,22 +124,22 @@ void HostArithmetic::gemm(int, const MatrixShape& shape, bool transpose_a, bool 
   }
 }
 
-void HostArithmetic::add_bias(int, const Array& y, const Array& bias, bool relu) {
+void HostArithmetic::add_bias(int, const Array& y, const Array& bias, bool activate) {
   const long rows = rows_of("the bias's result", y, bias), columns = static_cast<long>(bias.elements);
   const float* add = floats(bias);
   float* row = floats(y);
   for (long r = 0; r < rows; ++r, row += columns)
     for (long j = 0; j < columns; ++j) {
       const float sum = row[j] + add[j];
-      row[j] = relu && sum < 0 ? 0 : sum;
+      row[j] = activate ? activated(sum) : sum;
     }
 }
 
-void HostArithmetic::relu_backward(int, const Array& output, const Array& gradient) {
+void HostArithmetic::activation_backward(int, const Array& output, const Array& gradient) {
   expect_elements("the gradient", gradient, output.elements);
   const float* y = floats(output);
   float* dy = floats(gradient);
-  for (std::size_t i = 0; i < output.elements; ++i) dy[i] = y[i] > 0 ? dy[i] : 0;
+  for (std::size_t i = 0; i < output.elements; ++i) dy[i] *= slope_at_output(y[i]);
 }
 
 void HostArithmetic::column_sums(int, const Array& gradient, const Array& sums, bool accumulate) {

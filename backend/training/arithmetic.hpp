@@ -70,10 +70,11 @@ public:
   // a and b have one precision, c that one or fp32; where beta is 0, c is not read.
   virtual void gemm(int stream, const MatrixShape& shape, bool transpose_a, bool transpose_b, float alpha,
                     const Array& a, const Array& b, float beta, const Array& c) = 0;
-  // y[row, j] += bias[j]; then, if `relu`, what is below 0 becomes 0.
-  virtual void add_bias(int stream, const Array& y, const Array& bias, bool relu) = 0;
-  // gradient[i] = 0 where output[i] of the ReLU is 0.
-  virtual void relu_backward(int stream, const Array& output, const Array& gradient) = 0;
+  // y[row, j] += bias[j]; then, if `activate`, the activation function of it: a ReLU with a smooth knee,
+  // whose formula stands in element_wise.hpp.
+  virtual void add_bias(int stream, const Array& y, const Array& bias, bool activate) = 0;
+  // gradient[i] times the activation function's slope where it gave output[i].
+  virtual void activation_backward(int stream, const Array& output, const Array& gradient) = 0;
   // sums[j] = sum over rows of gradient[row, j], + sums[j] if `accumulate`.
   virtual void column_sums(int stream, const Array& gradient, const Array& sums, bool accumulate) = 0;
   // For each row r of logits [rows, classes] (fp32), with p = softmax of the row and labels[r] the number of

@@ -252,7 +252,7 @@ void Perceptron::backward_layer(int stream, long step, int microbatch, Layer& la
   const bool accumulate = layer.gradient_step == step;
   layer.gradient_step = step;
   if (layer.number + 1 < layers())
-    arithmetic_.relu_backward(stream, layer.output.at(static_cast<std::size_t>(microbatch)), gradient);
+    arithmetic_.activation_backward(stream, layer.output.at(static_cast<std::size_t>(microbatch)), gradient);
   if (layer.number > 0) {
     const Array input_gradient = layer.begins_range
                                      ? layer.input_gradient.at(static_cast<std::size_t>(microbatch))

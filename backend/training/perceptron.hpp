@@ -1,6 +1,6 @@
 // The layers of a multi-layer perceptron that one rank holds: forward, backward and update, really computed.
-// Layer i maps widths[i] to widths[i + 1]; a ReLU follows all but the model's last, softmax cross-entropy
-// that.
+// Layer i maps widths[i] to widths[i + 1]; a ReLU with a smooth knee follows all but the model's last,
+// softmax cross-entropy that.
 #pragma once
 
 #include <array>
@@ -17,8 +17,7 @@ struct PerceptronOptions {
   std::vector<LayerRange> held;  // of this rank, ascending and apart; several for interleaved stages
   long micro_batch = 1;          // samples
   int microbatches = 1;          // a step, of this rank
-  double batch_samples =
-      1;  // the loss is a mean over as many samples: of all ranks whose gradients are added
+  double batch_samples = 1;      // the loss is their mean: of all ranks whose gradients are added
   OptimizerSettings optimizer;
   Precision precision = Precision::fp32;           // of weights and activations
   Precision gradient_precision = Precision::fp32;  // of the weights' gradients

@@ -53,12 +53,12 @@ SampleData::SampleData(std::uint64_t seed, long features, long classes)
 }
 
 void SampleData::features(std::uint64_t sample, float* to) const {
-  standard_normal(seed_, RandomUse::features, sample, to, features_);
+  standard_normal(seed_, RandomUse::features, sample % kSamples, to, features_);
 }
 
 int SampleData::label(std::uint64_t sample) const {
   float seen[kTeacherFeatures];
-  standard_normal(seed_, RandomUse::features, sample, seen, seen_);
+  standard_normal(seed_, RandomUse::features, sample % kSamples, seen, seen_);
   int best = 0;
   double most = 0;
   for (long c = 0; c < classes_; ++c) {

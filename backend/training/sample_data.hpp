@@ -18,9 +18,12 @@ enum class RandomUse : std::uint32_t { features, teacher, weights };
 void standard_normal(std::uint64_t seed, RandomUse use, std::uint64_t number, float* to, long count);
 
 // Features are standard normal; the label is the class for which a fixed random linear teacher, which looks
-// at the first kTeacherFeatures features, gives the most.
+// at the first kTeacherFeatures features, gives the most. There are kSamples different ones: sample number n
+// is number n mod kSamples again, so that a net that is as wide as the features are many learns something in
+// 50 steps.
 class SampleData {
 public:
+  static constexpr std::uint64_t kSamples = 1024;
   static constexpr long kTeacherFeatures = 64;
   SampleData(std::uint64_t seed, long features, long classes);
   void features(std::uint64_t sample, float* to) const;
