@@ -166,6 +166,7 @@ TEST_CASE("what cannot be trained is refused") {
   for (const Case& c : {
            Case{"processors train in fp32",
                 [](auto& o) { o.precision = o.gradient_precision = Precision::bf16; }},
+           Case{"processors train in fp32", [](auto& o) { o.precision = Precision::tf32; }},
            Case{"training.precision is fp8", [](auto& o) { o.precision = Precision::fp8; }},
            Case{"gradients in bf16 with weights in fp32",
                 [](auto& o) { o.gradient_precision = Precision::bf16; }},
@@ -190,7 +191,7 @@ TEST_CASE("what cannot be trained is refused") {
     INFO(message);
     CHECK(message.find(c.message) != std::string::npos);
   }
-  CHECK_THROWS_AS(host.allocate(std::size_t{1} << 60, Precision::fp32), RunError);
+  CHECK_THROWS_AS(host.allocate(SIZE_MAX / 4, Precision::fp32), RunError);
   Perceptron perceptron(host, shape, good);
   CHECK_THROWS_AS(perceptron.forward(0, 0, 0, {0, 1}), std::out_of_range);  // no batch
   CHECK_THROWS_AS(perceptron.set_batch(0, 0, {1, 2}), std::invalid_argument);

@@ -37,7 +37,7 @@ endif()
 set(nccl_places ${NCCL_ROOT} $ENV{NCCL_ROOT} $ENV{NCCL_HOME})
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${nccl_places} PATHS ${CUDAToolkit_INCLUDE_DIRS} ${nccl_of_python}
           PATH_SUFFIXES include)
-find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${nccl_places}
+find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 NAMES_PER_DIR HINTS ${nccl_places}
              PATHS ${CUDAToolkit_LIBRARY_DIR} ${nccl_of_python} PATH_SUFFIXES lib lib64)
 if(NOT NCCL_INCLUDE_DIR OR NOT NCCL_LIBRARY)
   set(cuda_missing "NCCL not found: set NCCL_ROOT")

@@ -99,6 +99,7 @@ Perceptron::Perceptron(Arithmetic& arithmetic, const MultiLayerPerceptron& shape
       offset += layer.parameters;
       held_.push_back(std::move(layer));
     }
+  (void)OwnedArray(arithmetic_, 0, options_.precision);  // refused here if the device does not compute in it
   if (held_.empty()) return;
   held_.back().ends_range = true;
   allocate_flat(shape);
