@@ -1,0 +1,37 @@
+// How a link's rate is made to hold, and how TCP is kept from anything that the simulator does not know.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rehearse {
+
+// Links above this are not built: what one machine carries in all is of this order (8 hosts in a ring on 2
+// cores, nothing limited: 8 x 10.7 Gbit/s).
+inline constexpr double kMostEmulatedBandwidth = 20e9 / 8;  // bytes/s
+
+// The shaper is htb with one class, not tbf: it lets a whole segment go as soon as it owes nothing, so that a
+// segment may be longer than the bucket and need not be cut into packets (which tbf does; a ring of 8 hosts
+// at 500 Mbit/s then takes 1.3 to 5 times its time on 2 cores, with htb 1.01 to 1.07).
+
+// Bytes of the bucket. A message that finds it full arrives that much early, so the first bucket on its way
+// is small; but what a timer comes late by is lost if the bucket is full by then, so the next ones, which
+// cannot be full while a message passes at their rate, are larger.
+long bucket_bytes(double bandwidth, bool out_of_host);
+
+// Bytes of the largest segment that a host gives to the network in one piece (generic segmentation offload).
+// A message's last segment arrives at once instead of in its time: small is exact, large spares processor
+// time.
+int segment_bytes(double bandwidth);
+
+// How many segments of 1448 bytes may be on their way in one connection: enough to bear delays of the
+// processor, few enough that queues stay short and connections share a link equally. Nothing is ever lost.
+int window_segments(double bandwidth, double round_trip_s);
+inline constexpr int kSegmentBytes = 1448;      // payload of a packet of 1514 bytes on the wire
+inline constexpr long kQueueBytes = 64L << 20;  // of a link's queue: all windows together
+
+// Names below /proc/sys/net and values, set in every namespace.
+const std::vector<std::pair<std::string, std::string>>& network_settings();
+
+}  // namespace rehearse
