@@ -14,13 +14,20 @@ namespace {
 //   2, 4 on one cable   200, 1000   256 KiB 0.992 to 0.999, 4 MiB 1.001 to 1.008
 //   incast of 3, 7      200         256 KiB 0.988, 0.995    4 MiB 0.999, 1.000
 //                      1000         256 KiB 0.942, 0.975    4 MiB 0.999, 1.005
-//   ring of 8 (slowest) 200         1 MiB 1.02   500: 1 MiB 1.04 to 1.09, 4 MiB 1.04 (fastest 1.01)
-//   tree 2:1, 4:1       200         1 MiB 1.014, 1.007; 500: 4 MiB 1.023, 1.006
-// Repeats spread by 0.1 to 1 %, by 3 to 10 % in rings of 8 at 500 Mbit/s while the processor was busy. A
-// round trip of 64 bytes takes 0.02 to 0.04 ms idle, 4.3 ms beside bulk on the sender's cable, 9 to 11 ms
-// where two senders of bulk meet. With switch buckets of 50 us the tree of 2:1 at 200 Mbit/s takes 1.12
-// instead of 1.01 (4 and 1 MiB); with segments of 4 KiB a ring of 8 at 500 Mbit/s takes 2.5 to 5 times its
-// time.
+//   ring of 8, slowest  100         1 MiB 1.04   4 MiB 1.05
+//   of the 8 flows      200         256 KiB 1.07  1 MiB 1.02  4 MiB 1.11
+//                       400         256 KiB 1.11  1 MiB 1.03  4 MiB 1.02
+//                       500         256 KiB 1.09  1 MiB 1.09  4 MiB 1.04
+//   tree 2:1, 4:1       200         1 MiB 1.014, 1.007      4 MiB 1.012, 1.015
+//                       500         1 MiB 1.060, 1.007      4 MiB 1.023, 1.006
+//   half of them cross  200, 500    1 MiB 1.14, 1.15        4 MiB 1.03, 1.03
+// The processor was fully busy with other work meanwhile. Where it was not in the way repeats spread by 0.1
+// to 1 %; single ones took up to 5 times as long, so take medians. A round trip of 64 bytes takes 0.02 to
+// 0.04 ms idle, up to 4.3 ms (8 ms in 1 of 100) beside bulk on the sender's cable, and 9 to 11 ms where two
+// senders of bulk meet. Smaller segments cost too much: of 4 KiB, a ring of 8 at 500 Mbit/s takes 2.5 to 7
+// times its time. With buckets of 60 us at switches too, and segments of 200 us, the tree of 2:1 at 200
+// Mbit/s takes 1.10 to 1.13. Where `window` is left out, queues grow to 45 ms at 1 Gbit/s and 400 ms at 100
+// Mbit/s.
 constexpr double kHostBucket_s = 50e-6;
 constexpr double kLeastBucketBytes = 2000;
 constexpr double kSwitchBucket_s = 400e-6;
