@@ -330,7 +330,7 @@ TEST_CASE("the time that `auto` goes by is the engine's") {
     for (Protocol protocol : {Protocol::ideal, Protocol::nccl})
       for (double chunk_bytes : {0.0, 1e5})
         for (double bytes : {1e3, 1e6, 1e9}) {
-          CAPTURE(c.parts.name, name(c.algorithm), static_cast<int>(protocol), chunk_bytes, bytes);
+          CAPTURE(c.parts.name, name(c.algorithm), static_cast<int>(protocol.kind), chunk_bytes, bytes);
           const auto cluster = make_cluster(c.parts);
           const std::vector<Endpoint> members = all_devices(*cluster);
           EngineOptions options = ideal(Fidelity::analytic);

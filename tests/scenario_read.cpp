@@ -38,7 +38,7 @@ TEST_CASE("defaults are those that the design names") {
   CHECK(s.strategy.bucket_bytes == 25 * 1048576.0);  // PyTorch DistributedDataParallel, bucket_cap_mb = 25
   CHECK(s.strategy.overlap);
   CHECK(s.engine.fidelity == Fidelity::automatic);
-  CHECK(s.engine.protocol == Protocol::nccl);
+  CHECK(s.engine.protocol.kind == Protocol::nccl);
   CHECK(s.engine.fold);
   CHECK(s.steps == 1);
   CHECK(s.microbatches == 4);  // 64 / (1 x 16)
@@ -115,10 +115,26 @@ compute = "timed"
   CHECK(s.strategy.parameter_server.servers == 2);
   CHECK(s.strategy.parameter_server.placement == ParameterServer::Placement::colocated);
   CHECK(s.engine.fidelity == Fidelity::chunk);
-  CHECK(s.engine.protocol == Protocol::ideal);
+  CHECK(s.engine.protocol.kind == Protocol::ideal);
   CHECK_FALSE(s.engine.fold);
   CHECK(s.steps == 3);
   CHECK(s.microbatches == 12);  // 96 / (2 x 4)
+}
+
+TEST_CASE("a protocol brings its own keys") {
+  const std::string training = "[training]\nglobal_batch = 64\n[simulation]\nprotocol = ";
+  CHECK(scenario_of(training + "\"tcp\"\n").engine.protocol.frame_overhead_bytes == 38);
+  const Scenario shaped = scenario_of(training + "\"tcp\"\nframe_overhead_bytes = 14\n");
+  CHECK(shaped.engine.protocol.kind == Protocol::tcp);
+  CHECK(shaped.engine.protocol.frame_overhead_bytes == 14);
+  // The profile lies beside the scenario: here, in the folder of tests.
+  const Scenario linked =
+      read_scenario_text("[model]\npreset = \"bert-large\"\n[cluster]\npreset = \"dgx-a100\"\nnodes = 1\n" +
+                             training + "\"measured\"\nlink_profile = \"measured-links.toml\"\n",
+                         std::string(REHEARSE_TESTS_DIR) + "/mine.toml");
+  CHECK(linked.engine.protocol.kind == Protocol::measured);
+  REQUIRE(linked.engine.protocol.links);
+  CHECK(linked.engine.protocol.links->title == "made up for tests");
 }
 
 TEST_CASE("a degree that is left out follows from the devices") {

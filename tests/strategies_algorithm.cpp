@@ -45,7 +45,7 @@ TEST_CASE("auto takes the least of those that fit, by their own cost") {
       const std::vector<Endpoint> members = testing::all_devices(*s.cluster);
       AlgorithmChoice choice(s);
       for (double bytes = 8; bytes < 1e10; bytes *= 32) {
-        CAPTURE(parts.name, static_cast<int>(protocol), bytes);
+        CAPTURE(parts.name, static_cast<int>(protocol.kind), bytes);
         Algorithm best = Algorithm::automatic;
         double best_s = std::numeric_limits<double>::infinity();
         for (const Algorithm a : candidates(*s.cluster, members, protocol)) {
@@ -58,7 +58,7 @@ TEST_CASE("auto takes the least of those that fit, by their own cost") {
         const Algorithm found = choice.of(members, bytes);
         CHECK(found == best);
         chosen.insert(found);
-        if (protocol == Protocol::nccl) CHECK((found == Algorithm::ring || found == Algorithm::tree));
+        if (protocol.kind == Protocol::nccl) CHECK((found == Algorithm::ring || found == Algorithm::tree));
       }
     }
   CHECK(chosen.size() == 5);  // each is the best of all somewhere

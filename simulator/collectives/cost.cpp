@@ -73,7 +73,7 @@ StageOnNetwork stage_on_network(const Stage& stage, const Cluster& cluster,
   if (stage.kind == Stage::Kind::trees) {
     const Way way = longest_way(stage, edges, latency_s);
     on.shape.tree_latency_s = way.latency_s;
-    on.steps = way.edges;
+    on.steps = on.shape.tree_edges = way.edges;
     on.shape.ranks = static_cast<int>(members.size());
     std::set<int> nodes;
     for (const Endpoint e : members) nodes.insert(cluster.node_of(e));
@@ -134,18 +134,20 @@ PlanOnNetwork on_network(const CollectivePlan& plan, const Cluster& cluster,
   return on;
 }
 
-TransferCost stage_cost(Algorithm algorithm, const StageOnNetwork& stage, double bytes, Protocol protocol) {
+TransferCost stage_cost(Algorithm algorithm, const StageOnNetwork& stage, double bytes,
+                        const Protocol& protocol, double chunk_bytes) {
   TransferCost cost;
   const double edge_bytes = bytes * stage.share.edge;
   if (stage.kind == Stage::Kind::trees) {
-    cost = tree_cost(bytes, stage.shape, protocol);
+    cost = tree_cost(bytes, stage.shape, protocol, chunk_bytes);
   } else if (algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical) {
     const CollectiveKind kind = stage.kind == Stage::Kind::reduce_scatter ? CollectiveKind::reduce_scatter
                                 : stage.kind == Stage::Kind::all_gather   ? CollectiveKind::all_gather
                                                                           : CollectiveKind::all_reduce;
-    cost = ring_cost(kind, bytes * stage.share.block * stage.shape.channels, stage.shape, protocol);
+    cost =
+        ring_cost(kind, bytes * stage.share.block * stage.shape.channels, stage.shape, protocol, chunk_bytes);
   } else {
-    cost = message_cost(edge_bytes / stage.steps, stage.shape, protocol);
+    cost = message_cost(piece_of(edge_bytes / stage.steps, chunk_bytes), stage.shape, protocol);
     cost.steps = stage.steps;
     cost.step_latency_s += cost.startup_s;  // every step is a call of its own
     cost.startup_s = 0;
@@ -154,12 +156,12 @@ TransferCost stage_cost(Algorithm algorithm, const StageOnNetwork& stage, double
   return cost;
 }
 
-double time_alone_s(const PlanOnNetwork& plan, double bytes, Protocol protocol, double chunk_bytes) {
+double time_alone_s(const PlanOnNetwork& plan, double bytes, const Protocol& protocol, double chunk_bytes) {
   double longest = 0;
   for (const std::vector<StageOnNetwork>& lane : plan.lanes) {
     double seconds = 0;
     for (const StageOnNetwork& stage : lane) {
-      const TransferCost cost = stage_cost(plan.algorithm, stage, bytes, protocol);
+      const TransferCost cost = stage_cost(plan.algorithm, stage, bytes, protocol, chunk_bytes);
       const double latency_s =
           stage.kind == Stage::Kind::trees
               ? cost.step_latency_s
@@ -173,8 +175,8 @@ double time_alone_s(const PlanOnNetwork& plan, double bytes, Protocol protocol, 
 }
 
 std::vector<Algorithm> candidates(const Cluster& cluster, const std::vector<Endpoint>& members,
-                                  Protocol protocol) {
-  const bool nccl = protocol == Protocol::nccl && cluster.node().device.compute_capability > 0;
+                                  const Protocol& protocol) {
+  const bool nccl = protocol.kind == Protocol::nccl && cluster.node().device.compute_capability > 0;
   std::vector<Algorithm> fitting;
   for (const Algorithm a : {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling,
                             Algorithm::hierarchical, Algorithm::torus}) {

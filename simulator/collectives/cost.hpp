@@ -26,14 +26,16 @@ PlanOnNetwork on_network(const CollectivePlan& plan, const Cluster& cluster,
                          const std::vector<Endpoint>& members);
 
 // What a stage costs in an all-reduce of `bytes`; its edges carry bytes_per_edge each. Rings cost what
-// ring_cost() says, trees tree_cost(); halving-doubling and torus send plain messages, step by step.
-TransferCost stage_cost(Algorithm algorithm, const StageOnNetwork& stage, double bytes, Protocol protocol);
+// ring_cost() says, trees tree_cost(); halving-doubling and torus send plain messages, step by step. Messages
+// are at most `chunk_bytes` long (0: not cut).
+TransferCost stage_cost(Algorithm algorithm, const StageOnNetwork& stage, double bytes,
+                        const Protocol& protocol, double chunk_bytes);
 
 // Seconds of an all-reduce of `bytes` alone on the network, its lanes side by side, their stages in step.
-double time_alone_s(const PlanOnNetwork& plan, double bytes, Protocol protocol, double chunk_bytes);
+double time_alone_s(const PlanOnNetwork& plan, double bytes, const Protocol& protocol, double chunk_bytes);
 
 // What `auto` chooses from: what fits, and of that, where GPUs speak NCCL, only its rings and trees.
 std::vector<Algorithm> candidates(const Cluster& cluster, const std::vector<Endpoint>& members,
-                                  Protocol protocol);
+                                  const Protocol& protocol);
 
 }  // namespace rehearse

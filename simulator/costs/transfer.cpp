@@ -121,6 +121,46 @@ double tree_efficiency(double bytes, const TransferShape& shape, int protocol) {
   return reached / bus;
 }
 
+Reach reach_of(const TransferShape& shape) {
+  return shape.nodes > 1 ? Reach::between_nodes : Reach::in_node;
+}
+
+// Adds to an ideal cost what a step costs whose way has `edges` messages of `bytes`, one after the other, on
+// top of their routes' own latency. `link`: the bandwidth that the links leave to each, of which it takes no
+// more than was measured. Without a curve the cost stays as it is.
+void add_measured(TransferCost& cost, const LinkCurve* curve, double bytes, int edges, double link) {
+  if (curve == nullptr) return;
+  const SizeRange& range = curve->range_of(bytes);
+  cost.step_latency_s += edges * range.latency_s.value;
+  cost.efficiency = range.efficiency.value;
+  if (cost.efficiency <= 0) cost.efficiency = link > 0 ? std::min(1.0, range.bandwidth.value / link) : 1;
+}
+
+void add_tcp(TransferCost& cost, const TransferShape& shape, const Protocol& protocol) {
+  if (shape.nodes > 1) cost.efficiency = tcp_efficiency(protocol.frame_overhead_bytes);
+}
+
+// Chains and trees are cut in any case, or all but one of their edges would wait.
+double pieces_in_flight(double chunk_bytes) {
+  return chunk_bytes > 0 ? chunk_bytes : nccl::kPieceBytes;
+}
+
+// A message of the ring, the chain or the pairs.
+double message_of_ring(CollectiveKind kind, const TransferCost& cost, const TransferShape& shape,
+                       double chunk_bytes) {
+  const double channel_bytes = cost.bytes_per_edge / std::max(1, shape.channels);
+  switch (course_of(kind)) {
+    case Course::from_root:
+    case Course::to_root:
+      return piece_of(channel_bytes, pieces_in_flight(chunk_bytes));
+    case Course::pairs:
+      return cost.bytes_per_edge / cost.steps;
+    case Course::ring:
+      break;
+  }
+  return piece_of(channel_bytes / cost.steps, chunk_bytes);
+}
+
 double time_alone(const TransferCost& cost, double bandwidth) {
   const double bytes_s = bandwidth > 0 ? cost.bytes_per_edge / (cost.efficiency * bandwidth) : 0;
   return cost.startup_s + cost.steps * cost.step_latency_s + bytes_s;
@@ -128,9 +168,28 @@ double time_alone(const TransferCost& cost, double bandwidth) {
 
 }  // namespace
 
-TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& shape, Protocol protocol) {
-  if (protocol == Protocol::ideal || shape.compute_capability == 0 || shape.ranks < 2)
-    return ideal_cost(kind, bytes, shape);
+double piece_of(double bytes, double most) {
+  return most > 0 && bytes > most ? bytes / std::ceil(bytes / most) : bytes;
+}
+
+double tcp_efficiency(double frame_overhead_bytes) {
+  constexpr double kMtu = 1500, kHeaders = 20 + 20 + 12;
+  return (kMtu - kHeaders) / (kMtu + frame_overhead_bytes);
+}
+
+TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& shape,
+                       const Protocol& protocol, double chunk_bytes) {
+  if (shape.ranks < 2 || protocol.kind != Protocol::nccl) {
+    TransferCost cost = ideal_cost(kind, bytes, shape);
+    if (cost.steps == 0) return cost;
+    if (protocol.kind == Protocol::tcp) add_tcp(cost, shape, protocol);
+    if (protocol.kind == Protocol::measured)
+      add_measured(cost, protocol.links->collective(kind, reach_of(shape), shape.ranks),
+                   message_of_ring(kind, cost, shape, chunk_bytes), 1,
+                   shape.ring_bandwidth / std::max(1, shape.channels));
+    return cost;
+  }
+  if (shape.compute_capability == 0) return ideal_cost(kind, bytes, shape);
   // NCCL carries out all-to-all as grouped sends and receives, which know the Simple protocol only.
   if (kind == CollectiveKind::all_to_all) return nccl_cost(kind, bytes, shape, nccl::kSimple);
   TransferCost best;
@@ -147,13 +206,24 @@ TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& s
   return best;
 }
 
-TransferCost tree_cost(double bytes, const TransferShape& shape, Protocol protocol) {
+TransferCost tree_cost(double bytes, const TransferShape& shape, const Protocol& protocol,
+                       double chunk_bytes) {
   TransferCost ideal;
   if (shape.ranks < 2) return ideal;
   ideal.steps = 1;
   ideal.step_latency_s = shape.tree_latency_s;
   ideal.bytes_per_edge = 2 * bytes;  // as counted by ring_bandwidth
-  if (protocol == Protocol::ideal || shape.compute_capability == 0 || shape.ring_bandwidth <= 0) return ideal;
+  if (protocol.kind == Protocol::tcp) add_tcp(ideal, shape, protocol);
+  if (protocol.kind == Protocol::measured) {
+    // Two trees; the bus bandwidth counts each of them both ways.
+    const int channels = std::max(1, shape.channels);
+    const double edge_bytes = bytes / 2 / channels;
+    add_measured(ideal, protocol.links->messages(reach_of(shape)),
+                 piece_of(edge_bytes, pieces_in_flight(chunk_bytes)), shape.tree_edges,
+                 shape.ring_bandwidth / 4 / channels);
+  }
+  if (protocol.kind != Protocol::nccl || shape.compute_capability == 0 || shape.ring_bandwidth <= 0)
+    return ideal;
   TransferCost best;
   double best_s = std::numeric_limits<double>::infinity();
   for (int p : {nccl::kLL, nccl::kLL128, nccl::kSimple}) {
@@ -185,12 +255,16 @@ double exposed_latency_s(const TransferCost& cost, double bytes_on_an_edge, doub
   return std::max(0.0, cost.step_latency_s - (pieces - 1) * piece_s);
 }
 
-TransferCost message_cost(double bytes, const TransferShape& shape, Protocol protocol) {
+TransferCost message_cost(double bytes, const TransferShape& shape, const Protocol& protocol) {
   TransferCost cost;
   cost.steps = 1;
   cost.bytes_per_edge = bytes;
   cost.step_latency_s = shape.hop_latency_s;
-  if (protocol == Protocol::ideal || shape.compute_capability == 0) return cost;
+  if (protocol.kind == Protocol::tcp) add_tcp(cost, shape, protocol);
+  if (protocol.kind == Protocol::measured)
+    add_measured(cost, protocol.links->messages(reach_of(shape)), bytes, 1,
+                 shape.ring_bandwidth / std::max(1, shape.channels));
+  if (protocol.kind != Protocol::nccl || shape.compute_capability == 0) return cost;
   // Send and receive run the Simple protocol's primitives: one step of such a ring.
   cost.protocol = nccl::kProtocols[nccl::kSimple];
   cost.startup_s = 1e-6 * nccl::kBaseLatencyUs[nccl::kSimple];

@@ -2,14 +2,28 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <string_view>
 
+#include "simulator/costs/link_profile.hpp"
 #include "simulator/schedule/op.hpp"
 
 namespace rehearse {
 
-enum class Protocol { ideal, nccl };
-inline constexpr std::array<std::string_view, 2> kProtocolNames = {"ideal", "nccl"};
+// How payload becomes time on the links.
+struct Protocol {
+  enum Kind {
+    ideal,
+    nccl,      // GPUs: NCCL's own cost model; processors: ideal
+    tcp,       // between nodes over TCP/IP on Ethernet: headers, no startup; inside nodes ideal
+    measured,  // latency and bandwidth by the size of a message: `links`
+  } kind = nccl;
+  double frame_overhead_bytes = 38;          // tcp: what a frame costs on the link besides the packet
+  std::shared_ptr<const LinkProfile> links;  // measured
+
+  Protocol(Kind chosen = nccl) : kind(chosen) {}
+};
+inline constexpr std::array<std::string_view, 4> kProtocolNames = {"ideal", "nccl", "tcp", "measured"};
 
 // Geometry of a group as a collective sees it.
 struct TransferShape {
@@ -18,6 +32,7 @@ struct TransferShape {
   int channels = 1;             // rings side by side
   double hop_latency_s = 0;     // of the slowest hop's route
   double tree_latency_s = 0;    // trees: of the longest way to the root and of that back, without costs
+  int tree_edges = 0;           // trees: on the longest way up and down
   double ring_bandwidth = 0;    // bytes/s of all channels together, alone on the network
   int compute_capability = 80;  // of the devices: 60 P100, 70 V100, 80 A100, 90 H100; 0: not a GPU
 };
@@ -37,20 +52,35 @@ struct TransferCost {
 //   ideal: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH"
 //   (2005). nccl:  NCCL 2.30.7 src/graph/tuning.cc: the protocol (LL, LL128, Simple) with the least time is
 //   taken.
-TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& shape, Protocol protocol);
+//   tcp: ideal, at tcp_efficiency() between nodes. measured: each step costs what the profile says of
+//   messages as large as the step's pieces are, of which none is larger than `chunk_bytes` (0: a step's whole
+//   share).
+TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& shape,
+                       const Protocol& protocol, double chunk_bytes = 0);
 
 // An all-reduce of `bytes` over two trees, `ring_bandwidth` being 2 `bytes` over its time on the links. One
 // step: the way up and down.
 //   ideal: Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan"
-//   (2009), cut so finely that all edges are busy throughout. nccl: as ring_cost().
-TransferCost tree_cost(double bytes, const TransferShape& shape, Protocol protocol);
+//   (2009), cut so finely that all edges are busy throughout. nccl, tcp: as ring_cost().
+//   measured: every edge of the longest way adds the latency of a piece.
+TransferCost tree_cost(double bytes, const TransferShape& shape, const Protocol& protocol,
+                       double chunk_bytes = 0);
 
 // The part of a step's latency that pieces of at most `chunk_bytes` in flight do not hide: a step of k pieces
 // takes max(k c, c + latency), c being the time of a piece, bytes_on_an_edge * inverse_bandwidth / k.
 double exposed_latency_s(const TransferCost& cost, double bytes_on_an_edge, double inverse_bandwidth,
                          double chunk_bytes);
 
+// The size of equal pieces of `bytes` of which none is larger than `most` (0: one piece).
+double piece_of(double bytes, double most);
+
 // One message between two ranks.
-TransferCost message_cost(double bytes, const TransferShape& shape, Protocol protocol);
+TransferCost message_cost(double bytes, const TransferShape& shape, const Protocol& protocol);
+
+// Share of an Ethernet's bandwidth that TCP payload gets in full frames. An MTU of 1,500 bytes (IEEE 802.3)
+// holds 20 of IPv4 (RFC 791), 20 of TCP (RFC 9293), 12 of its timestamps (RFC 7323) and 1,448 of payload. On
+// the wire a frame adds 38 (IEEE 802.3): preamble 8, header 14, check sequence 4, gap 12; a Linux shaper
+// counts the header's 14 only.
+double tcp_efficiency(double frame_overhead_bytes);
 
 }  // namespace rehearse

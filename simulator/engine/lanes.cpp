@@ -23,8 +23,8 @@ Simulation::Matched Simulation::match_plan(const TransferClass& transfer, double
     double seconds = 0, latency_s = 0;
     std::vector<Matched::StageBytes> stages;
     for (const TransferClass::StageClass& stage : lane) {
-      const TransferCost cost =
-          at_latency_factor(stage_cost(transfer.algorithm, stage.costs, bytes, options_.protocol));
+      const TransferCost cost = at_latency_factor(
+          stage_cost(transfer.algorithm, stage.costs, bytes, options_.protocol, options_.chunk_bytes));
       const double wire_bytes = cost.bytes_per_edge / cost.efficiency;
       const FlowClass& flow = layout_.flows[stage.flow];
       account(stage.flow, cost.bytes_per_edge);

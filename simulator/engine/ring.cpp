@@ -12,7 +12,8 @@ namespace rehearse {
 
 Simulation::RingPlan Simulation::plan_ring(const TransferClass& transfer, CollectiveKind kind,
                                            double bytes) const {
-  const TransferCost cost = at_latency_factor(ring_cost(kind, bytes, transfer.shape, options_.protocol));
+  const TransferCost cost =
+      at_latency_factor(ring_cost(kind, bytes, transfer.shape, options_.protocol, options_.chunk_bytes));
   RingPlan plan;
   plan.steps = cost.steps;
   plan.startup_s = cost.startup_s;

@@ -61,8 +61,8 @@ std::shared_ptr<Simulation::TableRun> Simulation::begin_table(const TransferClas
     std::vector<TableRun::StageCost>& costs = run->costs.emplace_back();
     double lane_latency_s = 0;
     for (const StageOnNetwork& stage : lane) {
-      const TransferCost cost =
-          at_latency_factor(stage_cost(transfer.algorithm, stage, bytes, options_.protocol));
+      const TransferCost cost = at_latency_factor(
+          stage_cost(transfer.algorithm, stage, bytes, options_.protocol, options_.chunk_bytes));
       lane_latency_s += stage_latency_s(stage, cost);
       costs.push_back({cost.startup_s, cost.step_latency_s, cost.efficiency});
       if (stage.kind != Stage::Kind::trees) continue;

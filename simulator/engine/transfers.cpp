@@ -70,7 +70,8 @@ Simulation::Matched Simulation::match_collective(int number, double bytes, Colle
   m.analytic = true;
   if (transfer.shape.ranks < 2) return m;
   if (!transfer.lanes.empty()) return match_plan(transfer, bytes);
-  const TransferCost cost = at_latency_factor(ring_cost(kind, bytes, transfer.shape, options_.protocol));
+  const TransferCost cost =
+      at_latency_factor(ring_cost(kind, bytes, transfer.shape, options_.protocol, options_.chunk_bytes));
   m.analytic = is_analytic(transfer);
   m.latency_s = m.delay_s = cost.startup_s + cost.steps * step_latency_s(transfer, cost);
   // bytes_per_edge is what a member puts on its way: shared among channels, or among its n - 1 peers.

@@ -73,11 +73,20 @@ std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
 
   inputs.push_back({Input::Group::network, scenario.cluster->network_basis, "network", scenario.cluster->name,
                     joined(scenario.cluster->sources)});
-  if (scenario.engine.protocol == Protocol::nccl) {
+  if (scenario.engine.protocol.kind == Protocol::nccl) {
     const std::string algorithms = all_reduce_algorithms(*plan.schedule);
     inputs.push_back({Input::Group::protocol, Basis::published, "protocol costs", "NCCL 2.30.7",
                       "NVIDIA/nccl v2.30.7-1 src/graph/tuning.cc" +
                           (algorithms.empty() ? "" : ": " + algorithms + " all-reduce")});
+  }
+  if (scenario.engine.protocol.kind == Protocol::tcp)
+    inputs.push_back({Input::Group::protocol, Basis::published, "protocol costs", "TCP/IP on Ethernet",
+                      "IEEE 802.3, RFC 791, RFC 9293, RFC 7323: headers of full frames"});
+  if (scenario.engine.protocol.kind == Protocol::measured) {
+    const LinkProfile& links = *scenario.engine.protocol.links;
+    inputs.push_back({Input::Group::protocol, links.basis, "protocol costs", links.title,
+                      fmt::format("{}, {}; {}{}{}", links.date, links.hardware, links.versions,
+                                  links.command.empty() ? "" : "; ", links.command)});
   }
   return inputs;
 }

@@ -11,13 +11,42 @@
 namespace rehearse {
 namespace {
 
+// simulation.protocol and the keys that belong to one of its values.
+Protocol read_protocol(Section& section, const Cluster& cluster, const std::string& base_folder) {
+  Protocol protocol = static_cast<Protocol::Kind>(
+      section.choice("protocol", kProtocolNames, static_cast<std::size_t>(Protocol::nccl)));
+  const auto only_with = [&](std::string_view key, Protocol::Kind kind) {
+    if (section.has(key) && protocol.kind != kind)
+      section.refuse(key, "given", fmt::format("only with protocol = \"{}\"", kProtocolNames[kind]));
+  };
+  only_with("frame_overhead_bytes", Protocol::tcp);
+  only_with("link_profile", Protocol::measured);
+  protocol.frame_overhead_bytes =
+      section.number("frame_overhead_bytes", {0, 1000}, protocol.frame_overhead_bytes);
+  const std::string file = section.text("link_profile", "");
+  if (protocol.kind != Protocol::measured) return protocol;
+  if (!section.has("link_profile")) section.refuse("link_profile", "missing", "a file with measured links");
+  const std::filesystem::path path(file);
+  protocol.links = std::make_shared<LinkProfile>(read_link_profile_file(
+      path.is_absolute() || base_folder.empty() ? file
+                                                : (std::filesystem::path(base_folder) / path).string()));
+  const auto needs = [&](Reach reach, bool needed, const char* what) {
+    if (needed && !protocol.links->messages(reach))
+      section.refuse("link_profile", fmt::format("\"{}\", without messages {}", file, what),
+                     fmt::format("a file with [[message]] where = \"{}\" for cluster {}",
+                                 kReachNames[static_cast<std::size_t>(reach)], cluster.name));
+  };
+  needs(Reach::in_node, cluster.node().devices > 1, "inside a node");
+  needs(Reach::between_nodes, cluster.nodes() + cluster.server_nodes() > 1, "between nodes");
+  return protocol;
+}
+
 // [simulation] into the options of the engine; `chunk_bytes` stands in [strategy].
-void read_simulation(Section& section, Scenario& scenario) {
+void read_simulation(Section& section, Scenario& scenario, const std::string& base_folder) {
   EngineOptions& engine = scenario.engine;
   engine.fidelity = static_cast<Fidelity>(
       section.choice("fidelity", kFidelityNames, static_cast<std::size_t>(Fidelity::automatic)));
-  engine.protocol = static_cast<Protocol>(
-      section.choice("protocol", kProtocolNames, static_cast<std::size_t>(Protocol::nccl)));
+  engine.protocol = read_protocol(section, *scenario.cluster, base_folder);
   engine.fold = section.boolean("fold", true);
   scenario.steps = static_cast<int>(section.integer("steps", 1, 1000, 1));
   // Nothing that is simulated draws random numbers; a seed is accepted for scenarios that are also run for
@@ -91,7 +120,7 @@ Scenario read_scenario(Document document, const std::string& path,
 
   scenario.training = read_training(training, scenario.model, scenario.cluster->node().device);
   training.finish();
-  read_simulation(simulation, scenario);
+  read_simulation(simulation, scenario, base_folder);
   simulation.finish();
   scenario.run = read_run(run);
   run.finish();

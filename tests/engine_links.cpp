@@ -1,0 +1,192 @@
+// Transfers over TCP and over measured links against formulas, to 0.1 %, at every fidelity.
+#include <string>
+
+#include "simulator/costs/link_profile.hpp"
+#include "tests/catch.hpp"
+#include "tests/collectives_clusters.hpp"
+#include "tests/engine_support.hpp"
+
+using namespace rehearse;
+using namespace rehearse::testing;
+
+namespace {
+
+constexpr double kB = 1e9, kRoute = 2e-6;  // of star_of(): a link's bandwidth, a route's latency
+constexpr double kTolerance = 1e-3;
+constexpr Fidelity kAll[] = {Fidelity::chunk, Fidelity::flow, Fidelity::analytic, Fidelity::automatic};
+
+const char* name(Fidelity f) {
+  return kFidelityNames[static_cast<std::size_t>(f)].data();
+}
+
+SizeRange range_of(double from_bytes, double latency_s, double bandwidth, double efficiency) {
+  SizeRange r;
+  r.from_bytes = from_bytes;
+  r.latency_s.value = latency_s;
+  r.bandwidth.value = bandwidth;
+  r.efficiency.value = efficiency;
+  return r;
+}
+
+// Between nodes 20 us and 0.4 GB/s, from 10 kB on 60 us and 0.9 of the link; inside nodes 3 us and 0.8.
+Protocol measured() {
+  LinkProfile profile;
+  profile.curves.resize(2);
+  profile.curves[0].ranges = {range_of(0, 20e-6, 0.4e9, 0), range_of(1e4, 60e-6, 0, 0.9)};
+  profile.curves[1].reach = Reach::in_node;
+  profile.curves[1].ranges = {range_of(0, 3e-6, 0, 0.8)};
+  Protocol protocol = Protocol::measured;
+  protocol.links = std::make_shared<LinkProfile>(profile);
+  return protocol;
+}
+
+Protocol tcp(double frame_overhead_bytes) {
+  Protocol protocol = Protocol::tcp;
+  protocol.frame_overhead_bytes = frame_overhead_bytes;
+  return protocol;
+}
+
+// What one message of `bytes` takes on the star.
+double message_s(const Protocol& protocol, double bytes) {
+  if (protocol.kind == Protocol::tcp)
+    return kRoute + bytes * (1500 + protocol.frame_overhead_bytes) / 1448 / kB;
+  return bytes < 1e4 ? kRoute + 20e-6 + bytes / 0.4e9 : kRoute + 60e-6 + bytes / (0.9 * kB);
+}
+
+double time_s(const Schedule& schedule, const ClusterParts& parts, const Protocol& protocol,
+              Fidelity fidelity, double chunk_bytes = 0) {
+  EngineOptions options;
+  options.fidelity = fidelity;
+  options.protocol = protocol;
+  options.chunk_bytes = chunk_bytes;
+  return run_time_s(one_job(schedule, all_devices(*make_cluster(parts))), parts, options);
+}
+
+Schedule collective(int n, double bytes, CollectiveKind kind, Algorithm algorithm = Algorithm::ring) {
+  Schedule s = ring_schedule(n, bytes);
+  s.programs[0].ops[0].collective.kind = kind;
+  s.programs[0].ops[0].collective.algorithm = algorithm;
+  return s;
+}
+
+Schedule one_message(double bytes) {
+  Schedule s;
+  s.roles = {role("sender", {{"data", 1}}), role("receiver", {{"data", 1}})};
+  Program sender, receiver;
+  sender.name = "sender";
+  receiver.name = "receiver";
+  receiver.role = 1;
+  sender.streams = receiver.streams = {"network"};
+  sender.ops = {exchange("send", 0, {send(Peer::member(1, 0.0), bytes)})};
+  receiver.ops = {exchange("receive", 0, {receive(Peer::member(0, 0.0), bytes)})};
+  s.programs = {sender, receiver};
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("a ring on a star takes 2 (n-1) messages of S / n, on TCP and on measured links") {
+  for (const Protocol& protocol : {tcp(38), tcp(14), measured()})
+    for (const int n : {2, 4, 8, 16})
+      for (const double bytes : {64.0, 4e4, 1e6, 1e8})
+        for (const Fidelity fidelity : kAll) {
+          CAPTURE(static_cast<int>(protocol.kind), n, bytes, name(fidelity));
+          CHECK(time_s(collective(n, bytes, CollectiveKind::all_reduce), star_of(n), protocol, fidelity) ==
+                Approx(2 * (n - 1) * message_s(protocol, bytes / n)).epsilon(kTolerance));
+          CHECK(time_s(collective(n, bytes, CollectiveKind::all_gather), star_of(n), protocol, fidelity) ==
+                Approx((n - 1) * message_s(protocol, bytes / n)).epsilon(kTolerance));
+        }
+}
+
+TEST_CASE("halving and doubling takes its messages of S/2, S/4, ..., each as long as its size does") {
+  for (const Protocol& protocol : {tcp(38), measured()})
+    for (const int n : {2, 4, 16})
+      for (const double bytes : {64.0, 6e4, 1e6})
+        for (const Fidelity fidelity : kAll) {
+          CAPTURE(static_cast<int>(protocol.kind), n, bytes, name(fidelity));
+          double theory = 0;
+          for (double part = bytes / 2; part > bytes / n * 0.75; part /= 2)
+            theory += 2 * message_s(protocol, part);
+          CHECK(time_s(collective(n, bytes, CollectiveKind::all_reduce, Algorithm::halving_doubling),
+                       star_of(n), protocol, fidelity) == Approx(theory).epsilon(kTolerance));
+        }
+}
+
+TEST_CASE("a tree pays a message's latency on every edge of its way") {
+  // Two members: an edge each way on each tree, of half the link and half the buffer. Four: two levels, and a
+  // quarter of the link for each edge, which is less than small messages could take.
+  struct Case {
+    int n;
+    double bytes, theory_s;
+  };
+  const Case cases[] = {{2, 64, 32 / 0.4e9 + 2 * (kRoute + 20e-6)},
+                        {2, 8e5, 8e5 / (0.9 * kB) + 2 * (kRoute + 60e-6)},
+                        {4, 64, 2 * 64 / kB + 4 * (kRoute + 20e-6)},
+                        {4, 8e5, 2 * 8e5 / (0.9 * kB) + 4 * (kRoute + 60e-6)}};
+  for (const Case& c : cases)
+    for (const Fidelity fidelity : {Fidelity::flow, Fidelity::analytic, Fidelity::automatic}) {
+      CAPTURE(c.n, c.bytes, name(fidelity));
+      CHECK(time_s(collective(c.n, c.bytes, CollectiveKind::all_reduce, Algorithm::tree), star_of(c.n),
+                   measured(), fidelity) == Approx(c.theory_s).epsilon(kTolerance));
+    }
+  // Message by message it goes level by level: (2 d - 1) S / B for n = 2^d.
+  CHECK(time_s(collective(4, 8e5, CollectiveKind::all_reduce, Algorithm::tree), star_of(4), measured(),
+               Fidelity::chunk) == Approx(3 * 8e5 / (0.9 * kB) + 4 * (kRoute + 60e-6)).epsilon(kTolerance));
+}
+
+TEST_CASE("hierarchical: inside nodes what is measured there, between them what is measured there") {
+  // Rings of 8 inside, of `nodes` between, with an eighth; a NIC carries two of them.
+  const double bytes = 8e6;
+  for (const int nodes : {2, 4})
+    for (const Fidelity fidelity : kAll) {
+      CAPTURE(nodes, name(fidelity));
+      const double inside_s = 7 * (bytes / 8 / (0.8 * 12e9) + 3e-6 + 2 * 0.5e-6);
+      const double eighth = bytes / 8,
+                   between_s = 2 * (nodes - 1) * (eighth / nodes / (0.9 * kB / 2) + 60e-6 + kRoute);
+      CHECK(time_s(collective(8 * nodes, bytes, CollectiveKind::all_reduce, Algorithm::hierarchical),
+                   dgx_like(nodes), measured(), fidelity) == Approx(2 * inside_s + between_s).epsilon(0.01));
+    }
+}
+
+TEST_CASE("a message takes its latency and its bytes at the efficiency of its size") {
+  for (const Protocol& protocol : {tcp(38), tcp(14), measured()})
+    for (const double bytes : {64.0, 9999.0, 10000.0, 1e8})
+      for (const Fidelity fidelity : kAll) {
+        CAPTURE(static_cast<int>(protocol.kind), bytes, name(fidelity));
+        CHECK(time_s(one_message(bytes), star_of(2), protocol, fidelity) ==
+              Approx(message_s(protocol, bytes)).epsilon(1e-6));
+      }
+}
+
+TEST_CASE("pieces of a step cost what messages of their size do") {
+  // Pieces of 8 kB: 20 us and 0.4 GB/s. Of 20 in a step the others hide all latency, of 2 the other a part.
+  for (const Fidelity fidelity : kAll) {
+    CAPTURE(name(fidelity));
+    const double piece_s = 8e3 / 0.4e9, latency_s = 20e-6 + kRoute;
+    const double many_s =
+        time_s(collective(4, 640e3, CollectiveKind::all_reduce), star_of(4), measured(), fidelity, 8e3);
+    const double two_s =
+        time_s(collective(4, 64e3, CollectiveKind::all_reduce), star_of(4), measured(), fidelity, 8e3);
+    // In messages the first one's latency shows, too.
+    const double first_s = fidelity == Fidelity::chunk ? latency_s : 0;
+    CHECK(many_s == Approx(6 * 20 * piece_s + first_s).epsilon(kTolerance));
+    CHECK(two_s >= 6 * (piece_s + latency_s) * (1 - kTolerance));
+    CHECK(two_s <= (6 * (piece_s + latency_s) + first_s) * (1 + kTolerance));
+  }
+}
+
+TEST_CASE("folded and whole agree on measured links") {
+  for (const Algorithm a : {Algorithm::ring, Algorithm::halving_doubling, Algorithm::hierarchical})
+    for (const ClusterParts& parts : {star_of(8), dgx_like(2)}) {
+      CAPTURE(parts.name, static_cast<int>(a));
+      const auto cluster = make_cluster(parts);
+      const Run run =
+          one_job(collective(cluster->devices(), 1e6, CollectiveKind::all_reduce, a), all_devices(*cluster));
+      EngineOptions options;
+      options.fidelity = Fidelity::flow;
+      options.protocol = measured();
+      const Trace folded = simulate_in_child(run, *cluster, options);
+      options.fold = false;
+      CHECK(worst_difference(folded, simulate_in_child(run, *cluster, options)) < 1e-9);
+    }
+}
