@@ -1,0 +1,176 @@
+#include "backend/calibrate/calibrate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <ostream>
+
+#include "backend/calibrate/machine.hpp"
+#include "backend/calibrate/write_profile.hpp"
+#include "models/base/error.hpp"
+#include "models/base/text.hpp"
+
+namespace rehearse {
+namespace {
+
+// One line on a terminal, written over until the end.
+class ProgressLine {
+public:
+  ProgressLine(std::ostream& err, bool shown) : err_(err), shown_(shown) {}
+  ~ProgressLine() { clear(); }
+  void show(const std::string& what, double done) {
+    if (shown_) err_ << fmt::format("\r\033[K{:3.0f} %  {}", 100 * done, what.substr(0, 70)) << std::flush;
+  }
+  void clear() {
+    if (shown_) err_ << "\r\033[K" << std::flush;
+  }
+
+private:
+  std::ostream& err_;
+  const bool shown_;
+};
+
+Device base_of(const std::string& name) {
+  if (name.empty()) return {};
+  if (!name.ends_with(".toml")) return device_preset(name);
+  Document document = Document::parse_file(name);
+  Section root = document.root();
+  return read_device(root);
+}
+
+std::string source_of(const CalibrateArguments& arguments, const Machine& machine,
+                      const std::string& device) {
+  const std::string on = machine.hardware.starts_with(device) ? "" : device + " on ";
+  return fmt::format("{}, {}{}, {}{}{}", machine.date, on, machine.hardware, machine.versions,
+                     arguments.versions.empty() ? "" : ", ", arguments.versions) +
+         (arguments.command.empty() ? "" : "; `" + arguments.command + "`");
+}
+
+void print_residuals(std::ostream& out, const DeviceFit& fit) {
+  out << fmt::format("  {:<28}{:>10}{:>22}{:>9}{:>9}{:>9}\n", "fitted", "value", "at the quartiles",
+                     "kernels", "median", "worst");
+  const auto line = [&](const Residual& r, bool value) {
+    out << fmt::format("  {:<28}{:>10}{:>22}{:>9}{:>7.1f} %{:>7.1f} %\n", r.name,
+                       value ? fmt::format("{:.3g}", r.value) : "",
+                       value ? fmt::format("{:.3g} to {:.3g}", r.low, r.high) : "", r.kernels, 100 * r.median,
+                       100 * r.worst);
+  };
+  for (const Residual& r : fit.residuals) line(r, true);
+  if (fit.held_out.kernels > 0) line(fit.held_out, false);
+}
+
+void calibrate_device(const CalibrateArguments& arguments, const Machine& machine, const std::string& name,
+                      double most_s, ProgressLine& progress, std::ostream& out) {
+  Arithmetic& arithmetic = *arguments.arithmetic;
+  Device base = base_of(arguments.base_device);
+  base.name = name;
+  base.title = arithmetic.device_name();
+  ComputeMeasurements found = measure_compute(
+      arithmetic, most_s, [&](const std::string& what, double done) { progress.show(what, done); });
+  // Of a machine's memory a core's share; a GPU's stands in its base.
+  found.measures.memory_bytes = machine.memory_bytes / machine.processors;
+  const DeviceFit fit =
+      fit_device(base, found.kernels, found.measures, source_of(arguments, machine, base.title));
+  const auto steady = std::count_if(found.kernels.begin(), found.kernels.end(),
+                                    [](const KernelSample& s) { return s.time.steady; });
+  const std::string path = (std::filesystem::path(arguments.folder) / (name + "-device.toml")).string();
+  std::string heading = fmt::format(
+      "{}, measured by `rehearse-run calibrate` on {}. The keys are explained in a100-80.toml.\n"
+      "{} of {} kernels have a median known to 2 %.",
+      base.title, machine.date, steady, found.kernels.size());
+  if (fit.held_out.kernels > 0)
+    heading += fmt::format(
+        "\n{} products that were not fitted are predicted with an error of {:.1f} % in the "
+        "median, {:.1f} % at most.",
+        fit.held_out.kernels, 100 * fit.held_out.median, 100 * fit.held_out.worst);
+  if (found.taken_off > 0.01)
+    heading += fmt::format("\nOther programs had the processor {:.0f} % of the time, which is taken off.",
+                           100 * found.taken_off);
+  write_whole_file(path, device_profile_text(fit.device, heading));
+  progress.clear();
+  out << fmt::format("{}: {}\n", path, base.title);
+  for (std::size_t p = 0; p < kPrecisionNames.size(); ++p)
+    if (fit.device.peak_flops[p].value > 0)
+      out << fmt::format("  {:<28}{:>10} TFLOP/s\n", fmt::format("{} peak", kPrecisionNames[p]),
+                         fmt::format("{:.3g}", fit.device.peak_flops[p].value / 1e12));
+  out << fmt::format("  {:<28}{:>10} GB/s\n  {:<28}{:>10} us\n", "memory bandwidth",
+                     fmt::format("{:.3g}", fit.device.memory_bandwidth.value / 1e9), "kernel overhead",
+                     fmt::format("{:.3g}", 1e6 * fit.device.kernel_overhead_s.value));
+  print_residuals(out, fit);
+  if (found.taken_off > 0.05)
+    out << fmt::format(
+        "  Other programs had the processor {:.0f} % of the time: measure again when they are done.\n",
+        100 * found.taken_off);
+}
+
+// Relative to the links' own rate, where that is known.
+void take_efficiencies(LinkCurve& curve, double link) {
+  for (SizeRange& range : curve.ranges) {
+    const auto share = [&](double bandwidth) { return std::min(1.0, bandwidth / link); };
+    range.efficiency = {share(range.bandwidth.value), share(range.bandwidth.low),
+                        share(range.bandwidth.high)};
+    range.bandwidth = {};
+  }
+}
+
+void calibrate_links(const CalibrateArguments& arguments, const Machine& machine, const std::string& name,
+                     double most_s, ProgressLine& progress, std::ostream& out) {
+  LinkProfile profile;
+  profile.title = arguments.links_title.empty() ? "links of " + machine.name : arguments.links_title;
+  profile.date = machine.date;
+  profile.hardware = machine.hardware;
+  profile.versions = machine.versions + (arguments.versions.empty() ? "" : ", " + arguments.versions);
+  profile.command = arguments.command;
+  std::string table;
+  for (std::size_t i = 0; i < arguments.links.size(); ++i) {
+    const LinkTrial& trial = arguments.links[i];
+    const double trials = static_cast<double>(arguments.links.size());
+    MeasuredLink link = measure_link(trial, most_s / trials, [&](const std::string& what, double done) {
+      progress.show(what, (static_cast<double>(i) + done) / trials);
+    });
+    const std::string what =
+        trial.ranks == 0
+            ? "message"
+            : fmt::format("{} of {}", kCollectiveNames[static_cast<std::size_t>(trial.kind)], trial.ranks);
+    for (const SizeRange& r : link.curve.ranges)
+      table +=
+          fmt::format("  {:<22}{:<15}{:>10}{:>12}{:>13}{:>8.1f} %\n", what,
+                      kReachNames[static_cast<std::size_t>(trial.reach)], human_bytes(r.from_bytes),
+                      human_time_s(r.latency_s.value), human_bytes(r.bandwidth.value) + "/s", 100 * r.error);
+    if (arguments.link_gbps > 0) take_efficiencies(link.curve, arguments.link_gbps * 1e9 / 8);
+    profile.curves.push_back(std::move(link.curve));
+  }
+  const std::string path = (std::filesystem::path(arguments.folder) / (name + "-links.toml")).string();
+  write_whole_file(
+      path, link_profile_text(profile, fmt::format("Measured by `rehearse-run calibrate` on {}. A message "
+                                                   "takes its range's latency and its bytes over the "
+                                                   "bandwidth;\nlow and high are fitted to the quartiles.",
+                                                   machine.date)));
+  progress.clear();
+  out << fmt::format("{}: {}\n  {:<22}{:<15}{:>10}{:>12}{:>13}{:>10}\n", path, profile.title,
+                     "message or step of", "where", "from", "latency", "bandwidth", "median")
+      << table;
+}
+
+}  // namespace
+
+int run_calibrate(const CalibrateArguments& arguments, std::ostream& out, std::ostream& err) {
+  if (!std::filesystem::is_directory(arguments.folder))
+    throw InputError({arguments.folder}, "is not a folder; allowed: a folder to write the profiles to");
+  base_of(arguments.base_device);  // refused before anything is measured
+  const Machine machine = this_machine();
+  const std::string name = arguments.name.empty() ? machine.name : arguments.name;
+  ProgressLine progress(err, arguments.progress);
+  // Links are many and quick, kernels are few and slow.
+  const bool both = arguments.arithmetic != nullptr && !arguments.links.empty();
+  if (arguments.arithmetic != nullptr)
+    calibrate_device(arguments, machine, name, both ? 0.6 * arguments.most_s : arguments.most_s, progress,
+                     out);
+  if (!arguments.links.empty())
+    calibrate_links(arguments, machine, name, both ? 0.4 * arguments.most_s : arguments.most_s, progress,
+                    out);
+  return 0;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,190 @@
+#include "backend/calibrate/measure_compute.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <random>
+
+#include "backend/calibrate/stopwatch.hpp"
+#include "models/base/error.hpp"
+#include "models/kernels.hpp"
+
+namespace rehearse {
+namespace {
+
+using Kind = Kernel::Kind;
+constexpr double kShortestSample = 200e-6;  // seconds: long beside the clock's and the stream's own time
+constexpr double kBeyondCaches = 256e6;     // bytes of each of two arrays: together twice the largest last-level caches
+
+struct Wanted {
+  Kind kind;
+  double m, n, k, batch;
+  bool held_out = false;
+};
+
+// The shapes; several samples a decade of FLOPs, so that slow devices measure the small and fast ones the
+// large.
+std::vector<Wanted> wanted_products() {
+  std::vector<Wanted> all;
+  for (const double size : {128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 8192})
+    all.push_back({Kind::gemm, size, size, size, 1});
+  for (const double side : {256, 1024, 4096})
+    for (double k = 16; k <= 8192; k *= 2) all.push_back({Kind::gemm, side, side, k, 1});
+  for (const double rows :
+       {16, 32, 64, 128, 512, 2048})  // rows of a batch through a layer, and its gradients
+    for (const double width : {256, 1024, 4096}) {
+      all.push_back({Kind::gemm, rows, width, width, 1});
+      all.push_back({Kind::gemm, width, width, rows, 1});
+    }
+  for (const double batch : {8, 32, 128})  // heads of 64 over 128 to 512 tokens: scores, then values
+    for (const double tokens : {128, 512}) {
+      all.push_back({Kind::attention, tokens, tokens, 64, batch});
+      all.push_back({Kind::attention, tokens, 64, tokens, batch});
+    }
+  // ResNet-50's, as implicit products of 1 and 8 images: He et al. 2016, table 1.
+  for (const double images : {1, 8}) {
+    all.push_back({Kind::convolution, 12544 * images, 64, 147, 1});
+    all.push_back({Kind::convolution, 3136 * images, 64, 576, 1});
+    all.push_back({Kind::convolution, 784 * images, 128, 1152, 1});
+    all.push_back({Kind::convolution, 196 * images, 256, 2304, 1});
+    all.push_back({Kind::convolution, 49 * images, 512, 4608, 1});
+    all.push_back({Kind::convolution, 196 * images, 1024, 256, 1});
+  }
+  // Not fitted, predicted: other shapes of the same sorts.
+  const Wanted held_out[] = {
+      {Kind::gemm, 300, 700, 500, 1},    {Kind::gemm, 1000, 1000, 1000, 1}, {Kind::gemm, 1920, 240, 1500, 1},
+      {Kind::gemm, 96, 3072, 768, 1},    {Kind::gemm, 768, 96, 3072, 1},    {Kind::gemm, 3072, 768, 96, 1},
+      {Kind::gemm, 640, 640, 2560, 1},   {Kind::gemm, 48, 2048, 2048, 1},   {Kind::gemm, 1500, 1500, 200, 1},
+      {Kind::gemm, 192, 192, 4096, 1},   {Kind::gemm, 784, 1024, 64, 1},    {Kind::gemm, 6144, 1536, 6144, 1},
+      {Kind::gemm, 2500, 2500, 2500, 1}, {Kind::gemm, 5000, 5000, 5000, 1}};
+  for (Wanted w : held_out) {
+    w.held_out = true;
+    all.push_back(w);
+  }
+  // In no order, so that what changes meanwhile on the machine falls on all sorts; the first few tell how
+  // fast the device is.
+  std::shuffle(all.begin() + 3, all.end(), std::mt19937(1));
+  return all;
+}
+
+std::string words(const Kernel& kernel) {
+  std::string text = kernel.batch > 1 ? fmt::format("{:g} of ", kernel.batch) : "";
+  return text + fmt::format("{:g} x {:g} x {:g}", kernel.m, kernel.n, kernel.k);
+}
+
+class Measuring {
+public:
+  Measuring(Arithmetic& arithmetic, double most_s, const Progress& progress)
+      : arithmetic_(arithmetic), most_s_(most_s), progress_(progress) {}
+
+  // Samples of `work`, which is issued as often as it takes to be long beside the clock.
+  Sample of(const std::string& what, double share_s, const std::function<void()>& work) {
+    progress_(what, std::min(1.0, elapsed_s() / most_s_));
+    long times = 1;
+    const auto run = [&] {
+      return stopwatch_.time_s([&] {
+        for (long i = 0; i < times; ++i) work();
+        arithmetic_.settle(0);
+      }) / static_cast<double>(times);
+    };
+    run();  // memory is touched, libraries are loaded
+    const double one_s = std::max(run(), 1e-9);
+    times = std::clamp(std::lround(kShortestSample / one_s), 1L, 100'000L);
+    Repeats repeats;
+    repeats.most_s = share_s;
+    return sample(run, repeats);
+  }
+
+  Sample kernel(const std::string& what, double share_s, const Kernel& kernel, Precision precision) {
+    return of(what, share_s, [&] { arithmetic_.replay(0, kernel, precision); });
+  }
+
+  double elapsed_s() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+  double taken_off() const { return stopwatch_.taken_off(); }
+  double left_s() const { return most_s_ - elapsed_s(); }
+
+private:
+  Arithmetic& arithmetic_;
+  const double most_s_;
+  const Progress& progress_;
+  Stopwatch stopwatch_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+void measure_memory(Measuring& measuring, Arithmetic& arithmetic, double share_s, DeviceMeasures& measures,
+                    std::vector<KernelSample>& kernels) {
+  {
+    const auto elements = static_cast<std::size_t>(kBeyondCaches / 4);
+    const OwnedArray x(arithmetic, elements, Precision::fp32), y(arithmetic, elements, Precision::fp32);
+    measures.triad_bytes = 3 * kBeyondCaches;  // both are read, one is written
+    measures.triad = measuring.of("memory bandwidth", 3 * share_s, [&] { arithmetic.add(0, x, y); });
+  }
+  for (const double bytes : {1e6, 4e6, 16e6, 64e6, 128e6, 256e6}) {
+    const Kernel kernel = moves(bytes);
+    const std::string what = fmt::format("{:g} MB", bytes / 1e6);
+    kernels.push_back({what, kernel, Precision::fp32,
+                       measuring.kernel("memory, " + what, share_s, kernel, Precision::fp32)});
+  }
+  measures.overhead = measuring.kernel("kernel overhead", share_s, moves(64), Precision::fp32);
+}
+
+void measure_update(Measuring& measuring, Arithmetic& arithmetic, double share_s, DeviceMeasures& measures) {
+  constexpr std::size_t kParameters = std::size_t{16} << 20;
+  const OwnedArray weights(arithmetic, kParameters, Precision::fp32),
+      gradient(arithmetic, kParameters, Precision::fp32), first(arithmetic, kParameters, Precision::fp32),
+      second(arithmetic, kParameters, Precision::fp32);
+  const OptimizerArrays arrays{weights, weights, gradient, first, second};
+  const OptimizerSettings adam = default_settings(Optimizer::adam);
+  long step = 0;
+  measures.adam_parameters = static_cast<double>(kParameters);
+  measures.adam =
+      measuring.of("Adam's update", 2 * share_s, [&] { arithmetic.update(0, adam, ++step, arrays); });
+}
+
+}  // namespace
+
+std::vector<Precision> precisions_of(Arithmetic& arithmetic) {
+  std::vector<Precision> all;
+  for (std::size_t p = 0; p < kPrecisionNames.size(); ++p) try {
+      arithmetic.release(arithmetic.allocate(64, static_cast<Precision>(p)));
+      all.push_back(static_cast<Precision>(p));
+    } catch (const RunError&) {  // it has none in this precision
+    }
+  return all;
+}
+
+ComputeMeasurements measure_compute(Arithmetic& arithmetic, double most_s, const Progress& progress) {
+  ComputeMeasurements found;
+  Measuring measuring(arithmetic, most_s, progress);
+  const std::vector<Wanted> wanted = wanted_products();
+  const std::vector<Precision> precisions = precisions_of(arithmetic);
+  const double count = static_cast<double>(wanted.size() * precisions.size() + 15);
+  double share_s = most_s / count;
+  measure_memory(measuring, arithmetic, share_s, found.measures, found.kernels);
+  measure_update(measuring, arithmetic, share_s, found.measures);
+
+  double left = static_cast<double>(wanted.size() * precisions.size());
+  for (const Precision precision : precisions) {
+    double flops_per_s = 0;  // the best so far
+    for (const Wanted& w : wanted) {
+      share_s = std::max(0.0, measuring.left_s() / left);  // what the quick ones left goes to the others
+      --left;
+      const Kernel kernel = product(w.kind, w.m, w.n, w.k, element_bytes(precision), w.batch);
+      // Warming up, sizing and three samples.
+      if (flops_per_s > 0 && 6 * kernel.flops() / flops_per_s > 2 * share_s) continue;
+      const std::string what = words(kernel);
+      const Sample time = measuring.kernel(fmt::format("products in {}, {}", name_of(precision), what),
+                                           share_s, kernel, precision);
+      flops_per_s = std::max(flops_per_s, kernel.flops() / time.median_s);
+      found.kernels.push_back({what, kernel, precision, time, w.held_out});
+    }
+  }
+  found.taken_off = measuring.taken_off();
+  return found;
+}
+
+}  // namespace rehearse
