@@ -1,11 +1,14 @@
 // The command line of `rehearse-run`. Exit status: 0 done; 1 the run failed; 2 the input is wrong.
 #include <CLI/CLI.hpp>
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <iostream>
 
+#include "backend/calibrate/host_calibrate.hpp"
 #include "backend/run_command.hpp"
 #include "models/base/error.hpp"
 
@@ -36,6 +39,29 @@ int run(int argc, char** argv) {
   run->add_option("--patience", real.patience_s, "Seconds without progress after which a rank gives up")
       ->check(CLI::Range(0.1, 86400.0));
 
+  HostCalibrateArguments measured;
+  for (int i = 0; i < argc; ++i)
+    measured.common.command += (i > 0 ? " " : "") + std::string(i > 0 ? argv[i] : "rehearse-run");
+  measured.common.progress = isatty(STDERR_FILENO) == 1;
+  CLI::App* calibrate =
+      app.add_subcommand("calibrate", "Measure this machine's compute and links into profiles for rehearse");
+  calibrate->add_option("--out", measured.common.folder,
+                        "Folder for NAME-device.toml and NAME-links.toml (.)");
+  calibrate->add_option("--name", measured.common.name, "NAME (the host's)");
+  calibrate->add_option("--base", measured.common.base_device,
+                        "A preset or device file whose peaks, bandwidth and memory are kept");
+  calibrate->add_option("--ranks", measured.ranks, "Ranks between which links are measured (2)")
+      ->check(CLI::Range(1, 1024));
+  calibrate
+      ->add_option("--link-gbps", measured.common.link_gbps,
+                   "The links' own rate: shares of it are written instead of bandwidths")
+      ->check(CLI::Range(1e-6, 1e6));
+  calibrate->add_option("--seconds", measured.common.most_s, "For all measurements together (150)")
+      ->check(CLI::Range(1.0, 86400.0));
+  bool only_compute = false, only_links = false;
+  auto* compute_flag = calibrate->add_flag("--only-compute", only_compute, "Measure no links");
+  calibrate->add_flag("--only-links", only_links, "Measure no compute")->excludes(compute_flag);
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -46,6 +72,9 @@ int run(int argc, char** argv) {
     return kInputWrong;
   }
   if (*run) run_run(real, std::cin, std::cout);
+  measured.compute = !only_links;
+  measured.links = !only_compute;
+  if (*calibrate) return run_host_calibrate(measured, std::cout, std::cerr);
   return kDone;
 }
 

@@ -1,6 +1,5 @@
 // Fits against the constants that their data were made from, and profiles against what is read back of them.
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
@@ -8,11 +7,12 @@
 #include <fstream>
 #include <random>
 #include <sstream>
-#include <thread>
 
 #include "backend/calibrate/calibrate.hpp"
+#include "backend/calibrate/link_ranks.hpp"
 #include "backend/calibrate/write_profile.hpp"
 #include "backend/host/host_arithmetic.hpp"
+#include "backend/host/launch.hpp"
 #include "models/base/error.hpp"
 #include "models/kernels.hpp"
 #include "simulator/costs/compute.hpp"
@@ -75,50 +75,6 @@ const Truth kTruths[] = {
     {"one line", {{0, 20, 1.2}}},
     {"two protocols", {{0, 12, 0.4}, {65000, 80, 1.1}}},
     {"three", {{0, 5, 0.2}, {8000, 40, 0.9}, {1e6, 400, 0.6}}},
-};
-
-// Two ranks in one process, joined by pipes.
-class Pipe : public Transport {
-public:
-  int rank() const override { return own; }
-  int ranks() const override { return 2; }
-  std::string kind() const override { return "pipes"; }
-  void progress(const std::vector<Parcel*>& parcels) override {
-    for (Parcel* p : parcels) {
-      REQUIRE(p->peer == 1 - own);
-      const bool sends = p->kind == Parcel::Kind::send;
-      while (p->moved < p->bytes) {
-        std::byte* at = p->data + p->moved;
-        const ssize_t n = sends ? write(out, at, p->bytes - p->moved) : read(in, at, p->bytes - p->moved);
-        REQUIRE(n > 0);
-        p->moved += static_cast<std::size_t>(n);
-      }
-      carried += static_cast<long>(p->bytes);
-      p->done = true;
-    }
-  }
-  std::size_t wait_any(const std::vector<Parcel*>&) override { return 0; }
-  int own = 0, in = -1, out = -1;
-  long carried = 0;
-};
-struct Pipes {
-  Pipes() {
-    int there[2], back[2];
-    REQUIRE(pipe(there) == 0);
-    REQUIRE(pipe(back) == 0);
-    first.out = there[1];
-    second.in = there[0];
-    second.out = back[1];
-    first.in = back[0];
-    second.own = 1;
-  }
-  ~Pipes() {
-    for (const Pipe* p : {&first, &second}) {
-      close(p->in);
-      close(p->out);
-    }
-  }
-  Pipe first, second;
 };
 
 template <class F>
@@ -418,19 +374,40 @@ TEST_CASE("links are fitted from what a function says that they take") {
   CHECK_THROWS_AS(measure_link(chain, 1, [](const std::string&, double) {}), std::invalid_argument);
 }
 
-TEST_CASE("round trips carry their bytes there and back") {
-  Pipes pipes;
-  std::thread other([&] { answer_round_trips(pipes.second, 0); });
-  double small_s = 1, large_s = 1;
-  for (int i = 0; i < 20; ++i) small_s = std::min(small_s, round_trip_s(pipes.first, 1, 64));
-  for (int i = 0; i < 3; ++i) large_s = std::min(large_s, round_trip_s(pipes.first, 1, 32e6));
-  end_round_trips(pipes.first, 1);
-  other.join();
-  CHECK(small_s > 0);
-  CHECK(large_s > 32e6 / 1e12);  // no memory is that fast
-  CHECK(large_s > small_s);
-  // An order and its answer, then the message both ways.
-  CHECK(pipes.first.carried == 20 * (16 + 2 * 64) + 3 * (16 + 2 * 32'000'000L) + 8);
+TEST_CASE("ranks measure messages and collectives between them") {
+  // Each rank is a process of its own; what one finds wrong is the error of all.
+  const auto expect = [](bool holds, const char* what) {
+    if (!holds) throw RunError(what);
+  };
+  LaunchOptions options;
+  options.ranks = 3;
+  options.patience_s = 20;
+  const std::string said = refusal([&] {
+    launch(options, [&](Transport& transport) {
+      LinkRanks ranks(transport);
+      if (transport.rank() != 0) return ranks.follow();
+      const std::vector<LinkTrial> trials = ranks.trials();
+      // Messages in the node; all-reduce and all-gather over 2 and over all 3.
+      expect(trials.size() == 5, "not five trials");
+      int messages = 0;
+      for (const LinkTrial& trial : trials) {
+        messages += trial.ranks == 0;
+        expect(trial.reach == Reach::in_node, "one machine is one node");
+        double small_s = 1, large_s = 1;
+        for (int i = 0; i < 5; ++i) {
+          small_s = std::min(small_s, trial.time_s(64));
+          large_s = std::min(large_s, trial.time_s(16e6));
+        }
+        expect(small_s > 1e-7, "faster than a system call");
+        expect(small_s < 0.5, "a small message takes half a second");
+        expect(large_s > 16e6 / 1e12, "faster than any memory");
+        expect(large_s > small_s, "16 MB are faster than 64 B");
+      }
+      expect(messages == 1, "not one trial of messages");
+      ranks.end();
+    });
+  });
+  CHECK(said == "accepted");
 }
 
 TEST_CASE("calibrate writes profiles of this machine that a scenario runs on") {

@@ -16,7 +16,8 @@ namespace {
 
 using Kind = Kernel::Kind;
 constexpr double kShortestSample = 200e-6;  // seconds: long beside the clock's and the stream's own time
-constexpr double kBeyondCaches = 256e6;     // bytes of each of two arrays: together twice the largest last-level caches
+constexpr double kBeyondCaches =
+    256e6;  // bytes of each of two arrays: together twice the largest last-level caches
 
 struct Wanted {
   Kind kind;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdint>
 #include <stdexcept>
 
 #include "models/base/text.hpp"
@@ -15,23 +14,6 @@ namespace rehearse {
 namespace {
 
 constexpr double kSmallest = 64, kLargest = 64 * 1048576.0;
-constexpr int kOrders = kControlChannel + 1000, kRoundTrips = kOrders + 1;
-
-void move(Transport& transport, Parcel::Kind kind, int peer, int channel, void* data, std::size_t bytes) {
-  Parcel parcel;
-  parcel.kind = kind;
-  parcel.peer = peer;
-  parcel.channel = channel;
-  parcel.data = static_cast<std::byte*>(data);
-  parcel.bytes = bytes;
-  while (!parcel.done) transport.progress({&parcel});
-}
-
-std::vector<std::byte>& buffer_of(std::size_t bytes) {
-  static thread_local std::vector<std::byte> buffer;
-  if (buffer.size() < bytes) buffer.resize(bytes, std::byte{1});
-  return buffer;
-}
 
 // Steps of a collective, and the bytes of one of its messages for each of its own.
 struct Steps {
@@ -85,35 +67,6 @@ MeasuredLink measure_link(const LinkTrial& trial, double most_s, const Progress&
   }
   link.curve.ranges = fit_ranges(link.samples);
   return link;
-}
-
-double round_trip_s(Transport& transport, int peer, double bytes) {
-  const auto size = static_cast<std::uint64_t>(std::max(1.0, std::round(bytes)));
-  std::vector<std::byte>& buffer = buffer_of(size);
-  std::uint64_t order = size, ready = 0;
-  move(transport, Parcel::Kind::send, peer, kOrders, &order, sizeof order);
-  move(transport, Parcel::Kind::receive, peer, kOrders, &ready, sizeof ready);
-  const auto begin = std::chrono::steady_clock::now();
-  move(transport, Parcel::Kind::send, peer, kRoundTrips, buffer.data(), size);
-  move(transport, Parcel::Kind::receive, peer, kRoundTrips, buffer.data(), size);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / 2;
-}
-
-void answer_round_trips(Transport& transport, int peer) {
-  while (true) {
-    std::uint64_t order = 0;
-    move(transport, Parcel::Kind::receive, peer, kOrders, &order, sizeof order);
-    if (order == 0) return;
-    std::vector<std::byte>& buffer = buffer_of(order);
-    move(transport, Parcel::Kind::send, peer, kOrders, &order, sizeof order);
-    move(transport, Parcel::Kind::receive, peer, kRoundTrips, buffer.data(), order);
-    move(transport, Parcel::Kind::send, peer, kRoundTrips, buffer.data(), order);
-  }
-}
-
-void end_round_trips(Transport& transport, int peer) {
-  std::uint64_t end = 0;
-  move(transport, Parcel::Kind::send, peer, kOrders, &end, sizeof end);
 }
 
 }  // namespace rehearse

@@ -7,7 +7,6 @@
 
 #include "backend/calibrate/fit_ranges.hpp"
 #include "backend/calibrate/measure_compute.hpp"
-#include "backend/runtime/transport.hpp"
 
 namespace rehearse {
 
@@ -31,11 +30,5 @@ struct MeasuredLink {
 // run would take more than their share. Then fit_ranges(). The times of collectives are divided by their
 // steps, as ring_cost() counts them. std::invalid_argument for other kinds.
 MeasuredLink measure_link(const LinkTrial& trial, double most_s, const Progress& progress);
-
-// Round trips to `peer`, halved: there and back as fast as it comes. The peer calls answer_round_trips()
-// meanwhile, which returns when end_round_trips() says so.
-double round_trip_s(Transport& transport, int peer, double bytes);
-void answer_round_trips(Transport& transport, int peer);
-void end_round_trips(Transport& transport, int peer);
 
 }  // namespace rehearse
