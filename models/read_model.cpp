@@ -219,7 +219,7 @@ Model read_model(Section& section, const std::string& base_folder) {
     model.sources = {file};
     section.finish();
   } else {
-    model.name = key;
+    model.name = section.text("name", key);
     read_shape(section, key, model);
   }
   return model;

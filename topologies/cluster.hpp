@@ -1,9 +1,11 @@
 // Where it is trained: nodes full of devices, a fabric between them, and the route of every transfer.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/base/document.hpp"
@@ -73,6 +75,9 @@ struct Fabric {
   double latency_s = 0;         // one hop: NIC to switch, switch to switch, or (ring, torus) node to node
   enum class Routing { d_mod_k, ecmp_hash } routing = Routing::d_mod_k;
 };
+
+inline constexpr std::array<std::string_view, 8> kFabricNames = {
+    "switch", "leaf-spine", "links", "fat-tree", "rail", "ring", "torus", "dragonfly"};
 
 class Cluster {
 public:

@@ -20,8 +20,6 @@ constexpr int kMost = 1'000'000;
 constexpr std::size_t kMostSlow = 10'000;
 
 constexpr std::array<std::string_view, 4> kInterconnects = {"none", "nvswitch", "nvlink-mesh", "pcie"};
-constexpr std::array<std::string_view, 8> kFabrics = {"switch", "leaf-spine", "links", "fat-tree",
-                                                      "rail",   "ring",       "torus", "dragonfly"};
 constexpr std::array<std::string_view, 2> kRoutings = {"d-mod-k", "ecmp-hash"};
 
 // Keys of some fabrics only.
@@ -78,6 +76,10 @@ Device device_of(Section& section, const std::string& folder) {
     Document document = Document::parse_file(beside(folder, section.text("device_file")));
     Section root = document.root();
     return read_device(root);
+  }
+  if (section.is_table("device")) {  // a device file's keys, here
+    Section device = section.section("device");
+    return read_device(device);
   }
   Document document = Document::parse_file(checked_preset(section, "device", "topologies/devices"));
   Section root = document.root();
@@ -168,7 +170,7 @@ public:
   Fabric::Kind fabric() const { return static_cast<Fabric::Kind>(kind.value_or(0)); }
 
   void read(Section& s) {
-    take(s, "kind", kind, s.choice("kind", kFabrics, 0));
+    take(s, "kind", kind, s.choice("kind", kFabricNames, 0));
     for (const FabricKey& key : fabric_keys())
       if (s.has(key.name) && std::find(key.kinds.begin(), key.kinds.end(), fabric()) == key.kinds.end())
         s.refuse(key.name, "given", "only with kind = " + quoted(key.kinds));
@@ -197,7 +199,7 @@ private:
   static std::string quoted(const std::vector<Fabric::Kind>& kinds) {
     std::string text;
     for (const Fabric::Kind k : kinds)
-      text += fmt::format("{}\"{}\"", text.empty() ? "" : ", ", kFabrics[static_cast<std::size_t>(k)]);
+      text += fmt::format("{}\"{}\"", text.empty() ? "" : ", ", kFabricNames[static_cast<std::size_t>(k)]);
     return text;
   }
   // Every key is read, so that all are known to "did you mean"; only what is given overrides.
@@ -213,7 +215,7 @@ Fabric make_fabric(const FabricKeys& keys, const Node& node, const Section& sect
   fabric.kind = keys.fabric();
   fabric.latency_s = keys.latency_us.value_or(0) * kMicrosecond;
   if (fabric.kind == single_switch || fabric.kind == links) return fabric;
-  const std::string name = fmt::format("\"{}\"", kFabrics[static_cast<std::size_t>(fabric.kind)]);
+  const std::string name = fmt::format("\"{}\"", kFabricNames[static_cast<std::size_t>(fabric.kind)]);
   fabric.link_bandwidth = keys.link_gbps ? *keys.link_gbps * kGb : node.nic_bandwidth;
   if (fabric.kind == ring || fabric.kind == torus) {
     if (fabric.link_bandwidth <= 0)

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <map>
 
-#include "models/base/toml_value.hpp"
+#include "models/base/toml_text.hpp"
 
 namespace rehearse {
 
@@ -203,6 +203,11 @@ bool Section::is_array(std::string_view key) const {
   return value && value->get<TomlValue::Array>();
 }
 
+bool Section::is_table(std::string_view key) const {
+  const TomlValue* value = value_of(table_, key);
+  return value && value->get<TomlValue::Table>();
+}
+
 std::vector<std::string> Section::keys() const {
   std::vector<std::string> names;
   if (!table_) return names;
@@ -329,8 +334,8 @@ void Section::refuse_missing(std::string_view key, const std::string& allowed) c
     bool is_known = std::find(known_->begin(), known_->end(), name) != known_->end();
     if (is_known || nearest_name(name, wanted).empty()) continue;
     throw UnknownKeyError(find_entry(*as_value(table_), name)->place,
-                     fmt::format("unknown key {}{}; did you mean \"{}\"?", in_quotes(name),
-                                 path_.empty() ? "" : fmt::format(" in [{}]", path_), key));
+                          fmt::format("unknown key {}{}; did you mean \"{}\"?", in_quotes(name),
+                                      path_.empty() ? "" : fmt::format(" in [{}]", path_), key));
   }
   refuse(key, "missing", allowed);
 }
@@ -465,7 +470,7 @@ void fill_in_table(TomlValue& table, const TomlValue& defaults, const std::strin
       table.get<TomlValue::Table>()->push_back(entry);
     } else if (present->get<TomlValue::Table>() && entry.value.get<TomlValue::Table>()) {
       fill_in_table(*present, entry.value, joined(path, entry.key), kept);
-    } else {
+    } else if (toml_value_text(*present) != toml_value_text(entry.value)) {
       kept.push_back(joined(path, entry.key));
     }
   }
@@ -483,6 +488,10 @@ std::vector<std::pair<std::string, std::string>> Document::values() const {
   std::vector<std::pair<std::string, std::string>> found;
   add_values(state_->root, "", found);
   return found;
+}
+
+const TomlValue& Document::tree() const {
+  return state_->root;
 }
 
 Section Document::root() {

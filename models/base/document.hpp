@@ -26,6 +26,7 @@ inline constexpr Range kNotNegative{0, 1e18, false};
 inline constexpr Range kFraction{0, 1, true};
 
 struct DocumentState;
+struct TomlValue;
 
 // One table of a document. Reading a key marks it as known; finish() refuses what nobody asked for.
 // A section that stands nowhere in the file is empty: all its keys are absent.
@@ -34,7 +35,8 @@ class Section {
 public:
   bool present() const;                       // the table itself stands in the file (or in an override)
   bool has(std::string_view key) const;       // does not mark the key as known
-  bool is_array(std::string_view key) const;  // neither does this
+  bool is_array(std::string_view key) const;  // neither do these
+  bool is_table(std::string_view key) const;
   std::vector<std::string> keys() const;      // in the order of the file
   const std::string& path() const { return path_; }  // "strategy.parameter_server"
 
@@ -84,11 +86,12 @@ public:
   // Errors name the place "--set ASSIGNMENT", or `place` if it is given.
   void set(std::string_view assignment, const Place* place = nullptr);
   // Takes over the values of `defaults` whose keys are absent here, table by table, with their own places.
-  // Returns the keys of `defaults` that were not taken, as paths: "strategy.bucket_mb".
+  // Returns the keys of `defaults` that have another value here, as paths: "strategy.bucket_mb".
   std::vector<std::string> fill_in(const Document& defaults);
   // Every value with its path, in the order of the file: {"cluster.slow[0].factor", "0.5"}. Strings stand
   // without quotes.
   std::vector<std::pair<std::string, std::string>> values() const;
+  const TomlValue& tree() const;  // all of it, as it stands now
   Section root();
 
 private:

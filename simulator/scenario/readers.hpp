@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/base/document.hpp"
+#include "models/base/toml_value.hpp"
 #include "simulator/scenario/scenario.hpp"
 
 namespace rehearse {
@@ -23,5 +24,9 @@ void fit_strategy(StrategyChoice& strategy, Section& section, const Scenario& sc
 // global_batch / (micro_batch x data); refused if that is not whole.
 inline constexpr std::int64_t kMaxMicrobatches = 65'536, kMaxPasses = 524'288;
 int count_microbatches(const Training& training, const StrategyChoice& strategy, Section& section);
+
+// The whole scenario as TOML: the document `root` as it was before anything was derived from it, with the
+// model, cluster and device files that it points to in place of their names.
+std::string scenario_text(TomlValue root, const std::string& base_folder, const Scenario& scenario);
 
 }  // namespace rehearse

@@ -103,6 +103,7 @@ Scenario read_scenario(Document document, const std::string& path,
   Scenario scenario;
   scenario.name = std::filesystem::path(path).stem().string();
   scenario.settings = document.values();
+  TomlValue given = document.tree();
   std::string base_folder = std::filesystem::path(path).parent_path().string();
   scenario.model = read_model(model, base_folder);
 
@@ -128,6 +129,7 @@ Scenario read_scenario(Document document, const std::string& path,
   fit_strategy(scenario.strategy, strategy, scenario);
   scenario.microbatches = count_microbatches(scenario.training, scenario.strategy, training);
   scenario.engine.chunk_bytes = scenario.strategy.chunk_bytes;
+  scenario.text = scenario_text(std::move(given), base_folder, scenario);
   return scenario;
 }
 

@@ -77,6 +77,9 @@ inline constexpr std::array<std::string_view, 2> kRunComputeNames = {"real", "ti
 struct Scenario {
   std::string name;                                           // the file's name without folder and ending
   std::vector<std::pair<std::string, std::string>> settings;  // {"cluster.nodes", "4"}: what the file gives
+  // A scenario file that gives this scenario wherever it is read: overrides and the strategy's preset taken
+  // over, files folded in. Empty: the scenario was not read.
+  std::string text;
   Model model;
   Training training;
   std::shared_ptr<const Cluster> cluster;
