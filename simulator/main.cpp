@@ -65,9 +65,14 @@ int run(int argc, char** argv) {
   CLI::App* show = app.add_subcommand("show", "A preset, and what follows from it");
   show->add_option("NAME", name, "The name of a model, cluster, device or strategy")->required();
 
-  std::vector<std::string> tables;
-  CLI::App* validate = app.add_subcommand("validate", "Predict published measurements and show the errors");
-  validate->add_option("TABLE", tables, "Names of shipped tables, or files; default: all shipped");
+  ValidateArguments validation;
+  CLI::App* validate = app.add_subcommand("validate", "Predict what was measured and show the errors");
+  validate->add_option("INPUT", validation.inputs,
+                       "Recorded runs, folders of them, or tables (shipped names or files); default: all "
+                       "shipped tables");
+  validate->add_option("--set", validation.overrides, "Override a key of every prediction: key=value")
+      ->take_all()
+      ->allow_extra_args(false);
   validate->add_option("--format", format, "text, json or csv")->check(one_of(kFormatNames));
 
   SweepArguments sweep;
@@ -110,7 +115,10 @@ int run(int argc, char** argv) {
     if (!sweep_format.empty()) sweep.format = sweep_format == "csv" ? SweepFormat::csv : SweepFormat::jsonl;
     return run_sweep(sweep, std::cin, std::cerr);
   }
-  if (*validate) run_validate(tables, simulation.format, std::cout);
+  if (*validate) {
+    validation.format = format_named(format);
+    run_validate(validation, std::cout);
+  }
   return kDone;
 }
 

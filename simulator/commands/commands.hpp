@@ -35,8 +35,15 @@ inline constexpr std::array<std::string_view, 4> kListNames = {"models", "cluste
 void run_list(const std::string& what, std::ostream& out);
 void run_show(const std::string& name, std::ostream& out);
 
-// Tables of published measurements, beside each the prediction of every row; no names: all tables.
-void run_validate(const std::vector<std::string>& tables, Format format, std::ostream& out);
+struct ValidateArguments {
+  // Recorded runs (.json, .json.gz), folders of them, names of shipped tables or files of tables; none: all
+  // shipped tables.
+  std::vector<std::string> inputs;
+  std::vector<std::string> overrides;  // "key=value", of every prediction
+  Format format = Format::text;
+};
+// Measurements, beside each its prediction.
+void run_validate(const ValidateArguments& arguments, std::ostream& out);
 
 inline constexpr std::array<std::string_view, 2> kSweepFormatNames = {"csv", "jsonl"};
 enum class SweepFormat { csv, jsonl };

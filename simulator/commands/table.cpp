@@ -155,7 +155,7 @@ MeasurementTable parse_measurements(const std::string& text, const std::string& 
       const std::string cell = cell_of(name);
       return cell.empty() ? 0.0 : positive(cell, name, {path, line, 1});
     };
-    Measurement row;
+    PublishedRow row;
     row.id = cell_of("id");
     row.source = cell_of("source");
     row.note = cell_of("note");

@@ -6,7 +6,7 @@
 
 namespace rehearse {
 
-struct Measurement {
+struct PublishedRow {
   std::string id;
   std::string scenario;  // the text of a scenario file
   // What was measured, one of them; all 0: nothing, the row is there because others scale from it.
@@ -22,7 +22,7 @@ struct Measurement {
 struct MeasurementTable {
   std::string name;
   std::string path;
-  std::vector<Measurement> rows;
+  std::vector<PublishedRow> rows;
 };
 
 // Columns: id, source, note, at least one of measured_step_s, measured_samples_per_s and measured_efficiency,

@@ -7,6 +7,7 @@
 
 #include "models/base/error.hpp"
 #include "simulator/commands/commands.hpp"
+#include "simulator/commands/judged_run.hpp"
 #include "simulator/commands/predict.hpp"
 #include "simulator/commands/statistics.hpp"
 #include "simulator/commands/table.hpp"
@@ -16,7 +17,7 @@ namespace rehearse {
 namespace {
 
 struct Row {
-  const Measurement* measurement;
+  const PublishedRow* measurement;
   double measured_step_s = 0;  // 0: not measured
   double predicted_step_s = 0;
   int devices = 0;
@@ -55,11 +56,11 @@ Summary summary_of(const Validation& v, const std::vector<Efficiency>& efficienc
   return summary;
 }
 
-Validation validate(const MeasurementTable& table) {
+Validation validate(const MeasurementTable& table, const std::vector<std::string>& overrides) {
   Validation v{&table, {}, {}, {}, {}, {}};
-  for (const Measurement& m : table.rows) {
+  for (const PublishedRow& m : table.rows) {
     const std::string place = fmt::format("{}:{}", table.path, m.id);
-    const Prediction prediction = predict(read_scenario_text(m.scenario, place), Where::child);
+    const Prediction prediction = predict(read_scenario_text(m.scenario, place, overrides), Where::child);
     const double samples = prediction.plan.schedule->samples, step_s = prediction.metrics.step_time_s;
     const int devices = prediction.scenario.cluster->devices();
     const double measured_s =
@@ -209,7 +210,7 @@ void add_summary(nlohmann::ordered_json& json, const Summary& summary) {
                           {"mean_absolute_difference", mean_difference(summary.efficiencies)}};
 }
 
-void write_json(const std::vector<Validation>& all, std::ostream& out) {
+nlohmann::ordered_json to_json(const std::vector<Validation>& all) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const Validation& v : all) {
     nlohmann::ordered_json table;
@@ -247,23 +248,45 @@ void write_json(const std::vector<Validation>& all, std::ostream& out) {
     }
     json.push_back(std::move(table));
   }
-  out << json.dump(2) << '\n';
+  return json;
 }
 
 }  // namespace
 
-void run_validate(const std::vector<std::string>& tables, Format format, std::ostream& out) {
-  const std::vector<std::string> names = tables.empty() ? measurement_tables() : tables;
-  if (names.empty()) throw RunError("no tables are installed (benchmarks/measurements)");
+void run_validate(const ValidateArguments& arguments, std::ostream& out) {
+  std::vector<std::string> runs, names;
+  for (const std::string& input : arguments.inputs) {
+    const std::vector<std::string> found = recorded_runs(input);
+    runs.insert(runs.end(), found.begin(), found.end());
+    if (found.empty()) names.push_back(input);
+  }
+  if (runs.empty() && names.empty()) names = measurement_tables();
+  if (runs.empty() && names.empty()) throw RunError("no tables are installed (benchmarks/measurements)");
+  if (arguments.format == Format::csv && !runs.empty() && !names.empty())
+    throw InputError({names.front(), 0, 0},
+                     "is a table beside recorded runs; allowed with --format csv: only one of both kinds");
   std::vector<MeasurementTable> read;
   for (const std::string& name : names) read.push_back(read_measurements(measurement_path(name)));
   std::vector<Validation> all;
   for (const MeasurementTable& table : read) {
-    all.push_back(validate(table));
-    if (format == Format::text) write_text(all.back(), out << (all.size() > 1 ? "\n" : ""));
+    all.push_back(validate(table, arguments.overrides));
+    if (arguments.format == Format::text) write_text(all.back(), out << (all.size() > 1 ? "\n" : ""));
   }
-  if (format == Format::csv) write_csv(all, out);
-  if (format == Format::json) write_json(all, out);
+  const std::vector<JudgedRun> judged = judge(runs, arguments.overrides);
+  switch (arguments.format) {
+    case Format::text:
+      if (!judged.empty()) write_runs_text(judged, out << (all.empty() ? "" : "\n"));
+      break;
+    case Format::csv:
+      judged.empty() ? write_csv(all, out) : write_runs_csv(judged, out);
+      break;
+    case Format::json: {
+      nlohmann::ordered_json json = to_json(all);
+      if (!judged.empty()) json.push_back(runs_json(judged));
+      out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+      break;
+    }
+  }
 }
 
 }  // namespace rehearse

@@ -13,6 +13,7 @@
 
 #include "models/base/error.hpp"
 #include "simulator/report/json.hpp"
+#include "simulator/report/measurement_json.hpp"
 #include "simulator/report/rank_names.hpp"
 #include "simulator/trace/flows.hpp"
 #include "simulator/trace/link_timeline.hpp"
@@ -101,14 +102,57 @@ public:
     arrows();
     memory_counters();
     link_counters();
-    nlohmann::ordered_json other;
-    other["generator"] = "rehearse";
-    other["scenario"] = result_.scenario.name;
-    other["result"] = to_json(result_);
-    out_.print("\n],\"otherData\":{}}}\n", other.dump());
+    out_.print("\n],\"otherData\":{}}}\n",
+               other_data().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   }
 
 private:
+  nlohmann::ordered_json other_data() const {
+    nlohmann::ordered_json other;
+    other["generator"] = "rehearse";
+    other["scenario"] = result_.scenario.name;
+    if (!result_.scenario.text.empty()) other["scenario_text"] = result_.scenario.text;
+    if (result_.measured != nullptr) {
+      other["measured"] = to_json(*result_.measured);
+      other["measured"]["step_times"] = to_json(step_times(trace_, 0, result_.measured->warmup_steps));
+    }
+    const std::vector<Job>& jobs = trace_.run.jobs;
+    if (jobs.size() == 1 && jobs.front().phases.size() == 1) other["trace"] = facts(jobs.front());
+    other["result"] = to_json(result_);
+    if (result_.measured != nullptr)
+      for (const char* of_predictions : {"engine", "rests_on"}) other["result"].erase(of_predictions);
+    return other;
+  }
+
+  // What the events do not tell.
+  nlohmann::ordered_json facts(const Job& job) const {
+    nlohmann::ordered_json json;
+    json["repeats"] = job.phases.front().repeats;
+    json["classes"] = nlohmann::ordered_json::array();
+    for (const RankClass& who : trace_.classes) {
+      auto ranges = nlohmann::ordered_json::array();  // of ranks: first, last
+      for (const int rank : who.ranks) {
+        if (!ranges.empty() && ranges.back()[1] == rank - 1)
+          ranges.back()[1] = rank;
+        else
+          ranges.push_back({rank, rank});
+      }
+      json["classes"].push_back({{"role", who.role}, {"program", who.phase_program}, {"ranks", ranges}});
+    }
+    json["latency_known"] = !trace_.spans.latency_s.empty();
+    json["link_use"] = nlohmann::ordered_json::array();
+    for (const LinkUse& use : trace_.link_use)
+      json["link_use"].push_back({{"link", result_.scenario.cluster->link_name(use.link)},
+                                  {"members", use.members},
+                                  {"bytes", use.bytes}});
+    json["bytes"] = trace_.bytes_total;
+    json["engine"] = {{"fidelity", trace_.engine.fidelity},
+                      {"classes", trace_.engine.classes},
+                      {"events", trace_.engine.events}};
+    json["failures"] = trace_.failures;
+    return json;
+  }
+
   void begin_event() {
     if (!first_) out_.print(",\n");
     first_ = false;
@@ -174,8 +218,12 @@ private:
       const Work& work = schedule_of(trace_, row).works[op.work];
       out_.print(R"(,"flops":{})", work.model_flops + work.extra_flops);
     }
-    out_.print(R"(,"step":{},"ready_us":{},"deps":[)", spans.step[row],
-               microseconds(nanoseconds(spans.ready_s[row])));
+    out_.print(R"(,"step":{},"ready_us":{})", spans.step[row], microseconds(nanoseconds(spans.ready_s[row])));
+    if (spans.iteration[row] != 0) out_.print(R"(,"iteration":{})", spans.iteration[row]);
+    if (spans.sender[row] >= 0) out_.print(R"(,"sender":{})", spans.sender[row]);
+    if (!spans.latency_s.empty() && spans.latency_s[row] != 0)
+      out_.print(R"(,"latency_us":{})", microseconds(nanoseconds(spans.latency_s[row])));
+    out_.print(R"(,"deps":[)");
     for (std::size_t i = 0; i < op.after.size(); ++i) out_.print("{}{}", i == 0 ? "" : ",", op.after[i].op);
     out_.print(R"(],"status":"{}"{}}}}})", kStatusNames[static_cast<std::size_t>(spans.status[row])],
                critical_.count(row) > 0 ? R"(,"critical":true)" : "");

@@ -6,8 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "simulator/trace/critical_path.hpp"
-#include "simulator/trace/metrics.hpp"
+#include "simulator/trace/measurement.hpp"
 
 namespace rehearse {
 
@@ -17,8 +16,9 @@ struct Result {
   const Plan& plan;
   const Trace& trace;
   Metrics metrics;
-  std::vector<PathSegment> path;  // empty: not asked for
-  std::vector<WhatIf> faster;     // what 10 % more of each resource that is used would bring
+  std::vector<PathSegment> path;          // empty: not asked for
+  std::vector<WhatIf> faster;             // what 10 % more of each resource that is used would bring
+  const Measurement* measured = nullptr;  // null: predicted
 };
 
 // Which inputs the answer rests on, and how good they are.
@@ -53,6 +53,8 @@ void write_json(const Result& result, std::ostream& out);
 void write_csv(const Result& result, std::ostream& out);
 // Its columns with the row's values, quoted where they must be.
 std::vector<std::pair<std::string, std::string>> csv_fields(const Result& result);
+// "data 4 x pipeline 2, 1F1B, micro-batch 2, ring all-reduce, fp32"
+std::string strategy_line(const Scenario& scenario, const Schedule& schedule);
 // Chrome Trace Event JSON; gzipped if `path` ends in ".gz". RunError if it cannot be written.
 void write_chrome_trace(const Result& result, const std::string& path);
 

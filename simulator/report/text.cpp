@@ -30,29 +30,6 @@ std::string schedule_title(const StrategyChoice& strategy) {
   return "1F1B";
 }
 
-std::string strategy_line(const Scenario& s, const Schedule& schedule) {
-  const StrategyChoice& strategy = s.strategy;
-  std::string text;
-  const auto part = [&](const std::string& p) { text += (text.empty() ? "" : ", ") + p; };
-  if (strategy.data > 1 && strategy.pipeline > 1) {
-    part(fmt::format("data {} x pipeline {}", strategy.data, strategy.pipeline));
-  } else if (strategy.pipeline > 1) {
-    part(fmt::format("pipeline {}", strategy.pipeline));
-  } else {
-    part(fmt::format("data {}", strategy.data));
-  }
-  if (strategy.pipeline > 1) part(schedule_title(strategy));
-  part(fmt::format("micro-batch {}", s.training.micro_batch));
-  if (strategy.data > 1) {
-    const std::string chosen =
-        strategy.all_reduce == Algorithm::automatic ? all_reduce_algorithms(schedule) : "";
-    part(gradient_strategy(s)->headline(s) + (chosen.empty() ? "" : fmt::format(" ({})", chosen)));
-  }
-  if (!strategy.title.empty()) part("as " + strategy.title);
-  part(std::string(name_of(s.training.precision)));
-  return text;
-}
-
 std::string bar(double share_of_largest) {
   const int length = std::max(1, static_cast<int>(std::lround(kBar * share_of_largest)));
   std::string text;
@@ -105,6 +82,29 @@ std::string asynchrony_sentence(const Result& result) {
 }
 
 }  // namespace
+
+std::string strategy_line(const Scenario& s, const Schedule& schedule) {
+  const StrategyChoice& strategy = s.strategy;
+  std::string text;
+  const auto part = [&](const std::string& p) { text += (text.empty() ? "" : ", ") + p; };
+  if (strategy.data > 1 && strategy.pipeline > 1) {
+    part(fmt::format("data {} x pipeline {}", strategy.data, strategy.pipeline));
+  } else if (strategy.pipeline > 1) {
+    part(fmt::format("pipeline {}", strategy.pipeline));
+  } else {
+    part(fmt::format("data {}", strategy.data));
+  }
+  if (strategy.pipeline > 1) part(schedule_title(strategy));
+  part(fmt::format("micro-batch {}", s.training.micro_batch));
+  if (strategy.data > 1) {
+    const std::string chosen =
+        strategy.all_reduce == Algorithm::automatic ? all_reduce_algorithms(schedule) : "";
+    part(gradient_strategy(s)->headline(s) + (chosen.empty() ? "" : fmt::format(" ({})", chosen)));
+  }
+  if (!strategy.title.empty()) part("as " + strategy.title);
+  part(std::string(name_of(s.training.precision)));
+  return text;
+}
 
 void write_text(const Result& result, std::ostream& out) {
   const Scenario& s = result.scenario;

@@ -62,7 +62,7 @@ TomlValue table_of(const Transformer& t) {
   whole("layers", t.layers);
   whole("hidden", t.hidden);
   whole("heads", t.heads);
-  whole("kv_heads", t.kv_heads);
+  whole("kv_heads", t.kv_heads > 0 ? t.kv_heads : t.heads);
   whole("feed_forward", t.feed_forward);
   whole("vocabulary", t.vocabulary);
   whole("sequence_length", t.sequence_length);

@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const MeasurementTable table =
         parse_measurements(std::string(reinterpret_cast<const char*>(data), size), "fuzz.csv");
     if (table.rows.empty()) __builtin_trap();
-    for (const Measurement& row : table.rows) {
+    for (const PublishedRow& row : table.rows) {
       const int measured =
           (row.measured_step_s > 0) + (row.measured_samples_per_s > 0) + (row.measured_efficiency > 0);
       if (measured > 1 || (measured == 0 && row.scaling.empty())) __builtin_trap();

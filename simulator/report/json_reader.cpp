@@ -1,0 +1,133 @@
+#include "simulator/report/json_reader.hpp"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "models/base/error.hpp"
+#include "models/base/toml_value.hpp"
+
+namespace rehearse {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // unpacked
+constexpr std::size_t kShown = 60;                          // of a value that is refused
+
+}  // namespace
+
+std::string read_packed_file(const std::string& path, const std::string& kind) {
+  const auto refuse = [&](const std::string& message) { throw InputError({path, 0, 0}, message); };
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::not_found) refuse("there is no such file");
+  if (status.type() == std::filesystem::file_type::directory) refuse("is a directory; allowed: a " + kind);
+  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
+  if (file == nullptr) refuse(fmt::format("cannot be read: {}", std::strerror(errno)));
+  std::string text;
+  std::vector<char> buffer(1u << 16);
+  int n = 0;
+  while ((n = gzread(file.get(), buffer.data(), static_cast<unsigned>(buffer.size()))) > 0) {
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+    if (text.size() > kMostBytes)
+      refuse("is larger than 256 MiB; allowed: a " + kind + " of at most 256 MiB");
+  }
+  int state = Z_OK;
+  const char* what = gzerror(file.get(), &state);
+  if (state == Z_BUF_ERROR) refuse("ends in the middle of its gzip data");
+  if (state == Z_ERRNO) refuse(fmt::format("cannot be read: {}", std::strerror(errno)));
+  if (n < 0 || state != Z_OK) refuse(fmt::format("its gzip data is damaged: {}", what));
+  return text;
+}
+
+nlohmann::json parse_json(std::string_view text, const std::string& file) {
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
+    throw InputError({file, 0, 0}, "is empty; allowed: JSON");
+  try {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::parse_error& error) {
+    const std::size_t at = std::min(text.size(), error.byte > 0 ? error.byte - 1 : 0);
+    const std::string_view before = text.substr(0, at);
+    const auto line = 1 + static_cast<int>(std::count(before.begin(), before.end(), '\n'));
+    const auto column = static_cast<int>(at - (before.rfind('\n') + 1)) + 1;
+    throw InputError({file, line, column},
+                     at >= text.size() ? "the JSON ends in its middle" : "not JSON from here on");
+  } catch (const nlohmann::json::out_of_range&) {
+    throw InputError({file, 0, 0}, "holds a number that is too large for a double");
+  }
+}
+
+JsonReader JsonReader::at(const char* key) const {
+  object();
+  const auto it = value_.find(key);
+  const std::string path = path_.empty() ? key : path_ + "." + key;
+  if (it == value_.end()) throw InputError({file_, 0, 0}, path + " is missing");
+  return {*it, file_, path};
+}
+
+JsonReader JsonReader::item(std::size_t index) const {
+  return {value_.at(index), file_, fmt::format("{}[{}]", path_, index)};
+}
+
+std::size_t JsonReader::size() const {
+  if (!value_.is_array()) refuse("an array");
+  return value_.size();
+}
+
+void JsonReader::object() const {
+  if (!value_.is_object()) refuse("an object");
+}
+
+std::string JsonReader::text() const {
+  if (!value_.is_string()) refuse("a string");
+  return value_.get<std::string>();
+}
+
+bool JsonReader::boolean() const {
+  if (!value_.is_boolean()) refuse("true or false");
+  return value_.get<bool>();
+}
+
+std::int64_t JsonReader::integer(std::int64_t min, std::int64_t max) const {
+  const auto allowed = [&] { return fmt::format("an integer from {} to {}", min, max); };
+  if (!value_.is_number_integer()) refuse(allowed());
+  const bool too_large = value_.is_number_unsigned() && value_.get<std::uint64_t>() > INT64_MAX;
+  const std::int64_t number = too_large ? 0 : value_.get<std::int64_t>();
+  if (too_large || number < min || number > max) refuse(allowed());
+  return number;
+}
+
+double JsonReader::number(double min, double max) const {
+  const double number = value_.is_number() ? value_.get<double>() : 0;
+  if (!value_.is_number() || !(number >= min && number <= max))
+    refuse(fmt::format("a number from {} to {}", min, max));
+  return number;
+}
+
+std::size_t JsonReader::choice(std::span<const std::string_view> allowed) const {
+  std::string names;
+  for (std::size_t i = 0; i < allowed.size(); ++i) {
+    if (value_.is_string() && value_.get_ref<const std::string&>() == allowed[i]) return i;
+    names += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", allowed[i]);
+  }
+  refuse(names);
+}
+
+void JsonReader::refuse(const std::string& found, const std::string& allowed) const {
+  throw InputError({file_, 0, 0},
+                   fmt::format("{} is {}; allowed: {}", path_.empty() ? "the file" : path_, found, allowed));
+}
+
+void JsonReader::refuse(const std::string& allowed) const {
+  if (value_.is_object()) refuse("an object", allowed);
+  if (value_.is_array()) refuse("an array", allowed);
+  if (value_.is_string()) refuse(in_quotes(value_.get_ref<const std::string&>()), allowed);
+  refuse(value_.dump().substr(0, kShown), allowed);
+}
+
+}  // namespace rehearse

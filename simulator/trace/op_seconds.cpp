@@ -1,0 +1,155 @@
+#include "simulator/trace/op_seconds.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "simulator/trace/causes.hpp"
+#include "simulator/trace/metrics.hpp"
+#include "simulator/trace/rows.hpp"
+
+namespace rehearse {
+namespace {
+
+using Interval = std::pair<double, double>;
+
+// The time that figures are of: the last step, or rounds of asynchronous workers, of which a share counts.
+struct Span {
+  StepWindow window;
+  double share = 1;
+};
+
+class Counted {
+public:
+  Counted(const Trace& trace, int job) : trace_(trace), step_(last_step_number(trace, job)) {
+    const Schedule& schedule = *trace.run.jobs[job].phases.back().schedule;
+    window_ = last_step(trace, job);
+    share_ = 1.0 / schedule.optimizer_steps;
+    if (!schedule.asynchrony) return;
+    figures_ = asynchrony_figures(trace, job);
+    step_s_ = schedule.samples / figures_->samples_per_s;
+  }
+
+  // The time that the ranks of a class are seen in, and how much of a row counts there.
+  Span span_of(int c) const {
+    if (!figures_) return {window_, share_};
+    StepWindow window = window_;
+    const RankClass& who = trace_.classes[c];
+    if (who.role == 0) {  // whole rounds of its own
+      const AsynchronyFigures::Worker& worker = figures_->workers[who.ranks.front()];
+      window = {worker.begin_s, worker.end_s};
+    }
+    return {window, step_s_ / (window.end_s - window.begin_s)};
+  }
+  bool counts(std::size_t row, const Span& span) const {
+    if (!figures_) return trace_.spans.step[row] == step_;
+    return trace_.spans.end_s[row] > span.window.begin_s && trace_.spans.end_s[row] <= span.window.end_s;
+  }
+
+private:
+  const Trace& trace_;
+  int step_ = 0;
+  StepWindow window_;
+  double share_ = 1, step_s_ = 0;
+  std::optional<AsynchronyFigures> figures_;
+};
+
+OpSeconds kind_of(const Op& op, const Role& role) {
+  const std::string_view pass = kPassNames[static_cast<std::size_t>(op.pass)];
+  OpSeconds kind{std::string(pass), std::string(kOpKindNames[static_cast<std::size_t>(op.kind)])};
+  if (is_transfer(op)) kind.name = transfer_name(op, role);
+  if (op.kind == OpKind::collective)
+    kind.kind = kCollectiveNames[static_cast<std::size_t>(op.collective.kind)];
+  std::replace(kind.name.begin(), kind.name.end(), '_', ' ');
+  if (role.name != "worker") kind.name += " on " + role.name + "s";
+  return kind;
+}
+
+// Sorted and merged.
+std::vector<Interval> united(std::vector<Interval> intervals) {
+  std::sort(intervals.begin(), intervals.end());
+  std::vector<Interval> merged;
+  for (const Interval& interval : intervals) {
+    if (!merged.empty() && interval.first <= merged.back().second)
+      merged.back().second = std::max(merged.back().second, interval.second);
+    else
+      merged.push_back(interval);
+  }
+  return merged;
+}
+
+double length(const std::vector<Interval>& intervals) {
+  long double sum = 0;
+  for (const Interval& interval : intervals)
+    sum += static_cast<long double>(interval.second) - interval.first;
+  return static_cast<double>(sum);
+}
+
+double common_length(const std::vector<Interval>& a, const std::vector<Interval>& b) {
+  long double sum = 0;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const double begin = std::max(a[i].first, b[j].first), end = std::min(a[i].second, b[j].second);
+    if (end > begin) sum += static_cast<long double>(end) - begin;
+    a[i].second < b[j].second ? ++i : ++j;
+  }
+  return static_cast<double>(sum);
+}
+
+}  // namespace
+
+std::vector<OpSeconds> seconds_by_op(const Trace& trace, int job) {
+  const Counted counted(trace, job);
+  const std::vector<Role>& roles = trace.run.jobs[job].phases.back().schedule->roles;
+  std::vector<OpSeconds> all;
+  for (std::size_t c = 0; c < trace.classes.size(); ++c) {
+    const RankClass& who = trace.classes[c];
+    if (who.job != job) continue;
+    const Role& role = roles[who.role];
+    const Span span = counted.span_of(static_cast<int>(c));
+    const double weight = span.share * static_cast<double>(who.ranks.size()) / role.size();
+    std::vector<std::size_t> number;  // in `all`, by op; those that are not known yet: kNoRow
+    const auto [first, last] = rows_of_class(trace, static_cast<int>(c));
+    for (std::size_t row = first; row < last; ++row) {
+      const Op& op = trace.op_of(row);
+      if (!is_transfer(op) && op.kind != OpKind::compute && op.kind != OpKind::host) continue;
+      if (!counted.counts(row, span)) continue;
+      const auto at = static_cast<std::size_t>(trace.spans.op[row]);
+      if (at >= number.size()) number.resize(at + 1, kNoRow);
+      if (number[at] == kNoRow) {
+        const OpSeconds kind = kind_of(op, role);
+        const auto found = std::find(all.begin(), all.end(), kind);
+        number[at] = static_cast<std::size_t>(found - all.begin());
+        if (found == all.end()) all.push_back(kind);
+      }
+      all[number[at]].seconds += weight * (trace.spans.end_s[row] - trace.spans.begin_s[row]);
+    }
+  }
+  return all;
+}
+
+Overlap overlap(const Trace& trace, int job) {
+  const Counted counted(trace, job);
+  const Role& workers = trace.run.jobs[job].phases.back().schedule->roles.front();
+  Overlap mean;
+  for (std::size_t c = 0; c < trace.classes.size(); ++c) {
+    const RankClass& who = trace.classes[c];
+    if (who.job != job || who.role != 0) continue;
+    const Span span = counted.span_of(static_cast<int>(c));
+    std::vector<Interval> computing, sending;
+    const auto [first, last] = rows_of_class(trace, static_cast<int>(c));
+    for (std::size_t row = first; row < last; ++row) {
+      const Op& op = trace.op_of(row);
+      if (!is_transfer(op) && op.kind != OpKind::compute) continue;
+      // A step's transfers may reach over its end: what counts is what lies in its time.
+      const double begin = std::max(trace.spans.begin_s[row], span.window.begin_s),
+                   end = std::min(trace.spans.end_s[row], span.window.end_s);
+      if (end > begin) (is_transfer(op) ? sending : computing).emplace_back(begin, end);
+    }
+    const std::vector<Interval> sent = united(std::move(sending)), computed = united(std::move(computing));
+    const double weight = span.share * static_cast<double>(who.ranks.size()) / workers.size();
+    mean.communication_s += weight * length(sent);
+    mean.hidden_s += weight * common_length(sent, computed);
+  }
+  return mean;
+}
+
+}  // namespace rehearse
