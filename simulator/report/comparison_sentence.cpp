@@ -134,12 +134,14 @@ std::string why_compute(const Facts& a, const Facts& b, double difference) {
     if (base.training.micro_batch != other.training.micro_batch)
       by.push_back(fmt::format("micro-batches of {} instead of {}", other.training.micro_batch,
                                base.training.micro_batch));
-    if (by.empty() && !b.slow_device().empty()) by.push_back(b.slow_device());
-    if (by.empty() && !a.slow_device().empty()) by.push_back("no slow device");
+    const bool same_devices = a.slow_device() == b.slow_device();
+    if (by.empty() && !same_devices)
+      by.push_back(b.slow_device().empty() ? "no slow device" : b.slow_device());
     causes.push_back(fmt::format("it runs at {} the rate{}", times(b.flops / other_s / (a.flops / base_s)),
                                  by.empty() ? "" : ": " + join(by, ", ")));
   }
-  if (causes.empty() && !b.slow_device().empty() && difference > 0) causes.push_back(b.slow_device());
+  if (causes.empty() && b.slow_device() != a.slow_device() && !b.slow_device().empty() && difference > 0)
+    causes.push_back(b.slow_device());
   return join(causes, "; ");
 }
 
