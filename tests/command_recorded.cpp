@@ -261,16 +261,21 @@ latency_us = 20
   scratch.write(
       "parts/config.json",
       R"({"model_type": "gpt2", "n_layer": 2, "n_embd": 64, "n_head": 2, "vocab_size": 100, "n_positions": 32})");
-  struct Case {
-    std::string model, precision;
-  };
-  for (const Case& c :
-       {Case{"file = \"parts/net.toml\"", "fp32"}, Case{"huggingface = \"parts/config.json\"", "fp32"}}) {
-    CAPTURE(c.model);
+  scratch.write("parts/links.toml", R"(title = "Links"
+date = "2026-11-21"
+hardware = "none"
+versions = "none"
+[[message]]
+where = "between-nodes"
+range = [{from_bytes = 0, latency_us = {value = 20, low = 18, high = 25}, gb_per_s = {value = 0.5}}]
+)");
+  for (const std::string model : {"file = \"parts/net.toml\"", "huggingface = \"parts/config.json\""}) {
+    CAPTURE(model);
     const std::string job = scratch.write(
-        "job.toml", "[model]\n" + c.model +
+        "job.toml", "[model]\n" + model +
                         "\n[training]\nglobal_batch = 8\n[cluster]\nfile = \"parts/lab.toml\"\n"
-                        "nodes = 2\nnic_gbps = 2\n[[cluster.slow]]\ndevice = 1\nfactor = 0.5\n");
+                        "nodes = 2\nnic_gbps = 2\n[[cluster.slow]]\ndevice = 1\nfactor = "
+                        "0.5\n[simulation]\nprotocol = \"measured\"\nlink_profile = \"parts/links.toml\"\n");
     const Scenario scenario = read_scenario_file(job, {"training.micro_batch=2"});
     const Scenario again = read_scenario_text(scenario.text, "elsewhere/job.toml");
     CHECK(again.text == scenario.text);

@@ -23,13 +23,17 @@ Protocol read_protocol(Section& section, const Cluster& cluster, const std::stri
   only_with("link_profile", Protocol::measured);
   protocol.frame_overhead_bytes =
       section.number("frame_overhead_bytes", {0, 1000}, protocol.frame_overhead_bytes);
-  const std::string file = section.text("link_profile", "");
+  const bool inline_profile = section.is_table("link_profile");  // a link profile's keys, here
+  const std::string file = inline_profile ? "link_profile" : section.text("link_profile", "");
   if (protocol.kind != Protocol::measured) return protocol;
   if (!section.has("link_profile")) section.refuse("link_profile", "missing", "a file with measured links");
   const std::filesystem::path path(file);
-  protocol.links = std::make_shared<LinkProfile>(read_link_profile_file(
-      path.is_absolute() || base_folder.empty() ? file
-                                                : (std::filesystem::path(base_folder) / path).string()));
+  Section table = inline_profile ? section.section("link_profile") : section;
+  protocol.links = std::make_shared<LinkProfile>(
+      inline_profile ? read_link_profile(table)
+                     : read_link_profile_file(path.is_absolute() || base_folder.empty()
+                                                  ? file
+                                                  : (std::filesystem::path(base_folder) / path).string()));
   const auto needs = [&](Reach reach, bool needed, const char* what) {
     if (needed && !protocol.links->messages(reach))
       section.refuse("link_profile", fmt::format("\"{}\", without messages {}", file, what),

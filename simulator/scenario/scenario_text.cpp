@@ -131,6 +131,10 @@ void fold_cluster(TomlValue& section, std::string folder, const Cluster& cluster
 std::string scenario_text(TomlValue root, const std::string& base_folder, const Scenario& scenario) {
   if (TomlValue* model = find(root, "model")) fold_model(*model, base_folder, scenario.model);
   if (TomlValue* cluster = find(root, "cluster")) fold_cluster(*cluster, base_folder, *scenario.cluster);
+  if (TomlValue* simulation = find(root, "simulation")) {
+    const std::string file = file_at(*simulation, "link_profile", base_folder);
+    if (!file.empty()) put(*simulation, "link_profile", read_table(file));
+  }
   return toml_text(root);
 }
 
