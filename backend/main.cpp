@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "backend/calibrate/host_calibrate.hpp"
+#include "backend/emulate_command.hpp"
 #include "backend/run_command.hpp"
 #include "models/base/error.hpp"
 
@@ -18,6 +19,24 @@ using namespace rehearse;
 
 constexpr int kDone = 0, kRunFailed = 1, kInputWrong = 2;
 
+// Options of everything that carries out a scenario.
+template <class Arguments>
+void add_common(CLI::App& command, Arguments& arguments) {
+  command.add_option("SCENARIO", arguments.scenario, "A scenario file; - for standard input")->required();
+  command.add_option("--set", arguments.overrides, "Override a key of the scenario: key=value")
+      ->take_all()
+      ->allow_extra_args(false);
+  command.add_option("--format", arguments.output.format, "text or json")
+      ->check(CLI::IsMember(std::vector<std::string>{"text", "json"}));
+  command.add_option("--trace", arguments.output.trace,
+                     "Write the record of the run (.json or .json.gz), for `rehearse validate` and Perfetto");
+  command.add_flag("--check-replicas", arguments.check_replicas,
+                   "Compare what the ranks that hold the same layers learn, bit for bit");
+  command
+      .add_option("--patience", arguments.patience_s, "Seconds without progress after which a rank gives up")
+      ->check(CLI::Range(0.1, 86400.0));
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Rehearse's schedules on real machines: what `rehearse` predicts, carried out and measured."};
   app.set_version_flag("--version", "rehearse-run " REHEARSE_VERSION);
@@ -25,23 +44,16 @@ int run(int argc, char** argv) {
 
   RunArguments real;
   CLI::App* run = app.add_subcommand("run", "Carry out a scenario by real ranks and measure it");
-  run->add_option("SCENARIO", real.scenario, "A scenario file; - for standard input")->required();
-  run->add_option("--set", real.overrides, "Override a key of the scenario: key=value")
-      ->take_all()
-      ->allow_extra_args(false);
-  run->add_option("--format", real.format, "text or json")
-      ->check(CLI::IsMember(std::vector<std::string>{"text", "json"}));
-  run->add_option("--trace", real.trace, "Write the record of the run (.json or .json.gz)");
+  add_common(*run, real);
   run->add_option("--transport", real.transport, "auto, mpi, tcp or local")
       ->check(CLI::IsMember(std::vector<std::string>{"auto", "mpi", "tcp", "local"}));
-  run->add_flag("--check-replicas", real.check_replicas,
-                "Compare what the ranks that hold the same layers learn, bit for bit");
-  run->add_option("--patience", real.patience_s, "Seconds without progress after which a rank gives up")
-      ->check(CLI::Range(0.1, 86400.0));
+
+  EmulateArguments emulation;
+  CLI::App* emulate = app.add_subcommand(
+      "emulate", "The same across the scenario's network, built of namespaces on this machine (Linux)");
+  add_common(*emulate, emulation);
 
   HostCalibrateArguments measured;
-  for (int i = 0; i < argc; ++i)
-    measured.common.command += (i > 0 ? " " : "") + std::string(i > 0 ? argv[i] : "rehearse-run");
   measured.common.progress = isatty(STDERR_FILENO) == 1;
   CLI::App* calibrate =
       app.add_subcommand("calibrate", "Measure this machine's compute and links into profiles for rehearse");
@@ -71,7 +83,11 @@ int run(int argc, char** argv) {
     std::cerr << "A subcommand is required.\n\n" << app.help();
     return kInputWrong;
   }
+  std::string called = "rehearse-run";
+  for (int i = 1; i < argc; ++i) called += std::string(" ") + argv[i];
+  real.command = emulation.command = measured.common.command = called;
   if (*run) run_run(real, std::cin, std::cout);
+  if (*emulate) run_emulate(emulation, std::cin, std::cout);
   measured.compute = !only_links;
   measured.links = !only_compute;
   if (*calibrate) return run_host_calibrate(measured, std::cout, std::cerr);

@@ -2,46 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <iostream>
-#include <iterator>
-#include <nlohmann/json.hpp>
 
-#include "backend/host/host_arithmetic.hpp"
-#include "backend/host/host_hardware.hpp"
+#include "backend/executors.hpp"
 #include "backend/host/launch.hpp"
-#include "backend/runtime/real_run.hpp"
 #include "models/base/error.hpp"
-#include "simulator/report/report.hpp"
 #ifdef REHEARSE_HAVE_MPI
 #include "backend/host/mpi_transport.hpp"
 #endif
 
 namespace rehearse {
 namespace {
-
-Executor host_executor() {
-  Executor executor;
-  executor.name = "host";
-  executor.arithmetic = [](int streams) { return std::make_unique<HostArithmetic>(streams); };
-  executor.hardware = [](const Schedule& schedule, const Wiring& wiring, int rank, Transport& transport,
-                         Workload& workload,
-                         Arithmetic&) { return host_hardware(schedule, wiring, rank, transport, workload); };
-  return executor;
-}
-
-void write_result(const RunArguments& arguments, const Scenario& scenario, const Plan& plan,
-                  const RealRunResult& run, std::ostream& out) {
-  nlohmann::ordered_json json;
-  json["losses"] = run.losses;
-  if (run.replicas_equal) json["replicas_equal"] = *run.replicas_equal;
-  const Metrics metrics = evaluate(run.trace, scenario, plan);
-  json["step_time_s"] = metrics.step_time_s;
-  out << json.dump(1) << '\n';
-  const Result result{scenario, plan, run.trace, metrics, {}, {}};
-  if (!arguments.trace.empty()) write_chrome_trace(result, arguments.trace);
-}
 
 int environment(const char* name, int least) {
   const char* text = std::getenv(name);
@@ -64,19 +36,15 @@ std::string choose_transport(const std::string& asked) {
 }  // namespace
 
 void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out) {
-  Scenario scenario;
-  if (arguments.scenario == "-") {
-    const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    scenario = read_scenario_text(text, "<stdin>", arguments.overrides);
-  } else {
-    scenario = read_scenario_file(arguments.scenario, arguments.overrides);
-  }
+  const Scenario scenario = read_run_scenario(arguments.scenario, arguments.overrides, in);
   const Plan plan = write_schedule(scenario);
   check(*plan.schedule);
   const Executor executor = host_executor();
   const auto body = [&](Transport& transport) {
-    const auto run = run_rank(scenario, plan, transport, executor, {arguments.check_replicas});
-    if (run) write_result(arguments, scenario, plan, *run, out);
+    auto run = run_rank(scenario, plan, transport, executor, {arguments.check_replicas});
+    if (!run) return;
+    write_run_result(arguments.output, scenario, plan, std::move(*run),
+                     describe_run(scenario, executor.name, transport.kind(), arguments.command), out);
   };
 
   const std::string transport = choose_transport(arguments.transport);

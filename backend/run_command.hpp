@@ -5,16 +5,18 @@
 #include <string>
 #include <vector>
 
+#include "backend/run_result.hpp"
+
 namespace rehearse {
 
 struct RunArguments {
   std::string scenario;                // a path; "-": standard input
   std::vector<std::string> overrides;  // "key=value"
-  std::string format = "text";         // text, json
-  std::string trace;                   // where to write the record; empty: nowhere
-  std::string transport = "auto";      // mpi, tcp, local; auto: by the environment
-  bool check_replicas = false;         // RealRunOptions
+  RunOutput output;
+  std::string transport = "auto";  // mpi, tcp, local; auto: by the environment
+  bool check_replicas = false;     // RealRunOptions
   double patience_s = 60;
+  std::string command;  // as it was called, for the record
 };
 
 // Under mpirun each process is a rank; with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT too; else all ranks

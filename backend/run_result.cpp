@@ -1,0 +1,102 @@
+#include "backend/run_result.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "simulator/report/format.hpp"
+#include "simulator/report/json.hpp"
+#include "simulator/report/measurement_json.hpp"
+#include "simulator/report/recorded_run.hpp"
+#include "simulator/report/report.hpp"
+#include "simulator/report/wrap.hpp"
+
+namespace rehearse {
+namespace {
+
+// Ranks share cores: that they wait for each other's is no fault of the schedule.
+std::string crowding(const RealRunResult& run, int cores) {
+  std::map<std::string, int> ranks;
+  int most = 0;
+  for (const RankReport& report : run.reports) most = std::max(most, ++ranks[report.host]);
+  return most > cores ? fmt::format("{} ranks on {} cores", most, cores) : "";
+}
+
+void write_text(const Result& result, const Measurement& measurement, const StepTimes& times,
+                std::ostream& out) {
+  write_text(result, out);
+  const TimeScale scale(times.median_s);
+  std::string text = fmt::format("Measured: {} by {} over {}", measurement.date, measurement.executor,
+                                 measurement.transport);
+  if (!measurement.gpu.empty()) text += " on " + measurement.gpu;
+  text += fmt::format("; median of {} steps, {} to {}, the middle half {} to {}.", times.seconds.size(),
+                      scale(times.least_s), scale(times.most_s), scale(times.lower_quartile_s),
+                      scale(times.upper_quartile_s));
+  out << wrapped(text) << '\n';
+  if (!measurement.losses.empty())
+    out << wrapped(fmt::format("Loss: {:.4f} in the first step, {:.4f} in the last of {}.",
+                               measurement.losses.front(), measurement.losses.back(),
+                               measurement.losses.size()))
+        << '\n';
+  if (measurement.gradients_identical)
+    out << wrapped(*measurement.gradients_identical
+                       ? "Ranks with the same layers had the same gradients and weights in every step, bit "
+                         "for bit."
+                       : "Ranks with the same layers had DIFFERENT gradients or weights.")
+        << '\n';
+  for (const std::string& note : measurement.notes) out << wrapped("Note: " + note) << '\n';
+}
+
+}  // namespace
+
+Measurement describe_run(const Scenario& scenario, const std::string& executor, const std::string& transport,
+                         const std::string& command) {
+  Measurement measurement;
+  measurement.executor = executor;
+  measurement.transport = transport;
+  measurement.cores = static_cast<int>(std::thread::hardware_concurrency());
+  measurement.versions["rehearse-run"] = REHEARSE_VERSION;
+  measurement.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  measurement.command = command;
+  measurement.compute = scenario.run.compute;
+  return measurement;
+}
+
+void write_run_result(const RunOutput& output, const Scenario& scenario, const Plan& plan, RealRunResult run,
+                      Measurement measurement, std::ostream& out) {
+  std::set<std::string> hosts;
+  for (const RankReport& report : run.reports) hosts.insert(report.host);
+  measurement.hosts = static_cast<int>(hosts.size());
+  (measurement.executor == "cuda" ? measurement.gpu : measurement.processor) = run.device;
+  measurement.warmup_steps = plan.schedule->asynchrony ? 0 : scenario.run.warmup;
+  measurement.losses = run.losses;
+  measurement.gradients_identical = run.replicas_equal;
+  if (const std::string crowd = crowding(run, measurement.cores); !crowd.empty())
+    measurement.notes.push_back(crowd);
+  if (!run.not_trained.empty())
+    measurement.notes.push_back("nothing is learned, sizes and shapes are real: " + run.not_trained);
+  if (run.clock_error_s > 0)
+    measurement.notes.push_back(fmt::format("clocks of hosts agree to {:.1f} us", run.clock_error_s * 1e6));
+
+  const MeasuredFigures figures = evaluate_measured(run.trace, scenario, plan, measurement.warmup_steps);
+  Result result{scenario, plan, figures.step, figures.metrics, figures.path, {}};
+  result.measured = &measurement;
+  if (output.format == "json") {
+    nlohmann::ordered_json json = to_json(result);
+    json["measured"] = to_json(measurement);
+    json["measured"]["step_times"] = to_json(figures.times);
+    out << json.dump(2) << '\n';
+  } else {
+    write_text(result, measurement, figures.times, out);
+  }
+  out.flush();
+  if (!output.trace.empty())
+    write_run({scenario, plan, std::move(run.trace), std::move(measurement)}, output.trace);
+}
+
+}  // namespace rehearse

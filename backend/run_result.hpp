@@ -1,0 +1,27 @@
+// What `rehearse-run` writes of a run: text or JSON for people and programs, and the record for `rehearse
+// validate`.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "backend/runtime/real_run.hpp"
+#include "simulator/trace/measurement.hpp"
+
+namespace rehearse {
+
+struct RunOutput {
+  std::string format = "text";  // text, json
+  std::string trace;            // where to write the record; empty: nowhere
+};
+
+// How the run came about, as far as one process knows before it began.
+Measurement describe_run(const Scenario& scenario, const std::string& executor, const std::string& transport,
+                         const std::string& command);
+
+// The result first: it is not lost if the record cannot be written (RunError).
+void write_run_result(const RunOutput& output, const Scenario& scenario, const Plan& plan, RealRunResult run,
+                      Measurement measurement, std::ostream& out);
+
+}  // namespace rehearse
