@@ -131,10 +131,10 @@ private:
       if (kind == OpKind::repeat_begin) {
         wait_for_dependencies(number, op);
         stream.iterations.push_back(0);
-        end_op(op, {});
+        end_op(op, hardware_.mark(number));
       } else if (kind == OpKind::repeat_end) {
         const int begin = index_.partner[op], count = program_.ops[begin].count;
-        end_op(op, {});
+        end_op(op, hardware_.mark(number));
         if (count == 0 || stream.iterations.back() + 1 < count) {
           ++stream.iterations.back();
           next = static_cast<std::size_t>(index_.position[begin]);
@@ -203,7 +203,7 @@ private:
   void end_op(int op, const Moment& end) {
     const std::lock_guard lock(mutex_);
     ++done_[op];
-    ends_[op] = end;
+    ends_[op].push_back(end);
     changed_.notify_all();
   }
 
@@ -230,7 +230,9 @@ private:
       Moment end;
       {
         const std::lock_guard lock(mutex_);
-        end = ends_[d.op];
+        // Of the run that is waited for: streams that run on by themselves may have got further ones issued,
+        // which may wait for this op.
+        end = ends_[d.op][static_cast<std::size_t>(required) - 1];
       }
       hardware_.wait_for(number, end);
     }
@@ -283,8 +285,8 @@ private:
   Hardware& hardware_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Moment> ends_;  // by op: of its last run
-  std::vector<long> done_;    // by op: how often it has ended
+  std::vector<std::vector<Moment>> ends_;  // by op: of its runs
+  std::vector<long> done_;                 // by op: how often it has ended
   std::map<std::pair<std::string, int>, double> counters_;
   std::vector<TurnState> turns_;
   std::vector<Stream> streams_;

@@ -59,6 +59,14 @@ std::optional<bool> compare_replicas(const std::vector<RankReport>& reports, con
   return equal;
 }
 
+// Carries out a program's computation once, by itself.
+void compute_once(const Program& program, Workload& workload, Arithmetic& arithmetic) {
+  for (std::size_t i = 0; i < program.ops.size(); ++i)
+    if (program.ops[i].kind == OpKind::compute)
+      workload.compute({static_cast<int>(i), program.ops[i].stream, 0, 0});
+  for (int s = 0; s < arithmetic.streams(); ++s) arithmetic.settle(s);
+}
+
 }  // namespace
 
 int real_repeats(const Scenario& scenario, const Schedule& schedule) {
@@ -85,13 +93,16 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   const bool timed = scenario.run.compute == RealRun::Compute::timed;
   const std::string not_trained =
       timed ? "computation is timed" : why_not_trained(scenario, schedule, executor.fp32_only);
-  std::unique_ptr<Workload> workload;
-  if (not_trained.empty())
-    workload = training_workload(scenario, schedule, wiring, rank, *arithmetic, options.check_replicas);
-  else
-    workload = bare_workload(
+  const auto make_workload = [&] {
+    if (not_trained.empty())
+      return training_workload(scenario, schedule, wiring, rank, *arithmetic, options.check_replicas);
+    return bare_workload(
         schedule, wiring, rank, *arithmetic,
         timed ? timed_seconds(scenario, schedule, plan.endpoints[rank]) : std::vector<double>());
+  };
+  if (executor.rehearse && program >= 0 && !timed)
+    compute_once(schedule.programs[program], *make_workload(), *arithmetic);
+  const std::unique_ptr<Workload> workload = make_workload();
   transport.open(wiring.channels_of(rank));
   const std::unique_ptr<Hardware> hardware =
       executor.hardware(schedule, wiring, rank, transport, *workload, *arithmetic);
@@ -124,6 +135,8 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
       result.replicas_equal = compare_replicas(result.reports, schedule, wiring);
   }
   result.device = arithmetic->device_name();
+  result.executor = executor.name;
+  result.notes = executor.notes;
   result.clock_error_s = clock.error_s();
   return result;
 }

@@ -21,6 +21,12 @@ namespace rehearse {
 struct Executor {
   std::string name;  // "host", "cuda"
   bool fp32_only = true;
+  // Computation is issued to the device and runs on by itself: each op is carried out once, for a workload
+  // that is thrown away, before anything is sent. The first launch of a kernel loads it, which may wait for
+  // all that the device is doing, and what waits there may wait for what is behind the launch (CUDA
+  // Programming Guide, "Lazy Loading").
+  bool rehearse = false;
+  std::vector<std::string> notes;  // on what the figures of its runs mean
   std::function<std::unique_ptr<Arithmetic>(int streams)> arithmetic;
   std::function<std::unique_ptr<Hardware>(const Schedule&, const Wiring&, int rank, Transport&, Workload&,
                                           Arithmetic&)>
@@ -37,6 +43,8 @@ struct RealRunResult {
   std::optional<bool> replicas_equal;
   std::string not_trained;  // why it was not; empty if it was
   std::string device;       // of rank 0
+  std::string executor;     // its name, and its notes
+  std::vector<std::string> notes;
   double clock_error_s = 0;
 };
 

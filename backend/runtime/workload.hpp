@@ -7,6 +7,7 @@
 
 #include "backend/runtime/hardware.hpp"
 #include "backend/runtime/wiring.hpp"
+#include "models/base/precision.hpp"
 
 namespace rehearse {
 
@@ -14,6 +15,7 @@ namespace rehearse {
 struct Payload {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
+  Precision type = Precision::fp32;  // of the numbers that a collective adds up
 };
 
 class Workload {

@@ -39,7 +39,7 @@ std::uint64_t hash_of(const std::vector<float>& numbers, std::uint64_t hash) {
 constexpr std::uint64_t kHashBegin = 14695981039346656037ULL;
 
 Payload payload(const Array& array) {
-  return {array.data, array.bytes()};
+  return {array.data, array.bytes(), array.precision};
 }
 
 // The tensor that a message carries: sends carry what the op reads, receives what it writes, in order; one
