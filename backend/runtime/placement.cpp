@@ -1,0 +1,104 @@
+#include "backend/runtime/placement.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "backend/runtime/control.hpp"
+#include "models/base/error.hpp"
+
+namespace rehearse {
+namespace {
+
+std::string framed(const std::vector<std::string>& texts) {
+  std::string whole;
+  for (const std::string& text : texts) {
+    const std::uint64_t size = text.size();
+    whole.append(reinterpret_cast<const char*>(&size), sizeof size);
+    whole += text;
+  }
+  return whole;
+}
+
+std::vector<std::string> unframed(const std::string& whole) {
+  std::vector<std::string> texts;
+  for (std::size_t at = 0; at < whole.size();) {
+    std::uint64_t size = whole.size();  // too much, unless the frame says otherwise
+    if (whole.size() - at >= sizeof size) std::memcpy(&size, whole.data() + at, sizeof size);
+    at += sizeof size;
+    if (at > whole.size() || size > whole.size() - at) throw RunError("what rank 0 sent to all is not whole");
+    texts.push_back(whole.substr(at, size));
+    at += size;
+  }
+  return texts;
+}
+
+std::optional<int> number(const std::string& text) {
+  char* end = nullptr;
+  const long value = std::strtol(text.c_str(), &end, 10);
+  if (text.empty() || *end != '\0' || value < 0 || value > 1'000'000) return {};
+  return static_cast<int>(value);
+}
+
+}  // namespace
+
+std::vector<std::string> all_gather(Transport& transport, const std::string& own) {
+  return unframed(broadcast(transport, framed(gather(transport, own))));
+}
+
+// Containers on one machine have names of their own, and may see different GPUs; machines may be named alike.
+std::string machine_name() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  return std::string(name) + " " + boot;
+}
+
+RankPlace place_of_process() {
+  for (const char* variable : {"OMPI_COMM_WORLD_LOCAL_RANK", "LOCAL_RANK", "SLURM_LOCALID"})
+    if (const char* text = std::getenv(variable)) return {machine_name(), text};
+  return {machine_name(), ""};
+}
+
+int local_rank(const std::vector<RankPlace>& places, int rank) {
+  const RankPlace& own = places[static_cast<std::size_t>(rank)];
+  std::set<int> said;
+  std::size_t here = 0;
+  int before = 0;
+  for (std::size_t r = 0; r < places.size(); ++r) {
+    if (places[r].machine != own.machine) continue;
+    ++here;
+    if (static_cast<int>(r) < rank) ++before;
+    if (const auto n = number(places[r].local_rank)) said.insert(*n);
+  }
+  // Ranks that were not started one by one share what their parent was started with.
+  return said.size() == here ? *number(own.local_rank) : before;
+}
+
+int local_rank(Transport& transport) {
+  const RankPlace own = place_of_process();
+  std::vector<RankPlace> places;
+  for (const std::string& text : all_gather(transport, framed({own.machine, own.local_rank}))) {
+    const std::vector<std::string> parts = unframed(text);
+    places.push_back({parts.at(0), parts.at(1)});
+  }
+  return local_rank(places, transport.rank());
+}
+
+int most_alike(const std::vector<std::string>& texts) {
+  std::map<std::string, int> count;
+  int most = 0;
+  for (const std::string& text : texts)
+    if (!text.empty()) most = std::max(most, ++count[text]);
+  return most;
+}
+
+}  // namespace rehearse
