@@ -47,6 +47,10 @@ int run(int argc, char** argv) {
   add_common(*run, real);
   run->add_option("--transport", real.transport, "auto, mpi, tcp or local")
       ->check(CLI::IsMember(std::vector<std::string>{"auto", "mpi", "tcp", "local"}));
+  run->add_option("--device", real.device, "cpu (the default), gpu, or auto: GPUs if each rank has one")
+      ->check(CLI::IsMember(std::vector<std::string>{"auto", "cpu", "gpu"}));
+  run->add_flag("--oversubscribe", real.oversubscribe,
+                "Let several ranks share a GPU (for arithmetic and order, not for speed)");
 
   EmulateArguments emulation;
   CLI::App* emulate = app.add_subcommand(

@@ -11,9 +11,37 @@
 #ifdef REHEARSE_HAVE_MPI
 #include "backend/host/mpi_transport.hpp"
 #endif
+#ifdef REHEARSE_HAVE_CUDA
+#include "backend/cuda/cuda_executor.hpp"
+#include "backend/runtime/communicators.hpp"
+#endif
 
 namespace rehearse {
 namespace {
+
+// In each rank's own process.
+Executor choose_executor(const RunArguments& arguments, const Scenario& scenario, const Plan& plan,
+                         Transport& transport) {
+  if (arguments.device == "cpu") return host_executor();
+#ifdef REHEARSE_HAVE_CUDA
+  const bool timed = scenario.run.compute == RealRun::Compute::timed;
+  if (arguments.device == "auto" && timed) return host_executor();
+  try {
+    refuse_unordered(*plan.schedule, Communication(*plan.schedule));
+  } catch (const RunError&) {
+    if (arguments.device == "gpu") throw;
+    return host_executor();
+  }
+  CudaChoice choice = cuda_executor({arguments.oversubscribe, arguments.patience_s, timed}, transport);
+  if (choice.refused.empty()) return std::move(choice.executor);
+  if (arguments.device == "gpu") throw RunError(choice.refused);
+#else
+  (void)scenario, (void)plan, (void)transport;
+  if (arguments.device == "gpu")
+    throw InputError({}, "this rehearse-run was built without CUDA; allowed: --device cpu");
+#endif
+  return host_executor();
+}
 
 int environment(const char* name, int least) {
   const char* text = std::getenv(name);
@@ -39,8 +67,8 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
   const Scenario scenario = read_run_scenario(arguments.scenario, arguments.overrides, in);
   const Plan plan = write_schedule(scenario);
   check(*plan.schedule);
-  const Executor executor = host_executor();
   const auto body = [&](Transport& transport) {
+    const Executor executor = choose_executor(arguments, scenario, plan, transport);
     auto run = run_rank(scenario, plan, transport, executor, {arguments.check_replicas});
     if (!run) return;
     write_run_result(arguments.output, scenario, plan, std::move(*run),

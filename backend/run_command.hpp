@@ -16,6 +16,8 @@ struct RunArguments {
   std::string transport = "auto";  // mpi, tcp, local; auto: by the environment
   bool check_replicas = false;     // RealRunOptions
   double patience_s = 60;
+  std::string device = "cpu";  // cpu, gpu; auto: GPUs if each rank has one of its own
+  bool oversubscribe = false;  // several ranks may share a GPU
   std::string command;  // as it was called, for the record
 };
 

@@ -78,6 +78,7 @@ void write_run_result(const RunOutput& output, const Scenario& scenario, const P
   measurement.gradients_identical = run.replicas_equal;
   if (const std::string crowd = crowding(run, measurement.cores); !crowd.empty())
     measurement.notes.push_back(crowd);
+  measurement.notes.insert(measurement.notes.end(), run.notes.begin(), run.notes.end());
   if (!run.not_trained.empty())
     measurement.notes.push_back("nothing is learned, sizes and shapes are real: " + run.not_trained);
   if (run.clock_error_s > 0)

@@ -1,0 +1,25 @@
+// Ranks on GPUs: which GPU each takes, and the executor that runs a schedule there.
+#pragma once
+
+#include <string>
+
+#include "backend/runtime/real_run.hpp"
+
+namespace rehearse {
+
+struct CudaOptions {
+  bool oversubscribe = false;  // several ranks may share a GPU
+  double patience_s = 60;      // without anything that ends
+  bool timed = false;          // computation is slept, not computed
+};
+
+struct CudaChoice {
+  Executor executor;
+  std::string refused;  // why not on GPUs, the same at all ranks; empty if they are there
+};
+// All ranks call it, each in the process that will use the GPU: CUDA does not live through a fork. Rank r of
+// its machine takes GPU r of those that it sees, from 0 on again where there are fewer. Ranks that share a
+// GPU then count as machines of their own to NCCL, which refuses them otherwise, and go through its sockets.
+CudaChoice cuda_executor(const CudaOptions& options, Transport& transport);
+
+}  // namespace rehearse

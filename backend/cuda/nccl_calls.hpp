@@ -1,0 +1,19 @@
+// A schedule's transfers as calls of NCCL, for NcclCommunicator::issue.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include "backend/runtime/workload.hpp"
+#include "simulator/schedule/op.hpp"
+
+namespace rehearse {
+
+// In place; all-to-all as grouped sends and receives. RunError for numbers that NCCL does not add up. NCCL
+// chooses the algorithm.
+ncclResult_t nccl_collective(ncclComm_t communicator, CollectiveKind kind, const Payload& payload,
+                             int members, int member, cudaStream_t stream);
+ncclResult_t nccl_message(ncclComm_t communicator, bool send, const Payload& payload, int peer,
+                          cudaStream_t stream);
+
+}  // namespace rehearse
