@@ -1,7 +1,9 @@
 // The timeline in the Chrome Trace Event format, which Perfetto opens. Written event by event: a trace may be
 // far larger than what a document in memory would allow.
 #include <fmt/format.h>
+#ifdef REHEARSE_HAVE_ZLIB
 #include <zlib.h>
+#endif
 
 #include <cerrno>
 #include <cmath>
@@ -10,6 +12,7 @@
 #include <iterator>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "models/base/error.hpp"
 #include "simulator/report/json.hpp"
@@ -27,22 +30,62 @@ constexpr std::size_t kLinks = 4;  // counters for the busiest ones
 constexpr std::size_t kLinkBins = 400;
 constexpr int kLinkPid = 0;  // classes have 1, 2, ...
 
+// Where the bytes of a file go. Functions say whether all went well.
+struct File {
+  virtual ~File() = default;
+  virtual bool write(const char* data, std::size_t bytes) = 0;
+  virtual bool close() = 0;
+};
+
+class PlainFile : public File {
+public:
+  explicit PlainFile(std::FILE* file) : file_(file) {}
+  ~PlainFile() override { PlainFile::close(); }
+  bool write(const char* data, std::size_t bytes) override {
+    return std::fwrite(data, 1, bytes, file_) == bytes;
+  }
+  bool close() override { return file_ == nullptr || std::fclose(std::exchange(file_, nullptr)) == 0; }
+
+private:
+  std::FILE* file_;
+};
+
+#ifdef REHEARSE_HAVE_ZLIB
+class ZippedFile : public File {
+public:
+  explicit ZippedFile(gzFile file) : file_(file) {}
+  ~ZippedFile() override { ZippedFile::close(); }
+  bool write(const char* data, std::size_t bytes) override {
+    return gzwrite(file_, data, static_cast<unsigned>(bytes)) > 0;
+  }
+  bool close() override { return file_ == nullptr || gzclose(std::exchange(file_, nullptr)) == Z_OK; }
+
+private:
+  gzFile file_;
+};
+#endif
+
+// Null if the file cannot be written. InputError for a gzipped one where there is no zlib.
+std::unique_ptr<File> open_file(const std::string& path) {
+  if (path.size() > 3 && path.compare(path.size() - 3, 3, ".gz") == 0) {
+#ifdef REHEARSE_HAVE_ZLIB
+    const gzFile zipped = gzopen(path.c_str(), "wb");
+    if (zipped == nullptr) return nullptr;
+    return std::make_unique<ZippedFile>(zipped);
+#else
+    throw InputError({}, fmt::format("{}: this program was built without zlib; allowed: .json", path));
+#endif
+  }
+  std::FILE* const plain = std::fopen(path.c_str(), "wb");
+  if (plain == nullptr) return nullptr;
+  return std::make_unique<PlainFile>(plain);
+}
+
 // A plain or gzipped file. Every failure to write is noticed, at the latest by close().
 class Sink {
 public:
-  explicit Sink(const std::string& path) : path_(path) {
-    if (path.size() > 3 && path.compare(path.size() - 3, 3, ".gz") == 0) {
-      zipped_ = gzopen(path.c_str(), "wb");
-    } else {
-      plain_ = std::fopen(path.c_str(), "wb");
-    }
-    if (zipped_ == nullptr && plain_ == nullptr) fail();
-  }
-  Sink(const Sink&) = delete;
-  Sink& operator=(const Sink&) = delete;
-  ~Sink() {
-    if (zipped_ != nullptr) gzclose(zipped_);
-    if (plain_ != nullptr) std::fclose(plain_);
+  explicit Sink(const std::string& path) : path_(path), file_(open_file(path)) {
+    if (file_ == nullptr) fail();
   }
 
   template <typename... Args>
@@ -53,17 +96,14 @@ public:
 
   void close() {
     flush();
-    const bool zipped_ok = zipped_ == nullptr || gzclose(std::exchange(zipped_, nullptr)) == Z_OK;
-    const bool plain_ok = plain_ == nullptr || std::fclose(std::exchange(plain_, nullptr)) == 0;
-    if (!zipped_ok || !plain_ok) fail();
+    if (!file_->close()) fail();
   }
 
 private:
   void flush() {
     const std::size_t size = buffer_.size();
     if (size == 0) return;
-    const bool ok = zipped_ != nullptr ? gzwrite(zipped_, buffer_.data(), static_cast<unsigned>(size)) > 0
-                                       : std::fwrite(buffer_.data(), 1, size, plain_) == size;
+    const bool ok = file_->write(buffer_.data(), size);
     buffer_.clear();
     if (!ok) fail();
   }
@@ -72,8 +112,7 @@ private:
   }
 
   std::string path_;
-  gzFile zipped_ = nullptr;
-  std::FILE* plain_ = nullptr;
+  std::unique_ptr<File> file_;
   fmt::memory_buffer buffer_;
 };
 
