@@ -7,7 +7,7 @@
 
 #include "backend/emulate/network.hpp"
 #include "backend/emulate/shaping.hpp"
-#include "backend/executors.hpp"
+#include "backend/host/host_executor.hpp"
 #include "backend/host/launch.hpp"
 #include "models/base/error.hpp"
 

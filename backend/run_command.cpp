@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "backend/executors.hpp"
+#include "backend/host/host_executor.hpp"
 #include "backend/host/launch.hpp"
 #include "models/base/error.hpp"
 #ifdef REHEARSE_HAVE_MPI

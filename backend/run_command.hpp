@@ -18,7 +18,7 @@ struct RunArguments {
   double patience_s = 60;
   std::string device = "cpu";  // cpu, gpu; auto: GPUs if each rank has one of its own
   bool oversubscribe = false;  // several ranks may share a GPU
-  std::string command;  // as it was called, for the record
+  std::string command;         // as it was called, for the record
 };
 
 // Under mpirun each process is a rank; with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT too; else all ranks

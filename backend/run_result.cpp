@@ -3,8 +3,9 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <chrono>
 #include <ctime>
+#include <istream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
@@ -53,6 +54,13 @@ void write_text(const Result& result, const Measurement& measurement, const Step
 }
 
 }  // namespace
+
+Scenario read_run_scenario(const std::string& path, const std::vector<std::string>& overrides,
+                           std::istream& in) {
+  if (path != "-") return read_scenario_file(path, overrides);
+  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  return read_scenario_text(text, "<stdin>", overrides);
+}
 
 Measurement describe_run(const Scenario& scenario, const std::string& executor, const std::string& transport,
                          const std::string& command) {

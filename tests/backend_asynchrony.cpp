@@ -4,8 +4,7 @@
 
 #include <map>
 
-#include "backend/host/host_arithmetic.hpp"
-#include "backend/host/host_hardware.hpp"
+#include "backend/host/host_executor.hpp"
 #include "backend/host/launch.hpp"
 #include "backend/runtime/real_run.hpp"
 #include "models/base/error.hpp"
@@ -89,17 +88,12 @@ TEST_CASE("Asynchronous servers apply every push once, as stale as the trace say
        mode == "async" ? "run.steps=3" : "strategy.parameter_server.staleness=1", "run.steps=3",
        "strategy.parameter_server.servers=" + std::to_string(servers)});
   const Plan plan = write_schedule(scenario);
-  Executor executor;
-  executor.arithmetic = [](int streams) { return std::make_unique<HostArithmetic>(streams); };
-  executor.hardware = [](const Schedule& schedule, const Wiring& wiring, int rank, Transport& transport,
-                         Workload& workload,
-                         Arithmetic&) { return host_hardware(schedule, wiring, rank, transport, workload); };
   LaunchOptions options;
   options.ranks = plan.schedule->ranks();
   std::string failure;
   try {
     launch(options, [&](Transport& transport) {
-      const auto run = run_rank(scenario, plan, transport, executor);
+      const auto run = run_rank(scenario, plan, transport, host_executor());
       if (run) check_run(scenario, plan, *run);
     });
   } catch (const std::exception& error) {

@@ -79,20 +79,20 @@ void compare_all(bool under_mpi) {
     CAPTURE(c.name);
     if (alone.count(c.optimizer) == 0)
       alone[c.optimizer] =
-          train(scratch, c.optimizer, "cluster.nodes=1", under_mpi ? mpirun(1) : "")["losses"]
+          train(scratch, c.optimizer, "cluster.nodes=1", under_mpi ? mpirun(1) : "")["measured"]["losses"]
               .get<std::vector<double>>();
     const std::vector<double>& expected = alone[c.optimizer];
     REQUIRE(expected.size() == 50);
     CHECK(expected.back() < 0.9 * expected.front());  // it learns
     const nlohmann::json result = train(scratch, c.optimizer, c.settings, under_mpi ? mpirun(c.ranks) : "");
-    const auto losses = result["losses"].get<std::vector<double>>();
+    const auto losses = result["measured"]["losses"].get<std::vector<double>>();
     REQUIRE(losses.size() == expected.size());
     double worst = 0;
     for (std::size_t step = 0; step < losses.size(); ++step)
       worst = std::max(worst, std::abs(losses[step] - expected[step]) / expected[step]);
     CHECK(worst < 1e-5);
     if (std::string(c.settings).find("data=") != std::string::npos)
-      CHECK(result["replicas_equal"].get<bool>());
+      CHECK(result["measured"]["gradients_identical"].get<bool>());
   }
 }
 

@@ -8,6 +8,10 @@
 #include <thread>
 #include <vector>
 
+#include "backend/emulate/network.hpp"
+#include "backend/emulate/shaping.hpp"
+#include "backend/host/host_executor.hpp"
+#include "backend/host/launch.hpp"
 #include "tests/backend_run.hpp"
 #include "tests/catch.hpp"
 
@@ -168,6 +172,51 @@ TEST_CASE("A rank that stands still is given up") {
   CAPTURE(run.err());
   CHECK(run.err().find("nothing moved for 2 s; waiting for rank") != std::string::npos);
   CHECK(eventually([&] { return processes_with(scenario).empty(); }));
+}
+
+TEST_CASE("An emulated run leaves no process behind, and with them no network") {
+  if (const std::string missing = rehearse::emulation_missing(); !missing.empty()) SKIP(missing);
+  const int signal = GENERATE(SIGINT, SIGKILL);
+  const Scratch scratch;
+  const std::string scenario = scratch.write("long.toml", kLong);
+  const std::string before = run_program("rehearse-run", "--version; ip -o link | wc -l; ip netns").out;
+  Background run(std::string(REHEARSE_BIN_DIR) + "/rehearse-run emulate " + scenario, scratch);
+  a_rank_of(scenario, run.pid(), 5);
+  kill(run.pid(), signal);
+  REQUIRE(run.ends_within(10));
+  CHECK(eventually([&] { return processes_with(scenario).empty(); }));
+  CHECK(run_program("rehearse-run", "--version; ip -o link | wc -l; ip netns").out == before);
+}
+
+TEST_CASE("A link that goes down ends the run") {
+  if (const std::string missing = rehearse::emulation_missing(); !missing.empty()) SKIP(missing);
+  using namespace rehearse;
+  const Scenario scenario = read_scenario_text(kLong, "long.toml");
+  const Plan plan = write_schedule(scenario);
+  EmulatedNetwork network(emulation_graph(*scenario.cluster, plan.endpoints, {}, kMostEmulatedBandwidth));
+  const pid_t cutter = fork();
+  REQUIRE(cutter >= 0);
+  if (cutter == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    network.set_link_down("node2.nic0");
+    _exit(0);
+  }
+  LaunchOptions options;
+  options.ranks = plan.schedule->ranks();
+  options.enter = [&](int rank) { network.enter(plan.endpoints[rank]); };
+  options.first_address = network.address(plan.endpoints.front());
+  std::string failure;
+  const auto began = Clock::now();
+  try {
+    launch(options, [&](Transport& transport) { run_rank(scenario, plan, transport, host_executor()); });
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  const double seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  waitpid(cutter, nullptr, WNOHANG);
+  CAPTURE(failure, seconds);
+  CHECK(failure.find("no answer for 6 s") != std::string::npos);
+  CHECK(seconds < 1.5 + 10);
 }
 
 TEST_CASE("A full disk is told, after the result") {

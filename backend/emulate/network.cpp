@@ -96,11 +96,22 @@ void EmulatedNetwork::shape(int vertex) {
       continue;
     }
     const long bucket = bucket_bytes(out.bandwidth, !graph_.vertices[vertex].endpoints.empty());
-    lines.push_back(fmt::format("qdisc add dev {} root handle 1: htb default 1", device(i)));
+    // Both classes borrow all but a hundredth of the rate; what is short goes first.
+    lines.push_back(fmt::format("qdisc add dev {} root handle 1: htb default 2", device(i)));
     lines.push_back(fmt::format(
         "class add dev {} parent 1: classid 1:1 htb rate {:.0f}bps burst {}b cburst {}b quantum 60000",
         device(i), out.bandwidth, bucket, bucket));
-    lines.push_back(fmt::format("qdisc add dev {} parent 1:1 {}", device(i), queue));
+    for (const int number : {2, 3}) {
+      lines.push_back(
+          fmt::format("class add dev {} parent 1:1 classid 1:{} htb rate {:.0f}bps ceil {:.0f}bps burst "
+                      "2000b cburst {}b prio {} quantum 60000",
+                      device(i), number, out.bandwidth / 100, out.bandwidth, bucket, 3 - number));
+      lines.push_back(fmt::format("qdisc add dev {} parent 1:{} {}", device(i), number, queue));
+    }
+    lines.push_back(
+        fmt::format("filter add dev {} parent 1: protocol ip prio 1 u32 match u16 0x0000 {:#06x} at 2 "
+                    "flowid 1:3",
+                    device(i), 0x10000 - kShortPacketBytes));
   }
   run_batch("tc", lines);
 }

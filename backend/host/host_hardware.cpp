@@ -170,6 +170,7 @@ private:
     p.kind = part.send ? Parcel::Kind::send : Parcel::Kind::receive;
     p.peer = part.peer;
     p.channel = part.channel;
+    p.rendezvous = part.rendezvous;
     const Payload payload = workload_.message(call, part);
     p.data = payload.data;
     p.bytes = payload.bytes;

@@ -198,7 +198,10 @@ private:
       }
     }
     const int count = static_cast<int>(now.bytes);
-    if (p.kind == Parcel::Kind::send)
+    if (p.kind == Parcel::Kind::send && p.rendezvous)  // ends once the receiver has begun to receive
+      check(MPI_Issend(data, count, MPI_BYTE, p.peer, tag(p.channel), MPI_COMM_WORLD, &now.request),
+            "MPI_Issend");
+    else if (p.kind == Parcel::Kind::send)
       check(MPI_Isend(data, count, MPI_BYTE, p.peer, tag(p.channel), MPI_COMM_WORLD, &now.request),
             "MPI_Isend");
     else

@@ -4,10 +4,12 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -157,7 +159,7 @@ public:
     double last_s = monotonic_s();
     for (;;) {
       if (aborted_) throw RunError("stopped because another part of the run failed");
-      bool ended = false, moved = false, waiting = false;
+      bool ended = false, moved = false, waiting = false, drains = false;
       waits.clear();
       for (std::size_t i = 0; i < parcels.size(); ++i) {
         Parcel& p = *parcels[i];
@@ -167,15 +169,15 @@ public:
         const bool some = p.kind == Parcel::Kind::send ? push(socket, p) : pull(socket, p);
         moved = moved || some;
         ended = ended || p.done;
-        if (!some)
-          waits.push_back({socket, static_cast<short>(p.kind == Parcel::Kind::send ? POLLOUT : POLLIN), 0});
+        if (!some) waits.push_back({socket, awaited(p), 0});
+        drains = drains || draining(p);
       }
       if (ended || !waiting) return;
       if (moved) {
         last_s = monotonic_s();
         continue;
       }
-      wait(waits, last_s, parcels);
+      wait(waits, last_s, parcels, drains);
     }
   }
 
@@ -185,7 +187,7 @@ public:
     for (;;) {
       waits.clear();
       for (const Parcel* p : receives) waits.push_back({socket_of(*p), POLLIN, 0});
-      wait(waits, begin_s, receives);
+      wait(waits, begin_s, receives, false);
       for (std::size_t i = 0; i < waits.size(); ++i)
         if (waits[i].revents != 0) return i;
     }
@@ -349,7 +351,30 @@ private:
     lost(p, errno == ETIMEDOUT ? fmt::format("no answer for {} s", kSilence_s) : std::strerror(errno));
   }
 
+  // Of what its kernel gives no notice: all is written, and not yet acknowledged.
+  static bool draining(const Parcel& p) {
+    return p.kind == Parcel::Kind::send && p.rendezvous && !p.done && p.moved == kHeaderBytes + p.bytes;
+  }
+
+  // Whether the header is out, and the receiver's word that it waits has not come yet.
+  static bool uncleared(const Parcel& p) { return p.rendezvous && !p.cleared && p.moved == kHeaderBytes; }
+
+  static short awaited(const Parcel& p) {
+    if (draining(p)) return 0;
+    return p.kind == Parcel::Kind::send && !uncleared(p) ? POLLOUT : POLLIN;
+  }
+
   bool push(int socket, Parcel& p) const {
+    if (draining(p)) {
+      int left = 0;
+      p.done = ioctl(socket, SIOCOUTQ, &left) != 0 || left == 0;
+      return p.done;
+    }
+    if (uncleared(p)) {
+      char word = 0;
+      if (!moved_or_fail(recv(socket, &word, 1, MSG_DONTWAIT), p)) return false;
+      p.cleared = true;
+    }
     p.header = p.bytes;
     iovec parts[2];
     msghdr message{};
@@ -357,16 +382,22 @@ private:
     if (p.moved < kHeaderBytes)
       parts[message.msg_iovlen++] = {reinterpret_cast<char*>(&p.header) + p.moved, kHeaderBytes - p.moved};
     const std::size_t sent = p.moved < kHeaderBytes ? 0 : p.moved - kHeaderBytes;
-    if (p.bytes > sent) parts[message.msg_iovlen++] = {p.data + sent, std::min(kBite, p.bytes - sent)};
+    if (p.bytes > sent && (!p.rendezvous || p.cleared))
+      parts[message.msg_iovlen++] = {p.data + sent, std::min(kBite, p.bytes - sent)};
     const ssize_t n = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n == 0 || !moved_or_fail(n, p)) return false;
     p.moved += static_cast<std::size_t>(n);
-    p.done = p.moved == kHeaderBytes + p.bytes;
+    p.done = p.moved == kHeaderBytes + p.bytes && (!p.rendezvous || p.bytes == 0);
     return true;
   }
 
   bool pull(int socket, Parcel& p) const {
     bool some = false;
+    if (p.rendezvous && !p.cleared) {
+      const char word = 1;
+      if (!moved_or_fail(::send(socket, &word, 1, MSG_NOSIGNAL | MSG_DONTWAIT), p)) return false;
+      p.cleared = true;
+    }
     if (p.moved < kHeaderBytes) {
       const ssize_t n =
           recv(socket, reinterpret_cast<char*>(&p.header) + p.moved, kHeaderBytes - p.moved, MSG_DONTWAIT);
@@ -406,10 +437,12 @@ private:
     return n;
   }
 
-  void wait(std::vector<pollfd>& waits, double since_s, const std::vector<Parcel*>& parcels) const {
-    constexpr int kLook_ms = 500;
+  void wait(std::vector<pollfd>& waits, double since_s, const std::vector<Parcel*>& parcels,
+            bool drains) const {
+    // Now and then it is looked whether the run was stopped, and often whether a send has arrived.
+    const timespec look = drains ? timespec{0, 100'000} : timespec{0, 500'000'000};
     if (aborted_) throw RunError("stopped because another part of the run failed");
-    if (poll(waits.data(), waits.size(), kLook_ms) > 0) return;
+    if (ppoll(waits.data(), waits.size(), &look, nullptr) > 0) return;
     if (monotonic_s() - since_s < options_.patience_s) return;
     std::set<int> peers;
     for (const Parcel* p : parcels)

@@ -17,10 +17,14 @@ struct Parcel {
   int channel = 0;  // one for each transfer of the schedule, and for each connection of a collective
   std::byte* data = nullptr;
   std::size_t bytes = 0;
+  // At both ends or at none: nothing is sent before the receiver waits for it, and the send is done when all
+  // has arrived at the receiver's machine. Else as much is sent as fits on the way.
+  bool rendezvous = false;
 
   // Written by the transport:
   bool done = false;
-  bool over = false;  // received: a message of no bytes came instead
+  bool cleared = false;  // rendezvous: the receiver waits for it
+  bool over = false;     // received: a message of no bytes came instead
   std::uint64_t header = 0;
   std::size_t moved = 0;  // of the header and the bytes
   std::size_t taken = 0;  // receive_add: bytes of `moved` that wait for the rest of their number

@@ -28,6 +28,14 @@ Wiring::Wiring(const Schedule& schedule, const Cluster& cluster, const std::vect
     if (!transfer.collective)
       channels_.push_back({transfer.ranks[0], transfer.ranks[1], static_cast<int>(t)});
   }
+  for (int rank = 0; rank < schedule_.ranks(); ++rank) {
+    const int program = communication_.program_of_rank(rank);
+    if (program < 0) continue;
+    const std::vector<Slot>& slots = communication_.slots(program);
+    for (std::size_t s = 0; s < slots.size(); ++s)
+      if (slots[s].kind == Slot::Kind::receive_any)
+        for (const int t : communication_.at(rank, static_cast<int>(s))) from_anyone_.insert(t);
+  }
   wire_collectives();
 }
 
@@ -90,6 +98,7 @@ std::vector<ExchangePart> Wiring::exchange(int rank, int op_number) const {
       part.peer = communication_.transfers[transfers[i]].ranks[part.send ? 1 : 0];
       part.channel = transfers[i];
       part.bytes = message_bytes(op.messages[m].bytes, schedule_.roles[role], own);
+      part.rendezvous = from_anyone_.count(transfers[i]) == 0;
       part.number = static_cast<int>(i);
       part.of = static_cast<int>(transfers.size());
       parts.push_back(part);

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct ExchangePart {
   int peer = 0;     // over all roles
   int channel = 0;
   std::size_t bytes = 0;
+  bool rendezvous = true;  // Parcel; false if the receiver takes whoever comes
   int number = 0, of = 1;  // among the ranks that this message names
 };
 
@@ -70,6 +72,7 @@ private:
   const double chunk_bytes_;
   const Communication communication_;
   std::vector<Channel> channels_;
+  std::set<int> from_anyone_;  // transfers that are received from whoever comes
   struct Wired {
     CollectivePlan plan;
     int first_channel = 0;
