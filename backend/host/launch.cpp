@@ -168,8 +168,10 @@ private:
       cause = fmt::format("rank {} was ended by signal {} ({})", rank, WTERMSIG(status),
                           strsignal(WTERMSIG(status)));
     } else if (said.size() > 1) {
-      const bool echo = said.find(" is gone: ") != std::string::npos ||
-                        said.find("closed the connection") != std::string::npos;
+      // A connection that breaks tells of the other's end; one that falls silent tells of the network.
+      const bool echo = said.find("closed the connection") != std::string::npos ||
+                        said.find("Connection reset") != std::string::npos ||
+                        said.find("stopped because") != std::string::npos;
       weight = echo ? 1 : 2;
       cause = said[0] == 'i' ? said.substr(1) : fmt::format("rank {}: {}", rank, said.substr(1));
     } else {
