@@ -134,13 +134,16 @@ void write_text(const Result& result, std::ostream& out) {
   const std::string path = critical_path_sentence(result);
   if (!path.empty()) out << wrapped(path) << '\n';
   std::string resources = m.memory.fits ? memory : "";
-  if (!m.busiest_link.empty()) {
+  // Outside of an emulation the links that were used are not the scenario's.
+  const bool links_known = result.measured == nullptr || result.measured->executor == "emulated";
+  if (links_known && !m.busiest_link.empty()) {
     resources += fmt::format("{}Busiest link: {}, {} used.", resources.empty() ? "" : "   ", m.busiest_link,
                              in_percent(m.busiest_utilization));
   }
   if (!resources.empty()) out << wrapped(resources) << '\n';
   if (m.asynchrony) out << wrapped(asynchrony_sentence(result)) << '\n';
-  out << wrapped("Rests on: " + in_short(rests_on(s, result.plan)) + ".") << '\n';
+  if (result.measured == nullptr)
+    out << wrapped("Rests on: " + in_short(rests_on(s, result.plan)) + ".") << '\n';
   for (const std::string& note : result.plan.notes) out << wrapped("Note: " + note) << '\n';
 }
 
