@@ -173,7 +173,7 @@ if step build 240 cmake --build "$build" -j "$(nproc)" --target rehearse-run; th
       fi
     fi
     if "$run" --help | grep -q '^ *calibrate '; then
-      step calibrate 180 "$run" calibrate --out "$out/calibrated"
+      step calibrate 180 "$run" calibrate --device gpu --out "$out/calibrated" --seconds 120 --only-compute
     else
       printf '%-34s not done: this rehearse-run does not calibrate\n' calibrate | tee -a "$summary"
     fi

@@ -7,17 +7,29 @@
 #include <csignal>
 #include <cstring>
 #include <iostream>
+#include <memory>
 
 #include "backend/calibrate/host_calibrate.hpp"
 #include "backend/emulate_command.hpp"
 #include "backend/run_command.hpp"
 #include "models/base/error.hpp"
+#ifdef REHEARSE_HAVE_CUDA
+#include "backend/cuda/cuda_arithmetic.hpp"
+#endif
 
 namespace {
 
 using namespace rehearse;
 
 constexpr int kDone = 0, kRunFailed = 1, kInputWrong = 2;
+
+std::unique_ptr<Arithmetic> first_gpu() {
+#ifdef REHEARSE_HAVE_CUDA
+  return std::make_unique<CudaArithmetic>(0, 1);
+#else
+  throw InputError({}, "this rehearse-run was built without CUDA; allowed: --device cpu");
+#endif
+}
 
 // Options of everything that carries out a scenario.
 template <class Arguments>
@@ -74,6 +86,9 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1e-6, 1e6));
   calibrate->add_option("--seconds", measured.common.most_s, "For all measurements together (150)")
       ->check(CLI::Range(1.0, 86400.0));
+  std::string calibrated = "cpu";
+  calibrate->add_option("--device", calibrated, "cpu (the default) or gpu: the first that is visible")
+      ->check(CLI::IsMember(std::vector<std::string>{"cpu", "gpu"}));
   bool only_compute = false, only_links = false;
   auto* compute_flag = calibrate->add_flag("--only-compute", only_compute, "Measure no links");
   calibrate->add_flag("--only-links", only_links, "Measure no compute")->excludes(compute_flag);
@@ -94,6 +109,7 @@ int run(int argc, char** argv) {
   if (*emulate) run_emulate(emulation, std::cin, std::cout);
   measured.compute = !only_links;
   measured.links = !only_compute;
+  if (calibrated == "gpu") measured.device = first_gpu;
   if (*calibrate) return run_host_calibrate(measured, std::cout, std::cerr);
   return kDone;
 }

@@ -25,9 +25,11 @@ void calibrate_links(Transport& transport, CalibrateArguments arguments, const s
   ranks.end();
 }
 
-void calibrate_compute(CalibrateArguments arguments, std::ostream& out, std::ostream& err) {
-  HostArithmetic processor;
-  arguments.arithmetic = &processor;
+void calibrate_compute(const HostCalibrateArguments& choice, CalibrateArguments arguments, std::ostream& out,
+                       std::ostream& err) {
+  const std::unique_ptr<Arithmetic> device =
+      choice.device ? choice.device() : std::make_unique<HostArithmetic>();
+  arguments.arithmetic = device.get();
   run_calibrate(arguments, out, err);
 }
 
@@ -44,7 +46,7 @@ int run_host_calibrate(const HostCalibrateArguments& arguments, std::ostream& ou
     // The others wait while rank 0 computes.
     const std::unique_ptr<Transport> mpi = join_mpi(arguments.patience_s + arguments.common.most_s);
     try {
-      if (arguments.compute && mpi->rank() == 0) calibrate_compute(compute, out, err);
+      if (arguments.compute && mpi->rank() == 0) calibrate_compute(arguments, compute, out, err);
       if (arguments.links && mpi->ranks() > 1) calibrate_links(*mpi, links, "of mpirun", out, err);
     } catch (const std::exception& error) {
       // Aborting ends all processes before anything else could be said.
@@ -56,7 +58,7 @@ int run_host_calibrate(const HostCalibrateArguments& arguments, std::ostream& ou
     return 0;
   }
 #endif
-  if (arguments.compute) calibrate_compute(compute, out, err);
+  if (arguments.compute) calibrate_compute(arguments, compute, out, err);
   if (arguments.links && arguments.ranks > 1) {
     LaunchOptions options;
     options.ranks = arguments.ranks;

@@ -1,7 +1,10 @@
-// Calibrates processors, and the links between ranks of this machine or those that mpirun started.
+// Calibrates a processor or another device, and the links between ranks of this machine or those that mpirun
+// started.
 #pragma once
 
+#include <functional>
 #include <iosfwd>
+#include <memory>
 
 #include "backend/calibrate/calibrate.hpp"
 
@@ -10,6 +13,7 @@ namespace rehearse {
 struct HostCalibrateArguments {
   CalibrateArguments common;  // without arithmetic and links
   bool compute = true, links = true;
+  std::function<std::unique_ptr<Arithmetic>()> device;  // empty: a processor
   int ranks = 2;  // started here and joined by TCP; under mpirun all of its processes take part instead
   double patience_s = 60;
 };
