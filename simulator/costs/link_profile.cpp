@@ -14,7 +14,6 @@ constexpr std::size_t kMostRanges = 64, kMostCurves = 1000;
 Spread read_spread(Section& section, std::string_view key, Range range, double unit) {
   Section table = section.section(key);
   if (!table.present()) section.refuse(key, "missing", "a table {value, low, high}");
-  Spread spread;
   const double value = table.number("value", range);
   const double low = table.number("low", range, value), high = table.number("high", range, value);
   if (low > value) table.refuse("low", fmt::format("{}", low), fmt::format("at most the value, {}", value));
