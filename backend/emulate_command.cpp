@@ -26,7 +26,7 @@ std::vector<Conversation> conversations(const Plan& plan, const Wiring& wiring) 
 
 }  // namespace
 
-void run_emulate(const EmulateArguments& arguments, std::istream& in, std::ostream& out) {
+void run_emulate(const ScenarioArguments& arguments, std::istream& in, std::ostream& out) {
   const Scenario scenario = read_run_scenario(arguments.scenario, arguments.overrides, in);
   const Plan plan = write_schedule(scenario);
   check(*plan.schedule);

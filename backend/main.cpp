@@ -3,9 +3,6 @@
 
 #include <unistd.h>
 
-#include <cerrno>
-#include <csignal>
-#include <cstring>
 #include <iostream>
 #include <memory>
 
@@ -13,6 +10,7 @@
 #include "backend/emulate_command.hpp"
 #include "backend/run_command.hpp"
 #include "models/base/error.hpp"
+#include "models/base/program.hpp"
 #ifdef REHEARSE_HAVE_CUDA
 #include "backend/cuda/cuda_arithmetic.hpp"
 #endif
@@ -20,8 +18,6 @@
 namespace {
 
 using namespace rehearse;
-
-constexpr int kDone = 0, kRunFailed = 1, kInputWrong = 2;
 
 std::unique_ptr<Arithmetic> first_gpu() {
 #ifdef REHEARSE_HAVE_CUDA
@@ -32,8 +28,7 @@ std::unique_ptr<Arithmetic> first_gpu() {
 }
 
 // Options of everything that carries out a scenario.
-template <class Arguments>
-void add_common(CLI::App& command, Arguments& arguments) {
+void add_common(CLI::App& command, ScenarioArguments& arguments) {
   command.add_option("SCENARIO", arguments.scenario, "A scenario file; - for standard input")->required();
   command.add_option("--set", arguments.overrides, "Override a key of the scenario: key=value")
       ->take_all()
@@ -64,7 +59,7 @@ int run(int argc, char** argv) {
   run->add_flag("--oversubscribe", real.oversubscribe,
                 "Let several ranks share a GPU (for arithmetic and order, not for speed)");
 
-  EmulateArguments emulation;
+  ScenarioArguments emulation;
   CLI::App* emulate = app.add_subcommand(
       "emulate", "The same across the scenario's network, built of namespaces on this machine (Linux)");
   add_common(*emulate, emulation);
@@ -117,21 +112,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);
-  try {
-    const int status = run(argc, argv);
-    errno = 0;
-    if (!std::cout.flush()) {
-      std::cerr << "rehearse-run: standard output cannot be written"
-                << (errno != 0 ? std::string(": ") + std::strerror(errno) : "") << '\n';
-      return kRunFailed;
-    }
-    return status;
-  } catch (const InputError& error) {
-    std::cerr << error.what() << '\n';
-    return kInputWrong;
-  } catch (const std::exception& error) {
-    std::cerr << "rehearse-run: " << error.what() << '\n';
-    return kRunFailed;
-  }
+  return run_program("rehearse-run", [&] { return run(argc, argv); });
 }

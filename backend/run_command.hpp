@@ -3,22 +3,15 @@
 
 #include <iosfwd>
 #include <string>
-#include <vector>
 
 #include "backend/run_result.hpp"
 
 namespace rehearse {
 
-struct RunArguments {
-  std::string scenario;                // a path; "-": standard input
-  std::vector<std::string> overrides;  // "key=value"
-  RunOutput output;
+struct RunArguments : ScenarioArguments {
   std::string transport = "auto";  // mpi, tcp, local; auto: by the environment
-  bool check_replicas = false;     // RealRunOptions
-  double patience_s = 60;
-  std::string device = "cpu";  // cpu, gpu; auto: GPUs if each rank has one of its own
-  bool oversubscribe = false;  // several ranks may share a GPU
-  std::string command;         // as it was called, for the record
+  std::string device = "cpu";      // cpu, gpu; auto: GPUs if each rank has one of its own
+  bool oversubscribe = false;      // several ranks may share a GPU
 };
 
 // Under mpirun each process is a rank; with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT too; else all ranks

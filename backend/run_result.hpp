@@ -16,6 +16,16 @@ struct RunOutput {
   std::string trace;            // where to write the record; empty: nowhere
 };
 
+// What commands that carry out a scenario are asked.
+struct ScenarioArguments {
+  std::string scenario;                // a path; "-": standard input
+  std::vector<std::string> overrides;  // "key=value"
+  RunOutput output;
+  bool check_replicas = false;  // RealRunOptions
+  double patience_s = 60;
+  std::string command;  // as it was called, for the record
+};
+
 // From a file, or from `in` if the path is "-". InputError.
 Scenario read_run_scenario(const std::string& path, const std::vector<std::string>& overrides,
                            std::istream& in);

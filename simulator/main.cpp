@@ -3,19 +3,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <csignal>
-#include <cstring>
 #include <iostream>
 
-#include "models/base/error.hpp"
+#include "models/base/program.hpp"
 #include "simulator/commands/commands.hpp"
 
 namespace {
 
 using namespace rehearse;
-
-constexpr int kDone = 0, kRunFailed = 1, kInputWrong = 2;
 
 template <std::size_t N>
 CLI::IsMember one_of(const std::array<std::string_view, N>& names) {
@@ -125,22 +120,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A closed pipe is told by the failing write, as any other output error.
-  std::signal(SIGPIPE, SIG_IGN);
-  try {
-    const int status = run(argc, argv);
-    errno = 0;
-    if (!std::cout.flush()) {
-      std::cerr << "rehearse: standard output cannot be written"
-                << (errno != 0 ? std::string(": ") + std::strerror(errno) : "") << '\n';
-      return kRunFailed;
-    }
-    return status;
-  } catch (const InputError& error) {
-    std::cerr << error.what() << '\n';
-    return kInputWrong;
-  } catch (const std::exception& error) {
-    std::cerr << "rehearse: " << error.what() << '\n';
-    return kRunFailed;
-  }
+  return run_program("rehearse", [&] { return run(argc, argv); });
 }

@@ -117,16 +117,6 @@ public:
 private:
   static int tag(int channel) { return channel + 1; }  // control channels are number -1
 
-  static bool behind_another(const std::vector<Parcel*>& parcels, std::size_t i) {
-    const Parcel& p = *parcels[i];
-    const bool sends = p.kind == Parcel::Kind::send;
-    return std::any_of(parcels.begin(), parcels.begin() + static_cast<std::ptrdiff_t>(i),
-                       [&](const Parcel* q) {
-                         return !q->done && q->peer == p.peer && q->channel == p.channel &&
-                                (q->kind == Parcel::Kind::send) == sends;
-                       });
-  }
-
   void stop_if_aborted() const {
     if (aborted_) throw RunError("stopped because another part of the run failed");
   }

@@ -329,16 +329,6 @@ private:
     return found->second;
   }
 
-  static bool behind_another(const std::vector<Parcel*>& parcels, std::size_t i) {
-    const Parcel& p = *parcels[i];
-    const bool sends = p.kind == Parcel::Kind::send;
-    return std::any_of(parcels.begin(), parcels.begin() + static_cast<std::ptrdiff_t>(i),
-                       [&](const Parcel* q) {
-                         return !q->done && q->peer == p.peer && q->channel == p.channel &&
-                                (q->kind == Parcel::Kind::send) == sends;
-                       });
-  }
-
   [[noreturn]] void lost(const Parcel& p, const std::string& why) const {
     throw RunError(fmt::format("{} is gone: {}", peer_name(p.peer), why));
   }

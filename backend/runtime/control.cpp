@@ -56,6 +56,15 @@ double unpacked(const std::string& text) {
 
 }  // namespace
 
+bool behind_another(const std::vector<Parcel*>& parcels, std::size_t i) {
+  const Parcel& p = *parcels[i];
+  const bool sends = p.kind == Parcel::Kind::send;
+  return std::any_of(parcels.begin(), parcels.begin() + static_cast<std::ptrdiff_t>(i), [&](const Parcel* q) {
+    return !q->done && q->peer == p.peer && q->channel == p.channel &&
+           (q->kind == Parcel::Kind::send) == sends;
+  });
+}
+
 void carry(Transport& transport, const std::vector<Parcel*>& parcels) {
   while (!std::all_of(parcels.begin(), parcels.end(), [](const Parcel* p) { return p->done; }))
     transport.progress(parcels);

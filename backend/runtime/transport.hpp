@@ -61,6 +61,9 @@ public:
   virtual void abort() = 0;
 };
 
+// A parcel before it that is not done has the same channel and direction: this one has to wait.
+bool behind_another(const std::vector<Parcel*>& parcels, std::size_t i);
+
 // Moves parcels until all are done.
 void carry(Transport& transport, const std::vector<Parcel*>& parcels);
 

@@ -6,9 +6,8 @@
 #include <cmath>
 
 namespace rehearse {
-namespace {
 
-std::string quoted(const std::string& text) {
+std::string toml_string(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -23,11 +22,13 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
+namespace {
+
 std::string key_text(const std::string& key) {
   const bool bare = !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
   });
-  return bare ? key : quoted(key);
+  return bare ? key : toml_string(key);
 }
 
 std::string number_text(double number) {
@@ -77,7 +78,7 @@ std::string toml_value_text(const TomlValue& value) {
   if (const auto* number = value.get<std::int64_t>()) return fmt::format("{}", *number);
   if (const auto* number = value.get<double>()) return number_text(*number);
   if (const auto* truth = value.get<bool>()) return *truth ? "true" : "false";
-  if (const auto* text = value.get<std::string>()) return quoted(*text);
+  if (const auto* text = value.get<std::string>()) return toml_string(*text);
   if (const auto* date = value.get<TomlValue::Date>()) return date->text;
   std::string items;
   if (const auto* array = value.get<TomlValue::Array>()) {

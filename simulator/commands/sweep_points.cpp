@@ -7,6 +7,8 @@
 #include <optional>
 #include <set>
 
+#include "models/base/toml_text.hpp"
+
 namespace rehearse {
 namespace {
 
@@ -89,25 +91,10 @@ std::optional<std::vector<std::int64_t>> parse_range(std::string_view text, cons
   }
 }
 
-std::string toml_text(const TomlValue& value);
-
-std::string toml_string(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      out += fmt::format("\\u{:04X}", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
+std::string one_line(const TomlValue& value);
 
 // A value written on one line.
-std::string toml_text(const TomlValue& value) {
+std::string one_line(const TomlValue& value) {
   if (const auto* text = value.get<std::string>()) return toml_string(*text);
   if (const auto* boolean = value.get<bool>()) return *boolean ? "true" : "false";
   if (const auto* whole = value.get<std::int64_t>()) return fmt::format("{}", *whole);
@@ -118,18 +105,18 @@ std::string toml_text(const TomlValue& value) {
   if (const auto* date = value.get<TomlValue::Date>()) return date->text;
   std::string out;
   if (const auto* array = value.get<TomlValue::Array>()) {
-    for (const TomlValue& item : *array) out += (out.empty() ? "" : ", ") + toml_text(item);
+    for (const TomlValue& item : *array) out += (out.empty() ? "" : ", ") + one_line(item);
     return "[" + out + "]";
   }
   for (const TomlEntry& entry : *value.get<TomlValue::Table>())
-    out += (out.empty() ? "" : ", ") + toml_string(entry.key) + " = " + toml_text(entry.value);
+    out += (out.empty() ? "" : ", ") + toml_string(entry.key) + " = " + one_line(entry.value);
   return "{" + out + "}";
 }
 
 }  // namespace
 
 SweepValue sweep_value(const TomlValue& value) {
-  SweepValue result{toml_text(value), {}};
+  SweepValue result{one_line(value), {}};
   const auto* text = value.get<std::string>();
   result.shown = text ? *text : result.toml;
   for (const unsigned char c : result.shown)
