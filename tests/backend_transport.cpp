@@ -227,3 +227,53 @@ TEST_CASE("Collectives of all kinds move the right numbers") {
   CHECK(failure.empty());
   CAPTURE(failure);
 }
+
+// All receives come at once, sends one call later: what is under way together?
+class SlowSends : public Transport {
+public:
+  int rank() const override { return 0; }
+  int ranks() const override { return 4; }
+  std::string kind() const override { return "none"; }
+  void open(const std::vector<Channel>&) override {}
+  void progress(const std::vector<Parcel*>& parcels) override {
+    std::vector<int> sending;
+    for (Parcel* p : parcels) {
+      if (p->kind == Parcel::Kind::send) sending.push_back(p->peer);
+      if (p->kind == Parcel::Kind::send && !p->until_arrived) at_once = true;
+    }
+    most_sends = std::max(most_sends, sending.size());
+    peers.insert(peers.end(), sending.begin(), sending.end());
+    const bool receives = sending.size() < parcels.size();
+    for (Parcel* p : parcels)
+      if (!receives || p->kind != Parcel::Kind::send) p->done = true;
+  }
+  std::size_t wait_any(const std::vector<Parcel*>&) override { return 0; }
+  void abort() override {}
+
+  std::size_t most_sends = 0;
+  bool at_once = false;
+  std::vector<int> peers;  // of all sends seen under way
+};
+
+TEST_CASE("What a member sends in the stages of a plan follows one another") {
+  using Kind = Stage::Kind;
+  const std::vector<std::vector<int>> near = {{0, 1}, {2, 3}}, far = {{0, 2}, {1, 3}};
+  CollectivePlan plan;
+  plan.algorithm = Algorithm::halving_doubling;
+  plan.members = 4;
+  plan.lanes = {{1,
+                 {{Kind::reduce_scatter, near},
+                  {Kind::reduce_scatter, far},
+                  {Kind::all_gather, far},
+                  {Kind::all_gather, near}}}};
+  CollectiveWiring wiring;
+  wiring.ranks = {0, 1, 2, 3};
+  wiring.table = message_table(plan, 64, {});
+  std::vector<float> buffer(64);
+  SlowSends transport;
+  run_table(transport, wiring, 0, buffer.data());
+  CHECK(transport.most_sends == 1);
+  CHECK_FALSE(transport.at_once);
+  transport.peers.erase(std::unique(transport.peers.begin(), transport.peers.end()), transport.peers.end());
+  CHECK(transport.peers == std::vector<int>{1, 2, 1});
+}

@@ -34,6 +34,7 @@ public:
       const int c = table_.messages[m].connection;
       if (table_.connections[c].from == self_ || table_.connections[c].to == self_)
         lanes_[c].messages.push_back(static_cast<std::int64_t>(m));
+      stages_ = std::max(stages_, table_.messages[m].stage + 1);
     }
   }
 
@@ -67,7 +68,20 @@ private:
     if (table_.connections[connection].to == self_) return message.behind < 0 || done_[message.behind] != 0;
     for (std::int64_t i = table_.first_needed[number]; i < table_.first_needed[number + 1]; ++i)
       if (done_[table_.needed[i]] == 0) return false;
-    return true;
+    return !sends_in_earlier_stage(message);
+  }
+
+  // Stages follow one another: were a next one begun beside what still lies in the kernel for the one before,
+  // the two would share the card, that one's receiver would fall behind, and its delay would grow from stage
+  // to stage.
+  bool sends_in_earlier_stage(const MessageTable::Message& message) const {
+    for (std::size_t c = 0; c < lanes_.size(); ++c) {
+      const Lane& lane = lanes_[c];
+      if (lane.next == lane.messages.size() || table_.connections[c].from != self_) continue;
+      const MessageTable::Message& other = table_.messages[lane.messages[lane.next]];
+      if (other.lane == message.lane && other.stage < message.stage) return true;
+    }
+    return false;
   }
 
   void post(int connection) {
@@ -83,6 +97,7 @@ private:
     lane.parcel.channel = wiring_.first_channel + connection;
     lane.parcel.data = reinterpret_cast<std::byte*>(buffer_ + message.begin);
     lane.parcel.bytes = static_cast<std::size_t>(message.end - message.begin) * kElementBytes;
+    lane.parcel.until_arrived = sends && stages_ > 1;
     lane.posted = true;
   }
 
@@ -93,6 +108,7 @@ private:
   float* buffer_;
   std::vector<char> done_;  // by message: sent or received by this member
   std::vector<Lane> lanes_;
+  int stages_ = 1;
 };
 
 class HostHardware : public Hardware {

@@ -188,7 +188,9 @@ private:
       }
     }
     const int count = static_cast<int>(now.bytes);
-    if (p.kind == Parcel::Kind::send && p.rendezvous)  // ends once the receiver has begun to receive
+    const bool last = !now.header && p.moved - sizeof p.header + now.bytes == p.bytes;
+    if (p.kind == Parcel::Kind::send &&
+        (p.rendezvous || (p.until_arrived && last)))  // ends once the receiver has begun to receive
       check(MPI_Issend(data, count, MPI_BYTE, p.peer, tag(p.channel), MPI_COMM_WORLD, &now.request),
             "MPI_Issend");
     else if (p.kind == Parcel::Kind::send)

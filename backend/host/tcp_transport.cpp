@@ -341,9 +341,11 @@ private:
     lost(p, errno == ETIMEDOUT ? fmt::format("no answer for {} s", kSilence_s) : std::strerror(errno));
   }
 
+  static bool until_arrived(const Parcel& p) { return p.rendezvous || p.until_arrived; }
+
   // Of what its kernel gives no notice: all is written, and not yet acknowledged.
   static bool draining(const Parcel& p) {
-    return p.kind == Parcel::Kind::send && p.rendezvous && !p.done && p.moved == kHeaderBytes + p.bytes;
+    return p.kind == Parcel::Kind::send && until_arrived(p) && !p.done && p.moved == kHeaderBytes + p.bytes;
   }
 
   // Whether the header is out, and the receiver's word that it waits has not come yet.
@@ -377,7 +379,7 @@ private:
     const ssize_t n = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n == 0 || !moved_or_fail(n, p)) return false;
     p.moved += static_cast<std::size_t>(n);
-    p.done = p.moved == kHeaderBytes + p.bytes && (!p.rendezvous || p.bytes == 0);
+    p.done = p.moved == kHeaderBytes + p.bytes && (!until_arrived(p) || p.bytes == 0);
     return true;
   }
 

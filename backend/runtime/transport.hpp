@@ -20,6 +20,9 @@ struct Parcel {
   // At both ends or at none: nothing is sent before the receiver waits for it, and the send is done when all
   // has arrived at the receiver's machine. Else as much is sent as fits on the way.
   bool rendezvous = false;
+  // A send that is done when all has arrived at the receiver's machine, though it may go before the receiver
+  // waits for it.
+  bool until_arrived = false;
 
   // Written by the transport:
   bool done = false;
