@@ -1,0 +1,25 @@
+// Windows without a display, looking the same everywhere.
+#include <QtTest>
+
+#define CATCH_CONFIG_RUNNER
+#include "tests/catch.hpp"
+
+#include <QApplication>
+#include <QFont>
+#include <QLocale>
+#include <QStandardPaths>
+
+#include "gui/views/appearance.hpp"
+
+int main(int argc, char** argv) {
+  qputenv("QT_QPA_PLATFORM", "offscreen");
+  qputenv("QT_SCALE_FACTOR", "1");
+  QApplication application(argc, argv);
+  QStandardPaths::setTestModeEnabled(true);
+  QCoreApplication::setOrganizationName("rehearse");
+  QCoreApplication::setApplicationName("rehearse-gui-test");
+  QLocale::setDefault(QLocale::c());
+  QApplication::setStyle("Fusion");
+  QApplication::setPalette(rehearse::gui::palette_of(rehearse::gui::Theme::light));
+  return Catch::Session().run(argc, argv);
+}
