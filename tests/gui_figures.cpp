@@ -1,0 +1,181 @@
+// The figures of a run: from the trace's own result, from what a profiler marked, and as the simulator's
+// tools make them.
+#include <fmt/format.h>
+
+#include "gui/models/figures.hpp"
+#include "gui/models/step_windows.hpp"
+#include "models/base/error.hpp"
+#include "simulator/trace/causes.hpp"
+#include "tests/catch.hpp"
+#include "tests/gui_timelines.hpp"
+
+using namespace rehearse;
+using namespace rehearse::gui;
+using rehearse::gui::test::TimelineBuilder;
+
+namespace {
+
+constexpr Time kMs = 1'000'000;
+
+double total_s(const RunFigures& figures) {
+  double sum = 0;
+  for (const BreakdownPart& part : figures.breakdown) sum += part.seconds;
+  return sum;
+}
+
+const char* const kResult = R"({"generator": "rehearse", "result": {
+  "step_time_s": 0.01, "samples_per_s": 3200, "tokens_per_s": 6400, "devices": 4,
+  "model_tflops_per_device": 12.5, "mfu": 0.4,
+  "breakdown_s": {"compute": 0.006, "exposed_communication": 0.003, "data_stall": 0, "pipeline_bubble": 0.0005,
+                  "other": 0.0005},
+  "critical_path": {"segments": [{"kind": "backward", "seconds": 0.005}, {"kind": "gradient sync", "seconds": 0.004},
+                                 {"kind": "forward", "seconds": 0.001}],
+                    "ten_percent_faster": [{"resource": "network_links", "saved_s": 0.0003, "path_saved_s": 0.0002},
+                                           {"resource": "compute", "saved_s": 0.0005, "path_saved_s": 0.0005}]},
+  "memory_bytes": {"weights": 1, "total": 20, "capacity": 10, "fits": false},
+  "rests_on": {"measured": [], "published": ["a of x: y", "b of x"], "guessed": ["kernel overhead of a100: z"]}
+}})";
+
+}  // namespace
+
+TEST_CASE("Figures are read from the result that the trace holds") {
+  TimelineBuilder builder;
+  builder.process("rank 0").track("compute");
+  builder.span(Kind::compute, 0, 10 * kMs, "f").step(0);
+  builder.span(Kind::compute, 10 * kMs, 20 * kMs, "f").step(1);
+  builder.timeline.writer = Timeline::Writer::rehearse;
+  builder.timeline.other_data = kResult;
+  const RunFigures figures = figures_of(builder.done());
+  CHECK(figures.step == TimeRange{10 * kMs, 20 * kMs});
+  CHECK(figures.steps == 1);
+  CHECK(figures.step_time_s == 0.01);
+  CHECK(figures.devices == 4);
+  CHECK(figures.mfu == 0.4);
+  CHECK(total_s(figures) == Approx(0.01));
+  REQUIRE(figures.breakdown.size() == 4);  // nothing waits for data
+  CHECK(figures.breakdown[0].name == "compute");
+  CHECK(figures.breakdown[1].name == "pipeline bubble");
+  CHECK(figures.breakdown[2].name == "exposed communication");
+  CHECK(figures.breakdown[3].name == "waiting for slower ranks");
+  CHECK(figures.bottleneck == "Bottleneck: exposed communication, 30.0 % of the step.");
+  CHECK(figures.critical_path ==
+        "Critical path: compute 60.0 %, gradient sync 40.0 %; 10 % faster compute would save 5.0 %, network "
+        "3.0 %.");
+  CHECK(figures.path_by_kind.size() == 3);
+  CHECK(figures.memory.total == 20);
+  CHECK_FALSE(figures.memory.fits);
+  CHECK(figures.rests_on == "2 published figures, 1 guess (kernel overhead of a100)");
+}
+
+TEST_CASE("Broken results give what can be had from the spans") {
+  for (const char* other : {"", "[]", "{\"result\": 5}", "{\"result\": {\"step_time_s\": \"x\"}}", "{\"resu",
+                            R"({"result": {"critical_path": [1], "rests_on": 4, "memory_bytes": null}})"}) {
+    TimelineBuilder builder;
+    builder.process("rank 0").track("compute");
+    builder.span(Kind::compute, 0, 6 * kMs, "f").step(0);
+    builder.span(Kind::communication, 6 * kMs, 10 * kMs, "g").step(0);
+    builder.summarize();
+    builder.timeline.writer = Timeline::Writer::rehearse;
+    builder.timeline.other_data = other;
+    const RunFigures figures = figures_of(builder.done());
+    CAPTURE(other);
+    CHECK(figures.step_time_s == Approx(0.01));
+    REQUIRE(figures.breakdown.size() == 2);
+    CHECK(figures.breakdown[0].seconds == Approx(0.006));
+    CHECK(figures.breakdown[1].name == "exposed communication");
+    CHECK(figures.bottleneck == "Bottleneck: exposed communication, 40.0 % of the step.");
+  }
+}
+
+TEST_CASE("The step that is told of") {
+  // Steps of 10, 30, 20 and 40 ms, one after the other.
+  TimelineBuilder builder;
+  builder.process("rank 0").track("compute");
+  const std::vector<Time> ends = {0, 10, 40, 60, 100};
+  for (int step = 0; step < 4; ++step)
+    builder.span(Kind::compute, ends[step] * kMs, ends[step + 1] * kMs, "f").step(step);
+  const Timeline& timeline = builder.done();
+  struct Case {
+    std::optional<int> warmup;
+    TimeRange step;
+  };
+  const std::vector<Case> cases = {
+      {std::nullopt, {60 * kMs, 100 * kMs}},  // predicted: the last
+      {0, {40 * kMs, 60 * kMs}},              // of an even number the faster one in the middle
+      {1, {10 * kMs, 40 * kMs}},
+      {3, {60 * kMs, 100 * kMs}},
+      {9, {60 * kMs, 100 * kMs}}};
+  for (const Case& c : cases) CHECK(told_step(timeline, c.warmup) == c.step);
+  CHECK_FALSE(told_step(Timeline{}, 0));
+}
+
+TEST_CASE("Steps that a profiler marked are told as their mean, without the first of three") {
+  for (const int steps : {1, 2, 3, 5}) {
+    TimelineBuilder builder;
+    for (const char* rank : {"rank 0", "rank 1"}) {
+      builder.process(rank).track("python");
+      for (int i = 0; i < steps; ++i)
+        builder.span(Kind::annotation, i * 10 * kMs, (i + 1) * 10 * kMs,
+                     fmt::format("ProfilerStep#{}", i + 7));
+      builder.track("stream 7");
+      for (int i = 0; i < steps; ++i) {
+        builder.span(Kind::compute, i * 10 * kMs, (i * 10 + (i == 0 ? 9 : 5)) * kMs, "gemm");
+        builder.span(Kind::communication, (i * 10 + 9) * kMs, (i * 10 + 10) * kMs, "ncclAllReduce");
+      }
+    }
+    builder.summarize();
+    builder.timeline.writer = Timeline::Writer::pytorch;
+    const RunFigures figures = figures_of(builder.done());
+    CAPTURE(steps);
+    const int counted = steps >= 3 ? steps - 1 : steps;
+    CHECK(figures.steps == counted);
+    CHECK(figures.devices == 2);
+    CHECK(figures.step_time_s == Approx(0.01));
+    CHECK(figures.step.begin == (steps - counted) * 10 * kMs);
+    CHECK(total_s(figures) == Approx(0.01));
+    const double compute_s = steps >= 3 ? 0.005 : (0.009 + 0.005 * (steps - 1)) / steps;
+    CHECK(figures.breakdown[0].seconds == Approx(compute_s));
+    CHECK(figures.breakdown[1].seconds == Approx(0.001));
+    CHECK((figures.rests_on.find("without ProfilerStep#7") != std::string::npos) == (steps >= 3));
+  }
+}
+
+TEST_CASE("Without marks a profiler's trace is told as a whole") {
+  TimelineBuilder builder;
+  builder.process("rank 0").track("stream 7");
+  builder.span(Kind::compute, 0, 6 * kMs, "gemm");
+  builder.span(Kind::copy, 8 * kMs, 10 * kMs, "Memcpy HtoD");
+  builder.summarize();
+  builder.timeline.writer = Timeline::Writer::pytorch;
+  const RunFigures figures = figures_of(builder.done());
+  CHECK(figures.step_time_s == Approx(0.01));
+  REQUIRE(figures.breakdown.size() == 3);
+  CHECK(figures.breakdown[1].name == "memory copies");
+  CHECK(figures.breakdown[2].name == "nothing recorded");
+  CHECK(figures.breakdown[2].seconds == Approx(0.002));
+}
+
+TEST_CASE("What the simulator's tools make of a measured run of ours") {
+  const std::string path =
+      std::string(REHEARSE_TESTS_DIR) + "/../benchmarks/recorded/emulated/star-4-16mb-pipeline.json.gz";
+  const std::shared_ptr<const Judged> judged = judge(read_run(path));
+  Timeline timeline;  // of which nothing but what the run tells is asked
+  timeline.writer = Timeline::Writer::rehearse;
+  const RunFigures figures = figures_of(timeline, *judged);
+  CHECK(figures.step_time_s == judged->metrics.step_time_s);
+  CHECK(static_cast<double>(figures.step.length()) * 1e-9 == Approx(figures.step_time_s).epsilon(1e-6));
+  CHECK(total_s(figures) == Approx(figures.step_time_s).epsilon(1e-9));
+  CHECK(figures.devices == 4);
+  double path_s = 0;
+  for (const auto& [kind, length] : figures.path_by_kind) path_s += length;
+  CHECK(path_s == Approx(figures.step_time_s).epsilon(1e-9));
+  CHECK(figures.bottleneck.rfind("Bottleneck: ", 0) == 0);
+  CHECK(figures.critical_path.rfind("Critical path: ", 0) == 0);
+  CHECK(figures.rests_on.empty());  // it was measured
+  for (const PathSegment& segment : judged->path)
+    CHECK((segment.row < judged->step.spans.size() || segment.row == kNoRow));
+
+  RecordedRun failed = read_run(path);
+  failed.trace.job_failed = {true};
+  CHECK_THROWS_AS(judge(std::move(failed)), RunError);
+}
