@@ -121,6 +121,7 @@ std::vector<OpSeconds> seconds_by_op(const Trace& trace, int job) {
         if (found == all.end()) all.push_back(kind);
       }
       all[number[at]].seconds += weight * (trace.spans.end_s[row] - trace.spans.begin_s[row]);
+      all[number[at]].count += weight;
     }
   }
   return all;

@@ -17,6 +17,7 @@ struct OpSeconds {
   // Of one rank: the sum of them all over the ranks of the role. Transfers count from when all sides were
   // ready.
   double seconds = 0;
+  double count = 0;  // of one rank, in a mean over the role
 };
 // In the order in which the schedule's programs have them; control ops are left out.
 std::vector<OpSeconds> seconds_by_op(const Trace& trace, int job);

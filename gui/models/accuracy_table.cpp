@@ -1,0 +1,165 @@
+#include "gui/models/accuracy_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "models/base/error.hpp"
+#include "models/base/toml_value.hpp"
+#include "simulator/report/comparison.hpp"
+#include "simulator/report/format.hpp"
+
+namespace rehearse::gui {
+namespace {
+
+// What a prediction and a measurement must have in common. Empty: nothing is known of the scenario.
+std::string settings_of(const Run& run) {
+  if (!run.judged) return run.scenario_text;
+  std::string settings;
+  for (const auto& [key, value] : run.judged->run.scenario.settings)
+    if (!key.starts_with("run.") && !key.starts_with("simulation.")) settings += key + " = " + value + "\n";
+  return settings;
+}
+
+AccuracyPoint point_of(const Run& measured, const Run& predicted) {
+  AccuracyPoint point;
+  point.run = measured.name;
+  point.measured_s = measured.figures.step_time_s;
+  point.predicted_s = predicted.figures.step_time_s;
+  if (measured.judged && predicted.judged) {
+    const Judged& judged = *measured.judged;
+    point.topology = judged.run.scenario.cluster->title;
+    point.strategy = strategy_line(judged.run.scenario, *judged.run.plan.schedule);
+    point.ranks = judged.run.plan.schedule->ranks();
+    try {
+      const StepTimes times = step_times(judged.run.trace, 0, judged.run.measured->warmup_steps);
+      point.least_s = times.least_s;
+      point.most_s = times.most_s;
+    } catch (const RunError&) {  // its figures are known all the same
+    }
+    point.sentence =
+        difference_sentence(judged.result(), predicted.judged->result(), "the measurement", "The prediction");
+  }
+  return point;
+}
+
+std::optional<double> number_in(const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+AccuracyTable accuracy_of(const std::vector<std::shared_ptr<const Run>>& runs) {
+  AccuracyTable table;
+  for (const auto& measured : runs) {
+    if (measured->source != Run::Source::measured || !(measured->figures.step_time_s > 0)) continue;
+    const std::string settings = settings_of(*measured);
+    for (const auto& predicted : runs)
+      if (predicted->source == Run::Source::predicted && predicted->figures.step_time_s > 0 &&
+          !settings.empty() && settings_of(*predicted) == settings)
+        table.points.push_back(point_of(*measured, *predicted));
+  }
+  return table;
+}
+
+AccuracyTable read_accuracy(const std::string& path) {
+  return accuracy_of(read_csv(path));
+}
+
+AccuracyTable accuracy_of(const CsvFile& file) {
+  if (kind_of(file) != CsvKind::validation)
+    throw InputError({file.name, 1, 0},
+                     "is not of predictions beside measurements; allowed: what `rehearse validate FOLDER "
+                     "--format csv` writes, with the columns run, measured_step_s and predicted_step_s");
+  AccuracyTable table;
+  table.problems = file.problems;
+  for (const CsvRow& row : file.rows) {
+    const auto text = [&](const char* name) {
+      const int column = file.column(name);
+      return column < 0 ? std::string() : row.fields[static_cast<std::size_t>(column)];
+    };
+    AccuracyPoint point;
+    point.run = text("run");
+    point.topology = text("topology");
+    point.strategy = text("strategy");
+    point.sentence = text("sentence");
+    point.ranks = static_cast<int>(std::clamp(number_in(text("ranks")).value_or(0), 0.0, 1e9));
+    point.least_s = number_in(text("least_s")).value_or(0);
+    point.most_s = number_in(text("most_s")).value_or(0);
+    bool good = true;
+    for (const auto& [name, figure] : {std::pair("measured_step_s", &AccuracyPoint::measured_s),
+                                       std::pair("predicted_step_s", &AccuracyPoint::predicted_s)}) {
+      const std::optional<double> number = number_in(text(name));
+      if (number && *number > 0) {
+        point.*figure = *number;
+        continue;
+      }
+      table.problems.push_back(
+          fmt::format("line {}: {} is {}; allowed: a number above 0", row.line, name, in_quotes(text(name))));
+      good = false;
+      break;
+    }
+    if (good) table.points.push_back(std::move(point));
+  }
+  return table;
+}
+
+Errors errors_of(const std::vector<AccuracyPoint>& points) {
+  Errors errors;
+  std::vector<double> absolute;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    absolute.push_back(std::abs(points[i].error()));
+    if (absolute.back() > std::abs(errors.worst)) {
+      errors.worst = points[i].error();
+      errors.worst_at = i;
+    }
+  }
+  if (absolute.empty()) return errors;
+  std::sort(absolute.begin(), absolute.end());
+  const std::size_t half = absolute.size() / 2;
+  errors.median = absolute.size() % 2 == 1 ? absolute[half] : (absolute[half - 1] + absolute[half]) / 2;
+  return errors;
+}
+
+std::string summary_of(const std::vector<AccuracyPoint>& points) {
+  if (points.empty()) return "";
+  const Errors errors = errors_of(points);
+  const std::string worst = signed_percent_text(errors.worst).toStdString();
+  if (points.size() == 1) return fmt::format("1 run: error {} ({}).", worst, points.front().run);
+  return fmt::format("{} runs: median error {}, worst {} ({}).", points.size(), in_percent(errors.median),
+                     worst, points[errors.worst_at].run);
+}
+
+TableData rows_of(const std::vector<AccuracyPoint>& points) {
+  double longest_s = 0;
+  for (const AccuracyPoint& point : points)
+    longest_s = std::max({longest_s, point.measured_s, point.predicted_s});
+  const Unit time = unit_of_seconds(longest_s);
+  TableData data;
+  data.columns = {{"run", {}, false},
+                  {"topology", {}, false},
+                  {"strategy", {}, false},
+                  {"ranks", {}},
+                  {"measured (" + time.name + ")", "Step time, the median of the measured steps"},
+                  {"predicted (" + time.name + ")", "Step time"},
+                  {"error (%)", "Predicted over measured, less 1"}};
+  for (const AccuracyPoint& point : points) {
+    const auto text = [](const std::string& of) { return text_cell(QString::fromStdString(of)); };
+    Cell ranks = point.ranks > 0 ? number_cell(point.ranks, 1) : Cell{};
+    Cell error{signed_percent_text(point.error()).chopped(2), point.error()};
+    error.tip = QString::fromStdString(point.sentence);
+    if (std::abs(point.error()) > 0.1) error.tone = Tone::notable;
+    data.rows.push_back({text(point.run), text(point.topology), text(point.strategy), ranks,
+                         number_cell(point.measured_s * time.factor),
+                         number_cell(point.predicted_s * time.factor), error});
+  }
+  return data;
+}
+
+}  // namespace rehearse::gui

@@ -1,0 +1,286 @@
+#include "gui/models/comparison.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "simulator/report/comparison.hpp"
+#include "simulator/report/format.hpp"
+#include "simulator/trace/op_seconds.hpp"
+
+namespace rehearse::gui {
+namespace {
+
+constexpr double kSame = 0.0005;   // of the base's step: as long
+constexpr double kMatters = 0.05;  // of the whole difference: a part below is not told
+constexpr double kShown = 0.0005;  // of the longest step: a part below is left out of tables
+constexpr double kEqualOp = 0.01;  // of the base's time
+constexpr const char* kPooled = "exposed communication";
+
+// The order of the legend.
+int place_of(Kind kind) {
+  constexpr std::array<Kind, 10> kOrder = {
+      Kind::compute,    Kind::bubble,  Kind::communication, Kind::copy,       Kind::data,
+      Kind::checkpoint, Kind::waiting, Kind::host,          Kind::annotation, Kind::other};
+  return static_cast<int>(std::find(kOrder.begin(), kOrder.end(), kind) - kOrder.begin());
+}
+
+// The parts are told apart by name where that is communication, else by kind: servers or slower ranks are
+// waited for in one part.
+bool same_part(const ComparedPart& known, const std::string& name, Kind kind) {
+  return known.kind == kind && (kind != Kind::communication || known.name == name);
+}
+
+struct Columns {
+  std::vector<Column> columns;
+  void of_runs(const std::vector<std::string>& names, const QString& unit, const QString& what) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const QString name = QString::fromStdString(names[i]);
+      columns.push_back({unit.isEmpty() ? name : name + " (" + unit + ")", what + " of " + name});
+      if (i == 0) continue;
+      const QString base = QString::fromStdString(names.front());
+      const QString of = QString(" of %1 less that of %2").arg(name, base);
+      columns.push_back(
+          {unit.isEmpty() ? QStringLiteral("difference") : "difference (" + unit + ")", what + of});
+      columns.push_back({"difference (%)", what + of + ", over that of " + base});
+    }
+  }
+};
+
+// One figure of all runs in its own unit.
+struct FigureRow {
+  QString name;
+  std::vector<double> values;  // 0: not known
+  enum class Better { none, more, less } better = Better::none;
+};
+
+std::vector<Cell> cells_of(const FigureRow& row, const QString& name) {
+  std::vector<Cell> cells = {text_cell(name)};
+  const double base = row.values.front();
+  for (std::size_t i = 0; i < row.values.size(); ++i) {
+    const double value = row.values[i];
+    cells.push_back(number_cell(value));
+    if (i == 0) continue;
+    const double difference = value - base;
+    Cell delta{signed_number_text(difference, 3), difference};
+    Cell share;
+    if (base > 0) share = {signed_percent_text(difference / base).chopped(2), difference / base};
+    if (row.better != FigureRow::Better::none && std::abs(difference) > kEqualOp * base)
+      delta.tone = share.tone =
+          (difference > 0) == (row.better == FigureRow::Better::more) ? Tone::better : Tone::worse;
+    cells.push_back(delta);
+    cells.push_back(share);
+  }
+  return cells;
+}
+
+}  // namespace
+
+std::vector<std::string> names_of(const Runs& runs) {
+  std::vector<std::string> names;
+  std::map<std::string, int> seen;
+  for (const auto& run : runs) {
+    const int times = ++seen[run->name];
+    names.push_back(times == 1 ? run->name : fmt::format("{} ({})", run->name, times));
+  }
+  return names;
+}
+
+std::vector<ComparedPart> compared_breakdowns(const Runs& runs) {
+  const bool pooled = std::any_of(runs.begin(), runs.end(), [](const auto& run) {
+    const auto& parts = run->figures.breakdown;
+    return std::any_of(parts.begin(), parts.end(), [](const BreakdownPart& p) { return p.name == kPooled; });
+  });
+  std::vector<ComparedPart> parts;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    for (const BreakdownPart& part : runs[i]->figures.breakdown) {
+      const std::string name = pooled && part.kind == Kind::communication ? kPooled : part.name;
+      auto at = std::find_if(parts.begin(), parts.end(),
+                             [&](const ComparedPart& known) { return same_part(known, name, part.kind); });
+      if (at == parts.end()) at = parts.insert(at, {name, part.kind, std::vector<double>(runs.size(), 0.0)});
+      at->seconds[i] += part.seconds;
+    }
+  std::stable_sort(parts.begin(), parts.end(), [](const ComparedPart& a, const ComparedPart& b) {
+    return place_of(a.kind) < place_of(b.kind);
+  });
+  return parts;
+}
+
+std::string difference_sentence(const Run& base, const Run& other, const std::string& base_name,
+                                const std::string& name) {
+  if (base.judged && other.judged)
+    return rehearse::difference_sentence(base.judged->result(), other.judged->result(), base_name, name);
+  const double base_s = base.figures.step_time_s, other_s = other.figures.step_time_s;
+  if (!(base_s > 0) || !(other_s > 0)) return "";
+  const double difference = other_s - base_s;
+  const rehearse::TimeScale time(std::max(base_s, other_s));
+  std::string text = name + " ";
+  if (std::abs(difference) < kSame * base_s) {
+    text += "takes as long as " + base_name;
+  } else {
+    const double factor = std::max(other_s / base_s, base_s / other_s);
+    text += "is " + (factor < 1.1 ? in_percent(factor - 1) : with_digits(factor, factor < 10 ? 3 : 2) + " x");
+    text += difference > 0 ? " slower" : " faster";
+  }
+  // The bases' pointers do not outlive this.
+  const auto borrowed = [](const Run& run) { return std::shared_ptr<const Run>(&run, [](const Run*) {}); };
+  std::vector<ComparedPart> parts = compared_breakdowns({borrowed(base), borrowed(other)});
+  const auto change = [](const ComparedPart& part) { return part.seconds[1] - part.seconds[0]; };
+  std::erase_if(parts, [&](const ComparedPart& part) {
+    return std::abs(change(part)) < std::max(kMatters * std::abs(difference), kSame * base_s);
+  });
+  // First what made the difference, then what worked against it; of each the largest first.
+  std::stable_sort(parts.begin(), parts.end(), [&](const ComparedPart& a, const ComparedPart& b) {
+    const bool for_a = (change(a) > 0) == (difference > 0), for_b = (change(b) > 0) == (difference > 0);
+    return for_a != for_b ? for_a : std::abs(change(a)) > std::abs(change(b));
+  });
+  std::string listed;
+  for (const ComparedPart& part : parts)
+    listed += fmt::format("{}{}{} {}", listed.empty() ? ": " : ", ", change(part) > 0 ? "+" : "-",
+                          time(std::abs(change(part))), part.name);
+  return text + listed + ".";
+}
+
+TableData compared_figures(const Runs& runs, const std::vector<std::string>& names) {
+  TableData data;
+  if (runs.empty()) return data;
+  Columns columns{{{"figure", {}, false}}};
+  columns.of_runs(names, "", "Value");
+  data.columns = std::move(columns.columns);
+
+  using Better = FigureRow::Better;
+  const auto add = [&](const QString& name, Better better, double factor, const auto& value_of) {
+    FigureRow row{name, {}, better};
+    for (const auto& run : runs) row.values.push_back(factor * value_of(run->figures));
+    if (std::any_of(row.values.begin(), row.values.end(), [](double value) { return value > 0; }))
+      data.rows.push_back(cells_of(row, name));
+  };
+  double longest_s = 0;
+  for (const auto& run : runs) longest_s = std::max(longest_s, run->figures.step_time_s);
+  const Unit time = unit_of_seconds(longest_s);
+  add("step time (" + time.name + ")", Better::less, time.factor,
+      [](const RunFigures& f) { return f.step_time_s; });
+  add("samples/s", Better::more, 1, [](const RunFigures& f) { return f.samples_per_s; });
+  add("tokens/s", Better::more, 1, [](const RunFigures& f) {
+    return f.tokens_per_s > f.samples_per_s ? f.tokens_per_s : 0;  // where a sample is a token: told already
+  });
+  add("TFLOP/s per device", Better::more, 1, [](const RunFigures& f) { return f.tflops_per_device; });
+  add("MFU (%)", Better::more, 100, [](const RunFigures& f) { return f.mfu; });
+  for (const ComparedPart& part : compared_breakdowns(runs)) {
+    if (*std::max_element(part.seconds.begin(), part.seconds.end()) < kShown * longest_s) continue;
+    std::size_t i = 0;
+    add(QString::fromStdString(part.name) + " (" + time.name + ")",
+        part.kind == Kind::compute ? Better::none : Better::less, time.factor,
+        [&](const RunFigures&) { return part.seconds[i++]; });
+  }
+  add("memory (GiB)", Better::less, 1 / 1073741824.0, [](const RunFigures& f) { return f.memory.total; });
+  add("devices", Better::none, 1, [](const RunFigures& f) { return static_cast<double>(f.devices); });
+  return data;
+}
+
+Change change_of(const ComparedOp::Amount& base, const ComparedOp::Amount& other) {
+  if (base.count <= 0 && other.count <= 0) return Change::equal;
+  if (base.count <= 0) return Change::added;
+  if (other.count <= 0) return Change::removed;
+  const double difference = other.seconds - base.seconds;
+  if (std::abs(difference) <= kEqualOp * base.seconds) return Change::equal;
+  return difference > 0 ? Change::increased : Change::decreased;
+}
+
+std::vector<ComparedOp> compared_ops(const Runs& runs, const std::atomic<bool>* cancelled) {
+  std::vector<ComparedOp> ops;
+  std::map<std::pair<std::string, std::string>, std::size_t> number_of;
+  const auto amount = [&](const std::string& name, const std::string& kind,
+                          std::size_t run) -> ComparedOp::Amount& {
+    const auto [it, is_new] = number_of.try_emplace({name, kind}, ops.size());
+    if (is_new) ops.push_back({name, kind, std::vector<ComparedOp::Amount>(runs.size())});
+    return ops[it->second].amounts[run];
+  };
+  const bool judged =
+      std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run->judged != nullptr; });
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (judged) {
+      for (const OpSeconds& op : seconds_by_op(runs[i]->judged->step, 0))
+        amount(op.name, op.kind, i) = {op.count, op.seconds};
+      continue;
+    }
+    if (!runs[i]->timeline) continue;
+    const RunFigures& figures = runs[i]->figures;
+    const OpTotalsOfRange totals = op_totals(*runs[i]->timeline, figures.step, cancelled);
+    const double share = 1 / (std::max(1.0, totals.ranks) * std::max(1, figures.steps));
+    for (const OpTotals& op : totals.ops) {
+      ComparedOp::Amount& its =
+          amount(op.name, std::string(kKindNames[static_cast<std::size_t>(op.kind)]), i);
+      its.count += op.count * share;
+      its.seconds += op.seconds * share;
+    }
+  }
+  // Nothing is worth a row that takes no time anywhere.
+  std::erase_if(ops, [](const ComparedOp& op) {
+    return std::all_of(op.amounts.begin(), op.amounts.end(), [](const auto& a) { return a.seconds <= 0; });
+  });
+  const auto largest = [](const ComparedOp& op) {
+    double most = 0;
+    for (const auto& a : op.amounts) most = std::max(most, std::abs(a.seconds - op.amounts.front().seconds));
+    return most;
+  };
+  std::stable_sort(ops.begin(), ops.end(),
+                   [&](const ComparedOp& a, const ComparedOp& b) { return largest(a) > largest(b); });
+  return ops;
+}
+
+TableData rows_of(const std::vector<ComparedOp>& ops, const std::vector<std::string>& names) {
+  TableData data;
+  double longest_s = 0, longest_mean_s = 0;
+  const auto mean = [](const ComparedOp::Amount& a) { return a.count > 0 ? a.seconds / a.count : 0; };
+  for (const ComparedOp& op : ops)
+    for (const auto& a : op.amounts) {
+      longest_s = std::max(longest_s, a.seconds);
+      longest_mean_s = std::max(longest_mean_s, mean(a));
+    }
+  const Unit total = unit_of_seconds(longest_s), each = unit_of_seconds(longest_mean_s);
+  data.columns = {{"op", {}, false}, {"kind", {}, false}};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const QString name = QString::fromStdString(names[i]);
+    const QString of = " of a mean rank in a step of " + name;
+    data.columns.push_back({name + ": count", "How many" + of});
+    data.columns.push_back({"total (" + total.name + ")", "Time" + of});
+    data.columns.push_back({"mean (" + each.name + ")", "Time of one of them in " + name});
+    if (i == 0) continue;
+    const QString against = QString("%1 against %2").arg(name, QString::fromStdString(names.front()));
+    data.columns.push_back({"difference (" + total.name + ")", "Total: " + against});
+    data.columns.push_back({"difference (%)", "Total: " + against});
+    data.columns.push_back({"change", against + "; equal: by less than 1 %", false});
+  }
+  for (const ComparedOp& op : ops) {
+    std::vector<Cell>& row = data.rows.emplace_back();
+    row.push_back(text_cell(QString::fromStdString(op.name)));
+    row.push_back(text_cell(QString::fromStdString(op.kind)));
+    const ComparedOp::Amount& base = op.amounts.front();
+    for (std::size_t i = 0; i < op.amounts.size(); ++i) {
+      const ComparedOp::Amount& its = op.amounts[i];
+      row.push_back(number_cell(its.count, 3));
+      row.push_back(number_cell(its.seconds * total.factor));
+      row.push_back(its.count > 0 ? number_cell(mean(its) * each.factor) : Cell{});
+      if (i == 0) continue;
+      const double difference = its.seconds - base.seconds;
+      const Change change = change_of(base, its);
+      const Tone tone = change == Change::equal ? Tone::none : difference > 0 ? Tone::worse : Tone::better;
+      row.push_back({signed_number_text(difference * total.factor, 3), difference, tone, {}});
+      row.push_back(base.seconds > 0 ? Cell{signed_percent_text(difference / base.seconds).chopped(2),
+                                            difference / base.seconds,
+                                            tone,
+                                            {}}
+                                     : Cell{});
+      Cell how =
+          text_cell(QString::fromStdString(std::string(kChangeNames[static_cast<std::size_t>(change)])));
+      how.tone = tone;
+      row.push_back(how);
+    }
+  }
+  return data;
+}
+
+}  // namespace rehearse::gui

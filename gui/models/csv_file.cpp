@@ -1,0 +1,128 @@
+#include "gui/models/csv_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "models/base/error.hpp"
+
+namespace rehearse::gui {
+namespace {
+
+constexpr std::size_t kMostProblems = 20;
+constexpr std::streamsize kLongestHeader = 1 << 16;
+
+// One record after another; what a quote is left open in reaches to the end of the text.
+class Records {
+public:
+  explicit Records(std::string_view text) : text_(text) {
+    if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
+  }
+
+  // False at the end. `open`: a quote is not closed.
+  bool next(CsvRow& row, bool& open) {
+    row = {line_, {}};
+    open = false;
+    if (at_ >= text_.size()) return false;
+    row.fields.emplace_back();
+    bool quoted = false;
+    while (at_ < text_.size()) {
+      const char c = text_[at_++];
+      if (c == '\n') ++line_;
+      if (quoted) {
+        if (c != '"') {
+          row.fields.back() += c;
+        } else if (at_ < text_.size() && text_[at_] == '"') {
+          row.fields.back() += text_[at_++];
+        } else {
+          quoted = false;
+        }
+      } else if (c == '"' && row.fields.back().empty()) {
+        quoted = true;
+      } else if (c == ',') {
+        row.fields.emplace_back();
+      } else if (c == '\n') {
+        return true;
+      } else if (c != '\r' || at_ >= text_.size() || text_[at_] != '\n') {
+        row.fields.back() += c;
+      }
+    }
+    open = quoted;
+    return true;
+  }
+
+private:
+  std::string_view text_;
+  std::size_t at_ = 0;
+  int line_ = 1;
+};
+
+}  // namespace
+
+int CsvFile::column(std::string_view wanted) const {
+  const auto it = std::find(header.begin(), header.end(), wanted);
+  return it == header.end() ? -1 : static_cast<int>(it - header.begin());
+}
+
+CsvFile parse_csv(std::string_view text, const std::string& name) {
+  CsvFile file;
+  file.name = name;
+  Records records(text);
+  CsvRow row;
+  bool open = false;
+  if (!records.next(row, open) || open || (row.fields.size() == 1 && row.fields.front().empty()))
+    throw InputError({name, 1, 0}, "has no header: the names of the columns must stand in its first line");
+  file.header = std::move(row.fields);
+  std::size_t left_out = 0;
+  const auto problem = [&](std::string text_of_it) {
+    if (file.problems.size() < kMostProblems)
+      file.problems.push_back(std::move(text_of_it));
+    else
+      ++left_out;
+  };
+  while (records.next(row, open)) {
+    if (row.fields.size() == 1 && row.fields.front().empty()) continue;  // an empty line
+    if (open)
+      problem(fmt::format("line {}: a quote is not closed", row.line));
+    else if (row.fields.size() != file.header.size())
+      problem(fmt::format("line {} has {} fields; allowed: {}, as in the header", row.line, row.fields.size(),
+                          file.header.size()));
+    else
+      file.rows.push_back(std::move(row));
+  }
+  if (left_out > 0) file.problems.push_back(fmt::format("{} more lines are broken", left_out));
+  return file;
+}
+
+CsvFile read_csv(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw InputError({path, 0, 0}, "cannot be read: no such file, or not allowed");
+  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  return parse_csv(text, path);
+}
+
+CsvKind kind_of(const CsvFile& file) {
+  const auto has = [&](std::initializer_list<const char*> names) {
+    return std::all_of(names.begin(), names.end(), [&](const char* name) { return file.column(name) >= 0; });
+  };
+  if (has({"point", "step_time_s", "samples_per_s", "devices", "status"})) return CsvKind::sweep;
+  if (has({"run", "measured_step_s", "predicted_step_s"})) return CsvKind::validation;
+  return CsvKind::unknown;
+}
+
+CsvKind kind_of_csv(const QString& path) {
+  std::ifstream in(path.toStdString(), std::ios::binary);
+  std::string header(static_cast<std::size_t>(kLongestHeader), '\0');
+  in.read(header.data(), kLongestHeader);
+  header.resize(static_cast<std::size_t>(in.gcount()));
+  header.resize(std::min(header.size(), header.find('\n')));
+  try {
+    return kind_of(parse_csv(header, path.toStdString()));
+  } catch (const InputError&) {
+    return CsvKind::unknown;
+  }
+}
+
+}  // namespace rehearse::gui
