@@ -1,0 +1,395 @@
+#include "gui/models/trace_builder.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace rehearse::gui {
+namespace {
+
+constexpr std::size_t kMostDetails = 256 << 20;
+constexpr std::size_t kMostCounters = 4096;
+
+std::int32_t small_integer(Token token, std::int32_t otherwise) {
+  const auto value = integer_of(token);
+  return value && *value >= 0 && *value <= std::numeric_limits<std::int32_t>::max()
+             ? static_cast<std::int32_t>(*value)
+             : otherwise;
+}
+
+float size_of(Token token) {
+  const auto value = number_of(token);
+  return value && *value >= 0 ? static_cast<float>(*value) : std::numeric_limits<float>::quiet_NaN();
+}
+
+std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
+  a ^= b + 0x9E3779B97F4A7C15ULL + (a << 6) + (a >> 2);
+  return a * 0xFF51AFD7ED558CCDULL ^ a >> 32;
+}
+
+bool is_known(char phase) {
+  return std::string_view("XBEMCstfbneSTpFiIRPNODvVcaA(),=").find(phase) != std::string_view::npos;
+}
+
+}  // namespace
+
+const char* TraceBuilder::take(const Event& event) {
+  switch (event.phase) {
+    case 'X':
+      return span(event, false);
+    case 'B':
+      return span(event, true);
+    case 'E':
+      return end_of_span(event);
+    case 'M':
+      return metadata(event);
+    case 'C':
+      return counter(event);
+    case 's':
+    case 't':
+    case 'f':
+      return flow(event);
+    case 'b':
+    case 'e':
+    case 'S':
+    case 'F':
+      return asynchronous(event);
+    case 'n':  // a moment of an asynchronous span
+    case 'T':
+    case 'p':
+      return nullptr;
+    case 'i':
+    case 'I':
+    case 'R':
+      instant(event);
+      return nullptr;
+    case 0:
+      return "no phase (ph)";
+    default:
+      break;
+  }
+  if (!is_known(event.phase)) return "a phase (ph) that the format does not have";
+  ++draft_.left_out["events of objects, samples and memory dumps (N, O, D, P, v) are not shown"];
+  return nullptr;
+}
+
+// A pid or tid: a number, or a text that gets a number of its own.
+std::int64_t TraceBuilder::id_of(Token token, std::string* name) {
+  constexpr std::int64_t kTexts = std::int64_t{1} << 40;
+  if (token.empty()) return 0;
+  if (const auto number = integer_of(token)) return *number;
+  const std::uint32_t text = draft_.strings.number_of(bare(token));
+  if (name != nullptr) *name = draft_.strings.texts[text];
+  return kTexts + text;
+}
+
+int TraceBuilder::process_of(Token pid) {
+  std::string name;
+  const std::int64_t id = id_of(pid, &name);
+  const auto [it, is_new] = processes_.try_emplace(id, static_cast<int>(draft_.processes.size()));
+  if (is_new) draft_.processes.push_back({id, name, {}, false, 0});
+  return it->second;
+}
+
+std::uint32_t TraceBuilder::track_of(Token pid, Token tid) {
+  const int process = process_of(pid);
+  std::string name;
+  const std::int64_t id = id_of(tid, &name);
+  const auto [it, is_new] =
+      tracks_.try_emplace({process, id}, static_cast<std::uint32_t>(draft_.tracks.size()));
+  if (is_new) draft_.tracks.push_back({process, id, name, false, 0, false, false});
+  return it->second;
+}
+
+void TraceBuilder::keep_details(const Event& event, Record& record) {
+  if (!draft_.details_kept || event.arguments_text.size() <= 2) return;
+  if (draft_.details.size() + event.arguments_text.size() > kMostDetails) {
+    draft_.details_kept = false;
+    std::string().swap(draft_.details);
+    return;
+  }
+  record.first_detail = static_cast<std::uint32_t>(draft_.details.size());
+  record.detail_bytes = static_cast<std::uint32_t>(event.arguments_text.size());
+  draft_.details += event.arguments_text;
+}
+
+void TraceBuilder::sort_ours(const Event& event, Token kind, Record& record) {
+  draft_.ours = true;
+  const std::string_view category = bare(event.category);
+  const Sorted sorted = sorted_op(category, bare(kind), bare(event.name));
+  record.kind = sorted.kind;
+  record.pass = sorted.pass;
+  record.waits = sorted.kind == Kind::communication;
+  record.pipeline = record.waits && is_pipeline_transfer(category, bare(kind), bare(event.name));
+  if (record.waits) {
+    if (draft_.moves.size() <= record.name) draft_.moves.resize(2 * record.name + 1);
+    draft_.moves[record.name] = record.pipeline               ? Draft::Moves::pipeline
+                                : category == "gradient_sync" ? Draft::Moves::gradients
+                                                              : Draft::Moves::not_told;
+  }
+  record.first_dependency = static_cast<std::uint32_t>(draft_.dependencies.size());
+  for (const auto& [key, value] : event.arguments) {
+    if (key == "op")
+      record.op = small_integer(value, -1);
+    else if (key == "step")
+      record.step = small_integer(value, -1);
+    else if (key == "microbatch")
+      record.microbatch = small_integer(value, -1);
+    else if (key == "bytes")
+      record.bytes = size_of(value);
+    else if (key == "flops")
+      record.flops = size_of(value);
+    else if (key == "members")
+      record.members = small_integer(value, 0);
+    else if (key == "algorithm")
+      record.algorithm = draft_.strings.number_of(bare(value));
+    else if (key == "critical")
+      record.critical = value == "true";
+    else if (key == "ready_us")
+      record.ready = nanoseconds_of(value).value_or(kNoTime);
+    else if (key == "deps" && value.size() > 2) {
+      const char* at = value.data() + 1;
+      const char* const end = value.data() + value.size();
+      while (at < end && record.dependencies < std::numeric_limits<std::uint16_t>::max()) {
+        std::int32_t op = 0;
+        const auto [next, error] = std::from_chars(at, end, op);
+        if (error == std::errc()) {
+          draft_.dependencies.push_back(op);
+          ++record.dependencies;
+        }
+        at = next + 1;
+      }
+    }
+  }
+}
+
+// By category and name; what is known of a name is asked once.
+void TraceBuilder::sort(const Event& event, Record& record) {
+  Token kind;
+  bool has_op = false;
+  for (const auto& [key, value] : event.arguments) {
+    has_op = has_op || key == "op";
+    if (key == "kind") kind = value;
+  }
+  if (has_op && !kind.empty()) {
+    sort_ours(event, kind, record);
+    return;
+  }
+  const std::uint32_t category = draft_.strings.number_of(bare(event.category));
+  if (known_.size() <= record.name) known_.resize(2 * record.name + 1);
+  Known& known = known_[record.name];
+  if (!known.asked || known.category != category) {
+    const auto sorted = sorted_profiled(draft_.strings.texts[category], draft_.strings.texts[record.name]);
+    known = {category, true, sorted.has_value(), sorted.value_or(Sorted{})};
+  }
+  record.kind = known.sorted.kind;
+  record.pass = known.sorted.pass;
+  draft_.profiled = draft_.profiled || known.profiled;
+  double elements = -1;
+  int bytes_each = 0;
+  for (const auto& [key, value] : event.arguments) {
+    if (key == "bytes" || key == "Bytes")
+      record.bytes = size_of(value);
+    else if (key == "In msg nelems")
+      elements = number_of(value).value_or(-1);
+    else if (key == "dtype")
+      bytes_each = bytes_of_type(bare(value));
+    else if (key == "Group size")
+      record.members = small_integer(value, 0);
+    else if (key == "step" && record.step < 0)
+      record.step = small_integer(value, -1);
+  }
+  if (std::isnan(record.bytes) && elements >= 0 && bytes_each > 0)
+    record.bytes = static_cast<float>(elements * bytes_each);
+  constexpr std::string_view kStep = "ProfilerStep#";
+  if (const std::string_view name = bare(event.name); name.substr(0, kStep.size()) == kStep)
+    record.step = small_integer(name.substr(kStep.size()), -1);
+}
+
+const char* TraceBuilder::span(const Event& event, bool open) {
+  const auto begin = nanoseconds_of(event.time);
+  if (!begin) return event.time.empty() ? "no time (ts)" : "a time (ts) that is no number of microseconds";
+  Record record;
+  record.ready = kNoTime;
+  record.begin = record.end = *begin;
+  if (!open) {
+    const auto duration = nanoseconds_of(event.duration);
+    if (!duration) return event.duration.empty() ? "no duration (dur)" : "a duration (dur) that is no number";
+    if (*duration < 0) return "a negative duration (dur)";
+    record.end += *duration;
+  }
+  last_ = std::max(last_, record.end);
+  record.name = draft_.strings.number_of(bare(event.name));
+  record.track = track_of(event.pid, event.tid);
+  sort(event, record);
+  if (!draft_.tracks[record.track].gpu && is_on_gpu(bare(event.category)))
+    draft_.tracks[record.track].gpu = true;
+  keep_details(event, record);
+  if (open) {
+    record.end = kNoTime;
+    open_[record.track].push_back(draft_.records.size());
+  }
+  draft_.records.push_back(record);
+  return nullptr;
+}
+
+const char* TraceBuilder::end_of_span(const Event& event) {
+  const auto end = nanoseconds_of(event.time);
+  if (!end) return "no time (ts)";
+  auto& open = open_[track_of(event.pid, event.tid)];
+  if (open.empty()) return "an end (E) without a beginning (B)";
+  Record& record = draft_.records[open.back()];
+  open.pop_back();
+  record.end = std::max(*end, record.begin);
+  last_ = std::max(last_, record.end);
+  return nullptr;
+}
+
+// A row of its own beside the process's threads, named by what its events have in common.
+std::uint32_t TraceBuilder::asynchronous_track(const Event& event) {
+  const int process = process_of(event.pid);
+  const std::string_view raw = bare(event.category.size() > 2 ? event.category : event.name);
+  const std::uint32_t name = draft_.strings.number_of(raw);
+  const auto [it, is_new] =
+      asynchronous_tracks_.try_emplace({process, name}, static_cast<std::uint32_t>(draft_.tracks.size()));
+  if (is_new) {
+    constexpr std::int64_t kFirst = std::int64_t{1} << 48;
+    draft_.tracks.push_back(
+        {process, kFirst + name, draft_.strings.texts[name], true, kFirst + name, false, true});
+  }
+  return it->second;
+}
+
+const char* TraceBuilder::asynchronous(const Event& event) {
+  const auto time = nanoseconds_of(event.time);
+  if (!time) return "no time (ts)";
+  if (event.id.empty()) return "no id";
+  const std::uint32_t track = asynchronous_track(event);
+  std::uint64_t key = std::hash<std::string_view>{}(bare(event.id));
+  key = mixed(key, draft_.strings.number_of(bare(event.category)));
+  key = mixed(key, static_cast<std::uint64_t>(draft_.tracks[track].process));
+  key = mixed(key, std::hash<std::string_view>{}(bare(event.scope)));
+  auto& open = open_async_[key];
+  last_ = std::max(last_, *time);
+  if (event.phase == 'b' || event.phase == 'S') {
+    Record record;
+    record.ready = kNoTime;
+    record.begin = *time;
+    record.end = kNoTime;
+    record.name = draft_.strings.number_of(bare(event.name));
+    record.track = track;
+    sort(event, record);
+    keep_details(event, record);
+    open.push_back(draft_.records.size());
+    draft_.records.push_back(record);
+    return nullptr;
+  }
+  if (open.empty()) return "an end of an asynchronous span without its beginning";
+  Record& record = draft_.records[open.back()];
+  open.pop_back();
+  record.end = std::max(*time, record.begin);
+  return nullptr;
+}
+
+const char* TraceBuilder::flow(const Event& event) {
+  const auto time = nanoseconds_of(event.time);
+  if (!time) return "no time (ts)";
+  if (event.id.empty()) return "no id";
+  std::uint64_t key = std::hash<std::string_view>{}(bare(event.id));
+  key = mixed(key, draft_.strings.number_of(bare(event.category)));
+  key = mixed(key, draft_.strings.number_of(bare(event.name)));
+  draft_.flow_ends.push_back(
+      {key, *time, track_of(event.pid, event.tid), event.phase, event.binds_enclosing});
+  return nullptr;
+}
+
+void TraceBuilder::sample(int process, const std::string& name, std::string_view key, Time time,
+                          double value) {
+  std::tuple<int, std::string, std::string> which{process, name, key};
+  auto it = counters_.find(which);
+  if (it == counters_.end()) {
+    if (draft_.counters.size() >= kMostCounters) {
+      ++draft_.left_out["values of counters beyond the first 4,096 counters are not shown"];
+      return;
+    }
+    draft_.counters.push_back({name, std::string(key), process, {}});
+    it = counters_.emplace(std::move(which), draft_.counters.size() - 1).first;
+  }
+  draft_.counters[it->second].samples.emplace_back(time, value);
+}
+
+const char* TraceBuilder::counter(const Event& event) {
+  const auto time = nanoseconds_of(event.time);
+  if (!time) return "no time (ts)";
+  const int process = process_of(event.pid);
+  std::string name = text_of(event.name);
+  if (!event.id.empty()) name += " " + text_of(event.id);
+  for (const auto& [key, value] : event.arguments)
+    if (const auto number = number_of(value)) sample(process, name, key, *time, *number);
+  return nullptr;
+}
+
+// Moments are not shown, except what somebody marked by name; the allocator's are a counter.
+void TraceBuilder::instant(const Event& event) {
+  const auto time = nanoseconds_of(event.time);
+  if (!time) return;
+  if (bare(event.name) == "[memory]") {
+    const auto device = integer_of(argument(event, "Device Type"));
+    const Token number = argument(event, "Device Id");
+    const auto allocated = number_of(argument(event, "Total Allocated"));
+    if (!allocated) return;
+    const bool gpu = device.value_or(0) != 0;
+    const std::string name = gpu ? "memory of GPU " + text_of(number) : "memory of the host";
+    sample(process_of(event.pid), name, "bytes", *time, *allocated);
+    return;
+  }
+  if (bare(event.category).find("annotation") == std::string_view::npos) return;
+  Event span_of_no_length = event;
+  span_of_no_length.duration = "0";
+  span(span_of_no_length, false);
+}
+
+const char* TraceBuilder::metadata(const Event& event) {
+  const std::string_view what = bare(event.name);
+  const bool of_process = what.substr(0, 8) == "process_";
+  if (!of_process && what.substr(0, 7) != "thread_") return nullptr;
+  if (event.pid.empty()) return "no pid";
+  if (of_process) {
+    Draft::Process& process = draft_.processes[process_of(event.pid)];
+    if (what == "process_name") process.name = text_of(argument(event, "name"));
+    if (what == "process_labels") process.labels = text_of(argument(event, "labels"));
+    if (what == "process_sort_index") {
+      const auto index = integer_of(argument(event, "sort_index"));
+      process.is_sorted = index.has_value();
+      process.sort_index = index.value_or(0);
+    }
+    return nullptr;
+  }
+  Draft::Track& track = draft_.tracks[track_of(event.pid, event.tid)];
+  if (what == "thread_name") track.name = text_of(argument(event, "name"));
+  if (what == "thread_sort_index") {
+    const auto index = integer_of(argument(event, "sort_index"));
+    track.is_sorted = index.has_value();
+    track.sort_index = index.value_or(0);
+  }
+  return nullptr;
+}
+
+void TraceBuilder::finish() {
+  std::uint64_t never_ended = 0;
+  const auto close = [&](auto& open) {
+    for (auto& [key, records] : open) {
+      for (const std::size_t each : records) {
+        draft_.records[each].end = std::max(last_, draft_.records[each].begin);
+        ++never_ended;
+      }
+      records.clear();
+    }
+  };
+  close(open_);
+  close(open_async_);
+  if (never_ended > 0)
+    draft_.left_out["spans that begin and never end go on to the end of the trace"] += never_ended;
+}
+
+}  // namespace rehearse::gui

@@ -1,0 +1,63 @@
+// Makes a draft of events, one after another.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "gui/models/event_kinds.hpp"
+#include "gui/models/trace_draft.hpp"
+#include "gui/models/trace_events.hpp"
+
+namespace rehearse::gui {
+
+class TraceBuilder {
+public:
+  explicit TraceBuilder(Draft& draft) : draft_(draft) {}
+  // Why it cannot be used; null if it was.
+  const char* take(const Event& event);
+  // After the last: what was begun and never ended ends with the trace.
+  void finish();
+
+private:
+  const char* span(const Event& event, bool open);
+  const char* end_of_span(const Event& event);
+  const char* asynchronous(const Event& event);
+  const char* flow(const Event& event);
+  const char* counter(const Event& event);
+  const char* metadata(const Event& event);
+  void instant(const Event& event);
+
+  std::int64_t id_of(Token token, std::string* name);
+  int process_of(Token pid);
+  std::uint32_t track_of(Token pid, Token tid);
+  std::uint32_t asynchronous_track(const Event& event);
+  void sample(int process, const std::string& name, std::string_view key, Time time, double value);
+  void sort(const Event& event, Record& record);
+  void sort_ours(const Event& event, Token kind, Record& record);
+  void keep_details(const Event& event, Record& record);
+
+  struct KeyHash {
+    std::size_t operator()(const std::pair<int, std::int64_t>& key) const {
+      return static_cast<std::size_t>(key.second * 0x9E3779B97F4A7C15LL + key.first * 0x85EBCA6BLL);
+    }
+  };
+  Draft& draft_;
+  std::unordered_map<std::int64_t, int> processes_;
+  std::unordered_map<std::pair<int, std::int64_t>, std::uint32_t, KeyHash> tracks_;
+  std::map<std::pair<int, std::uint32_t>, std::uint32_t> asynchronous_tracks_;
+  std::map<std::tuple<int, std::string, std::string>, std::size_t> counters_;
+  std::unordered_map<std::uint32_t, std::vector<std::size_t>> open_;        // records by track
+  std::unordered_map<std::uint64_t, std::vector<std::size_t>> open_async_;  // by id
+  struct Known {
+    std::uint32_t category = 0;
+    bool asked = false, profiled = false;
+    Sorted sorted;
+  };
+  std::vector<Known> known_;  // by name
+  Time last_ = kNoTime;       // of all
+};
+
+}  // namespace rehearse::gui

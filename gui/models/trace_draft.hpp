@@ -1,0 +1,114 @@
+// What a trace's events say, in the order of the file: what a timeline is made of once all have been read.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gui/models/timeline.hpp"
+
+namespace rehearse::gui {
+
+// A span. Times as the file has them.
+struct Record {
+  Time begin = 0, end = 0, ready = -1;  // ready: kNoTime if it is not known
+  std::uint32_t name = 0, track = 0, algorithm = 0;
+  std::int32_t microbatch = -1, step = -1, op = -1, members = 0;
+  float bytes = std::numeric_limits<float>::quiet_NaN(), flops = bytes;
+  std::uint32_t first_dependency = 0, first_detail = 0, detail_bytes = 0;
+  std::uint16_t dependencies = 0;
+  Kind kind = Kind::other;
+  Pass pass = Pass::none;
+  bool critical = false;
+  bool waits = false;     // a transfer: from `ready` on it waits for its peer
+  bool pipeline = false;  // of the pipeline
+};
+inline constexpr Time kNoTime = std::numeric_limits<Time>::min();
+
+// Grows without ever holding two copies.
+class Records {
+public:
+  std::size_t size() const { return size_; }
+  Record& operator[](std::size_t i) { return blocks_[i >> kBits][i & (kBlock - 1)]; }
+  const Record& operator[](std::size_t i) const { return blocks_[i >> kBits][i & (kBlock - 1)]; }
+  void push_back(const Record& record) {
+    if (size_ >> kBits == blocks_.size()) blocks_.push_back(std::make_unique<Record[]>(kBlock));
+    (*this)[size_] = record;
+    ++size_;
+  }
+
+private:
+  static constexpr int kBits = 14;
+  static constexpr std::size_t kBlock = std::size_t{1} << kBits;
+  std::vector<std::unique_ptr<Record[]>> blocks_;
+  std::size_t size_ = 0;
+};
+
+// Texts by number, each once. A text is looked up as it stands in the file, its escapes still in it.
+class Strings {
+public:
+  Strings() : texts{""}, slots_(1024) {}
+  std::uint32_t number_of(std::string_view raw);
+  std::vector<std::string> texts;
+
+private:
+  struct Slot {
+    std::uint64_t hash = 0;
+    std::uint32_t number = 0, raw = 0;  // raw: place in raws_, from 1 on; 0: free
+  };
+  void grow();
+  std::vector<Slot> slots_;
+  std::vector<std::pair<std::unique_ptr<char[]>, std::size_t>> raws_;
+};
+
+struct Draft {
+  struct Process {
+    std::int64_t pid = 0;
+    std::string name, labels;
+    bool is_sorted = false;  // by the file
+    std::int64_t sort_index = 0;
+  };
+  struct Track {
+    int process = 0;
+    std::int64_t tid = 0;
+    std::string name;
+    bool is_sorted = false;
+    std::int64_t sort_index = 0;
+    bool gpu = false;           // a stream of a GPU
+    bool asynchronous = false;  // spans that belong to no thread
+  };
+  // One end of an arrow.
+  struct FlowEnd {
+    std::uint64_t key = 0;
+    Time time = 0;
+    std::uint32_t track = 0;
+    char phase = 's';  // or t, f
+    bool enclosing = false;
+  };
+  struct Counter {
+    std::string name, key;
+    int process = 0;
+    std::vector<std::pair<Time, double>> samples;
+  };
+
+  Records records;
+  Strings strings;
+  std::vector<Process> processes;
+  std::vector<Track> tracks;
+  std::vector<FlowEnd> flow_ends;
+  std::vector<Counter> counters;
+  std::vector<std::int32_t> dependencies;
+  std::string details;
+  bool details_kept = true;
+  // Of ours, by name: what moves there. The others do not tell.
+  enum class Moves : std::uint8_t { not_told, gradients, pipeline };
+  std::vector<Moves> moves;
+  bool ours = false, profiled = false;
+  // Sentences for Timeline::problems, by what went wrong, and how often it did.
+  std::map<std::string, std::uint64_t> left_out;
+};
+
+}  // namespace rehearse::gui
