@@ -26,4 +26,16 @@ struct MemoryTimeline {
 // beginning.
 MemoryTimeline memory_timeline(const Trace& trace, int rank_class, int step);
 
+// What a rank of a class holds when it holds the most.
+struct MemoryPeak {
+  int rank_class = 0;
+  bool server = false;  // it is no worker
+  double total = 0;
+  BytesByKind by_kind{};
+};
+
+// Of the last step of a job, by class. A worker's counts the fullest server on a device of its class as well:
+// the two peaks need not come at the same time; the sum is what both have to reserve.
+std::vector<MemoryPeak> memory_peaks(const Trace& trace, int job);
+
 }  // namespace rehearse

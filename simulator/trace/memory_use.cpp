@@ -15,48 +15,30 @@ struct Lifetime {
   double last_use_s = -std::numeric_limits<double>::infinity();
 };
 
-struct Peak {
-  double total = 0;
-  BytesByKind by_kind{};
-};
-
 double sum(const BytesByKind& bytes) {
   double total = 0;
   for (const double b : bytes) total += b;
   return total;
 }
 
-Peak peak_of(const MemoryTimeline& timeline) {
+MemoryPeak peak_of(const Trace& trace, int rank_class, int step) {
+  const MemoryTimeline timeline = memory_timeline(trace, rank_class, step);
   BytesByKind now = timeline.persistent;
-  Peak peak{sum(now), now};
+  MemoryPeak peak{rank_class, false, sum(now), now};
   for (std::size_t i = 0; i < timeline.changes.size(); ++i) {
     const MemoryChange& change = timeline.changes[i];
     now[static_cast<std::size_t>(change.kind)] += change.bytes;
     const double total = sum(now);
-    if (total > peak.total) peak = {total, now};
+    if (total > peak.total) {
+      peak.total = total;
+      peak.by_kind = now;
+    }
   }
   return peak;
 }
 
 int endpoint_of(const Trace& trace, int job, const Schedule& schedule, int role, int rank) {
   return trace.run.jobs[job].endpoints[schedule.first_rank(role) + rank];
-}
-
-// Peaks of ranks that are no workers, by endpoint: what a server on a worker's device needs there. Its own
-// peak and the worker's need not come at the same time; the sum is what both have to reserve.
-std::map<int, Peak> servers_on_devices(const Trace& trace, int job) {
-  std::map<int, Peak> peaks;
-  for (std::size_t c = 0; c < trace.classes.size(); ++c) {
-    const RankClass& rank_class = trace.classes[c];
-    const Schedule& schedule = *trace.run.jobs[rank_class.job].phases.front().schedule;
-    if (rank_class.job != job || schedule.roles[rank_class.role].name == "worker") continue;
-    // What its streams serve for ever is all of its step 0.
-    const int step = schedule.asynchrony ? 0 : last_step_number(trace, job);
-    const Peak peak = peak_of(memory_timeline(trace, static_cast<int>(c), step));
-    for (const int rank : rank_class.ranks)
-      peaks[endpoint_of(trace, job, schedule, rank_class.role, rank)] = peak;
-  }
-  return peaks;
 }
 
 }  // namespace
@@ -112,31 +94,51 @@ MemoryTimeline memory_timeline(const Trace& trace, int rank_class, int step) {
   return timeline;
 }
 
+std::vector<MemoryPeak> memory_peaks(const Trace& trace, int job) {
+  std::vector<MemoryPeak> peaks;
+  std::map<int, std::size_t> server_at;  // by endpoint, number of the server's peak
+  const int last_step = last_step_number(trace, job);
+  for (std::size_t c = 0; c < trace.classes.size(); ++c) {
+    const RankClass& who = trace.classes[c];
+    if (who.job != job) continue;
+    const Schedule& schedule = *trace.run.jobs[job].phases.front().schedule;
+    const bool server = schedule.roles[who.role].name != "worker";
+    // What the streams of asynchronous servers serve for ever is all of their step 0.
+    const int step = server && schedule.asynchrony ? 0 : last_step;
+    peaks.push_back(peak_of(trace, static_cast<int>(c), step));
+    peaks.back().server = server;
+    for (const int rank : who.ranks)
+      if (server) server_at[endpoint_of(trace, job, schedule, who.role, rank)] = peaks.size() - 1;
+  }
+  for (MemoryPeak& peak : peaks) {
+    if (peak.server) continue;
+    const RankClass& who = trace.classes[peak.rank_class];
+    const Schedule& schedule = *trace.run.jobs[job].phases.front().schedule;
+    const MemoryPeak* beside = nullptr;
+    for (const int rank : who.ranks) {
+      const auto it = server_at.find(endpoint_of(trace, job, schedule, who.role, rank));
+      if (it != server_at.end() && (beside == nullptr || peaks[it->second].total > beside->total))
+        beside = &peaks[it->second];
+    }
+    if (beside == nullptr) continue;
+    peak.total += beside->total;
+    for (std::size_t kind = 0; kind < peak.by_kind.size(); ++kind)
+      peak.by_kind[kind] += beside->by_kind[kind];
+  }
+  return peaks;
+}
+
 MemoryUse memory_use(const Trace& trace, int job, double capacity_bytes) {
   MemoryUse use;
   use.capacity = capacity_bytes;
-  const int step = last_step_number(trace, job);
-  Peak fullest;
-  const std::map<int, Peak> beside = servers_on_devices(trace, job);
-  for (std::size_t c = 0; c < trace.classes.size(); ++c) {
-    const RankClass& rank_class = trace.classes[c];
-    const Schedule& schedule = *trace.run.jobs[rank_class.job].phases.front().schedule;
-    if (rank_class.job != job || schedule.roles[rank_class.role].name != "worker") continue;
-    Peak peak = peak_of(memory_timeline(trace, static_cast<int>(c), step));
-    const Peak* server = nullptr;  // the fullest one beside a rank of this class
-    for (const int rank : rank_class.ranks) {
-      const auto it = beside.find(endpoint_of(trace, job, schedule, rank_class.role, rank));
-      if (it != beside.end() && (server == nullptr || it->second.total > server->total)) server = &it->second;
-    }
-    if (server != nullptr) {
-      peak.total += server->total;
-      for (std::size_t kind = 0; kind < peak.by_kind.size(); ++kind)
-        peak.by_kind[kind] += server->by_kind[kind];
-    }
-    if (peak.total > fullest.total) {
-      fullest = peak;
-      use.fullest = schedule.programs[rank_class.phase_program].name;
-    }
+  MemoryPeak fullest;
+  for (const MemoryPeak& peak : memory_peaks(trace, job)) {
+    if (peak.server || peak.total <= fullest.total) continue;
+    fullest = peak;
+    use.fullest = trace.run.jobs[job]
+                      .phases.front()
+                      .schedule->programs[trace.classes[peak.rank_class].phase_program]
+                      .name;
   }
   const auto of = [&](TensorKind kind) { return fullest.by_kind[static_cast<std::size_t>(kind)]; };
   use.weights = of(TensorKind::weight);
