@@ -80,10 +80,19 @@ void Session::set_current(int id) {
 }
 
 void Session::set_base(int id) {
+  move(id, 0);
+}
+
+void Session::move(int id, int place) {
   const auto at =
       std::find_if(runs_.begin(), runs_.end(), [&](const RunPointer& run) { return run->id == id; });
-  if (at == runs_.end() || at == runs_.begin()) return;
-  std::rotate(runs_.begin(), at, at + 1);
+  if (at == runs_.end()) return;
+  const auto to = runs_.begin() + std::clamp(place, 0, static_cast<int>(runs_.size()) - 1);
+  if (to == at) return;
+  if (to < at)
+    std::rotate(to, at, at + 1);
+  else
+    std::rotate(at, at + 1, to + 1);
   emit runs_changed();
   emit shown_changed();
 }

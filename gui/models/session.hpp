@@ -31,7 +31,8 @@ public:
   void set_shown(int id, bool shown);
   bool is_shown(int id) const;
   void set_current(int id);
-  void set_base(int id);  // moves it to the front
+  void set_base(int id);         // moves it to the front
+  void move(int id, int place);  // among runs(), 0 the first
 
 signals:
   void runs_changed();       // added, removed, moved, renamed

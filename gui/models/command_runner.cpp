@@ -1,0 +1,190 @@
+#include "gui/models/command_runner.hpp"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <QCoreApplication>
+#include <QDir>
+#include <QFileInfo>
+#include <QRegularExpression>
+#include <QStandardPaths>
+#include <csignal>
+
+namespace rehearse::gui {
+namespace {
+
+constexpr int kTickMs = 200;
+constexpr qsizetype kMostErrorBytes = 1 << 16;  // of standard error that are kept
+
+// "<stdin>:6:16: training.global_batch is 63; ...": the place, and what is left.
+void take_place(RunOutcome& outcome) {
+  static const QRegularExpression kPlace(R"(^<stdin>:(?:(\d+):(\d+):)? ?)");
+  const QRegularExpressionMatch match = kPlace.match(outcome.error);
+  if (!match.hasMatch()) return;
+  outcome.line = match.captured(1).toInt();
+  outcome.column = match.captured(2).toInt();
+  outcome.error.remove(0, match.capturedLength());
+}
+
+// A name that is a file's on any system.
+QString file_name(const QString& name) {
+  QString safe = name.left(80);
+  static const QRegularExpression kUnsafe(R"([^\w.() -])", QRegularExpression::UseUnicodePropertiesOption);
+  safe.replace(kUnsafe, "_");
+  return safe.isEmpty() || safe.startsWith('.') ? "scenario" + safe : safe;
+}
+
+}  // namespace
+
+CommandRunner::CommandRunner(QObject* parent) : QObject(parent) {
+  tick_.setInterval(kTickMs);
+  kill_.setSingleShot(true);
+  kill_.setInterval(kKillAfterMs);
+  connect(&tick_, &QTimer::timeout, this, &CommandRunner::progressed);
+  connect(&kill_, &QTimer::timeout, this, [this] { signal_child(SIGKILL); });
+}
+
+CommandRunner::~CommandRunner() {
+  queue_.clear();
+  if (!child_) return;
+  child_->disconnect(this);
+  signal_child(SIGKILL);
+  child_->waitForFinished(1000);
+}
+
+QString CommandRunner::find_program(const QString& folder) {
+  const QFileInfo beside(QDir(folder).filePath("rehearse"));
+  if (beside.isFile() && beside.isExecutable()) return beside.absoluteFilePath();
+  return QStandardPaths::findExecutable("rehearse");
+}
+
+int CommandRunner::start(const RunRequest& request) {
+  const int id = next_id_++;
+  queue_.push_back({id, request});
+  // From the event loop: whoever called knows the id before anything is told of it.
+  QMetaObject::invokeMethod(this, &CommandRunner::start_next, Qt::QueuedConnection);
+  return id;
+}
+
+void CommandRunner::start_next() {
+  if (running_ || queue_.empty()) return;
+  running_ = std::move(queue_.front());
+  queue_.pop_front();
+  errors_.clear();
+  last_line_.clear();
+  clock_.start();
+  RunOutcome failed{RunOutcome::Kind::failed, running_->id, running_->request.name};
+  failed.exit_status = -1;
+  const QString program =
+      program_.isEmpty() ? find_program(QCoreApplication::applicationDirPath()) : program_;
+  if (program.isEmpty()) {
+    failed.error = QString("The program rehearse was found neither in %1 nor in PATH.")
+                       .arg(QCoreApplication::applicationDirPath());
+    return end(failed);
+  }
+  const QString name = file_name(running_->request.name);
+  if (!folder_.isValid() || !QDir(folder_.path()).mkpath(QString::number(running_->id))) {
+    failed.error = QString("No temporary folder can be made: %1").arg(folder_.errorString());
+    return end(failed);
+  }
+  trace_path_ = folder_.filePath(QString("%1/%2.json.gz").arg(running_->id).arg(name));
+
+  child_ = std::make_unique<QProcess>();
+  connect(child_.get(), &QProcess::readyReadStandardError, this, &CommandRunner::read_errors);
+  connect(child_.get(), &QProcess::finished, this, &CommandRunner::child_ended);
+  connect(child_.get(), &QProcess::errorOccurred, this, &CommandRunner::child_failed);
+  if (!running_->request.folder.isEmpty()) child_->setWorkingDirectory(running_->request.folder);
+  // A group of its own, since the program has children of its own; none outlives the window.
+  child_->setChildProcessModifier([] {
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+  });
+  child_->start(program, {"simulate", "-", "--format", "json", "--trace", trace_path_});
+  child_->write(running_->request.text.toUtf8());
+  child_->closeWriteChannel();
+  tick_.start();
+  emit progressed();
+}
+
+void CommandRunner::read_errors() {
+  errors_ += child_->readAllStandardError();
+  if (errors_.size() > kMostErrorBytes) errors_.remove(0, errors_.size() - kMostErrorBytes);
+  const QStringList lines = QString::fromUtf8(errors_).split('\n', Qt::SkipEmptyParts);
+  if (!lines.isEmpty()) last_line_ = lines.last();
+  emit progressed();
+}
+
+void CommandRunner::signal_child(int signal) {
+  if (!child_ || child_->processId() <= 0) return;
+  const auto pid = static_cast<pid_t>(child_->processId());
+  // Its group, unless it has not come so far as to make one.
+  if (::kill(-pid, signal) != 0) ::kill(pid, signal);
+}
+
+void CommandRunner::cancel(int id) {
+  if (running_ && running_->id == id) {
+    if (running_->cancelled) return;
+    running_->cancelled = true;
+    signal_child(SIGTERM);
+    kill_.start();
+    return;
+  }
+  for (auto job = queue_.begin(); job != queue_.end(); ++job) {
+    if (job->id != id) continue;
+    const RunOutcome cancelled{RunOutcome::Kind::cancelled, id, job->request.name};
+    queue_.erase(job);
+    emit finished(cancelled);
+    emit progressed();
+    return;
+  }
+}
+
+void CommandRunner::cancel_all() {
+  while (!queue_.empty()) cancel(queue_.back().id);
+  if (running_) cancel(running_->id);
+}
+
+void CommandRunner::child_ended(int exit_code, QProcess::ExitStatus status) {
+  read_errors();
+  RunOutcome outcome{RunOutcome::Kind::done, running_->id, running_->request.name};
+  outcome.exit_status = status == QProcess::NormalExit ? exit_code : -1;
+  if (running_->cancelled) {
+    outcome.kind = RunOutcome::Kind::cancelled;
+  } else if (status != QProcess::NormalExit || exit_code != 0) {
+    outcome.kind = RunOutcome::Kind::failed;
+    outcome.error = QString::fromUtf8(errors_).trimmed();
+    if (outcome.error.isEmpty())
+      outcome.error = status == QProcess::NormalExit
+                          ? QString("rehearse ended with exit status %1.").arg(exit_code)
+                          : QString("rehearse was ended by a signal.");
+    take_place(outcome);
+  } else {
+    outcome.json = child_->readAllStandardOutput();
+    outcome.trace_path = trace_path_;
+  }
+  end(outcome);
+}
+
+void CommandRunner::child_failed(QProcess::ProcessError error) {
+  if (error != QProcess::FailedToStart) return;  // others end it: child_ended()
+  RunOutcome outcome{RunOutcome::Kind::failed, running_->id, running_->request.name};
+  outcome.exit_status = -1;
+  outcome.error = QString("%1 cannot be started: %2").arg(child_->program(), child_->errorString());
+  end(outcome);
+}
+
+void CommandRunner::end(RunOutcome outcome) {
+  outcome.seconds = elapsed_s();
+  tick_.stop();
+  kill_.stop();
+  if (child_) {
+    child_->disconnect(this);
+    child_.release()->deleteLater();  // we are called by its signal
+  }
+  running_.reset();
+  emit finished(outcome);
+  emit progressed();
+  start_next();
+}
+
+}  // namespace rehearse::gui

@@ -1,0 +1,84 @@
+// Predicts scenarios by the command-line program as a child process, one after the other.
+#pragma once
+
+#include <QElapsedTimer>
+#include <QObject>
+#include <QProcess>
+#include <QTemporaryDir>
+#include <QTimer>
+#include <deque>
+#include <memory>
+#include <optional>
+
+namespace rehearse::gui {
+
+struct RunRequest {
+  QString text, name;
+  QString folder;  // where file names in it begin
+};
+
+struct RunOutcome {
+  enum class Kind { done, failed, cancelled } kind = Kind::failed;
+  int id = 0;
+  QString name;
+  QString error;             // of a failed run: what the program said
+  int exit_status = 0;       // -1: it was ended by a signal or never ran
+  int line = 0, column = 0;  // of the error, in the text; 0: not told
+  QString trace_path;        // there for as long as the CommandRunner is
+  QByteArray json;           // of `rehearse simulate --format json`
+  double seconds = 0;        // that it took
+};
+
+class CommandRunner : public QObject {
+  Q_OBJECT
+public:
+  static constexpr int kKillAfterMs = 2000;
+
+  explicit CommandRunner(QObject* parent = nullptr);
+  ~CommandRunner() override;  // ends the child at once
+
+  // `rehearse` in `folder`, else in PATH; empty if it is in neither.
+  static QString find_program(const QString& folder);
+  void set_program(const QString& path) { program_ = path; }  // default: found beside this program's binary
+
+  int start(const RunRequest& request);  // now, or when those before it are done; its id
+  // Takes it out of the queue, or asks the child to end and kills it if it has not after kKillAfterMs.
+  void cancel(int id);
+  void cancel_all();
+
+  bool busy() const { return running_.has_value(); }
+  int queued() const { return static_cast<int>(queue_.size()); }
+  QString running_name() const { return running_ ? running_->request.name : QString(); }
+  double elapsed_s() const { return running_ ? static_cast<double>(clock_.elapsed()) / 1000 : 0; }
+  QString last_line() const { return last_line_; }  // of what the child told on standard error
+
+signals:
+  void progressed();  // started, waited, told something, ended
+  void finished(const rehearse::gui::RunOutcome& outcome);
+
+private:
+  struct Job {
+    int id = 0;
+    RunRequest request;
+    bool cancelled = false;
+  };
+  void start_next();
+  void read_errors();
+  void child_ended(int exit_code, QProcess::ExitStatus status);
+  void child_failed(QProcess::ProcessError error);
+  void end(RunOutcome outcome);
+  void signal_child(int signal);
+
+  QString program_;
+  QTemporaryDir folder_;
+  std::unique_ptr<QProcess> child_;
+  std::optional<Job> running_;
+  std::deque<Job> queue_;
+  QElapsedTimer clock_;
+  QTimer tick_, kill_;
+  QByteArray errors_;
+  QString last_line_, trace_path_;
+  int next_id_ = 1;
+};
+
+}  // namespace rehearse::gui

@@ -1,0 +1,122 @@
+#include "gui/models/scenario_check.hpp"
+
+#include <fmt/format.h>
+
+#include <QDir>
+#include <exception>
+#include <string>
+
+#include "simulator/report/report.hpp"
+#include "simulator/strategies/strategy.hpp"
+
+namespace rehearse::gui {
+namespace {
+
+constexpr const char* kFileName = "scenario";
+
+template <typename Names, typename Enum>
+QString name_in(const Names& names, Enum value) {
+  const std::string_view name = names[static_cast<std::size_t>(value)];
+  return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
+}
+
+QMap<QString, QString> values_of(const Scenario& s, const Plan& plan) {
+  const Training& t = s.training;
+  const StrategyChoice& c = s.strategy;
+  const auto number = [](double value) { return QString::number(static_cast<qint64>(value)); };
+  QMap<QString, QString> values = {
+      {"model.preset", QString::fromStdString(s.model.name)},
+      {"cluster.preset", QString::fromStdString(s.cluster->name)},
+      {"cluster.nodes", QString::number(s.cluster->nodes())},
+      {"training.global_batch", number(t.global_batch)},
+      {"training.micro_batch", number(t.micro_batch)},
+      {"training.precision", name_in(kPrecisionNames, t.precision)},
+      {"training.optimizer", name_in(kOptimizerNames, t.optimizer)},
+      {"training.recompute", name_in(kRecomputeNames, t.recompute)},
+      {"strategy.data", QString::number(c.data)},
+      {"strategy.pipeline", QString::number(c.pipeline)},
+      {"strategy.schedule", name_in(kPipelineScheduleNames, c.schedule)},
+      {"strategy.virtual_stages", QString::number(c.virtual_stages)},
+      {"strategy.gradients", QString::fromStdString(c.gradients)},
+      {"strategy.all_reduce", name_in(kAlgorithmNames, c.all_reduce)},
+  };
+  if (std::holds_alternative<Transformer>(s.model.shape))
+    values["training.sequence_length"] = number(tokens_per_sample(s.model, t.sequence_length));
+  for (const Role& role : plan.schedule->roles)
+    if (role.name == "server") values["servers"] = QString::number(role.size());
+  return values;
+}
+
+}  // namespace
+
+CheckedScenario check_scenario(const QString& text, const QString& folder) {
+  CheckedScenario checked;
+  const std::string file = (folder.isEmpty() ? QString(kFileName) : folder + '/' + kFileName).toStdString();
+  try {
+    const Scenario scenario = read_scenario_text(text.toStdString(), file);
+    const Plan plan = write_schedule(scenario);
+    checked.ok = true;
+    checked.devices = scenario.cluster->devices();
+    checked.summary = QString::fromStdString(
+        fmt::format("{} on {} {}: {}", scenario.model.title, checked.devices,
+                    checked.devices == 1 ? "device" : "devices", strategy_line(scenario, *plan.schedule)));
+    checked.values = values_of(scenario, plan);
+  } catch (const InputError& error) {
+    const Place& place = error.place();
+    const std::string told = error.what();
+    // what() begins with the place, which the window shows in its own way.
+    const std::string prefix = place.line > 0
+                                   ? fmt::format("{}:{}:{}: ", place.file, place.line, place.column)
+                                   : fmt::format("{}: ", place.file);
+    const bool ours = place.file == file || place.file == kFileName;
+    checked.message =
+        QString::fromStdString(ours && told.starts_with(prefix) ? told.substr(prefix.size()) : told);
+    if (ours) checked.line = place.line, checked.column = place.column;
+  } catch (const std::exception& error) {
+    checked.message = QString::fromUtf8(error.what());
+  }
+  return checked;
+}
+
+ScenarioCheck::ScenarioCheck(QObject* parent) : QObject(parent) {
+  pool_.setMaxThreadCount(1);
+  timer_.setSingleShot(true);
+  timer_.setInterval(kDelayMs);
+  connect(&timer_, &QTimer::timeout, this, &ScenarioCheck::start);
+}
+
+ScenarioCheck::~ScenarioCheck() {
+  pool_.waitForDone();
+}
+
+void ScenarioCheck::set_text(const QString& text, const QString& folder) {
+  text_ = text;
+  folder_ = folder;
+  timer_.start();
+}
+
+void ScenarioCheck::check_now() {
+  if (!timer_.isActive()) return;
+  timer_.stop();
+  start();
+}
+
+void ScenarioCheck::start() {
+  again_ = running_;
+  if (running_) return;
+  running_ = true;
+  pool_.start([this, text = text_, folder = folder_] {
+    CheckedScenario checked = check_scenario(text, folder);
+    QMetaObject::invokeMethod(
+        this,
+        [this, checked = std::move(checked)] {
+          running_ = false;
+          if (again_) return start();
+          result_ = checked;
+          emit this->checked();
+        },
+        Qt::QueuedConnection);
+  });
+}
+
+}  // namespace rehearse::gui

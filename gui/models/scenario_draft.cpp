@@ -1,0 +1,156 @@
+#include "gui/models/scenario_draft.hpp"
+
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
+#include <QSaveFile>
+#include <QTextBlock>
+#include <QTextCursor>
+
+#include "models/base/document.hpp"
+#include "models/base/toml_text.hpp"
+
+namespace rehearse::gui {
+namespace {
+
+void apply(QTextDocument& document, const TextEdit& edit) {
+  QTextCursor cursor(&document);
+  cursor.beginEditBlock();
+  cursor.setPosition(edit.begin);
+  cursor.setPosition(edit.end, QTextCursor::KeepAnchor);
+  cursor.insertText(edit.text);
+  cursor.endEditBlock();
+}
+
+}  // namespace
+
+QString new_scenario_text() {
+  return R"(# One training step: what is trained, where, and how. Predicted by Run (Ctrl+R).
+[model]
+preset = "resnet50"
+
+[training]
+global_batch = 2048    # samples an optimizer step, over all devices
+micro_batch = 64       # samples a device computes at once
+
+[cluster]
+preset = "dgx-a100"
+nodes = 4
+
+[strategy]
+gradients = "all-reduce"
+all_reduce = "ring"
+)";
+}
+
+ScenarioDraft::ScenarioDraft(const QString& text, const QString& name, QObject* parent)
+    : QObject(parent), name_(name) {
+  document_.setPlainText(text);
+  document_.setModified(false);
+  // First of all that is connected to it: whoever is told of a change sees the text as it is then.
+  connect(&document_, &QTextDocument::contentsChanged, this, [this] {
+    text_.reset();
+    outline_.reset();
+  });
+  connect(&document_, &QTextDocument::contentsChanged, this, &ScenarioDraft::text_changed);
+  connect(&document_, &QTextDocument::modificationChanged, this, &ScenarioDraft::modified_changed);
+}
+
+const QString& ScenarioDraft::text() const {
+  if (!text_) text_ = document_.toPlainText();
+  return *text_;
+}
+
+const TomlOutline& ScenarioDraft::outline() const {
+  if (!outline_) outline_ = toml_outline(text());
+  return *outline_;
+}
+
+QString ScenarioDraft::folder() const {
+  return path_.isEmpty() ? folder_ : QFileInfo(path_).absolutePath();
+}
+
+void ScenarioDraft::set_name(const QString& name) {
+  if (name == name_) return;
+  name_ = name;
+  emit name_changed();
+}
+
+QString ScenarioDraft::load(const QString& path) {
+  try {
+    const std::string bytes = read_text_file(path.toStdString(), "scenario file");
+    path_ = path;
+    document_.setPlainText(QString::fromUtf8(bytes.data(), static_cast<qsizetype>(bytes.size())));
+    document_.setModified(false);
+  } catch (const InputError& error) {
+    return QString::fromUtf8(error.what());
+  }
+  set_name(QFileInfo(path).completeBaseName());
+  return {};
+}
+
+QString ScenarioDraft::save(const QString& path) {
+  QSaveFile file(path);
+  if (!file.open(QIODevice::WriteOnly) || file.write(text().toUtf8()) < 0 || !file.commit())
+    return QString("%1: cannot be written: %2").arg(path, file.errorString());
+  path_ = path;
+  document_.setModified(false);
+  set_name(QFileInfo(path).completeBaseName());
+  return {};
+}
+
+std::optional<QString> ScenarioDraft::value(const QString& key) const {
+  const TomlKey* found = outline().key(key);
+  if (!found) return std::nullopt;
+  const QString written = text().mid(found->value_begin, found->value_end - found->value_begin);
+  try {
+    const TomlValue value = parse_toml_value(written.toStdString(), {});
+    if (const auto* string = value.get<std::string>()) return QString::fromStdString(*string);
+    if (const auto* number = value.get<std::int64_t>()) return QString::number(*number);  // 1_000: 1000
+  } catch (const InputError&) {
+    // As it stands: the check says what is wrong with it.
+  }
+  return written;
+}
+
+void ScenarioDraft::write(const QString& key, const QString& value, const QStringList& instead_of) {
+  QTextCursor step(&document_);
+  step.beginEditBlock();
+  for (const QString& other : instead_of)
+    if (const auto edit = edit_to_remove(document_.toPlainText(), other)) apply(document_, *edit);
+  apply(document_, edit_to_set(document_.toPlainText(), key, value));
+  step.endEditBlock();
+}
+
+void ScenarioDraft::set_string(const QString& key, const QString& value, const QStringList& instead_of) {
+  write(key, QString::fromStdString(toml_string(value.toStdString())), instead_of);
+}
+
+void ScenarioDraft::set_number(const QString& key, const QString& value) {
+  write(key, value, {});
+}
+
+void ScenarioDraft::remove(const QString& key) {
+  if (const auto edit = edit_to_remove(text(), key)) apply(document_, *edit);
+}
+
+int ScenarioDraft::position(int line, int column) const {
+  const QTextBlock block = document_.findBlockByNumber(line - 1);
+  if (line < 1 || !block.isValid()) return -1;
+  const QString text = block.text();
+  int place = 0;
+  for (int character = 1; character < column && place < text.size(); ++character)
+    place += text[place].isHighSurrogate() && place + 1 < text.size() ? 2 : 1;
+  return block.position() + place;
+}
+
+QString ScenarioDraft::key_at(int line, int column) const {
+  const int place = position(line, column);
+  if (place < 0) return {};
+  const TomlKey* nearest = nullptr;
+  for (const TomlKey& key : outline().keys)
+    if (key.key_begin <= place && place <= key.value_end) nearest = &key;  // the innermost comes last
+  return nearest ? nearest->path : QString();
+}
+
+}  // namespace rehearse::gui

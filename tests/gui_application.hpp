@@ -1,0 +1,19 @@
+// What events need: one application for all tests, without a display.
+#pragma once
+
+#include <QElapsedTimer>
+#include <QGuiApplication>
+#include <QtTest>
+
+namespace rehearse::test {
+
+inline void need_application() {
+  static int argc = 1;
+  static char name[] = "test_gui";
+  static char* argv[] = {name, nullptr};
+  if (QCoreApplication::instance()) return;
+  qputenv("QT_QPA_PLATFORM", "offscreen");
+  new QGuiApplication(argc, argv);  // as long as the program
+}
+
+}  // namespace rehearse::test

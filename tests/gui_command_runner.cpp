@@ -1,0 +1,161 @@
+// Scenarios run by the command-line program as a child: done, refused, ended, queued.
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "gui/models/command_runner.hpp"
+#include "tests/gui_application.hpp"
+//
+#include "tests/catch.hpp"
+
+using namespace rehearse::gui;
+using Kind = RunOutcome::Kind;
+
+namespace {
+
+QString scenario(const std::string& name) {
+  std::stringstream text;
+  text
+      << std::ifstream(std::string(REHEARSE_TESTS_DIR) + "/../simulator/scenarios/" + name + ".toml").rdbuf();
+  return QString::fromStdString(text.str());
+}
+
+// Every rank of a data-parallel step by itself, chunk by chunk: far longer than any test waits.
+QString long_scenario() {
+  return scenario("resnet50-ring").replace("nodes = 8", "nodes = 64").replace("= 2048", "= 16384") +
+         "\n[simulation]\nfidelity = \"chunk\"\nfold = false\nsteps = 70\n";
+}
+
+struct Runs {
+  Runs() {
+    rehearse::test::need_application();
+    runner.set_program(REHEARSE_BIN_DIR "/rehearse");
+    QObject::connect(&runner, &CommandRunner::finished,
+                     [this](const RunOutcome& outcome) { outcomes.push_back(outcome); });
+  }
+  bool wait_for(std::size_t count, int ms = 20'000) {
+    return QTest::qWaitFor([&] { return outcomes.size() >= count; }, ms);
+  }
+  CommandRunner runner;
+  std::vector<RunOutcome> outcomes;
+};
+
+}  // namespace
+
+TEST_CASE("A run gives its trace and its figures") {
+  Runs runs;
+  QSignalSpy progressed(&runs.runner, &CommandRunner::progressed);
+  const int id = runs.runner.start({scenario("mlp-ring"), "mlp/ring", ""});
+  CHECK(runs.runner.queued() == 1);
+  REQUIRE(runs.wait_for(1));
+  const RunOutcome& outcome = runs.outcomes[0];
+  CHECK(outcome.error.toStdString() == "");
+  REQUIRE(outcome.kind == Kind::done);
+  CHECK(outcome.id == id);
+  CHECK(outcome.name == "mlp/ring");
+  CHECK(outcome.exit_status == 0);
+  CHECK(outcome.seconds > 0);
+  CHECK(progressed.count() >= 2);
+  CHECK(QFileInfo(outcome.trace_path).fileName() == "mlp_ring.json.gz");
+  CHECK(QFileInfo(outcome.trace_path).size() > 1000);
+  const auto json = nlohmann::json::parse(outcome.json.toStdString());
+  CHECK(json["devices"] == 4);
+  CHECK(json["step_time_s"].get<double>() > 0);
+}
+
+TEST_CASE("A scenario that is refused gives the place and the words") {
+  Runs runs;
+  runs.runner.start({scenario("mlp-ring").replace("global_batch = 64 ", "global_batch = 63 "), "x", ""});
+  runs.runner.start({"", "empty", ""});
+  REQUIRE(runs.wait_for(2));
+  CHECK(runs.outcomes[0].kind == Kind::failed);
+  CHECK(runs.outcomes[0].exit_status == 2);
+  CHECK(runs.outcomes[0].line == 6);
+  CHECK(runs.outcomes[0].column == 16);
+  CHECK(runs.outcomes[0].error.startsWith("training.global_batch is 63; allowed: "));
+  CHECK(runs.outcomes[0].trace_path.isEmpty());
+  CHECK(runs.outcomes[1].line == 0);
+  CHECK(runs.outcomes[1].error.startsWith("no model is described"));
+}
+
+TEST_CASE("A program that cannot be started says so") {
+  Runs runs;
+  runs.runner.set_program("/nowhere/rehearse");
+  runs.runner.start({scenario("mlp-ring"), "x", ""});
+  REQUIRE(runs.wait_for(1));
+  CHECK(runs.outcomes[0].kind == Kind::failed);
+  CHECK(runs.outcomes[0].exit_status == -1);
+  CHECK(runs.outcomes[0].error.startsWith("/nowhere/rehearse cannot be started"));
+  CHECK_FALSE(runs.runner.busy());
+}
+
+TEST_CASE("A run is ended, and the next one of the queue begins") {
+  Runs runs;
+  const int first = runs.runner.start({long_scenario(), "long", ""});
+  const int second = runs.runner.start({scenario("mlp-ring"), "second", ""});
+  const int third = runs.runner.start({scenario("mlp-ring"), "third", ""});
+  REQUIRE(QTest::qWaitFor([&] { return runs.runner.elapsed_s() > 0.7; }, 5000));
+  CHECK(runs.runner.running_name() == "long");
+  CHECK(runs.runner.queued() == 2);
+  CHECK(runs.outcomes.empty());
+  runs.runner.cancel(third);  // has not begun
+  REQUIRE(runs.outcomes.size() == 1);
+  CHECK(runs.outcomes[0].id == third);
+  QElapsedTimer clock;
+  clock.start();
+  runs.runner.cancel(first);
+  REQUIRE(runs.wait_for(2, CommandRunner::kKillAfterMs + 5000));
+  CHECK(clock.elapsed() < CommandRunner::kKillAfterMs + 3000);
+  CHECK(runs.outcomes[1].id == first);
+  CHECK(runs.outcomes[1].kind == Kind::cancelled);
+  REQUIRE(runs.wait_for(3));
+  CHECK(runs.outcomes[2].id == second);
+  CHECK(runs.outcomes[2].kind == Kind::done);
+  CHECK_FALSE(runs.runner.busy());
+}
+
+TEST_CASE("A child that does not listen is killed, with its own children") {
+  QTemporaryDir folder;
+  const QString program = folder.filePath("deaf");
+  QFile file(program);
+  REQUIRE(file.open(QIODevice::WriteOnly));
+  file.write(
+      "#!/bin/sh\ntrap '' TERM\necho working >&2\necho $$ > pid\nsleep 60 & echo $! > child\nwait\nwait\n");
+  file.close();
+  file.setPermissions(QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+  Runs runs;
+  runs.runner.set_program(program);
+  const int id = runs.runner.start({"", "deaf", folder.path()});
+  REQUIRE(QTest::qWaitFor([&] { return QFile::exists(folder.filePath("child")); }, 5000));
+  REQUIRE(QTest::qWaitFor([&] { return runs.runner.last_line() == "working"; }, 5000));
+  QElapsedTimer clock;
+  clock.start();
+  runs.runner.cancel(id);
+  REQUIRE(runs.wait_for(1, CommandRunner::kKillAfterMs + 5000));
+  CHECK(clock.elapsed() >= CommandRunner::kKillAfterMs - 50);
+  CHECK(runs.outcomes[0].kind == Kind::cancelled);
+  QFile child(folder.filePath("child"));
+  REQUIRE(child.open(QIODevice::ReadOnly));
+  const QByteArray pid = child.readAll().trimmed();
+  REQUIRE(pid.toInt() > 0);
+  const auto is_gone = [&] {  // or a zombie that nobody has waited for yet
+    QFile stat("/proc/" + pid + "/stat");
+    return !stat.open(QIODevice::ReadOnly) || stat.readAll().contains(") Z ");
+  };
+  CHECK(QTest::qWaitFor(is_gone, 3000));
+}
+
+TEST_CASE("The program is looked for beside the window's own") {
+  CHECK(CommandRunner::find_program(REHEARSE_BIN_DIR) == QDir(REHEARSE_BIN_DIR).filePath("rehearse"));
+  const QByteArray path = qgetenv("PATH");
+  qputenv("PATH", REHEARSE_BIN_DIR);
+  CHECK(CommandRunner::find_program("/nowhere") == QDir(REHEARSE_BIN_DIR).filePath("rehearse"));
+  qputenv("PATH", "/nowhere");
+  CHECK(CommandRunner::find_program("/nowhere").isEmpty());
+  qputenv("PATH", path);
+}
