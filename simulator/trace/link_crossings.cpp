@@ -1,0 +1,127 @@
+#include "simulator/trace/link_crossings.hpp"
+
+#include "simulator/collectives/plan.hpp"
+#include "simulator/costs/transfer.hpp"
+#include "simulator/trace/rows.hpp"
+
+namespace rehearse {
+
+LinkCrossings::LinkCrossings(const Trace& trace, const Cluster& cluster, std::vector<bool> watched)
+    : trace_(trace), cluster_(cluster), watched_(std::move(watched)) {}
+
+const Communication& LinkCrossings::communication_of(const Schedule& schedule) {
+  auto& known = communications_[&schedule];
+  if (!known) known = std::make_unique<Communication>(schedule);
+  return *known;
+}
+
+const std::vector<LinkCrossings::Part>& LinkCrossings::parts(std::size_t row) {
+  parts_.clear();
+  const Op& op = trace_.op_of(row);
+  if (!is_transfer(op)) return parts_;
+  const RankClass& who = trace_.classes[trace_.spans.rank_class[row]];
+  const Role& role = schedule_of(trace_, row).roles[who.role];
+  const int rank = who.ranks.front();
+  if (op.kind == OpKind::exchange) {
+    for (std::size_t part = 0; part < op.messages.size(); ++part) {
+      const Message& message = op.messages[part];
+      if (message.direction == Message::Direction::send)
+        parts_.push_back({pattern_of(row, static_cast<int>(part)), message.bytes.at(role, rank)});
+    }
+    return parts_;
+  }
+  double bytes = op.collective.bytes.at(role, rank);
+  // Around a ring the hops' multiples are shares of what an edge carries; a plan's are of the buffer.
+  if (op.collective.kind != CollectiveKind::all_to_all && op.collective.used_algorithm() == Algorithm::ring) {
+    TransferShape shape;
+    shape.ranks = group_size(role, op.collective.group);
+    bytes = ring_cost(op.collective.kind, bytes, shape, Protocol::ideal).bytes_per_edge;
+  }
+  parts_.push_back({pattern_of(row, 0), bytes});
+  return parts_;
+}
+
+int LinkCrossings::pattern_of(std::size_t row, int part) {
+  const int c = trace_.spans.rank_class[row];
+  const RankClass& who = trace_.classes[c];
+  const Job& job = trace_.run.jobs[who.job];
+  const Schedule& schedule = schedule_of(trace_, row);
+  const Communication& communication = communication_of(schedule);
+  const int first = schedule.first_rank(who.role);
+  const int program = communication.program_of_rank(first + who.ranks.front());
+  const int slot = communication.slot(program, trace_.spans.op[row], part);
+  const auto [known, fresh] = pattern_of_slot_.try_emplace({&schedule, c, slot}, patterns());
+  if (!fresh) return known->second;
+  Sums sums;
+  for (const int rank : who.ranks) {
+    if (slot < 0) break;
+    for (const int number : communication.at(first + rank, slot)) {
+      const Transfer& transfer = communication.transfers[number];
+      if (transfer.collective) {
+        add_collective(schedule, job, number, communication.slots(program)[slot], first + rank, sums);
+      } else if (transfer.ranks.front() == first + rank) {
+        add_route(job.endpoints[transfer.ranks[0]], job.endpoints[transfer.ranks[1]], -1, 1, sums);
+      }
+    }
+  }
+  std::vector<LinkCrossing>& crossings = patterns_.emplace_back();
+  for (const auto& [link, times] : sums) crossings.push_back({link, times});
+  return known->second;
+}
+
+void LinkCrossings::add_route(Endpoint from, Endpoint to, int rail, double times, Sums& into) {
+  route_.clear();
+  cluster_.route(from, to, rail, route_);
+  for (const LinkId link : route_)
+    if (watched_.empty() || watched_[link]) into[link] += times;
+}
+
+void LinkCrossings::add_collective(const Schedule& schedule, const Job& job, int number, const Slot& slot,
+                                   int rank, Sums& into) {
+  const Transfer& transfer = communication_of(schedule).transfers[number];
+  const Endpoint self = job.endpoints[rank];
+  if (slot.course() == Course::pairs) {
+    for (const int other : transfer.ranks)
+      if (other != rank) add_route(self, job.endpoints[other], -1, 1, into);
+    return;
+  }
+  const auto [it, fresh] = hops_.try_emplace({&schedule, number, slot.collective.channels});
+  if (fresh) {
+    std::vector<Endpoint> members;
+    for (const int member : transfer.ranks) members.push_back(job.endpoints[member]);
+    it->second = hops_of(slot.collective, members);
+  }
+  for (const Hop& hop : it->second[self]) add_route(self, hop.to, hop.rail, hop.times, into);
+}
+
+// To whom each member of a collective sends.
+std::map<Endpoint, std::vector<LinkCrossings::Hop>> LinkCrossings::hops_of(
+    const Collective& how, const std::vector<Endpoint>& members) const {
+  std::map<Endpoint, std::vector<Hop>> hops;
+  if (how.used_algorithm() == Algorithm::ring) {
+    const Rings rings = ring_orders(cluster_, members, how.channels);
+    const Course course = course_of(how.kind);
+    for (std::size_t channel = 0; channel < rings.orders.size(); ++channel) {
+      const std::vector<Endpoint>& order = rings.orders[channel];
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        const Endpoint from = order[i], to = order[(i + 1) % order.size()];
+        // Nothing goes back to the root of a broadcast, and of a reduction nothing leaves it.
+        if ((course == Course::from_root && to == members.front()) ||
+            (course == Course::to_root && from == members.front()))
+          continue;
+        hops[from].push_back({to, rings.rails[channel], 1.0 / static_cast<double>(rings.orders.size())});
+      }
+    }
+    return hops;
+  }
+  const CollectivePlan plan = collective_plan(how.used_algorithm(), cluster_, members, how.channels);
+  for (const Lane& lane : plan.lanes) {
+    const std::vector<StageShare> shares = stage_shares(lane);
+    for (std::size_t s = 0; s < lane.stages.size(); ++s)
+      for (const PlanEdge& edge : stage_edges(lane.stages[s]))
+        hops[members[edge.from]].push_back({members[edge.to], lane.stages[s].rail, shares[s].edge});
+  }
+  return hops;
+}
+
+}  // namespace rehearse
