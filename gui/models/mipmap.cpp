@@ -1,0 +1,298 @@
+#include "gui/models/mipmap.hpp"
+
+#include <bit>
+#include <numeric>
+
+namespace rehearse::gui {
+
+namespace {
+
+constexpr std::size_t kFewSpans = 2048;  // of a row: painted from the spans themselves
+constexpr std::size_t kSpansPerBucket = 2;
+
+// What fills a piece of time: nanoseconds by style.
+struct Filled {
+  std::array<double, 16> by_style{};
+  bool critical = false;
+  bool any = false;
+
+  void add(const Filled& other) {
+    for (std::size_t i = 0; i < by_style.size(); ++i) by_style[i] += other.by_style[i];
+    critical |= other.critical;
+    any |= other.any;
+  }
+  Bucket bucket(double length) const {
+    const auto most = std::max_element(by_style.begin(), by_style.end());
+    const double sum = std::accumulate(by_style.begin(), by_style.end(), 0.0);
+    Bucket result;
+    result.style = static_cast<std::uint8_t>(most - by_style.begin()) & 0x7f;
+    result.critical = critical;
+    // What is there at all is seen.
+    result.busy = static_cast<std::uint8_t>(std::clamp(std::lround(255 * sum / length), any ? 1L : 0L, 255L));
+    return result;
+  }
+};
+
+// Levels that grow from the lowest: a bucket that is done goes into the one above it.
+struct Levels {
+  Time shortest;
+  std::vector<std::vector<Bucket>>& levels;
+  std::vector<Filled> open;
+
+  void done(std::size_t level) {
+    levels[level].push_back(open[level].bucket(static_cast<double>(shortest << level)));
+    if (level + 1 < levels.size()) open[level + 1].add(open[level]);
+    open[level] = {};
+    if (level + 1 < levels.size() && levels[level].size() % 2 == 0) done(level + 1);
+  }
+  void finish() {
+    for (std::size_t level = 0; level + 1 < levels.size(); ++level)
+      if (levels[level].size() % 2 == 1) {
+        levels[level].push_back({});
+        done(level + 1);
+      }
+  }
+};
+
+}  // namespace
+
+RowMipmap::RowMipmap(const Timeline& timeline, const Row& row) {
+  const SpanColumns& spans = timeline.spans;
+  const std::size_t count = row.last - row.first;
+  if (count < kFewSpans) return;
+  origin_ = spans.begin[row.first];
+  const Time end = spans.end[row.last - 1];
+  const auto wanted = static_cast<std::uint64_t>(end - origin_) / (count / kSpansPerBucket) + 1;
+  shift_ = static_cast<int>(std::bit_width(wanted)) - 1;
+  const Time length = shortest();
+  const auto lowest = static_cast<std::size_t>((end - origin_) / length + 1);
+  levels_.resize(static_cast<std::size_t>(std::bit_width(lowest - 1)) + 1);
+  Levels levels{length, levels_, std::vector<Filled>(levels_.size())};
+  levels_[0].reserve(lowest + 1);
+  Time bucket_end = origin_ + length;
+  for (SpanId s = row.first; s < row.last; ++s) {
+    const Style style = style_of(spans.kind[s], spans.pass[s]);
+    Time from = spans.begin[s];
+    const Time to = spans.end[s];
+    while (from >= bucket_end) {
+      levels.done(0);
+      bucket_end += length;
+    }
+    for (;;) {
+      const Time until = std::min(to, bucket_end);
+      Filled& filled = levels.open[0];
+      filled.by_style[style] += static_cast<double>(until - from);
+      filled.critical |= spans.critical[s];
+      filled.any = true;
+      if (to <= bucket_end) break;
+      from = bucket_end;
+      levels.done(0);
+      bucket_end += length;
+    }
+  }
+  levels.done(0);
+  levels.finish();
+  for (auto& level : levels_) level.shrink_to_fit();
+}
+
+std::size_t RowMipmap::buckets() const {
+  return std::accumulate(levels_.begin(), levels_.end(), std::size_t{0},
+                         [](std::size_t sum, const auto& level) { return sum + level.size(); });
+}
+
+Bucket RowMipmap::at(Time begin, Time end) const {
+  const auto span = static_cast<std::uint64_t>(std::max<Time>(1, end - begin));
+  const int level = std::clamp<int>(static_cast<int>(std::bit_width(span)) - 1 - shift_, 0,
+                                    static_cast<int>(levels_.size()) - 1);
+  const std::vector<Bucket>& buckets = levels_[static_cast<std::size_t>(level)];
+  const int shift = shift_ + level;
+  const Time first = std::max<Time>(0, (begin - origin_) >> shift);
+  const Time last = std::min<Time>(static_cast<Time>(buckets.size()) - 1, (end - 1 - origin_) >> shift);
+  Bucket result;
+  // At most three, the outer ones in part: the style of most, the shares added up.
+  double sum = 0;
+  std::array<float, 16> by_style{};
+  bool any = false;
+  for (Time i = first; i <= last; ++i) {
+    const Bucket& bucket = buckets[static_cast<std::size_t>(i)];
+    if (bucket.busy == 0) continue;
+    const Time from = origin_ + (i << shift);
+    const auto part =
+        static_cast<double>(std::min(end, from + (Time{1} << shift)) - std::max(begin, from)) * bucket.busy;
+    any = true;
+    sum += part;
+    by_style[bucket.style] += static_cast<float>(part);
+    if (by_style[bucket.style] > by_style[result.style] || sum == part) result.style = bucket.style;
+    result.critical |= bucket.critical;
+  }
+  if (any)
+    result.busy =
+        static_cast<std::uint8_t>(std::clamp(std::lround(sum / static_cast<double>(end - begin)), 1L, 255L));
+  return result;
+}
+
+std::shared_ptr<const Mipmaps> make_mipmaps(const Timeline& timeline, const std::atomic<bool>& cancelled) {
+  auto result = std::make_shared<Mipmaps>();
+  const SpanColumns& spans = timeline.spans;
+  result->rows.reserve(timeline.rows.size());
+  for (const Row& row : timeline.rows) {
+    if (cancelled) return nullptr;
+    result->rows.emplace_back(timeline, row);
+    if (row.track < 0) continue;
+    for (SpanId s = row.first; s < row.last; ++s) {
+      result->styles.set(style_of(spans.kind[s], spans.pass[s]));
+      if (spans.critical[s]) result->critical.push_back(s);
+    }
+  }
+  std::stable_sort(result->critical.begin(), result->critical.end(),
+                   [&](SpanId a, SpanId b) { return spans.begin[a] < spans.begin[b]; });
+  for (const Counter& counter : timeline.counters)
+    result->greatest.push_back(
+        counter.value.empty() ? 0 : *std::max_element(counter.value.begin(), counter.value.end()));
+  return result;
+}
+
+namespace {
+
+// Adds up what narrow spans fill of the pixel that is worked on.
+class Pixel {
+public:
+  explicit Pixel(std::vector<Piece>& pieces) : pieces_(pieces) {}
+  void add(double left, double right, Style style, bool critical) {
+    const double first = std::floor(left);
+    if (first != left_) {
+      flush();
+      left_ = first;
+    }
+    const double inside = std::min(right, first + 1) - left;
+    filled_.by_style[style] += inside;
+    filled_.critical |= critical;
+    filled_.any = true;
+    if (right > first + 1) add(first + 1, right, style, critical);
+  }
+  void flush() {
+    if (!filled_.any) return;
+    const Bucket bucket = filled_.bucket(1);
+    pieces_.push_back({left_, left_ + 1, bucket.style, bucket.critical != 0,
+                       static_cast<float>(bucket.busy) / 255, kNoSpan});
+    filled_ = {};
+  }
+
+private:
+  std::vector<Piece>& pieces_;
+  double left_ = -1e300;
+  Filled filled_;
+};
+
+void from_spans(const Timeline& timeline, SpanId first, SpanId last, const TimeScale& scale,
+                std::vector<Piece>& pieces) {
+  const SpanColumns& spans = timeline.spans;
+  const double right_end = scale.left + scale.width;
+  Pixel pixel(pieces);
+  for (SpanId s = first; s < last; ++s) {
+    const double left = std::max(scale.x(spans.begin[s]), scale.left);
+    const double right = std::min(scale.x(spans.end[s]), right_end);
+    const Style style = style_of(spans.kind[s], spans.pass[s]);
+    if (right - left >= kAloneWidth) {
+      pixel.flush();
+      pieces.push_back({left, right, style, spans.critical[s], 1, s});
+    } else if (left < right_end) {
+      pixel.add(left, right, style, spans.critical[s]);
+    }
+  }
+  pixel.flush();
+}
+
+// The span that fills all of a pixel's run is told by name, as when it is painted alone.
+void join_equal(const Timeline& timeline, const Row& row, const TimeScale& scale, std::size_t from,
+                std::vector<Piece>& pieces) {
+  std::size_t kept = from;
+  for (std::size_t i = from; i < pieces.size();) {
+    Piece piece = pieces[i];
+    if (piece.busy < 1) {
+      pieces[kept++] = piece;
+      ++i;
+      continue;
+    }
+    const SpanId span = timeline.at(row, scale.time(piece.left + 0.5));
+    const double end = span == kNoSpan ? piece.right : scale.x(timeline.spans.end[span]);
+    std::size_t next = i + 1;
+    while (next < pieces.size() && pieces[next].right <= end && pieces[next].left == pieces[next - 1].right)
+      ++next;
+    if (next > i + 2) {
+      piece.left = std::max(scale.left, scale.x(timeline.spans.begin[span]));
+      piece.right = std::min(end, scale.left + scale.width);
+      piece.span = span;
+      piece.style = style_of(timeline.spans.kind[span], timeline.spans.pass[span]);
+      piece.critical = timeline.spans.critical[span];
+    } else {
+      next = i + 1;
+    }
+    pieces[kept++] = piece;
+    i = next;
+  }
+  pieces.resize(kept);
+}
+
+void from_mipmap(const Timeline& timeline, const Row& row, const RowMipmap& mipmap, const TimeScale& scale,
+                 std::vector<Piece>& pieces) {
+  const std::size_t from = pieces.size();
+  const auto count = static_cast<int>(std::ceil(scale.width));
+  const double ns = 1 / scale.pixels_per_ns();
+  const Time row_begin = timeline.spans.begin[row.first], row_end = timeline.spans.end[row.last - 1];
+  Time begin = scale.range.begin;
+  for (int i = 0; i < count; ++i) {
+    const Time end = scale.range.begin + static_cast<Time>(std::llround((i + 1) * ns));
+    if (end > row_begin && begin < row_end) {
+      const Bucket bucket = mipmap.at(begin, end);
+      if (bucket.busy > 0)
+        pieces.push_back({scale.left + i, scale.left + i + 1, bucket.style, bucket.critical != 0,
+                          static_cast<float>(bucket.busy) / 255, kNoSpan});
+    }
+    begin = end;
+  }
+  join_equal(timeline, row, scale, from, pieces);
+}
+
+void from_samples(const Timeline& timeline, const Row& row, const TimeScale& scale,
+                  std::vector<Piece>& pieces) {
+  const SpanColumns& spans = timeline.spans;
+  const auto count = static_cast<int>(std::ceil(scale.width));
+  const double ns = 1 / scale.pixels_per_ns();
+  for (int i = 0; i < count;) {
+    const Time begin = scale.range.begin + static_cast<Time>(std::llround(i * ns));
+    const SpanId s = timeline.first_after(row, begin);
+    if (s == row.last) break;
+    const double left = std::max(scale.x(spans.begin[s]), scale.left), right = scale.x(spans.end[s]);
+    const Style style = style_of(spans.kind[s], spans.pass[s]);
+    const int at = std::max(i, static_cast<int>(left - scale.left));
+    if (at >= count) break;
+    if (right - left >= kAloneWidth) {
+      pieces.push_back({left, std::min(right, scale.left + scale.width), style, spans.critical[s], 1, s});
+      i = std::max(at + 1, static_cast<int>(right - scale.left));
+    } else {
+      pieces.push_back({scale.left + at, scale.left + at + 1, style, spans.critical[s], 1, kNoSpan});
+      i = at + 1;
+    }
+  }
+}
+
+}  // namespace
+
+void pieces_of(const Timeline& timeline, const Row& row, const RowMipmap* mipmap, const TimeScale& scale,
+               std::vector<Piece>& pieces) {
+  if (row.first == row.last || scale.width < 1) return;
+  const auto begins = timeline.spans.begin.begin();
+  const SpanId first = timeline.first_after(row, scale.range.begin - 1);
+  const auto last =
+      static_cast<SpanId>(std::lower_bound(begins + first, begins + row.last, scale.range.end) - begins);
+  const double ns = 1 / scale.pixels_per_ns();
+  if (last - first <= 4 * scale.width)
+    from_spans(timeline, first, last, scale, pieces);
+  else if (mipmap && !mipmap->empty() && ns >= static_cast<double>(mipmap->shortest()))
+    from_mipmap(timeline, row, *mipmap, scale, pieces);
+  else
+    from_samples(timeline, row, scale, pieces);
+}
+
+}  // namespace rehearse::gui

@@ -1,0 +1,112 @@
+#include "gui/views/counter_painter.hpp"
+
+#include <fmt/format.h>
+
+#include "gui/models/span_details.hpp"
+#include "gui/views/appearance.hpp"
+
+namespace rehearse::gui {
+
+namespace {
+
+// Value from `time` on; nothing before the first.
+std::optional<double> value_at(const Counter& counter, Time time) {
+  const auto at = std::upper_bound(counter.time.begin(), counter.time.end(), time) - counter.time.begin();
+  if (at == 0) return std::nullopt;
+  return counter.value[static_cast<std::size_t>(at - 1)];
+}
+
+const Counter* counter_of(const Run& run, const Line& line) {
+  if (!run.timeline || line.counter < 0 || line.counter >= static_cast<int>(run.timeline->counters.size()))
+    return nullptr;
+  return &run.timeline->counters[static_cast<std::size_t>(line.counter)];
+}
+
+}  // namespace
+
+QString counter_text(const Counter& counter, double value) {
+  if (counter.unit == "bytes") return QString::fromStdString(amount_text(value, "B"));
+  if (counter.unit == "%") return QString::fromStdString(fmt::format("{:.0f} %", value));
+  return QString::fromStdString(amount_text(value, counter.unit));
+}
+
+void paint_counter(QPainter& painter, const TimelineScene& scene, const Line& line, QRect rect,
+                   const QPalette& palette) {
+  const auto run = scene.session().run(line.run);
+  const Counter* counter = run ? counter_of(*run, line) : nullptr;
+  const Mipmaps* made = scene.mipmaps(line.run);
+  if (!counter || !made || counter->time.empty()) return;
+  const double greatest = made->greatest[static_cast<std::size_t>(line.counter)];
+  const TimeScale scale = scene.scale_of(*run);
+  const QRect inside = rect.adjusted(0, 4, 0, -3);
+  const auto y_of = [&](double value) {
+    return inside.bottom() + 1 - (greatest > 0 ? value / greatest : 0) * inside.height();
+  };
+  const QColor colour = colour_of_run(2, is_dark(palette));
+  QColor fill = colour;
+  fill.setAlpha(50);
+  // Pixel by pixel: the least and the greatest value in it.
+  const double ns = 1 / scale.pixels_per_ns();
+  const auto begin = counter->time.begin(), end = counter->time.end();
+  auto at = std::upper_bound(begin, end, scale.range.begin);
+  double last = at == begin ? 0 : counter->value[static_cast<std::size_t>(at - begin - 1)];
+  bool known = at != begin;
+  QVector<QLineF> lines;
+  QVector<QRectF> fills;
+  double flat_from = 0;
+  const auto flat_to = [&](double x) {
+    if (!known || x <= flat_from) return;
+    lines.push_back({flat_from, y_of(last), x, y_of(last)});
+    fills.push_back({flat_from, y_of(last), x - flat_from, inside.bottom() + 1 - y_of(last)});
+  };
+  for (int x = 0; x < rect.width() && at != end; ++x) {
+    const Time until = scale.range.begin + static_cast<Time>(std::llround((x + 1) * ns));
+    if (*at >= until) {
+      x = std::max(x, static_cast<int>(scale.x(*at)) - 1);
+      continue;
+    }
+    flat_to(x);
+    flat_from = x;
+    double least = known ? last : counter->value[static_cast<std::size_t>(at - begin)], most = least;
+    const auto next = std::lower_bound(at, end, until);
+    for (; at != next; ++at) {
+      last = counter->value[static_cast<std::size_t>(at - begin)];
+      least = std::min(least, last);
+      most = std::max(most, last);
+    }
+    known = true;
+    lines.push_back({static_cast<double>(x), y_of(least), static_cast<double>(x), y_of(most)});
+  }
+  flat_to(std::min<double>(rect.width(), scale.x(run->timeline->end)));
+  painter.setPen(Qt::NoPen);
+  for (const QRectF& f : fills) painter.fillRect(f, fill);
+  painter.setPen(QPen(colour, 1));
+  painter.drawLines(lines);
+}
+
+void paint_counter_values(QPainter& painter, const TimelineScene& scene, const QPalette& palette) {
+  const auto cursor = scene.state().cursor();
+  if (!cursor) return;
+  const auto& lines = scene.lines();
+  const QFontMetrics metrics = painter.fontMetrics();
+  for (std::size_t i = first_line_at(lines, scene.scroll());
+       i < lines.size() && lines[i].y < scene.scroll() + scene.canvas().height(); ++i) {
+    if (lines[i].type != Line::Type::counter) continue;
+    const auto run = scene.session().run(lines[i].run);
+    const Counter* counter = run ? counter_of(*run, lines[i]) : nullptr;
+    const auto value = counter ? value_at(*counter, *cursor + run->aligned) : std::nullopt;
+    if (!value) continue;
+    const QString text = counter_text(*counter, *value);
+    const int width = metrics.horizontalAdvance(text) + 8;
+    double x = scene.scale().x(*cursor) + 4;
+    if (x + width > scene.canvas().width()) x -= width + 8;
+    const QRectF box(x, lines[i].y - scene.scroll() + 3, width, metrics.height());
+    QColor ground = palette.color(QPalette::ToolTipBase);
+    ground.setAlpha(230);
+    painter.fillRect(box, ground);
+    painter.setPen(palette.color(QPalette::ToolTipText));
+    painter.drawText(box, Qt::AlignCenter, text);
+  }
+}
+
+}  // namespace rehearse::gui

@@ -1,0 +1,227 @@
+#include "gui/views/row_painter.hpp"
+
+#include <cstring>
+
+#include "gui/views/appearance.hpp"
+
+namespace rehearse::gui {
+
+namespace {
+
+constexpr double kPadding = 4;         // beside a text
+constexpr double kLeastTextWidth = 9;  // pixels of a span that may hold a digit
+constexpr qsizetype kMostTexts = 20'000;
+constexpr double kGapFrom = 5;  // pixels of a span from which on a line parts it from the next
+
+QRgb mixed(QRgb a, QRgb b, double share) {
+  const auto mix = [&](int x, int y) { return static_cast<int>(std::lround(x + (y - x) * share)); };
+  return qRgb(mix(qRed(a), qRed(b)), mix(qGreen(a), qGreen(b)), mix(qBlue(a), qBlue(b)));
+}
+
+QRgb faded(QRgb colour, double share) {
+  return qPremultiply(
+      qRgba(qRed(colour), qGreen(colour), qBlue(colour), static_cast<int>(std::lround(255 * share))));
+}
+
+// Little that is there is still seen.
+double opacity(float busy) {
+  return busy >= 1 ? 1 : 0.18 + 0.82 * busy;
+}
+
+}  // namespace
+
+bool pattern_marks(Qt::BrushStyle pattern, int x, int y) {
+  switch (pattern) {
+    case Qt::BDiagPattern:
+      return (x + y) % 6 == 0;
+    case Qt::FDiagPattern:
+      return (x - y + 6000) % 6 == 0;
+    case Qt::Dense6Pattern:
+      return x % 4 == 0 && y % 4 == (x / 4 % 2) * 2;
+    case Qt::DiagCrossPattern:
+      return (x + y) % 8 == 0 || (x - y + 8000) % 8 == 0;
+    default:
+      return false;
+  }
+}
+
+void paint_swatch(QPainter& painter, QRect rect, Style style, bool dark) {
+  const QColor colour = colour_of(kind_of(style), pass_of(style), dark);
+  painter.fillRect(rect, colour);
+  const Qt::BrushStyle pattern = pattern_of(kind_of(style));
+  if (pattern == Qt::SolidPattern) return;
+  painter.setPen(QColor::fromRgb(mixed(colour.rgb(), text_on(colour).rgb(), 0.4)));
+  for (int y = 0; y < rect.height(); ++y)
+    for (int x = 0; x < rect.width(); ++x)
+      if (pattern_marks(pattern, x, y)) painter.drawPoint(rect.x() + x, rect.y() + y);
+}
+
+void RowPainter::prepare(const QPalette& palette, const QFont& font, double pixel_ratio) {
+  const bool dark = is_dark(palette);
+  const QRgb ground = palette.color(QPalette::Base).rgb();
+  for (Style s = 0; s < kStyles; ++s) {
+    const QColor colour = colour_of(kind_of(s), pass_of(s), dark);
+    const QColor text = text_on(colour);
+    const QRgb mark = mixed(colour.rgb(), text.rgb(), 0.3);
+    colours_[s] = {colour.rgb(), mixed(colour.rgb(), ground, 0.72),
+                   mark,         mixed(mark, ground, 0.72),
+                   text,         pattern_of(kind_of(s))};
+  }
+  hit_ = palette.color(QPalette::Text);
+  if (font != font_ || pixel_ratio != ratio_) texts_.clear();
+  font_ = font;
+  metrics_ = QFontMetricsF(font);
+  ratio_ = pixel_ratio;
+}
+
+bool RowPainter::is_dimmed(const Piece& piece, const RowLook& look) const {
+  if (look.hits && (piece.span == kNoSpan || !look.hits->contains(piece.span))) return true;
+  return look.only_critical && !piece.critical;
+}
+
+void RowPainter::fill_strip(const Timeline& timeline, const Row& row, int width, int height,
+                            const RowLook& look) {
+  line_.assign(static_cast<std::size_t>(width), 0);
+  marked_.clear();
+  for (const Piece& piece : pieces_) {
+    const Colours& colours = colours_[piece.style];
+    const bool dimmed = is_dimmed(piece, look);
+    const QRgb full = dimmed ? colours.dimmed : colours.full;
+    int left = static_cast<int>(std::lround(piece.left)), right = static_cast<int>(std::lround(piece.right));
+    right = std::max(right, left + 1);
+    if (piece.span != kNoSpan && piece.right - piece.left >= kGapFrom * ratio_) right -= std::lround(ratio_);
+    left = std::max(left, 0);
+    right = std::min(right, width);
+    const QRgb colour = piece.busy >= 1 ? (full | 0xff000000U) : faded(full, opacity(piece.busy));
+    if (left < right) std::fill(line_.begin() + left, line_.begin() + right, colour);
+    if (colours.pattern != Qt::SolidPattern && piece.busy > 0.5)
+      for (int x = left; x < right; ++x) marked_.emplace_back(x, piece.style | (dimmed ? 0x80 : 0));
+  }
+  if (strip_.width() != width || strip_.height() != height)
+    strip_ = QImage(width, height, QImage::Format_ARGB32_Premultiplied);
+  strip_.setDevicePixelRatio(ratio_);
+  const int scale = std::max(1, static_cast<int>(std::lround(ratio_)));
+  for (int y = 0; y < height; ++y) {
+    auto* pixels = reinterpret_cast<QRgb*>(strip_.scanLine(y));
+    std::memcpy(pixels, line_.data(), line_.size() * sizeof(QRgb));
+    for (const auto& [x, style] : marked_) {
+      const Colours& colours = colours_[style & 0x7f];
+      if (pattern_marks(colours.pattern, x / scale, y / scale))
+        pixels[x] = (style & 0x80 ? colours.dimmed_mark : colours.mark) | 0xff000000U;
+    }
+  }
+  static_cast<void>(timeline);
+  static_cast<void>(row);
+}
+
+const RowPainter::Text& RowPainter::cached(quint64 key, const QString& text) {
+  Text entry;
+  entry.text = QStaticText(text);
+  entry.text.setTextFormat(Qt::PlainText);
+  entry.text.setPerformanceHint(QStaticText::AggressiveCaching);
+  entry.text.prepare(QTransform(), font_);
+  entry.width = metrics_.horizontalAdvance(text);
+  return *texts_.insert(key, entry);
+}
+
+// The name if it fits, else the micro-batch with its pass, or alone, else as much of the name as makes sense.
+const RowPainter::Text& RowPainter::text_of(const Timeline& timeline, int run, SpanId span, double width) {
+  static const Text kNothing;
+  if (texts_.size() > kMostTexts) texts_.clear();
+  const SpanColumns& spans = timeline.spans;
+  const quint64 name_key = (static_cast<quint64>(run) << 40) | (static_cast<quint64>(spans.name[span]) << 8);
+  const auto name = texts_.constFind(name_key);
+  const Text& full =
+      name != texts_.constEnd() ? *name : cached(name_key, QString::fromStdString(timeline.name_of(span)));
+  if (full.width <= width) return full;
+  const std::int32_t microbatch = spans.microbatch[span];
+  if (microbatch >= 0) {
+    const Pass pass = spans.pass[span];
+    const char letter = pass == Pass::forward ? 'F' : pass == Pass::backward ? 'B' : 0;
+    for (const bool with_letter : {true, false}) {
+      if (with_letter && !letter) continue;
+      const quint64 key = (quint64{1} << 63) | (static_cast<quint64>(microbatch) << 8) |
+                          (with_letter ? static_cast<quint64>(letter) : 0);
+      const auto known = texts_.constFind(key);
+      const Text& text = known != texts_.constEnd()
+                             ? *known
+                             : cached(key, (with_letter ? QString(QLatin1Char(letter)) : QString()) +
+                                               QString::number(microbatch));
+      if (text.width <= width) return text;
+    }
+    return kNothing;
+  }
+  const auto steps = static_cast<quint64>(width / 8);
+  if (steps < 4) return kNothing;
+  const quint64 key = name_key | std::min<quint64>(steps, 250);
+  const auto known = texts_.constFind(key);
+  if (known != texts_.constEnd()) return *known;
+  return cached(key, metrics_.elidedText(QString::fromStdString(timeline.name_of(span)), Qt::ElideRight,
+                                         static_cast<double>(steps) * 8));
+}
+
+void RowPainter::paint_texts(QPainter& painter, const Timeline& timeline, int run, QRect rect,
+                             const RowLook& look) {
+  if (rect.height() < metrics_.ascent() + 1) return;
+  const double y = rect.y() + (rect.height() - metrics_.height()) / 2;
+  QColor pen;
+  for (const Piece& piece : pieces_) {
+    if (piece.span == kNoSpan) continue;
+    const double left = piece.left / ratio_, width = (piece.right - piece.left) / ratio_;
+    if (width < kLeastTextWidth) continue;
+    const double padding = width > 40 ? kPadding : 1.5;
+    const Text& text = text_of(timeline, run, piece.span, width - 2 * padding);
+    if (text.width <= 0) continue;
+    const Colours& colours = colours_[piece.style];
+    QColor colour = colours.text;
+    if (is_dimmed(piece, look)) colour.setAlpha(90);
+    if (colour != pen) {
+      painter.setPen(colour);
+      pen = colour;
+    }
+    const double x = width > text.width + 60 ? left + padding : left + (width - text.width) / 2;
+    if (colours.pattern != Qt::SolidPattern) {
+      QColor ground = QColor::fromRgb(is_dimmed(piece, look) ? colours.dimmed : colours.full);
+      painter.fillRect(QRectF(rect.x() + x - 2, y, text.width + 4, metrics_.height()), ground);
+    }
+    painter.drawStaticText(QPointF(rect.x() + x, y), text.text);
+  }
+}
+
+void RowPainter::paint(QPainter& painter, const Timeline& timeline, int run, const Row& row,
+                       const RowMipmap* mipmap, const TimeScale& scale, QRect rect, const RowLook& look) {
+  pieces_.clear();
+  pieces_of(timeline, row, mipmap, scale, pieces_);
+  if (pieces_.empty()) return;
+  const int width = static_cast<int>(std::ceil(scale.width));
+  const int height = std::max(1, static_cast<int>(std::lround(rect.height() * ratio_)));
+  fill_strip(timeline, row, width, height, look);
+  painter.drawImage(QPointF(rect.topLeft()), strip_);
+  if (look.texts) paint_texts(painter, timeline, run, rect, look);
+  if (!look.hits) return;
+  // A tick on top of each hit, so that those too small to be seen are found.
+  const auto& hits = look.hits->spans;
+  auto at = std::lower_bound(hits.begin(), hits.end(), timeline.first_after(row, scale.range.begin));
+  const auto end = std::lower_bound(at, hits.end(), row.last);
+  double painted_to = -1;
+  while (at != end) {
+    const double left = scale.x(timeline.spans.begin[*at]), right = scale.x(timeline.spans.end[*at]);
+    if (left > scale.width) break;
+    const double from = std::max(left, painted_to), to = std::max({right, left + 2, from + 1});
+    if (right - left >= 3)
+      painter.fillRect(QRectF(rect.x() + std::max(0.0, from) / ratio_, rect.bottom() - 1,
+                              (std::min(to, scale.width) - std::max(0.0, from)) / ratio_ - 1, 2),
+                       hit_);
+    else
+      painter.fillRect(QRectF(rect.x() + from / ratio_, rect.bottom() - 3, (to - from) / ratio_, 4), hit_);
+    painted_to = to;
+    ++at;
+    // Many in one pixel are one tick.
+    if (at != end && scale.x(timeline.spans.end[*at]) < painted_to) {
+      const SpanId next = timeline.first_after(row, scale.time(painted_to));
+      at = std::lower_bound(at, end, next);
+    }
+  }
+}
+
+}  // namespace rehearse::gui

@@ -1,0 +1,355 @@
+// What one can do on the timeline: the actions of TimelineView.
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
+#include <QLineEdit>
+#include <QMenu>
+#include <QToolButton>
+
+#include "gui/models/span_details.hpp"
+#include "gui/views/timeline_axis.hpp"
+#include "gui/views/timeline_canvas.hpp"
+#include "gui/views/timeline_view.hpp"
+
+namespace rehearse::gui {
+
+QAction* TimelineView::add(const QString& menu, const QString& text, const QList<QKeySequence>& keys,
+                           const QString& tip, const std::function<void()>& act) {
+  auto* action = new QAction(text, this);
+  action->setShortcuts(keys);
+  action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+  action->setToolTip(tip);
+  action->setStatusTip(tip);
+  action->setProperty("menu", menu);
+  connect(action, &QAction::triggered, this, act);
+  addAction(action);
+  return action;
+}
+
+void TimelineView::make_actions() {
+  const QString view = QStringLiteral("&View"), go = QStringLiteral("&Go"),
+                select = QStringLiteral("&Select"), edit = QStringLiteral("&Edit");
+  using K = QKeySequence;
+  add(view, tr("Zoom &In"), {K(Qt::Key_W)}, tr("Show half the time, about the cursor"),
+      [this] { zoom(0.5); });
+  add(view, tr("Zoom &Out"), {K(Qt::Key_S)}, tr("Show twice the time, about the cursor"),
+      [this] { zoom(2); });
+  add(view, tr("&Fit"), {K(Qt::Key_0), K(Qt::Key_Home)}, tr("Show the whole time"), [this] { state_.fit(); });
+  add(view, tr("Zoom to &Selection"), {K(Qt::Key_F)},
+      tr("Show the selected span or area; again: the whole time"), [this] { zoom_to_selection(); });
+  add(view, tr("Pan &Left"), {K(Qt::Key_A), K(Qt::Key_Left)}, tr("Move towards earlier times"),
+      [this] { pan(-0.2); });
+  add(view, tr("Pan &Right"), {K(Qt::Key_D), K(Qt::Key_Right)}, tr("Move towards later times"),
+      [this] { pan(0.2); });
+  add(view, tr("Scroll &Up"), {K(Qt::Key_Up)}, tr("The row above: select there, or scroll"),
+      [this] { move_vertically(-1); });
+  add(view, tr("Scroll &Down"), {K(Qt::Key_Down)}, tr("The row below: select there, or scroll"),
+      [this] { move_vertically(1); });
+  add(view, tr("Page Up"), {K(Qt::Key_PageUp)}, tr("Scroll up by a page"),
+      [this] { scene_.set_scroll(scene_.scroll() - scene_.canvas().height()); });
+  add(view, tr("Page Down"), {K(Qt::Key_PageDown)}, tr("Scroll down by a page"),
+      [this] { scene_.set_scroll(scene_.scroll() + scene_.canvas().height()); });
+  add(view, tr("&Higher Rows"), {K(QStringLiteral("Ctrl++")), K(QStringLiteral("Ctrl+="))},
+      tr("Make rows higher"), [this] { scene_.set_row_height(scene_.row_height() + 4); });
+  add(view, tr("Lo&wer Rows"), {K(QStringLiteral("Ctrl+-"))}, tr("Make rows lower"),
+      [this] { scene_.set_row_height(scene_.row_height() - 4); });
+  path_action_ =
+      add(view, tr("Critical &Path"), {K(Qt::Key_X)}, tr("Mark the spans that the step had to wait for"),
+          [this] { state_.show_critical_path(!state_.shows_critical_path()); });
+  flows_action_ = add(view, tr("Arro&ws"), {K(Qt::Key_L)},
+                      tr("Arrows from and to the selected span: messages and dependencies"),
+                      [this] { state_.show_flows(!state_.shows_flows()); });
+  counters_action_ = add(view, tr("Cou&nters"), {K(Qt::Key_K)}, tr("Show memory and links"),
+                         [this] { state_.show_counters(!state_.shows_counters()); });
+  for (QAction* action : {path_action_, flows_action_, counters_action_}) action->setCheckable(true);
+  add(view, tr("&Pin Rank"), {K(Qt::Key_P)}, tr("Keep the rank at the top, or let it go again"),
+      [this] { pin_current(); });
+  add(view, tr("&Collapse Rank"), {K(Qt::Key_C)}, tr("Show one row of the rank"),
+      [this] { collapse(true, false); });
+  add(view, tr("&Expand Rank"), {K(Qt::Key_E)}, tr("Show all rows of the rank"),
+      [this] { collapse(false, false); });
+  add(view, tr("Collapse All"), {K(QStringLiteral("Shift+C"))}, tr("Show one row of each rank"),
+      [this] { collapse(true, true); });
+  add(view, tr("Expand All"), {K(QStringLiteral("Shift+E"))}, tr("Show all rows of all ranks"),
+      [this] { collapse(false, true); });
+
+  back_action_ = add(go, tr("&Back"), {K(QStringLiteral("Alt+Left"))}, tr("Where the view was before"),
+                     [this] { state_.back(); });
+  forward_action_ = add(go, tr("&Forward"), {K(QStringLiteral("Alt+Right"))},
+                        tr("Where the view was before going back"), [this] { state_.forward(); });
+  add(go, tr("&Next Span"), {K(Qt::Key_Period)}, tr("The next span on the row"), [this] { step_on_row(1); });
+  add(go, tr("&Previous Span"), {K(Qt::Key_Comma)}, tr("The span before on the row"),
+      [this] { step_on_row(-1); });
+  add(go, tr("To the &Sender"), {K(Qt::Key_BracketLeft)},
+      tr("Back along the arrow, or to what the span waited for"), [this] { follow_flow(true); });
+  add(go, tr("To the &Receiver"), {K(Qt::Key_BracketRight)},
+      tr("Along the arrow, or to what waits for the span"), [this] { follow_flow(false); });
+  add(go, tr("Book&mark"), {K(Qt::Key_M)}, tr("Mark the cursor's time, or where the selection begins"),
+      [this] { bookmark(false); });
+  add(go, tr("Bookmark &Range"), {K(QStringLiteral("Shift+M"))}, tr("Mark the selected or visible time"),
+      [this] { bookmark(true); });
+  add(go, tr("&Delete Bookmark"), {K(Qt::Key_Delete)},
+      tr("Remove the bookmark that was clicked or made last"), [this] { remove_bookmark(); });
+
+  add(select, tr("Span to &Area"), {K(Qt::Key_R)}, tr("Select the selected span's time on its row"),
+      [this] { span_to_area(); });
+  add(select, tr("&All That Is Visible"), {K(QStringLiteral("Ctrl+A"))},
+      tr("Select the visible time on all rows"), [this] { select_all(); });
+  add(select, tr("All of This &Name"), {}, tr("Search for the selected span's name"), [this] {
+    if (state_.selected()) select_all_named(*state_.selected());
+  });
+  add(select, tr("&Clear"), {K(Qt::Key_Escape)}, tr("Select nothing"), [this] { state_.clear_selection(); });
+
+  add(edit, tr("&Find ..."), {K(Qt::Key_Slash), K(QStringLiteral("Ctrl+F"))},
+      tr("Find spans by name, kind, micro-batch or step"), [this] {
+        search_->setFocus(Qt::ShortcutFocusReason);
+        search_->selectAll();
+      });
+  next_hit_action_ = add(edit, tr("Next &Hit"), {K(Qt::Key_F3), K(Qt::Key_Return), K(Qt::Key_Enter)},
+                         tr("The next span that was found"), [this] { scene_.go_to_hit(1); });
+  previous_hit_action_ =
+      add(edit, tr("Pre&vious Hit"), {K(QStringLiteral("Shift+F3")), K(QStringLiteral("Shift+Return"))},
+          tr("The span that was found before"), [this] { scene_.go_to_hit(-1); });
+  next_hit_action_->setIcon(style()->standardIcon(QStyle::SP_ArrowDown));
+  previous_hit_action_->setIcon(style()->standardIcon(QStyle::SP_ArrowUp));
+  next_->setDefaultAction(next_hit_action_);
+  previous_->setDefaultAction(previous_hit_action_);
+  for (QToolButton* button : {previous_, next_}) {
+    button->setToolButtonStyle(Qt::ToolButtonIconOnly);
+    button->setAccessibleName(button->defaultAction()->text().remove(QLatin1Char('&')));
+  }
+  add(edit, tr("&Copy"), {K(QKeySequence::Copy)}, tr("Copy what is told of the selected span"),
+      [this] { copy_selection(); });
+}
+
+// ----- time
+
+void TimelineView::zoom(double factor) {
+  const TimeRange visible = state_.visible();
+  const Time centre = state_.cursor() && visible.contains(*state_.cursor())
+                          ? *state_.cursor()
+                          : visible.begin + visible.length() / 2;
+  state_.set_visible(zoomed(visible, factor, centre, state_.whole()));
+}
+
+void TimelineView::pan(double share) {
+  const TimeRange visible = state_.visible();
+  state_.set_visible(
+      panned(visible, static_cast<Time>(share * static_cast<double>(visible.length())), state_.whole()));
+}
+
+void TimelineView::zoom_to_selection() {
+  TimeRange wanted;
+  if (state_.area()) wanted = state_.area()->range;
+  if (state_.selected()) {
+    wanted = scene_.range_of(*state_.selected());
+    const Time margin = std::max<Time>(5, wanted.length() / 10);
+    wanted = {wanted.begin - margin, wanted.end + margin};
+    scene_.reveal(*state_.selected());
+  }
+  if (wanted.length() <= 0 || wanted == state_.visible())
+    state_.fit();
+  else
+    state_.set_visible(wanted);
+}
+
+// ----- spans
+
+void TimelineView::select_and_reveal(SpanRef span) {
+  if (!scene_.knows(span)) return;
+  state_.select(span);
+  scene_.reveal(span);
+}
+
+void TimelineView::step_on_row(int by) {
+  const auto selected = state_.selected();
+  if (!selected || !scene_.knows(*selected)) {
+    // The first one in sight.
+    for (std::size_t i = first_line_at(scene_.lines(), scene_.scroll()); i < scene_.lines().size(); ++i) {
+      const Line& line = scene_.lines()[i];
+      const auto run = session_.run(line.run);
+      if (line.type != Line::Type::row || !run) continue;
+      const Row& row = run->timeline->rows[static_cast<std::size_t>(line.row)];
+      const SpanId span = run->timeline->first_after(row, state_.visible().begin + run->aligned);
+      if (span < row.last) return select_and_reveal({line.run, span});
+    }
+    return;
+  }
+  const Timeline& timeline = *session_.run(selected->run)->timeline;
+  const Row& row = timeline.rows[static_cast<std::size_t>(timeline.row_of(selected->span))];
+  if (by > 0 && selected->span + 1 < row.last) select_and_reveal({selected->run, selected->span + 1});
+  if (by < 0 && selected->span > row.first) select_and_reveal({selected->run, selected->span - 1});
+}
+
+void TimelineView::move_vertically(int by) {
+  const auto selected = state_.selected();
+  if (!selected || !scene_.knows(*selected))
+    return scene_.set_scroll(scene_.scroll() + 3 * by * scene_.row_height());
+  const auto run = session_.run(selected->run);
+  const TimeRange range = scene_.range_of(*selected);
+  const Time middle = range.begin + range.length() / 2;
+  const auto& lines = scene_.lines();
+  int at = line_of_row(lines, *run->timeline, selected->run, run->timeline->row_of(selected->span));
+  for (at += by; at >= 0 && at < static_cast<int>(lines.size()); at += by) {
+    const Line& line = lines[static_cast<std::size_t>(at)];
+    const auto other = session_.run(line.run);
+    if (line.type != Line::Type::row || !other) continue;
+    // What is under way there at the same time, or comes next.
+    const Row& row = other->timeline->rows[static_cast<std::size_t>(line.row)];
+    if (row.first == row.last) continue;
+    const SpanId span = std::min(other->timeline->first_after(row, middle + other->aligned), row.last - 1);
+    return select_and_reveal({line.run, span});
+  }
+}
+
+void TimelineView::follow_flow(bool back) {
+  const auto selected = state_.selected();
+  if (!selected || !scene_.knows(*selected)) return;
+  const Timeline& timeline = *session_.run(selected->run)->timeline;
+  const SpanId other = back ? back_from(timeline, selected->span) : forward_from(timeline, selected->span);
+  if (other != kNoSpan) select_and_reveal({selected->run, other});
+}
+
+void TimelineView::span_to_area() {
+  const auto selected = state_.selected();
+  if (!selected || !scene_.knows(*selected)) return;
+  const TimeRange range = scene_.range_of(*selected);
+  if (range.length() <= 0) return;
+  state_.select(
+      Area{range, {{selected->run, session_.run(selected->run)->timeline->row_of(selected->span)}}});
+}
+
+void TimelineView::select_all() {
+  auto rows = rows_of_lines(scene_.lines(), 0, static_cast<int>(scene_.lines().size()) - 1, session_.shown());
+  if (!rows.empty() && state_.visible().length() > 0) state_.select(Area{state_.visible(), std::move(rows)});
+}
+
+void TimelineView::select_all_named(SpanRef span) {
+  if (scene_.knows(span))
+    state_.set_search(QString::fromStdString(session_.run(span.run)->timeline->name_of(span.span)));
+}
+
+// ----- bookmarks
+
+void TimelineView::bookmark(bool range) {
+  if (scene_.lines().empty()) return;
+  Bookmark mark;
+  if (state_.area())
+    mark.range = state_.area()->range;
+  else if (state_.selected())
+    mark.range = scene_.range_of(*state_.selected());
+  else
+    mark.range = state_.visible();
+  if (!range) {
+    const bool selected = state_.area() || state_.selected();
+    const Time moment = state_.cursor() ? *state_.cursor()
+                        : selected      ? mark.range.begin
+                                        : mark.range.begin + mark.range.length() / 2;
+    mark.range = {moment, moment};
+  }
+  std::vector<Bookmark> marks = state_.bookmarks();
+  mark.text = QString::number(marks.size() + 1);
+  if (range) mark.text += QLatin1String(": ") + QString::fromStdString(duration_text(mark.range.length()));
+  marks.push_back(mark);
+  state_.set_bookmarks(marks);
+  axis_->choose(static_cast<int>(marks.size()) - 1);
+}
+
+void TimelineView::remove_bookmark() {
+  std::vector<Bookmark> marks = state_.bookmarks();
+  const int chosen = axis_->chosen();
+  if (chosen < 0 || chosen >= static_cast<int>(marks.size())) return;
+  marks.erase(marks.begin() + chosen);
+  axis_->choose(static_cast<int>(marks.size()) - 1);
+  state_.set_bookmarks(std::move(marks));
+}
+
+// ----- ranks
+
+// That of the selected span, else that under the mouse.
+std::optional<ViewState::ProcessRef> TimelineView::current_process() const {
+  if (const QPoint mouse = canvas_->mapFromGlobal(QCursor::pos()); canvas_->underMouse())
+    if (const auto place = scene_.at(mouse); place.process) return place.process;
+  if (const auto& selected = state_.selected(); selected && scene_.knows(*selected))
+    return ViewState::ProcessRef{selected->run,
+                                 session_.run(selected->run)->timeline->process_of(selected->span)};
+  return std::nullopt;
+}
+
+void TimelineView::pin_current() {
+  const auto process = current_process();
+  if (!process) return;
+  const auto& pinned = state_.pinned();
+  state_.set_pinned(*process, std::find(pinned.begin(), pinned.end(), *process) == pinned.end());
+}
+
+void TimelineView::collapse(bool collapsed, bool all) {
+  if (!all) {
+    if (const auto process = current_process()) state_.set_collapsed(*process, collapsed);
+    return;
+  }
+  std::set<ViewState::ProcessRef> processes;
+  if (collapsed)
+    for (const auto& run : session_.shown())
+      for (int p = 0; run->timeline && p < static_cast<int>(run->timeline->processes.size()); ++p)
+        processes.emplace(run->id, p);
+  state_.set_all_collapsed(processes);
+}
+
+void TimelineView::collapse_others(ViewState::ProcessRef process) {
+  std::set<ViewState::ProcessRef> processes;
+  const auto run = session_.run(process.first);
+  for (int p = 0; run && p < static_cast<int>(run->timeline->processes.size()); ++p)
+    if (p != process.second) processes.emplace(process.first, p);
+  state_.set_all_collapsed(processes);
+}
+
+// ----- the menu of the right button
+
+void TimelineView::copy_selection() {
+  const auto& selected = state_.selected();
+  if (!selected || !scene_.knows(*selected)) return;
+  const SpanDetails details = details_of(*session_.run(selected->run), selected->span);
+  QString text = QString::fromStdString(details.title) + QLatin1Char('\n');
+  for (const SpanDetails::Field& field : details.fields)
+    text += QString::fromStdString(field.label + "\t" + field.value + "\n");
+  QApplication::clipboard()->setText(text);
+}
+
+void TimelineView::show_menu(const TimelineScene::Place& place, QPoint global) {
+  auto* menu = new QMenu(this);
+  menu->setAttribute(Qt::WA_DeleteOnClose);
+  if (place.span.span != kNoSpan) {
+    const SpanRef span = place.span;
+    menu->addAction(tr("Zoom to It"), this, [this] { zoom_to_selection(); });
+    menu->addAction(tr("Find All of This Name"), this, [this, span] { select_all_named(span); });
+    menu->addAction(tr("Select Its Time"), this, [this] { span_to_area(); });
+    menu->addAction(tr("Copy"), this, [this] { copy_selection(); });
+    menu->addSeparator();
+  }
+  if (place.process) {
+    const ViewState::ProcessRef process = *place.process;
+    const auto& pinned = state_.pinned();
+    const bool is_pinned = std::find(pinned.begin(), pinned.end(), process) != pinned.end();
+    const bool collapsed = state_.collapsed().contains(process);
+    menu->addAction(is_pinned ? tr("Unpin Rank") : tr("Pin Rank"), this,
+                    [this, process, is_pinned] { state_.set_pinned(process, !is_pinned); });
+    menu->addAction(collapsed ? tr("Expand Rank") : tr("Collapse Rank"), this,
+                    [this, process, collapsed] { state_.set_collapsed(process, !collapsed); });
+    menu->addAction(tr("Collapse Other Ranks"), this, [this, process] { collapse_others(process); });
+    menu->addAction(tr("Show Only This Rank"), this, [this, process] {
+      if (const auto run = session_.run(process.first))
+        state_.set_filter(
+            QString::fromStdString(run->timeline->processes[static_cast<std::size_t>(process.second)].name));
+    });
+  }
+  if (!state_.filter().isEmpty())
+    menu->addAction(tr("Show All Ranks"), this, [this] { state_.set_filter({}); });
+  if (menu->isEmpty()) {
+    delete menu;
+    return;
+  }
+  menu->popup(global);
+}
+
+}  // namespace rehearse::gui

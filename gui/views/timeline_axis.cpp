@@ -1,0 +1,143 @@
+#include "gui/views/timeline_axis.hpp"
+
+#include <QMouseEvent>
+#include <QPainter>
+
+namespace rehearse::gui {
+
+namespace {
+
+constexpr int kFlag = 14;  // its height, above the marks
+
+}  // namespace
+
+TimelineAxis::TimelineAxis(TimelineScene& scene, QWidget* parent) : QWidget(parent), scene_(scene) {
+  setAccessibleName(tr("Time axis"));
+  setToolTip(tr("Time since the step began. Drag to pan."));
+  setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+  const auto again = [this] { update(); };
+  connect(&scene_, &TimelineScene::lines_changed, this, again);
+  connect(&scene_, &TimelineScene::scrolled, this, again);
+  connect(&scene_.state(), &ViewState::visible_changed, this, again);
+  connect(&scene_.state(), &ViewState::cursor_changed, this, again);
+  connect(&scene_.state(), &ViewState::selection_changed, this, again);
+  connect(&scene_.state(), &ViewState::marks_changed, this, [this] {
+    if (chosen_ >= static_cast<int>(scene_.state().bookmarks().size())) chosen_ = -1;
+    update();
+  });
+}
+
+QSize TimelineAxis::sizeHint() const {
+  return {100, fontMetrics().height() + 8 + kFlag};
+}
+
+void TimelineAxis::choose(int bookmark) {
+  chosen_ = bookmark;
+  update();
+}
+
+void TimelineAxis::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.fillRect(rect(), palette().color(QPalette::Window));
+  painter.fillRect(QRect(0, height() - 1, width(), 1), palette().color(QPalette::Mid));
+  if (scene_.lines().empty()) return;
+  const TimeScale scale = scene_.scale();
+  QColor ink = palette().color(QPalette::WindowText);
+  QColor weak = ink;
+  weak.setAlpha(110);
+  const int top = kFlag, text_height = fontMetrics().height();
+  // A selected area, as on the tracks.
+  if (const auto& area = scene_.state().area()) {
+    QColor fill = palette().color(QPalette::Highlight);
+    fill.setAlpha(60);
+    painter.fillRect(QRectF(scale.x(area->range.begin), top,
+                            scale.x(area->range.end) - scale.x(area->range.begin), height() - top),
+                     fill);
+  }
+  const auto marks =
+      ticks(scale, std::max(110, fontMetrics().horizontalAdvance(QStringLiteral("000.000 ms")) + 40));
+  for (const Tick& tick : marks) {
+    const double x = std::floor(scale.x(tick.time));
+    painter.fillRect(QRectF(x, height() - 7, 1, 6), weak);
+    painter.setPen(ink);
+    painter.drawText(QPointF(x + 4, top + fontMetrics().ascent() + 2), QString::fromStdString(tick.text));
+  }
+  if (marks.size() > 1) {
+    const double distance = scale.x(marks[1].time) - scale.x(marks[0].time);
+    for (double x = scale.x(marks[0].time) - distance; x < width(); x += distance / 5)
+      painter.fillRect(QRectF(std::floor(x), height() - 4, 1, 3), weak);
+  }
+  const auto& bookmarks = scene_.state().bookmarks();
+  const QColor colour = palette().color(QPalette::Highlight);
+  for (std::size_t i = 0; i < bookmarks.size(); ++i) {
+    const double left = std::floor(scale.x(bookmarks[i].range.begin)),
+                 right = scale.x(bookmarks[i].range.end);
+    if (right < 0 || left > width()) continue;
+    const QString text = painter.fontMetrics().elidedText(bookmarks[i].text, Qt::ElideRight, 140);
+    const double flag = std::max(10.0, painter.fontMetrics().horizontalAdvance(text) + 8.0);
+    painter.fillRect(QRectF(left, 0, 1, height()), colour);
+    if (right > left + 1) painter.fillRect(QRectF(left, kFlag - 2, right - left, 3), colour);
+    const QRectF box(left, 0, flag, kFlag);
+    painter.fillRect(box, colour);
+    if (static_cast<int>(i) == chosen_) {
+      painter.setPen(QPen(ink, 1));
+      painter.drawRect(box.adjusted(0, 0, -1, -1));
+    }
+    painter.setPen(palette().color(QPalette::HighlightedText));
+    QFont small = font();
+    small.setPointSizeF(std::max(6.5, font().pointSizeF() * 0.8));
+    painter.setFont(small);
+    painter.drawText(box.adjusted(4, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter, text);
+    painter.setFont(font());
+  }
+  if (const auto time = scene_.state().cursor()) {
+    const double x = std::floor(scale.x(*time));
+    const double ns = 1 / scale.pixels_per_ns();
+    // As many digits as a pixel tells apart.
+    Time shown = *time;
+    if (ns >= 10) shown = static_cast<Time>(std::llround(static_cast<double>(*time) / ns) * std::llround(ns));
+    const QString text = QString::fromStdString(duration_text(shown));
+    const int box_width = fontMetrics().horizontalAdvance(text) + 10;
+    const double left =
+        std::clamp(x - box_width / 2.0, 0.0, std::max(0.0, width() - static_cast<double>(box_width)));
+    const QRectF box(left, top, box_width, text_height + 3);
+    painter.fillRect(box, palette().color(QPalette::ToolTipBase));
+    painter.setPen(palette().color(QPalette::Mid));
+    painter.drawRect(box.adjusted(0, 0, -1, -1));
+    painter.setPen(palette().color(QPalette::ToolTipText));
+    painter.drawText(box, Qt::AlignCenter, text);
+    painter.fillRect(QRectF(x, box.bottom(), 1, height() - box.bottom()), ink);
+  }
+}
+
+int TimelineAxis::bookmark_at(QPointF at) const {
+  if (at.y() > kFlag) return -1;
+  const TimeScale scale = scene_.scale();
+  const auto& bookmarks = scene_.state().bookmarks();
+  for (int i = static_cast<int>(bookmarks.size()) - 1; i >= 0; --i) {
+    const Bookmark& bookmark = bookmarks[static_cast<std::size_t>(i)];
+    const double left = scale.x(bookmark.range.begin);
+    const QString text = fontMetrics().elidedText(bookmark.text, Qt::ElideRight, 140);
+    if (at.x() >= left && at.x() <= left + std::max(10, fontMetrics().horizontalAdvance(text) + 8)) return i;
+  }
+  return -1;
+}
+
+void TimelineAxis::mousePressEvent(QMouseEvent* event) {
+  pressed_x_ = event->position().x();
+  pressed_visible_ = scene_.state().visible();
+  const int bookmark = bookmark_at(event->position());
+  choose(bookmark);
+  if (bookmark >= 0)
+    scene_.reveal_range(scene_.state().bookmarks()[static_cast<std::size_t>(bookmark)].range);
+}
+
+void TimelineAxis::mouseMoveEvent(QMouseEvent* event) {
+  if (!(event->buttons() & Qt::LeftButton) || chosen_ >= 0) return;
+  const double ns =
+      1 / TimeScale{pressed_visible_, 0, static_cast<double>(std::max(1, width()))}.pixels_per_ns();
+  const auto by = static_cast<Time>(std::llround((pressed_x_ - event->position().x()) * ns));
+  scene_.state().set_visible(panned(pressed_visible_, by, scene_.state().whole()), false);
+}
+
+}  // namespace rehearse::gui

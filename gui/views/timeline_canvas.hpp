@@ -1,0 +1,57 @@
+// The tracks themselves: spans, counters and marks over them, and what the mouse does there.
+#pragma once
+
+#include <QPixmap>
+#include <QWidget>
+
+#include "gui/views/row_painter.hpp"
+#include "gui/views/timeline_scene.hpp"
+
+namespace rehearse::gui {
+
+class TimelineCanvas : public QWidget {
+  Q_OBJECT
+public:
+  explicit TimelineCanvas(TimelineScene& scene, QWidget* parent = nullptr);
+
+signals:
+  void menu_wanted(TimelineScene::Place place, QPoint global);
+
+protected:
+  bool event(QEvent* event) override;
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void changeEvent(QEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  void contextMenuEvent(QContextMenuEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+
+private:
+  void repaint_tracks();  // they have changed
+  void paint_tracks(QPainter& painter);
+  void paint_header(QPainter& painter, const Line& line, QRect rect);
+  void paint_row(QPainter& painter, const Line& line, QRect rect);
+  void paint_area(QPainter& painter);
+  void drag_area(QPoint to);
+  void pan_to(QPoint to);
+  // The edge of the selected area at `x`: 0 none, -1 begin, 1 end.
+  int edge_at(QPointF at) const;
+  QString tip_at(const TimelineScene::Place& place) const;
+
+  TimelineScene& scene_;
+  RowPainter row_painter_;
+  QPixmap tracks_;  // without what moves with the mouse
+  bool tracks_old_ = true;
+  enum class Drag { none, pressed, area, edge, pan } drag_ = Drag::none;
+  QPoint pressed_at_;
+  Time pressed_time_ = 0;
+  int pressed_scroll_ = 0, pressed_line_ = 0;
+  TimeRange pressed_visible_;
+  int edge_ = 0;
+};
+
+}  // namespace rehearse::gui

@@ -1,0 +1,235 @@
+#include "gui/views/timeline_labels.hpp"
+
+#include <QHelpEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QToolTip>
+
+#include "gui/views/appearance.hpp"
+#include "gui/views/counter_painter.hpp"
+
+namespace rehearse::gui {
+
+namespace {
+
+constexpr int kTriangle = 14;
+
+bool has_triangle(const Line& line) {
+  return line.type == Line::Type::run || line.type == Line::Type::process ||
+         line.type == Line::Type::counters;
+}
+
+int indent_of(Line::Type type) {
+  switch (type) {
+    case Line::Type::run:
+    case Line::Type::pinned:
+    case Line::Type::group:
+    case Line::Type::counters:
+      return 4;
+    case Line::Type::process:
+      return 8;
+    default:
+      return 26;
+  }
+}
+
+QString source_text(Run::Source source) {
+  switch (source) {
+    case Run::Source::predicted:
+      return QObject::tr("predicted");
+    case Run::Source::measured:
+      return QObject::tr("measured");
+    case Run::Source::profiler:
+      break;
+  }
+  return QObject::tr("profiler");
+}
+
+// Ends in "(64 ranks)": the number stands at the right instead.
+QString without_number(QString name) {
+  const qsizetype open = name.lastIndexOf(QLatin1String(" ("));
+  if (open > 0 && name.endsWith(QLatin1String("ranks)"))) name.truncate(open);
+  return name;
+}
+
+}  // namespace
+
+TimelineLabels::TimelineLabels(TimelineScene& scene, QWidget* parent) : QWidget(parent), scene_(scene) {
+  setAccessibleName(tr("Names of the tracks"));
+  setMinimumWidth(90);
+  const auto again = [this] { update(); };
+  connect(&scene_, &TimelineScene::lines_changed, this, again);
+  connect(&scene_, &TimelineScene::scrolled, this, again);
+  connect(&scene_, &TimelineScene::content_changed, this, again);
+  connect(&scene_.state(), &ViewState::selection_changed, this, again);
+}
+
+QString TimelineLabels::text_of(const Line& line) const {
+  if (line.type == Line::Type::pinned) return tr("Pinned");
+  const auto run = scene_.session().run(line.run);
+  if (!run || !run->timeline) return {};
+  const Timeline& timeline = *run->timeline;
+  const auto process = [&]() -> const Process& {
+    return timeline.processes[static_cast<std::size_t>(line.process)];
+  };
+  switch (line.type) {
+    case Line::Type::run:
+      return QString::fromStdString(run->name);
+    case Line::Type::group: {
+      const QString name = QString::fromStdString(group_of(process(), scene_.state().grouping()));
+      const QString kind = scene_.state().grouping() == Grouping::node    ? tr("Node")
+                           : scene_.state().grouping() == Grouping::stage ? tr("Stage")
+                                                                          : tr("Role");
+      if (name.isEmpty()) return tr("Of no %1").arg(kind.toLower());
+      return name.startsWith(kind, Qt::CaseInsensitive) ? name : kind + QLatin1Char(' ') + name;
+    }
+    case Line::Type::process: {
+      const QString name = QString::fromStdString(process().name);
+      return process().members > 1 ? without_number(name) : name;
+    }
+    case Line::Type::row: {
+      if (!line.first_of_track) return {};
+      const int track = timeline.rows[static_cast<std::size_t>(line.row)].track;
+      return QString::fromStdString(timeline.tracks[static_cast<std::size_t>(track)].name);
+    }
+    case Line::Type::counters:
+      return tr("Counters");
+    case Line::Type::counter:
+      return QString::fromStdString(timeline.counters[static_cast<std::size_t>(line.counter)].name);
+    case Line::Type::pinned:
+      break;
+  }
+  return {};
+}
+
+void TimelineLabels::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.fillRect(rect(), palette().color(QPalette::Base));
+  const auto& lines = scene_.lines();
+  QFont bold = font();
+  bold.setWeight(QFont::DemiBold);
+  const auto& pinned = scene_.state().pinned();
+  int selected_run = 0, selected_row = -1;
+  if (const auto& selected = scene_.state().selected(); selected && scene_.knows(*selected)) {
+    selected_run = selected->run;
+    selected_row = scene_.session().run(selected->run)->timeline->row_of(selected->span);
+  }
+  for (std::size_t i = first_line_at(lines, scene_.scroll());
+       i < lines.size() && lines[i].y < scene_.scroll() + height(); ++i) {
+    const Line& line = lines[i];
+    const QRect box(0, line.y - scene_.scroll(), width(), line.height);
+    const bool is_run = line.type == Line::Type::run, is_process = line.type == Line::Type::process;
+    const bool is_header = is_run || line.type == Line::Type::group || line.type == Line::Type::pinned ||
+                           line.type == Line::Type::counters;
+    if (is_header) {
+      painter.fillRect(box, palette().color(is_run ? QPalette::Button : QPalette::Window));
+      painter.fillRect(QRect(0, box.bottom(), width(), 1), palette().color(QPalette::Mid));
+    } else if (is_process) {
+      painter.fillRect(box, palette().color(QPalette::AlternateBase));
+    }
+    if (line.type == Line::Type::row && line.run == selected_run && line.row == selected_row)
+      painter.fillRect(QRect(0, box.y(), 3, box.height()), palette().color(QPalette::Highlight));
+    int left = indent_of(line.type);
+    painter.setFont(is_header || is_process ? bold : font());
+    QColor ink = palette().color(is_run ? QPalette::ButtonText : QPalette::Text);
+    QColor weak = ink;
+    weak.setAlpha(170);
+    if (has_triangle(line)) {
+      painter.setRenderHint(QPainter::Antialiasing);
+      painter.setPen(Qt::NoPen);
+      painter.setBrush(weak);
+      const QPointF middle(left + 5, box.center().y() + 0.5);
+      painter.drawPolygon(
+          line.collapsed
+              ? QPolygonF({middle + QPointF(-2.5, -4), middle + QPointF(-2.5, 4), middle + QPointF(3, 0)})
+              : QPolygonF({middle + QPointF(-4, -2.5), middle + QPointF(4, -2.5), middle + QPointF(0, 3)}));
+      painter.setRenderHint(QPainter::Antialiasing, false);
+      left += kTriangle;
+    }
+    // At the right: of a run its source and step, of a rank the number it stands for, of a counter its top.
+    QString right;
+    const auto run = scene_.session().run(line.run);
+    if (is_run && run) {
+      right = source_text(run->source);
+      if (run->figures.step_time_s > 0)
+        right += QStringLiteral(", %1").arg(
+            QString::fromStdString(duration_text(std::llround(run->figures.step_time_s * 1e9))));
+    } else if (is_process && run) {
+      const Process& process = run->timeline->processes[static_cast<std::size_t>(line.process)];
+      if (process.members > 1) right = QStringLiteral("\u00d7%1").arg(process.members);
+      if (std::find(pinned.begin(), pinned.end(), ViewState::ProcessRef(line.run, line.process)) !=
+          pinned.end()) {
+        QString name = scene_.session().shown().size() > 1
+                           ? QString::fromStdString(run->name) + QLatin1Char(' ')
+                           : QString();
+        right = name + right;
+      }
+    } else if (line.type == Line::Type::counter && run) {
+      if (const Mipmaps* made = scene_.mipmaps(line.run))
+        right = counter_text(run->timeline->counters[static_cast<std::size_t>(line.counter)],
+                             made->greatest[static_cast<std::size_t>(line.counter)]);
+    }
+    const int end = width() - 6;
+    int right_width = 0;
+    const QString text = text_of(line);
+    if (!right.isEmpty()) {
+      painter.setFont(font());
+      right_width = painter.fontMetrics().horizontalAdvance(right) + 8;
+      // The name is worth more than what stands beside it.
+      if (end - left - right_width < std::min(60, painter.fontMetrics().horizontalAdvance(text)))
+        right_width = 0;
+      if (right_width > 0) {
+        painter.setPen(weak);
+        const Qt::Alignment where = line.type == Line::Type::counter ? Qt::AlignTop : Qt::AlignVCenter;
+        painter.drawText(QRect(end - right_width, box.y() + 1, right_width, box.height() - 2),
+                         Qt::AlignRight | where, right);
+      }
+    }
+    painter.setFont(is_header || is_process ? bold : font());
+    painter.setPen(ink);
+    const QRect room(left, box.y(), end - left - right_width, box.height());
+    painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
+                     painter.fontMetrics().elidedText(text, Qt::ElideMiddle, room.width()));
+  }
+  painter.fillRect(QRect(width() - 1, 0, 1, height()), palette().color(QPalette::Mid));
+}
+
+void TimelineLabels::mousePressEvent(QMouseEvent* event) {
+  if (event->button() != Qt::LeftButton) return;
+  const int at = line_at(scene_.lines(), static_cast<int>(event->position().y()) + scene_.scroll());
+  if (at < 0) return;
+  const Line& line = scene_.lines()[static_cast<std::size_t>(at)];
+  if (has_triangle(line)) scene_.state().set_collapsed({line.run, line.process}, !line.collapsed);
+  if (line.type == Line::Type::run) scene_.session().set_current(line.run);
+}
+
+void TimelineLabels::contextMenuEvent(QContextMenuEvent* event) {
+  TimelineScene::Place place = scene_.at(QPointF(-1e5, event->pos().y()));
+  place.span = {};
+  emit menu_wanted(place, event->globalPos());
+}
+
+void TimelineLabels::wheelEvent(QWheelEvent* event) {
+  scene_.set_scroll(scene_.scroll() - event->angleDelta().y() / 2);
+  event->accept();
+}
+
+bool TimelineLabels::event(QEvent* event) {
+  if (event->type() == QEvent::ToolTip) {
+    const auto* help = static_cast<QHelpEvent*>(event);
+    const int at = line_at(scene_.lines(), help->pos().y() + scene_.scroll());
+    QString text;
+    if (at >= 0) {
+      const Line& line = scene_.lines()[static_cast<std::size_t>(at)];
+      text = text_of(line);
+      const auto run = scene_.session().run(line.run);
+      if (line.type == Line::Type::process && run)
+        text = QString::fromStdString(run->timeline->processes[static_cast<std::size_t>(line.process)].name);
+    }
+    QToolTip::showText(help->globalPos(), text, this);
+    return true;
+  }
+  return QWidget::event(event);
+}
+
+}  // namespace rehearse::gui

@@ -1,0 +1,25 @@
+// What the colours and patterns mean, and what the critical path is made of.
+#pragma once
+
+#include <QWidget>
+
+#include "gui/views/timeline_scene.hpp"
+
+namespace rehearse::gui {
+
+class TimelineLegend : public QWidget {
+  Q_OBJECT
+public:
+  explicit TimelineLegend(TimelineScene& scene, QWidget* parent = nullptr);
+  QSize sizeHint() const override;
+  // "Critical path of gpt3-175b: forward 40.1 s (52 %), ..."; empty while it is not shown.
+  QString path_text() const;
+
+protected:
+  void paintEvent(QPaintEvent* event) override;
+
+private:
+  TimelineScene& scene_;
+};
+
+}  // namespace rehearse::gui

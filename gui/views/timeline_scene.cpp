@@ -1,0 +1,319 @@
+#include "gui/views/timeline_scene.hpp"
+
+#include <QPointer>
+#include <QRectF>
+#include <QThreadPool>
+
+namespace rehearse::gui {
+
+namespace {
+
+constexpr int kLeastRowHeight = 12, kGreatestRowHeight = 60;
+constexpr double kReach = 3;  // pixels beside a span that still mean it
+
+bool valid(const Run& run, SpanId span) {
+  return run.timeline && span < run.timeline->spans.size();
+}
+
+// What a collapsed rank is doing at `time`: of its spans under way one of the summary's kind.
+SpanId under_summary(const Timeline& timeline, const Process& process, Time time, SpanId summary) {
+  SpanId found = kNoSpan;
+  for (int t = process.first_track; t < process.last_track; ++t) {
+    const Track& track = timeline.tracks[static_cast<std::size_t>(t)];
+    for (int r = track.first_row; r < track.last_row; ++r) {
+      const SpanId s = timeline.at(timeline.rows[static_cast<std::size_t>(r)], time);
+      if (s == kNoSpan) continue;
+      if (summary != kNoSpan && timeline.spans.kind[s] == timeline.spans.kind[summary]) return s;
+      if (found == kNoSpan) found = s;
+    }
+  }
+  return found;
+}
+
+// The span at `x`, or the nearest within reach.
+SpanId span_near(const Timeline& timeline, const Row& row, const TimeScale& scale, double x) {
+  const Time time = scale.time(x);
+  if (const SpanId exact = timeline.at(row, time); exact != kNoSpan) return exact;
+  const SpanId after = timeline.first_after(row, time);
+  SpanId best = kNoSpan;
+  double nearest = kReach;
+  if (after < row.last && scale.x(timeline.spans.begin[after]) - x <= nearest) {
+    nearest = scale.x(timeline.spans.begin[after]) - x;
+    best = after;
+  }
+  if (after > row.first && x - scale.x(timeline.spans.end[after - 1]) < nearest) best = after - 1;
+  return best;
+}
+
+}  // namespace
+
+TimelineScene::TimelineScene(Session& session, ViewState& state, QObject* parent)
+    : QObject(parent), session_(session), state_(state) {
+  connect(&session_, &Session::shown_changed, this, &TimelineScene::shown_changed);
+  connect(&session_, &Session::runs_changed, this, &TimelineScene::shown_changed);
+  connect(&session_, &Session::run_changed, this, &TimelineScene::shown_changed);
+  connect(&state_, &ViewState::rows_changed, this, &TimelineScene::lay_out_again);
+  connect(&state_, &ViewState::search_changed, this, &TimelineScene::search);
+  shown_changed();
+}
+
+TimelineScene::~TimelineScene() {
+  for (const auto& [run, cancelled] : making_) *cancelled = true;
+  if (search_cancelled_) *search_cancelled_ = true;
+}
+
+void TimelineScene::shown_changed() {
+  std::optional<TimeRange> whole;
+  std::vector<Session::RunPointer> shown = session_.shown();
+  for (const auto& run : shown) {
+    if (!run->timeline) continue;
+    make(run);
+    const TimeRange range{run->timeline->begin - run->aligned, run->timeline->end - run->aligned};
+    if (range.length() <= 0) continue;
+    whole = whole ? TimeRange{std::min(whole->begin, range.begin), std::max(whole->end, range.end)} : range;
+  }
+  std::erase_if(made_, [&](const auto& made) { return !session_.run(made.first); });
+  if (whole) state_.set_whole(*whole);
+  lay_out_again();
+  search();
+}
+
+void TimelineScene::lay_out_again() {
+  LayoutOptions options;
+  options.filter = state_.filter().trimmed().toStdString();
+  options.grouping = state_.grouping();
+  options.collapsed = state_.collapsed();
+  options.pinned = state_.pinned();
+  options.counters = state_.shows_counters();
+  options.row_height = row_height_;
+  std::vector<Session::RunPointer> shown = session_.shown();
+  std::erase_if(shown, [](const auto& run) { return !run->timeline; });
+  lines_ = lay_out(shown, options);
+  scroll_ = std::clamp(scroll_, 0, greatest_scroll());
+  emit lines_changed();
+}
+
+void TimelineScene::set_row_height(int height) {
+  height = std::clamp(height, kLeastRowHeight, kGreatestRowHeight);
+  if (height == row_height_) return;
+  // What is in the middle stays there.
+  const int middle = scroll_ + canvas_.height() / 2;
+  const double share = height_of(lines_) > 0 ? static_cast<double>(middle) / height_of(lines_) : 0;
+  row_height_ = height;
+  lay_out_again();
+  if (greatest_scroll() > 0) set_scroll(static_cast<int>(share * height_of(lines_)) - canvas_.height() / 2);
+}
+
+void TimelineScene::set_scroll(int y) {
+  y = std::clamp(y, 0, greatest_scroll());
+  if (y == scroll_) return;
+  scroll_ = y;
+  emit scrolled();
+}
+
+void TimelineScene::set_canvas(QSize size) {
+  if (size == canvas_) return;
+  canvas_ = size;
+  scroll_ = std::clamp(scroll_, 0, greatest_scroll());
+  emit scrolled();
+}
+
+TimeScale TimelineScene::scale_of(const Run& run) const {
+  TimeScale result = scale();
+  result.range.begin += run.aligned;
+  result.range.end += run.aligned;
+  return result;
+}
+
+TimelineScene::Place TimelineScene::at(QPointF pixel) const {
+  Place place;
+  place.time = scale().time(pixel.x());
+  place.line = line_at(lines_, static_cast<int>(pixel.y()) + scroll_);
+  if (place.line < 0) return place;
+  const Line& line = lines_[static_cast<std::size_t>(place.line)];
+  if (line.process >= 0) place.process = {line.run, line.process};
+  const auto run = session_.run(line.run);
+  if (!run || line.row < 0) return place;
+  const Timeline& timeline = *run->timeline;
+  const Row& row = timeline.rows[static_cast<std::size_t>(line.row)];
+  const SpanId span = span_near(timeline, row, scale_of(*run), pixel.x());
+  if (line.type == Line::Type::row) {
+    place.row = {line.run, line.row};
+    place.span = {line.run, span};
+  } else if (span != kNoSpan) {
+    const Process& process = timeline.processes[static_cast<std::size_t>(line.process)];
+    place.span = {line.run, under_summary(timeline, process, scale_of(*run).time(pixel.x()), span)};
+  }
+  if (place.span.span == kNoSpan) place.span = {};
+  return place;
+}
+
+bool TimelineScene::knows(SpanRef span) const {
+  const auto run = session_.run(span.run);
+  return run && valid(*run, span.span);
+}
+
+TimeRange TimelineScene::range_of(SpanRef span) const {
+  const auto run = session_.run(span.run);
+  if (!run || !valid(*run, span.span)) return {};
+  const SpanColumns& spans = run->timeline->spans;
+  return {spans.begin[span.span] - run->aligned, spans.end[span.span] - run->aligned};
+}
+
+QRectF TimelineScene::rect_of(SpanRef span) const {
+  const auto run = session_.run(span.run);
+  if (!run || !valid(*run, span.span) || !session_.is_shown(span.run)) return {};
+  const int at = line_of_row(lines_, *run->timeline, span.run, run->timeline->row_of(span.span));
+  if (at < 0) return {};
+  const Line& line = lines_[static_cast<std::size_t>(at)];
+  const TimeRange range = range_of(span);
+  const TimeScale axis = scale();
+  const double left = std::clamp(axis.x(range.begin), -1e6, 1e6),
+               right = std::clamp(axis.x(range.end), -1e6, 1e6);
+  return {left, static_cast<double>(line.y - scroll_), std::max(1.0, right - left),
+          static_cast<double>(line.height)};
+}
+
+void TimelineScene::reveal(SpanRef span) {
+  if (!knows(span)) return;
+  const QRectF rect = rect_of(span);
+  if (!rect.isNull()) {
+    const int y = static_cast<int>(rect.y()) + scroll_, height = static_cast<int>(rect.height());
+    if (rect.y() < 0 || rect.bottom() > canvas_.height()) set_scroll(y + height / 2 - canvas_.height() / 2);
+  }
+  reveal_range(range_of(span));
+}
+
+void TimelineScene::reveal_range(TimeRange range) {
+  const TimeRange visible = state_.visible();
+  if (range.end > visible.begin && range.begin < visible.end &&
+      (range.length() > visible.length() || (range.begin >= visible.begin && range.end <= visible.end)))
+    return;
+  Time begin = range.begin + range.length() / 2 - visible.length() / 2;
+  if (range.length() > visible.length()) begin = range.begin - visible.length() / 10;
+  state_.set_visible({begin, begin + visible.length()});
+}
+
+// ----- made in the background
+
+const Mipmaps* TimelineScene::mipmaps(int run) const {
+  const auto at = made_.find(run);
+  return at == made_.end() ? nullptr : at->second.mipmaps.get();
+}
+
+std::bitset<kStyles> TimelineScene::styles() const {
+  std::bitset<kStyles> all;
+  for (const auto& run : session_.shown())
+    if (const Mipmaps* made = mipmaps(run->id)) all |= made->styles;
+  return all;
+}
+
+void TimelineScene::make(const Session::RunPointer& run) {
+  const int id = run->id;
+  if (const auto at = made_.find(id); at != made_.end()) {
+    if (at->second.of.lock() == run->timeline) return;
+    made_.erase(at);
+  }
+  if (const auto at = making_.find(id); at != making_.end()) {
+    *at->second = true;
+    making_.erase(at);
+  }
+  made_[id].of = run->timeline;
+  auto cancelled = std::make_shared<std::atomic<bool>>(false);
+  making_[id] = cancelled;
+  QThreadPool::globalInstance()->start([scene = QPointer(this), id, cancelled, timeline = run->timeline] {
+    auto mipmaps = make_mipmaps(*timeline, *cancelled);
+    QMetaObject::invokeMethod(
+        QCoreApplication::instance(),
+        [scene, id, cancelled, mipmaps] {
+          if (!scene || *cancelled) return;
+          scene->making_.erase(id);
+          scene->made_[id].mipmaps = mipmaps;
+          emit scene->content_changed();
+        },
+        Qt::QueuedConnection);
+  });
+}
+
+// ----- search
+
+void TimelineScene::search() {
+  if (search_cancelled_) *search_cancelled_ = true;
+  search_cancelled_.reset();
+  hits_.clear();
+  hit_number_ = 0;
+  query_ = parse_query(state_.search().toStdString());
+  searching_ = !query_.empty() && query_.problem.empty();
+  if (!searching_) {
+    emit hits_changed();
+    return;
+  }
+  std::vector<std::pair<int, std::shared_ptr<const Timeline>>> timelines;
+  for (const auto& run : session_.shown())
+    if (run->timeline) timelines.emplace_back(run->id, run->timeline);
+  search_cancelled_ = std::make_shared<std::atomic<bool>>(false);
+  QThreadPool::globalInstance()->start([scene = QPointer(this), cancelled = search_cancelled_,
+                                        timelines = std::move(timelines), query = query_] {
+    auto found = std::make_shared<std::map<int, Hits>>();
+    for (const auto& [id, timeline] : timelines) (*found)[id] = find_spans(*timeline, query, *cancelled);
+    QMetaObject::invokeMethod(
+        QCoreApplication::instance(),
+        [scene, cancelled, found] {
+          if (!scene || *cancelled) return;
+          scene->hits_ = std::move(*found);
+          scene->searching_ = false;
+          emit scene->hits_changed();
+        },
+        Qt::QueuedConnection);
+  });
+  emit hits_changed();
+}
+
+const Hits* TimelineScene::hits(int run) const {
+  const auto at = hits_.find(run);
+  return at == hits_.end() ? nullptr : &at->second;
+}
+
+std::size_t TimelineScene::hit_count() const {
+  std::size_t count = 0;
+  for (const auto& [run, hits] : hits_) count += hits.spans.size();
+  return count;
+}
+
+void TimelineScene::go_to_hit(int by) {
+  const std::size_t count = hit_count();
+  if (count == 0) return;
+  // Run after run, each by time; the first time from what is visible on.
+  if (hit_number_ == 0) {
+    std::size_t before = 0;
+    for (const auto& run : session_.shown()) {
+      const Hits* found = hits(run->id);
+      if (!found) continue;
+      const SpanColumns& spans = run->timeline->spans;
+      const Time from = state_.visible().begin + run->aligned;
+      const auto at = std::partition_point(found->by_time.begin(), found->by_time.end(),
+                                           [&](SpanId s) { return spans.begin[s] < from; });
+      before += static_cast<std::size_t>(at - found->by_time.begin());
+      if (at != found->by_time.end()) break;
+    }
+    hit_number_ = by > 0 ? before % count + 1 : (before + count - 1) % count + 1;
+  } else {
+    hit_number_ = (hit_number_ - 1 + count + (by > 0 ? 1 : count - 1)) % count + 1;
+  }
+  std::size_t left = hit_number_ - 1;
+  for (const auto& run : session_.shown()) {
+    const Hits* found = hits(run->id);
+    if (!found) continue;
+    if (left >= found->by_time.size()) {
+      left -= found->by_time.size();
+      continue;
+    }
+    const SpanRef span{run->id, found->by_time[left]};
+    state_.select(span);
+    reveal(span);
+    break;
+  }
+  emit hits_changed();
+}
+
+}  // namespace rehearse::gui
