@@ -3,118 +3,37 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
+#include <map>
 #include <tuple>
+
+#include "gui/models/parallel.hpp"
+#include "gui/models/process_names.hpp"
+#include "gui/models/row_packing.hpp"
 
 namespace rehearse::gui {
 namespace {
 
-constexpr std::size_t kMostRows = 32;  // of a track
-constexpr Time kRounding = 1;          // neighbours may overlap by so much
-
-// Numbers of records by track and, within, by time, the longest first.
-struct Order {
-  std::vector<std::uint32_t> records;
-  std::vector<std::size_t> first;  // of track t: [t], [t + 1]
-};
-
-Order ordered(const Draft& draft) {
-  Order order;
-  const std::size_t count = draft.records.size();
-  order.first.assign(draft.tracks.size() + 1, 0);
-  for (std::size_t i = 0; i < count; ++i) ++order.first[draft.records[i].track + 1];
-  std::partial_sum(order.first.begin(), order.first.end(), order.first.begin());
-  order.records.resize(count);
-  std::vector<std::size_t> next(order.first.begin(), order.first.end() - 1);
-  for (std::size_t i = 0; i < count; ++i)
-    order.records[next[draft.records[i].track]++] = static_cast<std::uint32_t>(i);
-  const auto earlier = [&](std::uint32_t a, std::uint32_t b) {
-    const Record& first = draft.records[a];
-    const Record& second = draft.records[b];
-    return std::tie(first.begin, second.end) < std::tie(second.begin, first.end);
-  };
-  for (std::size_t t = 0; t < draft.tracks.size(); ++t) {
-    const auto from = order.records.begin() + static_cast<std::ptrdiff_t>(order.first[t]);
-    const auto to = order.records.begin() + static_cast<std::ptrdiff_t>(order.first[t + 1]);
-    if (!std::is_sorted(from, to, earlier)) std::stable_sort(from, to, earlier);
-  }
-  return order;
+template <typename F>
+void for_each_column(SpanColumns& spans, F&& f) {
+  f(spans.begin), f(spans.end), f(spans.name), f(spans.kind), f(spans.pass), f(spans.microbatch);
+  f(spans.step), f(spans.op), f(spans.algorithm), f(spans.members), f(spans.bytes), f(spans.flops);
+  f(spans.ready), f(spans.critical);
 }
 
-// The records of a track in rows: below what encloses it, else in the first row that is free. What is not
-// told of a span nested in another is taken over from that.
-std::vector<std::vector<std::uint32_t>> packed(Draft& draft, std::span<const std::uint32_t> records,
-                                               std::uint64_t& too_deep) {
-  std::vector<std::vector<std::uint32_t>> rows;
-  std::vector<const Record*> last;  // of each row
-  for (const std::uint32_t number : records) {
-    Record& record = draft.records[number];
-    std::size_t row = 0;
-    const Record* around = nullptr;
-    for (std::size_t r = last.size(); r-- > 0;) {
-      if (last[r]->end <= record.begin + kRounding || last[r]->end + kRounding < record.end) continue;
-      around = last[r];
-      row = r + 1;
-      break;
-    }
-    while (row < last.size() && last[row]->end > record.begin + kRounding) ++row;
-    if (around != nullptr && draft.profiled) {
-      if (record.pass == Pass::none) record.pass = around->pass;
-      if (record.step < 0) record.step = around->step;
-    }
-    if (row >= kMostRows) {
-      ++too_deep;
-      continue;
-    }
-    if (row == rows.size()) {
-      rows.emplace_back();
-      last.push_back(nullptr);
-    }
-    if (last[row] != nullptr && last[row]->end > record.begin) {
-      record.begin = last[row]->end;
-      record.end = std::max(record.end, record.begin);
-    }
-    rows[row].push_back(number);
-    last[row] = &record;
-  }
-  return rows;
-}
-
-// "(64 ranks)", "(rank 5)", "(ranks 0-3, 8)" at the end of a name.
-int members_of(const std::string& name) {
-  const std::size_t open = name.rfind('(');
-  if (open == std::string::npos) return 1;
-  const std::string inside = name.substr(open + 1);
-  int count = 0, used = 0;
-  if (std::sscanf(inside.c_str(), "%d ranks%n", &count, &used) == 1 && used > 0) return std::max(1, count);
-  if (inside.rfind("ranks ", 0) != 0) return 1;
-  int first = 0, last = 0;
-  for (const char* at = inside.c_str() + 6; std::sscanf(at, "%d%n", &first, &used) == 1;) {
-    at += used;
-    last = first;
-    if (*at == '-' && std::sscanf(at + 1, "%d%n", &last, &used) == 1) at += 1 + used;
-    if (last < first || last - first > 10'000'000) break;
-    count += last - first + 1;
-    if (*at == ',') ++at;
-  }
-  return std::max(1, count);
-}
-
-// "stage 3" of "job: stage 3, data 0-63 (64 ranks)"; empty if there is none.
-std::string stage_of(const std::string& name) {
-  const std::size_t at = name.find("stage ");
-  if (at == std::string::npos || (at > 0 && name[at - 1] != ' ')) return {};
-  const std::size_t end = name.find_first_not_of("0123456789", at + 6);
-  return end == at + 6 ? std::string() : name.substr(at, end == std::string::npos ? end : end - at);
-}
-
-std::string role_of(const std::string& name) {
-  if (!stage_of(name).empty()) return "worker";
-  std::size_t begin = name.find(": ");
-  begin = begin == std::string::npos || begin > name.find(',') ? 0 : begin + 2;
-  const std::string first = name.substr(begin, name.find_first_of(", (", begin) - begin);
-  return first;
+void write(SpanColumns& spans, std::size_t at, const Record& record) {
+  spans.begin[at] = record.begin;
+  spans.end[at] = record.end;
+  spans.name[at] = record.name;
+  spans.kind[at] = record.kind;
+  spans.pass[at] = record.pass;
+  spans.microbatch[at] = record.microbatch;
+  spans.step[at] = record.step;
+  spans.op[at] = record.op;
+  spans.algorithm[at] = record.algorithm;
+  spans.members[at] = record.members;
+  spans.bytes[at] = record.bytes;
+  spans.flops[at] = record.flops;
+  spans.ready[at] = record.ready;
 }
 
 class Layout {
@@ -122,20 +41,43 @@ public:
   Layout(Draft& draft, Progress& progress, double from) : draft_(draft), progress_(progress), from_(from) {}
 
   Timeline run() {
+    threads_ = threads_for(draft_.records.size());
     relate_times();
-    const Order order = ordered(draft_);
-    check(0.3);
-    prepare(order);
-    for (const int p : order_of_processes(order)) process(p, order);
-    finish_strings();
+    name_what_is_made_up();
+    {
+      const Order order = ordered(draft_);
+      check(0.2);
+      arrange(order);
+      packed_.resize(draft_.tracks.size());
+      in_parallel(draft_.tracks.size(), threads_, [&](std::size_t t) {
+        packed_[t] = packed(draft_, order.of_track(t));
+        check(0.3);
+      });
+    }
+    place_rows();
+    check(0.4);
+    fill();
+    draft_.records.clear();
+    draft_.details.clear();
+    std::vector<std::int32_t>().swap(draft_.dependencies);
+    check(0.7);
+    summaries();
+    check(0.9);
+    timeline_.strings = std::move(draft_.strings.texts);
     take_counters();
-    draft_.records = Records();
     bind_flows(timeline_, draft_.flow_ends, track_of_, draft_.left_out);
     pass_by_launch();
     return std::move(timeline_);
   }
 
 private:
+  // A row of a track: where its spans, dependencies and details begin.
+  struct Place {
+    PackedRow row;
+    std::size_t span = 0, dependency = 0, detail = 0;
+    std::vector<std::size_t> critical;  // spans
+  };
+
   void check(double share) {
     if (progress_.cancelled) throw Cancelled();
     progress_.share = from_ + share * (1 - from_);
@@ -154,221 +96,247 @@ private:
           first = std::min(first, time);
           last = std::max(last, time);
         }
+    for (const Draft::Track& track : draft_.tracks) rules_.has_gpus = rules_.has_gpus || track.gpu;
+    communicates_.resize(draft_.strings.texts.size());
     for (std::size_t i = 0; i < count; ++i) {
       Record& record = draft_.records[i];
       record.begin -= first;
       record.end -= first;
       record.ready = record.ready == kNoTime ? -1 : std::max<Time>(0, record.ready - first);
+      if (record.kind != Kind::communication) continue;
+      // Where there are GPUs the processor only launches collectives.
+      if (rules_.has_gpus && !record.waits && !draft_.tracks[record.track].gpu)
+        record.kind = Kind::host;
+      else
+        communicates_[record.name] = 1;
     }
     for (Draft::FlowEnd& end : draft_.flow_ends) end.time -= first;
+    for (Draft::Step& step : draft_.steps) {
+      step.begin -= first;
+      step.end -= first;
+    }
+    std::sort(draft_.steps.begin(), draft_.steps.end(),
+              [](const Draft::Step& a, const Draft::Step& b) { return a.begin < b.begin; });
     timeline_.origin = first;
     timeline_.end = last - first;
   }
 
-  void prepare(const Order& order) {
-    track_of_.assign(draft_.tracks.size(), -1);
-    for (const Draft::Track& track : draft_.tracks) has_gpus_ = has_gpus_ || track.gpu;
-    std::size_t waits = 0;
-    const std::size_t count = draft_.records.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      Record& record = draft_.records[i];
-      if (record.waits && record.ready >= 0 && record.ready < record.begin) ++waits;
-      // Collectives are only launched by the processor where there are GPUs.
-      if (has_gpus_ && !record.waits && record.kind == Kind::communication &&
-          !draft_.tracks[record.track].gpu)
-        record.kind = Kind::host;
-    }
-    SpanColumns& spans = timeline_.spans;
-    const std::size_t expected = order.records.size() + waits + order.records.size() / 4;
-    for_each_column(spans, [&](auto& column) { column.reserve(expected); });
-    if (!draft_.dependencies.empty()) {
-      timeline_.first_dependency.reserve(expected + 1);
-      timeline_.dependencies.reserve(draft_.dependencies.size());
-    }
-    for (const auto* text : {"waiting for a peer", "waiting for the pipeline"})
-      (text[12] == 'a' ? peer_ : pipeline_) = own_string(text);
-    rules_.profiled = draft_.profiled && !draft_.ours;
-    rules_.has_gpus = has_gpus_;
-    rules_.exposed.resize(draft_.strings.texts.size());
-    std::vector<char> communicates(draft_.strings.texts.size());
-    for (std::size_t i = 0; i < count; ++i)
-      if (draft_.records[i].kind == Kind::communication) communicates[draft_.records[i].name] = 1;
-    for (std::size_t i = 0; i < communicates.size(); ++i)
-      if (communicates[i] != 0)
-        rules_.exposed[i] = exposed_name(draft_.strings.texts[i],
-                                         i < draft_.moves.size() ? draft_.moves[i] : Draft::Moves::not_told);
-  }
-
-  template <typename F>
-  static void for_each_column(SpanColumns& spans, F&& f) {
-    f(spans.begin), f(spans.end), f(spans.name), f(spans.kind), f(spans.pass), f(spans.microbatch);
-    f(spans.step), f(spans.op), f(spans.algorithm), f(spans.members), f(spans.bytes), f(spans.flops);
-    f(spans.ready), f(spans.critical);
-  }
-
-  std::uint32_t own_string(std::string_view text) {
+  std::uint32_t own_string(const std::string& text) {
     const auto [it, is_new] =
-        own_strings_.try_emplace(std::string(text), static_cast<std::uint32_t>(draft_.strings.texts.size()));
-    if (is_new) draft_.strings.texts.emplace_back(text);
+        own_strings_.try_emplace(text, static_cast<std::uint32_t>(draft_.strings.texts.size()));
+    if (is_new) draft_.strings.texts.push_back(text);
     return it->second;
   }
 
-  std::vector<int> order_of_processes(const Order& order) {
-    std::vector<char> has_spans(draft_.processes.size());
-    for (std::size_t t = 0; t < draft_.tracks.size(); ++t)
-      if (order.first[t] < order.first[t + 1]) has_spans[draft_.tracks[t].process] = 1;
-    std::vector<int> processes;
-    for (std::size_t p = 0; p < draft_.processes.size(); ++p)
-      if (has_spans[p] != 0) processes.push_back(static_cast<int>(p));
-    std::stable_sort(processes.begin(), processes.end(), [&](int a, int b) {
-      const Draft::Process& first = draft_.processes[a];
-      const Draft::Process& second = draft_.processes[b];
-      return std::tie(first.sort_index, first.pid) < std::tie(second.sort_index, second.pid);
-    });
-    process_of_.assign(draft_.processes.size(), -1);
-    for (std::size_t i = 0; i < processes.size(); ++i) {
-      process_of_[processes[i]] = static_cast<int>(i);
-      if (!stage_of(draft_.processes[processes[i]].name).empty()) ++stages_;
+  void name_what_is_made_up() {
+    rules_.profiled = draft_.profiled && !draft_.ours;
+    rules_.compute = own_string("compute");
+    rules_.host = own_string("host");
+    rules_.data = own_string("data");
+    rules_.checkpoint = own_string("checkpoint");
+    rules_.copy = own_string("copy");
+    rules_.other = own_string("other");
+    rules_.waiting = own_string("waiting for a peer");
+    rules_.bubble = own_string("waiting for the pipeline");
+    rules_.idle = own_string("idle");
+    rules_.pipeline_idle = own_string("pipeline bubble");
+    rules_.exposed.resize(communicates_.size());
+    for (std::size_t name = 0; name < communicates_.size(); ++name) {
+      if (communicates_[name] == 0) continue;
+      const auto moves = name < draft_.moves.size() ? draft_.moves[name] : Draft::Moves::not_told;
+      rules_.exposed[name] = own_string(exposed_name(draft_.strings.texts[name], moves));
     }
-    return processes;
   }
 
-  void process(int number, const Order& order) {
-    const Draft::Process& from = draft_.processes[number];
+  // Processes and tracks that have spans, in the order in which they stand.
+  void arrange(const Order& order) {
+    std::vector<std::vector<int>> tracks_of(draft_.processes.size());
+    for (std::size_t t = 0; t < draft_.tracks.size(); ++t)
+      if (!order.of_track(t).empty()) tracks_of[draft_.tracks[t].process].push_back(static_cast<int>(t));
+    std::vector<int> processes;
+    for (std::size_t p = 0; p < draft_.processes.size(); ++p)
+      if (!tracks_of[p].empty()) processes.push_back(static_cast<int>(p));
+    const auto by_process = [&](int p) {
+      const Draft::Process& process = draft_.processes[p];
+      return std::tie(process.sort_index, process.pid);
+    };
+    std::stable_sort(processes.begin(), processes.end(),
+                     [&](int a, int b) { return by_process(a) < by_process(b); });
+    const auto by_track = [&](int t) {
+      const Draft::Track& track = draft_.tracks[t];
+      return std::tie(track.asynchronous, track.sort_index, track.tid);
+    };
+    process_of_.assign(draft_.processes.size(), -1);
+    for (const int p : processes) {
+      process_of_[p] = static_cast<int>(timeline_.processes.size());
+      std::stable_sort(tracks_of[p].begin(), tracks_of[p].end(),
+                       [&](int a, int b) { return by_track(a) < by_track(b); });
+      add_process(draft_.processes[p], tracks_of[p]);
+    }
+  }
+
+  void add_process(const Draft::Process& from, const std::vector<int>& tracks) {
     Process process;
     process.name = from.name.empty() ? fmt::format("process {}", from.pid) : from.name;
-    if (!from.labels.empty() && draft_.profiled) process.name += " (" + from.labels + ")";
     process.pid = from.pid;
     process.sort_index = from.sort_index;
-    process.stage = stage_of(from.name);
     if (draft_.ours) {
+      process.stage = stage_of(from.name);
       process.members = members_of(from.name);
       process.role = role_of(from.name);
     }
-    std::vector<int> tracks;
-    for (std::size_t t = 0; t < draft_.tracks.size(); ++t)
-      if (draft_.tracks[t].process == number && order.first[t] < order.first[t + 1])
-        tracks.push_back(static_cast<int>(t));
-    std::stable_sort(tracks.begin(), tracks.end(), [&](int a, int b) {
-      const Draft::Track& first = draft_.tracks[a];
-      const Draft::Track& second = draft_.tracks[b];
-      return std::tie(first.asynchronous, first.sort_index, first.tid) <
-             std::tie(second.asynchronous, second.sort_index, second.tid);
-    });
-    const int index = static_cast<int>(timeline_.processes.size());
     process.first_track = static_cast<int>(timeline_.tracks.size());
-    const int first_row = static_cast<int>(timeline_.rows.size());
-    for (const int t : tracks) track(t, index, order);
+    for (const int t : tracks) {
+      const Draft::Track& track = draft_.tracks[t];
+      tracks_.push_back(t);
+      rules_.gpu_track.push_back(track.gpu ? 1 : 0);
+      timeline_.tracks.push_back({track.name, process_of_[track.process], track.tid, 0, 0});
+      std::string& name = timeline_.tracks.back().name;
+      if (name.empty()) name = fmt::format("{} {}", track.gpu ? "stream" : "thread", track.tid);
+    }
     process.last_track = static_cast<int>(timeline_.tracks.size());
-    process.summary_row = summary(index, first_row, !process.stage.empty() && stages_ > 1);
     timeline_.processes.push_back(std::move(process));
   }
 
-  void track(int number, int process, const Order& order) {
-    const Draft::Track& from = draft_.tracks[number];
-    Track track{from.name, process, from.tid, static_cast<int>(timeline_.rows.size()), 0};
-    if (track.name.empty()) track.name = fmt::format("{} {}", from.gpu ? "stream" : "thread", from.tid);
-    const int index = static_cast<int>(timeline_.tracks.size());
-    track_of_[number] = index;
-    const std::span<const std::uint32_t> records(order.records.data() + order.first[number],
-                                                 order.first[number + 1] - order.first[number]);
+  void place_rows() {
+    track_of_.assign(draft_.tracks.size(), -1);
+    std::size_t spans = 0, dependencies = 0, details = 0;
     std::uint64_t too_deep = 0;
-    for (const auto& row : packed(draft_, records, too_deep)) {
-      const auto first = static_cast<SpanId>(timeline_.spans.size());
-      Time before = 0;  // end of the last in this row
-      for (const std::uint32_t each : row) {
-        const Record& record = draft_.records[each];
-        if (record.waits && record.ready >= 0) {
-          const Time since = std::max(record.ready, before);
-          if (since < record.begin) add_wait(record, since);
-        }
-        add(record);
-        before = record.end;
+    for (std::size_t i = 0; i < tracks_.size(); ++i) {
+      track_of_[tracks_[i]] = static_cast<int>(i);
+      PackedTrack& from = packed_[tracks_[i]];
+      Track& track = timeline_.tracks[i];
+      track.first_row = static_cast<int>(timeline_.rows.size());
+      too_deep += from.too_deep;
+      for (PackedRow& row : from.rows) {
+        const std::size_t count = row.records.size() + row.waits;
+        timeline_.rows.push_back({track.process, static_cast<int>(i), static_cast<SpanId>(spans),
+                                  static_cast<SpanId>(spans + count)});
+        places_.push_back({{}, spans, dependencies, details, {}});
+        spans += count;
+        dependencies += row.dependencies;
+        details += row.detail_bytes;
+        places_.back().row = std::move(row);
       }
-      timeline_.rows.push_back({process, index, first, static_cast<SpanId>(timeline_.spans.size())});
-      done_ += row.size();
-      check(0.3 + 0.6 * static_cast<double>(done_) / static_cast<double>(order.records.size()));
+      track.last_row = static_cast<int>(timeline_.rows.size());
     }
+    packed_.clear();
     if (too_deep > 0) draft_.left_out["spans are nested more than 32 deep and not shown"] += too_deep;
-    track.last_row = static_cast<int>(timeline_.rows.size());
-    rules_.gpu_track.push_back(from.gpu ? 1 : 0);
-    timeline_.tracks.push_back(std::move(track));
-  }
-
-  void add(const Record& record) {
-    SpanColumns& spans = timeline_.spans;
-    add_extras(&record);
-    spans.begin.push_back(record.begin);
-    spans.end.push_back(record.end);
-    spans.name.push_back(record.name);
-    spans.kind.push_back(record.kind);
-    spans.pass.push_back(record.pass);
-    spans.microbatch.push_back(record.microbatch);
-    spans.step.push_back(record.step);
-    spans.op.push_back(record.op);
-    spans.algorithm.push_back(record.algorithm);
-    spans.members.push_back(record.members);
-    spans.bytes.push_back(record.bytes);
-    spans.flops.push_back(record.flops);
-    spans.ready.push_back(record.ready);
-    spans.critical.push_back(record.critical);
-  }
-
-  void add_wait(const Record& record, Time since) {
-    Record wait;
-    wait.begin = since;
-    wait.end = record.begin;
-    wait.name = record.pipeline ? pipeline_ : peer_;
-    wait.kind = record.pipeline ? Kind::bubble : Kind::waiting;
-    wait.microbatch = record.microbatch;
-    wait.step = record.step;
-    wait.op = record.op;
-    add_made_up(wait);
-  }
-
-  void add_made_up(Record& record) {
-    record.dependencies = 0;
-    record.detail_bytes = 0;
-    record.ready = -1;
-    add(record);
-  }
-
-  void add_extras(const Record* record) {
+    // Summaries come behind: room that is not used is no memory that is used.
+    const std::size_t room = spans + spans / 2 + 64;
+    in_parallel(14, threads_, [&](std::size_t wanted) {
+      std::size_t column = 0;
+      for_each_column(timeline_.spans, [&](auto& each) {
+        if (column++ != wanted) return;
+        reserve_large(each, room);
+        each.resize(spans);
+      });
+    });
     if (!draft_.dependencies.empty()) {
-      timeline_.first_dependency.push_back(static_cast<std::uint32_t>(timeline_.dependencies.size()));
-      const auto from = draft_.dependencies.begin() + record->first_dependency;
-      timeline_.dependencies.insert(timeline_.dependencies.end(), from, from + record->dependencies);
+      reserve_large(timeline_.first_dependency, room);
+      timeline_.first_dependency.resize(spans);
+      timeline_.dependencies.resize(dependencies);
     }
-    if (draft_.details_kept && !draft_.details.empty()) {
-      timeline_.first_detail.push_back(timeline_.details.size());
-      timeline_.details.append(draft_.details, record->first_detail, record->detail_bytes);
+    if (details > 0) {
+      reserve_large(timeline_.first_detail, room);
+      timeline_.first_detail.resize(spans);
+      timeline_.details.resize(details);
     }
   }
 
-  int summary(int process, int first_row, bool pipeline) {
-    rules_.pipeline = pipeline;
-    const auto spans = summary_of(timeline_, first_row, static_cast<int>(timeline_.rows.size()), rules_);
-    if (spans.empty()) return -1;
-    const auto first = static_cast<SpanId>(timeline_.spans.size());
-    for (const SummarySpan& span : spans) {
-      Record record;
-      record.begin = span.begin;
-      record.end = span.end;
-      record.kind = span.kind;
-      record.name = own_string(span.name);
-      add_made_up(record);
-    }
-    timeline_.rows.push_back({process, -1, first, static_cast<SpanId>(timeline_.spans.size())});
-    return static_cast<int>(timeline_.rows.size()) - 1;
+  void fill() {
+    in_parallel(places_.size(), threads_, [&](std::size_t i) {
+      fill_row(places_[i]);
+      check(0.5);
+    });
+    for (const Place& place : places_)
+      for (const std::size_t span : place.critical) timeline_.spans.critical[span] = true;
+    places_.clear();
   }
 
-  void finish_strings() {
+  void fill_row(Place& place) {
+    SpanColumns& spans = timeline_.spans;
+    std::size_t at = place.span;
+    const auto extras = [&](const Record& record) {
+      if (!timeline_.first_dependency.empty()) {
+        timeline_.first_dependency[at] = static_cast<std::uint32_t>(place.dependency);
+        std::copy_n(draft_.dependencies.begin() + record.first_dependency, record.dependencies,
+                    timeline_.dependencies.begin() + static_cast<std::ptrdiff_t>(place.dependency));
+        place.dependency += record.dependencies;
+      }
+      if (!timeline_.first_detail.empty()) {
+        timeline_.first_detail[at] = place.detail;
+        if (record.detail_bytes == 0) return;
+        std::copy_n(&draft_.details[record.first_detail], record.detail_bytes,
+                    timeline_.details.begin() + static_cast<std::ptrdiff_t>(place.detail));
+        place.detail += record.detail_bytes;
+      }
+    };
+    Time before = 0;  // end of the last in this row
+    for (const std::uint32_t number : place.row.records) {
+      const Record& record = draft_.records[number];
+      const Time since = waits_since(record, before);
+      if (since < record.begin) {
+        Record wait;
+        wait.begin = since;
+        wait.end = record.begin;
+        wait.name = record.pipeline ? rules_.bubble : rules_.waiting;
+        wait.kind = record.pipeline ? Kind::bubble : Kind::waiting;
+        wait.microbatch = record.microbatch;
+        wait.step = record.step;
+        wait.op = record.op;
+        extras(wait);
+        write(spans, at++, wait);
+      }
+      extras(record);
+      if (record.critical) place.critical.push_back(at);
+      write(spans, at++, record);
+      before = record.end;
+    }
+    std::vector<std::uint32_t>().swap(place.row.records);
+  }
+
+  // Rows of their own behind all others.
+  void summaries() {
+    int stages = 0;
+    for (const Process& process : timeline_.processes) stages += process.stage.empty() ? 0 : 1;
+    std::vector<Summary> all(timeline_.processes.size());
+    in_parallel(all.size(), threads_, [&](std::size_t p) {
+      const Process& process = timeline_.processes[p];
+      const int first = timeline_.tracks[process.first_track].first_row;
+      const int last = timeline_.tracks[process.last_track - 1].last_row;
+      all[p] = summary_of(timeline_, first, last, rules_, stages > 1 && !process.stage.empty());
+      check(0.8);
+    });
+    std::size_t count = timeline_.spans.size();
+    std::vector<std::size_t> first(all.size());
+    for (std::size_t p = 0; p < all.size(); ++p) {
+      first[p] = count;
+      if (all[p].spans.empty()) continue;
+      timeline_.processes[p].summary_row = static_cast<int>(timeline_.rows.size());
+      const std::size_t end = count + all[p].spans.size();
+      timeline_.rows.push_back(
+          {static_cast<int>(p), -1, static_cast<SpanId>(count), static_cast<SpanId>(end)});
+      count = end;
+    }
+    for_each_column(timeline_.spans, [&](auto& column) {
+      if (column.capacity() < count) reserve_large(column, count);
+      column.resize(count);
+    });
     if (!timeline_.first_dependency.empty())
-      timeline_.first_dependency.push_back(static_cast<std::uint32_t>(timeline_.dependencies.size()));
-    if (!timeline_.first_detail.empty()) timeline_.first_detail.push_back(timeline_.details.size());
-    std::vector<std::int32_t>().swap(draft_.dependencies);
-    std::string().swap(draft_.details);
-    timeline_.strings = std::move(draft_.strings.texts);
+      timeline_.first_dependency.resize(count + 1, static_cast<std::uint32_t>(timeline_.dependencies.size()));
+    if (!timeline_.first_detail.empty()) timeline_.first_detail.resize(count + 1, timeline_.details.size());
+    in_parallel(all.size(), threads_, [&](std::size_t p) {
+      const auto& spans = all[p].spans;
+      Record record;
+      for (std::size_t i = 0; i < spans.size(); ++i) {
+        record.begin = spans[i].begin;
+        record.end = i + 1 < spans.size() ? spans[i + 1].begin : all[p].end;
+        record.name = spans[i].name;
+        record.kind = spans[i].kind;
+        write(timeline_.spans, first[p] + i, record);
+      }
+    });
   }
 
   void take_counters() {
@@ -398,7 +366,7 @@ private:
   // A kernel belongs to the pass and the step in which it was launched.
   void pass_by_launch() {
     SpanColumns& spans = timeline_.spans;
-    if (!has_gpus_) return;
+    if (!rules_.has_gpus) return;
     for (const Flow& flow : timeline_.flows) {
       if (spans.kind[flow.from] != Kind::host) continue;
       if (spans.kind[flow.to] == Kind::host || spans.kind[flow.to] == Kind::annotation) continue;
@@ -411,14 +379,15 @@ private:
   Draft& draft_;
   Progress& progress_;
   double from_;
+  std::size_t threads_ = 1;
   Timeline timeline_;
   SummaryRules rules_;
-  std::vector<int> track_of_, process_of_;
+  std::vector<char> communicates_;          // by name
+  std::vector<int> tracks_;                 // of the draft, by those of the timeline
+  std::vector<int> track_of_, process_of_;  // of the timeline, by those of the draft; -1
+  std::vector<PackedTrack> packed_;         // by track of the draft
+  std::vector<Place> places_;               // by row
   std::map<std::string, std::uint32_t> own_strings_;
-  std::uint32_t peer_ = 0, pipeline_ = 0;
-  bool has_gpus_ = false;
-  int stages_ = 0;
-  std::size_t done_ = 0;
 };
 
 }  // namespace

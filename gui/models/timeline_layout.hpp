@@ -2,30 +2,41 @@
 // arrows.
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "gui/models/trace_draft.hpp"
 #include "gui/models/trace_file.hpp"
 
 namespace rehearse::gui {
 
-// Leaves only what the draft holds of counts behind. `progress` goes from `from` to 1.
+// Leaves of the draft only what is left to tell. `progress` goes from `from` to 1.
 Timeline laid_out(Draft& draft, Progress& progress, double from);
 
 // ----- parts of it
-// Spans of the summary row of a process whose other rows, [first_row, last_row), are laid out.
-struct SummarySpan {
-  Time begin = 0, end = 0;
-  Kind kind = Kind::other;
-  std::string_view name;
-};
+// How the summary row of a process calls what it tells: numbers of strings.
 struct SummaryRules {
-  bool profiled = false;             // another program's: without `gpu_rows` what the host does counts
-  bool has_gpus = false;             // in the whole trace: then the host does not compute
-  bool pipeline = false;             // gaps are bubbles
-  std::vector<char> gpu_track;       // by track of the timeline
-  std::vector<std::string> exposed;  // by name: how exposed communication is called
+  bool profiled = false;               // another program's: without rows of a GPU what the host does counts
+  bool has_gpus = false;               // in the whole trace: then the host does not compute
+  std::vector<char> gpu_track;         // by track of the timeline
+  std::vector<std::uint32_t> exposed;  // by name: exposed communication of this name
+  std::uint32_t compute = 0, host = 0, data = 0, checkpoint = 0, copy = 0, other = 0, waiting = 0, bubble = 0;
+  std::uint32_t idle = 0, pipeline_idle = 0;  // nothing at all
 };
-std::vector<SummarySpan> summary_of(const Timeline& timeline, int first_row, int last_row,
-                                    const SummaryRules& rules);
+// Each lasts until the next begins.
+struct SummarySpan {
+  Time begin = 0;
+  std::uint32_t name = 0;
+  Kind kind = Kind::other;
+};
+struct Summary {
+  std::vector<SummarySpan> spans;
+  Time end = 0;  // of the last
+};
+// Of a process whose rows, [first_row, last_row), are laid out. `pipeline`: gaps are bubbles.
+Summary summary_of(const Timeline& timeline, int first_row, int last_row, const SummaryRules& rules,
+                   bool pipeline);
 // How exposed communication of this name is called: "exposed all-reduce".
 std::string exposed_name(std::string_view name, Draft::Moves moves);
 

@@ -52,8 +52,8 @@ State state_of(Kind kind) {
 
 class Sweep {
 public:
-  Sweep(const Timeline& timeline, int first_row, int last_row, const SummaryRules& rules)
-      : timeline_(timeline), rules_(rules) {
+  Sweep(const Timeline& timeline, int first_row, int last_row, const SummaryRules& rules, bool pipeline)
+      : timeline_(timeline), rules_(rules), pipeline_(pipeline) {
     bool on_gpu = false;
     for (int row = first_row; row < last_row; ++row)
       on_gpu = on_gpu || rules.gpu_track[timeline.rows[row].track] != 0;
@@ -64,7 +64,7 @@ public:
     }
   }
 
-  std::vector<SummarySpan> run() {
+  Summary run() {
     for (std::size_t r = 0; r < rows_.size(); ++r) push(r);
     while (!next_.empty()) {
       const Time now = next_.top().first;
@@ -76,16 +76,26 @@ public:
       }
       tell(now);
     }
-    // The ends are those of what counts.
-    const auto idle = [](const SummarySpan& span) { return span.name == kIdle || span.name == kBubble; };
-    while (!result_.empty() && idle(result_.back())) result_.pop_back();
-    const auto first = std::find_if_not(result_.begin(), result_.end(), idle);
-    result_.erase(result_.begin(), first);
+    // Behind the last span there is nothing to tell.
+    auto& spans = result_.spans;
+    if (!spans.empty()) {
+      result_.end = spans.back().begin;
+      spans.pop_back();
+    }
+    // Nor before the first and behind the last that counts.
+    const auto idle = [&](const SummarySpan& span) {
+      return span.name == rules_.idle || span.name == rules_.pipeline_idle;
+    };
+    if (!spans.empty() && idle(spans.back())) {
+      result_.end = spans.back().begin;
+      spans.pop_back();
+    }
+    if (!spans.empty() && idle(spans.front())) spans.erase(spans.begin());
+    spans.shrink_to_fit();
     return std::move(result_);
   }
 
 private:
-  static constexpr std::string_view kIdle = "idle", kBubble = "pipeline bubble";
   struct RowState {
     int row = 0;
     SpanId span = 0;
@@ -140,67 +150,67 @@ private:
   }
 
   void tell(Time now_is) {
-    if (!result_.empty()) result_.back().end = now_is;
-    if (!result_.empty() && result_.back().begin == now_is) result_.pop_back();
-    SummarySpan span{now_is, now_is, Kind::other, "other"};
+    SummarySpan span{now_is, rules_.other, Kind::other};
+    const auto set_to = [&](Kind kind, std::uint32_t name) {
+      span.kind = kind;
+      span.name = name;
+    };
     switch (now()) {
       case State::compute:
-        span.kind = Kind::compute, span.name = "compute";
+        set_to(Kind::compute, rules_.compute);
         break;
       case State::host:
-        span.kind = rules_.has_gpus ? Kind::host : Kind::compute;
-        span.name = rules_.has_gpus ? "host" : "compute";
+        rules_.has_gpus ? set_to(Kind::host, rules_.host) : set_to(Kind::compute, rules_.compute);
         break;
       case State::communication:
-        span.kind = Kind::communication, span.name = exposed();
+        set_to(Kind::communication, exposed());
         break;
       case State::data:
-        span.kind = Kind::data, span.name = "data";
+        set_to(Kind::data, rules_.data);
         break;
       case State::checkpoint:
-        span.kind = Kind::checkpoint, span.name = "checkpoint";
+        set_to(Kind::checkpoint, rules_.checkpoint);
         break;
       case State::copy:
-        span.kind = Kind::copy, span.name = "copy";
+        set_to(Kind::copy, rules_.copy);
         break;
       case State::bubble:
-        span.kind = Kind::bubble, span.name = "waiting for the pipeline";
+        set_to(Kind::bubble, rules_.bubble);
         break;
       case State::waiting:
-        span.kind = Kind::waiting, span.name = "waiting for a peer";
+        set_to(Kind::waiting, rules_.waiting);
         break;
       case State::other:
         break;
       case State::nothing:
-        span.kind = rules_.pipeline ? Kind::bubble : Kind::waiting;
-        span.name = rules_.pipeline ? kBubble : kIdle;
+        pipeline_ ? set_to(Kind::bubble, rules_.pipeline_idle) : set_to(Kind::waiting, rules_.idle);
         break;
     }
-    if (!result_.empty() && result_.back().kind == span.kind && result_.back().name == span.name) return;
-    result_.push_back(span);
+    if (!next_.empty() && !result_.spans.empty() && result_.spans.back().name == span.name) return;
+    result_.spans.push_back(span);
   }
 
-  std::string_view exposed() const {
+  std::uint32_t exposed() const {
     for (const RowState& row : rows_)
       if (row.state == State::communication) return rules_.exposed[timeline_.spans.name[row.span]];
-    return "exposed communication";
+    return rules_.other;
   }
 
   const Timeline& timeline_;
   const SummaryRules& rules_;
-  bool by_thread_ = false;
+  bool pipeline_ = false, by_thread_ = false;
   std::vector<RowState> rows_;
   std::array<int, kStates> count_{};
   using Boundary = std::pair<Time, std::size_t>;
   std::priority_queue<Boundary, std::vector<Boundary>, std::greater<>> next_;
-  std::vector<SummarySpan> result_;
+  Summary result_;
 };
 
 }  // namespace
 
-std::vector<SummarySpan> summary_of(const Timeline& timeline, int first_row, int last_row,
-                                    const SummaryRules& rules) {
-  return Sweep(timeline, first_row, last_row, rules).run();
+Summary summary_of(const Timeline& timeline, int first_row, int last_row, const SummaryRules& rules,
+                   bool pipeline) {
+  return Sweep(timeline, first_row, last_row, rules, pipeline).run();
 }
 
 std::string exposed_name(std::string_view name, Draft::Moves moves) {

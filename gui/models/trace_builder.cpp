@@ -102,15 +102,17 @@ std::uint32_t TraceBuilder::track_of(Token pid, Token tid) {
 }
 
 void TraceBuilder::keep_details(const Event& event, Record& record) {
-  if (!draft_.details_kept || event.arguments_text.size() <= 2) return;
-  if (draft_.details.size() + event.arguments_text.size() > kMostDetails) {
+  const Token text = event.arguments_text;
+  if (!draft_.details_kept || text.size() <= 2 || text.size() > Blocks<char>::kBlock) return;
+  if (draft_.details.size() + text.size() > kMostDetails) {
     draft_.details_kept = false;
-    std::string().swap(draft_.details);
+    draft_.details.clear();
     return;
   }
-  record.first_detail = static_cast<std::uint32_t>(draft_.details.size());
-  record.detail_bytes = static_cast<std::uint32_t>(event.arguments_text.size());
-  draft_.details += event.arguments_text;
+  std::size_t place = 0;
+  std::copy(text.begin(), text.end(), draft_.details.append(text.size(), place));
+  record.first_detail = static_cast<std::uint32_t>(place);
+  record.detail_bytes = static_cast<std::uint32_t>(text.size());
 }
 
 void TraceBuilder::sort_ours(const Event& event, Token kind, Record& record) {
@@ -187,6 +189,7 @@ void TraceBuilder::sort(const Event& event, Record& record) {
   draft_.profiled = draft_.profiled || known.profiled;
   double elements = -1;
   int bytes_each = 0;
+  bool recorded = false, of_another_thread = false;  // for going back; by going back
   for (const auto& [key, value] : event.arguments) {
     if (key == "bytes" || key == "Bytes")
       record.bytes = size_of(value);
@@ -196,14 +199,22 @@ void TraceBuilder::sort(const Event& event, Record& record) {
       bytes_each = bytes_of_type(bare(value));
     else if (key == "Group size")
       record.members = small_integer(value, 0);
+    else if (key == "Sequence number")
+      recorded = integer_of(value).value_or(-1) >= 0;
+    else if (key == "Fwd thread id")
+      of_another_thread = integer_of(value).value_or(0) != 0;
     else if (key == "step" && record.step < 0)
       record.step = small_integer(value, -1);
   }
+  if (recorded && !of_another_thread && record.kind == Kind::host && record.pass == Pass::none)
+    record.pass = Pass::forward;
   if (std::isnan(record.bytes) && elements >= 0 && bytes_each > 0)
     record.bytes = static_cast<float>(elements * bytes_each);
   constexpr std::string_view kStep = "ProfilerStep#";
-  if (const std::string_view name = bare(event.name); name.substr(0, kStep.size()) == kStep)
+  if (const std::string_view name = bare(event.name); name.substr(0, kStep.size()) == kStep) {
     record.step = small_integer(name.substr(kStep.size()), -1);
+    if (!is_on_gpu(bare(event.category))) draft_.steps.push_back({record.begin, record.end, record.step});
+  }
 }
 
 const char* TraceBuilder::span(const Event& event, bool open) {

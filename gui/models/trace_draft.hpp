@@ -1,13 +1,17 @@
 // What a trace's events say, in the order of the file: what a timeline is made of once all have been read.
 #pragma once
 
+#include <cstdlib>
 #include <map>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "gui/models/parallel.hpp"
 #include "gui/models/timeline.hpp"
 
 namespace rehearse::gui {
@@ -28,24 +32,51 @@ struct Record {
 };
 inline constexpr Time kNoTime = std::numeric_limits<Time>::min();
 
-// Grows without ever holding two copies.
-class Records {
+// Grows without ever holding two copies. `T` has no destructor to speak of.
+template <typename T>
+class Blocks {
 public:
   std::size_t size() const { return size_; }
-  Record& operator[](std::size_t i) { return blocks_[i >> kBits][i & (kBlock - 1)]; }
-  const Record& operator[](std::size_t i) const { return blocks_[i >> kBits][i & (kBlock - 1)]; }
-  void push_back(const Record& record) {
-    if (size_ >> kBits == blocks_.size()) blocks_.push_back(std::make_unique<Record[]>(kBlock));
-    (*this)[size_] = record;
+  T& operator[](std::size_t i) { return blocks_[i >> kBits].get()[i & (kBlock - 1)]; }
+  const T& operator[](std::size_t i) const { return blocks_[i >> kBits].get()[i & (kBlock - 1)]; }
+  void push_back(const T& value) {
+    make_room(1);
+    new (&(*this)[size_]) T(value);
     ++size_;
   }
+  // A place of its own for `count` values in one piece, at most kBlock.
+  T* append(std::size_t count, std::size_t& place) {
+    make_room(count);
+    place = size_;
+    size_ += count;
+    return &(*this)[place];
+  }
+  void clear() {
+    blocks_.clear();
+    size_ = 0;
+  }
+  static constexpr int kBits = 16 + (sizeof(T) == 1 ? 6 : 0);
+  static constexpr std::size_t kBlock = std::size_t{1} << kBits;
 
 private:
-  static constexpr int kBits = 14;
-  static constexpr std::size_t kBlock = std::size_t{1} << kBits;
-  std::vector<std::unique_ptr<Record[]>> blocks_;
+  static_assert(std::is_trivially_destructible_v<T>);
+  struct Free {
+    void operator()(T* block) const { std::free(block); }
+  };
+  void make_room(std::size_t count) {
+    if ((size_ & (kBlock - 1)) + count > kBlock) size_ = blocks_.size() << kBits;
+    if (size_ >> kBits < blocks_.size()) return;
+    constexpr std::size_t kPage = std::size_t{1} << 21,
+                          kBytes = (kBlock * sizeof(T) + kPage - 1) / kPage * kPage;
+    auto* const block = static_cast<T*>(std::aligned_alloc(kPage, kBytes));
+    if (block == nullptr) throw std::bad_alloc();
+    if (!blocks_.empty()) prefer_large_pages(block, kBytes);
+    blocks_.emplace_back(block);
+  }
+  std::vector<std::unique_ptr<T, Free>> blocks_;
   std::size_t size_ = 0;
 };
+using Records = Blocks<Record>;
 
 // Texts by number, each once. A text is looked up as it stands in the file, its escapes still in it.
 class Strings {
@@ -94,14 +125,20 @@ struct Draft {
     std::vector<std::pair<Time, double>> samples;
   };
 
+  struct Step {
+    Time begin = 0, end = 0;
+    std::int32_t number = 0;
+  };
+
   Records records;
+  std::vector<Step> steps;  // that a profiler marked on the host
   Strings strings;
   std::vector<Process> processes;
   std::vector<Track> tracks;
   std::vector<FlowEnd> flow_ends;
   std::vector<Counter> counters;
   std::vector<std::int32_t> dependencies;
-  std::string details;
+  Blocks<char> details;  // each in one piece
   bool details_kept = true;
   // Of ours, by name: what moves there. The others do not tell.
   enum class Moves : std::uint8_t { not_told, gradients, pipeline };

@@ -135,6 +135,8 @@ void name_profiled(Timeline& timeline, const Draft& draft) {
     const std::string& labels = from->labels;
     if (labels == "CPU")
       process.name = "host";
+    else if (process.pid == -1)
+      process.name = "profiler";
     else if (!labels.empty())
       process.name = labels;  // "GPU 0"
     if (rank.rank >= 0) process.name = fmt::format("rank {}, {}", rank.rank, process.name);
