@@ -143,21 +143,21 @@ TableData rows_of(const std::vector<AccuracyPoint>& points) {
   const Unit time = unit_of_seconds(longest_s);
   TableData data;
   data.columns = {{"run", {}, false},
-                  {"topology", {}, false},
-                  {"strategy", {}, false},
-                  {"ranks", {}},
                   {"measured (" + time.name + ")", "Step time, the median of the measured steps"},
                   {"predicted (" + time.name + ")", "Step time"},
-                  {"error (%)", "Predicted over measured, less 1"}};
+                  {"error (%)", "Predicted over measured, less 1"},
+                  {"ranks", {}},
+                  {"topology", {}, false},
+                  {"strategy", {}, false}};
   for (const AccuracyPoint& point : points) {
     const auto text = [](const std::string& of) { return text_cell(QString::fromStdString(of)); };
-    Cell ranks = point.ranks > 0 ? number_cell(point.ranks, 1) : Cell{};
+    Cell ranks = point.ranks > 0 ? count_cell(point.ranks) : Cell{};
     Cell error{signed_percent_text(point.error()).chopped(2), point.error()};
     error.tip = QString::fromStdString(point.sentence);
     if (std::abs(point.error()) > 0.1) error.tone = Tone::notable;
-    data.rows.push_back({text(point.run), text(point.topology), text(point.strategy), ranks,
-                         number_cell(point.measured_s * time.factor),
-                         number_cell(point.predicted_s * time.factor), error});
+    data.rows.push_back({text(point.run), number_cell(point.measured_s * time.factor),
+                         number_cell(point.predicted_s * time.factor), error, ranks, text(point.topology),
+                         text(point.strategy)});
   }
   return data;
 }

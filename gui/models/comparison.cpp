@@ -54,6 +54,7 @@ struct FigureRow {
   QString name;
   std::vector<double> values;  // 0: not known
   enum class Better { none, more, less } better = Better::none;
+  bool whole = false;
 };
 
 std::vector<Cell> cells_of(const FigureRow& row, const QString& name) {
@@ -61,10 +62,10 @@ std::vector<Cell> cells_of(const FigureRow& row, const QString& name) {
   const double base = row.values.front();
   for (std::size_t i = 0; i < row.values.size(); ++i) {
     const double value = row.values[i];
-    cells.push_back(number_cell(value));
+    cells.push_back(row.whole ? count_cell(value) : number_cell(value));
     if (i == 0) continue;
     const double difference = value - base;
-    Cell delta{signed_number_text(difference, 3), difference};
+    Cell delta{signed_number_text(difference, row.whole ? 1 : 3), difference};
     Cell share;
     if (base > 0) share = {signed_percent_text(difference / base).chopped(2), difference / base};
     if (row.better != FigureRow::Better::none && std::abs(difference) > kEqualOp * base)
@@ -77,6 +78,18 @@ std::vector<Cell> cells_of(const FigureRow& row, const QString& name) {
 }
 
 }  // namespace
+
+double samples_per_step(const Run& run) {
+  return run.figures.samples_per_s * run.figures.step_time_s;
+}
+
+bool per_sample(const Runs& runs) {
+  const auto differs = [&](const auto& run) {
+    return std::abs(samples_per_step(*run) / samples_per_step(*runs.front()) - 1) > 1e-6;
+  };
+  return std::all_of(runs.begin(), runs.end(), [](const auto& run) { return samples_per_step(*run) > 0; }) &&
+         std::any_of(runs.begin(), runs.end(), differs);
+}
 
 std::vector<std::string> names_of(const Runs& runs) {
   std::vector<std::string> names;
@@ -93,15 +106,18 @@ std::vector<ComparedPart> compared_breakdowns(const Runs& runs) {
     const auto& parts = run->figures.breakdown;
     return std::any_of(parts.begin(), parts.end(), [](const BreakdownPart& p) { return p.name == kPooled; });
   });
+  const bool of_samples = per_sample(runs);
   std::vector<ComparedPart> parts;
-  for (std::size_t i = 0; i < runs.size(); ++i)
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const double scale = of_samples ? 1 / samples_per_step(*runs[i]) : 1;
     for (const BreakdownPart& part : runs[i]->figures.breakdown) {
       const std::string name = pooled && part.kind == Kind::communication ? kPooled : part.name;
       auto at = std::find_if(parts.begin(), parts.end(),
                              [&](const ComparedPart& known) { return same_part(known, name, part.kind); });
       if (at == parts.end()) at = parts.insert(at, {name, part.kind, std::vector<double>(runs.size(), 0.0)});
-      at->seconds[i] += part.seconds;
+      at->seconds[i] += scale * part.seconds;
     }
+  }
   std::stable_sort(parts.begin(), parts.end(), [](const ComparedPart& a, const ComparedPart& b) {
     return place_of(a.kind) < place_of(b.kind);
   });
@@ -112,7 +128,12 @@ std::string difference_sentence(const Run& base, const Run& other, const std::st
                                 const std::string& name) {
   if (base.judged && other.judged)
     return rehearse::difference_sentence(base.judged->result(), other.judged->result(), base_name, name);
-  const double base_s = base.figures.step_time_s, other_s = other.figures.step_time_s;
+  // The pointers do not outlive this.
+  const auto borrowed = [](const Run& run) { return std::shared_ptr<const Run>(&run, [](const Run*) {}); };
+  const Runs both = {borrowed(base), borrowed(other)};
+  const bool of_samples = per_sample(both);
+  const double base_s = base.figures.step_time_s / (of_samples ? samples_per_step(base) : 1),
+               other_s = other.figures.step_time_s / (of_samples ? samples_per_step(other) : 1);
   if (!(base_s > 0) || !(other_s > 0)) return "";
   const double difference = other_s - base_s;
   const rehearse::TimeScale time(std::max(base_s, other_s));
@@ -124,9 +145,10 @@ std::string difference_sentence(const Run& base, const Run& other, const std::st
     text += "is " + (factor < 1.1 ? in_percent(factor - 1) : with_digits(factor, factor < 10 ? 3 : 2) + " x");
     text += difference > 0 ? " slower" : " faster";
   }
-  // The bases' pointers do not outlive this.
-  const auto borrowed = [](const Run& run) { return std::shared_ptr<const Run>(&run, [](const Run*) {}); };
-  std::vector<ComparedPart> parts = compared_breakdowns({borrowed(base), borrowed(other)});
+  if (of_samples)
+    text += fmt::format(" per sample (a step trains {} instead of {})",
+                        with_digits(samples_per_step(other), 1), with_digits(samples_per_step(base), 1));
+  std::vector<ComparedPart> parts = compared_breakdowns(both);
   const auto change = [](const ComparedPart& part) { return part.seconds[1] - part.seconds[0]; };
   std::erase_if(parts, [&](const ComparedPart& part) {
     return std::abs(change(part)) < std::max(kMatters * std::abs(difference), kSame * base_s);
@@ -152,16 +174,25 @@ TableData compared_figures(const Runs& runs, const std::vector<std::string>& nam
 
   using Better = FigureRow::Better;
   const auto add = [&](const QString& name, Better better, double factor, const auto& value_of) {
-    FigureRow row{name, {}, better};
+    FigureRow row{
+        name, {}, better, name == QStringLiteral("devices") || name == QStringLiteral("samples a step")};
     for (const auto& run : runs) row.values.push_back(factor * value_of(run->figures));
     if (std::any_of(row.values.begin(), row.values.end(), [](double value) { return value > 0; }))
       data.rows.push_back(cells_of(row, name));
   };
+  const bool of_samples = per_sample(runs);
+  const auto step_s = [&](const Run& run) {
+    return run.figures.step_time_s / (of_samples ? samples_per_step(run) : 1);
+  };
   double longest_s = 0;
-  for (const auto& run : runs) longest_s = std::max(longest_s, run->figures.step_time_s);
+  for (const auto& run : runs) longest_s = std::max(longest_s, step_s(*run));
   const Unit time = unit_of_seconds(longest_s);
-  add("step time (" + time.name + ")", Better::less, time.factor,
-      [](const RunFigures& f) { return f.step_time_s; });
+  std::size_t next = 0;
+  if (of_samples)
+    add("samples a step", Better::none, 1,
+        [](const RunFigures& f) { return std::round(f.samples_per_s * f.step_time_s); });
+  add((of_samples ? "step time per sample (" : "step time (") + time.name + ")", Better::less, time.factor,
+      [&](const RunFigures&) { return step_s(*runs[next++]); });
   add("samples/s", Better::more, 1, [](const RunFigures& f) { return f.samples_per_s; });
   add("tokens/s", Better::more, 1, [](const RunFigures& f) {
     return f.tokens_per_s > f.samples_per_s ? f.tokens_per_s : 0;  // where a sample is a token: told already
@@ -242,17 +273,19 @@ TableData rows_of(const std::vector<ComparedOp>& ops, const std::vector<std::str
     }
   const Unit total = unit_of_seconds(longest_s), each = unit_of_seconds(longest_mean_s);
   data.columns = {{"op", {}, false}, {"kind", {}, false}};
+  const auto named = [&](std::size_t i) { return QString::fromStdString(names[i]); };
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const QString name = QString::fromStdString(names[i]);
-    const QString of = " of a mean rank in a step of " + name;
-    data.columns.push_back({name + ": count", "How many" + of});
-    data.columns.push_back({"total (" + total.name + ")", "Time" + of});
-    data.columns.push_back({"mean (" + each.name + ")", "Time of one of them in " + name});
+    data.columns.push_back(
+        {named(i) + " (" + total.name + ")", "Time of a mean rank in a step of " + named(i)});
     if (i == 0) continue;
-    const QString against = QString("%1 against %2").arg(name, QString::fromStdString(names.front()));
-    data.columns.push_back({"difference (" + total.name + ")", "Total: " + against});
-    data.columns.push_back({"difference (%)", "Total: " + against});
+    const QString against = named(i) + " against " + named(0);
+    data.columns.push_back({"difference (" + total.name + ")", against});
+    data.columns.push_back({"difference (%)", against});
     data.columns.push_back({"change", against + "; equal: by less than 1 %", false});
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    data.columns.push_back({"count, " + named(i), "How many of a mean rank in a step of " + named(i)});
+    data.columns.push_back({"mean (" + each.name + "), " + named(i), "Time of one of them in " + named(i)});
   }
   for (const ComparedOp& op : ops) {
     std::vector<Cell>& row = data.rows.emplace_back();
@@ -261,23 +294,27 @@ TableData rows_of(const std::vector<ComparedOp>& ops, const std::vector<std::str
     const ComparedOp::Amount& base = op.amounts.front();
     for (std::size_t i = 0; i < op.amounts.size(); ++i) {
       const ComparedOp::Amount& its = op.amounts[i];
-      row.push_back(number_cell(its.count, 3));
-      row.push_back(number_cell(its.seconds * total.factor));
-      row.push_back(its.count > 0 ? number_cell(mean(its) * each.factor) : Cell{});
+      row.push_back(its.count > 0 ? number_cell(its.seconds * total.factor) : Cell{});
       if (i == 0) continue;
       const double difference = its.seconds - base.seconds;
       const Change change = change_of(base, its);
       const Tone tone = change == Change::equal ? Tone::none : difference > 0 ? Tone::worse : Tone::better;
-      row.push_back({signed_number_text(difference * total.factor, 3), difference, tone, {}});
-      row.push_back(base.seconds > 0 ? Cell{signed_percent_text(difference / base.seconds).chopped(2),
-                                            difference / base.seconds,
-                                            tone,
-                                            {}}
-                                     : Cell{});
-      Cell how =
-          text_cell(QString::fromStdString(std::string(kChangeNames[static_cast<std::size_t>(change)])));
-      how.tone = tone;
-      row.push_back(how);
+      row.push_back({signed_number_text(difference * total.factor, 3), difference, tone, {}, {}});
+      Cell share;
+      if (base.seconds > 0)
+        share = {signed_percent_text(difference / base.seconds).chopped(2),
+                 difference / base.seconds,
+                 tone,
+                 {},
+                 {}};
+      row.push_back(share);
+      row.push_back(
+          text_cell(QString::fromStdString(std::string(kChangeNames[static_cast<std::size_t>(change)]))));
+      row.back().tone = tone;
+    }
+    for (const ComparedOp::Amount& its : op.amounts) {
+      row.push_back(its.count > 0 ? count_cell(its.count) : Cell{});
+      row.push_back(its.count > 0 ? number_cell(mean(its) * each.factor) : Cell{});
     }
   }
   return data;

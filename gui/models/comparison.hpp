@@ -16,6 +16,10 @@ using Runs = std::vector<std::shared_ptr<const Run>>;
 // Names that tell the runs apart: "gpt3-175b", "gpt3-175b (2)".
 std::vector<std::string> names_of(const Runs& runs);
 
+// Where the steps of runs train different numbers of samples, their times are compared per sample.
+double samples_per_step(const Run& run);  // 0: not known
+bool per_sample(const Runs& runs);
+
 // A part of the breakdown, of each run.
 struct ComparedPart {
   std::string name;

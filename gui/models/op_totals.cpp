@@ -167,9 +167,10 @@ TableData rows_of(const OpTotalsOfRange& totals) {
     const auto known = [](bool is, double value) { return is ? number_cell(value) : Cell{}; };
     const auto time = [&](Time ns) { return number_cell(static_cast<double>(ns) * 1e-9 * one.factor); };
     const double total_s = op.seconds / ranks;
-    data.rows.push_back({text_cell(QString::fromStdString(op.name)),
-                         text_cell(QString::fromUtf8(kind.data(), static_cast<int>(kind.size()))),
-                         number_cell(op.count / ranks, 3), number_cell(total_s * total.factor),
+    Cell name = text_cell(QString::fromStdString(op.name));
+    name.kind = op.kind;
+    data.rows.push_back({name, text_cell(QString::fromUtf8(kind.data(), static_cast<int>(kind.size()))),
+                         count_cell(op.count / ranks), number_cell(total_s * total.factor),
                          number_cell(totals.seconds > 0 ? 100 * total_s / totals.seconds : 0, 3),
                          number_cell(op.whole_s / op.count * one.factor), time(op.shortest), time(op.longest),
                          known(op.bytes > 0, op.bytes / ranks * size.factor),

@@ -58,6 +58,8 @@ QVariant ValueTable::data(const QModelIndex& index, int role) const {
                                            : QVariant(cell.text);
     case kToneRole:
       return static_cast<int>(cell.tone);
+    case kKindRole:
+      return cell.kind ? static_cast<int>(*cell.kind) : -1;
     default:
       return {};
   }
@@ -93,7 +95,11 @@ Unit unit_of_bytes_per_s(double largest) {
 
 QString number_text(double value, int digits) {
   if (!std::isfinite(value)) return {};
-  return QString::fromStdString(with_digits(value, digits));
+  // Four decimals are enough for all but what would vanish.
+  const bool small = value != 0 && std::abs(value) < 1;
+  if (!small || std::abs(value) < 0.0005)
+    return QString::fromStdString(with_digits(value, small ? 2 : digits));
+  return QString::number(value, 'f', std::min(digits, 4));
 }
 
 QString signed_number_text(double value, int digits) {
@@ -114,6 +120,10 @@ QString signed_percent_text(double share) {
 
 Cell number_cell(double value, int digits) {
   return {number_text(value, digits), value};
+}
+
+Cell count_cell(double value) {
+  return number_cell(value, std::abs(value - std::round(value)) < 1e-6 ? 1 : 3);
 }
 
 Cell text_cell(const QString& text, const QString& tip) {

@@ -4,7 +4,10 @@
 #include <QAbstractTableModel>
 #include <QString>
 #include <limits>
+#include <optional>
 #include <vector>
+
+#include "gui/models/timeline.hpp"
 
 namespace rehearse::gui {
 
@@ -15,7 +18,8 @@ struct Cell {
   QString text;
   double number = std::numeric_limits<double>::quiet_NaN();  // NaN: sorted by its text
   Tone tone = Tone::none;
-  QString tip;  // empty: the text
+  QString tip;               // empty: the text
+  std::optional<Kind> kind;  // whose colour stands before the text
 };
 
 struct Column {
@@ -32,8 +36,8 @@ struct TableData {
 class ValueTable : public QAbstractTableModel {
   Q_OBJECT
 public:
-  // What QSortFilterProxyModel sorts by, and a Tone as int.
-  enum Role { kSortRole = Qt::UserRole, kToneRole };
+  // What QSortFilterProxyModel sorts by; a Tone as int; a Kind as int, -1: none.
+  enum Role { kSortRole = Qt::UserRole, kToneRole, kKindRole };
   using QAbstractTableModel::QAbstractTableModel;
 
   void set(TableData data);
@@ -61,6 +65,7 @@ QString number_text(double value, int digits = 4);
 QString signed_number_text(double value, int digits = 4);  // "+1.2", "-3", "0"
 QString signed_percent_text(double share);                 // "+12.3 %"
 Cell number_cell(double value, int digits = 4);
+Cell count_cell(double value);  // without a fraction where it is a whole number
 Cell text_cell(const QString& text, const QString& tip = {});
 // The rows of the selection, tab-separated under their titles, for the clipboard.
 QString as_text(const QAbstractItemModel& model, const QModelIndexList& selected);

@@ -1,0 +1,319 @@
+#include "gui/views/accuracy_view.hpp"
+
+#include <QAction>
+#include <QBoxLayout>
+#include <QFileDialog>
+#include <QLabel>
+#include <QLegendMarker>
+#include <QLineSeries>
+#include <QMessageBox>
+#include <QMouseEvent>
+#include <QScatterSeries>
+#include <QSplitter>
+#include <QTimer>
+#include <QToolTip>
+#include <algorithm>
+
+#include "gui/models/background.hpp"
+#include "gui/views/appearance.hpp"
+#include "gui/views/plot.hpp"
+#include "models/base/error.hpp"
+#include "models/base/text.hpp"
+
+namespace rehearse::gui {
+namespace {
+
+constexpr double kNear = 14;  // pixels from a point within which the mouse is on it
+constexpr double kBand = 0.1;
+constexpr std::size_t kMostGroups = 8;
+
+// What stands in front of the first detail: "ring all-reduce" of "data 4, micro-batch 8, ring all-reduce,
+// fp32" says more than its degrees, which the topology's size tells.
+std::string group_of(const AccuracyPoint& point) {
+  std::string group;
+  for (std::size_t at = 0; at < point.strategy.size();) {
+    const std::size_t end = std::min(point.strategy.find(", ", at), point.strategy.size());
+    const std::string part = point.strategy.substr(at, end - at);
+    at = end + 2;
+    const bool degrees = part.starts_with("data ") && part.find(" x pipeline") == std::string::npos;
+    const bool detail = part.starts_with("micro-batch") || part == "fp32" || part == "bf16" ||
+                        part == "fp16" || part == "tf32" || part == "fp64";
+    if (degrees || detail) continue;
+    std::string name = part.substr(0, part.find(" ("));
+    if (name.starts_with("pipeline ")) name = "pipeline";
+    if (name.find(" x pipeline ") != std::string::npos) name = "data x pipeline";
+    if (name == "1F1B" || name == "GPipe") continue;
+    group += (group.empty() ? "" : ", ") + name;
+  }
+  return group.empty() ? (point.topology.empty() ? "runs" : "one device") : group;
+}
+
+}  // namespace
+
+AccuracyView::AccuracyView(Session& session, ViewState&, QWidget* parent)
+    : QWidget(parent), session_(session) {
+  setAccessibleName(tr("Predicted against measured"));
+  auto* outer = new QVBoxLayout(this);
+  outer->setContentsMargins(0, 0, 0, 0);
+  nothing_ = new QLabel(
+      tr("Open a measured run and a prediction of its scenario, or the CSV file that is written by\n"
+         "rehearse validate FOLDER --format csv"),
+      this);
+  nothing_->setAlignment(Qt::AlignCenter);
+  nothing_->setWordWrap(true);
+  nothing_->setMargin(20);
+  outer->addWidget(nothing_);
+  told_ = new QWidget(this);
+  outer->addWidget(told_, 1);
+  auto* all = new QVBoxLayout(told_);
+  all->setContentsMargins(8, 4, 4, 4);
+  all->setSpacing(4);
+  summary_ = new QLabel(told_);
+  summary_->setWordWrap(true);
+  summary_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  summary_->setAccessibleName(tr("Errors in short"));
+  all->addWidget(summary_);
+  split_ = new QSplitter(Qt::Vertical, told_);
+  split_->setChildrenCollapsible(false);
+  plot_ = new PlotView(split_);
+  plot_->setAccessibleName(tr("Predicted over measured step times"));
+  plot_->viewport()->setMouseTracking(true);
+  plot_->viewport()->installEventFilter(this);
+  rows_ = new TableView(split_);
+  rows_->setAccessibleName(tr("Runs with their errors"));
+  split_->addWidget(plot_);
+  split_->addWidget(rows_);
+  split_->setStretchFactor(0, 1);
+  split_->setStretchFactor(1, 1);
+  all->addWidget(split_, 1);
+
+  const auto file_action = [&](const QString& text, const QString& key, const QString& tip) {
+    auto* action = new QAction(text, this);
+    action->setShortcut(QKeySequence(key));
+    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    action->setToolTip(tip);
+    action->setProperty("menu", "&File");
+    addAction(action);
+    return action;
+  };
+  connect(file_action(tr("Open a validation…"), tr("Ctrl+Shift+V"),
+                      tr("Opens the CSV file of predictions beside measurements")),
+          &QAction::triggered, this, &AccuracyView::ask_for_file);
+  close_ = file_action(tr("Close the validation"), tr("Ctrl+Shift+Q"),
+                       tr("Leaves the pairs of runs that are open in the window"));
+  close_->setEnabled(false);
+  connect(close_, &QAction::triggered, this, &AccuracyView::close_file);
+
+  soon_ = new QTimer(this);
+  soon_->setSingleShot(true);
+  connect(soon_, &QTimer::timeout, this, &AccuracyView::collect);
+  connect(&session_, &Session::runs_changed, this, &AccuracyView::changed);
+  connect(&session_, &Session::run_changed, this, &AccuracyView::changed);
+  connect(rows_, &TableView::current_row_changed, this, &AccuracyView::mark);
+  tell();
+  if (!session_.runs().empty()) soon_->start(0);
+}
+
+void AccuracyView::ask_for_file() {
+  auto* dialog =
+      new QFileDialog(this, tr("Open a validation"), QString(), tr("Validations (*.csv);;All files (*)"));
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setFileMode(QFileDialog::ExistingFile);
+  connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
+    QString why;
+    if (open(path, &why)) return;
+    auto* message = new QMessageBox(QMessageBox::Warning, tr("Not a validation"), why, QMessageBox::Ok, this);
+    message->setAttribute(Qt::WA_DeleteOnClose);
+    message->open();
+  });
+  dialog->open();
+}
+
+bool AccuracyView::open(const QString& path, QString* why) {
+  try {
+    of_file_ = read_accuracy(path.toStdString());
+  } catch (const InputError& error) {
+    if (why != nullptr) *why = QString::fromStdString(error.what());
+    return false;
+  }
+  path_ = path;
+  close_->setEnabled(true);
+  tell();
+  return true;
+}
+
+void AccuracyView::close_file() {
+  of_file_ = {};
+  path_.clear();
+  close_->setEnabled(false);
+  tell();
+}
+
+void AccuracyView::changed() {
+  outdated_ = true;
+  if (isVisible()) soon_->start(0);
+}
+
+void AccuracyView::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  if (outdated_) collect();
+}
+
+void AccuracyView::collect() {
+  outdated_ = false;
+  const int question = ++asked_;
+  in_background(
+      this, [runs = session_.runs()] { return accuracy_of(runs); },
+      [this, question](const AccuracyTable& found) {
+        if (question != asked_) return;
+        of_session_ = found;
+        tell();
+      });
+}
+
+void AccuracyView::tell() {
+  points_ = of_session_.points;
+  points_.insert(points_.end(), of_file_.points.begin(), of_file_.points.end());
+  nothing_->setVisible(points_.empty() && path_.isEmpty());
+  told_->setVisible(!nothing_->isVisibleTo(this));
+  QString text =
+      QString::fromStdString(points_.empty() ? "No line of the file could be read." : summary_of(points_));
+  for (const std::string& problem : of_file_.problems)
+    text += " " + tr("Not read: %1.").arg(QString::fromStdString(problem));
+  summary_->setText(text);
+  rows_->set(rows_of(points_));
+  draw();
+}
+
+void AccuracyView::draw() {
+  std::vector<double> all_s;
+  for (const AccuracyPoint& point : points_) {
+    all_s.push_back(point.measured_s);
+    all_s.push_back(point.predicted_s);
+  }
+  const double longest_s = all_s.empty() ? 1 : *std::max_element(all_s.begin(), all_s.end());
+  const Unit time = unit_of_seconds(longest_s);
+  for (double& value : all_s) value *= time.factor;
+  if (all_s.size() == 2) all_s = {all_s[0] / 2, all_s[0] * 2, all_s[1]};  // room about a single run
+  const PlotAxis across = plot_axis(tr("measured step time (%1)").arg(time.name), true, all_s);
+  PlotAxis up = across;
+  up.title = tr("predicted step time (%1)").arg(time.name);
+  marked_ = nullptr;
+  plot_->begin(across, up, palette());
+  const auto line = [&](const QString& name, double factor, Qt::PenStyle style) {
+    auto* series = new QLineSeries;
+    series->setName(name);
+    series->setPen(QPen(palette().color(QPalette::PlaceholderText), style == Qt::SolidLine ? 1.5 : 1, style));
+    const double from = std::max(across.least, across.least / factor),
+                 to = std::min(across.most, across.most / factor);
+    plot_->add(series, {{from, from * factor}, {to, to * factor}});
+    return series;
+  };
+  line(tr("equal"), 1, Qt::SolidLine);
+  line(tr("10 % off"), 1 + kBand, Qt::DashLine);
+  const QLineSeries* below = line({}, 1 - kBand, Qt::DashLine);
+  for (QLegendMarker* marker : plot_->chart()->legend()->markers(const_cast<QLineSeries*>(below)))
+    marker->setVisible(false);
+
+  std::vector<std::string> groups;
+  for (const AccuracyPoint& point : points_)
+    if (const std::string group = group_of(point);
+        std::find(groups.begin(), groups.end(), group) == groups.end())
+      groups.push_back(group);
+  std::sort(groups.begin(), groups.end());
+  constexpr std::array<QScatterSeries::MarkerShape, 5> kShapes = {
+      QScatterSeries::MarkerShapeCircle, QScatterSeries::MarkerShapeRectangle,
+      QScatterSeries::MarkerShapeTriangle, QScatterSeries::MarkerShapeRotatedRectangle,
+      QScatterSeries::MarkerShapePentagon};
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    auto* series = new QScatterSeries;
+    series->setName(QString::fromStdString(groups[g]));
+    series->setMarkerShape(kShapes[g % kShapes.size()]);
+    series->setMarkerSize(10);
+    series->setColor(colour_of_run(static_cast<int>(g), is_dark(palette())));
+    series->setBorderColor(palette().color(QPalette::Base));
+    std::vector<QPointF> places;
+    for (const AccuracyPoint& point : points_)
+      if (group_of(point) == groups[g])
+        places.emplace_back(point.measured_s * time.factor, point.predicted_s * time.factor);
+    plot_->add(series, places);
+    if (g >= kMostGroups)
+      for (QLegendMarker* marker : plot_->chart()->legend()->markers(series)) marker->setVisible(false);
+  }
+  mark(rows_->current_row());
+}
+
+void AccuracyView::mark(int row) {
+  if (marked_ != nullptr) {
+    plot_->chart()->removeSeries(marked_);
+    delete marked_;
+    marked_ = nullptr;
+  }
+  if (row < 0 || static_cast<std::size_t>(row) >= points_.size()) return;
+  auto* ring = new QScatterSeries;
+  ring->setMarkerSize(17);
+  ring->setColor(Qt::transparent);
+  ring->setBorderColor(palette().color(QPalette::WindowText));
+  plot_->add(ring, {value_of(static_cast<std::size_t>(row))});
+  for (QLegendMarker* marker : plot_->chart()->legend()->markers(ring)) marker->setVisible(false);
+  marked_ = ring;
+}
+
+QPointF AccuracyView::value_of(std::size_t row) const {
+  double longest_s = 0;
+  for (const AccuracyPoint& point : points_)
+    longest_s = std::max({longest_s, point.measured_s, point.predicted_s});
+  const double factor = unit_of_seconds(longest_s).factor;
+  return {points_[row].measured_s * factor, points_[row].predicted_s * factor};
+}
+
+std::optional<QPoint> AccuracyView::place_of(int row) const {
+  if (row < 0 || static_cast<std::size_t>(row) >= points_.size()) return std::nullopt;
+  return plot_->mapTo(this, plot_->place_of(value_of(static_cast<std::size_t>(row))).toPoint());
+}
+
+bool AccuracyView::eventFilter(QObject* watched, QEvent* event) {
+  const bool pressed = event->type() == QEvent::MouseButtonPress;
+  if (event->type() == QEvent::MouseMove || pressed) {
+    const auto* mouse = static_cast<QMouseEvent*>(event);
+    double distance = kNear;
+    int nearest = -1;
+    for (std::size_t i = 0; i < points_.size(); ++i) {
+      const double away = QLineF(plot_->place_of(value_of(i)), mouse->position()).length();
+      if (away >= distance) continue;
+      distance = away;
+      nearest = static_cast<int>(i);
+    }
+    if (nearest < 0) {
+      QToolTip::hideText();
+    } else {
+      const AccuracyPoint& point = points_[static_cast<std::size_t>(nearest)];
+      QString text =
+          QString("%1: measured %2, predicted %3 (%4)")
+              .arg(QString::fromStdString(point.run), QString::fromStdString(human_time_s(point.measured_s)),
+                   QString::fromStdString(human_time_s(point.predicted_s)),
+                   signed_percent_text(point.error()));
+      for (const std::string& more : {point.topology, point.strategy})
+        if (!more.empty()) text += "\n" + QString::fromStdString(more);
+      QToolTip::showText(mouse->globalPosition().toPoint(), text, plot_);
+      if (pressed) rows_->select_row(nearest);
+    }
+  }
+  return QWidget::eventFilter(watched, event);
+}
+
+void AccuracyView::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  const Qt::Orientation orientation = width() > height() * 3 / 2 ? Qt::Horizontal : Qt::Vertical;
+  if (orientation == split_->orientation() && split_->property("placed").toBool()) return;
+  split_->setOrientation(orientation);
+  split_->setSizes({600, 400});
+  split_->setProperty("placed", true);
+}
+
+void AccuracyView::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange && plot_ != nullptr) draw();
+}
+
+}  // namespace rehearse::gui

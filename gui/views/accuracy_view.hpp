@@ -1,0 +1,66 @@
+// Predicted step times over measured ones, and their errors as a table.
+#pragma once
+
+#include <QWidget>
+#include <optional>
+
+#include "gui/models/accuracy_table.hpp"
+#include "gui/models/session.hpp"
+#include "gui/views/table_view.hpp"
+
+class QLabel;
+class QSplitter;
+class QTimer;
+class QXYSeries;
+
+namespace rehearse::gui {
+
+class PlotView;
+
+class AccuracyView : public QWidget {
+  Q_OBJECT
+public:
+  AccuracyView(Session& session, ViewState& state, QWidget* parent = nullptr);
+  // Shows what `rehearse validate FOLDER --format csv` wrote, beside the session's own pairs; false: it
+  // cannot, `why` tells.
+  bool open(const QString& path, QString* why);
+  const QString& path() const { return path_; }  // empty: nothing is open
+  void close_file();                             // what is left are the session's pairs
+
+  const std::vector<AccuracyPoint>& points() const { return points_; }
+  // Of a row of the table, in pixels of the view; nothing: it has no point.
+  std::optional<QPoint> place_of(int row) const;
+  const TableView& table() const { return *rows_; }
+
+protected:
+  void showEvent(QShowEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+private:
+  void changed();
+  void ask_for_file();
+  void collect();  // the session's pairs, off the window's thread
+  void tell();
+  void draw();
+  void mark(int row);
+  QPointF value_of(std::size_t row) const;  // in the unit of the axes
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+  Session& session_;
+  AccuracyTable of_file_, of_session_;
+  std::vector<AccuracyPoint> points_;
+  QString path_;
+  QTimer* soon_ = nullptr;
+  bool outdated_ = true;
+  int asked_ = 0;  // of what is under way: results of earlier questions are dropped
+  QLabel *nothing_ = nullptr, *summary_ = nullptr;
+  QWidget* told_ = nullptr;
+  QSplitter* split_ = nullptr;
+  PlotView* plot_ = nullptr;
+  TableView* rows_ = nullptr;
+  QXYSeries* marked_ = nullptr;
+  QAction* close_ = nullptr;
+};
+
+}  // namespace rehearse::gui

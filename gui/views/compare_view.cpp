@@ -1,0 +1,185 @@
+#include "gui/views/compare_view.hpp"
+
+#include <QAction>
+#include <QBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QScrollArea>
+#include <QSplitter>
+#include <QStackedWidget>
+#include <QTabBar>
+#include <QTimer>
+
+#include "gui/models/background.hpp"
+
+namespace rehearse::gui {
+namespace {
+
+struct Found {
+  QString sentences;
+  TableData ops;
+};
+
+Found compare_runs(const Runs& runs, const std::vector<std::string>& names,
+                   const std::shared_ptr<std::atomic<bool>>& cancelled) {
+  Found found;
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    const std::string sentence = difference_sentence(*runs.front(), *runs[i], names.front(), names[i]);
+    if (sentence.empty()) continue;
+    // What is told of is marked, the rest reads as a sentence.
+    const QString name = QString::fromStdString(names[i]).toHtmlEscaped();
+    QString text = QString::fromStdString(sentence).toHtmlEscaped();
+    if (text.startsWith(name)) text.replace(0, name.size(), "<b>" + name + "</b>");
+    found.sentences += "<p style='margin-top:0; margin-bottom:6px'>" + text + "</p>";
+  }
+  found.ops = rows_of(compared_ops(runs, cancelled.get()), names);
+  return found;
+}
+
+}  // namespace
+
+CompareView::CompareView(Session& session, ViewState&, QWidget* parent) : QWidget(parent), session_(session) {
+  setAccessibleName(tr("Comparison"));
+  auto* outer = new QVBoxLayout(this);
+  outer->setContentsMargins(0, 0, 0, 0);
+  nothing_ = new QLabel(this);
+  nothing_->setAlignment(Qt::AlignCenter);
+  nothing_->setWordWrap(true);
+  nothing_->setMargin(20);
+  outer->addWidget(nothing_);
+
+  split_ = new QSplitter(Qt::Horizontal, this);
+  split_->setChildrenCollapsible(false);
+  outer->addWidget(split_, 1);
+  auto* scroll = new QScrollArea(split_);
+  scroll->setWidgetResizable(true);
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  left_ = new QWidget;
+  scroll->setWidget(left_);
+  auto* told = new QVBoxLayout(left_);
+  told->setContentsMargins(12, 8, 8, 8);
+  told->setSpacing(8);
+  sentence_ = new QLabel(left_);
+  sentence_->setTextFormat(Qt::RichText);
+  sentence_->setWordWrap(true);
+  sentence_->setMinimumSize(120, 1);
+  sentence_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  sentence_->setAccessibleName(tr("Where the difference comes from"));
+  bars_ = new StackedBars(left_);
+  bars_->setAccessibleName(tr("What the steps are made of"));
+  told->addWidget(sentence_);
+  told->addWidget(bars_);
+  told->addStretch(1);
+
+  auto* right = new QWidget(split_);
+  auto* tables = new QVBoxLayout(right);
+  tables->setContentsMargins(4, 4, 4, 4);
+  tables->setSpacing(4);
+  auto* head = new QHBoxLayout;
+  tabs_ = new QTabBar(right);
+  tabs_->setDrawBase(false);
+  tabs_->setAccessibleName(tr("Tables of the comparison"));
+  const auto page = [&](const QString& text, const QString& key, const QString& tip) {
+    const int number = tabs_->addTab(text);
+    tabs_->setTabToolTip(number, tip);
+    auto* action = new QAction(tr("Compare %1").arg(text.toLower()), this);
+    action->setShortcut(QKeySequence(key));
+    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    action->setToolTip(tip);
+    action->setProperty("menu", "&View");
+    connect(action, &QAction::triggered, this, [this, number] { tabs_->setCurrentIndex(number); });
+    addAction(action);
+  };
+  page(tr("Figures"), tr("Alt+1"), tr("Figures of the runs beside each other"));
+  page(tr("Kinds of op"), tr("Alt+2"), tr("What each kind of op differs by"));
+  head->addWidget(tabs_);
+  filter_ = new QLineEdit(right);
+  filter_->setPlaceholderText(tr("Filter"));
+  filter_->setClearButtonEnabled(true);
+  filter_->setAccessibleName(tr("Filter of the table"));
+  filter_->setToolTip(tr("Shows rows that hold this text"));
+  head->addWidget(filter_, 1);
+  tables->addLayout(head);
+  pages_ = new QStackedWidget(right);
+  figures_ = new TableView(pages_);
+  figures_->setAccessibleName(tr("Figures of the runs"));
+  ops_ = new TableView(pages_);
+  ops_->setAccessibleName(tr("Differences per kind of op"));
+  pages_->addWidget(figures_);
+  pages_->addWidget(ops_);
+  tables->addWidget(pages_, 1);
+  split_->addWidget(scroll);
+  split_->addWidget(right);
+  split_->setStretchFactor(0, 2);
+  split_->setStretchFactor(1, 3);
+  split_->setSizes({420, 580});
+  connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) {
+    figures_->set_filter(text);
+    ops_->set_filter(text);
+  });
+  connect(tabs_, &QTabBar::currentChanged, pages_, &QStackedWidget::setCurrentIndex);
+
+  soon_ = new QTimer(this);
+  soon_->setSingleShot(true);
+  connect(soon_, &QTimer::timeout, this, &CompareView::compare);
+  connect(&session_, &Session::runs_changed, this, &CompareView::changed);
+  connect(&session_, &Session::run_changed, this, &CompareView::changed);
+  connect(&session_, &Session::shown_changed, this, &CompareView::changed);
+  compare();
+}
+
+CompareView::~CompareView() {
+  if (cancelled_) *cancelled_ = true;
+}
+
+void CompareView::changed() {
+  outdated_ = true;
+  if (isVisible()) soon_->start(0);
+}
+
+void CompareView::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  if (outdated_) compare();
+}
+
+void CompareView::compare() {
+  outdated_ = false;
+  if (cancelled_) *cancelled_ = true;
+  cancelled_.reset();
+  Runs runs;
+  for (const Session::RunPointer& run : session_.shown())
+    if (run->timeline) runs.push_back(run);
+  nothing_->setVisible(runs.size() < 2);
+  split_->setVisible(runs.size() >= 2);
+  if (runs.size() < 2) {
+    nothing_->setText(runs.empty()
+                          ? tr("No run is shown. Open two runs, or show them in the list of runs, to "
+                               "compare them.")
+                          : tr("Only %1 is shown. Open a second run, or show it in the list of runs, to "
+                               "compare the two.")
+                                .arg(QString::fromStdString(runs.front()->name)));
+    return;
+  }
+  const std::vector<std::string> names = names_of(runs);
+  bars_->set(breakdown_bars(runs, names));
+  figures_->set(compared_figures(runs, names));
+  sentence_->setText(tr("Comparing …"));
+  cancelled_ = std::make_shared<std::atomic<bool>>(false);
+  in_background(
+      this, [runs, names, cancelled = cancelled_] { return compare_runs(runs, names, cancelled); },
+      [this, cancelled = cancelled_](const Found& found) {
+        if (*cancelled) return;
+        sentence_->setText(found.sentences);
+        sentence_->setVisible(!found.sentences.isEmpty());
+        ops_->set(found.ops);
+        emit compared();
+      });
+}
+
+void CompareView::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  split_->setOrientation(width() > 900 || width() > height() * 3 / 2 ? Qt::Horizontal : Qt::Vertical);
+}
+
+}  // namespace rehearse::gui

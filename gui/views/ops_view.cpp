@@ -1,0 +1,162 @@
+#include "gui/views/ops_view.hpp"
+
+#include <QAction>
+#include <QBoxLayout>
+#include <QComboBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QTimer>
+
+#include "gui/models/background.hpp"
+#include "gui/models/op_totals.hpp"
+#include "models/base/text.hpp"
+
+namespace rehearse::gui {
+namespace {
+
+constexpr int kSettled = 150;  // milliseconds without a zoom, before its totals are counted
+
+struct Found {
+  TableData table;
+  QString about;
+  std::vector<QString> names;  // by row of the table
+};
+
+TimeRange range_of(const Run& run, OpsView::Stretch stretch, const ViewState& state) {
+  switch (stretch) {
+    case OpsView::Stretch::visible:
+      if (state.visible().length() > 0)
+        return {state.visible().begin + run.aligned, state.visible().end + run.aligned};
+      break;
+    case OpsView::Stretch::step:
+      return run.figures.step;
+    case OpsView::Stretch::run:
+      break;
+  }
+  return {run.timeline->begin, run.timeline->end};
+}
+
+}  // namespace
+
+OpsView::OpsView(Session& session, ViewState& state, QWidget* parent)
+    : QWidget(parent), session_(session), state_(state) {
+  setAccessibleName(tr("Kinds of op"));
+  auto* outer = new QVBoxLayout(this);
+  outer->setContentsMargins(0, 0, 0, 0);
+  nothing_ = new QLabel(this);
+  nothing_->setAlignment(Qt::AlignCenter);
+  nothing_->setWordWrap(true);
+  nothing_->setMargin(20);
+  outer->addWidget(nothing_);
+  told_ = new QWidget(this);
+  outer->addWidget(told_, 1);
+  auto* all = new QVBoxLayout(told_);
+  all->setContentsMargins(4, 4, 4, 4);
+  all->setSpacing(4);
+  auto* head = new QHBoxLayout;
+  stretch_ = new QComboBox(told_);
+  stretch_->addItems({tr("Visible time"), tr("Whole step"), tr("Whole run")});
+  stretch_->setCurrentIndex(static_cast<int>(Stretch::step));
+  stretch_->setAccessibleName(tr("Stretch of time that is counted"));
+  stretch_->setToolTip(tr("Which stretch of time is counted"));
+  filter_ = new QLineEdit(told_);
+  filter_->setPlaceholderText(tr("Filter"));
+  filter_->setClearButtonEnabled(true);
+  filter_->setMaximumWidth(280);
+  filter_->setAccessibleName(tr("Filter of the table"));
+  filter_->setToolTip(tr("Shows rows that hold this text"));
+  about_ = new QLabel(told_);
+  about_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  head->addWidget(stretch_);
+  head->addWidget(filter_, 1);
+  head->addWidget(about_);
+  head->addStretch(1);
+  all->addLayout(head);
+  table_ = new TableView(told_);
+  table_->setAccessibleName(tr("Kinds of op"));
+  all->addWidget(table_, 1);
+
+  constexpr std::array<std::pair<const char*, const char*>, 3> kActions = {
+      {{"Count ops of the visible time", "Alt+V"},
+       {"Count ops of the step", "Alt+S"},
+       {"Count ops of the run", "Alt+R"}}};
+  for (std::size_t i = 0; i < kActions.size(); ++i) {
+    auto* action = new QAction(tr(kActions[i].first), this);
+    action->setShortcut(QKeySequence(QString::fromLatin1(kActions[i].second)));
+    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    action->setToolTip(tr("Which stretch of time the table of ops counts"));
+    action->setProperty("menu", "&View");
+    connect(action, &QAction::triggered, this, [this, i] { set_stretch(static_cast<Stretch>(i)); });
+    addAction(action);
+  }
+
+  soon_ = new QTimer(this);
+  soon_->setSingleShot(true);
+  connect(soon_, &QTimer::timeout, this, &OpsView::count);
+  connect(filter_, &QLineEdit::textChanged, table_, &TableView::set_filter);
+  connect(stretch_, &QComboBox::currentIndexChanged, this, [this] { changed(0); });
+  connect(table_, &TableView::row_activated, this, [this](int row) {
+    state_.set_search(table_->table().table().rows[static_cast<std::size_t>(row)][0].text);
+  });
+  connect(&session_, &Session::current_changed, this, [this] { changed(0); });
+  connect(&session_, &Session::runs_changed, this, [this] { changed(0); });
+  connect(&session_, &Session::run_changed, this, [this] { changed(0); });
+  connect(&state_, &ViewState::visible_changed, this, [this] {
+    if (stretch_->currentIndex() == static_cast<int>(Stretch::visible)) changed(kSettled);
+  });
+  count();
+}
+
+OpsView::~OpsView() {
+  if (cancelled_) *cancelled_ = true;
+}
+
+void OpsView::set_stretch(Stretch stretch) {
+  stretch_->setCurrentIndex(static_cast<int>(stretch));
+}
+
+void OpsView::changed(int delay_ms) {
+  outdated_ = true;
+  if (isVisible()) soon_->start(delay_ms);
+}
+
+void OpsView::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  if (outdated_) count();
+}
+
+void OpsView::count() {
+  outdated_ = false;
+  if (cancelled_) *cancelled_ = true;
+  cancelled_.reset();
+  const Session::RunPointer run = session_.current();
+  const bool there = run && run->timeline;
+  nothing_->setVisible(!there);
+  told_->setVisible(there);
+  if (!there) {
+    nothing_->setText(run ? tr("%1 is being read.").arg(QString::fromStdString(run->name))
+                          : tr("No run is open. Open a trace, or run a scenario, to see its ops."));
+    return;
+  }
+  const TimeRange range = range_of(*run, static_cast<Stretch>(stretch_->currentIndex()), state_);
+  cancelled_ = std::make_shared<std::atomic<bool>>(false);
+  in_background(
+      this,
+      [timeline = run->timeline, range, cancelled = cancelled_] {
+        const OpTotalsOfRange totals = op_totals(*timeline, range, cancelled.get());
+        Found found{rows_of(totals), {}, {}};
+        found.about = QString("%1 kinds of op in %2, of a mean of %3 ranks")
+                          .arg(totals.ops.size())
+                          .arg(QString::fromStdString(duration_text(range.length())))
+                          .arg(QString::fromStdString(with_thousands(static_cast<long>(totals.ranks))));
+        return found;
+      },
+      [this, cancelled = cancelled_](const Found& found) {
+        if (*cancelled) return;
+        table_->set(found.table);
+        about_->setText(found.about);
+        emit counted();
+      });
+}
+
+}  // namespace rehearse::gui

@@ -1,0 +1,181 @@
+#include "gui/views/plot.hpp"
+
+#include <QCategoryAxis>
+#include <QLegend>
+#include <QScatterSeries>
+#include <algorithm>
+#include <cmath>
+
+#include "simulator/report/format.hpp"
+
+namespace rehearse::gui {
+namespace {
+
+constexpr std::size_t kMostMarks = 9;
+constexpr int kLegend = 220;  // pixels that a legend at the side may take
+
+// Powers of ten; with 2 and 5 times them where they are few; with every digit where even those are.
+std::vector<double> logarithmic_marks(double least, double most) {
+  const std::vector<std::vector<double>> kSteps = {{1},
+                                                   {1, 3},
+                                                   {1, 2, 5},
+                                                   {1, 1.5, 2, 3, 5, 7},
+                                                   {1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9}};
+  std::vector<double> marks;
+  for (const std::vector<double>& steps : kSteps) {
+    std::vector<double> found;
+    const int first = static_cast<int>(std::floor(std::log10(least))) - 1;
+    const int last = static_cast<int>(std::ceil(std::log10(most))) + 1;
+    for (int power = first; power <= last; ++power)
+      for (const double step : steps) {
+        const double mark = step * std::pow(10, power);
+        if (mark >= least * (1 - 1e-9) && mark <= most * (1 + 1e-9)) found.push_back(mark);
+      }
+    if (found.size() > kMostMarks && !marks.empty()) break;
+    marks = std::move(found);
+    if (marks.size() >= 4) break;
+  }
+  return marks;
+}
+
+std::vector<double> linear_marks(double least, double most) {
+  std::vector<double> marks;
+  const double rough = (most - least) / 6;
+  if (!(rough > 0)) return marks;
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  const double step = power * (rough / power < 1.5   ? 1
+                               : rough / power < 3.5 ? 2
+                               : rough / power < 7.5 ? 5
+                                                     : 10);
+  for (double i = std::ceil(least / step - 1e-9); i * step <= most * (1 + 1e-9); ++i)
+    marks.push_back(i * step);
+  return marks;
+}
+
+QString mark_text(double value) {
+  const double rounded = std::stod(QString::number(value, 'g', 4).toStdString());
+  QString text =
+      QString::fromStdString(std::abs(rounded) >= 1e4 ? with_prefix(rounded) : with_digits(rounded, 4));
+  if (text.contains('.')) {
+    const qsizetype unit = text.indexOf(' ');
+    QString digits = unit < 0 ? text : text.left(unit);
+    while (digits.endsWith('0')) digits.chop(1);
+    if (digits.endsWith('.')) digits.chop(1);
+    text = digits + (unit < 0 ? QString() : text.mid(unit));
+  }
+  return text;
+}
+
+QCategoryAxis* qt_axis(const PlotAxis& axis, const QPalette& palette) {
+  auto* made = new QCategoryAxis;
+  made->setLabelsPosition(QCategoryAxis::AxisLabelsPositionOnValue);
+  made->setRange(axis.on_axis(axis.least), axis.on_axis(axis.most));
+  made->setStartValue(axis.on_axis(axis.least));
+  for (const double mark : axis.marks) made->append(mark_text(mark), axis.on_axis(mark));
+  made->setTitleText(axis.title);
+  const QColor text = palette.color(QPalette::WindowText);
+  made->setTitleBrush(text);
+  made->setLabelsBrush(text);
+  QColor line = text;
+  line.setAlpha(45);
+  made->setGridLinePen(QPen(line, 1));
+  line.setAlpha(140);
+  made->setLinePen(QPen(line, 1));
+  QFont font;
+  made->setLabelsFont(font);
+  made->setTitleFont(font);
+  made->setTruncateLabels(false);
+  return made;
+}
+
+}  // namespace
+
+double PlotAxis::on_axis(double value) const {
+  return logarithmic ? std::log10(std::max(value, 1e-300)) : value;
+}
+
+PlotAxis plot_axis(const QString& title, bool logarithmic, std::vector<double> values, std::size_t few) {
+  PlotAxis axis;
+  axis.title = title;
+  axis.logarithmic = logarithmic;
+  std::erase_if(values, [&](double value) { return !std::isfinite(value) || (logarithmic && value <= 0); });
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  if (values.empty()) {
+    axis.least = logarithmic ? 1 : 0;
+    axis.most = 10;
+  } else if (logarithmic) {
+    const double room = std::pow(values.back() / values.front(), 0.06) * 1.03;
+    axis.least = values.front() / room;
+    axis.most = values.back() * room;
+  } else {
+    axis.least = std::min(0.0, values.front());
+    axis.most =
+        values.back() > axis.least ? axis.least + (values.back() - axis.least) * 1.06 : axis.least + 1;
+  }
+  const bool themselves = !values.empty() && values.size() <= few;
+  axis.marks = themselves    ? values
+               : logarithmic ? logarithmic_marks(axis.least, axis.most)
+                             : linear_marks(axis.least, axis.most);
+  if (themselves && !logarithmic) {  // close ones would be written over each other
+    double last = -std::numeric_limits<double>::infinity();
+    std::erase_if(axis.marks, [&](double mark) {
+      const bool close = mark - last < (axis.most - axis.least) / 14;
+      if (!close) last = mark;
+      return close;
+    });
+  }
+  return axis;
+}
+
+PlotView::PlotView(QWidget* parent) : QChartView(parent) {
+  setRenderHint(QPainter::Antialiasing);
+  setFrameShape(QFrame::NoFrame);
+  setMinimumSize(200, 140);
+  chart()->setMargins(QMargins(2, 2, 6, 2));
+  chart()->layout()->setContentsMargins(0, 0, 0, 0);
+  chart()->setBackgroundRoundness(0);
+  chart()->setAnimationOptions(QChart::NoAnimation);
+}
+
+void PlotView::begin(const PlotAxis& horizontal, const PlotAxis& vertical, const QPalette& palette) {
+  horizontal_ = horizontal;
+  vertical_ = vertical;
+  chart()->removeAllSeries();
+  for (QAbstractAxis* axis : chart()->axes()) {
+    chart()->removeAxis(axis);
+    delete axis;
+  }
+  setBackgroundBrush(palette.color(QPalette::Window));
+  chart()->setBackgroundBrush(palette.color(QPalette::Window));
+  chart()->setBackgroundPen(Qt::NoPen);
+  chart()->setPlotAreaBackgroundBrush(palette.color(QPalette::Base));
+  chart()->setPlotAreaBackgroundVisible(true);
+  chart()->legend()->setLabelColor(palette.color(QPalette::WindowText));
+  chart()->legend()->setFont(font());
+  chart()->legend()->setMarkerShape(QLegend::MarkerShapeFromSeries);
+  chart()->addAxis(qt_axis(horizontal, palette), Qt::AlignBottom);
+  chart()->addAxis(qt_axis(vertical, palette), Qt::AlignLeft);
+}
+
+void PlotView::resizeEvent(QResizeEvent* event) {
+  chart()->legend()->setAlignment(width() > 2 * kLegend ? Qt::AlignRight : Qt::AlignTop);
+  QChartView::resizeEvent(event);
+}
+
+void PlotView::add(QXYSeries* series, const std::vector<QPointF>& points) {
+  QList<QPointF> placed;
+  for (const QPointF& point : points)
+    placed << QPointF(horizontal_.on_axis(point.x()), vertical_.on_axis(point.y()));
+  series->replace(placed);
+  chart()->addSeries(series);
+  for (QAbstractAxis* axis : chart()->axes()) series->attachAxis(axis);
+}
+
+QPointF PlotView::place_of(QPointF value) const {
+  const QPointF on_chart =
+      chart()->mapToPosition({horizontal_.on_axis(value.x()), vertical_.on_axis(value.y())});
+  return mapFromScene(chart()->mapToScene(on_chart));
+}
+
+}  // namespace rehearse::gui

@@ -1,0 +1,48 @@
+// What our plots have in common: axes at round values, linear or logarithmic, in the window's colours.
+#pragma once
+
+#include <QChart>
+#include <QChartView>
+#include <QPalette>
+#include <QXYSeries>
+#include <vector>
+
+namespace rehearse::gui {
+
+// Values are drawn at on_axis(value): a logarithmic axis is one of logarithms whose marks tell the values, so
+// that it has round ones also where it spans less than a power of ten.
+struct PlotAxis {
+  QString title;
+  bool logarithmic = false;
+  double least = 0, most = 1;  // values, with room to spare
+  std::vector<double> marks;
+
+  double on_axis(double value) const;
+};
+
+// Room for `values`, marks at 1, 2 and 5 times powers of ten, or at the values themselves where they are as
+// few as `few`. Linear axes begin at 0. Values that are not above 0 have no place on a logarithmic one.
+PlotAxis plot_axis(const QString& title, bool logarithmic, std::vector<double> values, std::size_t few = 0);
+
+class PlotView : public QChartView {
+  Q_OBJECT
+public:
+  explicit PlotView(QWidget* parent = nullptr);
+
+  // An empty chart with these axes, in the colours of the palette.
+  void begin(const PlotAxis& horizontal, const PlotAxis& vertical, const QPalette& palette);
+  // Takes the series over; points are values.
+  void add(QXYSeries* series, const std::vector<QPointF>& points);
+  const PlotAxis& horizontal() const { return horizontal_; }
+  const PlotAxis& vertical() const { return vertical_; }
+  // Where a value is drawn, in pixels of the view.
+  QPointF place_of(QPointF value) const;
+
+protected:
+  void resizeEvent(QResizeEvent* event) override;  // the legend stands where there is room
+
+private:
+  PlotAxis horizontal_, vertical_;
+};
+
+}  // namespace rehearse::gui

@@ -1,0 +1,290 @@
+#include "gui/views/scaling_view.hpp"
+
+#include <QAction>
+#include <QBoxLayout>
+#include <QComboBox>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QLabel>
+#include <QLegendMarker>
+#include <QLineSeries>
+#include <QMessageBox>
+#include <QMouseEvent>
+#include <QScatterSeries>
+#include <QSplitter>
+#include <QToolButton>
+#include <QToolTip>
+
+#include "gui/views/appearance.hpp"
+#include "gui/views/plot.hpp"
+#include "models/base/error.hpp"
+
+namespace rehearse::gui {
+namespace {
+
+constexpr double kNear = 14;           // pixels from a point within which the mouse is on it
+constexpr std::size_t kFewMarks = 10;  // values of the horizontal axis that are marked themselves
+constexpr std::size_t kMostCurves = 24;
+
+}  // namespace
+
+ScalingView::ScalingView(Session&, ViewState&, QWidget* parent) : QWidget(parent) {
+  setAccessibleName(tr("Scaling"));
+  auto* outer = new QVBoxLayout(this);
+  outer->setContentsMargins(0, 0, 0, 0);
+  nothing_ = new QLabel(tr("Open the CSV file of a sweep to see its curves. It is written by\n"
+                           "rehearse sweep SCENARIO --vary strategy.data=1..8 --out FILE.csv"),
+                        this);
+  nothing_->setAlignment(Qt::AlignCenter);
+  nothing_->setWordWrap(true);
+  nothing_->setMargin(20);
+  outer->addWidget(nothing_);
+  told_ = new QWidget(this);
+  outer->addWidget(told_, 1);
+  auto* all = new QVBoxLayout(told_);
+  all->setContentsMargins(4, 4, 4, 4);
+  all->setSpacing(4);
+
+  auto* head = new QHBoxLayout;
+  const auto labelled = [&](const QString& text, const QString& tip) {
+    auto* label = new QLabel(text, told_);
+    auto* box = new QComboBox(told_);
+    box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    box->setToolTip(tip);
+    box->setAccessibleName(tip);
+    label->setBuddy(box);
+    head->addWidget(label);
+    head->addWidget(box);
+    return box;
+  };
+  figure_ = labelled(tr("&Show"), tr("Figure on the vertical axis"));
+  axis_ = labelled(tr("o&ver"), tr("What stands on the horizontal axis"));
+  for (const std::string_view name : kSweepFigureNames)
+    figure_->addItem(QString::fromUtf8(name.data(), static_cast<int>(name.size())));
+  figure_->setCurrentIndex(static_cast<int>(SweepFigure::samples));
+  head->addSpacing(8);
+  log_x_ = make_switch(tr("Logarithmic, across"), tr("Alt+X"), tr("Logarithmic horizontal axis"), true);
+  log_y_ = make_switch(tr("Logarithmic, up"), tr("Alt+Y"), tr("Logarithmic vertical axis"), true);
+  ideal_ =
+      make_switch(tr("Ideal scaling"), tr("Alt+I"),
+                  tr("Dashed: if every device did as much as in the first point of the first curve"), true);
+  for (QAction* action : {log_x_, log_y_, ideal_}) {
+    auto* button = new QToolButton(told_);
+    button->setDefaultAction(action);
+    button->setAccessibleName(action->text());
+    head->addWidget(button);
+  }
+  head->addStretch(1);
+  all->addLayout(head);
+  problems_ = new QLabel(told_);
+  problems_->setWordWrap(true);
+  problems_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  problems_->setAccessibleName(tr("What could not be read"));
+  all->addWidget(problems_);
+
+  split_ = new QSplitter(Qt::Vertical, told_);
+  split_->setChildrenCollapsible(false);
+  plot_ = new PlotView(split_);
+  plot_->setAccessibleName(tr("Curves of the sweep"));
+  plot_->setMouseTracking(true);
+  plot_->viewport()->setMouseTracking(true);
+  plot_->viewport()->installEventFilter(this);
+  points_ = new TableView(split_);
+  points_->setAccessibleName(tr("Points of the sweep"));
+  split_->addWidget(plot_);
+  split_->addWidget(points_);
+  split_->setStretchFactor(0, 3);
+  split_->setStretchFactor(1, 2);
+  all->addWidget(split_, 1);
+
+  auto* open_action = new QAction(tr("Open a sweep…"), this);
+  open_action->setShortcut(QKeySequence(tr("Ctrl+Shift+W")));
+  open_action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+  open_action->setToolTip(tr("Opens the CSV file of a sweep as curves"));
+  open_action->setProperty("menu", "&File");
+  connect(open_action, &QAction::triggered, this, &ScalingView::ask_for_file);
+  addAction(open_action);
+
+  connect(axis_, &QComboBox::currentIndexChanged, this, &ScalingView::draw);
+  connect(figure_, &QComboBox::currentIndexChanged, this, &ScalingView::draw);
+  connect(points_, &TableView::current_row_changed, this, &ScalingView::mark);
+  told_->hide();
+}
+
+QAction* ScalingView::make_switch(const QString& text, const QString& key, const QString& tip, bool on) {
+  auto* action = new QAction(text, this);
+  action->setShortcut(QKeySequence(key));
+  action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+  action->setToolTip(tip);
+  action->setCheckable(true);
+  action->setChecked(on);
+  action->setProperty("menu", "&View");
+  connect(action, &QAction::toggled, this, &ScalingView::draw);
+  addAction(action);
+  return action;
+}
+
+void ScalingView::ask_for_file() {
+  auto* dialog = new QFileDialog(this, tr("Open a sweep"), QString(), tr("Sweeps (*.csv);;All files (*)"));
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setFileMode(QFileDialog::ExistingFile);
+  connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
+    QString why;
+    if (open(path, &why)) return;
+    auto* message = new QMessageBox(QMessageBox::Warning, tr("Not a sweep"), why, QMessageBox::Ok, this);
+    message->setAttribute(Qt::WA_DeleteOnClose);
+    message->open();
+  });
+  dialog->open();
+}
+
+bool ScalingView::open(const QString& path, QString* why) {
+  SweepTable sweep;
+  try {
+    sweep = read_sweep(path.toStdString());
+  } catch (const InputError& error) {
+    if (why != nullptr) *why = QString::fromStdString(error.what());
+    return false;
+  }
+  const QString was = axis_->currentText();
+  sweep_ = std::move(sweep);
+  path_ = path;
+  axis_->blockSignals(true);
+  axis_->clear();
+  for (const std::string& axis : sweep_.numeric_axes()) axis_->addItem(QString::fromStdString(axis));
+  if (const int known = axis_->findText(was); known >= 0) axis_->setCurrentIndex(known);
+  axis_->blockSignals(false);
+  QString text;
+  for (const std::string& problem : sweep_.problems)
+    text += (text.isEmpty() ? "" : "; ") + QString::fromStdString(problem);
+  problems_->setText(text.isEmpty() ? text : tr("Not read: %1").arg(text));
+  problems_->setVisible(!text.isEmpty());
+  points_->set(rows_of(sweep_));
+  nothing_->hide();
+  told_->show();
+  setToolTip({});
+  plot_->setToolTip({});
+  draw();
+  return true;
+}
+
+void ScalingView::set_axis(const QString& axis) {
+  axis_->setCurrentText(axis);
+}
+void ScalingView::set_figure(SweepFigure figure) {
+  figure_->setCurrentIndex(static_cast<int>(figure));
+}
+
+void ScalingView::draw() {
+  const auto figure = static_cast<SweepFigure>(figure_->currentIndex());
+  curves_ = curves_of(sweep_, axis_->currentText().toStdString(), figure);
+  std::vector<CurvePoint> ideal;
+  if (ideal_->isChecked() && !curves_.empty()) ideal = ideal_curve(sweep_, curves_.front(), figure);
+  std::vector<double> xs, ys;
+  for (const Curve& curve : curves_)
+    for (const CurvePoint& point : curve.points) {
+      xs.push_back(point.x);
+      ys.push_back(point.y);
+    }
+  for (const CurvePoint& point : ideal) ys.push_back(point.y);
+  marked_ = nullptr;  // removed with all series
+  plot_->begin(plot_axis(axis_->currentText(), log_x_->isChecked(), xs, kFewMarks),
+               plot_axis(figure_->currentText(), log_y_->isChecked(), ys), palette());
+  const bool dark = is_dark(palette());
+  const auto values = [](const std::vector<CurvePoint>& points) {
+    std::vector<QPointF> all;
+    for (const CurvePoint& point : points) all.emplace_back(point.x, point.y);
+    return all;
+  };
+  if (!ideal.empty()) {
+    auto* line = new QLineSeries;
+    line->setName(tr("ideal"));
+    QPen pen(palette().color(QPalette::PlaceholderText), 1.5, Qt::DashLine);
+    line->setPen(pen);
+    plot_->add(line, values(ideal));
+  }
+  for (std::size_t i = 0; i < curves_.size(); ++i) {
+    auto* line = new QLineSeries;
+    line->setName(curves_[i].name.empty() ? figure_->currentText() : QString::fromStdString(curves_[i].name));
+    constexpr std::array<Qt::PenStyle, 4> kStyles = {Qt::SolidLine, Qt::DashLine, Qt::DotLine,
+                                                     Qt::DashDotLine};
+    line->setPen(QPen(colour_of_run(static_cast<int>(i % 6), dark), 2, kStyles[i / 6 % kStyles.size()]));
+    line->setPointsVisible(true);
+    line->setMarkerSize(4.5);
+    plot_->add(line, values(curves_[i].points));
+    // So many that nobody could tell them apart are not told.
+    if (i >= kMostCurves)
+      for (QLegendMarker* marker : plot_->chart()->legend()->markers(line)) marker->setVisible(false);
+  }
+  plot_->chart()->legend()->setVisible(curves_.size() + (ideal.empty() ? 0 : 1) > 1);
+  mark(points_->current_row());
+}
+
+void ScalingView::mark(int row) {
+  if (marked_ != nullptr) {
+    plot_->chart()->removeSeries(marked_);
+    delete marked_;
+    marked_ = nullptr;
+  }
+  if (row < 0) return;
+  for (const Curve& curve : curves_)
+    for (const CurvePoint& point : curve.points) {
+      if (point.row != static_cast<std::size_t>(row)) continue;
+      auto* ring = new QScatterSeries;
+      ring->setMarkerSize(15);
+      ring->setColor(Qt::transparent);
+      ring->setBorderColor(palette().color(QPalette::WindowText));
+      plot_->add(ring, {{point.x, point.y}});
+      for (QLegendMarker* marker : plot_->chart()->legend()->markers(ring)) marker->setVisible(false);
+      marked_ = ring;
+      return;
+    }
+}
+
+std::optional<QPoint> ScalingView::place_of(int row) const {
+  for (const Curve& curve : curves_)
+    for (const CurvePoint& point : curve.points)
+      if (row >= 0 && point.row == static_cast<std::size_t>(row))
+        return plot_->mapTo(this, plot_->place_of({point.x, point.y}).toPoint());
+  return std::nullopt;
+}
+
+bool ScalingView::eventFilter(QObject* watched, QEvent* event) {
+  const bool pressed = event->type() == QEvent::MouseButtonPress;
+  if (event->type() == QEvent::MouseMove || pressed) {
+    const auto* mouse = static_cast<QMouseEvent*>(event);
+    const CurvePoint* nearest = nullptr;
+    double distance = kNear;
+    for (const Curve& curve : curves_)
+      for (const CurvePoint& point : curve.points) {
+        const double away = QLineF(plot_->place_of({point.x, point.y}), mouse->position()).length();
+        if (away >= distance) continue;
+        distance = away;
+        nearest = &point;
+      }
+    if (nearest == nullptr) {
+      QToolTip::hideText();
+    } else {
+      QToolTip::showText(mouse->globalPosition().toPoint(),
+                         QString::fromStdString(description_of(sweep_, sweep_.points[nearest->row])), plot_);
+      if (pressed) points_->select_row(static_cast<int>(nearest->row));
+    }
+  }
+  return QWidget::eventFilter(watched, event);
+}
+
+void ScalingView::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  const Qt::Orientation orientation = width() > 2 * height() ? Qt::Horizontal : Qt::Vertical;
+  if (orientation == split_->orientation() && split_->property("placed").toBool()) return;
+  split_->setOrientation(orientation);
+  split_->setSizes({600, 400});
+  split_->setProperty("placed", true);
+}
+
+void ScalingView::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange && !path_.isEmpty()) draw();
+}
+
+}  // namespace rehearse::gui

@@ -1,0 +1,59 @@
+// Curves through the points of a sweep, and the points as a table.
+#pragma once
+
+#include <QWidget>
+#include <optional>
+
+#include "gui/models/session.hpp"
+#include "gui/models/sweep_table.hpp"
+#include "gui/views/table_view.hpp"
+
+class QComboBox;
+class QLabel;
+class QSplitter;
+class QXYSeries;
+
+namespace rehearse::gui {
+
+class PlotView;
+
+class ScalingView : public QWidget {
+  Q_OBJECT
+public:
+  ScalingView(Session& session, ViewState& state, QWidget* parent = nullptr);
+  // Shows a sweep's CSV; false: it cannot, `why` tells. What was shown before stays then.
+  bool open(const QString& path, QString* why);
+  const QString& path() const { return path_; }  // empty: nothing is open
+
+  void set_axis(const QString& axis);
+  void set_figure(SweepFigure figure);
+  const std::vector<Curve>& curves() const { return curves_; }
+  // Of a row of the table, in pixels of the view; nothing: it has no point.
+  std::optional<QPoint> place_of(int row) const;
+  const TableView& table() const { return *points_; }
+
+protected:
+  void resizeEvent(QResizeEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+private:
+  QAction* make_switch(const QString& text, const QString& key, const QString& tip, bool on);
+  void ask_for_file();
+  void draw();
+  void mark(int row);
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+  SweepTable sweep_;
+  QString path_;
+  std::vector<Curve> curves_;
+  QLabel *nothing_ = nullptr, *problems_ = nullptr;
+  QWidget* told_ = nullptr;
+  QSplitter* split_ = nullptr;
+  QComboBox *axis_ = nullptr, *figure_ = nullptr;
+  QAction *log_x_ = nullptr, *log_y_ = nullptr, *ideal_ = nullptr;
+  PlotView* plot_ = nullptr;
+  TableView* points_ = nullptr;
+  QXYSeries* marked_ = nullptr;
+};
+
+}  // namespace rehearse::gui

@@ -1,0 +1,271 @@
+#include "gui/views/why_view.hpp"
+
+#include <QAction>
+#include <QApplication>
+#include <QBoxLayout>
+#include <QClipboard>
+#include <QLabel>
+#include <QScrollArea>
+#include <sstream>
+
+#include "gui/models/value_table.hpp"
+#include "simulator/report/format.hpp"
+
+namespace rehearse::gui {
+namespace {
+
+constexpr int kNarrow = 760;  // pixels: below, the sentences stand under the bars
+constexpr std::size_t kMostProblems = 12;
+
+QLabel* text_label(QWidget* parent, const QString& name) {
+  auto* label = new QLabel(parent);
+  label->setTextFormat(Qt::RichText);
+  label->setWordWrap(true);
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+  label->setAccessibleName(name);
+  label->setMinimumSize(120, 1);  // else as tall as it would be when narrow
+  return label;
+}
+
+QString escaped(const std::string& text) {
+  return QString::fromStdString(text).toHtmlEscaped();
+}
+
+// "Bottleneck: ..." with its first word in bold.
+QString paragraph(const std::string& text) {
+  if (text.empty()) return {};
+  const std::size_t colon = text.find(": ");
+  if (colon == std::string::npos || colon > 30) return "<p>" + escaped(text) + "</p>";
+  return "<p><b>" + escaped(text.substr(0, colon + 1)) + "</b>" + escaped(text.substr(colon + 1)) + "</p>";
+}
+
+std::string memory_text(const Run& run) {
+  if (run.judged) return memory_sentence(run.judged->result());
+  const MemoryUse& use = run.figures.memory;
+  if (use.total <= 0) return "";
+  if (use.capacity <= 0) return "Memory: " + in_gibibytes(use.total) + " GiB.";
+  const std::string used = in_gibibytes(use.total) + " of " + in_gibibytes(use.capacity) + " GiB";
+  return use.fits ? "Memory: " + used + " on the fullest device." : "Does not fit: " + used + " are needed.";
+}
+
+// What the simulator's tools tell beyond the figures.
+QString more_of(const Judged& judged) {
+  const Result result = judged.result();
+  QString text;
+  const bool links_known = result.measured == nullptr || result.measured->executor == "emulated";
+  if (links_known && !result.metrics.busiest_link.empty())
+    text += paragraph("Busiest link: " + result.metrics.busiest_link + ", " +
+                      in_percent(result.metrics.busiest_utilization) + " used.");
+  if (result.measured != nullptr) {
+    const Measurement& m = *result.measured;
+    std::string how = m.executor;
+    for (const std::string& part : {m.transport, m.processor, m.gpu, m.date})
+      if (!part.empty()) how += ", " + part;
+    text += paragraph("Measured: " + how + ".");
+    for (const std::string& note : m.notes) text += paragraph("Note: " + note + ".");
+  }
+  for (const std::string& note : result.plan.notes) text += paragraph("Note: " + note);
+  return text;
+}
+
+QString source_of(const Run& run) {
+  switch (run.source) {
+    case Run::Source::predicted:
+      return QObject::tr("predicted");
+    case Run::Source::measured:
+      return QObject::tr("measured");
+    case Run::Source::profiler:
+      break;
+  }
+  return QObject::tr("profiled");
+}
+
+}  // namespace
+
+WhyView::WhyView(Session& session, ViewState&, QWidget* parent) : QWidget(parent), session_(session) {
+  setAccessibleName(tr("Why the step takes as long as it does"));
+  auto* outer = new QVBoxLayout(this);
+  outer->setContentsMargins(0, 0, 0, 0);
+  nothing_ = new QLabel(this);
+  nothing_->setAlignment(Qt::AlignCenter);
+  nothing_->setWordWrap(true);
+  nothing_->setMargin(20);
+  outer->addWidget(nothing_);
+
+  scroll_ = new QScrollArea(this);
+  scroll_->setWidgetResizable(true);
+  scroll_->setFrameShape(QFrame::NoFrame);
+  scroll_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  outer->addWidget(scroll_);
+  told_ = new QWidget;
+  scroll_->setWidget(told_);
+  auto* all = new QVBoxLayout(told_);
+  all->setContentsMargins(12, 8, 12, 8);
+  all->setSpacing(6);
+  title_ = text_label(told_, tr("Run"));
+  how_ = text_label(told_, tr("Strategy"));
+  figures_ = text_label(told_, tr("Figures"));
+  all->addWidget(title_);
+  all->addWidget(how_);
+  all->addWidget(figures_);
+
+  columns_ = new QBoxLayout(QBoxLayout::LeftToRight);
+  columns_->setSpacing(24);
+  auto* bars = new QVBoxLayout;
+  bars->setSpacing(4);
+  bar_title_ = new QLabel(told_);
+  path_title_ = new QLabel(tr("The critical path, which the step cannot be shorter than"), told_);
+  breakdown_ = new StackedBars(told_);
+  breakdown_->setAccessibleName(tr("What the step is made of"));
+  path_ = new StackedBars(told_);
+  path_->setAccessibleName(tr("What the critical path is made of"));
+  bars->addWidget(bar_title_);
+  bars->addWidget(breakdown_);
+  bars->addSpacing(8);
+  bars->addWidget(path_title_);
+  bars->addWidget(path_);
+  bars->addStretch(1);
+  columns_->addLayout(bars, 5);
+  sentences_ = text_label(told_, tr("What it comes from"));
+  sentences_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
+  columns_->addWidget(sentences_, 4);
+  all->addLayout(columns_, 1);
+
+  auto* copy = new QAction(tr("Copy the report of the run"), this);
+  copy->setShortcut(QKeySequence(tr("Ctrl+Shift+C")));
+  copy->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+  copy->setToolTip(tr("Copies the figures and sentences of the current run as text"));
+  copy->setProperty("menu", "&Edit");
+  connect(copy, &QAction::triggered, this, [this] { QApplication::clipboard()->setText(as_text()); });
+  addAction(copy);
+
+  connect(&session_, &Session::current_changed, this, &WhyView::tell);
+  connect(&session_, &Session::runs_changed, this, &WhyView::tell);
+  connect(&session_, &Session::run_changed, this, &WhyView::tell);
+  tell();
+}
+
+void WhyView::tell() {
+  const Session::RunPointer run = session_.current();
+  const bool loading = run && !run->timeline;
+  nothing_->setVisible(!run || loading);
+  scroll_->setVisible(run && !loading);
+  if (!run) {
+    nothing_->setText(
+        tr("No run is open. Open a trace, or run a scenario, to see what its step is made of."));
+    return;
+  }
+  if (loading) {
+    nothing_->setText(tr("%1 is being read.").arg(QString::fromStdString(run->name)));
+    return;
+  }
+  const RunFigures& figures = run->figures;
+  std::string title = run->name;
+  QString how = source_of(*run);
+  if (run->judged) {
+    const Scenario& scenario = run->judged->run.scenario;
+    title = scenario.model.title + " on " + scenario.cluster->title;
+    how += ": " + escaped(strategy_line(scenario, *run->judged->run.plan.schedule));
+  } else if (figures.devices > 0) {
+    how += ": " + escaped(counted(figures.devices, "device"));
+  }
+  title_->setText("<span style='font-size:large; font-weight:600'>" + escaped(title) + "</span>");
+  how_->setText(how);
+  tell_figures(*run);
+
+  breakdown_->set({breakdown_bar(figures)});
+  const Bar path = path_bar(figures);
+  bar_title_->setText(
+      figures.steps > 1 && run->source == Run::Source::profiler
+          ? tr("What a step is made of, a mean over %1 steps and all devices").arg(figures.steps)
+          : tr("What the step is made of, a mean over devices"));
+  bar_title_->setVisible(!figures.breakdown.empty());
+  breakdown_->setVisible(!figures.breakdown.empty());
+  path_->set({path});
+  path_->setVisible(!path.parts.empty());
+  path_title_->setVisible(!path.parts.empty());
+
+  const std::string memory = memory_text(*run);
+  QString text;
+  if (!figures.memory.fits) text += paragraph(memory);  // nothing else matters as much
+  text += paragraph(figures.bottleneck) + paragraph(figures.critical_path);
+  if (figures.memory.fits) text += paragraph(memory);
+  if (run->judged) text += more_of(*run->judged);
+  if (!figures.rests_on.empty()) text += paragraph("Rests on: " + figures.rests_on + ".");
+  if (!run->not_judged.empty()) text += paragraph("Not told: " + run->not_judged);
+  const std::vector<std::string>& problems = run->timeline->problems;
+  if (!problems.empty()) {
+    text += "<p><b>" + tr("Problems found while reading:") + "</b></p><ul>";
+    for (std::size_t i = 0; i < std::min(problems.size(), kMostProblems); ++i)
+      text += "<li>" + escaped(problems[i]) + "</li>";
+    if (problems.size() > kMostProblems)
+      text += "<li>" + tr("and %1 more").arg(problems.size() - kMostProblems) + "</li>";
+    text += "</ul>";
+  }
+  sentences_->setText("<style>p, ul { margin-top: 0; margin-bottom: 6px; }</style>" + text);
+  sentences_->setVisible(!text.isEmpty());
+  place();
+}
+
+void WhyView::tell_figures(const Run& run) {
+  const RunFigures& figures = run.figures;
+  std::vector<std::pair<QString, QString>> told;
+  const auto add = [&](bool known, const std::string& value, const QString& what) {
+    if (known) told.emplace_back(QString::fromStdString(value), what);
+  };
+  const std::string unit = run.judged ? run.judged->run.scenario.model.sample_unit : "samples";
+  const std::string noun =
+      run.judged ? device_noun(run.judged->run.scenario.cluster->node().device) : "device";
+  add(figures.step_time_s > 0, rehearse::TimeScale(figures.step_time_s)(figures.step_time_s), tr("a step"));
+  add(figures.samples_per_s > 0, with_prefix(figures.samples_per_s), QString::fromStdString(unit) + "/s");
+  add(figures.tokens_per_s > figures.samples_per_s, with_prefix(figures.tokens_per_s), tr("tokens/s"));
+  add(figures.tflops_per_device > 0, with_digits(figures.tflops_per_device, 3),
+      tr("TFLOP/s per %1").arg(QString::fromStdString(noun)));
+  add(figures.mfu > 0, in_percent(figures.mfu), tr("MFU"));
+  QString values, names;
+  for (const auto& [value, what] : told) {
+    values += "<td style='padding-right:30px; font-size:x-large; font-weight:600'>" + value.toHtmlEscaped() +
+              "</td>";
+    names += "<td style='padding-right:30px'>" + what.toHtmlEscaped() + "</td>";
+  }
+  figures_->setText("<table cellspacing='0' cellpadding='0'><tr>" + values + "</tr><tr>" + names +
+                    "</tr></table>");
+  figures_->setVisible(!told.empty());
+}
+
+QString WhyView::as_text() const {
+  const Session::RunPointer run = session_.current();
+  if (!run || !run->timeline) return {};
+  std::ostringstream out;
+  if (run->judged) {
+    write_text(run->judged->result(), out);
+    return QString::fromStdString(out.str());
+  }
+  const RunFigures& figures = run->figures;
+  out << run->name << "\n\n  step " << rehearse::TimeScale(figures.step_time_s)(figures.step_time_s)
+      << "\n\n";
+  for (const BreakdownPart& part : figures.breakdown)
+    out << "  " << part.name << "  " << rehearse::TimeScale(figures.step_time_s)(part.seconds) << "  "
+        << in_percent(part.seconds / figures.step_time_s) << '\n';
+  out << '\n';
+  for (const std::string& sentence : {figures.bottleneck, figures.critical_path, memory_text(*run)})
+    if (!sentence.empty()) out << "  " << sentence << '\n';
+  if (!figures.rests_on.empty()) out << "  Rests on: " << figures.rests_on << ".\n";
+  return QString::fromStdString(out.str());
+}
+
+void WhyView::place() {
+  columns_->setDirection(width() < kNarrow ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
+}
+
+void WhyView::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  place();
+}
+
+void WhyView::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::FontChange) update();
+}
+
+}  // namespace rehearse::gui
