@@ -56,10 +56,23 @@ TEST_CASE("Runs are told with their difference to the base") {
     }
 }
 
+TEST_CASE("A narrow list tells the rest beneath") {
+  const Table t;
+  const auto detail = [&](int row, int column) {
+    return t.list.data(t.list.index(row, column), RunList::DetailRole).toString().toStdString();
+  };
+  CHECK(detail(1, RunList::name) == "measured");
+  CHECK(detail(1, RunList::step_time) == "167/s");
+  CHECK(detail(2, RunList::step_time) == "");
+  CHECK(t.list.data(t.list.index(1, 0), Qt::ToolTipRole).toString().contains("167 samples/s"));
+}
+
 TEST_CASE("Differences and times as text") {
   CHECK(difference_text(1.5, 1) == "+50.0 %");
   CHECK(difference_text(0.9, 1) == "-10.0 %");
   CHECK(difference_text(0.99999, 1) == "0.0 %");
+  CHECK(difference_text(9.9, 1) == "+890.0 %");
+  CHECK(difference_text(21.54, 1) == "21.5 x");
   CHECK(difference_text(0, 1).isEmpty());
   CHECK(difference_text(1, 0).isEmpty());
   CHECK(step_text(76.828) == "76.83 s");

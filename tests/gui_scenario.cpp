@@ -123,6 +123,12 @@ TEST_CASE("Keys of unusual writing") {
     CHECK(text.mid(key->value_begin, key->value_end - key->value_begin) == value);
   }
   CHECK_FALSE(outline.key("t.not"));
+  // An array that is being typed takes no section with it.
+  const TomlOutline typed =
+      toml_outline("x = [1, 2\n[model]\npreset = 'a'\n[[b.c]]\ny = [\n[1],\n[true]\n]\n");
+  CHECK(typed.key("model.preset"));
+  CHECK(typed.key("b.c[0].y"));
+  CHECK(typed.tables.size() == 2);
 }
 
 TEST_CASE("A key is changed where it stands, and nothing else") {
@@ -328,6 +334,9 @@ TEST_CASE("A line of TOML in parts") {
   CHECK(toml_tokens("  [1, 2],", state) == std::vector<TomlToken>{{3, 1, number}, {6, 1, number}});
   CHECK(toml_tokens("]", state).empty());
   CHECK(state == TomlLineState{});
+  toml_tokens("x = [1,", state);
+  CHECK(toml_tokens("[model]", state) == std::vector<TomlToken>{{0, 7, section}});  // one was forgotten
+  CHECK(state == TomlLineState{});
   CHECK(toml_tokens("x = '''a", state) == std::vector<TomlToken>{{0, 1, key}, {4, 4, string}});
   CHECK(toml_tokens("[no section]", state) == std::vector<TomlToken>{{0, 12, string}});
   CHECK(toml_tokens("b''' # c", state) == std::vector<TomlToken>{{0, 4, string}, {5, 3, comment}});
@@ -357,4 +366,29 @@ TEST_CASE("Templates are the shipped scenarios, with what they say of themselves
     CHECK_FALSE(t.told.isEmpty());
     CHECK(bytes_of(t.path.toStdString()).starts_with("# " + t.told.left(20).toStdString()));
   }
+}
+
+TEST_CASE("What the check suggests can be taken over") {
+  test::need_application();
+  const QString text = text_of(kRoot / "simulator/scenarios/resnet50-ring.toml");
+  // What is misspelt, and how it is right.
+  const std::vector<std::pair<QString, QString>> cases = {
+      {"[training]", "[trainin]"}, {"micro_batch = 64", "micro_bach = 64"}, {"\"resnet50\"", "\"resnet5\""}};
+  for (const auto& [right, wrong] : cases) {
+    CAPTURE(wrong.toStdString());
+    ScenarioDraft draft(QString(text).replace(right, wrong), "x");
+    const CheckedScenario checked = check_scenario(draft.text(), "");
+    CAPTURE(checked.message.toStdString());
+    REQUIRE(checked.line > 0);
+    const auto suggestion = draft.suggestion(checked.line, checked.column, checked.message);
+    REQUIRE(suggestion);
+    CHECK(right.contains(suggestion->name));
+    draft.change(suggestion->edit);
+    CHECK(draft.text() == text);
+    draft.document().undo();
+    CHECK(draft.text() != text);
+  }
+  ScenarioDraft draft(QString(text).replace("= 2048", "= 2047"), "x");
+  const CheckedScenario checked = check_scenario(draft.text(), "");
+  CHECK_FALSE(draft.suggestion(checked.line, checked.column, checked.message));
 }

@@ -89,6 +89,7 @@ TEST_CASE("An error that is typed is marked at its line, and gone when it is men
   REQUIRE(w.wait_until_told("Line 7, column 1"));
   CHECK(editor.error_line() == 7);
   CHECK(w.told().contains("xmicro_batch"));
+  CHECK(w.told().contains("Change it to micro_batch"));
   QTest::keyClick(&editor, Qt::Key_Backspace);
   REQUIRE(w.wait_until_told("32 devices"));
   CHECK(editor.error_line() == 0);
@@ -110,6 +111,16 @@ TEST_CASE("The error's line is gone to from anywhere") {
   w.action("Go to the error")->trigger();
   CHECK(editor.textCursor().blockNumber() == 5);
   CHECK(editor.hasFocus());
+}
+
+TEST_CASE("What is suggested is taken over by a click") {
+  Window w;
+  w.view.set_text(scenario("resnet50-ring").replace("[cluster]", "[clusterr]"), "ring");
+  REQUIRE(w.wait_until_told("Change it to cluster"));
+  for (QLabel* label : w.view.findChildren<QLabel*>())
+    if (label->accessibleName() == "Whether the scenario can be run") emit label->linkActivated("suggestion");
+  CHECK(w.view.draft().text() == scenario("resnet50-ring"));
+  REQUIRE(w.wait_until_told("32 devices"));
 }
 
 TEST_CASE("Form and text are one draft") {
@@ -289,6 +300,11 @@ TEST_CASE("The list of runs shows, hides, names, moves and removes them") {
     if (action->text().startsWith("&Duplicate")) action->trigger();
   REQUIRE(duplicated.count() == 1);
   CHECK(duplicated[0][0].toInt() == b);
+  session.set_current(a);
+  const RunsView another(session, state);  // begins where the session is
+  CHECK(another.findChild<QTreeView*>()->currentIndex().row() == 0);
+  CHECK(session.current()->id == a);
+  session.set_current(b);
   state.select(SpanRef{b, 1});
   QTest::keyClick(&view.table(), Qt::Key_Delete);
   CHECK_FALSE(session.run(b));

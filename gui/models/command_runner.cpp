@@ -39,6 +39,7 @@ QString file_name(const QString& name) {
 CommandRunner::CommandRunner(QObject* parent) : QObject(parent) {
   tick_.setInterval(kTickMs);
   kill_.setSingleShot(true);
+  kill_.setTimerType(Qt::PreciseTimer);
   kill_.setInterval(kKillAfterMs);
   connect(&tick_, &QTimer::timeout, this, &CommandRunner::progressed);
   connect(&kill_, &QTimer::timeout, this, [this] { signal_child(SIGKILL); });

@@ -32,7 +32,8 @@ QString step_text(double seconds) {
 
 QString difference_text(double a, double b) {
   if (a <= 0 || b <= 0) return {};
-  const double percent = 100 * (a / b - 1);
+  const double ratio = a / b, percent = 100 * (ratio - 1);
+  if (ratio >= 10) return QString::fromStdString(fmt::format("{:.3g} x", ratio));
   // Never "-0.0 %".
   return QString::fromStdString(std::abs(percent) < 0.05 ? "0.0 %" : fmt::format("{:+.1f} %", percent));
 }
@@ -95,6 +96,8 @@ QString RunList::tooltip(const Run& run) const {
   text += '\n' + source_text(run.source);
   if (run.figures.devices > 0)
     text += QString(", %1 %2").arg(run.figures.devices).arg(run.figures.devices == 1 ? "device" : "devices");
+  if (run.figures.samples_per_s > 0)
+    text += QString(", %1 samples/s").arg(samples_text(run.figures.samples_per_s));
   if (!run.figures.bottleneck.empty()) text += '\n' + QString::fromStdString(run.figures.bottleneck);
   return text;
 }
@@ -115,10 +118,10 @@ QVariant RunList::data(const QModelIndex& index, int role) const {
       return at == shown.end() ? -1 : static_cast<int>(at - shown.begin());
     }
     case DetailRole:
-      return run->figures.samples_per_s > 0
-                 ? QString("%1, %2 samples/s")
-                       .arg(source_text(run->source), samples_text(run->figures.samples_per_s))
-                 : source_text(run->source);
+      if (index.column() == name) return source_text(run->source);
+      if (index.column() == step_time && run->figures.samples_per_s > 0)
+        return samples_text(run->figures.samples_per_s) + "/s";
+      return {};
     case Qt::ToolTipRole:
       return tooltip(*run);
     case Qt::TextAlignmentRole:

@@ -11,7 +11,7 @@ namespace rehearse::gui {
 
 // "24.6 s" of seconds; "-" if they are not known.
 QString step_text(double seconds);
-// "+12.3 %" of a / b - 1; empty if either is not known.
+// "+12.3 %" of a / b - 1, "21.5 x" from ten times on; empty if either is not known.
 QString difference_text(double a, double b);
 QString source_text(Run::Source source);  // "predicted"
 
@@ -20,7 +20,7 @@ class RunList : public QAbstractTableModel {
 public:
   enum Column { name, source, step_time, samples, difference, kColumns };
   // Run::id; its place in Session::shown(), by which it is coloured, -1 if it is not shown; whether it is the
-  // base; the second line of a narrow list: "predicted, 1,536 samples/s".
+  // base; what a narrow list tells beneath: "predicted" beneath the name, "1,536/s" beneath the step time.
   enum Role { IdRole = Qt::UserRole, PlaceRole, BaseRole, DetailRole };
 
   explicit RunList(Session& session, QObject* parent = nullptr);

@@ -3,6 +3,7 @@
 #include <QDir>
 #include <QFile>
 #include <QFileInfo>
+#include <QRegularExpression>
 #include <QSaveFile>
 #include <QTextBlock>
 #include <QTextCursor>
@@ -151,6 +152,27 @@ QString ScenarioDraft::key_at(int line, int column) const {
   for (const TomlKey& key : outline().keys)
     if (key.key_begin <= place && place <= key.value_end) nearest = &key;  // the innermost comes last
   return nearest ? nearest->path : QString();
+}
+
+std::optional<ScenarioDraft::Suggestion> ScenarioDraft::suggestion(int line, int column,
+                                                                   const QString& message) const {
+  static const QRegularExpression kAsked(R"(did you mean ["\[]([\w.-]+)["\]]\?)");
+  const QRegularExpressionMatch asked = kAsked.match(message);
+  int begin = position(line, column);
+  if (begin < 0 || !asked.hasMatch()) return std::nullopt;
+  const QString& all = text();
+  const auto is_name = [&](int i) {
+    return i < all.size() && (all[i].isLetterOrNumber() || all[i] == '_' || all[i] == '-' || all[i] == '.');
+  };
+  while (begin < all.size() && (all[begin] == '[' || all[begin] == '"' || all[begin] == '\'')) ++begin;
+  int end = begin;
+  while (is_name(end)) ++end;
+  if (end == begin) return std::nullopt;
+  return Suggestion{asked.captured(1), {begin, end, asked.captured(1)}};
+}
+
+void ScenarioDraft::change(const TextEdit& edit) {
+  apply(document_, edit);
 }
 
 }  // namespace rehearse::gui

@@ -47,6 +47,14 @@ public:
   // The key whose value or name stands in that line; empty if none does.
   QString key_at(int line, int column) const;
 
+  // What a message means that asks "did you mean ...?" of what stands in that place.
+  struct Suggestion {
+    QString name;
+    TextEdit edit;
+  };
+  std::optional<Suggestion> suggestion(int line, int column, const QString& message) const;
+  void change(const TextEdit& edit);  // one step that undo() takes back
+
 signals:
   void text_changed();
   void name_changed();

@@ -1,5 +1,6 @@
 #include "gui/models/toml_highlight.hpp"
 
+#include <QRegularExpression>
 #include <algorithm>
 
 namespace rehearse::gui {
@@ -27,6 +28,13 @@ int string_end(const QString& line, int i, QChar quote, bool several, Open& open
   return size;
 }
 
+// Also where brackets are open, which then were forgotten: in an array only four words stand without quotes.
+bool is_header(const QString& line) {
+  static const QRegularExpression kHeader(
+      R"(^\[{1,2}(?!(true|false|inf|nan)\b)[A-Za-z_][\w.-]*\]{1,2}\s*(#|$))");
+  return kHeader.match(line).hasMatch();
+}
+
 }  // namespace
 
 std::vector<TomlToken> toml_tokens(const QString& line, TomlLineState& state) {
@@ -39,7 +47,8 @@ std::vector<TomlToken> toml_tokens(const QString& line, TomlLineState& state) {
   if (state.open != Open::none) {
     i = string_end(line, 0, state.open == Open::basic_string ? '"' : '\'', true, state.open);
     add(0, i, TomlPart::string);
-  } else if (state.brackets == 0 && line.trimmed().startsWith('[')) {
+  } else if (line.trimmed().startsWith('[') && (state.brackets == 0 || is_header(line))) {
+    state.brackets = 0;
     const auto comment = line.indexOf('#');
     const int end = static_cast<int>(comment < 0 ? size : comment);
     add(static_cast<int>(line.indexOf('[')), static_cast<int>(line.left(end).lastIndexOf(']')) + 1,

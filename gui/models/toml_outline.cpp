@@ -147,23 +147,41 @@ private:
     for (skip(" \t\r\n"); at(at_) == '#'; skip(" \t\r\n")) skip_line();
   }
 
+  // "[name" at the beginning of a line: in an array only true, false, inf and nan are words.
+  bool is_header() const {
+    int name = at_;
+    while (at(name) == '[') ++name;
+    if (name == at_ || !at(name).isLetter() || (at_ > 0 && text_[at_ - 1] != '\n')) return false;
+    static const QStringList kWords = {"true", "false", "inf", "nan"};
+    int end = name;
+    while (at(end).isLetterOrNumber() || at(end) == '_') ++end;
+    return !kWords.contains(text_.mid(name, end - name));
+  }
+
   void array(const QString& path) {
     if (++depth_ > kMaxDepth) return skip_line();
     ++at_;
     for (int element = 0;; ++element) {
+      const int before_space = at_;
       skip_space_and_comments();
+      if (is_header()) {  // it was not closed
+        at_ = before_space;
+        break;
+      }
       if (at_ >= size_) break;
       if (text_[at_] == ']') {
         ++at_;
         break;
       }
-      const int before = at_;
       value(path + QString("[%1]").arg(element));
+      const int value_end = at_;
       skip_space_and_comments();
-      if (at(at_) == ',')
+      if (at(at_) == ',') {
         ++at_;
-      else if (at(at_) != ']' || at_ == before)
-        if (at(at_) != ']') break;  // not an array: what follows is read as what it looks like
+      } else if (at(at_) != ']') {  // no array: what follows is read as what it looks like
+        at_ = value_end;
+        break;
+      }
     }
     --depth_;
   }

@@ -6,6 +6,7 @@
 #include <QLabel>
 #include <QPainter>
 #include <QStyledItemDelegate>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 #include "gui/views/appearance.hpp"
@@ -40,40 +41,42 @@ public:
     const QColor text = selected   ? option.palette.color(QPalette::HighlightedText)
                         : is_shown ? option.palette.color(group, QPalette::Text)
                                    : option.palette.color(QPalette::Disabled, QPalette::Text);
-    if (index.column() != RunList::name) {
-      option.palette.setColor(QPalette::Text, text);
-      option.widget->style()->drawControl(QStyle::CE_ItemViewItem, &option, painter, option.widget);
-      return;
-    }
-    const QString name = option.text;
+    const QString first = option.text,
+                  second = narrow_ ? index.data(RunList::DetailRole).toString() : QString();
     option.text.clear();
     QStyle& style = *option.widget->style();
     style.drawControl(QStyle::CE_ItemViewItem, &option, painter, option.widget);
-    option.text = name;
-    QRect inside = style.subElementRect(QStyle::SE_ItemViewItemText, &option, option.widget);
-    inside.setRight(option.rect.right() - 2);
+    option.text = first;
+    QRect inside = option.rect.adjusted(4, 0, -4, 0);
     painter->save();
-    if (const int place = index.data(RunList::PlaceRole).toInt(); place >= 0) {
-      const QColor colour = colour_of_run(place, is_dark(option.palette));
-      painter->fillRect(QRect(inside.left(), option.rect.top() + 4, kSwatchWidth, option.rect.height() - 8),
-                        colour);
+    if (index.column() == RunList::name) {
+      // The style's own frame of a box is all but invisible on dark ground.
+      const QRect box = style.subElementRect(QStyle::SE_ItemViewItemCheckIndicator, &option, option.widget);
+      painter->setPen(option.palette.color(selected ? QPalette::HighlightedText : QPalette::PlaceholderText));
+      painter->drawRect(box.adjusted(0, 0, -1, -1));
+      inside.setLeft(style.subElementRect(QStyle::SE_ItemViewItemText, &option, option.widget).left());
+      if (const int place = index.data(RunList::PlaceRole).toInt(); place >= 0)
+        painter->fillRect(QRect(inside.left(), option.rect.top() + 4, kSwatchWidth, option.rect.height() - 8),
+                          colour_of_run(place, is_dark(option.palette)));
+      inside.adjust(kSwatchWidth + 6, 0, 0, 0);
     }
-    inside.adjust(kSwatchWidth + 6, 0, 0, 0);
-    QFont font = option.font;
-    painter->setFont(font);
-    painter->setPen(text);
     const int line = option.fontMetrics.height();
-    if (!narrow_) {
-      painter->drawText(inside, Qt::AlignVCenter, elided(name, font, inside.width()));
+    const int side = static_cast<int>(option.displayAlignment & Qt::AlignHorizontal_Mask);
+    const auto write = [&](const QRect& place, const QFont& font, const QColor& colour, const QString& what) {
+      painter->setFont(font);
+      painter->setPen(colour);
+      painter->drawText(place, side | Qt::AlignVCenter,
+                        QFontMetrics(font).elidedText(what, Qt::ElideMiddle, place.width()));
+    };
+    if (!narrow_ || (second.isEmpty() && index.column() != RunList::difference)) {
+      write(inside, option.font, text, first);
     } else {
       const int top = option.rect.top() + (option.rect.height() - 2 * line) / 2;
-      painter->drawText(QRect(inside.left(), top, inside.width(), line), Qt::AlignVCenter,
-                        elided(name, font, inside.width()));
-      font.setBold(false);
-      painter->setFont(font);
-      if (!selected) painter->setPen(option.palette.color(QPalette::PlaceholderText));
-      painter->drawText(QRect(inside.left(), top + line, inside.width(), line), Qt::AlignVCenter,
-                        elided(index.data(RunList::DetailRole).toString(), font, inside.width()));
+      QFont plain = option.font;
+      plain.setBold(false);
+      write({inside.left(), top, inside.width(), line}, option.font, text, first);
+      write({inside.left(), top + line, inside.width(), line}, plain,
+            selected ? text : option.palette.color(QPalette::PlaceholderText), second);
     }
     painter->restore();
   }
@@ -89,9 +92,6 @@ public:
   }
 
 private:
-  static QString elided(const QString& text, const QFont& font, int width) {
-    return QFontMetrics(font).elidedText(text, Qt::ElideMiddle, width);
-  }
   const bool& narrow_;
 };
 
@@ -113,13 +113,12 @@ RunsView::RunsView(Session& session, ViewState& state, QWidget* parent)
       add("&Remove", Qt::Key_Delete, "Take the run out of the window; its file stays", &RunsView::remove);
   base_->setIconText("Make base");
   duplicate_->setIconText("Duplicate");
-  remove_->setIconText("Remove");
   build_table();
   connect(&session_, &Session::current_changed, this, &RunsView::follow_current);
   connect(&session_, &Session::runs_changed, this, &RunsView::follow_session);
   connect(&session_, &Session::shown_changed, this, &RunsView::follow_session);
   connect(&session_, &Session::run_changed, this, &RunsView::follow_session);
-  follow_session();
+  follow_current();
 }
 
 QAction* RunsView::add(const char* text, const QKeySequence& keys, const char* tip,
@@ -176,7 +175,13 @@ void RunsView::build_table() {
   tools_ = new QToolBar("Runs", this);
   tools_->setToolButtonStyle(Qt::ToolButtonTextOnly);
   tools_->setMovable(false);
-  tools_->addActions({base_, duplicate_, remove_, rename_, reload_, up_, down_, show_});
+  tools_->addActions({base_, duplicate_, remove_});
+  auto* more = new QToolButton(tools_);
+  more->setText("More");
+  more->setToolTip("More to do with the run");
+  more->setPopupMode(QToolButton::InstantPopup);
+  more->addActions({show_, rename_, reload_, up_, down_});
+  tools_->addWidget(more);
 
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);

@@ -188,7 +188,7 @@ void ScenarioEditor::paint_gutter(QPaintEvent* event) {
   painter.fillRect(event->rect(), palette().color(QPalette::Window));
   painter.setFont(font());
   const QColor wrong = critical_colour(is_dark(palette()));
-  const int dot = fontMetrics().height() / 2;
+  const int line = fontMetrics().height(), dot = line / 2;
   for (QTextBlock block = firstVisibleBlock(); block.isValid(); block = block.next()) {
     const QRectF place = blockBoundingGeometry(block).translated(contentOffset());
     if (place.top() > event->rect().bottom()) break;
@@ -200,9 +200,9 @@ void ScenarioEditor::paint_gutter(QPaintEvent* event) {
                              : palette().color(QPalette::PlaceholderText));
     if (here) {
       painter.setBrush(wrong);
-      painter.drawEllipse(QRectF(kGutterMargin / 2.0, place.top() + (place.height() - dot) / 2, dot, dot));
+      painter.drawEllipse(QRectF(kGutterMargin / 2.0, place.top() + (line - dot) / 2.0, dot, dot));
     }
-    painter.drawText(QRectF(0, place.top(), gutter_->width() - kGutterMargin, place.height()),
+    painter.drawText(QRectF(0, place.top(), gutter_->width() - kGutterMargin, line),
                      Qt::AlignRight | Qt::AlignVCenter, QString::number(block.blockNumber() + 1));
   }
 }

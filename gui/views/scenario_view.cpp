@@ -22,9 +22,10 @@
 namespace rehearse::gui {
 namespace {
 
+constexpr int kMostTabPixels = 160;             // of a name in a tab
 constexpr int kRoomForBoth = 700;               // pixels that form and text need beside each other
 constexpr std::size_t kMostClosed = 20;         // drafts that can be reopened
-constexpr qsizetype kMostToldCharacters = 400;  // of a message; the rest in its tooltip
+constexpr qsizetype kMostToldCharacters = 300;  // of a message; the rest in its tooltip
 
 QString result_line(const RunOutcome& outcome) {
   const QJsonObject json = QJsonDocument::fromJson(outcome.json).object();
@@ -77,8 +78,8 @@ QAction* ScenarioView::add(const char* text, const char* menu, const QKeySequenc
 void ScenarioView::build_actions() {
   using V = ScenarioView;
   run_ = add("&Run", "&Run", Qt::CTRL | Qt::Key_R, "Predict this scenario", &V::run);
-  cancel_ =
-      add("&Cancel", "&Run", Qt::CTRL | Qt::Key_Period, "End the prediction that is under way", &V::cancel);
+  cancel_ = add("&Cancel", "&Run", Qt::CTRL | Qt::Key_Period,
+                "End the predictions that are under way or waiting", &V::cancel);
   duplicate_ =
       add("&Duplicate run", "&Run", Qt::CTRL | Qt::Key_D,
           "Open the scenario of the current run, to change it and run it again", &V::duplicate_current);
@@ -121,7 +122,13 @@ void ScenarioView::build_widgets() {
   fresh->setMenu(templates_);
   fresh->setPopupMode(QToolButton::MenuButtonPopup);
   tools_->addWidget(fresh);
-  tools_->addActions({open_, save_, save_as_, duplicate_});
+  tools_->addAction(open_);  // others: lay_out()
+  auto* more = new QToolButton(tools_);
+  more->setText("More");
+  more->setToolTip("More to do with the scenario");
+  more->setPopupMode(QToolButton::InstantPopup);
+  more->addActions({save_, save_as_, duplicate_, close_, reopen_});
+  more_ = tools_->addWidget(more);
   if (QWidget* button = tools_->widgetForAction(run_)) {
     QFont bold = button->font();
     bold.setBold(true);
@@ -134,7 +141,7 @@ void ScenarioView::build_widgets() {
   tabs_->setDrawBase(false);
   tabs_->setTabsClosable(true);
   tabs_->setExpanding(false);
-  tabs_->setElideMode(Qt::ElideMiddle);
+  tabs_->setElideMode(Qt::ElideNone);  // they scroll; tell_drafts() shortens names
   tabs_->setUsesScrollButtons(true);
   connect(tabs_, &QTabBar::currentChanged, this, &ScenarioView::show_draft);
   connect(tabs_, &QTabBar::tabCloseRequested, this, &ScenarioView::close_draft);
@@ -168,7 +175,11 @@ void ScenarioView::build_widgets() {
   told_ = line("Whether the scenario can be run");
   told_->setTextFormat(Qt::RichText);
   told_->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
-  connect(told_, &QLabel::linkActivated, this, &ScenarioView::go_to_error);
+  connect(told_, &QLabel::linkActivated, this, [this](const QString& link) {
+    if (link != "suggestion") return go_to_error();
+    const auto suggestion = draft().suggestion(error_line_, error_column_, told_->toolTip());
+    if (suggestion) draft().change(suggestion->edit);
+  });
   progress_ = line("Progress and result of the run");
   progress_->setTextFormat(Qt::PlainText);
   progress_->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -268,7 +279,8 @@ void ScenarioView::reopen() {
 void ScenarioView::tell_drafts() {
   for (int i = 0; i < tabs_->count() && i < static_cast<int>(drafts_.size()); ++i) {
     const ScenarioDraft& draft = *drafts_[static_cast<std::size_t>(i)];
-    tabs_->setTabText(i, QString(draft.name()).replace('&', "&&") + (draft.is_modified() ? " *" : ""));
+    QString name = tabs_->fontMetrics().elidedText(draft.name(), Qt::ElideMiddle, kMostTabPixels);
+    tabs_->setTabText(i, name.replace('&', "&&") + (draft.is_modified() ? " *" : ""));
     tabs_->setTabToolTip(i, draft.path().isEmpty() ? draft.name() + ", not in a file" : draft.path());
   }
   reopen_->setEnabled(!closed_.empty());
@@ -293,7 +305,7 @@ QString ScenarioView::unused_name(const QString& name, bool of_runs) const {
   QString stem = name;
   stem.remove(kNumber);
   QString candidate = name;
-  for (int i = 2; is_used(candidate); ++i) candidate = QString("%1 (%2)").arg(stem).arg(i);
+  for (int i = 2; is_used(candidate); ++i) candidate = stem + QString(" (%1)").arg(i);
   return candidate;
 }
 
@@ -382,13 +394,19 @@ void ScenarioView::show_error(int line, int column, const QString& what) {
   if (what.isEmpty()) return;
   const QPalette& colours = palette();
   const QString colour = critical_colour(is_dark(colours)).name();
-  const QString shown = what.size() > kMostToldCharacters ? what.left(kMostToldCharacters) + "..." : what;
+  const auto suggestion = draft().suggestion(line, column, what);
+  const qsizetype most = suggestion ? kMostToldCharacters / 3 : kMostToldCharacters;
+  const QString shown = what.size() > most ? what.left(most) + "..." : what;
   const QString place = line > 0 ? QString("<a href=\"error\" style=\"color:%1\">Line %2, column %3</a>: ")
                                        .arg(colour)
                                        .arg(line)
                                        .arg(column)
                                  : QString("<span style=\"color:%1\">Error</span>: ").arg(colour);
-  told_->setText(place + shown.toHtmlEscaped());
+  QString text = place + shown.toHtmlEscaped();
+  if (suggestion)
+    text += QString(" <a href=\"suggestion\" style=\"color:%1\">Change it to %2</a>")
+                .arg(colours.color(QPalette::Link).name(), suggestion->name);
+  told_->setText(text);
   told_->setToolTip(what);
 }
 
@@ -441,13 +459,13 @@ void ScenarioView::run_ended(const RunOutcome& outcome) {
       emit trace_made(outcome.trace_path, outcome.name);
       break;
     case RunOutcome::Kind::cancelled:
-      result_ = QString("%1: cancelled after %2 s").arg(outcome.name).arg(outcome.seconds, 0, 'f', 1);
+      result_ =
+          QString("%1: cancelled after %2 s").arg(outcome.name, QString::number(outcome.seconds, 'f', 1));
       break;
     case RunOutcome::Kind::failed:
       result_ = QString("%1: failed (exit status %2): %3")
-                    .arg(outcome.name)
-                    .arg(outcome.exit_status)
-                    .arg(outcome.error.left(kMostToldCharacters));
+                    .arg(outcome.name, QString::number(outcome.exit_status),
+                         outcome.error.left(kMostToldCharacters));
       // Where it is wrong, unless the text has changed since or another one is shown.
       if (request.draft == &draft() && request.text == draft().text() && outcome.line > 0)
         show_error(outcome.line, outcome.column, outcome.error);
@@ -461,6 +479,8 @@ void ScenarioView::run_ended(const RunOutcome& outcome) {
 void ScenarioView::lay_out() {
   narrow_ = width() < kRoomForBoth;
   sides_->setVisible(narrow_);
+  for (QAction* action : {save_, save_as_, duplicate_}) tools_->removeAction(action);
+  if (!narrow_) tools_->insertActions(more_, {save_, save_as_, duplicate_});
   form_->setVisible(!narrow_ || sides_->currentIndex() == 0);
   editor_->setVisible(!narrow_ || sides_->currentIndex() == 1);
 }

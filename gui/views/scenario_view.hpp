@@ -35,7 +35,7 @@ public:
   // The text of a run as a draft named "NAME (2)". Nothing if the run's scenario is not known.
   void duplicate_run(int id);
   void run();     // what is shown; if it is known to be wrong, goes there instead
-  void cancel();  // the run under way
+  void cancel();  // the run under way and those that wait
 
   ScenarioDraft& draft() const { return *drafts_[static_cast<std::size_t>(current_)]; }
   CommandRunner& runner() { return runner_; }
@@ -98,6 +98,7 @@ private:
 
   QAction *run_, *cancel_, *duplicate_, *new_, *open_, *save_, *save_as_, *close_, *reopen_, *undo_, *redo_,
       *error_;
+  QAction* more_;
   QMenu* templates_;
   QToolBar* tools_;
   QTabBar *tabs_, *sides_;  // sides: form or text, where there is no room for both
