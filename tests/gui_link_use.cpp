@@ -5,8 +5,8 @@
 #include "gui/models/link_use.hpp"
 #include "gui/models/row_spans.hpp"
 #include "simulator/report/recorded_run.hpp"
-#include "simulator/trace/rows.hpp"
 #include "tests/catch.hpp"
+#include "tests/gui_runs.hpp"
 #include "tests/topologies_cases.hpp"
 #include "tests/trace_builder.hpp"
 
@@ -69,41 +69,6 @@ LinkId link_named(const Cluster& cluster, const std::string& name) {
   REQUIRE(found.size() == 1);
   return found.front();
 }
-
-// The timeline of a trace as readers make it: a process for each class, a row for each stream, before each
-// transfer what it waited.
-Timeline timeline_of(const Trace& trace, Time origin) {
-  Timeline timeline;
-  timeline.origin = origin;
-  const Spans& spans = trace.spans;
-  const auto add = [&](double begin_s, double end_s, Kind kind, std::size_t row) {
-    timeline.spans.begin.push_back(std::llround(begin_s * 1e9) - origin);
-    timeline.spans.end.push_back(std::llround(end_s * 1e9) - origin);
-    timeline.spans.kind.push_back(kind);
-    timeline.spans.op.push_back(spans.op[row]);
-    timeline.spans.step.push_back(spans.step[row]);
-    timeline.rows.back().last = static_cast<SpanId>(timeline.spans.size());
-  };
-  for (std::size_t c = 0; c < trace.classes.size(); ++c) {
-    const auto [first, last] = rows_of_class(trace, static_cast<int>(c));
-    timeline.processes.push_back({"class", static_cast<std::int64_t>(c) + 1});
-    int stream = -1;
-    for (std::size_t row = first; row < last; ++row) {
-      if (trace.op_of(row).stream != stream) {
-        stream = trace.op_of(row).stream;
-        const auto here = static_cast<SpanId>(timeline.spans.size());
-        timeline.rows.push_back({static_cast<int>(c), 0, here, here});
-      }
-      if (is_transfer(trace.op_of(row)) && spans.ready_s[row] < spans.begin_s[row])
-        add(spans.ready_s[row], spans.begin_s[row], Kind::waiting, row);
-      add(spans.begin_s[row], spans.end_s[row],
-          is_transfer(trace.op_of(row)) ? Kind::communication : Kind::compute, row);
-    }
-  }
-  return timeline;
-}
-
-const std::string kRecorded = std::string(REHEARSE_TESTS_DIR) + "/../benchmarks/recorded/emulated/";
 
 }  // namespace
 
@@ -185,7 +150,7 @@ TEST_CASE("Links carry what the executor counted") {
        {"tree-2to1-8-16mb-ring", "star-4-16mb-server", "tree-2to1-8-16mb-data-x-pipeline",
         "star-4-16mb-halving-doubling", "nodes-2x4-8mb-hierarchical"}) {
     CAPTURE(name);
-    const RecordedRun run = read_run(kRecorded + name + ".json.gz");
+    const RecordedRun run = recorded(name);
     const LinkUsage usage(run.trace, run.scenario.cluster);
     const LinkUsage::Load all = usage.load(0, run.trace.end_s + 1);
     REQUIRE_FALSE(run.trace.link_use.empty());
@@ -197,7 +162,7 @@ TEST_CASE("Links carry what the executor counted") {
 }
 
 TEST_CASE("Rows of the trace and spans of the timeline are found by each other") {
-  const RecordedRun run = read_run(kRecorded + "star-4-16mb-pipeline.json.gz");
+  const RecordedRun run = recorded("star-4-16mb-pipeline");
   for (const Time origin : {0, 12'345}) {
     const Timeline timeline = timeline_of(run.trace, origin);
     const RowSpans spans(run.trace, timeline);

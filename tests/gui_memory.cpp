@@ -5,24 +5,16 @@
 
 #include "gui/models/link_users.hpp"
 #include "gui/models/memory_stages.hpp"
-#include "simulator/report/recorded_run.hpp"
 #include "tests/catch.hpp"
+#include "tests/gui_runs.hpp"
 
 using namespace rehearse;
 using namespace rehearse::gui;
 
 namespace {
 
-const std::string kRecorded = std::string(REHEARSE_TESTS_DIR) + "/../benchmarks/recorded/emulated/";
-
 gui::Run run_of(const std::string& name) {
-  gui::Run run;
-  run.name = name;
-  RecordedRun recorded = read_run(kRecorded + name + ".json.gz");
-  Trace step = recorded.trace;
-  run.judged = std::make_shared<const Judged>(Judged{std::move(recorded), {}, {}, std::move(step)});
-  run.timeline = std::make_shared<const Timeline>();
-  return run;
+  return judged_run(recorded(name), name);
 }
 
 double sum(const BytesByPart& parts) {
@@ -98,7 +90,7 @@ TEST_CASE("Of other runs the figures tell the fullest device, or nothing") {
 }
 
 TEST_CASE("Users of a link add up to what it carried, by kind as well") {
-  const RecordedRun run = read_run(kRecorded + "tree-2to1-8-16mb-data-x-pipeline.json.gz");
+  const RecordedRun run = recorded("tree-2to1-8-16mb-data-x-pipeline");
   const LinkUsage usage(run.trace, run.scenario.cluster);
   const Timeline nothing;
   const RowSpans spans(run.trace, nothing);
@@ -146,7 +138,8 @@ TEST_CASE("The tables keep what Qt asks of models") {
   CHECK(users.index(1, LinkUsersModel::bytes).data().toString() == "1.50 MB");
   CHECK(users.index(1, LinkUsersModel::share).data().toString() == "25 %");
   links.set_links({{"leaf0-spine1", {3, 15, 0.64, 2e9}, 25e9}});
-  CHECK(links.index(0, BusiestLinksModel::link).data().toString() == "leaf0-spine1 and 15 like it");
+  CHECK(links.index(0, BusiestLinksModel::link).data().toString() == "leaf0-spine1");
+  CHECK(links.index(0, BusiestLinksModel::alike).data().toString() == "+ 15");
   CHECK(links.index(0, BusiestLinksModel::use).data().toString() == "64 %");
   CHECK(links.index(0, BusiestLinksModel::capacity).data().toString() == "200 Gb/s");
   users.set_users({}, 0);

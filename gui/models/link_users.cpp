@@ -145,7 +145,7 @@ int LinkUsersModel::columnCount(const QModelIndex& parent) const {
 QVariant LinkUsersModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || index.row() >= rowCount()) return {};
   const LinkUser& user = users_[index.row()];
-  if (role == Qt::TextAlignmentRole) return aligned_right(index.column() >= begin);
+  if (role == Qt::TextAlignmentRole) return aligned_right(index.column() >= begin && index.column() < rank);
   if (role == Qt::ToolTipRole)
     return text(fmt::format("{}, {}\n{}: {} to {}, {} on this link", user.op, user.rank, user.kind,
                             duration_text(user.begin - aligned_), duration_text(user.end - aligned_),
@@ -183,8 +183,8 @@ QVariant LinkUsersModel::data(const QModelIndex& index, int role) const {
 
 QVariant LinkUsersModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
-  static constexpr std::array<const char*, columns> kNames = {"Op", "Rank", "Begin", "End", "Bytes", "Share"};
-  if (role == Qt::TextAlignmentRole) return aligned_right(section >= begin);
+  static constexpr std::array<const char*, columns> kNames = {"Op", "Begin", "End", "Bytes", "Share", "Rank"};
+  if (role == Qt::TextAlignmentRole) return aligned_right(section >= begin && section < rank);
   return role == Qt::DisplayRole ? QVariant(kNames[section]) : QVariant();
 }
 
@@ -213,24 +213,28 @@ QVariant BusiestLinksModel::data(const QModelIndex& index, int role) const {
                             rate_text(line.capacity), bytes_text(line.busy.bytes)));
   if (role == kSortRole) switch (index.column()) {
       case link:
-        return text(name);
+        return text(line.name);
       case use:
         return line.busy.use;
       case carried:
         return line.busy.bytes;
-      default:
+      case capacity:
         return line.capacity;
+      default:
+        return line.busy.like_it;
     }
   if (role != Qt::DisplayRole) return {};
   switch (index.column()) {
     case link:
-      return text(name);
+      return text(line.name);
     case use:
       return text(share_text(line.busy.use));
     case carried:
       return text(bytes_text(line.busy.bytes));
     case capacity:
       return text(rate_text(line.capacity));
+    case alike:
+      return line.busy.like_it == 0 ? QVariant() : text(fmt::format("+ {}", line.busy.like_it));
     default:
       return {};
   }
@@ -238,7 +242,7 @@ QVariant BusiestLinksModel::data(const QModelIndex& index, int role) const {
 
 QVariant BusiestLinksModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
-  static constexpr std::array<const char*, columns> kNames = {"Link", "Used", "Carried", "Capacity"};
+  static constexpr std::array<const char*, columns> kNames = {"Link", "Used", "Carried", "Capacity", "Alike"};
   if (role == Qt::TextAlignmentRole) return aligned_right(section >= use);
   return role == Qt::DisplayRole ? QVariant(kNames[section]) : QVariant();
 }

@@ -38,7 +38,7 @@ UsersOfLink users_of(const LinkUsage& usage, const Trace& trace, const RowSpans&
 class LinkUsersModel : public QAbstractTableModel {
   Q_OBJECT
 public:
-  enum Column { op, rank, begin, end, bytes, share, columns };
+  enum Column { op, begin, end, bytes, share, rank, columns };
   using QAbstractTableModel::QAbstractTableModel;
   // `aligned`: what is shown as the time 0.
   void set_users(std::vector<LinkUser> users, Time aligned);
@@ -57,7 +57,7 @@ private:
 class BusiestLinksModel : public QAbstractTableModel {
   Q_OBJECT
 public:
-  enum Column { link, use, carried, capacity, columns };
+  enum Column { link, use, carried, capacity, alike, columns };
   using QAbstractTableModel::QAbstractTableModel;
   struct Line {
     std::string name;

@@ -102,7 +102,9 @@ RunMemory memory_of(const Run& run) {
   }
   const StageMemory& fullest = memory.stages[memory.fullest];
   memory.fits = memory.capacity <= 0 || fullest.total <= memory.capacity;
-  memory.sentence = fmt::format("{} is the fullest: {}", fullest.name, memory_text(fullest.total));
+  memory.sentence = memory_text(fullest.total);
+  if (memory.stages.size() > 1 || !run.judged)
+    memory.sentence = fmt::format("{} is the fullest: {}", fullest.name, memory.sentence);
   if (memory.capacity > 0)
     memory.sentence += fmt::format(" of {}{}", memory_text(memory.capacity),
                                    memory.fits ? ""

@@ -1,0 +1,182 @@
+#include "gui/views/memory_view.hpp"
+
+#include <QAction>
+#include <QEvent>
+#include <QLabel>
+#include <QSplitter>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <utility>
+
+#include "gui/models/background.hpp"
+#include "gui/views/appearance.hpp"
+#include "gui/views/memory_bars.hpp"
+#include "gui/views/memory_plot.hpp"
+
+namespace rehearse::gui {
+
+MemoryView::MemoryView(Session& session, ViewState& state, QWidget* parent)
+    : QWidget(parent), session_(session), state_(state) {
+  setAccessibleName("Memory");
+  auto* const layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  key_ = new QLabel(this);
+  key_->setAccessibleName("What the colours mean");
+  key_->setTextFormat(Qt::RichText);
+  key_->setContentsMargins(10, 5, 10, 5);
+  key_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
+  layout->addWidget(key_);
+  auto* const splitter = new QSplitter(Qt::Horizontal, this);
+  splitter->setChildrenCollapsible(false);
+  bars_ = new MemoryBars(this);
+  plot_ = new MemoryPlot(this);
+  splitter->addWidget(bars_);
+  splitter->addWidget(plot_);
+  splitter->setStretchFactor(0, 1);
+  splitter->setStretchFactor(1, 1);
+  splitter->setSizes({1000, 1000});
+  layout->addWidget(splitter, 1);
+
+  const auto add = [this](const QString& text, const QKeySequence& shortcut, const QString& tip, auto slot) {
+    auto* const action = new QAction(text, this);
+    action->setShortcut(shortcut);
+    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    action->setToolTip(tip);
+    action->setProperty("menu", "&View");
+    connect(action, &QAction::triggered, this, slot);
+    addAction(action);
+  };
+  add("Memory of the Next Stage", QKeySequence("."), "Show the memory of the next stage over time (.)",
+      [this] { step(1); });
+  add("Memory of the Previous Stage", QKeySequence(","), "Show the memory of the stage before over time (,)",
+      [this] { step(-1); });
+  add("Memory of the Fullest Stage", QKeySequence("Home"),
+      "Show the memory of the fullest stage over time (Home)", [this] { choose_fullest(); });
+
+  connect(bars_, &MemoryBars::stage_chosen, this, &MemoryView::choose);
+  connect(plot_, &MemoryPlot::hovered, this, [this](std::optional<Time> time) { state_.set_cursor(time); });
+  connect(plot_, &MemoryPlot::zoomed_by, this, [this](double factor, Time centre) {
+    state_.set_visible(zoomed(state_.visible(), factor, centre, state_.whole()));
+  });
+  connect(&state_, &ViewState::visible_changed, this, [this] { plot_->set_visible(state_.visible()); });
+  connect(&state_, &ViewState::cursor_changed, this, [this] { plot_->set_cursor_time(state_.cursor()); });
+  connect(&session_, &Session::shown_changed, this, &MemoryView::gather);
+  connect(&session_, &Session::runs_changed, this, &MemoryView::gather);
+  connect(&session_, &Session::run_changed, this, &MemoryView::gather);
+  connect(&session_, &Session::current_changed, this, [this] {
+    by_hand_ = false;
+    gather();
+  });
+  plot_->set_visible(state_.visible());
+  key_->setText(key());
+  gather();
+}
+
+QString MemoryView::key() const {
+  QString text;
+  for (std::size_t part = 0; part < kMemoryParts.size(); ++part)
+    text +=
+        QString("<span style=\"color:%1\">&#9632;</span>&nbsp;%2 &nbsp; ")
+            .arg(colour_of_part(static_cast<int>(part), is_dark(palette())).name(),
+                 QString::fromUtf8(kMemoryParts[part].data(), static_cast<int>(kMemoryParts[part].size())));
+  return text + "&nbsp;- -&nbsp;capacity of a device &nbsp; &#9650;&nbsp;the fullest";
+}
+
+// What is known of the runs that are shown; what is not yet is read meanwhile.
+void MemoryView::gather() {
+  const std::vector<Session::RunPointer> shown = session_.shown();
+  std::erase_if(known_, [&](const auto& entry) { return session_.run(entry.first) == nullptr; });
+  memory_.clear();
+  bool reading = false;
+  const int current = session_.current() ? session_.current()->id : 0;
+  int place = -1;
+  for (const Session::RunPointer& run : shown) {
+    const auto [it, fresh] = known_.try_emplace(run->id);
+    Known& known = it->second;
+    if (fresh || known.judged != run->judged) {
+      known.judged = run->judged;
+      known.reading = run->judged != nullptr;
+      if (known.reading) {
+        in_background(
+            this, [run] { return std::pair(run->judged, memory_of(*run)); },
+            [this, id = run->id](const std::pair<std::shared_ptr<const Judged>, RunMemory>& made) {
+              const auto entry = known_.find(id);
+              if (entry == known_.end() || entry->second.judged != made.first) return;
+              entry->second.memory = made.second;
+              entry->second.reading = false;
+              gather();
+            });
+      }
+    }
+    if (!run->judged) known.memory = memory_of(*run);
+    known.memory.run = run->id;
+    known.memory.name = run->name;
+    if (known.reading) known.memory.sentence = "being read...";
+    reading = reading || known.reading;
+    if (run->id == current) place = static_cast<int>(memory_.size());
+    memory_.push_back(known.memory);
+  }
+  bars_->message = shown.empty() ? "No run yet. Open a trace or run a scenario to see its memory."
+                   : reading     ? "The memory is being read..."
+                                 : "The memory of this run is not known: its trace does not tell it.";
+  bars_->set_memory(memory_);
+  const bool keeps = by_hand_ && run_ >= 0 && run_ < static_cast<int>(memory_.size()) &&
+                     stage_ < static_cast<int>(memory_[run_].stages.size());
+  if (!keeps) {
+    by_hand_ = false;
+    if (place < 0 && !memory_.empty()) place = 0;
+    run_ = place;
+    stage_ = place >= 0 ? memory_[place].fullest : -1;
+  }
+  bars_->choose(run_, stage_);
+  if (!reading) read_series();
+}
+
+void MemoryView::choose(int run, int stage) {
+  run_ = run;
+  stage_ = stage;
+  by_hand_ = true;
+  bars_->choose(run, stage);
+  read_series();
+}
+
+void MemoryView::step(int by) {
+  if (run_ < 0 || stage_ < 0) return;
+  const int stages = static_cast<int>(memory_[run_].stages.size());
+  choose(run_, std::clamp(stage_ + by, 0, stages - 1));
+}
+
+void MemoryView::choose_fullest() {
+  if (run_ >= 0 && memory_[run_].fullest >= 0) choose(run_, memory_[run_].fullest);
+}
+
+void MemoryView::read_series() {
+  const int generation = ++generation_;
+  const bool any = run_ >= 0 && stage_ >= 0;
+  const Session::RunPointer run = any ? session_.run(memory_[run_].run) : nullptr;
+  plot_->message = !any ? "" : "How this memory goes over time is not known.";
+  if (!run || memory_[run_].stages[stage_].rank_class < 0) {
+    plot_->set_series({}, 0, 0, {});
+    emit ready();
+    return;
+  }
+  const StageMemory& stage = memory_[run_].stages[stage_];
+  QString title = QString::fromStdString(stage.rank);
+  if (memory_.size() > 1) title = QString::fromStdString(memory_[run_].name) + ", " + title;
+  const double capacity = stage.server ? 0 : memory_[run_].capacity;
+  in_background(
+      this, [run, rank_class = stage.rank_class] { return memory_over_time(*run, rank_class); },
+      [this, generation, title, capacity, aligned = run->aligned](const MemorySeries& series) {
+        if (generation != generation_) return;
+        plot_->set_series(series, aligned, capacity, title);
+        emit ready();
+      });
+}
+
+void MemoryView::changeEvent(QEvent* event) {
+  if (event->type() == QEvent::PaletteChange) key_->setText(key());
+  QWidget::changeEvent(event);
+}
+
+}  // namespace rehearse::gui

@@ -1,0 +1,58 @@
+// Memory: stacked bars per stage of the runs that are shown, and that of one stage as time goes by.
+#pragma once
+
+#include <QWidget>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "gui/models/memory_stages.hpp"
+#include "gui/models/session.hpp"
+
+class QLabel;
+
+namespace rehearse::gui {
+
+class MemoryBars;
+class MemoryPlot;
+
+class MemoryView : public QWidget {
+  Q_OBJECT
+public:
+  MemoryView(Session& session, ViewState& state, QWidget* parent = nullptr);
+
+  MemoryBars* bars() const { return bars_; }
+  const std::vector<RunMemory>& memory() const { return memory_; }
+  void choose(int run, int stage);  // places in memory() and its stages
+
+signals:
+  void ready();  // all runs that are shown have been read, and the chosen stage as well
+
+protected:
+  void changeEvent(QEvent* event) override;
+
+private:
+  struct Known {
+    std::shared_ptr<const Judged> judged;
+    RunMemory memory;
+    bool reading = false;
+  };
+  void gather();
+  void read_series();
+  void step(int by);
+  void choose_fullest();
+  QString key() const;  // what the colours mean
+
+  Session& session_;
+  ViewState& state_;
+  std::map<int, Known> known_;  // by run
+  std::vector<RunMemory> memory_;
+  int run_ = -1, stage_ = -1;  // places
+  bool by_hand_ = false;       // somebody chose the stage
+  int generation_ = 0;
+  QLabel* key_ = nullptr;
+  MemoryBars* bars_ = nullptr;
+  MemoryPlot* plot_ = nullptr;
+};
+
+}  // namespace rehearse::gui

@@ -1,0 +1,249 @@
+// How the canvas of a topology is painted.
+#include <QPainter>
+#include <QPainterPathStroker>
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "gui/models/link_users.hpp"
+#include "gui/views/appearance.hpp"
+#include "gui/views/topology_canvas.hpp"
+
+namespace rehearse::gui {
+
+namespace {
+
+constexpr std::size_t kNamed = 6;  // links whose names stand in the picture
+
+QColor mixed(const QColor& a, const QColor& b, double share) {
+  return QColor::fromRgbF(static_cast<float>(a.redF() + (b.redF() - a.redF()) * share),
+                          static_cast<float>(a.greenF() + (b.greenF() - a.greenF()) * share),
+                          static_cast<float>(a.blueF() + (b.blueF() - a.blueF()) * share));
+}
+
+}  // namespace
+
+QColor TopologyCanvas::colour(double use) const {
+  const bool dark = is_dark(palette());
+  if (use > 0) return colour_of_use(shade_of_use(use), dark);
+  return mixed(palette().color(QPalette::Base), colour_of_use(0, dark), 0.75);
+}
+
+void TopologyCanvas::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.fillRect(rect(), palette().color(QPalette::Base));
+  painter.setRenderHint(QPainter::Antialiasing);
+  if (!topology_) {
+    painter.setPen(palette().color(QPalette::PlaceholderText));
+    painter.drawText(rect().adjusted(20, 10, -20, -10), Qt::AlignCenter | Qt::TextWordWrap, message);
+    return;
+  }
+  for (std::size_t i = 0; i < scene_.frames.size(); ++i) {
+    const QRectF& frame = scene_.frames[i];
+    painter.setPen(QPen(palette().color(QPalette::Mid), 1));
+    painter.setBrush(palette().color(QPalette::AlternateBase));
+    painter.drawRoundedRect(frame, 6, 6);
+    const int vertex = scene_.vertex_of(shown_.vertex_of[open_nodes_[i].node]);
+    if (vertex >= 0 && scene_.graph.intersects(scene_.vertices[vertex].box) && shown_.vertices.size() > 1) {
+      painter.setPen(
+          QPen(palette().color(QPalette::Dark).lighter(is_dark(palette()) ? 400 : 100), 1, Qt::DotLine));
+      const QPointF from(frame.left(), std::clamp(scene_.vertices[vertex].box.center().y(), frame.top() + 10,
+                                                  frame.bottom() - 10));
+      painter.drawLine(from, scene_.vertices[vertex].box.center());
+    }
+    painter.setPen(palette().color(QPalette::Text));
+    QFont bold = font();
+    bold.setBold(true);
+    painter.setFont(bold);
+    painter.drawText(frame.adjusted(10, 5, -10, 0), Qt::AlignTop | Qt::AlignLeft,
+                     QString::fromStdString(topology_->places()[open_nodes_[i].node].name));
+    painter.setFont(font());
+  }
+  painter.save();
+  painter.setClipRect(scene_.frames.empty() ? QRectF(rect()) : QRectF(rect()));
+  paint_edges(painter);
+  paint_vertices(painter);
+  paint_names(painter);
+  painter.restore();
+  paint_legend(painter);
+  if (hasFocus()) {
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(QPen(palette().color(QPalette::Highlight), 1));
+    painter.drawRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5));
+  }
+}
+
+void TopologyCanvas::paint_edges(QPainter& painter) const {
+  // The busiest last, so that they lie above the others.
+  std::vector<int> order(scene_.edges.size());
+  for (std::size_t e = 0; e < order.size(); ++e) order[e] = static_cast<int>(e);
+  const auto rank = [&](int e) { return std::max(uses_[e].there, uses_[e].back); };
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return rank(a) < rank(b); });
+  const int selected = selected_ ? edge_with(*selected_) : -1;
+  const QColor mark = palette().color(QPalette::Highlight);
+  const QRectF graph = scene_.graph.adjusted(-4, -4, 4, 4);
+  for (const bool inside : {false, true}) {
+    painter.setClipRect(inside ? QRectF(rect()) : graph);
+    for (const int e : order) {
+      const SceneEdge& edge = scene_.edges[e];
+      if ((edge.node >= 0) != inside) continue;
+      painter.setBrush(Qt::NoBrush);
+      if (edge.there.empty()) {
+        painter.setPen(QPen(palette().color(QPalette::Mid), 1));
+        painter.drawPath(edge.path(0));
+        continue;
+      }
+      if (e == selected || uses_[e].highlighted) {
+        QColor halo = mark;
+        halo.setAlpha(e == selected ? 200 : 110);
+        painter.setPen(QPen(halo, 2 * edge.width + 6, Qt::SolidLine, Qt::RoundCap));
+        painter.drawPath(edge.path(0));
+      }
+      const double both = 2 * edge.width;
+      if (both < 1.8) {
+        painter.setPen(QPen(colour(rank(e)), std::max(1.0, both)));
+        painter.drawPath(edge.path(0));
+        continue;
+      }
+      painter.setPen(QPen(colour(uses_[e].there), edge.width, Qt::SolidLine, Qt::FlatCap));
+      painter.drawPath(edge.path(edge.width / 2 + 0.3));
+      painter.setPen(QPen(colour(uses_[e].back), edge.width, Qt::SolidLine, Qt::FlatCap));
+      painter.drawPath(edge.path(-edge.width / 2 - 0.3));
+    }
+  }
+}
+
+void TopologyCanvas::paint_vertices(QPainter& painter) const {
+  const QColor ground = palette().color(QPalette::Button), text = palette().color(QPalette::ButtonText);
+  const QRectF graph = scene_.graph.adjusted(-4, -4, 4, 4);
+  for (const SceneVertex& vertex : scene_.vertices) {
+    painter.setClipRect(vertex.node >= 0 ? QRectF(rect()) : graph);
+    const double radius = std::min(vertex.is_switch ? 2.0 : 5.0, vertex.box.height() / 3);
+    const int node = node_of(vertex);
+    const bool marked = node >= 0 && highlighted_nodes_.count(node) > 0;
+    if (vertex.vertex >= 0 && shown_.vertices[vertex.vertex].members > 1) {
+      // A second sheet behind: it stands for several.
+      painter.setPen(QPen(palette().color(QPalette::Dark), 1));
+      painter.setBrush(ground);
+      painter.drawRoundedRect(vertex.box.translated(2.5, -2.5), radius, radius);
+    }
+    painter.setPen(marked ? QPen(palette().color(QPalette::Highlight), 2.5)
+                          : QPen(palette().color(QPalette::Dark), 1));
+    if (is_dark(palette()) && !marked) painter.setPen(QPen(palette().color(QPalette::Mid).lighter(150), 1));
+    painter.setBrush(vertex.is_switch ? mixed(ground, palette().color(QPalette::Highlight), 0.16) : ground);
+    painter.drawRoundedRect(vertex.box, radius, radius);
+    if (node >= 0 && node < static_cast<int>(inside_use_.size()) && inside_use_[node] > 0 &&
+        vertex.box.height() > 9) {
+      // How busy it is inside.
+      const QRectF bar(vertex.box.left() + 3, vertex.box.bottom() - 4, vertex.box.width() - 6, 2.5);
+      painter.fillRect(bar, colour(inside_use_[node]));
+    }
+    painter.setPen(text);
+    if (!vertex.second.isEmpty()) {
+      const QRectF upper(vertex.box.left(), vertex.box.top() + 2, vertex.box.width(),
+                         vertex.box.height() / 2 - 1);
+      painter.drawText(upper, Qt::AlignCenter, vertex.title);
+      painter.setPen(mixed(text, ground, 0.35));
+      painter.drawText(upper.translated(0, upper.height()), Qt::AlignCenter, vertex.second);
+    } else if (!vertex.shown.isEmpty()) {
+      painter.drawText(vertex.box, Qt::AlignCenter, vertex.shown);
+    }
+    if (!vertex.noun.isEmpty()) {
+      painter.setPen(palette().color(QPalette::PlaceholderText));
+      const QFontMetricsF metrics(font());
+      painter.drawText(
+          QPointF(vertex.box.left(),
+                  vertex.is_switch ? vertex.box.top() - 5 : vertex.box.bottom() + metrics.ascent() + 1),
+          vertex.noun);
+    }
+  }
+  painter.setClipping(false);
+}
+
+// Names of the busiest links beside them, where there is room.
+void TopologyCanvas::paint_names(QPainter& painter) const {
+  std::vector<QRectF> taken;
+  const QFontMetricsF metrics(font());
+  std::size_t named = 0;
+  std::vector<LinkUsage::Busy> wanted;
+  if (selected_ && usage_)
+    wanted.push_back({*selected_, 0, usage_->use(load_, *selected_), usage_->bytes(load_, *selected_)});
+  wanted.insert(wanted.end(), busiest_.begin(), busiest_.end());
+  std::set<int> lines;
+  for (const LinkUsage::Busy& busy : wanted) {
+    if (named >= kNamed) break;
+    const int e = edge_with(busy.link);
+    if (e < 0 || !lines.insert(e).second) continue;
+    const SceneEdge& edge = scene_.edges[e];
+    const QString name =
+        QString::fromStdString(topology_->cluster().link_name(busy.link) + "  " + share_text(busy.use));
+    const QSizeF size(metrics.horizontalAdvance(name) + 12, metrics.height() + 4);
+    const QRectF bounds = edge.node >= 0 ? QRectF(rect()) : scene_.graph;
+    for (const double share : {0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8}) {
+      const QPointF at = edge.at(share);
+      if (!bounds.contains(at)) continue;
+      QRectF place(at.x() - size.width() / 2, at.y() - size.height() / 2, size.width(), size.height());
+      if (place.left() < bounds.left() + 2) place.moveLeft(bounds.left() + 2);
+      if (place.right() > bounds.right() - 2) place.moveRight(bounds.right() - 2);
+      const auto hits = [&](const QRectF& other) { return other.adjusted(-2, -2, 2, 2).intersects(place); };
+      if (std::any_of(taken.begin(), taken.end(), hits) ||
+          std::any_of(scene_.frames.begin(), scene_.frames.end(),
+                      [&](const QRectF& f) { return edge.node < 0 && hits(f); }) ||
+          std::any_of(scene_.vertices.begin(), scene_.vertices.end(),
+                      [&](const SceneVertex& v) { return hits(v.box); }))
+        continue;
+      taken.push_back(place);
+      QColor ground = palette().color(QPalette::ToolTipBase);
+      ground.setAlpha(235);
+      painter.setBrush(ground);
+      painter.setPen(QPen(colour(busy.use), 1.4));
+      painter.drawRoundedRect(place, 4, 4);
+      painter.setPen(palette().color(QPalette::ToolTipText));
+      painter.drawText(place, Qt::AlignCenter, name);
+      ++named;
+      break;
+    }
+  }
+}
+
+void TopologyCanvas::paint_legend(QPainter& painter) const {
+  const QFontMetricsF metrics(font());
+  const double top = height() - 24, bar_width = std::min(190.0, width() * 0.3);
+  double x = 12;
+  painter.setPen(palette().color(QPalette::Text));
+  const auto write = [&](const QString& text, double gap) {
+    painter.drawText(QPointF(x, top + 15), text);
+    x += metrics.horizontalAdvance(text) + gap;
+  };
+  write("Use", 8);
+  const QRectF bar(x, top + 2, bar_width, 7);
+  for (int i = 0; i < static_cast<int>(bar.width()); ++i)
+    painter.fillRect(QRectF(bar.left() + i, bar.top(), 1.5, bar.height()),
+                     colour_of_use(i / bar.width(), is_dark(palette())));
+  QFont small = font();
+  small.setPointSizeF(small.pointSizeF() * 0.82);
+  painter.setFont(small);
+  for (const double mark : {0.0, 0.1, 0.25, 0.5, 1.0}) {
+    const double at = bar.left() + bar.width() * shade_of_use(mark);
+    painter.drawLine(QPointF(at, bar.bottom()), QPointF(at, bar.bottom() + 2));
+    const QString text = mark == 1 ? "100 %" : QString::number(100 * mark);
+    painter.drawText(QRectF(at - 30, bar.bottom() + 1, 60, 12), Qt::AlignHCenter | Qt::AlignTop, text);
+  }
+  painter.setFont(font());
+  x = bar.right() + 34;
+  if (scene_.most_capacity <= 0) return;
+  const QString least = QString::fromStdString(rate_text(scene_.least_capacity));
+  const QString most = QString::fromStdString(rate_text(scene_.most_capacity));
+  const auto sample = [&](double line, const QString& text) {
+    if (x + 40 + metrics.horizontalAdvance(text) > width() - 10) return;
+    painter.fillRect(QRectF(x, top + 10 - line, 24, 2 * line),
+                     palette().color(QPalette::Dark).lighter(is_dark(palette()) ? 500 : 100));
+    x += 30;
+    write(text, 18);
+  };
+  const bool one = scene_.most_capacity <= scene_.least_capacity * 1.001;
+  if (!one) sample(0.8, least);
+  sample(one ? 1.4 : 2, most);
+}
+
+}  // namespace rehearse::gui

@@ -1,0 +1,380 @@
+#include "gui/views/topology_scene.hpp"
+
+#include <QRegularExpression>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace rehearse::gui {
+
+namespace {
+
+constexpr double kHit = 6;        // pixels
+constexpr double kMostBox = 124;  // width
+constexpr double kLine = 3.6;     // thickest direction
+
+QPointF control_of(const SceneEdge& edge) {
+  const QPointF middle = (edge.a + edge.b) / 2, along = edge.b - edge.a;
+  const double length = std::max(1e-6, std::hypot(along.x(), along.y()));
+  return middle + QPointF(-along.y(), along.x()) / length * edge.bend * 2;
+}
+
+// "44-47" of "leaf44-47", "3" of "leaf3".
+QString numbers_of(const QString& name) {
+  static const QRegularExpression kNumbers("[0-9]+(-[0-9]+)?$");
+  const int first = static_cast<int>(name.indexOf(kNumbers));
+  return first < 0 ? QString() : name.mid(first);
+}
+
+// As much of a name as has room: all of it, the number at its end, or nothing.
+QString fitting(const QString& name, double width, const QFontMetricsF& metrics) {
+  if (metrics.horizontalAdvance(name) <= width) return name;
+  int digits = static_cast<int>(name.size());
+  while (digits > 0 && name[digits - 1].isDigit()) --digits;
+  const QString number = name.mid(digits);
+  return !number.isEmpty() && metrics.horizontalAdvance(number) <= width ? number : QString();
+}
+
+class Maker {
+public:
+  Maker(const Topology& topology, const ShownGraph& shown, const GraphLayout& layout,
+        const QFontMetricsF& metrics)
+      : topology_(topology), shown_(shown), layout_(layout), metrics_(metrics) {}
+
+  TopologyScene make(const std::vector<OpenNode>& open, QRectF area, const SceneView& view) {
+    scene_.graph = area;
+    if (!open.empty()) {
+      const double width = std::clamp(area.width() * 0.42, std::min(250.0, area.width() * 0.55), 460.0);
+      const QRectF side(area.right() - width, area.top(), width, area.height());
+      scene_.graph.setRight(side.left() - 14);
+      const double each = side.height() / static_cast<double>(open.size());
+      for (std::size_t i = 0; i < open.size(); ++i)
+        scene_.frames.emplace_back(side.left(), side.top() + each * static_cast<double>(i), side.width(),
+                                   each - (i + 1 < open.size() ? 8 : 0));
+    }
+    place_graph(view);
+    for (std::size_t i = 0; i < open.size(); ++i) place_inside(open[i], scene_.frames[i]);
+    set_widths();
+    return std::move(scene_);
+  }
+
+private:
+  struct Size {
+    double width = 20, height = 20;
+  };
+
+  void place_graph(const SceneView& view) {
+    const QRectF room = scene_.graph.adjusted(34, 22, -34, -20);
+    double x_scale = room.width() / std::max(1e-9, layout_.width);
+    double y_scale = room.height() / std::max(1e-9, layout_.height);
+    x_scale = std::min(x_scale, y_scale * layout_.most_stretch) * view.zoom;
+    y_scale = std::min(y_scale, x_scale / view.zoom * layout_.most_stretch) * view.zoom;
+    const QPointF centre = room.center() + view.moved;
+    std::vector<QPointF> at;
+    for (const Spot& spot : layout_.at)
+      at.push_back(centre +
+                   QPointF((spot.x - layout_.width / 2) * x_scale, (spot.y - layout_.height / 2) * y_scale));
+    const std::vector<Size> sizes = layout_.tiers ? sizes_in_tiers(at, y_scale) : sizes_around(at);
+    for (std::size_t v = 0; v < at.size(); ++v) {
+      const ShownGraph::Vertex& vertex = shown_.vertices[v];
+      SceneVertex box;
+      box.box = QRectF(at[v].x() - sizes[v].width / 2, at[v].y() - sizes[v].height / 2, sizes[v].width,
+                       sizes[v].height);
+      box.title = QString::fromStdString(vertex.title);
+      box.detail = QString::fromStdString(vertex.detail);
+      box.is_switch = vertex.layer > 0;
+      box.vertex = static_cast<int>(v);
+      fit_text(box);
+      scene_.vertices.push_back(box);
+    }
+    fit_alike(0);
+    for (const ShownGraph::Edge& edge : shown_.edges) add_edge(edge);
+  }
+
+  void fit_text(SceneVertex& box) const {
+    const double room = box.box.width() - 6;
+    if (box.box.height() < metrics_.height()) return;
+    box.shown = fitting(box.title, room, metrics_);
+    if (box.shown.isEmpty() && !box.detail.isEmpty()) {
+      // "16 nodes" is too long: "16".
+      const QString count = box.title.section(' ', 0, 0);
+      if (metrics_.horizontalAdvance(count) <= room) box.shown = count;
+    }
+    if (box.detail.isEmpty() || box.box.height() < 2 * metrics_.height() || box.shown != box.title) return;
+    for (const QString& detail : {box.detail, numbers_of(box.detail)}) {
+      if (detail.isEmpty() || metrics_.horizontalAdvance(detail) > room) continue;
+      box.second = detail;
+      return;
+    }
+  }
+
+  // In a layer all names are told alike: with second lines, whole, as numbers, or not at all.
+  void fit_alike(std::size_t first) {
+    std::map<std::pair<int, int>, std::vector<SceneVertex*>> layers;
+    for (std::size_t v = first; v < scene_.vertices.size(); ++v) {
+      SceneVertex& vertex = scene_.vertices[v];
+      const int layer = vertex.vertex >= 0 ? shown_.vertices[vertex.vertex].layer : vertex.layer;
+      layers[{layer, vertex.detail.isEmpty()}].push_back(&vertex);
+    }
+    for (auto& [layer, vertices] : layers) {
+      const auto all = [&](auto holds) { return std::all_of(vertices.begin(), vertices.end(), holds); };
+      const bool second = all([](const SceneVertex* v) { return !v->second.isEmpty(); });
+      const bool whole_second = all([](const SceneVertex* v) { return v->second == v->detail; });
+      const bool whole = all([](const SceneVertex* v) { return v->shown == v->title; });
+      const bool some = all([](const SceneVertex* v) { return !v->shown.isEmpty(); });
+      for (SceneVertex* const vertex : vertices) {
+        if (!second)
+          vertex->second.clear();
+        else if (!whole_second)
+          vertex->second = numbers_of(vertex->detail);
+        if (!some)
+          vertex->shown.clear();
+        else if (!whole)
+          vertex->shown =
+              vertex->detail.isEmpty() ? numbers_of(vertex->title) : vertex->title.section(' ', 0, 0);
+      }
+      // What the numbers count, beside the first of them.
+      SceneVertex* const leftmost = *std::min_element(
+          vertices.begin(), vertices.end(),
+          [](const SceneVertex* a, const SceneVertex* b) { return a->box.left() < b->box.left(); });
+      const QString noun = leftmost->detail.isEmpty()
+                               ? leftmost->title.chopped(numbers_of(leftmost->title).size())
+                               : leftmost->title.section(' ', 1);
+      if (layout_.tiers && some && !whole && leftmost->part < 0) leftmost->noun = noun;
+    }
+  }
+
+  std::vector<Size> sizes_in_tiers(const std::vector<QPointF>& at, double y_scale) const {
+    std::map<int, std::vector<double>> layers;
+    std::vector<Size> sizes(at.size());
+    for (std::size_t v = 0; v < at.size(); ++v) layers[shown_.vertices[v].layer].push_back(at[v].x());
+    std::map<int, double> room;
+    for (auto& [layer, x] : layers) {
+      std::sort(x.begin(), x.end());
+      double least = kMostBox / 0.84;
+      for (std::size_t i = 1; i < x.size(); ++i) least = std::min(least, x[i] - x[i - 1]);
+      room[layer] = least;
+    }
+    const double highest = std::max(8.0, y_scale * 0.42);
+    for (std::size_t v = 0; v < at.size(); ++v) {
+      const ShownGraph::Vertex& vertex = shown_.vertices[v];
+      const double line = metrics_.height();
+      sizes[v].width = std::clamp(room[vertex.layer] * 0.84, 4.0, kMostBox);
+      const bool two =
+          vertex.members > 1 &&
+          metrics_.horizontalAdvance(numbers_of(QString::fromStdString(vertex.detail))) + 6 <= sizes[v].width;
+      sizes[v].height = std::min(highest, two ? 2 * line + 8 : line + 8);
+    }
+    return sizes;
+  }
+
+  std::vector<Size> sizes_around(const std::vector<QPointF>& at) const {
+    double least = kMostBox * 2;
+    for (std::size_t a = 0; a < at.size(); ++a)
+      for (std::size_t b = 0; b < a; ++b)
+        least = std::min(least, std::hypot(at[a].x() - at[b].x(), at[a].y() - at[b].y()));
+    std::vector<Size> sizes(at.size());
+    for (std::size_t v = 0; v < at.size(); ++v) {
+      const ShownGraph::Vertex& vertex = shown_.vertices[v];
+      const double line = metrics_.height();
+      const double lines = vertex.members > 1 && least * 0.7 > 70 ? 2 : 1;
+      sizes[v] = {std::clamp(least * 0.7, 5.0, vertex.members > 1 ? 104.0 : 64.0),
+                  std::clamp(least * 0.5, 5.0, lines * line + 6)};
+    }
+    return sizes;
+  }
+
+  void add_edge(const ShownGraph::Edge& edge) {
+    SceneEdge line;
+    for (std::size_t i = 0; i < edge.cables.size(); ++i) {
+      const Cable& cable = topology_.cables()[edge.cables[i]];
+      line.there.push_back(edge.turned[i] ? cable.back : cable.there);
+      line.back.push_back(edge.turned[i] ? cable.there : cable.back);
+    }
+    line.capacity = topology_.cluster().bandwidth(line.there.front());
+    const SceneVertex &a = scene_.vertices[edge.a], &b = scene_.vertices[edge.b];
+    const int layer_a = shown_.vertices[edge.a].layer, layer_b = shown_.vertices[edge.b].layer;
+    line.a = a.box.center();
+    line.b = b.box.center();
+    if (edge.a == edge.b) return;  // inside a closed group
+    const double length = QLineF(line.a, line.b).length();
+    if (layout_.tiers && layer_a != layer_b) {
+      line.a = anchor(a.box, b.box.center());
+      line.b = anchor(b.box, a.box.center());
+    } else if (layout_.tiers) {
+      line.bend = (line.a.x() < line.b.x() ? -1 : 1) * (6 + 0.12 * length);
+    } else if (topology_.cluster().fabric().kind == Fabric::Kind::torus && is_around(edge)) {
+      line.bend = 4 + 0.07 * length;
+    }
+    scene_.edges.push_back(std::move(line));
+  }
+
+  // Back from the end of a torus's line to its begin.
+  bool is_around(const ShownGraph::Edge& edge) const {
+    if (topology_.groups().empty()) {
+      const Spot &a = layout_.at[edge.a], &b = layout_.at[edge.b];
+      return std::abs(a.x - b.x) > 1.5 || std::abs(a.y - b.y) > 1.5;
+    }
+    return shown_.vertices[edge.a].members == 1 && shown_.vertices[edge.b].members == 1;
+  }
+
+  // Where a line to `other` leaves a box: at its lower or upper side, shifted towards it.
+  static QPointF anchor(const QRectF& box, QPointF other) {
+    const double dx = other.x() - box.center().x(), dy = other.y() - box.center().y();
+    const double aside = std::clamp(dx * 0.25, -box.width() * 0.38, box.width() * 0.38);
+    return {box.center().x() + aside, dy > 0 ? box.bottom() : box.top()};
+  }
+
+  void place_inside(const OpenNode& open, QRectF frame) {
+    const GraphLayout layout = layout_of(open.inside);
+    const QRectF room = frame.adjusted(10, metrics_.height() + 16, -10, -14);
+    std::map<int, std::size_t> widest;
+    for (const NodeInside::Part& part : open.inside.parts) ++widest[part.layer];
+    const int first = static_cast<int>(scene_.vertices.size());
+    for (std::size_t p = 0; p < open.inside.parts.size(); ++p) {
+      const NodeInside::Part& part = open.inside.parts[p];
+      const bool bar = part.kind == NodeInside::Part::Kind::nvswitch ||
+                       part.kind == NodeInside::Part::Kind::network ||
+                       (part.kind == NodeInside::Part::Kind::pcie && widest[part.layer] == 1);
+      const double each = room.width() / static_cast<double>(widest[part.layer]);
+      const double step = room.height() / (layout.height + 1);
+      SceneVertex box;
+      const double width = bar ? room.width() * 0.9 : std::clamp(each * 0.84, 5.0, 76.0);
+      const double height = std::min(metrics_.height() + 6, step * 0.6);
+      const QPointF at(room.left() + room.width() * layout.at[p].x / layout.width,
+                       room.top() + room.height() * (layout.at[p].y + 0.5) / (layout.height + 1));
+      box.box = QRectF(at.x() - width / 2, at.y() - height / 2, width, height);
+      box.title = QString::fromStdString(part.name);
+      box.is_switch = bar || part.kind == NodeInside::Part::Kind::pcie;
+      box.node = open.node;
+      box.part = static_cast<int>(p);
+      box.layer = 2 * part.layer + (bar ? 1 : 0);
+      fit_text(box);
+      scene_.vertices.push_back(box);
+    }
+    fit_alike(static_cast<std::size_t>(first));
+    for (const NodeInside::Wire& wire : open.inside.wires) {
+      SceneEdge line;
+      line.node = open.node;
+      if (wire.there >= 0) {
+        line.there = {wire.there};
+        line.back = {wire.back};
+        line.capacity = topology_.cluster().bandwidth(wire.there);
+      }
+      const QRectF &a = scene_.vertices[first + wire.a].box, &b = scene_.vertices[first + wire.b].box;
+      line.a = joint(a, b);
+      line.b = joint(b, a);
+      if (open.inside.parts[wire.a].layer == open.inside.parts[wire.b].layer) {
+        line.a = {a.center().x(), a.bottom()};
+        line.b = {b.center().x(), b.bottom()};
+        const double length = std::abs(line.a.x() - line.b.x());
+        line.bend = (line.a.x() < line.b.x() ? 1 : -1) * std::min(room.height() * 0.22, 6 + 0.16 * length);
+      }
+      scene_.edges.push_back(std::move(line));
+    }
+  }
+
+  // Lines to a wide bar go straight up or down.
+  static QPointF joint(const QRectF& box, const QRectF& other) {
+    const double x = std::clamp(other.width() < box.width() ? other.center().x() : box.center().x(),
+                                box.left() + 3, std::max(box.left() + 3, box.right() - 3));
+    return {x, other.center().y() > box.center().y() ? box.bottom() : box.top()};
+  }
+
+  // By their capacity; all thinner where there are many.
+  void set_widths() {
+    double least = std::numeric_limits<double>::infinity(), most = 0;
+    std::size_t lines = 0;
+    for (const SceneEdge& edge : scene_.edges) {
+      if (edge.there.empty()) continue;
+      least = std::min(least, edge.capacity);
+      most = std::max(most, edge.capacity);
+      ++lines;
+    }
+    if (lines == 0) return;
+    scene_.least_capacity = least;
+    scene_.most_capacity = most;
+    for (SceneEdge& edge : scene_.edges) {
+      if (edge.there.empty()) continue;
+      const double share =
+          most > least * 1.001 ? std::log(edge.capacity / least) / std::log(most / least) : 0.5;
+      const double crowd = edge.node >= 0 || lines < 90 ? 1 : lines < 300 ? 0.62 : 0.4;
+      edge.width = (1.4 + (kLine - 1.4) * share) * crowd;
+    }
+  }
+
+  const Topology& topology_;
+  const ShownGraph& shown_;
+  const GraphLayout& layout_;
+  const QFontMetricsF& metrics_;
+  TopologyScene scene_;
+};
+
+}  // namespace
+
+QPointF SceneEdge::at(double share) const {
+  const QPointF control = control_of(*this);
+  const double rest = 1 - share;
+  return rest * rest * a + 2 * rest * share * control + share * share * b;
+}
+
+QPainterPath SceneEdge::path(double aside) const {
+  const QPointF along = b - a;
+  const double length = std::max(1e-6, std::hypot(along.x(), along.y()));
+  const QPointF shift = QPointF(-along.y(), along.x()) / length * aside;
+  QPainterPath path(a + shift);
+  if (bend == 0)
+    path.lineTo(b + shift);
+  else
+    path.quadTo(control_of(*this) + shift, b + shift);
+  return path;
+}
+
+double SceneEdge::distance(QPointF point) const {
+  const int pieces = bend == 0 ? 1 : 12;
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < pieces; ++i) {
+    const QPointF from = at(static_cast<double>(i) / pieces), to = at(static_cast<double>(i + 1) / pieces);
+    const QPointF along = to - from, away = point - from;
+    const double length = std::max(1e-9, QPointF::dotProduct(along, along));
+    const double share = std::clamp(QPointF::dotProduct(away, along) / length, 0.0, 1.0);
+    const QPointF off = away - along * share;
+    least = std::min(least, std::hypot(off.x(), off.y()));
+  }
+  return least;
+}
+
+int TopologyScene::vertex_at(QPointF point) const {
+  for (std::size_t v = vertices.size(); v-- > 0;)
+    if (vertices[v].box.adjusted(-1, -1, 1, 1).contains(point)) return static_cast<int>(v);
+  return -1;
+}
+
+int TopologyScene::edge_at(QPointF point) const {
+  int best = -1;
+  double least = kHit;
+  for (std::size_t e = 0; e < edges.size(); ++e) {
+    if (edges[e].there.empty()) continue;
+    const double distance = edges[e].distance(point);
+    if (distance < least) {
+      least = distance;
+      best = static_cast<int>(e);
+    }
+  }
+  return best;
+}
+
+int TopologyScene::vertex_of(int shown) const {
+  for (std::size_t v = 0; v < vertices.size(); ++v)
+    if (vertices[v].vertex == shown) return static_cast<int>(v);
+  return -1;
+}
+
+TopologyScene make_scene(const Topology& topology, const ShownGraph& shown, const GraphLayout& layout,
+                         const std::vector<OpenNode>& open, QRectF area, const SceneView& view,
+                         const QFontMetricsF& metrics) {
+  return Maker(topology, shown, layout, metrics).make(open, area, view);
+}
+
+}  // namespace rehearse::gui

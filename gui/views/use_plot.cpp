@@ -1,0 +1,111 @@
+#include "gui/views/use_plot.hpp"
+
+#include <QMouseEvent>
+#include <QPainter>
+#include <QToolTip>
+#include <algorithm>
+#include <cmath>
+
+#include "gui/models/link_users.hpp"
+#include "gui/views/appearance.hpp"
+#include "gui/views/topology_canvas.hpp"
+
+namespace rehearse::gui {
+
+namespace {
+
+// The axis's upper end: 100 %, or a round share above a low maximum.
+double top_of(const std::vector<double>& use) {
+  const double most = use.empty() ? 1 : *std::max_element(use.begin(), use.end());
+  for (const double top : {0.01, 0.02, 0.05, 0.1, 0.2, 0.5})
+    if (most <= top) return top;
+  return 1;
+}
+
+}  // namespace
+
+UsePlot::UsePlot(QWidget* parent) : QWidget(parent) {
+  setMouseTracking(true);
+  setAccessibleName("Use of the link over the visible time");
+}
+
+QRectF UsePlot::plot() const {
+  const QFontMetricsF metrics(font());
+  return QRectF(rect()).adjusted(metrics.horizontalAdvance("100 %") + 8, 5, -8, -metrics.height() - 4);
+}
+
+void UsePlot::set_use(std::vector<double> use, TimeRange range) {
+  use_ = std::move(use);
+  range_ = range;
+  update();
+}
+
+void UsePlot::set_cursor_time(std::optional<Time> time) {
+  cursor_ = time;
+  update();
+}
+
+void UsePlot::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  const QRectF area = plot();
+  const QFontMetricsF metrics(font());
+  painter.fillRect(area, palette().color(QPalette::Base));
+  painter.setPen(palette().color(QPalette::Mid));
+  painter.drawRect(area);
+  const double top = top_of(use_);
+  painter.setPen(palette().color(QPalette::Text));
+  const QRectF left(0, area.top() - 4, area.left() - 5, metrics.height());
+  painter.drawText(left, Qt::AlignRight | Qt::AlignVCenter, QString::fromStdString(share_text(top)));
+  painter.drawText(left.translated(0, area.height() - metrics.height() + 6),
+                   Qt::AlignRight | Qt::AlignVCenter, "0");
+  double right = area.left() - 100;
+  for (const Tick& tick : ticks(scale(), 110)) {
+    const double x = scale().x(tick.time);
+    const QString text = QString::fromStdString(tick.text);
+    const double half = metrics.horizontalAdvance(text) / 2;
+    painter.setPen(palette().color(QPalette::Mid));
+    painter.drawLine(QPointF(x, area.bottom()), QPointF(x, area.bottom() + 3));
+    if (x - half < std::max(area.left() - 20, right) || x + half > width()) continue;
+    painter.setPen(palette().color(QPalette::Text));
+    painter.drawText(QRectF(x - half, area.bottom() + 3, 2 * half + 2, metrics.height()), Qt::AlignLeft,
+                     text);
+    right = x + half + 8;
+  }
+  const bool dark = is_dark(palette());
+  const double each = area.width() / static_cast<double>(std::max<std::size_t>(1, use_.size()));
+  for (std::size_t i = 0; i < use_.size(); ++i) {
+    if (!(use_[i] > 0)) continue;
+    const double height = std::min(1.0, use_[i] / top) * (area.height() - 1);
+    painter.fillRect(
+        QRectF(area.left() + each * static_cast<double>(i), area.bottom() - height, std::ceil(each), height),
+        colour_of_use(shade_of_use(use_[i]), dark));
+  }
+  if (cursor_ && range_.contains(*cursor_)) {
+    painter.setPen(QPen(palette().color(QPalette::Text), 1, Qt::DashLine));
+    const double x = scale().x(*cursor_);
+    painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
+  }
+}
+
+void UsePlot::resizeEvent(QResizeEvent*) {
+  emit resized();
+}
+
+void UsePlot::mouseMoveEvent(QMouseEvent* event) {
+  const QRectF area = plot();
+  if (use_.empty() || !area.contains(event->position())) return emit hovered({});
+  const auto bin =
+      std::min(use_.size() - 1, static_cast<std::size_t>((event->position().x() - area.left()) /
+                                                         area.width() * static_cast<double>(use_.size())));
+  const Time time = scale().time(event->position().x());
+  emit hovered(time);
+  QToolTip::showText(event->globalPosition().toPoint(),
+                     QString::fromStdString(duration_text(time) + ": " + share_text(use_[bin]) + " used"),
+                     this);
+}
+
+void UsePlot::leaveEvent(QEvent*) {
+  emit hovered({});
+}
+
+}  // namespace rehearse::gui

@@ -1,0 +1,243 @@
+// The topology and memory views, driven by mouse and keys.
+#include <QAbstractItemModel>
+#include <QAction>
+#include <QComboBox>
+#include <QLabel>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QtTest>
+#include <numeric>
+
+#include "gui/views/appearance.hpp"
+#include "gui/views/memory_bars.hpp"
+#include "gui/views/memory_view.hpp"
+#include "gui/views/topology_canvas.hpp"
+#include "gui/views/topology_view.hpp"
+#include "tests/catch.hpp"
+#include "tests/gui_runs.hpp"
+
+using namespace rehearse::gui;
+
+namespace {
+
+template <class T>
+T* named(QWidget& view, const QString& name) {
+  for (T* const child : view.findChildren<T*>())
+    if (child->accessibleName() == name) return child;
+  return nullptr;
+}
+
+struct TopologyWindow {
+  Session session;
+  ViewState state;
+  TopologyView view{session, state};
+
+  explicit TopologyWindow(const std::string& name) {
+    view.resize(1280, 800);
+    view.show();
+    QSignalSpy ready(&view, &TopologyView::ready);
+    Run run = judged_run(recorded(name), name);
+    state.set_whole({0, run.timeline->end});
+    session.add(std::move(run));
+    REQUIRE((view.is_ready() || ready.wait(10'000)));
+  }
+  TopologyCanvas& canvas() { return *view.canvas(); }
+  QString summary() { return named<QLabel>(view, "Summary of the topology")->toolTip(); }
+  QTableView& users() { return *named<QTableView>(view, "Who uses the link when"); }
+  QTableView& links() { return *named<QTableView>(view, "Busiest links"); }
+  const Judged& judged() { return *session.current()->judged; }
+  // A line of the picture that holds the link.
+  const SceneEdge& line(rehearse::LinkId link) {
+    for (const SceneEdge& edge : canvas().scene().edges)
+      for (const auto* links : {&edge.there, &edge.back})
+        if (std::find(links->begin(), links->end(), link) != links->end()) return edge;
+    FAIL("the link is not drawn");
+    return canvas().scene().edges.front();
+  }
+};
+
+void click(QTableView& table, int row, bool twice = false) {
+  const QModelIndex index = table.model()->index(row, 0);
+  table.scrollTo(index);
+  const QPoint at = table.visualRect(index).center();
+  QTest::mouseClick(table.viewport(), Qt::LeftButton, {}, at);
+  if (twice) QTest::mouseDClick(table.viewport(), Qt::LeftButton, {}, at);
+}
+
+}  // namespace
+
+TEST_CASE("A click on a link shows who uses it when, a click on one of them selects it") {
+  TopologyWindow window("star-4-16mb-pipeline");
+  CHECK(window.summary().contains("x 4"));
+  CHECK(window.summary().contains("busiest: "));
+  CHECK(window.links().isVisible());
+  const rehearse::LinkId link = window.judged().run.scenario.cluster->find_links("node1.nic0.out").front();
+  const SceneEdge& line = window.line(link);
+  QTest::mouseClick(window.view.canvas(), Qt::LeftButton, {}, line.at(0.5).toPoint());
+  REQUIRE(window.users().isVisible());
+  CHECK(named<QComboBox>(window.view, "Link")->count() == 2);  // both directions
+  REQUIRE(window.users().model()->rowCount() > 0);
+  QSignalSpy selected(&window.state, &ViewState::selection_changed);
+  click(window.users(), 0);
+  CHECK(selected.count() == 1);
+  REQUIRE(window.state.selected());
+  const Timeline& timeline = *window.session.current()->timeline;
+  const SpanId span = window.state.selected()->span;
+  CHECK(timeline.spans.kind[span] == Kind::communication);
+  const TimeRange before = window.state.visible();
+  click(window.users(), 0, true);
+  CHECK(window.state.visible().length() < before.length());
+  CHECK(window.state.visible().contains(timeline.spans.begin[span]));
+  QTest::mouseClick(window.view.canvas(), Qt::LeftButton, {}, QPoint(8, 40));
+  CHECK(window.links().isVisible());
+}
+
+TEST_CASE("The use follows the visible time") {
+  TopologyWindow window("star-4-16mb-ring");
+  const QString all = window.summary();
+  const QVariant use = window.links().model()->index(0, BusiestLinksModel::use).data(kSortRole);
+  CHECK(use.toDouble() > 0);
+  // Before anything was sent.
+  const rehearse::Trace& trace = window.judged().run.trace;
+  double first = trace.end_s;
+  for (std::size_t row = 0; row < trace.spans.size(); ++row)
+    if (rehearse::is_transfer(trace.op_of(row))) first = std::min(first, trace.spans.begin_s[row]);
+  window.state.set_visible({0, static_cast<Time>(first * 1e9) - 1000});
+  CHECK(window.links().model()->rowCount() == 0);
+  CHECK(window.summary().contains("no link is used"));
+  window.state.fit();
+  CHECK(window.summary() == all);
+  // Hidden it rests, and follows when it is shown again.
+  window.view.hide();
+  window.state.set_visible({0, static_cast<Time>(first * 1e9) - 1000});
+  CHECK(window.summary() == all);
+  window.view.show();
+  CHECK(window.summary().contains("no link is used"));
+}
+
+TEST_CASE("Keys go through the links by their use, open nodes and go back") {
+  TopologyWindow window("tree-2to1-8-16mb-ring");
+  TopologyCanvas& canvas = window.canvas();
+  canvas.setFocus();
+  const QAbstractItemModel& busiest = *window.links().model();
+  REQUIRE(busiest.rowCount() > 2);
+  auto* const which = named<QComboBox>(window.view, "Link");
+  const auto current = [&] { return which->currentText().section("  ", 0, 0); };
+  QStringList stepped;
+  for (int i = 0; i < 3; ++i) {
+    QTest::keyClick(&canvas, i == 0 ? Qt::Key_Tab : Qt::Key_Down);
+    stepped << current();
+  }
+  QTest::keyClick(&canvas, Qt::Key_Up);
+  CHECK(current() == stepped[1]);
+  for (int i = 0; i < 3; ++i) CHECK(busiest.index(i, 0).data().toString().section(' ', 0, 0) == stepped[i]);
+  QTest::keyClick(&canvas, Qt::Key_Escape);
+  CHECK(window.links().isVisible());
+  const std::size_t before = canvas.scene().frames.size();
+  window.view.select_link(window.judged().run.scenario.cluster->find_links("node2.nic0.out").front());
+  QTest::keyClick(&canvas, Qt::Key_Return);
+  CHECK(canvas.scene().frames.size() == before + 1);
+  QTest::keyClick(&canvas, Qt::Key_F, Qt::ShiftModifier);
+  QCoreApplication::processEvents();
+  CHECK(canvas.scene().frames.empty());
+}
+
+TEST_CASE("A click opens a node, wheel and drag move the picture, F fits it again") {
+  TopologyWindow window("star-4-16mb-ring");
+  TopologyCanvas& canvas = window.canvas();
+  REQUIRE_FALSE(canvas.scene().vertices.empty());
+  const QRectF home = canvas.scene().vertices[0].box;
+  QTest::mouseClick(&canvas, Qt::LeftButton, {}, home.center().toPoint());
+  REQUIRE(canvas.scene().frames.size() == 1);
+  for (const SceneVertex& vertex : canvas.scene().vertices)
+    if (vertex.part >= 0) CHECK(canvas.scene().frames[0].contains(vertex.box));
+  QTest::mouseClick(&canvas, Qt::LeftButton, {}, canvas.scene().vertices[0].box.center().toPoint());
+  CHECK(canvas.scene().frames.empty());
+  CHECK(canvas.scene().vertices[0].box == home);
+  const QPoint centre = canvas.rect().center();
+  QWheelEvent wheel(centre, canvas.mapToGlobal(centre), {}, {0, 120}, Qt::NoButton, Qt::NoModifier,
+                    Qt::NoScrollPhase, false);
+  QCoreApplication::sendEvent(&canvas, &wheel);
+  CHECK(canvas.scene().vertices[0].box.center() != home.center());
+  QTest::mousePress(&canvas, Qt::LeftButton, {}, QPoint(10, 300));
+  QTest::mouseMove(&canvas, QPoint(60, 320));
+  QTest::mouseRelease(&canvas, Qt::LeftButton, {}, QPoint(60, 320));
+  CHECK(canvas.scene().frames.empty());
+  canvas.setFocus();
+  QTest::keyClick(&canvas, Qt::Key_F);
+  CHECK(canvas.scene().vertices[0].box == home);
+}
+
+TEST_CASE("What has no topology says so") {
+  Session session;
+  ViewState state;
+  TopologyView view(session, state);
+  CHECK(view.canvas()->message.startsWith("No run yet"));
+  Run profiler;
+  profiler.source = Run::Source::profiler;
+  profiler.timeline = std::make_shared<const Timeline>();
+  const int id = session.add(profiler);
+  CHECK(view.canvas()->message.contains("not known"));
+  Run other;
+  other.timeline = std::make_shared<const Timeline>();
+  session.add(other);
+  CHECK(view.canvas()->message.contains("being read"));
+  other.id = session.current()->id;
+  other.not_judged = "it has several jobs";
+  session.replace(other);
+  CHECK(view.canvas()->message.contains("it has several jobs"));
+  session.set_current(id);
+  CHECK(view.canvas()->message.contains("another program"));
+}
+
+TEST_CASE("Actions of both views can be put into menus") {
+  Session session;
+  ViewState state;
+  TopologyView topology(session, state);
+  MemoryView memory(session, state);
+  for (QWidget* const view : {static_cast<QWidget*>(&topology), static_cast<QWidget*>(&memory)}) {
+    CHECK(view->actions().size() >= 3);
+    for (const QAction* const action : view->actions()) {
+      CHECK_FALSE(action->text().isEmpty());
+      CHECK_FALSE(action->toolTip().isEmpty());
+      CHECK(action->property("menu").toString() == "&View");
+      CHECK(action->shortcutContext() == Qt::WidgetWithChildrenShortcut);
+    }
+  }
+}
+
+TEST_CASE("Bars stand for stages, as high as their memory, and choose what is shown over time") {
+  Session session;
+  ViewState state;
+  MemoryView view(session, state);
+  view.resize(1280, 800);
+  view.show();
+  QSignalSpy ready(&view, &MemoryView::ready);
+  for (const char* const name : {"star-4-16mb-pipeline", "star-4-16mb-ring"}) {
+    Run run = judged_run(recorded(name), name);
+    state.set_whole({0, run.timeline->end});
+    session.add(std::move(run));
+  }
+  REQUIRE(QTest::qWaitFor(
+      [&] {
+        return ready.count() > 0 && view.memory().size() == 2 && view.bars()->chosen_run() == 1 &&
+               view.memory()[0].stages.size() == 4 && view.memory()[1].stages.size() == 1;
+      },
+      10'000));
+  const auto height = [&](int run, int stage) {
+    return view.bars()->bar(run, stage).height() / view.memory()[run].stages[stage].total;
+  };
+  for (int stage = 1; stage < 4; ++stage) CHECK(height(0, stage) == Approx(height(0, 0)));
+  CHECK(height(1, 0) == Approx(height(0, 0)));
+  const QRectF third = view.bars()->bar(0, 2);
+  QTest::mouseClick(view.bars(), Qt::LeftButton, {}, third.center().toPoint());
+  CHECK(view.bars()->chosen_run() == 0);
+  CHECK(view.bars()->chosen_stage() == 2);
+  view.bars()->setFocus();
+  QTest::keyClick(view.bars(), Qt::Key_Right);
+  CHECK(view.bars()->chosen_stage() == 3);
+  QTest::keyClick(view.bars(), Qt::Key_Right);
+  CHECK(view.bars()->chosen_run() == 1);
+  session.remove(session.runs().front()->id);
+  CHECK(view.memory().size() == 1);
+}
