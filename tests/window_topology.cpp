@@ -168,6 +168,42 @@ TEST_CASE("A click opens a node, wheel and drag move the picture, F fits it agai
   CHECK(canvas.scene().vertices[0].box == home);
 }
 
+TEST_CASE("The links that the selected transfer crosses are highlighted") {
+  TopologyWindow window("star-4-16mb-pipeline");
+  const rehearse::Trace& trace = window.judged().run.trace;
+  const rehearse::Cluster& cluster = *window.judged().run.scenario.cluster;
+  const Timeline& timeline = *window.session.current()->timeline;
+  const RowSpans spans(trace, timeline);
+  bool sent = false, computed = false;
+  for (std::size_t row = 0; row < trace.spans.size() && !(sent && computed); ++row) {
+    const rehearse::Op& op = trace.op_of(row);
+    const bool sends = op.kind == rehearse::OpKind::exchange &&
+                       op.messages.front().direction == rehearse::Message::Direction::send;
+    if (!sends && op.kind != rehearse::OpKind::compute) continue;
+    window.state.select(SpanRef{window.session.current()->id, spans.span_of(row)});
+    if (!sends) {
+      computed = true;
+      CHECK(window.canvas().highlighted().empty());
+      continue;
+    }
+    sent = true;
+    const int rank = trace.classes[trace.spans.rank_class[row]].ranks.front();
+    const std::vector<int>& endpoints = trace.run.jobs[0].endpoints;
+    std::vector<rehearse::LinkId> out, highlighted = window.canvas().highlighted();
+    cluster.route(endpoints[rank], endpoints[(rank + 1) % 4], -1, out);
+    std::vector<rehearse::LinkId> back;
+    if (rank > 0) cluster.route(endpoints[rank], endpoints[rank - 1], -1, back);
+    std::sort(out.begin(), out.end());
+    std::sort(back.begin(), back.end());
+    CHECK((highlighted == out || highlighted == back));
+    CHECK_FALSE(highlighted.empty());
+  }
+  CHECK(sent);
+  CHECK(computed);
+  window.state.clear_selection();
+  CHECK(window.canvas().highlighted().empty());
+}
+
 TEST_CASE("What has no topology says so") {
   Session session;
   ViewState state;

@@ -14,6 +14,12 @@ namespace {
 // Shortest time in which a transfer's bytes are taken to flow, where its span has no length.
 constexpr double kInstant = 1e-9;
 
+// Inside a node, a network card's, or behind it.
+int kind_of(const Cluster& cluster, LinkId link) {
+  if (cluster.inside_node(link)) return 0;
+  return cluster.link_name(link).find(".nic") != std::string::npos ? 1 : 2;
+}
+
 }  // namespace
 
 double LinkUsage::Pattern::until(double time_s) const {
@@ -69,7 +75,7 @@ LinkUsage::LinkUsage(const Trace& trace, std::shared_ptr<const Cluster> cluster)
     }
   }
   std::sort(crossed.begin(), crossed.end());
-  std::map<std::tuple<double, bool, std::vector<std::pair<int, double>>>, int> column_of;
+  std::map<std::tuple<double, int, std::vector<std::pair<int, double>>>, int> column_of;
   std::vector<std::pair<int, double>> own;
   for (std::size_t i = 0; i < crossed.size();) {
     const LinkId link = std::get<0>(crossed[i]);
@@ -77,8 +83,8 @@ LinkUsage::LinkUsage(const Trace& trace, std::shared_ptr<const Cluster> cluster)
     for (; i < crossed.size() && std::get<0>(crossed[i]) == link; ++i)
       own.emplace_back(std::get<1>(crossed[i]), std::get<2>(crossed[i]));
     const double bandwidth = cluster_->bandwidth(link);
-    const auto [it, fresh] = column_of.try_emplace({bandwidth, cluster_->inside_node(link), own},
-                                                   static_cast<int>(first_of_.size()));
+    const auto [it, fresh] =
+        column_of.try_emplace({bandwidth, kind_of(*cluster_, link), own}, static_cast<int>(first_of_.size()));
     if (fresh) {
       first_of_.push_back(link);
       bandwidth_.push_back(bandwidth);

@@ -22,6 +22,7 @@ public:
   void select_link(std::optional<LinkId> link);     // opens what hides it inside a node
 
   const TopologyScene& scene() const { return scene_; }
+  const std::vector<LinkId>& highlighted() const { return highlighted_; }
   QString message;  // in place of a picture
   bool event(QEvent* event) override;
 

@@ -1,6 +1,5 @@
 // How the canvas of a topology is painted.
 #include <QPainter>
-#include <QPainterPathStroker>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -43,14 +42,6 @@ void TopologyCanvas::paintEvent(QPaintEvent*) {
     painter.setPen(QPen(palette().color(QPalette::Mid), 1));
     painter.setBrush(palette().color(QPalette::AlternateBase));
     painter.drawRoundedRect(frame, 6, 6);
-    const int vertex = scene_.vertex_of(shown_.vertex_of[open_nodes_[i].node]);
-    if (vertex >= 0 && scene_.graph.intersects(scene_.vertices[vertex].box) && shown_.vertices.size() > 1) {
-      painter.setPen(
-          QPen(palette().color(QPalette::Dark).lighter(is_dark(palette()) ? 400 : 100), 1, Qt::DotLine));
-      const QPointF from(frame.left(), std::clamp(scene_.vertices[vertex].box.center().y(), frame.top() + 10,
-                                                  frame.bottom() - 10));
-      painter.drawLine(from, scene_.vertices[vertex].box.center());
-    }
     painter.setPen(palette().color(QPalette::Text));
     QFont bold = font();
     bold.setBold(true);
@@ -59,12 +50,9 @@ void TopologyCanvas::paintEvent(QPaintEvent*) {
                      QString::fromStdString(topology_->places()[open_nodes_[i].node].name));
     painter.setFont(font());
   }
-  painter.save();
-  painter.setClipRect(scene_.frames.empty() ? QRectF(rect()) : QRectF(rect()));
   paint_edges(painter);
   paint_vertices(painter);
   paint_names(painter);
-  painter.restore();
   paint_legend(painter);
   if (hasFocus()) {
     painter.setBrush(Qt::NoBrush);
@@ -130,7 +118,15 @@ void TopologyCanvas::paint_vertices(QPainter& painter) const {
     painter.setPen(marked ? QPen(palette().color(QPalette::Highlight), 2.5)
                           : QPen(palette().color(QPalette::Dark), 1));
     if (is_dark(palette()) && !marked) painter.setPen(QPen(palette().color(QPalette::Mid).lighter(150), 1));
-    painter.setBrush(vertex.is_switch ? mixed(ground, palette().color(QPalette::Highlight), 0.16) : ground);
+    const bool open = node >= 0 && vertex.node < 0 &&
+                      std::any_of(open_nodes_.begin(), open_nodes_.end(),
+                                  [&](const OpenNode& one) { return one.node == node; });
+    QPen outline = open && !marked ? QPen(palette().color(QPalette::Text), 1.8) : painter.pen();
+    if (vertex.idle) outline.setStyle(Qt::DotLine);
+    painter.setPen(outline);
+    painter.setBrush(vertex.is_switch ? mixed(ground, palette().color(QPalette::Highlight), 0.16)
+                     : vertex.idle    ? palette().color(QPalette::Base)
+                                      : ground);
     painter.drawRoundedRect(vertex.box, radius, radius);
     if (node >= 0 && node < static_cast<int>(inside_use_.size()) && inside_use_[node] > 0 &&
         vertex.box.height() > 9) {
@@ -138,7 +134,7 @@ void TopologyCanvas::paint_vertices(QPainter& painter) const {
       const QRectF bar(vertex.box.left() + 3, vertex.box.bottom() - 4, vertex.box.width() - 6, 2.5);
       painter.fillRect(bar, colour(inside_use_[node]));
     }
-    painter.setPen(text);
+    painter.setPen(vertex.idle ? palette().color(QPalette::PlaceholderText) : text);
     if (!vertex.second.isEmpty()) {
       const QRectF upper(vertex.box.left(), vertex.box.top() + 2, vertex.box.width(),
                          vertex.box.height() / 2 - 1);
@@ -178,7 +174,9 @@ void TopologyCanvas::paint_names(QPainter& painter) const {
     const QString name =
         QString::fromStdString(topology_->cluster().link_name(busy.link) + "  " + share_text(busy.use));
     const QSizeF size(metrics.horizontalAdvance(name) + 12, metrics.height() + 4);
-    const QRectF bounds = edge.node >= 0 ? QRectF(rect()) : scene_.graph;
+    QRectF bounds = scene_.graph;
+    for (std::size_t i = 0; i < scene_.frames.size(); ++i)
+      if (open_nodes_[i].node == edge.node) bounds = scene_.frames[i];
     for (const double share : {0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8}) {
       const QPointF at = edge.at(share);
       if (!bounds.contains(at)) continue;

@@ -84,6 +84,7 @@ private:
       box.title = QString::fromStdString(vertex.title);
       box.detail = QString::fromStdString(vertex.detail);
       box.is_switch = vertex.layer > 0;
+      box.idle = topology_.places()[vertex.place].kind == Place::Kind::idle;
       box.vertex = static_cast<int>(v);
       fit_text(box);
       scene_.vertices.push_back(box);
@@ -93,7 +94,7 @@ private:
   }
 
   void fit_text(SceneVertex& box) const {
-    const double room = box.box.width() - 6;
+    const double room = box.box.width() - 3;
     if (box.box.height() < metrics_.height()) return;
     box.shown = fitting(box.title, room, metrics_);
     if (box.shown.isEmpty() && !box.detail.isEmpty()) {
@@ -130,9 +131,10 @@ private:
           vertex->second = numbers_of(vertex->detail);
         if (!some)
           vertex->shown.clear();
-        else if (!whole)
-          vertex->shown =
-              vertex->detail.isEmpty() ? numbers_of(vertex->title) : vertex->title.section(' ', 0, 0);
+        else if (!whole && vertex->detail.isEmpty() && !numbers_of(vertex->title).isEmpty())
+          vertex->shown = numbers_of(vertex->title);
+        else if (!whole && !vertex->detail.isEmpty())
+          vertex->shown = vertex->title.section(' ', 0, 0);
       }
       // What the numbers count, beside the first of them.
       SceneVertex* const leftmost = *std::min_element(
@@ -205,7 +207,9 @@ private:
     } else if (layout_.tiers) {
       line.bend = (line.a.x() < line.b.x() ? -1 : 1) * (6 + 0.12 * length);
     } else if (topology_.cluster().fabric().kind == Fabric::Kind::torus && is_around(edge)) {
-      line.bend = 4 + 0.07 * length;
+      const QPointF aside(line.a.y() - line.b.y(), line.b.x() - line.a.x());
+      const double inwards = QPointF::dotProduct(aside, scene_.graph.center() - (line.a + line.b) / 2);
+      line.bend = (inwards < 0 ? -1 : 1) * (5 + 0.05 * length);
     }
     scene_.edges.push_back(std::move(line));
   }

@@ -28,6 +28,7 @@ struct SceneVertex {
   QString second;         // a line below; empty
   QString noun;           // what its layer consists of, where names are numbers only; of the first
   bool is_switch = false;
+  bool idle = false;         // only relays
   int vertex = -1;           // of the shown graph
   int node = -1, part = -1;  // of an opened node
   int layer = 0;             // of that: parts of one are told alike

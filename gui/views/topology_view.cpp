@@ -243,6 +243,9 @@ void TopologyView::load() {
   };
   in_background(this, work, [this, generation = generation_](const std::shared_ptr<const Known>& made) {
     if (generation != generation_) return;
+    making_.reset();
+    const Session::RunPointer now = session_.run(made->run);
+    if (now && now->aligned != made->aligned) return load();  // it has been moved meanwhile
     known_ = made;
     canvas_->set_topology(known_->topology);
     panel_->setVisible(true);
