@@ -4,6 +4,7 @@
 
 #include "gui/models/link_use.hpp"
 #include "gui/models/row_spans.hpp"
+#include "gui/models/trace_file.hpp"
 #include "simulator/report/recorded_run.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_runs.hpp"
@@ -182,6 +183,18 @@ TEST_CASE("Rows of the trace and spans of the timeline are found by each other")
     }
     CHECK(waits > 0);
     CHECK(spans.seconds_of(spans.time_of(1.5)) == 1.5);
+  }
+  // As the window reads it.
+  Progress progress;
+  const Timeline read = read_timeline(
+      std::string(REHEARSE_TESTS_DIR) + "/../benchmarks/recorded/emulated/star-4-16mb-pipeline.json.gz",
+      progress);
+  const RowSpans found(run.trace, read);
+  for (std::size_t row = 0; row < run.trace.spans.size(); ++row) {
+    REQUIRE(found.span_of(row) != kNoSpan);
+    CHECK(found.row_of(found.span_of(row)) == row);
+    CHECK(read.name_of(found.span_of(row)) == run.trace.op_of(row).name);
+    CHECK(read.spans.begin[found.span_of(row)] == found.time_of(run.trace.spans.begin_s[row]));
   }
   // An op that is repeated: told apart by its time.
   Trace trace = two_messages();

@@ -103,13 +103,10 @@ RunMemory memory_of(const Run& run) {
   const StageMemory& fullest = memory.stages[memory.fullest];
   memory.fits = memory.capacity <= 0 || fullest.total <= memory.capacity;
   memory.sentence = memory_text(fullest.total);
+  if (memory.capacity > 0) memory.sentence += " of " + memory_text(memory.capacity);
   if (memory.stages.size() > 1 || !run.judged)
     memory.sentence = fmt::format("{} is the fullest: {}", fullest.name, memory.sentence);
-  if (memory.capacity > 0)
-    memory.sentence += fmt::format(" of {}{}", memory_text(memory.capacity),
-                                   memory.fits ? ""
-                                               : fmt::format(": does not fit, {} too much",
-                                                             memory_text(fullest.total - memory.capacity)));
+  if (!memory.fits) memory.sentence = "does not fit: " + memory.sentence;
   return memory;
 }
 

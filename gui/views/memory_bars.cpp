@@ -203,6 +203,14 @@ void MemoryBars::paint_run(QPainter& painter, int run) const {
       painter.setBrush(Qt::NoBrush);
       painter.drawRect(over);
     }
+  }
+  if (memory.capacity > 0 && memory.capacity <= top()) {
+    painter.setPen(QPen(palette().color(QPalette::Text), 1.4, Qt::DashLine));
+    painter.drawLine(QPointF(left, y(memory.capacity)), QPointF(right, y(memory.capacity)));
+  }
+  for (int s = 0; s < count; ++s) {
+    const StageMemory& stage = memory.stages[s];
+    const QRectF box = bar(run, s);
     const bool chosen = run == run_ && s == stage_, fullest = s == memory.fullest;
     if (chosen) {
       painter.setPen(QPen(palette().color(QPalette::Highlight), 2));
@@ -218,6 +226,10 @@ void MemoryBars::paint_run(QPainter& painter, int run) const {
       painter.setPen(stage.server || memory.fits || !fullest ? palette().color(QPalette::Text)
                                                              : critical_colour(dark));
       painter.setFont(fullest ? bold : font());
+      QColor behind = palette().color(QPalette::Base);
+      behind.setAlpha(210);
+      painter.fillRect(QRectF(place.center().x() - half + 6, place.top(), 2 * half - 12, place.height()),
+                       behind);
       painter.drawText(place, Qt::AlignCenter, text);
       painter.setFont(font());
     }
@@ -240,10 +252,6 @@ void MemoryBars::paint_run(QPainter& painter, int run) const {
     painter.setPen(palette().color(QPalette::PlaceholderText));
     painter.drawText(QRectF(left, area.bottom() + 6 + metrics.height(), right - left, metrics.height()),
                      Qt::AlignCenter, qt(memory.stages.front().name).section(' ', 0, -2));
-  }
-  if (memory.capacity > 0 && memory.capacity <= top()) {
-    painter.setPen(QPen(palette().color(QPalette::Text), 1.4, Qt::DashLine));
-    painter.drawLine(QPointF(left, y(memory.capacity)), QPointF(right, y(memory.capacity)));
   }
 }
 

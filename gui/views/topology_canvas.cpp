@@ -174,7 +174,7 @@ void TopologyCanvas::fold_all() {
 void TopologyCanvas::zoom_by(double factor, QPointF about) {
   const double zoom = std::clamp(view_.zoom * factor, 0.25, 60.0);
   // What is under `about` stays there.
-  const QPointF centre = scene_.graph.adjusted(34, 22, -34, -20).center();
+  const QPointF centre = room_of(scene_.graph).center();
   view_.moved = about - centre - (about - centre - view_.moved) * (zoom / view_.zoom);
   view_.zoom = zoom;
   make();

@@ -65,7 +65,7 @@ private:
   };
 
   void place_graph(const SceneView& view) {
-    const QRectF room = scene_.graph.adjusted(34, 22, -34, -20);
+    const QRectF room = room_of(scene_.graph);
     double x_scale = room.width() / std::max(1e-9, layout_.width);
     double y_scale = room.height() / std::max(1e-9, layout_.height);
     x_scale = std::min(x_scale, y_scale * layout_.most_stretch) * view.zoom;
@@ -158,15 +158,23 @@ private:
       for (std::size_t i = 1; i < x.size(); ++i) least = std::min(least, x[i] - x[i - 1]);
       room[layer] = least;
     }
+    std::map<int, bool> two;  // whether all groups of a layer have room for a second line
+    for (std::size_t v = 0; v < at.size(); ++v) {
+      const ShownGraph::Vertex& vertex = shown_.vertices[v];
+      if (vertex.members == 1) continue;
+      const double width = std::min(room[vertex.layer] * 0.84, kMostBox);
+      const QString title = QString::fromStdString(vertex.title);
+      const QString numbers = numbers_of(QString::fromStdString(vertex.detail));
+      bool& all = two.try_emplace(vertex.layer, true).first->second;
+      for (const QString& text : {title, numbers}) all = all && metrics_.horizontalAdvance(text) + 3 <= width;
+    }
     const double highest = std::max(8.0, y_scale * 0.42);
     for (std::size_t v = 0; v < at.size(); ++v) {
       const ShownGraph::Vertex& vertex = shown_.vertices[v];
       const double line = metrics_.height();
       sizes[v].width = std::clamp(room[vertex.layer] * 0.84, 4.0, kMostBox);
-      const bool two =
-          vertex.members > 1 &&
-          metrics_.horizontalAdvance(numbers_of(QString::fromStdString(vertex.detail))) + 6 <= sizes[v].width;
-      sizes[v].height = std::min(highest, two ? 2 * line + 8 : line + 8);
+      const bool tall = vertex.members > 1 && two[vertex.layer];
+      sizes[v].height = std::min(highest, tall ? 2 * line + 8 : line + 8);
     }
     return sizes;
   }
@@ -347,6 +355,10 @@ double SceneEdge::distance(QPointF point) const {
     least = std::min(least, std::hypot(off.x(), off.y()));
   }
   return least;
+}
+
+QRectF room_of(const QRectF& graph) {
+  return graph.adjusted(34, 26, -34, -30);
 }
 
 int TopologyScene::vertex_at(QPointF point) const {

@@ -63,6 +63,9 @@ struct TopologyScene {
   int vertex_of(int shown) const;      // the scene's number of a vertex of the shown graph; -1
 };
 
+// Where vertices stand while the picture is neither zoomed nor moved.
+QRectF room_of(const QRectF& graph);
+
 // In `area`; opened nodes stand at its right.
 TopologyScene make_scene(const Topology& topology, const ShownGraph& shown, const GraphLayout& layout,
                          const std::vector<OpenNode>& open, QRectF area, const SceneView& view,
