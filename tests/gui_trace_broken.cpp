@@ -13,7 +13,7 @@
 #include "gui/models/trace_file.hpp"
 #include "models/base/error.hpp"
 #include "tests/catch.hpp"
-#include "tests/gui_timelines.hpp"
+#include "tests/gui_timeline_checks.hpp"
 
 using namespace rehearse::gui;
 
