@@ -1,3 +1,4 @@
+// Any bytes as a trace of the window.
 #include <string_view>
 
 #include "gui/models/trace_file.hpp"
