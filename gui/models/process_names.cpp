@@ -34,7 +34,7 @@ std::string stage_of(const std::string& name) {
 std::string role_of(const std::string& name) {
   if (!stage_of(name).empty()) return "worker";  // stages are what the workers are divided into
   std::size_t begin = name.find(": ");           // behind the name of its job
-  begin = begin == std::string::npos || begin > name.find(',') ? 0 : begin + 2;
+  begin = begin == std::string::npos || begin > name.find_first_of(",(") ? 0 : begin + 2;
   std::string role = name.substr(begin, name.find_first_of(",(", begin) - begin);
   while (!role.empty() && role.back() == ' ') role.pop_back();
   return role;
