@@ -137,8 +137,7 @@ TEST_CASE("Breakdowns are compared part by part, and what is waited for in one")
   CHECK(table.index(0, 3).data(ValueTable::kToneRole).toInt() == static_cast<int>(Tone::worse));
   CHECK(table.index(1, 4).data().toString() == "-50.0");  // samples/s
   CHECK(table.index(0, 1).data(Qt::TextAlignmentRole).value<Qt::Alignment>().testFlag(Qt::AlignRight));
-  CHECK(as_text(table, {table.index(0, 0), table.index(0, 3)}) ==
-        "figure\tdifference\nstep time (s)\t+1.00\n");
+  CHECK(as_text(table, {table.index(0, 0), table.index(0, 3)}) == "figure\tdelta\nstep time (s)\t+1.00\n");
 }
 
 TEST_CASE("What an op's time did") {

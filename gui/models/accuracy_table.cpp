@@ -143,9 +143,9 @@ TableData rows_of(const std::vector<AccuracyPoint>& points) {
   const Unit time = unit_of_seconds(longest_s);
   TableData data;
   data.columns = {{"run", {}, false},
+                  {"error (%)", "Predicted over measured, less 1"},
                   {"measured (" + time.name + ")", "Step time, the median of the measured steps"},
                   {"predicted (" + time.name + ")", "Step time"},
-                  {"error (%)", "Predicted over measured, less 1"},
                   {"ranks", {}},
                   {"topology", {}, false},
                   {"strategy", {}, false}};
@@ -155,8 +155,8 @@ TableData rows_of(const std::vector<AccuracyPoint>& points) {
     Cell error{signed_percent_text(point.error()).chopped(2), point.error()};
     error.tip = QString::fromStdString(point.sentence);
     if (std::abs(point.error()) > 0.1) error.tone = Tone::notable;
-    data.rows.push_back({text(point.run), number_cell(point.measured_s * time.factor),
-                         number_cell(point.predicted_s * time.factor), error, ranks, text(point.topology),
+    data.rows.push_back({text(point.run), error, number_cell(point.measured_s * time.factor),
+                         number_cell(point.predicted_s * time.factor), ranks, text(point.topology),
                          text(point.strategy)});
   }
   return data;

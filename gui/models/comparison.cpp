@@ -42,9 +42,8 @@ struct Columns {
       if (i == 0) continue;
       const QString base = QString::fromStdString(names.front());
       const QString of = QString(" of %1 less that of %2").arg(name, base);
-      columns.push_back(
-          {unit.isEmpty() ? QStringLiteral("difference") : "difference (" + unit + ")", what + of});
-      columns.push_back({"difference (%)", what + of + ", over that of " + base});
+      columns.push_back({unit.isEmpty() ? QStringLiteral("delta") : "delta (" + unit + ")", what + of});
+      columns.push_back({"delta (%)", what + of + ", over that of " + base});
     }
   }
 };
@@ -272,17 +271,18 @@ TableData rows_of(const std::vector<ComparedOp>& ops, const std::vector<std::str
       longest_mean_s = std::max(longest_mean_s, mean(a));
     }
   const Unit total = unit_of_seconds(longest_s), each = unit_of_seconds(longest_mean_s);
-  data.columns = {{"op", {}, false}, {"kind", {}, false}};
+  data.columns = {{"op", {}, false}};
   const auto named = [&](std::size_t i) { return QString::fromStdString(names[i]); };
   for (std::size_t i = 0; i < names.size(); ++i) {
     data.columns.push_back(
         {named(i) + " (" + total.name + ")", "Time of a mean rank in a step of " + named(i)});
     if (i == 0) continue;
     const QString against = named(i) + " against " + named(0);
-    data.columns.push_back({"difference (" + total.name + ")", against});
-    data.columns.push_back({"difference (%)", against});
+    data.columns.push_back({"delta (" + total.name + ")", "Difference: " + against});
+    data.columns.push_back({"delta (%)", "Difference: " + against + ", over the latter"});
     data.columns.push_back({"change", against + "; equal: by less than 1 %", false});
   }
+  data.columns.push_back({"kind", {}, false});
   for (std::size_t i = 0; i < names.size(); ++i) {
     data.columns.push_back({"count, " + named(i), "How many of a mean rank in a step of " + named(i)});
     data.columns.push_back({"mean (" + each.name + "), " + named(i), "Time of one of them in " + named(i)});
@@ -290,7 +290,6 @@ TableData rows_of(const std::vector<ComparedOp>& ops, const std::vector<std::str
   for (const ComparedOp& op : ops) {
     std::vector<Cell>& row = data.rows.emplace_back();
     row.push_back(text_cell(QString::fromStdString(op.name)));
-    row.push_back(text_cell(QString::fromStdString(op.kind)));
     const ComparedOp::Amount& base = op.amounts.front();
     for (std::size_t i = 0; i < op.amounts.size(); ++i) {
       const ComparedOp::Amount& its = op.amounts[i];
@@ -312,6 +311,7 @@ TableData rows_of(const std::vector<ComparedOp>& ops, const std::vector<std::str
           text_cell(QString::fromStdString(std::string(kChangeNames[static_cast<std::size_t>(change)]))));
       row.back().tone = tone;
     }
+    row.push_back(text_cell(QString::fromStdString(op.kind)));
     for (const ComparedOp::Amount& its : op.amounts) {
       row.push_back(its.count > 0 ? count_cell(its.count) : Cell{});
       row.push_back(its.count > 0 ? number_cell(mean(its) * each.factor) : Cell{});

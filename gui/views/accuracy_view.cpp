@@ -307,7 +307,7 @@ void AccuracyView::resizeEvent(QResizeEvent* event) {
   const Qt::Orientation orientation = width() > height() * 3 / 2 ? Qt::Horizontal : Qt::Vertical;
   if (orientation == split_->orientation() && split_->property("placed").toBool()) return;
   split_->setOrientation(orientation);
-  split_->setSizes({600, 400});
+  split_->setSizes({550, 450});
   split_->setProperty("placed", true);
 }
 

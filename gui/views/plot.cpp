@@ -117,6 +117,8 @@ PlotAxis plot_axis(const QString& title, bool logarithmic, std::vector<double> v
   axis.marks = themselves    ? values
                : logarithmic ? logarithmic_marks(axis.least, axis.most)
                              : linear_marks(axis.least, axis.most);
+  // Of what spans little, hardly a round number.
+  if (logarithmic && !themselves && axis.marks.size() < 3) axis.marks = linear_marks(axis.least, axis.most);
   if (themselves && !logarithmic) {  // close ones would be written over each other
     double last = -std::numeric_limits<double>::infinity();
     std::erase_if(axis.marks, [&](double mark) {

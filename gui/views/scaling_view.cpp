@@ -278,7 +278,7 @@ void ScalingView::resizeEvent(QResizeEvent* event) {
   const Qt::Orientation orientation = width() > 2 * height() ? Qt::Horizontal : Qt::Vertical;
   if (orientation == split_->orientation() && split_->property("placed").toBool()) return;
   split_->setOrientation(orientation);
-  split_->setSizes({600, 400});
+  split_->setSizes({550, 450});
   split_->setProperty("placed", true);
 }
 

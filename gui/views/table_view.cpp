@@ -13,6 +13,7 @@
 namespace rehearse::gui {
 namespace {
 
+constexpr int kIndent = 4;    // pixels before texts behind numbers
 constexpr int kRoom = 10;     // pixels beside what a column holds
 constexpr int kWidest = 340;  // pixels of a column, before somebody widens it
 
@@ -29,7 +30,7 @@ public:
       // Texts behind right-aligned numbers would stand close to them.
       if (index.column() > 0 && (option->displayAlignment & Qt::AlignLeft)) {
         option->features |= QStyleOptionViewItem::HasDecoration;
-        option->decorationSize = QSize(4, 4);
+        option->decorationSize = QSize(kIndent, kIndent);
       }
       return;
     }
@@ -61,6 +62,18 @@ QColor colour_of_tone(Tone tone, const QPalette& palette) {
       break;
   }
   return palette.color(QPalette::Text);
+}
+
+QVariant SortedTable::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (role == Qt::DecorationRole && orientation == Qt::Horizontal && section > 0 &&
+      headerData(section, orientation, Qt::TextAlignmentRole)
+          .value<Qt::Alignment>()
+          .testFlag(Qt::AlignLeft)) {
+    QPixmap room(kIndent, kIndent);
+    room.fill(Qt::transparent);
+    return QIcon(room);
+  }
+  return QSortFilterProxyModel::headerData(section, orientation, role);
 }
 
 TableView::TableView(QWidget* parent) : QTableView(parent), table_(this), sorted_(this) {

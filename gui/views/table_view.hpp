@@ -11,6 +11,14 @@ namespace rehearse::gui {
 // Beside a sign or a word, never alone.
 QColor colour_of_tone(Tone tone, const QPalette& palette);
 
+// Titles of texts stand where the texts do, a little away from the numbers before them.
+class SortedTable : public QSortFilterProxyModel {
+  Q_OBJECT
+public:
+  using QSortFilterProxyModel::QSortFilterProxyModel;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+};
+
 class TableView : public QTableView {
   Q_OBJECT
 public:
@@ -34,7 +42,7 @@ protected:
 
 private:
   ValueTable table_;
-  QSortFilterProxyModel sorted_;
+  SortedTable sorted_;
   QAction* copy_ = nullptr;
 };
 
