@@ -7,6 +7,7 @@
 #include "models/base/error.hpp"
 #include "simulator/trace/causes.hpp"
 #include "tests/catch.hpp"
+#include "tests/gui_recorded.hpp"
 #include "tests/gui_timelines.hpp"
 
 using namespace rehearse;
@@ -156,11 +157,9 @@ TEST_CASE("Without marks a profiler's trace is told as a whole") {
 }
 
 TEST_CASE("What the simulator's tools make of a measured run of ours") {
-  const std::string path =
-      std::string(REHEARSE_TESTS_DIR) + "/../benchmarks/recorded/emulated/star-4-16mb-pipeline.json.gz";
+  const std::string path = gui::test::recorded("star-4-16mb-pipeline");
   const std::shared_ptr<const Judged> judged = judge(read_run(path));
-  Timeline timeline;  // of which nothing but what the run tells is asked
-  timeline.writer = Timeline::Writer::rehearse;
+  const Timeline timeline = gui::test::timeline_of(path);
   const RunFigures figures = figures_of(timeline, *judged);
   CHECK(figures.step_time_s == judged->metrics.step_time_s);
   CHECK(static_cast<double>(figures.step.length()) * 1e-9 == Approx(figures.step_time_s).epsilon(1e-6));
@@ -178,4 +177,36 @@ TEST_CASE("What the simulator's tools make of a measured run of ours") {
   RecordedRun failed = read_run(path);
   failed.trace.job_failed = {true};
   CHECK_THROWS_AS(judge(std::move(failed)), RunError);
+}
+
+TEST_CASE("The window finds the step of a trace by itself, and its figures are near those of the result") {
+  for (const char* name : {"star-4-16mb-pipeline", "star-4-16mb-ring", "tree-2to1-8-16mb-data-x-pipeline"}) {
+    const std::string path = gui::test::recorded(name);
+    Timeline timeline = gui::test::timeline_of(path);
+    const RunFigures judged = figures_of(timeline, *judge(read_run(path))), told = figures_of(timeline);
+    CAPTURE(name);
+    CHECK(std::abs(told.step.begin - judged.step.begin) <= 1);  // ns
+    CHECK(std::abs(told.step.end - judged.step.end) <= 1);
+    CHECK(told.step_time_s == Approx(judged.step_time_s));
+    CHECK(total_s(told) == Approx(judged.step_time_s));
+    timeline.other_data.clear();  // cut off: only warm-up and steps are not known any more
+    const RunFigures spans = figures_of(timeline);
+    CHECK(spans.devices == judged.devices);
+    CHECK(total_s(spans) == Approx(spans.step_time_s));
+    REQUIRE_FALSE(spans.breakdown.empty());
+    CHECK(spans.breakdown[0].seconds == Approx(judged.breakdown[0].seconds).epsilon(0.15));  // another step's
+  }
+}
+
+TEST_CASE("Profiles are told of as far as their spans go") {
+  for (const char* name : {"ddp-gloo-rank0.json.gz", "gpu-kernels.json"}) {
+    const Timeline timeline = gui::test::timeline_of(std::string(REHEARSE_TESTS_DIR) + "/traces/" + name);
+    const RunFigures figures = figures_of(timeline);
+    CAPTURE(name);
+    CHECK(figures.step_time_s > 0);
+    CHECK(figures.step.length() > 0);
+    CHECK(total_s(figures) == Approx(figures.step_time_s).epsilon(1e-6));
+    CHECK_FALSE(figures.bottleneck.empty());
+    CHECK_FALSE(figures.rests_on.empty());
+  }
 }

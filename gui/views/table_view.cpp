@@ -4,6 +4,7 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QHeaderView>
+#include <QKeyEvent>
 #include <QPainter>
 #include <QStyledItemDelegate>
 #include <algorithm>
@@ -138,6 +139,13 @@ void TableView::select_row(int row) {
   if (!index.isValid()) return;
   setCurrentIndex(index);
   scrollTo(index);
+}
+
+void TableView::keyPressEvent(QKeyEvent* event) {
+  if (event->matches(QKeySequence::Copy))
+    copy_->trigger();
+  else
+    QTableView::keyPressEvent(event);
 }
 
 void TableView::currentChanged(const QModelIndex& current, const QModelIndex& previous) {

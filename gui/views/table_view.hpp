@@ -38,6 +38,7 @@ signals:
   void current_row_changed(int row);
 
 protected:
+  void keyPressEvent(QKeyEvent* event) override;  // copies rows, where a plain table copies one cell
   void currentChanged(const QModelIndex& current, const QModelIndex& previous) override;
 
 private:
