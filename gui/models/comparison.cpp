@@ -33,12 +33,19 @@ bool same_part(const ComparedPart& known, const std::string& name, Kind kind) {
   return known.kind == kind && (kind != Kind::communication || known.name == name);
 }
 
+// Of a title: its middle left out where it is long, since ends tell runs apart; tips have it whole.
+QString short_name(const std::string& name) {
+  const QString whole = QString::fromStdString(name);
+  return whole.size() <= 22 ? whole : whole.left(9) + QStringLiteral("…") + whole.right(12);
+}
+
 struct Columns {
   std::vector<Column> columns;
   void of_runs(const std::vector<std::string>& names, const QString& unit, const QString& what) {
     for (std::size_t i = 0; i < names.size(); ++i) {
       const QString name = QString::fromStdString(names[i]);
-      columns.push_back({unit.isEmpty() ? name : name + " (" + unit + ")", what + " of " + name});
+      columns.push_back({unit.isEmpty() ? short_name(names[i]) : short_name(names[i]) + " (" + unit + ")",
+                         what + " of " + name});
       if (i == 0) continue;
       const QString base = QString::fromStdString(names.front());
       const QString of = QString(" of %1 less that of %2").arg(name, base);
@@ -275,7 +282,7 @@ TableData rows_of(const std::vector<ComparedOp>& ops, const std::vector<std::str
   const auto named = [&](std::size_t i) { return QString::fromStdString(names[i]); };
   for (std::size_t i = 0; i < names.size(); ++i) {
     data.columns.push_back(
-        {named(i) + " (" + total.name + ")", "Time of a mean rank in a step of " + named(i)});
+        {short_name(names[i]) + " (" + total.name + ")", "Time of a mean rank in a step of " + named(i)});
     if (i == 0) continue;
     const QString against = named(i) + " against " + named(0);
     data.columns.push_back({"delta (" + total.name + ")", "Difference: " + against});
@@ -284,8 +291,10 @@ TableData rows_of(const std::vector<ComparedOp>& ops, const std::vector<std::str
   }
   data.columns.push_back({"kind", {}, false});
   for (std::size_t i = 0; i < names.size(); ++i) {
-    data.columns.push_back({"count, " + named(i), "How many of a mean rank in a step of " + named(i)});
-    data.columns.push_back({"mean (" + each.name + "), " + named(i), "Time of one of them in " + named(i)});
+    data.columns.push_back(
+        {"count, " + short_name(names[i]), "How many of a mean rank in a step of " + named(i)});
+    data.columns.push_back(
+        {"mean (" + each.name + "), " + short_name(names[i]), "Time of one of them in " + named(i)});
   }
   for (const ComparedOp& op : ops) {
     std::vector<Cell>& row = data.rows.emplace_back();

@@ -88,7 +88,11 @@ OpTotalsOfRange op_totals(const Timeline& timeline, TimeRange range, const std::
   result.seconds = static_cast<double>(std::max<Time>(0, range.length())) * 1e-9;
   const SpanColumns& spans = timeline.spans;
   Slots found(timeline.strings.size());
+  // Of a profile, processes that stand for no device have no summary.
+  const bool summarized = std::any_of(timeline.processes.begin(), timeline.processes.end(),
+                                      [](const Process& process) { return process.summary_row >= 0; });
   for (const Process& process : timeline.processes) {
+    if (summarized && process.summary_row < 0) continue;
     bool any = false;
     for (int track = process.first_track; track < process.last_track; ++track) {
       const Track& its = timeline.tracks[static_cast<std::size_t>(track)];
@@ -176,6 +180,15 @@ TableData rows_of(const OpTotalsOfRange& totals) {
                          known(op.bytes > 0, op.bytes / ranks * size.factor),
                          known(op.bytes_s > 0, bandwidth(op) * rate.factor),
                          known(op.flops_s > 0, op.flops_s > 0 ? op.flops / op.flops_s / 1e12 : 0)});
+  }
+  // What no op tells is left out.
+  for (std::size_t column = data.columns.size(); column-- > 0;) {
+    const bool told = std::any_of(data.rows.begin(), data.rows.end(),
+                                  [&](const auto& row) { return !row[column].text.isEmpty(); });
+    if (told || data.rows.empty()) continue;
+    const auto at = static_cast<std::ptrdiff_t>(column);
+    data.columns.erase(data.columns.begin() + at);
+    for (auto& row : data.rows) row.erase(row.begin() + at);
   }
   return data;
 }
