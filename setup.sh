@@ -4,11 +4,13 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 packages=(g++ cmake ninja-build libsimgrid-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libfmt-dev
-  zlib1g-dev catch2 libbenchmark-dev locales libeigen3-dev libopenmpi-dev openmpi-bin iproute2)
+  zlib1g-dev catch2 libbenchmark-dev locales libeigen3-dev libopenmpi-dev openmpi-bin iproute2
+  qt6-base-dev qt6-svg-dev qt6-charts-dev libsimdjson-dev fonts-dejavu-core)
 
 usage() {
   cat <<'END'
 usage: ./setup.sh demo    install what is missing, build, and simulate two of the shipped scenarios
+       ./setup.sh window  install what is missing, build, and open the demo's timelines in the window
        ./setup.sh test    install what is missing, build, and run all tests
 Packages come from apt (with sudo unless you are root). Everything else stays in the folder build/.
 Both can be run again at any time.
@@ -69,14 +71,21 @@ demo() {
     build/bin/rehearse simulate "$scenario" --trace "build/$name.trace.json.gz"
   done
   say "The timelines are in build/resnet50-ring.trace.json.gz and build/gpt3-175b.trace.json.gz"
-  echo "To see one: open https://ui.perfetto.dev, choose \"Open trace file\", and pick the file."
+  echo "To see them: ./setup.sh window. Or open https://ui.perfetto.dev, choose \"Open trace file\", and pick one."
+}
+
+window() {
+  local trace=build/gpt3-175b.trace.json.gz
+  [ -e "$trace" ] || build/bin/rehearse simulate simulator/scenarios/gpt3-175b.toml --trace "$trace"
+  say "build/bin/rehearse-gui $trace"
+  build/bin/rehearse-gui "$trace"
 }
 
 if [ $# -eq 0 ]; then
   usage
   exit 0
 fi
-if [ $# -ne 1 ] || { [ "$1" != demo ] && [ "$1" != test ]; }; then
+if [ $# -ne 1 ] || [[ ! $1 =~ ^(demo|window|test)$ ]]; then
   printf 'setup.sh: unknown argument: %s\n' "$*" >&2
   usage >&2
   exit 2
@@ -86,6 +95,10 @@ case $1 in
   demo)
     build rehearse
     demo
+    ;;
+  window)
+    build rehearse rehearse-gui
+    window
     ;;
   test)
     build

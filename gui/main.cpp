@@ -1,10 +1,79 @@
-// `rehearse-gui`: timelines, comparisons, what-if.
+// `rehearse-gui [FILE...]`: timelines, comparisons, what-if. Exit status: 0 done; 1 a picture could not be
+// made; 2 the input is wrong.
+#include <CLI/CLI.hpp>
+
 #include <QApplication>
-#include <QMainWindow>
+#include <QLocale>
+#include <clocale>
+#include <iostream>
+
+#include "gui/views/main_window.hpp"
+#include "gui/views/screenshot.hpp"
+#include "models/base/program.hpp"
+
+namespace {
+
+using namespace rehearse;
+
+struct Arguments {
+  std::vector<std::string> files;
+  gui::Screenshot screenshot;
+  std::string theme;
+};
+
+// Throws CLI::ParseError.
+void add_options(CLI::App& app, Arguments& arguments) {
+  app.set_version_flag("--version", "rehearse-gui " REHEARSE_VERSION);
+  app.add_option(
+      "FILE", arguments.files,
+      "Traces (.json, .json.gz) of rehearse or PyTorch's profiler, scenarios (.toml, which are run), "
+      "tables of sweeps and validations (.csv), sessions (.rehearse)");
+  app.add_option("--screenshot", arguments.screenshot.path,
+                 "Write a picture (.png, .svg) of what is opened, without a display, and leave");
+  std::vector<std::string> views;
+  for (const QString& name : gui::MainWindow::view_names()) views.push_back(name.toStdString());
+  app.add_option("--view", arguments.screenshot.view, "What of the window the picture shows")
+      ->check(CLI::IsMember(views));
+  app.add_option("--size", arguments.screenshot.size, "Of the picture: WIDTHxHEIGHT (1280x800)");
+  app.add_option("--theme", arguments.theme, "system, light or dark")
+      ->check(CLI::IsMember(std::vector<std::string>{"system", "light", "dark"}));
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"The window of Rehearse: what a training step is made of, on a timeline."};
+  Arguments arguments;
+  add_options(app, arguments);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kInputWrong;
+  }
+  const bool picture = !arguments.screenshot.path.empty();
+  if (picture) {
+    arguments.screenshot.check();
+    qputenv("QT_QPA_PLATFORM", "offscreen");
+  }
+  int qt_argc = 1;  // files are no options of Qt's
+  QApplication application(qt_argc, argv);
+  // Qt takes the locale from the environment: no decimal comma may come from there into files.
+  std::setlocale(LC_NUMERIC, "C");
+  QLocale::setDefault(QLocale::c());
+  QCoreApplication::setOrganizationName("rehearse");
+  QCoreApplication::setApplicationName("rehearse-gui");
+  QApplication::setStyle("Fusion");
+  gui::MainWindow window;
+  if (!arguments.theme.empty() || picture)
+    window.set_theme(arguments.theme == "dark" ? gui::Theme::dark : gui::Theme::light);
+  QStringList files;
+  for (const std::string& file : arguments.files) files << QString::fromStdString(file);
+  if (picture) return gui::take(window, files, arguments.screenshot);
+  window.show();
+  window.open_files(files, true);
+  return QApplication::exec();
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
-  QApplication application(argc, argv);
-  QMainWindow window;
-  window.show();
-  return QApplication::exec();
+  return rehearse::run_program("rehearse-gui", [&] { return run(argc, argv); });
 }

@@ -39,6 +39,7 @@ public:
 
   // `rehearse` in `folder`, else in PATH; empty if it is in neither.
   static QString find_program(const QString& folder);
+  QString folder() const { return folder_.path(); }           // where traces lie for as long as it is there
   void set_program(const QString& path) { program_ = path; }  // default: found beside this program's binary
 
   int start(const RunRequest& request);  // now, or when those before it are done; its id

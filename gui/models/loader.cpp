@@ -1,0 +1,207 @@
+#include "gui/models/loader.hpp"
+
+#include <QFileInfo>
+#include <algorithm>
+#include <set>
+
+#include "gui/models/figures.hpp"
+#include "gui/models/run_facts.hpp"
+#include "models/base/error.hpp"
+
+namespace rehearse::gui {
+
+namespace {
+
+constexpr int kTick_ms = 100;
+
+// "gpt3-175b" of ".../gpt3-175b.trace.json.gz"
+std::string name_of(const QString& path) {
+  QString name = QFileInfo(path).fileName();
+  for (const char* ending : {".gz", ".json", ".pt.trace", ".trace"})
+    if (name.endsWith(QLatin1String(ending), Qt::CaseInsensitive))
+      name.chop(static_cast<int>(qstrlen(ending)));
+  return name.toStdString();
+}
+
+struct Read {
+  std::size_t place = 0;  // of its path among those that were asked for
+  QString path;
+  Timeline timeline;
+};
+
+// Profiles of different ranks of as many ranks are taken to be of one job.
+std::vector<Read> with_ranks_merged(std::vector<Read> all) {
+  std::vector<Read> result;
+  std::vector<Timeline> ranks;
+  std::set<int> seen;
+  int world_size = 0;
+  Read first;
+  for (Read& read : all) {
+    const RankOfProfile who = rank_of(read.timeline);
+    const bool joins = who.world_size > 1 && (world_size == 0 || who.world_size == world_size) &&
+                       seen.insert(who.rank).second;
+    if (!joins) {
+      result.push_back(std::move(read));
+      continue;
+    }
+    world_size = who.world_size;
+    if (ranks.empty()) first = {read.place, read.path, {}};
+    ranks.push_back(std::move(read.timeline));
+  }
+  if (ranks.empty()) return result;
+  first.timeline = ranks.size() == 1 ? std::move(ranks.front()) : merged(std::move(ranks));
+  result.push_back(std::move(first));
+  return result;
+}
+
+Run run_of(Read read, const QString& name) {
+  Run run;
+  run.path = read.path.toStdString();
+  run.name = name.isEmpty() ? name_of(read.path) : name.toStdString();
+  auto timeline = std::make_shared<const Timeline>(std::move(read.timeline));
+  run.figures = figures_of(*timeline);
+  run.aligned = run.figures.step.length() > 0 ? run.figures.step.begin : timeline->begin;
+  if (timeline->writer != Timeline::Writer::rehearse) {
+    run.source = Run::Source::profiler;
+    run.not_judged = "another program wrote this trace";
+  } else {
+    facts_of(*timeline, run);
+    if (timeline->spans.size() > kMostJudgedSpans)
+      run.not_judged =
+          "the trace has more than 500,000 spans, too many for what needs all of it as a document";
+  }
+  run.timeline = std::move(timeline);
+  return run;
+}
+
+}  // namespace
+
+Loader::Loader(Session& session, QObject* parent) : QObject(parent), session_(session) {
+  pool_.setMaxThreadCount(2);
+  ticks_.setInterval(kTick_ms);
+  connect(&ticks_, &QTimer::timeout, this, [this] { emit progressed(share()); });
+}
+
+Loader::~Loader() {
+  cancel();
+  pool_.waitForDone();
+}
+
+int Loader::open(const QStringList& paths, const QStringList& names) {
+  return start(paths, names, 0);
+}
+
+void Loader::reload(int id) {
+  const Session::RunPointer run = session_.run(id);
+  if (run && !run->path.empty())
+    start({QString::fromStdString(run->path)}, {QString::fromStdString(run->name)}, id);
+}
+
+int Loader::start(const QStringList& paths, const QStringList& names, int replaced) {
+  const int number = next_job_;
+  return in_background([this, paths, names, replaced, number](Progress& progress) -> std::function<void()> {
+    std::vector<Read> all;
+    std::vector<std::pair<QString, QString>> failures;
+    for (const QString& path : paths) {
+      try {
+        all.push_back({all.size() + failures.size(), path, read_timeline(path.toStdString(), progress)});
+      } catch (const std::exception& error) {
+        failures.emplace_back(path, QString::fromStdString(error.what()));
+      }
+    }
+    auto runs = std::make_shared<std::vector<std::pair<std::size_t, Run>>>();
+    for (Read& read : with_ranks_merged(std::move(all))) {
+      const std::size_t place = read.place;
+      runs->emplace_back(place, run_of(std::move(read), names.value(static_cast<int>(place))));
+    }
+    return [this, runs, failures, replaced, number, count = paths.size()] {
+      std::vector<int> ids(static_cast<std::size_t>(count), 0);
+      for (auto& [place, run] : *runs) ids[place] = take(std::move(run), replaced);
+      for (const auto& [path, why] : failures) emit failed(path, why);
+      emit finished(number, ids);
+    };
+  });
+}
+
+int Loader::take(Run run, int replaced) {
+  int id = replaced;
+  if (replaced != 0 && session_.run(replaced)) {
+    run.id = replaced;
+    session_.replace(std::move(run));
+  } else {
+    id = session_.add(std::move(run));
+  }
+  emit opened(id);
+  const Session::RunPointer now = session_.run(id);
+  if (now->not_judged.empty())
+    judge_later(*now);
+  else
+    emit judged(id);
+  return id;
+}
+
+void Loader::judge_later(const Run& run) {
+  in_background(
+      [this, id = run.id, path = run.path, timeline = run.timeline](Progress&) -> std::function<void()> {
+        std::shared_ptr<const Judged> judgement;
+        std::string why;
+        RunFigures figures;
+        try {
+          judgement = judge(read_run(path));
+          figures = figures_of(*timeline, *judgement);
+        } catch (const std::exception& error) {
+          why = error.what();
+          judgement = nullptr;
+        }
+        return [this, id, timeline, judgement, why, figures] {
+          const Session::RunPointer now = session_.run(id);
+          if (!now || now->timeline != timeline) return;  // closed or read again meanwhile
+          Run known = *now;
+          known.judged = judgement;
+          known.not_judged = why;
+          if (judgement) known.figures = figures;
+          session_.replace(std::move(known));
+          emit judged(id);
+        };
+      });
+}
+
+int Loader::in_background(std::function<std::function<void()>(Progress&)> work) {
+  const int job = next_job_++;
+  const auto progress = std::make_shared<Progress>();
+  jobs_[job] = progress;
+  if (jobs_.size() == 1) {
+    ticks_.start();
+    emit busy_changed(true);
+  }
+  pool_.start([this, job, progress, work = std::move(work)] {
+    std::function<void()> then;
+    try {
+      then = work(*progress);
+    } catch (const Cancelled&) {
+    }
+    QMetaObject::invokeMethod(
+        this,
+        [this, job, progress, then] {
+          if (then && !progress->cancelled) then();
+          jobs_.erase(job);
+          if (!jobs_.empty()) return;
+          ticks_.stop();
+          emit busy_changed(false);
+        },
+        Qt::QueuedConnection);
+  });
+  return job;
+}
+
+double Loader::share() const {
+  double sum = 0;
+  for (const auto& [job, progress] : jobs_) sum += progress->share;
+  return jobs_.empty() ? 1 : sum / static_cast<double>(jobs_.size());
+}
+
+void Loader::cancel() {
+  for (const auto& [job, progress] : jobs_) progress->cancelled = true;
+}
+
+}  // namespace rehearse::gui

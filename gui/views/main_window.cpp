@@ -1,0 +1,375 @@
+#include "gui/views/main_window.hpp"
+
+#include <QActionGroup>
+#include <QApplication>
+#include <QCloseEvent>
+#include <QLabel>
+#include <QMenuBar>
+#include <QProgressBar>
+#include <QSettings>
+#include <QSplitter>
+#include <QStatusBar>
+#include <QTabWidget>
+#include <QToolBar>
+#include <QToolButton>
+#include <algorithm>
+
+#include "gui/views/accuracy_view.hpp"
+#include "gui/views/command_list.hpp"
+#include "gui/views/compare_view.hpp"
+#include "gui/views/memory_view.hpp"
+#include "gui/views/ops_view.hpp"
+#include "gui/views/runs_view.hpp"
+#include "gui/views/scaling_view.hpp"
+#include "gui/views/scenario_view.hpp"
+#include "gui/views/selection_view.hpp"
+#include "gui/views/timeline_view.hpp"
+#include "gui/views/topology_view.hpp"
+#include "gui/views/why_view.hpp"
+
+namespace rehearse::gui {
+
+namespace {
+
+constexpr int kSideWidth = 330, kTabsHeight = 310;
+constexpr std::array<const char*, 7> kMenus = {"&File", "&Edit", "&View", "&Go", "&Select", "&Run", "&Help"};
+constexpr double kMargin = 0.02;  // beside a step, of its length
+
+}  // namespace
+
+MainWindow::MainWindow() : loader_(session_) {
+  setWindowTitle("Rehearse");
+  setAcceptDrops(true);
+  resize(1280, 800);
+  make_views();
+  make_status_bar();
+  make_actions();
+  make_menus();
+  follow_session();
+  const QString theme = QSettings().value("theme", "system").toString();
+  set_theme(theme == "dark" ? Theme::dark : theme == "light" ? Theme::light : Theme::system);
+  timeline_->setFocus();
+}
+
+MainWindow::~MainWindow() = default;
+
+// ----- what it is made of
+
+void MainWindow::make_views() {
+  timeline_ = new TimelineView(session_, state_);
+  runs_ = new RunsView(session_, state_);
+  scenario_ = new ScenarioView(session_, state_);
+  scaling_ = new ScalingView(session_, state_);
+  accuracy_ = new AccuracyView(session_, state_);
+  tabs_ = new QTabWidget;
+  tabs_->setAccessibleName("What the timelines mean");
+  tabs_->setDocumentMode(true);
+  const std::vector<std::tuple<const char*, const char*, QWidget*>> tabs = {
+      {"why", "Why", new WhyView(session_, state_)},
+      {"selection", "Selection", new SelectionView(session_, state_)},
+      {"compare", "Compare", new CompareView(session_, state_)},
+      {"table", "Table", new OpsView(session_, state_)},
+      {"topology", "Topology", new TopologyView(session_, state_)},
+      {"memory", "Memory", new MemoryView(session_, state_)},
+      {"scaling", "Scaling", scaling_},
+      {"accuracy", "Accuracy", accuracy_},
+  };
+  views_ = {{"timeline", timeline_}, {"runs", runs_}, {"scenario", scenario_}};
+  for (const auto& [name, title, view] : tabs) {
+    tabs_->addTab(view, title);
+    views_.push_back({name, view});
+  }
+  side_ = new QSplitter(Qt::Vertical);
+  side_->addWidget(runs_);
+  side_->addWidget(scenario_);
+  side_->setStretchFactor(1, 1);
+  side_->setSizes({200, 500});
+  side_->setChildrenCollapsible(false);
+  auto* right = new QSplitter(Qt::Vertical);
+  right->addWidget(timeline_);
+  right->addWidget(tabs_);
+  right->setStretchFactor(0, 1);
+  right->setSizes({10'000, kTabsHeight});
+  auto* all = new QSplitter(Qt::Horizontal);
+  all->addWidget(side_);
+  all->addWidget(right);
+  all->setStretchFactor(1, 1);
+  all->setSizes({kSideWidth, 10'000});
+  setCentralWidget(all);
+  for (const Named& named : views_) {
+    named.view->setObjectName(named.name);
+    if (named.view->accessibleName().isEmpty()) named.view->setAccessibleName(named.name);
+  }
+  // A selection shows what it is of, unless a view that follows it is open.
+  connect(&state_, &ViewState::selection_changed, this, [this] {
+    const QString now = tabs_->currentWidget()->objectName();
+    if ((state_.selected() || state_.area()) && (now == "why" || now == "scaling" || now == "accuracy"))
+      show_view("selection");
+  });
+}
+
+void MainWindow::make_status_bar() {
+  position_ = new QLabel;
+  position_->setAccessibleName("Visible time");
+  progress_ = new QProgressBar;
+  progress_->setAccessibleName("Reading");
+  progress_->setMaximumWidth(160);
+  progress_->setRange(0, 1000);
+  cancel_ = new QToolButton;
+  cancel_->setText("Cancel");
+  cancel_->setToolTip("Stop reading");
+  for (QWidget* widget : {static_cast<QWidget*>(progress_), static_cast<QWidget*>(cancel_)}) {
+    statusBar()->addPermanentWidget(widget);
+    widget->hide();
+  }
+  statusBar()->addPermanentWidget(position_);
+  connect(cancel_, &QToolButton::clicked, &loader_, &Loader::cancel);
+  connect(&loader_, &Loader::progressed, this,
+          [this](double share) { progress_->setValue(static_cast<int>(1000 * share)); });
+  connect(&loader_, &Loader::busy_changed, this, [this](bool busy) {
+    progress_->setValue(0);
+    progress_->setVisible(busy);
+    cancel_->setVisible(busy);
+  });
+  for (const auto signal :
+       {&ViewState::visible_changed, &ViewState::cursor_changed, &ViewState::selection_changed})
+    connect(&state_, signal, this, &MainWindow::show_position);
+}
+
+QAction* MainWindow::add_action(const char* menu, const char* text, const QKeySequence& shortcut,
+                                const char* what, std::function<void()> then) {
+  auto* action = new QAction(text, this);
+  action->setShortcut(shortcut);
+  action->setToolTip(what);
+  action->setProperty("menu", menu);
+  connect(action, &QAction::triggered, this, std::move(then));
+  addAction(action);
+  return action;
+}
+
+void MainWindow::make_actions() {
+  add_action("&File", "&Open...", QKeySequence::Open, "Open traces, scenarios, tables or a session",
+             [this] { choose_files(); });
+  add_action("&File", "&Reload", Qt::Key_F5, "Read the current run's file again", [this] {
+    if (const Session::RunPointer run = session_.current()) loader_.reload(run->id);
+  });
+  add_action("&File", "&Close run", QKeySequence::Close, "Take the current run out of the window", [this] {
+    if (const Session::RunPointer run = session_.current()) session_.remove(run->id);
+  });
+  add_action("&File", "Save s&ession...", QKeySequence("Ctrl+Shift+S"),
+             "Keep the open runs, the visible time and the bookmarks in a file",
+             [this] { choose_session_file(); });
+  add_action("&File", "Export view as &picture...", QKeySequence("Ctrl+E"),
+             "Write the view that has the focus as PNG or SVG", [this] { export_picture(); });
+  add_action("&File", "Export &table as CSV...", QKeySequence("Ctrl+Shift+E"),
+             "Write the table that has the focus, or the open tab's, as CSV", [this] { export_table(); });
+  add_action("&File", "&Quit", QKeySequence("Ctrl+Q"), "Leave", [this] { close(); });
+  add_action("&Edit", "Copy view as p&icture", QKeySequence("Ctrl+Alt+C"),
+             "Put a picture of the view that has the focus on the clipboard", [this] { copy_picture(); });
+  back_ = add_action("&Go", "&Back", QKeySequence("Alt+Left"), "To where the time axis stood before",
+                     [this] { state_.back(); });
+  forward_ = add_action("&Go", "&Forward", QKeySequence("Alt+Right"),
+                        "To where the time axis stood after that", [this] { state_.forward(); });
+  add_action("&Go", "Whole &run", QKeySequence("Ctrl+0"), "Show all the time of all shown runs",
+             [this] { state_.fit(); });
+  add_action("&Go", "One &step", QKeySequence("Ctrl+1"), "Show the step whose figures are told",
+             [this] { show_step(); });
+  int number = 0;
+  for (const Named& named : views_) {
+    ++number;
+    const QString title = named.name.left(1).toUpper() + named.name.mid(1);
+    auto* action = add_action("&Go", "", QKeySequence(QString("Alt+%1").arg(number <= 9 ? number : 0)), "",
+                              [this, name = named.name] {
+                                show_view(name);
+                                view(name)->setFocus();
+                              });
+    if (number > 10) action->setShortcut(QKeySequence(QString("Alt+Shift+%1").arg(number - 10)));
+    action->setText("To the view: " + title);
+    action->setToolTip("Move the focus to the view " + title);
+  }
+  const auto add_switch = [this](const char* text, const char* shortcut, const char* what, QWidget* widget) {
+    QAction* action = add_action("&View", text, QKeySequence(shortcut), what, [] {});
+    action->setCheckable(true);
+    action->setChecked(true);
+    connect(action, &QAction::toggled, widget, &QWidget::setVisible);
+  };
+  add_switch("Side &panel", "Ctrl+B", "Show runs and the scenario", side_);
+  add_switch("Time&line", "Ctrl+T", "Show the timelines", timeline_);
+  add_switch("Lower &tabs", "Ctrl+J", "Show what the timelines mean", tabs_);
+  themes_ = new QActionGroup(this);
+  for (const auto& [text, theme] :
+       {std::pair("Colours of the &desktop", Theme::system), std::pair("&Light colours", Theme::light),
+        std::pair("&Dark colours", Theme::dark)}) {
+    QAction* action = add_action("&View", text, {}, "How the window is coloured",
+                                 [this, theme = theme] { set_theme(theme); });
+    action->setCheckable(true);
+    action->setData(static_cast<int>(theme));
+    themes_->addAction(action);
+  }
+  add_action("&View", "&Full screen", QKeySequence("F11"), "Use the whole screen",
+             [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); });
+  const auto list_commands = [this] {
+    std::vector<QAction*> actions;
+    for (QAction* action : findChildren<QAction*>())
+      if (action->property("menu").isValid()) actions.push_back(action);
+    auto* list = new CommandList(std::move(actions), this);
+    list->setAttribute(Qt::WA_DeleteOnClose);
+    list->open();
+  };
+  QAction* commands =
+      add_action("&Help", "&Commands and shortcuts", QKeySequence("?"),
+                 "Every command with its shortcut; type to find one, Enter runs it", list_commands);
+  commands->setShortcuts({QKeySequence("?"), QKeySequence("Ctrl+Shift+P"), QKeySequence("F1")});
+}
+
+void MainWindow::make_menus() {
+  std::map<QString, QMenu*> menus;
+  for (const char* name : kMenus) menus[name] = menuBar()->addMenu(name);
+  const auto fill = [&](const QWidget* widget, bool own) {
+    std::map<QString, bool> begun;
+    for (QAction* action : widget->actions()) {
+      const auto menu = menus.find(action->property("menu").toString());
+      if (menu == menus.end()) continue;
+      if (!own && !begun[menu->first] && !menu->second->isEmpty()) menu->second->addSeparator();
+      begun[menu->first] = true;
+      menu->second->addAction(action);
+      if (own && action->text() == "&Open...") {
+        recent_ = menu->second->addMenu("Open &recent");
+        connect(recent_, &QMenu::aboutToShow, this, &MainWindow::fill_recent_menu);
+      }
+    }
+  };
+  fill(this, true);
+  for (const Named& named : views_) {
+    fill(named.view, false);
+    for (const QWidget* part : named.view->findChildren<QWidget*>()) fill(part, false);
+  }
+  for (const auto& [name, menu] : menus) menu->setToolTipsVisible(true);
+}
+
+// ----- following
+
+void MainWindow::follow_session() {
+  connect(&session_, &Session::shown_changed, this, &MainWindow::fit_whole);
+  connect(&session_, &Session::run_changed, this, &MainWindow::fit_whole);
+  connect(&session_, &Session::current_changed, this, [this] {
+    const Session::RunPointer run = session_.current();
+    setWindowTitle(run ? QString::fromStdString(run->name) + " - Rehearse" : "Rehearse");
+  });
+  connect(&loader_, &Loader::opened, this, [this](int id) {
+    const Session::RunPointer run = session_.run(id);
+    if (!run) return;
+    if (session_.shown().size() == 1) show_step();
+    if (!run->timeline->problems.empty())
+      tell(QString::fromStdString(run->name + ": " + run->timeline->problems.front()) +
+           (run->timeline->problems.size() > 1
+                ? QString(" (and %1 more, see Why)").arg(run->timeline->problems.size() - 1)
+                : QString()));
+  });
+  connect(&loader_, &Loader::failed, this,
+          [this](const QString&, const QString& message) { refuse(message); });
+  connect(&loader_, &Loader::finished, this, [this](int number, const std::vector<int>& ids) {
+    const auto found = restoring_.find(number);
+    if (found == restoring_.end()) return;
+    restore(found->second, ids, session_, state_);
+    restoring_.erase(found);
+  });
+  connect(scenario_, &ScenarioView::trace_made, this,
+          [this](const QString& path, const QString& name) { loader_.open({path}, {name}); });
+  connect(scenario_, &ScenarioView::message, this, &MainWindow::tell);
+  connect(&scenario_->runner(), &CommandRunner::finished, this, [this](const RunOutcome& outcome) {
+    if (outcome.kind == RunOutcome::Kind::failed) ++failures_;
+  });
+  connect(runs_, &RunsView::reload_requested, &loader_, &Loader::reload);
+  connect(runs_, &RunsView::duplicate_requested, this, [this](int id) {
+    scenario_->duplicate_run(id);
+    show_view("scenario");
+  });
+  connect(&state_, &ViewState::visible_changed, this, [this] {
+    back_->setEnabled(state_.can_go_back());
+    forward_->setEnabled(state_.can_go_forward());
+  });
+}
+
+void MainWindow::fit_whole() {
+  TimeRange whole;
+  for (const Session::RunPointer& run : session_.shown()) {
+    const TimeRange range{run->timeline->begin - run->aligned, run->timeline->end - run->aligned};
+    whole = whole.length() == 0
+                ? range
+                : TimeRange{std::min(whole.begin, range.begin), std::max(whole.end, range.end)};
+  }
+  if (whole.length() > 0) state_.set_whole(whole);
+}
+
+void MainWindow::show_step() {
+  TimeRange steps;
+  for (const Session::RunPointer& run : session_.shown()) {
+    const TimeRange& step = run->figures.step;
+    if (step.length() <= 0) continue;
+    steps = {std::min(steps.begin, step.begin - run->aligned), std::max(steps.end, step.end - run->aligned)};
+  }
+  if (steps.length() <= 0) return state_.fit();
+  const Time margin = static_cast<Time>(kMargin * static_cast<double>(steps.length()));
+  state_.set_visible({steps.begin - margin, steps.end + margin});
+}
+
+void MainWindow::tell(const QString& message) {
+  notices_ << message;
+  statusBar()->showMessage(message, 20'000);
+}
+
+void MainWindow::refuse(const QString& message) {
+  ++failures_;
+  tell(message);
+}
+
+void MainWindow::show_position() {
+  const TimeRange visible = state_.visible();
+  QString text = QString::fromStdString(duration_text(visible.length())) + " visible";
+  if (state_.area())
+    text = QString::fromStdString(duration_text(state_.area()->range.length())) + " selected, " + text;
+  if (state_.cursor()) text = "at " + QString::fromStdString(duration_text(*state_.cursor())) + ", " + text;
+  position_->setText(text);
+}
+
+QStringList MainWindow::view_names() {
+  return {"window",  "timeline", "runs",     "scenario", "why",     "selection",
+          "compare", "table",    "topology", "memory",   "scaling", "accuracy"};
+}
+
+QWidget* MainWindow::view(const QString& name) const {
+  for (const Named& named : views_)
+    if (named.name == name) return named.view;
+  return nullptr;
+}
+
+bool MainWindow::show_view(const QString& name) {
+  QWidget* wanted = view(name);
+  if (wanted == nullptr) return false;
+  const int tab = tabs_->indexOf(wanted);
+  if (tab >= 0) {
+    tabs_->setCurrentIndex(tab);
+    tabs_->show();
+  }
+  if (side_->indexOf(wanted) >= 0) side_->show();
+  return true;
+}
+
+void MainWindow::set_theme(Theme theme) {
+  QApplication::setPalette(palette_of(theme));
+  for (QAction* action : themes_->actions())
+    action->setChecked(action->data().toInt() == static_cast<int>(theme));
+  QSettings().setValue("theme", theme == Theme::dark ? "dark" : theme == Theme::light ? "light" : "system");
+}
+
+bool MainWindow::settled() const {
+  return !loader_.busy() && !scenario_->runner().busy() && scenario_->runner().queued() == 0;
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+  loader_.cancel();
+  QMainWindow::closeEvent(event);
+}
+
+}  // namespace rehearse::gui

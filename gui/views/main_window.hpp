@@ -1,0 +1,115 @@
+// The window: runs and the scenario at the left, timelines above, and below them what they mean.
+#pragma once
+
+#include <QMainWindow>
+#include <QStringList>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "gui/models/loader.hpp"
+#include "gui/models/session.hpp"
+#include "gui/models/session_file.hpp"
+#include "gui/views/appearance.hpp"
+
+class QActionGroup;
+class QLabel;
+class QProgressBar;
+class QSplitter;
+class QTabWidget;
+class QToolButton;
+
+namespace rehearse::gui {
+
+class AccuracyView;
+class RunsView;
+class ScalingView;
+class ScenarioView;
+class TimelineView;
+
+class MainWindow : public QMainWindow {
+  Q_OBJECT
+public:
+  MainWindow();
+  ~MainWindow() override;
+
+  // Traces, scenarios (.toml), tables (.csv) and sessions (.rehearse), told apart by name and content. What
+  // cannot be opened is told in the status bar and in notices(). Scenarios are run at once if `run`.
+  void open_files(const QStringList& paths, bool run = false);
+  void save_session(const QString& path);  // RunError
+  bool show_view(const QString& name);     // false: no such view
+  QWidget* view(const QString& name) const;
+  static QStringList view_names();
+  void set_theme(Theme theme);
+
+  // Nothing is being read or run, and every view has what it shows.
+  bool settled() const;
+  // What was told in the status bar, the last one last; failures() of them tell what could not be done.
+  const QStringList& notices() const { return notices_; }
+  int failures() const { return failures_; }
+
+  Session& session() { return session_; }
+  ViewState& state() { return state_; }
+  Loader& loader() { return loader_; }
+
+protected:
+  void closeEvent(QCloseEvent* event) override;
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+
+private:
+  // main_window.cpp
+  void make_views();
+  void make_actions();
+  void make_menus();
+  void make_status_bar();
+  QAction* add_action(const char* menu, const char* text, const QKeySequence& shortcut, const char* what,
+                      std::function<void()> then);
+  void follow_session();
+  void fit_whole();
+  void show_step();
+  void tell(const QString& message);
+  void refuse(const QString& message);
+  void show_position();
+  // main_window_files.cpp
+  bool open_scenario(const QString& path);
+  void choose_files();
+  void open_session(const QString& path);
+  void choose_session_file();
+  void export_picture();
+  void export_table();
+  void copy_picture();
+  void remember_file(const QString& path);
+  void fill_recent_menu();
+  QWidget* exported_view() const;
+  void attempt(const std::function<void()>& action);  // tells what it throws
+
+  Session session_;
+  ViewState state_;
+  Loader loader_;
+  struct Named {
+    QString name;  // for --view: "timeline"
+    QWidget* view;
+  };
+  std::vector<Named> views_;
+  TimelineView* timeline_ = nullptr;
+  RunsView* runs_ = nullptr;
+  ScenarioView* scenario_ = nullptr;
+  ScalingView* scaling_ = nullptr;
+  AccuracyView* accuracy_ = nullptr;
+  QTabWidget* tabs_ = nullptr;
+  QSplitter* side_ = nullptr;
+  QLabel* position_ = nullptr;
+  QProgressBar* progress_ = nullptr;
+  QToolButton* cancel_ = nullptr;
+  QMenu* recent_ = nullptr;
+  QActionGroup* themes_ = nullptr;
+  QAction* back_ = nullptr;
+  QAction* forward_ = nullptr;
+  QStringList notices_;
+  int failures_ = 0;
+  QString session_path_;
+  std::map<int, SavedSession> restoring_;  // by the loader's number
+};
+
+}  // namespace rehearse::gui

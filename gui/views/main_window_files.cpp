@@ -1,0 +1,209 @@
+// What the window reads and writes: opening by kind, sessions, recent files, pictures and tables.
+#include <QApplication>
+#include <QClipboard>
+#include <QDragEnterEvent>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QMenu>
+#include <QMimeData>
+#include <QSettings>
+#include <QTabWidget>
+#include <QTableView>
+#include <QTreeView>
+
+#include "gui/models/sweep_table.hpp"
+#include "gui/views/accuracy_view.hpp"
+#include "gui/views/export.hpp"
+#include "gui/views/main_window.hpp"
+#include "gui/views/scaling_view.hpp"
+#include "gui/views/scenario_view.hpp"
+
+namespace rehearse::gui {
+
+namespace {
+
+constexpr int kMostRecent = 12;
+const char* const kOpened =
+    "All that can be opened (*.json *.json.gz *.toml *.csv *.rehearse);;Traces (*.json *.json.gz);;"
+    "Scenarios (*.toml);;Sweeps and validations (*.csv);;Sessions (*.rehearse);;All files (*)";
+
+bool ends_in(const QString& path, const char* ending) {
+  return path.endsWith(QLatin1String(ending), Qt::CaseInsensitive);
+}
+
+}  // namespace
+
+void MainWindow::attempt(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const std::exception& error) {
+    refuse(QString::fromStdString(error.what()));
+  }
+}
+
+void MainWindow::open_files(const QStringList& paths, bool run) {
+  QStringList traces;
+  for (const QString& path : paths) {
+    if (ends_in(path, ".rehearse")) {
+      attempt([&] { open_session(path); });
+    } else if (ends_in(path, ".toml")) {
+      if (!open_scenario(path)) continue;
+      show_view("scenario");
+      if (run) scenario_->run();
+    } else if (ends_in(path, ".csv")) {
+      QString why;
+      const bool validation = kind_of_csv(path.toStdString()) == CsvKind::validation;
+      if (!(validation ? accuracy_->open(path, &why) : scaling_->open(path, &why))) {
+        refuse(why);
+        continue;
+      }
+      show_view(validation ? "accuracy" : "scaling");
+    } else {
+      traces << path;
+      continue;  // remembered once it has been read
+    }
+    remember_file(path);
+  }
+  if (traces.isEmpty()) return;
+  loader_.open(traces);
+  for (const QString& path : traces) remember_file(path);
+}
+
+bool MainWindow::open_scenario(const QString& path) {
+  scenario_->open_scenario(path);  // tells why it cannot
+  const bool opened = scenario_->draft().path() == QFileInfo(path).absoluteFilePath();
+  if (!opened) ++failures_;
+  return opened;
+}
+
+void MainWindow::choose_files() {
+  const QString folder = QSettings().value("folder").toString();
+  const QStringList paths = QFileDialog::getOpenFileNames(this, "Open", folder, kOpened);
+  if (paths.isEmpty()) return;
+  QSettings().setValue("folder", QFileInfo(paths.front()).absolutePath());
+  open_files(paths);
+}
+
+// ----- sessions
+
+void MainWindow::open_session(const QString& path) {
+  const SavedSession from = read_session(path.toStdString());
+  for (const Session::RunPointer& run : std::vector(session_.runs())) {
+    state_.forget_run(run->id);
+    session_.remove(run->id);
+  }
+  session_path_ = path;
+  if (!from.scenario.empty()) open_scenario(QString::fromStdString(from.scenario));
+  if (from.runs.empty()) return restore(from, {}, session_, state_);
+  QStringList paths, names;
+  for (const SavedSession::SavedRun& run : from.runs) {
+    paths << QString::fromStdString(run.path);
+    names << QString::fromStdString(run.name);
+  }
+  restoring_[loader_.open(paths, names)] = from;
+}
+
+void MainWindow::save_session(const QString& path) {
+  SavedSession now = saved(session_, state_, scenario_->draft().path().toStdString());
+  keep_traces(now, scenario_->runner().folder().toStdString(), path.toStdString());
+  write_session(now, path.toStdString());
+  session_path_ = path;
+  remember_file(path);
+}
+
+void MainWindow::choose_session_file() {
+  QString path = QFileDialog::getSaveFileName(this, "Save session", session_path_, "Sessions (*.rehearse)");
+  if (path.isEmpty()) return;
+  if (!ends_in(path, ".rehearse")) path += ".rehearse";
+  attempt([&] {
+    save_session(path);
+    statusBar()->showMessage(path + " is written", 5000);
+  });
+}
+
+// ----- pictures and tables
+
+// The view that has the focus; of the tabs the open one; else the window.
+QWidget* MainWindow::exported_view() const {
+  for (const QWidget* widget = QApplication::focusWidget(); widget != nullptr;
+       widget = widget->parentWidget())
+    for (const Named& named : views_)
+      if (named.view == widget) return named.view;
+  return tabs_->currentWidget();
+}
+
+void MainWindow::export_picture() {
+  QWidget* view = exported_view();
+  const QString path = QFileDialog::getSaveFileName(this, "Export " + view->objectName(),
+                                                    view->objectName() + ".png", "PNG (*.png);;SVG (*.svg)");
+  if (path.isEmpty()) return;
+  attempt([&] {
+    write_picture(*view, QFileInfo(path).suffix().isEmpty() ? path + ".png" : path);
+    statusBar()->showMessage(path + " is written", 5000);
+  });
+}
+
+void MainWindow::copy_picture() {
+  QApplication::clipboard()->setImage(picture_of(*exported_view()));
+}
+
+void MainWindow::export_table() {
+  auto* table = qobject_cast<QAbstractItemView*>(QApplication::focusWidget());
+  if (table == nullptr) {
+    const auto tables = exported_view()->findChildren<QAbstractItemView*>();
+    for (QAbstractItemView* candidate : tables)
+      if (candidate->isVisible() &&
+          (qobject_cast<QTableView*>(candidate) || qobject_cast<QTreeView*>(candidate))) {
+        table = candidate;
+        break;
+      }
+  }
+  if (table == nullptr || table->model() == nullptr)
+    return refuse(
+        "There is no table in this view; allowed: Compare, Table, Selection, Topology, Scaling, Accuracy, "
+        "Runs");
+  const QString path = QFileDialog::getSaveFileName(this, "Export table",
+                                                    exported_view()->objectName() + ".csv", "CSV (*.csv)");
+  if (path.isEmpty()) return;
+  attempt([&] {
+    write_csv(*table->model(), path);
+    statusBar()->showMessage(path + " is written", 5000);
+  });
+}
+
+// ----- recent files, drag and drop
+
+void MainWindow::remember_file(const QString& path) {
+  QSettings settings;
+  QStringList recent = settings.value("recent").toStringList();
+  const QString whole = QFileInfo(path).absoluteFilePath();
+  recent.removeAll(whole);
+  recent.prepend(whole);
+  settings.setValue("recent", recent.mid(0, kMostRecent));
+}
+
+void MainWindow::fill_recent_menu() {
+  recent_->clear();
+  for (const QString& path : QSettings().value("recent").toStringList()) {
+    QAction* action = recent_->addAction(QFileInfo(path).fileName());
+    action->setToolTip(path);
+    connect(action, &QAction::triggered, this, [this, path] { open_files({path}); });
+  }
+  if (recent_->isEmpty()) recent_->addAction("Nothing was opened yet")->setEnabled(false);
+  recent_->setToolTipsVisible(true);
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+  if (event->mimeData()->hasUrls()) event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+  QStringList paths;
+  for (const QUrl& url : event->mimeData()->urls())
+    if (url.isLocalFile()) paths << url.toLocalFile();
+  if (paths.isEmpty()) return refuse("Only files of this machine can be dropped here");
+  event->acceptProposedAction();
+  open_files(paths);
+}
+
+}  // namespace rehearse::gui

@@ -1,0 +1,86 @@
+#include "gui/views/screenshot.hpp"
+
+#include <QApplication>
+#include <QElapsedTimer>
+#include <QThread>
+#include <cstdio>
+#include <iostream>
+
+#include "gui/views/export.hpp"
+#include "gui/views/main_window.hpp"
+#include "models/base/error.hpp"
+#include "models/base/program.hpp"
+
+namespace rehearse::gui {
+
+namespace {
+
+constexpr int kLeast = 200, kMost = 10'000;  // pixels
+constexpr int kPatience_ms = 600'000;
+constexpr int kRest_ms = 400;  // what views compute on other threads is there
+
+bool ends_in(const std::string& text, const std::string& ending) {
+  return text.size() > ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
+}
+
+// 0 x 0 if it is none.
+QSize size_in(const std::string& text) {
+  int width = 0, height = 0, read = 0;
+  if (std::sscanf(text.c_str(), "%5dx%5d%n", &width, &height, &read) != 2) return {};
+  const bool whole = static_cast<std::size_t>(read) == text.size();
+  const auto fits = [](int pixels) { return pixels >= kLeast && pixels <= kMost; };
+  return whole && fits(width) && fits(height) ? QSize(width, height) : QSize();
+}
+
+void wait(const std::function<bool()>& done, int least_ms) {
+  QElapsedTimer clock, quiet;
+  clock.start();
+  quiet.start();
+  while (clock.elapsed() < kPatience_ms) {
+    QApplication::processEvents(QEventLoop::AllEvents, 20);
+    QApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+    if (!done()) quiet.restart();
+    if (quiet.elapsed() >= least_ms) return;
+    QThread::msleep(5);
+  }
+}
+
+}  // namespace
+
+void Screenshot::check() const {
+  if (!ends_in(path, ".png") && !ends_in(path, ".svg"))
+    throw InputError({"--screenshot", 0, 0}, "\"" + path + "\" ends otherwise; allowed: .png, .svg");
+  if (size_in(size).isEmpty())
+    throw InputError({"--size", 0, 0},
+                     "\"" + size + "\" is no size; allowed: WIDTHxHEIGHT of 200 to 10000 pixels");
+}
+
+QSize Screenshot::pixels() const {
+  return size_in(size);
+}
+
+int take(MainWindow& window, const QStringList& files, const Screenshot& screenshot) {
+  const QSize pixels = screenshot.pixels();
+  const QString view = QString::fromStdString(screenshot.view);
+  window.resize(pixels);
+  window.show();
+  window.open_files(files, true);
+  const auto settled = [&] { return window.settled(); };
+  wait(settled, kRest_ms);
+  QWidget* shown = &window;
+  if (view != "window") {
+    shown = window.view(view);
+    window.show_view(view);
+    shown->setParent(nullptr);
+    shown->resize(pixels);
+    shown->show();
+  }
+  wait(settled, kRest_ms);
+  const QStringList notices = window.notices();
+  for (const QString& notice : notices) std::cerr << "rehearse-gui: " << notice.toStdString() << "\n";
+  write_picture(*shown, QString::fromStdString(screenshot.path));
+  if (shown != &window) delete shown;
+  return window.failures() == 0 ? kDone : kInputWrong;
+}
+
+}  // namespace rehearse::gui
