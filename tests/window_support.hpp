@@ -1,0 +1,71 @@
+// What tests of the whole window share: small traces, made once, and waiting.
+#pragma once
+
+#include <QtTest>
+
+#include <QApplication>
+#include <QDir>
+#include <QElapsedTimer>
+#include <QProcess>
+#include <QString>
+#include <QTemporaryDir>
+#include <functional>
+
+#include "gui/views/main_window.hpp"
+#include "tests/catch.hpp"
+
+namespace rehearse::gui {
+
+// True as soon as `done` is; false if it is not for too long.
+inline bool wait_for(const std::function<bool()>& done, int patience_ms = 20'000) {
+  QElapsedTimer clock;
+  clock.start();
+  while (!done()) {
+    if (clock.elapsed() > patience_ms) return false;
+    QTest::qWait(5);
+  }
+  return true;
+}
+
+inline void shown(MainWindow& window, QSize size = {1280, 800}) {
+  window.set_theme(Theme::light);
+  window.resize(size);
+  window.show();
+  REQUIRE(QTest::qWaitForWindowExposed(&window));
+}
+
+// All that was asked for is there.
+inline void settle(MainWindow& window) {
+  REQUIRE(wait_for([&] { return window.settled(); }, 60'000));
+  QTest::qWait(50);
+}
+
+// The trace of a scenario, simulated once for all tests of the program.
+inline QString trace_of(const QString& name, const QString& scenario, const QStringList& settings) {
+  static const QTemporaryDir folder;
+  const QString path = folder.filePath(name + ".json.gz");
+  if (QFile::exists(path)) return path;
+  QStringList arguments = {"simulate", REHEARSE_TESTS_DIR "/../simulator/scenarios/" + scenario + ".toml",
+                           "--trace", path};
+  for (const QString& setting : settings) arguments << "--set" << setting;
+  QProcess process;
+  process.start(REHEARSE_BIN_DIR "/rehearse", arguments);
+  REQUIRE(process.waitForFinished(60'000));
+  INFO(process.readAllStandardError().toStdString());
+  REQUIRE(process.exitCode() == 0);
+  return path;
+}
+
+// Eight stages of GPT-3's layers, 16 micro-batches, on 64 GPUs.
+inline QString pipeline_trace() {
+  return trace_of("pipeline", "gpt3-175b",
+                  {"cluster.nodes=8", "strategy.pipeline=8", "strategy.data=8", "training.global_batch=128"});
+}
+inline QString ring_trace() {
+  return trace_of("ring", "resnet50-ring", {});
+}
+inline QString servers_trace() {
+  return trace_of("servers", "resnet50-ps", {});
+}
+
+}  // namespace rehearse::gui
