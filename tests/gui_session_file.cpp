@@ -6,8 +6,9 @@
 #include "models/base/error.hpp"
 #include "tests/catch.hpp"
 
-using namespace rehearse;
 using namespace rehearse::gui;
+using rehearse::InputError;
+using rehearse::RunError;
 
 namespace {
 

@@ -56,7 +56,7 @@ std::vector<Tick> ticks(const TimeScale& scale, double pixels) {
   const int digits = std::max(0, static_cast<int>(std::ceil(-std::log10(distance / unit.ns) - 1e-9)));
   std::vector<Tick> result;
   const double first = std::ceil(static_cast<double>(scale.range.begin) / distance);
-  for (double i = first; i * distance <= static_cast<double>(scale.range.end); ++i)
+  for (double i = first + 0.0; i * distance <= static_cast<double>(scale.range.end); ++i)  // 0.0: no -0
     result.push_back({static_cast<Time>(std::llround(i * distance)),
                       fmt::format("{:.{}f} {}", i * distance / unit.ns, digits, unit.name)});
   return result;

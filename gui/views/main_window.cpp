@@ -51,7 +51,10 @@ MainWindow::MainWindow() : loader_(session_) {
   timeline_->setFocus();
 }
 
-MainWindow::~MainWindow() = default;
+MainWindow::~MainWindow() {
+  hide();
+  delete takeCentralWidget();  // the views, which follow what is about to go
+}
 
 // ----- what it is made of
 
@@ -153,10 +156,11 @@ void MainWindow::make_actions() {
   add_action("&File", "&Reload", Qt::Key_F5, "Read the current run's file again", [this] {
     if (const Session::RunPointer run = session_.current()) loader_.reload(run->id);
   });
-  add_action("&File", "&Close run", QKeySequence::Close, "Take the current run out of the window", [this] {
-    if (const Session::RunPointer run = session_.current()) session_.remove(run->id);
-  });
-  add_action("&File", "Save s&ession...", QKeySequence("Ctrl+Shift+S"),
+  add_action("&File", "&Close run", QKeySequence("Ctrl+F4"), "Take the current run out of the window",
+             [this] {
+               if (const Session::RunPointer run = session_.current()) session_.remove(run->id);
+             });
+  add_action("&File", "Save s&ession...", QKeySequence("Ctrl+Alt+S"),
              "Keep the open runs, the visible time and the bookmarks in a file",
              [this] { choose_session_file(); });
   add_action("&File", "Export view as &picture...", QKeySequence("Ctrl+E"),
@@ -166,24 +170,18 @@ void MainWindow::make_actions() {
   add_action("&File", "&Quit", QKeySequence("Ctrl+Q"), "Leave", [this] { close(); });
   add_action("&Edit", "Copy view as p&icture", QKeySequence("Ctrl+Alt+C"),
              "Put a picture of the view that has the focus on the clipboard", [this] { copy_picture(); });
-  back_ = add_action("&Go", "&Back", QKeySequence("Alt+Left"), "To where the time axis stood before",
-                     [this] { state_.back(); });
-  forward_ = add_action("&Go", "&Forward", QKeySequence("Alt+Right"),
-                        "To where the time axis stood after that", [this] { state_.forward(); });
-  add_action("&Go", "Whole &run", QKeySequence("Ctrl+0"), "Show all the time of all shown runs",
-             [this] { state_.fit(); });
-  add_action("&Go", "One &step", QKeySequence("Ctrl+1"), "Show the step whose figures are told",
+  add_action("&Go", "One &step", QKeySequence("Ctrl+Shift+0"), "Show the step whose figures are told",
              [this] { show_step(); });
   int number = 0;
   for (const Named& named : views_) {
     ++number;
     const QString title = named.name.left(1).toUpper() + named.name.mid(1);
-    auto* action = add_action("&Go", "", QKeySequence(QString("Alt+%1").arg(number <= 9 ? number : 0)), "",
+    auto* action = add_action("&Go", "", QKeySequence(QString("Ctrl+%1").arg(number % 10)), "",
                               [this, name = named.name] {
                                 show_view(name);
                                 view(name)->setFocus();
                               });
-    if (number > 10) action->setShortcut(QKeySequence(QString("Alt+Shift+%1").arg(number - 10)));
+    if (number > 10) action->setShortcut(QKeySequence("Ctrl+Shift+A"));
     action->setText("To the view: " + title);
     action->setToolTip("Move the focus to the view " + title);
   }
@@ -284,10 +282,6 @@ void MainWindow::follow_session() {
   connect(runs_, &RunsView::duplicate_requested, this, [this](int id) {
     scenario_->duplicate_run(id);
     show_view("scenario");
-  });
-  connect(&state_, &ViewState::visible_changed, this, [this] {
-    back_->setEnabled(state_.can_go_back());
-    forward_->setEnabled(state_.can_go_forward());
   });
 }
 

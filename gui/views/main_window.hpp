@@ -104,8 +104,6 @@ private:
   QToolButton* cancel_ = nullptr;
   QMenu* recent_ = nullptr;
   QActionGroup* themes_ = nullptr;
-  QAction* back_ = nullptr;
-  QAction* forward_ = nullptr;
   QStringList notices_;
   int failures_ = 0;
   QString session_path_;

@@ -11,7 +11,7 @@
 #include <QTableView>
 #include <QTreeView>
 
-#include "gui/models/sweep_table.hpp"
+#include "gui/models/csv_file.hpp"
 #include "gui/views/accuracy_view.hpp"
 #include "gui/views/export.hpp"
 #include "gui/views/main_window.hpp"
@@ -52,7 +52,7 @@ void MainWindow::open_files(const QStringList& paths, bool run) {
       if (run) scenario_->run();
     } else if (ends_in(path, ".csv")) {
       QString why;
-      const bool validation = kind_of_csv(path.toStdString()) == CsvKind::validation;
+      const bool validation = kind_of_csv(path) == CsvKind::validation;
       if (!(validation ? accuracy_->open(path, &why) : scaling_->open(path, &why))) {
         refuse(why);
         continue;
