@@ -160,8 +160,8 @@ QVariant AreaTotalsModel::data(const QModelIndex& index, int role) const {
 }
 
 QVariant AreaTotalsModel::headerData(int section, Qt::Orientation orientation, int role) const {
-  static const std::array<const char*, kColumns> kNames = {"Name",  "Count",   "Total", "Mean",
-                                                           "Least", "Longest", "Share"};
+  static const std::array<const char*, kColumns> kNames = {"Name",     "Count",   "Total", "Mean",
+                                                           "Shortest", "Longest", "Share"};
   static const std::array<const char*, kColumns> kTips = {
       "Kind or name of the spans",       "Spans that lie in the area, at least in part",
       "Their time inside the area",      "Total / count",

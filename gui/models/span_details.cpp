@@ -247,10 +247,8 @@ std::string amount_text(double value, std::string_view unit) {
     value /= 1000;
     ++prefix;
   }
-  const int digits = prefix == 0 && value == std::floor(value) ? 0
-                     : std::abs(value) >= 100                  ? 0
-                     : std::abs(value) >= 10                   ? 1
-                                                               : 2;
+  const double size = std::abs(value);
+  const int digits = (prefix == 0 && value == std::floor(value)) || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
   return fmt::format("{:.{}f} {}{}", value, digits, kPrefixes[prefix], unit);
 }
 

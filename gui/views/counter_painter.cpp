@@ -26,6 +26,7 @@ const Counter* counter_of(const Run& run, const Line& line) {
 
 QString counter_text(const Counter& counter, double value) {
   if (counter.unit == "bytes") return QString::fromStdString(amount_text(value, "B"));
+  if (counter.unit == "bytes_per_s") return QString::fromStdString(amount_text(value, "B/s"));
   if (counter.unit == "%") return QString::fromStdString(fmt::format("{:.0f} %", value));
   return QString::fromStdString(amount_text(value, counter.unit));
 }
@@ -82,6 +83,21 @@ void paint_counter(QPainter& painter, const TimelineScene& scene, const Line& li
   for (const QRectF& f : fills) painter.fillRect(f, fill);
   painter.setPen(QPen(colour, 1));
   painter.drawLines(lines);
+  // The scale: what the top is.
+  QFont small = painter.font();
+  const QFont usual = small;
+  small.setPointSizeF(std::max(6.5, small.pointSizeF() * 0.85));
+  painter.setFont(small);
+  const QString text = counter_text(*counter, greatest);
+  const QRect box(3, rect.y() + 3, painter.fontMetrics().horizontalAdvance(text) + 6,
+                  painter.fontMetrics().height());
+  QColor ground = palette.color(QPalette::Base), ink = palette.color(QPalette::Text);
+  ground.setAlpha(190);
+  ink.setAlpha(190);
+  painter.fillRect(box, ground);
+  painter.setPen(ink);
+  painter.drawText(box, Qt::AlignCenter, text);
+  painter.setFont(usual);
 }
 
 void paint_counter_values(QPainter& painter, const TimelineScene& scene, const QPalette& palette) {

@@ -10,6 +10,7 @@ namespace {
 
 constexpr double kPadding = 4;         // beside a text
 constexpr double kLeastTextWidth = 9;  // pixels of a span that may hold a digit
+constexpr double kLeastElided = 64;
 constexpr qsizetype kMostTexts = 20'000;
 constexpr double kGapFrom = 5;  // pixels of a span from which on a line parts it from the next
 
@@ -79,8 +80,7 @@ bool RowPainter::is_dimmed(const Piece& piece, const RowLook& look) const {
   return look.only_critical && !piece.critical;
 }
 
-void RowPainter::fill_strip(const Timeline& timeline, const Row& row, int width, int height,
-                            const RowLook& look) {
+void RowPainter::fill_strip(int width, int height, const RowLook& look) {
   line_.assign(static_cast<std::size_t>(width), 0);
   marked_.clear();
   for (const Piece& piece : pieces_) {
@@ -110,8 +110,6 @@ void RowPainter::fill_strip(const Timeline& timeline, const Row& row, int width,
         pixels[x] = (style & 0x80 ? colours.dimmed_mark : colours.mark) | 0xff000000U;
     }
   }
-  static_cast<void>(timeline);
-  static_cast<void>(row);
 }
 
 const RowPainter::Text& RowPainter::cached(quint64 key, const QString& text) {
@@ -134,26 +132,29 @@ const RowPainter::Text& RowPainter::text_of(const Timeline& timeline, int run, S
   const Text& full =
       name != texts_.constEnd() ? *name : cached(name_key, QString::fromStdString(timeline.name_of(span)));
   if (full.width <= width) return full;
+  // A part of a name tells little on little room; a micro-batch's number does.
+  const Kind kind = spans.kind[span];
   const std::int32_t microbatch = spans.microbatch[span];
-  if (microbatch >= 0) {
+  const bool numbered = microbatch >= 0 && (kind == Kind::compute || kind == Kind::communication);
+  if (numbered && width < kLeastElided) {
     const Pass pass = spans.pass[span];
-    const char letter = pass == Pass::forward ? 'F' : pass == Pass::backward ? 'B' : 0;
+    const bool again = pass == Pass::backward && timeline.name_of(span).starts_with("recompute");
+    const char letter = again ? 'R' : pass == Pass::forward ? 'F' : pass == Pass::backward ? 'B' : 0;
     for (const bool with_letter : {true, false}) {
       if (with_letter && !letter) continue;
       const quint64 key = (quint64{1} << 63) | (static_cast<quint64>(microbatch) << 8) |
                           (with_letter ? static_cast<quint64>(letter) : 0);
       const auto known = texts_.constFind(key);
-      const Text& text = known != texts_.constEnd()
-                             ? *known
-                             : cached(key, (with_letter ? QString(QLatin1Char(letter)) : QString()) +
-                                               QString::number(microbatch));
+      const QString short_name =
+          (with_letter ? QString(QLatin1Char(letter)) : QString()) + QString::number(microbatch);
+      const Text& text = known != texts_.constEnd() ? *known : cached(key, short_name);
       if (text.width <= width) return text;
     }
     return kNothing;
   }
   const auto steps = static_cast<quint64>(width / 8);
-  if (steps < 4) return kNothing;
-  const quint64 key = name_key | std::min<quint64>(steps, 250);
+  if (steps < (numbered ? 0 : 5)) return kNothing;
+  const quint64 key = name_key | std::min<quint64>(steps + 1, 250);
   const auto known = texts_.constFind(key);
   if (known != texts_.constEnd()) return *known;
   return cached(key, metrics_.elidedText(QString::fromStdString(timeline.name_of(span)), Qt::ElideRight,
@@ -163,6 +164,7 @@ const RowPainter::Text& RowPainter::text_of(const Timeline& timeline, int run, S
 void RowPainter::paint_texts(QPainter& painter, const Timeline& timeline, int run, QRect rect,
                              const RowLook& look) {
   if (rect.height() < metrics_.ascent() + 1) return;
+  painter.setFont(font_);
   const double y = rect.y() + (rect.height() - metrics_.height()) / 2;
   QColor pen;
   for (const Piece& piece : pieces_) {
@@ -195,7 +197,7 @@ void RowPainter::paint(QPainter& painter, const Timeline& timeline, int run, con
   if (pieces_.empty()) return;
   const int width = static_cast<int>(std::ceil(scale.width));
   const int height = std::max(1, static_cast<int>(std::lround(rect.height() * ratio_)));
-  fill_strip(timeline, row, width, height, look);
+  fill_strip(width, height, look);
   painter.drawImage(QPointF(rect.topLeft()), strip_);
   if (look.texts) paint_texts(painter, timeline, run, rect, look);
   if (!look.hits) return;

@@ -37,7 +37,7 @@ private:
     QStaticText text;
     double width = 0;
   };
-  void fill_strip(const Timeline& timeline, const Row& row, int width, int height, const RowLook& look);
+  void fill_strip(int width, int height, const RowLook& look);
   void paint_texts(QPainter& painter, const Timeline& timeline, int run, QRect rect, const RowLook& look);
   const Text& text_of(const Timeline& timeline, int run, SpanId span, double width);
   const Text& cached(quint64 key, const QString& text);

@@ -6,6 +6,7 @@
 #include <QMenu>
 #include <QToolButton>
 
+#include "gui/models/area_totals.hpp"
 #include "gui/models/span_details.hpp"
 #include "gui/views/timeline_axis.hpp"
 #include "gui/views/timeline_canvas.hpp"
@@ -118,7 +119,7 @@ void TimelineView::make_actions() {
     button->setToolButtonStyle(Qt::ToolButtonIconOnly);
     button->setAccessibleName(button->defaultAction()->text().remove(QLatin1Char('&')));
   }
-  add(edit, tr("&Copy"), {K(QKeySequence::Copy)}, tr("Copy what is told of the selected span"),
+  add(edit, tr("&Copy"), {K(QKeySequence::Copy)}, tr("Copy what is told of the selected span or area"),
       [this] { copy_selection(); });
 }
 
@@ -268,11 +269,10 @@ void TimelineView::remove_bookmark() {
 
 // That of the selected span, else that under the mouse.
 std::optional<ViewState::ProcessRef> TimelineView::current_process() const {
-  if (const QPoint mouse = canvas_->mapFromGlobal(QCursor::pos()); canvas_->underMouse())
-    if (const auto place = scene_.at(mouse); place.process) return place.process;
   if (const auto& selected = state_.selected(); selected && scene_.knows(*selected))
     return ViewState::ProcessRef{selected->run,
                                  session_.run(selected->run)->timeline->process_of(selected->span)};
+  if (canvas_->underMouse()) return scene_.at(canvas_->mapFromGlobal(QCursor::pos())).process;
   return std::nullopt;
 }
 
@@ -307,13 +307,21 @@ void TimelineView::collapse_others(ViewState::ProcessRef process) {
 // ----- the menu of the right button
 
 void TimelineView::copy_selection() {
+  QString text;
   const auto& selected = state_.selected();
-  if (!selected || !scene_.knows(*selected)) return;
-  const SpanDetails details = details_of(*session_.run(selected->run), selected->span);
-  QString text = QString::fromStdString(details.title) + QLatin1Char('\n');
-  for (const SpanDetails::Field& field : details.fields)
-    text += QString::fromStdString(field.label + "\t" + field.value + "\n");
-  QApplication::clipboard()->setText(text);
+  if (selected && scene_.knows(*selected)) {
+    const SpanDetails details = details_of(*session_.run(selected->run), selected->span);
+    text = QString::fromStdString(details.title) + QLatin1Char('\n');
+    for (const SpanDetails::Field& field : details.fields)
+      text += QString::fromStdString(field.label + "\t" + field.value + "\n");
+  } else if (state_.area()) {
+    AreaTotalsModel table;
+    table.set_totals(totals_of(parts_of(*state_.area(), session_), false).by_kind);
+    for (int r = 0; r < table.rowCount(); ++r)
+      for (int c = 0; c < table.columnCount(); ++c)
+        text += table.index(r, c).data().toString() + QLatin1Char(c + 1 < table.columnCount() ? '\t' : '\n');
+  }
+  if (!text.isEmpty()) QApplication::clipboard()->setText(text);
 }
 
 void TimelineView::show_menu(const TimelineScene::Place& place, QPoint global) {

@@ -59,8 +59,10 @@ void TimelineAxis::paintEvent(QPaintEvent*) {
   for (const Tick& tick : marks) {
     const double x = std::floor(scale.x(tick.time));
     painter.fillRect(QRectF(x, height() - 7, 1, 6), weak);
+    const QString text = QString::fromStdString(tick.text);
+    if (x + 6 + fontMetrics().horizontalAdvance(text) > width()) continue;
     painter.setPen(ink);
-    painter.drawText(QPointF(x + 4, top + fontMetrics().ascent() + 2), QString::fromStdString(tick.text));
+    painter.drawText(QPointF(x + 4, top + fontMetrics().ascent() + 2), text);
   }
   if (marks.size() > 1) {
     const double distance = scale.x(marks[1].time) - scale.x(marks[0].time);

@@ -218,7 +218,7 @@ void TimelineCanvas::paint_area(QPainter& painter) {
   const int text_width = metrics.horizontalAdvance(text) + 12;
   const double middle = (std::clamp<double>(left, 0, width()) + std::clamp<double>(right, 0, width())) / 2;
   const QRectF box(std::clamp(middle - text_width / 2.0, 2.0, std::max(2.0, width() - text_width - 2.0)),
-                   std::max(2, top + 3), text_width, metrics.height() + 4);
+                   std::max(2, top - metrics.height() - 6), text_width, metrics.height() + 4);
   if (right < 0 || left > width()) return;
   painter.setPen(Qt::NoPen);
   painter.setBrush(edge);

@@ -6,7 +6,6 @@
 #include <QToolTip>
 
 #include "gui/views/appearance.hpp"
-#include "gui/views/counter_painter.hpp"
 
 namespace rehearse::gui {
 
@@ -146,7 +145,7 @@ void TimelineLabels::paintEvent(QPaintEvent*) {
       painter.setRenderHint(QPainter::Antialiasing, false);
       left += kTriangle;
     }
-    // At the right: of a run its source and step, of a rank the number it stands for, of a counter its top.
+    // At the right: of a run its source and step, of a rank the number it stands for.
     QString right;
     const auto run = scene_.session().run(line.run);
     if (is_run && run) {
@@ -164,10 +163,6 @@ void TimelineLabels::paintEvent(QPaintEvent*) {
                            : QString();
         right = name + right;
       }
-    } else if (line.type == Line::Type::counter && run) {
-      if (const Mipmaps* made = scene_.mipmaps(line.run))
-        right = counter_text(run->timeline->counters[static_cast<std::size_t>(line.counter)],
-                             made->greatest[static_cast<std::size_t>(line.counter)]);
     }
     const int end = width() - 6;
     int right_width = 0;
@@ -180,9 +175,8 @@ void TimelineLabels::paintEvent(QPaintEvent*) {
         right_width = 0;
       if (right_width > 0) {
         painter.setPen(weak);
-        const Qt::Alignment where = line.type == Line::Type::counter ? Qt::AlignTop : Qt::AlignVCenter;
         painter.drawText(QRect(end - right_width, box.y() + 1, right_width, box.height() - 2),
-                         Qt::AlignRight | where, right);
+                         Qt::AlignRight | Qt::AlignVCenter, right);
       }
     }
     painter.setFont(is_header || is_process ? bold : font());

@@ -89,8 +89,10 @@ void paint_critical_path(QPainter& painter, const TimelineScene& scene, const QP
                                    [&](SpanId s) { return spans.begin[s] < scale.range.begin; });
     // The ones under way at the left side began before.
     at -= std::min<std::ptrdiff_t>(64, at - critical.begin());
-    QPolygonF line;
-    double last_x = -1e9, last_y = -1e9;
+    QVector<QLineF> joints;
+    const auto clip = [&](double x) { return std::clamp(x, -2000.0, width + 2000); };
+    double last_x = 0, last_y = 0;
+    bool any = false;
     QVector<QRectF> boxes;
     for (std::size_t n = 0; at != critical.end() && n < kMostSegments; ++at, ++n) {
       const double left = scale.x(spans.begin[*at]), right = scale.x(spans.end[*at]);
@@ -103,12 +105,12 @@ void paint_critical_path(QPainter& painter, const TimelineScene& scene, const QP
       const Line& where = scene.lines()[static_cast<std::size_t>(place)];
       const double y = where.y - scene.scroll() + where.height / 2.0;
       if (left > width + 1000) break;
-      if (left > last_x + 1 || std::abs(y - last_y) > 0.5) {
-        line << QPointF(std::clamp(left, -2000.0, width + 2000), y);
-        last_y = y;
-        last_x = left;
-      }
-      line << QPointF(std::clamp(right, -2000.0, width + 2000), y);
+      // From where one ends to where the next begins, if that is elsewhere.
+      if (any && (std::abs(y - last_y) > 0.5 || left > last_x + 2))
+        joints << QLineF(clip(last_x), last_y, clip(left), y);
+      any = true;
+      last_x = right;
+      last_y = y;
       if (right - left >= 3 && right > 0 && left < width && y > -50 && y < height + 50)
         boxes << QRectF(std::max(left, -10.0), where.y - scene.scroll() + 1.5,
                         std::min(right, width + 10) - std::max(left, -10.0) - 1.5, where.height - 4);
@@ -117,10 +119,8 @@ void paint_critical_path(QPainter& painter, const TimelineScene& scene, const QP
     painter.setPen(QPen(colour, 1.6));
     painter.drawRects(boxes);
     painter.setRenderHint(QPainter::Antialiasing);
-    QColor faint = colour;
-    faint.setAlpha(170);
-    painter.setPen(QPen(faint, 1.4));
-    painter.drawPolyline(line);
+    painter.setPen(QPen(colour, 1.4));
+    painter.drawLines(joints);
     painter.setRenderHint(QPainter::Antialiasing, false);
   }
   painter.restore();

@@ -110,7 +110,6 @@ QWidget* TimelineView::make_tool_line() {
   search_->installEventFilter(this);
   hits_ = new QLabel;
   hits_->setAccessibleName(tr("Number of hits"));
-  hits_->setMinimumWidth(fontMetrics().horizontalAdvance(QStringLiteral("00,000 of 00,000")));
   previous_ = new QToolButton;
   next_ = new QToolButton;
   for (QToolButton* button : {previous_, next_}) button->setAutoRaise(true);
@@ -136,7 +135,6 @@ QWidget* TimelineView::make_tool_line() {
   layout->addWidget(filter_, 3);
   layout->addWidget(grouping_);
   connect(search_, &QLineEdit::textChanged, this, [this](const QString& text) { state_.set_search(text); });
-  connect(search_, &QLineEdit::returnPressed, this, [this] { scene_.go_to_hit(1); });
   connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) { state_.set_filter(text); });
   connect(grouping_, &QComboBox::activated, this,
           [this](int n) { state_.set_grouping(static_cast<Grouping>(n)); });
@@ -205,6 +203,7 @@ void TimelineView::tell_hits() {
   else
     text = count == 1 ? tr("1 hit") : tr("%1 hits").arg(locale.toString(qulonglong{count}));
   hits_->setText(text);
+  hits_->setVisible(!text.isEmpty());
   hits_->setToolTip(QString::fromStdString(scene_.search_problem()));
   next_hit_action_->setEnabled(count > 0);
   previous_hit_action_->setEnabled(count > 0);
@@ -221,24 +220,21 @@ void TimelineView::set_scroll_bar() {
 }
 
 bool TimelineView::eventFilter(QObject* watched, QEvent* event) {
-  if (event->type() != QEvent::KeyPress) return QWidget::eventFilter(watched, event);
-  const auto* key = static_cast<QKeyEvent*>(event);
   auto* field = qobject_cast<QLineEdit*>(watched);
-  if (key->key() == Qt::Key_Escape && field) {
-    field->clear();
-    canvas_->setFocus();
-    return true;
-  }
+  if (!field || (event->type() != QEvent::KeyPress && event->type() != QEvent::ShortcutOverride))
+    return QWidget::eventFilter(watched, event);
+  const auto* key = static_cast<QKeyEvent*>(event);
   const bool enter = key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter;
-  if (enter && watched == search_ && key->modifiers().testFlag(Qt::ShiftModifier)) {
-    scene_.go_to_hit(-1);
-    return true;
-  }
-  if (enter && watched == filter_) {
+  if (!enter && key->key() != Qt::Key_Escape) return QWidget::eventFilter(watched, event);
+  // In a field these keys are its own, not the shortcuts of the tracks.
+  event->accept();
+  if (event->type() == QEvent::ShortcutOverride) return true;
+  if (key->key() == Qt::Key_Escape) field->clear();
+  if (enter && field == search_)
+    scene_.go_to_hit(key->modifiers().testFlag(Qt::ShiftModifier) ? -1 : 1);
+  else
     canvas_->setFocus();
-    return true;
-  }
-  return QWidget::eventFilter(watched, event);
+  return true;
 }
 
 }  // namespace rehearse::gui
