@@ -104,3 +104,19 @@ TEST_CASE("What belongs to a run that is gone is forgotten") {
   CHECK(state.collapsed() == std::set<ViewState::ProcessRef>{{2, 0}});
   CHECK(state.pinned().empty());
 }
+
+TEST_CASE("Moments with the digits that tell them apart") {
+  struct Case {
+    Time at;
+    double distance;
+    const char* text;
+  };
+  const std::vector<Case> cases = {{0, 1, "0 s"},
+                                   {14'520'394'123, 1e9, "15 s"},
+                                   {14'520'394'123, 1e6, "14.520 s"},
+                                   {14'520'394'123, 5e5, "14.5204 s"},
+                                   {14'520'394'123, 0.1, "14.520394123 s"},
+                                   {-2'500'000, 1e5, "-2.5 ms"},
+                                   {37, 1, "37 ns"}};
+  for (const Case& c : cases) CHECK(moment_text(c.at, c.distance) == c.text);
+}

@@ -406,13 +406,14 @@ TEST_CASE("Details tell of a span, and their links lead on") {
   shown.state.select(SpanRef{shown.run, 16});
   CHECK(selection.heading().text().contains("receive 1"));
   CHECK(selection.shown_table() == &selection.details());
-  const QAbstractItemModel& table = selection.details();
+  const QAbstractItemModel& table = *selection.links_table().model();
+  CHECK(selection.details_table().model()->rowCount() + table.rowCount() == selection.details().rowCount());
   int sender = -1;
   for (int r = 0; r < table.rowCount(); ++r)
     if (table.index(r, 0).data() == "Sent by") sender = r;
   REQUIRE(sender >= 0);
-  selection.details_table().setCurrentIndex(table.index(sender, 1));
-  QTest::keyClick(&selection.details_table(), Qt::Key_Return);
+  selection.links_table().setCurrentIndex(table.index(sender, 1));
+  QTest::keyClick(&selection.links_table(), Qt::Key_Return);
   CHECK(shown.selected() == 5);
   selection.activateWindow();
   selection.details_table().setFocus();

@@ -259,12 +259,16 @@ SpanDetails details_of(const Run& run, SpanId span) {
   auto& fields = details.fields;
   const Time length = spans.end[span] - spans.begin[span];
   const double seconds = static_cast<double>(length) / 1e9;
+  // Digits to a hundredth of its length.
+  const auto moment = [&](Time at) {
+    return moment_text(at - run.aligned, std::max(1.0, static_cast<double>(length) / 100));
+  };
   const std::string_view detail = timeline.detail_of(span);
   const Row& row = timeline.rows[static_cast<std::size_t>(timeline.row_of(span))];
 
   fields.push_back({"Duration", duration_text(length)});
-  fields.push_back({"Begins", duration_text(spans.begin[span] - run.aligned)});
-  fields.push_back({"Ends", duration_text(spans.end[span] - run.aligned)});
+  fields.push_back({"Begins", moment(spans.begin[span])});
+  fields.push_back({"Ends", moment(spans.end[span])});
   std::string kind(kKindNames[static_cast<std::size_t>(spans.kind[span])]);
   if (const Style style = style_of(spans.kind[span], spans.pass[span]); pass_of(style) != Pass::none)
     kind += ", " + style_name(style);
@@ -276,7 +280,7 @@ SpanDetails details_of(const Run& run, SpanId span) {
   if (spans.step[span] >= 0) fields.push_back({"Step", fmt::format("{}", spans.step[span])});
   if (spans.op[span] >= 0) fields.push_back({"Op", fmt::format("{}", spans.op[span])});
   if (spans.ready[span] >= 0) {
-    fields.push_back({"Ready", duration_text(spans.ready[span] - run.aligned)});
+    fields.push_back({"Ready", moment(spans.ready[span])});
     fields.push_back({"Waited", duration_text(std::max<Time>(0, spans.begin[span] - spans.ready[span]))});
   }
   if (spans.critical[span]) fields.push_back({"Critical path", "on it"});

@@ -62,6 +62,14 @@ std::vector<Tick> ticks(const TimeScale& scale, double pixels) {
   return result;
 }
 
+std::string moment_text(Time at, double distance) {
+  if (at == 0) return "0 s";
+  const Unit& unit = unit_for(static_cast<double>(at));
+  const double share = std::max(1.0, distance) / unit.ns;
+  const int digits = std::max(0, static_cast<int>(std::ceil(-std::log10(share) - 1e-9)));
+  return fmt::format("{:.{}f} {}", static_cast<double>(at) / unit.ns, digits, unit.name);
+}
+
 std::string duration_text(Time ns) {
   const Unit& unit = unit_for(static_cast<double>(ns));
   const double value = static_cast<double>(ns) / unit.ns;

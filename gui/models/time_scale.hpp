@@ -41,6 +41,8 @@ struct Tick {
   std::string text;  // "1.2 ms", as many digits as the distance of the marks needs
 };
 std::vector<Tick> ticks(const TimeScale& scale, double pixels = 120);
+// "14.5204 s": as many digits as tell moments apart that are `distance` from each other.
+std::string moment_text(Time at, double distance);
 // "1.234 ms": four digits, in the unit that suits.
 std::string duration_text(Time ns);
 

@@ -54,6 +54,20 @@ protected:
   }
 };
 
+// The fields that lead somewhere, or all others.
+class FieldFilter : public QSortFilterProxyModel {
+public:
+  FieldFilter(bool links, QObject* parent) : QSortFilterProxyModel(parent), links_(links) {}
+
+protected:
+  bool filterAcceptsRow(int row, const QModelIndex& parent) const override {
+    return sourceModel()->index(row, 1, parent).data(SpanDetailsModel::LinkRole).isValid() == links_;
+  }
+
+private:
+  bool links_;
+};
+
 // A swatch before names, a bar behind shares.
 class TotalsDelegate : public QStyledItemDelegate {
 public:
@@ -107,20 +121,23 @@ SelectionView::SelectionView(Session& session, ViewState& state, QWidget* parent
   column->addWidget(line);
   auto* pages = new QWidget;
   stack_ = new QStackedLayout(pages);
+  stack_->setContentsMargins(6, 0, 0, 0);
   auto* nothing = new QLabel(tr("Click a span for its details, or drag over the tracks to add up an area."));
   nothing->setAlignment(Qt::AlignCenter);
   nothing->setWordWrap(true);
   stack_->addWidget(nothing);
 
-  details_table_ = new QTableView;
-  details_table_->setModel(&details_);
+  auto* both = new QWidget;
+  auto* beside = new QHBoxLayout(both);
+  beside->setContentsMargins(0, 0, 0, 0);
+  beside->setSpacing(8);
+  details_table_ = make_details_table(false);
+  links_table_ = make_details_table(true);
   details_table_->setAccessibleName(tr("Details of the span"));
-  details_table_->horizontalHeader()->hide();
-  details_table_->horizontalHeader()->setSectionResizeMode(0, QHeaderView::ResizeToContents);
-  details_table_->horizontalHeader()->setStretchLastSection(true);
-  details_table_->setItemDelegate(new LinkDelegate(this));
-  connect(details_table_, &QTableView::clicked, this, &SelectionView::follow_link);
-  stack_->addWidget(details_table_);
+  links_table_->setAccessibleName(tr("Spans that it is tied to"));
+  beside->addWidget(details_table_, 1);
+  beside->addWidget(links_table_, 1);
+  stack_->addWidget(both);
 
   sorted_ = new QSortFilterProxyModel(this);
   sorted_->setSourceModel(&totals_);
@@ -134,7 +151,7 @@ SelectionView::SelectionView(Session& session, ViewState& state, QWidget* parent
   totals_table_->horizontalHeader()->setSectionResizeMode(AreaTotalsModel::kName, QHeaderView::Stretch);
   totals_table_->setItemDelegate(new TotalsDelegate(this));
   stack_->addWidget(totals_table_);
-  for (QTableView* table : {details_table_, totals_table_}) {
+  for (QTableView* table : {details_table_, links_table_, totals_table_}) {
     table->verticalHeader()->hide();
     table->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 7);
     table->setShowGrid(false);
@@ -160,6 +177,19 @@ SelectionView::SelectionView(Session& session, ViewState& state, QWidget* parent
   connect(copying, &QAction::triggered, this, &SelectionView::copy);
   addAction(copying);
   follow();
+}
+
+QTableView* SelectionView::make_details_table(bool links) {
+  auto* table = new QTableView;
+  auto* some = new FieldFilter(links, this);
+  some->setSourceModel(&details_);
+  table->setModel(some);
+  table->horizontalHeader()->hide();
+  table->horizontalHeader()->setSectionResizeMode(0, QHeaderView::ResizeToContents);
+  table->horizontalHeader()->setStretchLastSection(true);
+  table->setItemDelegate(new LinkDelegate(this));
+  connect(table, &QTableView::clicked, this, &SelectionView::follow_link);
+  return table;
 }
 
 QAbstractItemModel* SelectionView::shown_table() {
@@ -236,7 +266,9 @@ void SelectionView::follow_link(const QModelIndex& index) {
 }
 
 void SelectionView::copy() {
-  QTableView* table = stack_->currentIndex() == 1 ? details_table_ : totals_table_;
+  QTableView* table = stack_->currentIndex() == 2 ? totals_table_
+                      : links_table_->hasFocus()  ? links_table_
+                                                  : details_table_;
   if (stack_->currentIndex() == 0) return;
   QModelIndexList rows = table->selectionModel()->selectedRows();
   std::sort(rows.begin(), rows.end());
@@ -252,10 +284,10 @@ void SelectionView::copy() {
 }
 
 bool SelectionView::eventFilter(QObject* watched, QEvent* event) {
-  if (event->type() == QEvent::KeyPress && watched == details_table_) {
+  if (event->type() == QEvent::KeyPress && watched == links_table_) {
     const int key = static_cast<QKeyEvent*>(event)->key();
     if (key == Qt::Key_Return || key == Qt::Key_Enter) {
-      follow_link(details_table_->currentIndex());
+      follow_link(links_table_->currentIndex());
       return true;
     }
   }

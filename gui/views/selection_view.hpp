@@ -23,6 +23,7 @@ public:
   SpanDetailsModel& details() { return details_; }
   AreaTotalsModel& totals() { return totals_; }
   QTableView& details_table() { return *details_table_; }
+  QTableView& links_table() { return *links_table_; }
   QTableView& totals_table() { return *totals_table_; }
   QLabel& heading() { return *heading_; }
   // That of the page in sight; empty if nothing is selected.
@@ -39,6 +40,7 @@ private:
   void take_totals(const AreaTotals& totals);
   void follow_link(const QModelIndex& index);
   void copy();
+  QTableView* make_details_table(bool links);
 
   Session& session_;
   ViewState& state_;
@@ -49,7 +51,7 @@ private:
   QLabel *swatch_ = nullptr, *heading_ = nullptr;
   QComboBox* by_ = nullptr;
   QStackedLayout* stack_ = nullptr;
-  QTableView *details_table_ = nullptr, *totals_table_ = nullptr;
+  QTableView *details_table_ = nullptr, *links_table_ = nullptr, *totals_table_ = nullptr;
   QSortFilterProxyModel* sorted_ = nullptr;
 };
 

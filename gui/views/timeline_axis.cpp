@@ -95,10 +95,7 @@ void TimelineAxis::paintEvent(QPaintEvent*) {
   if (const auto time = scene_.state().cursor()) {
     const double x = std::floor(scale.x(*time));
     const double ns = 1 / scale.pixels_per_ns();
-    // As many digits as a pixel tells apart.
-    Time shown = *time;
-    if (ns >= 10) shown = static_cast<Time>(std::llround(static_cast<double>(*time) / ns) * std::llround(ns));
-    const QString text = QString::fromStdString(duration_text(shown));
+    const QString text = QString::fromStdString(moment_text(*time, ns));
     const int box_width = fontMetrics().horizontalAdvance(text) + 10;
     const double left =
         std::clamp(x - box_width / 2.0, 0.0, std::max(0.0, width() - static_cast<double>(box_width)));

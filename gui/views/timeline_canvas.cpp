@@ -364,12 +364,14 @@ QString TimelineCanvas::tip_at(const TimelineScene::Place& place) const {
   const Timeline& timeline = *run->timeline;
   const SpanColumns& spans = timeline.spans;
   const SpanId s = place.span.span;
-  QString text =
-      QStringLiteral("<b>%1</b><br>%2 &nbsp; %3<br>%4")
-          .arg(QString::fromStdString(timeline.name_of(s)).toHtmlEscaped(),
-               QString::fromStdString(style_name(style_of(spans.kind[s], spans.pass[s]))),
-               QString::fromStdString(duration_text(spans.end[s] - spans.begin[s])),
-               tr("begins at %1").arg(QString::fromStdString(duration_text(spans.begin[s] - run->aligned))));
+  QString text = QStringLiteral("<b>%1</b><br>%2 &nbsp; %3<br>%4")
+                     .arg(QString::fromStdString(timeline.name_of(s)).toHtmlEscaped(),
+                          QString::fromStdString(style_name(style_of(spans.kind[s], spans.pass[s]))),
+                          QString::fromStdString(duration_text(spans.end[s] - spans.begin[s])),
+                          tr("begins at %1")
+                              .arg(QString::fromStdString(moment_text(
+                                  spans.begin[s] - run->aligned,
+                                  std::max(1.0, static_cast<double>(spans.end[s] - spans.begin[s]) / 100)))));
   if (spans.bytes[s] > 0)
     text += QStringLiteral("<br>") + QString::fromStdString(amount_text(spans.bytes[s], "B"));
   return text;

@@ -149,10 +149,15 @@ void TimelineLabels::paintEvent(QPaintEvent*) {
     QString right;
     const auto run = scene_.session().run(line.run);
     if (is_run && run) {
+      // As much of it as leaves room for the whole name.
       right = source_text(run->source);
-      if (run->figures.step_time_s > 0)
-        right += QStringLiteral(", %1").arg(
-            QString::fromStdString(duration_text(std::llround(run->figures.step_time_s * 1e9))));
+      const QString step = run->figures.step_time_s > 0
+                               ? QStringLiteral(", %1").arg(QString::fromStdString(
+                                     duration_text(std::llround(run->figures.step_time_s * 1e9))))
+                               : QString();
+      const int name = QFontMetrics(bold).horizontalAdvance(text_of(line)) + left + 24;
+      if (name + fontMetrics().horizontalAdvance(right + step) <= width()) right += step;
+      if (name + fontMetrics().horizontalAdvance(right) > width()) right.clear();
     } else if (is_process && run) {
       const Process& process = run->timeline->processes[static_cast<std::size_t>(line.process)];
       if (process.members > 1) right = QStringLiteral("\u00d7%1").arg(process.members);
