@@ -176,7 +176,10 @@ void RowPainter::paint_texts(QPainter& painter, const Timeline& timeline, int ru
     if (text.width <= 0) continue;
     const Colours& colours = colours_[piece.style];
     QColor colour = colours.text;
-    if (is_dimmed(piece, look)) colour.setAlpha(90);
+    if (is_dimmed(piece, look)) {
+      colour = hit_;
+      colour.setAlpha(130);
+    }
     if (colour != pen) {
       painter.setPen(colour);
       pen = colour;
@@ -200,9 +203,13 @@ void RowPainter::paint(QPainter& painter, const Timeline& timeline, int run, con
   fill_strip(width, height, look);
   painter.drawImage(QPointF(rect.topLeft()), strip_);
   if (look.texts) paint_texts(painter, timeline, run, rect, look);
-  if (!look.hits) return;
-  // A tick on top of each hit, so that those too small to be seen are found.
-  const auto& hits = look.hits->spans;
+  if (look.hits) paint_hits(painter, timeline, row, scale, rect, *look.hits);
+}
+
+// A tick at each hit, so that those too small to be seen are found too.
+void RowPainter::paint_hits(QPainter& painter, const Timeline& timeline, const Row& row,
+                            const TimeScale& scale, QRect rect, const Hits& found) const {
+  const auto& hits = found.spans;
   auto at = std::lower_bound(hits.begin(), hits.end(), timeline.first_after(row, scale.range.begin));
   const auto end = std::lower_bound(at, hits.end(), row.last);
   double painted_to = -1;

@@ -25,7 +25,8 @@ public:
   // `scale`: the timeline's time on the rectangle's width, its left 0, in the device's pixels.
   void paint(QPainter& painter, const Timeline& timeline, int run, const Row& row, const RowMipmap* mipmap,
              const TimeScale& scale, QRect rect, const RowLook& look);
-  void forget_texts() { texts_.clear(); }
+  void paint_hits(QPainter& painter, const Timeline& timeline, const Row& row, const TimeScale& scale,
+                  QRect rect, const Hits& found) const;
 
 private:
   struct Colours {

@@ -23,6 +23,7 @@ namespace rehearse::gui {
 
 namespace {
 
+constexpr int kIndent = 6;                   // pixels before a table's first column
 constexpr std::size_t kManySpans = 300'000;  // added up in the background
 
 QPixmap swatch(Style style, const QWidget& widget) {
@@ -38,11 +39,15 @@ QPixmap swatch(Style style, const QWidget& widget) {
 class LinkDelegate : public QStyledItemDelegate {
 public:
   using QStyledItemDelegate::QStyledItemDelegate;
+  QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    return QStyledItemDelegate::sizeHint(option, index) + QSize(2 * kIndent, 0);
+  }
 
 protected:
   void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
     QStyledItemDelegate::initStyleOption(option, index);
     if (index.column() == 0) {
+      option->rect.adjust(kIndent, 0, 0, 0);
       QColor weak = option->palette.color(QPalette::Text);
       weak.setAlpha(165);
       option->palette.setColor(QPalette::Text, weak);
@@ -121,7 +126,6 @@ SelectionView::SelectionView(Session& session, ViewState& state, QWidget* parent
   column->addWidget(line);
   auto* pages = new QWidget;
   stack_ = new QStackedLayout(pages);
-  stack_->setContentsMargins(6, 0, 0, 0);
   auto* nothing = new QLabel(tr("Click a span for its details, or drag over the tracks to add up an area."));
   nothing->setAlignment(Qt::AlignCenter);
   nothing->setWordWrap(true);
@@ -220,6 +224,7 @@ void SelectionView::show_span(SpanRef span) {
   swatch_->setPixmap(swatch(style_of(spans.kind[span.span], spans.pass[span.span]), *this));
   swatch_->show();
   by_->hide();
+  links_table_->setVisible(links_table_->model()->rowCount() > 0);
   QString text =
       QStringLiteral("<b>%1</b>").arg(QString::fromStdString(details_.details().title).toHtmlEscaped());
   if (session_.shown().size() > 1)

@@ -174,11 +174,22 @@ void TimelineCanvas::paint_row(QPainter& painter, const Line& line, QRect rect) 
     inside = QRect(0, rect.bottom() - kThinStrip - 2, width(), kThinStrip);
     look.texts = false;
   }
-  if (line.type == Line::Type::process) look.hits = nullptr;
-  if (line.type == Line::Type::process) look.only_critical = false;
+  const Hits* hits = look.hits;
+  if (line.type == Line::Type::process) {  // made up: nothing of it is found or critical
+    look.hits = nullptr;
+    look.only_critical = false;
+  }
+  const Timeline& timeline = *run->timeline;
   const RowMipmap* mipmap = made ? &made->rows[static_cast<std::size_t>(line.row)] : nullptr;
-  row_painter_.paint(painter, *run->timeline, line.run,
-                     run->timeline->rows[static_cast<std::size_t>(line.row)], mipmap, scale, inside, look);
+  row_painter_.paint(painter, timeline, line.run, timeline.rows[static_cast<std::size_t>(line.row)], mipmap,
+                     scale, inside, look);
+  if (line.type != Line::Type::process || !line.collapsed || !hits) return;
+  const Process& process = timeline.processes[static_cast<std::size_t>(line.process)];
+  for (int t = process.first_track; t < process.last_track; ++t)
+    for (int r = timeline.tracks[static_cast<std::size_t>(t)].first_row;
+         r < timeline.tracks[static_cast<std::size_t>(t)].last_row; ++r)
+      row_painter_.paint_hits(painter, timeline, timeline.rows[static_cast<std::size_t>(r)], scale, inside,
+                              *hits);
 }
 
 void TimelineCanvas::paint_area(QPainter& painter) {
