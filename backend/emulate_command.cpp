@@ -34,7 +34,7 @@ void run_emulate(const ScenarioArguments& arguments, std::istream& in, std::ostr
   const Wiring wiring(*plan.schedule, *scenario.cluster, plan.endpoints, scenario.engine.chunk_bytes);
   EmulatedNetwork network(emulation_graph(*scenario.cluster, plan.endpoints, conversations(plan, wiring),
                                           kMostEmulatedBandwidth));
-  const Executor executor = host_executor();
+  const Executor executor = host_executor(scenario.run.collectives);
   Measurement measurement = describe_run(scenario, "emulated", "TCP", arguments.command);
   for (const std::string& missing : network.left_out()) measurement.notes.push_back(missing);
 

@@ -22,15 +22,15 @@ namespace {
 // In each rank's own process.
 Executor choose_executor(const RunArguments& arguments, const Scenario& scenario, const Plan& plan,
                          Transport& transport) {
-  if (arguments.device == "cpu") return host_executor();
+  if (arguments.device == "cpu") return host_executor(scenario.run.collectives);
 #ifdef REHEARSE_HAVE_CUDA
   const bool timed = scenario.run.compute == RealRun::Compute::timed;
-  if (arguments.device == "auto" && timed) return host_executor();
+  if (arguments.device == "auto" && timed) return host_executor(scenario.run.collectives);
   try {
     refuse_unordered(*plan.schedule, Communication(*plan.schedule));
   } catch (const RunError&) {
     if (arguments.device == "gpu") throw;
-    return host_executor();
+    return host_executor(scenario.run.collectives);
   }
   CudaChoice choice = cuda_executor({arguments.oversubscribe, arguments.patience_s, timed}, transport);
   if (choice.refused.empty()) return std::move(choice.executor);
@@ -40,7 +40,7 @@ Executor choose_executor(const RunArguments& arguments, const Scenario& scenario
   if (arguments.device == "gpu")
     throw InputError({}, "this rehearse-run was built without CUDA; allowed: --device cpu");
 #endif
-  return host_executor();
+  return host_executor(scenario.run.collectives);
 }
 
 int environment(const char* name, int least) {

@@ -102,6 +102,34 @@ TEST_CASE("Synchronous strategies train as one rank alone") {
   compare_all(false);
 }
 
+TEST_CASE("MPI's own all-reduce trains as one rank alone") {
+  if (!have_mpirun()) SKIP("no mpirun, or built without MPI");
+  const Scratch scratch;
+  const auto alone =
+      train(scratch, "adam", "cluster.nodes=1", "")["measured"]["losses"].get<std::vector<double>>();
+  for (const char* settings : {"cluster.nodes=4", "cluster.nodes=4 strategy.data=2 strategy.pipeline=2"}) {
+    CAPTURE(settings);
+    const nlohmann::json result =
+        train(scratch, "adam", settings + std::string(" run.collectives=\"library\""), mpirun(4));
+    const auto losses = result["measured"]["losses"].get<std::vector<double>>();
+    REQUIRE(losses.size() == alone.size());
+    for (std::size_t step = 0; step < losses.size(); ++step)
+      CHECK(losses[step] == Approx(alone[step]).epsilon(1e-5));
+    CHECK(result["measured"]["gradients_identical"].get<bool>());
+    CHECK(result["measured"]["notes"].dump().find("library's own") != std::string::npos);
+  }
+}
+
+TEST_CASE("A transport without collectives of its own is told") {
+  const Scratch scratch;
+  const Outcome outcome =
+      run_program("rehearse-run", "run " + scratch.write("deep.toml", kDeepPerceptron) +
+                                      " --set cluster.nodes=2 --set 'run.collectives=\"library\"'");
+  CHECK(outcome.status == 1);
+  CHECK(outcome.err.find("run.collectives is \"library\", and TCP has no all-reduce of its own") !=
+        std::string::npos);
+}
+
 TEST_CASE("Synchronous strategies under mpirun train as one rank alone") {
   if (!have_mpirun()) SKIP("no mpirun, or built without MPI");
   compare_all(true);

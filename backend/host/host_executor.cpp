@@ -5,13 +5,16 @@
 
 namespace rehearse {
 
-Executor host_executor() {
+Executor host_executor(RealRun::Collectives collectives) {
   Executor executor;
   executor.name = "host";
+  if (collectives == RealRun::Collectives::library)
+    executor.notes.push_back("all-reduces are the library's own, by whatever algorithm it chose");
   executor.arithmetic = [](int streams) { return std::make_unique<HostArithmetic>(streams); };
-  executor.hardware = [](const Schedule& schedule, const Wiring& wiring, int rank, Transport& transport,
-                         Workload& workload,
-                         Arithmetic&) { return host_hardware(schedule, wiring, rank, transport, workload); };
+  executor.hardware = [collectives](const Schedule& schedule, const Wiring& wiring, int rank,
+                                    Transport& transport, Workload& workload, Arithmetic&) {
+    return host_hardware(schedule, wiring, rank, transport, workload, collectives);
+  };
   return executor;
 }
 

@@ -5,6 +5,7 @@
 
 namespace rehearse {
 
-Executor host_executor();
+// `collectives`: whose all-reduces they are; RunError as the run begins if the transport has none.
+Executor host_executor(RealRun::Collectives collectives = RealRun::Collectives::schedule);
 
 }  // namespace rehearse

@@ -1,5 +1,7 @@
 #include "backend/host/host_hardware.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <mutex>
@@ -114,8 +116,13 @@ private:
 class HostHardware : public Hardware {
 public:
   HostHardware(const Schedule& schedule, const Wiring& wiring, int rank, Transport& transport,
-               Workload& workload)
-      : schedule_(schedule), wiring_(wiring), rank_(rank), transport_(transport), workload_(workload) {
+               Workload& workload, RealRun::Collectives collectives)
+      : schedule_(schedule),
+        wiring_(wiring),
+        rank_(rank),
+        transport_(transport),
+        workload_(workload),
+        by_library_(collectives == RealRun::Collectives::library) {
     const int number = wiring.communication().program_of_rank(rank);
     if (number < 0) return;
     program_ = &schedule.programs[number];
@@ -162,7 +169,11 @@ public:
   void collective(const OpCall& call) override {
     const std::shared_ptr<const CollectiveWiring>& wiring = collectives_[call.op];
     if (!wiring) return;
-    run_table(transport_, *wiring, rank_, reinterpret_cast<float*>(workload_.collective(call, *wiring).data));
+    auto* const buffer = reinterpret_cast<float*>(workload_.collective(call, *wiring).data);
+    if (by_library_ && program_->ops[call.op].collective.kind == CollectiveKind::all_reduce)
+      transport_.all_reduce(wiring->ranks, wiring->first_channel, buffer, wiring->table.elements);
+    else
+      run_table(transport_, *wiring, rank_, buffer);
   }
 
   void end_messages() override {
@@ -223,6 +234,7 @@ private:
   const int rank_;
   Transport& transport_;
   Workload& workload_;
+  const bool by_library_;
   const Program* program_ = nullptr;
   std::vector<std::vector<ExchangePart>> exchanges_;                  // by op
   std::vector<std::shared_ptr<const CollectiveWiring>> collectives_;  // by op
@@ -237,8 +249,14 @@ void run_table(Transport& transport, const CollectiveWiring& wiring, int rank, f
 }
 
 std::unique_ptr<Hardware> host_hardware(const Schedule& schedule, const Wiring& wiring, int rank,
-                                        Transport& transport, Workload& workload) {
-  return std::make_unique<HostHardware>(schedule, wiring, rank, transport, workload);
+                                        Transport& transport, Workload& workload,
+                                        RealRun::Collectives collectives) {
+  if (collectives == RealRun::Collectives::library && !transport.reduces())
+    throw RunError(
+        fmt::format("run.collectives is \"library\", and {} has no all-reduce of its own; allowed: "
+                    "\"schedule\", or MPI's under mpirun",
+                    transport.kind()));
+  return std::make_unique<HostHardware>(schedule, wiring, rank, transport, workload, collectives);
 }
 
 }  // namespace rehearse

@@ -7,6 +7,7 @@
 #include "backend/runtime/transport.hpp"
 #include "backend/runtime/wiring.hpp"
 #include "backend/runtime/workload.hpp"
+#include "simulator/scenario/scenario.hpp"
 
 namespace rehearse {
 
@@ -14,8 +15,10 @@ namespace rehearse {
 // room for the table's elements. Returns when this member has sent and received all of its own.
 void run_table(Transport& transport, const CollectiveWiring& wiring, int rank, float* buffer);
 
-// For `rank` of all roles. The transport is open (Wiring::channels_of).
+// For `rank` of all roles. The transport is open (Wiring::channels_of). RunError if all-reduces are to be the
+// library's and it has none.
 std::unique_ptr<Hardware> host_hardware(const Schedule& schedule, const Wiring& wiring, int rank,
-                                        Transport& transport, Workload& workload);
+                                        Transport& transport, Workload& workload,
+                                        RealRun::Collectives collectives);
 
 }  // namespace rehearse

@@ -112,6 +112,27 @@ public:
     }
   }
 
+  bool reduces() const override { return true; }
+
+  void all_reduce(const std::vector<int>& ranks, int number, float* buffer, std::int64_t elements) override {
+    constexpr std::int64_t kMost = 1 << 30;  // counts are ints
+    const MPI_Comm group = communicator(ranks, number);
+    for (std::int64_t at = 0; at < elements; at += kMost) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      check(MPI_Iallreduce(MPI_IN_PLACE, buffer + at, static_cast<int>(std::min(kMost, elements - at)),
+                           MPI_FLOAT, MPI_SUM, group, &request),
+            "MPI_Iallreduce");
+      const double begin_s = monotonic_s();
+      for (int idle = 0, done = 0;; ++idle) {
+        stop_if_aborted();
+        check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+        if (done != 0) break;
+        if (!rested(idle, begin_s))
+          throw RunError(fmt::format("nothing moved for {} s; waiting for MPI_Iallreduce", patience_s_));
+      }
+    }
+  }
+
   void abort() override { failed_ = aborted_ = true; }
 
 private:
@@ -121,19 +142,42 @@ private:
     if (aborted_) throw RunError("stopped because another part of the run failed");
   }
 
-  // Waits without keeping a core from ranks that compute on it.
+  // Of the ranks that all-reduce under this number; made when they do so for the first time.
+  MPI_Comm communicator(const std::vector<int>& ranks, int number) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = communicators_.find(number);
+      if (found != communicators_.end()) return found->second;
+    }
+    MPI_Group world = MPI_GROUP_NULL, group = MPI_GROUP_NULL;
+    MPI_Comm made = MPI_COMM_NULL;
+    check(MPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
+    check(MPI_Group_incl(world, static_cast<int>(ranks.size()), ranks.data(), &group), "MPI_Group_incl");
+    check(MPI_Comm_create_group(MPI_COMM_WORLD, group, tag(number), &made), "MPI_Comm_create_group");
+    MPI_Group_free(&group);
+    MPI_Group_free(&world);
+    const std::lock_guard lock(mutex_);
+    return communicators_[number] = made;
+  }
+
   void rest(int idle, double since_s, const std::vector<Parcel*>& parcels) {
+    if (rested(idle, since_s)) return;
+    int peer = -1;
+    for (const Parcel* p : parcels)
+      if (!p->done) peer = p->peer;
+    throw RunError(fmt::format("nothing moved for {} s; waiting for rank {}", patience_s_, peer));
+  }
+
+  // Waits without keeping a core from ranks that compute on it; false if nothing came for too long.
+  bool rested(int idle, double since_s) {
     constexpr int kYields = 200;
     if (idle < kYields)
       std::this_thread::yield();
     else
       std::this_thread::sleep_for(std::chrono::microseconds(20));
-    if (idle % 1024 != 1023 || monotonic_s() - since_s < patience_s_) return;
+    if (idle % 1024 != 1023 || monotonic_s() - since_s < patience_s_) return true;
     failed_ = true;
-    int peer = -1;
-    for (const Parcel* p : parcels)
-      if (!p->done) peer = p->peer;
-    throw RunError(fmt::format("nothing moved for {} s; waiting for rank {}", patience_s_, peer));
+    return false;
   }
 
   struct UnderWay {
@@ -217,6 +261,7 @@ private:
   int rank_ = 0, ranks_ = 1, most_tag_ = 0;
   std::atomic<bool> aborted_{false}, failed_{false};
   std::mutex mutex_;
+  std::map<int, MPI_Comm> communicators_;
   std::map<long, UnderWay> parts_;
   long next_ = 0;
 };

@@ -1,11 +1,15 @@
 #include "backend/runtime/control.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
 #include <fstream>
 #include <limits>
+
+#include "models/base/error.hpp"
 
 namespace rehearse {
 namespace {
@@ -55,6 +59,10 @@ double unpacked(const std::string& text) {
 }
 
 }  // namespace
+
+void Transport::all_reduce(const std::vector<int>&, int, float*, std::int64_t) {
+  throw RunError(fmt::format("{} has no all-reduce of its own", kind()));
+}
 
 bool behind_another(const std::vector<Parcel*>& parcels, std::size_t i) {
   const Parcel& p = *parcels[i];

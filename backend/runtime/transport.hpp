@@ -60,6 +60,11 @@ public:
   // Waits until one of these receives, of different channels, begins to arrive, and returns its index.
   // Nothing of it is taken yet.
   virtual std::size_t wait_any(const std::vector<Parcel*>& receives) = 0;
+  // Whether all_reduce() can be called: the library that joins the ranks has one of its own.
+  virtual bool reduces() const { return false; }
+  // Sums so many fp32 numbers in place over `ranks`, this one among them; all of them call it in the same
+  // order for calls of one `number`, which no two calls under way share.
+  virtual void all_reduce(const std::vector<int>& ranks, int number, float* buffer, std::int64_t elements);
   // Ends all waiting, now and from now on, with an error; for when another thread has failed.
   virtual void abort() = 0;
 };

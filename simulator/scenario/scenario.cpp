@@ -67,6 +67,7 @@ RealRun read_run(Section& section) {
       static_cast<std::uint64_t>(section.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 1));
   run.learning_rate = section.number("learning_rate", kNotNegative, 0);
   run.compute = static_cast<RealRun::Compute>(section.choice("compute", kRunComputeNames, 0));
+  run.collectives = static_cast<RealRun::Collectives>(section.choice("collectives", kRunCollectivesNames, 0));
   return run;
 }
 

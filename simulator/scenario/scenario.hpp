@@ -71,8 +71,11 @@ struct RealRun {
   double learning_rate = 0;   // 0: the optimizer's default (backend/training/optimizer.hpp)
   // Really computed, or slept through for as long as the device's profile says: for more ranks than cores.
   enum class Compute { real, timed } compute = Compute::real;
+  // All-reduces on processors: message by message as the schedule says, or MPI's own, whatever it does.
+  enum class Collectives { schedule, library } collectives = Collectives::schedule;
 };
 inline constexpr std::array<std::string_view, 2> kRunComputeNames = {"real", "timed"};
+inline constexpr std::array<std::string_view, 2> kRunCollectivesNames = {"schedule", "library"};
 
 struct Scenario {
   std::string name;                                           // the file's name without folder and ending
