@@ -1,5 +1,7 @@
 #include "gui/models/loader.hpp"
 
+#include <fmt/format.h>
+
 #include <QFileInfo>
 #include <algorithm>
 #include <set>
@@ -27,7 +29,19 @@ struct Read {
   std::size_t place = 0;  // of its path among those that were asked for
   QString path;
   Timeline timeline;
+  std::string name;  // of its run
 };
+
+// "ddp (2 ranks)" of "ddp-rank0" and "ddp-rank1".
+std::string name_of_ranks(const std::string& first, const std::string& last, std::size_t ranks) {
+  std::string name(first.begin(), std::mismatch(first.begin(), first.end(), last.begin(), last.end()).first);
+  for (const std::string_view ending : {"rank", "worker"})
+    if (name.size() > ending.size() && name.compare(name.size() - ending.size(), ending.size(), ending) == 0)
+      name.resize(name.size() - ending.size());
+  while (!name.empty() && std::string_view("-_. ").find(name.back()) != std::string_view::npos)
+    name.pop_back();
+  return fmt::format("{} ({} ranks)", name.empty() ? first : name, ranks);
+}
 
 // Profiles of different ranks of as many ranks are taken to be of one job.
 std::vector<Read> with_ranks_merged(std::vector<Read> all) {
@@ -36,6 +50,7 @@ std::vector<Read> with_ranks_merged(std::vector<Read> all) {
   std::set<int> seen;
   int world_size = 0;
   Read first;
+  std::string last;
   for (Read& read : all) {
     const RankOfProfile who = rank_of(read.timeline);
     const bool joins = who.world_size > 1 && (world_size == 0 || who.world_size == world_size) &&
@@ -45,10 +60,12 @@ std::vector<Read> with_ranks_merged(std::vector<Read> all) {
       continue;
     }
     world_size = who.world_size;
-    if (ranks.empty()) first = {read.place, read.path, {}};
+    if (ranks.empty()) first = {read.place, read.path, {}, read.name};
+    last = read.name;
     ranks.push_back(std::move(read.timeline));
   }
   if (ranks.empty()) return result;
+  if (ranks.size() > 1) first.name = name_of_ranks(first.name, last, ranks.size());
   first.timeline = ranks.size() == 1 ? std::move(ranks.front()) : merged(std::move(ranks));
   result.push_back(std::move(first));
   return result;
@@ -57,7 +74,7 @@ std::vector<Read> with_ranks_merged(std::vector<Read> all) {
 Run run_of(Read read, const QString& name) {
   Run run;
   run.path = read.path.toStdString();
-  run.name = name.isEmpty() ? name_of(read.path) : name.toStdString();
+  run.name = name.isEmpty() ? read.name : name.toStdString();
   auto timeline = std::make_shared<const Timeline>(std::move(read.timeline));
   run.figures = figures_of(*timeline);
   run.aligned = run.figures.step.length() > 0 ? run.figures.step.begin : timeline->begin;
@@ -104,7 +121,8 @@ int Loader::start(const QStringList& paths, const QStringList& names, int replac
     std::vector<std::pair<QString, QString>> failures;
     for (const QString& path : paths) {
       try {
-        all.push_back({all.size() + failures.size(), path, read_timeline(path.toStdString(), progress)});
+        all.push_back(
+            {all.size() + failures.size(), path, read_timeline(path.toStdString(), progress), name_of(path)});
       } catch (const std::exception& error) {
         failures.emplace_back(path, QString::fromStdString(error.what()));
       }

@@ -258,6 +258,8 @@ void MainWindow::follow_session() {
     const Session::RunPointer run = session_.run(id);
     if (!run) return;
     if (session_.shown().size() == 1) show_step();
+    // What can be changed is that run, until something else is written.
+    if (!run->scenario_text.empty() && scenario_->has_only_template()) scenario_->duplicate_run(id);
     if (!run->timeline->problems.empty())
       tell(QString::fromStdString(run->name + ": " + run->timeline->problems.front()) +
            (run->timeline->problems.size() > 1

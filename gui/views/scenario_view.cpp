@@ -214,7 +214,7 @@ void ScenarioView::fill_templates() {
 
 void ScenarioView::add_draft(std::unique_ptr<ScenarioDraft> draft) {
   // The first, untouched one makes room.
-  const bool replace = drafts_.size() == 1 && draft_is_untouched();
+  const bool replace = has_only_template();
   connect(draft.get(), &ScenarioDraft::text_changed, this, &ScenarioView::check_draft);
   connect(draft.get(), &ScenarioDraft::modified_changed, this, &ScenarioView::tell_drafts);
   connect(draft.get(), &ScenarioDraft::name_changed, this, &ScenarioView::tell_drafts);

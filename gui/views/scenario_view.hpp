@@ -32,6 +32,7 @@ public:
   // A draft without a file; `folder`: where file names in it begin.
   void set_text(const QString& text, const QString& name, const QString& folder = {});
   bool has_unsaved_changes() const;  // in any draft that is open
+  bool has_only_template() const { return drafts_.size() == 1 && draft_is_untouched(); }
   // The text of a run as a draft named "NAME (2)". Nothing if the run's scenario is not known.
   void duplicate_run(int id);
   void run();     // what is shown; if it is known to be wrong, goes there instead
