@@ -9,6 +9,7 @@
 #include "tests/gui_application.hpp"
 
 using namespace rehearse::gui;
+using rehearse::test::need_application;
 
 namespace {
 

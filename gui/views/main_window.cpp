@@ -248,8 +248,6 @@ void MainWindow::make_menus() {
 // ----- following
 
 void MainWindow::follow_session() {
-  connect(&session_, &Session::shown_changed, this, &MainWindow::fit_whole);
-  connect(&session_, &Session::run_changed, this, &MainWindow::fit_whole);
   connect(&session_, &Session::current_changed, this, [this] {
     const Session::RunPointer run = session_.current();
     setWindowTitle(run ? QString::fromStdString(run->name) + " - Rehearse" : "Rehearse");
@@ -285,17 +283,6 @@ void MainWindow::follow_session() {
     scenario_->duplicate_run(id);
     show_view("scenario");
   });
-}
-
-void MainWindow::fit_whole() {
-  TimeRange whole;
-  for (const Session::RunPointer& run : session_.shown()) {
-    const TimeRange range{run->timeline->begin - run->aligned, run->timeline->end - run->aligned};
-    whole = whole.length() == 0
-                ? range
-                : TimeRange{std::min(whole.begin, range.begin), std::max(whole.end, range.end)};
-  }
-  if (whole.length() > 0) state_.set_whole(whole);
 }
 
 void MainWindow::show_step() {

@@ -66,7 +66,6 @@ private:
   QAction* add_action(const char* menu, const char* text, const QKeySequence& shortcut, const char* what,
                       std::function<void()> then);
   void follow_session();
-  void fit_whole();
   void show_step();
   void tell(const QString& message);
   void refuse(const QString& message);

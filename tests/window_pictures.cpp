@@ -1,0 +1,94 @@
+// Five views as pictures, against those that were looked at and found good: tests/pictures/. Other versions
+// of Qt and FreeType draw letters a little differently, so the pictures are small and compared with
+// tolerance. REHEARSE_UPDATE_GOLDEN=1 writes them anew; look at them then.
+#include <QtTest>
+
+#include <QDir>
+#include <QImage>
+#include <cstdlib>
+
+#include "gui/views/export.hpp"
+#include "gui/views/main_window.hpp"
+#include "tests/catch.hpp"
+#include "tests/window_support.hpp"
+
+using namespace rehearse::gui;
+
+namespace {
+
+const QSize kView(1280, 800), kPicture(320, 200);
+constexpr double kMeanDifference = 3;  // of 255, over all pixels and colours
+constexpr int kFar = 48;               // of 255: another colour, and no other edge of a letter
+constexpr double kFarPixels = 0.01;
+
+struct Difference {
+  double mean = 0, far_share = 0;
+};
+
+Difference difference(const QImage& a, const QImage& b) {
+  Difference result;
+  for (int y = 0; y < a.height(); ++y)
+    for (int x = 0; x < a.width(); ++x) {
+      const QRgb p = a.pixel(x, y), q = b.pixel(x, y);
+      const int red = std::abs(qRed(p) - qRed(q)), green = std::abs(qGreen(p) - qGreen(q)),
+                blue = std::abs(qBlue(p) - qBlue(q));
+      result.mean += red + green + blue;
+      result.far_share += std::max({red, green, blue}) > kFar ? 1 : 0;
+    }
+  const double pixels = static_cast<double>(a.width()) * a.height();
+  return {result.mean / pixels / 3, result.far_share / pixels};
+}
+
+}  // namespace
+
+TEST_CASE("Views look as they did") {
+  struct Case {
+    const char* name;
+    const char* view;
+    Theme theme;
+    QStringList files;
+  };
+  const QString measured =
+      REHEARSE_TESTS_DIR "/../benchmarks/recorded/emulated/tree-2to1-8-16mb-ring.json.gz";
+  const std::vector<Case> cases = {
+      {"pipeline-timeline", "timeline", Theme::light, {pipeline_trace()}},
+      {"pipeline-why", "why", Theme::light, {pipeline_trace()}},
+      {"ring-and-servers-compare", "compare", Theme::dark, {ring_trace(), servers_trace()}},
+      {"tree-topology", "topology", Theme::light, {measured}},
+      {"pipeline-memory", "memory", Theme::dark, {pipeline_trace()}},
+  };
+  const bool update = std::getenv("REHEARSE_UPDATE_GOLDEN") != nullptr;
+  const QDir folder(REHEARSE_TESTS_DIR "/pictures");
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    MainWindow window;
+    shown(window);
+    window.set_theme(c.theme);
+    window.open_files(c.files);
+    settle(window);
+    window.show_view(c.view);
+    QWidget* view = window.view(c.view);
+    view->setParent(nullptr);
+    view->resize(kView);
+    view->show();
+    QTest::qWait(400);  // what it computes on other threads
+    const QImage picture = picture_of(*view, 1)
+                               .convertToFormat(QImage::Format_RGB32)
+                               .scaled(kPicture, Qt::IgnoreAspectRatio, Qt::SmoothTransformation);
+    delete view;
+    const QString path = folder.filePath(QString(c.name) + ".png");
+    if (update) {
+      REQUIRE(picture.save(path));
+      continue;
+    }
+    const QImage expected = QImage(path).convertToFormat(QImage::Format_RGB32);
+    REQUIRE(expected.size() == kPicture);
+    const Difference found = difference(picture, expected);
+    if (found.mean > kMeanDifference || found.far_share > kFarPixels)
+      picture.save(QDir::temp().filePath(QString("rehearse-") + c.name + ".png"));
+    CHECK(found.mean <= kMeanDifference);
+    CHECK(found.far_share <= kFarPixels);
+    // The comparison sees what it must: a picture that is moved by a row of text is another one.
+    CHECK(difference(expected, expected.copy(0, 5, kPicture.width(), kPicture.height())).far_share > kFarPixels);
+  }
+}
