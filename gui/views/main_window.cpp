@@ -156,10 +156,6 @@ void MainWindow::make_actions() {
   add_action("&File", "&Reload", Qt::Key_F5, "Read the current run's file again", [this] {
     if (const Session::RunPointer run = session_.current()) loader_.reload(run->id);
   });
-  add_action("&File", "&Close run", QKeySequence("Ctrl+F4"), "Take the current run out of the window",
-             [this] {
-               if (const Session::RunPointer run = session_.current()) session_.remove(run->id);
-             });
   add_action("&File", "Save s&ession...", QKeySequence("Ctrl+Alt+S"),
              "Keep the open runs, the visible time and the bookmarks in a file",
              [this] { choose_session_file(); });
