@@ -3,9 +3,10 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
+# A|B: by whichever name the distribution knows it, Debian's or Ubuntu's.
 packages=(g++ cmake ninja-build libsimgrid-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libfmt-dev
   zlib1g-dev catch2 libbenchmark-dev locales libeigen3-dev libopenmpi-dev openmpi-bin iproute2
-  qt6-base-dev qt6-svg-dev qt6-charts-dev libsimdjson-dev fonts-dejavu-core)
+  qt6-base-dev 'qt6-svg-dev|libqt6svg6-dev' 'qt6-charts-dev|libqt6charts6-dev' libsimdjson-dev fonts-dejavu-core)
 
 usage() {
   cat <<'END'
@@ -13,7 +14,7 @@ usage: ./setup.sh demo    install what is missing, build, and simulate two of th
        ./setup.sh window  install what is missing, build, and open the demo's timelines in the window
        ./setup.sh test    install what is missing, build, and run all tests
 Packages come from apt (with sudo unless you are root). Everything else stays in the folder build/.
-Both can be run again at any time.
+All can be run again at any time.
 END
 }
 
@@ -24,7 +25,21 @@ fail() {
   exit 1
 }
 
-installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+installed() { # one of A|B
+  local name
+  for name in ${1//|/ }; do
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$name" 2>/dev/null)" = installed ] && return
+  done
+  return 1
+}
+
+named_here() { # A|B: the first that apt knows, else A
+  local name
+  for name in ${1//|/ }; do
+    apt-cache show "$name" >/dev/null 2>&1 && echo "$name" && return
+  done
+  echo "${1%%|*}"
+}
 
 install_missing() {
   command -v apt-get >/dev/null ||
@@ -43,7 +58,9 @@ install_missing() {
   fi
   say "Installing with apt: ${missing[*]}"
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q update
-  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install "${missing[@]}"
+  local named=()
+  for package in "${missing[@]}"; do named+=("$(named_here "$package")"); done
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install "${named[@]}"
 }
 
 # A compiler may take 1.5 GB.
