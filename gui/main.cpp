@@ -35,6 +35,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--view", arguments.screenshot.view, "What of the window the picture shows")
       ->check(CLI::IsMember(views));
   app.add_option("--size", arguments.screenshot.size, "Of the picture: WIDTHxHEIGHT (1280x800)");
+  app.add_option("--scale", arguments.screenshot.scale, "Pixels of a .png for one of the window (2)");
   app.add_option("--theme", arguments.theme, "system, light or dark")
       ->check(CLI::IsMember(std::vector<std::string>{"system", "light", "dark"}));
 }

@@ -31,7 +31,7 @@ QImage picture_of(QWidget& view, double scale) {
   return image;
 }
 
-void write_picture(QWidget& view, const QString& path) {
+void write_picture(QWidget& view, const QString& path, double scale) {
   if (path.endsWith(".svg", Qt::CaseInsensitive)) {
     QSaveFile file(path);  // tells why it cannot be written, which the generator does not
     if (!file.open(QIODevice::WriteOnly)) refuse(path, file.errorString());
@@ -50,7 +50,7 @@ void write_picture(QWidget& view, const QString& path) {
   if (!path.endsWith(".png", Qt::CaseInsensitive))
     refuse(path, "the name ends otherwise; allowed: .png, .svg");
   QSaveFile file(path);
-  if (!file.open(QIODevice::WriteOnly) || !picture_of(view).save(&file, "PNG") || !file.commit())
+  if (!file.open(QIODevice::WriteOnly) || !picture_of(view, scale).save(&file, "PNG") || !file.commit())
     refuse(path, file.errorString());
 }
 

@@ -12,8 +12,8 @@ namespace rehearse::gui {
 
 // As it stands in the window, two pixels for one.
 QImage picture_of(QWidget& view, double scale = 2);
-// RunError names the path and why it cannot be written. `path` ends in .png or .svg.
-void write_picture(QWidget& view, const QString& path);
+// RunError names the path and why it cannot be written. `path` ends in .png or .svg, which has no scale.
+void write_picture(QWidget& view, const QString& path, double scale = 2);
 
 // RFC 4180, with a line of headers; numbers as they are shown. Rows as a filter leaves them.
 QString csv_of(const QAbstractItemModel& model);

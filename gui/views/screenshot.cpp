@@ -1,5 +1,7 @@
 #include "gui/views/screenshot.hpp"
 
+#include <fmt/format.h>
+
 #include <QApplication>
 #include <QElapsedTimer>
 #include <QThread>
@@ -16,6 +18,7 @@ namespace rehearse::gui {
 namespace {
 
 constexpr int kLeast = 200, kMost = 10'000;  // pixels
+constexpr double kLeastScale = 0.25, kMostScale = 4;
 constexpr int kPatience_ms = 600'000;
 constexpr int kRest_ms = 400;  // what views compute on other threads is there
 
@@ -53,6 +56,8 @@ void Screenshot::check() const {
   if (size_in(size).isEmpty())
     throw InputError({"--size", 0, 0},
                      "\"" + size + "\" is no size; allowed: WIDTHxHEIGHT of 200 to 10000 pixels");
+  if (!(scale >= kLeastScale && scale <= kMostScale))
+    throw InputError({"--scale", 0, 0}, fmt::format("{} is no scale; allowed: 0.25 to 4", scale));
 }
 
 QSize Screenshot::pixels() const {
@@ -78,7 +83,7 @@ int take(MainWindow& window, const QStringList& files, const Screenshot& screens
   wait(settled, kRest_ms);
   const QStringList notices = window.notices();
   for (const QString& notice : notices) std::cerr << "rehearse-gui: " << notice.toStdString() << "\n";
-  write_picture(*shown, QString::fromStdString(screenshot.path));
+  write_picture(*shown, QString::fromStdString(screenshot.path), screenshot.scale);
   if (shown != &window) delete shown;
   return window.failures() == 0 ? kDone : kInputWrong;
 }

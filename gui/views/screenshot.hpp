@@ -13,8 +13,9 @@ struct Screenshot {
   std::string path;             // .png or .svg
   std::string view = "window";  // of MainWindow::view_names()
   std::string size = "1280x800";
+  double scale = 2;  // pixels for one of the window
 
-  void check() const;    // InputError: not such a path or size
+  void check() const;    // InputError: not such a path, size or scale
   QSize pixels() const;  // of a size that was checked
 };
 
