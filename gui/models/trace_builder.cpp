@@ -7,7 +7,6 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr std::size_t kMostDetails = 256 << 20;
 constexpr std::size_t kMostCounters = 4096;
 
 std::int32_t small_integer(Token token, std::int32_t otherwise) {
@@ -101,12 +100,24 @@ std::uint32_t TraceBuilder::track_of(Token pid, Token tid) {
   return it->second;
 }
 
+void TraceBuilder::forget_unless_few(double share) {
+  constexpr std::size_t kSample = std::size_t{16} << 20;
+  constexpr double kSurely = 1.2;  // the rest of the file may hold fewer of them
+  if (draft_.details_kept && draft_.details.size() > kSample &&
+      static_cast<double>(draft_.details.size()) > kSurely * share * static_cast<double>(kMostDetails))
+    forget_details();
+}
+
+void TraceBuilder::forget_details() {
+  draft_.details_kept = false;
+  draft_.details.clear();
+}
+
 void TraceBuilder::keep_details(const Event& event, Record& record) {
   const Token text = event.arguments_text;
   if (!draft_.details_kept || text.size() <= 2 || text.size() > Blocks<char>::kBlock) return;
   if (draft_.details.size() + text.size() > kMostDetails) {
-    draft_.details_kept = false;
-    draft_.details.clear();
+    forget_details();
     return;
   }
   std::size_t place = 0;

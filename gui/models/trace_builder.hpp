@@ -13,6 +13,9 @@
 
 namespace rehearse::gui {
 
+// Of all spans' arguments together: more are not kept for the details.
+inline constexpr std::size_t kMostDetails = std::size_t{256} << 20;
+
 class TraceBuilder {
 public:
   explicit TraceBuilder(Draft& draft) : draft_(draft) {}
@@ -20,6 +23,8 @@ public:
   const char* take(const Event& event);
   // After the last: what was begun and never ended ends with the trace.
   void finish();
+  // `share` of the file has been taken: details that will be too many in the end are not kept until then.
+  void forget_unless_few(double share);
 
 private:
   const char* span(const Event& event, bool open);
@@ -38,6 +43,7 @@ private:
   void sort(const Event& event, Record& record);
   void sort_ours(const Event& event, Token kind, Record& record);
   void keep_details(const Event& event, Record& record);
+  void forget_details();
 
   struct KeyHash {
     std::size_t operator()(const std::pair<int, std::int64_t>& key) const {

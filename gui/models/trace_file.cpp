@@ -169,6 +169,7 @@ Timeline read(TraceSource& source, const std::string& name, Progress& progress) 
     const EventParser::Take take = [&](const Event& event) { return builder.take(event); };
     for (EventBatch batch; queue.get(batch); queue.give_back(std::move(batch))) {
       parser.parse(batch, take, fail);
+      builder.forget_unless_few(batch.share);
       progress.share = kReading * batch.share;
       if (progress.cancelled) throw Cancelled();
     }
