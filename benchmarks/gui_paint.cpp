@@ -1,13 +1,18 @@
-// Frames of the timeline: 10 million spans in 40 rows at 1920x1080, at several zooms.
+// Frames of the timeline: 10 million spans in 40 rows at 1920x1080, at several zooms; and how long it takes
+// from the order to open a file until its spans are on the screen.
 #include <benchmark/benchmark.h>
 
 #include <QApplication>
 #include <QImage>
+#include <QSettings>
+#include <QTemporaryDir>
 #include <QThread>
 #include <cmath>
 #include <random>
 
+#include "benchmarks/gui_trace_file.hpp"
 #include "gui/views/appearance.hpp"
+#include "gui/views/main_window.hpp"
 #include "gui/views/timeline_canvas.hpp"
 #include "gui/views/timeline_view.hpp"
 
@@ -122,11 +127,39 @@ void mipmaps(benchmark::State& bench) {
 }
 BENCHMARK(mipmaps)->Unit(benchmark::kMillisecond);
 
+// In an open window, from the order to the first frame.
+void file_to_screen(benchmark::State& state) {
+  const TraceFile file(state.range(0), false);
+  MainWindow window;
+  window.set_theme(Theme::light);
+  window.resize(1920, 1080);
+  window.show();
+  QApplication::processEvents();
+  for (auto _ : state) {
+    int opened = 0;
+    const auto connection =
+        QObject::connect(&window.loader(), &Loader::opened, [&](int run) { opened = run; });
+    window.open_files({QString::fromStdString(file.path())});
+    while (opened == 0) QApplication::processEvents(QEventLoop::WaitForMoreEvents);
+    benchmark::DoNotOptimize(window.grab());
+    state.PauseTiming();
+    QObject::disconnect(connection);
+    while (!window.settled()) QApplication::processEvents();
+    window.session().remove(opened);
+    QApplication::processEvents();
+    state.ResumeTiming();
+  }
+}
+
+BENCHMARK(file_to_screen)->Arg(100'000)->Unit(benchmark::kMillisecond)->UseRealTime();
+
 }  // namespace
 
 int main(int argc, char** argv) {
   qputenv("QT_QPA_PLATFORM", "offscreen");
   QApplication application(argc, argv);
+  const QTemporaryDir settings;  // and not the user's
+  QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, settings.path());
   QApplication::setStyle("Fusion");
   QApplication::setPalette(palette_of(Theme::light));
   benchmark::Initialize(&argc, argv);

@@ -4,6 +4,8 @@
 
 #include <QApplication>
 #include <QLocale>
+#include <QSettings>
+#include <QTemporaryDir>
 #include <clocale>
 #include <iostream>
 
@@ -62,6 +64,8 @@ int run(int argc, char** argv) {
   QCoreApplication::setOrganizationName("rehearse");
   QCoreApplication::setApplicationName("rehearse-gui");
   QApplication::setStyle("Fusion");
+  const QTemporaryDir unkept;  // a picture changes none of the user's settings
+  if (picture) QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, unkept.path());
   gui::MainWindow window;
   if (!arguments.theme.empty() || picture)
     window.set_theme(arguments.theme == "dark" ? gui::Theme::dark : gui::Theme::light);

@@ -7,7 +7,8 @@
 #include <QApplication>
 #include <QFont>
 #include <QLocale>
-#include <QStandardPaths>
+#include <QSettings>
+#include <QTemporaryDir>
 
 #include "gui/views/appearance.hpp"
 
@@ -15,7 +16,8 @@ int main(int argc, char** argv) {
   qputenv("QT_QPA_PLATFORM", "offscreen");
   qputenv("QT_SCALE_FACTOR", "1");
   QApplication application(argc, argv);
-  QStandardPaths::setTestModeEnabled(true);
+  const QTemporaryDir settings;  // and not the user's
+  QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, settings.path());
   QCoreApplication::setOrganizationName("rehearse");
   QCoreApplication::setApplicationName("rehearse-gui-test");
   QLocale::setDefault(QLocale::c());

@@ -194,8 +194,12 @@ void MainWindow::make_actions() {
   for (const auto& [text, theme] :
        {std::pair("Colours of the &desktop", Theme::system), std::pair("&Light colours", Theme::light),
         std::pair("&Dark colours", Theme::dark)}) {
-    QAction* action = add_action("&View", text, {}, "How the window is coloured",
-                                 [this, theme = theme] { set_theme(theme); });
+    QAction* action = add_action("&View", text, {}, "How the window is coloured", [this, theme = theme] {
+      set_theme(theme);
+      QSettings().setValue("theme", theme == Theme::dark    ? "dark"
+                                    : theme == Theme::light ? "light"
+                                                            : "system");
+    });
     action->setCheckable(true);
     action->setData(static_cast<int>(theme));
     themes_->addAction(action);
@@ -339,7 +343,6 @@ void MainWindow::set_theme(Theme theme) {
   QApplication::setPalette(palette_of(theme));
   for (QAction* action : themes_->actions())
     action->setChecked(action->data().toInt() == static_cast<int>(theme));
-  QSettings().setValue("theme", theme == Theme::dark ? "dark" : theme == Theme::light ? "light" : "system");
 }
 
 bool MainWindow::settled() const {
