@@ -7,10 +7,12 @@
 #include <QSettings>
 #include <QTemporaryDir>
 #include <clocale>
+#include <cstdlib>
 #include <iostream>
 
 #include "gui/views/main_window.hpp"
 #include "gui/views/screenshot.hpp"
+#include "models/base/error.hpp"
 #include "models/base/program.hpp"
 
 namespace {
@@ -42,6 +44,19 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->check(CLI::IsMember(std::vector<std::string>{"system", "light", "dark"}));
 }
 
+// Without one, Qt would abort.
+void need_display() {
+  for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"})
+    if (const char* value = std::getenv(name); value != nullptr && *value != '\0') return;
+  throw RunError("there is no display (DISPLAY and WAYLAND_DISPLAY are not set); --screenshot needs none");
+}
+
+// Of pictures nobody wants to know that their window cannot be moved.
+void tell_but_for_windows(QtMsgType, const QMessageLogContext&, const QString& text) {
+  if (!text.startsWith("This plugin does not support") && !text.startsWith("QStandardPaths: XDG_RUNTIME_DIR"))
+    std::cerr << text.toStdString() << '\n';
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"The window of Rehearse: what a training step is made of, on a timeline."};
   Arguments arguments;
@@ -55,6 +70,9 @@ int run(int argc, char** argv) {
   if (picture) {
     arguments.screenshot.check();
     qputenv("QT_QPA_PLATFORM", "offscreen");
+    qInstallMessageHandler(tell_but_for_windows);
+  } else {
+    need_display();
   }
   int qt_argc = 1;  // files are no options of Qt's
   QApplication application(qt_argc, argv);

@@ -83,6 +83,16 @@ TEST_CASE("What is wrong with the command line or a file is told") {
     CHECK(outcome.status == c.status);
     CHECK(outcome.err.contains(c.told));
   }
+  QProcess process;
+  QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+  for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}) environment.remove(name);
+  process.setProcessEnvironment(environment);
+  process.start(REHEARSE_BIN_DIR "/rehearse-gui", QStringList());
+  REQUIRE(process.waitForFinished(20'000));
+  CHECK(process.exitStatus() == QProcess::NormalExit);
+  CHECK(process.exitCode() == 1);
+  CHECK(process.readAllStandardError().contains("there is no display"));
+
   CHECK(rehearse_gui({"--version"}).out.startsWith("rehearse-gui "));
   CHECK(rehearse_gui({"--help"}).out.contains("--screenshot"));
 }

@@ -16,6 +16,7 @@
 
 #include <fstream>
 
+#include "gui/views/command.hpp"
 #include "gui/views/command_list.hpp"
 #include "gui/views/export.hpp"
 #include "gui/views/main_window.hpp"
@@ -48,7 +49,7 @@ void wheel(QWidget& widget, QPoint at, int delta, Qt::KeyboardModifiers keys) {
 std::vector<QAction*> commands_of(const MainWindow& window) {
   std::vector<QAction*> commands;
   for (QAction* action : window.findChildren<QAction*>())
-    if (action->property("menu").isValid()) commands.push_back(action);
+    if (!menu_of(*action).isEmpty()) commands.push_back(action);
   return commands;
 }
 
@@ -271,6 +272,7 @@ TEST_CASE("Every command has a text, a tooltip, a menu, and a shortcut that is i
     CAPTURE(action->text().toStdString());
     CHECK_FALSE(action->text().isEmpty());
     CHECK_FALSE(action->toolTip().isEmpty());
+    CHECK_FALSE(action->shortcuts().isEmpty());
     CHECK(in_menus.count(action) == 1);
     for (const QKeySequence& keys : action->shortcuts())
       by_keys[keys.toString().toStdString()].push_back(action);

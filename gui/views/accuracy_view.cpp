@@ -16,6 +16,7 @@
 
 #include "gui/models/background.hpp"
 #include "gui/views/appearance.hpp"
+#include "gui/views/command.hpp"
 #include "gui/views/plot.hpp"
 #include "models/base/error.hpp"
 #include "models/base/text.hpp"
@@ -87,22 +88,19 @@ AccuracyView::AccuracyView(Session& session, ViewState&, QWidget* parent)
   split_->setStretchFactor(1, 1);
   all->addWidget(split_, 1);
 
-  const auto file_action = [&](const QString& text, const QString& key, const QString& tip) {
-    auto* action = new QAction(text, this);
-    action->setShortcut(QKeySequence(key));
-    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-    action->setToolTip(tip);
-    action->setProperty("menu", "&File");
-    addAction(action);
-    return action;
-  };
-  connect(file_action(tr("Open a validation…"), tr("Ctrl+Shift+V"),
-                      tr("Opens the CSV file of predictions beside measurements")),
-          &QAction::triggered, this, &AccuracyView::ask_for_file);
-  close_ = file_action(tr("Close the validation"), tr("Ctrl+Shift+Q"),
-                       tr("Leaves the pairs of runs that are open in the window"));
+  add_command(*this,
+              {menu::file,
+               tr("Open a validation..."),
+               {QKeySequence("Ctrl+Shift+V")},
+               tr("Open the CSV file of predictions beside measurements")},
+              [this] { ask_for_file(); });
+  close_ = add_command(*this,
+                       {menu::file,
+                        tr("Close the validation"),
+                        {QKeySequence("Ctrl+Shift+Q")},
+                        tr("Leave the pairs of runs that are open in the window")},
+                       [this] { close_file(); });
   close_->setEnabled(false);
-  connect(close_, &QAction::triggered, this, &AccuracyView::close_file);
 
   soon_ = new QTimer(this);
   soon_->setSingleShot(true);

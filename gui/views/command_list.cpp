@@ -9,6 +9,8 @@
 #include <QVBoxLayout>
 #include <array>
 
+#include "gui/views/command.hpp"
+
 namespace rehearse::gui {
 
 namespace {
@@ -71,9 +73,9 @@ QVariant CommandModel::data(const QModelIndex& index, int role) const {
     case 1:
       return shortcuts_of(action);
     case 2:
-      return plain(action.property("menu").toString());
+      return plain(menu_of(action));
     default:
-      return action.toolTip();
+      return action.statusTip();
   }
 }
 

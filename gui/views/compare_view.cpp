@@ -1,4 +1,5 @@
 #include "gui/views/compare_view.hpp"
+#include "gui/views/command.hpp"
 
 #include <QAction>
 #include <QBoxLayout>
@@ -83,13 +84,8 @@ CompareView::CompareView(Session& session, ViewState&, QWidget* parent) : QWidge
   const auto page = [&](const QString& text, const QString& key, const QString& tip) {
     const int number = tabs_->addTab(text);
     tabs_->setTabToolTip(number, tip);
-    auto* action = new QAction(tr("Compare %1").arg(text.toLower()), this);
-    action->setShortcut(QKeySequence(key));
-    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-    action->setToolTip(tip);
-    action->setProperty("menu", "&View");
-    connect(action, &QAction::triggered, this, [this, number] { tabs_->setCurrentIndex(number); });
-    addAction(action);
+    add_command(*this, {menu::view, tr("Compare %1").arg(text.toLower()), {QKeySequence(key)}, tip},
+                [this, number] { tabs_->setCurrentIndex(number); });
   };
   page(tr("Figures"), tr("Alt+1"), tr("Figures of the runs beside each other"));
   page(tr("Kinds of op"), tr("Alt+2"), tr("What each kind of op differs by"));
@@ -164,7 +160,7 @@ void CompareView::compare() {
   const std::vector<std::string> names = names_of(runs);
   bars_->set(breakdown_bars(runs, names));
   figures_->set(compared_figures(runs, names));
-  sentence_->setText(tr("Comparing …"));
+  sentence_->setText(tr("Comparing ..."));
   cancelled_ = std::make_shared<std::atomic<bool>>(false);
   in_background(
       this, [runs, names, cancelled = cancelled_] { return compare_runs(runs, names, cancelled); },

@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "gui/views/accuracy_view.hpp"
+#include "gui/views/command.hpp"
 #include "gui/views/command_list.hpp"
 #include "gui/views/compare_view.hpp"
 #include "gui/views/memory_view.hpp"
@@ -32,7 +33,6 @@ namespace rehearse::gui {
 namespace {
 
 constexpr int kSideWidth = 330, kTabsHeight = 310;
-constexpr std::array<const char*, 7> kMenus = {"&File", "&Edit", "&View", "&Go", "&Select", "&Run", "&Help"};
 constexpr double kMargin = 0.02;  // beside a step, of its length
 
 }  // namespace
@@ -139,100 +139,98 @@ void MainWindow::make_status_bar() {
     connect(&state_, signal, this, &MainWindow::show_position);
 }
 
-QAction* MainWindow::add_action(const char* menu, const char* text, const QKeySequence& shortcut,
-                                const char* what, std::function<void()> then) {
-  auto* action = new QAction(text, this);
-  action->setShortcut(shortcut);
-  action->setToolTip(what);
-  action->setProperty("menu", menu);
-  connect(action, &QAction::triggered, this, std::move(then));
-  addAction(action);
-  return action;
+QAction* MainWindow::add_action(const char* in, const QString& text, const QList<QKeySequence>& keys,
+                                const QString& what, std::function<void()> act) {
+  return add_command(*this, {in, text, keys, what}, std::move(act), Qt::WindowShortcut);
 }
 
 void MainWindow::make_actions() {
-  add_action("&File", "&Open...", QKeySequence::Open, "Open traces, scenarios, tables or a session",
+  using K = QKeySequence;
+  add_action(menu::file, "&Open...", {K::Open}, "Open traces, scenarios, tables or a session",
              [this] { choose_files(); });
-  add_action("&File", "&Reload", Qt::Key_F5, "Read the current run's file again", [this] {
+  add_action(menu::file, "&Reload", {Qt::Key_F5}, "Read the current run's file again", [this] {
     if (const Session::RunPointer run = session_.current()) loader_.reload(run->id);
   });
-  add_action("&File", "Save s&ession...", QKeySequence("Ctrl+Alt+S"),
+  add_action(menu::file, "Save s&ession...", {K("Ctrl+Alt+S")},
              "Keep the open runs, the visible time and the bookmarks in a file",
              [this] { choose_session_file(); });
-  add_action("&File", "Export view as &picture...", QKeySequence("Ctrl+E"),
+  add_action(menu::file, "Export view as &picture...", {K("Ctrl+E")},
              "Write the view that has the focus as PNG or SVG", [this] { export_picture(); });
-  add_action("&File", "Export &table as CSV...", QKeySequence("Ctrl+Shift+E"),
+  add_action(menu::file, "Export &table as CSV...", {K("Ctrl+Shift+E")},
              "Write the table that has the focus, or the open tab's, as CSV", [this] { export_table(); });
-  add_action("&File", "&Quit", QKeySequence("Ctrl+Q"), "Leave", [this] { close(); });
-  add_action("&Edit", "Copy view as p&icture", QKeySequence("Ctrl+Alt+C"),
+  quit_ = add_action(menu::file, "&Quit", {K("Ctrl+Q")}, "Leave", [this] { close(); });
+  add_action(menu::edit, "Copy view as p&icture", {K("Ctrl+Alt+C")},
              "Put a picture of the view that has the focus on the clipboard", [this] { copy_picture(); });
-  add_action("&Go", "One &step", QKeySequence("Ctrl+Shift+0"), "Show the step whose figures are told",
+  add_action(menu::go, "One s&tep", {K("Ctrl+Shift+0")}, "Show the step whose figures are told",
              [this] { show_step(); });
   int number = 0;
   for (const Named& named : views_) {
     ++number;
     const QString title = named.name.left(1).toUpper() + named.name.mid(1);
-    auto* action = add_action("&Go", "", QKeySequence(QString("Ctrl+%1").arg(number % 10)), "",
-                              [this, name = named.name] {
-                                show_view(name);
-                                view(name)->setFocus();
-                              });
-    if (number > 10) action->setShortcut(QKeySequence("Ctrl+Shift+A"));
-    action->setText("To the view: " + title);
-    action->setToolTip("Move the focus to the view " + title);
+    const K key = number <= 10 ? K(QString("Ctrl+%1").arg(number % 10)) : K("Ctrl+Shift+A");
+    add_action(menu::go, "To the view: " + title, {key}, "Move the focus to the view " + title,
+               [this, name = named.name] {
+                 show_view(name);
+                 view(name)->setFocus();
+               });
   }
-  const auto add_switch = [this](const char* text, const char* shortcut, const char* what, QWidget* widget) {
-    QAction* action = add_action("&View", text, QKeySequence(shortcut), what, [] {});
+  const auto add_switch = [this](const char* text, const char* key, const char* what, QWidget* widget) {
+    QAction* action = add_action(menu::view, text, {K(key)}, what, [] {});
     action->setCheckable(true);
     action->setChecked(true);
     connect(action, &QAction::toggled, widget, &QWidget::setVisible);
   };
-  add_switch("Side &panel", "Ctrl+B", "Show runs and the scenario", side_);
+  add_switch("Side pane&l", "Ctrl+B", "Show runs and the scenario", side_);
   add_switch("Time&line", "Ctrl+T", "Show the timelines", timeline_);
   add_switch("Lower &tabs", "Ctrl+J", "Show what the timelines mean", tabs_);
+  make_themes();
+  add_action(menu::view, "F&ull screen", {Qt::Key_F11}, "Use the whole screen",
+             [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); });
+  add_action(menu::help, "&Commands and shortcuts", {K("?"), K("Ctrl+Shift+P"), Qt::Key_F1},
+             "Every command with its shortcut; type to find one, Enter runs it", [this] {
+               std::vector<QAction*> actions;
+               for (QAction* action : findChildren<QAction*>())
+                 if (!menu_of(*action).isEmpty()) actions.push_back(action);
+               auto* list = new CommandList(std::move(actions), this);
+               list->setAttribute(Qt::WA_DeleteOnClose);
+               list->open();
+             });
+}
+
+void MainWindow::make_themes() {
+  struct Choice {
+    const char *text, *key, *stored;
+    Theme theme;
+  };
   themes_ = new QActionGroup(this);
-  for (const auto& [text, theme] :
-       {std::pair("Colours of the &desktop", Theme::system), std::pair("&Light colours", Theme::light),
-        std::pair("&Dark colours", Theme::dark)}) {
-    QAction* action = add_action("&View", text, {}, "How the window is coloured", [this, theme = theme] {
-      set_theme(theme);
-      QSettings().setValue("theme", theme == Theme::dark    ? "dark"
-                                    : theme == Theme::light ? "light"
-                                                            : "system");
-    });
+  for (const Choice& choice : {Choice{"Colours of the &desktop", "Ctrl+Alt+1", "system", Theme::system},
+                               Choice{"&Light colours", "Ctrl+Alt+2", "light", Theme::light},
+                               Choice{"&Dark colours", "Ctrl+Alt+3", "dark", Theme::dark}}) {
+    QAction* action = add_action(menu::view, choice.text, {QKeySequence(choice.key)},
+                                 "How the window is coloured", [this, choice] {
+                                   set_theme(choice.theme);
+                                   QSettings().setValue("theme", choice.stored);
+                                 });
     action->setCheckable(true);
-    action->setData(static_cast<int>(theme));
+    action->setData(static_cast<int>(choice.theme));
     themes_->addAction(action);
   }
-  add_action("&View", "&Full screen", QKeySequence("F11"), "Use the whole screen",
-             [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); });
-  const auto list_commands = [this] {
-    std::vector<QAction*> actions;
-    for (QAction* action : findChildren<QAction*>())
-      if (action->property("menu").isValid()) actions.push_back(action);
-    auto* list = new CommandList(std::move(actions), this);
-    list->setAttribute(Qt::WA_DeleteOnClose);
-    list->open();
-  };
-  QAction* commands =
-      add_action("&Help", "&Commands and shortcuts", QKeySequence("?"),
-                 "Every command with its shortcut; type to find one, Enter runs it", list_commands);
-  commands->setShortcuts({QKeySequence("?"), QKeySequence("Ctrl+Shift+P"), QKeySequence("F1")});
 }
 
 void MainWindow::make_menus() {
   std::map<QString, QMenu*> menus;
-  for (const char* name : kMenus) menus[name] = menuBar()->addMenu(name);
+  for (const char* name : menu::all) menus[name] = menuBar()->addMenu(name);
   const auto fill = [&](const QWidget* widget, bool own) {
     std::map<QString, bool> begun;
     for (QAction* action : widget->actions()) {
-      const auto menu = menus.find(action->property("menu").toString());
-      if (menu == menus.end()) continue;
-      if (!own && !begun[menu->first] && !menu->second->isEmpty()) menu->second->addSeparator();
-      begun[menu->first] = true;
-      menu->second->addAction(action);
+      const auto found = menus.find(menu_of(*action));
+      if (found == menus.end()) continue;
+      QMenu* into = found->second;
+      if (!own && !begun[found->first] && !into->isEmpty()) into->addSeparator();
+      begun[found->first] = true;
+      into->addAction(action);
       if (own && action->text() == "&Open...") {
-        recent_ = menu->second->addMenu("Open &recent");
+        recent_ = into->addMenu("Open rece&nt");
         connect(recent_, &QMenu::aboutToShow, this, &MainWindow::fill_recent_menu);
       }
     }
@@ -242,7 +240,10 @@ void MainWindow::make_menus() {
     fill(named.view, false);
     for (const QWidget* part : named.view->findChildren<QWidget*>()) fill(part, false);
   }
-  for (const auto& [name, menu] : menus) menu->setToolTipsVisible(true);
+  menus[menu::file]->removeAction(quit_);
+  menus[menu::file]->addSeparator();
+  menus[menu::file]->addAction(quit_);
+  for (const auto& [name, shown] : menus) shown->setToolTipsVisible(true);
 }
 
 // ----- following

@@ -61,10 +61,11 @@ private:
   // main_window.cpp
   void make_views();
   void make_actions();
+  void make_themes();
   void make_menus();
   void make_status_bar();
-  QAction* add_action(const char* menu, const char* text, const QKeySequence& shortcut, const char* what,
-                      std::function<void()> then);
+  QAction* add_action(const char* in, const QString& text, const QList<QKeySequence>& keys,
+                      const QString& what, std::function<void()> act);
   void follow_session();
   void show_step();
   void tell(const QString& message);
@@ -103,6 +104,7 @@ private:
   QToolButton* cancel_ = nullptr;
   QMenu* recent_ = nullptr;
   QActionGroup* themes_ = nullptr;
+  QAction* quit_ = nullptr;
   QStringList notices_;
   int failures_ = 0;
   QString session_path_;

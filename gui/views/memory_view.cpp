@@ -10,6 +10,7 @@
 
 #include "gui/models/background.hpp"
 #include "gui/views/appearance.hpp"
+#include "gui/views/command.hpp"
 #include "gui/views/memory_bars.hpp"
 #include "gui/views/memory_plot.hpp"
 
@@ -38,21 +39,15 @@ MemoryView::MemoryView(Session& session, ViewState& state, QWidget* parent)
   splitter->setSizes({1000, 1000});
   layout->addWidget(splitter, 1);
 
-  const auto add = [this](const QString& text, const QKeySequence& shortcut, const QString& tip, auto slot) {
-    auto* const action = new QAction(text, this);
-    action->setShortcut(shortcut);
-    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-    action->setToolTip(tip);
-    action->setProperty("menu", "&View");
-    connect(action, &QAction::triggered, this, slot);
-    addAction(action);
+  const auto add = [this](const char* text, const QKeySequence& keys, const char* what, auto act) {
+    add_command(*this, {menu::view, text, {keys}, what}, act);
   };
-  add("Memory of the Next Stage", QKeySequence("."), "Show the memory of the next stage over time (.)",
+  add("Memory of the next stage", QKeySequence("."), "Show the memory of the next stage over time",
       [this] { step(1); });
-  add("Memory of the Previous Stage", QKeySequence(","), "Show the memory of the stage before over time (,)",
+  add("Memory of the previous stage", QKeySequence(","), "Show the memory of the stage before over time",
       [this] { step(-1); });
-  add("Memory of the Fullest Stage", QKeySequence("Home"),
-      "Show the memory of the fullest stage over time (Home)", [this] { choose_fullest(); });
+  add("Memory of the fullest stage", QKeySequence("Home"), "Show the memory of the fullest stage over time",
+      [this] { choose_fullest(); });
 
   connect(bars_, &MemoryBars::stage_chosen, this, &MemoryView::choose);
   connect(plot_, &MemoryPlot::hovered, this, [this](std::optional<Time> time) { state_.set_cursor(time); });

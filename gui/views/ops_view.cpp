@@ -1,4 +1,5 @@
 #include "gui/views/ops_view.hpp"
+#include "gui/views/command.hpp"
 
 #include <QAction>
 #include <QBoxLayout>
@@ -81,13 +82,12 @@ OpsView::OpsView(Session& session, ViewState& state, QWidget* parent)
        {"Count ops of the step", "Alt+S"},
        {"Count ops of the run", "Alt+R"}}};
   for (std::size_t i = 0; i < kActions.size(); ++i) {
-    auto* action = new QAction(tr(kActions[i].first), this);
-    action->setShortcut(QKeySequence(QString::fromLatin1(kActions[i].second)));
-    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-    action->setToolTip(tr("Which stretch of time the table of ops counts"));
-    action->setProperty("menu", "&View");
-    connect(action, &QAction::triggered, this, [this, i] { set_stretch(static_cast<Stretch>(i)); });
-    addAction(action);
+    add_command(*this,
+                {menu::view,
+                 tr(kActions[i].first),
+                 {QKeySequence(kActions[i].second)},
+                 tr("Which stretch of time the table of ops counts")},
+                [this, i] { set_stretch(static_cast<Stretch>(i)); });
   }
 
   soon_ = new QTimer(this);

@@ -10,6 +10,7 @@
 #include <QVBoxLayout>
 
 #include "gui/views/appearance.hpp"
+#include "gui/views/command.hpp"
 
 namespace rehearse::gui {
 namespace {
@@ -104,9 +105,9 @@ RunsView::RunsView(Session& session, ViewState& state, QWidget* parent)
               &RunsView::show_or_hide);
   base_ = add("Make &base", Qt::Key_B, "Compare the others with this run", &RunsView::make_base);
   rename_ = add("Re&name", Qt::Key_F2, "Give the run another name", &RunsView::rename);
-  duplicate_ = add("&Duplicate and change", {}, "Open the run's scenario, to change it and run it again",
-                   &RunsView::duplicate);
-  reload_ = add("Re&load", {}, "Read the run's file again", &RunsView::reload);
+  duplicate_ = add("&Duplicate and change", Qt::Key_D,
+                   "Open the run's scenario, to change it and run it again", &RunsView::duplicate);
+  reload_ = add("Re&load", Qt::Key_R, "Read the run's file again", &RunsView::reload);
   up_ = add("Move &up", Qt::ALT | Qt::Key_Up, "Move the run up", &RunsView::move_up);
   down_ = add("Move &down", Qt::ALT | Qt::Key_Down, "Move the run down", &RunsView::move_down);
   remove_ =
@@ -123,14 +124,7 @@ RunsView::RunsView(Session& session, ViewState& state, QWidget* parent)
 
 QAction* RunsView::add(const char* text, const QKeySequence& keys, const char* tip,
                        void (RunsView::*slot)()) {
-  auto* action = new QAction(text, this);
-  action->setShortcut(keys);
-  action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-  action->setToolTip(keys.isEmpty() ? QString(tip) : QString("%1 (%2)").arg(tip, keys.toString()));
-  action->setProperty("menu", "&Run");
-  connect(action, &QAction::triggered, this, slot);
-  addAction(action);
-  return action;
+  return add_command(*this, {menu::run, text, {keys}, tip}, [this, slot] { (this->*slot)(); });
 }
 
 void RunsView::build_table() {

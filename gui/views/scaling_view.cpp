@@ -16,6 +16,7 @@
 #include <QToolTip>
 
 #include "gui/views/appearance.hpp"
+#include "gui/views/command.hpp"
 #include "gui/views/plot.hpp"
 #include "models/base/error.hpp"
 
@@ -97,13 +98,12 @@ ScalingView::ScalingView(Session&, ViewState&, QWidget* parent) : QWidget(parent
   split_->setStretchFactor(1, 2);
   all->addWidget(split_, 1);
 
-  auto* open_action = new QAction(tr("Open a sweep…"), this);
-  open_action->setShortcut(QKeySequence(tr("Ctrl+Shift+W")));
-  open_action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-  open_action->setToolTip(tr("Opens the CSV file of a sweep as curves"));
-  open_action->setProperty("menu", "&File");
-  connect(open_action, &QAction::triggered, this, &ScalingView::ask_for_file);
-  addAction(open_action);
+  add_command(*this,
+              {menu::file,
+               tr("Open a sweep..."),
+               {QKeySequence("Ctrl+Shift+W")},
+               tr("Open the CSV file of a sweep as curves")},
+              [this] { ask_for_file(); });
 
   connect(axis_, &QComboBox::currentIndexChanged, this, &ScalingView::draw);
   connect(figure_, &QComboBox::currentIndexChanged, this, &ScalingView::draw);
@@ -112,15 +112,10 @@ ScalingView::ScalingView(Session&, ViewState&, QWidget* parent) : QWidget(parent
 }
 
 QAction* ScalingView::make_switch(const QString& text, const QString& key, const QString& tip, bool on) {
-  auto* action = new QAction(text, this);
-  action->setShortcut(QKeySequence(key));
-  action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-  action->setToolTip(tip);
+  QAction* action = add_command(*this, {menu::view, text, {QKeySequence(key)}, tip}, [] {});
   action->setCheckable(true);
   action->setChecked(on);
-  action->setProperty("menu", "&View");
   connect(action, &QAction::toggled, this, &ScalingView::draw);
-  addAction(action);
   return action;
 }
 

@@ -16,6 +16,7 @@
 #include "gui/models/run_list.hpp"
 #include "gui/models/scenario_fields.hpp"
 #include "gui/views/appearance.hpp"
+#include "gui/views/command.hpp"
 #include "gui/views/scenario_editor.hpp"
 #include "gui/views/scenario_form.hpp"
 
@@ -66,13 +67,8 @@ ScenarioView::~ScenarioView() {
 
 QAction* ScenarioView::add(const char* text, const char* menu, const QKeySequence& keys, const char* tip,
                            void (ScenarioView::*slot)()) {
-  auto* action = new QAction(text, this);
-  action->setShortcut(keys);
-  action->setToolTip(keys.isEmpty() ? QString(tip) : QString("%1 (%2)").arg(tip, keys.toString()));
-  action->setProperty("menu", menu);
-  connect(action, &QAction::triggered, this, slot);
-  addAction(action);
-  return action;
+  return add_command(
+      *this, {menu, text, {keys}, tip}, [this, slot] { (this->*slot)(); }, Qt::WindowShortcut);
 }
 
 void ScenarioView::build_actions() {

@@ -17,6 +17,7 @@
 #include <QThreadPool>
 
 #include "gui/views/appearance.hpp"
+#include "gui/views/command.hpp"
 #include "gui/views/row_painter.hpp"
 
 namespace rehearse::gui {
@@ -173,13 +174,12 @@ SelectionView::SelectionView(Session& session, ViewState& state, QWidget* parent
   connect(&state_, &ViewState::selection_changed, this, &SelectionView::follow);
   connect(&session_, &Session::run_changed, this, &SelectionView::follow);
   connect(&session_, &Session::runs_changed, this, &SelectionView::follow);
-  auto* copying = new QAction(tr("Copy &Table"), this);
-  copying->setShortcut(QKeySequence::Copy);
-  copying->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-  copying->setToolTip(tr("Copy the selected lines of the table, or all of them"));
-  copying->setProperty("menu", QStringLiteral("&Edit"));
-  connect(copying, &QAction::triggered, this, &SelectionView::copy);
-  addAction(copying);
+  add_command(*this,
+              {menu::edit,
+               tr("Copy &table"),
+               {QKeySequence::Copy},
+               tr("Copy the selected lines of the table, or all of them")},
+              [this] { copy(); });
   follow();
 }
 

@@ -8,54 +8,45 @@
 
 #include "gui/models/area_totals.hpp"
 #include "gui/models/span_details.hpp"
+#include "gui/views/command.hpp"
 #include "gui/views/timeline_axis.hpp"
 #include "gui/views/timeline_canvas.hpp"
 #include "gui/views/timeline_view.hpp"
 
 namespace rehearse::gui {
 
-QAction* TimelineView::add(const QString& menu, const QString& text, const QList<QKeySequence>& keys,
-                           const QString& tip, const std::function<void()>& act) {
-  auto* action = new QAction(text, this);
-  action->setShortcuts(keys);
-  action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-  action->setToolTip(tip);
-  action->setStatusTip(tip);
-  action->setProperty("menu", menu);
-  connect(action, &QAction::triggered, this, act);
-  addAction(action);
-  return action;
-}
-
 void TimelineView::make_actions() {
-  const QString view = QStringLiteral("&View"), go = QStringLiteral("&Go"),
-                select = QStringLiteral("&Select"), edit = QStringLiteral("&Edit");
+  using namespace menu;
   using K = QKeySequence;
-  add(view, tr("Zoom &In"), {K(Qt::Key_W)}, tr("Show half the time, about the cursor"),
+  const auto add = [this](const char* in, const QString& text, const QList<K>& keys, const QString& what,
+                          const std::function<void()>& act) {
+    return add_command(*this, {in, text, keys, what}, act);
+  };
+  add(view, tr("Zoom &in"), {K(Qt::Key_W)}, tr("Show half the time, about the cursor"),
       [this] { zoom(0.5); });
-  add(view, tr("Zoom &Out"), {K(Qt::Key_S)}, tr("Show twice the time, about the cursor"),
+  add(view, tr("Zoom &out"), {K(Qt::Key_S)}, tr("Show twice the time, about the cursor"),
       [this] { zoom(2); });
   add(view, tr("&Fit"), {K(Qt::Key_0), K(Qt::Key_Home)}, tr("Show the whole time"), [this] { state_.fit(); });
-  add(view, tr("Zoom to &Selection"), {K(Qt::Key_F)},
+  add(view, tr("Zoom to &selection"), {K(Qt::Key_F)},
       tr("Show the selected span or area; again: the whole time"), [this] { zoom_to_selection(); });
-  add(view, tr("Pan &Left"), {K(Qt::Key_A), K(Qt::Key_Left)}, tr("Move towards earlier times"),
+  add(view, tr("Pan &left"), {K(Qt::Key_A), K(Qt::Key_Left)}, tr("Move towards earlier times"),
       [this] { pan(-0.2); });
-  add(view, tr("Pan &Right"), {K(Qt::Key_D), K(Qt::Key_Right)}, tr("Move towards later times"),
+  add(view, tr("Pan &right"), {K(Qt::Key_D), K(Qt::Key_Right)}, tr("Move towards later times"),
       [this] { pan(0.2); });
-  add(view, tr("Scroll &Up"), {K(Qt::Key_Up)}, tr("The row above: select there, or scroll"),
+  add(view, tr("Scroll &up"), {K(Qt::Key_Up)}, tr("The row above: select there, or scroll"),
       [this] { move_vertically(-1); });
-  add(view, tr("Scroll &Down"), {K(Qt::Key_Down)}, tr("The row below: select there, or scroll"),
+  add(view, tr("Scroll &down"), {K(Qt::Key_Down)}, tr("The row below: select there, or scroll"),
       [this] { move_vertically(1); });
-  add(view, tr("Page Up"), {K(Qt::Key_PageUp)}, tr("Scroll up by a page"),
+  add(view, tr("Page up"), {K(Qt::Key_PageUp)}, tr("Scroll up by a page"),
       [this] { scene_.set_scroll(scene_.scroll() - scene_.canvas().height()); });
-  add(view, tr("Page Down"), {K(Qt::Key_PageDown)}, tr("Scroll down by a page"),
+  add(view, tr("Page down"), {K(Qt::Key_PageDown)}, tr("Scroll down by a page"),
       [this] { scene_.set_scroll(scene_.scroll() + scene_.canvas().height()); });
-  add(view, tr("&Higher Rows"), {K(QStringLiteral("Ctrl++")), K(QStringLiteral("Ctrl+="))},
+  add(view, tr("&Higher rows"), {K(QStringLiteral("Ctrl++")), K(QStringLiteral("Ctrl+="))},
       tr("Make rows higher"), [this] { scene_.set_row_height(scene_.row_height() + 4); });
-  add(view, tr("Lo&wer Rows"), {K(QStringLiteral("Ctrl+-"))}, tr("Make rows lower"),
+  add(view, tr("Lo&wer rows"), {K(QStringLiteral("Ctrl+-"))}, tr("Make rows lower"),
       [this] { scene_.set_row_height(scene_.row_height() - 4); });
   path_action_ =
-      add(view, tr("Critical &Path"), {K(Qt::Key_X)}, tr("Mark the spans that the step had to wait for"),
+      add(view, tr("Critical &path"), {K(Qt::Key_X)}, tr("Mark the spans that the step had to wait for"),
           [this] { state_.show_critical_path(!state_.shows_critical_path()); });
   flows_action_ = add(view, tr("Arro&ws"), {K(Qt::Key_L)},
                       tr("Arrows from and to the selected span: messages and dependencies"),
@@ -63,53 +54,53 @@ void TimelineView::make_actions() {
   counters_action_ = add(view, tr("Cou&nters"), {K(Qt::Key_K)}, tr("Show memory and links"),
                          [this] { state_.show_counters(!state_.shows_counters()); });
   for (QAction* action : {path_action_, flows_action_, counters_action_}) action->setCheckable(true);
-  add(view, tr("&Pin Rank"), {K(Qt::Key_P)}, tr("Keep the rank at the top, or let it go again"),
+  add(view, tr("&Pin rank"), {K(Qt::Key_P)}, tr("Keep the rank at the top, or let it go again"),
       [this] { pin_current(); });
-  add(view, tr("&Collapse Rank"), {K(Qt::Key_C)}, tr("Show one row of the rank"),
+  add(view, tr("&Collapse rank"), {K(Qt::Key_C)}, tr("Show one row of the rank"),
       [this] { collapse(true, false); });
-  add(view, tr("&Expand Rank"), {K(Qt::Key_E)}, tr("Show all rows of the rank"),
+  add(view, tr("&Expand rank"), {K(Qt::Key_E)}, tr("Show all rows of the rank"),
       [this] { collapse(false, false); });
-  add(view, tr("Collapse All"), {K(QStringLiteral("Shift+C"))}, tr("Show one row of each rank"),
+  add(view, tr("Collapse all"), {K(QStringLiteral("Shift+C"))}, tr("Show one row of each rank"),
       [this] { collapse(true, true); });
-  add(view, tr("Expand All"), {K(QStringLiteral("Shift+E"))}, tr("Show all rows of all ranks"),
+  add(view, tr("Expand all"), {K(QStringLiteral("Shift+E"))}, tr("Show all rows of all ranks"),
       [this] { collapse(false, true); });
 
   back_action_ = add(go, tr("&Back"), {K(QStringLiteral("Alt+Left"))}, tr("Where the view was before"),
                      [this] { state_.back(); });
   forward_action_ = add(go, tr("&Forward"), {K(QStringLiteral("Alt+Right"))},
                         tr("Where the view was before going back"), [this] { state_.forward(); });
-  add(go, tr("&Next Span"), {K(Qt::Key_Period)}, tr("The next span on the row"), [this] { step_on_row(1); });
-  add(go, tr("&Previous Span"), {K(Qt::Key_Comma)}, tr("The span before on the row"),
+  add(go, tr("&Next span"), {K(Qt::Key_Period)}, tr("The next span on the row"), [this] { step_on_row(1); });
+  add(go, tr("&Previous span"), {K(Qt::Key_Comma)}, tr("The span before on the row"),
       [this] { step_on_row(-1); });
-  add(go, tr("To the &Sender"), {K(Qt::Key_BracketLeft)},
+  add(go, tr("To the &sender"), {K(Qt::Key_BracketLeft)},
       tr("Back along the arrow, or to what the span waited for"), [this] { follow_flow(true); });
-  add(go, tr("To the &Receiver"), {K(Qt::Key_BracketRight)},
+  add(go, tr("To the &receiver"), {K(Qt::Key_BracketRight)},
       tr("Along the arrow, or to what waits for the span"), [this] { follow_flow(false); });
   add(go, tr("Book&mark"), {K(Qt::Key_M)}, tr("Mark the cursor's time, or where the selection begins"),
       [this] { bookmark(false); });
-  add(go, tr("Bookmark &Range"), {K(QStringLiteral("Shift+M"))}, tr("Mark the selected or visible time"),
+  add(go, tr("Bookmark &range"), {K(QStringLiteral("Shift+M"))}, tr("Mark the selected or visible time"),
       [this] { bookmark(true); });
-  add(go, tr("&Delete Bookmark"), {K(Qt::Key_Delete)},
+  add(go, tr("&Delete bookmark"), {K(Qt::Key_Delete)},
       tr("Remove the bookmark that was clicked or made last"), [this] { remove_bookmark(); });
 
-  add(select, tr("Span to &Area"), {K(Qt::Key_R)}, tr("Select the selected span's time on its row"),
+  add(select, tr("Span to &area"), {K(Qt::Key_R)}, tr("Select the selected span's time on its row"),
       [this] { span_to_area(); });
-  add(select, tr("&All That Is Visible"), {K(QStringLiteral("Ctrl+A"))},
+  add(select, tr("&All that is visible"), {K(QStringLiteral("Ctrl+A"))},
       tr("Select the visible time on all rows"), [this] { select_all(); });
-  add(select, tr("All of This &Name"), {}, tr("Search for the selected span's name"), [this] {
+  add(select, tr("All of this &name"), {K(Qt::Key_N)}, tr("Search for the selected span's name"), [this] {
     if (state_.selected()) select_all_named(*state_.selected());
   });
   add(select, tr("&Clear"), {K(Qt::Key_Escape)}, tr("Select nothing"), [this] { state_.clear_selection(); });
 
-  add(edit, tr("&Find ..."), {K(Qt::Key_Slash), K(QStringLiteral("Ctrl+F"))},
+  add(edit, tr("&Find..."), {K(Qt::Key_Slash), K(QStringLiteral("Ctrl+F"))},
       tr("Find spans by name, kind, micro-batch or step"), [this] {
         search_->setFocus(Qt::ShortcutFocusReason);
         search_->selectAll();
       });
-  next_hit_action_ = add(edit, tr("Next &Hit"), {K(Qt::Key_F3), K(Qt::Key_Return), K(Qt::Key_Enter)},
+  next_hit_action_ = add(edit, tr("Next &hit"), {K(Qt::Key_F3), K(Qt::Key_Return), K(Qt::Key_Enter)},
                          tr("The next span that was found"), [this] { scene_.go_to_hit(1); });
   previous_hit_action_ =
-      add(edit, tr("Pre&vious Hit"), {K(QStringLiteral("Shift+F3")), K(QStringLiteral("Shift+Return"))},
+      add(edit, tr("Pre&vious hit"), {K(QStringLiteral("Shift+F3")), K(QStringLiteral("Shift+Return"))},
           tr("The span that was found before"), [this] { scene_.go_to_hit(-1); });
   next_hit_action_->setIcon(style()->standardIcon(QStyle::SP_ArrowDown));
   previous_hit_action_->setIcon(style()->standardIcon(QStyle::SP_ArrowUp));

@@ -41,8 +41,6 @@ private:
   QWidget* make_tool_line();
   QWidget* make_tracks();
   void make_actions();
-  QAction* add(const QString& menu, const QString& text, const QList<QKeySequence>& keys, const QString& tip,
-               const std::function<void()>& act);
   void follow_state();
   void tell_hits();
   void set_scroll_bar();

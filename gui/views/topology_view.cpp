@@ -17,6 +17,7 @@
 #include <algorithm>
 
 #include "gui/models/background.hpp"
+#include "gui/views/command.hpp"
 #include "gui/views/topology_canvas.hpp"
 #include "gui/views/use_plot.hpp"
 
@@ -179,24 +180,18 @@ void TopologyView::make_panel() {
 }
 
 void TopologyView::make_actions() {
-  const auto add = [this](const QString& text, const QKeySequence& shortcut, const QString& tip, auto slot) {
-    auto* const action = new QAction(text, this);
-    action->setShortcut(shortcut);
-    action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-    action->setToolTip(tip);
-    action->setProperty("menu", "&View");
-    connect(action, &QAction::triggered, this, slot);
-    addAction(action);
+  const auto add = [this](const char* text, const QKeySequence& keys, const char* what, auto act) {
+    add_command(*this, {menu::view, text, {keys}, what}, act);
   };
-  add("Fit the Topology", QKeySequence(Qt::Key_F), "Show all of the cluster (F)", [this] { canvas_->fit(); });
-  add("Fold the Topology", QKeySequence("Shift+F"), "Close all groups and nodes that were opened (Shift+F)",
+  add("Fit the topology", QKeySequence(Qt::Key_F), "Show all of the cluster", [this] { canvas_->fit(); });
+  add("Fold the topology", QKeySequence("Shift+F"), "Close all groups and nodes that were opened",
       [this] { canvas_->fold_all(); });
-  add("Next Busiest Link", QKeySequence("."), "Select the link that is used next most (., or Tab and arrows)",
+  add("Next busiest link", QKeySequence("."), "Select the link that is used next most, as Tab and arrows do",
       [this] { canvas_->step(1); });
-  add("Previous Busiest Link", QKeySequence(","), "Select the link that is used next more (,)",
+  add("Previous busiest link", QKeySequence(","), "Select the link that is used next more",
       [this] { canvas_->step(-1); });
-  add("Open at the Selected Link", QKeySequence("O"),
-      "Open the groups that the selected link is in, or the node at its end (O or Enter)",
+  add("Open at the selected link", QKeySequence("O"),
+      "Open the groups that the selected link is in, or the node at its end, as Enter does",
       [this] { canvas_->open_at_selection(); });
 }
 

@@ -1,4 +1,5 @@
 #include "gui/views/why_view.hpp"
+#include "gui/views/command.hpp"
 
 #include <QAction>
 #include <QApplication>
@@ -131,13 +132,12 @@ WhyView::WhyView(Session& session, ViewState&, QWidget* parent) : QWidget(parent
   columns_->addWidget(sentences_, 4);
   all->addLayout(columns_, 1);
 
-  auto* copy = new QAction(tr("Copy the report of the run"), this);
-  copy->setShortcut(QKeySequence(tr("Ctrl+Shift+C")));
-  copy->setShortcutContext(Qt::WidgetWithChildrenShortcut);
-  copy->setToolTip(tr("Copies the figures and sentences of the current run as text"));
-  copy->setProperty("menu", "&Edit");
-  connect(copy, &QAction::triggered, this, [this] { QApplication::clipboard()->setText(as_text()); });
-  addAction(copy);
+  add_command(*this,
+              {menu::edit,
+               tr("Copy the report of the run"),
+               {QKeySequence("Ctrl+Shift+C")},
+               tr("Copy the figures and sentences of the current run as text")},
+              [this] { QApplication::clipboard()->setText(as_text()); });
 
   connect(&session_, &Session::current_changed, this, &WhyView::tell);
   connect(&session_, &Session::runs_changed, this, &WhyView::tell);

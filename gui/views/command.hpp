@@ -1,0 +1,36 @@
+// Commands of the window's views: each stands in a menu, has a key and says what it does.
+#pragma once
+
+#include <QAction>
+#include <QKeySequence>
+#include <QList>
+#include <QString>
+#include <array>
+#include <functional>
+
+class QWidget;
+
+namespace rehearse::gui {
+
+// The menus, in their order.
+namespace menu {
+inline constexpr const char *file = "&File", *edit = "&Edit", *view = "&View", *go = "&Go",
+                            *select = "&Select", *run = "&Run", *help = "&Help";
+inline constexpr std::array<const char*, 7> all = {file, edit, view, go, select, run, help};
+}  // namespace menu
+
+struct Command {
+  const char* menu;          // menu::...
+  QString text;              // "Zoom &in"
+  QList<QKeySequence> keys;  // all do the same
+  QString what;              // "Show half the time, about the cursor"
+};
+
+// The widget's action. Its keys mean it while the widget or a part of it has the focus (`where`); the window
+// puts it into its menu (menu_of) and its list of commands.
+QAction* add_command(QWidget& widget, const Command& command, std::function<void()> act,
+                     Qt::ShortcutContext where = Qt::WidgetWithChildrenShortcut);
+// Empty if the action is no command.
+QString menu_of(const QAction& action);
+
+}  // namespace rehearse::gui
