@@ -208,5 +208,8 @@ TEST_CASE("Profiles are told of as far as their spans go") {
     CHECK(total_s(figures) == Approx(figures.step_time_s).epsilon(1e-6));
     CHECK_FALSE(figures.bottleneck.empty());
     CHECK_FALSE(figures.rests_on.empty());
+    CHECK(figures.devices == 1);  // a host beside its GPU is none
+    CHECK(std::none_of(figures.breakdown.begin(), figures.breakdown.end(),
+                       [](const BreakdownPart& part) { return part.name == "host only"; }));
   }
 }

@@ -174,7 +174,7 @@ void break_down_rows(const Timeline& timeline, const std::vector<TimeRange>& win
   double length_s = 0, devices = 0;
   for (std::size_t p = 0; p < timeline.processes.size(); ++p) {
     const Process& process = timeline.processes[p];
-    if (process.summary_row < 0 || windows[p].length() <= 0) continue;
+    if (process.summary_row < 0 || !process.device || windows[p].length() <= 0) continue;
     const double members = std::max(1, process.members);
     devices += members;
     length_s += members * seconds(windows[p].length());

@@ -92,7 +92,7 @@ OpTotalsOfRange op_totals(const Timeline& timeline, TimeRange range, const std::
   const bool summarized = std::any_of(timeline.processes.begin(), timeline.processes.end(),
                                       [](const Process& process) { return process.summary_row >= 0; });
   for (const Process& process : timeline.processes) {
-    if (summarized && process.summary_row < 0) continue;
+    if ((summarized && process.summary_row < 0) || !process.device) continue;
     bool any = false;
     for (int track = process.first_track; track < process.last_track; ++track) {
       const Track& its = timeline.tracks[static_cast<std::size_t>(track)];

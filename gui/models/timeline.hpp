@@ -82,6 +82,7 @@ struct Process {
   // Of all its tracks, each instant once: computing, else exposed communication, else data, else waiting. Its
   // spans are made up when the trace is read; they count in no total and no search. -1: none.
   int summary_row = -1;
+  bool device = true;  // false: a host beside its GPUs, which means of devices leave out
 };
 
 // A value that stays until it changes.

@@ -313,7 +313,11 @@ private:
     for (std::size_t p = 0; p < all.size(); ++p) {
       first[p] = count;
       if (all[p].spans.empty()) continue;
-      timeline_.processes[p].summary_row = static_cast<int>(timeline_.rows.size());
+      Process& process = timeline_.processes[p];
+      process.device = !rules_.has_gpus;
+      for (int track = process.first_track; track < process.last_track; ++track)
+        process.device = process.device || rules_.gpu_track[track] != 0;
+      process.summary_row = static_cast<int>(timeline_.rows.size());
       const std::size_t end = count + all[p].spans.size();
       timeline_.rows.push_back(
           {static_cast<int>(p), -1, static_cast<SpanId>(count), static_cast<SpanId>(end)});

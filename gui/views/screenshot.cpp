@@ -17,8 +17,8 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr int kLeast = 200, kMost = 10'000;  // pixels
-constexpr double kLeastScale = 0.25, kMostScale = 4;
+constexpr int kLeast = 200, kMost = 10'000;        // pixels
+constexpr double kLeastScale = 1, kMostScale = 4;  // Qt renders no window smaller than it is
 constexpr int kPatience_ms = 600'000;
 constexpr int kRest_ms = 400;  // what views compute on other threads is there
 
@@ -57,7 +57,7 @@ void Screenshot::check() const {
     throw InputError({"--size", 0, 0},
                      "\"" + size + "\" is no size; allowed: WIDTHxHEIGHT of 200 to 10000 pixels");
   if (!(scale >= kLeastScale && scale <= kMostScale))
-    throw InputError({"--scale", 0, 0}, fmt::format("{} is no scale; allowed: 0.25 to 4", scale));
+    throw InputError({"--scale", 0, 0}, fmt::format("{} is no scale; allowed: 1 to 4", scale));
 }
 
 QSize Screenshot::pixels() const {
