@@ -209,6 +209,11 @@ TEST_CASE("Profiles are told of as far as their spans go") {
     CHECK_FALSE(figures.bottleneck.empty());
     CHECK_FALSE(figures.rests_on.empty());
     CHECK(figures.devices == 1);  // a host beside its GPU is none
+    if (std::string_view(name) == "gpu-kernels.json") {
+      // ProfilerStep#3 and #4 of its host: 990 us each, the second 1,000.5 us after the first.
+      CHECK(figures.step.length() == 1'990'500);
+      CHECK(figures.step_time_s == Approx(1'990'500e-9 / 2));
+    }
     CHECK(std::none_of(figures.breakdown.begin(), figures.breakdown.end(),
                        [](const BreakdownPart& part) { return part.name == "host only"; }));
   }

@@ -20,6 +20,11 @@ std::optional<int> step_marked(std::string_view name) {
   return number;
 }
 
+// "rank 5" of "rank 5, GPU 0" and of "rank 5: host"; empty if the name tells none.
+std::string_view rank_in(std::string_view name) {
+  return name.substr(0, name.rfind("rank ", 0) == 0 ? name.find_first_of(",:") : 0);
+}
+
 }  // namespace
 
 std::optional<TimeRange> told_step(const Timeline& timeline, std::optional<int> warmup) {
@@ -64,6 +69,12 @@ AnnotatedSteps annotated_steps(const Timeline& timeline) {
       if (!first && range.begin < known->second.begin) known->second = range;
     }
   }
+  // A step lasts as long as its host says: its GPU's marks end with the last kernel.
+  for (std::size_t gpu = 0; gpu < marked.size(); ++gpu)
+    for (std::size_t host = 0; host < marked.size(); ++host)
+      if (timeline.processes[gpu].device && !timeline.processes[host].device && !marked[host].empty() &&
+          rank_in(timeline.processes[gpu].name) == rank_in(timeline.processes[host].name))
+        marked[gpu] = marked[host];
   std::set<int> numbers;
   for (const auto& its : marked)
     for (const auto& [number, range] : its) numbers.insert(number);
