@@ -52,6 +52,13 @@ TEST_CASE("A measured run is read, and then judged") {
   CHECK(run.scenario_text.find("[model") != std::string::npos);
   CHECK(run.aligned == run.figures.step.begin);
   CHECK(opened.loader.share() == 1);
+  REQUIRE(run.nodes.size() == run.timeline->processes.size());  // four ranks on as many nodes, and the links
+  for (int rank = 0; rank < 4; ++rank) {
+    const auto named = std::find_if(run.timeline->processes.begin(), run.timeline->processes.end(),
+                                    [&](const Process& process) { return process.pid == rank + 1; });
+    CHECK(run.nodes[static_cast<std::size_t>(named - run.timeline->processes.begin())] ==
+          "node" + std::to_string(rank));
+  }
 }
 
 TEST_CASE("Ranks of one job that are opened together are one run") {

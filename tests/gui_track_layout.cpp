@@ -98,6 +98,9 @@ TEST_CASE("Ranks of a group stand together, in the order in which groups come") 
   CHECK(shape(lay_out({run}, options)) == "R4 g p0 r0 p2 r2 g p1 r1 p3 r3");
   options.grouping = Grouping::node;  // unknown of all: one group
   CHECK(shape(lay_out({run}, options)) == "R4 g p0 r0 p1 r1 p2 r2 p3 r3");
+  Run known = *run;
+  known.nodes = {"node0", "node0", "node1", "node0"};
+  CHECK(shape(lay_out({std::make_shared<const Run>(known)}, options)) == "R4 g p0 r0 p1 r1 p3 r3 g p2 r2");
 }
 
 TEST_CASE("Lines are found by height and by row") {

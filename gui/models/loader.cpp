@@ -164,20 +164,23 @@ void Loader::judge_later(const Run& run) {
         std::shared_ptr<const Judged> judgement;
         std::string why;
         RunFigures figures;
+        std::vector<std::string> nodes;
         try {
           judgement = judge(read_run(path));
           figures = figures_of(*timeline, *judgement);
+          nodes = nodes_of(*timeline, *judgement);
         } catch (const std::exception& error) {
           why = error.what();
           judgement = nullptr;
         }
-        return [this, id, timeline, judgement, why, figures] {
+        return [this, id, timeline, judgement, why, figures, nodes] {
           const Session::RunPointer now = session_.run(id);
           if (!now || now->timeline != timeline) return;  // closed or read again meanwhile
           Run known = *now;
           known.judged = judgement;
           known.not_judged = why;
           if (judgement) known.figures = figures;
+          known.nodes = nodes;
           session_.replace(std::move(known));
           emit judged(id);
         };

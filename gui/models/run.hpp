@@ -57,7 +57,8 @@ struct Run {
   RunFigures figures;
   // Ours, once it has been read so; null: another program's, too large, of several jobs, or not yet.
   std::shared_ptr<const Judged> judged;
-  std::string not_judged;  // why it is not
+  std::string not_judged;          // why it is not
+  std::vector<std::string> nodes;  // on which each process of the timeline sits; empty: not known
 };
 
 }  // namespace rehearse::gui

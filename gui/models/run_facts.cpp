@@ -1,6 +1,10 @@
 #include "gui/models/run_facts.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace rehearse::gui {
 
@@ -10,6 +14,30 @@ void facts_of(const Timeline& timeline, Run& run) {
   if (other.contains("measured")) run.source = Run::Source::measured;
   const auto text = other.find("scenario_text");
   if (text != other.end() && text->is_string()) run.scenario_text = text->get<std::string>();
+}
+
+std::vector<std::string> nodes_of(const Timeline& timeline, const Judged& judged) {
+  constexpr std::size_t kNamed = 3;
+  const RecordedRun& run = judged.run;
+  const Schedule& schedule = *run.plan.schedule;
+  std::vector<std::string> nodes(timeline.processes.size());
+  for (std::size_t p = 0; p < nodes.size(); ++p) {
+    // Classes of ranks are the processes from 1 on.
+    const std::int64_t number = timeline.processes[p].pid - 1;
+    if (number < 0 || number >= static_cast<std::int64_t>(run.trace.classes.size())) continue;
+    const RankClass& who = run.trace.classes[static_cast<std::size_t>(number)];
+    std::vector<std::string> names;  // each once, in the order of the ranks
+    std::set<std::string> known;
+    for (const int rank : who.ranks) {
+      const auto place = static_cast<std::size_t>(schedule.first_rank(who.role) + rank);
+      std::string name = run.scenario.cluster->endpoint_name(run.plan.endpoints.at(place));
+      name.resize(std::min(name.size(), name.find('.')));
+      if (known.insert(name).second) names.push_back(std::move(name));
+    }
+    nodes[p] = names.size() <= kNamed ? fmt::format("{}", fmt::join(names, ", "))
+                                      : fmt::format("{} nodes", names.size());
+  }
+  return nodes;
 }
 
 }  // namespace rehearse::gui

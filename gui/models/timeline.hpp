@@ -77,7 +77,7 @@ struct Process {
   std::int64_t pid = 0;
   std::int64_t sort_index = 0;
   int members = 1;                      // ranks that it stands for
-  std::string node, stage, role;        // to group by; empty: not known
+  std::string stage, role;              // to group by; empty: not known
   int first_track = 0, last_track = 0;  // [first, last)
   // Of all its tracks, each instant once: computing, else exposed communication, else data, else waiting. Its
   // spans are made up when the trace is read; they count in no total and no search. -1: none.

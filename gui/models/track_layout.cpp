@@ -101,11 +101,13 @@ bool holds(std::string_view text, std::string_view part) {
                      [](char a, char b) { return lower(a) == lower(b); }) != text.end();
 }
 
-const std::string& group_of(const Process& process, Grouping grouping) {
+const std::string& group_of(const Run& run, int number, Grouping grouping) {
   static const std::string kNone;
+  const auto place = static_cast<std::size_t>(number);
+  const Process& process = run.timeline->processes[place];
   switch (grouping) {
     case Grouping::node:
-      return process.node;
+      return place < run.nodes.size() ? run.nodes[place] : kNone;
     case Grouping::stage:
       return process.stage;
     case Grouping::role:
@@ -144,9 +146,7 @@ std::vector<Line> lay_out(const std::vector<std::shared_ptr<const Run>>& runs, c
     std::vector<int> shown;
     for (int p = 0; p < static_cast<int>(timeline.processes.size()); ++p)
       if (!pinned.contains({run->id, p}) && layout.passes(timeline, p)) shown.push_back(p);
-    const auto group = [&](int p) -> const std::string& {
-      return group_of(timeline.processes[static_cast<std::size_t>(p)], options.grouping);
-    };
+    const auto group = [&](int p) -> const std::string& { return group_of(*run, p, options.grouping); };
     // Groups in the order in which they come, each together.
     std::vector<std::pair<std::string_view, std::vector<int>>> groups;
     std::unordered_map<std::string_view, std::size_t> number;

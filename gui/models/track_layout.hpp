@@ -52,8 +52,8 @@ int line_of_row(const std::vector<Line>& lines, const Timeline& timeline, int ru
 std::vector<std::pair<int, int>> rows_of_lines(const std::vector<Line>& lines, int first, int last,
                                                const std::vector<std::shared_ptr<const Run>>& runs);
 
-// "stage 3 - node 2"; the value that `grouping` goes by.
-const std::string& group_of(const Process& process, Grouping grouping);
+// What the grouping goes by, of a process of the run's timeline: "node2"; empty if it is not known.
+const std::string& group_of(const Run& run, int process, Grouping grouping);
 // Whatever the case, of ASCII letters.
 bool holds(std::string_view text, std::string_view part);
 

@@ -75,11 +75,12 @@ QString TimelineLabels::text_of(const Line& line) const {
     case Line::Type::run:
       return QString::fromStdString(run->name);
     case Line::Type::group: {
-      const QString name = QString::fromStdString(group_of(process(), scene_.state().grouping()));
+      const QString name = QString::fromStdString(group_of(*run, line.process, scene_.state().grouping()));
       const QString kind = scene_.state().grouping() == Grouping::node    ? tr("Node")
                            : scene_.state().grouping() == Grouping::stage ? tr("Stage")
                                                                           : tr("Role");
       if (name.isEmpty()) return tr("Of no %1").arg(kind.toLower());
+      if (scene_.state().grouping() == Grouping::node && name.contains(' ')) return name;  // several
       return name.startsWith(kind, Qt::CaseInsensitive) ? name : kind + QLatin1Char(' ') + name;
     }
     case Line::Type::process: {
