@@ -25,17 +25,17 @@ struct Key {
 // that begins no earlier.
 std::uint32_t find(const std::vector<Key>& keys, const Key& wanted, bool wait) {
   auto it = std::lower_bound(keys.begin(), keys.end(), wanted);
-  const auto fits = [&](auto at) {
-    return at >= keys.begin() && at < keys.end() && at->what() == wanted.what();
-  };
+  const auto fits = [&](auto at) { return at != keys.end() && at->what() == wanted.what(); };
   if (wait) return fits(it) ? it->number : kNone;
   std::uint32_t best = kNone;
   Time distance = 1000;
-  for (const auto at : {it - 1, it}) {
-    if (at < keys.begin() || !fits(at) || std::abs(at->begin - wanted.begin) > distance) continue;
+  const auto take = [&](auto at) {
+    if (!fits(at) || std::abs(at->begin - wanted.begin) > distance) return;
     best = at->number;
     distance = std::abs(at->begin - wanted.begin);
-  }
+  };
+  if (it != keys.begin()) take(it - 1);
+  take(it);
   return best;
 }
 
