@@ -198,7 +198,8 @@ void TimelineLabels::mousePressEvent(QMouseEvent* event) {
   if (event->button() != Qt::LeftButton) return;
   const int at = line_at(scene_.lines(), static_cast<int>(event->position().y()) + scene_.scroll());
   if (at < 0) return;
-  const Line& line = scene_.lines()[static_cast<std::size_t>(at)];
+  const Line line =
+      scene_.lines()[static_cast<std::size_t>(at)];  // a copy: collapsing lays all lines out anew
   if (has_triangle(line)) scene_.state().set_collapsed({line.run, line.process}, !line.collapsed);
   if (line.type == Line::Type::run) scene_.session().set_current(line.run);
 }
