@@ -2,11 +2,9 @@
 
 #include <QAction>
 #include <QBoxLayout>
-#include <QFileDialog>
 #include <QLabel>
 #include <QLegendMarker>
 #include <QLineSeries>
-#include <QMessageBox>
 #include <QMouseEvent>
 #include <QScatterSeries>
 #include <QSplitter>
@@ -16,6 +14,7 @@
 
 #include "gui/models/background.hpp"
 #include "gui/views/appearance.hpp"
+#include "gui/views/choose_file.hpp"
 #include "gui/views/command.hpp"
 #include "gui/views/plot.hpp"
 #include "models/base/error.hpp"
@@ -113,18 +112,8 @@ AccuracyView::AccuracyView(Session& session, ViewState&, QWidget* parent)
 }
 
 void AccuracyView::ask_for_file() {
-  auto* dialog =
-      new QFileDialog(this, tr("Open a validation"), QString(), tr("Validations (*.csv);;All files (*)"));
-  dialog->setAttribute(Qt::WA_DeleteOnClose);
-  dialog->setFileMode(QFileDialog::ExistingFile);
-  connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
-    QString why;
-    if (open(path, &why)) return;
-    auto* message = new QMessageBox(QMessageBox::Warning, tr("Not a validation"), why, QMessageBox::Ok, this);
-    message->setAttribute(Qt::WA_DeleteOnClose);
-    message->open();
-  });
-  dialog->open();
+  choose_file(*this, tr("validation"), tr("Validations (*.csv);;All files (*)"),
+              [this](const QString& path, QString* why) { return open(path, why); });
 }
 
 bool AccuracyView::open(const QString& path, QString* why) {

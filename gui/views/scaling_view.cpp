@@ -3,12 +3,10 @@
 #include <QAction>
 #include <QBoxLayout>
 #include <QComboBox>
-#include <QFileDialog>
 #include <QFileInfo>
 #include <QLabel>
 #include <QLegendMarker>
 #include <QLineSeries>
-#include <QMessageBox>
 #include <QMouseEvent>
 #include <QScatterSeries>
 #include <QSplitter>
@@ -16,6 +14,7 @@
 #include <QToolTip>
 
 #include "gui/views/appearance.hpp"
+#include "gui/views/choose_file.hpp"
 #include "gui/views/command.hpp"
 #include "gui/views/plot.hpp"
 #include "models/base/error.hpp"
@@ -120,17 +119,8 @@ QAction* ScalingView::make_switch(const QString& text, const QString& key, const
 }
 
 void ScalingView::ask_for_file() {
-  auto* dialog = new QFileDialog(this, tr("Open a sweep"), QString(), tr("Sweeps (*.csv);;All files (*)"));
-  dialog->setAttribute(Qt::WA_DeleteOnClose);
-  dialog->setFileMode(QFileDialog::ExistingFile);
-  connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
-    QString why;
-    if (open(path, &why)) return;
-    auto* message = new QMessageBox(QMessageBox::Warning, tr("Not a sweep"), why, QMessageBox::Ok, this);
-    message->setAttribute(Qt::WA_DeleteOnClose);
-    message->open();
-  });
-  dialog->open();
+  choose_file(*this, tr("sweep"), tr("Sweeps (*.csv);;All files (*)"),
+              [this](const QString& path, QString* why) { return open(path, why); });
 }
 
 bool ScalingView::open(const QString& path, QString* why) {
