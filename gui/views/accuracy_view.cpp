@@ -16,6 +16,7 @@
 #include "gui/views/appearance.hpp"
 #include "gui/views/choose_file.hpp"
 #include "gui/views/command.hpp"
+#include "gui/views/placeholder.hpp"
 #include "gui/views/plot.hpp"
 #include "models/base/error.hpp"
 #include "models/base/text.hpp"
@@ -55,14 +56,9 @@ AccuracyView::AccuracyView(Session& session, ViewState&, QWidget* parent)
   setAccessibleName(tr("Predicted against measured"));
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
-  nothing_ = new QLabel(
-      tr("Open a measured run and a prediction of its scenario, or the CSV file that is written by\n"
-         "rehearse validate FOLDER --format csv"),
-      this);
-  nothing_->setAlignment(Qt::AlignCenter);
-  nothing_->setWordWrap(true);
-  nothing_->setMargin(20);
-  outer->addWidget(nothing_);
+  nothing_ = add_placeholder(
+      *outer, tr("Open a measured run and a prediction of its scenario, or the CSV file that is written by\n"
+                 "rehearse validate FOLDER --format csv"));
   told_ = new QWidget(this);
   outer->addWidget(told_, 1);
   auto* all = new QVBoxLayout(told_);

@@ -1,5 +1,6 @@
 #include "gui/views/compare_view.hpp"
 #include "gui/views/command.hpp"
+#include "gui/views/placeholder.hpp"
 
 #include <QAction>
 #include <QBoxLayout>
@@ -43,11 +44,7 @@ CompareView::CompareView(Session& session, ViewState&, QWidget* parent) : QWidge
   setAccessibleName(tr("Comparison"));
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
-  nothing_ = new QLabel(this);
-  nothing_->setAlignment(Qt::AlignCenter);
-  nothing_->setWordWrap(true);
-  nothing_->setMargin(20);
-  outer->addWidget(nothing_);
+  nothing_ = add_placeholder(*outer);
 
   split_ = new QSplitter(Qt::Horizontal, this);
   split_->setChildrenCollapsible(false);

@@ -1,5 +1,6 @@
 #include "gui/views/ops_view.hpp"
 #include "gui/views/command.hpp"
+#include "gui/views/placeholder.hpp"
 
 #include <QAction>
 #include <QBoxLayout>
@@ -44,11 +45,7 @@ OpsView::OpsView(Session& session, ViewState& state, QWidget* parent)
   setAccessibleName(tr("Kinds of op"));
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
-  nothing_ = new QLabel(this);
-  nothing_->setAlignment(Qt::AlignCenter);
-  nothing_->setWordWrap(true);
-  nothing_->setMargin(20);
-  outer->addWidget(nothing_);
+  nothing_ = add_placeholder(*outer);
   told_ = new QWidget(this);
   outer->addWidget(told_, 1);
   auto* all = new QVBoxLayout(told_);

@@ -16,6 +16,7 @@
 #include "gui/views/appearance.hpp"
 #include "gui/views/choose_file.hpp"
 #include "gui/views/command.hpp"
+#include "gui/views/placeholder.hpp"
 #include "gui/views/plot.hpp"
 #include "models/base/error.hpp"
 
@@ -32,13 +33,8 @@ ScalingView::ScalingView(Session&, ViewState&, QWidget* parent) : QWidget(parent
   setAccessibleName(tr("Scaling"));
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
-  nothing_ = new QLabel(tr("Open the CSV file of a sweep to see its curves. It is written by\n"
-                           "rehearse sweep SCENARIO --vary strategy.data=1..8 --out FILE.csv"),
-                        this);
-  nothing_->setAlignment(Qt::AlignCenter);
-  nothing_->setWordWrap(true);
-  nothing_->setMargin(20);
-  outer->addWidget(nothing_);
+  nothing_ = add_placeholder(*outer, tr("Open the CSV file of a sweep to see its curves. It is written by\n"
+                                        "rehearse sweep SCENARIO --vary strategy.data=1..8 --out FILE.csv"));
   told_ = new QWidget(this);
   outer->addWidget(told_, 1);
   auto* all = new QVBoxLayout(told_);

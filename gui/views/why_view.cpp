@@ -1,5 +1,6 @@
 #include "gui/views/why_view.hpp"
 #include "gui/views/command.hpp"
+#include "gui/views/placeholder.hpp"
 
 #include <QAction>
 #include <QApplication>
@@ -87,11 +88,7 @@ WhyView::WhyView(Session& session, ViewState&, QWidget* parent) : QWidget(parent
   setAccessibleName(tr("Why the step takes as long as it does"));
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
-  nothing_ = new QLabel(this);
-  nothing_->setAlignment(Qt::AlignCenter);
-  nothing_->setWordWrap(true);
-  nothing_->setMargin(20);
-  outer->addWidget(nothing_);
+  nothing_ = add_placeholder(*outer);
 
   scroll_ = new QScrollArea(this);
   scroll_->setWidgetResizable(true);
