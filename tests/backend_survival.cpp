@@ -1,9 +1,10 @@
 // What happens to a run happens to all of it: a clear error within seconds, and nothing stays behind.
-#include <dirent.h>
 #include <fcntl.h>
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -83,18 +84,18 @@ private:
   bool ended_ = false;
 };
 
-// Processes that have `word` among their arguments.
+// Processes that have `word` among their arguments. One that ends while it is looked at is not there.
 std::vector<pid_t> processes_with(const std::string& word) {
   std::vector<pid_t> found;
-  DIR* folder = opendir("/proc");
-  while (const dirent* entry = readdir(folder)) {
-    const int pid = std::atoi(entry->d_name);
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const int pid = std::atoi(entry.path().filename().c_str());
     if (pid <= 0 || pid == getpid()) continue;
-    const std::string arguments = read_file("/proc/" + std::string(entry->d_name) + "/cmdline");
+    std::ifstream file(entry.path() / "cmdline");
+    std::string arguments;
+    std::getline(file, arguments, '\n');  // unlike an iterator over the buffer, it throws nothing
     if (arguments.find("rehearse-run") != std::string::npos && arguments.find(word) != std::string::npos)
       found.push_back(pid);
   }
-  closedir(folder);
   return found;
 }
 
