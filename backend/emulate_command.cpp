@@ -8,7 +8,7 @@
 #include "backend/emulate/network.hpp"
 #include "backend/emulate/shaping.hpp"
 #include "backend/host/host_executor.hpp"
-#include "backend/host/launch.hpp"
+#include "backend/recorded_launch.hpp"
 #include "models/base/error.hpp"
 
 namespace rehearse {
@@ -43,10 +43,11 @@ void run_emulate(const ScenarioArguments& arguments, std::istream& in, std::ostr
   options.patience_s = arguments.patience_s;
   options.enter = [&](int rank) { network.enter(plan.endpoints[rank]); };
   options.first_address = network.address(plan.endpoints.front());
-  launch(options, [&](Transport& transport) {
-    auto run = run_rank(scenario, plan, transport, executor, {arguments.check_replicas});
+  const auto body = [&](Transport& transport, Journal* journal) {
+    auto run = run_rank(scenario, plan, transport, executor, {arguments.check_replicas, journal});
     if (run) write_run_result(arguments.output, scenario, plan, std::move(*run), measurement, out);
-  });
+  };
+  launch_recorded(options, arguments.output, scenario, plan, measurement, body);
 }
 
 }  // namespace rehearse

@@ -6,7 +6,7 @@
 #include <iostream>
 
 #include "backend/host/host_executor.hpp"
-#include "backend/host/launch.hpp"
+#include "backend/recorded_launch.hpp"
 #include "models/base/error.hpp"
 #ifdef REHEARSE_HAVE_MPI
 #include "backend/host/mpi_transport.hpp"
@@ -67,9 +67,9 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
   const Scenario scenario = read_run_scenario(arguments.scenario, arguments.overrides, in);
   const Plan plan = write_schedule(scenario);
   check(*plan.schedule);
-  const auto body = [&](Transport& transport) {
+  const auto body = [&](Transport& transport, Journal* journal) {
     const Executor executor = choose_executor(arguments, scenario, plan, transport);
-    auto run = run_rank(scenario, plan, transport, executor, {arguments.check_replicas});
+    auto run = run_rank(scenario, plan, transport, executor, {arguments.check_replicas, journal});
     if (!run) return;
     write_run_result(arguments.output, scenario, plan, std::move(*run),
                      describe_run(scenario, executor.name, transport.kind(), arguments.command), out);
@@ -80,7 +80,7 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
 #ifdef REHEARSE_HAVE_MPI
     const std::unique_ptr<Transport> mpi = join_mpi(arguments.patience_s);
     try {
-      body(*mpi);
+      body(*mpi, nullptr);
     } catch (const std::exception& error) {
       // Aborting ends all processes before anything else could be said.
       std::cerr << "rehearse-run: rank " << mpi->rank() << ": " << error.what() << '\n' << std::flush;
@@ -98,12 +98,13 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
     if (const char* address = std::getenv("MASTER_ADDR")) options.first_address = address;
     if (std::getenv("MASTER_PORT") != nullptr) options.first_port = environment("MASTER_PORT", 1);
     options.patience_s = arguments.patience_s;
-    body(*join_tcp(options));
+    body(*join_tcp(options), nullptr);
   } else {
     LaunchOptions options;
     options.ranks = plan.schedule->ranks();
     options.patience_s = arguments.patience_s;
-    launch(options, body);
+    launch_recorded(options, arguments.output, scenario, plan,
+                    describe_run(scenario, "host", "TCP", arguments.command), body);
   }
 }
 

@@ -108,4 +108,23 @@ void write_run_result(const RunOutput& output, const Scenario& scenario, const P
     write_run({scenario, plan, std::move(run.trace), std::move(measurement)}, output.trace);
 }
 
+std::string write_unfinished_run(const RunOutput& output, const Scenario& scenario, const Plan& plan,
+                                 const Journal& journal, Measurement measurement, const std::string& cause) {
+  if (journal.closed()) return cause;  // the result of the whole run was there
+  std::string kept;
+  try {
+    std::optional<UnfinishedRun> run = unfinished_run(scenario, plan, journal);
+    if (!run) return cause + "; no step was finished by all ranks, so that there is nothing to record";
+    kept = fmt::format("the run ended early, after {} of {} steps", run->finished, run->of);
+    measurement.warmup_steps = plan.schedule->asynchrony ? 0 : scenario.run.warmup;
+    measurement.ended_early = {run->finished, run->of, cause};
+    measurement.notes.push_back(kept + ": " + cause);
+    write_run({scenario, plan, std::move(run->trace), std::move(measurement)}, output.trace);
+  } catch (const std::exception& error) {
+    return fmt::format("{}; {}and what was finished is not recorded: {}", cause,
+                       kept.empty() ? "" : kept + ", ", error.what());
+  }
+  return fmt::format("{}; {}, which are recorded in {}", cause, kept, output.trace);
+}
+
 }  // namespace rehearse

@@ -38,4 +38,9 @@ Measurement describe_run(const Scenario& scenario, const std::string& executor, 
 void write_run_result(const RunOutput& output, const Scenario& scenario, const Plan& plan, RealRunResult run,
                       Measurement measurement, std::ostream& out);
 
+// A run that failed with `cause`: the record of the steps that all ranks had finished, if one is wanted and
+// there are any. Returns `cause` with what became of them.
+std::string write_unfinished_run(const RunOutput& output, const Scenario& scenario, const Plan& plan,
+                                 const Journal& journal, Measurement measurement, const std::string& cause);
+
 }  // namespace rehearse

@@ -1,5 +1,6 @@
 // What happens to a run happens to all of it: a clear error within seconds, and nothing stays behind.
 #include <fcntl.h>
+#include <fmt/format.h>
 
 #include <chrono>
 #include <csignal>
@@ -13,6 +14,9 @@
 #include "backend/emulate/shaping.hpp"
 #include "backend/host/host_executor.hpp"
 #include "backend/host/launch.hpp"
+#include "backend/runtime/journal.hpp"
+#include "simulator/report/recorded_run.hpp"
+#include "simulator/trace/asynchrony.hpp"
 #include "tests/backend_run.hpp"
 #include "tests/catch.hpp"
 
@@ -123,19 +127,145 @@ pid_t a_rank_of(const std::string& scenario, pid_t parent, std::size_t processes
   return rank;
 }
 
+// What a run that failed has recorded: some of its steps, all of each, with what the message says about them.
+void check_finished_steps(const std::string& trace, const std::string& err, const std::string& cause,
+                          int steps = 2000) {
+  CAPTURE(err);
+  CHECK(err.find(cause) != std::string::npos);
+  REQUIRE(std::filesystem::exists(trace));
+  const rehearse::RecordedRun run = rehearse::read_run(trace);  // refuses a step that is not whole
+  REQUIRE(run.measured);
+  REQUIRE(run.measured->ended_early);
+  const rehearse::Measurement::EndedEarly& early = *run.measured->ended_early;
+  CHECK(early.steps == steps);
+  CHECK(early.cause.find(cause) != std::string::npos);
+  // 1.5 s and more of steps of 15 ms (three times that is for machines on which ranks share cores).
+  CHECK(early.finished_steps > 33);
+  CHECK(early.finished_steps < steps);
+  const std::string told = fmt::format("ended early, after {} of {} steps", early.finished_steps, steps);
+  CHECK(err.find(told + ", which are recorded in " + trace) != std::string::npos);
+  REQUIRE(run.measured->notes.size() == 1);
+  CHECK(run.measured->notes.front().find(told) != std::string::npos);
+  const rehearse::StepTimes times = rehearse::step_times(run.trace, 0, run.measured->warmup_steps);
+  CHECK(times.seconds.size() == static_cast<std::size_t>(early.finished_steps - run.measured->warmup_steps));
+  CHECK(times.median_s > 0.015);
+  CHECK(times.median_s < 0.045);
+}
+
 }  // namespace
 
-TEST_CASE("A rank that is killed ends the run, and no process stays behind") {
+TEST_CASE("A rank that is killed ends the run; finished steps are recorded and no process stays behind") {
+  const bool recorded = GENERATE(false, true);
   const Scratch scratch;
-  const std::string scenario = scratch.write("long.toml", kLong);
-  Background run(program() + scenario, scratch);
+  const std::string scenario = scratch.write("long.toml", kLong), trace = scratch.path("run.json");
+  Background run(program() + (recorded ? "--trace " + trace + " " : "") + scenario, scratch);
   const pid_t rank = a_rank_of(scenario, run.pid(), 5);
   kill(rank, SIGKILL);
   REQUIRE(run.ends_within(10));
   CHECK(run.status() == 1);
+  CHECK(run.out().empty());
   CAPTURE(run.err());
   CHECK(run.err().find("was ended by signal 9 (Killed)") != std::string::npos);
   CHECK(eventually([&] { return processes_with(scenario).empty(); }));
+  if (recorded) check_finished_steps(trace, run.err(), "was ended by signal 9 (Killed)");
+}
+
+TEST_CASE("What a run had finished before it failed is predicted and judged like any other run") {
+  const Scratch scratch;
+  const std::string scenario = scratch.write("long.toml", kLong), trace = scratch.path("run.json.gz");
+  Background run(program() + "--trace " + trace + " " + scenario, scratch);
+  a_rank_of(scenario, run.pid(), 5);
+  kill(run.pid(), SIGINT);
+  REQUIRE(run.ends_within(10));
+  CHECK(run.status() == 1);
+  check_finished_steps(trace, run.err(), "interrupted by Interrupt");
+  const Outcome judged = run_rehearse("validate " + trace);
+  CAPTURE(judged.out, judged.err);
+  CHECK(judged.status == 0);
+  CHECK(judged.out.find("the run ended early, after ") != std::string::npos);
+}
+
+TEST_CASE("Where no step was finished, the message says so and nothing is written") {
+  const Scratch scratch;
+  const std::string scenario = scratch.write("long.toml", kLong), trace = scratch.path("run.json");
+  Background run(program() + "--trace " + trace + " --set model.profiled.forward_ms=60000 " + scenario,
+                 scratch);
+  kill(a_rank_of(scenario, run.pid(), 5), SIGKILL);
+  REQUIRE(run.ends_within(10));
+  CHECK(run.status() == 1);
+  CAPTURE(run.err());
+  CHECK(run.err().find("no step was finished by all ranks") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(trace));
+}
+
+TEST_CASE("Finished steps that cannot be written are told with the cause") {
+  const Scratch scratch;
+  const std::string scenario = scratch.write("long.toml", kLong);
+  Background run(program() + "--trace /dev/full " + scenario, scratch);
+  kill(a_rank_of(scenario, run.pid(), 5), SIGKILL);
+  REQUIRE(run.ends_within(10));
+  CHECK(run.status() == 1);
+  CAPTURE(run.err());
+  CHECK(run.err().find("was ended by signal 9 (Killed); the run ended early, after ") != std::string::npos);
+  CHECK(run.err().find("not recorded: /dev/full: cannot be written: No space left on device") !=
+        std::string::npos);
+}
+
+TEST_CASE("Rounds that asynchronous workers had finished are recorded") {
+  const Scratch scratch;
+  const std::string scenario =
+      scratch.write("long.toml", std::string(kLong) + "[strategy.parameter_server]\nmode = \"async\"\n");
+  const std::string trace = scratch.path("run.json");
+  Background run(
+      program() + "--trace " + trace + " --set 'strategy.gradients=\"parameter-server\"' " + scenario,
+      scratch);
+  kill(a_rank_of(scenario, run.pid(), 6), SIGKILL);
+  REQUIRE(run.ends_within(10));
+  CHECK(run.status() == 1);
+  CAPTURE(run.err());
+  REQUIRE(run.err().find(", which are recorded in " + trace) != std::string::npos);
+  const rehearse::RecordedRun kept = rehearse::read_run(trace);
+  REQUIRE(kept.measured->ended_early);
+  const int rounds = kept.measured->ended_early->finished_steps;
+  CHECK(rounds > 10);
+  CHECK(rehearse::applied_pushes(kept.trace, 0).size() == static_cast<std::size_t>(4 * rounds));
+}
+
+TEST_CASE("Spans that a rank has written are there when it is killed, and half a step is not taken") {
+  using namespace rehearse;
+  const Scenario scenario = read_scenario_text(kLong, "long.toml");
+  const Plan plan = write_schedule(scenario);
+  const Schedule& schedule = *plan.schedule;
+  Journal journal(schedule, 3);
+  std::vector<int> spans_of_step;  // by rank: what a step takes
+  for (int rank = 0; rank < schedule.ranks(); ++rank)
+    spans_of_step.push_back(static_cast<int>(schedule.programs[schedule.program_of(0, rank)].ops.size()));
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    for (int rank = 0; rank < schedule.ranks(); ++rank)
+      for (int step = 0; step < 3; ++step)
+        for (int op = 0; op < spans_of_step[rank]; ++op) {
+          const bool missing = rank == 2 && step == 1 && op + 1 == spans_of_step[rank];
+          const int stream = schedule.programs[schedule.program_of(0, rank)].ops[op].stream;
+          if (!missing && (rank != 2 || step < 2))
+            journal.write(rank, {{op, stream, step, 0}, 1.0 * op, 2.0 * op, 3.0 * op, -1});
+        }
+    kill(getpid(), SIGKILL);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFSIGNALED(status));
+  CHECK_FALSE(journal.closed());
+  std::vector<std::vector<RankSpan>> by_rank;
+  for (int rank = 0; rank < schedule.ranks(); ++rank) by_rank.push_back(journal.read(rank));
+  CHECK(by_rank[0].size() == static_cast<std::size_t>(3 * spans_of_step[0]));
+  CHECK(by_rank[2].size() == static_cast<std::size_t>(2 * spans_of_step[2] - 1));
+  CHECK(by_rank[1].at(1).end_s == 3.0 * by_rank[1].at(1).call.op);
+  const FinishedSteps finished = finished_steps(schedule, by_rank, 3);
+  CHECK(finished.steps == 1);
+  for (int rank = 0; rank < schedule.ranks(); ++rank)
+    CHECK(finished.spans[rank].size() == static_cast<std::size_t>(spans_of_step[rank]));
 }
 
 TEST_CASE("A run that is interrupted says so and stops its ranks") {

@@ -23,11 +23,13 @@ struct Stopped {};
 
 class RankExecutor {
 public:
-  RankExecutor(const Schedule& schedule, const Program& program, int repeats, Hardware& hardware)
+  RankExecutor(const Schedule& schedule, const Program& program, int repeats, Hardware& hardware,
+               const std::function<void(const RankSpan&)>& on_span)
       : program_(program),
         index_(schedule, program),
         repeats_(repeats),
         hardware_(hardware),
+        on_span_(on_span),
         ends_(program.ops.size()),
         done_(program.ops.size(), 0),
         streams_(program.streams.size()) {
@@ -198,6 +200,8 @@ private:
     if (turn_taken) release(op.turn);
     stream.recorded.push_back(r);
     end_op(op_number, r.end);
+    if (on_span_ && r.end.event < 0)
+      on_span_({r.call, r.ready.time_s, r.begin.time_s, r.end.time_s, r.sender});
   }
 
   void end_op(int op, const Moment& end) {
@@ -283,6 +287,7 @@ private:
   const ProgramIndex index_;
   const int repeats_;
   Hardware& hardware_;
+  const std::function<void(const RankSpan&)>& on_span_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::vector<Moment>> ends_;  // by op: of its runs
@@ -296,10 +301,10 @@ private:
 }  // namespace
 
 std::vector<RankSpan> execute_rank(const Schedule& schedule, int role, int rank, int repeats,
-                                   Hardware& hardware) {
+                                   Hardware& hardware, const std::function<void(const RankSpan&)>& on_span) {
   const int program = schedule.program_of(role, rank);
   if (program < 0) return {};
-  return RankExecutor(schedule, schedule.programs[program], repeats, hardware).run();
+  return RankExecutor(schedule, schedule.programs[program], repeats, hardware, on_span).run();
 }
 
 }  // namespace rehearse

@@ -2,6 +2,7 @@
 // in order, each after what it depends on, as the simulator's engine does.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "backend/runtime/hardware.hpp"
@@ -17,8 +18,10 @@ struct RankSpan {
 };
 
 // Carries out the program of `rank` of `role`, `repeats` times. RunError if an op fails, from the stream that
-// failed first; the others are stopped. Signals to other ranks' counters are refused.
+// failed first; the others are stopped. Signals to other ranks' counters are refused. `on_span` is called by
+// the streams' threads as ops end, where their times are known by then.
 std::vector<RankSpan> execute_rank(const Schedule& schedule, int role, int rank, int repeats,
-                                   Hardware& hardware);
+                                   Hardware& hardware,
+                                   const std::function<void(const RankSpan&)>& on_span = {});
 
 }  // namespace rehearse

@@ -111,7 +111,9 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   barrier(transport);
   const auto [role, own] = wiring.place(rank);
   RankReport report;
-  report.spans = execute_rank(schedule, role, own, real_repeats(scenario, schedule), *hardware);
+  std::function<void(const RankSpan&)> on_span;
+  if (options.journal) on_span = [&](const RankSpan& span) { options.journal->write(rank, span); };
+  report.spans = execute_rank(schedule, role, own, real_repeats(scenario, schedule), *hardware, on_span);
   const CommonClock clock(before, read_clock(transport));
   for (RankSpan& span : report.spans)
     for (double* s : {&span.ready_s, &span.begin_s, &span.end_s}) *s = clock(*s);
@@ -125,6 +127,7 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   }
   RealRunResult result;
   for (const std::string& text : packed) result.reports.push_back(unpack(text));
+  if (options.journal) options.journal->close();
   broadcast(transport, "");
   result.trace = record(scenario.name, plan.schedule, plan.endpoints, real_repeats(scenario, schedule),
                         *scenario.cluster, wiring, result.reports);
@@ -139,6 +142,24 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   result.notes = executor.notes;
   result.clock_error_s = clock.error_s();
   return result;
+}
+
+std::optional<UnfinishedRun> unfinished_run(const Scenario& scenario, const Plan& plan,
+                                            const Journal& journal) {
+  const Schedule& schedule = *plan.schedule;
+  UnfinishedRun run;
+  run.of = real_repeats(scenario, schedule);
+  std::vector<std::vector<RankSpan>> done;
+  for (int rank = 0; rank < schedule.ranks(); ++rank) done.push_back(journal.read(rank));
+  FinishedSteps finished = finished_steps(schedule, std::move(done), run.of);
+  run.finished = finished.steps;
+  if (journal.closed() || run.finished == 0) return {};
+  std::vector<RankReport> reports;
+  for (std::vector<RankSpan>& spans : finished.spans) reports.emplace_back().spans = std::move(spans);
+  const Wiring wiring(schedule, *scenario.cluster, plan.endpoints, scenario.engine.chunk_bytes);
+  run.trace =
+      record(scenario.name, plan.schedule, plan.endpoints, run.finished, *scenario.cluster, wiring, reports);
+  return run;
 }
 
 }  // namespace rehearse

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/runtime/hardware.hpp"
+#include "backend/runtime/journal.hpp"
 #include "backend/runtime/recorder.hpp"
 #include "backend/runtime/transport.hpp"
 #include "backend/training/arithmetic.hpp"
@@ -50,6 +51,13 @@ struct RealRunResult {
 
 struct RealRunOptions {
   bool check_replicas = false;  // compare what replicas of a stage learn, bit for bit
+  Journal* journal = nullptr;   // of all ranks, for who started them; null: none is kept
+};
+
+// What the ranks of a run that failed had done, if all of them had finished a step.
+struct UnfinishedRun {
+  Trace trace;               // of the finished steps alone
+  int finished = 0, of = 0;  // steps of the schedule, or rounds, the warm-up's among them
 };
 
 // How often the schedule is repeated for [run] steps and warmup.
@@ -59,5 +67,10 @@ int real_repeats(const Scenario& scenario, const Schedule& schedule);
 // The result is for rank 0; others get none.
 std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan, Transport& transport,
                                       const Executor& executor, const RealRunOptions& options = {});
+
+// From what they have left, after they have ended; nothing if no step was finished, or if rank 0 got the
+// result of the whole run. All ranks ran on this machine.
+std::optional<UnfinishedRun> unfinished_run(const Scenario& scenario, const Plan& plan,
+                                            const Journal& journal);
 
 }  // namespace rehearse

@@ -23,6 +23,10 @@ ordered_json to_json(const Measurement& m) {
   json["gradients_identical"] = nullptr;
   if (m.gradients_identical) json["gradients_identical"] = *m.gradients_identical;
   json["notes"] = m.notes;
+  if (m.ended_early)
+    json["ended_early"] = {{"finished_steps", m.ended_early->finished_steps},
+                           {"steps", m.ended_early->steps},
+                           {"cause", m.ended_early->cause}};
   return json;
 }
 
@@ -59,9 +63,17 @@ Measurement read_measurement(const JsonReader& json) {
   constexpr double kLargest = std::numeric_limits<double>::max();
   for (std::size_t i = 0; i < losses.size(); ++i)
     m.losses.push_back(losses.item(i).value().is_null() ? std::numeric_limits<double>::quiet_NaN()
-                                                      : losses.item(i).number(-kLargest, kLargest));
+                                                        : losses.item(i).number(-kLargest, kLargest));
   if (!identical.value().is_null()) m.gradients_identical = identical.boolean();
   for (std::size_t i = 0; i < notes.size(); ++i) m.notes.push_back(notes.item(i).text());
+  if (json.has("ended_early")) {
+    const JsonReader early = json.at("ended_early"), steps = early.at("steps");
+    m.ended_early.emplace();
+    m.ended_early->steps = static_cast<int>(steps.integer(1, kMany));
+    m.ended_early->finished_steps =
+        static_cast<int>(early.at("finished_steps").integer(1, m.ended_early->steps));
+    m.ended_early->cause = early.at("cause").text();
+  }
   return m;
 }
 

@@ -1,0 +1,146 @@
+#include "backend/runtime/journal.hpp"
+
+#include <fmt/format.h>
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "models/base/error.hpp"
+#include "simulator/schedule/program_index.hpp"
+
+namespace rehearse {
+namespace {
+
+bool has_span(const Op& op) {
+  return op.kind != OpKind::repeat_begin && op.kind != OpKind::repeat_end;
+}
+
+// How many spans a step of the program has; an op that repeats without end is counted once.
+std::size_t spans_per_step(const Schedule& schedule, const Program& program, bool endless) {
+  const ProgramIndex index(schedule, program);
+  std::size_t spans = 0;
+  for (std::size_t op = 0; op < program.ops.size(); ++op)
+    if (has_span(program.ops[op]) && (index.per_step[op] == 0) == endless)
+      spans += static_cast<std::size_t>(std::max(1, index.per_step[op]));
+  return spans;
+}
+
+}  // namespace
+
+// A rank that is killed in the middle of writing leaves `whole` at 0.
+struct Journal::Entry {
+  RankSpan span;
+  std::atomic<int> whole;
+};
+
+struct alignas(64) Journal::Head {
+  std::atomic<std::size_t> taken;  // entries
+  std::atomic<int> closed;
+};
+
+static_assert(std::atomic<std::size_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
+
+Journal::Journal(const Schedule& schedule, int repeats) {
+  std::size_t entries = 0;
+  const auto steps = static_cast<std::size_t>(repeats);
+  for (int rank = 0, role = 0, first = 0; rank < schedule.ranks(); ++rank) {
+    while (rank >= first + schedule.roles[role].size()) first += schedule.roles[role++].size();
+    first_.push_back(entries);
+    std::size_t room = 0;
+    if (const int number = schedule.program_of(role, rank - first); number >= 0) {
+      const Program& program = schedule.programs[number];
+      // What repeats without end serves each round of each worker once.
+      room = steps * (spans_per_step(schedule, program, false) +
+                      spans_per_step(schedule, program, true) *
+                          static_cast<std::size_t>(schedule.roles.front().size()));
+    }
+    room_.push_back(room);
+    entries += room;
+  }
+  heads_bytes_ = room_.size() * sizeof(Head);
+  bytes_ = heads_bytes_ + entries * sizeof(Entry);
+  void* const memory =
+      mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED)
+    throw RunError(fmt::format("no memory for {:.3g} MB of spans: {}", 1e-6 * static_cast<double>(bytes_),
+                               std::strerror(errno)));
+  memory_ = static_cast<std::byte*>(memory);
+}
+
+Journal::~Journal() {
+  munmap(memory_, bytes_);
+}
+
+// The system gives memory of zeros, which these types may begin as.
+Journal::Head& Journal::head(int rank) const {
+  return *std::launder(reinterpret_cast<Head*>(memory_ + static_cast<std::size_t>(rank) * sizeof(Head)));
+}
+
+void Journal::write(int rank, const RankSpan& span) {
+  const auto r = static_cast<std::size_t>(rank);
+  const std::size_t place = head(rank).taken.fetch_add(1, std::memory_order_relaxed);
+  if (place >= room_[r]) return;
+  auto* entry =
+      std::launder(reinterpret_cast<Entry*>(memory_ + heads_bytes_ + (first_[r] + place) * sizeof(Entry)));
+  entry->span = span;
+  entry->whole.store(1, std::memory_order_release);
+}
+
+void Journal::close() {
+  head(0).closed.store(1, std::memory_order_release);
+}
+
+bool Journal::closed() const {
+  return head(0).closed.load(std::memory_order_acquire) != 0;
+}
+
+std::vector<RankSpan> Journal::read(int rank) const {
+  const auto r = static_cast<std::size_t>(rank);
+  const std::size_t taken = std::min(head(rank).taken.load(), room_[r]);
+  std::vector<RankSpan> spans;
+  for (std::size_t i = 0; i < taken; ++i) {
+    const auto* entry = std::launder(
+        reinterpret_cast<const Entry*>(memory_ + heads_bytes_ + (first_[r] + i) * sizeof(Entry)));
+    if (entry->whole.load(std::memory_order_acquire) != 0) spans.push_back(entry->span);
+  }
+  std::stable_sort(spans.begin(), spans.end(),
+                   [](const RankSpan& a, const RankSpan& b) { return a.call.stream < b.call.stream; });
+  return spans;
+}
+
+FinishedSteps finished_steps(const Schedule& schedule, std::vector<std::vector<RankSpan>> by_rank,
+                             int repeats) {
+  FinishedSteps result;
+  result.steps = repeats;
+  std::vector<std::vector<char>> by_round(by_rank.size());  // by rank and op: its iterations are the steps
+  for (int rank = 0, role = 0, first = 0; rank < schedule.ranks(); ++rank) {
+    while (rank >= first + schedule.roles[role].size()) first += schedule.roles[role++].size();
+    const int number = schedule.program_of(role, rank - first);
+    if (number < 0) continue;
+    const Program& program = schedule.programs[number];
+    const ProgramIndex index(schedule, program);
+    const bool by_rounds = schedule.asynchrony && role != 0;
+    std::vector<int> runs(program.ops.size(), 0);
+    for (const RankSpan& span : by_rank[rank]) ++runs.at(static_cast<std::size_t>(span.call.op));
+    for (std::size_t op = 0; op < runs.size(); ++op) {
+      const bool endless = index.per_step[op] == 0;
+      by_round[rank].push_back(by_rounds && endless ? 1 : 0);
+      if (has_span(program.ops[op]) && endless == by_rounds)
+        result.steps = std::min(result.steps, runs[op] / std::max(1, index.per_step[op]));
+    }
+  }
+  for (std::size_t rank = 0; rank < by_rank.size(); ++rank)
+    std::erase_if(by_rank[rank], [&](const RankSpan& span) {
+      const bool round = by_round[rank][static_cast<std::size_t>(span.call.op)] != 0;
+      return (round ? span.call.iteration : span.call.step) >= result.steps;
+    });
+  result.spans = std::move(by_rank);
+  return result;
+}
+
+}  // namespace rehearse

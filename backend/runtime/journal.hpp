@@ -1,0 +1,49 @@
+// What ranks have done so far, kept where the process that started them finds it when they are gone.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "backend/runtime/rank_executor.hpp"
+
+namespace rehearse {
+
+// Memory without a name that this process and its children share: it outlives a rank that is killed, and
+// goes with the last of them. Only what is written takes memory. To be made before the ranks are started.
+class Journal {
+public:
+  // Room for so many repeats of the schedule. RunError if there is no memory.
+  Journal(const Schedule& schedule, int repeats);
+  ~Journal();
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+
+  // By any thread of the rank (over all roles), as it has ended an op.
+  void write(int rank, const RankSpan& span);
+  // By rank 0, once it has the result of the whole run.
+  void close();
+  bool closed() const;
+
+  // Once the rank has ended: whole spans, each stream's in its order.
+  std::vector<RankSpan> read(int rank) const;
+
+private:
+  struct Entry;
+  struct Head;
+  Head& head(int rank) const;
+
+  std::vector<std::size_t> first_, room_;  // by rank, in entries
+  std::byte* memory_ = nullptr;
+  std::size_t bytes_ = 0, heads_bytes_ = 0;
+};
+
+// The steps that all ranks have finished, of `repeats`, and their spans by rank. Of workers that do not wait
+// for each other the rounds, whose answers are with their servers' iterations.
+struct FinishedSteps {
+  int steps = 0;
+  std::vector<std::vector<RankSpan>> spans;
+};
+FinishedSteps finished_steps(const Schedule& schedule, std::vector<std::vector<RankSpan>> by_rank,
+                             int repeats);
+
+}  // namespace rehearse
