@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "backend/host/host_executor.hpp"
+#include "backend/record_keeper.hpp"
 #include "backend/recorded_launch.hpp"
 #include "models/base/error.hpp"
 #ifdef REHEARSE_HAVE_MPI
@@ -76,11 +77,17 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
   };
 
   const std::string transport = choose_transport(arguments.transport);
+  RecordKeeper keeper;
+  const auto start_keeper = [&](const char* between) {
+    keeper.start(arguments.output, scenario, plan,
+                 describe_run(scenario, "host", between, arguments.command));
+  };
   if (transport == "mpi") {
 #ifdef REHEARSE_HAVE_MPI
+    if (first_by_mpi()) start_keeper("MPI");
     const std::unique_ptr<Transport> mpi = join_mpi(arguments.patience_s);
     try {
-      body(*mpi, nullptr);
+      body(*mpi, keeper.share(*mpi, scenario, plan));
     } catch (const std::exception& error) {
       // Aborting ends all processes before anything else could be said.
       std::cerr << "rehearse-run: rank " << mpi->rank() << ": " << error.what() << '\n' << std::flush;
@@ -98,7 +105,9 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
     if (const char* address = std::getenv("MASTER_ADDR")) options.first_address = address;
     if (std::getenv("MASTER_PORT") != nullptr) options.first_port = environment("MASTER_PORT", 1);
     options.patience_s = arguments.patience_s;
-    body(*join_tcp(options), nullptr);
+    if (options.rank == 0) start_keeper("TCP");
+    const std::unique_ptr<Transport> tcp = join_tcp(options);
+    body(*tcp, keeper.share(*tcp, scenario, plan));
   } else {
     LaunchOptions options;
     options.ranks = plan.schedule->ranks();

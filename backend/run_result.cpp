@@ -114,7 +114,8 @@ std::string write_unfinished_run(const RunOutput& output, const Scenario& scenar
   std::string kept;
   try {
     std::optional<UnfinishedRun> run = unfinished_run(scenario, plan, journal);
-    if (!run) return cause + "; no step was finished by all ranks, so that there is nothing to record";
+    if (!run)
+      return cause + "; no step is known to have been finished by all ranks, so that nothing is recorded";
     kept = fmt::format("the run ended early, after {} of {} steps", run->finished, run->of);
     measurement.warmup_steps = plan.schedule->asynchrony ? 0 : scenario.run.warmup;
     measurement.ended_early = {run->finished, run->of, cause};

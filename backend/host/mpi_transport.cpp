@@ -274,6 +274,12 @@ bool started_by_mpi() {
   return false;
 }
 
+bool first_by_mpi() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+    if (const char* rank = std::getenv(name)) return std::string(rank) == "0";
+  return false;
+}
+
 std::unique_ptr<Transport> join_mpi(double patience_s) {
   return std::make_unique<MpiTransport>(patience_s);
 }

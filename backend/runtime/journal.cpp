@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <new>
 
 #include "models/base/error.hpp"
@@ -40,12 +44,39 @@ struct Journal::Entry {
 
 struct alignas(64) Journal::Head {
   std::atomic<std::size_t> taken;  // entries
-  std::atomic<int> closed;
+  std::atomic<int> shared, closed;
+  char token[40];  // rank 0's: tells it from what has the same name elsewhere
 };
 
 static_assert(std::atomic<std::size_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
 Journal::Journal(const Schedule& schedule, int repeats) {
+  lay_out(schedule, repeats);
+  file_ = memfd_create("rehearse-journal", MFD_CLOEXEC);
+  const bool named = file_ >= 0 && ftruncate(file_, static_cast<off_t>(bytes_)) == 0;
+  map(named ? file_ : -1);
+  std::string token;
+  std::ifstream("/proc/sys/kernel/random/uuid") >> token;
+  if (!named || token.size() >= sizeof(Head::token)) return;
+  std::copy(token.begin(), token.end(), head(0).token);
+  name_ = fmt::format("/proc/{}/fd/{} {}", getpid(), file_, token);
+}
+
+Journal::Journal(const Schedule& schedule, int repeats, const std::string& name) {
+  lay_out(schedule, repeats);
+  const std::size_t space = name.find(' ');
+  const int file = open(name.substr(0, space).c_str(), O_RDWR | O_CLOEXEC);
+  struct stat found {};
+  const bool fits =
+      file >= 0 && fstat(file, &found) == 0 && static_cast<std::size_t>(found.st_size) == bytes_;
+  if (fits) map(file);
+  if (file >= 0) ::close(file);
+  const bool right = fits && space != std::string::npos && name.substr(space + 1) == head(0).token;
+  if (fits && !right) munmap(memory_, bytes_);
+  if (!right) throw RunError(fmt::format("{} is not the journal of this run", name));
+}
+
+void Journal::lay_out(const Schedule& schedule, int repeats) {
   std::size_t entries = 0;
   const auto steps = static_cast<std::size_t>(repeats);
   for (int rank = 0, role = 0, first = 0; rank < schedule.ranks(); ++rank) {
@@ -64,8 +95,12 @@ Journal::Journal(const Schedule& schedule, int repeats) {
   }
   heads_bytes_ = room_.size() * sizeof(Head);
   bytes_ = heads_bytes_ + entries * sizeof(Entry);
-  void* const memory =
-      mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+// -1: memory without a name.
+void Journal::map(int file) {
+  const int kind = MAP_SHARED | MAP_NORESERVE | (file < 0 ? MAP_ANONYMOUS : 0);
+  void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, kind, file, 0);
   if (memory == MAP_FAILED)
     throw RunError(fmt::format("no memory for {:.3g} MB of spans: {}", 1e-6 * static_cast<double>(bytes_),
                                std::strerror(errno)));
@@ -74,6 +109,7 @@ Journal::Journal(const Schedule& schedule, int repeats) {
 
 Journal::~Journal() {
   munmap(memory_, bytes_);
+  if (file_ >= 0) ::close(file_);
 }
 
 // The system gives memory of zeros, which these types may begin as.
@@ -89,6 +125,14 @@ void Journal::write(int rank, const RankSpan& span) {
       std::launder(reinterpret_cast<Entry*>(memory_ + heads_bytes_ + (first_[r] + place) * sizeof(Entry)));
   entry->span = span;
   entry->whole.store(1, std::memory_order_release);
+}
+
+void Journal::share() {
+  head(0).shared.store(1, std::memory_order_release);
+}
+
+bool Journal::shared() const {
+  return head(0).shared.load(std::memory_order_acquire) != 0;
 }
 
 void Journal::close() {

@@ -2,25 +2,32 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "backend/runtime/rank_executor.hpp"
 
 namespace rehearse {
 
-// Memory without a name that this process and its children share: it outlives a rank that is killed, and
-// goes with the last of them. Only what is written takes memory. To be made before the ranks are started.
+// Memory that processes of one machine share: it outlives a rank that is killed, and goes with the last of
+// them. Only what is written takes memory. Children of who makes it have it too.
 class Journal {
 public:
   // Room for so many repeats of the schedule. RunError if there is no memory.
   Journal(const Schedule& schedule, int repeats);
+  // The one that another process has made for the same schedule, and named so. RunError if it is not there.
+  Journal(const Schedule& schedule, int repeats, const std::string& name);
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
+  const std::string& name() const { return name_; }  // good while its process lives; empty: it has none
+
   // By any thread of the rank (over all roles), as it has ended an op.
   void write(int rank, const RankSpan& span);
-  // By rank 0, once it has the result of the whole run.
+  // By rank 0: all ranks have it; it has the result of the whole run.
+  void share();
+  bool shared() const;
   void close();
   bool closed() const;
 
@@ -31,9 +38,13 @@ private:
   struct Entry;
   struct Head;
   Head& head(int rank) const;
+  void lay_out(const Schedule& schedule, int repeats);
+  void map(int file);
 
+  std::string name_;
   std::vector<std::size_t> first_, room_;  // by rank, in entries
   std::byte* memory_ = nullptr;
+  int file_ = -1;
   std::size_t bytes_ = 0, heads_bytes_ = 0;
 };
 
