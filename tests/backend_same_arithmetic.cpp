@@ -42,6 +42,19 @@ const Case kCases[] = {
      "strategy.data=4 cluster.nodes=4 strategy.gradients=\"parameter-server\" strategy.overlap=false "
      "strategy.parameter_server.servers=2 strategy.parameter_server.placement=\"colocated\" "
      "strategy.bucket_mb=0.02"},
+    {"2 servers behind aggregators", 12, "adam",
+     "strategy.data=8 cluster.preset=\"p100x4-25gbe\" cluster.nodes=2 "
+     "strategy.gradients=\"hierarchical-parameter-server\" "
+     "strategy.hierarchical_parameter_server.servers=2 "
+     "strategy.hierarchical_parameter_server.placement=\"colocated\" strategy.bucket_mb=0.02"},
+    {"a server behind aggregators of one worker, without overlap", 5, "momentum",
+     "strategy.data=2 cluster.nodes=2 strategy.gradients=\"hierarchical-parameter-server\" "
+     "strategy.hierarchical_parameter_server.placement=\"colocated\" strategy.overlap=false"},
+    {"DataParallel", 4, "adam",
+     "strategy.data=4 cluster.preset=\"p100x4-25gbe\" cluster.nodes=1 strategy.gradients=\"first-device\""},
+    {"DataParallel in one micro-batch", 4, "momentum",
+     "strategy.data=4 cluster.preset=\"p100x4-25gbe\" cluster.nodes=1 strategy.gradients=\"first-device\" "
+     "training.micro_batch=16"},
     {"GPipe", 4, "adam", "strategy.pipeline=4 cluster.nodes=4 strategy.schedule=\"gpipe\""},
     {"1F1B", 8, "momentum", "strategy.pipeline=8 cluster.nodes=8"},
     {"1F1B, blocking", 4, "adam", "strategy.pipeline=4 cluster.nodes=4 strategy.blocking_p2p=true"},

@@ -101,7 +101,7 @@ CudaChoice cuda_executor(const CudaOptions& options, Transport& transport) {
                                            ? fmt::format(" from NCCL_ALGO={}", algorithms)
                                            : "; NCCL_ALGO=Ring or Tree in the environment forces one"));
   executor.name = "cuda";
-  executor.fp32_only = false;
+  executor.on_processors = false;
   executor.rehearse = true;
   const int device = own.device;
   executor.arithmetic = [device](int streams) { return std::make_unique<CudaArithmetic>(device, streams); };

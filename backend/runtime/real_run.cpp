@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <map>
+#include <set>
 
 #include "backend/runtime/control.hpp"
 #include "backend/training/bare_workload.hpp"
@@ -41,16 +42,28 @@ std::vector<double> mean_losses(const std::vector<RankReport>& reports, const Sc
   return losses;
 }
 
-// Ranks that run the same program of the workers hold the same layers.
+bool is_forward(const Op& op) {
+  return op.kind == OpKind::compute && op.pass == Pass::forward;
+}
+
+std::set<int> layers_held(const Program& program) {
+  std::set<int> layers;
+  for (const Op& op : program.ops)
+    for (int i = op.first_layer; is_forward(op) && i <= op.last_layer; ++i) layers.insert(i);
+  return layers;
+}
+
+// Workers that hold the same layers learn the same.
 std::optional<bool> compare_replicas(const std::vector<RankReport>& reports, const Schedule& schedule,
                                      const Wiring& wiring) {
-  std::map<int, const Workload::Learned*> first_of_program;
+  std::map<std::set<int>, const Workload::Learned*> first_with_layers;
   bool compared = false, equal = true;
   for (std::size_t r = 0; r < reports.size(); ++r) {
     const auto [role, rank] = wiring.place(static_cast<int>(r));
     if (role != 0) continue;
     const Workload::Learned& own = reports[r].learned;
-    const auto [it, fresh] = first_of_program.try_emplace(schedule.program_of(role, rank), &own);
+    const Program& program = schedule.programs[schedule.program_of(role, rank)];
+    const auto [it, fresh] = first_with_layers.try_emplace(layers_held(program), &own);
     if (fresh) continue;
     compared = true;
     equal = equal && own.weights == it->second->weights && own.gradients == it->second->gradients;
@@ -92,7 +105,7 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
 
   const bool timed = scenario.run.compute == RealRun::Compute::timed;
   const std::string not_trained =
-      timed ? "computation is timed" : why_not_trained(scenario, schedule, executor.fp32_only);
+      timed ? "computation is timed" : why_not_trained(scenario, schedule, executor.on_processors);
   const auto make_workload = [&] {
     if (not_trained.empty())
       return training_workload(scenario, schedule, wiring, rank, *arithmetic, options.check_replicas);

@@ -21,7 +21,8 @@ namespace rehearse {
 // What an executor provides: arithmetic with so many streams, and hardware over it.
 struct Executor {
   std::string name;  // "host", "cuda"
-  bool fp32_only = true;
+  // Arrays lie in the process's memory, all in fp32, and what is issued has been done.
+  bool on_processors = true;
   // Computation is issued to the device and runs on by itself: each op is carried out once, for a workload
   // that is thrown away, before anything is sent. The first launch of a kernel loads it, which may wait for
   // all that the device is doing, and what waits there may wait for what is behind the launch (CUDA

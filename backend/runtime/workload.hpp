@@ -32,7 +32,8 @@ public:
   struct Learned {
     // Of each step, this rank's part of the sum of its samples' losses; empty where no loss is computed.
     std::vector<double> losses;
-    // Of each step, a hash of the gradients that the optimizer got; empty where no optimizer runs.
+    // Of each step, a hash of the gradients that the optimizer got, or where ranks have no gradients in
+    // common, of the weights that it was computed with; empty where neither is.
     std::vector<std::uint64_t> gradients;
     std::uint64_t weights = 0;  // a hash of the weights in the end
     std::vector<int>

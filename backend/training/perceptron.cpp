@@ -142,7 +142,7 @@ void Perceptron::allocate_activations(Layer& layer) {
 }
 
 void Perceptron::allocate_batches() {
-  const bool inputs = holds(0), labels = holds(layers() - 1);
+  const bool inputs = holds(0), labels = holds(layers() - 1) && !options_.loss_elsewhere;
   const auto samples = static_cast<std::size_t>(options_.micro_batch);
   for (Batch& batch : batches_)
     for (int i = 0; i < options_.microbatches; ++i) {
@@ -202,6 +202,12 @@ void Perceptron::set_batch(int stream, long step, const std::vector<std::uint64_
   }
 }
 
+Array Perceptron::input(long step, int microbatch) {
+  Batch& batch = batches_.at(static_cast<std::size_t>(step % 2));
+  batch.step = step;
+  return batch.inputs.at(static_cast<std::size_t>(microbatch));
+}
+
 Array Perceptron::input_of(const Layer& layer, long step, int microbatch) {
   const auto m = static_cast<std::size_t>(microbatch);
   if (layer.number == 0) return batch(step).inputs.at(m);
@@ -232,7 +238,7 @@ void Perceptron::forward_layer(int stream, long step, int microbatch, Layer& lay
                    operand(input_of(layer, step, microbatch)), operand(parameters.part(0, matrix)), 0,
                    output);
   arithmetic_.add_bias(stream, output, parameters.part(matrix, parameters.elements - matrix), !loss);
-  if (!loss) return;
+  if (!loss || options_.loss_elsewhere) return;
   const Batch& now = batch(step);
   const auto m = static_cast<std::size_t>(microbatch);
   arithmetic_.softmax_cross_entropy(stream, output, now.labels.at(m),
@@ -250,7 +256,7 @@ void Perceptron::backward_layer(int stream, long step, int microbatch, Layer& la
   const Array parameters = weights({layer.number, layer.number});
   const Array sums = gradients({layer.number, layer.number});
   const std::size_t matrix = weight_elements(layer.inputs, layer.outputs);
-  const bool accumulate = layer.gradient_step == step;
+  const bool accumulate = layer.gradient_step == step && options_.sum_microbatches;
   layer.gradient_step = step;
   if (layer.number + 1 < layers())
     arithmetic_.activation_backward(stream, layer.output.at(static_cast<std::size_t>(microbatch)), gradient);

@@ -22,6 +22,8 @@ struct PerceptronOptions {
   Precision precision = Precision::fp32;           // of weights and activations
   Precision gradient_precision = Precision::fp32;  // of the weights' gradients
   std::uint64_t seed = 1;                          // of weights and data
+  bool sum_microbatches = true;  // false: each one's gradients take the place of those before
+  bool loss_elsewhere = false;   // the last layer gives its logits, and is given their gradient
 };
 
 // Weights of a layer as a flat vector: matrix [inputs, outputs], then bias. From seed and layer alone: normal
@@ -45,6 +47,8 @@ public:
   // Makes the inputs and labels of this rank's micro-batches for `step`: sample numbers in their order,
   // micro_batch x microbatches of them. Nothing is done where neither the first nor the last layer is held.
   void set_batch(int stream, long step, const std::vector<std::uint64_t>& samples);
+  // Where the inputs of a step's micro-batch stand, for who makes them elsewhere, in place of set_batch().
+  Array input(long step, int microbatch);
   void forward(int stream, long step, int microbatch, LayerRange layers);
   // From the last of `layers` down. The first micro-batch of a step that comes to a layer overwrites its
   // gradient, the others add to it.
@@ -64,6 +68,7 @@ public:
 
   // Flat, layer after layer; `layers` must be held without a gap. std::out_of_range otherwise.
   Array weights(LayerRange layers) const;
+  Array all_weights() const { return weights_; }  // of all that are held
   Array gradients(LayerRange layers) const;
   Array master_weights(LayerRange layers) const;  // fp32; the weights themselves in fp32
   // To be called when master weights were changed from outside.

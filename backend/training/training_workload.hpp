@@ -11,12 +11,12 @@
 
 namespace rehearse {
 
-// Why a scenario's schedule cannot really train (another model than a perceptron, gradients that are
-// compressed, ...); empty if it can.
-std::string why_not_trained(const Scenario& scenario, const Schedule& schedule, bool fp32_only);
+// Why a scenario's schedule cannot really train (another model than a perceptron, a precision that there is
+// no arithmetic for, ...) on processors or on GPUs; empty if it can.
+std::string why_not_trained(const Scenario& scenario, const Schedule& schedule, bool on_processors);
 
-// `check_replicas`: hashes what the optimizer gets in every step, and the weights in the end, which takes
-// time.
+// `check_replicas`: hashes what the optimizer gets in every step (where ranks' gradients are meant to differ,
+// the weights that a round begins with), and the weights in the end, which takes time.
 std::unique_ptr<Workload> training_workload(const Scenario& scenario, const Schedule& schedule,
                                             const Wiring& wiring, int rank, Arithmetic& arithmetic,
                                             bool check_replicas);

@@ -1,0 +1,70 @@
+#include "backend/training/workload_parts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace rehearse {
+
+const MultiLayerPerceptron& shape_of(const Scenario& scenario) {
+  return std::get<MultiLayerPerceptron>(scenario.model.shape);
+}
+
+std::size_t parameters_of(const MultiLayerPerceptron& shape, LayerRange layers) {
+  std::size_t sum = 0;
+  for (auto i = static_cast<std::size_t>(layers.first); i <= static_cast<std::size_t>(layers.last); ++i)
+    sum += static_cast<std::size_t>(std::lround(shape.widths.at(i)) + 1) *
+           static_cast<std::size_t>(std::lround(shape.widths.at(i + 1)));
+  return sum;
+}
+
+OptimizerSettings optimizer_of(const Scenario& scenario) {
+  OptimizerSettings settings = default_settings(scenario.training.optimizer);
+  if (scenario.run.learning_rate > 0) settings.learning_rate = static_cast<float>(scenario.run.learning_rate);
+  return settings;
+}
+
+PerceptronOptions perceptron_options(const Scenario& scenario, std::vector<LayerRange> held, int summed) {
+  PerceptronOptions options;
+  options.held = std::move(held);
+  options.micro_batch = std::lround(scenario.training.micro_batch);
+  options.microbatches = scenario.microbatches;
+  options.batch_samples = static_cast<double>(options.micro_batch * options.microbatches * summed);
+  options.optimizer = optimizer_of(scenario);
+  options.precision = scenario.training.precision;
+  options.gradient_precision = scenario.training.gradient_precision;
+  options.seed = scenario.run.seed;
+  return options;
+}
+
+std::uint64_t hash_of(Arithmetic& arithmetic, int stream, const Array& array, std::uint64_t hash) {
+  constexpr std::uint64_t kPrime = 1099511628211ULL;
+  std::vector<float> numbers(array.elements);
+  arithmetic.copy_to_host(stream, array, numbers.data());
+  for (std::size_t i = 0; i < numbers.size(); i += 2) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, numbers.data() + i, std::min<std::size_t>(2, numbers.size() - i) * sizeof(float));
+    hash = (hash ^ word) * kPrime;
+  }
+  return hash;
+}
+
+Payload payload(const Array& array) {
+  return {array.data, array.bytes(), array.precision};
+}
+
+int tensor_of(const Op& op, int message) {
+  const bool send = op.messages[message].direction == Message::Direction::send;
+  const std::vector<int>& tensors = send ? op.reads : op.writes;
+  std::size_t number = 0;
+  for (int m = 0; m < message; ++m)
+    if (op.messages[m].direction == op.messages[message].direction) ++number;
+  if (tensors.empty()) return -1;
+  return tensors[std::min(number, tensors.size() - 1)];
+}
+
+bool is_update(const Op& op) {
+  return op.kind == OpKind::compute && op.pass == Pass::optimizer;
+}
+
+}  // namespace rehearse

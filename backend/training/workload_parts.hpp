@@ -1,0 +1,32 @@
+// What workloads that train have in common.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "backend/runtime/workload.hpp"
+#include "backend/training/perceptron.hpp"
+#include "simulator/scenario/scenario.hpp"
+
+namespace rehearse {
+
+// Of a scenario whose model is one; std::bad_variant_access otherwise.
+const MultiLayerPerceptron& shape_of(const Scenario& scenario);
+// Of the layers, matrices and biases.
+std::size_t parameters_of(const MultiLayerPerceptron& shape, LayerRange layers);
+OptimizerSettings optimizer_of(const Scenario& scenario);
+// Options of a worker that holds these layers, of whose gradients `summed` batches like its own are added up.
+PerceptronOptions perceptron_options(const Scenario& scenario, std::vector<LayerRange> held, int summed);
+
+// FNV-1a (Fowler, Noll, Vo) of the numbers' bits, eight bytes at a time, going on from `hash`.
+inline constexpr std::uint64_t kHashBegin = 14695981039346656037ULL;
+std::uint64_t hash_of(Arithmetic& arithmetic, int stream, const Array& numbers, std::uint64_t hash);
+
+Payload payload(const Array& array);
+// The tensor that a message carries: sends carry what the op reads, receives what it writes, in order; one
+// tensor may be cut over several ranks. -1: none.
+int tensor_of(const Op& op, int message);
+bool is_update(const Op& op);
+
+}  // namespace rehearse
