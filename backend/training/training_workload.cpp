@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "backend/training/first_device_workload.hpp"
 #include "backend/training/perceptron.hpp"
@@ -16,6 +17,13 @@
 namespace rehearse {
 namespace {
 
+constexpr const char* kLocalSgd = "local-sgd";
+
+// On processors an array lies in memory, and what was issued on it has been done.
+std::span<float> in_memory(const Array& array) {
+  return {reinterpret_cast<float*>(array.data), array.elements};
+}
+
 class Worker : public Workload {
 public:
   Worker(const Scenario& scenario, const Schedule& schedule, const Wiring& wiring, int rank,
@@ -23,26 +31,33 @@ public:
       : scenario_(scenario),
         arithmetic_(arithmetic),
         check_replicas_(check_replicas),
-        program_(schedule.programs[wiring.communication().program_of_rank(rank)]) {
+        program_(schedule.programs[wiring.communication().program_of_rank(rank)]),
+        averages_(scenario.strategy.gradients == kLocalSgd),
+        steps_at_once_(schedule.optimizer_steps) {
     const Mesh& mesh = schedule.roles.front().meshes.front();
     data_rank_ = mesh.coordinate(rank, mesh.axis("data"));
+    const bool alone = schedule.asynchrony || averages_;
     PerceptronOptions options =
-        perceptron_options(scenario, held_layers(), schedule.asynchrony ? 1 : scenario.strategy.data);
+        perceptron_options(scenario, held_layers(), alone ? 1 : scenario.strategy.data);
     held_ = options.held;
     batch_ = static_cast<std::uint64_t>(options.micro_batch * options.microbatches);
     perceptron_.emplace(arithmetic, shape_of(scenario), std::move(options));
     has_loss_ = perceptron_->holds(perceptron_->layers() - 1);
+    number_steps();
   }
 
   void compute(const OpCall& call) override {
     const Op& op = program_.ops[call.op];
     const LayerRange layers{op.first_layer, op.last_layer};
-    if (op.pass == Pass::forward || op.pass == Pass::recompute || op.pass == Pass::backward) begin_step(call);
+    const long step = call.step * steps_at_once_ + step_in_round_[call.op];
+    if (op.pass == Pass::forward || op.pass == Pass::recompute || op.pass == Pass::backward)
+      begin_step(call, step);
     if (op.pass == Pass::forward || op.pass == Pass::recompute)
-      perceptron_->forward(call.stream, call.step, op.microbatch, layers);
-    if (op.pass == Pass::backward) perceptron_->backward(call.stream, call.step, op.microbatch, layers);
+      perceptron_->forward(call.stream, step, op.microbatch, layers);
+    if (op.pass == Pass::backward) perceptron_->backward(call.stream, step, op.microbatch, layers);
     if (!is_update(op)) return;
-    if (check_replicas_) learned_.gradients.push_back(hash_of_all(call.stream, &Perceptron::gradients));
+    if (check_replicas_ && !averages_)
+      learned_.gradients.push_back(hash_of_all(call.stream, &Perceptron::gradients));
     for (const LayerRange& held : held_) perceptron_->update(call.stream, held);
   }
 
@@ -57,8 +72,9 @@ public:
     return payload(share(parameters(tensor), part.number, part.of));
   }
 
-  Payload collective(const OpCall& call, const CollectiveWiring&) override {
+  Payload collective(const OpCall& call, const CollectiveWiring& wiring) override {
     const Op& op = program_.ops[call.op];
+    if (averages_) return payload(share_of_mean(static_cast<float>(wiring.ranks.size())));
     return payload(parameters(program_.tensors[op.reads.front()]));
   }
 
@@ -90,11 +106,29 @@ private:
                                                : perceptron_->weights(layers);
   }
 
+  // Which optimizer step of the schedule each op belongs to.
+  void number_steps() {
+    int step = 0;
+    for (const Op& op : program_.ops) {
+      step_in_round_.push_back(step);
+      if (is_update(op)) ++step;
+    }
+  }
+
+  // The sum of shares is the mean.
+  Array share_of_mean(float members) const {
+    const Array weights = perceptron_->all_weights();
+    for (float& weight : in_memory(weights)) weight /= members;
+    return weights;
+  }
+
   // The samples of a step are numbered through all data-parallel ranks.
-  void begin_step(const OpCall& call) {
-    if (call.step == step_) return;
+  void begin_step(const OpCall& call, long step) {
+    if (step == step_) return;
     end_step();
-    step_ = call.step;
+    step_ = step;
+    if (check_replicas_ && averages_ && step % steps_at_once_ == 0)
+      learned_.gradients.push_back(hash_of_all(call.stream, &Perceptron::weights));
     std::vector<std::uint64_t> samples(batch_);
     const auto first =
         (static_cast<std::uint64_t>(step_) * static_cast<std::uint64_t>(scenario_.strategy.data) +
@@ -119,6 +153,9 @@ private:
   Arithmetic& arithmetic_;
   const bool check_replicas_;
   const Program& program_;
+  const bool averages_;  // weights, once in a schedule
+  const int steps_at_once_;
+  std::vector<int> step_in_round_;  // by op
   std::optional<Perceptron> perceptron_;
   std::vector<LayerRange> held_;
   std::uint64_t batch_ = 0;  // samples of this rank in a step
@@ -170,6 +207,8 @@ std::string why_not_trained(const Scenario& scenario, const Schedule& schedule, 
   if (scenario.training.activation_precision != precision)
     return fmt::format("activations are sent in {}", name(scenario.training.activation_precision));
   const std::string& gradients = scenario.strategy.gradients;
+  if (gradients == kLocalSgd)
+    return on_processors ? "" : "weights are averaged, which is done on processors only";
   if (gradients == "first-device")
     return precision == Precision::fp32 ? "" : fmt::format("DataParallel in {}", name(precision));
   for (const char* known_way : {"all-reduce", "parameter-server", "hierarchical-parameter-server"})
