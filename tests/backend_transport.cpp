@@ -7,6 +7,7 @@
 
 #include "backend/host/host_hardware.hpp"
 #include "backend/host/launch.hpp"
+#include "backend/runtime/add_numbers.hpp"
 #include "backend/runtime/collective_table.hpp"
 #include "backend/runtime/control.hpp"
 #include "models/base/error.hpp"
@@ -92,6 +93,27 @@ TEST_CASE("Received numbers are added to those that are there") {
           if (transport.rank() == 0) return;
           for (std::size_t i = 0; i < count; ++i)
             require(own[i] == static_cast<float>(1 + i) + static_cast<float>(10 + i), "a wrong sum");
+        }).empty());
+}
+
+TEST_CASE("Pairs of halves that are received are added as halves") {
+  const std::size_t count = 300'002;  // more than is moved at once
+  const auto of = [](std::size_t i, float first) { return first + static_cast<float>(i % 1000) / 8; };
+  CHECK(failure_of(2, [&](Transport& transport) {
+          transport.open({{0, 1, 0}});
+          std::vector<std::uint16_t> own(count);
+          for (std::size_t i = 0; i < count; ++i)
+            own[i] = half_from_float(of(i, transport.rank() == 0 ? 1 : 10));
+          Parcel p;
+          p.kind = transport.rank() == 0 ? Parcel::Kind::send : Parcel::Kind::receive_add;
+          p.peer = 1 - transport.rank();
+          p.data = reinterpret_cast<std::byte*>(own.data());
+          p.bytes = count * sizeof own[0];
+          p.type = Precision::fp16;
+          carry(transport, {&p});
+          if (transport.rank() == 0) return;
+          for (std::size_t i = 0; i < count; ++i)
+            require(float_from_half(own[i]) == of(i, 1) + of(i, 10), "a wrong sum");
         }).empty());
 }
 

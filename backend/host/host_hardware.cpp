@@ -24,12 +24,13 @@ struct Lane {
 
 class TableRun {
 public:
-  TableRun(Transport& transport, const CollectiveWiring& wiring, int rank, float* buffer)
+  TableRun(Transport& transport, const CollectiveWiring& wiring, int rank, float* buffer, Precision type)
       : transport_(transport),
         wiring_(wiring),
         table_(wiring.table),
         self_(wiring.member_of(rank)),
         buffer_(buffer),
+        type_(type),
         done_(table_.messages.size(), 0),
         lanes_(table_.connections.size()) {
     for (std::size_t m = 0; m < table_.messages.size(); ++m) {
@@ -98,6 +99,7 @@ private:
     lane.parcel.peer = wiring_.ranks[sends ? ends.to : ends.from];
     lane.parcel.channel = wiring_.first_channel + connection;
     lane.parcel.data = reinterpret_cast<std::byte*>(buffer_ + message.begin);
+    lane.parcel.type = type_;
     lane.parcel.bytes = static_cast<std::size_t>(message.end - message.begin) * kElementBytes;
     lane.parcel.until_arrived = sends && stages_ > 1;
     lane.posted = true;
@@ -108,6 +110,7 @@ private:
   const MessageTable& table_;
   const int self_;
   float* buffer_;
+  const Precision type_;
   std::vector<char> done_;  // by message: sent or received by this member
   std::vector<Lane> lanes_;
   int stages_ = 1;
@@ -169,11 +172,12 @@ public:
   void collective(const OpCall& call) override {
     const std::shared_ptr<const CollectiveWiring>& wiring = collectives_[call.op];
     if (!wiring) return;
-    auto* const buffer = reinterpret_cast<float*>(workload_.collective(call, *wiring).data);
+    const Payload payload = workload_.collective(call, *wiring);
+    auto* const buffer = reinterpret_cast<float*>(payload.data);
     if (by_library_ && program_->ops[call.op].collective.kind == CollectiveKind::all_reduce)
       transport_.all_reduce(wiring->ranks, wiring->first_channel, buffer, wiring->table.elements);
     else
-      run_table(transport_, *wiring, rank_, buffer);
+      run_table(transport_, *wiring, rank_, buffer, payload.type);
   }
 
   void end_messages() override {
@@ -244,8 +248,9 @@ private:
 
 }  // namespace
 
-void run_table(Transport& transport, const CollectiveWiring& wiring, int rank, float* buffer) {
-  TableRun(transport, wiring, rank, buffer).run();
+void run_table(Transport& transport, const CollectiveWiring& wiring, int rank, float* buffer,
+               Precision type) {
+  TableRun(transport, wiring, rank, buffer, type).run();
 }
 
 std::unique_ptr<Hardware> host_hardware(const Schedule& schedule, const Wiring& wiring, int rank,

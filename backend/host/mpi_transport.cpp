@@ -14,6 +14,7 @@
 #include <mutex>
 #include <thread>
 
+#include "backend/runtime/add_numbers.hpp"
 #include "backend/runtime/control.hpp"
 #include "models/base/error.hpp"
 
@@ -205,11 +206,8 @@ private:
       }
       if (p.over || p.bytes == 0) return finish(p);
     } else {
-      if (p.kind == Parcel::Kind::receive_add) {
-        auto* to = reinterpret_cast<float*>(p.data + p.moved - sizeof p.header);
-        const auto* from = reinterpret_cast<const float*>(now.came.data());
-        for (std::size_t i = 0; i < now.bytes / sizeof(float); ++i) to[i] += from[i];
-      }
+      if (p.kind == Parcel::Kind::receive_add)
+        add_numbers(p.type, p.data + p.moved - sizeof p.header, now.came.data(), now.bytes);
       p.moved += now.bytes;
       if (p.moved == sizeof p.header + p.bytes) return finish(p);
     }

@@ -22,6 +22,7 @@
 #include <thread>
 #include <utility>
 
+#include "backend/runtime/add_numbers.hpp"
 #include "backend/runtime/control.hpp"
 #include "models/base/error.hpp"
 
@@ -416,16 +417,14 @@ private:
 
   // A part of a number that came waits in the parcel for its rest.
   static ssize_t pull_and_add(int socket, Parcel& p, std::size_t got) {
-    alignas(64) static thread_local std::byte came[kBite + sizeof(float)];
+    alignas(64) static thread_local std::byte came[kBite + sizeof p.rest];
     std::memcpy(came, p.rest, p.taken);
     const ssize_t n = recv(socket, came + p.taken, std::min(kBite, p.bytes - got), MSG_DONTWAIT);
     if (n <= 0) return n;
-    const std::size_t here = p.taken + static_cast<std::size_t>(n), numbers = here / sizeof(float);
-    auto* to = reinterpret_cast<float*>(p.data + got - p.taken);
-    const auto* from = reinterpret_cast<const float*>(came);
-    for (std::size_t i = 0; i < numbers; ++i) to[i] += from[i];
-    p.taken = here - numbers * sizeof(float);
-    std::memcpy(p.rest, came + numbers * sizeof(float), p.taken);
+    const std::size_t here = p.taken + static_cast<std::size_t>(n), whole = here - here % sizeof p.rest;
+    add_numbers(p.type, p.data + got - p.taken, came, whole);
+    p.taken = here - whole;
+    std::memcpy(p.rest, came + whole, p.taken);
     return n;
   }
 

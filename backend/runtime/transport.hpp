@@ -6,17 +6,20 @@
 #include <string>
 #include <vector>
 
+#include "models/base/precision.hpp"
+
 namespace rehearse {
 
 // A message on its way, seen from one of its ends. Between two ranks, messages on one channel arrive in the
 // order in which they are sent; a message of no bytes tells that no more will come.
 struct Parcel {
-  // receive_add: fp32 numbers, which are added to those at `data`.
+  // receive_add: numbers, which are added to those at `data` (add_numbers.hpp).
   enum class Kind { send, receive, receive_add } kind = Kind::send;
   int peer = 0;     // the other rank, over all roles
   int channel = 0;  // one for each transfer of the schedule, and for each connection of a collective
   std::byte* data = nullptr;
   std::size_t bytes = 0;
+  Precision type = Precision::fp32;  // receive_add: fp32, or fp16 in pairs
   // At both ends or at none: nothing is sent before the receiver waits for it, and the send is done when all
   // has arrived at the receiver's machine. Else as much is sent as fits on the way.
   bool rendezvous = false;
@@ -30,7 +33,7 @@ struct Parcel {
   bool over = false;     // received: a message of no bytes came instead
   std::uint64_t header = 0;
   std::size_t moved = 0;  // of the header and the bytes
-  std::size_t taken = 0;  // receive_add: bytes of `moved` that wait for the rest of their number
+  std::size_t taken = 0;  // receive_add: bytes of `moved` that wait for the rest of four
   std::byte rest[4] = {};
   long handle = -1;
 };

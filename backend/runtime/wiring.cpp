@@ -118,13 +118,19 @@ std::shared_ptr<const CollectiveWiring> Wiring::collective(int rank, int op_numb
   const auto to_elements = [](double bytes) {
     return static_cast<std::int64_t>(std::ceil(bytes / static_cast<double>(kElementBytes) - 1e-9));
   };
-  const std::int64_t elements =
+  const std::vector<int>& ranks = communication_.transfers[transfers[0]].ranks;
+  std::int64_t elements =
       std::max<std::int64_t>(1, to_elements(collective.bytes.at(schedule_.roles[role], own)));
+  // What each member gives or gets alone is as large as the others'.
+  if (collective.kind == CollectiveKind::all_gather || collective.kind == CollectiveKind::reduce_scatter) {
+    const auto members = static_cast<std::int64_t>(ranks.size());
+    elements = (elements + members - 1) / members * members;
+  }
   std::shared_ptr<const CollectiveWiring>& known = tables_[{key, elements}];
   if (known) return known;
   const Wired& wired = collectives_.at(key);
   auto wiring = std::make_shared<CollectiveWiring>();
-  wiring->ranks = communication_.transfers[transfers[0]].ranks;
+  wiring->ranks = ranks;
   wiring->first_channel = wired.first_channel;
   // As the engine cuts them (simulator/engine/tables.cpp).
   const std::int64_t piece = to_elements(chunk_bytes_ > 0 ? chunk_bytes_ : nccl::kPieceBytes);

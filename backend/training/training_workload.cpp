@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
 
 #include "backend/training/first_device_workload.hpp"
+#include "backend/training/gradient_compression.hpp"
 #include "backend/training/perceptron.hpp"
 #include "backend/training/server_workload.hpp"
 #include "backend/training/workload_parts.hpp"
@@ -18,6 +21,11 @@ namespace rehearse {
 namespace {
 
 constexpr const char* kLocalSgd = "local-sgd";
+
+bool compresses(const Scenario& scenario) {
+  return scenario.strategy.gradients == "all-reduce" && scenario.strategy.data > 1 &&
+         scenario.strategy.compression.kind != Compression::none;
+}
 
 // On processors an array lies in memory, and what was issued on it has been done.
 std::span<float> in_memory(const Array& array) {
@@ -44,6 +52,7 @@ public:
     perceptron_.emplace(arithmetic, shape_of(scenario), std::move(options));
     has_loss_ = perceptron_->holds(perceptron_->layers() - 1);
     number_steps();
+    if (compresses(scenario)) number_parts();
   }
 
   void compute(const OpCall& call) override {
@@ -55,6 +64,9 @@ public:
     if (op.pass == Pass::forward || op.pass == Pass::recompute)
       perceptron_->forward(call.stream, step, op.microbatch, layers);
     if (op.pass == Pass::backward) perceptron_->backward(call.stream, step, op.microbatch, layers);
+    if (const auto part = parts_.find(call.op); part != parts_.end())
+      part->second.compressor->compute(part->second.number,
+                                       in_memory(parameters(program_.tensors[op.reads.front()])));
     if (!is_update(op)) return;
     if (check_replicas_ && !averages_)
       learned_.gradients.push_back(hash_of_all(call.stream, &Perceptron::gradients));
@@ -75,7 +87,14 @@ public:
   Payload collective(const OpCall& call, const CollectiveWiring& wiring) override {
     const Op& op = program_.ops[call.op];
     if (averages_) return payload(share_of_mean(static_cast<float>(wiring.ranks.size())));
-    return payload(parameters(program_.tensors[op.reads.front()]));
+    const auto part = parts_.find(call.op);
+    if (part == parts_.end()) return payload(parameters(program_.tensors[op.reads.front()]));
+    const Payload buffer = part->second.compressor->collective(part->second.number);
+    if (buffer.bytes < static_cast<std::size_t>(wiring.table.elements) * kElementBytes)
+      throw RunError(fmt::format("op \"{}\" sends {} bytes; compressed gradients have {}", op.name,
+                                 static_cast<std::size_t>(wiring.table.elements) * kElementBytes,
+                                 buffer.bytes));
+    return buffer;
   }
 
   Learned learned() override {
@@ -112,6 +131,26 @@ private:
     for (const Op& op : program_.ops) {
       step_in_round_.push_back(step);
       if (is_update(op)) ++step;
+    }
+  }
+
+  // A bucket's parts of the sync stand in the program in their order, and read its gradients first.
+  void number_parts() {
+    std::map<int, int> next;  // by tensor of gradients
+    for (std::size_t i = 0; i < program_.ops.size(); ++i) {
+      const Op& op = program_.ops[i];
+      if (op.pass != Pass::gradient_sync) continue;
+      const int tensor = op.reads.front();
+      std::unique_ptr<GradientCompressor>& compressor = compressors_[tensor];
+      if (!compressor) {
+        const std::vector<double>& widths = shape_of(scenario_).widths;
+        std::vector<DenseLayer> layers;
+        for (int l = op.first_layer; l <= op.last_layer; ++l)
+          layers.push_back({std::lround(widths.at(l)), std::lround(widths.at(l + 1))});
+        compressor = gradient_compressor(scenario_.strategy.compression, layers, data_rank_,
+                                         scenario_.strategy.data, scenario_.run.seed, op.first_layer);
+      }
+      parts_[static_cast<int>(i)] = {compressor.get(), next[tensor]++};
     }
   }
 
@@ -156,6 +195,12 @@ private:
   const bool averages_;  // weights, once in a schedule
   const int steps_at_once_;
   std::vector<int> step_in_round_;  // by op
+  struct Part {
+    GradientCompressor* compressor = nullptr;
+    int number = 0;
+  };
+  std::map<int, std::unique_ptr<GradientCompressor>> compressors_;  // by tensor of gradients
+  std::map<int, Part> parts_;                                       // by op
   std::optional<Perceptron> perceptron_;
   std::vector<LayerRange> held_;
   std::uint64_t batch_ = 0;  // samples of this rank in a step
@@ -207,6 +252,15 @@ std::string why_not_trained(const Scenario& scenario, const Schedule& schedule, 
   if (scenario.training.activation_precision != precision)
     return fmt::format("activations are sent in {}", name(scenario.training.activation_precision));
   const std::string& gradients = scenario.strategy.gradients;
+  if (compresses(scenario)) {
+    const Compression kind = scenario.strategy.compression.kind;
+    const std::string_view compression = kCompressionNames[static_cast<std::size_t>(kind)];
+    if (!on_processors)
+      return fmt::format("gradients are compressed ({}), which is done on processors only", compression);
+    if (kind == Compression::fp16 && scenario.run.collectives == RealRun::Collectives::library)
+      return "gradients are added up in fp16, and the library's all-reduce adds in fp32";
+    return "";
+  }
   if (gradients == kLocalSgd)
     return on_processors ? "" : "weights are averaged, which is done on processors only";
   if (gradients == "first-device")

@@ -46,6 +46,16 @@ inline constexpr std::array<std::string_view, 3> kServerPlacementNames = {"dedic
                                                                           "devices"};
 inline constexpr std::array<std::string_view, 3> kServerModeNames = {"sync", "async", "stale-synchronous"};
 
+// How gradients are compressed before all-reduce brings them together (simulator/strategies/compression.hpp).
+enum class Compression { none, fp16, top_k, one_bit, power_sgd };
+inline constexpr std::array<std::string_view, 5> kCompressionNames = {"none", "fp16", "top-k", "one-bit",
+                                                                      "powersgd"};
+struct CompressionChoice {
+  Compression kind = Compression::none;
+  double density = 0.01;  // top-k: share of the gradients that is sent
+  double rank = 4;        // PowerSGD
+};
+
 struct StrategyChoice {
   std::string title;  // of a named strategy: "PyTorch DistributedDataParallel"
   int data = 1, pipeline = 1;
@@ -61,6 +71,7 @@ struct StrategyChoice {
   int channels = 0;        // 0: the node's NICs
   double bucket_bytes = 25 * 1048576.0;
   bool overlap = true;
+  CompressionChoice compression;
   ParameterServer parameter_server;
 };
 

@@ -193,7 +193,8 @@ extern const GradientStrategyEntry kAllReduceStrategy{
     "overlap = true\n",
     [](Section& strategy, StrategyChoice& choice) -> std::shared_ptr<const GradientStrategy> {
       const std::optional<FusionBuffer> fusion = read_fusion(strategy, choice);
-      return std::make_shared<AllReduce>(fusion, read_compression(strategy, choice, fusion.has_value()));
+      choice.compression = read_compression(strategy, choice, fusion.has_value());
+      return std::make_shared<AllReduce>(fusion, choice.compression);
     }};
 
 }  // namespace rehearse

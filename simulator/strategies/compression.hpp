@@ -2,23 +2,12 @@
 // kept.
 #pragma once
 
-#include <array>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "simulator/strategies/stage_program.hpp"
 
 namespace rehearse {
-
-enum class Compression { none, fp16, top_k, one_bit, power_sgd };
-inline constexpr std::array<std::string_view, 5> kCompressionNames = {"none", "fp16", "top-k", "one-bit",
-                                                                      "powersgd"};
-struct CompressionChoice {
-  Compression kind = Compression::none;
-  double density = 0.01;  // top-k: share of the gradients that is sent
-  double rank = 4;        // PowerSGD
-};
 
 // One part of a bucket's sync: kernels, or a collective of the data axis over `bytes` (see
 // Collective::bytes).
