@@ -21,11 +21,20 @@ namespace rehearse {
 namespace {
 
 // Ranks share cores: that they wait for each other's is no fault of the schedule.
-std::string crowding(const RealRunResult& run, int cores) {
+std::string crowding(const std::vector<RankReport>& reports, int cores) {
   std::map<std::string, int> ranks;
   int most = 0;
-  for (const RankReport& report : run.reports) most = std::max(most, ++ranks[report.host]);
+  for (const RankReport& report : reports) most = std::max(most, ++ranks[report.host]);
   return most > cores ? fmt::format("{} ranks on {} cores", most, cores) : "";
+}
+
+void add_notes(Measurement& measurement, const std::vector<RankReport>& reports,
+               const std::vector<std::string>& notes, const std::string& not_trained) {
+  if (const std::string crowd = crowding(reports, measurement.cores); !crowd.empty())
+    measurement.notes.push_back(crowd);
+  measurement.notes.insert(measurement.notes.end(), notes.begin(), notes.end());
+  if (!not_trained.empty())
+    measurement.notes.push_back("nothing is learned, sizes and shapes are real: " + not_trained);
 }
 
 void write_text(const Result& result, const Measurement& measurement, const StepTimes& times,
@@ -84,11 +93,7 @@ void write_run_result(const RunOutput& output, const Scenario& scenario, const P
   measurement.warmup_steps = plan.schedule->asynchrony ? 0 : scenario.run.warmup;
   measurement.losses = run.losses;
   measurement.gradients_identical = run.replicas_equal;
-  if (const std::string crowd = crowding(run, measurement.cores); !crowd.empty())
-    measurement.notes.push_back(crowd);
-  measurement.notes.insert(measurement.notes.end(), run.notes.begin(), run.notes.end());
-  if (!run.not_trained.empty())
-    measurement.notes.push_back("nothing is learned, sizes and shapes are real: " + run.not_trained);
+  add_notes(measurement, run.reports, run.notes, run.not_trained);
   if (run.clock_error_s > 0)
     measurement.notes.push_back(fmt::format("clocks of hosts agree to {:.1f} us", run.clock_error_s * 1e6));
 
@@ -120,6 +125,8 @@ std::string write_unfinished_run(const RunOutput& output, const Scenario& scenar
     measurement.warmup_steps = plan.schedule->asynchrony ? 0 : scenario.run.warmup;
     measurement.ended_early = {run->finished, run->of, cause};
     measurement.notes.push_back(kept + ": " + cause);
+    measurement.losses = run->losses;
+    add_notes(measurement, run->reports, {}, run->not_trained);
     write_run({scenario, plan, std::move(run->trace), std::move(measurement)}, output.trace);
   } catch (const std::exception& error) {
     return fmt::format("{}; {}and what was finished is not recorded: {}", cause,

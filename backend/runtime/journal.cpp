@@ -43,8 +43,9 @@ struct Journal::Entry {
 };
 
 struct alignas(64) Journal::Head {
-  std::atomic<std::size_t> taken;  // entries
-  std::atomic<int> shared, closed;
+  std::atomic<std::size_t> taken;   // entries
+  std::atomic<std::size_t> losses;  // written
+  std::atomic<int> tells_losses, shared, closed;
   char token[40];  // rank 0's: tells it from what has the same name elsewhere
 };
 
@@ -94,7 +95,9 @@ void Journal::lay_out(const Schedule& schedule, int repeats) {
     entries += room;
   }
   heads_bytes_ = room_.size() * sizeof(Head);
-  bytes_ = heads_bytes_ + entries * sizeof(Entry);
+  losses_at_ = heads_bytes_ + entries * sizeof(Entry);
+  most_losses_ = steps * static_cast<std::size_t>(schedule.optimizer_steps);
+  bytes_ = losses_at_ + room_.size() * most_losses_ * sizeof(double);
 }
 
 // -1: memory without a name.
@@ -125,6 +128,34 @@ void Journal::write(int rank, const RankSpan& span) {
       std::launder(reinterpret_cast<Entry*>(memory_ + heads_bytes_ + (first_[r] + place) * sizeof(Entry)));
   entry->span = span;
   entry->whole.store(1, std::memory_order_release);
+}
+
+double* Journal::losses_of(int rank) const {
+  return std::launder(reinterpret_cast<double*>(
+      memory_ + losses_at_ + static_cast<std::size_t>(rank) * most_losses_ * sizeof(double)));
+}
+
+void Journal::expect_losses(int rank) {
+  head(rank).tells_losses.store(1, std::memory_order_release);
+}
+
+void Journal::write_loss(int rank, double loss) {
+  const std::size_t place = head(rank).losses.load(std::memory_order_relaxed);
+  if (place >= most_losses_) return;
+  losses_of(rank)[place] = loss;
+  head(rank).losses.store(place + 1, std::memory_order_release);
+}
+
+std::vector<std::vector<double>> Journal::losses() const {
+  std::size_t known = most_losses_;
+  const auto tells = [&](int rank) { return head(rank).tells_losses.load(std::memory_order_acquire) != 0; };
+  const int ranks = static_cast<int>(room_.size());
+  for (int rank = 0; rank < ranks; ++rank)
+    if (tells(rank)) known = std::min(known, head(rank).losses.load(std::memory_order_acquire));
+  std::vector<std::vector<double>> all(room_.size());
+  for (int rank = 0; rank < ranks; ++rank)
+    if (tells(rank)) all[rank].assign(losses_of(rank), losses_of(rank) + known);
+  return all;
 }
 
 void Journal::share() {

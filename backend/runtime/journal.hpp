@@ -25,6 +25,10 @@ public:
 
   // By any thread of the rank (over all roles), as it has ended an op.
   void write(int rank, const RankSpan& span);
+  // By a rank that tells losses: before it begins; and each, in order of steps.
+  void expect_losses(int rank);
+  void write_loss(int rank, double loss);
+
   // By rank 0: all ranks have it; it has the result of the whole run.
   void share();
   bool shared() const;
@@ -33,6 +37,8 @@ public:
 
   // Once the rank has ended: whole spans, each stream's in its order.
   std::vector<RankSpan> read(int rank) const;
+  // By rank, its losses of the first steps, of which all are known that are expected; empty if it tells none.
+  std::vector<std::vector<double>> losses() const;
 
 private:
   struct Entry;
@@ -40,12 +46,13 @@ private:
   Head& head(int rank) const;
   void lay_out(const Schedule& schedule, int repeats);
   void map(int file);
+  double* losses_of(int rank) const;
 
   std::string name_;
   std::vector<std::size_t> first_, room_;  // by rank, in entries
   std::byte* memory_ = nullptr;
   int file_ = -1;
-  std::size_t bytes_ = 0, heads_bytes_ = 0;
+  std::size_t bytes_ = 0, heads_bytes_ = 0, losses_at_ = 0, most_losses_ = 0;
 };
 
 // The steps that all ranks have finished, of `repeats`, and their spans by rank. Of workers that do not wait

@@ -72,6 +72,14 @@ std::optional<bool> compare_replicas(const std::vector<RankReport>& reports, con
   return equal;
 }
 
+bool is_timed(const Scenario& scenario) {
+  return scenario.run.compute == RealRun::Compute::timed;
+}
+
+std::string not_trained_because(const Scenario& scenario, const Schedule& schedule, bool on_processors) {
+  return is_timed(scenario) ? "computation is timed" : why_not_trained(scenario, schedule, on_processors);
+}
+
 // Carries out a program's computation once, by itself.
 void compute_once(const Program& program, Workload& workload, Arithmetic& arithmetic) {
   for (std::size_t i = 0; i < program.ops.size(); ++i)
@@ -103,9 +111,8 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   const std::size_t streams = program < 0 ? 1 : schedule.programs[program].streams.size();
   const std::unique_ptr<Arithmetic> arithmetic = executor.arithmetic(static_cast<int>(streams));
 
-  const bool timed = scenario.run.compute == RealRun::Compute::timed;
-  const std::string not_trained =
-      timed ? "computation is timed" : why_not_trained(scenario, schedule, executor.on_processors);
+  const bool timed = is_timed(scenario);
+  const std::string not_trained = not_trained_because(scenario, schedule, executor.on_processors);
   const auto make_workload = [&] {
     if (not_trained.empty())
       return training_workload(scenario, schedule, wiring, rank, *arithmetic, options.check_replicas);
@@ -124,6 +131,10 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   barrier(transport);
   const auto [role, own] = wiring.place(rank);
   RankReport report;
+  if (options.journal && workload->tells_losses()) {
+    options.journal->expect_losses(rank);
+    workload->on_loss = [&](double loss) { options.journal->write_loss(rank, loss); };
+  }
   std::function<void(const RankSpan&)> on_span;
   if (options.journal) on_span = [&](const RankSpan& span) { options.journal->write(rank, span); };
   report.spans = execute_rank(schedule, role, own, real_repeats(scenario, schedule), *hardware, on_span);
@@ -167,11 +178,23 @@ std::optional<UnfinishedRun> unfinished_run(const Scenario& scenario, const Plan
   FinishedSteps finished = finished_steps(schedule, std::move(done), run.of);
   run.finished = finished.steps;
   if (journal.closed() || run.finished == 0) return {};
-  std::vector<RankReport> reports;
-  for (std::vector<RankSpan>& spans : finished.spans) reports.emplace_back().spans = std::move(spans);
+  for (std::vector<RankSpan>& spans : finished.spans) {
+    run.reports.emplace_back().spans = std::move(spans);
+    run.reports.back().host = host_name();
+  }
   const Wiring wiring(schedule, *scenario.cluster, plan.endpoints, scenario.engine.chunk_bytes);
-  run.trace =
-      record(scenario.name, plan.schedule, plan.endpoints, run.finished, *scenario.cluster, wiring, reports);
+  run.trace = record(scenario.name, plan.schedule, plan.endpoints, run.finished, *scenario.cluster, wiring,
+                     run.reports);
+  run.not_trained = not_trained_because(scenario, schedule, true);  // GPUs keep no journal
+  const std::vector<std::vector<double>> losses = journal.losses();
+  const std::size_t most = static_cast<std::size_t>(run.finished * schedule.optimizer_steps);
+  for (std::size_t rank = 0; rank < losses.size(); ++rank) {
+    RankReport& report = run.reports[rank];
+    report.spans.clear();
+    report.learned.losses = losses[rank];
+    if (losses[rank].size() > most) report.learned.losses.resize(most);
+  }
+  run.losses = mean_losses(run.reports, scenario);
   return run;
 }
 

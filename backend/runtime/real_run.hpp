@@ -57,7 +57,10 @@ struct RealRunOptions {
 
 // What the ranks of a run that failed had done, if all of them had finished a step.
 struct UnfinishedRun {
-  Trace trace;               // of the finished steps alone
+  Trace trace;                      // of the finished steps alone
+  std::vector<RankReport> reports;  // without spans
+  std::vector<double> losses;       // as in a RealRunResult: those that are known of the finished steps
+  std::string not_trained;
   int finished = 0, of = 0;  // steps of the schedule, or rounds, the warm-up's among them
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "backend/runtime/hardware.hpp"
@@ -40,6 +41,9 @@ public:
         staleness;  // an asynchronous server's: of each push to its last bucket, as it was applied
   };
   virtual Learned learned() = 0;
+  // Whether it tells losses; `on_loss`, where it is set, hears of each as soon as it is known.
+  virtual bool tells_losses() const { return false; }
+  std::function<void(double)> on_loss;
 };
 
 }  // namespace rehearse

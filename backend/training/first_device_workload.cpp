@@ -81,6 +81,8 @@ public:
                                                      : perceptron_.gradients(all_layers_));
   }
 
+  bool tells_losses() const override { return is_first_; }
+
   Learned learned() override {
     end_step();
     return std::move(learned_);
@@ -130,6 +132,7 @@ private:
       sum = std::accumulate(losses.begin(), losses.end(), sum);
     }
     learned_.losses.push_back(sum);
+    if (on_loss) on_loss(sum);
   }
 
   // The samples of all devices for a micro-batch, numbered as those of data-parallel ranks are.

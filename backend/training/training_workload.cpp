@@ -97,6 +97,8 @@ public:
     return buffer;
   }
 
+  bool tells_losses() const override { return has_loss_; }
+
   Learned learned() override {
     end_step();
     if (!check_replicas_) return std::move(learned_);
@@ -178,7 +180,9 @@ private:
   }
 
   void end_step() {
-    if (step_ >= 0 && has_loss_) learned_.losses.push_back(perceptron_->take_loss(0, step_));
+    if (step_ < 0 || !has_loss_) return;
+    learned_.losses.push_back(perceptron_->take_loss(0, step_));
+    if (on_loss) on_loss(learned_.losses.back());
   }
 
   std::uint64_t hash_of_all(int stream, Array (Perceptron::*what)(LayerRange) const) {
