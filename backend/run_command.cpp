@@ -2,16 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <iostream>
 
 #include "backend/host/host_executor.hpp"
+#include "backend/host/join.hpp"
 #include "backend/record_keeper.hpp"
 #include "backend/recorded_launch.hpp"
 #include "models/base/error.hpp"
-#ifdef REHEARSE_HAVE_MPI
-#include "backend/host/mpi_transport.hpp"
-#endif
 #ifdef REHEARSE_HAVE_CUDA
 #include "backend/cuda/cuda_executor.hpp"
 #include "backend/runtime/communicators.hpp"
@@ -44,24 +41,6 @@ Executor choose_executor(const RunArguments& arguments, const Scenario& scenario
   return host_executor(scenario.run.collectives);
 }
 
-int environment(const char* name, int least) {
-  const char* text = std::getenv(name);
-  char* end = nullptr;
-  const long value = text == nullptr ? -1 : std::strtol(text, &end, 10);
-  if (text == nullptr || *end != '\0' || value < least || value > 1'000'000)
-    throw InputError({}, fmt::format("the environment variable {} is {}; allowed: a number from {} on", name,
-                                     text == nullptr ? "not set" : fmt::format("\"{}\"", text), least));
-  return static_cast<int>(value);
-}
-
-std::string choose_transport(const std::string& asked) {
-  if (asked != "auto") return asked;
-#ifdef REHEARSE_HAVE_MPI
-  if (started_by_mpi()) return "mpi";
-#endif
-  return std::getenv("WORLD_SIZE") != nullptr ? "tcp" : "local";
-}
-
 }  // namespace
 
 void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out) {
@@ -76,45 +55,22 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
                      describe_run(scenario, executor.name, transport.kind(), arguments.command), out);
   };
 
-  const std::string transport = choose_transport(arguments.transport);
-  RecordKeeper keeper;
-  const auto start_keeper = [&](const char* between) {
-    keeper.start(arguments.output, scenario, plan,
-                 describe_run(scenario, "host", between, arguments.command));
-  };
-  if (transport == "mpi") {
-#ifdef REHEARSE_HAVE_MPI
-    if (first_by_mpi()) start_keeper("MPI");
-    const std::unique_ptr<Transport> mpi = join_mpi(arguments.patience_s);
-    try {
-      body(*mpi, keeper.share(*mpi, scenario, plan));
-    } catch (const std::exception& error) {
-      // Aborting ends all processes before anything else could be said.
-      std::cerr << "rehearse-run: rank " << mpi->rank() << ": " << error.what() << '\n' << std::flush;
-      out.flush();
-      mpi->abort();
-      throw;
-    }
-#else
-    throw InputError({}, "this rehearse-run was built without MPI; allowed: --transport tcp or local");
-#endif
-  } else if (transport == "tcp") {
-    TcpOptions options;
-    options.rank = environment("RANK", 0);
-    options.ranks = environment("WORLD_SIZE", 1);
-    if (const char* address = std::getenv("MASTER_ADDR")) options.first_address = address;
-    if (std::getenv("MASTER_PORT") != nullptr) options.first_port = environment("MASTER_PORT", 1);
-    options.patience_s = arguments.patience_s;
-    if (options.rank == 0) start_keeper("TCP");
-    const std::unique_ptr<Transport> tcp = join_tcp(options);
-    body(*tcp, keeper.share(*tcp, scenario, plan));
-  } else {
+  JoinOptions ranks;
+  ranks.transport = arguments.transport;
+  ranks.ranks = plan.schedule->ranks();
+  ranks.patience_s = arguments.patience_s;
+  ranks.transport = choose_transport(ranks);
+  const Measurement measurement =
+      describe_run(scenario, "host", ranks.transport == "mpi" ? "MPI" : "TCP", arguments.command);
+  if (ranks.transport == "local") {
     LaunchOptions options;
-    options.ranks = plan.schedule->ranks();
-    options.patience_s = arguments.patience_s;
-    launch_recorded(options, arguments.output, scenario, plan,
-                    describe_run(scenario, "host", "TCP", arguments.command), body);
+    options.ranks = ranks.ranks;
+    options.patience_s = ranks.patience_s;
+    return launch_recorded(options, arguments.output, scenario, plan, measurement, body);
   }
+  RecordKeeper keeper;
+  if (will_be_first(ranks.transport)) keeper.start(arguments.output, scenario, plan, measurement);
+  with_ranks(ranks, [&](Transport& transport) { body(transport, keeper.share(transport, scenario, plan)); });
 }
 
 }  // namespace rehearse

@@ -14,8 +14,8 @@ struct RunArguments : ScenarioArguments {
   bool oversubscribe = false;      // several ranks may share a GPU
 };
 
-// Under mpirun each process is a rank; with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT too; else all ranks
-// are started here, on this machine. Rank 0 writes the result.
+// Under mpirun, srun, and with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT each process is a rank
+// (backend/host/started.hpp); else all ranks are started here, on this machine. Rank 0 writes the result.
 void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out);
 
 }  // namespace rehearse

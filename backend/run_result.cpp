@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "backend/runtime/placement.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/report/json.hpp"
 #include "simulator/report/measurement_json.hpp"
@@ -28,10 +29,25 @@ std::string crowding(const std::vector<RankReport>& reports, int cores) {
   return most > cores ? fmt::format("{} ranks on {} cores", most, cores) : "";
 }
 
-void add_notes(Measurement& measurement, const std::vector<RankReport>& reports,
-               const std::vector<std::string>& notes, const std::string& not_trained) {
+// What the record must say of where its ranks were.
+std::vector<std::string> where(const std::vector<RankReport>& reports, const Scenario& scenario,
+                               const Plan& plan) {
+  std::vector<std::string> nodes, machines;
+  for (std::size_t r = 0; r < reports.size(); ++r) {
+    const int node = scenario.cluster->node_of(plan.endpoints[r]), first_server = scenario.cluster->nodes();
+    nodes.push_back(node < first_server ? fmt::format("node{}", node)
+                                        : fmt::format("server{}", node - first_server));
+    machines.push_back(reports[r].host);
+  }
+  return placement_notes(nodes, machines);
+}
+
+void add_notes(Measurement& measurement, const Scenario& scenario, const Plan& plan,
+               const std::vector<RankReport>& reports, const std::vector<std::string>& notes,
+               const std::string& not_trained) {
   if (const std::string crowd = crowding(reports, measurement.cores); !crowd.empty())
     measurement.notes.push_back(crowd);
+  for (std::string& note : where(reports, scenario, plan)) measurement.notes.push_back(std::move(note));
   measurement.notes.insert(measurement.notes.end(), notes.begin(), notes.end());
   if (!not_trained.empty())
     measurement.notes.push_back("nothing is learned, sizes and shapes are real: " + not_trained);
@@ -93,7 +109,7 @@ void write_run_result(const RunOutput& output, const Scenario& scenario, const P
   measurement.warmup_steps = plan.schedule->asynchrony ? 0 : scenario.run.warmup;
   measurement.losses = run.losses;
   measurement.gradients_identical = run.replicas_equal;
-  add_notes(measurement, run.reports, run.notes, run.not_trained);
+  add_notes(measurement, scenario, plan, run.reports, run.notes, run.not_trained);
   if (run.clock_error_s > 0)
     measurement.notes.push_back(fmt::format("clocks of hosts agree to {:.1f} us", run.clock_error_s * 1e6));
 
@@ -126,7 +142,7 @@ std::string write_unfinished_run(const RunOutput& output, const Scenario& scenar
     measurement.ended_early = {run->finished, run->of, cause};
     measurement.notes.push_back(kept + ": " + cause);
     measurement.losses = run->losses;
-    add_notes(measurement, run->reports, {}, run->not_trained);
+    add_notes(measurement, scenario, plan, run->reports, {}, run->not_trained);
     write_run({scenario, plan, std::move(run->trace), std::move(measurement)}, output.trace);
   } catch (const std::exception& error) {
     return fmt::format("{}; {}and what was finished is not recorded: {}", cause,

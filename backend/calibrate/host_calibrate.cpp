@@ -7,10 +7,7 @@
 
 #include "backend/calibrate/link_ranks.hpp"
 #include "backend/host/host_arithmetic.hpp"
-#include "backend/host/launch.hpp"
-#ifdef REHEARSE_HAVE_MPI
-#include "backend/host/mpi_transport.hpp"
-#endif
+#include "backend/host/join.hpp"
 
 namespace rehearse {
 namespace {
@@ -41,32 +38,21 @@ int run_host_calibrate(const HostCalibrateArguments& arguments, std::ostream& ou
     compute.most_s *= 0.6;
     links.most_s *= 0.4;
   }
-#ifdef REHEARSE_HAVE_MPI
-  if (started_by_mpi()) {
-    // The others wait while rank 0 computes.
-    const std::unique_ptr<Transport> mpi = join_mpi(arguments.patience_s + arguments.common.most_s);
-    try {
-      if (arguments.compute && mpi->rank() == 0) calibrate_compute(arguments, compute, out, err);
-      if (arguments.links && mpi->ranks() > 1) calibrate_links(*mpi, links, "of mpirun", out, err);
-    } catch (const std::exception& error) {
-      // Aborting ends all processes before anything else could be said.
-      err << "rehearse-run: rank " << mpi->rank() << ": " << error.what() << '\n' << std::flush;
-      out.flush();
-      mpi->abort();
-      throw;
-    }
+  JoinOptions join;
+  join.ranks = arguments.ranks;
+  join.patience_s = arguments.patience_s;
+  if (choose_transport(join) == "local") {
+    if (arguments.compute) calibrate_compute(arguments, compute, out, err);
+    if (!arguments.links || arguments.ranks < 2) return 0;
+    out.flush();
+    with_ranks(join, [&](Transport& ranks) { calibrate_links(ranks, links, "on one machine", out, err); });
     return 0;
   }
-#endif
-  if (arguments.compute) calibrate_compute(arguments, compute, out, err);
-  if (arguments.links && arguments.ranks > 1) {
-    LaunchOptions options;
-    options.ranks = arguments.ranks;
-    options.patience_s = arguments.patience_s;
-    out.flush();
-    launch(options,
-           [&](Transport& transport) { calibrate_links(transport, links, "on one machine", out, err); });
-  }
+  if (arguments.compute) join.patience_s += arguments.common.most_s;  // the others wait while rank 0 computes
+  with_ranks(join, [&](Transport& ranks) {
+    if (arguments.compute && ranks.rank() == 0) calibrate_compute(arguments, compute, out, err);
+    if (arguments.links && ranks.ranks() > 1) calibrate_links(ranks, links, "started together", out, err);
+  });
   return 0;
 }
 

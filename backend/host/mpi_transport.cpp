@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -265,18 +264,6 @@ private:
 };
 
 }  // namespace
-
-bool started_by_mpi() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"})
-    if (std::getenv(name) != nullptr) return true;
-  return false;
-}
-
-bool first_by_mpi() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
-    if (const char* rank = std::getenv(name)) return std::string(rank) == "0";
-  return false;
-}
 
 std::unique_ptr<Transport> join_mpi(double patience_s) {
   return std::make_unique<MpiTransport>(patience_s);

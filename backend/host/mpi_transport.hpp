@@ -7,11 +7,6 @@
 
 namespace rehearse {
 
-// The environment says that this process is one of several that MPI has started.
-bool started_by_mpi();
-// It says too that this one is rank 0.
-bool first_by_mpi();
-
 // MPI is initialised by the first call and finalised with the transport; after a failure all ranks are
 // aborted (MPI_Abort) instead. RunError if MPI does not let several threads call it.
 std::unique_ptr<Transport> join_mpi(double patience_s);

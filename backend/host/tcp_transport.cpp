@@ -96,6 +96,8 @@ void set_timeout(int socket, double seconds) {
   setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
 }
 
+constexpr std::uint32_t kWhereFirstIs = 0xffffffff;  // in place of an address: the machine of rank 0
+
 struct Address {
   std::uint32_t ip = 0;  // network order
   std::uint16_t port = 0;
@@ -222,8 +224,7 @@ private:
       addresses_[0] = first;
       std::map<int, Socket> others;
       for (int i = 1; i < options_.ranks; ++i) {
-        Socket socket =
-            accept_one(fmt::format("{} more of the {} ranks", options_.ranks - i, options_.ranks));
+        Socket socket = accept_one(missing_ranks());
         Greeting greeting;
         read_all(socket.file(), &greeting, sizeof greeting, "a rank");
         const int who = greeting.from;
@@ -237,7 +238,9 @@ private:
         sockaddr_in there{};
         socklen_t size = sizeof there;
         getpeername(socket.file(), reinterpret_cast<sockaddr*>(&there), &size);
-        address.ip = there.sin_addr.s_addr;
+        // Who came over the loopback is where rank 0 is, and for the others that has another address.
+        const bool here = (ntohl(there.sin_addr.s_addr) >> 24) == IN_LOOPBACKNET;
+        address.ip = here ? kWhereFirstIs : there.sin_addr.s_addr;
         addresses_[who] = address;
         others.emplace(who, std::move(socket));
       }
@@ -245,6 +248,7 @@ private:
         write_all(socket.file(), addresses_.data(), addresses_.size() * sizeof(Address), peer_name(who));
         keep_both(who, std::move(socket));
       }
+      resolve(first);
     } else {
       const Listener own = listen_anywhere();
       listener_ = Socket(own.socket);
@@ -258,8 +262,27 @@ private:
       addresses_.resize(static_cast<std::size_t>(options_.ranks));
       read_all(socket.file(), addresses_.data(), addresses_.size() * sizeof(Address), "rank 0");
       addresses_[0] = first;
+      resolve(first);
       keep_both(0, std::move(socket));
     }
+  }
+
+  // As this rank knows rank 0, which need not be as others know it.
+  void resolve(const Address& first) {
+    for (Address& address : addresses_)
+      if (address.ip == kWhereFirstIs) address.ip = first.ip;
+  }
+
+  // Those that have not come to rank 0 yet.
+  std::string missing_ranks() const {
+    std::string names;
+    int count = 0;
+    for (int rank = 1; rank < options_.ranks; ++rank) {
+      if (addresses_[rank].ip != 0) continue;
+      if (++count <= 8) names += fmt::format("{}{}", names.empty() ? "" : ", ", rank);
+    }
+    return fmt::format("rank{} {}{} of {} to come", count > 1 ? "s" : "", names,
+                       count > 8 ? fmt::format(" and {} more", count - 8) : "", options_.ranks);
   }
 
   void keep_both(int peer, Socket socket) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -40,10 +42,12 @@ std::string receive(Transport& transport, int from) {
   return text;
 }
 
-// What tells machines apart; empty if that cannot be known.
-std::string machine() {
+// What tells clocks apart: machines, and namespaces of time on them; empty if that cannot be known.
+std::string clock_name() {
   std::string id;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
+  char space[64] = {};
+  if (!id.empty() && readlink("/proc/self/ns/time", space, sizeof space - 1) > 0) id += space;
   return id;
 }
 
@@ -52,10 +56,31 @@ std::string packed(const T& value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-double unpacked(const std::string& text) {
-  double value = 0;
-  std::memcpy(&value, text.data(), std::min(text.size(), sizeof value));
+template <class T>
+T unpacked(const std::string& text) {
+  T value{};
+  if (text.size() != sizeof value) throw RunError("what ranks tell each other of their clocks is not whole");
+  std::memcpy(&value, text.data(), sizeof value);
   return value;
+}
+
+// Ranks that share a clock take the reading that is best known.
+void share_reading(Transport& transport, const std::vector<std::string>& clocks, ClockReading& reading) {
+  const std::vector<std::string> all = gather(transport, packed(reading));
+  if (transport.rank() != 0) {
+    const auto best = unpacked<ClockReading>(receive(transport, 0));
+    reading.offset_s = best.offset_s;
+    reading.error_s = best.error_s;
+    return;
+  }
+  for (int r = 1; r < transport.ranks(); ++r) {
+    auto best = unpacked<ClockReading>(all[r]);
+    for (int other = 1; other < transport.ranks(); ++other) {
+      const auto known = unpacked<ClockReading>(all[other]);
+      if (!clocks[r].empty() && clocks[other] == clocks[r] && known.error_s < best.error_s) best = known;
+    }
+    send(transport, r, packed(best));
+  }
 }
 
 }  // namespace
@@ -105,11 +130,11 @@ double monotonic_s() {
 
 ClockReading read_clock(Transport& transport) {
   constexpr int kRounds = 30;
-  const std::vector<std::string> machines = gather(transport, machine());
+  const std::vector<std::string> clocks = gather(transport, clock_name());
   ClockReading reading;
   if (transport.rank() == 0) {
     for (int r = 1; r < transport.ranks(); ++r) {
-      const bool same = !machines[0].empty() && machines[r] == machines[0];
+      const bool same = !clocks[0].empty() && clocks[r] == clocks[0];
       send(transport, r, same ? "same" : "other");
       for (int i = 0; !same && i < kRounds; ++i) {
         receive(transport, r);
@@ -121,12 +146,13 @@ ClockReading read_clock(Transport& transport) {
     for (int i = 0; i < kRounds; ++i) {
       const double sent_s = monotonic_s();
       send(transport, 0, "?");
-      const double there_s = unpacked(receive(transport, 0)), back_s = monotonic_s();
+      const double there_s = unpacked<double>(receive(transport, 0)), back_s = monotonic_s();
       if ((back_s - sent_s) / 2 >= reading.error_s) continue;
       reading.error_s = (back_s - sent_s) / 2;
       reading.offset_s = there_s - (sent_s + back_s) / 2;
     }
   }
+  share_reading(transport, clocks, reading);
   reading.own_s = monotonic_s();
   return reading;
 }

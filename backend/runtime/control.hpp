@@ -15,9 +15,9 @@ std::string broadcast(Transport& transport, const std::string& text);
 // Returns when all ranks have called it.
 void barrier(Transport& transport);
 
-// Ranks on one machine share its clock. Of others the clock is told from round trips with rank 0, of which
-// the fastest counts: the other's time lies in the middle of it (Cristian, "Probabilistic clock
-// synchronization", 1989).
+// Ranks on one machine (and in one namespace of time) share its clock. Of others the clock is told from round
+// trips with rank 0, of which the fastest counts: the other's time lies in the middle of it (Cristian,
+// "Probabilistic clock synchronization", 1989); of the ranks of one machine all take the fastest.
 struct ClockReading {
   double own_s = 0;     // this machine's monotonic clock
   double offset_s = 0;  // to add to it for the time of rank 0

@@ -1,5 +1,6 @@
 #include "backend/runtime/placement.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -91,6 +92,35 @@ int local_rank(Transport& transport) {
     places.push_back({parts.at(0), parts.at(1)});
   }
   return local_rank(places, transport.rank());
+}
+
+std::vector<std::string> placement_notes(const std::vector<std::string>& nodes,
+                                         const std::vector<std::string>& machines) {
+  std::vector<std::string> notes;
+  if (std::set<std::string>(machines.begin(), machines.end()).size() < 2) return notes;
+  const auto name = [](const std::string& machine) { return machine.substr(0, machine.find(' ')); };
+  // Of each text the others that stand beside it; the first that has several is told.
+  const auto tell = [&](const std::vector<std::string>& of, const std::vector<std::string>& others,
+                        const auto& sentence) {
+    std::map<std::string, std::set<std::string>> beside;
+    for (std::size_t r = 0; r < of.size(); ++r) beside[of[r]].insert(others[r]);
+    for (const std::string& first : of) {
+      const std::set<std::string>& several = beside[first];
+      if (several.size() < 2) continue;
+      std::string names;
+      for (const std::string& other : several) names += (names.empty() ? "" : ", ") + name(other);
+      return notes.push_back(sentence(name(first), names));
+    }
+  };
+  tell(nodes, machines, [](const std::string& node, const std::string& all) {
+    return fmt::format("ranks that the scenario has in one node ran on several machines ({}: {})", node, all);
+  });
+  tell(machines, nodes, [](const std::string& machine, const std::string& all) {
+    return fmt::format(
+        "several nodes of the scenario ran on one machine ({}: {}): between them is no network", machine,
+        all);
+  });
+  return notes;
 }
 
 int most_alike(const std::vector<std::string>& texts) {

@@ -28,6 +28,11 @@ int local_rank(const std::vector<RankPlace>& places, int rank);
 // The same, from all ranks' places by way of the transport; all ranks call it.
 int local_rank(Transport& transport);
 
+// What a run on several machines must say if they are not the scenario's nodes: by rank, the node where the
+// scenario has it ("node3"), and its machine as machine_name() tells it. Empty if all ran on one machine.
+std::vector<std::string> placement_notes(const std::vector<std::string>& nodes,
+                                         const std::vector<std::string>& machines);
+
 // How many at most have the same text; empty ones do not count.
 int most_alike(const std::vector<std::string>& texts);
 

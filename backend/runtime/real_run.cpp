@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <unistd.h>
-
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "backend/runtime/control.hpp"
+#include "backend/runtime/placement.hpp"
 #include "backend/training/bare_workload.hpp"
 #include "backend/training/training_workload.hpp"
 #include "models/base/error.hpp"
@@ -22,12 +22,6 @@ std::vector<double> timed_seconds(const Scenario& scenario, const Schedule& sche
   std::vector<double> seconds;
   for (const Work& work : schedule.works) seconds.push_back(work_time_s(work, device, speed));
   return seconds;
-}
-
-std::string host_name() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return name;
 }
 
 std::vector<double> mean_losses(const std::vector<RankReport>& reports, const Scenario& scenario) {
@@ -142,7 +136,8 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   for (RankSpan& span : report.spans)
     for (double* s : {&span.ready_s, &span.begin_s, &span.end_s}) *s = clock(*s);
   report.learned = workload->learned();
-  report.host = host_name();
+  report.host = machine_name();
+  report.clock_error_s = clock.error_s();
 
   const std::vector<std::string> packed = gather(transport, pack(report));
   if (rank != 0) {
@@ -164,7 +159,8 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   result.device = arithmetic->device_name();
   result.executor = executor.name;
   result.notes = executor.notes;
-  result.clock_error_s = clock.error_s();
+  for (const RankReport& each : result.reports)
+    result.clock_error_s = std::max(result.clock_error_s, each.clock_error_s);
   return result;
 }
 
@@ -180,7 +176,7 @@ std::optional<UnfinishedRun> unfinished_run(const Scenario& scenario, const Plan
   if (journal.closed() || run.finished == 0) return {};
   for (std::vector<RankSpan>& spans : finished.spans) {
     run.reports.emplace_back().spans = std::move(spans);
-    run.reports.back().host = host_name();
+    run.reports.back().host = machine_name();
   }
   const Wiring wiring(schedule, *scenario.cluster, plan.endpoints, scenario.engine.chunk_bytes);
   run.trace = record(scenario.name, plan.schedule, plan.endpoints, run.finished, *scenario.cluster, wiring,

@@ -96,6 +96,7 @@ std::string pack(const RankReport& report) {
   put(text, std::vector<std::uint64_t>{report.learned.weights});
   put(text, report.learned.staleness);
   put(text, std::vector<char>(report.host.begin(), report.host.end()));
+  put(text, std::vector<double>{report.clock_error_s});
   return text;
 }
 
@@ -110,6 +111,8 @@ RankReport unpack(const std::string& text) {
   report.learned.staleness = reader.take<int>();
   const auto host = reader.take<char>();
   report.host.assign(host.begin(), host.end());
+  const auto error_s = reader.take<double>();
+  if (!error_s.empty()) report.clock_error_s = error_s.front();
   return report;
 }
 

@@ -15,7 +15,8 @@ namespace rehearse {
 struct RankReport {
   std::vector<RankSpan> spans;
   Workload::Learned learned;
-  std::string host;  // name of its machine
+  std::string host;          // its machine, as machine_name() tells it
+  double clock_error_s = 0;  // how far its clock may be off
 };
 
 // As text for a transport; RunError if the text is not whole.

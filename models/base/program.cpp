@@ -22,10 +22,10 @@ int run_program(const std::string& name, const std::function<int()>& run) {
     }
     return status;
   } catch (const InputError& error) {
-    std::cerr << error.what() << '\n';
+    std::cerr << std::string(error.what()) + '\n';  // whole, where several processes write
     return kInputWrong;
   } catch (const std::exception& error) {
-    std::cerr << name << ": " << error.what() << '\n';
+    std::cerr << name + ": " + error.what() + '\n';
     return kRunFailed;
   }
 }
