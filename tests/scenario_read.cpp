@@ -23,6 +23,7 @@ TEST_CASE("defaults are those that the design names") {
   CHECK(s.name == "mine");
   CHECK(s.training.micro_batch == 1);
   CHECK(s.training.sequence_length == 0);  // the model's own
+  CHECK(s.run.bind == RealRun::Bind::none);
   CHECK(s.training.precision == Precision::bf16);
   CHECK(s.training.optimizer == Optimizer::adam);
   CHECK(s.training.recompute == Recompute::none);
@@ -93,6 +94,7 @@ steps = 10
 warmup = 2
 seed = 1
 compute = "timed"
+bind = "core"
 )");
   CHECK(s.training.sequence_length == 128);
   CHECK(s.training.precision == Precision::fp16);
@@ -106,6 +108,7 @@ compute = "timed"
   CHECK(s.strategy.schedule == PipelineSchedule::gpipe);
   CHECK(s.strategy.stage_layers == std::vector<int>{8, 6, 6, 6});
   CHECK(s.strategy.blocking_p2p);
+  CHECK(s.run.bind == RealRun::Bind::core);
   CHECK(s.strategy.gradients == "parameter-server");
   CHECK(s.strategy.chunk_bytes == 524288);
   CHECK(s.engine.chunk_bytes == 524288);

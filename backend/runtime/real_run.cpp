@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "backend/runtime/binding.hpp"
 #include "backend/runtime/control.hpp"
 #include "backend/runtime/placement.hpp"
 #include "backend/training/bare_workload.hpp"
@@ -99,6 +100,7 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
                                                  schedule.ranks() - schedule.roles[0].size())
                                    : "",
                                transport.ranks()));
+  if (scenario.run.bind == RealRun::Bind::core) bind_to_core(transport);
   const int rank = transport.rank();
   const Wiring wiring(schedule, *scenario.cluster, plan.endpoints, scenario.engine.chunk_bytes);
   const int program = wiring.communication().program_of_rank(rank);
@@ -159,6 +161,7 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   result.device = arithmetic->device_name();
   result.executor = executor.name;
   result.notes = executor.notes;
+  if (scenario.run.bind == RealRun::Bind::core) result.notes.push_back("each rank was bound to a core");
   for (const RankReport& each : result.reports)
     result.clock_error_s = std::max(result.clock_error_s, each.clock_error_s);
   return result;

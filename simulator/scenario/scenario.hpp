@@ -84,9 +84,12 @@ struct RealRun {
   enum class Compute { real, timed } compute = Compute::real;
   // All-reduces on processors: message by message as the schedule says, or MPI's own, whatever it does.
   enum class Collectives { schedule, library } collectives = Collectives::schedule;
+  // Where ranks run: wherever the system puts them, or each with all its threads on a core of its own.
+  enum class Bind { none, core } bind = Bind::none;
 };
 inline constexpr std::array<std::string_view, 2> kRunComputeNames = {"real", "timed"};
 inline constexpr std::array<std::string_view, 2> kRunCollectivesNames = {"schedule", "library"};
+inline constexpr std::array<std::string_view, 2> kRunBindNames = {"none", "core"};
 
 struct Scenario {
   std::string name;                                           // the file's name without folder and ending

@@ -1,0 +1,92 @@
+#include "backend/runtime/binding.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <sched.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <utility>
+
+#include "backend/runtime/placement.hpp"
+#include "models/base/error.hpp"
+
+namespace rehearse {
+namespace {
+
+std::vector<int> allowed_processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0)
+    throw RunError(fmt::format("run.bind is \"core\", and the processors of this process cannot be told: {}",
+                               std::strerror(errno)));
+  std::vector<int> allowed;
+  for (int i = 0; i < CPU_SETSIZE; ++i)
+    if (CPU_ISSET(i, &set)) allowed.push_back(i);
+  return allowed;
+}
+
+void bind_all_threads(const std::vector<int>& processors) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int processor : processors) CPU_SET(processor, &set);
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    const int id = std::atoi(thread.path().filename().c_str());
+    if (sched_setaffinity(id, sizeof set, &set) != 0 && errno != ESRCH)  // it may have ended
+      throw RunError(fmt::format("run.bind is \"core\", and this process cannot be bound to {}: {}",
+                                 fmt::join(processors, ","), std::strerror(errno)));
+  }
+}
+
+}  // namespace
+
+Cores cores_of(const std::vector<int>& allowed) {
+  Cores cores;
+  std::map<std::pair<int, int>, std::size_t> known;  // by package and core
+  for (const int processor : allowed) {
+    const std::string topology = fmt::format("/sys/devices/system/cpu/cpu{}/topology/", processor);
+    int package = 0, core = 0;
+    const bool said = std::ifstream(topology + "physical_package_id") >> package &&
+                      std::ifstream(topology + "core_id") >> core;
+    if (said) {
+      const auto [it, fresh] = known.try_emplace({package, core}, cores.size());
+      if (!fresh) {
+        cores[it->second].push_back(processor);
+        continue;
+      }
+    }
+    cores.push_back({processor});
+  }
+  return cores;
+}
+
+int core_of_rank(const std::vector<std::string>& mine, int rank, int cores) {
+  int before = 0, all = 0;
+  for (std::size_t r = 0; r < mine.size(); ++r) {
+    if (mine[r] != mine[static_cast<std::size_t>(rank)]) continue;
+    ++all;
+    if (static_cast<int>(r) < rank) ++before;
+  }
+  if (all > cores)
+    throw RunError(fmt::format(
+        "run.bind is \"core\", and {} ranks on {} may use {} core{}; allowed: \"none\", or at "
+        "most as many ranks as cores",
+        all, mine[static_cast<std::size_t>(rank)].substr(0, mine[static_cast<std::size_t>(rank)].find(' ')),
+        cores, cores == 1 ? "" : "s"));
+  return before;
+}
+
+void bind_to_core(Transport& transport) {
+  const Cores cores = cores_of(allowed_processors());
+  const std::vector<std::string> all =
+      all_gather(transport, fmt::format("{} {}", machine_name(), fmt::join(cores, ";")));
+  const int core = core_of_rank(all, transport.rank(), static_cast<int>(cores.size()));
+  bind_all_threads(cores[static_cast<std::size_t>(core)]);
+}
+
+}  // namespace rehearse
