@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <istream>
+#include <memory>
 #include <ostream>
 
 #include "backend/emulate/network.hpp"
@@ -10,6 +11,7 @@
 #include "backend/host/host_executor.hpp"
 #include "backend/recorded_launch.hpp"
 #include "models/base/error.hpp"
+#include "simulator/costs/transfer.hpp"
 
 namespace rehearse {
 namespace {
@@ -24,30 +26,86 @@ std::vector<Conversation> conversations(const Plan& plan, const Wiring& wiring) 
   return all;
 }
 
+// A scenario's cluster, standing.
+struct Emulation {
+  Scenario scenario;
+  Plan plan;
+  std::unique_ptr<EmulatedNetwork> network;
+
+  // A process for each rank, in its part of the network.
+  LaunchOptions ranks(double patience_s) {
+    LaunchOptions options;
+    options.ranks = plan.schedule->ranks();
+    options.patience_s = patience_s;
+    options.enter = [this](int rank) { network->enter(plan.endpoints[rank]); };
+    options.first_address = network->address(plan.endpoints.front());
+    return options;
+  }
+};
+
+// `talk`: what ranks send each other, from the plan and its wiring.
+Emulation emulation(const ScenarioArguments& arguments, std::istream& in,
+                    std::vector<Conversation> (*talk)(const Plan&, const Wiring&)) {
+  Emulation made;
+  made.scenario = read_run_scenario(arguments.scenario, arguments.overrides, in);
+  made.plan = write_schedule(made.scenario);
+  check(*made.plan.schedule);
+  if (const std::string missing = emulation_missing(); !missing.empty()) throw RunError(missing);
+  const Wiring wiring(*made.plan.schedule, *made.scenario.cluster, made.plan.endpoints,
+                      made.scenario.engine.chunk_bytes);
+  made.network = std::make_unique<EmulatedNetwork>(emulation_graph(
+      *made.scenario.cluster, made.plan.endpoints, talk(made.plan, wiring), kMostEmulatedBandwidth));
+  return made;
+}
+
+// What the links between two endpoints carry and how they delay; nothing where they share a host.
+void describe_links(const EmulatedNetwork& network, Endpoint from, Endpoint to, LinkTrial& trial) {
+  constexpr double kFrameOverheadBytes = 14;  // the shaper counts a frame's header and nothing else
+  for (const EmulationGraph::Forward& forward : network.graph().forwards) {
+    if (!forward.first || forward.source != network.address(from) ||
+        forward.destination != network.address(to))
+      continue;
+    trial.link_payload_bandwidth = forward.bandwidth * tcp_efficiency(kFrameOverheadBytes);
+    trial.link_latency_s = network.latencies() ? forward.latency_s : 0;
+  }
+}
+
 }  // namespace
 
 void run_emulate(const ScenarioArguments& arguments, std::istream& in, std::ostream& out) {
-  const Scenario scenario = read_run_scenario(arguments.scenario, arguments.overrides, in);
-  const Plan plan = write_schedule(scenario);
-  check(*plan.schedule);
-  if (const std::string missing = emulation_missing(); !missing.empty()) throw RunError(missing);
-  const Wiring wiring(*plan.schedule, *scenario.cluster, plan.endpoints, scenario.engine.chunk_bytes);
-  EmulatedNetwork network(emulation_graph(*scenario.cluster, plan.endpoints, conversations(plan, wiring),
-                                          kMostEmulatedBandwidth));
+  Emulation emulated = emulation(arguments, in, conversations);
+  const Scenario& scenario = emulated.scenario;
+  const Plan& plan = emulated.plan;
   const Executor executor = host_executor(scenario.run.collectives);
   Measurement measurement = describe_run(scenario, "emulated", "TCP", arguments.command);
-  for (const std::string& missing : network.left_out()) measurement.notes.push_back(missing);
-
-  LaunchOptions options;
-  options.ranks = plan.schedule->ranks();
-  options.patience_s = arguments.patience_s;
-  options.enter = [&](int rank) { network.enter(plan.endpoints[rank]); };
-  options.first_address = network.address(plan.endpoints.front());
+  for (const std::string& missing : emulated.network->left_out()) measurement.notes.push_back(missing);
   const auto body = [&](Transport& transport, Journal* journal) {
     auto run = run_rank(scenario, plan, transport, executor, {arguments.check_replicas, journal});
     if (run) write_run_result(arguments.output, scenario, plan, std::move(*run), measurement, out);
   };
-  launch_recorded(options, arguments.output, scenario, plan, measurement, body);
+  launch_recorded(emulated.ranks(arguments.patience_s), arguments.output, scenario, plan, measurement, body);
+}
+
+LinkGround emulated_links(const ScenarioArguments& arguments, std::istream& in) {
+  const auto each_to_each = [](const Plan&, const Wiring&) { return std::vector<Conversation>(); };
+  const auto emulated = std::make_shared<Emulation>(emulation(arguments, in, each_to_each));
+  LinkGround ground;
+  ground.with_ranks = [emulated](double patience_s, const std::function<void(Transport&)>& body) {
+    launch(emulated->ranks(patience_s), body);
+  };
+  ground.title =
+      fmt::format("TCP between {} ranks in the emulated cluster of {}, {}", emulated->plan.schedule->ranks(),
+                  emulated->scenario.name, emulated->scenario.cluster->title);
+  for (const std::string& missing : emulated->network->left_out()) ground.title += "; without " + missing;
+  ground.node = [emulated](int rank) {
+    return std::to_string(emulated->scenario.cluster->node_of(emulated->plan.endpoints[rank]));
+  };
+  ground.describe = [emulated](LinkTrial& trial) {
+    const std::vector<Endpoint>& endpoints = emulated->plan.endpoints;
+    describe_links(*emulated->network, endpoints[trial.members.front()], endpoints[trial.members.back()],
+                   trial);
+  };
+  return ground;
 }
 
 }  // namespace rehearse

@@ -84,8 +84,17 @@ int run(int argc, char** argv) {
   std::string calibrated = "cpu";
   calibrate->add_option("--device", calibrated, "cpu (the default) or gpu: the first that is visible")
       ->check(CLI::IsMember(std::vector<std::string>{"cpu", "gpu"}));
+  ScenarioArguments ground;
+  auto* ground_option = calibrate->add_option(
+      "--emulate", ground.scenario,
+      "Measure the links of this scenario's cluster, built of namespaces on this machine, instead (Linux)");
+  calibrate->add_option("--set", ground.overrides, "Override a key of that scenario: key=value")
+      ->take_all()
+      ->allow_extra_args(false)
+      ->needs(ground_option);
   bool only_compute = false, only_links = false;
-  auto* compute_flag = calibrate->add_flag("--only-compute", only_compute, "Measure no links");
+  auto* compute_flag =
+      calibrate->add_flag("--only-compute", only_compute, "Measure no links")->excludes(ground_option);
   calibrate->add_flag("--only-links", only_links, "Measure no compute")->excludes(compute_flag);
 
   try {
@@ -102,9 +111,10 @@ int run(int argc, char** argv) {
   real.command = emulation.command = measured.common.command = called;
   if (*run) run_run(real, std::cin, std::cout);
   if (*emulate) run_emulate(emulation, std::cin, std::cout);
-  measured.compute = !only_links;
+  measured.compute = !only_links && ground.scenario.empty();
   measured.links = !only_compute;
   if (calibrated == "gpu") measured.device = first_gpu;
+  if (*calibrate && !ground.scenario.empty()) measured.ground = emulated_links(ground, std::cin);
   if (*calibrate) return run_host_calibrate(measured, std::cout, std::cerr);
   return kDone;
 }

@@ -9,6 +9,7 @@
 #include "backend/host/started.hpp"
 #include "backend/runtime/placement.hpp"
 #include "models/base/error.hpp"
+#include "simulator/costs/link_profile.hpp"
 #include "tests/backend_run.hpp"
 #include "tests/catch.hpp"
 
@@ -294,6 +295,21 @@ TEST_CASE("mpirun starts ranks on two machines, and the record has one clock") {
   CHECK(ran.status != 0);
   CAPTURE(ran.err);
   CHECK(ran.err.find(": two needs 4 ranks; 3 were started\n") != std::string::npos);
+
+  // Calibration tells what lies between machines from what lies in them.
+  ran = run_shell(machines.on(0) + "'" + mpirun + " -np 4 --host m0:2,m1:2 " + kProgram +
+                      "calibrate --only-links --seconds 6 --name two --out " + scratch.path("") + "'",
+                  scratch);
+  CAPTURE(ran.out);
+  REQUIRE(ran.status == 0);
+  const LinkProfile links = read_link_profile_file(scratch.path("two-links.toml"));
+  CHECK(links.title.find(", 4 ranks on 2 machines") != std::string::npos);
+  CHECK(links.curves.size() == 2 + 3 * 6);
+  CHECK(links.messages(Reach::in_node) != nullptr);
+  CHECK(links.messages(Reach::between_nodes) != nullptr);
+  CHECK(links.collective(CollectiveKind::broadcast, Reach::in_node, 2)->ranks == 2);
+  CHECK(links.collective(CollectiveKind::broadcast, Reach::between_nodes, 2)->ranks == 2);
+  CHECK(links.collective(CollectiveKind::reduce, Reach::between_nodes, 4)->ranks == 4);
 }
 
 TEST_CASE("Ranks on two machines join by TCP, also where rank 0 is known by its loopback") {

@@ -176,6 +176,10 @@ TEST_CASE("steps of measured collectives cost what messages of their size do") {
     CHECK(cost.efficiency == Approx(c.efficiency).epsilon(1e-9));
     CHECK(cost.steps == ideal.steps);
     CHECK(cost.bytes_per_edge == ideal.bytes_per_edge);
+    // A chain's last edge begins when the first piece has passed the others.
+    const bool chain = c.kind == broadcast || c.kind == reduce;
+    const double piece = chain ? piece_of(c.bytes, c.chunk_bytes > 0 ? c.chunk_bytes : 524288) : 0;
+    CHECK(cost.startup_s == Approx((c.ranks - 2) * piece / (c.efficiency * 1e9)).epsilon(1e-9));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <ostream>
 
@@ -114,6 +115,16 @@ void take_efficiencies(LinkCurve& curve, double link) {
   }
 }
 
+// What was fitted to the largest and the smallest messages, and what their links are known to be.
+std::string compare_with_links(const LinkTrial& trial, const LinkCurve& curve) {
+  const double fitted = curve.ranges.back().bandwidth.value, links = trial.link_payload_bandwidth;
+  return fmt::format(
+      "  Messages {}: the links carry {:.4g} MB/s of payload and delay by {:.3g} us; fitted {:.4g} MB/s "
+      "({:+.1f} %) and {:.3g} us.\n",
+      kReachNames[static_cast<std::size_t>(trial.reach)], links / 1e6, 1e6 * trial.link_latency_s,
+      fitted / 1e6, 100 * (fitted / links - 1), 1e6 * curve.ranges.front().latency_s.value);
+}
+
 void calibrate_links(const CalibrateArguments& arguments, const Machine& machine, const std::string& name,
                      double most_s, ProgressLine& progress, std::ostream& out) {
   LinkProfile profile;
@@ -122,12 +133,21 @@ void calibrate_links(const CalibrateArguments& arguments, const Machine& machine
   profile.hardware = machine.hardware;
   profile.versions = machine.versions + (arguments.versions.empty() ? "" : ", " + arguments.versions);
   profile.command = arguments.command;
-  std::string table;
+  std::string table, compared;
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  // Messages stand in for what is not measured.
+  const auto weight = [](const LinkTrial& trial) { return trial.ranks == 0 ? 4.0 : 1.0; };
+  double weights_left = 0;
+  for (const LinkTrial& trial : arguments.links) weights_left += weight(trial);
   for (std::size_t i = 0; i < arguments.links.size(); ++i) {
     const LinkTrial& trial = arguments.links[i];
-    const double trials = static_cast<double>(arguments.links.size());
-    MeasuredLink link = measure_link(trial, most_s / trials, [&](const std::string& what, double done) {
-      progress.show(what, (static_cast<double>(i) + done) / trials);
+    // What earlier trials left is shared by the others.
+    const double left_s = most_s - std::chrono::duration<double>(Clock::now() - begin).count();
+    const double share_s = std::max(0.1, left_s * weight(trial) / weights_left);
+    weights_left -= weight(trial);
+    MeasuredLink link = measure_link(trial, share_s, [&](const std::string& what, double done) {
+      progress.show(what, (static_cast<double>(i) + done) / static_cast<double>(arguments.links.size()));
     });
     const std::string what =
         trial.ranks == 0
@@ -138,6 +158,7 @@ void calibrate_links(const CalibrateArguments& arguments, const Machine& machine
           fmt::format("  {:<22}{:<15}{:>10}{:>12}{:>13}{:>8.1f} %\n", what,
                       kReachNames[static_cast<std::size_t>(trial.reach)], human_bytes(r.from_bytes),
                       human_time_s(r.latency_s.value), human_bytes(r.bandwidth.value) + "/s", 100 * r.error);
+    if (trial.link_payload_bandwidth > 0) compared += compare_with_links(trial, link.curve);
     if (arguments.link_gbps > 0) take_efficiencies(link.curve, arguments.link_gbps * 1e9 / 8);
     profile.curves.push_back(std::move(link.curve));
   }
@@ -150,7 +171,7 @@ void calibrate_links(const CalibrateArguments& arguments, const Machine& machine
   progress.clear();
   out << fmt::format("{}: {}\n  {:<22}{:<15}{:>10}{:>12}{:>13}{:>10}\n", path, profile.title,
                      "message or step of", "where", "from", "latency", "bandwidth", "median")
-      << table;
+      << table << compared;
 }
 
 }  // namespace

@@ -8,16 +8,23 @@
 #include "backend/calibrate/link_ranks.hpp"
 #include "backend/host/host_arithmetic.hpp"
 #include "backend/host/join.hpp"
+#include "backend/runtime/placement.hpp"
+#include "models/base/error.hpp"
 
 namespace rehearse {
 namespace {
 
-void calibrate_links(Transport& transport, CalibrateArguments arguments, const std::string& where,
-                     std::ostream& out, std::ostream& err) {
-  LinkRanks ranks(transport);
+void calibrate_links(Transport& transport, CalibrateArguments arguments,
+                     const std::optional<LinkGround>& ground, std::ostream& out, std::ostream& err) {
+  LinkRanks ranks(transport, ground ? ground->node(transport.rank()) : machine_name());
   if (transport.rank() != 0) return ranks.follow();
   arguments.links = ranks.trials();
-  arguments.links_title = fmt::format("{}, {} ranks {}", transport.kind(), transport.ranks(), where);
+  arguments.links_title = ground
+                              ? ground->title
+                              : fmt::format("{}, {} ranks on {} machine{}", transport.kind(),
+                                            transport.ranks(), ranks.nodes(), ranks.nodes() == 1 ? "" : "s");
+  for (LinkTrial& trial : arguments.links)
+    if (ground && trial.ranks == 0) ground->describe(trial);
   run_calibrate(arguments, out, err);
   ranks.end();
 }
@@ -40,18 +47,25 @@ int run_host_calibrate(const HostCalibrateArguments& arguments, std::ostream& ou
   }
   JoinOptions join;
   join.ranks = arguments.ranks;
-  join.patience_s = arguments.patience_s;
-  if (choose_transport(join) == "local") {
+  // Some wait while others are measured, all while rank 0 computes.
+  join.patience_s = arguments.patience_s + arguments.common.most_s;
+  const auto measure_links = [&](Transport& ranks) {
+    if (ranks.ranks() < 2) throw InputError({}, "links need at least 2 ranks; there is 1");
+    calibrate_links(ranks, links, arguments.ground, out, err);
+  };
+  if (arguments.ground || choose_transport(join) == "local") {
     if (arguments.compute) calibrate_compute(arguments, compute, out, err);
-    if (!arguments.links || arguments.ranks < 2) return 0;
+    if (!arguments.links || (!arguments.ground && arguments.compute && arguments.ranks < 2)) return 0;
     out.flush();
-    with_ranks(join, [&](Transport& ranks) { calibrate_links(ranks, links, "on one machine", out, err); });
+    if (arguments.ground)
+      arguments.ground->with_ranks(join.patience_s, measure_links);
+    else
+      with_ranks(join, measure_links);
     return 0;
   }
-  if (arguments.compute) join.patience_s += arguments.common.most_s;  // the others wait while rank 0 computes
   with_ranks(join, [&](Transport& ranks) {
     if (arguments.compute && ranks.rank() == 0) calibrate_compute(arguments, compute, out, err);
-    if (arguments.links && ranks.ranks() > 1) calibrate_links(ranks, links, "started together", out, err);
+    if (arguments.links && (ranks.ranks() > 1 || !arguments.compute)) measure_links(ranks);
   });
   return 0;
 }

@@ -5,16 +5,30 @@
 #include <functional>
 #include <iosfwd>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "backend/calibrate/calibrate.hpp"
+#include "backend/runtime/transport.hpp"
 
 namespace rehearse {
+
+// Links that are measured instead of this machine's.
+struct LinkGround {
+  std::function<void(double patience_s, const std::function<void(Transport&)>& body)> with_ranks;
+  std::string title;
+  std::function<std::string(int rank)> node;
+  // Fills what is known of the links between two ranks, of a trial of messages.
+  std::function<void(LinkTrial& trial)> describe;
+};
 
 struct HostCalibrateArguments {
   CalibrateArguments common;  // without arithmetic and links
   bool compute = true, links = true;
   std::function<std::unique_ptr<Arithmetic>()> device;  // empty: a processor
-  int ranks = 2;  // started here and joined by TCP; under mpirun all of its processes take part instead
+  // Started here and joined by TCP; if something else has started processes (started.hpp), they take part.
+  int ranks = 2;
+  std::optional<LinkGround> ground;
   double patience_s = 60;
 };
 

@@ -1,19 +1,19 @@
 #include "backend/calibrate/link_ranks.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
-#include <map>
+#include <limits>
 #include <numeric>
-#include <sstream>
+#include <set>
+#include <utility>
 
 #include "backend/host/host_hardware.hpp"
 #include "backend/runtime/collective_table.hpp"
 #include "backend/runtime/control.hpp"
+#include "backend/runtime/placement.hpp"
 #include "backend/runtime/wiring.hpp"
+#include "simulator/costs/nccl_constants.hpp"
 
 namespace rehearse {
 namespace {
@@ -33,18 +33,6 @@ void move(Transport& transport, Parcel::Kind kind, int peer, int channel, void* 
   carry(transport, {&parcel});
 }
 
-// On which node each rank is, by the name of its host.
-std::vector<std::string> hosts_of(Transport& transport) {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  std::string all;
-  for (const std::string& host : gather(transport, name.data())) all += host + '\n';
-  std::istringstream lines(broadcast(transport, all));
-  std::vector<std::string> hosts;
-  for (std::string line; std::getline(lines, line);) hosts.push_back(line);
-  return hosts;
-}
-
 CollectivePlan ring_of(int members) {
   CollectivePlan plan;
   plan.members = members;
@@ -55,9 +43,17 @@ CollectivePlan ring_of(int members) {
   return plan;
 }
 
+// Of the buffers of a collective, which are whole at every member: an all-to-all's has a part for each pair.
+double most_message_bytes(CollectiveKind kind, int members) {
+  constexpr double kMostBuffer = 256 * 1048576.0, kLeast = 1024;
+  const double messages =
+      kind == CollectiveKind::all_to_all ? static_cast<double>(members) * members : members;
+  return std::max(kLeast, kMostBuffer / messages);
+}
+
 // As many collectives in a row as make the time of ordering them small.
 int in_a_row(std::size_t bytes) {
-  return bytes < 65536 ? 16 : 4;
+  return bytes < 65536 ? 16 : bytes < 1048576 ? 4 : 1;
 }
 
 }  // namespace
@@ -71,43 +67,37 @@ struct LinkRanks::Trial {
   CollectivePlan plan;
 };
 
-LinkRanks::LinkRanks(Transport& transport) : transport_(transport) {
-  const std::vector<std::string> hosts = hosts_of(transport);
-  const int ranks = transport.ranks();
-  std::vector<Channel> channels;
-  for (const bool near : {true, false})
-    for (int peer = 1; peer < ranks; ++peer) {
-      if ((hosts[peer] == hosts[0]) != near) continue;
-      Trial& trial = trials_.emplace_back();
-      trial.reach = near ? Reach::in_node : Reach::between_nodes;
-      trial.ranks = {0, peer};
-      trial.first_channel = static_cast<int>(channels.size());
-      channels.push_back({0, peer, trial.first_channel});
-      channels.push_back({peer, 0, trial.first_channel + 1});
-      break;
-    }
-  for (int members = 2; ranks > 1; members = std::min(2 * members, ranks)) {
-    for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather}) {
-      Trial& trial = trials_.emplace_back();
-      trial.collective = true;
-      trial.kind = kind;
-      trial.plan = ring_of(members);
-      trial.ranks = trial.plan.lanes.front().stages.front().groups.front();
-      for (const int rank : trial.ranks)
-        if (hosts[rank] != hosts[0]) trial.reach = Reach::between_nodes;
-      trial.first_channel = static_cast<int>(channels.size());
-      for (const MessageTable::Connection& c : collective_connections(kind, trial.plan))
-        channels.push_back({c.from, c.to, static_cast<int>(channels.size())});
-    }
-    if (members == ranks) break;
+LinkRanks::LinkRanks(Transport& transport, const std::string& node) : transport_(transport) {
+  const std::vector<std::string> nodes = all_gather(transport, node);
+  std::vector<int> near, heads, all;  // of rank 0's node; the first of each node
+  std::set<std::string> known;
+  for (int rank = 0; rank < transport.ranks(); ++rank) {
+    all.push_back(rank);
+    if (nodes[rank] == nodes[0]) near.push_back(rank);
+    if (known.insert(nodes[rank]).second) heads.push_back(rank);
   }
+  nodes_ = static_cast<int>(heads.size());
+  std::vector<Channel> channels;
+  if (near.size() > 1) add_messages(Reach::in_node, near[1], channels);
+  if (heads.size() > 1) add_messages(Reach::between_nodes, heads[1], channels);
+  for (const auto& [reach, ranks] : {std::pair(Reach::in_node, near), {Reach::between_nodes, heads}}) {
+    const int most = static_cast<int>(ranks.size());
+    for (int members = 2; most > 1; members = std::min(2 * members, most)) {
+      add_collectives(reach, {ranks.begin(), ranks.begin() + members}, channels);
+      if (members == most) break;
+    }
+  }
+  if (heads.size() > 1 && heads.size() < all.size()) add_collectives(Reach::between_nodes, all, channels);
   transport.open(channels);
 }
 
 LinkRanks::~LinkRanks() = default;
 
 double LinkRanks::perform(const Trial& trial, std::size_t bytes) {
-  if (buffer_.size() < bytes) buffer_.resize(bytes, std::byte{});
+  const auto hold = [&](std::size_t most) {
+    if (buffer_.size() < most) buffer_.resize(most, std::byte{});
+  };
+  hold(bytes);
   if (!trial.collective) {
     const int there = trial.first_channel, back = there + 1, peer = trial.ranks.back();
     const double begin_s = monotonic_s();
@@ -124,15 +114,73 @@ double LinkRanks::perform(const Trial& trial, std::size_t bytes) {
   wiring.ranks = trial.ranks;
   wiring.first_channel = trial.first_channel;
   wiring.table =
-      collective_table(trial.kind, trial.plan, static_cast<std::int64_t>(bytes / kElementBytes), {}, 0);
+      collective_table(trial.kind, trial.plan, static_cast<std::int64_t>(bytes / kElementBytes), {},
+                       static_cast<std::int64_t>(nccl::kPieceBytes) / static_cast<int>(kElementBytes));
+  hold(static_cast<std::size_t>(wiring.table.elements) * kElementBytes);
   const auto run = [&] {
     run_table(transport_, wiring, transport_.rank(), reinterpret_cast<float*>(buffer_.data()));
   };
   run();
   const int times = in_a_row(bytes);
+  const Course course = course_of(trial.kind);
+  if (course == Course::from_root || course == Course::to_root)
+    return time_chain(trial.ranks.back(), course == Course::from_root, times, run);
   const double begin_s = monotonic_s();
   for (int i = 0; i < times; ++i) run();
   return (monotonic_s() - begin_s) / times;
+}
+
+// One after the other, as nobody waits for the far end of a chain by himself: a word from the last member
+// ends each broadcast, and a word to it begins each reduction. What such a word takes is taken off.
+double LinkRanks::time_chain(int last, bool from_root, int times, const std::function<void()>& run) {
+  const bool first = transport_.rank() == 0, far = transport_.rank() == last;
+  const int other = first ? last : 0;
+  std::int64_t word = 0;
+  const auto tell = [&] { move(transport_, Parcel::Kind::send, other, kControlChannel, &word, sizeof word); };
+  const auto hear = [&] {
+    move(transport_, Parcel::Kind::receive, other, kControlChannel, &word, sizeof word);
+  };
+  constexpr int kWords = 4;
+  double word_s = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kWords && (first || far); ++i) {
+    const double begin_s = monotonic_s();
+    first ? tell() : hear();
+    first ? hear() : tell();
+    word_s = std::min(word_s, (monotonic_s() - begin_s) / 2);
+  }
+  const double begin_s = monotonic_s();
+  for (int i = 0; i < times; ++i) {
+    if (!from_root && first) tell();
+    if (!from_root && far) hear();
+    run();
+    if (from_root && first) hear();
+    if (from_root && far) tell();
+  }
+  const double seconds = (monotonic_s() - begin_s) / times;
+  return std::max(seconds - word_s, seconds / 4);
+}
+
+void LinkRanks::add_messages(Reach reach, int peer, std::vector<Channel>& channels) {
+  Trial& trial = trials_.emplace_back();
+  trial.reach = reach;
+  trial.ranks = {0, peer};
+  trial.first_channel = static_cast<int>(channels.size());
+  channels.push_back({0, peer, trial.first_channel});
+  channels.push_back({peer, 0, trial.first_channel + 1});
+}
+
+void LinkRanks::add_collectives(Reach reach, const std::vector<int>& ranks, std::vector<Channel>& channels) {
+  for (std::size_t kind = 0; kind < kCollectiveNames.size(); ++kind) {
+    Trial& trial = trials_.emplace_back();
+    trial.reach = reach;
+    trial.collective = true;
+    trial.kind = static_cast<CollectiveKind>(kind);
+    trial.ranks = ranks;
+    trial.plan = ring_of(static_cast<int>(ranks.size()));
+    trial.first_channel = static_cast<int>(channels.size());
+    for (const MessageTable::Connection& c : collective_connections(trial.kind, trial.plan))
+      channels.push_back({ranks[c.from], ranks[c.to], static_cast<int>(channels.size())});
+  }
 }
 
 void LinkRanks::order(int trial, double bytes) {
@@ -157,12 +205,17 @@ std::vector<LinkTrial> LinkRanks::trials() {
   std::vector<LinkTrial> all;
   for (std::size_t i = 0; i < trials_.size(); ++i) {
     const Trial& trial = trials_[i];
-    all.push_back({trial.reach, trial.collective ? static_cast<int>(trial.ranks.size()) : 0, trial.kind,
-                   [this, i](double bytes) {
-                     const double whole = std::max<double>(kElementBytes, std::round(bytes / 4) * 4);
-                     order(static_cast<int>(i), whole);
-                     return perform(trials_[i], static_cast<std::size_t>(whole));
-                   }});
+    LinkTrial& told = all.emplace_back();
+    told.reach = trial.reach;
+    told.ranks = trial.collective ? static_cast<int>(trial.ranks.size()) : 0;
+    told.kind = trial.kind;
+    told.members = trial.ranks;
+    if (trial.collective) told.most_message_bytes = most_message_bytes(trial.kind, told.ranks);
+    told.time_s = [this, i](double bytes) {
+      const double whole = std::max<double>(kElementBytes, std::round(bytes / 4) * 4);
+      order(static_cast<int>(i), whole);
+      return perform(trials_[i], static_cast<std::size_t>(whole));
+    };
   }
   return all;
 }

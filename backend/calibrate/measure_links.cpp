@@ -5,28 +5,57 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <stdexcept>
 
 #include "models/base/text.hpp"
+#include "simulator/costs/nccl_constants.hpp"
 #include "simulator/costs/transfer.hpp"
 
 namespace rehearse {
 namespace {
 
 constexpr double kSmallest = 64, kLargest = 64 * 1048576.0;
+// Up to here all sizes are timed, whatever they take: the line of shorter ones says nothing of longer ones.
+constexpr double kAtLeast = 65536;
+constexpr double kPieceBytes = static_cast<double>(nccl::kPieceBytes);
 
-// Steps of a collective, and the bytes of one of its messages for each of its own.
-struct Steps {
-  double count = 1, message_share = 1;
+// A size at which a trial is timed.
+struct Probe {
+  double message_bytes = 0, bytes = 0;  // of a step's message; of the whole, as in Collective::bytes
+  double steps = 1;                     // one after the other
 };
-Steps steps_of(const LinkTrial& trial) {
-  if (trial.ranks == 0) return {};
-  if (course_of(trial.kind) != Course::ring && course_of(trial.kind) != Course::pairs)
-    throw std::invalid_argument("chains have no steps of equal messages");
-  TransferShape shape;
-  shape.ranks = trial.ranks;
-  const TransferCost cost = ring_cost(trial.kind, 1, shape, Protocol::ideal);
-  return {static_cast<double>(cost.steps), cost.bytes_per_edge / cost.steps};
+
+// As ring_cost() cuts the buffers of chains: in the fewest equal pieces of at most 512 KiB.
+std::vector<Probe> probes_of_chain(int ranks) {
+  std::vector<Probe> probes;
+  for (double bytes = kSmallest; bytes < kPieceBytes / 2 * 1.01; bytes *= std::sqrt(2.0)) {
+    const double whole = std::round(bytes / 4) * 4;
+    probes.push_back({whole, whole, ranks - 1.0});
+  }
+  // Pieces of a size of their own for each number of them. Few, lest they become a range by themselves whose
+  // sizes hardly differ.
+  for (const double pieces : {2, 4, 8, 16, 32})
+    probes.push_back({(1 - 0.5 / pieces) * kPieceBytes, (pieces - 0.5) * kPieceBytes, pieces + ranks - 2});
+  return probes;
+}
+
+std::vector<Probe> probes_of(const LinkTrial& trial) {
+  double steps = 1, message_share = 1;
+  if (trial.ranks > 0) {
+    const Course course = course_of(trial.kind);
+    if (course == Course::from_root || course == Course::to_root) return probes_of_chain(trial.ranks);
+    TransferShape shape;
+    shape.ranks = trial.ranks;
+    const TransferCost cost = ring_cost(trial.kind, 1, shape, Protocol::ideal);
+    steps = cost.steps;
+    message_share = cost.bytes_per_edge / cost.steps;
+  }
+  std::vector<Probe> probes;
+  const double most = std::min(kLargest, trial.most_message_bytes);
+  for (double bytes = kSmallest; bytes < most * 1.01; bytes *= std::sqrt(2.0)) {
+    const double message = std::round(bytes / 4) * 4;
+    probes.push_back({message, message / message_share, steps});
+  }
+  return probes;
 }
 
 }  // namespace
@@ -35,20 +64,18 @@ MeasuredLink measure_link(const LinkTrial& trial, double most_s, const Progress&
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
   const auto left_s = [&] { return most_s - std::chrono::duration<double>(Clock::now() - begin).count(); };
-  const Steps steps = steps_of(trial);
-  std::vector<double> sizes;  // of messages
-  for (double bytes = kSmallest; bytes < kLargest * 1.01; bytes *= std::sqrt(2.0))
-    sizes.push_back(std::round(bytes / 4) * 4);
+  const std::vector<Probe> probes = probes_of(trial);
   MeasuredLink link;
   link.curve.reach = trial.reach;
   link.curve.ranks = trial.ranks;
   link.curve.kind = trial.kind;
-  double slowest_s = 0;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const double share_s = std::max(0.0, left_s() / static_cast<double>(sizes.size() - i));
+  double call_s = 0;  // of the size before, which may be several transfers
+  for (std::size_t i = 0; i < probes.size(); ++i) {
+    const auto& [message_bytes, bytes, steps] = probes[i];
+    const double share_s = std::max(0.0, left_s() / static_cast<double>(probes.size() - i));
     // Larger messages take longer; warming up and three samples.
-    if (link.samples.size() > 8 && 4 * std::sqrt(2.0) * slowest_s > 2 * share_s) break;
-    const double bytes = sizes[i] / steps.message_share;
+    const double growth = i > 0 ? bytes / probes[i - 1].bytes : 1;
+    if (message_bytes > kAtLeast && 4 * growth * call_s > 2 * share_s) break;
     progress(
         fmt::format("{}, {}",
                     trial.ranks == 0
@@ -60,10 +87,16 @@ MeasuredLink measure_link(const LinkTrial& trial, double most_s, const Progress&
     Repeats repeats;
     repeats.most_s = share_s;
     repeats.fewest = 11;
-    Sample s = sample([&] { return trial.time_s(bytes); }, repeats);
-    slowest_s = std::max(slowest_s, s.median_s);
-    for (double* time : {&s.median_s, &s.low_s, &s.high_s}) *time /= steps.count;
-    link.samples.push_back({sizes[i], s});
+    std::vector<double> calls_s;
+    const auto once = [&, whole = bytes] {
+      const double before_s = left_s(), seconds = trial.time_s(whole);
+      calls_s.push_back(before_s - left_s());
+      return seconds;
+    };
+    Sample s = sample(once, repeats);
+    call_s = quantile(calls_s, 0.5);
+    for (double* time : {&s.median_s, &s.low_s, &s.high_s}) *time /= steps;
+    link.samples.push_back({message_bytes, s});
   }
   link.curve.ranges = fit_ranges(link.samples);
   return link;

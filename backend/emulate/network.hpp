@@ -23,6 +23,9 @@ public:
   // What the cluster has and this network has not, a line each: links too fast, latencies.
   const std::vector<std::string>& left_out() const { return left_out_; }
 
+  // Whether links delay as the cluster's do; else only by what this machine takes.
+  bool latencies() const { return netem_; }
+
   // Brings the calling process into the network as the endpoint's host. For a forked child, before it starts
   // threads: it lets go of the other namespaces, and is killed when the thread that forked it ends, so that
   // nothing is left behind. std::out_of_range if there is no such endpoint.

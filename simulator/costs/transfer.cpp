@@ -136,6 +136,15 @@ void add_measured(TransferCost& cost, const LinkCurve* curve, double bytes, int 
   if (cost.efficiency <= 0) cost.efficiency = link > 0 ? std::min(1.0, range.bandwidth.value / link) : 1;
 }
 
+// The last of the edges of a chain waits for the first piece until all edges before it have carried it: on
+// top of the time of all bytes on one edge, the time of a piece on each edge but one.
+void add_filling(TransferCost& cost, const LinkCurve* curve, double piece, double link) {
+  if (curve == nullptr) return;
+  double bandwidth = cost.efficiency * link;
+  if (bandwidth <= 0) bandwidth = curve->range_of(piece).bandwidth.value;
+  if (bandwidth > 0) cost.startup_s += (cost.steps - 1) * piece / bandwidth;
+}
+
 void add_tcp(TransferCost& cost, const TransferShape& shape, const Protocol& protocol) {
   if (shape.nodes > 1) cost.efficiency = tcp_efficiency(protocol.frame_overhead_bytes);
 }
@@ -183,10 +192,14 @@ TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& s
     TransferCost cost = ideal_cost(kind, bytes, shape);
     if (cost.steps == 0) return cost;
     if (protocol.kind == Protocol::tcp) add_tcp(cost, shape, protocol);
-    if (protocol.kind == Protocol::measured)
-      add_measured(cost, protocol.links->collective(kind, reach_of(shape), shape.ranks),
-                   message_of_ring(kind, cost, shape, chunk_bytes), 1,
-                   shape.ring_bandwidth / std::max(1, shape.channels));
+    if (protocol.kind == Protocol::measured) {
+      const LinkCurve* curve = protocol.links->collective(kind, reach_of(shape), shape.ranks);
+      const double message = message_of_ring(kind, cost, shape, chunk_bytes),
+                   link = shape.ring_bandwidth / std::max(1, shape.channels);
+      add_measured(cost, curve, message, 1, link);
+      if (course_of(kind) == Course::from_root || course_of(kind) == Course::to_root)
+        add_filling(cost, curve, message, link);
+    }
     return cost;
   }
   if (shape.compute_capability == 0) return ideal_cost(kind, bytes, shape);
