@@ -193,6 +193,7 @@ TEST_CASE("stale-synchronous: nobody is ever more rounds ahead of the slowest th
   for (int bound = 0; bound <= 5; ++bound)
     for (double factor : {0.3, 0.7})
       for (int servers : {1, 3}) {
+        if (kSanitized && servers == 3 && bound % 3 != 1) continue;
         CAPTURE(bound, factor, servers);
         const Outcome o =
             run_async(6, servers, 200, {kStaleSynchronous, staleness(bound), slow_device(4, factor)});

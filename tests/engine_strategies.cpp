@@ -226,11 +226,7 @@ TEST_CASE("where nothing crosses the step's end, steps follow one another and ar
 
 TEST_CASE("as many micro-batches as are allowed are checked and simulated in seconds") {
   // Pairs of the 65,536 backward passes, which all add to the same gradients, would take minutes.
-#ifdef __SANITIZE_ADDRESS__
-  const int microbatches = 4'096;  // actors are threads then
-#else
-  const int microbatches = 65'536;
-#endif
+  const int microbatches = kSanitized ? 4'096 : 65'536;
   const Outcome run = run_text(profiled(1, microbatches, 1, 1e6));
   CHECK(run.trace.end_s == Approx(microbatches * (kForward + kBackward)).epsilon(kTolerance));
 }

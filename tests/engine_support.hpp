@@ -16,6 +16,13 @@
 
 namespace rehearse::testing {
 
+// Under the address sanitizer actors are threads, which is so slow that the dearest tests take less then.
+#ifdef __SANITIZE_ADDRESS__
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 inline constexpr double kBandwidth = 1e9, kHopLatency = 1e-6;  // of a link; a route on the star has two
 
 // Nodes of one device on one switch: 2 links a route.
