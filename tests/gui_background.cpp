@@ -5,6 +5,7 @@
 #include <memory>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include "gui/models/background.hpp"
 #include "tests/catch.hpp"
@@ -65,4 +66,47 @@ TEST_CASE("Nothing comes back to who is gone, nor from work that failed") {
       &other, []() -> int { throw std::runtime_error("no"); }, [&](int) { taken = true; });
   wait();
   CHECK_FALSE(taken);
+}
+
+TEST_CASE("Of several questions only the last is answered") {
+  need_application();
+  QObject asker;
+  Latest latest(&asker);
+  std::atomic<bool> go = false;
+  std::atomic<bool> first_was_cancelled = false;
+  std::vector<int> answers;
+  CHECK_FALSE(latest.busy());
+  latest.ask(
+      [&](const std::atomic<bool>& cancelled) {
+        while (!go) std::this_thread::yield();
+        first_was_cancelled = cancelled.load();
+        return 1;
+      },
+      [&](int answer) { answers.push_back(answer); });
+  latest.ask([](const std::atomic<bool>&) { return 2; }, [&](int answer) { answers.push_back(answer); });
+  CHECK(latest.busy());
+  go = true;
+  wait();
+  CHECK(answers == std::vector<int>{2});
+  CHECK(first_was_cancelled);
+  CHECK_FALSE(latest.busy());
+
+  latest.ask([](const std::atomic<bool>&) { return 3; }, [&](int answer) { answers.push_back(answer); });
+  latest.cancel();
+  CHECK_FALSE(latest.busy());
+  wait();
+  CHECK(answers.size() == 1);
+
+  // Of work that fails nothing comes back, but it is over.
+  latest.ask([](const std::atomic<bool>&) -> int { throw std::runtime_error("no"); },
+             [&](int answer) { answers.push_back(answer); });
+  wait();
+  CHECK(answers.size() == 1);
+  CHECK_FALSE(latest.busy());
+
+  auto gone = std::make_unique<Latest>(&asker);
+  gone->ask([](const std::atomic<bool>&) { return 4; }, [&](int answer) { answers.push_back(answer); });
+  gone.reset();
+  wait();
+  CHECK(answers.size() == 1);
 }

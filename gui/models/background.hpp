@@ -4,7 +4,9 @@
 #include <QCoreApplication>
 #include <QPointer>
 #include <QThreadPool>
+#include <atomic>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace rehearse::gui {
@@ -33,5 +35,47 @@ void in_background(QObject* context, Work work, Done done) {
             Qt::QueuedConnection);
       });
 }
+
+// Work of which only the last that was asked for counts: what was asked before is cancelled, and so is all of
+// it when this is gone. For members of `context`.
+class Latest {
+public:
+  explicit Latest(QObject* context) : context_(context) {}
+  ~Latest() { cancel(); }
+  Latest(const Latest&) = delete;
+  Latest& operator=(const Latest&) = delete;
+
+  // Calls `work(cancelled)` on another thread and `done` with what it returns on the window's. Of work that
+  // throws nothing comes back.
+  template <class Work, class Done>
+  void ask(Work work, Done done) {
+    cancel();
+    cancelled_ = std::make_shared<std::atomic<bool>>(false);
+    using Result = decltype(work(std::as_const(*cancelled_)));
+    in_background(
+        context_,
+        [cancelled = cancelled_, work = std::move(work)]() -> std::optional<Result> {
+          try {
+            return work(std::as_const(*cancelled));
+          } catch (...) {
+            return std::nullopt;
+          }
+        },
+        [this, cancelled = cancelled_, done = std::move(done)](std::optional<Result> result) {
+          if (*cancelled) return;
+          cancelled_.reset();
+          if (result) done(std::move(*result));
+        });
+  }
+  void cancel() {
+    if (cancelled_) *cancelled_ = true;
+    cancelled_.reset();
+  }
+  bool busy() const { return cancelled_ != nullptr; }
+
+private:
+  QObject* context_;
+  std::shared_ptr<std::atomic<bool>> cancelled_;  // of what is under way
+};
 
 }  // namespace rehearse::gui

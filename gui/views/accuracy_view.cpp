@@ -8,11 +8,9 @@
 #include <QMouseEvent>
 #include <QScatterSeries>
 #include <QSplitter>
-#include <QTimer>
 #include <QToolTip>
 #include <algorithm>
 
-#include "gui/models/background.hpp"
 #include "gui/views/appearance.hpp"
 #include "gui/views/choose_file.hpp"
 #include "gui/views/command.hpp"
@@ -97,14 +95,11 @@ AccuracyView::AccuracyView(Session& session, ViewState&, QWidget* parent)
                        [this] { close_file(); });
   close_->setEnabled(false);
 
-  soon_ = new QTimer(this);
-  soon_->setSingleShot(true);
-  connect(soon_, &QTimer::timeout, this, &AccuracyView::collect);
-  connect(&session_, &Session::runs_changed, this, &AccuracyView::changed);
-  connect(&session_, &Session::run_changed, this, &AccuracyView::changed);
+  connect(&session_, &Session::runs_changed, this, [this] { again_.changed(); });
+  connect(&session_, &Session::run_changed, this, [this] { again_.changed(); });
   connect(rows_, &TableView::current_row_changed, this, &AccuracyView::mark);
   tell();
-  if (!session_.runs().empty()) soon_->start(0);
+  again_.changed();
 }
 
 void AccuracyView::ask_for_file() {
@@ -132,26 +127,12 @@ void AccuracyView::close_file() {
   tell();
 }
 
-void AccuracyView::changed() {
-  outdated_ = true;
-  if (isVisible()) soon_->start(0);
-}
-
-void AccuracyView::showEvent(QShowEvent* event) {
-  QWidget::showEvent(event);
-  if (outdated_) collect();
-}
-
 void AccuracyView::collect() {
-  outdated_ = false;
-  const int question = ++asked_;
-  in_background(
-      this, [runs = session_.runs()] { return accuracy_of(runs); },
-      [this, question](const AccuracyTable& found) {
-        if (question != asked_) return;
-        of_session_ = found;
-        tell();
-      });
+  collecting_.ask([runs = session_.runs()](const std::atomic<bool>&) { return accuracy_of(runs); },
+                  [this](const AccuracyTable& found) {
+                    of_session_ = found;
+                    tell();
+                  });
 }
 
 void AccuracyView::tell() {

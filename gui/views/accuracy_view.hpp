@@ -5,12 +5,13 @@
 #include <optional>
 
 #include "gui/models/accuracy_table.hpp"
+#include "gui/models/background.hpp"
 #include "gui/models/session.hpp"
 #include "gui/views/table_view.hpp"
+#include "gui/views/when_seen.hpp"
 
 class QLabel;
 class QSplitter;
-class QTimer;
 class QXYSeries;
 
 namespace rehearse::gui {
@@ -33,12 +34,10 @@ public:
   const TableView& table() const { return *rows_; }
 
 protected:
-  void showEvent(QShowEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
   void changeEvent(QEvent* event) override;
 
 private:
-  void changed();
   void ask_for_file();
   void collect();  // the session's pairs, off the window's thread
   void tell();
@@ -51,9 +50,8 @@ private:
   AccuracyTable of_file_, of_session_;
   std::vector<AccuracyPoint> points_;
   QString path_;
-  QTimer* soon_ = nullptr;
-  bool outdated_ = true;
-  int asked_ = 0;  // of what is under way: results of earlier questions are dropped
+  WhenSeen again_{this, [this] { collect(); }};
+  Latest collecting_{this};
   QLabel *nothing_ = nullptr, *summary_ = nullptr;
   QWidget* told_ = nullptr;
   QSplitter* split_ = nullptr;

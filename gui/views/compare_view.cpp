@@ -10,9 +10,6 @@
 #include <QSplitter>
 #include <QStackedWidget>
 #include <QTabBar>
-#include <QTimer>
-
-#include "gui/models/background.hpp"
 
 namespace rehearse::gui {
 namespace {
@@ -23,7 +20,7 @@ struct Found {
 };
 
 Found compare_runs(const Runs& runs, const std::vector<std::string>& names,
-                   const std::shared_ptr<std::atomic<bool>>& cancelled) {
+                   const std::atomic<bool>& cancelled) {
   Found found;
   for (std::size_t i = 1; i < runs.size(); ++i) {
     const std::string sentence = difference_sentence(*runs.front(), *runs[i], names.front(), names[i]);
@@ -34,7 +31,7 @@ Found compare_runs(const Runs& runs, const std::vector<std::string>& names,
     if (text.startsWith(name)) text.replace(0, name.size(), "<b>" + name + "</b>");
     found.sentences += "<p style='margin-top:0; margin-bottom:6px'>" + text + "</p>";
   }
-  found.ops = rows_of(compared_ops(runs, cancelled.get()), names);
+  found.ops = rows_of(compared_ops(runs, &cancelled), names);
   return found;
 }
 
@@ -113,33 +110,15 @@ CompareView::CompareView(Session& session, ViewState&, QWidget* parent) : QWidge
   });
   connect(tabs_, &QTabBar::currentChanged, pages_, &QStackedWidget::setCurrentIndex);
 
-  soon_ = new QTimer(this);
-  soon_->setSingleShot(true);
-  connect(soon_, &QTimer::timeout, this, &CompareView::compare);
-  connect(&session_, &Session::runs_changed, this, &CompareView::changed);
-  connect(&session_, &Session::run_changed, this, &CompareView::changed);
-  connect(&session_, &Session::shown_changed, this, &CompareView::changed);
+  const auto changed = [this] { again_.changed(); };
+  connect(&session_, &Session::runs_changed, this, changed);
+  connect(&session_, &Session::run_changed, this, changed);
+  connect(&session_, &Session::shown_changed, this, changed);
   compare();
 }
 
-CompareView::~CompareView() {
-  if (cancelled_) *cancelled_ = true;
-}
-
-void CompareView::changed() {
-  outdated_ = true;
-  if (isVisible()) soon_->start(0);
-}
-
-void CompareView::showEvent(QShowEvent* event) {
-  QWidget::showEvent(event);
-  if (outdated_) compare();
-}
-
 void CompareView::compare() {
-  outdated_ = false;
-  if (cancelled_) *cancelled_ = true;
-  cancelled_.reset();
+  work_.cancel();
   Runs runs;
   for (const Session::RunPointer& run : session_.shown())
     if (run->timeline) runs.push_back(run);
@@ -158,11 +137,9 @@ void CompareView::compare() {
   bars_->set(breakdown_bars(runs, names));
   figures_->set(compared_figures(runs, names));
   sentence_->setText(tr("Comparing ..."));
-  cancelled_ = std::make_shared<std::atomic<bool>>(false);
-  in_background(
-      this, [runs, names, cancelled = cancelled_] { return compare_runs(runs, names, cancelled); },
-      [this, cancelled = cancelled_](const Found& found) {
-        if (*cancelled) return;
+  work_.ask(
+      [runs, names](const std::atomic<bool>& cancelled) { return compare_runs(runs, names, cancelled); },
+      [this](const Found& found) {
         sentence_->setText(found.sentences);
         sentence_->setVisible(!found.sentences.isEmpty());
         ops_->set(found.ops);

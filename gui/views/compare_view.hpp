@@ -3,12 +3,12 @@
 #pragma once
 
 #include <QWidget>
-#include <atomic>
-#include <memory>
 
+#include "gui/models/background.hpp"
 #include "gui/models/session.hpp"
 #include "gui/views/stacked_bars.hpp"
 #include "gui/views/table_view.hpp"
+#include "gui/views/when_seen.hpp"
 
 class QLabel;
 class QLineEdit;
@@ -16,7 +16,6 @@ class QScrollArea;
 class QSplitter;
 class QStackedWidget;
 class QTabBar;
-class QTimer;
 
 namespace rehearse::gui {
 
@@ -24,7 +23,6 @@ class CompareView : public QWidget {
   Q_OBJECT
 public:
   CompareView(Session& session, ViewState& state, QWidget* parent = nullptr);
-  ~CompareView() override;
   const TableView& figures_table() const { return *figures_; }
   const TableView& ops_table() const { return *ops_; }
 
@@ -32,17 +30,14 @@ signals:
   void compared();  // what takes longer is there
 
 protected:
-  void showEvent(QShowEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
 
 private:
-  void changed();  // compares again once events are done, or when it is shown
   void compare();
 
   Session& session_;
-  QTimer* soon_ = nullptr;
-  bool outdated_ = true;
-  std::shared_ptr<std::atomic<bool>> cancelled_;  // of what is under way
+  WhenSeen again_{this, [this] { compare(); }};
+  Latest work_{this};
   QLabel *nothing_ = nullptr, *sentence_ = nullptr;
   QWidget* left_ = nullptr;
   QSplitter* split_ = nullptr;

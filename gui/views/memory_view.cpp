@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "gui/models/background.hpp"
 #include "gui/views/appearance.hpp"
 #include "gui/views/command.hpp"
 #include "gui/views/memory_bars.hpp"
@@ -147,7 +146,7 @@ void MemoryView::choose_fullest() {
 }
 
 void MemoryView::read_series() {
-  const int generation = ++generation_;
+  series_.cancel();
   const bool any = run_ >= 0 && stage_ >= 0;
   const Session::RunPointer run = any ? session_.run(memory_[run_].run) : nullptr;
   plot_->message = !any ? "" : "How this memory goes over time is not known.";
@@ -160,13 +159,12 @@ void MemoryView::read_series() {
   QString title = QString::fromStdString(stage.rank);
   if (memory_.size() > 1) title = QString::fromStdString(memory_[run_].name) + ", " + title;
   const double capacity = stage.server ? 0 : memory_[run_].capacity;
-  in_background(
-      this, [run, rank_class = stage.rank_class] { return memory_over_time(*run, rank_class); },
-      [this, generation, title, capacity, aligned = run->aligned](const MemorySeries& series) {
-        if (generation != generation_) return;
-        plot_->set_series(series, aligned, capacity, title);
-        emit ready();
-      });
+  series_.ask([run, rank_class = stage.rank_class](
+                  const std::atomic<bool>&) { return memory_over_time(*run, rank_class); },
+              [this, title, capacity, aligned = run->aligned](const MemorySeries& series) {
+                plot_->set_series(series, aligned, capacity, title);
+                emit ready();
+              });
 }
 
 void MemoryView::changeEvent(QEvent* event) {

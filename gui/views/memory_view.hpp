@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "gui/models/background.hpp"
 #include "gui/models/memory_stages.hpp"
 #include "gui/models/session.hpp"
 
@@ -49,7 +50,7 @@ private:
   std::vector<RunMemory> memory_;
   int run_ = -1, stage_ = -1;  // places
   bool by_hand_ = false;       // somebody chose the stage
-  int generation_ = 0;
+  Latest series_{this};
   QLabel* key_ = nullptr;
   MemoryBars* bars_ = nullptr;
   MemoryPlot* plot_ = nullptr;

@@ -7,9 +7,7 @@
 #include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
-#include <QTimer>
 
-#include "gui/models/background.hpp"
 #include "gui/models/op_totals.hpp"
 #include "models/base/text.hpp"
 
@@ -87,45 +85,26 @@ OpsView::OpsView(Session& session, ViewState& state, QWidget* parent)
                 [this, i] { set_stretch(static_cast<Stretch>(i)); });
   }
 
-  soon_ = new QTimer(this);
-  soon_->setSingleShot(true);
-  connect(soon_, &QTimer::timeout, this, &OpsView::count);
   connect(filter_, &QLineEdit::textChanged, table_, &TableView::set_filter);
-  connect(stretch_, &QComboBox::currentIndexChanged, this, [this] { changed(0); });
+  connect(stretch_, &QComboBox::currentIndexChanged, this, [this] { again_.changed(); });
   connect(table_, &TableView::row_activated, this, [this](int row) {
     state_.set_search(table_->table().table().rows[static_cast<std::size_t>(row)][0].text);
   });
-  connect(&session_, &Session::current_changed, this, [this] { changed(0); });
-  connect(&session_, &Session::runs_changed, this, [this] { changed(0); });
-  connect(&session_, &Session::run_changed, this, [this] { changed(0); });
+  connect(&session_, &Session::current_changed, this, [this] { again_.changed(); });
+  connect(&session_, &Session::runs_changed, this, [this] { again_.changed(); });
+  connect(&session_, &Session::run_changed, this, [this] { again_.changed(); });
   connect(&state_, &ViewState::visible_changed, this, [this] {
-    if (stretch_->currentIndex() == static_cast<int>(Stretch::visible)) changed(kSettled);
+    if (stretch_->currentIndex() == static_cast<int>(Stretch::visible)) again_.changed(kSettled);
   });
   count();
-}
-
-OpsView::~OpsView() {
-  if (cancelled_) *cancelled_ = true;
 }
 
 void OpsView::set_stretch(Stretch stretch) {
   stretch_->setCurrentIndex(static_cast<int>(stretch));
 }
 
-void OpsView::changed(int delay_ms) {
-  outdated_ = true;
-  if (isVisible()) soon_->start(delay_ms);
-}
-
-void OpsView::showEvent(QShowEvent* event) {
-  QWidget::showEvent(event);
-  if (outdated_) count();
-}
-
 void OpsView::count() {
-  outdated_ = false;
-  if (cancelled_) *cancelled_ = true;
-  cancelled_.reset();
+  work_.cancel();
   const Session::RunPointer run = session_.current();
   const bool there = run && run->timeline;
   nothing_->setVisible(!there);
@@ -136,11 +115,9 @@ void OpsView::count() {
     return;
   }
   const TimeRange range = range_of(*run, static_cast<Stretch>(stretch_->currentIndex()), state_);
-  cancelled_ = std::make_shared<std::atomic<bool>>(false);
-  in_background(
-      this,
-      [timeline = run->timeline, range, cancelled = cancelled_] {
-        const OpTotalsOfRange totals = op_totals(*timeline, range, cancelled.get());
+  work_.ask(
+      [timeline = run->timeline, range](const std::atomic<bool>& cancelled) {
+        const OpTotalsOfRange totals = op_totals(*timeline, range, &cancelled);
         Found found{rows_of(totals), {}, {}};
         found.about = QString("%1 kinds of op in %2, of a mean of %3 ranks")
                           .arg(totals.ops.size())
@@ -148,8 +125,7 @@ void OpsView::count() {
                           .arg(QString::fromStdString(with_thousands(static_cast<long>(totals.ranks))));
         return found;
       },
-      [this, cancelled = cancelled_](const Found& found) {
-        if (*cancelled) return;
+      [this](const Found& found) {
         table_->set(found.table);
         about_->setText(found.about);
         emit counted();

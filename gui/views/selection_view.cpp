@@ -9,12 +9,10 @@
 #include <QKeyEvent>
 #include <QLabel>
 #include <QPainter>
-#include <QPointer>
 #include <QSortFilterProxyModel>
 #include <QStackedLayout>
 #include <QStyledItemDelegate>
 #include <QTableView>
-#include <QThreadPool>
 
 #include "gui/views/appearance.hpp"
 #include "gui/views/command.hpp"
@@ -203,8 +201,7 @@ QAbstractItemModel* SelectionView::shown_table() {
 }
 
 void SelectionView::follow() {
-  if (cancelled_) *cancelled_ = true;
-  cancelled_.reset();
+  adding_.cancel();
   const auto& selected = state_.selected();
   const auto run = selected ? session_.run(selected->run) : nullptr;
   if (run && run->timeline && selected->span < run->timeline->spans.size()) return show_span(*selected);
@@ -243,17 +240,9 @@ void SelectionView::show_area(const Area& area) {
     return;
   }
   heading_->setText(tr("adding up ..."));
-  cancelled_ = std::make_shared<std::atomic<bool>>(false);
-  QThreadPool::globalInstance()->start(
-      [view = QPointer(this), cancelled = cancelled_, parts = std::move(parts)] {
-        auto totals = std::make_shared<AreaTotals>(totals_of(parts, *cancelled));
-        QMetaObject::invokeMethod(
-            QCoreApplication::instance(),
-            [view, cancelled, totals] {
-              if (view && !*cancelled) view->take_totals(*totals);
-            },
-            Qt::QueuedConnection);
-      });
+  adding_.ask(
+      [parts = std::move(parts)](const std::atomic<bool>& cancelled) { return totals_of(parts, cancelled); },
+      [this](const AreaTotals& totals) { take_totals(totals); });
 }
 
 void SelectionView::take_totals(const AreaTotals& totals) {

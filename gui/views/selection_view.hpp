@@ -2,10 +2,9 @@
 #pragma once
 
 #include <QWidget>
-#include <atomic>
-#include <memory>
 
 #include "gui/models/area_totals.hpp"
+#include "gui/models/background.hpp"
 #include "gui/models/span_details.hpp"
 
 class QComboBox;
@@ -47,7 +46,7 @@ private:
   SpanDetailsModel details_;
   AreaTotalsModel totals_;
   AreaTotals both_;
-  std::shared_ptr<std::atomic<bool>> cancelled_;
+  Latest adding_{this};
   QLabel *swatch_ = nullptr, *heading_ = nullptr;
   QComboBox* by_ = nullptr;
   QStackedLayout* stack_ = nullptr;

@@ -16,7 +16,6 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "gui/models/background.hpp"
 #include "gui/views/command.hpp"
 #include "gui/views/topology_canvas.hpp"
 #include "gui/views/use_plot.hpp"
@@ -201,7 +200,7 @@ void TopologyView::load() {
       known_->aligned == run->aligned)
     return;
   if (run && run->judged && making_.lock() == run->judged && !known_) return;
-  ++generation_;
+  work_.cancel();
   making_.reset();
   known_.reset();
   link_.reset();
@@ -229,15 +228,14 @@ void TopologyView::load() {
   known->run = run->id;
   known->aligned = run->aligned;
   known->judged = run->judged;
-  const auto work = [known, timeline = run->timeline] {
+  const auto work = [known, timeline = run->timeline](const std::atomic<bool>&) {
     const RecordedRun& recorded = known->judged->run;
     known->topology = std::make_shared<const Topology>(recorded.scenario.cluster);
     known->usage = std::make_shared<const LinkUsage>(recorded.trace, recorded.scenario.cluster);
     known->spans = std::make_shared<const RowSpans>(recorded.trace, *timeline);
     return std::shared_ptr<const Known>(known);
   };
-  in_background(this, work, [this, generation = generation_](const std::shared_ptr<const Known>& made) {
-    if (generation != generation_) return;
+  work_.ask(work, [this](const std::shared_ptr<const Known>& made) {
     making_.reset();
     const Session::RunPointer now = session_.run(made->run);
     if (now && now->aligned != made->aligned) return load();  // it has been moved meanwhile

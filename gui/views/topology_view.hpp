@@ -5,6 +5,7 @@
 #include <QWidget>
 #include <memory>
 
+#include "gui/models/background.hpp"
 #include "gui/models/link_users.hpp"
 #include "gui/models/session.hpp"
 #include "gui/models/topology_graph.hpp"
@@ -55,7 +56,7 @@ private:
   Session& session_;
   ViewState& state_;
   std::shared_ptr<const Known> known_;
-  int generation_ = 0;  // of what is being made out
+  Latest work_{this};
   std::weak_ptr<const Judged> making_;
   bool stale_ = false;
   LinkUsage::Load use_;
