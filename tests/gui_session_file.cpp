@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "gui/models/session_file.hpp"
+#include "gui/models/track_layout.hpp"
 #include "models/base/error.hpp"
 #include "tests/catch.hpp"
 
@@ -51,6 +52,8 @@ TEST_CASE("A session is read as it was written") {
   state.show_critical_path(true);
   state.show_flows(false);
   state.set_collapsed({second, 3}, true);
+  state.set_collapsed({first, kRunItself}, true);
+  state.set_collapsed(GroupRef{second, Grouping::stage, "3"}, true);
   state.set_pinned({first, 2}, true);
   state.set_bookmarks({{{5, 5}, "here, \"quoted\""}, {{5, 9}, "range"}});
 
@@ -83,7 +86,8 @@ TEST_CASE("A session is read as it was written") {
   CHECK(there.shows_critical_path());
   CHECK_FALSE(there.shows_flows());
   CHECK(there.shows_counters());
-  CHECK(there.collapsed() == std::set<ViewState::ProcessRef>{{ids[1], 3}});
+  CHECK(there.collapsed() == std::set<ViewState::ProcessRef>{{ids[0], kRunItself}, {ids[1], 3}});
+  CHECK(there.collapsed_groups() == std::set<GroupRef>{{ids[1], Grouping::stage, "3"}});
   CHECK(there.pinned() == std::vector<ViewState::ProcessRef>{{ids[0], 2}});
   CHECK(there.bookmarks() == state.bookmarks());
 }
@@ -114,6 +118,19 @@ TEST_CASE("Runs that could not be opened leave the rest of a session as it was")
   restore(from, {0, here}, session, state);
   CHECK(session.current()->id == here);
   CHECK(state.pinned() == std::vector<ViewState::ProcessRef>{{here, 1}});
+}
+
+TEST_CASE("Sessions of before groups could be collapsed are read") {
+  const QTemporaryDir folder;
+  const std::string path = folder.path().toStdString() + "/old.rehearse";
+  write_session({}, path);
+  std::ifstream written(path);
+  std::string text(std::istreambuf_iterator<char>(written), {});
+  const auto from = text.find(",\n  \"collapsed_groups\": []");
+  REQUIRE(from != std::string::npos);
+  text.erase(from, text.rfind('\n', text.rfind('}')) - from);
+  std::ofstream(path) << text;
+  CHECK(read_session(path).collapsed_groups.empty());
 }
 
 TEST_CASE("What is wrong with a session file is told") {

@@ -103,6 +103,39 @@ TEST_CASE("Ranks of a group stand together, in the order in which groups come") 
   CHECK(shape(lay_out({std::make_shared<const Run>(known)}, options)) == "R4 g p0 r0 p1 r1 p3 r3 g p2 r2");
 }
 
+TEST_CASE("Collapsed groups show one line, which stands for all rows of its ranks") {
+  TimelineBuilder b;
+  for (const char* stage : {"0", "1", "0", "1"})
+    b.process(std::string("rank of ") + stage, 2, stage).track("compute").span("x", 0, 1);
+  const auto run = run_with_id(b.build(), 4);
+  LayoutOptions options;
+  options.grouping = Grouping::stage;
+  options.collapsed_groups = {{4, Grouping::stage, "0"}};
+  auto lines = lay_out({run}, options);
+  CHECK(shape(lines) == "R4 g g p1 r1 p3 r3");
+  CHECK(lines[1].collapsed);
+  CHECK(lines[1].height >= options.row_height);
+  REQUIRE(lines[1].group);
+  CHECK(lines[1].group->ref == GroupRef{4, Grouping::stage, "0"});
+  CHECK(lines[1].group->processes == std::vector<int>{0, 2});
+  CHECK(lines[1].group->ranks == 4);
+  using Rows = std::vector<std::pair<int, int>>;
+  CHECK(rows_of_lines(lines, 1, 1, {run}) == Rows{{4, 0}, {4, 2}});
+  CHECK(rows_of_lines(lines, 1, 4, {run}) == Rows{{4, 0}, {4, 1}, {4, 2}});
+  CHECK(rows_of_lines(lines, 2, 2, {run}) == Rows{{4, 1}, {4, 3}});  // an open header alone
+  CHECK(line_of_row(lines, *run->timeline, 4, 2) == 1);
+  CHECK(line_of_row(lines, *run->timeline, 4, 3) == 6);
+  // A rank that is left out or stands elsewhere does not belong to it.
+  options.pinned = {{4, 0}};
+  lines = lay_out({run}, options);
+  CHECK(shape(lines) == "P p0 r0 R4 g p1 r1 p3 r3 g");
+  CHECK(lines[9].group->processes == std::vector<int>{2});
+  CHECK(line_of_row(lines, *run->timeline, 4, 0) == 2);
+  // Another grouping has its own.
+  options.grouping = Grouping::role;
+  CHECK(shape(lay_out({run}, options)) == "P p0 r0 R4 g p1 r1 p2 r2 p3 r3");
+}
+
 TEST_CASE("Lines are found by height and by row") {
   const auto one = run_with_id(two_stages(), 1), two = run_with_id(two_stages(), 2);
   LayoutOptions options;

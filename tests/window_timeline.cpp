@@ -9,6 +9,7 @@
 #include <QTableView>
 #include <QtTest>
 
+#include "gui/views/appearance.hpp"
 #include "gui/views/minimap.hpp"
 #include "gui/views/selection_view.hpp"
 #include "gui/views/timeline_canvas.hpp"
@@ -283,6 +284,85 @@ TEST_CASE("Ranks collapse, stand first, are grouped and filtered") {
   shown.key(Qt::Key_K);
   CHECK(std::none_of(shown.view.scene().lines().begin(), shown.view.scene().lines().end(),
                      [](const Line& line) { return line.type == Line::Type::counter; }));
+}
+
+TEST_CASE("Groups collapse to one row that shows what most of their ranks do") {
+  constexpr int kStages = 3, kRanks = 4;
+  TimelineBuilder b;
+  for (int stage = 0; stage < kStages; ++stage)
+    for (int rank = 0; rank < kRanks; ++rank) {
+      b.process("stage " + std::to_string(stage) + " rank " + std::to_string(rank), 1, std::to_string(stage));
+      b.track("compute").span("work", 0, 100 * us);
+      b.summary().span("computing", 0, 60 * us).span("waiting", 60 * us, 100 * us, Kind::waiting);
+    }
+  Shown shown(b.build());
+  const auto lines = [&]() -> const std::vector<Line>& { return shown.view.scene().lines(); };
+  const auto header = [&](const std::string& name) {
+    for (const Line& line : lines())
+      if (line.group && line.group->ref.name == name) return line;
+    FAIL("no group " << name);
+    return Line{};
+  };
+  const auto click_on = [&](const Line& line, int x) {
+    QTest::mouseClick(&shown.view.labels(), Qt::LeftButton, {},
+                      QPoint(x, line.y - shown.view.scene().scroll() + line.height / 2));
+  };
+  const auto action = [&](const QString& text) {
+    for (QAction* one : shown.view.actions())
+      if (one->text() == text) return one;
+    FAIL("no action " << text.toStdString());
+    return static_cast<QAction*>(nullptr);
+  };
+  CHECK_FALSE(action("Collapse all groups")->isEnabled());
+  shown.state.set_grouping(Grouping::stage);
+  CHECK(action("Collapse all groups")->isEnabled());
+  REQUIRE(shown.rows_shown() == kStages * kRanks);
+
+  // By its triangle, and open again by its name.
+  click_on(header("1"), 9);
+  CHECK(shown.state.collapsed_groups() == std::set<GroupRef>{{shown.run, Grouping::stage, "1"}});
+  CHECK(shown.rows_shown() == (kStages - 1) * kRanks);
+  CHECK(header("1").collapsed);
+  CHECK(shown.view.labels().text_of(header("1")) == "Stage 1");
+  shown.settle();
+  const auto* made = shown.view.scene().groups().find(header("1").group->ref);
+  REQUIRE((made && made->summary));
+  CHECK(made->summary->timeline.spans.end[0] == 60 * us);
+  // What is painted there: computing for six tenths, then waiting.
+  const QImage image = shown.canvas()->grab().toImage();
+  const auto colour_at = [&](Time time) {
+    return image.pixelColor(static_cast<int>(shown.view.scene().scale().x(time)), header("1").y + 4);
+  };
+  CHECK(colour_at(20 * us).rgb() ==
+        colour_of(Kind::compute, Pass::none, is_dark(shown.canvas()->palette())).rgb());
+  CHECK(colour_at(90 * us).rgb() != colour_at(20 * us).rgb());
+  // An area over it counts all its rows.
+  const int y = header("1").y + header("1").height / 2;
+  shown.drag({100, y}, {400, y});
+  REQUIRE(shown.state.area());
+  CHECK(shown.state.area()->rows.size() == kRanks);
+  shown.key(Qt::Key_Escape);
+  click_on(header("1"), 80);
+  CHECK(shown.state.collapsed_groups().empty());
+
+  // By key: of the selected span, then all.
+  shown.state.select(SpanRef{shown.run, 0});
+  shown.key(Qt::Key_G);
+  CHECK(shown.state.collapsed_groups() == std::set<GroupRef>{{shown.run, Grouping::stage, "0"}});
+  CHECK(shown.view.scene().rect_of({shown.run, 0}).y() == header("0").y);  // it is found in the group's row
+  shown.key(Qt::Key_G);
+  CHECK(shown.state.collapsed_groups().empty());
+  shown.key(Qt::Key_G, Qt::ShiftModifier);
+  CHECK(shown.rows_shown() == 0);
+  CHECK(static_cast<int>(shown.state.collapsed_groups().size()) == kStages);
+  shown.state.set_grouping(Grouping::none);  // what is collapsed belongs to its grouping
+  CHECK(shown.rows_shown() == kStages * kRanks);
+  shown.state.set_grouping(Grouping::stage);
+  CHECK(shown.rows_shown() == 0);
+  QTest::mouseDClick(shown.canvas(), Qt::LeftButton, {}, QPoint(300, header("2").y + 8));
+  CHECK(shown.rows_shown() == kRanks);
+  shown.key(Qt::Key_G, Qt::ControlModifier | Qt::ShiftModifier);
+  CHECK(shown.rows_shown() == kStages * kRanks);
 }
 
 TEST_CASE("Keys go along rows, between rows and along arrows") {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "gui/models/track_layout.hpp"
 #include "models/base/error.hpp"
 #include "simulator/report/json_reader.hpp"
 
@@ -35,16 +36,30 @@ ordered_json to_json(const std::vector<ViewState::ProcessRef>& processes) {
   return json;
 }
 
-std::vector<ViewState::ProcessRef> processes_in(const JsonReader& json, std::size_t runs) {
+int run_in(const JsonReader& json, std::size_t runs) {
+  return static_cast<int>(json.integer(0, std::max<std::int64_t>(0, static_cast<std::int64_t>(runs) - 1)));
+}
+
+std::vector<ViewState::ProcessRef> processes_in(const JsonReader& json, std::size_t runs, int least) {
   std::vector<ViewState::ProcessRef> processes;
   for (std::size_t i = 0; i < json.size(); ++i) {
     const JsonReader pair = json.item(i);
     if (pair.size() != 2) pair.refuse("a run and a rank of it");
-    processes.emplace_back(static_cast<int>(pair.item(0).integer(
-                               0, std::max<std::int64_t>(0, static_cast<std::int64_t>(runs) - 1))),
-                           static_cast<int>(pair.item(1).integer(0, kMostItems)));
+    processes.emplace_back(run_in(pair.item(0), runs),
+                           static_cast<int>(pair.item(1).integer(least, kMostItems)));
   }
   return processes;
+}
+
+std::vector<GroupRef> groups_in(const JsonReader& json, std::size_t runs) {
+  std::vector<GroupRef> groups;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const JsonReader group = json.item(i);
+    groups.push_back({run_in(group.at("run"), runs),
+                      static_cast<Grouping>(group.at("grouping").choice(kGroupingNames)),
+                      group.at("name").text()});
+  }
+  return groups;
 }
 
 TimeRange range_in(const JsonReader& json) {
@@ -78,6 +93,9 @@ SavedSession saved(const Session& session, const ViewState& state, const std::st
   };
   keep(state.collapsed(), result.collapsed);
   keep(state.pinned(), result.pinned);
+  for (const GroupRef& group : state.collapsed_groups())
+    if (places.count(group.run) > 0)
+      result.collapsed_groups.push_back({places[group.run], group.grouping, group.name});
   return result;
 }
 
@@ -120,6 +138,12 @@ void write_session(const SavedSession& session, const std::string& path) {
   json["counters"] = session.counters;
   json["collapsed"] = to_json(session.collapsed);
   json["pinned"] = to_json(session.pinned);
+  json["collapsed_groups"] = ordered_json::array();
+  for (const GroupRef& group : session.collapsed_groups)
+    json["collapsed_groups"].push_back(
+        {{"run", group.run},
+         {"grouping", kGroupingNames[static_cast<std::size_t>(group.grouping)]},
+         {"name", group.name}});
   QSaveFile file(QString::fromStdString(path));
   const std::string text = json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
   if (!file.open(QIODevice::WriteOnly) || file.write(text.data(), static_cast<qint64>(text.size())) < 0 ||
@@ -153,8 +177,10 @@ SavedSession read_session(const std::string& path) {
   session.critical_path = json.at("critical_path").boolean();
   session.flows = json.at("flows").boolean();
   session.counters = json.at("counters").boolean();
-  session.collapsed = processes_in(json.at("collapsed"), session.runs.size());
-  session.pinned = processes_in(json.at("pinned"), session.runs.size());
+  session.collapsed = processes_in(json.at("collapsed"), session.runs.size(), kRunItself);
+  session.pinned = processes_in(json.at("pinned"), session.runs.size(), 0);
+  if (json.has("collapsed_groups"))  // older files have none
+    session.collapsed_groups = groups_in(json.at("collapsed_groups"), session.runs.size());
   return session;
 }
 
@@ -174,6 +200,10 @@ void restore(const SavedSession& from, const std::vector<int>& ids, Session& ses
   for (const auto& [run, process] : from.collapsed)
     if (id_of(run) != 0) collapsed.emplace(id_of(run), process);
   state.set_all_collapsed(collapsed);
+  std::set<GroupRef> groups;
+  for (const GroupRef& group : from.collapsed_groups)
+    if (id_of(group.run) != 0) groups.insert({id_of(group.run), group.grouping, group.name});
+  state.set_all_collapsed(groups);
   for (const auto& [run, process] : from.pinned)
     if (id_of(run) != 0) state.set_pinned({id_of(run), process}, true);
   state.set_bookmarks(from.bookmarks);

@@ -22,7 +22,9 @@ struct SavedSession {
   Grouping grouping = Grouping::none;
   QString filter;
   bool critical_path = false, flows = true, counters = true;
-  std::vector<ViewState::ProcessRef> collapsed, pinned;  // the runs by their place
+  // The runs by their place.
+  std::vector<ViewState::ProcessRef> collapsed, pinned;
+  std::vector<GroupRef> collapsed_groups;
 };
 
 // `scenario`: the path of the one that is being edited; empty.

@@ -25,6 +25,21 @@ public:
     push(line, height);
   }
 
+  void group(const Run& run, std::string_view name, const std::vector<int>& processes, bool collapsed) {
+    auto group = std::make_shared<RankGroup>();
+    group->ref = {run.id, options_.grouping, std::string(name)};
+    group->processes = processes;
+    for (const int p : processes)
+      group->ranks += std::max(1, run.timeline->processes[static_cast<std::size_t>(p)].members);
+    Line line;
+    line.type = Line::Type::group;
+    line.run = run.id;
+    line.process = processes.front();
+    line.collapsed = collapsed;
+    line.group = std::move(group);
+    push(std::move(line), collapsed ? std::max(kGroupHeader, options_.row_height) : kGroupHeader);
+  }
+
   // Whether the process, or a track of it, passes the filter.
   bool passes(const Timeline& timeline, int process) const {
     const Process& p = timeline.processes[static_cast<std::size_t>(process)];
@@ -86,7 +101,7 @@ private:
     line.y = y_;
     line.height = height;
     y_ += height;
-    lines_.push_back(line);
+    lines_.push_back(std::move(line));
   }
 
   const LayoutOptions& options_;
@@ -157,8 +172,11 @@ std::vector<Line> lay_out(const std::vector<std::shared_ptr<const Run>>& runs, c
     }
     const auto counters = Layout::counters_of(timeline);
     for (const auto& [name, processes] : groups) {
-      if (options.grouping != Grouping::none)
-        layout.header(Line::Type::group, run->id, kGroupHeader, processes.front());
+      if (options.grouping != Grouping::none) {
+        const bool folded = options.collapsed_groups.contains({run->id, options.grouping, std::string(name)});
+        layout.group(*run, name, processes, folded);
+        if (folded) continue;
+      }
       for (const int p : processes) with_counters(*run, p, counters);
     }
     if (!options.counters || counters.back().empty()) continue;
@@ -196,7 +214,11 @@ int line_of_row(const std::vector<Line>& lines, const Timeline& timeline, int ru
   int header = -1;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const Line& line = lines[i];
-    if (line.run != run || line.process != process) continue;
+    if (line.run != run) continue;
+    if (line.type == Line::Type::group && line.collapsed &&
+        std::binary_search(line.group->processes.begin(), line.group->processes.end(), process))
+      return static_cast<int>(i);
+    if (line.process != process) continue;
     if (line.type == Line::Type::row && line.row == row) return static_cast<int>(i);
     if (line.type == Line::Type::process) header = static_cast<int>(i);
   }
@@ -206,26 +228,31 @@ int line_of_row(const std::vector<Line>& lines, const Timeline& timeline, int ru
 std::vector<std::pair<int, int>> rows_of_lines(const std::vector<Line>& lines, int first, int last,
                                                const std::vector<std::shared_ptr<const Run>>& runs) {
   std::vector<std::pair<int, int>> rows;
-  const auto add_process = [&](const Line& line) {
+  const auto add_process = [&](const Run& run, int number) {
+    const Timeline& timeline = *run.timeline;
+    const Process& process = timeline.processes[static_cast<std::size_t>(number)];
+    for (int t = process.first_track; t < process.last_track; ++t) {
+      const Track& track = timeline.tracks[static_cast<std::size_t>(t)];
+      for (int r = track.first_row; r < track.last_row; ++r) rows.emplace_back(run.id, r);
+    }
+  };
+  // All that stands under a header.
+  const auto add_all = [&](const Line& line) {
     for (const auto& run : runs) {
       if (run->id != line.run) continue;
-      const Timeline& timeline = *run->timeline;
-      const Process& process = timeline.processes[static_cast<std::size_t>(line.process)];
-      for (int t = process.first_track; t < process.last_track; ++t) {
-        const Track& track = timeline.tracks[static_cast<std::size_t>(t)];
-        for (int r = track.first_row; r < track.last_row; ++r) rows.emplace_back(run->id, r);
-      }
+      if (line.type == Line::Type::process) add_process(*run, line.process);
+      if (line.type == Line::Type::group)
+        for (const int process : line.group->processes) add_process(*run, process);
     }
   };
   for (int i = std::max(0, first); i <= last && i < static_cast<int>(lines.size()); ++i) {
     const Line& line = lines[static_cast<std::size_t>(i)];
     if (line.type == Line::Type::row) rows.emplace_back(line.run, line.row);
-    if (line.type == Line::Type::process && line.collapsed) add_process(line);
+    if (line.collapsed) add_all(line);
   }
   if (rows.empty())
     for (int i = std::max(0, first); i <= last && i < static_cast<int>(lines.size()); ++i)
-      if (lines[static_cast<std::size_t>(i)].type == Line::Type::process)
-        add_process(lines[static_cast<std::size_t>(i)]);
+      add_all(lines[static_cast<std::size_t>(i)]);
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   return rows;

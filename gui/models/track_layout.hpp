@@ -6,23 +6,31 @@
 
 namespace rehearse::gui {
 
+// Ranks that stand together under one header.
+struct RankGroup {
+  GroupRef ref;
+  std::vector<int> processes;  // ascending: those that are neither pinned nor left out by the filter
+  int ranks = 0;               // that they stand for
+};
+
 struct Line {
   enum class Type : std::uint8_t {
     run,      // header
     pinned,   // header of the ranks that stand first
-    group,    // header of a node, stage or role
+    group,    // header of a node, stage or role; collapsed, the summary of its ranks
     process,  // a rank: its summary, thin if its rows follow
     row,
     counters,  // header of those of the whole run
     counter
   } type = Type::row;
   bool first_of_track = false;  // row: its label is the track's
-  bool collapsed = false;       // run, process, counters: what would follow is left out
+  bool collapsed = false;       // run, group, process, counters: what would follow is left out
   int run = 0;                  // Run::id
   int process = -1;
   int row = -1;      // row: of the timeline; process: its summary row, -1 if it has none
   int counter = -1;  // of Timeline::counters
   int y = 0, height = 0;
+  std::shared_ptr<const RankGroup> group;  // of a group
 
   int bottom() const { return y + height; }
 };
@@ -34,6 +42,7 @@ struct LayoutOptions {
   std::string filter;  // what a rank's or track's name must hold, whatever the case
   Grouping grouping = Grouping::none;
   std::set<ViewState::ProcessRef> collapsed;
+  std::set<GroupRef> collapsed_groups;
   std::vector<ViewState::ProcessRef> pinned;
   bool counters = true;
   int row_height = 20;
@@ -45,10 +54,10 @@ int height_of(const std::vector<Line>& lines);
 // The line at `y`, by binary search; -1 if there is none. first_line_at: the first that ends below `y`.
 int line_at(const std::vector<Line>& lines, int y);
 std::size_t first_line_at(const std::vector<Line>& lines, int y);
-// The line that shows the row: its own, else that of its process; -1 if it is left out.
+// The line that shows the row: its own, else that of its process or group; -1 if it is left out.
 int line_of_row(const std::vector<Line>& lines, const Timeline& timeline, int run, int row);
-// Rows that lie in lines [first, last]: for a collapsed rank all of its rows, likewise for an open one's
-// header if nothing else is there. Summary rows are none. Ascending.
+// Rows that lie in lines [first, last]: for a collapsed rank or group all of its rows, likewise for an open
+// one's header if nothing else is there. Summary rows are none. Ascending.
 std::vector<std::pair<int, int>> rows_of_lines(const std::vector<Line>& lines, int first, int last,
                                                const std::vector<std::shared_ptr<const Run>>& runs);
 

@@ -113,6 +113,18 @@ void ViewState::set_all_collapsed(const std::set<ProcessRef>& collapsed) {
   emit rows_changed();
 }
 
+void ViewState::set_collapsed(const GroupRef& group, bool collapsed) {
+  const bool changed =
+      collapsed ? collapsed_groups_.insert(group).second : collapsed_groups_.erase(group) > 0;
+  if (changed) emit rows_changed();
+}
+
+void ViewState::set_all_collapsed(const std::set<GroupRef>& collapsed) {
+  if (collapsed == collapsed_groups_) return;
+  collapsed_groups_ = collapsed;
+  emit rows_changed();
+}
+
 void ViewState::set_pinned(ProcessRef process, bool pinned) {
   const auto at = std::find(pinned_.begin(), pinned_.end(), process);
   if ((at != pinned_.end()) == pinned) return;
@@ -141,6 +153,7 @@ void ViewState::forget_run(int run) {
       std::any_of(area_->rows.begin(), area_->rows.end(), [&](const auto& r) { return r.first == run; }))
     clear_selection();
   std::erase_if(collapsed_, [&](const ProcessRef& p) { return p.first == run; });
+  std::erase_if(collapsed_groups_, [&](const GroupRef& g) { return g.run == run; });
   std::erase_if(pinned_, [&](const ProcessRef& p) { return p.first == run; });
 }
 

@@ -35,6 +35,14 @@ struct Bookmark {
 enum class Grouping { none, node, stage, role };
 inline constexpr std::array<std::string_view, 4> kGroupingNames = {"none", "node", "stage", "role"};
 
+// Ranks of a run (Run::id) that stand together, and what they share: "3".
+struct GroupRef {
+  int run = 0;
+  Grouping grouping = Grouping::none;
+  std::string name;
+  auto operator<=>(const GroupRef&) const = default;
+};
+
 // Times are those of a run's timeline less its alignment (Run::aligned), so that all runs share one axis.
 class ViewState : public QObject {
   Q_OBJECT
@@ -77,6 +85,9 @@ public:
   const std::set<ProcessRef>& collapsed() const { return collapsed_; }
   void set_collapsed(ProcessRef process, bool collapsed);
   void set_all_collapsed(const std::set<ProcessRef>& collapsed);
+  const std::set<GroupRef>& collapsed_groups() const { return collapsed_groups_; }
+  void set_collapsed(const GroupRef& group, bool collapsed);
+  void set_all_collapsed(const std::set<GroupRef>& collapsed);
   const std::vector<ProcessRef>& pinned() const { return pinned_; }  // stand first, in this order
   void set_pinned(ProcessRef process, bool pinned);
 
@@ -110,6 +121,7 @@ private:
   Grouping grouping_ = Grouping::none;
   bool critical_path_ = false, flows_ = true, counters_ = true;
   std::set<ProcessRef> collapsed_;
+  std::set<GroupRef> collapsed_groups_;
   std::vector<ProcessRef> pinned_;
   std::vector<Bookmark> bookmarks_;
   std::optional<Time> cursor_;

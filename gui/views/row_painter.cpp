@@ -203,33 +203,56 @@ void RowPainter::paint(QPainter& painter, const Timeline& timeline, int run, con
   fill_strip(width, height, look);
   painter.drawImage(QPointF(rect.topLeft()), strip_);
   if (look.texts) paint_texts(painter, timeline, run, rect, look);
-  if (look.hits) paint_hits(painter, timeline, row, scale, rect, *look.hits);
+  if (look.hits) {
+    const int number = static_cast<int>(&row - timeline.rows.data());
+    paint_hits(painter, timeline, {&number, 1}, scale, rect, *look.hits);
+  }
 }
 
-// A tick at each hit, so that those too small to be seen are found too.
-void RowPainter::paint_hits(QPainter& painter, const Timeline& timeline, const Row& row,
+void RowPainter::paint_hits(QPainter& painter, const Timeline& timeline, std::span<const int> rows,
                             const TimeScale& scale, QRect rect, const Hits& found) const {
   const auto& hits = found.spans;
-  auto at = std::lower_bound(hits.begin(), hits.end(), timeline.first_after(row, scale.range.begin));
-  const auto end = std::lower_bound(at, hits.end(), row.last);
-  double painted_to = -1;
-  while (at != end) {
-    const double left = scale.x(timeline.spans.begin[*at]), right = scale.x(timeline.spans.end[*at]);
-    if (left > scale.width) break;
-    const double from = std::max(left, painted_to), to = std::max({right, left + 2, from + 1});
-    if (right - left >= 3)
-      painter.fillRect(QRectF(rect.x() + std::max(0.0, from) / ratio_, rect.bottom() - 1,
-                              (std::min(to, scale.width) - std::max(0.0, from)) / ratio_ - 1, 2),
-                       hit_);
-    else
-      painter.fillRect(QRectF(rect.x() + from / ratio_, rect.bottom() - 3, (to - from) / ratio_, 4), hit_);
-    painted_to = to;
-    ++at;
-    // Many in one pixel are one tick.
-    if (at != end && scale.x(timeline.spans.end[*at]) < painted_to) {
-      const SpanId next = timeline.first_after(row, scale.time(painted_to));
-      at = std::lower_bound(at, end, next);
+  enum : char { nothing, long_one, short_one };
+  std::vector<char> marks(static_cast<std::size_t>(std::max(0.0, std::ceil(scale.width))), nothing);
+  const auto width = static_cast<double>(marks.size());
+  std::size_t free = marks.size();
+  const auto mark = [&](double from, double to, char as) {
+    for (auto x = static_cast<std::size_t>(std::clamp(from, 0.0, width)); x < std::min(to, width); ++x) {
+      free -= marks[x] == nothing ? 1 : 0;
+      marks[x] = std::max(marks[x], as);
     }
+  };
+  for (const int r : rows) {
+    if (free == 0) break;
+    const Row& row = timeline.rows[static_cast<std::size_t>(r)];
+    auto at = std::lower_bound(hits.begin(), hits.end(), row.first);
+    if (at == hits.end() || *at >= row.last) continue;
+    at = std::lower_bound(at, hits.end(), timeline.first_after(row, scale.range.begin));
+    const auto end = std::lower_bound(at, hits.end(), row.last);
+    double painted_to = -1;
+    while (at != end) {
+      const double left = scale.x(timeline.spans.begin[*at]), right = scale.x(timeline.spans.end[*at]);
+      if (left > scale.width) break;
+      const double from = std::max(left, painted_to), to = std::max({right, left + 2, from + 1});
+      if (right - left >= 3)
+        mark(std::floor(from), to - 1, long_one);
+      else
+        mark(std::floor(from), to, short_one);
+      painted_to = to;
+      ++at;
+      // Many in one pixel are one tick.
+      if (at != end && scale.x(timeline.spans.end[*at]) < painted_to)
+        at = std::lower_bound(at, end, timeline.first_after(row, scale.time(painted_to)));
+    }
+  }
+  for (std::size_t x = 0; x < marks.size();) {
+    std::size_t end = x + 1;
+    while (end < marks.size() && marks[end] == marks[x]) ++end;
+    const double left = rect.x() + static_cast<double>(x) / ratio_,
+                 length = static_cast<double>(end - x) / ratio_;
+    if (marks[x] == long_one) painter.fillRect(QRectF(left, rect.bottom() - 1, length, 2), hit_);
+    if (marks[x] == short_one) painter.fillRect(QRectF(left, rect.bottom() - 3, length, 4), hit_);
+    x = end;
   }
 }
 

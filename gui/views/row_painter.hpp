@@ -25,8 +25,9 @@ public:
   // `scale`: the timeline's time on the rectangle's width, its left 0, in the device's pixels.
   void paint(QPainter& painter, const Timeline& timeline, int run, const Row& row, const RowMipmap* mipmap,
              const TimeScale& scale, QRect rect, const RowLook& look);
-  void paint_hits(QPainter& painter, const Timeline& timeline, const Row& row, const TimeScale& scale,
-                  QRect rect, const Hits& found) const;
+  // A tick at each hit, so that those too small to be seen are found too; of several rows in one place.
+  void paint_hits(QPainter& painter, const Timeline& timeline, std::span<const int> rows,
+                  const TimeScale& scale, QRect rect, const Hits& found) const;
 
 private:
   struct Colours {

@@ -11,6 +11,7 @@
 #include "gui/views/command.hpp"
 #include "gui/views/timeline_axis.hpp"
 #include "gui/views/timeline_canvas.hpp"
+#include "gui/views/timeline_labels.hpp"
 #include "gui/views/timeline_view.hpp"
 
 namespace rehearse::gui {
@@ -64,6 +65,15 @@ void TimelineView::make_actions() {
       [this] { collapse(true, true); });
   add(view, tr("Expand all"), {K(QStringLiteral("Shift+E"))}, tr("Show all rows of all ranks"),
       [this] { collapse(false, true); });
+
+  group_actions_ = {
+      add(view, tr("Collapse or expand &group"), {K(Qt::Key_G)},
+          tr("Show one row of the group that is selected or under the mouse, or all its ranks again"),
+          [this] { toggle_group(); }),
+      add(view, tr("Collapse all groups"), {K(QStringLiteral("Shift+G"))},
+          tr("Show one row of each node, stage or role"), [this] { collapse_groups(true); }),
+      add(view, tr("Expand all groups"), {K(QStringLiteral("Ctrl+Shift+G"))},
+          tr("Show the ranks of all nodes, stages or roles"), [this] { collapse_groups(false); })};
 
   back_action_ = add(go, tr("&Back"), {K(QStringLiteral("Alt+Left"))}, tr("Where the view was before"),
                      [this] { state_.back(); });
@@ -295,6 +305,41 @@ void TimelineView::collapse_others(ViewState::ProcessRef process) {
   state_.set_all_collapsed(processes);
 }
 
+// ----- groups
+
+// That of the selected span's rank, else that under the mouse.
+std::shared_ptr<const RankGroup> TimelineView::current_group() const {
+  const auto& lines = scene_.lines();
+  int at = -1;
+  if (const auto& selected = state_.selected(); selected && scene_.knows(*selected)) {
+    const Timeline& timeline = *session_.run(selected->run)->timeline;
+    at = line_of_row(lines, timeline, selected->run, timeline.row_of(selected->span));
+  } else if (canvas_->underMouse() || labels_->underMouse()) {
+    at = scene_.at(canvas_->mapFromGlobal(QCursor::pos())).line;
+  }
+  for (; at >= 0; --at) {
+    const Line& line = lines[static_cast<std::size_t>(at)];
+    if (line.group) return line.group;
+    if (line.type == Line::Type::run || line.type == Line::Type::pinned) break;
+  }
+  return nullptr;
+}
+
+void TimelineView::toggle_group() {
+  if (const auto group = current_group())
+    state_.set_collapsed(group->ref, !state_.collapsed_groups().contains(group->ref));
+}
+
+void TimelineView::collapse_groups(bool collapsed) {
+  std::set<GroupRef> groups;
+  for (const Line& line : scene_.lines())
+    if (collapsed && line.group) groups.insert(line.group->ref);
+  // Those of other groupings stay as they are.
+  for (const GroupRef& group : state_.collapsed_groups())
+    if (group.grouping != state_.grouping()) groups.insert(group);
+  state_.set_all_collapsed(groups);
+}
+
 // ----- the menu of the right button
 
 void TimelineView::copy_selection() {
@@ -341,6 +386,14 @@ void TimelineView::show_menu(const TimelineScene::Place& place, QPoint global) {
         state_.set_filter(
             QString::fromStdString(run->timeline->processes[static_cast<std::size_t>(process.second)].name));
     });
+  }
+  if (place.group) {
+    const GroupRef group = place.group->ref;
+    const bool collapsed = state_.collapsed_groups().contains(group);
+    menu->addAction(collapsed ? tr("Expand Group") : tr("Collapse Group"), this,
+                    [this, group, collapsed] { state_.set_collapsed(group, !collapsed); });
+    menu->addAction(tr("Collapse All Groups"), this, [this] { collapse_groups(true); });
+    menu->addAction(tr("Expand All Groups"), this, [this] { collapse_groups(false); });
   }
   if (!state_.filter().isEmpty())
     menu->addAction(tr("Show All Ranks"), this, [this] { state_.set_filter({}); });

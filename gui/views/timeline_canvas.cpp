@@ -117,6 +117,7 @@ void TimelineCanvas::paint_tracks(QPainter& painter) {
         break;
       default:
         paint_header(painter, line, rect);
+        if (line.type == Line::Type::group && line.collapsed) paint_group(painter, line, rect);
     }
   }
   paint_critical_path(painter, scene_, palette());
@@ -183,13 +184,31 @@ void TimelineCanvas::paint_row(QPainter& painter, const Line& line, QRect rect) 
   const RowMipmap* mipmap = made ? &made->rows[static_cast<std::size_t>(line.row)] : nullptr;
   row_painter_.paint(painter, timeline, line.run, timeline.rows[static_cast<std::size_t>(line.row)], mipmap,
                      scale, inside, look);
-  if (line.type != Line::Type::process || !line.collapsed || !hits) return;
-  const Process& process = timeline.processes[static_cast<std::size_t>(line.process)];
-  for (int t = process.first_track; t < process.last_track; ++t)
-    for (int r = timeline.tracks[static_cast<std::size_t>(t)].first_row;
-         r < timeline.tracks[static_cast<std::size_t>(t)].last_row; ++r)
-      row_painter_.paint_hits(painter, timeline, timeline.rows[static_cast<std::size_t>(r)], scale, inside,
-                              *hits);
+  if (line.type == Line::Type::process && line.collapsed && hits)
+    row_painter_.paint_hits(painter, timeline, rows_under(line), scale, inside, *hits);
+}
+
+void TimelineCanvas::paint_group(QPainter& painter, const Line& line, QRect rect) {
+  const auto run = scene_.session().run(line.run);
+  const GroupSummaries::Made* made = scene_.groups().find(line.group->ref);
+  if (!run || !made || !made->summary) return;
+  TimeScale scale = scene_.scale_of(*run);
+  scale.width = std::floor(width() * devicePixelRatioF());
+  const QRect inside = rect.adjusted(0, 1, 0, -2);
+  const Timeline& timeline = made->summary->timeline;
+  row_painter_.paint(painter, timeline, -made->number, timeline.rows.front(), &made->summary->mipmap, scale,
+                     inside, {});
+  const bool searches = !scene_.state().search().trimmed().isEmpty() && !scene_.searching();
+  if (const Hits* hits = searches ? scene_.hits(line.run) : nullptr)
+    row_painter_.paint_hits(painter, *run->timeline, rows_under(line), scale, inside, *hits);
+}
+
+std::vector<int> TimelineCanvas::rows_under(const Line& line) const {
+  std::vector<int> rows;
+  const auto run = scene_.session().run(line.run);
+  if (run)
+    for (const auto& [id, row] : rows_of_lines({line}, 0, 0, {run})) rows.push_back(row);
+  return rows;
 }
 
 void TimelineCanvas::paint_area(QPainter& painter) {
@@ -205,13 +224,15 @@ void TimelineCanvas::paint_area(QPainter& painter) {
   for (std::size_t i = first_line_at(lines, scene_.scroll());
        i < lines.size() && lines[i].y < scene_.scroll() + height(); ++i) {
     const Line& line = lines[i];
-    const auto session_run = scene_.session().run(line.run);
+    const auto chosen = [&](int row) {
+      return std::binary_search(area->rows.begin(), area->rows.end(), std::pair{line.run, row});
+    };
     bool inside = false;
-    if (line.type == Line::Type::row)
-      inside = std::binary_search(area->rows.begin(), area->rows.end(), std::pair{line.run, line.row});
-    else if (line.type == Line::Type::process && line.collapsed && session_run) {
-      const auto rows = rows_of_lines(lines, static_cast<int>(i), static_cast<int>(i), {session_run});
-      inside = !rows.empty() && std::binary_search(area->rows.begin(), area->rows.end(), rows.front());
+    if (line.type == Line::Type::row) {
+      inside = chosen(line.row);
+    } else if ((line.type == Line::Type::process || line.type == Line::Type::group) && line.collapsed) {
+      const std::vector<int> rows = rows_under(line);
+      inside = std::any_of(rows.begin(), rows.end(), chosen);
     }
     if (!inside) continue;
     painter.fillRect(QRectF(left, line.y - scene_.scroll(), right - left, line.height), fill);
@@ -333,6 +354,10 @@ void TimelineCanvas::mouseReleaseEvent(QMouseEvent* event) {
 void TimelineCanvas::mouseDoubleClickEvent(QMouseEvent* event) {
   if (event->button() != Qt::LeftButton) return;
   const TimelineScene::Place place = scene_.at(event->position());
+  if (place.group) {
+    const bool collapsed = scene_.state().collapsed_groups().contains(place.group->ref);
+    return scene_.state().set_collapsed(place.group->ref, !collapsed);
+  }
   if (place.span.span == kNoSpan) return;
   scene_.state().select(place.span);
   const TimeRange range = scene_.range_of(place.span);
@@ -370,6 +395,7 @@ void TimelineCanvas::wheelEvent(QWheelEvent* event) {
 }
 
 QString TimelineCanvas::tip_at(const TimelineScene::Place& place) const {
+  if (place.group) return tip_of(*place.group, place.time);
   const auto run = scene_.session().run(place.span.run);
   if (!run || place.span.span == kNoSpan) return {};
   const Timeline& timeline = *run->timeline;
@@ -385,6 +411,17 @@ QString TimelineCanvas::tip_at(const TimelineScene::Place& place) const {
                                   std::max(1.0, static_cast<double>(spans.end[s] - spans.begin[s]) / 100)))));
   if (spans.bytes[s] > 0)
     text += QStringLiteral("<br>") + QString::fromStdString(amount_text(spans.bytes[s], "B"));
+  return text;
+}
+
+QString TimelineCanvas::tip_of(const RankGroup& group, Time time) const {
+  const auto run = scene_.session().run(group.ref.run);
+  if (!run || !scene_.state().collapsed_groups().contains(group.ref)) return {};
+  QString text = QStringLiteral("<b>%1</b>").arg(tr("Of %1 ranks").arg(group.ranks));
+  for (const Doing& doing : doing_at(*run->timeline, group.processes, time + run->aligned))
+    text += QStringLiteral("<br>%1 &nbsp; %2")
+                .arg(QString::fromStdString(doing.name).toHtmlEscaped())
+                .arg(doing.ranks);
   return text;
 }
 

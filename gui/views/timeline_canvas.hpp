@@ -35,12 +35,15 @@ private:
   void paint_tracks(QPainter& painter);
   void paint_header(QPainter& painter, const Line& line, QRect rect);
   void paint_row(QPainter& painter, const Line& line, QRect rect);
+  void paint_group(QPainter& painter, const Line& line, QRect rect);
   void paint_area(QPainter& painter);
   void drag_area(QPoint to);
   void pan_to(QPoint to);
   // The edge of the selected area at `x`: 0 none, -1 begin, 1 end.
   int edge_at(QPointF at) const;
   QString tip_at(const TimelineScene::Place& place) const;
+  QString tip_of(const RankGroup& group, Time time) const;
+  std::vector<int> rows_under(const Line& line) const;  // that are collapsed into it
 
   TimelineScene& scene_;
   RowPainter row_painter_;

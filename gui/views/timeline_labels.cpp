@@ -14,7 +14,7 @@ namespace {
 constexpr int kTriangle = 14;
 
 bool has_triangle(const Line& line) {
-  return line.type == Line::Type::run || line.type == Line::Type::process ||
+  return line.type == Line::Type::run || line.type == Line::Type::group || line.type == Line::Type::process ||
          line.type == Line::Type::counters;
 }
 
@@ -159,6 +159,8 @@ void TimelineLabels::paintEvent(QPaintEvent*) {
       const int name = QFontMetrics(bold).horizontalAdvance(text_of(line)) + left + 24;
       if (name + fontMetrics().horizontalAdvance(right + step) <= width()) right += step;
       if (name + fontMetrics().horizontalAdvance(right) > width()) right.clear();
+    } else if (line.group) {
+      if (line.group->ranks > 1) right = QStringLiteral("\u00d7%1").arg(line.group->ranks);
     } else if (is_process && run) {
       const Process& process = run->timeline->processes[static_cast<std::size_t>(line.process)];
       if (process.members > 1) right = QStringLiteral("\u00d7%1").arg(process.members);
@@ -200,7 +202,10 @@ void TimelineLabels::mousePressEvent(QMouseEvent* event) {
   if (at < 0) return;
   const Line line =
       scene_.lines()[static_cast<std::size_t>(at)];  // a copy: collapsing lays all lines out anew
-  if (has_triangle(line)) scene_.state().set_collapsed({line.run, line.process}, !line.collapsed);
+  if (line.group)
+    scene_.state().set_collapsed(line.group->ref, !line.collapsed);
+  else if (has_triangle(line))
+    scene_.state().set_collapsed({line.run, line.process}, !line.collapsed);
   if (line.type == Line::Type::run) scene_.session().set_current(line.run);
 }
 

@@ -1,4 +1,4 @@
-// The names at the left of the tracks; a click on a triangle collapses and expands.
+// The names at the left of the tracks; a click on a header collapses and expands what stands under it.
 #pragma once
 
 #include <QWidget>

@@ -83,6 +83,9 @@ void paint_critical_path(QPainter& painter, const TimelineScene& scene, const QP
       if (line.type == Line::Type::row) line_of[static_cast<std::size_t>(line.row)] = static_cast<int>(i);
       if (line.type == Line::Type::process)
         header_of[static_cast<std::size_t>(line.process)] = static_cast<int>(i);
+      if (line.type == Line::Type::group && line.collapsed)
+        for (const int process : line.group->processes)
+          header_of[static_cast<std::size_t>(process)] = static_cast<int>(i);
     }
     const auto& critical = made->critical;
     auto at = std::partition_point(critical.begin(), critical.end(),

@@ -1,8 +1,6 @@
 #include "gui/views/timeline_scene.hpp"
 
-#include <QPointer>
 #include <QRectF>
-#include <QThreadPool>
 
 namespace rehearse::gui {
 
@@ -54,12 +52,8 @@ TimelineScene::TimelineScene(Session& session, ViewState& state, QObject* parent
   connect(&session_, &Session::run_changed, this, &TimelineScene::shown_changed);
   connect(&state_, &ViewState::rows_changed, this, &TimelineScene::lay_out_again);
   connect(&state_, &ViewState::search_changed, this, &TimelineScene::search);
+  connect(&groups_, &GroupSummaries::made, this, &TimelineScene::content_changed);
   shown_changed();
-}
-
-TimelineScene::~TimelineScene() {
-  for (const auto& [run, cancelled] : making_) *cancelled = true;
-  if (search_cancelled_) *search_cancelled_ = true;
 }
 
 void TimelineScene::shown_changed() {
@@ -83,12 +77,14 @@ void TimelineScene::lay_out_again() {
   options.filter = state_.filter().trimmed().toStdString();
   options.grouping = state_.grouping();
   options.collapsed = state_.collapsed();
+  options.collapsed_groups = state_.collapsed_groups();
   options.pinned = state_.pinned();
   options.counters = state_.shows_counters();
   options.row_height = row_height_;
   std::vector<Session::RunPointer> shown = session_.shown();
   std::erase_if(shown, [](const auto& run) { return !run->timeline; });
   lines_ = lay_out(shown, options);
+  groups_.follow(lines_, session_);
   scroll_ = std::clamp(scroll_, 0, greatest_scroll());
   emit lines_changed();
 }
@@ -131,7 +127,8 @@ TimelineScene::Place TimelineScene::at(QPointF pixel) const {
   place.line = line_at(lines_, static_cast<int>(pixel.y()) + scroll_);
   if (place.line < 0) return place;
   const Line& line = lines_[static_cast<std::size_t>(place.line)];
-  if (line.process >= 0) place.process = {line.run, line.process};
+  place.group = line.group;
+  if (line.process >= 0 && !line.group) place.process = {line.run, line.process};
   const auto run = session_.run(line.run);
   if (!run || line.row < 0) return place;
   const Timeline& timeline = *run->timeline;
@@ -209,37 +206,28 @@ std::bitset<kStyles> TimelineScene::styles() const {
 }
 
 void TimelineScene::make(const Session::RunPointer& run) {
-  const int id = run->id;
-  if (const auto at = made_.find(id); at != made_.end()) {
-    if (at->second.of.lock() == run->timeline) return;
-    made_.erase(at);
-  }
-  if (const auto at = making_.find(id); at != making_.end()) {
-    *at->second = true;
-    making_.erase(at);
-  }
-  made_[id].of = run->timeline;
-  auto cancelled = std::make_shared<std::atomic<bool>>(false);
-  making_[id] = cancelled;
-  QThreadPool::globalInstance()->start([scene = QPointer(this), id, cancelled, timeline = run->timeline] {
-    auto mipmaps = make_mipmaps(*timeline, *cancelled);
-    QMetaObject::invokeMethod(
-        QCoreApplication::instance(),
-        [scene, id, cancelled, mipmaps] {
-          if (!scene || *cancelled) return;
-          scene->making_.erase(id);
-          scene->made_[id].mipmaps = mipmaps;
-          emit scene->content_changed();
-        },
-        Qt::QueuedConnection);
-  });
+  Made& made = made_[run->id];
+  if (made.of.lock() == run->timeline) return;
+  made.of = run->timeline;
+  made.mipmaps.reset();
+  if (!made.work) made.work = std::make_unique<Latest>(this);
+  made.work->ask([timeline = run->timeline](
+                     const std::atomic<bool>& cancelled) { return make_mipmaps(*timeline, cancelled); },
+                 [this, id = run->id](const std::shared_ptr<const Mipmaps>& mipmaps) {
+                   made_[id].mipmaps = mipmaps;
+                   emit content_changed();
+                 });
+}
+
+bool TimelineScene::ready() const {
+  return !searching_ && groups_.ready() &&
+         std::none_of(made_.begin(), made_.end(), [](const auto& made) { return made.second.work->busy(); });
 }
 
 // ----- search
 
 void TimelineScene::search() {
-  if (search_cancelled_) *search_cancelled_ = true;
-  search_cancelled_.reset();
+  search_work_.cancel();
   hits_.clear();
   hit_number_ = 0;
   query_ = parse_query(state_.search().toStdString());
@@ -251,21 +239,17 @@ void TimelineScene::search() {
   std::vector<std::pair<int, std::shared_ptr<const Timeline>>> timelines;
   for (const auto& run : session_.shown())
     if (run->timeline) timelines.emplace_back(run->id, run->timeline);
-  search_cancelled_ = std::make_shared<std::atomic<bool>>(false);
-  QThreadPool::globalInstance()->start([scene = QPointer(this), cancelled = search_cancelled_,
-                                        timelines = std::move(timelines), query = query_] {
-    auto found = std::make_shared<std::map<int, Hits>>();
-    for (const auto& [id, timeline] : timelines) (*found)[id] = find_spans(*timeline, query, *cancelled);
-    QMetaObject::invokeMethod(
-        QCoreApplication::instance(),
-        [scene, cancelled, found] {
-          if (!scene || *cancelled) return;
-          scene->hits_ = std::move(*found);
-          scene->searching_ = false;
-          emit scene->hits_changed();
-        },
-        Qt::QueuedConnection);
-  });
+  search_work_.ask(
+      [timelines = std::move(timelines), query = query_](const std::atomic<bool>& cancelled) {
+        std::map<int, Hits> found;
+        for (const auto& [id, timeline] : timelines) found[id] = find_spans(*timeline, query, cancelled);
+        return found;
+      },
+      [this](std::map<int, Hits> found) {
+        hits_ = std::move(found);
+        searching_ = false;
+        emit hits_changed();
+      });
   emit hits_changed();
 }
 

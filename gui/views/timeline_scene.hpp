@@ -4,10 +4,11 @@
 #include <QObject>
 #include <QPointF>
 #include <QSize>
-#include <atomic>
 #include <map>
 #include <memory>
 
+#include "gui/models/background.hpp"
+#include "gui/models/group_summaries.hpp"
 #include "gui/models/mipmap.hpp"
 #include "gui/models/session.hpp"
 #include "gui/models/span_search.hpp"
@@ -19,7 +20,6 @@ class TimelineScene : public QObject {
   Q_OBJECT
 public:
   TimelineScene(Session& session, ViewState& state, QObject* parent = nullptr);
-  ~TimelineScene() override;
 
   Session& session() const { return session_; }
   ViewState& state() const { return state_; }
@@ -43,6 +43,7 @@ public:
     SpanRef span;  // kNoSpan: none
     std::pair<int, int> row = {0, -1};
     std::optional<ViewState::ProcessRef> process;
+    std::shared_ptr<const RankGroup> group;  // whose header it is
   };
   Place at(QPointF pixel) const;
   // Where it is painted on the canvas, cut at its sides; empty: it is left out, or not in the visible time.
@@ -55,8 +56,9 @@ public:
 
   // ----- made in the background
   const Mipmaps* mipmaps(int run) const;
-  std::bitset<kStyles> styles() const;  // of all shown runs
-  bool ready() const { return making_.empty() && !searching_; }
+  const GroupSummaries& groups() const { return groups_; }  // of those that are collapsed
+  std::bitset<kStyles> styles() const;                      // of all shown runs
+  bool ready() const;
 
   // ----- search
   const Hits* hits(int run) const;
@@ -73,7 +75,6 @@ signals:
   void hits_changed();
 
 private:
-  struct Work;
   void shown_changed();
   void lay_out_again();
   void make(const Session::RunPointer& run);
@@ -87,11 +88,12 @@ private:
   struct Made {
     std::weak_ptr<const Timeline> of;
     std::shared_ptr<const Mipmaps> mipmaps;
+    std::unique_ptr<Latest> work;
   };
   std::map<int, Made> made_;
-  std::map<int, std::shared_ptr<std::atomic<bool>>> making_;
+  GroupSummaries groups_;
   SearchQuery query_;
-  std::shared_ptr<std::atomic<bool>> search_cancelled_;
+  Latest search_work_{this};
   std::map<int, Hits> hits_;
   bool searching_ = false;
   std::size_t hit_number_ = 0;

@@ -181,6 +181,7 @@ void TimelineView::follow_state() {
   path_action_->setChecked(state_.shows_critical_path());
   flows_action_->setChecked(state_.shows_flows());
   counters_action_->setChecked(state_.shows_counters());
+  for (QAction* action : group_actions_) action->setEnabled(state_.grouping() != Grouping::none);
   back_action_->setEnabled(state_.can_go_back());
   forward_action_->setEnabled(state_.can_go_forward());
 }

@@ -62,6 +62,9 @@ private:
   void pin_current();
   void collapse(bool collapsed, bool all);
   void collapse_others(ViewState::ProcessRef process);
+  std::shared_ptr<const RankGroup> current_group() const;
+  void toggle_group();
+  void collapse_groups(bool collapsed);  // all of them
   void copy_selection();
   void select_and_reveal(SpanRef span);
 
@@ -80,6 +83,7 @@ private:
   TimelineLabels* labels_ = nullptr;
   TimelineLegend* legend_ = nullptr;
   QAction *path_action_ = nullptr, *flows_action_ = nullptr, *counters_action_ = nullptr;
+  std::vector<QAction*> group_actions_;
   QAction *back_action_ = nullptr, *forward_action_ = nullptr;
   QAction *next_hit_action_ = nullptr, *previous_hit_action_ = nullptr;
 };

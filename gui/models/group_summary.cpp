@@ -1,0 +1,171 @@
+#include "gui/models/group_summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <queue>
+#include <unordered_map>
+
+namespace rehearse::gui {
+
+namespace {
+
+// Rows that tell of the processes: their summaries or, where none has one, all their rows.
+std::vector<int> telling_rows(const Timeline& timeline, const std::vector<int>& processes) {
+  std::vector<int> rows;
+  for (const int p : processes)
+    if (const int row = timeline.processes[static_cast<std::size_t>(p)].summary_row; row >= 0)
+      rows.push_back(row);
+  if (!rows.empty()) return rows;
+  for (const int p : processes) {
+    const Process& process = timeline.processes[static_cast<std::size_t>(p)];
+    for (int t = process.first_track; t < process.last_track; ++t)
+      for (int r = timeline.tracks[static_cast<std::size_t>(t)].first_row;
+           r < timeline.tracks[static_cast<std::size_t>(t)].last_row; ++r)
+        rows.push_back(r);
+  }
+  return rows;
+}
+
+int weight_of(const Timeline& timeline, const Row& row) {
+  return std::max(1, timeline.processes[static_cast<std::size_t>(row.process)].members);
+}
+
+// Goes through the time over all rows at once and writes down what most of them do.
+class Majority {
+public:
+  Majority(const Timeline& timeline, const std::vector<int>& processes) : timeline_(timeline) {
+    for (const int r : telling_rows(timeline, processes)) {
+      const Row& row = timeline.rows[static_cast<std::size_t>(r)];
+      places_.push_back({row.first, row.last, weight_of(timeline, row)});
+    }
+    result_->timeline.processes.resize(1);
+    result_->timeline.rows.resize(1);
+  }
+
+  std::shared_ptr<const GroupSummary> run(const std::atomic<bool>& cancelled) {
+    for (std::size_t i = 0; i < places_.size(); ++i) push(i);
+    std::size_t steps = 0;
+    while (!next_.empty()) {
+      if (++steps % 4096 == 0 && cancelled) return nullptr;
+      const Time now = next_.top().first;
+      while (!next_.empty() && next_.top().first == now) {
+        const std::size_t i = next_.top().second;
+        next_.pop();
+        Place& place = places_[i];
+        count(place.span, place.inside ? -place.weight : place.weight);
+        if (place.inside) ++place.span;
+        place.inside = !place.inside;
+        push(i);
+      }
+      tell(now);
+    }
+    finish();
+    return result_;
+  }
+
+private:
+  struct Place {
+    SpanId span = 0, last = 0;
+    int weight = 1;
+    bool inside = false;
+  };
+  struct Name {
+    std::uint32_t text = 0;  // of the timeline's strings
+    Style style = 0;
+    int ranks = 0;
+  };
+
+  void push(std::size_t i) {
+    const Place& place = places_[i];
+    if (place.span < place.last)
+      next_.emplace(place.inside ? timeline_.spans.end[place.span] : timeline_.spans.begin[place.span], i);
+  }
+
+  void count(SpanId span, int by) {
+    const Style style = style_of(timeline_.spans.kind[span], timeline_.spans.pass[span]);
+    ranks_[style] += by;
+    const std::uint32_t text = timeline_.spans.name[span];
+    const auto [at, is_new] = number_.try_emplace(std::uint64_t{text} << 8 | style, names_.size());
+    if (is_new) names_.push_back({text, style, 0});
+    names_[at->second].ranks += by;
+  }
+
+  // Of names with the style of most, that of most.
+  int most() const {
+    const auto style = std::max_element(ranks_.begin(), ranks_.end());
+    if (*style <= 0) return -1;
+    int best = -1;
+    for (std::size_t i = 0; i < names_.size(); ++i)
+      if (names_[i].style == style - ranks_.begin() && names_[i].ranks > 0 &&
+          (best < 0 || names_[i].ranks > names_[static_cast<std::size_t>(best)].ranks))
+        best = static_cast<int>(i);
+    return best;
+  }
+
+  void tell(Time now) {
+    const int is = most();
+    if (is == was_) return;
+    SpanColumns& spans = result_->timeline.spans;
+    if (was_ >= 0) spans.end.push_back(now);
+    was_ = is;
+    if (is < 0) return;
+    const Name& name = names_[static_cast<std::size_t>(is)];
+    spans.begin.push_back(now);
+    spans.name.push_back(static_cast<std::uint32_t>(is) + 1);
+    spans.kind.push_back(kind_of(name.style));
+    spans.pass.push_back(pass_of(name.style));
+  }
+
+  void finish() {
+    Timeline& timeline = result_->timeline;
+    SpanColumns& spans = timeline.spans;
+    for (const Name& name : names_) timeline.strings.push_back(timeline_.strings[name.text]);
+    const std::size_t count = spans.size();
+    for (auto* column : {&spans.microbatch, &spans.step, &spans.op}) column->assign(count, -1);
+    spans.algorithm.assign(count, 0);
+    spans.members.assign(count, 0);
+    for (auto* column : {&spans.bytes, &spans.flops}) column->assign(count, NAN);
+    spans.ready.assign(count, -1);
+    spans.critical.assign(count, false);
+    timeline.rows[0].last = static_cast<SpanId>(count);
+    if (count > 0) {
+      timeline.begin = spans.begin.front();
+      timeline.end = spans.end.back();
+    }
+    result_->mipmap = RowMipmap(timeline, timeline.rows[0]);
+  }
+
+  const Timeline& timeline_;
+  std::vector<Place> places_;
+  std::array<std::int64_t, kStyles> ranks_{};
+  std::vector<Name> names_;
+  std::unordered_map<std::uint64_t, std::size_t> number_;
+  using Boundary = std::pair<Time, std::size_t>;
+  std::priority_queue<Boundary, std::vector<Boundary>, std::greater<>> next_;
+  int was_ = -1;
+  std::shared_ptr<GroupSummary> result_ = std::make_shared<GroupSummary>();
+};
+
+}  // namespace
+
+std::shared_ptr<const GroupSummary> group_summary(const Timeline& timeline, const std::vector<int>& processes,
+                                                  const std::atomic<bool>& cancelled) {
+  return Majority(timeline, processes).run(cancelled);
+}
+
+std::vector<Doing> doing_at(const Timeline& timeline, const std::vector<int>& processes, Time time) {
+  std::map<std::uint32_t, int> ranks;  // by name
+  for (const int r : telling_rows(timeline, processes)) {
+    const Row& row = timeline.rows[static_cast<std::size_t>(r)];
+    const SpanId span = timeline.at(row, time);
+    if (span != kNoSpan) ranks[timeline.spans.name[span]] += weight_of(timeline, row);
+  }
+  std::vector<Doing> result;
+  for (const auto& [name, count] : ranks) result.push_back({timeline.strings[name], count});
+  std::stable_sort(result.begin(), result.end(),
+                   [](const Doing& a, const Doing& b) { return a.ranks > b.ranks; });
+  return result;
+}
+
+}  // namespace rehearse::gui
