@@ -215,6 +215,87 @@ TEST_CASE("Dragging selects an area with the totals of what lies in it; its edge
   CHECK(shown.state.area()->range == shown.state.visible());
 }
 
+TEST_CASE("Boxes beside the names choose the tracks that an area counts") {
+  Shown shown;
+  SelectionView selection(shown.session, shown.state);
+  TimelineLabels& labels = shown.view.labels();
+  const auto spans = [&] {
+    int sum = 0;
+    for (int r = 0; r < selection.totals().rowCount(); ++r)
+      sum += selection.totals().index(r, AreaTotalsModel::kCount).data(Qt::UserRole).toInt();
+    return sum;
+  };
+  const auto line = [&](Line::Type type, int process, int row = -1) {
+    const auto& lines = shown.view.scene().lines();
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      if (lines[i].type == type && lines[i].process == process && (row < 0 || lines[i].row == row))
+        return static_cast<int>(i);
+    FAIL("no such line");
+    return -1;
+  };
+  const auto click_box = [&](int at) {
+    const Line& where = shown.view.scene().lines()[static_cast<std::size_t>(at)];
+    QTest::mouseClick(&labels, Qt::LeftButton, {}, labels.box_of(where).center());
+  };
+  using Rows = std::vector<std::pair<int, int>>;
+  const int run = shown.run;
+  const QImage plain = labels.grab().toImage();
+  shown.key(Qt::Key_A, Qt::ControlModifier);
+  REQUIRE(shown.state.area());
+  CHECK(labels.grab().toImage() != plain);  // the boxes are there
+  // Rows 0 and 1 of stage 0 have 4 and 2 spans, 3 and 4 of stage 1 have 4 and 4.
+  CHECK(spans() == 14);
+  click_box(line(Line::Type::row, 0, 1));
+  CHECK(shown.state.area()->rows == Rows{{run, 0}, {run, 3}, {run, 4}});
+  CHECK(spans() == 12);
+  CHECK_FALSE(shown.state.collapsed().contains({run, 0}));  // a box is no triangle
+  click_box(line(Line::Type::process, 0));                  // some: all of it
+  CHECK(spans() == 14);
+  click_box(line(Line::Type::process, 0));
+  CHECK(shown.state.area()->rows == Rows{{run, 3}, {run, 4}});
+  CHECK(spans() == 8);
+  shown.state.set_collapsed({run, 1}, true);
+  click_box(line(Line::Type::process, 1));  // collapsed: all its rows
+  CHECK(shown.state.area()->rows.empty());
+  CHECK(spans() == 0);
+  CHECK(selection.heading().text().contains("no track is chosen"));
+  shown.state.set_collapsed({run, 1}, false);
+  // A group with its header.
+  shown.state.set_grouping(Grouping::stage);
+  click_box(line(Line::Type::group, 1));
+  CHECK(shown.state.area()->rows == Rows{{run, 3}, {run, 4}});
+  // Dragging an edge keeps the choice.
+  const Time end = shown.state.area()->range.end;
+  shown.drag(shown.at(3, end) - QPoint(1, 0), shown.at(3, 600 * us));
+  CHECK(shown.state.area()->range.end < end);
+  CHECK(shown.state.area()->rows == Rows{{run, 3}, {run, 4}});
+
+  // By keys: through the names, Space chooses, arrows collapse.
+  shown.state.set_grouping(Grouping::none);
+  labels.setFocus(Qt::TabFocusReason);
+  REQUIRE(labels.hasFocus());
+  QTest::keyClick(&labels, Qt::Key_Home);
+  QTest::keyClick(&labels, Qt::Key_Down);
+  CHECK(labels.current() == line(Line::Type::process, 0));
+  QTest::keyClick(&labels, Qt::Key_Space);
+  CHECK(shown.state.area()->rows.size() == 4);
+  QTest::keyClick(&labels, Qt::Key_Down);
+  QTest::keyClick(&labels, Qt::Key_T);  // the command
+  CHECK(shown.state.area()->rows == Rows{{run, 1}, {run, 3}, {run, 4}});
+  QTest::keyClick(&labels, Qt::Key_Up);
+  QTest::keyClick(&labels, Qt::Key_Left);
+  CHECK(shown.state.collapsed().contains({run, 0}));
+  QTest::keyClick(&labels, Qt::Key_Right);
+  CHECK(shown.state.collapsed().empty());
+  QTest::keyClick(&labels, Qt::Key_End);
+  CHECK(labels.current() == static_cast<int>(shown.view.scene().lines().size()) - 1);
+  QTest::keyClick(&labels, Qt::Key_Escape);  // still a shortcut
+  CHECK_FALSE(shown.state.area());
+  QTest::keyClick(&labels, Qt::Key_Home);
+  QTest::keyClick(&labels, Qt::Key_Space);  // without an area it collapses
+  CHECK(shown.rows_shown() == 0);
+}
+
 TEST_CASE("A search counts its hits and goes through them by time") {
   Shown shown;
   shown.key(Qt::Key_Slash);

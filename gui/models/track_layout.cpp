@@ -258,4 +258,35 @@ std::vector<std::pair<int, int>> rows_of_lines(const std::vector<Line>& lines, i
   return rows;
 }
 
+std::vector<std::pair<int, int>> rows_under(const std::vector<Line>& lines, std::size_t at,
+                                            const std::vector<std::shared_ptr<const Run>>& runs) {
+  const Line& line = lines[at];
+  const auto rank = [](Line::Type type) {
+    switch (type) {
+      case Line::Type::run:
+      case Line::Type::pinned:
+        return 0;
+      case Line::Type::group:
+      case Line::Type::counters:
+        return 1;
+      case Line::Type::process:
+        return 2;
+      default:
+        return 3;
+    }
+  };
+  if (line.collapsed && line.type == Line::Type::run) {
+    std::vector<std::pair<int, int>> rows;
+    for (const auto& run : runs)
+      for (std::size_t r = 0; run->id == line.run && r < run->timeline->rows.size(); ++r)
+        if (run->timeline->rows[r].track >= 0) rows.emplace_back(run->id, static_cast<int>(r));
+    return rows;
+  }
+  std::size_t end = at + 1;
+  while (end < lines.size() && rank(lines[end].type) > rank(line.type)) ++end;
+  const bool itself = line.collapsed || line.type == Line::Type::row;
+  if (!itself && end == at + 1) return {};
+  return rows_of_lines(lines, static_cast<int>(itself ? at : at + 1), static_cast<int>(end) - 1, runs);
+}
+
 }  // namespace rehearse::gui

@@ -61,6 +61,11 @@ int line_of_row(const std::vector<Line>& lines, const Timeline& timeline, int ru
 std::vector<std::pair<int, int>> rows_of_lines(const std::vector<Line>& lines, int first, int last,
                                                const std::vector<std::shared_ptr<const Run>>& runs);
 
+// Rows that stand under the header at line `at`, whether they are shown or collapsed into it; a row's line is
+// its own. Ascending.
+std::vector<std::pair<int, int>> rows_under(const std::vector<Line>& lines, std::size_t at,
+                                            const std::vector<std::shared_ptr<const Run>>& runs);
+
 // What the grouping goes by, of a process of the run's timeline: "node2"; empty if it is not known.
 const std::string& group_of(const Run& run, int process, Grouping grouping);
 // Whatever the case, of ASCII letters.

@@ -235,6 +235,12 @@ void SelectionView::show_area(const Area& area) {
   by_->show();
   stack_->setCurrentIndex(2);
   auto parts = parts_of(area, session_);
+  if (parts.empty()) {
+    take_totals({});
+    return heading_->setText(
+        tr("<b>%1</b> &nbsp; no track is chosen; the boxes beside their names choose them")
+            .arg(QString::fromStdString(duration_text(area.range.length()))));
+  }
   if (spans_in(parts) <= kManySpans) {
     take_totals(totals_of(parts, false));
     return;

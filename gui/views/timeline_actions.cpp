@@ -97,6 +97,9 @@ void TimelineView::make_actions() {
       [this] { span_to_area(); });
   add(select, tr("&All that is visible"), {K(QStringLiteral("Ctrl+A"))},
       tr("Select the visible time on all rows"), [this] { select_all(); });
+  add(select, tr("&Track in or out"), {K(Qt::Key_T)},
+      tr("Count the track under the mouse in the selected area, or leave it out"),
+      [this] { toggle_track(); });
   add(select, tr("All of this &name"), {K(Qt::Key_N)}, tr("Search for the selected span's name"), [this] {
     if (state_.selected()) select_all_named(*state_.selected());
   });
@@ -224,6 +227,14 @@ void TimelineView::span_to_area() {
 void TimelineView::select_all() {
   auto rows = rows_of_lines(scene_.lines(), 0, static_cast<int>(scene_.lines().size()) - 1, session_.shown());
   if (!rows.empty() && state_.visible().length() > 0) state_.select(Area{state_.visible(), std::move(rows)});
+}
+
+// Under the mouse, or where the keys are among the names; of a header all that stands under it.
+void TimelineView::toggle_track() {
+  if (labels_->hasFocus())
+    labels_->toggle_in_area(labels_->current());
+  else if (canvas_->underMouse() || labels_->underMouse())
+    labels_->toggle_in_area(scene_.at(canvas_->mapFromGlobal(QCursor::pos())).line);
 }
 
 void TimelineView::select_all_named(SpanRef span) {

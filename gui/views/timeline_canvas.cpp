@@ -185,7 +185,7 @@ void TimelineCanvas::paint_row(QPainter& painter, const Line& line, QRect rect) 
   row_painter_.paint(painter, timeline, line.run, timeline.rows[static_cast<std::size_t>(line.row)], mipmap,
                      scale, inside, look);
   if (line.type == Line::Type::process && line.collapsed && hits)
-    row_painter_.paint_hits(painter, timeline, rows_under(line), scale, inside, *hits);
+    row_painter_.paint_hits(painter, timeline, rows_in(line), scale, inside, *hits);
 }
 
 void TimelineCanvas::paint_group(QPainter& painter, const Line& line, QRect rect) {
@@ -200,14 +200,14 @@ void TimelineCanvas::paint_group(QPainter& painter, const Line& line, QRect rect
                      inside, {});
   const bool searches = !scene_.state().search().trimmed().isEmpty() && !scene_.searching();
   if (const Hits* hits = searches ? scene_.hits(line.run) : nullptr)
-    row_painter_.paint_hits(painter, *run->timeline, rows_under(line), scale, inside, *hits);
+    row_painter_.paint_hits(painter, *run->timeline, rows_in(line), scale, inside, *hits);
 }
 
-std::vector<int> TimelineCanvas::rows_under(const Line& line) const {
+std::vector<int> TimelineCanvas::rows_in(const Line& line) const {
   std::vector<int> rows;
   const auto run = scene_.session().run(line.run);
   if (run)
-    for (const auto& [id, row] : rows_of_lines({line}, 0, 0, {run})) rows.push_back(row);
+    for (const auto& [id, row] : rows_under({line}, 0, {run})) rows.push_back(row);
   return rows;
 }
 
@@ -231,7 +231,7 @@ void TimelineCanvas::paint_area(QPainter& painter) {
     if (line.type == Line::Type::row) {
       inside = chosen(line.row);
     } else if ((line.type == Line::Type::process || line.type == Line::Type::group) && line.collapsed) {
-      const std::vector<int> rows = rows_under(line);
+      const std::vector<int> rows = rows_in(line);
       inside = std::any_of(rows.begin(), rows.end(), chosen);
     }
     if (!inside) continue;

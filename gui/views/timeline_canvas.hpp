@@ -43,7 +43,7 @@ private:
   int edge_at(QPointF at) const;
   QString tip_at(const TimelineScene::Place& place) const;
   QString tip_of(const RankGroup& group, Time time) const;
-  std::vector<int> rows_under(const Line& line) const;  // that are collapsed into it
+  std::vector<int> rows_in(const Line& line) const;  // that are collapsed into it
 
   TimelineScene& scene_;
   RowPainter row_painter_;

@@ -5,17 +5,44 @@
 #include <QPainter>
 #include <QToolTip>
 
+#include "gui/models/area_tracks.hpp"
 #include "gui/views/appearance.hpp"
 
 namespace rehearse::gui {
 
 namespace {
 
-constexpr int kTriangle = 14;
+constexpr int kTriangle = 14, kBox = 14;
 
 bool has_triangle(const Line& line) {
   return line.type == Line::Type::run || line.type == Line::Type::group || line.type == Line::Type::process ||
          line.type == Line::Type::counters;
+}
+
+// Something stands under it that an area can count.
+bool has_box(const Line& line) {
+  return line.type == Line::Type::run || line.type == Line::Type::group || line.type == Line::Type::process ||
+         line.type == Line::Type::row;
+}
+
+// Keys that are the names' own while they have the focus, and not shortcuts of the tracks.
+bool is_own(int key) {
+  switch (key) {
+    case Qt::Key_Up:
+    case Qt::Key_Down:
+    case Qt::Key_Left:
+    case Qt::Key_Right:
+    case Qt::Key_Home:
+    case Qt::Key_End:
+    case Qt::Key_PageUp:
+    case Qt::Key_PageDown:
+    case Qt::Key_Return:
+    case Qt::Key_Enter:
+    case Qt::Key_Space:
+      return true;
+    default:
+      return false;
+  }
 }
 
 int indent_of(Line::Type type) {
@@ -55,7 +82,10 @@ QString without_number(QString name) {
 
 TimelineLabels::TimelineLabels(TimelineScene& scene, QWidget* parent) : QWidget(parent), scene_(scene) {
   setAccessibleName(tr("Names of the tracks"));
+  setAccessibleDescription(
+      tr("Arrows go through the names and collapse or expand; Space chooses tracks for the selected area"));
   setMinimumWidth(90);
+  setFocusPolicy(Qt::TabFocus);
   const auto again = [this] { update(); };
   connect(&scene_, &TimelineScene::lines_changed, this, again);
   connect(&scene_, &TimelineScene::scrolled, this, again);
@@ -172,7 +202,9 @@ void TimelineLabels::paintEvent(QPaintEvent*) {
         right = name + right;
       }
     }
-    const int end = width() - 6;
+    const bool boxed = scene_.state().area() && has_box(line);
+    const int end = width() - 6 - (boxed ? kBox + 6 : 0);
+    if (boxed) paint_box(painter, i);
     int right_width = 0;
     const QString text = text_of(line);
     if (!right.isEmpty()) {
@@ -193,7 +225,55 @@ void TimelineLabels::paintEvent(QPaintEvent*) {
     painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
                      painter.fontMetrics().elidedText(text, Qt::ElideMiddle, room.width()));
   }
+  if (hasFocus() && current_ >= 0 && current_ < static_cast<int>(lines.size())) {
+    const Line& line = lines[static_cast<std::size_t>(current_)];
+    painter.setPen(palette().color(QPalette::Highlight));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRect(QRect(0, line.y - scene_.scroll(), width() - 2, line.height - 1));
+  }
   painter.fillRect(QRect(width() - 1, 0, 1, height()), palette().color(QPalette::Mid));
+}
+
+QRect TimelineLabels::box_of(const Line& line) const {
+  return {width() - kBox - 6, line.y - scene_.scroll() + (line.height - kBox) / 2, kBox, kBox};
+}
+
+// By hand: a style's box fades into the ground of some rows.
+void TimelineLabels::paint_box(QPainter& painter, std::size_t at) {
+  const QRectF box = QRectF(box_of(scene_.lines()[at])).adjusted(0.5, 0.5, -0.5, -0.5);
+  const Chosen chosen =
+      chosen_of(*scene_.state().area(), rows_under(scene_.lines(), at, scene_.session().shown()));
+  QColor frame = palette().color(QPalette::Text);
+  frame.setAlpha(130);
+  painter.save();
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setPen(QPen(chosen == Chosen::none ? frame : palette().color(QPalette::Highlight), 1));
+  painter.setBrush(palette().color(chosen == Chosen::none ? QPalette::Base : QPalette::Highlight));
+  painter.drawRoundedRect(box, 2.5, 2.5);
+  painter.setPen(
+      QPen(palette().color(QPalette::HighlightedText), 1.8, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+  const QPointF middle = box.center();
+  if (chosen == Chosen::all)
+    painter.drawPolyline(
+        QPolygonF({middle + QPointF(-3.2, 0.2), middle + QPointF(-1, 2.6), middle + QPointF(3.4, -2.6)}));
+  if (chosen == Chosen::some) painter.drawLine(middle - QPointF(3, 0), middle + QPointF(3, 0));
+  painter.restore();
+}
+
+void TimelineLabels::toggle_in_area(int line) {
+  const auto& area = scene_.state().area();
+  const auto& lines = scene_.lines();
+  if (!area || line < 0 || line >= static_cast<int>(lines.size())) return;
+  const auto at = static_cast<std::size_t>(line);
+  if (has_box(lines[at]))
+    scene_.state().select(toggled(*area, rows_under(lines, at, scene_.session().shown())));
+}
+
+void TimelineLabels::set_collapsed(const Line& line, bool collapsed) {
+  if (line.group)
+    scene_.state().set_collapsed(line.group->ref, collapsed);
+  else if (has_triangle(line))
+    scene_.state().set_collapsed({line.run, line.process}, collapsed);
 }
 
 void TimelineLabels::mousePressEvent(QMouseEvent* event) {
@@ -202,10 +282,11 @@ void TimelineLabels::mousePressEvent(QMouseEvent* event) {
   if (at < 0) return;
   const Line line =
       scene_.lines()[static_cast<std::size_t>(at)];  // a copy: collapsing lays all lines out anew
-  if (line.group)
-    scene_.state().set_collapsed(line.group->ref, !line.collapsed);
-  else if (has_triangle(line))
-    scene_.state().set_collapsed({line.run, line.process}, !line.collapsed);
+  current_ = at;
+  if (scene_.state().area() && has_box(line) &&
+      box_of(line).adjusted(-4, -8, 6, 8).contains(event->position().toPoint()))
+    return toggle_in_area(at);
+  set_collapsed(line, !line.collapsed);
   if (line.type == Line::Type::run) scene_.session().set_current(line.run);
 }
 
@@ -220,7 +301,63 @@ void TimelineLabels::wheelEvent(QWheelEvent* event) {
   event->accept();
 }
 
+// ----- keys
+
+void TimelineLabels::go_to(int line) {
+  const auto& lines = scene_.lines();
+  if (lines.empty()) return;
+  current_ = std::clamp(line, 0, static_cast<int>(lines.size()) - 1);
+  const Line& now = lines[static_cast<std::size_t>(current_)];
+  if (now.y < scene_.scroll()) scene_.set_scroll(now.y);
+  if (now.bottom() > scene_.scroll() + height()) scene_.set_scroll(now.bottom() - height());
+  update();
+}
+
+void TimelineLabels::focusInEvent(QFocusEvent* event) {
+  QWidget::focusInEvent(event);
+  const auto first = static_cast<int>(first_line_at(scene_.lines(), scene_.scroll()));
+  go_to(current_ < 0 ? first : current_);
+}
+
+void TimelineLabels::keyPressEvent(QKeyEvent* event) {
+  const auto& lines = scene_.lines();
+  if (lines.empty() || !is_own(event->key())) return QWidget::keyPressEvent(event);
+  if (current_ < 0 || current_ >= static_cast<int>(lines.size())) go_to(current_);
+  const Line line = lines[static_cast<std::size_t>(current_)];  // a copy: collapsing lays all lines out anew
+  const int page = std::max(1, height() / std::max(1, scene_.row_height()) - 1);
+  switch (event->key()) {
+    case Qt::Key_Up:
+      return go_to(current_ - 1);
+    case Qt::Key_Down:
+      return go_to(current_ + 1);
+    case Qt::Key_Home:
+      return go_to(0);
+    case Qt::Key_End:
+      return go_to(static_cast<int>(lines.size()) - 1);
+    case Qt::Key_PageUp:
+      return go_to(current_ - page);
+    case Qt::Key_PageDown:
+      return go_to(current_ + page);
+    case Qt::Key_Left:
+      return set_collapsed(line, true);
+    case Qt::Key_Right:
+      return set_collapsed(line, false);
+    case Qt::Key_Space:
+      if (scene_.state().area()) return toggle_in_area(current_);
+      [[fallthrough]];
+    default:
+      return set_collapsed(line, !line.collapsed);
+  }
+}
+
 bool TimelineLabels::event(QEvent* event) {
+  if (event->type() == QEvent::ShortcutOverride) {
+    const auto* key = static_cast<QKeyEvent*>(event);
+    if (is_own(key->key()) && key->modifiers() == Qt::NoModifier) {
+      event->accept();
+      return true;
+    }
+  }
   if (event->type() == QEvent::ToolTip) {
     const auto* help = static_cast<QHelpEvent*>(event);
     const int at = line_at(scene_.lines(), help->pos().y() + scene_.scroll());
@@ -231,6 +368,9 @@ bool TimelineLabels::event(QEvent* event) {
       const auto run = scene_.session().run(line.run);
       if (line.type == Line::Type::process && run)
         text = QString::fromStdString(run->timeline->processes[static_cast<std::size_t>(line.process)].name);
+      if (line.group) text += tr("\nClick: collapse or expand the group (G)");
+      if (scene_.state().area() && has_box(line) && box_of(line).contains(help->pos()))
+        text += tr("\nClick: count it in the selected area, or leave it out (T)");
     }
     QToolTip::showText(help->globalPos(), text, this);
     return true;

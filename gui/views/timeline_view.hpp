@@ -57,6 +57,7 @@ private:
   void remove_bookmark();
   void span_to_area();
   void select_all();
+  void toggle_track();
   void select_all_named(SpanRef span);
   std::optional<ViewState::ProcessRef> current_process() const;
   void pin_current();
