@@ -3,7 +3,7 @@
 #include <QTemporaryDir>
 #include <fstream>
 
-#include "gui/models/sweep_table.hpp"
+#include "gui/models/result_file.hpp"
 #include "models/base/error.hpp"
 #include "tests/catch.hpp"
 
@@ -70,13 +70,30 @@ TEST_CASE("Which CSV a file is") {
   const auto kind = [&](const std::string& text) {
     const std::string path = folder.path().toStdString() + "/x.csv";
     std::ofstream(path) << text;
-    return kind_of_csv(QString::fromStdString(path));
+    Progress progress;
+    const ResultFile file = read_results(path, progress);
+    return std::holds_alternative<ReadSweep>(file) ? CsvKind::sweep : CsvKind::validation;
   };
   CHECK(kind(kHeader) == CsvKind::sweep);
   CHECK(kind("run,topology,measured_step_s,predicted_step_s\n") == CsvKind::validation);
-  CHECK(kind("a,b\n1,2\n") == CsvKind::unknown);
-  CHECK(kind("") == CsvKind::unknown);
-  CHECK(kind_of_csv("/no/such/file.csv") == CsvKind::unknown);
+  CHECK_THROWS_AS(kind("a,b\n1,2\n"), InputError);
+  CHECK_THROWS_AS(kind(""), InputError);
+  Progress progress;
+  CHECK_THROWS_AS(read_results("/no/such/file.csv", progress), InputError);
+}
+
+TEST_CASE("Reading results tells how far it is, and stops when it is told to") {
+  const QTemporaryDir folder;
+  const std::string path = folder.path().toStdString() + "/x.csv";
+  std::ofstream(path) << kHeader + line(1, 1, "ring", 1, 32) + line(2, 1, "tree", 1, 30);
+  Progress progress;
+  const ResultFile file = read_results(path, progress);
+  REQUIRE(std::holds_alternative<ReadSweep>(file));
+  CHECK(std::get<ReadSweep>(file).sweep.points.size() == 2);
+  CHECK(std::get<ReadSweep>(file).rows.rows.size() == 2);
+  CHECK(progress.share > 0.5);
+  progress.cancelled = true;
+  CHECK_THROWS_AS(read_results(path, progress), Cancelled);
 }
 
 TEST_CASE("Curves of a sweep") {
@@ -129,4 +146,20 @@ TEST_CASE("Points without a result stay in the table, and broken ones are told")
   CHECK(rows.index(1, rows.columnCount() - 1).data().toString() == "refused: no, not so");
   CHECK(rows.index(1, 4).data().toString().isEmpty());
   CHECK_THROWS_AS(sweep_of(parse_csv("a,b\n1,2\n", "s.csv")), InputError);
+}
+
+TEST_CASE("The course of many points is kept by few: their ends, lows and highs") {
+  std::vector<CurvePoint> points;
+  for (std::size_t i = 0; i < 10'000; ++i) points.push_back({static_cast<double>(i), 100 - 0.01 * i, i});
+  points[4321].y = 500;
+  points[7000].y = -3;
+  const auto course = course_of(points, 200);
+  CHECK(course.size() == 200);
+  CHECK(course.front().row == 0);
+  CHECK(course.back().row == 9999);
+  for (const std::size_t row : {4321U, 7000U})
+    CHECK(std::any_of(course.begin(), course.end(), [&](const CurvePoint& p) { return p.row == row; }));
+  for (std::size_t i = 1; i < course.size(); ++i) CHECK(course[i - 1].x < course[i].x);
+  CHECK(course_of(points, 10'000).size() == 10'000);
+  CHECK(course_of({}, 5).empty());
 }

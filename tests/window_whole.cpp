@@ -16,10 +16,12 @@
 
 #include <fstream>
 
+#include "gui/views/accuracy_view.hpp"
 #include "gui/views/command.hpp"
 #include "gui/views/command_list.hpp"
 #include "gui/views/export.hpp"
 #include "gui/views/main_window.hpp"
+#include "gui/views/scaling_view.hpp"
 #include "gui/views/scenario_editor.hpp"
 #include "gui/views/scenario_view.hpp"
 #include "gui/views/selection_view.hpp"
@@ -223,6 +225,47 @@ TEST_CASE("What cannot be opened is told, and what can be read of it is shown") 
   settle(window);
   REQUIRE(window.session().runs().size() == 1);
   CHECK_FALSE(window.session().current()->timeline->problems.empty());
+}
+
+TEST_CASE("Tables of results are read in the background, and broken ones change nothing") {
+  const QTemporaryDir folder;
+  MainWindow window;
+  shown(window);
+  const QString sweep = folder.filePath("sweep.csv"), other = folder.filePath("other.csv"),
+                validation = folder.filePath("validation.csv");
+  {
+    std::ofstream file(sweep.toStdString());
+    file << "point,cluster.nodes,step_time_s,samples_per_s,devices,status,error\n";
+    for (int i = 1; i <= 20'000; ++i) file << i << ',' << i % 100 + 1 << ",1,32,4,ok,\n";
+  }
+  std::ofstream(other.toStdString()) << "a,b\n1,2\n";
+  std::ofstream(validation.toStdString()) << "run,topology,strategy,ranks,measured_step_s,predicted_step_s\n"
+                                          << "a,star,x,4,0.1,0.105\n";
+  auto& scaling = *qobject_cast<ScalingView*>(window.view("scaling"));
+  window.open_files({sweep});
+  CHECK_FALSE(window.settled());
+  CHECK(scaling.path().isEmpty());  // on another thread
+  settle(window);
+  CHECK(scaling.path() == sweep);
+  CHECK(scaling.isVisible());
+  CHECK(scaling.table().model()->rowCount() == 20'000);
+  CHECK(QSettings().value("recent").toStringList().front() == sweep);
+  window.open_files({other, folder.filePath("none.csv")});
+  settle(window);
+  CHECK(window.failures() == 2);
+  CHECK(window.notices().join("\n").contains("neither of a sweep nor of a validation"));
+  CHECK(scaling.path() == sweep);
+  CHECK(QSettings().value("recent").toStringList().front() == sweep);
+  window.open_files({validation});
+  settle(window);
+  const auto& accuracy = *qobject_cast<AccuracyView*>(window.view("accuracy"));
+  CHECK(accuracy.isVisible());
+  CHECK(accuracy.points().size() == 1);
+  // Cancelled, nothing comes.
+  window.open_files({sweep});
+  window.loader().cancel();
+  settle(window);
+  CHECK(accuracy.isVisible());
 }
 
 TEST_CASE("Files that are dropped open") {

@@ -68,10 +68,6 @@ AccuracyTable accuracy_of(const std::vector<std::shared_ptr<const Run>>& runs) {
   return table;
 }
 
-AccuracyTable read_accuracy(const std::string& path) {
-  return accuracy_of(read_csv(path));
-}
-
 AccuracyTable accuracy_of(const CsvFile& file) {
   if (kind_of(file) != CsvKind::validation)
     throw InputError({file.name, 1, 0},

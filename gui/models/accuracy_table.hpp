@@ -27,9 +27,7 @@ struct AccuracyTable {
 
 // Each measured run beside each prediction of the same scenario, apart from how it is run and simulated.
 AccuracyTable accuracy_of(const std::vector<std::shared_ptr<const Run>>& runs);
-// InputError: no file, or of something else.
-AccuracyTable read_accuracy(const std::string& path);
-AccuracyTable accuracy_of(const CsvFile& file);
+AccuracyTable accuracy_of(const CsvFile& file);  // InputError: of something else
 
 // Of |predicted / measured - 1|; worst: the one farthest from 0, with its sign.
 struct Errors {

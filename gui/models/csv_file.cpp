@@ -6,13 +6,13 @@
 #include <fstream>
 #include <iterator>
 
+#include "gui/models/trace_file.hpp"
 #include "models/base/error.hpp"
 
 namespace rehearse::gui {
 namespace {
 
 constexpr std::size_t kMostProblems = 20;
-constexpr std::streamsize kLongestHeader = 1 << 16;
 
 // One record after another; what a quote is left open in reaches to the end of the text.
 class Records {
@@ -52,6 +52,7 @@ public:
     open = quoted;
     return true;
   }
+  double share() const { return static_cast<double>(at_) / static_cast<double>(text_.size()); }
 
 private:
   std::string_view text_;
@@ -66,7 +67,7 @@ int CsvFile::column(std::string_view wanted) const {
   return it == header.end() ? -1 : static_cast<int>(it - header.begin());
 }
 
-CsvFile parse_csv(std::string_view text, const std::string& name) {
+CsvFile parse_csv(std::string_view text, const std::string& name, Progress* progress, double until) {
   CsvFile file;
   file.name = name;
   Records records(text);
@@ -83,6 +84,10 @@ CsvFile parse_csv(std::string_view text, const std::string& name) {
       ++left_out;
   };
   while (records.next(row, open)) {
+    if (progress) {
+      if (progress->cancelled) throw Cancelled{};
+      progress->share = until * records.share();
+    }
     if (row.fields.size() == 1 && row.fields.front().empty()) continue;  // an empty line
     if (open)
       problem(fmt::format("line {}: a quote is not closed", row.line));
@@ -96,11 +101,11 @@ CsvFile parse_csv(std::string_view text, const std::string& name) {
   return file;
 }
 
-CsvFile read_csv(const std::string& path) {
+CsvFile read_csv(const std::string& path, Progress* progress, double until) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw InputError({path, 0, 0}, "cannot be read: no such file, or not allowed");
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  return parse_csv(text, path);
+  return parse_csv(text, path, progress, until);
 }
 
 CsvKind kind_of(const CsvFile& file) {
@@ -110,19 +115,6 @@ CsvKind kind_of(const CsvFile& file) {
   if (has({"point", "step_time_s", "samples_per_s", "devices", "status"})) return CsvKind::sweep;
   if (has({"run", "measured_step_s", "predicted_step_s"})) return CsvKind::validation;
   return CsvKind::unknown;
-}
-
-CsvKind kind_of_csv(const QString& path) {
-  std::ifstream in(path.toStdString(), std::ios::binary);
-  std::string header(static_cast<std::size_t>(kLongestHeader), '\0');
-  in.read(header.data(), kLongestHeader);
-  header.resize(static_cast<std::size_t>(in.gcount()));
-  header.resize(std::min(header.size(), header.find('\n')));
-  try {
-    return kind_of(parse_csv(header, path.toStdString()));
-  } catch (const InputError&) {
-    return CsvKind::unknown;
-  }
 }
 
 }  // namespace rehearse::gui

@@ -1,12 +1,13 @@
 // CSV files (RFC 4180), and which of ours one is.
 #pragma once
 
-#include <QString>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace rehearse::gui {
+
+struct Progress;
 
 struct CsvRow {
   int line = 0;  // where it begins in the file, from 1
@@ -22,14 +23,13 @@ struct CsvFile {
   int column(std::string_view name) const;  // -1
 };
 
-// InputError: no such file, or not even a header.
-CsvFile read_csv(const std::string& path);
-CsvFile parse_csv(std::string_view text, const std::string& name);
+// InputError: no such file, or not even a header. `progress`, if any, goes up to `until`; Cancelled.
+CsvFile read_csv(const std::string& path, Progress* progress = nullptr, double until = 1);
+CsvFile parse_csv(std::string_view text, const std::string& name, Progress* progress = nullptr,
+                  double until = 1);
 
 // `rehearse sweep --out`; `rehearse validate --format csv`.
 enum class CsvKind { sweep, validation, unknown };
-// By its header; unknown also if the file cannot be read.
-CsvKind kind_of_csv(const QString& path);
-CsvKind kind_of(const CsvFile& file);
+CsvKind kind_of(const CsvFile& file);  // by its header
 
 }  // namespace rehearse::gui

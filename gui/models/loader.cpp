@@ -141,6 +141,17 @@ int Loader::start(const QStringList& paths, const QStringList& names, int replac
   });
 }
 
+void Loader::open_results(const QString& path) {
+  in_background([this, path](Progress& progress) -> std::function<void()> {
+    try {
+      auto results = std::make_shared<ResultFile>(read_results(path.toStdString(), progress));
+      return [this, path, results] { emit results_read(path, results); };
+    } catch (const std::exception& error) {
+      return [this, path, why = QString::fromStdString(error.what())] { emit failed(path, why); };
+    }
+  });
+}
+
 int Loader::take(Run run, int replaced) {
   int id = replaced;
   if (replaced != 0 && session_.run(replaced)) {

@@ -1,4 +1,5 @@
-// Opens traces off the window's thread: first the timeline, then what the simulator's tools make of it.
+// Opens files off the window's thread: of traces first the timeline, then what the simulator's tools make of
+// it; and tables of results.
 #pragma once
 
 #include <QObject>
@@ -11,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "gui/models/result_file.hpp"
 #include "gui/models/session.hpp"
 #include "gui/models/trace_file.hpp"
 
@@ -29,6 +31,7 @@ public:
   // or fewer: the file's. Returns the number under which finished() tells of it.
   int open(const QStringList& paths, const QStringList& names = {});
   void reload(int run);  // its file again; the run keeps its id
+  void open_results(const QString& path);
   bool busy() const { return !jobs_.empty(); }
   double share() const;  // of all that is being read, 0 to 1
   void cancel();
@@ -39,7 +42,9 @@ signals:
   void opened(int run);
   // The runs that came of the paths, in their order; 0: none (it failed, or it is a rank of another's run).
   void finished(int number, const std::vector<int>& runs);
-  void judged(int run);                                      // Run::judged or not_judged is known
+  void judged(int run);  // Run::judged or not_judged is known
+  // Whoever shows them may move them away.
+  void results_read(const QString& path, const std::shared_ptr<rehearse::gui::ResultFile>& results);
   void failed(const QString& path, const QString& message);  // which names the path
 
 private:

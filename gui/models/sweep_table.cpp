@@ -80,10 +80,6 @@ std::vector<std::string> SweepTable::numeric_axes() const {
   return axes;
 }
 
-SweepTable read_sweep(const std::string& path) {
-  return sweep_of(read_csv(path));
-}
-
 SweepTable sweep_of(const CsvFile& file) {
   if (kind_of(file) != CsvKind::sweep)
     throw InputError({file.name, 1, 0},
@@ -220,6 +216,22 @@ std::string description_of(const SweepTable& table, const SweepPoint& point) {
   if (point.mfu > 0) text += ", MFU " + in_percent(point.mfu);
   if (!point.fits) text += "; does not fit into memory";
   return text;
+}
+
+std::vector<CurvePoint> course_of(const std::vector<CurvePoint>& points, std::size_t most) {
+  if (points.size() <= most) return points;
+  std::vector<CurvePoint> course;
+  const std::size_t stretches = std::max<std::size_t>(1, most / 2);
+  for (std::size_t i = 0; i < stretches; ++i) {
+    const auto begin = points.begin() + static_cast<std::ptrdiff_t>(i * points.size() / stretches);
+    const auto end = points.begin() + static_cast<std::ptrdiff_t>((i + 1) * points.size() / stretches);
+    auto [low, high] =
+        std::minmax_element(begin, end, [](const CurvePoint& a, const CurvePoint& b) { return a.y < b.y; });
+    if (low > high) std::swap(low, high);
+    course.push_back(*low);
+    if (low != high) course.push_back(*high);
+  }
+  return course;
 }
 
 TableData rows_of(const SweepTable& table) {

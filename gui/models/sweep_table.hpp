@@ -34,9 +34,7 @@ struct SweepTable {
   std::optional<double> value(const SweepPoint& point, const std::string& axis) const;
 };
 
-// InputError: no file, or not of a sweep.
-SweepTable read_sweep(const std::string& path);
-SweepTable sweep_of(const CsvFile& file);
+SweepTable sweep_of(const CsvFile& file);  // InputError: not of a sweep
 
 // What may stand on the vertical axis. The last two are against the curve's first point.
 enum class SweepFigure { step_time, samples, tokens, mfu, samples_per_device, speed_up, efficiency };
@@ -58,6 +56,10 @@ std::vector<Curve> curves_of(const SweepTable& table, const std::string& axis, S
 // Where the points of a curve would lie if every device did as much as in the first of them. Empty if the
 // number of devices is the same everywhere.
 std::vector<CurvePoint> ideal_curve(const SweepTable& table, const Curve& curve, SweepFigure figure);
+
+// Of many points at most about `most`, by which the curve has the same course: of each stretch the lowest and
+// the highest.
+std::vector<CurvePoint> course_of(const std::vector<CurvePoint>& points, std::size_t most);
 
 TableData rows_of(const SweepTable& table);
 // "devices 64, all_reduce ring: 12.3 ms, 5,432 samples/s, MFU 41.0 %"

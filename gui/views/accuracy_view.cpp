@@ -16,7 +16,6 @@
 #include "gui/views/command.hpp"
 #include "gui/views/placeholder.hpp"
 #include "gui/views/plot.hpp"
-#include "models/base/error.hpp"
 #include "models/base/text.hpp"
 
 namespace rehearse::gui {
@@ -86,7 +85,10 @@ AccuracyView::AccuracyView(Session& session, ViewState&, QWidget* parent)
                tr("Open a validation..."),
                {QKeySequence("Ctrl+Shift+V")},
                tr("Open the CSV file of predictions beside measurements")},
-              [this] { ask_for_file(); });
+              [this] {
+                choose_file(*this, tr("validation"), tr("Validations (*.csv);;All files (*)"),
+                            [this](const QString& path) { emit open_requested(path); });
+              });
   close_ = add_command(*this,
                        {menu::file,
                         tr("Close the validation"),
@@ -102,22 +104,11 @@ AccuracyView::AccuracyView(Session& session, ViewState&, QWidget* parent)
   again_.changed();
 }
 
-void AccuracyView::ask_for_file() {
-  choose_file(*this, tr("validation"), tr("Validations (*.csv);;All files (*)"),
-              [this](const QString& path, QString* why) { return open(path, why); });
-}
-
-bool AccuracyView::open(const QString& path, QString* why) {
-  try {
-    of_file_ = read_accuracy(path.toStdString());
-  } catch (const InputError& error) {
-    if (why != nullptr) *why = QString::fromStdString(error.what());
-    return false;
-  }
+void AccuracyView::show_validation(const QString& path, const AccuracyTable& table) {
+  of_file_ = table;
   path_ = path;
   close_->setEnabled(true);
   tell();
-  return true;
 }
 
 void AccuracyView::close_file() {

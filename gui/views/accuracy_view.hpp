@@ -22,9 +22,8 @@ class AccuracyView : public QWidget {
   Q_OBJECT
 public:
   AccuracyView(Session& session, ViewState& state, QWidget* parent = nullptr);
-  // Shows what `rehearse validate FOLDER --format csv` wrote, beside the session's own pairs; false: it
-  // cannot, `why` tells.
-  bool open(const QString& path, QString* why);
+  // Shows what `rehearse validate FOLDER --format csv` wrote, beside the session's own pairs.
+  void show_validation(const QString& path, const AccuracyTable& table);
   const QString& path() const { return path_; }  // empty: nothing is open
   void close_file();                             // what is left are the session's pairs
 
@@ -33,12 +32,14 @@ public:
   std::optional<QPoint> place_of(int row) const;
   const TableView& table() const { return *rows_; }
 
+signals:
+  void open_requested(const QString& path);
+
 protected:
   void resizeEvent(QResizeEvent* event) override;
   void changeEvent(QEvent* event) override;
 
 private:
-  void ask_for_file();
   void collect();  // the session's pairs, off the window's thread
   void tell();
   void draw();

@@ -1,4 +1,4 @@
-// Asks for a file, and tells why it cannot be opened.
+// Asks for a file.
 #pragma once
 
 #include <QString>
@@ -8,9 +8,8 @@ class QWidget;
 
 namespace rehearse::gui {
 
-// `kind`: "sweep"; `filter`: of the dialog. `open` returns false and says why if the file is none. Nothing
-// waits for the answer.
+// `kind`: "sweep"; `filter`: of the dialog. Nothing waits for the answer.
 void choose_file(QWidget& parent, const QString& kind, const QString& filter,
-                 std::function<bool(const QString& path, QString* why)> open);
+                 std::function<void(const QString& path)> open);
 
 }  // namespace rehearse::gui

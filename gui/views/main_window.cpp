@@ -273,6 +273,10 @@ void MainWindow::follow_session() {
     restore(found->second, ids, session_, state_);
     restoring_.erase(found);
   });
+  connect(&loader_, &Loader::results_read, this, &MainWindow::show_results);
+  const auto open = [this](const QString& path) { open_files({path}); };
+  connect(scaling_, &ScalingView::open_requested, this, open);
+  connect(accuracy_, &AccuracyView::open_requested, this, open);
   connect(scenario_, &ScenarioView::trace_made, this,
           [this](const QString& path, const QString& name) { loader_.open({path}, {name}); });
   connect(scenario_, &ScenarioView::message, this, &MainWindow::tell);

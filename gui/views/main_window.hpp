@@ -73,6 +73,7 @@ private:
   void show_position();
   // main_window_files.cpp
   bool open_scenario(const QString& path);
+  void show_results(const QString& path, const std::shared_ptr<ResultFile>& results);
   void choose_files();
   void open_session(const QString& path);
   void choose_session_file();

@@ -11,7 +11,6 @@
 #include <QTableView>
 #include <QTreeView>
 
-#include "gui/models/csv_file.hpp"
 #include "gui/views/accuracy_view.hpp"
 #include "gui/views/export.hpp"
 #include "gui/views/main_window.hpp"
@@ -51,22 +50,28 @@ void MainWindow::open_files(const QStringList& paths, bool run) {
       show_view("scenario");
       if (run) scenario_->run();
     } else if (ends_in(path, ".csv")) {
-      QString why;
-      const bool validation = kind_of_csv(path) == CsvKind::validation;
-      if (!(validation ? accuracy_->open(path, &why) : scaling_->open(path, &why))) {
-        refuse(why);
-        continue;
-      }
-      show_view(validation ? "accuracy" : "scaling");
+      loader_.open_results(path);
+      continue;  // remembered once it has been read
     } else {
       traces << path;
-      continue;  // remembered once it has been read
+      continue;
     }
     remember_file(path);
   }
   if (traces.isEmpty()) return;
   loader_.open(traces);
   for (const QString& path : traces) remember_file(path);
+}
+
+void MainWindow::show_results(const QString& path, const std::shared_ptr<ResultFile>& results) {
+  if (auto* sweep = std::get_if<ReadSweep>(results.get())) {
+    scaling_->show_sweep(path, std::move(*sweep));
+    show_view("scaling");
+  } else {
+    accuracy_->show_validation(path, std::get<AccuracyTable>(*results));
+    show_view("accuracy");
+  }
+  remember_file(path);
 }
 
 bool MainWindow::open_scenario(const QString& path) {

@@ -18,7 +18,6 @@
 #include "gui/views/command.hpp"
 #include "gui/views/placeholder.hpp"
 #include "gui/views/plot.hpp"
-#include "models/base/error.hpp"
 
 namespace rehearse::gui {
 namespace {
@@ -26,6 +25,8 @@ namespace {
 constexpr double kNear = 14;           // pixels from a point within which the mouse is on it
 constexpr std::size_t kFewMarks = 10;  // values of the horizontal axis that are marked themselves
 constexpr std::size_t kMostCurves = 24;
+constexpr std::size_t kMostMarked = 2000;  // points that are painted themselves, beside their lines
+constexpr std::size_t kMostDrawn = 4000, kLeastDrawn = 16;  // of all curves, of each
 
 }  // namespace
 
@@ -98,7 +99,10 @@ ScalingView::ScalingView(Session&, ViewState&, QWidget* parent) : QWidget(parent
                tr("Open a sweep..."),
                {QKeySequence("Ctrl+Shift+W")},
                tr("Open the CSV file of a sweep as curves")},
-              [this] { ask_for_file(); });
+              [this] {
+                choose_file(*this, tr("sweep"), tr("Sweeps (*.csv);;All files (*)"),
+                            [this](const QString& path) { emit open_requested(path); });
+              });
 
   connect(axis_, &QComboBox::currentIndexChanged, this, &ScalingView::draw);
   connect(figure_, &QComboBox::currentIndexChanged, this, &ScalingView::draw);
@@ -114,21 +118,9 @@ QAction* ScalingView::make_switch(const QString& text, const QString& key, const
   return action;
 }
 
-void ScalingView::ask_for_file() {
-  choose_file(*this, tr("sweep"), tr("Sweeps (*.csv);;All files (*)"),
-              [this](const QString& path, QString* why) { return open(path, why); });
-}
-
-bool ScalingView::open(const QString& path, QString* why) {
-  SweepTable sweep;
-  try {
-    sweep = read_sweep(path.toStdString());
-  } catch (const InputError& error) {
-    if (why != nullptr) *why = QString::fromStdString(error.what());
-    return false;
-  }
+void ScalingView::show_sweep(const QString& path, ReadSweep read) {
   const QString was = axis_->currentText();
-  sweep_ = std::move(sweep);
+  sweep_ = std::move(read.sweep);
   path_ = path;
   axis_->blockSignals(true);
   axis_->clear();
@@ -140,13 +132,12 @@ bool ScalingView::open(const QString& path, QString* why) {
     text += (text.isEmpty() ? "" : "; ") + QString::fromStdString(problem);
   problems_->setText(text.isEmpty() ? text : tr("Not read: %1").arg(text));
   problems_->setVisible(!text.isEmpty());
-  points_->set(rows_of(sweep_));
+  points_->set(std::move(read.rows));
   nothing_->hide();
   told_->show();
   setToolTip({});
   plot_->setToolTip({});
   draw();
-  return true;
 }
 
 void ScalingView::set_axis(const QString& axis) {
@@ -161,6 +152,8 @@ void ScalingView::draw() {
   curves_ = curves_of(sweep_, axis_->currentText().toStdString(), figure);
   std::vector<CurvePoint> ideal;
   if (ideal_->isChecked() && !curves_.empty()) ideal = ideal_curve(sweep_, curves_.front(), figure);
+  std::size_t point_count = 0;
+  for (const Curve& curve : curves_) point_count += curve.points.size();
   std::vector<double> xs, ys;
   for (const Curve& curve : curves_)
     for (const CurvePoint& point : curve.points) {
@@ -172,9 +165,11 @@ void ScalingView::draw() {
   plot_->begin(plot_axis(axis_->currentText(), log_x_->isChecked(), xs, kFewMarks),
                plot_axis(figure_->currentText(), log_y_->isChecked(), ys), palette());
   const bool dark = is_dark(palette());
-  const auto values = [](const std::vector<CurvePoint>& points) {
+  const std::size_t most = std::max(kLeastDrawn, kMostDrawn / std::max<std::size_t>(1, curves_.size()));
+  const auto values = [&](const std::vector<CurvePoint>& points) {
     std::vector<QPointF> all;
-    for (const CurvePoint& point : points) all.emplace_back(point.x, point.y);
+    for (const CurvePoint& point : point_count <= kMostDrawn ? points : course_of(points, most))
+      all.emplace_back(point.x, point.y);
     return all;
   };
   if (!ideal.empty()) {
@@ -190,7 +185,7 @@ void ScalingView::draw() {
     constexpr std::array<Qt::PenStyle, 4> kStyles = {Qt::SolidLine, Qt::DashLine, Qt::DotLine,
                                                      Qt::DashDotLine};
     line->setPen(QPen(colour_of_run(static_cast<int>(i % 6), dark), 2, kStyles[i / 6 % kStyles.size()]));
-    line->setPointsVisible(true);
+    line->setPointsVisible(point_count <= kMostMarked);
     line->setMarkerSize(4.5);
     plot_->add(line, values(curves_[i].points));
     // So many that nobody could tell them apart are not told.

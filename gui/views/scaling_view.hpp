@@ -4,8 +4,8 @@
 #include <QWidget>
 #include <optional>
 
+#include "gui/models/result_file.hpp"
 #include "gui/models/session.hpp"
-#include "gui/models/sweep_table.hpp"
 #include "gui/views/table_view.hpp"
 
 class QComboBox;
@@ -21,8 +21,7 @@ class ScalingView : public QWidget {
   Q_OBJECT
 public:
   ScalingView(Session& session, ViewState& state, QWidget* parent = nullptr);
-  // Shows a sweep's CSV; false: it cannot, `why` tells. What was shown before stays then.
-  bool open(const QString& path, QString* why);
+  void show_sweep(const QString& path, ReadSweep read);
   const QString& path() const { return path_; }  // empty: nothing is open
 
   void set_axis(const QString& axis);
@@ -32,13 +31,15 @@ public:
   std::optional<QPoint> place_of(int row) const;
   const TableView& table() const { return *points_; }
 
+signals:
+  void open_requested(const QString& path);
+
 protected:
   void resizeEvent(QResizeEvent* event) override;
   void changeEvent(QEvent* event) override;
 
 private:
   QAction* make_switch(const QString& text, const QString& key, const QString& tip, bool on);
-  void ask_for_file();
   void draw();
   void mark(int row);
   bool eventFilter(QObject* watched, QEvent* event) override;

@@ -1,0 +1,35 @@
+#include "gui/models/result_file.hpp"
+
+#include "models/base/error.hpp"
+
+namespace rehearse::gui {
+
+namespace {
+
+constexpr double kParsed = 0.7;  // of the work
+
+}  // namespace
+
+ResultFile read_results(const std::string& path, Progress& progress) {
+  const CsvFile file = read_csv(path, &progress, kParsed);
+  switch (kind_of(file)) {
+    case CsvKind::validation:
+      return accuracy_of(file);
+    case CsvKind::sweep: {
+      ReadSweep read{sweep_of(file), {}};
+      progress.share = (1 + kParsed) / 2;
+      if (progress.cancelled) throw Cancelled{};
+      read.rows = rows_of(read.sweep);
+      return read;
+    }
+    case CsvKind::unknown:
+      break;
+  }
+  throw InputError({path, 1, 0},
+                   "is neither of a sweep nor of a validation; allowed: what `rehearse sweep --out FILE.csv` "
+                   "writes, with the columns point, step_time_s, samples_per_s, devices and status, or "
+                   "`rehearse validate FOLDER --format csv`, with the columns run, measured_step_s and "
+                   "predicted_step_s");
+}
+
+}  // namespace rehearse::gui
