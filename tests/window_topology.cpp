@@ -5,10 +5,12 @@
 #include <QLabel>
 #include <QSignalSpy>
 #include <QTableView>
+#include <QTemporaryDir>
 #include <QtTest>
 #include <numeric>
 
 #include "gui/views/appearance.hpp"
+#include "gui/views/export.hpp"
 #include "gui/views/memory_bars.hpp"
 #include "gui/views/memory_view.hpp"
 #include "gui/views/topology_canvas.hpp"
@@ -90,6 +92,39 @@ TEST_CASE("A click on a link shows who uses it when, a click on one of them sele
   CHECK(window.state.visible().contains(timeline.spans.begin[span]));
   QTest::mouseClick(window.view.canvas(), Qt::LeftButton, {}, QPoint(8, 40));
   CHECK(window.links().isVisible());
+}
+
+TEST_CASE("The picture changes with what it shows, and lines stay lines in a drawing of lines") {
+  TopologyWindow window("star-4-16mb-pipeline");
+  TopologyCanvas& canvas = window.canvas();
+  const auto picture = [&] { return canvas.grab().toImage(); };
+  const QImage first = picture();
+  CHECK(picture() == first);
+  const rehearse::LinkId link = window.judged().run.scenario.cluster->find_links("node1.nic0.out").front();
+  canvas.select_link(link);
+  const QImage selected = picture();
+  CHECK(selected != first);
+  canvas.select_link({});
+  CHECK(picture() == first);
+  canvas.zoom_by(1.5, canvas.rect().center());
+  CHECK(picture() != first);
+  canvas.fit();
+  CHECK(picture() == first);
+  const QPalette before = canvas.palette();
+  canvas.setPalette(palette_of(is_dark(before) ? Theme::light : Theme::dark));
+  CHECK(picture() != first);
+  canvas.setPalette(before);
+  CHECK(picture() == first);
+  // At twice the scale there are twice the pixels.
+  CHECK(picture_of(canvas, 2).size() == 2 * canvas.size());
+  const QTemporaryDir folder;
+  const QString path = folder.filePath("topology.svg");
+  write_picture(canvas, path);
+  QFile file(path);
+  REQUIRE(file.open(QIODevice::ReadOnly));
+  const QByteArray svg = file.readAll();
+  CHECK_FALSE(svg.contains("<image"));
+  CHECK(svg.count("<path") + svg.count("<polyline") >= static_cast<int>(canvas.scene().edges.size()));
 }
 
 TEST_CASE("The use follows the visible time") {

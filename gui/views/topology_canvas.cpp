@@ -29,6 +29,7 @@ double shade_of_use(double use) {
 TopologyCanvas::TopologyCanvas(QWidget* parent) : QWidget(parent) {
   setFocusPolicy(Qt::StrongFocus);
   setMouseTracking(true);
+  setAttribute(Qt::WA_OpaquePaintEvent);
   setMinimumSize(260, 120);
   setAccessibleName("Topology");
   setAccessibleDescription("The cluster's nodes, switches and links; links are coloured by their use");
@@ -55,14 +56,14 @@ void TopologyCanvas::set_use(std::shared_ptr<const LinkUsage> usage, LinkUsage::
   load_ = std::move(load);
   busiest_ = std::move(busiest);
   read_use();
-  update();
+  repaint_picture();
 }
 
 void TopologyCanvas::set_highlighted(std::vector<LinkId> links) {
   if (links == highlighted_) return;
   highlighted_ = std::move(links);
   read_use();
-  update();
+  repaint_picture();
 }
 
 void TopologyCanvas::select_link(std::optional<LinkId> link) {
@@ -73,6 +74,11 @@ void TopologyCanvas::select_link(std::optional<LinkId> link) {
                                      [&](const OpenNode& open) { return open.node == node; });
     if (!is_open) toggle_node(node);
   }
+  repaint_picture();
+}
+
+void TopologyCanvas::repaint_picture() {
+  picture_old_ = true;
   update();
 }
 
@@ -91,7 +97,7 @@ void TopologyCanvas::make() {
     scene_ = make_scene(*topology_, shown_, layout_, open_nodes_, area, view_, QFontMetricsF(font()));
   }
   read_use();
-  update();
+  repaint_picture();
 }
 
 void TopologyCanvas::read_use() {
@@ -315,7 +321,7 @@ void TopologyCanvas::mouseReleaseEvent(QMouseEvent* event) {
   std::vector<LinkId> links = hit.there;
   links.insert(links.end(), hit.back.begin(), hit.back.end());
   selected_ = uses_[edge].most;
-  update();
+  repaint_picture();
   emit chosen(links, *selected_);
 }
 
@@ -374,7 +380,7 @@ void TopologyCanvas::contextMenuEvent(QContextMenuEvent* event) {
 
 void TopologyCanvas::changeEvent(QEvent* event) {
   if (event->type() == QEvent::FontChange) make();
-  if (event->type() == QEvent::PaletteChange) update();
+  if (event->type() == QEvent::PaletteChange) repaint_picture();
   QWidget::changeEvent(event);
 }
 

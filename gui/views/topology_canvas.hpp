@@ -1,6 +1,7 @@
 // The picture of a topology: links coloured by their use, zoomed, moved, opened and stepped through.
 #pragma once
 
+#include <QImage>
 #include <QWidget>
 #include <optional>
 #include <set>
@@ -9,6 +10,8 @@
 #include "gui/views/topology_scene.hpp"
 
 namespace rehearse::gui {
+
+class LineRaster;
 
 class TopologyCanvas : public QWidget {
   Q_OBJECT
@@ -63,7 +66,12 @@ private:
   int edge_with(LinkId link) const;
   QString tip_of(const SceneEdge& edge) const;
   QString tip_of(const SceneVertex& vertex) const;
-  void paint_edges(QPainter& painter) const;
+  void repaint_picture();  // it has changed
+  void paint_picture(QPainter& painter, LineRaster* raster) const;
+  void paint_edges(QPainter& painter, LineRaster* raster) const;
+  // What an edge is made of: `stroke(aside, width, colour)` once or twice.
+  template <class Stroke>
+  void strokes_of(int edge, Stroke stroke) const;
   void paint_vertices(QPainter& painter) const;
   void paint_names(QPainter& painter) const;
   void paint_legend(QPainter& painter) const;
@@ -86,6 +94,8 @@ private:
   std::set<int> highlighted_nodes_;
   QPointF pressed_, moved_from_;
   bool dragging_ = false;
+  QImage picture_;  // as it stood last, without what the focus adds
+  bool picture_old_ = true;
 };
 
 // What colour_of_use() is asked: low uses are told apart, too.

@@ -1,4 +1,5 @@
 // How the canvas of a topology is painted.
+#include <QPaintEngine>
 #include <QPainter>
 #include <algorithm>
 #include <array>
@@ -6,13 +7,15 @@
 
 #include "gui/models/link_users.hpp"
 #include "gui/views/appearance.hpp"
+#include "gui/views/line_raster.hpp"
 #include "gui/views/topology_canvas.hpp"
 
 namespace rehearse::gui {
 
 namespace {
 
-constexpr std::size_t kNamed = 6;  // links whose names stand in the picture
+constexpr std::size_t kNamed = 6;    // links whose names stand in the picture
+constexpr double kLeastApart = 1.2;  // pixels of a direction; thinner ones are one line of the busier
 
 QColor mixed(const QColor& a, const QColor& b, double share) {
   return QColor::fromRgbF(static_cast<float>(a.redF() + (b.redF() - a.redF()) * share),
@@ -30,13 +33,38 @@ QColor TopologyCanvas::colour(double use) const {
 
 void TopologyCanvas::paintEvent(QPaintEvent*) {
   QPainter painter(this);
-  painter.fillRect(rect(), palette().color(QPalette::Base));
-  painter.setRenderHint(QPainter::Antialiasing);
   if (!topology_) {
+    painter.fillRect(rect(), palette().color(QPalette::Base));
     painter.setPen(palette().color(QPalette::PlaceholderText));
     painter.drawText(rect().adjusted(20, 10, -20, -10), Qt::AlignCenter | Qt::TextWordWrap, message);
     return;
   }
+  if (painter.paintEngine()->type() != QPaintEngine::Raster) {  // a drawing of lines, not of pixels
+    paint_picture(painter, nullptr);
+  } else {
+    const double ratio = painter.device()->devicePixelRatioF();
+    const QSize wanted = (QSizeF(size()) * ratio).toSize();
+    if (picture_old_ || picture_.size() != wanted) {
+      if (picture_.size() != wanted) picture_ = QImage(wanted, QImage::Format_RGB32);
+      picture_.setDevicePixelRatio(ratio);
+      LineRaster raster(picture_);
+      QPainter on_picture(&picture_);
+      on_picture.setFont(font());
+      paint_picture(on_picture, &raster);
+      picture_old_ = false;
+    }
+    painter.drawImage(0, 0, picture_);
+  }
+  if (hasFocus()) {
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(QPen(palette().color(QPalette::Highlight), 1));
+    painter.drawRect(rect().adjusted(0, 0, -1, -1));
+  }
+}
+
+void TopologyCanvas::paint_picture(QPainter& painter, LineRaster* raster) const {
+  painter.fillRect(rect(), palette().color(QPalette::Base));
+  painter.setRenderHint(QPainter::Antialiasing);
   for (std::size_t i = 0; i < scene_.frames.size(); ++i) {
     const QRectF& frame = scene_.frames[i];
     painter.setPen(QPen(palette().color(QPalette::Mid), 1));
@@ -50,53 +78,66 @@ void TopologyCanvas::paintEvent(QPaintEvent*) {
                      QString::fromStdString(topology_->places()[open_nodes_[i].node].name));
     painter.setFont(font());
   }
-  paint_edges(painter);
+  paint_edges(painter, raster);
   paint_vertices(painter);
   paint_names(painter);
   paint_legend(painter);
-  if (hasFocus()) {
-    painter.setBrush(Qt::NoBrush);
-    painter.setPen(QPen(palette().color(QPalette::Highlight), 1));
-    painter.drawRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5));
-  }
 }
 
-void TopologyCanvas::paint_edges(QPainter& painter) const {
-  // The busiest last, so that they lie above the others.
+template <class Stroke>
+void TopologyCanvas::strokes_of(int e, Stroke stroke) const {
+  const SceneEdge& edge = scene_.edges[e];
+  if (edge.there.empty()) return stroke(0, 1, palette().color(QPalette::Mid));
+  const Use& use = uses_[e];
+  if (edge.width < kLeastApart)
+    return stroke(0, std::max(1.0, 1.3 * edge.width), colour(std::max(use.there, use.back)));
+  stroke(edge.width / 2 + 0.3, edge.width, colour(use.there));
+  stroke(-edge.width / 2 - 0.3, edge.width, colour(use.back));
+}
+
+void TopologyCanvas::paint_edges(QPainter& painter, LineRaster* raster) const {
+  // The busiest last, so that they lie above the others; above them those that are marked.
+  const int selected = selected_ ? edge_with(*selected_) : -1;
+  const auto is_marked = [&](int e) { return e == selected || uses_[e].highlighted; };
   std::vector<int> order(scene_.edges.size());
   for (std::size_t e = 0; e < order.size(); ++e) order[e] = static_cast<int>(e);
   const auto rank = [&](int e) { return std::max(uses_[e].there, uses_[e].back); };
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return rank(a) < rank(b); });
-  const int selected = selected_ ? edge_with(*selected_) : -1;
-  const QColor mark = palette().color(QPalette::Highlight);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return std::pair(is_marked(a), rank(a)) < std::pair(is_marked(b), rank(b));
+  });
   const QRectF graph = scene_.graph.adjusted(-4, -4, 4, 4);
   for (const bool inside : {false, true}) {
     painter.setClipRect(inside ? QRectF(rect()) : graph);
+    painter.setBrush(Qt::NoBrush);
+    std::vector<LineRaster::Line> straight;
+    const auto as_pixels = [&](int e) { return raster && scene_.edges[e].bend == 0 && !is_marked(e); };
     for (const int e : order) {
       const SceneEdge& edge = scene_.edges[e];
-      if ((edge.node >= 0) != inside) continue;
-      painter.setBrush(Qt::NoBrush);
-      if (edge.there.empty()) {
-        painter.setPen(QPen(palette().color(QPalette::Mid), 1));
-        painter.drawPath(edge.path(0));
-        continue;
-      }
-      if (e == selected || uses_[e].highlighted) {
-        QColor halo = mark;
+      if ((edge.node >= 0) != inside || !as_pixels(e)) continue;
+      const QPointF along = edge.b - edge.a;
+      const QPointF across =
+          QPointF(-along.y(), along.x()) / std::max(1e-6, std::hypot(along.x(), along.y()));
+      strokes_of(e, [&](double aside, double width, const QColor& colour) {
+        straight.push_back({edge.a + across * aside, edge.b + across * aside, width, colour.rgb()});
+      });
+    }
+    if (raster) {
+      raster->set_clip(inside ? QRectF(rect()) : graph);
+      raster->paint(straight);
+    }
+    for (const int e : order) {
+      const SceneEdge& edge = scene_.edges[e];
+      if ((edge.node >= 0) != inside || as_pixels(e)) continue;
+      if (is_marked(e)) {
+        QColor halo = palette().color(QPalette::Highlight);
         halo.setAlpha(e == selected ? 200 : 110);
         painter.setPen(QPen(halo, 2 * edge.width + 6, Qt::SolidLine, Qt::RoundCap));
         painter.drawPath(edge.path(0));
       }
-      const double both = 2 * edge.width;
-      if (both < 1.8) {
-        painter.setPen(QPen(colour(rank(e)), std::max(1.0, both)));
-        painter.drawPath(edge.path(0));
-        continue;
-      }
-      painter.setPen(QPen(colour(uses_[e].there), edge.width, Qt::SolidLine, Qt::FlatCap));
-      painter.drawPath(edge.path(edge.width / 2 + 0.3));
-      painter.setPen(QPen(colour(uses_[e].back), edge.width, Qt::SolidLine, Qt::FlatCap));
-      painter.drawPath(edge.path(-edge.width / 2 - 0.3));
+      strokes_of(e, [&](double aside, double width, const QColor& colour) {
+        painter.setPen(QPen(colour, width, Qt::SolidLine, Qt::FlatCap));
+        painter.drawPath(edge.path(aside));
+      });
     }
   }
 }
