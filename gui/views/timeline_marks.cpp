@@ -9,7 +9,8 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr std::size_t kMostSegments = 20'000;  // of the critical path that are joined by lines
+constexpr std::size_t kMostSegments = 20'000;  // of the critical path that are looked at
+constexpr qsizetype kMostJoints = 1500;        // lines between them: more are a surface
 
 // From where one ends to where the other begins, or over it if it began before.
 void paint_arrow(QPainter& painter, QRectF from, QRectF to, bool dashed, const QColor& colour,
@@ -109,7 +110,9 @@ void paint_critical_path(QPainter& painter, const TimelineScene& scene, const QP
       const double y = where.y - scene.scroll() + where.height / 2.0;
       if (left > width + 1000) break;
       // From where one ends to where the next begins, if that is elsewhere.
-      if (any && (std::abs(y - last_y) > 0.5 || left > last_x + 2))
+      const bool seen = std::max(y, last_y) > -50 && std::min(y, last_y) < height + 50 &&
+                        std::max(left, last_x) > -50 && joints.size() < kMostJoints;
+      if (any && seen && (std::abs(y - last_y) > 0.5 || left > last_x + 2))
         joints << QLineF(clip(last_x), last_y, clip(left), y);
       any = true;
       last_x = right;
