@@ -95,6 +95,60 @@ TEST_CASE("An error that is typed is marked at its line, and gone when it is men
   CHECK(editor.error_line() == 0);
 }
 
+TEST_CASE("Keys and values are offered where they may stand, and written by Enter") {
+  Window w;
+  w.view.set_text("[model]\npreset = \"mlp\"\n\n[training]\nglobal_batch = 64\n\n", "mine");
+  ScenarioEditor& editor = w.view.editor();
+  REQUIRE(QTest::qWaitFor([&] { return editor.knows_keys(); }, 20'000));
+  QAbstractItemView& list = *editor.completer().popup();
+  const auto choices = [&] {
+    QStringList all;
+    for (int r = 0; r < list.model()->rowCount(); ++r) all << list.model()->index(r, 0).data().toString();
+    return all;
+  };
+  const auto line = [&] { return editor.textCursor().block().text(); };
+  editor.go_to(6, 1);
+  QTest::keyClick(&editor, Qt::Key_Space, Qt::ControlModifier);
+  REQUIRE(list.isVisible());
+  CHECK(choices().contains("micro_batch"));
+  CHECK(choices().contains("precision"));
+  CHECK_FALSE(choices().contains("global_batch"));  // it stands there
+  // Typing narrows the list down.
+  QTest::keyClicks(&list, "micr");
+  CHECK(line() == "micr");
+  CHECK(choices() == QStringList{"micro_batch"});
+  QTest::keyClick(&list, Qt::Key_Return);
+  CHECK_FALSE(list.isVisible());
+  CHECK(line() == "micro_batch = ");
+  QTest::keyClicks(&editor, "8");
+  QTest::keyClick(&editor, Qt::Key_Return);
+  QTest::keyClicks(&editor, "preci");
+  QTest::keyClick(&editor, Qt::Key_Space, Qt::ControlModifier);  // but one: at once
+  CHECK_FALSE(list.isVisible());
+  CHECK(line() == "precision = ");
+  QTest::keyClick(&editor, Qt::Key_Space, Qt::ControlModifier);
+  REQUIRE(list.isVisible());
+  CHECK(choices().contains("\"bf16\""));
+  QTest::keyClicks(&list, "\"fp1");
+  CHECK(choices() == QStringList{"\"fp16\""});
+  QTest::keyClick(&list, Qt::Key_Return);
+  CHECK(line() == "precision = \"fp16\"");
+  editor.undo();  // one step
+  CHECK(line().startsWith("precision = "));
+  // Esc leaves the text as it is; of a number nothing is offered.
+  editor.go_to(5, 16);
+  QTest::keyClick(&editor, Qt::Key_Space, Qt::ControlModifier);
+  CHECK_FALSE(list.isVisible());
+  editor.go_to(3, 1);
+  QTest::keyClicks(&editor, "[");
+  QTest::keyClick(&editor, Qt::Key_Space, Qt::ControlModifier);
+  REQUIRE(list.isVisible());
+  CHECK(choices().contains("strategy.parameter_server"));
+  QTest::keyClick(&list, Qt::Key_Escape);
+  CHECK_FALSE(list.isVisible());
+  CHECK(line() == "[");
+}
+
 TEST_CASE("The error's line is gone to from anywhere") {
   Window w;
   w.view.set_text(scenario("resnet50-ring").replace("micro_batch = 64", "micro_batch = 60"), "ring");

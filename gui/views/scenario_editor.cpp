@@ -1,16 +1,21 @@
 #include "gui/views/scenario_editor.hpp"
 
+#include <QAbstractItemView>
 #include <QAbstractTextDocumentLayout>
+#include <QCompleter>
 #include <QFontDatabase>
 #include <QHelpEvent>
 #include <QPainter>
 #include <QPlainTextDocumentLayout>
+#include <QScrollBar>
+#include <QStringListModel>
 #include <QSyntaxHighlighter>
 #include <QTextBlock>
 #include <QToolTip>
 
 #include "gui/models/toml_highlight.hpp"
 #include "gui/views/appearance.hpp"
+#include "gui/views/command.hpp"
 
 namespace rehearse::gui {
 namespace {
@@ -93,6 +98,7 @@ ScenarioEditor::ScenarioEditor(QWidget* parent) : QPlainTextEdit(parent), gutter
       gutter_->update(0, area.y(), gutter_->width(), area.height());
   });
   lay_out_gutter();
+  make_completer();
 }
 
 ScenarioEditor::~ScenarioEditor() {
@@ -205,6 +211,82 @@ void ScenarioEditor::paint_gutter(QPaintEvent* event) {
     painter.drawText(QRectF(0, place.top(), gutter_->width() - kGutterMargin, line),
                      Qt::AlignRight | Qt::AlignVCenter, QString::number(block.blockNumber() + 1));
   }
+}
+
+// ----- completion
+
+void ScenarioEditor::make_completer() {
+  choices_ = new QStringListModel(this);
+  completer_ = new QCompleter(choices_, this);
+  completer_->setWidget(this);
+  completer_->setCompletionMode(QCompleter::PopupCompletion);
+  completer_->setCaseSensitivity(Qt::CaseInsensitive);
+  completer_->setMaxVisibleItems(12);
+  completer_->popup()->setAccessibleName("What may be written here");
+  connect(completer_, qOverload<const QString&>(&QCompleter::activated), this, &ScenarioEditor::take);
+  add_command(*this,
+              {menu::edit,
+               "C&omplete",
+               {QKeySequence("Ctrl+Space")},
+               "Offer the sections, keys or values that may stand at the cursor of the scenario's text"},
+              [this] { complete(); });
+  reading_keys_.ask([](const std::atomic<bool>&) { return scenario_keys(); },
+                    [this](const auto& keys) { keys_ = keys; });
+}
+
+bool ScenarioEditor::offer() {
+  const auto found =
+      draft_ && keys_ ? completion_at(draft_->text(), textCursor().position(), *keys_) : std::nullopt;
+  if (!found) return false;
+  completion_ = *found;
+  if (choices_->stringList() != completion_.choices) choices_->setStringList(completion_.choices);
+  // What begins with what was typed, else what holds it.
+  for (const auto mode : {Qt::MatchStartsWith, Qt::MatchContains}) {
+    completer_->setFilterMode(mode);
+    completer_->setCompletionPrefix(completion_.typed);
+    if (completer_->completionCount() > 0) return true;
+  }
+  return false;
+}
+
+void ScenarioEditor::complete() {
+  if (!offer()) {
+    completer_->popup()->hide();
+    return;
+  }
+  if (completer_->completionCount() == 1 && !completion_.typed.isEmpty() && !completer_->popup()->isVisible())
+    return take(completer_->currentCompletion());
+  completer_->popup()->setCurrentIndex(completer_->completionModel()->index(0, 0));
+  QTextCursor begin = textCursor();
+  begin.setPosition(completion_.begin);
+  QRect place = cursorRect(begin).translated(viewport()->pos());
+  place.setWidth(completer_->popup()->sizeHintForColumn(0) + 24 +
+                 completer_->popup()->verticalScrollBar()->sizeHint().width());
+  completer_->complete(place);
+}
+
+void ScenarioEditor::take(const QString& choice) {
+  QTextCursor cursor = textCursor();
+  cursor.setPosition(completion_.begin);
+  cursor.setPosition(completion_.end, QTextCursor::KeepAnchor);
+  cursor.insertText(choice + completion_.behind);
+  setTextCursor(cursor);
+}
+
+void ScenarioEditor::keyPressEvent(QKeyEvent* event) {
+  if (!completer_->popup()->isVisible()) return QPlainTextEdit::keyPressEvent(event);
+  switch (event->key()) {
+    case Qt::Key_Enter:
+    case Qt::Key_Return:
+    case Qt::Key_Escape:
+    case Qt::Key_Tab:
+    case Qt::Key_Backtab:
+      return event->ignore();  // the list's
+    default:
+      break;
+  }
+  QPlainTextEdit::keyPressEvent(event);
+  complete();  // what is left of the list
 }
 
 void ScenarioEditor::colour_again() {

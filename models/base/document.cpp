@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 
+#include "models/base/asked_keys.hpp"
 #include "models/base/toml_text.hpp"
 
 namespace rehearse {
@@ -42,6 +43,11 @@ std::string joined(std::string_view path, std::string_view key) {
 
 void mark(std::vector<std::string>& known, std::string_view key) {
   if (std::find(known.begin(), known.end(), key) == known.end()) known.emplace_back(key);
+}
+
+void note(const std::string& path, std::string_view key, AskedKey::Kind kind,
+          std::span<const std::string_view> allowed = {}) {
+  if (asked_keys_wanted()) note_asked({kind, joined(path, key), {allowed.begin(), allowed.end()}});
 }
 
 std::string describe_number(const Range& range) {
@@ -217,6 +223,7 @@ std::vector<std::string> Section::keys() const {
 
 double Section::number(std::string_view key, Range range, std::optional<double> fallback) {
   mark(*known_, key);
+  note(path_, key, AskedKey::Kind::number);
   if (const TomlValue* value = value_of(table_, key))
     return checked_number(*value, joined(path_, key), range);
   if (!fallback) refuse_missing(key, describe_number(range));
@@ -226,6 +233,7 @@ double Section::number(std::string_view key, Range range, std::optional<double> 
 std::int64_t Section::integer(std::string_view key, std::int64_t min, std::int64_t max,
                               std::optional<std::int64_t> fallback) {
   mark(*known_, key);
+  note(path_, key, AskedKey::Kind::integer);
   if (const TomlValue* value = value_of(table_, key))
     return checked_integer(*value, joined(path_, key), min, max);
   if (!fallback) refuse_missing(key, describe_integer(min, max));
@@ -234,6 +242,7 @@ std::int64_t Section::integer(std::string_view key, std::int64_t min, std::int64
 
 bool Section::boolean(std::string_view key, std::optional<bool> fallback) {
   mark(*known_, key);
+  note(path_, key, AskedKey::Kind::boolean);
   if (const TomlValue* value = value_of(table_, key)) {
     const bool* found = value->get<bool>();
     if (!found) refuse_value(*value, joined(path_, key), "true or false");
@@ -245,6 +254,7 @@ bool Section::boolean(std::string_view key, std::optional<bool> fallback) {
 
 std::string Section::text(std::string_view key, std::optional<std::string> fallback) {
   mark(*known_, key);
+  note(path_, key, AskedKey::Kind::text);
   if (const TomlValue* value = value_of(table_, key)) return checked_text(*value, joined(path_, key));
   if (!fallback) refuse_missing(key, "a string");
   return *fallback;
@@ -253,6 +263,7 @@ std::string Section::text(std::string_view key, std::optional<std::string> fallb
 std::size_t Section::choice(std::string_view key, std::span<const std::string_view> allowed,
                             std::optional<std::size_t> fallback) {
   mark(*known_, key);
+  note(path_, key, AskedKey::Kind::choice, allowed);
   std::string names;
   for (std::string_view name : allowed) names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", name);
   const TomlValue* value = value_of(table_, key);
@@ -269,6 +280,7 @@ std::size_t Section::choice(std::string_view key, std::span<const std::string_vi
 
 std::vector<double> Section::numbers(std::string_view key, Range range) {
   mark(*known_, key);
+  note(path_, key, AskedKey::Kind::list);
   std::vector<double> found;
   if (const TomlValue* value = value_of(table_, key)) {
     std::string path = joined(path_, key);
@@ -281,6 +293,7 @@ std::vector<double> Section::numbers(std::string_view key, Range range) {
 
 std::vector<std::int64_t> Section::integers(std::string_view key, std::int64_t min, std::int64_t max) {
   mark(*known_, key);
+  note(path_, key, AskedKey::Kind::list);
   std::vector<std::int64_t> found;
   if (const TomlValue* value = value_of(table_, key)) {
     std::string path = joined(path_, key);
@@ -293,6 +306,7 @@ std::vector<std::int64_t> Section::integers(std::string_view key, std::int64_t m
 
 std::vector<std::string> Section::texts(std::string_view key) {
   mark(*known_, key);
+  note(path_, key, AskedKey::Kind::list);
   std::vector<std::string> found;
   if (const TomlValue* value = value_of(table_, key)) {
     std::string path = joined(path_, key);
@@ -305,6 +319,7 @@ std::vector<std::string> Section::texts(std::string_view key) {
 
 Section Section::section(std::string_view key) {
   mark(*known_, key);
+  note(path_, key, AskedKey::Kind::section);
   std::string path = joined(path_, key);
   const TomlValue* value = value_of(table_, key);
   if (value && !value->get<TomlValue::Table>()) refuse_value(*value, path, fmt::format("a table [{}]", path));
@@ -313,6 +328,7 @@ Section Section::section(std::string_view key) {
 
 std::vector<Section> Section::sections(std::string_view key) {
   mark(*known_, key);
+  note(path_, key, AskedKey::Kind::sections);
   std::string path = joined(path_, key);
   std::vector<Section> found;
   const TomlValue* value = value_of(table_, key);
