@@ -11,8 +11,6 @@
 
 namespace rehearse::gui {
 
-class LineRaster;
-
 class TopologyCanvas : public QWidget {
   Q_OBJECT
 public:
@@ -67,11 +65,8 @@ private:
   QString tip_of(const SceneEdge& edge) const;
   QString tip_of(const SceneVertex& vertex) const;
   void repaint_picture();  // it has changed
-  void paint_picture(QPainter& painter, LineRaster* raster) const;
-  void paint_edges(QPainter& painter, LineRaster* raster) const;
-  // What an edge is made of: `stroke(aside, width, colour)` once or twice.
-  template <class Stroke>
-  void strokes_of(int edge, Stroke stroke) const;
+  void paint_picture(QPainter& painter) const;
+  void paint_edges(QPainter& painter) const;
   void paint_vertices(QPainter& painter) const;
   void paint_names(QPainter& painter) const;
   void paint_legend(QPainter& painter) const;

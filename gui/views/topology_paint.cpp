@@ -7,7 +7,6 @@
 
 #include "gui/models/link_users.hpp"
 #include "gui/views/appearance.hpp"
-#include "gui/views/line_raster.hpp"
 #include "gui/views/topology_canvas.hpp"
 
 namespace rehearse::gui {
@@ -40,17 +39,16 @@ void TopologyCanvas::paintEvent(QPaintEvent*) {
     return;
   }
   if (painter.paintEngine()->type() != QPaintEngine::Raster) {  // a drawing of lines, not of pixels
-    paint_picture(painter, nullptr);
+    paint_picture(painter);
   } else {
     const double ratio = painter.device()->devicePixelRatioF();
     const QSize wanted = (QSizeF(size()) * ratio).toSize();
     if (picture_old_ || picture_.size() != wanted) {
       if (picture_.size() != wanted) picture_ = QImage(wanted, QImage::Format_RGB32);
       picture_.setDevicePixelRatio(ratio);
-      LineRaster raster(picture_);
       QPainter on_picture(&picture_);
       on_picture.setFont(font());
-      paint_picture(on_picture, &raster);
+      paint_picture(on_picture);
       picture_old_ = false;
     }
     painter.drawImage(0, 0, picture_);
@@ -62,7 +60,7 @@ void TopologyCanvas::paintEvent(QPaintEvent*) {
   }
 }
 
-void TopologyCanvas::paint_picture(QPainter& painter, LineRaster* raster) const {
+void TopologyCanvas::paint_picture(QPainter& painter) const {
   painter.fillRect(rect(), palette().color(QPalette::Base));
   painter.setRenderHint(QPainter::Antialiasing);
   for (std::size_t i = 0; i < scene_.frames.size(); ++i) {
@@ -78,24 +76,13 @@ void TopologyCanvas::paint_picture(QPainter& painter, LineRaster* raster) const 
                      QString::fromStdString(topology_->places()[open_nodes_[i].node].name));
     painter.setFont(font());
   }
-  paint_edges(painter, raster);
+  paint_edges(painter);
   paint_vertices(painter);
   paint_names(painter);
   paint_legend(painter);
 }
 
-template <class Stroke>
-void TopologyCanvas::strokes_of(int e, Stroke stroke) const {
-  const SceneEdge& edge = scene_.edges[e];
-  if (edge.there.empty()) return stroke(0, 1, palette().color(QPalette::Mid));
-  const Use& use = uses_[e];
-  if (edge.width < kLeastApart)
-    return stroke(0, std::max(1.0, 1.3 * edge.width), colour(std::max(use.there, use.back)));
-  stroke(edge.width / 2 + 0.3, edge.width, colour(use.there));
-  stroke(-edge.width / 2 - 0.3, edge.width, colour(use.back));
-}
-
-void TopologyCanvas::paint_edges(QPainter& painter, LineRaster* raster) const {
+void TopologyCanvas::paint_edges(QPainter& painter) const {
   // The busiest last, so that they lie above the others; above them those that are marked.
   const int selected = selected_ ? edge_with(*selected_) : -1;
   const auto is_marked = [&](int e) { return e == selected || uses_[e].highlighted; };
@@ -109,35 +96,28 @@ void TopologyCanvas::paint_edges(QPainter& painter, LineRaster* raster) const {
   for (const bool inside : {false, true}) {
     painter.setClipRect(inside ? QRectF(rect()) : graph);
     painter.setBrush(Qt::NoBrush);
-    std::vector<LineRaster::Line> straight;
-    const auto as_pixels = [&](int e) { return raster && scene_.edges[e].bend == 0 && !is_marked(e); };
     for (const int e : order) {
       const SceneEdge& edge = scene_.edges[e];
-      if ((edge.node >= 0) != inside || !as_pixels(e)) continue;
-      const QPointF along = edge.b - edge.a;
-      const QPointF across =
-          QPointF(-along.y(), along.x()) / std::max(1e-6, std::hypot(along.x(), along.y()));
-      strokes_of(e, [&](double aside, double width, const QColor& colour) {
-        straight.push_back({edge.a + across * aside, edge.b + across * aside, width, colour.rgb()});
-      });
-    }
-    if (raster) {
-      raster->set_clip(inside ? QRectF(rect()) : graph);
-      raster->paint(straight);
-    }
-    for (const int e : order) {
-      const SceneEdge& edge = scene_.edges[e];
-      if ((edge.node >= 0) != inside || as_pixels(e)) continue;
+      if ((edge.node >= 0) != inside) continue;
       if (is_marked(e)) {
         QColor halo = palette().color(QPalette::Highlight);
         halo.setAlpha(e == selected ? 200 : 110);
         painter.setPen(QPen(halo, 2 * edge.width + 6, Qt::SolidLine, Qt::RoundCap));
         painter.drawPath(edge.path(0));
       }
-      strokes_of(e, [&](double aside, double width, const QColor& colour) {
+      const auto stroke = [&](double aside, double width, const QColor& colour) {
         painter.setPen(QPen(colour, width, Qt::SolidLine, Qt::FlatCap));
         painter.drawPath(edge.path(aside));
-      });
+      };
+      const Use& use = uses_[e];
+      if (edge.there.empty()) {
+        stroke(0, 1, palette().color(QPalette::Mid));
+      } else if (edge.width < kLeastApart) {
+        stroke(0, std::max(1.0, 1.3 * edge.width), colour(rank(e)));
+      } else {
+        stroke(edge.width / 2 + 0.3, edge.width, colour(use.there));
+        stroke(-edge.width / 2 - 0.3, edge.width, colour(use.back));
+      }
     }
   }
 }
