@@ -136,7 +136,7 @@ void check_finished_steps(const std::string& trace, const std::string& err, cons
   const rehearse::RecordedRun run = rehearse::read_run(trace);  // refuses a step that is not whole
   REQUIRE(run.measured);
   REQUIRE(run.measured->ended_early);
-  const rehearse::Measurement::EndedEarly& early = *run.measured->ended_early;
+  const rehearse::EndedEarly& early = *run.measured->ended_early;
   CHECK(early.steps == steps);
   CHECK(early.cause.find(cause) != std::string::npos);
   // 1.5 s and more of steps of 15 ms (three times that is for machines on which ranks share cores).

@@ -11,6 +11,12 @@
 
 namespace rehearse {
 
+// A run that failed; its trace holds the steps that all ranks had finished.
+struct EndedEarly {
+  int finished_steps = 0, steps = 0;  // of the schedule, those of the warm-up among them
+  std::string cause;                  // "rank 2 was ended by signal 9 (Killed)"
+};
+
 // How a run came about. Text that is not known is empty, numbers are 0.
 struct Measurement {
   std::string executor;   // "host", "cuda", "emulated"
@@ -28,11 +34,6 @@ struct Measurement {
   std::vector<double> losses;               // by step, those of the warm-up too; empty: not known
   std::optional<bool> gradients_identical;  // synchronised gradients were the same bits on all their ranks
   std::vector<std::string> notes;           // "8 ranks on 2 cores", what else is peculiar
-  // The run failed; the trace holds the steps that all ranks had finished.
-  struct EndedEarly {
-    int finished_steps = 0, steps = 0;  // of the schedule, those of the warm-up among them
-    std::string cause;                  // "rank 2 was ended by signal 9 (Killed)"
-  };
   std::optional<EndedEarly> ended_early;
 };
 
