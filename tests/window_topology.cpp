@@ -130,7 +130,7 @@ TEST_CASE("The picture changes with what it shows, and lines stay lines in a dra
 TEST_CASE("The use follows the visible time") {
   TopologyWindow window("star-4-16mb-ring");
   const QString all = window.summary();
-  const QVariant use = window.links().model()->index(0, BusiestLinksModel::use).data(kSortRole);
+  const QVariant use = window.links().model()->index(0, BusiestLinksModel::use).data(kLinkSortRole);
   CHECK(use.toDouble() > 0);
   // Before anything was sent.
   const rehearse::Trace& trace = window.judged().run.trace;

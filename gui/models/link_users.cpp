@@ -150,7 +150,7 @@ QVariant LinkUsersModel::data(const QModelIndex& index, int role) const {
     return text(fmt::format("{}, {}\n{}: {} to {}, {} on this link", user.op, user.rank, user.kind,
                             duration_text(user.begin - aligned_), duration_text(user.end - aligned_),
                             bytes_text(user.bytes)));
-  if (role == kSortRole) switch (index.column()) {
+  if (role == kLinkSortRole) switch (index.column()) {
       case op:
         return text(user.op);
       case rank:
@@ -211,7 +211,7 @@ QVariant BusiestLinksModel::data(const QModelIndex& index, int role) const {
   if (role == Qt::ToolTipRole)
     return text(fmt::format("{}\n{} of {} used, {} carried", name, share_text(line.busy.use),
                             rate_text(line.capacity), bytes_text(line.busy.bytes)));
-  if (role == kSortRole) switch (index.column()) {
+  if (role == kLinkSortRole) switch (index.column()) {
       case link:
         return text(line.name);
       case use:

@@ -10,7 +10,7 @@
 
 namespace rehearse::gui {
 
-inline constexpr int kSortRole = Qt::UserRole + 1;  // of all tables here: what a column is sorted by
+inline constexpr int kLinkSortRole = Qt::UserRole + 1;  // of all tables of links: what a column is sorted by
 
 // An op that uses a link within a stretch of time.
 struct LinkUser {

@@ -105,7 +105,7 @@ void TopologyView::make_panel() {
   links_model_ = new BusiestLinksModel(this);
   auto* const sorted = new QSortFilterProxyModel(this);
   sorted->setSourceModel(links_model_);
-  sorted->setSortRole(kSortRole);
+  sorted->setSortRole(kLinkSortRole);
   links_ = make_table("Busiest links", sorted, panel_);
   links_->setSortingEnabled(true);
   links_->sortByColumn(BusiestLinksModel::use, Qt::DescendingOrder);
@@ -160,7 +160,7 @@ void TopologyView::make_panel() {
   users_model_ = new LinkUsersModel(this);
   users_sorted_ = new QSortFilterProxyModel(this);
   users_sorted_->setSourceModel(users_model_);
-  users_sorted_->setSortRole(kSortRole);
+  users_sorted_->setSortRole(kLinkSortRole);
   users_ = make_table("Who uses the link when", users_sorted_, page);
   users_->setToolTip("Click: select it on the timeline. Double click: zoom to it.");
   users_->setSortingEnabled(true);
