@@ -11,17 +11,11 @@
 
 #include "simulator/engine/engine.hpp"
 #include "tests/catch.hpp"
+#include "tests/sanitized.hpp"
 #include "tests/schedule_builders.hpp"
 #include "topologies/cluster.hpp"
 
 namespace rehearse::testing {
-
-// Under the address sanitizer actors are threads, which is so slow that the dearest tests take less then.
-#ifdef __SANITIZE_ADDRESS__
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 inline constexpr double kBandwidth = 1e9, kHopLatency = 1e-6;  // of a link; a route on the star has two
 

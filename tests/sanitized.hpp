@@ -1,0 +1,13 @@
+// Whether this is a build for the address sanitizer. SimGrid's actors are threads there, which is so slow
+// that the dearest tests take smaller cases.
+#pragma once
+
+namespace rehearse::testing {
+
+#ifdef __SANITIZE_ADDRESS__
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+}  // namespace rehearse::testing
