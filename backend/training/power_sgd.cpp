@@ -1,4 +1,5 @@
 // Products of matrices with factors of few columns, which are bound by memory: plain loops.
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
