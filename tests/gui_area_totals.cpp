@@ -12,10 +12,10 @@ namespace {
 
 constexpr Time us = 1000;
 
-const AreaTotal& named(const std::vector<AreaTotal>& totals, const std::string& name) {
+const AreaTotal& named(const std::vector<AreaTotal>& totals, const char* name) {
   for (const AreaTotal& total : totals)
     if (total.name == name) return total;
-  FAIL("no " + name);
+  FAIL(std::string("no ") + name);
   return totals.front();
 }
 
