@@ -259,9 +259,11 @@ TEST_CASE("folded and unfolded: every op of every rank ends at the same time") {
       "pipeline = 2\ngradients = \"parameter-server\"\n[strategy.parameter_server]\nplacement = "
       "\"colocated\"\n",
   };
+  int number = 0;
   for (const Fabric& fabric : fabrics)
     for (const char* strategy : strategies)
       for (const char* fidelity : {"flow", "auto", "chunk"}) {
+        if (kSanitized && number++ % 4 != 0) continue;
         CAPTURE(fabric.cluster, fabric.nodes, fabric.slow, strategy, fidelity);
         const std::string text =
             "[model.transformer]\nlayers = 4\nhidden = 256\nheads = 4\nvocabulary = 1000\nsequence_length = "
