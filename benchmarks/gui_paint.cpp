@@ -7,9 +7,9 @@
 #include <QSettings>
 #include <QTemporaryDir>
 #include <QThread>
-#include <cmath>
 #include <random>
 
+#include "benchmarks/gui_spans.hpp"
 #include "benchmarks/gui_trace_file.hpp"
 #include "gui/views/appearance.hpp"
 #include "gui/views/main_window.hpp"
@@ -60,13 +60,7 @@ std::shared_ptr<const Timeline> synthetic() {
     t.rows.push_back({0, r, first, static_cast<SpanId>(spans.begin.size())});
     t.end = std::max(t.end, at);
   }
-  spans.step.assign(count, 0);
-  spans.op.assign(count, -1);
-  spans.algorithm.assign(count, 0);
-  spans.members.assign(count, 0);
-  spans.bytes.assign(count, NAN);
-  spans.flops.assign(count, NAN);
-  spans.ready.assign(count, -1);
+  leave_the_rest_untold(spans);
   spans.critical.assign(count, false);
   return timeline;
 }

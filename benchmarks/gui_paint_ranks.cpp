@@ -5,8 +5,8 @@
 #include <QApplication>
 #include <QImage>
 #include <QThread>
-#include <cmath>
 
+#include "benchmarks/gui_spans.hpp"
 #include "gui/views/timeline_canvas.hpp"
 #include "gui/views/timeline_labels.hpp"
 #include "gui/views/timeline_view.hpp"
@@ -67,14 +67,7 @@ std::shared_ptr<const Timeline> ring() {
     t.processes[static_cast<std::size_t>(rank)].summary_row = static_cast<int>(t.rows.size());
     t.rows.push_back({rank, -1, first, static_cast<SpanId>(spans.begin.size())});
   }
-  const std::size_t count = spans.begin.size();
-  spans.step.assign(count, 0);
-  spans.op.assign(count, -1);
-  spans.algorithm.assign(count, 0);
-  spans.members.assign(count, 0);
-  spans.bytes.assign(count, NAN);
-  spans.flops.assign(count, NAN);
-  spans.ready.assign(count, -1);
+  leave_the_rest_untold(spans);
   for (const Time end : spans.end) t.end = std::max(t.end, end);
   std::sort(t.flows.begin(), t.flows.end(), [](const Flow& a, const Flow& b) { return a.from < b.from; });
   for (std::uint32_t i = 0; i < t.flows.size(); ++i) t.flows_to.push_back(i);
