@@ -300,7 +300,7 @@ TEST_CASE("mpirun starts ranks on two machines, and the record has one clock") {
   ran = run_shell(machines.on(0) + "'" + mpirun + " -np 4 --host m0:2,m1:2 " + kProgram +
                       "calibrate --only-links --seconds 6 --name two --out " + scratch.path("") + "'",
                   scratch);
-  CAPTURE(ran.out);
+  CAPTURE(ran.out, ran.err);
   REQUIRE(ran.status == 0);
   const LinkProfile links = read_link_profile_file(scratch.path("two-links.toml"));
   CHECK(links.title.find(", 4 ranks on 2 machines") != std::string::npos);

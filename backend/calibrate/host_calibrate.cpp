@@ -47,8 +47,8 @@ int run_host_calibrate(const HostCalibrateArguments& arguments, std::ostream& ou
   }
   JoinOptions join;
   join.ranks = arguments.ranks;
-  // Some wait while others are measured, all while rank 0 computes.
-  join.patience_s = arguments.patience_s + arguments.common.most_s;
+  join.patience_s = arguments.patience_s;
+  if (arguments.compute) join.patience_s += compute.most_s;  // all wait for rank 0
   const auto measure_links = [&](Transport& ranks) {
     if (ranks.ranks() < 2) throw InputError({}, "links need at least 2 ranks; there is 1");
     calibrate_links(ranks, links, arguments.ground, out, err);

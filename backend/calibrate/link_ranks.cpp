@@ -18,9 +18,12 @@
 namespace rehearse {
 namespace {
 
-// What rank 0 tells those that take part; trial -1: it is over.
+// What rank 0 tells those that take part in a trial. The others hear now and then that it goes on, or they
+// would take it for dead.
+constexpr std::int64_t kOver = -1, kGoesOn = -2;
+constexpr double kTellEvery_s = 0.5;
 struct Order {
-  std::int64_t trial = -1, bytes = 0;
+  std::int64_t trial = kOver, bytes = 0;
 };
 
 void move(Transport& transport, Parcel::Kind kind, int peer, int channel, void* data, std::size_t bytes) {
@@ -89,6 +92,7 @@ LinkRanks::LinkRanks(Transport& transport, const std::string& node) : transport_
   }
   if (heads.size() > 1 && heads.size() < all.size()) add_collectives(Reach::between_nodes, all, channels);
   transport.open(channels);
+  told_at_s_.assign(static_cast<std::size_t>(transport.ranks()), monotonic_s());
 }
 
 LinkRanks::~LinkRanks() = default;
@@ -184,17 +188,20 @@ void LinkRanks::add_collectives(Reach reach, const std::vector<int>& ranks, std:
 }
 
 void LinkRanks::order(int trial, double bytes) {
-  Order order{trial, static_cast<std::int64_t>(bytes)};
-  // Answered before it begins, so that everybody is there.
-  const auto tell = [&](int rank) {
+  const auto tell = [&](int rank, Order order) {
     move(transport_, Parcel::Kind::send, rank, kControlChannel, &order, sizeof order);
+    told_at_s_[rank] = monotonic_s();
   };
   if (trial < 0) {
-    for (int rank = 1; rank < transport_.ranks(); ++rank) tell(rank);
+    for (int rank = 1; rank < transport_.ranks(); ++rank) tell(rank, {kOver, 0});
     return;
   }
   const std::vector<int>& ranks = trials_[trial].ranks;
-  std::for_each(ranks.begin() + 1, ranks.end(), tell);
+  for (auto rank = ranks.begin() + 1; rank != ranks.end(); ++rank)
+    tell(*rank, {trial, static_cast<std::int64_t>(bytes)});
+  for (int rank = 1; rank < transport_.ranks(); ++rank)
+    if (monotonic_s() - told_at_s_[rank] > kTellEvery_s) tell(rank, {kGoesOn, 0});
+  // Answered before it begins, so that everybody is there.
   for (auto rank = ranks.begin() + 1; rank != ranks.end(); ++rank) {
     Order answer;
     move(transport_, Parcel::Kind::receive, *rank, kControlChannel, &answer, sizeof answer);
@@ -224,7 +231,8 @@ void LinkRanks::follow() {
   while (true) {
     Order order;
     move(transport_, Parcel::Kind::receive, 0, kControlChannel, &order, sizeof order);
-    if (order.trial < 0) return;
+    if (order.trial == kOver) return;
+    if (order.trial == kGoesOn) continue;
     move(transport_, Parcel::Kind::send, 0, kControlChannel, &order, sizeof order);
     perform(trials_[static_cast<std::size_t>(order.trial)], static_cast<std::size_t>(order.bytes));
   }

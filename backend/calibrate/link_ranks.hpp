@@ -42,6 +42,7 @@ private:
   Transport& transport_;
   std::vector<Trial> trials_;
   std::vector<std::byte> buffer_;
+  std::vector<double> told_at_s_;  // by rank, of rank 0's last order
   int nodes_ = 1;
 };
 
