@@ -432,7 +432,7 @@ TEST_CASE("an emulated star and tree have their rates, and nothing stays behind"
     const double ideal_s = kBytes / (c.mbit * kMbit * kPayload);
     // A busy machine delays; nothing makes it faster than its links.
     double least = 1e9;
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 3 || (least >= 1.3 && i < 30); ++i) {
       const double ratio = transfer_s(*network, c.flows, kBytes) / ideal_s;
       CHECK(ratio > 0.93);
       least = std::min(least, ratio);
@@ -440,7 +440,7 @@ TEST_CASE("an emulated star and tree have their rates, and nothing stays behind"
     CHECK(least < 1.3);
     CHECK(own_devices() == before);
     network.reset();
-    CHECK(probes.gone_within(10));
+    CHECK(probes.gone_within(60));
   }
 }
 
@@ -470,7 +470,7 @@ TEST_CASE("an emulated cluster goes with its owner, also by kill -9") {
   CHECK(probes.count() == 7);  // 4 hosts, 2 leaves, the spine
   CHECK(probes.alive() == 7);
   owner.wait();  // kills it
-  CHECK(probes.gone_within(10));
+  CHECK(probes.gone_within(60));
   for (const pid_t rank : ranks) {
     // Dead; at most not yet waited for by whom the kernel gave it to.
     std::ifstream stat("/proc/" + std::to_string(rank) + "/stat");
@@ -483,31 +483,39 @@ TEST_CASE("an emulated cluster goes with its owner, also by kill -9") {
 TEST_CASE("a link goes down and comes back") {
   if (!can_emulate()) return;
   EmulatedNetwork network(graph_of(bare_nodes(2, 100), {0, 1}));
-  const auto reaches = [&] {
+  // Nobody listens: a connection is refused if packets go there and back; else it still tries or there is no
+  // way. After a link's change the kernel may take seconds until it asks for the neighbour again.
+  const auto reaches_within = [&](double seconds) {
     sockaddr_in at{};
     at.sin_family = AF_INET;
     at.sin_port = htons(7100);
     inet_pton(AF_INET, network.address(1).c_str(), &at.sin_addr);
     Child child([&] {
       network.enter(0);
-      const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-      connect(fd, reinterpret_cast<sockaddr*>(&at), sizeof at);
-      std::this_thread::sleep_for(std::chrono::milliseconds(300));
-      // Nobody listens: refused if packets go there and back; else it still tries or there is no way.
-      int error = 0;
-      socklen_t size = sizeof error;
-      getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
-      _exit(error == ECONNREFUSED ? 0 : 1);
+      const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+      do {
+        const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        connect(fd, reinterpret_cast<sockaddr*>(&at), sizeof at);
+        pollfd answer{fd, POLLOUT, 0};
+        poll(&answer, 1, 200);
+        int error = 0;
+        socklen_t size = sizeof error;
+        getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+        if (error == ECONNREFUSED) _exit(0);
+        close(fd);
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      } while (std::chrono::steady_clock::now() < until);
+      _exit(1);
     });
     return child.wait() == 0;
   };
-  CHECK(reaches());
+  CHECK(reaches_within(30));
   for (const std::string name : {"node0.nic0", "node1.nic0.in"}) {
     CAPTURE(name);
     network.set_link_down(name);
-    CHECK_FALSE(reaches());
+    CHECK_FALSE(reaches_within(0.5));
     network.set_link_up(name);
-    CHECK(reaches());
+    CHECK(reaches_within(30));
   }
   CHECK_THROWS_AS(network.set_link_down("node7.nic0"), InputError);
 }

@@ -7,6 +7,9 @@
 
 namespace rehearse::test {
 
+// For what will come, on however busy a machine.
+constexpr int kPatienceMs = 60'000;
+
 inline void need_application() {
   static int argc = 1;
   static char name[] = "test_gui";

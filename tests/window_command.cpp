@@ -10,6 +10,7 @@
 #include "tests/window_support.hpp"
 
 using namespace rehearse::gui;
+using rehearse::test::kPatienceMs;
 
 namespace {
 
@@ -21,7 +22,7 @@ struct Outcome {
 Outcome rehearse_gui(const QStringList& arguments) {
   QProcess process;
   process.start(REHEARSE_BIN_DIR "/rehearse-gui", arguments);
-  REQUIRE(process.waitForFinished(120'000));
+  REQUIRE(process.waitForFinished(kPatienceMs));
   REQUIRE(process.exitStatus() == QProcess::NormalExit);
   return {process.exitCode(), process.readAllStandardOutput(), process.readAllStandardError()};
 }
@@ -88,7 +89,7 @@ TEST_CASE("What is wrong with the command line or a file is told") {
   for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}) environment.remove(name);
   process.setProcessEnvironment(environment);
   process.start(REHEARSE_BIN_DIR "/rehearse-gui", QStringList());
-  REQUIRE(process.waitForFinished(20'000));
+  REQUIRE(process.waitForFinished(kPatienceMs));
   CHECK(process.exitStatus() == QProcess::NormalExit);
   CHECK(process.exitCode() == 1);
   CHECK(process.readAllStandardError().contains("there is no display"));

@@ -18,10 +18,13 @@
 #include "gui/views/why_view.hpp"
 #include "simulator/report/comparison.hpp"
 #include "tests/catch.hpp"
+#include "tests/gui_application.hpp"
 #include "tests/gui_recorded.hpp"
 
 namespace rehearse::gui {
 namespace {
+
+using rehearse::test::kPatienceMs;
 
 QString all_text(const QWidget& view) {
   QString text;
@@ -170,7 +173,7 @@ TEST_CASE("Two runs are compared by a sentence, bars and tables that sort and fi
   CHECK(all_text(view).contains("Only measured ring is shown"));
   QSignalSpy compared(&view, &CompareView::compared);
   const int second = session.add(pipeline());
-  REQUIRE(compared.wait());
+  REQUIRE(compared.wait(kPatienceMs));
   const QString sentence = QString::fromStdString(rehearse::difference_sentence(
       measured().judged->result(), pipeline().judged->result(), "measured ring", "measured pipeline"));
   CHECK(all_text(view).remove(QRegularExpression("<[^>]*>")).contains(sentence.toHtmlEscaped()));
@@ -197,7 +200,7 @@ TEST_CASE("Two runs are compared by a sentence, bars and tables that sort and fi
   check_manners(view);
 
   session.set_shown(second, false);
-  CHECK(QTest::qWaitFor([&] { return all_text(view).contains("Only measured ring"); }, 1000));
+  CHECK(QTest::qWaitFor([&] { return all_text(view).contains("Only measured ring"); }, kPatienceMs));
 }
 
 TEST_CASE("Ops are counted over what is visible, the step or the whole run") {
@@ -208,7 +211,7 @@ TEST_CASE("Ops are counted over what is visible, the step or the whole run") {
   view.show();
   QSignalSpy counted(&view, &OpsView::counted);
   session.add(pipeline());
-  REQUIRE(counted.wait());
+  REQUIRE(counted.wait(kPatienceMs));
   const auto forwards = [&] {
     const ValueTable& table = view.table().table();
     for (int row = 0; row < table.rowCount(); ++row)
@@ -218,11 +221,11 @@ TEST_CASE("Ops are counted over what is visible, the step or the whole run") {
   const double of_step = forwards();
   CHECK(of_step > 0);
   trigger(view, "of the run");
-  REQUIRE(counted.wait());
+  REQUIRE(counted.wait(kPatienceMs));
   CHECK(forwards() == Approx(8 * of_step));  // as many steps were recorded
   trigger(view, "visible time");
   state.set_visible({0, session.current()->figures.step.length()});
-  CHECK(QTest::qWaitFor([&] { return std::abs(forwards() - of_step) < 1e-9; }, 3000));
+  CHECK(QTest::qWaitFor([&] { return std::abs(forwards() - of_step) < 1e-9; }, kPatienceMs));
   const_cast<TableView&>(view.table()).selectRow(0);
   QTest::keyClick(const_cast<TableView*>(&view.table()), Qt::Key_Return);
   CHECK(state.search() == view.table().currentIndex().siblingAtColumn(0).data().toString());
@@ -293,7 +296,7 @@ TEST_CASE("Predictions stand beside measurements, from a file and from open runs
   prediction.figures.step_time_s *= 1.02;
   session.add(measured());
   session.add(prediction);
-  CHECK(QTest::qWaitFor([&] { return view.points().size() == 3; }, 3000));
+  CHECK(QTest::qWaitFor([&] { return view.points().size() == 3; }, kPatienceMs));
   CHECK(view.points().front().error() == Approx(0.02));
   view.close_file();
   CHECK(view.points().size() == 1);

@@ -13,8 +13,10 @@
 #include "gui/views/scenario_view.hpp"
 //
 #include "tests/catch.hpp"
+#include "tests/gui_application.hpp"
 
 using namespace rehearse::gui;
+using rehearse::test::kPatienceMs;
 
 namespace {
 
@@ -43,7 +45,7 @@ struct Window {
     view.resize(size);
     view.show();
     view.runner().set_program(REHEARSE_BIN_DIR "/rehearse");
-    REQUIRE(QTest::qWaitForWindowExposed(&view));
+    REQUIRE(QTest::qWaitForWindowExposed(&view, kPatienceMs));
   }
   QAction* action(const QString& text) const {
     for (QAction* action : view.actions())
@@ -57,7 +59,7 @@ struct Window {
     return {};
   }
   bool wait_until_told(const QString& text) const {
-    return QTest::qWaitFor([&] { return told().contains(text); }, 5000);
+    return QTest::qWaitFor([&] { return told().contains(text); }, kPatienceMs);
   }
   NumberField& number(const char* key) { return *qobject_cast<NumberField*>(view.form().field(key)); }
   QComboBox& choice(const char* key) { return *qobject_cast<QComboBox*>(view.form().field(key)); }
@@ -99,7 +101,7 @@ TEST_CASE("Keys and values are offered where they may stand, and written by Ente
   Window w;
   w.view.set_text("[model]\npreset = \"mlp\"\n\n[training]\nglobal_batch = 64\n\n", "mine");
   ScenarioEditor& editor = w.view.editor();
-  REQUIRE(QTest::qWaitFor([&] { return editor.knows_keys(); }, 20'000));
+  REQUIRE(QTest::qWaitFor([&] { return editor.knows_keys(); }, kPatienceMs));
   QAbstractItemView& list = *editor.completer().popup();
   const auto choices = [&] {
     QStringList all;
@@ -209,7 +211,7 @@ TEST_CASE("Form and text are one draft") {
   w.view.editor().go_to(10, 1);
   QTest::keyClicks(&w.view.editor(), "recompute = \"full\"");
   QTest::keyClick(&w.view.editor(), Qt::Key_Return);
-  CHECK(QTest::qWaitFor([&] { return w.choice("training.recompute").currentText() == "full"; }, 2000));
+  CHECK(QTest::qWaitFor([&] { return w.choice("training.recompute").currentText() == "full"; }, kPatienceMs));
   // The default takes a key away.
   choose(w.choice("training.recompute"), w.choice("training.recompute").itemText(0));
   CHECK_FALSE(w.view.draft().value("training.recompute"));
@@ -221,8 +223,8 @@ TEST_CASE("Run gives a trace, and the run's scenario can be changed and run agai
   w.view.set_text(scenario("mlp-ring"), "mlp");
   REQUIRE(w.wait_until_told("4 devices"));
   QTest::keyClick(&w.view, Qt::Key_R, Qt::ControlModifier);
-  CHECK(QTest::qWaitFor([&] { return w.action("Cancel")->isEnabled(); }, 2000));
-  REQUIRE(made.wait(20'000));
+  CHECK(QTest::qWaitFor([&] { return w.action("Cancel")->isEnabled(); }, kPatienceMs));
+  REQUIRE(made.wait(kPatienceMs));
   CHECK(made[0][1].toString() == "mlp");
   CHECK(QFileInfo::exists(made[0][0].toString()));
   CHECK(told.last()[0].toString().startsWith("mlp: "));
@@ -235,7 +237,7 @@ TEST_CASE("Run gives a trace, and the run's scenario can be changed and run agai
   CHECK(w.view.draft().text() == scenario("mlp-ring"));
   choose(w.choice("strategy.all_reduce"), "tree");
   w.view.run();
-  REQUIRE(made.wait(20'000));
+  REQUIRE(made.wait(kPatienceMs));
   CHECK(made[1][1].toString() == "mlp (2)");
 }
 
@@ -257,8 +259,8 @@ TEST_CASE("A run that fails is told at its line") {
   QSignalSpy told(&w.view, &ScenarioView::message);
   w.view.set_text(scenario("mlp-ring").replace("micro_batch = 16", "micro_batch = 15"), "mlp");
   w.view.run();  // before the check has come to it
-  REQUIRE(QTest::qWaitFor([&] { return !told.isEmpty(); }, 10'000));
-  CHECK(QTest::qWaitFor([&] { return w.view.editor().error_line() == 6; }, 3000));
+  REQUIRE(QTest::qWaitFor([&] { return !told.isEmpty(); }, kPatienceMs));
+  CHECK(QTest::qWaitFor([&] { return w.view.editor().error_line() == 6; }, kPatienceMs));
   CHECK(told.last()[0].toString().contains("training.global_batch is 64"));
 }
 
@@ -313,7 +315,8 @@ TEST_CASE("Where there is room for one side, form and text change places") {
   CHECK(w.view.editor().isVisible());
   CHECK_FALSE(w.view.form().isVisible());
   w.view.resize(1000, 700);
-  CHECK(QTest::qWaitFor([&] { return w.view.form().isVisible() && w.view.editor().isVisible(); }, 1000));
+  CHECK(
+      QTest::qWaitFor([&] { return w.view.form().isVisible() && w.view.editor().isVisible(); }, kPatienceMs));
 }
 
 TEST_CASE("The list of runs shows, hides, names, moves and removes them") {
@@ -322,7 +325,7 @@ TEST_CASE("The list of runs shows, hides, names, moves and removes them") {
   RunsView view(session, state);
   view.resize(340, 400);
   view.show();
-  REQUIRE(QTest::qWaitForWindowExposed(&view));
+  REQUIRE(QTest::qWaitForWindowExposed(&view, kPatienceMs));
   CHECK_FALSE(view.table().isVisible());  // says what to do
   const int a = session.add(run_of("a", 0.5));
   const int b = session.add(run_of("b", 0.6, Run::Source::measured));
@@ -345,7 +348,7 @@ TEST_CASE("The list of runs shows, hides, names, moves and removes them") {
   name->selectAll();
   QTest::keyClicks(name, "b d");  // letters of shortcuts go into the name
   QTest::keyClick(name, Qt::Key_Return);
-  CHECK(QTest::qWaitFor([&] { return session.run(b)->name == "b d"; }, 1000));
+  CHECK(QTest::qWaitFor([&] { return session.run(b)->name == "b d"; }, kPatienceMs));
   CHECK(session.shown().size() == 2);
   QTest::keyClick(&view.table(), Qt::Key_Down, Qt::AltModifier);
   CHECK(session.runs()[0]->id == a);

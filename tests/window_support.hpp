@@ -5,7 +5,6 @@
 
 #include <QApplication>
 #include <QDir>
-#include <QElapsedTimer>
 #include <QProcess>
 #include <QString>
 #include <QTemporaryDir>
@@ -13,30 +12,25 @@
 
 #include "gui/views/main_window.hpp"
 #include "tests/catch.hpp"
+#include "tests/gui_application.hpp"
 
 namespace rehearse::gui {
 
 // True as soon as `done` is; false if it is not for too long.
-inline bool wait_for(const std::function<bool()>& done, int patience_ms = 20'000) {
-  QElapsedTimer clock;
-  clock.start();
-  while (!done()) {
-    if (clock.elapsed() > patience_ms) return false;
-    QTest::qWait(5);
-  }
-  return true;
+inline bool wait_for(const std::function<bool()>& done) {
+  return QTest::qWaitFor(done, rehearse::test::kPatienceMs);
 }
 
 inline void shown(MainWindow& window, QSize size = {1280, 800}) {
   window.set_theme(Theme::light);
   window.resize(size);
   window.show();
-  REQUIRE(QTest::qWaitForWindowExposed(&window));
+  REQUIRE(QTest::qWaitForWindowExposed(&window, rehearse::test::kPatienceMs));
 }
 
 // All that was asked for is there.
 inline void settle(MainWindow& window) {
-  REQUIRE(wait_for([&] { return window.settled(); }, 60'000));
+  REQUIRE(wait_for([&] { return window.settled(); }));
   QTest::qWait(50);
 }
 
@@ -50,7 +44,7 @@ inline QString trace_of(const QString& name, const QString& scenario, const QStr
   for (const QString& setting : settings) arguments << "--set" << setting;
   QProcess process;
   process.start(REHEARSE_BIN_DIR "/rehearse", arguments);
-  REQUIRE(process.waitForFinished(60'000));
+  REQUIRE(process.waitForFinished(rehearse::test::kPatienceMs));
   INFO(process.readAllStandardError().toStdString());
   REQUIRE(process.exitCode() == 0);
   return path;

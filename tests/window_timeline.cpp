@@ -17,9 +17,11 @@
 #include "gui/views/timeline_legend.hpp"
 #include "gui/views/timeline_view.hpp"
 #include "tests/catch.hpp"
+#include "tests/gui_application.hpp"
 #include "tests/gui_timeline_builder.hpp"
 
 using namespace rehearse::gui;
+using rehearse::test::kPatienceMs;
 
 namespace {
 
@@ -36,12 +38,12 @@ struct Shown {
     run = session.add(run_of(std::move(timeline)));
     view.resize(1230, 600);
     view.show();
-    REQUIRE(QTest::qWaitForWindowExposed(&view));
+    REQUIRE(QTest::qWaitForWindowExposed(&view, kPatienceMs));
     view.canvas().setFocus();
     settle();
   }
   void settle() {
-    REQUIRE(QTest::qWaitFor([this] { return view.scene().ready(); }, 5000));
+    REQUIRE(QTest::qWaitFor([this] { return view.scene().ready(); }, kPatienceMs));
   }
   QWidget* canvas() { return &view.canvas(); }
   void key(Qt::Key key, Qt::KeyboardModifiers modifiers = {}) { QTest::keyClick(canvas(), key, modifiers); }
@@ -111,7 +113,7 @@ TEST_CASE("Zoom by key and wheel keeps the time under the mouse") {
   const QPoint mouse(300, 100);
   const auto time_there = [&] { return static_cast<double>(shown.view.scene().scale().time(mouse.x())); };
   QTest::mouseMove(shown.canvas(), mouse);
-  REQUIRE(QTest::qWaitFor([&] { return shown.state.cursor().has_value(); }));
+  REQUIRE(QTest::qWaitFor([&] { return shown.state.cursor().has_value(); }, kPatienceMs));
   const double before = time_there();
   const Time length = shown.state.visible().length();
   shown.key(Qt::Key_W);
@@ -578,7 +580,7 @@ TEST_CASE("Details tell of a span, and their links lead on") {
   CHECK(shown.selected() == 5);
   selection.activateWindow();
   selection.details_table().setFocus();
-  REQUIRE(QTest::qWaitForWindowActive(&selection));
+  REQUIRE(QTest::qWaitForWindowActive(&selection, kPatienceMs));
   selection.details_table().clearSelection();
   QTest::keyClick(&selection.details_table(), Qt::Key_C, Qt::ControlModifier);
   CHECK(QApplication::clipboard()->text().startsWith("Duration\t10.00 us\n"));

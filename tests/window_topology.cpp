@@ -16,9 +16,11 @@
 #include "gui/views/topology_canvas.hpp"
 #include "gui/views/topology_view.hpp"
 #include "tests/catch.hpp"
+#include "tests/gui_application.hpp"
 #include "tests/gui_runs.hpp"
 
 using namespace rehearse::gui;
+using rehearse::test::kPatienceMs;
 
 namespace {
 
@@ -41,7 +43,7 @@ struct TopologyWindow {
     Run run = judged_run(recorded(name), name);
     state.set_whole({0, run.timeline->end});
     session.add(std::move(run));
-    REQUIRE((view.is_ready() || ready.wait(10'000)));
+    REQUIRE((view.is_ready() || ready.wait(kPatienceMs)));
   }
   TopologyCanvas& canvas() { return *view.canvas(); }
   QString summary() { return named<QLabel>(view, "Summary of the topology")->toolTip(); }
@@ -294,7 +296,7 @@ TEST_CASE("Bars stand for stages, as high as their memory, and choose what is sh
         return ready.count() > 0 && view.memory().size() == 2 && view.bars()->chosen_run() == 1 &&
                view.memory()[0].stages.size() == 4 && view.memory()[1].stages.size() == 1;
       },
-      10'000));
+      kPatienceMs));
   const auto height = [&](int run, int stage) {
     return view.bars()->bar(run, stage).height() / view.memory()[run].stages[stage].total;
   };

@@ -137,7 +137,7 @@ TEST_CASE("A scenario with an error is marked, corrected, run, and its result se
   scenario->editor().setPlainText(text);
   REQUIRE(wait_for([&] { return scenario->editor().error_line() == 0; }));
   scenario->run();
-  REQUIRE(wait_for([&] { return window.session().runs().size() == 1; }, 60'000));
+  REQUIRE(wait_for([&] { return window.session().runs().size() == 1; }));
   settle(window);
   CHECK(window.session().current()->name == "mine");
   CHECK(window.session().current()->figures.step_time_s > 0);
