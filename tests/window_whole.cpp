@@ -249,6 +249,9 @@ TEST_CASE("Tables of results are read in the background, and broken ones change 
   CHECK(scaling.path() == sweep);
   CHECK(scaling.isVisible());
   CHECK(scaling.table().model()->rowCount() == 20'000);
+  CHECK(
+      wait_for([&] { return scaling.curves().size() == 1; }));  // so many points are drawn in the background
+  CHECK(scaling.curves()[0].points.size() == 20'000);
   CHECK(QSettings().value("recent").toStringList().front() == sweep);
   window.open_files({other, folder.filePath("none.csv")});
   settle(window);

@@ -10,6 +10,7 @@
 #include <QSplitter>
 #include <QToolTip>
 #include <algorithm>
+#include <map>
 
 #include "gui/views/appearance.hpp"
 #include "gui/views/choose_file.hpp"
@@ -148,6 +149,7 @@ void AccuracyView::draw() {
   }
   const double longest_s = all_s.empty() ? 1 : *std::max_element(all_s.begin(), all_s.end());
   const Unit time = unit_of_seconds(longest_s);
+  factor_ = time.factor;
   for (double& value : all_s) value *= time.factor;
   if (all_s.size() == 2) all_s = {all_s[0] / 2, all_s[0] * 2, all_s[1]};  // room about a single run
   const PlotAxis across = plot_axis(tr("measured step time (%1)").arg(time.name), true, all_s);
@@ -170,30 +172,23 @@ void AccuracyView::draw() {
   for (QLegendMarker* marker : plot_->chart()->legend()->markers(const_cast<QLineSeries*>(below)))
     marker->setVisible(false);
 
-  std::vector<std::string> groups;
-  for (const AccuracyPoint& point : points_)
-    if (const std::string group = group_of(point);
-        std::find(groups.begin(), groups.end(), group) == groups.end())
-      groups.push_back(group);
-  std::sort(groups.begin(), groups.end());
+  std::map<std::string, std::vector<QPointF>> groups;
+  for (std::size_t i = 0; i < points_.size(); ++i) groups[group_of(points_[i])].push_back(value_of(i));
   constexpr std::array<QScatterSeries::MarkerShape, 5> kShapes = {
       QScatterSeries::MarkerShapeCircle, QScatterSeries::MarkerShapeRectangle,
       QScatterSeries::MarkerShapeTriangle, QScatterSeries::MarkerShapeRotatedRectangle,
       QScatterSeries::MarkerShapePentagon};
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    auto* series = new QScatterSeries;
-    series->setName(QString::fromStdString(groups[g]));
-    series->setMarkerShape(kShapes[g % kShapes.size()]);
-    series->setMarkerSize(10);
-    series->setColor(colour_of_run(static_cast<int>(g), is_dark(palette())));
-    series->setBorderColor(palette().color(QPalette::Base));
-    std::vector<QPointF> places;
-    for (const AccuracyPoint& point : points_)
-      if (group_of(point) == groups[g])
-        places.emplace_back(point.measured_s * time.factor, point.predicted_s * time.factor);
-    plot_->add(series, places);
-    if (g >= kMostGroups)
-      for (QLegendMarker* marker : plot_->chart()->legend()->markers(series)) marker->setVisible(false);
+  std::size_t g = 0;
+  for (auto& [name, places] : groups) {
+    Dots dots;
+    dots.name = QString::fromStdString(name);
+    dots.shape = kShapes[g % kShapes.size()];
+    dots.colour = colour_of_run(static_cast<int>(g), is_dark(palette()));
+    dots.border = palette().color(QPalette::Base);
+    dots.in_legend = g < kMostGroups;
+    dots.points = std::move(places);
+    plot_->add(std::move(dots));
+    ++g;
   }
   mark(rows_->current_row());
 }
@@ -215,11 +210,7 @@ void AccuracyView::mark(int row) {
 }
 
 QPointF AccuracyView::value_of(std::size_t row) const {
-  double longest_s = 0;
-  for (const AccuracyPoint& point : points_)
-    longest_s = std::max({longest_s, point.measured_s, point.predicted_s});
-  const double factor = unit_of_seconds(longest_s).factor;
-  return {points_[row].measured_s * factor, points_[row].predicted_s * factor};
+  return {points_[row].measured_s * factor_, points_[row].predicted_s * factor_};
 }
 
 std::optional<QPoint> AccuracyView::place_of(int row) const {

@@ -50,6 +50,7 @@ private:
   Session& session_;
   AccuracyTable of_file_, of_session_;
   std::vector<AccuracyPoint> points_;
+  double factor_ = 1;  // of seconds, as the axes tell them
   QString path_;
   WhenSeen again_{this, [this] { collect(); }};
   Latest collecting_{this};

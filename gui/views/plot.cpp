@@ -2,7 +2,8 @@
 
 #include <QCategoryAxis>
 #include <QLegend>
-#include <QScatterSeries>
+#include <QLegendMarker>
+#include <QPainter>
 #include <algorithm>
 #include <cmath>
 
@@ -66,6 +67,37 @@ QString mark_text(double value) {
   return text;
 }
 
+// Within a circle of this radius; empty: the circle itself.
+QPolygonF outline_of(QScatterSeries::MarkerShape shape, double radius) {
+  int corners = 0;
+  double first = -90, out = 1;  // degrees from the right, clockwise; of the radius
+  switch (shape) {
+    case QScatterSeries::MarkerShapeRectangle:
+      corners = 4;
+      first = 45;
+      out = std::sqrt(2);
+      break;
+    case QScatterSeries::MarkerShapeRotatedRectangle:
+      corners = 4;
+      break;
+    case QScatterSeries::MarkerShapeTriangle:
+      corners = 3;
+      out = 1.2;
+      break;
+    case QScatterSeries::MarkerShapePentagon:
+      corners = 5;
+      break;
+    default:
+      break;
+  }
+  QPolygonF outline;
+  for (int i = 0; i < corners; ++i) {
+    const double angle = qDegreesToRadians(first + 360.0 * i / corners);
+    outline << QPointF(radius * out * std::cos(angle), radius * out * std::sin(angle));
+  }
+  return outline;
+}
+
 QCategoryAxis* qt_axis(const PlotAxis& axis, const QPalette& palette) {
   auto* made = new QCategoryAxis;
   made->setLabelsPosition(QCategoryAxis::AxisLabelsPositionOnValue);
@@ -92,6 +124,10 @@ QCategoryAxis* qt_axis(const PlotAxis& axis, const QPalette& palette) {
 
 double PlotAxis::on_axis(double value) const {
   return logarithmic ? std::log10(std::max(value, 1e-300)) : value;
+}
+
+double PlotAxis::value_at(double place) const {
+  return logarithmic ? std::pow(10, place) : place;
 }
 
 PlotAxis plot_axis(const QString& title, bool logarithmic, std::vector<double> values, std::size_t few) {
@@ -143,6 +179,7 @@ PlotView::PlotView(QWidget* parent) : QChartView(parent) {
 void PlotView::begin(const PlotAxis& horizontal, const PlotAxis& vertical, const QPalette& palette) {
   horizontal_ = horizontal;
   vertical_ = vertical;
+  dots_.clear();
   chart()->removeAllSeries();
   for (QAbstractAxis* axis : chart()->axes()) {
     chart()->removeAxis(axis);
@@ -167,17 +204,70 @@ void PlotView::resizeEvent(QResizeEvent* event) {
 
 void PlotView::add(QXYSeries* series, const std::vector<QPointF>& points) {
   QList<QPointF> placed;
-  for (const QPointF& point : points)
-    placed << QPointF(horizontal_.on_axis(point.x()), vertical_.on_axis(point.y()));
+  for (const QPointF& point : points) placed << on_axes(point);
   series->replace(placed);
   chart()->addSeries(series);
   for (QAbstractAxis* axis : chart()->axes()) series->attachAxis(axis);
 }
 
+void PlotView::add(Dots dots) {
+  auto* told = new QScatterSeries;
+  told->setName(dots.name);
+  told->setMarkerShape(dots.shape);
+  told->setMarkerSize(dots.size);
+  told->setColor(dots.colour);
+  told->setBorderColor(dots.border);
+  add(told, {});
+  for (QLegendMarker* marker : chart()->legend()->markers(told)) marker->setVisible(dots.in_legend);
+  for (QPointF& point : dots.points) point = on_axes(point);
+  dots_.push_back(std::move(dots));
+}
+
+void PlotView::drawForeground(QPainter* painter, const QRectF& part) {
+  QChartView::drawForeground(painter, part);
+  painter->save();
+  painter->setRenderHint(QPainter::Antialiasing);
+  painter->setClipRect(
+      QRectF(chart()->mapToScene(chart()->plotArea().topLeft()), chart()->plotArea().size()));
+  const QTransform to_scene = axes_to_scene();
+  for (const Dots& dots : dots_) {
+    painter->setPen(dots.border);
+    painter->setBrush(dots.colour);
+    const QPolygonF outline = outline_of(dots.shape, dots.size / 2);
+    const QPointF corner(dots.size / 2, dots.size / 2);
+    for (const QPointF& on_axes : dots.points) {
+      const QPointF at = to_scene.map(on_axes);
+      if (outline.isEmpty())
+        painter->drawEllipse(QRectF(at - corner, at + corner));
+      else
+        painter->drawPolygon(outline.translated(at));
+    }
+  }
+  painter->restore();
+}
+
+QPointF PlotView::on_axes(QPointF value) const {
+  return {horizontal_.on_axis(value.x()), vertical_.on_axis(value.y())};
+}
+
+QTransform PlotView::axes_to_scene() const {
+  const QRectF area = chart()->plotArea();
+  const QPointF least = on_axes({horizontal_.least, vertical_.least}),
+                most = on_axes({horizontal_.most, vertical_.most});
+  QTransform to_chart;
+  to_chart.translate(area.left(), area.bottom());
+  to_chart.scale(area.width() / (most.x() - least.x()), -area.height() / (most.y() - least.y()));
+  to_chart.translate(-least.x(), -least.y());
+  return to_chart * chart()->sceneTransform();
+}
+
 QPointF PlotView::place_of(QPointF value) const {
-  const QPointF on_chart =
-      chart()->mapToPosition({horizontal_.on_axis(value.x()), vertical_.on_axis(value.y())});
-  return mapFromScene(chart()->mapToScene(on_chart));
+  return viewportTransform().map(axes_to_scene().map(on_axes(value)));
+}
+
+QPointF PlotView::value_at(QPointF place) const {
+  const QPointF found = (axes_to_scene() * viewportTransform()).inverted().map(place);
+  return {horizontal_.value_at(found.x()), vertical_.value_at(found.y())};
 }
 
 }  // namespace rehearse::gui

@@ -4,6 +4,7 @@
 #include <QChart>
 #include <QChartView>
 #include <QPalette>
+#include <QScatterSeries>
 #include <QXYSeries>
 #include <vector>
 
@@ -18,11 +19,22 @@ struct PlotAxis {
   std::vector<double> marks;
 
   double on_axis(double value) const;
+  double value_at(double place) const;  // the reverse
 };
 
 // Room for `values`, marks at 1, 2 and 5 times powers of ten, or at the values themselves where they are as
 // few as `few`. Linear axes begin at 0. Values that are not above 0 have no place on a logarithmic one.
 PlotAxis plot_axis(const QString& title, bool logarithmic, std::vector<double> values, std::size_t few = 0);
+
+// A cloud of points, told in the legend.
+struct Dots {
+  QString name;
+  QScatterSeries::MarkerShape shape = QScatterSeries::MarkerShapeCircle;
+  double size = 10;  // pixels
+  QColor colour, border;
+  std::vector<QPointF> points;  // values
+  bool in_legend = true;
+};
 
 class PlotView : public QChartView {
   Q_OBJECT
@@ -33,16 +45,24 @@ public:
   void begin(const PlotAxis& horizontal, const PlotAxis& vertical, const QPalette& palette);
   // Takes the series over; points are values.
   void add(QXYSeries* series, const std::vector<QPointF>& points);
+  // Painted as they are: of a series Qt Charts makes every point an item of its own, which takes 60 us each.
+  void add(Dots dots);
   const PlotAxis& horizontal() const { return horizontal_; }
   const PlotAxis& vertical() const { return vertical_; }
   // Where a value is drawn, in pixels of the view.
   QPointF place_of(QPointF value) const;
+  QPointF value_at(QPointF place) const;
 
 protected:
   void resizeEvent(QResizeEvent* event) override;  // the legend stands where there is room
+  void drawForeground(QPainter* painter, const QRectF& part) override;
 
 private:
+  QPointF on_axes(QPointF value) const;
+  QTransform axes_to_scene() const;
+
   PlotAxis horizontal_, vertical_;
+  std::vector<Dots> dots_;  // their points on the axes
 };
 
 }  // namespace rehearse::gui

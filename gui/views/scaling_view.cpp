@@ -12,6 +12,7 @@
 #include <QSplitter>
 #include <QToolButton>
 #include <QToolTip>
+#include <algorithm>
 
 #include "gui/views/appearance.hpp"
 #include "gui/views/choose_file.hpp"
@@ -27,8 +28,24 @@ constexpr std::size_t kFewMarks = 10;  // values of the horizontal axis that are
 constexpr std::size_t kMostCurves = 24;
 constexpr std::size_t kMostMarked = 2000;  // points that are painted themselves, beside their lines
 constexpr std::size_t kMostDrawn = 4000, kLeastDrawn = 16;  // of all curves, of each
+constexpr std::size_t kMostAtOnce = 5000;  // points whose curves are made while the window waits
+
+std::vector<QPointF> places_of(const std::vector<CurvePoint>& points) {
+  std::vector<QPointF> places;
+  for (const CurvePoint& point : points) places.emplace_back(point.x, point.y);
+  return places;
+}
 
 }  // namespace
+
+// All that takes long to make of many points.
+struct ScalingView::Drawing {
+  std::vector<Curve> curves;
+  std::size_t points = 0;  // of all of them
+  PlotAxis across, up;
+  std::vector<std::vector<QPointF>> places;  // by curve, of as many points as are drawn
+  std::vector<QPointF> ideal;
+};
 
 ScalingView::ScalingView(Session&, ViewState&, QWidget* parent) : QWidget(parent) {
   setAccessibleName(tr("Scaling"));
@@ -120,15 +137,16 @@ QAction* ScalingView::make_switch(const QString& text, const QString& key, const
 
 void ScalingView::show_sweep(const QString& path, ReadSweep read) {
   const QString was = axis_->currentText();
-  sweep_ = std::move(read.sweep);
+  sweep_ = std::make_shared<const SweepTable>(std::move(read.sweep));
+  curves_.clear();
   path_ = path;
   axis_->blockSignals(true);
   axis_->clear();
-  for (const std::string& axis : sweep_.numeric_axes()) axis_->addItem(QString::fromStdString(axis));
+  for (const std::string& axis : sweep_->numeric_axes()) axis_->addItem(QString::fromStdString(axis));
   if (const int known = axis_->findText(was); known >= 0) axis_->setCurrentIndex(known);
   axis_->blockSignals(false);
   QString text;
-  for (const std::string& problem : sweep_.problems)
+  for (const std::string& problem : sweep_->problems)
     text += (text.isEmpty() ? "" : "; ") + QString::fromStdString(problem);
   problems_->setText(text.isEmpty() ? text : tr("Not read: %1").arg(text));
   problems_->setVisible(!text.isEmpty());
@@ -148,51 +166,67 @@ void ScalingView::set_figure(SweepFigure figure) {
 }
 
 void ScalingView::draw() {
-  const auto figure = static_cast<SweepFigure>(figure_->currentIndex());
-  curves_ = curves_of(sweep_, axis_->currentText().toStdString(), figure);
-  std::vector<CurvePoint> ideal;
-  if (ideal_->isChecked() && !curves_.empty()) ideal = ideal_curve(sweep_, curves_.front(), figure);
-  std::size_t point_count = 0;
-  for (const Curve& curve : curves_) point_count += curve.points.size();
-  std::vector<double> xs, ys;
-  for (const Curve& curve : curves_)
-    for (const CurvePoint& point : curve.points) {
-      xs.push_back(point.x);
-      ys.push_back(point.y);
-    }
-  for (const CurvePoint& point : ideal) ys.push_back(point.y);
-  marked_ = nullptr;  // removed with all series
-  plot_->begin(plot_axis(axis_->currentText(), log_x_->isChecked(), xs, kFewMarks),
-               plot_axis(figure_->currentText(), log_y_->isChecked(), ys), palette());
-  const bool dark = is_dark(palette());
-  const std::size_t most = std::max(kLeastDrawn, kMostDrawn / std::max<std::size_t>(1, curves_.size()));
-  const auto values = [&](const std::vector<CurvePoint>& points) {
-    std::vector<QPointF> all;
-    for (const CurvePoint& point : point_count <= kMostDrawn ? points : course_of(points, most))
-      all.emplace_back(point.x, point.y);
-    return all;
+  const auto make = [sweep = sweep_, axis = axis_->currentText(), figure = figure_->currentText(),
+                     number = figure_->currentIndex(), ideal = ideal_->isChecked(),
+                     log_x = log_x_->isChecked(), log_y = log_y_->isChecked()] {
+    Drawing made;
+    const auto kind = static_cast<SweepFigure>(number);
+    made.curves = curves_of(*sweep, axis.toStdString(), kind);
+    std::vector<CurvePoint> line;
+    if (ideal && !made.curves.empty()) line = ideal_curve(*sweep, made.curves.front(), kind);
+    std::vector<double> xs, ys;
+    for (const Curve& curve : made.curves)
+      for (const CurvePoint& point : curve.points) {
+        xs.push_back(point.x);
+        ys.push_back(point.y);
+      }
+    made.points = xs.size();
+    for (const CurvePoint& point : line) ys.push_back(point.y);
+    made.across = plot_axis(axis, log_x, std::move(xs), kFewMarks);
+    made.up = plot_axis(figure, log_y, std::move(ys));
+    const std::size_t most =
+        made.points <= kMostDrawn
+            ? made.points
+            : std::max(kLeastDrawn, kMostDrawn / std::max<std::size_t>(1, made.curves.size()));
+    made.ideal = places_of(course_of(line, most));
+    for (const Curve& curve : made.curves) made.places.push_back(places_of(course_of(curve.points, most)));
+    return made;
   };
-  if (!ideal.empty()) {
+  if (sweep_->points.size() <= kMostAtOnce) {
+    drawing_.cancel();
+    show_drawing(make());
+  } else {
+    drawing_.ask([make](const std::atomic<bool>&) { return make(); },
+                 [this](Drawing made) { show_drawing(std::move(made)); });
+  }
+}
+
+void ScalingView::show_drawing(Drawing made) {
+  curves_ = std::move(made.curves);
+  marked_ = nullptr;  // removed with all series
+  plot_->begin(made.across, made.up, palette());
+  const bool dark = is_dark(palette());
+  if (!made.ideal.empty()) {
     auto* line = new QLineSeries;
     line->setName(tr("ideal"));
     QPen pen(palette().color(QPalette::PlaceholderText), 1.5, Qt::DashLine);
     line->setPen(pen);
-    plot_->add(line, values(ideal));
+    plot_->add(line, made.ideal);
   }
   for (std::size_t i = 0; i < curves_.size(); ++i) {
     auto* line = new QLineSeries;
-    line->setName(curves_[i].name.empty() ? figure_->currentText() : QString::fromStdString(curves_[i].name));
+    line->setName(curves_[i].name.empty() ? made.up.title : QString::fromStdString(curves_[i].name));
     constexpr std::array<Qt::PenStyle, 4> kStyles = {Qt::SolidLine, Qt::DashLine, Qt::DotLine,
                                                      Qt::DashDotLine};
     line->setPen(QPen(colour_of_run(static_cast<int>(i % 6), dark), 2, kStyles[i / 6 % kStyles.size()]));
-    line->setPointsVisible(point_count <= kMostMarked);
+    line->setPointsVisible(made.points <= kMostMarked);
     line->setMarkerSize(4.5);
-    plot_->add(line, values(curves_[i].points));
+    plot_->add(line, made.places[i]);
     // So many that nobody could tell them apart are not told.
     if (i >= kMostCurves)
       for (QLegendMarker* marker : plot_->chart()->legend()->markers(line)) marker->setVisible(false);
   }
-  plot_->chart()->legend()->setVisible(curves_.size() + (ideal.empty() ? 0 : 1) > 1);
+  plot_->chart()->legend()->setVisible(curves_.size() + (made.ideal.empty() ? 0 : 1) > 1);
   mark(points_->current_row());
 }
 
@@ -231,18 +265,23 @@ bool ScalingView::eventFilter(QObject* watched, QEvent* event) {
     const auto* mouse = static_cast<QMouseEvent*>(event);
     const CurvePoint* nearest = nullptr;
     double distance = kNear;
+    const double from = plot_->value_at(mouse->position() - QPointF(kNear, 0)).x(),
+                 to = plot_->value_at(mouse->position() + QPointF(kNear, 0)).x();
     for (const Curve& curve : curves_)
-      for (const CurvePoint& point : curve.points) {
-        const double away = QLineF(plot_->place_of({point.x, point.y}), mouse->position()).length();
+      for (auto point = std::lower_bound(curve.points.begin(), curve.points.end(), from,
+                                         [](const CurvePoint&a, double x) { return a.x < x; });
+           point != curve.points.end() && point->x <= to; ++point) {
+        const double away = QLineF(plot_->place_of({point->x, point->y}), mouse->position()).length();
         if (away >= distance) continue;
         distance = away;
-        nearest = &point;
+        nearest = &*point;
       }
     if (nearest == nullptr) {
       QToolTip::hideText();
     } else {
       QToolTip::showText(mouse->globalPosition().toPoint(),
-                         QString::fromStdString(description_of(sweep_, sweep_.points[nearest->row])), plot_);
+                         QString::fromStdString(description_of(*sweep_, sweep_->points[nearest->row])),
+                         plot_);
       if (pressed) points_->select_row(static_cast<int>(nearest->row));
     }
   }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <QWidget>
+#include <memory>
 #include <optional>
 
+#include "gui/models/background.hpp"
 #include "gui/models/result_file.hpp"
 #include "gui/models/session.hpp"
 #include "gui/views/table_view.hpp"
@@ -40,11 +42,14 @@ protected:
 
 private:
   QAction* make_switch(const QString& text, const QString& key, const QString& tip, bool on);
+  struct Drawing;
   void draw();
+  void show_drawing(Drawing made);
   void mark(int row);
   bool eventFilter(QObject* watched, QEvent* event) override;
 
-  SweepTable sweep_;
+  std::shared_ptr<const SweepTable> sweep_ = std::make_shared<const SweepTable>();
+  Latest drawing_{this};
   QString path_;
   std::vector<Curve> curves_;
   QLabel *nothing_ = nullptr, *problems_ = nullptr;
