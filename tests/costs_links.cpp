@@ -183,6 +183,32 @@ TEST_CASE("steps of measured collectives cost what messages of their size do") {
   }
 }
 
+// (n - 2 + k) pieces on each channel's chain of n ranks, k being how many the message is cut into.
+TEST_CASE("over TCP a chain takes the time until its last edge begins") {
+  struct Case {
+    CollectiveKind kind;
+    int ranks, nodes, channels;
+    double bytes, chunk_bytes;
+    double pieces;  // of a channel
+  };
+  using enum CollectiveKind;
+  const Case cases[] = {
+      {broadcast, 8, 8, 1, 4194304, 0, 8},  {reduce, 8, 8, 1, 4194304, 0, 8},
+      {broadcast, 8, 8, 2, 4194304, 0, 4},  {broadcast, 3, 3, 1, 4194304, 1048576, 4},
+      {broadcast, 4, 4, 1, 1e3, 0, 1},      {reduce, 2, 2, 1, 1e8, 0, std::ceil(1e8 / 524288)},
+      {broadcast, 16, 2, 1, 4194304, 0, 8}, {broadcast, 8, 1, 1, 4194304, 0, 8},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.ranks, c.channels, c.bytes);
+    const TransferShape s = shape(c.ranks, c.nodes, 1e9, 0, c.channels);
+    const TransferCost cost = ring_cost(c.kind, c.bytes, s, Protocol::tcp, c.chunk_bytes);
+    const double link = (c.nodes > 1 ? tcp_efficiency(38) : 1) * 1e9,
+                 piece_s = c.bytes / c.channels / c.pieces / link;
+    CHECK(cost.startup_s + cost.bytes_per_edge / (cost.efficiency * s.ring_bandwidth) ==
+          Approx((c.ranks - 2 + c.pieces) * piece_s).epsilon(1e-9));
+  }
+}
+
 TEST_CASE("every bad link profile is refused in the expected words") {
   test::check_bad_inputs("links", ".toml", 14, [](const std::string& file) { read_link_profile_file(file); });
 }

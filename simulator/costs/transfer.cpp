@@ -136,12 +136,13 @@ void add_measured(TransferCost& cost, const LinkCurve* curve, double bytes, int 
   if (cost.efficiency <= 0) cost.efficiency = link > 0 ? std::min(1.0, range.bandwidth.value / link) : 1;
 }
 
+bool is_chain(CollectiveKind kind) {
+  return course_of(kind) == Course::from_root || course_of(kind) == Course::to_root;
+}
+
 // The last of the edges of a chain waits for the first piece until all edges before it have carried it: on
 // top of the time of all bytes on one edge, the time of a piece on each edge but one.
-void add_filling(TransferCost& cost, const LinkCurve* curve, double piece, double link) {
-  if (curve == nullptr) return;
-  double bandwidth = cost.efficiency * link;
-  if (bandwidth <= 0) bandwidth = curve->range_of(piece).bandwidth.value;
+void add_filling(TransferCost& cost, double piece, double bandwidth) {
   if (bandwidth > 0) cost.startup_s += (cost.steps - 1) * piece / bandwidth;
 }
 
@@ -191,14 +192,18 @@ TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& s
   if (shape.ranks < 2 || protocol.kind != Protocol::nccl) {
     TransferCost cost = ideal_cost(kind, bytes, shape);
     if (cost.steps == 0) return cost;
-    if (protocol.kind == Protocol::tcp) add_tcp(cost, shape, protocol);
+    const double message = message_of_ring(kind, cost, shape, chunk_bytes),
+                 link = shape.ring_bandwidth / std::max(1, shape.channels);
+    if (protocol.kind == Protocol::tcp) {
+      add_tcp(cost, shape, protocol);
+      if (is_chain(kind)) add_filling(cost, message, cost.efficiency * link);
+    }
     if (protocol.kind == Protocol::measured) {
       const LinkCurve* curve = protocol.links->collective(kind, reach_of(shape), shape.ranks);
-      const double message = message_of_ring(kind, cost, shape, chunk_bytes),
-                   link = shape.ring_bandwidth / std::max(1, shape.channels);
       add_measured(cost, curve, message, 1, link);
-      if (course_of(kind) == Course::from_root || course_of(kind) == Course::to_root)
-        add_filling(cost, curve, message, link);
+      if (is_chain(kind) && curve != nullptr)
+        add_filling(cost, message,
+                    link > 0 ? cost.efficiency * link : curve->range_of(message).bandwidth.value);
     }
     return cost;
   }

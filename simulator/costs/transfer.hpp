@@ -54,7 +54,7 @@ struct TransferCost {
 //   taken.
 //   tcp: ideal, at tcp_efficiency() between nodes. measured: each step costs what the profile says of
 //   messages as large as the step's pieces are, of which none is larger than `chunk_bytes` (0: a step's whole
-//   share; along chains 512 KiB), and a chain takes n-2 pieces' time more until its last edge begins.
+//   share; along chains 512 KiB). Both: a chain takes n-2 pieces' time more until its last edge begins.
 TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& shape,
                        const Protocol& protocol, double chunk_bytes = 0);
 
