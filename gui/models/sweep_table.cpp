@@ -134,6 +134,13 @@ SweepTable sweep_of(const CsvFile& file) {
     }
     table.points.push_back(std::move(point));
   }
+  std::vector<std::pair<double, std::size_t>> by_number;
+  for (std::size_t i = 0; i < table.points.size(); ++i)
+    by_number.emplace_back(number_in(table.points[i].number).value_or(HUGE_VAL), i);
+  std::sort(by_number.begin(), by_number.end());
+  std::vector<SweepPoint> points;
+  for (const auto& [number, i] : by_number) points.push_back(std::move(table.points[i]));
+  table.points = std::move(points);
   return table;
 }
 

@@ -26,7 +26,7 @@ struct SweepPoint {
 struct SweepTable {
   std::string name;                   // of the file
   std::vector<std::string> varied;    // "cluster.nodes"
-  std::vector<SweepPoint> points;     // by line
+  std::vector<SweepPoint> points;     // by number: the file has them as they ended
   std::vector<std::string> problems;  // lines that could not be read
   // What may stand on the horizontal axis: "devices" if they differ, and the varied keys whose values are
   // numbers.
@@ -50,8 +50,8 @@ struct Curve {
   std::string name;  // "all_reduce ring, nic_gbps 10": what the other varied keys are; empty: none vary
   std::vector<CurvePoint> points;  // ascending
 };
-// One for each combination of the varied keys that are not on the axis, in the file's order. Points that have
-// no result are left out.
+// One for each combination of the varied keys that are not on the axis, in the points' order. Points that
+// have no result are left out.
 std::vector<Curve> curves_of(const SweepTable& table, const std::string& axis, SweepFigure figure);
 // Where the points of a curve would lie if every device did as much as in the first of them. Empty if the
 // number of devices is the same everywhere.
