@@ -60,7 +60,6 @@ Emulation emulation(const ScenarioArguments& arguments, std::istream& in,
 
 // What the links between two endpoints carry and how they delay; nothing where they share a host.
 void describe_links(const EmulatedNetwork& network, Endpoint from, Endpoint to, LinkTrial& trial) {
-  constexpr double kFrameOverheadBytes = 14;  // the shaper counts a frame's header and nothing else
   for (const EmulationGraph::Forward& forward : network.graph().forwards) {
     if (!forward.first || forward.source != network.address(from) ||
         forward.destination != network.address(to))

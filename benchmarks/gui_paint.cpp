@@ -9,7 +9,6 @@
 #include <QThread>
 #include <random>
 
-#include "benchmarks/gui_spans.hpp"
 #include "benchmarks/gui_trace_file.hpp"
 #include "gui/views/appearance.hpp"
 #include "gui/views/main_window.hpp"
@@ -60,8 +59,8 @@ std::shared_ptr<const Timeline> synthetic() {
     t.rows.push_back({0, r, first, static_cast<SpanId>(spans.begin.size())});
     t.end = std::max(t.end, at);
   }
-  leave_the_rest_untold(spans);
-  spans.critical.assign(count, false);
+  spans.step.assign(spans.size(), 0);
+  spans.fill_unknown();
   return timeline;
 }
 

@@ -6,7 +6,6 @@
 #include <QImage>
 #include <QThread>
 
-#include "benchmarks/gui_spans.hpp"
 #include "gui/views/timeline_canvas.hpp"
 #include "gui/views/timeline_labels.hpp"
 #include "gui/views/timeline_view.hpp"
@@ -67,7 +66,8 @@ std::shared_ptr<const Timeline> ring() {
     t.processes[static_cast<std::size_t>(rank)].summary_row = static_cast<int>(t.rows.size());
     t.rows.push_back({rank, -1, first, static_cast<SpanId>(spans.begin.size())});
   }
-  leave_the_rest_untold(spans);
+  spans.step.assign(spans.size(), 0);
+  spans.fill_unknown();
   for (const Time end : spans.end) t.end = std::max(t.end, end);
   std::sort(t.flows.begin(), t.flows.end(), [](const Flow& a, const Flow& b) { return a.from < b.from; });
   for (std::uint32_t i = 0; i < t.flows.size(); ++i) t.flows_to.push_back(i);

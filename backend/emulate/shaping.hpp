@@ -37,6 +37,7 @@ int segment_bytes(double bandwidth);
 // processor, few enough that queues stay short and connections share a link equally. Nothing is ever lost.
 int window_segments(double bandwidth, double round_trip_s);
 inline constexpr int kSegmentBytes = 1448;      // payload of a packet of 1514 bytes on the wire
+inline constexpr int kFrameOverheadBytes = 14;  // the shaper counts a frame's header and nothing else
 inline constexpr long kQueueBytes = 64L << 20;  // of a link's queue: all windows together
 
 // Names below /proc/sys/net and values, set in every namespace.

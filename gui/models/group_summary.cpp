@@ -1,7 +1,6 @@
 #include "gui/models/group_summary.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <queue>
 #include <unordered_map>
@@ -121,15 +120,9 @@ private:
     Timeline& timeline = result_->timeline;
     SpanColumns& spans = timeline.spans;
     for (const Name& name : names_) timeline.strings.push_back(timeline_.strings[name.text]);
-    const std::size_t count = spans.size();
-    for (auto* column : {&spans.microbatch, &spans.step, &spans.op}) column->assign(count, -1);
-    spans.algorithm.assign(count, 0);
-    spans.members.assign(count, 0);
-    for (auto* column : {&spans.bytes, &spans.flops}) column->assign(count, NAN);
-    spans.ready.assign(count, -1);
-    spans.critical.assign(count, false);
-    timeline.rows[0].last = static_cast<SpanId>(count);
-    if (count > 0) {
+    spans.fill_unknown();
+    timeline.rows[0].last = static_cast<SpanId>(spans.size());
+    if (spans.size() > 0) {
       timeline.begin = spans.begin.front();
       timeline.end = spans.end.back();
     }

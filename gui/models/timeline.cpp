@@ -1,8 +1,18 @@
 #include "gui/models/timeline.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace rehearse::gui {
+
+void SpanColumns::fill_unknown() {
+  for (auto* column : {&microbatch, &step, &op}) column->resize(size(), -1);
+  algorithm.resize(size(), 0);
+  members.resize(size(), 0);
+  for (auto* column : {&bytes, &flops}) column->resize(size(), NAN);
+  ready.resize(size(), -1);
+  critical.resize(size(), false);
+}
 
 int Timeline::row_of(SpanId span) const {
   const auto it =

@@ -52,6 +52,8 @@ struct SpanColumns {
   std::vector<Time> ready;               // when its stream and dependencies let it begin; -1
   std::vector<bool> critical;            // on the critical path, as the trace says
   std::size_t size() const { return begin.size(); }
+  // Says "not known" of the spans for which a column holds nothing yet.
+  void fill_unknown();
 };
 
 // Spans that do not overlap: what is painted in one line. Those of a track that overlap or nest lie in

@@ -1,6 +1,7 @@
 #include "gui/views/plot.hpp"
 
 #include <QCategoryAxis>
+#include <QGraphicsLayout>
 #include <QLegend>
 #include <QLegendMarker>
 #include <QPainter>
@@ -235,8 +236,8 @@ void PlotView::drawForeground(QPainter* painter, const QRectF& part) {
     painter->setBrush(dots.colour);
     const QPolygonF outline = outline_of(dots.shape, dots.size / 2);
     const QPointF corner(dots.size / 2, dots.size / 2);
-    for (const QPointF& on_axes : dots.points) {
-      const QPointF at = to_scene.map(on_axes);
+    for (const QPointF& point : dots.points) {
+      const QPointF at = to_scene.map(point);
       if (outline.isEmpty())
         painter->drawEllipse(QRectF(at - corner, at + corner));
       else
