@@ -179,7 +179,7 @@ TEST_CASE("steps of measured collectives cost what messages of their size do") {
     // A chain's last edge begins when the first piece has passed the others.
     const bool chain = c.kind == broadcast || c.kind == reduce;
     const double piece = chain ? piece_of(c.bytes, c.chunk_bytes > 0 ? c.chunk_bytes : 524288) : 0;
-    CHECK(cost.startup_s == Approx((c.ranks - 2) * piece / (c.efficiency * 1e9)).epsilon(1e-9));
+    CHECK(cost.filling_s == Approx((c.ranks - 2) * piece / (c.efficiency * 1e9)).epsilon(1e-9));
   }
 }
 
@@ -204,7 +204,7 @@ TEST_CASE("over TCP a chain takes the time until its last edge begins") {
     const TransferCost cost = ring_cost(c.kind, c.bytes, s, Protocol::tcp, c.chunk_bytes);
     const double link = (c.nodes > 1 ? tcp_efficiency(38) : 1) * 1e9,
                  piece_s = c.bytes / c.channels / c.pieces / link;
-    CHECK(cost.startup_s + cost.bytes_per_edge / (cost.efficiency * s.ring_bandwidth) ==
+    CHECK(cost.filling_s + cost.bytes_per_edge / (cost.efficiency * s.ring_bandwidth) ==
           Approx((c.ranks - 2 + c.pieces) * piece_s).epsilon(1e-9));
   }
 }

@@ -113,25 +113,44 @@ TEST_CASE("halving and doubling takes its messages of S/2, S/4, ..., each as lon
 }
 
 TEST_CASE("a tree pays a message's latency on every edge of its way") {
-  // Two members: an edge each way on each tree, of half the link and half the buffer. Four: two levels, and a
-  // quarter of the link for each edge, which is less than small messages could take.
+  // Two members: an edge each way on each tree, of half the link and half the buffer. Four: two levels, the
+  // second of which begins when the first has brought its only piece: (2 d - 1) S / B for n = 2^d.
   struct Case {
     int n;
     double bytes, theory_s;
   };
   const Case cases[] = {{2, 64, 32 / 0.4e9 + 2 * (kRoute + 20e-6)},
                         {2, 8e5, 8e5 / (0.9 * kB) + 2 * (kRoute + 60e-6)},
-                        {4, 64, 2 * 64 / kB + 4 * (kRoute + 20e-6)},
-                        {4, 8e5, 2 * 8e5 / (0.9 * kB) + 4 * (kRoute + 60e-6)}};
+                        {4, 64, 3 * 64 / kB + 4 * (kRoute + 20e-6)},
+                        {4, 8e5, 3 * 8e5 / (0.9 * kB) + 4 * (kRoute + 60e-6)}};
   for (const Case& c : cases)
     for (const Fidelity fidelity : {Fidelity::flow, Fidelity::analytic, Fidelity::automatic}) {
       CAPTURE(c.n, c.bytes, name(fidelity));
       CHECK(time_s(collective(c.n, c.bytes, CollectiveKind::all_reduce, Algorithm::tree), star_of(c.n),
                    measured(), fidelity) == Approx(c.theory_s).epsilon(kTolerance));
     }
-  // Message by message it goes level by level: (2 d - 1) S / B for n = 2^d.
+  // Message by message: the same, level by level.
   CHECK(time_s(collective(4, 8e5, CollectiveKind::all_reduce, Algorithm::tree), star_of(4), measured(),
                Fidelity::chunk) == Approx(3 * 8e5 / (0.9 * kB) + 4 * (kRoute + 60e-6)).epsilon(kTolerance));
+}
+
+TEST_CASE("a tree in k pieces takes as long as its messages one by one") {
+  // (2 d - 1) pieces of S / 2 on an edge of half the link until the first is through, and k - 1 on a quarter.
+  for (const auto& [n, levels] : {std::pair(4, 2), {8, 3}, {16, 4}})
+    for (const double pieces : {1, 2, 4, 16}) {
+      CAPTURE(n, pieces);
+      const double bytes = 2 * pieces * 524288, piece_s = 524288 / (tcp_efficiency(38) * kB);
+      const double theory = ((2 * levels - 1) * 2 + (pieces - 1) * 4) * piece_s + 2 * levels * kRoute;
+      const auto time = [&](Fidelity fidelity) {
+        return time_s(collective(n, bytes, CollectiveKind::all_reduce, Algorithm::tree), star_of(n), tcp(38),
+                      fidelity);
+      };
+      CHECK(time(Fidelity::flow) == Approx(theory).epsilon(kTolerance));
+      CHECK(time(Fidelity::analytic) == Approx(theory).epsilon(kTolerance));
+      // Where the first pieces have an edge for themselves, its messages are up to one piece's time faster.
+      CHECK(time(Fidelity::chunk) < theory * (1 + kTolerance));
+      CHECK(time(Fidelity::chunk) > theory - 2 * piece_s);
+    }
 }
 
 TEST_CASE("hierarchical: inside nodes what is measured there, between them what is measured there") {

@@ -166,7 +166,7 @@ double time_alone_s(const PlanOnNetwork& plan, double bytes, const Protocol& pro
           stage.kind == Stage::Kind::trees
               ? cost.step_latency_s
               : exposed_latency_s(cost, cost.bytes_per_edge, stage.inverse_bandwidth, chunk_bytes);
-      seconds += cost.startup_s + cost.steps * latency_s +
+      seconds += cost.startup_s + cost.filling_s + cost.steps * latency_s +
                  cost.bytes_per_edge / cost.efficiency * stage.inverse_bandwidth;
     }
     longest = std::max(longest, seconds);

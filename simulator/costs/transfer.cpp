@@ -143,7 +143,7 @@ bool is_chain(CollectiveKind kind) {
 // The last of the edges of a chain waits for the first piece until all edges before it have carried it: on
 // top of the time of all bytes on one edge, the time of a piece on each edge but one.
 void add_filling(TransferCost& cost, double piece, double bandwidth) {
-  if (bandwidth > 0) cost.startup_s += (cost.steps - 1) * piece / bandwidth;
+  if (bandwidth > 0) cost.filling_s = (cost.steps - 1) * piece / bandwidth;
 }
 
 void add_tcp(TransferCost& cost, const TransferShape& shape, const Protocol& protocol) {
@@ -173,7 +173,7 @@ double message_of_ring(CollectiveKind kind, const TransferCost& cost, const Tran
 
 double time_alone(const TransferCost& cost, double bandwidth) {
   const double bytes_s = bandwidth > 0 ? cost.bytes_per_edge / (cost.efficiency * bandwidth) : 0;
-  return cost.startup_s + cost.steps * cost.step_latency_s + bytes_s;
+  return cost.startup_s + cost.filling_s + cost.steps * cost.step_latency_s + bytes_s;
 }
 
 }  // namespace
@@ -231,15 +231,15 @@ TransferCost tree_cost(double bytes, const TransferShape& shape, const Protocol&
   ideal.steps = 1;
   ideal.step_latency_s = shape.tree_latency_s;
   ideal.bytes_per_edge = 2 * bytes;  // as counted by ring_bandwidth
+  // Two trees; the bus bandwidth counts each of them both ways.
+  const int channels = std::max(1, shape.channels);
+  const double piece = piece_of(bytes / 2 / channels, pieces_in_flight(chunk_bytes)),
+               link = shape.ring_bandwidth / channels;
   if (protocol.kind == Protocol::tcp) add_tcp(ideal, shape, protocol);
-  if (protocol.kind == Protocol::measured) {
-    // Two trees; the bus bandwidth counts each of them both ways.
-    const int channels = std::max(1, shape.channels);
-    const double edge_bytes = bytes / 2 / channels;
-    add_measured(ideal, protocol.links->messages(reach_of(shape)),
-                 piece_of(edge_bytes, pieces_in_flight(chunk_bytes)), shape.tree_edges,
-                 shape.ring_bandwidth / 4 / channels);
-  }
+  if (protocol.kind == Protocol::measured)
+    add_measured(ideal, protocol.links->messages(reach_of(shape)), piece, shape.tree_edges, link / 4);
+  if ((protocol.kind == Protocol::tcp || protocol.kind == Protocol::measured) && link > 0)
+    ideal.filling_s = std::max(0, shape.tree_edges - 3) * 2 * piece / (ideal.efficiency * link);
   if (protocol.kind != Protocol::nccl || shape.compute_capability == 0 || shape.ring_bandwidth <= 0)
     return ideal;
   TransferCost best;

@@ -37,10 +37,11 @@ struct TransferShape {
   int compute_capability = 80;  // of the devices: 60 P100, 70 V100, 80 A100, 90 H100; 0: not a GPU
 };
 
-// duration alone on the network = startup_s + steps * step_latency_s + bytes_on_an_edge / (efficiency *
-// bandwidth)
+// duration alone on the network = startup_s + filling_s + steps * step_latency_s + bytes_on_an_edge /
+// (efficiency * bandwidth)
 struct TransferCost {
-  double startup_s = 0;       // paid once
+  double startup_s = 0;  // paid once
+  double filling_s = 0;  // until all edges of a chain or tree are busy; message by message it comes by itself
   double step_latency_s = 0;  // paid at every step
   int steps = 0;              // ring all-reduce: 2(n-1)
   double bytes_per_edge = 0;  // of ALL channels together; ring all-reduce: 2(n-1)/n S
@@ -54,7 +55,7 @@ struct TransferCost {
 //   taken.
 //   tcp: ideal, at tcp_efficiency() between nodes. measured: each step costs what the profile says of
 //   messages as large as the step's pieces are, of which none is larger than `chunk_bytes` (0: a step's whole
-//   share; along chains 512 KiB). Both: a chain takes n-2 pieces' time more until its last edge begins.
+//   share; along chains 512 KiB). Both: the last edge of a chain begins n-2 pieces' time later.
 TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& shape,
                        const Protocol& protocol, double chunk_bytes = 0);
 
@@ -63,6 +64,9 @@ TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& s
 //   ideal: Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan"
 //   (2009), cut so finely that all edges are busy throughout. nccl, tcp: as ring_cost().
 //   measured: every edge of the longest way adds the latency of a piece.
+//   tcp, measured: of k pieces of a tree's half, the first goes along the E edges of the longest way, of
+//   which two share a link then, and each other one comes a link's four edges later: E-1 times two pieces and
+//   k-1 times four, which is E-3 times two pieces more than all the bytes take.
 TransferCost tree_cost(double bytes, const TransferShape& shape, const Protocol& protocol,
                        double chunk_bytes = 0);
 

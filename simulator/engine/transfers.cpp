@@ -73,7 +73,8 @@ Simulation::Matched Simulation::match_collective(int number, double bytes, Colle
   const TransferCost cost =
       at_latency_factor(ring_cost(kind, bytes, transfer.shape, options_.protocol, options_.chunk_bytes));
   m.analytic = is_analytic(transfer);
-  m.latency_s = m.delay_s = cost.startup_s + cost.steps * step_latency_s(transfer, cost);
+  m.latency_s = cost.startup_s + cost.steps * step_latency_s(transfer, cost);
+  m.delay_s = m.latency_s + cost.filling_s;
   // bytes_per_edge is what a member puts on its way: shared among channels, or among its n - 1 peers.
   const double payload =
       cost.bytes_per_edge / (transfer.pairwise ? transfer.shape.ranks - 1 : transfer.channels);
