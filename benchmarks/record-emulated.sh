@@ -13,24 +13,28 @@ only=${2:-}  # names that contain this
 runs='
 star-4-16mb-ring               star-4-16mb
 star-4-16mb-halving-doubling   star-4-16mb       strategy.all_reduce="halving-doubling"
+star-4-16mb-tree               star-4-16mb       strategy.all_reduce="tree"
 star-4-16mb-server             star-4-16mb       strategy.gradients="parameter-server"
 star-4-16mb-2-servers          star-4-16mb       strategy.gradients="parameter-server" strategy.parameter_server.servers=2
 star-4-16mb-pipeline           star-4-16mb       strategy.data=1 strategy.pipeline=4
 star-4-16mb-data-x-pipeline    star-4-16mb       strategy.data=2 strategy.pipeline=2
 star-8-4mb-ring                star-8-4mb
 star-8-4mb-halving-doubling    star-8-4mb        strategy.all_reduce="halving-doubling"
+star-8-4mb-tree                star-8-4mb        strategy.all_reduce="tree"
 star-8-4mb-server              star-8-4mb        strategy.gradients="parameter-server"
 star-8-4mb-2-servers           star-8-4mb        strategy.gradients="parameter-server" strategy.parameter_server.servers=2
 star-8-4mb-pipeline            star-8-4mb        strategy.data=1 strategy.pipeline=8
 star-8-4mb-data-x-pipeline     star-8-4mb        strategy.data=2 strategy.pipeline=4
 star-4-64mb-ring               star-4-64mb
 star-4-64mb-halving-doubling   star-4-64mb       strategy.all_reduce="halving-doubling"
+star-4-64mb-tree               star-4-64mb       strategy.all_reduce="tree"
 star-4-64mb-2-servers          star-4-64mb       strategy.gradients="parameter-server" strategy.parameter_server.servers=2
 star-4-1mb-ring                star-4-1mb
 star-4-1mb-server              star-4-1mb        strategy.gradients="parameter-server"
 star-4-1mb-pipeline            star-4-1mb        strategy.data=1 strategy.pipeline=4
 tree-2to1-8-16mb-ring          tree-2to1-8-16mb
 tree-2to1-8-16mb-halving-doubling tree-2to1-8-16mb strategy.all_reduce="halving-doubling"
+tree-2to1-8-16mb-tree          tree-2to1-8-16mb  strategy.all_reduce="tree"
 tree-2to1-8-16mb-server        tree-2to1-8-16mb  strategy.gradients="parameter-server"
 tree-2to1-8-16mb-2-servers     tree-2to1-8-16mb  strategy.gradients="parameter-server" strategy.parameter_server.servers=2
 tree-2to1-8-16mb-data-x-pipeline tree-2to1-8-16mb strategy.data=2 strategy.pipeline=4
@@ -44,6 +48,7 @@ slow-link-4-16mb-pipeline      slow-link-4-16mb  strategy.data=1 strategy.pipeli
 nodes-2x4-8mb-ring             nodes-2x4-8mb
 nodes-2x4-8mb-hierarchical     nodes-2x4-8mb     strategy.all_reduce="hierarchical"
 nodes-2x4-8mb-halving-doubling nodes-2x4-8mb     strategy.all_reduce="halving-doubling"
+nodes-2x4-8mb-tree             nodes-2x4-8mb     strategy.all_reduce="tree"
 '
 
 work=$(mktemp -d)

@@ -153,6 +153,19 @@ TEST_CASE("a tree in k pieces takes as long as its messages one by one") {
     }
 }
 
+TEST_CASE("a tree over nodes waits for its first piece on each edge at that edge's own rate") {
+  // Edges inside nodes are many times as fast as those between them: they hardly count.
+  for (const int nodes : {2, 4})
+    for (const double bytes : {4e6, 16e6, 256e6}) {
+      CAPTURE(nodes, bytes);
+      const auto time = [&](Fidelity fidelity) {
+        return time_s(collective(8 * nodes, bytes, CollectiveKind::all_reduce, Algorithm::tree),
+                      dgx_like(nodes), tcp(38), fidelity);
+      };
+      CHECK(time(Fidelity::flow) == Approx(time(Fidelity::chunk)).epsilon(0.16));
+    }
+}
+
 TEST_CASE("hierarchical: inside nodes what is measured there, between them what is measured there") {
   // Rings of 8 inside, of `nodes` between, with an eighth; a NIC carries two of them.
   const double bytes = 8e6;

@@ -14,13 +14,12 @@ int nodes_of(const Cluster& cluster, const std::vector<Endpoint>& members, const
 }
 
 struct Way {
-  double latency_s = 0;
-  int edges = 0;
+  double sum = 0;
+  int edges = 0;  // of the way with most of them
 };
 
-// The longest way up to a root and the longest down from it.
-Way longest_way(const Stage& stage, const std::vector<PlanEdge>& edges,
-                const std::vector<double>& latency_s) {
+// The longest way up to a root and the longest down from it, each edge being as long as `length` says.
+Way longest_way(const Stage& stage, const std::vector<PlanEdge>& edges, const std::vector<double>& length) {
   Way longest;
   const std::size_t members = stage.parents.front().size();
   for (std::size_t t = 0; t < stage.parents.size(); ++t) {
@@ -28,9 +27,9 @@ Way longest_way(const Stage& stage, const std::vector<PlanEdge>& edges,
     for (std::size_t e = 0; e < edges.size(); ++e) {
       if (edges[e].tree != static_cast<int>(t)) continue;
       if (stage.parents[t][edges[e].from] == edges[e].to)
-        up[edges[e].from] = latency_s[e];
+        up[edges[e].from] = length[e];
       else
-        down[edges[e].to] = latency_s[e];
+        down[edges[e].to] = length[e];
     }
     double most_up = 0, most_down = 0;
     int deepest = 0;
@@ -46,7 +45,7 @@ Way longest_way(const Stage& stage, const std::vector<PlanEdge>& edges,
       most_down = std::max(most_down, downs);
       deepest = std::max(deepest, depth);
     }
-    longest.latency_s = std::max(longest.latency_s, most_up + most_down);
+    longest.sum = std::max(longest.sum, most_up + most_down);
     longest.edges = std::max(longest.edges, 2 * deepest);
   }
   return longest;
@@ -59,11 +58,14 @@ StageOnNetwork stage_on_network(const Stage& stage, const Cluster& cluster,
   on.steps = stage_steps(stage);
   const std::vector<PlanEdge> edges = stage_edges(stage);
   on.edges = static_cast<int>(edges.size());
-  std::vector<double> latency_s(edges.size(), 0);
+  std::vector<double> latency_s(edges.size(), 0), s_per_byte(edges.size(), 0);
   for (std::size_t e = 0; e < edges.size(); ++e) {
     const std::size_t first = on.links.size();
     cluster.route(members[edges[e].from], members[edges[e].to], stage.rail, on.links);
-    for (std::size_t l = first; l < on.links.size(); ++l) latency_s[e] += cluster.latency_s(on.links[l]);
+    for (std::size_t l = first; l < on.links.size(); ++l) {
+      latency_s[e] += cluster.latency_s(on.links[l]);
+      s_per_byte[e] = std::max(s_per_byte[e], 1 / cluster.bandwidth(on.links[l]));
+    }
     on.shape.hop_latency_s = std::max(on.shape.hop_latency_s, latency_s[e]);
   }
   std::sort(on.links.begin(), on.links.end());
@@ -72,8 +74,11 @@ StageOnNetwork stage_on_network(const Stage& stage, const Cluster& cluster,
   on.shape.compute_capability = processors ? 0 : cluster.node().device.compute_capability;
   if (stage.kind == Stage::Kind::trees) {
     const Way way = longest_way(stage, edges, latency_s);
-    on.shape.tree_latency_s = way.latency_s;
+    on.shape.tree_latency_s = way.sum;
     on.steps = on.shape.tree_edges = way.edges;
+    on.shape.tree_s_per_byte = longest_way(stage, edges, s_per_byte).sum;
+    for (const double edge : s_per_byte)
+      on.shape.tree_edge_s_per_byte = std::max(on.shape.tree_edge_s_per_byte, edge);
     on.shape.ranks = static_cast<int>(members.size());
     std::set<int> nodes;
     for (const Endpoint e : members) nodes.insert(cluster.node_of(e));

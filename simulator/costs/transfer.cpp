@@ -239,7 +239,8 @@ TransferCost tree_cost(double bytes, const TransferShape& shape, const Protocol&
   if (protocol.kind == Protocol::measured)
     add_measured(ideal, protocol.links->messages(reach_of(shape)), piece, shape.tree_edges, link / 4);
   if ((protocol.kind == Protocol::tcp || protocol.kind == Protocol::measured) && link > 0)
-    ideal.filling_s = std::max(0, shape.tree_edges - 3) * 2 * piece / (ideal.efficiency * link);
+    ideal.filling_s = 2 * piece / ideal.efficiency *
+                      std::max(0.0, shape.tree_s_per_byte - shape.tree_edge_s_per_byte - 2 / link);
   if (protocol.kind != Protocol::nccl || shape.compute_capability == 0 || shape.ring_bandwidth <= 0)
     return ideal;
   TransferCost best;

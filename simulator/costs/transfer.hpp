@@ -28,11 +28,13 @@ inline constexpr std::array<std::string_view, 4> kProtocolNames = {"ideal", "ncc
 // Geometry of a group as a collective sees it.
 struct TransferShape {
   int ranks = 2;
-  int nodes = 1;                // spanned
-  int channels = 1;             // rings side by side
-  double hop_latency_s = 0;     // of the slowest hop's route
-  double tree_latency_s = 0;    // trees: of the longest way to the root and of that back, without costs
-  int tree_edges = 0;           // trees: on the longest way up and down
+  int nodes = 1;              // spanned
+  int channels = 1;           // rings side by side
+  double hop_latency_s = 0;   // of the slowest hop's route
+  double tree_latency_s = 0;  // trees: of the longest way to the root and of that back, without costs
+  int tree_edges = 0;         // trees: on the longest way up and down
+  // Trees: 1 / bandwidth of the edges, each alone: their sum on the slowest way up and down, and the most.
+  double tree_s_per_byte = 0, tree_edge_s_per_byte = 0;
   double ring_bandwidth = 0;    // bytes/s of all channels together, alone on the network
   int compute_capability = 80;  // of the devices: 60 P100, 70 V100, 80 A100, 90 H100; 0: not a GPU
 };
@@ -64,9 +66,10 @@ TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& s
 //   ideal: Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan"
 //   (2009), cut so finely that all edges are busy throughout. nccl, tcp: as ring_cost().
 //   measured: every edge of the longest way adds the latency of a piece.
-//   tcp, measured: of k pieces of a tree's half, the first goes along the E edges of the longest way, of
-//   which two share a link then, and each other one comes a link's four edges later: E-1 times two pieces and
-//   k-1 times four, which is E-3 times two pieces more than all the bytes take.
+//   tcp, measured: of k pieces of a tree's half, the first goes along all edges of the slowest way but one,
+//   the other tree's beside it, and each other one comes the time later that all edges share a link for. On a
+//   star, of E edges: E-1 times two pieces and k-1 times four, which is E-3 times two more than all the bytes
+//   take.
 TransferCost tree_cost(double bytes, const TransferShape& shape, const Protocol& protocol,
                        double chunk_bytes = 0);
 
