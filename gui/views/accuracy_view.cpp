@@ -3,7 +3,6 @@
 #include <QAction>
 #include <QBoxLayout>
 #include <QLabel>
-#include <QLegendMarker>
 #include <QLineSeries>
 #include <QMouseEvent>
 #include <QScatterSeries>
@@ -168,9 +167,8 @@ void AccuracyView::draw() {
   };
   line(tr("equal"), 1, Qt::SolidLine);
   line(tr("10 % off"), 1 + kBand, Qt::DashLine);
-  const QLineSeries* below = line({}, 1 - kBand, Qt::DashLine);
-  for (QLegendMarker* marker : plot_->chart()->legend()->markers(const_cast<QLineSeries*>(below)))
-    marker->setVisible(false);
+  QLineSeries* below = line({}, 1 - kBand, Qt::DashLine);
+  plot_->hide_in_legend(below);
 
   std::map<std::string, std::vector<QPointF>> groups;
   for (std::size_t i = 0; i < points_.size(); ++i) groups[group_of(points_[i])].push_back(value_of(i));
@@ -205,7 +203,7 @@ void AccuracyView::mark(int row) {
   ring->setColor(Qt::transparent);
   ring->setBorderColor(palette().color(QPalette::WindowText));
   plot_->add(ring, {value_of(static_cast<std::size_t>(row))});
-  for (QLegendMarker* marker : plot_->chart()->legend()->markers(ring)) marker->setVisible(false);
+  plot_->hide_in_legend(ring);
   marked_ = ring;
 }
 

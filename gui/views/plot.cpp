@@ -219,9 +219,13 @@ void PlotView::add(Dots dots) {
   told->setColor(dots.colour);
   told->setBorderColor(dots.border);
   add(told, {});
-  for (QLegendMarker* marker : chart()->legend()->markers(told)) marker->setVisible(dots.in_legend);
+  if (!dots.in_legend) hide_in_legend(told);
   for (QPointF& point : dots.points) point = on_axes(point);
   dots_.push_back(std::move(dots));
+}
+
+void PlotView::hide_in_legend(QXYSeries* series) {
+  for (QLegendMarker* marker : chart()->legend()->markers(series)) marker->setVisible(false);
 }
 
 void PlotView::drawForeground(QPainter* painter, const QRectF& part) {

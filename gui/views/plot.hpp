@@ -47,6 +47,7 @@ public:
   void add(QXYSeries* series, const std::vector<QPointF>& points);
   // Painted as they are: of a series Qt Charts makes every point an item of its own, which takes 60 us each.
   void add(Dots dots);
+  void hide_in_legend(QXYSeries* series);  // one that was added
   const PlotAxis& horizontal() const { return horizontal_; }
   const PlotAxis& vertical() const { return vertical_; }
   // Where a value is drawn, in pixels of the view.

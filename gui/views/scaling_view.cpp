@@ -5,7 +5,7 @@
 #include <QComboBox>
 #include <QFileInfo>
 #include <QLabel>
-#include <QLegendMarker>
+#include <QLegend>
 #include <QLineSeries>
 #include <QMouseEvent>
 #include <QScatterSeries>
@@ -223,8 +223,7 @@ void ScalingView::show_drawing(Drawing made) {
     line->setMarkerSize(4.5);
     plot_->add(line, made.places[i]);
     // So many that nobody could tell them apart are not told.
-    if (i >= kMostCurves)
-      for (QLegendMarker* marker : plot_->chart()->legend()->markers(line)) marker->setVisible(false);
+    if (i >= kMostCurves) plot_->hide_in_legend(line);
   }
   plot_->chart()->legend()->setVisible(curves_.size() + (made.ideal.empty() ? 0 : 1) > 1);
   mark(points_->current_row());
@@ -245,7 +244,7 @@ void ScalingView::mark(int row) {
       ring->setColor(Qt::transparent);
       ring->setBorderColor(palette().color(QPalette::WindowText));
       plot_->add(ring, {{point.x, point.y}});
-      for (QLegendMarker* marker : plot_->chart()->legend()->markers(ring)) marker->setVisible(false);
+      plot_->hide_in_legend(ring);
       marked_ = ring;
       return;
     }
