@@ -1,5 +1,4 @@
-// Whether this is a build for the address sanitizer. SimGrid's actors are threads there, which is so slow
-// that the dearest tests take smaller cases.
+// Whether this is a build for the address sanitizer, in which the dearest tests take smaller cases.
 #pragma once
 
 namespace rehearse::testing {

@@ -41,6 +41,18 @@ std::vector<bool> simulated_flows(const Layout& layout, const EngineOptions& opt
   return simulated;
 }
 
+// Events do, and whoever does without end what others ask for is stopped when those have ended.
+bool stops_actors(const Run& run) {
+  const auto is_endless = [](const Op& op) { return op.kind == OpKind::repeat_begin && op.count == 0; };
+  for (const Job& job : run.jobs)
+    for (const Phase& phase : job.phases) {
+      if (phase.schedule->asynchrony) return true;
+      for (const Program& program : phase.schedule->programs)
+        if (std::any_of(program.ops.begin(), program.ops.end(), is_endless)) return true;
+    }
+  return !run.events.empty();
+}
+
 // SimGrid counts bytes in 64 bits, in units far below a byte.
 constexpr double kMostBytes = 1e14;
 
@@ -68,7 +80,7 @@ Simulation::Simulation(const Run& run, const Cluster& cluster, const EngineOptio
       cluster_(cluster),
       options_(options),
       layout_(lay_out(run, cluster, options)),
-      platform_(layout_, simulated_flows(layout_, options)),
+      platform_(layout_, simulated_flows(layout_, options), stops_actors(run)),
       transfers_(layout_.transfers.size()),
       positions_(layout_.positions.size()),
       jobs_(run.jobs.size()),
@@ -79,6 +91,7 @@ Trace Simulation::run() {
   start_events();
   start_streams();
   platform_.engine().run();
+  sg::tell_stack_of_process();
   finish_trace();
 
   Trace trace;

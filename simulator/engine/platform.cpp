@@ -13,21 +13,19 @@ namespace {
 // SimGrid counts whole bytes; in units this small the rounding is below 1e-5 bytes.
 constexpr double kUnitsPerByte = 65536;
 
-char** arguments() {
-  static char name[] = "rehearse", quiet[] = "--log=root.thres:warning";
-  static char contexts[] = REHEARSE_SIMGRID_CONTEXTS;
-  static char* values[] = {name, quiet, contexts, nullptr};
-  return values;
-}
-int* argument_count() {
-  static int count = 3;
-  return &count;
+sg::s4u::Engine make_engine(bool actors_are_stopped) {
+  static std::vector<std::string> texts = sg::arguments(actors_are_stopped);  // it keeps them
+  static std::vector<char*> values;
+  for (std::string& text : texts) values.push_back(text.data());
+  static int count = static_cast<int>(values.size());
+  values.push_back(nullptr);
+  return sg::s4u::Engine(&count, values.data());
 }
 
 }  // namespace
 
-Platform::Platform(const Layout& layout, const std::vector<bool>& simulated_flows)
-    : engine_(argument_count(), arguments()) {
+Platform::Platform(const Layout& layout, const std::vector<bool>& simulated_flows, bool actors_are_stopped)
+    : engine_(make_engine(actors_are_stopped)) {
   sg::configure();
   sg::s4u::NetZone* zone = sg::root_zone(engine_);
 

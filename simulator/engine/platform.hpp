@@ -13,7 +13,8 @@ namespace rehearse {
 
 class Platform {
 public:
-  Platform(const Layout& layout, const std::vector<bool>& simulated_flows);
+  // `actors_are_stopped`: some may be before their end, by an event or as nobody waits for them any more.
+  Platform(const Layout& layout, const std::vector<bool>& simulated_flows, bool actors_are_stopped);
 
   sg::s4u::Engine& engine() { return engine_; }
   sg::s4u::Host* home() { return hosts_[0]; }  // where all actors live; computing does not load it

@@ -8,17 +8,21 @@
 
 #include <simgrid/version.h>  // behind s4u.hpp: that of 3.32 does not stand alone
 
-// How actors run, chosen as the engine is made. The address sanitizer cannot follow SimGrid's own stacks:
-// threads then.
-#ifdef __SANITIZE_ADDRESS__
-#define REHEARSE_SIMGRID_CONTEXTS "--cfg=contexts/factory:thread"
-#else
-#define REHEARSE_SIMGRID_CONTEXTS "--cfg=contexts/stack-size:64"
-#endif
+#include "simulator/engine/sanitized_stacks.hpp"
 
 namespace rehearse::sg {
 
 namespace s4u = simgrid::s4u;
+
+// Arguments of the engine, which chooses how actors run before it takes settings.
+inline std::vector<std::string> arguments([[maybe_unused]] bool actors_are_stopped) {
+  std::vector<std::string> all = {"rehearse", "--log=root.thres:warning"};
+#ifdef __SANITIZE_ADDRESS__
+  if (actors_are_stopped) all.emplace_back("--cfg=contexts/factory:thread");
+  actors_are_threads() = actors_are_stopped;
+#endif
+  return all;
+}
 
 // The model and its settings; before any zone is made, since the configuration is locked then. SimGrid's
 // defaults model TCP; CM02 without a window (gamma 0) and without cross-traffic gives each flow its max-min
@@ -71,7 +75,8 @@ inline void add_route(s4u::NetZone* zone, s4u::Host* from, s4u::Host* to,
 }
 
 inline s4u::ActorPtr start_actor([[maybe_unused]] s4u::Engine& engine, const std::string& name,
-                                 s4u::Host* host, const std::function<void()>& code) {
+                                 s4u::Host* host, const std::function<void()>& does) {
+  const std::function<void()> code = telling_its_stack(does);
 #if SIMGRID_VERSION >= 40100
   return host->add_actor(name, code);
 #elif SIMGRID_VERSION >= 40000

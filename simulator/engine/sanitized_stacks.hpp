@@ -1,0 +1,67 @@
+// What the address sanitizer has to be told of SimGrid's stacks; other builds leave it out.
+//
+// An exception makes the sanitizer clean the stack that it believes to be on: that of the process, as nobody
+// tells it of others. SimGrid throws one at each actor's end, when only its own frames are left; this says
+// where they are. An actor that is stopped on its way, or whose link dies, leaves frames that stay poisoned:
+// runs in which that may happen have threads as actors, which take some ten times as long.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace rehearse::sg {
+
+#ifdef __SANITIZE_ADDRESS__
+
+struct StackBounds {
+  const void* bottom = nullptr;
+  std::size_t bytes = 0;
+};
+
+inline StackBounds tell_stack(const StackBounds& bounds) {
+  StackBounds before;
+  __sanitizer_start_switch_fiber(nullptr, bounds.bottom, bounds.bytes);
+  __sanitizer_finish_switch_fiber(nullptr, &before.bottom, &before.bytes);
+  return before;
+}
+
+inline bool& actors_are_threads() {
+  static bool threads = false;
+  return threads;
+}
+inline StackBounds& stack_of_process() {
+  static StackBounds bounds;
+  return bounds;
+}
+
+inline std::function<void()> telling_its_stack(const std::function<void()>& code) {
+  if (actors_are_threads()) return code;
+  return [code] {
+    code();
+    constexpr std::size_t kBytes = 8192;  // more than SimGrid's last frames take
+    const StackBounds before =
+        tell_stack({static_cast<const char*>(__builtin_frame_address(0)) - kBytes, kBytes});
+    if (stack_of_process().bottom == nullptr) stack_of_process() = before;
+  };
+}
+
+// Behind the run.
+inline void tell_stack_of_process() {
+  if (stack_of_process().bottom != nullptr) tell_stack(stack_of_process());
+  stack_of_process() = {};
+}
+
+#else
+
+inline std::function<void()> telling_its_stack(const std::function<void()>& code) {
+  return code;
+}
+inline void tell_stack_of_process() {}
+
+#endif
+
+}  // namespace rehearse::sg
