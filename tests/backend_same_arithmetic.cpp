@@ -6,6 +6,7 @@
 
 #include "tests/backend_run.hpp"
 #include "tests/catch.hpp"
+#include "tests/sanitized.hpp"
 
 using namespace rehearse::test;
 
@@ -88,7 +89,9 @@ nlohmann::json train(const Scratch& scratch, const std::string& optimizer, const
 void compare_all(bool under_mpi) {
   const Scratch scratch;
   std::map<std::string, std::vector<double>> alone;  // losses of one rank, by optimizer
+  int number = 0;
   for (const Case& c : kCases) {
+    if (rehearse::testing::kSanitized && under_mpi && number++ % 3 != 0) continue;
     CAPTURE(c.name);
     if (alone.count(c.optimizer) == 0)
       alone[c.optimizer] =
