@@ -4,10 +4,12 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QComboBox>
+#include <QImage>
 #include <QLabel>
 #include <QLineEdit>
 #include <QTemporaryDir>
 #include <QToolTip>
+#include <cmath>
 #include <fstream>
 
 #include "gui/views/accuracy_view.hpp"
@@ -232,6 +234,25 @@ TEST_CASE("Ops are counted over what is visible, the step or the whole run") {
   check_manners(view);
 }
 
+namespace {
+
+// Whether a ring in the colour of text stands around a place of the view.
+bool is_ringed(QWidget& view, QPoint place) {
+  const QImage image = view.grab().toImage();
+  const QColor text = view.palette().color(QPalette::WindowText);
+  int painted = 0;
+  for (int y = -11; y <= 11; ++y)
+    for (int x = -11; x <= 11; ++x) {
+      const double away = std::hypot(x, y);
+      if (away < 7 || away > 10 || !image.rect().contains(place + QPoint(x, y))) continue;
+      const QColor at = image.pixelColor(place + QPoint(x, y));
+      painted += std::abs(at.lightness() - text.lightness()) < 60 ? 1 : 0;
+    }
+  return painted > 40;  // 2 pixels wide and 53 long, smoothed
+}
+
+}  // namespace
+
 TEST_CASE("A sweep's curves are drawn, and its points told") {
   const QTemporaryDir folder;
   const std::string path = folder.path().toStdString() + "/sweep.csv";
@@ -260,8 +281,10 @@ TEST_CASE("A sweep's curves are drawn, and its points told") {
   REQUIRE(place);
   QWidget* under = view.childAt(*place);
   REQUIRE(under);
+  CHECK_FALSE(is_ringed(view, *place));
   QTest::mouseClick(under, Qt::LeftButton, {}, under->mapFrom(&view, *place));
   CHECK(view.table().current_row() == 2);
+  CHECK(is_ringed(view, *place));
   CHECK(QToolTip::text().contains("8 devices, nodes 2, all_reduce ring: 1.25 s"));
   check_manners(view);
 }
@@ -286,8 +309,10 @@ TEST_CASE("Predictions stand beside measurements, from a file and from open runs
   REQUIRE(place);
   QWidget* under = view.childAt(*place);
   REQUIRE(under);
+  CHECK_FALSE(is_ringed(view, *place));
   QTest::mouseClick(under, Qt::LeftButton, {}, under->mapFrom(&view, *place));
   CHECK(view.table().current_row() == 1);
+  CHECK(is_ringed(view, *place));
   CHECK(QToolTip::text().contains("b: measured 200 ms, predicted 150 ms (-25.0 %)"));
   check_manners(view);
 

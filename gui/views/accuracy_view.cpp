@@ -154,7 +154,6 @@ void AccuracyView::draw() {
   const PlotAxis across = plot_axis(tr("measured step time (%1)").arg(time.name), true, all_s);
   PlotAxis up = across;
   up.title = tr("predicted step time (%1)").arg(time.name);
-  marked_ = nullptr;
   plot_->begin(across, up, palette());
   const auto line = [&](const QString& name, double factor, Qt::PenStyle style) {
     auto* series = new QLineSeries;
@@ -192,19 +191,14 @@ void AccuracyView::draw() {
 }
 
 void AccuracyView::mark(int row) {
-  if (marked_ != nullptr) {
-    plot_->chart()->removeSeries(marked_);
-    delete marked_;
-    marked_ = nullptr;
-  }
-  if (row < 0 || static_cast<std::size_t>(row) >= points_.size()) return;
-  auto* ring = new QScatterSeries;
-  ring->setMarkerSize(17);
-  ring->setColor(Qt::transparent);
-  ring->setBorderColor(palette().color(QPalette::WindowText));
-  plot_->add(ring, {value_of(static_cast<std::size_t>(row))});
-  plot_->hide_in_legend(ring);
-  marked_ = ring;
+  if (has_point(row))
+    plot_->set_ring(value_of(static_cast<std::size_t>(row)));
+  else
+    plot_->set_ring({});
+}
+
+bool AccuracyView::has_point(int row) const {
+  return row >= 0 && static_cast<std::size_t>(row) < points_.size();
 }
 
 QPointF AccuracyView::value_of(std::size_t row) const {
@@ -212,7 +206,7 @@ QPointF AccuracyView::value_of(std::size_t row) const {
 }
 
 std::optional<QPoint> AccuracyView::place_of(int row) const {
-  if (row < 0 || static_cast<std::size_t>(row) >= points_.size()) return std::nullopt;
+  if (!has_point(row)) return std::nullopt;
   return plot_->mapTo(this, plot_->place_of(value_of(static_cast<std::size_t>(row))).toPoint());
 }
 

@@ -12,7 +12,6 @@
 
 class QLabel;
 class QSplitter;
-class QXYSeries;
 
 namespace rehearse::gui {
 
@@ -44,6 +43,7 @@ private:
   void tell();
   void draw();
   void mark(int row);
+  bool has_point(int row) const;
   QPointF value_of(std::size_t row) const;  // in the unit of the axes
   bool eventFilter(QObject* watched, QEvent* event) override;
 
@@ -59,7 +59,6 @@ private:
   QSplitter* split_ = nullptr;
   PlotView* plot_ = nullptr;
   TableView* rows_ = nullptr;
-  QXYSeries* marked_ = nullptr;
   QAction* close_ = nullptr;
 };
 

@@ -14,7 +14,8 @@ namespace rehearse::gui {
 namespace {
 
 constexpr std::size_t kMostMarks = 9;
-constexpr int kLegend = 220;  // pixels that a legend at the side may take
+constexpr double kRingRadius = 8.5, kRingWidth = 2;  // pixels
+constexpr int kLegend = 220;                         // pixels that a legend at the side may take
 
 // Powers of ten; with 2 and 5 times them where they are few; with every digit where even those are.
 std::vector<double> logarithmic_marks(double least, double most) {
@@ -181,6 +182,8 @@ void PlotView::begin(const PlotAxis& horizontal, const PlotAxis& vertical, const
   horizontal_ = horizontal;
   vertical_ = vertical;
   dots_.clear();
+  ring_.reset();
+  ring_colour_ = palette.color(QPalette::WindowText);
   chart()->removeAllSeries();
   for (QAbstractAxis* axis : chart()->axes()) {
     chart()->removeAxis(axis);
@@ -228,6 +231,11 @@ void PlotView::hide_in_legend(QXYSeries* series) {
   for (QLegendMarker* marker : chart()->legend()->markers(series)) marker->setVisible(false);
 }
 
+void PlotView::set_ring(std::optional<QPointF> value) {
+  ring_ = value;
+  viewport()->update();
+}
+
 void PlotView::drawForeground(QPainter* painter, const QRectF& part) {
   QChartView::drawForeground(painter, part);
   painter->save();
@@ -247,6 +255,11 @@ void PlotView::drawForeground(QPainter* painter, const QRectF& part) {
       else
         painter->drawPolygon(outline.translated(at));
     }
+  }
+  if (ring_) {
+    painter->setPen(QPen(ring_colour_, kRingWidth));
+    painter->setBrush(Qt::NoBrush);
+    painter->drawEllipse(to_scene.map(on_axes(*ring_)), kRingRadius, kRingRadius);
   }
   painter->restore();
 }

@@ -6,6 +6,7 @@
 #include <QPalette>
 #include <QScatterSeries>
 #include <QXYSeries>
+#include <optional>
 #include <vector>
 
 namespace rehearse::gui {
@@ -48,6 +49,8 @@ public:
   // Painted as they are: of a series Qt Charts makes every point an item of its own, which takes 60 us each.
   void add(Dots dots);
   void hide_in_legend(QXYSeries* series);  // one that was added
+  // Around one value, to single it out; nothing: around none.
+  void set_ring(std::optional<QPointF> value);
   const PlotAxis& horizontal() const { return horizontal_; }
   const PlotAxis& vertical() const { return vertical_; }
   // Where a value is drawn, in pixels of the view.
@@ -64,6 +67,8 @@ private:
 
   PlotAxis horizontal_, vertical_;
   std::vector<Dots> dots_;  // their points on the axes
+  std::optional<QPointF> ring_;
+  QColor ring_colour_;
 };
 
 }  // namespace rehearse::gui

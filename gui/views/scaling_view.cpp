@@ -8,7 +8,6 @@
 #include <QLegend>
 #include <QLineSeries>
 #include <QMouseEvent>
-#include <QScatterSeries>
 #include <QSplitter>
 #include <QToolButton>
 #include <QToolTip>
@@ -203,7 +202,6 @@ void ScalingView::draw() {
 
 void ScalingView::show_drawing(Drawing made) {
   curves_ = std::move(made.curves);
-  marked_ = nullptr;  // removed with all series
   plot_->begin(made.across, made.up, palette());
   const bool dark = is_dark(palette());
   if (!made.ideal.empty()) {
@@ -230,32 +228,20 @@ void ScalingView::show_drawing(Drawing made) {
 }
 
 void ScalingView::mark(int row) {
-  if (marked_ != nullptr) {
-    plot_->chart()->removeSeries(marked_);
-    delete marked_;
-    marked_ = nullptr;
-  }
-  if (row < 0) return;
+  plot_->set_ring(value_of(row));
+}
+
+std::optional<QPointF> ScalingView::value_of(int row) const {
   for (const Curve& curve : curves_)
-    for (const CurvePoint& point : curve.points) {
-      if (point.row != static_cast<std::size_t>(row)) continue;
-      auto* ring = new QScatterSeries;
-      ring->setMarkerSize(15);
-      ring->setColor(Qt::transparent);
-      ring->setBorderColor(palette().color(QPalette::WindowText));
-      plot_->add(ring, {{point.x, point.y}});
-      plot_->hide_in_legend(ring);
-      marked_ = ring;
-      return;
-    }
+    for (const CurvePoint& point : curve.points)
+      if (row >= 0 && point.row == static_cast<std::size_t>(row)) return QPointF(point.x, point.y);
+  return std::nullopt;
 }
 
 std::optional<QPoint> ScalingView::place_of(int row) const {
-  for (const Curve& curve : curves_)
-    for (const CurvePoint& point : curve.points)
-      if (row >= 0 && point.row == static_cast<std::size_t>(row))
-        return plot_->mapTo(this, plot_->place_of({point.x, point.y}).toPoint());
-  return std::nullopt;
+  const std::optional<QPointF> value = value_of(row);
+  if (!value) return std::nullopt;
+  return plot_->mapTo(this, plot_->place_of(*value).toPoint());
 }
 
 bool ScalingView::eventFilter(QObject* watched, QEvent* event) {

@@ -13,7 +13,6 @@
 class QComboBox;
 class QLabel;
 class QSplitter;
-class QXYSeries;
 
 namespace rehearse::gui {
 
@@ -46,6 +45,7 @@ private:
   void draw();
   void show_drawing(Drawing made);
   void mark(int row);
+  std::optional<QPointF> value_of(int row) const;  // in the units of the axes; nothing: no curve has it
   bool eventFilter(QObject* watched, QEvent* event) override;
 
   std::shared_ptr<const SweepTable> sweep_ = std::make_shared<const SweepTable>();
@@ -59,7 +59,6 @@ private:
   QAction *log_x_ = nullptr, *log_y_ = nullptr, *ideal_ = nullptr;
   PlotView* plot_ = nullptr;
   TableView* points_ = nullptr;
-  QXYSeries* marked_ = nullptr;
 };
 
 }  // namespace rehearse::gui
