@@ -80,7 +80,7 @@ Simulation::Simulation(const Run& run, const Cluster& cluster, const EngineOptio
       cluster_(cluster),
       options_(options),
       layout_(lay_out(run, cluster, options)),
-      platform_(layout_, simulated_flows(layout_, options), stops_actors(run)),
+      platform_(layout_, simulated_flows(layout_, options), sg::kSanitized && stops_actors(run)),
       transfers_(layout_.transfers.size()),
       positions_(layout_.positions.size()),
       jobs_(run.jobs.size()),

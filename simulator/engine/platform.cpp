@@ -13,19 +13,20 @@ namespace {
 // SimGrid counts whole bytes; in units this small the rounding is below 1e-5 bytes.
 constexpr double kUnitsPerByte = 65536;
 
-sg::s4u::Engine make_engine(bool actors_are_stopped) {
-  static std::vector<std::string> texts = sg::arguments(actors_are_stopped);  // it keeps them
-  static std::vector<char*> values;
-  for (std::string& text : texts) values.push_back(text.data());
-  static int count = static_cast<int>(values.size());
-  values.push_back(nullptr);
-  return sg::s4u::Engine(&count, values.data());
+// SimGrid keeps its arguments, and chooses by them how actors run, before it takes settings.
+sg::s4u::Engine make_engine(bool on_threads) {
+  static char name[] = "rehearse", quiet[] = "--log=root.thres:warning";
+  static char threads[] = "--cfg=contexts/factory:thread";
+  static char* values[] = {name, quiet, on_threads ? threads : nullptr, nullptr};
+  static int count = on_threads ? 3 : 2;
+  sg::actors_are_threads() = on_threads;
+  return sg::s4u::Engine(&count, values);
 }
 
 }  // namespace
 
-Platform::Platform(const Layout& layout, const std::vector<bool>& simulated_flows, bool actors_are_stopped)
-    : engine_(make_engine(actors_are_stopped)) {
+Platform::Platform(const Layout& layout, const std::vector<bool>& simulated_flows, bool on_threads)
+    : engine_(make_engine(on_threads)) {
   sg::configure();
   sg::s4u::NetZone* zone = sg::root_zone(engine_);
 

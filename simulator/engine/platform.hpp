@@ -13,8 +13,8 @@ namespace rehearse {
 
 class Platform {
 public:
-  // `actors_are_stopped`: some may be before their end, by an event or as nobody waits for them any more.
-  Platform(const Layout& layout, const std::vector<bool>& simulated_flows, bool actors_are_stopped);
+  // `on_threads`: actors are threads, see sanitized_stacks.hpp.
+  Platform(const Layout& layout, const std::vector<bool>& simulated_flows, bool on_threads);
 
   sg::s4u::Engine& engine() { return engine_; }
   sg::s4u::Host* home() { return hosts_[0]; }  // where all actors live; computing does not load it

@@ -15,7 +15,15 @@
 
 namespace rehearse::sg {
 
+// Set before the first actor starts.
+inline bool& actors_are_threads() {
+  static bool threads = false;
+  return threads;
+}
+
 #ifdef __SANITIZE_ADDRESS__
+
+inline constexpr bool kSanitized = true;
 
 struct StackBounds {
   const void* bottom = nullptr;
@@ -29,10 +37,6 @@ inline StackBounds tell_stack(const StackBounds& bounds) {
   return before;
 }
 
-inline bool& actors_are_threads() {
-  static bool threads = false;
-  return threads;
-}
 inline StackBounds& stack_of_process() {
   static StackBounds bounds;
   return bounds;
@@ -57,7 +61,9 @@ inline void tell_stack_of_process() {
 
 #else
 
-inline std::function<void()> telling_its_stack(const std::function<void()>& code) {
+inline constexpr bool kSanitized = false;
+
+inline const std::function<void()>& telling_its_stack(const std::function<void()>& code) {
   return code;
 }
 inline void tell_stack_of_process() {}

@@ -14,16 +14,6 @@ namespace rehearse::sg {
 
 namespace s4u = simgrid::s4u;
 
-// Arguments of the engine, which chooses how actors run before it takes settings.
-inline std::vector<std::string> arguments([[maybe_unused]] bool actors_are_stopped) {
-  std::vector<std::string> all = {"rehearse", "--log=root.thres:warning"};
-#ifdef __SANITIZE_ADDRESS__
-  if (actors_are_stopped) all.emplace_back("--cfg=contexts/factory:thread");
-  actors_are_threads() = actors_are_stopped;
-#endif
-  return all;
-}
-
 // The model and its settings; before any zone is made, since the configuration is locked then. SimGrid's
 // defaults model TCP; CM02 without a window (gamma 0) and without cross-traffic gives each flow its max-min
 // share.
@@ -76,7 +66,7 @@ inline void add_route(s4u::NetZone* zone, s4u::Host* from, s4u::Host* to,
 
 inline s4u::ActorPtr start_actor([[maybe_unused]] s4u::Engine& engine, const std::string& name,
                                  s4u::Host* host, const std::function<void()>& does) {
-  const std::function<void()> code = telling_its_stack(does);
+  const std::function<void()>& code = telling_its_stack(does);
 #if SIMGRID_VERSION >= 40100
   return host->add_actor(name, code);
 #elif SIMGRID_VERSION >= 40000
