@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "topologies/network.hpp"
+#include "topologies/uplinks.hpp"
 #include "topologies/wiring.hpp"
 
 namespace rehearse {
@@ -17,7 +18,6 @@ namespace {
 constexpr std::int64_t kMostEndpoints = 1'000'000;
 constexpr int kMostMeshDevices = 64;
 constexpr int kMostGraphNodes = 65'536;
-constexpr int kMostSpines = 65'536;
 
 std::string with_commas(std::int64_t n) {
   std::string text = std::to_string(n);
@@ -238,6 +238,31 @@ int Cluster::device_at_nic(int nic) const {
                                                       : scaled / node_.nics);
 }
 
+namespace {
+
+// Derived spines and edges have whole cables of link_bandwidth, and the oversubscription is what those give.
+// Where the spines are given, it is the cables' bandwidth that follows.
+void lay_cables(Fabric& fabric, const Node& node) {
+  fabric.asked_oversubscription = fabric.oversubscription;
+  if (fabric.kind == Fabric::Kind::fat_tree) {
+    const int down = ports_down(fabric, node);
+    fabric.oversubscription = down * node.nic_bandwidth / ((fabric.radix - down) * fabric.link_bandwidth);
+  }
+  if (fabric.kind != Fabric::Kind::leaf_spine && fabric.kind != Fabric::Kind::rail) return;
+  const std::int64_t ports = ports_below_leaf(fabric, node);
+  if (fabric.spines > 0) {
+    fabric.link_bandwidth =
+        static_cast<double>(ports) * node.nic_bandwidth / fabric.oversubscription / fabric.spines;
+    return;
+  }
+  const Uplinks uplinks = fewest_uplinks(fabric, node, ports);
+  fabric.spines = uplinks.spines;
+  fabric.spine_fold = uplinks.fold;
+  fabric.oversubscription = uplinks.ports_per_cable * node.nic_bandwidth / fabric.link_bandwidth;
+}
+
+}  // namespace
+
 std::shared_ptr<const Cluster> make_cluster(const ClusterParts& parts) {
   Checker(parts).check();
   ClusterParts filled = parts;
@@ -251,14 +276,7 @@ std::shared_ptr<const Cluster> make_cluster(const ClusterParts& parts) {
           static_cast<int>((std::int64_t{parts.nodes} + parts.server_nodes + a_group - 1) / a_group);
     if (fabric.global_bandwidth <= 0) fabric.global_bandwidth = fabric.link_bandwidth;
   }
-  const bool rail = fabric.kind == Fabric::Kind::rail;
-  if ((fabric.kind == Fabric::Kind::leaf_spine || rail) && fabric.spines == 0) {
-    // One cable from every leaf to every spine; the small step back forgives the division's rounding.
-    const double cables = static_cast<double>(fabric.nodes_per_leaf) * (rail ? 1 : parts.node.nics) *
-                          parts.node.nic_bandwidth / fabric.oversubscription / fabric.link_bandwidth;
-    fabric.spines =
-        static_cast<int>(std::clamp(std::ceil(cables - 1e-9), 1.0, static_cast<double>(kMostSpines)));
-  }
+  lay_cables(fabric, parts.node);
   auto cluster = std::make_shared<Network>(filled);
   const bool gpus = parts.node.device.compute_capability > 0;
   cluster->title = fmt::format("{} x {} ({} {}{})", with_commas(parts.nodes),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -65,8 +66,11 @@ struct Fabric {
   } kind = Kind::single_switch;
   int nodes_per_leaf = 0;  // leaf_spine, rail (nodes of a group); follows from radix and oversubscription
   int spines = 0;
-  double oversubscription = 1;  // capacity of a leaf's (or edge's) NICs over the capacity of its uplinks
+  // Bandwidth of the NICs that share an uplink of a leaf (or edge) over that of the uplink. The parts say
+  // which is asked for; a finished cluster, which its whole cables give.
+  double oversubscription = 1, asked_oversubscription = 1;
   double link_bandwidth = 0;    // bytes/s a direction of one cable, from which `spines` follows; 0: the NICs'
+  std::int64_t spine_fold = 0;  // topologies/uplinks.hpp; 0 if the spines are given
   int radix = 0;                // fat_tree: ports of a switch, even
   std::vector<int> dims;        // torus: places along each dimension; those without a node relay
   int groups = 0;               // dragonfly; 0: as many as the nodes fill

@@ -16,10 +16,10 @@ public:
         down_(ports_down(fabric, node)),
         up_(fabric.radix - down_),
         nics_(node.nics),
-        routing_(fabric.routing) {
+        routing_(fabric.routing),
+        bandwidth_(fabric.link_bandwidth) {
     const std::int64_t ports = std::int64_t{nodes} * nics_;
     pods_ = (ports + std::int64_t{half_} * down_ - 1) / (std::int64_t{half_} * down_);
-    bandwidth_ = down_ * node.nic_bandwidth / fabric.oversubscription / up_;
   }
 
   // First the cables below the aggregation switches, edge by edge, then those above, switch by switch.
@@ -75,8 +75,8 @@ private:
 
   int half_, down_, up_, nics_;
   Fabric::Routing routing_;
+  double bandwidth_;
   std::int64_t pods_ = 0;
-  double bandwidth_ = 0;
 };
 
 }  // namespace

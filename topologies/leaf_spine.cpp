@@ -12,13 +12,13 @@ public:
   LeafSpine(const Fabric& fabric, const Node& node, int nodes)
       : nodes_per_leaf_(fabric.nodes_per_leaf),
         spines_(fabric.spines),
+        fold_(fabric.spine_fold),
         nics_(node.nics),
         rails_(fabric.kind == Fabric::Kind::rail ? node.nics : 0),
-        routing_(fabric.routing) {
+        routing_(fabric.routing),
+        bandwidth_(fabric.link_bandwidth) {
     const int groups = static_cast<int>((std::int64_t{nodes} + nodes_per_leaf_ - 1) / nodes_per_leaf_);
     leaves_ = std::int64_t{groups} * (rails_ > 0 ? rails_ : 1);
-    const int nics_below = nodes_per_leaf_ * (rails_ > 0 ? 1 : nics_);
-    bandwidth_ = nics_below * node.nic_bandwidth / fabric.oversubscription / spines_;
   }
 
   std::int64_t cables() const override { return leaves_ * spines_; }
@@ -60,18 +60,24 @@ private:
   }
 
   int spine(const Flow& flow) const {
-    const auto count = static_cast<std::uint64_t>(spines_);
-    if (routing_ == Fabric::Routing::ecmp_hash) return static_cast<int>(hash_of(flow) % count);
-    const auto node = static_cast<std::uint64_t>(flow.to_node), nic = static_cast<std::uint64_t>(flow.to_nic);
-    // Destinations of one leaf follow each other: all NICs of its nodes, or one NIC of each.
-    return static_cast<int>((rails_ > 0 ? node + nic : node * static_cast<std::uint64_t>(nics_) + nic) %
-                            count);
+    std::uint64_t choice = hash_of(flow);
+    if (routing_ == Fabric::Routing::d_mod_k) choice = port_of(flow);
+    if (fold_ > 0) choice %= static_cast<std::uint64_t>(fold_);
+    return static_cast<int>(choice % static_cast<std::uint64_t>(spines_));
   }
 
-  int nodes_per_leaf_, spines_, nics_, rails_;
+  // Destinations of one leaf follow each other: all NICs of its nodes, or one NIC of each.
+  std::uint64_t port_of(const Flow& flow) const {
+    const auto node = static_cast<std::uint64_t>(flow.to_node), nic = static_cast<std::uint64_t>(flow.to_nic);
+    return rails_ > 0 ? node + nic : node * static_cast<std::uint64_t>(nics_) + nic;
+  }
+
+  int nodes_per_leaf_, spines_;
+  std::int64_t fold_;
+  int nics_, rails_;
   Fabric::Routing routing_;
+  double bandwidth_;
   std::int64_t leaves_ = 0;
-  double bandwidth_ = 0;
 };
 
 }  // namespace

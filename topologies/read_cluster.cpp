@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "topologies/cluster.hpp"
+#include "topologies/uplinks.hpp"
 
 namespace rehearse {
 namespace {
@@ -256,15 +257,20 @@ Fabric make_fabric(const FabricKeys& keys, const Node& node, const Section& sect
   }
   // A leaf's ports: one a NIC below, and above as many as carry the NICs' bandwidth over the
   // oversubscription.
+  // Given spines have no say in it.
   const double ports_a_node =
       nics_a_leaf * (1 + node.nic_bandwidth / (fabric.oversubscription * fabric.link_bandwidth));
   const double fitting = std::floor(*keys.radix / ports_a_node + 1e-9);
-  if (fitting < 1)
-    section.refuse(
-        "radix", fmt::format("{} ports", *keys.radix),
-        fmt::format("at least {} for one node's NICs and their uplinks", std::ceil(ports_a_node - 1e-9)));
-  fabric.nodes_per_leaf = static_cast<int>(fitting);
-  return fabric;
+  double needed = std::ceil(ports_a_node - 1e-9);
+  for (fabric.nodes_per_leaf = static_cast<int>(fitting); fabric.nodes_per_leaf >= 1;
+       --fabric.nodes_per_leaf) {
+    if (fabric.spines > 0) return fabric;
+    const std::int64_t ports = ports_below_leaf(fabric, node);
+    needed = static_cast<double>(ports) + fewest_uplinks(fabric, node, ports).spines;
+    if (needed <= *keys.radix) return fabric;
+  }
+  section.refuse("radix", fmt::format("{} ports", *keys.radix),
+                 fmt::format("at least {} for one node's NICs and their uplinks", needed));
 }
 
 void read_links(Section& section, ClusterParts& parts) {

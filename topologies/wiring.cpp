@@ -39,7 +39,7 @@ std::unique_ptr<Wiring> make_wiring(const Fabric& fabric, const Node& node, int 
 }
 
 int ports_down(const Fabric& fabric, const Node& node) {
-  // Down and up share the radix as the bandwidths ask for; what rounding leaves is in the cables' bandwidth.
+  // As many down as whole cables above carry at this oversubscription.
   const double down_over_up = fabric.oversubscription * fabric.link_bandwidth / node.nic_bandwidth;
   const double down = std::floor(fabric.radix * down_over_up / (1 + down_over_up) + 1e-9);
   return static_cast<int>(std::clamp(down, 1.0, fabric.radix - 1.0));

@@ -8,6 +8,7 @@
 #include "models/base/error.hpp"
 #include "simulator/strategies/gradient_strategy.hpp"
 #include "simulator/strategies/pipeline.hpp"
+#include "topologies/uplinks.hpp"
 
 namespace rehearse {
 namespace {
@@ -143,6 +144,7 @@ std::vector<std::string> assumptions(const StepPlan& plan) {
         fmt::format("Every device holds all {} experts of its layers (there is no expert parallelism), "
                     "and the router spreads tokens evenly over them.",
                     transformer->experts));
+  if (const std::string note = oversubscription_note(*scenario.cluster); !note.empty()) notes.push_back(note);
   return notes;
 }
 
