@@ -261,6 +261,24 @@ void lay_cables(Fabric& fabric, const Node& node) {
   fabric.oversubscription = uplinks.ports_per_cable * node.nic_bandwidth / fabric.link_bandwidth;
 }
 
+// Slow parts by name, each once.
+std::vector<SlowPart> slow_parts_of(const ClusterParts& parts, const Cluster& cluster) {
+  std::vector<SlowPart> all;
+  const auto part = [&](const std::string& name, double factor) -> SlowPart& {
+    const auto known =
+        std::find_if(all.begin(), all.end(), [&](const SlowPart& p) { return p.name == name; });
+    SlowPart& p = known != all.end() ? *known : all.emplace_back();
+    p.name = name;
+    p.factor *= factor;
+    return p;
+  };
+  for (const SlowDevice& slow : parts.slow_devices)
+    part(cluster.endpoint_name(slow.device), slow.factor).device = slow.device;
+  for (const SlowLink& slow : parts.slow_links)
+    part(slow.name, slow.factor).links = cluster.find_links(slow.name);
+  return all;
+}
+
 }  // namespace
 
 std::shared_ptr<const Cluster> make_cluster(const ClusterParts& parts) {
@@ -278,6 +296,7 @@ std::shared_ptr<const Cluster> make_cluster(const ClusterParts& parts) {
   }
   lay_cables(fabric, parts.node);
   auto cluster = std::make_shared<Network>(filled);
+  cluster->slow_parts = slow_parts_of(parts, *cluster);
   const bool gpus = parts.node.device.compute_capability > 0;
   cluster->title = fmt::format("{} x {} ({} {}{})", with_commas(parts.nodes),
                                parts.name.empty() ? "node" : parts.name, with_commas(cluster->devices()),

@@ -80,6 +80,22 @@ struct Fabric {
   enum class Routing { d_mod_k, ecmp_hash } routing = Routing::d_mod_k;
 };
 
+struct SlowLink {
+  std::string name;
+  double factor = 1;
+};
+struct SlowDevice {
+  int device = 0;
+  double factor = 1;
+};
+// A device or link that is slower (or faster) than its kind.
+struct SlowPart {
+  std::string name;           // "node2.gpu1", "leaf3-spine1"
+  double factor = 1;          // on its speed or bandwidth
+  Endpoint device = -1;       // -1: a link
+  std::vector<LinkId> links;  // its directions
+};
+
 inline constexpr std::array<std::string_view, 8> kFabricNames = {
     "switch", "leaf-spine", "links", "fat-tree", "rail", "ring", "torus", "dragonfly"};
 
@@ -89,6 +105,7 @@ public:
   std::string title;  // "128 x dgx-a100 (1,024 GPUs)"
   std::vector<std::string> sources;
   Basis network_basis = Basis::published;
+  std::vector<SlowPart> slow_parts;  // in the order of the scenario, devices first
 
   virtual ~Cluster() = default;
   const Node& node() const { return node_; }
@@ -156,15 +173,7 @@ struct ClusterParts {
     Place place;
   };
   std::vector<GraphLink> graph;
-  struct SlowLink {
-    std::string name;
-    double factor = 1;
-  };
   std::vector<SlowLink> slow_links;
-  struct SlowDevice {
-    int device = 0;
-    double factor = 1;
-  };
   std::vector<SlowDevice> slow_devices;
   std::vector<std::string> sources;
   Basis network_basis = Basis::published;

@@ -1,5 +1,6 @@
 #include "topologies/faster.hpp"
 
+#include <map>
 #include <utility>
 
 namespace rehearse {
@@ -12,12 +13,19 @@ public:
     device_speed_ *= factors.devices;
     processor_speed_ *= factors.processors;
     node_.device.memory_bandwidth.value *= factors.device_memory;
+    for (const int number : factors.at_full_speed) {
+      const SlowPart& part = slow_parts.at(static_cast<std::size_t>(number));
+      if (part.device >= 0) device_factors_.at(part.device) /= part.factor;
+      for (const LinkId l : part.links) repaired_.emplace(l, 1.0).first->second /= part.factor;
+    }
   }
 
   int links() const override { return cluster_->links(); }
   double bandwidth(LinkId l) const override {
-    return cluster_->bandwidth(l) *
-           (cluster_->inside_node(l) ? factors_.intra_node_links : factors_.network_links);
+    const double bytes_per_s = cluster_->bandwidth(l) * (cluster_->inside_node(l) ? factors_.intra_node_links
+                                                                                  : factors_.network_links);
+    const auto repaired = repaired_.find(l);
+    return repaired == repaired_.end() ? bytes_per_s : bytes_per_s * repaired->second;
   }
   double latency_s(LinkId l) const override { return cluster_->latency_s(l); }
   bool inside_node(LinkId l) const override { return cluster_->inside_node(l); }
@@ -32,6 +40,7 @@ public:
 private:
   std::shared_ptr<const Cluster> cluster_;
   Faster factors_;
+  std::map<LinkId, double> repaired_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "topologies/cluster.hpp"
 
@@ -9,11 +10,12 @@ namespace rehearse {
 
 // Factors on rates; above 1 is faster.
 struct Faster {
-  double devices = 1;           // all that devices compute
-  double device_memory = 1;     // the bandwidth of their memory alone
-  double intra_node_links = 1;  // NVLink and PCIe
-  double network_links = 1;     // network cards and the links behind them
-  double processors = 1;        // of the nodes, where parameter servers compute
+  double devices = 1;              // all that devices compute
+  double device_memory = 1;        // the bandwidth of their memory alone
+  double intra_node_links = 1;     // NVLink and PCIe
+  double network_links = 1;        // network cards and the links behind them
+  double processors = 1;           // of the nodes, where parameter servers compute
+  std::vector<int> at_full_speed;  // of Cluster::slow_parts: these lose their factors
 };
 
 // The same endpoints, links and routes.

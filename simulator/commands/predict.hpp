@@ -12,7 +12,8 @@ struct Prediction {
   Metrics metrics;
   std::vector<PathSegment> path;
   std::vector<WhatIf> faster;
-  Result result() const { return {scenario, plan, trace, metrics, path, faster}; }
+  std::vector<SlowCost> slow;
+  Result result() const { return {scenario, plan, trace, metrics, path, faster, nullptr, slow}; }
 };
 
 // In this process once only; in a child as often as wanted (simulator/engine/engine.hpp).
@@ -22,7 +23,8 @@ Prediction predict(Scenario scenario, Where where);
 // Adds the critical path and what 10 % more of each resource would bring: the same plan on a cluster that is
 // changed so, simulated again in a child process for each resource that is used. Runs of too many events are
 // not simulated again (WhatIf::step_time_s is empty then): a count, and no clock, decides, so that a scenario
-// has one answer. `prediction` must have been made in a child.
+// has one answer. Also adds what slowed parts of the cluster cost, all together and the slowest of them alone.
+// `prediction` must have been made in a child.
 void explain(Prediction& prediction);
 
 }  // namespace rehearse

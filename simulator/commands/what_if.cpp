@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <thread>
 
 #include "models/base/error.hpp"
@@ -16,6 +17,7 @@ namespace {
 
 // Events of all runs together, some two seconds of one core (82,000 events of GPT-3 175B, 48 stages: 0.3 s).
 constexpr double kMostEvents = 500'000;
+constexpr double kMostSlowAlone = 4;
 
 // A resource that a run does not use need not be tried.
 bool uses(const Prediction& p, Resource resource) {
@@ -93,22 +95,52 @@ double step_time_with(const Prediction& p, Resource resource) {
   return (window.end_s - window.begin_s) / p.plan.schedule->optimizer_steps;
 }
 
-// The step with each of the resources made faster, simulated side by side, each in a process of its own.
-std::vector<double> step_times_with(const Prediction& p, const std::vector<Resource>& resources) {
-  std::vector<double> times_s(resources.size(), 0);
+// Plans again and simulates in this process: what the scenario without these slow parts would predict.
+double step_time_at_full_speed(const Prediction& p, const std::vector<int>& slow_parts) {
+  Faster factors;
+  factors.at_full_speed = slow_parts;
+  Scenario scenario = p.scenario;
+  scenario.cluster = faster(p.scenario.cluster, factors);
+  return predict(std::move(scenario), Where::here).metrics.step_time_s;
+}
+
+// All slowed parts that may matter, and then the slowest of them alone, as many as are cheap.
+std::vector<SlowCost> slow_costs(const Prediction& p) {
+  const std::vector<SlowPart>& parts = p.scenario.cluster->slow_parts;
+  std::vector<int> slow;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const bool idle = parts[i].device >= 0 &&
+                      std::count(p.plan.endpoints.begin(), p.plan.endpoints.end(), parts[i].device) == 0;
+    if (parts[i].factor < 1 && !idle) slow.push_back(static_cast<int>(i));
+  }
+  if (slow.empty()) return {};
+  std::vector<SlowCost> costs = {{slow, 0}};
+  if (slow.size() == 1) return costs;
+  std::stable_sort(slow.begin(), slow.end(), [&](int a, int b) {
+    return parts[static_cast<std::size_t>(a)].factor < parts[static_cast<std::size_t>(b)].factor;
+  });
+  const double cheap = kMostEvents / static_cast<double>(std::max<std::int64_t>(1, p.trace.engine.events));
+  const double alone = std::min({kMostSlowAlone, cheap - 1, static_cast<double>(slow.size())});
+  for (int i = 0; i + 1 <= alone; ++i) costs.push_back({{slow[static_cast<std::size_t>(i)]}, 0});
+  return costs;
+}
+
+// Step times, simulated side by side, each in a process of its own.
+std::vector<double> step_times(const std::vector<std::function<double()>>& runs) {
+  std::vector<double> times_s(runs.size(), 0);
+  if (runs.empty()) return times_s;
   std::int64_t next = 0;
   TaskPool pool;
   pool.jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  pool.next = [&] { return next < static_cast<std::int64_t>(resources.size()) ? next++ : -1; };
+  pool.next = [&] { return next < static_cast<std::int64_t>(runs.size()) ? next++ : -1; };
   pool.work = [&](std::int64_t task) {
-    const double time_s = step_time_with(p, resources[static_cast<std::size_t>(task)]);
+    const double time_s = runs[static_cast<std::size_t>(task)]();
     std::string bytes(sizeof time_s, '\0');
     std::memcpy(bytes.data(), &time_s, sizeof time_s);
     return bytes;
   };
   pool.ended = [&](const TaskEnd& end) {
-    if (end.output.size() != sizeof(double))
-      throw RunError("the step with a resource made faster: " + end.failure);
+    if (end.output.size() != sizeof(double)) throw RunError("the step on a faster cluster: " + end.failure);
     std::memcpy(&times_s[static_cast<std::size_t>(end.task)], end.output.data(), sizeof(double));
   };
   pool.tick = [] {};
@@ -119,7 +151,15 @@ std::vector<double> step_times_with(const Prediction& p, const std::vector<Resou
 }  // namespace
 
 void explain(Prediction& p) {
-  if (p.metrics.asynchrony) return;  // workers have no step in common whose end a path could lead to
+  p.slow = slow_costs(p);
+  std::vector<std::function<double()>> runs;
+  for (const SlowCost& cost : p.slow)
+    runs.emplace_back([&p, parts = cost.parts] { return step_time_at_full_speed(p, parts); });
+  const auto simulate_slow = [&](const std::vector<double>& times_s) {
+    for (std::size_t i = 0; i < p.slow.size(); ++i) p.slow[i].step_time_s = times_s[i];
+  };
+  // Asynchronous workers have no step in common whose end a path could lead to.
+  if (p.metrics.asynchrony) return simulate_slow(step_times(runs));
   p.path = critical_path(p.trace, 0);
   const std::array<double, kResourceNames.size()> saved_s =
       path_savings_s(p.path, p.trace, *p.scenario.cluster);
@@ -128,12 +168,15 @@ void explain(Prediction& p) {
     if (uses(p, static_cast<Resource>(r))) used.push_back(static_cast<Resource>(r));
   const bool cheap =
       static_cast<double>(p.trace.engine.events) * static_cast<double>(used.size()) <= kMostEvents;
-  const std::vector<double> times_s = cheap ? step_times_with(p, used) : std::vector<double>();
+  for (const Resource resource : cheap ? used : std::vector<Resource>())
+    runs.emplace_back([&p, resource] { return step_time_with(p, resource); });
+  const std::vector<double> times_s = step_times(runs);
+  simulate_slow(times_s);
   p.faster.clear();
   for (std::size_t i = 0; i < used.size(); ++i) {
     WhatIf what_if{
         used[i], {}, saved_s[static_cast<std::size_t>(used[i])] / p.plan.schedule->optimizer_steps};
-    if (cheap) what_if.step_time_s = times_s[i];
+    if (cheap) what_if.step_time_s = times_s[p.slow.size() + i];
     p.faster.push_back(what_if);
   }
 }

@@ -11,6 +11,7 @@ namespace rehearse {
 namespace {
 
 constexpr double kWorthNaming = 0.05;  // a loss below a twentieth of the step is not the bottleneck
+constexpr double kMostOfIt = 0.5;
 
 std::string of_the_step(const Result& result, double seconds) {
   return fmt::format("{} of the step", in_percent(seconds / result.metrics.step_time_s));
@@ -60,9 +61,36 @@ std::string compute(const Result& result) {
   return text + told(less_compute(result));
 }
 
+// What [[cluster.slow]] slows down, if that matters: one part that alone accounts for most of it, or all.
+std::string slow_parts(const Result& result) {
+  const double step_s = result.metrics.step_time_s;
+  if (result.slow.empty()) return "";
+  const auto saved_s = [&](const SlowCost& cost) { return step_s - cost.step_time_s; };
+  const SlowCost* cost = &result.slow.front();
+  const double all_s = saved_s(*cost);
+  if (all_s <= kWorthNaming * step_s) return "";
+  const auto most = std::min_element(result.slow.begin() + 1, result.slow.end(),
+                                     [&](const auto& a, const auto& b) { return saved_s(a) > saved_s(b); });
+  if (most != result.slow.end() && saved_s(*most) >= kMostOfIt * all_s) cost = &*most;
+  const std::vector<SlowPart>& parts = result.scenario.cluster->slow_parts;
+  const auto part = [&](int number) -> const SlowPart& { return parts[static_cast<std::size_t>(number)]; };
+  const SlowPart& slowest = part(*std::min_element(
+      cost->parts.begin(), cost->parts.end(), [&](int a, int b) { return part(a).factor < part(b).factor; }));
+  const TimeScale time(step_s);
+  const bool one = cost->parts.size() == 1;
+  const std::string name = (slowest.device < 0 ? "link " : "") + slowest.name;
+  const std::string what = one ? fmt::format("{}, slowed to {:.4g} %", name, 100 * slowest.factor)
+                               : fmt::format("{} slowed parts, the slowest {} at {:.4g} %",
+                                             cost->parts.size(), name, 100 * slowest.factor);
+  return fmt::format("{}: at full speed the step would take {} instead of {}{}", what,
+                     time(cost->step_time_s), time(step_s),
+                     cost->parts.size() == parts.size() ? " (try --set cluster.slow=[])" : "");
+}
+
 }  // namespace
 
 std::string bottleneck_sentence(const Result& result) {
+  if (const std::string slow = slow_parts(result); !slow.empty()) return "Bottleneck: " + slow + ".";
   const Breakdown& b = result.metrics.breakdown;
   // The largest loss; the first of equals.
   double worst = kWorthNaming * result.metrics.step_time_s;

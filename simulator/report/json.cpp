@@ -46,6 +46,22 @@ ordered_json path_json(const Result& result) {
   return json;
 }
 
+ordered_json slow_json(const Result& result) {
+  ordered_json json = ordered_json::array();
+  for (const SlowCost& cost : result.slow) {
+    ordered_json one;
+    one["parts"] = ordered_json::array();
+    for (const int part : cost.parts) {
+      const SlowPart& slow = result.scenario.cluster->slow_parts[static_cast<std::size_t>(part)];
+      one["parts"].push_back({{"name", slow.name}, {"factor", slow.factor}});
+    }
+    one["step_time_s"] = cost.step_time_s;
+    one["saved_s"] = result.metrics.step_time_s - cost.step_time_s;
+    json.push_back(std::move(one));
+  }
+  return json;
+}
+
 ordered_json to_json(const std::optional<AsynchronyFigures>& figures, const Scenario& scenario) {
   if (!figures) return nullptr;
   ordered_json json;
@@ -82,6 +98,7 @@ ordered_json to_json(const Result& result) {
                          {"pipeline_bubble", m.breakdown.pipeline_bubble_s},
                          {"other", m.breakdown.other_s}};
   json["critical_path"] = path_json(result);
+  if (!result.slow.empty()) json["slow_parts"] = slow_json(result);
   json["memory_bytes"] = {{"weights", m.memory.weights},     {"gradients", m.memory.gradients},
                           {"optimizer", m.memory.optimizer}, {"activations", m.memory.activations},
                           {"buffers", m.memory.buffers},     {"total", m.memory.total},

@@ -10,6 +10,12 @@
 
 namespace rehearse {
 
+// The step if parts that [[cluster.slow]] slows down ran at full speed.
+struct SlowCost {
+  std::vector<int> parts;  // of Cluster::slow_parts
+  double step_time_s = 0;
+};
+
 // Everything a writer may need.
 struct Result {
   const Scenario& scenario;
@@ -19,6 +25,7 @@ struct Result {
   std::vector<PathSegment> path;          // empty: not asked for
   std::vector<WhatIf> faster;             // what 10 % more of each resource that is used would bring
   const Measurement* measured = nullptr;  // null: predicted
+  std::vector<SlowCost> slow = {};        // of all slowed parts together, then of some alone
 };
 
 // Which inputs the answer rests on, and how good they are.
