@@ -16,7 +16,8 @@ struct Prediction {
   Result result() const { return {scenario, plan, trace, metrics, path, faster, nullptr, slow}; }
 };
 
-// In this process once only; in a child as often as wanted (simulator/engine/engine.hpp).
+// In this process once only; in a child as often as wanted (simulator/engine/engine.hpp). At `analytic`, links
+// that would carry more than they can are simulated again as flows, and a note says so.
 enum class Where { here, child };
 Prediction predict(Scenario scenario, Where where);
 

@@ -15,8 +15,8 @@ namespace {
 // From the graph and its partition to classes: what is simulated, and for what it stands.
 class Quotient {
 public:
-  Quotient(const Run& run, const Cluster& cluster, FlowGraph graph)
-      : run_(run), cluster_(cluster), g_(std::move(graph)) {}
+  Quotient(const Run& run, const Cluster& cluster, FlowGraph graph, const std::vector<LinkId>& shared)
+      : run_(run), cluster_(cluster), g_(std::move(graph)), shared_(shared.begin(), shared.end()) {}
 
   Layout make(const Partition& p) {
     layout_.communication = g_.communication;
@@ -147,7 +147,8 @@ private:
         flow.own_inverse_bandwidth =
             std::max(flow.own_inverse_bandwidth, crossing.own_weight / link.bandwidth);
         flow.contended |= users[link_class].size() > 1;
-        if (g_.changing_links.count(link.representative) > 0) flow.contended = flow.always_flow = true;
+        if (g_.changing_links.count(link.representative) > 0 || shared_.count(link.representative) > 0)
+          flow.contended = flow.always_flow = true;
       }
     }
   }
@@ -272,6 +273,7 @@ private:
   const Run& run_;
   const Cluster& cluster_;
   FlowGraph g_;
+  std::set<LinkId> shared_;
   Layout layout_;
   std::vector<int> rank_class_, representative_rank_, link_class_, flow_class_, transfer_class_,
       position_class_;
@@ -288,7 +290,7 @@ Layout lay_out(const Run& run, const Cluster& cluster, const EngineOptions& opti
   FlowGraph graph = build_flow_graph(run, cluster, options);
   const Partition p = options.fold && graph.foldable ? coarsest_equitable_partition(graph.graph)
                                                      : discrete_partition(graph.graph);
-  return Quotient(run, cluster, std::move(graph)).make(p);
+  return Quotient(run, cluster, std::move(graph), options.shared_links).make(p);
 }
 
 }  // namespace rehearse

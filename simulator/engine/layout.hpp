@@ -30,7 +30,7 @@ struct FlowClass {
   double hops = 0;  // routes in it: 1 for a message or an edge, n for a ring, n (n-1) for an all-to-all
   bool contended =
       false;  // other flows cross its links, or it may overlap with itself, or an event hits them
-  bool always_flow = false;  // an event changes one of its links
+  bool always_flow = false;  // an event changes one of its links, or its users have to share it
   int members = 1;
 };
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string_view>
+#include <vector>
 
 #include "simulator/costs/transfer.hpp"
 
@@ -17,6 +18,8 @@ struct EngineOptions {
   bool fold = true;           // simulate one rank of each kind
   double latency_factor = 1;  // on the startup and latency of every transfer
   double chunk_bytes = 0;     // largest message at `chunk`; 0: a ring step's whole share
+  // Links (LinkId) whose users have to share them: what crosses one is simulated as flows, at `analytic` too.
+  std::vector<int> shared_links;
 };
 
 }  // namespace rehearse
