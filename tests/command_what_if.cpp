@@ -147,3 +147,49 @@ TEST_CASE("runs of very many events are not simulated again") {
         Approx(on_path(result, "forward") * 3 * kGain).epsilon(1e-6));
   CHECK_FALSE(with_faster(simulated(pipeline), "compute")["step_time_s"].is_null());
 }
+
+// At full speed the second stage's all-reduce begins, at 92 ms, when its third activation gradient has just
+// left, and shares the network card with the fourth alone. Computing 1.1 times as fast, it begins at 87.27
+// ms, when the third has 2.73 of its 10 ms to go: sharing, that takes until 92.73 ms, and the fourth until
+// 112.73 ms. Then the first stage has 4 / 1.1 ms to compute and 20 ms to reduce.
+TEST_CASE("faster computing can make a step longer, and the answer says so") {
+  const Scratch scratch;
+  const std::string path = scratch.write("anomaly.toml", R"([model.profiled]
+stages = 2
+forward_ms = [2, 10]
+backward_input_ms = [2, 5]
+backward_weight_ms = [2, 5]
+p2p_bytes = 5e6
+parameters = 5e6
+[training]
+global_batch = 8
+precision = "bf16"
+optimizer = "sgd"
+[cluster]
+nodes = 4
+[cluster.node]
+device = "a100-80"
+devices = 1
+nic_gbps = 4
+[cluster.fabric]
+kind = "switch"
+[simulation]
+protocol = "ideal"
+[strategy]
+pipeline = 2
+schedule = "gpipe"
+bucket_mb = 5
+)");
+  const json result = simulated(path);
+  const double optimizer_s = on_path(result, "optimizer");
+  CHECK(result["step_time_s"].get<double>() == Approx(0.136 + optimizer_s).epsilon(1e-9));
+  const double sharing_s = 0.0927 + 0.0000272727272727;
+  const json compute = with_faster(result, "compute");
+  CHECK(compute["step_time_s"].get<double>() ==
+        Approx(sharing_s + 0.020 + 0.004 / 1.1 + 0.020 + optimizer_s / 1.1).epsilon(1e-9));
+  CHECK(compute["saved_s"].get<double>() < 0);
+  CHECK(compute["note"].get<std::string>().find("the step gets longer") == 0);
+  CHECK_FALSE(with_faster(result, "network_links").contains("note"));
+  const Outcome text = run_rehearse("simulate " + path);
+  CHECK(text.out.find("compute would make the step longer by 0.3 %") != std::string::npos);
+}

@@ -37,6 +37,21 @@ std::string listed(const Amounts& amounts, double step_s, const std::string& aft
   return text;
 }
 
+// More of a resource may cost time (R. L. Graham, Bounds on Multiprocessing Timing Anomalies, 1969).
+std::string longer(const Result& result) {
+  const double step_s = result.metrics.step_time_s;
+  Amounts losses;
+  for (const WhatIf& what_if : result.faster)
+    if (what_if.step_time_s)
+      losses.emplace_back(kNames[static_cast<std::size_t>(what_if.resource)], *what_if.step_time_s - step_s);
+  losses = largest(std::move(losses), step_s);
+  if (losses.empty()) return "";
+  return fmt::format(
+      " 10 % faster {}: what is ready sooner then competes for links or servers with what the step waits "
+      "for.",
+      listed(losses, step_s, " would make the step longer by"));
+}
+
 }  // namespace
 
 std::string critical_path_sentence(const Result& result) {
@@ -58,9 +73,10 @@ std::string critical_path_sentence(const Result& result) {
                          what_if.step_time_s ? step_s - *what_if.step_time_s : what_if.path_saved_s);
   }
   savings = largest(std::move(savings), step_s);
-  if (savings.empty()) return fmt::format("Critical path: {}.", parts);
-  return fmt::format("Critical path: {}; 10 % faster {}.", parts,
-                     listed(savings, step_s, simulated ? " would save" : " would save about"));
+  if (savings.empty()) return fmt::format("Critical path: {}.{}", parts, longer(result));
+  return fmt::format("Critical path: {}; 10 % faster {}.{}", parts,
+                     listed(savings, step_s, simulated ? " would save" : " would save about"),
+                     longer(result));
 }
 
 }  // namespace rehearse
