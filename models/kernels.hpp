@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "models/base/toml_value.hpp"
 #include "models/model.hpp"
 
 namespace rehearse {
@@ -52,6 +53,8 @@ ConvolutionalNet read_convolutional(Section section);
 // A config.json of Hugging Face transformers: GPT-2, Llama, BERT, Qwen2, Mixtral and Qwen2-MoE.
 Transformer read_huggingface(const std::string& path);
 Transformer parse_huggingface(const std::string& text, const std::string& path);
+// The keys of [model.transformer] that give this shape, all at `place`.
+TomlValue transformer_table(const Transformer& transformer, const Place& place = {});
 // A model file: one shape's table, and the words beside it.
 Model parse_model_file(Document document, const std::string& path);
 

@@ -5,14 +5,17 @@
 #include <cmath>
 #include <filesystem>
 
-#include "models/base/toml_value.hpp"
+#include "models/base/toml_table.hpp"
 #include "models/kernels.hpp"
 
 namespace rehearse {
 namespace {
 
+// In the order of Model::shape.
 constexpr std::array<std::string_view, 4> kShapes = {"transformer", "convolutional", "multi_layer_perceptron",
                                                      "profiled"};
+constexpr std::array<std::string_view, 3> kWords = {"name", "title", "sources"};  // beside any of them
+constexpr std::array<std::string_view, 3> kNamed = {"preset", "file", "huggingface"};
 constexpr std::array<std::string_view, 7> kModelKeys = {
     "preset", "file", "huggingface", "transformer", "convolutional", "multi_layer_perceptron", "profiled"};
 
@@ -28,6 +31,7 @@ std::string only_one(const Section& section, std::span<const std::string_view> k
   if (!found.empty()) return found;
   const std::vector<std::string> known(keys.begin(), keys.end());
   for (const std::string& key : section.keys()) {
+    if (std::find(kWords.begin(), kWords.end(), key) != kWords.end()) continue;
     const std::string near = nearest_name(key, known);
     if (!near.empty())
       throw UnknownKeyError(section.place(key),
@@ -77,8 +81,8 @@ Transformer read_transformer(Section s) {
   for (const char* key : {"experts_per_token", "shared_expert"})
     if (!mixture && s.has(key))
       s.refuse(key, "given without experts", "experts beside it, how many there are");
-  const auto otherwise = mixture ? std::nullopt : std::optional<std::int64_t>(1);
-  const std::int64_t chosen = s.integer("experts_per_token", 1, experts, otherwise),
+  if (mixture) s.require("experts_per_token", "experts", fmt::format("an integer from 1 to {}", experts));
+  const std::int64_t chosen = s.integer("experts_per_token", 1, experts, 1),
                      shared = s.integer("shared_expert", 0, 10'000'000, 0);
   if (mixture) {
     t.experts = static_cast<double>(experts);
@@ -100,6 +104,7 @@ MultiLayerPerceptron read_perceptron(Section s) {
 }
 
 ProfiledModel read_profiled(Section s) {
+  s.expect({"forward_ms", "backward_input_ms", "backward_weight_ms", "p2p_bytes", "parameters"});
   const auto stages = static_cast<std::size_t>(s.integer("stages", 1, 10'000));
   // A number for every stage, or an array with one for each.
   const auto per_stage = [&](std::string_view key, Range range, double unit) {
@@ -142,7 +147,7 @@ struct Describe {
   }
 };
 
-// The shape's table and the words beside it.
+// The shape's table.
 void read_shape(Section& section, const std::string& kind, Model& model) {
   if (kind == "transformer") {
     model.shape = read_transformer(section.section(kind));
@@ -157,13 +162,43 @@ void read_shape(Section& section, const std::string& kind, Model& model) {
     model.shape = read_profiled(section.section(kind));
     model.sample_unit = "samples";
   }
+}
+
+// The shape's table and the words beside it.
+void read_body(Section& section, const std::string& kind, Model& model) {
+  read_shape(section, kind, model);
   model.title = section.text("title", std::visit(Describe{}, model.shape));
   model.sources = section.texts("sources");
   section.finish();
 }
 
-Model model_file(const std::string& path) {
-  return parse_model_file(Document::parse_file(path), path);
+// A model that stands in a file of its own, and the table of its shape.
+struct NamedModel {
+  Model model;
+  TomlValue shape;
+};
+
+std::string shape_name(const Model& model) {
+  return std::string(kShapes[model.shape.index()]);
+}
+
+NamedModel model_file(const std::string& path) {
+  const Document document = Document::parse_file(path);
+  NamedModel named;
+  named.model = parse_model_file(document, path);
+  named.shape = find_entry(document.tree(), shape_name(named.model))->value;
+  return named;
+}
+
+NamedModel huggingface_file(const std::string& path) {
+  const Transformer transformer = read_huggingface(path);
+  NamedModel named;
+  named.model.name = std::filesystem::path(path).stem().string();
+  named.model.title = Describe{}(transformer);
+  named.model.sources = {path};
+  named.model.shape = transformer;
+  named.shape = transformer_table(transformer, {path, 0, 0});
+  return named;
 }
 
 // "known, known; did you mean "known"?"
@@ -184,7 +219,7 @@ Model parse_model_file(Document document, const std::string& path) {
   Section root = document.root();
   Model model;
   model.name = std::filesystem::path(path).stem().string();
-  read_shape(root, only_one(root, kShapes), model);
+  read_body(root, only_one(root, kShapes), model);
   return model;
 }
 
@@ -193,35 +228,57 @@ Model model_preset(const std::string& name) {
   if (!contains(known, name)) {
     throw InputError({name}, "no such model preset; allowed: " + known_presets(name, known));
   }
+  return model_file(preset_path("models", name)).model;
+}
+
+namespace {
+
+NamedModel named_model(Section& section, const std::string& base_folder) {
+  const std::string key = only_one(section, kNamed);
+  const std::string name = section.text(key);
+  const std::string path = (std::filesystem::path(base_folder) / name).string();
+  if (key == "file") return model_file(path);
+  if (key == "huggingface") return huggingface_file(path);
+  const std::vector<std::string> known = preset_names("models");
+  if (!contains(known, name)) section.refuse("preset", in_quotes(name), known_presets(name, known));
   return model_file(preset_path("models", name));
 }
 
+// A named model with the keys of its shape that the section gives instead.
+Model read_changed(Section& section, const NamedModel& named) {
+  const std::string shape = shape_name(named.model);
+  for (const std::string_view other : kShapes)
+    if (other != shape && section.has(other))
+      section.refuse(other, "given", fmt::format("[model.{}], the shape of {}", shape, named.model.name));
+  std::vector<std::string> changed;
+  const Section own = section.section(shape);
+  if (own.present()) changed = changed_keys(*own.tree(), named.shape);
+  TomlValue defaults = toml_table();
+  put(defaults, shape, named.shape);
+  fill_in(*section.tree(), defaults);
+  Model model;
+  read_shape(section, shape, model);
+  model.name = section.text("name", named.model.name);
+  model.title = section.text("title", named.model.title + but_for(changed));
+  model.sources = section.texts("sources");
+  if (!section.has("sources")) {
+    model.sources = named.model.sources;
+    if (!changed.empty()) model.sources.push_back(changed_by_scenario(changed));
+  }
+  section.finish();
+  return model;
+}
+
+}  // namespace
+
 Model read_model(Section& section, const std::string& base_folder) {
+  const auto has = [&](std::string_view key) { return section.has(key); };
+  if (std::any_of(kNamed.begin(), kNamed.end(), has))
+    return read_changed(section, named_model(section, base_folder));
   const std::string key = only_one(section, kModelKeys);
   Model model;
-  if (key == "preset") {
-    const std::string name = section.text("preset");
-    const std::vector<std::string> known = preset_names("models");
-    if (!contains(known, name))
-      section.refuse("preset", fmt::format("\"{}\"", name), known_presets(name, known));
-    model = model_preset(name);
-    section.finish();
-  } else if (key == "file") {
-    const std::string file = section.text("file");
-    model = model_file((std::filesystem::path(base_folder) / file).string());
-    section.finish();
-  } else if (key == "huggingface") {
-    const std::string file = (std::filesystem::path(base_folder) / section.text(key)).string();
-    model.name = std::filesystem::path(file).stem().string();
-    model.shape = read_huggingface(file);
-    model.sample_unit = "sequences";
-    model.title = section.text("title", std::visit(Describe{}, model.shape));
-    model.sources = {file};
-    section.finish();
-  } else {
-    model.name = section.text("name", key);
-    read_shape(section, key, model);
-  }
+  model.name = section.text("name", key);
+  read_body(section, key, model);
   return model;
 }
 

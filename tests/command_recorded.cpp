@@ -287,7 +287,7 @@ range = [{from_bytes = 0, latency_us = {value = 20, low = 18, high = 25}, gb_per
     CHECK(again.model.title == scenario.model.title);
     CHECK(parameter_count(again.model) == parameter_count(scenario.model));
     CHECK(flops_per_sample(again.model, 0) == flops_per_sample(scenario.model, 0));
-    CHECK(again.cluster->name == "lab");
+    CHECK(again.cluster->name == "lab, but for nic_gbps");
     CHECK(again.cluster->title == scenario.cluster->title);
     CHECK(again.cluster->sources == scenario.cluster->sources);
     CHECK(again.cluster->node().device.name == "chip");

@@ -138,7 +138,7 @@ TEST_CASE("bad cluster input is refused at its place") {
       {"[cluster]\nfile = \"/nowhere/lab.toml\"\n", "/nowhere/lab.toml", ""},
       {"[cluster]\npreset = \"dgx-a100\"\nfile = \"x.toml\"\n", "lab.toml:3:", "preset"},
       {"[cluster]\nnodes = 4\n", "lab.toml:", "no node"},
-      {dgx + "[cluster.node]\ndevices = 4\n", "lab.toml:4:", "beside preset"},
+      {dgx + "[cluster.node]\ndevices = 0\n", "lab.toml:5:", "cluster.node.devices is 0"},
       {dgx + "oversubscripton = 2\n", "lab.toml:4:", "oversubscription"},
       {dgx + "oversubscription = 0\n", "lab.toml:4:", "oversubscription"},
       {dgx + "oversubscription = nan\n", "lab.toml:4:", "oversubscription"},

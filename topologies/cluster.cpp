@@ -298,8 +298,8 @@ std::shared_ptr<const Cluster> make_cluster(const ClusterParts& parts) {
   auto cluster = std::make_shared<Network>(filled);
   cluster->slow_parts = slow_parts_of(parts, *cluster);
   const bool gpus = parts.node.device.compute_capability > 0;
-  cluster->title = fmt::format("{} x {} ({} {}{})", with_commas(parts.nodes),
-                               parts.name.empty() ? "node" : parts.name, with_commas(cluster->devices()),
+  cluster->title = fmt::format("{} x {}{} ({} {}{})", with_commas(parts.nodes),
+                               parts.name.empty() ? "node" : parts.name, parts.changes, with_commas(cluster->devices()),
                                gpus ? "GPU" : "device", cluster->devices() == 1 ? "" : "s");
   return cluster;
 }

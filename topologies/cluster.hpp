@@ -101,8 +101,9 @@ inline constexpr std::array<std::string_view, 8> kFabricNames = {
 
 class Cluster {
 public:
-  std::string name;   // "dgx-a100"
-  std::string title;  // "128 x dgx-a100 (1,024 GPUs)"
+  std::string name;     // "dgx-a100"
+  std::string changes;  // ", but for nic_gbps": in which keys a scenario differs from the preset or file
+  std::string title;    // "128 x dgx-a100 (1,024 GPUs)"
   std::vector<std::string> sources;
   Basis network_basis = Basis::published;
   std::vector<SlowPart> slow_parts;  // in the order of the scenario, devices first
@@ -160,7 +161,7 @@ std::vector<std::string> cluster_names();
 
 // Makes a cluster from its parts; used by the readers and by tests.
 struct ClusterParts {
-  std::string name;
+  std::string name, changes;
   Node node;
   Fabric fabric;
   int nodes = 1;

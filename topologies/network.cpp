@@ -10,6 +10,7 @@
 namespace rehearse {
 Network::Network(const ClusterParts& parts) {
   name = parts.name;
+  changes = parts.changes;
   sources = parts.sources;
   network_basis = parts.network_basis;
   node_ = parts.node;

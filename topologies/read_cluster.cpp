@@ -3,24 +3,21 @@
 #include <cmath>
 #include <filesystem>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "models/base/toml_table.hpp"
 #include "topologies/cluster.hpp"
+#include "topologies/read_node.hpp"
 #include "topologies/uplinks.hpp"
 
 namespace rehearse {
 namespace {
 
-constexpr double kGb = 1e9 / 8;  // bytes/s of a gigabit a second
-constexpr double kGB = 1e9;
-constexpr double kMicrosecond = 1e-6;
-constexpr Range kBandwidth{1e-6, 1e6};
-constexpr Range kLatency{0, 1e6};
 constexpr int kMost = 1'000'000;
 constexpr std::size_t kMostSlow = 10'000;
 
-constexpr std::array<std::string_view, 4> kInterconnects = {"none", "nvswitch", "nvlink-mesh", "pcie"};
 constexpr std::array<std::string_view, 2> kRoutings = {"d-mod-k", "ecmp-hash"};
 
 // Keys of some fabrics only.
@@ -44,111 +41,6 @@ const std::vector<FabricKey>& fabric_keys() {
       {"nodes_per_router", {dragonfly}},
       {"global_gbps", {dragonfly}}};
   return keys;
-}
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
-// The path of a preset, or an error at `key` with the nearest name.
-std::string checked_preset(Section& section, std::string_view key, std::string_view folder) {
-  const std::vector<std::string> known = preset_names(folder);
-  if (!section.has(key)) section.refuse(key, "missing", listed(known));
-  const std::string name = section.text(key);
-  if (std::find(known.begin(), known.end(), name) == known.end()) {
-    const std::string near = nearest_name(name, known);
-    section.refuse(key, '"' + name + '"',
-                   listed(known) + (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
-  }
-  return preset_path(folder, name);
-}
-
-std::string beside(const std::string& folder, const std::string& file) {
-  const std::filesystem::path path(file);
-  return path.is_absolute() || folder.empty() ? file : (std::filesystem::path(folder) / path).string();
-}
-
-Device device_of(Section& section, const std::string& folder) {
-  if (section.has("device_file")) {
-    if (section.has("device"))
-      section.refuse("device", "given beside device_file", "one of device, device_file");
-    Document document = Document::parse_file(beside(folder, section.text("device_file")));
-    Section root = document.root();
-    return read_device(root);
-  }
-  if (section.is_table("device")) {  // a device file's keys, here
-    Section device = section.section("device");
-    return read_device(device);
-  }
-  Document document = Document::parse_file(checked_preset(section, "device", "topologies/devices"));
-  Section root = document.root();
-  return read_device(root);
-}
-
-Node read_node(Section& section, const std::string& folder) {
-  Node node;
-  node.device = device_of(section, folder);
-  node.devices = static_cast<int>(section.integer("devices", 1, 4096));
-  const std::size_t fallback = node.devices == 1 ? 0 : 1;
-  std::optional<std::size_t> interconnect;
-  if (node.devices == 1) interconnect = fallback;
-  using enum Node::Interconnect;
-  constexpr std::array<Node::Interconnect, 4> kInOrder = {none, nvswitch, nvlink_mesh, pcie};
-  node.interconnect = kInOrder[section.choice("interconnect", kInterconnects, interconnect)];
-  if (node.interconnect == none && node.devices > 1)
-    section.refuse("interconnect", "\"none\" between several devices",
-                   "nvswitch, nvlink-mesh, pcie; or devices = 1");
-  if (node.interconnect == nvswitch || node.interconnect == nvlink_mesh)
-    node.device_bandwidth = section.number("nvlink_gb_per_s", kBandwidth) * kGB;
-  node.device_latency_s = section.number("device_latency_us", kLatency, 0) * kMicrosecond;
-  const bool pcie_needed = node.interconnect == Node::Interconnect::pcie;
-  const std::optional<double> no_pcie = pcie_needed ? std::nullopt : std::optional<double>(0);
-  node.pcie_bandwidth = section.number("pcie_gb_per_s", kBandwidth, no_pcie) * kGB;
-  for (Section& level : section.sections("pcie_switch")) {
-    Node::PcieSwitches& s = node.pcie_switches.emplace_back();
-    const int below = node.pcie_switches.size() > 1 ? node.pcie_switches.end()[-2].devices : 1;
-    s.devices = static_cast<int>(level.integer("devices", 2, 4096));
-    if (s.devices <= below || s.devices % below != 0)
-      level.refuse(
-          "devices", fmt::format("{}", s.devices),
-          fmt::format("a multiple of {} above it, as a switch of the level before joins {}", below, below));
-    s.bandwidth = level.number("gb_per_s", kBandwidth) * kGB;
-    level.finish();
-    if (node.pcie_bandwidth <= 0)
-      section.refuse("pcie_switch", "given without pcie_gb_per_s", "both of them");
-    if (node.pcie_switches.size() > 8) section.refuse("pcie_switch", "more than 8 levels", "at most 8");
-  }
-  if (node.interconnect == nvlink_mesh) {
-    for (Section& link : section.sections("nvlink")) {
-      Node::MeshLink& m = node.mesh.emplace_back();
-      m.a = static_cast<int>(link.integer("a", 0, node.devices - 1));
-      m.b = static_cast<int>(link.integer("b", 0, node.devices - 1));
-      m.count = static_cast<int>(link.integer("count", 1, 64, 1));
-      if (m.a == m.b) link.refuse("b", fmt::format("{}, as a", m.b), "another device");
-      link.finish();
-    }
-  }
-  for (Section& ring : section.sections("ring")) {
-    std::vector<int>& order = node.rings.emplace_back();
-    for (const std::int64_t device : ring.integers("order", 0, node.devices - 1))
-      order.push_back(static_cast<int>(device));
-    std::vector<int> sorted = order;
-    std::sort(sorted.begin(), sorted.end());
-    const bool twice = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
-    if (twice || static_cast<int>(order.size()) != node.devices)
-      ring.refuse("order", fmt::format("{} devices{}", order.size(), twice ? ", one of them twice" : ""),
-                  fmt::format("each of the devices 0 to {} once", node.devices - 1));
-    ring.finish();
-    if (node.rings.size() > 64) section.refuse("ring", "more than 64 rings", "at most 64");
-  }
-  node.nics = static_cast<int>(section.integer("nics", 1, 256, 1));
-  node.nic_bandwidth = section.number("nic_gbps", kBandwidth, 0) * kGb;
-  node.cpu_cores = static_cast<int>(section.integer("cpu_cores", 1, 65'536, 1));
-  node.cpu_memory_bandwidth = 1e9 * section.number("cpu_gb_per_s", kNotNegative, 0.0);
-  section.finish();
-  return node;
 }
 
 // Leaves the first `devices` devices of the node and what joins them.
@@ -314,19 +206,121 @@ void read_slow(Section& section, ClusterParts& parts) {
   }
 }
 
-// Node, fabric, links and sources: of a cluster file, or of [cluster] itself.
-void read_body(Section& body, const std::string& folder, ClusterParts& parts, FabricKeys& keys) {
-  Section node = body.section("node");
-  if (!node.present())
-    throw InputError(body.place(),
-                     "there is no node; allowed: a table `node` (or a cluster's preset or file)");
-  parts.node = read_node(node, folder);
-  Section fabric = body.section("fabric");
+// A cluster's preset or file, which [cluster] names.
+struct ClusterFile {
+  Document document;
+  Section root;
+  std::string folder;  // of the files that it names: relative to the scenario's folder, or absolute
+  std::string name;
+  Node node;  // as it stands there
+  Fabric::Kind kind = Fabric::Kind::single_switch;
+  std::vector<std::string> sources;
+  Basis basis = Basis::guess;
+  std::int64_t nodes = 1, server_nodes = 0;
+};
+
+constexpr const char* kNoNode = "there is no node; allowed: a table `node` (or a cluster's preset or file)";
+
+Basis read_basis(Section& section, Basis fallback) {
+  return static_cast<Basis>(section.choice("basis", kBasisNames, static_cast<std::size_t>(fallback)));
+}
+
+// Reads the file by itself, so that its errors name its own keys.
+ClusterFile read_cluster_file(Section& section, const std::string& base_folder) {
+  const bool preset = section.has("preset");
+  if (preset && section.has("file")) section.refuse("file", "given beside preset", "one of preset, file");
+  std::string path, folder;
+  if (preset) {
+    path = checked_preset(section, "preset", "topologies");
+    folder = std::filesystem::absolute(path).parent_path().string();
+  } else {
+    const std::string named = section.text("file");
+    path = beside(base_folder, named);
+    folder = std::filesystem::path(named).parent_path().string();
+  }
+  Document document = Document::parse_file(path);
+  ClusterFile file{.document = document, .root = document.root(), .folder = folder};
+  Section& root = file.root;
+  file.name = root.text("name", std::filesystem::path(path).stem().string());
+  root.text("title", "");
+  Section node = root.section("node"), fabric = root.section("fabric");
+  if (!node.present()) throw InputError(root.place(), kNoNode);
+  file.node = read_node(node, std::filesystem::path(path).parent_path().string());
+  FabricKeys keys;
   keys.read(fabric);
+  file.kind = keys.fabric();
   fabric.finish();
-  parts.sources = body.texts("sources");
-  parts.network_basis =
-      static_cast<Basis>(body.choice("basis", kBasisNames, static_cast<std::size_t>(Basis::guess)));
+  file.sources = root.texts("sources");
+  file.basis = read_basis(root, Basis::guess);
+  file.nodes = root.integer("nodes", 1, kMost, 1);
+  file.server_nodes = root.integer("server_nodes", 0, kMost, 0);
+  root.expect({"link"});
+  root.finish();
+  if (file.kind != Fabric::Kind::links && root.has("link"))
+    root.refuse("link", "given", "only with kind = \"links\"");
+  return file;
+}
+
+// Fills in what `fabric` leaves out, but for the keys of another kind. Returns the keys that `fabric`
+// changes.
+std::vector<std::string> fill_in_fabric(TomlValue& fabric, TomlValue base) {
+  const std::vector<std::string> changed = changed_keys(fabric, base);
+  const TomlEntry* entry = find_entry(fabric, "kind");
+  const auto* kind = entry ? entry->value.get<std::string>() : nullptr;
+  for (const FabricKey& key : fabric_keys())
+    if (kind && std::none_of(key.kinds.begin(), key.kinds.end(), [&](Fabric::Kind k) {
+          return kFabricNames[static_cast<std::size_t>(k)] == *kind;
+        }))
+      erase_key(base, key.name);
+  if (find_entry(fabric, "radix")) erase_key(base, "nodes_per_leaf");  // it follows anew
+  fill_in(fabric, base);
+  return changed;
+}
+
+// Gives [cluster] the node and the fabric of the file that it names, as far as it has none of its own.
+// Returns the keys that it changes; the device's are not among them.
+std::vector<std::string> fill_in_cluster(Section& section, const ClusterFile& file) {
+  TomlValue& own = *section.tree();
+  const auto table = [](const TomlValue& root, std::string_view key) {
+    const TomlValue* found = find_table(root, key);
+    return found ? *found : toml_table();
+  };
+  const TomlValue base_node = table(file.document.tree(), "node"),
+                  base_fabric = table(file.document.tree(), "fabric");
+  for (const auto& [key, base] : {std::pair{"node", &base_node}, std::pair{"fabric", &base_fabric}})
+    if (!section.section(key).present()) put(own, key, toml_table(base->place));
+  std::vector<std::string> changed = fill_in_node(*find(own, "node"), base_node, file.folder);
+  const auto add = [&](const std::string& key) {
+    if (std::find(changed.begin(), changed.end(), key) == changed.end()) changed.push_back(key);
+  };
+  for (const std::string& key : fill_in_fabric(*find(own, "fabric"), base_fabric)) add(key);
+  // Keys of both may stand in [cluster] itself, too.
+  const auto compare = [&](std::string_view key, const TomlValue& base) {
+    const TomlEntry *here = find_entry(own, key), *there = find_entry(base, key);
+    if (here && !(there && same_value(here->value, there->value))) add(std::string(key));
+  };
+  compare("nic_gbps", base_node);
+  for (const std::string_view key : {"kind", "latency_us"}) compare(key, base_fabric);
+  for (const FabricKey& key : fabric_keys()) compare(key.name, base_fabric);
+  compare("link", file.document.tree());
+  return changed;
+}
+
+// What differs from the file: the title says so, and the network no longer rests on the file's sources alone.
+void note_changes(ClusterParts& parts, const ClusterFile& file, std::vector<std::string> changed) {
+  constexpr std::array<std::string_view, 2> kOfProcessors = {"cpu_cores", "cpu_gb_per_s"};
+  std::vector<std::string> network = changed;
+  std::erase_if(network, [&](const std::string& key) {
+    return std::find(kOfProcessors.begin(), kOfProcessors.end(), key) != kOfProcessors.end();
+  });
+  const Device &device = parts.node.device, &before = file.node.device;
+  if (device.name != before.name || device.title != before.title) changed.insert(changed.begin(), "device");
+  parts.changes = but_for(changed);
+  parts.sources = file.sources;
+  parts.network_basis = file.basis;
+  if (network.empty()) return;
+  parts.sources.push_back(changed_by_scenario(network));
+  parts.network_basis = Basis::guess;
 }
 
 }  // namespace
@@ -336,53 +330,50 @@ std::vector<std::string> cluster_names() {
 }
 
 std::shared_ptr<const Cluster> read_cluster(Section& section, const std::string& base_folder) {
+  section.expect({"preset", "file", "name", "title", "basis", "sources", "nodes", "server_nodes",
+                  "devices_per_node", "node", "fabric", "link", "slow"});
   ClusterParts parts;
   parts.place = section.place();
-  FabricKeys keys;
-  const bool preset = section.has("preset"), file = section.has("file");
-  if (preset && file) section.refuse("file", "given beside preset", "one of preset, file");
-  if ((preset || file) && (section.has("node") || section.has("fabric") || section.has("link")))
-    section.refuse(section.has("node")     ? "node"
-                   : section.has("fabric") ? "fabric"
-                                           : "link",
-                   preset ? "given beside preset" : "given beside file",
-                   "keys of [fabric] and nic_gbps, in [cluster] itself");
-
-  std::int64_t nodes = 1, server_nodes = 0;
-  Section body = section;
-  std::optional<Document> document;
-  if (preset || file) {
-    const std::string path =
-        preset ? checked_preset(section, "preset", "topologies") : beside(base_folder, section.text("file"));
-    document = Document::parse_file(path);
-    body = document->root();
-    const std::filesystem::path at(path);
-    parts.name = body.text("name", at.stem().string());
-    body.text("title", "");
-    read_body(body, at.parent_path().string(), parts, keys);
-    nodes = body.integer("nodes", 1, kMost, 1);
-    server_nodes = body.integer("server_nodes", 0, kMost, 0);
-  } else {
-    parts.name = section.text("name", "node");
-    read_body(section, base_folder, parts, keys);
+  std::optional<ClusterFile> file;
+  std::vector<std::string> changed;
+  const bool own_fabric = section.has("fabric");
+  if (section.has("preset") || section.has("file")) {
+    file = read_cluster_file(section, base_folder);
+    changed = fill_in_cluster(section, *file);
   }
+  parts.name = section.text("name", file ? file->name : "node");
+  section.text("title", "");
+  Section node = section.section("node"), fabric = section.section("fabric");
+  if (!node.present()) throw InputError(section.place(), kNoNode);
+  parts.node = read_node(node, base_folder);
+  if (file) note_changes(parts, *file, changed);
+  const std::vector<std::string> sources = section.texts("sources");
+  if (section.has("sources")) parts.sources = sources;
+  parts.network_basis = read_basis(section, file ? parts.network_basis : Basis::guess);
+  FabricKeys keys;
+  keys.read(fabric);
+  fabric.finish();
+
   use_devices(parts.node, static_cast<int>(section.integer("devices_per_node", 1, parts.node.devices,
                                                            parts.node.devices)));
+  // Keys in [cluster] itself stand above those of [cluster.node] and [cluster.fabric].
   const double nic_gbps = section.number("nic_gbps", kBandwidth, 0);
   if (nic_gbps > 0) parts.node.nic_bandwidth = nic_gbps * kGb;
   keys.read(section);
-  const bool overridden = section.has("radix") || section.has("kind") || !document;
-  parts.fabric = make_fabric(keys, parts.node, overridden ? section : body.section("fabric"));
-  parts.nodes = static_cast<int>(section.integer("nodes", 1, kMost, nodes));
-  parts.server_nodes = static_cast<int>(section.integer("server_nodes", 0, kMost, server_nodes));
-  Section& with_links = document ? body : section;
-  if (parts.fabric.kind == Fabric::Kind::links)
-    read_links(with_links, parts);
-  else if (with_links.has("link"))
-    with_links.refuse("link", "given", "only with kind = \"links\"");
-  if (document) body.finish();
-  read_slow(section, parts);
   section.finish();
+  const bool here = section.has("radix") || section.has("kind") || !file;
+  parts.fabric = make_fabric(keys, parts.node,
+                             here         ? section
+                             : own_fabric ? fabric
+                                          : file->root.section("fabric"));
+  parts.nodes = static_cast<int>(section.integer("nodes", 1, kMost, file ? file->nodes : 1));
+  parts.server_nodes =
+      static_cast<int>(section.integer("server_nodes", 0, kMost, file ? file->server_nodes : 0));
+  if (parts.fabric.kind == Fabric::Kind::links)
+    read_links(file && !section.has("link") ? file->root : section, parts);
+  else if (section.has("link"))
+    section.refuse("link", "given", "only with kind = \"links\"");
+  read_slow(section, parts);
   return make_cluster(parts);
 }
 

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "models/base/asked_keys.hpp"
+#include "models/base/toml_table.hpp"
 #include "models/base/toml_text.hpp"
 
 namespace rehearse {
@@ -176,13 +177,6 @@ void add_values(const TomlValue& value, const std::string& path,
   }
 }
 
-TomlValue empty_table(const Place& place) {
-  TomlValue value;
-  value.data = TomlValue::Table{};
-  value.place = place;
-  return value;
-}
-
 }  // namespace
 
 Section::Section(std::shared_ptr<DocumentState> state, const void* table, std::string path)
@@ -344,7 +338,11 @@ std::vector<Section> Section::sections(std::string_view key) {
   return found;
 }
 
-void Section::refuse_missing(std::string_view key, const std::string& allowed) const {
+void Section::expect(std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys) mark(*known_, key);
+}
+
+void Section::refuse_misspelt(std::string_view key) const {
   const std::vector<std::string> wanted = {std::string(key)};
   for (const auto& name : keys()) {
     bool is_known = std::find(known_->begin(), known_->end(), name) != known_->end();
@@ -353,7 +351,25 @@ void Section::refuse_missing(std::string_view key, const std::string& allowed) c
                           fmt::format("unknown key {}{}; did you mean \"{}\"?", in_quotes(name),
                                       path_.empty() ? "" : fmt::format(" in [{}]", path_), key));
   }
+}
+
+void Section::refuse_missing(std::string_view key, const std::string& allowed) const {
+  refuse_misspelt(key);
   refuse(key, "missing", allowed);
+}
+
+void Section::require(std::string_view key, std::string_view because, const std::string& allowed) const {
+  if (has(key)) return;
+  refuse_misspelt(key);
+  const TomlValue* value = value_of(table_, because);
+  const std::string beside =
+      value ? fmt::format(" beside {} = {}", because, toml_value_text(*value).substr(0, 60)) : "";
+  throw InputError(place(because),
+                   fmt::format("{} is missing{}; allowed: {}", joined(path_, key), beside, allowed));
+}
+
+TomlValue* Section::tree() const {
+  return const_cast<TomlValue*>(as_value(table_));  // the document's own, which is not const
 }
 
 Place Section::place() const {
@@ -455,7 +471,7 @@ void Document::set(std::string_view assignment, const Place* given) {
     path = joined(path, step.key);
     TomlValue* next = find(*at, step.key);
     if (!next) {
-      TomlValue created = empty_table(place);
+      TomlValue created = toml_table(place);
       if (!step.indices.empty()) created.data = TomlValue::Array{};
       table->push_back({step.key, place, std::move(created)});
       next = &table->back().value;
@@ -468,7 +484,7 @@ void Document::set(std::string_view assignment, const Place* given) {
         throw InputError(place, fmt::format("{} has {} elements; allowed: an index from 0 to {}", path,
                                             array->size(), array->size()));
       }
-      if (index == array->size()) array->push_back(empty_table(place));
+      if (index == array->size()) array->push_back(toml_table(place));
       at = &(*array)[index];
       path += fmt::format("[{}]", index);
     }
@@ -476,28 +492,8 @@ void Document::set(std::string_view assignment, const Place* given) {
   *at = std::move(value);
 }
 
-namespace {
-
-void fill_in_table(TomlValue& table, const TomlValue& defaults, const std::string& path,
-                   std::vector<std::string>& kept) {
-  for (const TomlEntry& entry : *defaults.get<TomlValue::Table>()) {
-    TomlValue* present = find(table, entry.key);
-    if (!present) {
-      table.get<TomlValue::Table>()->push_back(entry);
-    } else if (present->get<TomlValue::Table>() && entry.value.get<TomlValue::Table>()) {
-      fill_in_table(*present, entry.value, joined(path, entry.key), kept);
-    } else if (toml_value_text(*present) != toml_value_text(entry.value)) {
-      kept.push_back(joined(path, entry.key));
-    }
-  }
-}
-
-}  // namespace
-
 std::vector<std::string> Document::fill_in(const Document& defaults) {
-  std::vector<std::string> kept;
-  fill_in_table(state_->root, defaults.state_->root, "", kept);
-  return kept;
+  return rehearse::fill_in(state_->root, defaults.state_->root);
 }
 
 std::vector<std::pair<std::string, std::string>> Document::values() const {

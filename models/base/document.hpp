@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -37,7 +38,7 @@ public:
   bool has(std::string_view key) const;       // does not mark the key as known
   bool is_array(std::string_view key) const;  // neither do these
   bool is_table(std::string_view key) const;
-  std::vector<std::string> keys() const;      // in the order of the file
+  std::vector<std::string> keys() const;             // in the order of the file
   const std::string& path() const { return path_; }  // "strategy.parameter_server"
 
   // Without a fallback the key is required.
@@ -59,6 +60,15 @@ public:
 
   Place place() const;                      // of the table
   Place place(std::string_view key) const;  // of the key's value, or of the table if the key is absent
+  // Marks keys as known before they are read, so that none of them is taken for a misspelling of a missing
+  // one.
+  void expect(std::initializer_list<std::string_view> keys);
+  // Refuses a table without `key`, which the value of `because` requires: "section.key is missing beside
+  // BECAUSE = VALUE", at the place of that value.
+  void require(std::string_view key, std::string_view because, const std::string& allowed) const;
+  // The table itself, to be changed before it is read; nullptr if it is absent.
+  TomlValue* tree() const;
+
   // Refuses the value of `key`: "file:line:col: section.key is FOUND; allowed: ALLOWED".
   [[noreturn]] void refuse(std::string_view key, const std::string& found, const std::string& allowed) const;
   // Refuses every key that no reader asked for, with "did you mean" for the nearest known one.
@@ -68,7 +78,8 @@ public:
 private:
   friend class Document;
   Section(std::shared_ptr<DocumentState> state, const void* table, std::string path);
-  // A required key that is absent; a misspelt one is named instead.
+  // Refuses the unknown key that is nearest to the missing `key`, if one is near enough.
+  void refuse_misspelt(std::string_view key) const;
   [[noreturn]] void refuse_missing(std::string_view key, const std::string& allowed) const;
   std::shared_ptr<DocumentState> state_;
   const void* table_ = nullptr;

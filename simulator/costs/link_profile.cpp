@@ -41,6 +41,8 @@ SizeRange read_range(Section& section) {
 }
 
 LinkCurve read_curve(Section& section, bool collective) {
+  section.expect({"where", "range"});
+  if (collective) section.expect({"kind", "ranks"});
   LinkCurve curve;
   curve.reach = static_cast<Reach>(section.choice("where", kReachNames));
   if (collective) {
@@ -98,6 +100,7 @@ const LinkCurve* LinkProfile::collective(CollectiveKind kind, Reach reach, int r
 }
 
 LinkProfile read_link_profile(Section& root) {
+  root.expect({"title", "date", "hardware", "versions", "command", "basis", "message", "collective"});
   LinkProfile profile;
   profile.title = root.text("title");
   profile.date = root.text("date");

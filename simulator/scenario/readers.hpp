@@ -7,6 +7,10 @@
 
 namespace rehearse {
 
+// Puts "--set" assignments into the document, in their order; those that name a preset or a file come first.
+void apply_overrides(Document& document, const std::string& base_folder,
+                     const std::vector<std::string>& overrides);
+
 // [training]. Defaults: micro_batch 1; precision the first of bf16, fp16, fp32 that the device has a peak
 // for; gradient_precision and activation_precision what the training precision stores (tf32: fp32, fp8:
 // bf16); optimizer adam; recompute none. global_batch has no default: it decides what is learnt.
@@ -26,7 +30,9 @@ inline constexpr std::int64_t kMaxMicrobatches = 65'536, kMaxPasses = 524'288;
 int count_microbatches(const Training& training, const StrategyChoice& strategy, Section& section);
 
 // The whole scenario as TOML: the document `root` as it was before anything was derived from it, with the
-// model, cluster and device files that it points to in place of their names.
-std::string scenario_text(TomlValue root, const std::string& base_folder, const Scenario& scenario);
+// model, cluster and device files that it points to in place of their names. `read` is the document after it
+// was read: what it leaves out is filled in there from what it names.
+std::string scenario_text(TomlValue root, const TomlValue& read, const std::string& base_folder,
+                          const Scenario& scenario);
 
 }  // namespace rehearse

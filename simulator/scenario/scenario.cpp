@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "models/base/toml_table.hpp"
 #include "simulator/scenario/readers.hpp"
 
 namespace rehearse {
@@ -26,7 +27,7 @@ Protocol read_protocol(Section& section, const Cluster& cluster, const std::stri
   const bool inline_profile = section.is_table("link_profile");  // a link profile's keys, here
   const std::string file = inline_profile ? "link_profile" : section.text("link_profile", "");
   if (protocol.kind != Protocol::measured) return protocol;
-  if (!section.has("link_profile")) section.refuse("link_profile", "missing", "a file with measured links");
+  section.require("link_profile", "protocol", "a file with measured links");
   const std::filesystem::path path(file);
   Section table = inline_profile ? section.section("link_profile") : section;
   protocol.links = std::make_shared<LinkProfile>(
@@ -48,6 +49,7 @@ Protocol read_protocol(Section& section, const Cluster& cluster, const std::stri
 // [simulation] into the options of the engine; `chunk_bytes` stands in [strategy].
 void read_simulation(Section& section, Scenario& scenario, const std::string& base_folder) {
   EngineOptions& engine = scenario.engine;
+  section.expect({"fidelity", "fold", "steps", "seed", "frame_overhead_bytes"});
   engine.fidelity = static_cast<Fidelity>(
       section.choice("fidelity", kFidelityNames, static_cast<std::size_t>(Fidelity::automatic)));
   engine.protocol = read_protocol(section, *scenario.cluster, base_folder);
@@ -92,12 +94,13 @@ std::string apply_strategy_preset(Document& document) {
   root.finish();
   std::vector<std::string> kept = document.fill_in(preset);
   for (std::string& key : kept) key.erase(0, std::string_view("strategy.").size());
-  return kept.empty() ? "" : fmt::format(", but for {}", fmt::join(kept, ", "));
+  return but_for(kept);
 }
 
 Scenario read_scenario(Document document, const std::string& path,
                        const std::vector<std::string>& overrides) {
-  for (const auto& assignment : overrides) document.set(assignment);
+  const std::string base_folder = std::filesystem::path(path).parent_path().string();
+  apply_overrides(document, base_folder, overrides);
   const std::string changes = apply_strategy_preset(document);
   Section root = document.root();
   Section model = root.section("model"), training = root.section("training"),
@@ -110,7 +113,6 @@ Scenario read_scenario(Document document, const std::string& path,
   scenario.name = std::filesystem::path(path).stem().string();
   scenario.settings = document.values();
   TomlValue given = document.tree();
-  std::string base_folder = std::filesystem::path(path).parent_path().string();
   scenario.model = read_model(model, base_folder);
 
   scenario.strategy = read_strategy(strategy);
@@ -135,7 +137,7 @@ Scenario read_scenario(Document document, const std::string& path,
   fit_strategy(scenario.strategy, strategy, scenario);
   scenario.microbatches = count_microbatches(scenario.training, scenario.strategy, training);
   scenario.engine.chunk_bytes = scenario.strategy.chunk_bytes;
-  scenario.text = scenario_text(std::move(given), base_folder, scenario);
+  scenario.text = scenario_text(std::move(given), document.tree(), base_folder, scenario);
   return scenario;
 }
 
