@@ -236,3 +236,31 @@ TEST_CASE("a missing key is never blamed on another one") {
     check_tree(root, entry.path().stem().string());
   }
 }
+
+TEST_CASE("messages list only what is available") {
+  const std::string strategy = kGpt3 + "[strategy]\n";
+  const std::string unknown = refusal(strategy + "quantisation = 8\n");
+  CHECK(unknown.rfind("job.toml:9:1: unknown key \"quantisation\" in [strategy]; allowed: ", 0) == 0);
+  for (const std::string key :
+       {"tensor", "context", "expert", "zero_stage", "fsdp", "prefetch", "sequence_parallel"}) {
+    CAPTURE(key);
+    CHECK((unknown + ",").find(' ' + key + ',') == std::string::npos);
+    // It has a message of its own.
+    const std::string value = key == "fsdp" ? "\"full\"" : key == "sequence_parallel" ? "true" : "2";
+    const std::string message = refusal(strategy + key + " = " + value + "\n");
+    CHECK(message.find("strategy." + key + " is ") != std::string::npos);
+    CHECK(message.find(", which is not available in this version; allowed: ") != std::string::npos);
+  }
+  CHECK(refusal(strategy + "schedule = \"zigzag\"\n") ==
+        "job.toml:9:12: strategy.schedule is \"zigzag\"; allowed: \"gpipe\", \"1f1b\", \"interleaved\"");
+  CHECK(refusal(strategy + "schedule = \"zb-v\"\n") ==
+        "job.toml:9:12: strategy.schedule is \"zb-v\", which is not available in this version; allowed: "
+        "\"gpipe\", \"1f1b\", \"interleaved\"");
+  CHECK(refusal(strategy + "schedule = \"interleaved\"\n") ==
+        "job.toml:9:12: strategy.virtual_stages is missing beside schedule = \"interleaved\"; allowed: an "
+        "integer from 2 to 10000");
+  CHECK(refusal(kGpt3 + "[simulation]\nprotocol = \"measured\"\n") ==
+        "job.toml:9:12: simulation.link_profile is missing beside protocol = \"measured\"; allowed: a file "
+        "with "
+        "measured links");
+}

@@ -4,57 +4,65 @@
 #include <algorithm>
 #include <numeric>
 #include <span>
+#include <type_traits>
+#include <variant>
 
+#include "models/base/toml_table.hpp"
+#include "models/base/toml_text.hpp"
 #include "simulator/scenario/readers.hpp"
 #include "simulator/strategies/gradient_strategy.hpp"
 
 namespace rehearse {
 namespace {
 
-// Every name that a scenario may hold; the first `built` of them are available.
-constexpr std::array<std::string_view, 6> kAllSchedules = {"gpipe", "1f1b",  "interleaved",
-                                                           "zb-h1", "zb-h2", "zb-v"};
-static_assert(kAllSchedules[1] == kPipelineScheduleNames[1]);
-constexpr std::array<std::string_view, 3> kAllFsdp = {"none", "full", "hybrid"};
 constexpr std::array<std::string_view, 5> kAxes = {"tensor", "context", "expert", "data", "pipeline"};
+
+// Values that other programs and papers name and this version does not have.
+constexpr std::array<std::string_view, 3> kUnbuiltSchedules = {"zb-h1", "zb-h2", "zb-v"};
+
+// Keys of features that this version does not have. A scenario may hold them with the value that turns the
+// feature off; no message names them as allowed.
+struct UnbuiltKey {
+  std::string_view name;
+  std::variant<std::int64_t, bool, std::string_view> off;
+};
+constexpr std::array<UnbuiltKey, 7> kUnbuiltKeys = {{{"tensor", std::int64_t{1}},
+                                                     {"context", std::int64_t{1}},
+                                                     {"expert", std::int64_t{1}},
+                                                     {"zero_stage", std::int64_t{0}},
+                                                     {"prefetch", std::int64_t{0}},
+                                                     {"fsdp", std::string_view("none")},
+                                                     {"sequence_parallel", false}}};
 
 [[noreturn]] void refuse_unbuilt(const Section& section, std::string_view key, const std::string& found,
                                  const std::string& allowed) {
   section.refuse(key, found + ", which is not available in this version", allowed);
 }
 
-std::size_t available_choice(Section& section, std::string_view key, std::span<const std::string_view> names,
-                             std::size_t built, std::size_t fallback) {
-  std::size_t index = section.choice(key, names, fallback);
-  if (index >= built) {
-    refuse_unbuilt(section, key, fmt::format("\"{}\"", names[index]),
-                   fmt::format("\"{}\"", fmt::join(names.first(built), "\", \"")));
-  }
-  return index;
-}
-
-void only_integer(Section& section, std::string_view key, std::int64_t off, std::int64_t max) {
-  std::int64_t found = section.integer(key, off, max, off);
-  if (found != off) refuse_unbuilt(section, key, fmt::format("{}", found), fmt::format("{}", off));
-}
-
-// What the design names and this version has not: only the value that turns it off.
 void read_unbuilt(Section& section) {
-  constexpr std::int64_t kMaxDegree = 1'000'000;
-  for (std::string_view key : {"tensor", "context", "expert"}) {
-    only_integer(section, key, 1, kMaxDegree);
-  }
-  only_integer(section, "zero_stage", 0, 3);
-  only_integer(section, "prefetch", 0, 1000);
-  available_choice(section, "fsdp", kAllFsdp, 1, 0);
-  if (section.boolean("sequence_parallel", false)) {
-    refuse_unbuilt(section, "sequence_parallel", "a boolean true", "false");
+  for (const UnbuiltKey& key : kUnbuiltKeys) {
+    if (!section.has(key.name)) continue;
+    section.expect({key.name});
+    const TomlValue& found = find_entry(*section.tree(), key.name)->value;
+    const TomlValue off = std::visit(
+        [](const auto& value) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string_view>)
+            return toml_value(std::string(value));
+          else
+            return toml_value(value);
+        },
+        key.off);
+    if (!same_value(found, off)) refuse_unbuilt(section, key.name, describe(found), toml_value_text(off));
   }
 }
 
 void read_schedule(StrategyChoice& strategy, Section& section) {
-  strategy.schedule = static_cast<PipelineSchedule>(
-      available_choice(section, "schedule", kAllSchedules, kPipelineScheduleNames.size(), 1));
+  const TomlValue* given = section.present() ? find(*section.tree(), "schedule") : nullptr;
+  const auto* name = given ? given->get<std::string>() : nullptr;
+  if (name && std::find(kUnbuiltSchedules.begin(), kUnbuiltSchedules.end(), *name) != kUnbuiltSchedules.end())
+    refuse_unbuilt(section, "schedule", in_quotes(*name),
+                   fmt::format("\"{}\"", fmt::join(kPipelineScheduleNames, "\", \"")));
+  strategy.schedule = static_cast<PipelineSchedule>(section.choice("schedule", kPipelineScheduleNames, 1));
   strategy.virtual_stages = static_cast<int>(section.integer("virtual_stages", 1, 10'000, 1));
   const bool interleaved = strategy.schedule == PipelineSchedule::interleaved;
   if (!interleaved && strategy.virtual_stages > 1) {
@@ -65,8 +73,7 @@ void read_schedule(StrategyChoice& strategy, Section& section) {
   if (section.has("virtual_stages")) {
     section.refuse("virtual_stages", "1", "2 or more with schedule = \"interleaved\"");
   }
-  section.refuse("schedule", "\"interleaved\" without virtual_stages",
-                 "virtual_stages = 2 or more beside it");
+  section.require("virtual_stages", "schedule", "an integer from 2 to 10000");
 }
 
 std::vector<std::string> read_placement(Section& section) {
