@@ -57,8 +57,11 @@ int run(int argc, char** argv) {
       ->check(one_of(kListNames));
 
   std::string name;
-  CLI::App* show = app.add_subcommand("show", "A preset, and what follows from it");
-  show->add_option("NAME", name, "The name of a model, cluster, device or strategy")->required();
+  CLI::App* show = app.add_subcommand("show", "A preset or a file, and what follows from it");
+  show->add_option("NAME", name,
+                   "The name of a model, cluster, device or strategy, or a file that describes a model, "
+                   "cluster, device or scenario")
+      ->required();
 
   ValidateArguments validation;
   CLI::App* validate = app.add_subcommand("validate", "Predict what was measured and show the errors");

@@ -40,6 +40,56 @@ TEST_CASE("list and show know every preset") {
   CHECK(a100.out.find("312 TFLOP/s") != std::string::npos);  // dense bf16 peak; NVIDIA A100 data sheet
 }
 
+TEST_CASE("show opens files of models, clusters, devices and scenarios") {
+  const Scratch scratch;
+  const std::string data = std::string(REHEARSE_TESTS_DIR) + "/../";
+  scratch.write("config.json", R"({"model_type": "gpt2", "n_layer": 2, "n_embd": 64, "n_head": 2,
+      "vocab_size": 100, "n_positions": 32})");
+  scratch.write("lab.toml", "nodes = 3\n[node]\ndevice_file = \"chip.toml\"\ndevices = 1\nnic_gbps = 10\n");
+  scratch.write("chip.toml",
+                "memory_gib = {value = 3, basis = \"guess\", source = \"a guess\"}\n"
+                "memory_gb_per_s = {value = 1, basis = \"guess\", source = \"a guess\"}\n"
+                "peak_tflops.fp32 = {value = 2, basis = \"guess\", source = \"a guess\"}\n");
+  scratch.write("cells.toml",
+                "[cluster]\nfile = \"lab.toml\"\n[model.multi_layer_perceptron]\nwidths = [8, 4]\n"
+                "[training]\nglobal_batch = 3\n");
+  scratch.write("bad.toml", "[transformer]\nlayers = none\n");
+  scratch.write("short.toml", "[transformer]\nlayers = 0\n");
+  scratch.write("other.toml", "[links]\nx = 1\n");
+  struct Case {
+    std::string file;
+    int status;
+    std::vector<std::string> told;
+  };
+  const std::vector<Case> cases = {
+      {data + "models/presets/gpt3-175b.toml", 0, {": a model, GPT-3 175B\n", "175 billion", "table 2.1"}},
+      {data + "topologies/presets/dgx-a100.toml", 0, {": nodes of a cluster", "leaf and spine switches"}},
+      {data + "topologies/presets/devices/h100.toml", 0, {": a device, NVIDIA H100 SXM 80GB\n"}},
+      {scratch.path("config.json"), 0, {": a model, Transformer, 2 layers of 64\n", "n_positions"}},
+      {scratch.path("lab.toml"), 0, {": nodes of a cluster", "3.00 GiB", "nic_gbps = 10"}},
+      {scratch.path("chip.toml"), 0, {": a device, chip\n", "dense fp32 peak"}},
+      {scratch.path("cells.toml"),
+       0,
+       {": a scenario, Multi-layer perceptron 8-4 on 3 x lab (3 devices)\n", "its device, chip\n"}},
+      {scratch.path("bad.toml"), 2, {"bad.toml:2:11: not TOML"}},
+      {scratch.path("short.toml"),
+       2,
+       {"short.toml:2:10: transformer.layers is 0; allowed: an integer from 1"}},
+      {scratch.path("other.toml"), 2, {"other.toml: describes nothing that can be shown; allowed: a model"}},
+      {scratch.path("none.toml"), 2, {"none.toml: there is no such file"}},
+      {"none.json", 2, {"none.json: there is no such file"}},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.file);
+    const Outcome show = run_rehearse("show " + c.file);
+    CAPTURE(show.out, show.err);
+    CHECK(show.status == c.status);
+    for (const std::string& told : c.told)
+      CHECK((c.status == 0 ? show.out : show.err).find(told) != std::string::npos);
+    if (c.status != 0) CHECK(show.out.empty());
+  }
+}
+
 TEST_CASE("validate tells every row's error and their summary") {
   const Outcome run = run_rehearse("validate zero-bubble-1f1b --format json");
   CAPTURE(run.err);

@@ -383,6 +383,29 @@ TEST_CASE("points that fail are rows, and the others go on") {
   CHECK(again.err.find("0 computed now") != std::string::npos);
 }
 
+TEST_CASE("keys of a preset's file vary like the scenario's own") {
+  const Outcome run = run_rehearse("sweep " + kScenario +
+                                   " --vary model.convolutional.image_size=112,224"
+                                   " --vary cluster.node.device=p100,v100"
+                                   " --set 'model.convolutional.stage[0].channels=32' --format jsonl");
+  CAPTURE(run.out, run.err);
+  CHECK(run.status == 0);
+  CHECK(run.err.find("4 of 4 points: 4 computed now") == 0);
+  std::set<double> step_times_s;
+  for (const std::string& line : lines_of(run.out)) {
+    const json result = json::parse(line)["result"];
+    step_times_s.insert(result["step_time_s"].get<double>());
+    // The network is the preset's, without a change.
+    CHECK(result["rests_on"].dump().find("changed by the scenario") == std::string::npos);
+  }
+  CHECK(step_times_s.size() == 4);  // no two points are alike
+  const Outcome slower =
+      run_rehearse("simulate " + kScenario + " --format json --set cluster.node.nic_gbps=10");
+  REQUIRE(slower.status == 0);
+  const json guessed = json::parse(slower.out)["rests_on"]["guessed"];
+  CHECK(guessed.dump().find("changed by the scenario: nic_gbps") != std::string::npos);
+}
+
 TEST_CASE("a file that one point alone names may be wrong") {
   const Scratch scratch;
   const std::string shape = "widths = [784, 1000, 10]\n",

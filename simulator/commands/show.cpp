@@ -1,7 +1,8 @@
-// list and show: what is shipped, and what follows from it.
+// list and show: what is shipped, or stands in a file of the user's, and what follows from it.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <filesystem>
 #include <fstream>
@@ -10,9 +11,11 @@
 #include <utility>
 
 #include "models/base/error.hpp"
+#include "models/base/toml_text.hpp"
 #include "models/model.hpp"
 #include "simulator/commands/commands.hpp"
 #include "simulator/report/format.hpp"
+#include "simulator/scenario/scenario.hpp"
 #include "simulator/strategies/gradient_strategy.hpp"
 #include "topologies/cluster.hpp"
 
@@ -60,12 +63,16 @@ std::vector<StrategyText> strategies() {
   return all;
 }
 
-std::shared_ptr<const Cluster> cluster_preset(const std::string& name, int nodes) {
-  Document document =
-      Document::parse_text(fmt::format("[cluster]\npreset = \"{}\"\nnodes = {}\n", name, nodes), name);
-  Section root = document.root();
-  Section section = root.section("cluster");
-  return read_cluster(section, ".");
+// `keys`: of [cluster]; files are named as the command line names them.
+std::shared_ptr<const Cluster> cluster_of(const std::string& keys) {
+  Document document = Document::parse_text("[cluster]\n" + keys, "cluster");
+  Section section = document.root().section("cluster");
+  return read_cluster(section, "");
+}
+
+// On two nodes, so that there is something between them.
+std::shared_ptr<const Cluster> cluster_preset(const std::string& name) {
+  return cluster_of(fmt::format("preset = {}\nnodes = 2\n", toml_string(name)));
 }
 
 std::string file_text(const std::string& path) {
@@ -123,12 +130,10 @@ std::string usual_peak(const Device& device, int devices) {
                      name_of(precision));
 }
 
-void show_model(const std::string& name, std::ostream& out) {
-  const Model model = model_preset(name);
+void model_facts(const Model& model, std::ostream& out) {
   const std::vector<LayerCost> layers = layer_costs(model, {});
   double saved = 0;
   for (const LayerCost& layer : layers) saved += layer.saved_bytes;
-  out << fmt::format("{}: a model, {}\n", name, model.title);
   fact(out, "parameters", number_of_parameters(model));
   if (active_parameter_count(model) < parameter_count(model))
     fact(out, "of these for a token", in_billions(active_parameter_count(model)));
@@ -139,9 +144,7 @@ void show_model(const std::string& name, std::ostream& out) {
   fact(out, "activations a sample", with_unit(saved, "B") + ", kept in bf16 for the backward pass");
 }
 
-void show_device(const std::string& name, std::ostream& out) {
-  const Device device = device_preset(name);
-  out << fmt::format("{}: a device, {}\n", name, device.title);
+void device_facts(const Device& device, std::ostream& out) {
   for (std::size_t p = 0; p < kPrecisionNames.size(); ++p) {
     const Sourced& peak = device.peak_flops[p];
     if (peak.value > 0) {
@@ -175,11 +178,9 @@ void show_device(const std::string& name, std::ostream& out) {
   }
 }
 
-void show_cluster(const std::string& name, std::ostream& out) {
-  const auto cluster = cluster_preset(name, 2);
-  const Node& node = cluster->node();
-  const Fabric& fabric = cluster->fabric();
-  out << fmt::format("{}: nodes of a cluster and the fabric between them\n", name);
+void cluster_facts(const Cluster& cluster, std::ostream& out) {
+  const Node& node = cluster.node();
+  const Fabric& fabric = cluster.fabric();
   fact(out, "a node", fmt::format("{}; {}", devices_of(node), counted(node.cpu_cores, "processor core")));
   constexpr std::array<std::string_view, 4> ways = {"", "through NVSwitch", "over each NVLink of a mesh", ""};
   if (node.device_bandwidth > 0) {
@@ -213,11 +214,97 @@ void show_cluster(const std::string& name, std::ostream& out) {
   if (fabric.latency_s > 0) kind += fmt::format(", {} a hop", with_digits(fabric.latency_s * 1e6, 3) + " us");
   fact(out, "fabric", kind);
   fact(out, "its network is",
-       std::string(cluster->network_basis == Basis::guess
+       std::string(cluster.network_basis == Basis::guess
                        ? "in parts a guess"
-                       : kBasisNames[static_cast<std::size_t>(cluster->network_basis)]));
+                       : kBasisNames[static_cast<std::size_t>(cluster.network_basis)]));
   fact(out, "dense peak of a node", usual_peak(node.device, node.devices));
   fact(out, "device memory of a node", in_gibibytes(node.device.memory_bytes.value * node.devices) + " GiB");
+}
+
+void show_model(const std::string& name, const Model& model, std::ostream& out) {
+  out << fmt::format("{}: a model, {}\n", name, model.title);
+  model_facts(model, out);
+}
+
+void show_device(const std::string& name, const Device& device, std::ostream& out) {
+  out << fmt::format("{}: a device, {}\n", name, device.title);
+  device_facts(device, out);
+}
+
+void show_cluster(const std::string& name, const Cluster& cluster, std::ostream& out) {
+  out << fmt::format("{}: nodes of a cluster and the fabric between them\n", name);
+  cluster_facts(cluster, out);
+}
+
+void show_scenario(const std::string& path, std::ostream& out) {
+  const Scenario scenario = read_scenario_file(path);
+  const Device& device = scenario.cluster->node().device;
+  out << fmt::format("{}: a scenario, {} on {}\n", path, scenario.model.title, scenario.cluster->title);
+  out << "the model\n";
+  model_facts(scenario.model, out);
+  out << "the cluster\n";
+  cluster_facts(*scenario.cluster, out);
+  out << fmt::format("its device, {}\n", device.title);
+  device_facts(device, out);
+}
+
+Model model_in(std::string_view key, const std::string& path) {
+  Document document =
+      Document::parse_text(fmt::format("[model]\n{} = {}\n", key, toml_string(path)), "model");
+  Section section = document.root().section("model");
+  return read_model(section, "");
+}
+
+enum class Described { model, cluster, device, scenario };
+struct DescribingKey {
+  std::string_view key;
+  Described what;
+};
+// A file with this key at its top describes that. A scenario may name all the others.
+constexpr std::array<DescribingKey, 10> kDescribing = {{{"model", Described::scenario},
+                                                        {"cluster", Described::scenario},
+                                                        {"training", Described::scenario},
+                                                        {"node", Described::cluster},
+                                                        {"peak_tflops", Described::device},
+                                                        {"memory_gib", Described::device},
+                                                        {"transformer", Described::model},
+                                                        {"convolutional", Described::model},
+                                                        {"multi_layer_perceptron", Described::model},
+                                                        {"profiled", Described::model}}};
+
+Described what_is(const Section& root) {
+  for (const DescribingKey& one : kDescribing)
+    if (root.has(one.key)) return one.what;
+  throw InputError(root.place(),
+                   "describes nothing that can be shown; allowed: a model ([transformer], [convolutional], "
+                   "[multi_layer_perceptron] or [profiled]), a cluster ([node]), a device ([peak_tflops]), a "
+                   "scenario ([model], [cluster]), or the config.json of a model");
+}
+
+// A file of the user's: a model, a cluster, a device, a scenario, or a Hugging Face config.json.
+void describe_file(const std::string& path, std::ostream& out) {
+  if (path.ends_with(".json")) return show_model(path, model_in("huggingface", path), out);
+  Document document = Document::parse_file(path);
+  Section root = document.root();
+  switch (what_is(root)) {
+    case Described::model:
+      return show_model(path, model_in("file", path), out);
+    case Described::cluster:
+      return show_cluster(path,
+                          *cluster_of(fmt::format("file = {}\n{}", toml_string(path),
+                                                  root.has("nodes") ? "" : "nodes = 2\n")),
+                          out);
+    case Described::device:
+      return show_device(path, read_device(root), out);
+    case Described::scenario:
+      return show_scenario(path, out);
+  }
+}
+
+bool names_file(const std::string& name) {
+  std::error_code ignored;
+  return name.find('/') != std::string::npos || name.ends_with(".toml") || name.ends_with(".json") ||
+         std::filesystem::is_regular_file(name, ignored);
 }
 
 void show_file(const std::string& path, std::ostream& out) {
@@ -236,7 +323,7 @@ void run_list(const std::string& what, std::ostream& out) {
     }
   } else if (what == "clusters") {
     for (const std::string& name : preset_names("topologies")) {
-      const auto cluster = cluster_preset(name, 2);
+      const auto cluster = cluster_preset(name);
       const Node& node = cluster->node();
       rows.emplace_back(name, fmt::format("a node: {}; network: {}", devices_of(node), nic_speed(node)));
     }
@@ -258,23 +345,28 @@ void run_list(const std::string& what, std::ostream& out) {
 
 void run_show(const std::string& name, std::ostream& out) {
   if (const std::string path = preset_path("models", name); !path.empty()) {
-    show_model(name, out);
+    show_model(name, model_preset(name), out);
     show_file(path, out);
     return;
   }
   if (const std::string path = preset_path("topologies", name); !path.empty()) {
-    show_cluster(name, out);
+    show_cluster(name, *cluster_preset(name), out);
     show_file(path, out);
     return;
   }
   if (const std::string path = preset_path("topologies/devices", name); !path.empty()) {
-    show_device(name, out);
+    show_device(name, device_preset(name), out);
     show_file(path, out);
     return;
   }
   if (const std::string path = preset_path("simulator/strategies", name); !path.empty()) {
     out << fmt::format("{}: {}; [strategy] preset = \"{}\"\n", name, title_of_strategy(name), name);
     show_file(path, out);
+    return;
+  }
+  if (names_file(name)) {
+    describe_file(name, out);
+    show_file(name, out);
     return;
   }
   std::vector<std::string> known = preset_names("models");
@@ -291,7 +383,7 @@ void run_show(const std::string& name, std::ostream& out) {
   const std::string near = nearest_name(name, known);
   throw InputError({name},
                    fmt::format("there is no preset of this name{}; allowed: what `rehearse list models`, "
-                               "clusters, devices and strategies name",
+                               "clusters, devices and strategies name, or a file",
                                near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near)));
 }
 

@@ -19,6 +19,7 @@
 #include "simulator/commands/predict.hpp"
 #include "simulator/commands/sweep_output.hpp"
 #include "simulator/commands/task_pool.hpp"
+#include "simulator/scenario/readers.hpp"
 
 namespace rehearse {
 namespace {
@@ -75,7 +76,7 @@ Sweep read_sweep(const SweepArguments& arguments, std::istream& in) {
   sweep.overrides.insert(sweep.overrides.end(), arguments.overrides.begin(), arguments.overrides.end());
   for (const std::string& assignment : arguments.vary) sweep.axes.push_back(parse_vary(assignment));
   Document scenario = Document::parse_text(sweep.scenario_text, sweep.scenario_path);  // is it TOML?
-  for (const std::string& assignment : sweep.overrides) scenario.set(assignment);
+  apply_overrides(scenario, fs::path(sweep.scenario_path).parent_path().string(), sweep.overrides);
   if (sweep.axes.empty())
     throw InputError({path},
                      "nothing varies; allowed: --vary key=a,b,c, or a sweep file with [vary] or [[zip]]");
