@@ -50,11 +50,13 @@ std::vector<LayerCost> profiled_layers(const ProfiledModel& shape);
 
 // [convolutional]: stages written as in the papers' tables, expanded to single layers.
 ConvolutionalNet read_convolutional(Section section);
-// A config.json of Hugging Face transformers: GPT-2, Llama, BERT, Qwen2, Mixtral and Qwen2-MoE.
-Transformer read_huggingface(const std::string& path);
-Transformer parse_huggingface(const std::string& text, const std::string& path);
-// The keys of [model.transformer] that give this shape, all at `place`.
-TomlValue transformer_table(const Transformer& transformer, const Place& place = {});
+// [transformer]: reads its keys; writes the table of keys that gives a shape again, all at `place`.
+Transformer read_transformer(Section section);
+TomlValue transformer_table(const Transformer& shape, const Place& place = {});
+// The shape in a config.json of Hugging Face transformers, of the families in read_huggingface.cpp, and notes
+// on what of the file is left out.
+Model read_huggingface(const std::string& path);
+Model parse_huggingface(const std::string& text, const std::string& path);
 // A model file: one shape's table, and the words beside it.
 Model parse_model_file(Document document, const std::string& path);
 

@@ -120,7 +120,9 @@ double active_parameter_count(const Model& model) {
   Model active = model;
   active.shape = met;
   // The router still chooses among all.
-  return parameter_count(active) + t->layers * t->hidden * (t->experts - t->experts_per_token);
+  const double mixtures = t->layers - static_cast<double>(t->dense_layers.size());
+  const double not_chosen = t->experts - t->experts_per_token;
+  return parameter_count(active) + mixtures * not_chosen * (t->hidden + (t->router_bias ? 1 : 0));
 }
 
 // Backward is counted as twice the forward pass, as in Narayanan et al. (SC'21), although the first layer

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -61,28 +62,62 @@ struct LayerCost {
 inline constexpr double kSoftmaxBytes =
     4;  // for each logit the loss keeps the softmax in fp32, in saved_bytes
 
-// Shapes that models are made of. Sources of formulas stand in the .cpp files.
+// Shapes that models are made of. Sources of formulas stand in the .cpp files. Each field of a transformer is
+// a key of [model.transformer] (models/transformer_keys.cpp).
 struct Transformer {
   int layers = 0;
   double hidden = 0, heads = 0, feed_forward = 0;  // feed_forward: inner width, 4 x hidden if not given
   double vocabulary = 0, sequence_length = 0;
+  // The longest sequence that the model accepts, where sequence_length is a choice below it; 0: not known.
+  double context_limit = 0;
   double positions = 0;         // learned position embeddings; 0: none
+  double position_offset = 0;   // OPT: rows of their table in front of the first position
   double token_types = 0;       // BERT's segment embeddings; 0: none
+  double embedding_width = 0;   // of the token embedding, projected to and from hidden (OPT 350M); 0: hidden
   bool causal = true;           // predicts the next token; else it has logits only with masked_lm_head
   bool tied_embeddings = true;  // output layer shares the input embedding, which the first layer counts
   bool final_norm = true;       // GPT: a last layer norm
   bool embedding_norm = false;  // BERT (instead of the last one) and BLOOM: a layer norm after the embedding
   bool pooler = false, masked_lm_head = false;  // BERT; with both comes the next-sentence classifier
-  double kv_heads = 0;     // grouped-query attention: key and value heads; 0: as many as heads
-  bool gated = false;      // SwiGLU: a third matrix of the feed-forward gates its inner width
-  bool rotary = false;     // queries and keys are turned by their position
-  bool biases = true;      // of linear layers and norms (an RMS norm has a gain only)
-  bool qkv_biases = true;  // of the product to queries, keys and values
-  bool dropout = true;     // after the embedding, in attention and before each residual sum
+
+  // Attention. Widths of one head: of its queries and keys (0: hidden / heads), of its values (0: the same).
+  double head_dim = 0, value_head_dim = 0;
+  double kv_heads = 0;           // grouped-query attention: key and value heads; 0: as many as heads
+  bool rotary = false;           // queries and keys are turned by their position
+  bool qkv_biases = true;        // of the product to queries, keys and values
+  bool qk_norm = false;          // an RMS norm of each head's queries and keys
+  bool attention_sinks = false;  // GPT-OSS: one learned logit a head, in the denominator of its softmax
+  bool attention_softcap = false, logit_softcap = false;  // Gemma 2: c tanh(x / c) of scores; of logits
+  // Sliding window: keys that a query sees, in all layers but `full_attention_layers` (counted from 0);
+  // 0: all keys in all layers.
+  double window = 0;
+  std::vector<int> full_attention_layers;
+  // Multi-head latent attention: keys and values are products of a compressed vector of kv_lora_rank (0: this
+  // is another attention), queries of one of q_lora_rank (0: of the layer's input). Of head_dim,
+  // rope_head_dim is rotary; that part of the keys is shared by all heads.
+  double kv_lora_rank = 0, q_lora_rank = 0, rope_head_dim = 0;
+
+  bool gated = false;               // SwiGLU, GeGLU: a third matrix of the feed-forward gates its inner width
+  bool relu = false;                // instead of GELU, where not gated
+  bool parallel_residual = false;   // GPT-NeoX: attention and feed-forward read the same input
+  bool post_norms = false;          // Gemma 2 and 3: norms after attention and feed-forward, too
+  bool biases = true;               // of linear layers and norms
+  std::optional<bool> norm_biases;  // where norms differ from that: an RMS norm has a gain only
+  bool dropout = true;              // after the embedding, in attention and before each residual sum
+  std::optional<bool> embedding_dropout, attention_dropout;  // where they differ from that
+
   // Mixture of experts: feed-forwards of `feed_forward` width side by side, of which a router gives each
   // token a few; 0: one for all tokens.
   double experts = 0, experts_per_token = 0;
-  double shared_expert = 0;  // inner width of one more that sees all tokens, weighed by a gate; 0: none
+  bool router_bias = false;
+  double shared_expert = 0;        // inner width of one more that sees all tokens; 0: none
+  bool shared_expert_gate = true;  // which weighs its result; else that is added as it is
+  // Layers without experts, counted from 0, and the inner width of their feed-forward.
+  std::vector<int> dense_layers;
+  double dense_feed_forward = 0;
+
+  double table_width() const { return embedding_width > 0 ? embedding_width : hidden; }
+  double position_rows() const { return positions > 0 ? positions + position_offset : 0; }
 };
 struct Convolution {  // one layer of a convolutional network; kind says which fields count
   enum class Kind {
@@ -127,6 +162,7 @@ struct Model {
   std::string sample_unit;  // "sequences", "images", "samples"
   std::variant<Transformer, ConvolutionalNet, MultiLayerPerceptron, ProfiledModel> shape;
   std::vector<std::string> sources;  // where its dimensions come from
+  std::vector<std::string> notes;    // what of it is left out: whole sentences for the result
 };
 
 // Reads the [model] section of a scenario (preset, file, transformer, convolutional, multi_layer_perceptron

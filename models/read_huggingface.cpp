@@ -1,155 +1,71 @@
-// Reads the config.json of Hugging Face transformers. A key that says nothing about shapes is passed over, as
-// the library does; one that asks for a shape which is not known here is refused. Keys that the library fills
-// in have its defaults; those that decide how large the model is are required.
+// The families of models whose config.json opens. Keys that the library fills in have its defaults; those
+// that decide how large the model is are required, except where published configs leave them out.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <span>
+#include <array>
 
-#include "models/base/toml_value.hpp"
+#include "models/huggingface_config.hpp"
 #include "models/kernels.hpp"
 
 namespace rehearse {
 namespace {
 
-using Json = nlohmann::json;
+using Config = HuggingFaceConfig;
+using Notes = std::vector<std::string>;
 
-constexpr std::array<std::string_view, 6> kFamilies = {"bert",    "gpt2",  "llama",
-                                                       "mixtral", "qwen2", "qwen2_moe"};
+constexpr std::int64_t kMaxLayers = 10'000, kMaxWidth = 1'000'000, kMaxHeads = 100'000,
+                       kMaxInner = 10'000'000, kMaxTokens = 100'000'000, kMaxExperts = 10'000;
+// The longest sequence that is assumed where a config has only the limit of the context: Llama 3 is
+// pre-trained on 8,192 tokens (Grattafiori et al. 2024, arXiv 2407.21783, section 3.4.1), and reaches its
+// 131,072 in a short last stage.
+constexpr double kUsualSequence = 8192;
+
 constexpr std::array<std::string_view, 3> kBertClasses = {"BertModel", "BertForMaskedLM",
                                                           "BertForPreTraining"};
+constexpr std::array<std::string_view, 2> kLayerTypes = {"full_attention", "sliding_attention"};
 // How configs of mixtures of experts call the number of experts.
 constexpr std::array<std::string_view, 4> kExpertKeys = {"num_local_experts", "num_experts",
                                                          "n_routed_experts", "moe_num_experts"};
 
-std::string describe(const Json& value) {
-  switch (value.type()) {
-    case Json::value_t::null:
-      return "null";
-    case Json::value_t::string:
-      return "a string " + in_quotes(value.get_ref<const std::string&>());
-    case Json::value_t::array:
-      return fmt::format("an array of {}", value.size());
-    case Json::value_t::object:
-      return "an object";
-    default:  // numbers and booleans
-      return value.dump();
-  }
-}
-
-class Config {
-public:
-  Config(std::string path, const std::string& text) : path_(std::move(path)) {
-    try {
-      json_ = Json::parse(text);
-    } catch (const Json::parse_error& error) {
-      refuse_syntax(text, error.byte);
-    } catch (const Json::exception&) {  // a number beyond what a double holds
-      throw InputError({path_, 0, 0}, "has a number out of range; allowed: the config.json of a model");
-    }
-    if (!json_.is_object()) {
-      throw InputError({path_, 0, 0}, fmt::format("is {}; allowed: an object, {{...}}", describe(json_)));
-    }
-  }
-
-  // Absent and null are the same to the library.
-  const Json* find(std::string_view key) const {
-    const auto found = json_.find(std::string(key));
-    return found == json_.end() || found->is_null() ? nullptr : &*found;
-  }
-
-  double whole(std::string_view key, std::int64_t max, std::optional<double> fallback = std::nullopt,
-               std::int64_t min = 1) const {
-    const std::string allowed =
-        min == max ? fmt::format("the integer {}", min) : fmt::format("an integer from {} to {}", min, max);
-    const Json* value = find(key);
-    if (!value && fallback) return *fallback;
-    if (!value) refuse_missing(key, allowed);
-    if (!value->is_number_integer()) refuse(key, describe(*value), allowed);
-    // Unsigned ones may be beyond int64.
-    const bool huge = value->is_number_unsigned() && value->get<std::uint64_t>() > INT64_MAX;
-    if (huge || value->get<std::int64_t>() < min || value->get<std::int64_t>() > max) {
-      refuse(key, describe(*value), allowed);
-    }
-    return static_cast<double>(value->get<std::int64_t>());
-  }
-
-  double probability(std::string_view key, double fallback) const {
-    const Json* value = find(key);
-    if (!value) return fallback;
-    if (!value->is_number() || value->get<double>() < 0 || value->get<double>() >= 1) {
-      refuse(key, describe(*value), "a number from 0 to below 1");
-    }
-    return value->get<double>();
-  }
-
-  bool boolean(std::string_view key, bool fallback) const {
-    const Json* value = find(key);
-    if (!value) return fallback;
-    if (!value->is_boolean()) refuse(key, describe(*value), "true or false");
-    return value->get<bool>();
-  }
-
-  // Refuses what this version has no shapes for.
-  void only(std::string_view key, bool known) const {
-    if (boolean(key, known) != known) refuse(key, known ? "false" : "true", known ? "true" : "false");
-  }
-
-  // One of `allowed`; its index.
-  std::size_t choice(std::string_view key, const Json* value,
-                     std::span<const std::string_view> allowed) const {
-    const std::string names = fmt::format("\"{}\"", fmt::join(allowed, "\", \""));
-    if (!value) refuse_missing(key, names);
-    if (!value->is_string()) refuse(key, describe(*value), names);
-    const auto found = std::find(allowed.begin(), allowed.end(), value->get_ref<const std::string&>());
-    if (found == allowed.end()) refuse(key, in_quotes(value->get_ref<const std::string&>()), names);
-    return static_cast<std::size_t>(found - allowed.begin());
-  }
-
-  void divides(std::string_view key, double value, std::string_view of, double whole) const {
-    if (std::fmod(whole, value) != 0) {
-      refuse(key, fmt::format("{}", value), fmt::format("a divisor of {}, {}", of, whole));
-    }
-  }
-
-  [[noreturn]] void refuse(std::string_view key, const std::string& found, const std::string& allowed) const {
-    throw InputError({path_, 0, 0}, fmt::format("{} is {}; allowed: {}", key, found, allowed));
-  }
-
-private:
-  [[noreturn]] void refuse_missing(std::string_view key, const std::string& allowed) const {
-    throw InputError({path_, 0, 0}, fmt::format("{} is missing; allowed: {}", key, allowed));
-  }
-
-  // `byte` counts from 1 and is that of the last character read.
-  [[noreturn]] void refuse_syntax(const std::string& text, std::size_t byte) const {
-    const std::size_t at = std::min(byte > 0 ? byte - 1 : 0, text.size());
-    const std::string_view before = std::string_view(text).substr(0, at);
-    const auto line = static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1;
-    const std::size_t begin = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
-    // Characters, not the bytes that UTF-8 continues them with.
-    const auto column =
-        static_cast<int>(std::count_if(before.begin() + static_cast<std::ptrdiff_t>(begin), before.end(),
-                                       [](char c) { return (c & 0xC0) != 0x80; })) +
-        1;
-    const std::string found =
-        at == text.size() ? "the file ends too early" : "not JSON from here on, or just before";
-    throw InputError({path_, line, column}, found + "; allowed: the config.json of a model");
-  }
-
-  std::string path_;
-  Json json_;
+struct Family {
+  std::string_view name;  // model_type
+  Transformer (*read)(const Config&, const Family&, Notes&);
+  bool experts = false;          // its models are mixtures
+  std::string_view inside = {};  // the key of the text model's own config
+  // Where the families that read_llama() reads differ; defaults are the library's.
+  enum class Biases { none, qkv, linear } biases = Biases::none;
+  bool qk_norm = false;
+  bool post_norms = false;
+  bool tied = false;    // tie_word_embeddings
+  double head_dim = 0;  // 0: hidden_size / num_attention_heads
+  double kv_heads = 0;  // 0: num_attention_heads
+  // Sliding windows: in all layers from max_window_layers on, if use_sliding_window; or in all layers but
+  // every second or sixth, or in all. `layer_types` goes before all of them.
+  enum class Windows { none, switched, alternating, in_all } windows = Windows::none;
+  double window = 0;   // sliding_window
+  int full_every = 0;  // alternating
+  // Of the sizes that published configs leave out; 0: required.
+  double vocabulary = 0, heads = 0, context = 0;
 };
 
-constexpr std::int64_t kMaxLayers = 10'000, kMaxWidth = 1'000'000, kMaxHeads = 100'000,
-                       kMaxInner = 10'000'000, kMaxTokens = 100'000'000, kMaxExperts = 10'000;
+void set_context(Transformer& t, double limit) {
+  t.sequence_length = std::min(limit, kUsualSequence);
+  t.context_limit = limit > kUsualSequence ? limit : 0;
+}
 
-Transformer read_gpt2(const Config& c) {
+bool is_relu(const Config& c, std::string_view key, const std::string& fallback) {
+  return c.text(key, fallback) == "relu";
+}
+
+void set_dropout(Transformer& t, double embedding, double attention, double residual) {
+  t.dropout = residual > 0;
+  if ((embedding > 0) != t.dropout) t.embedding_dropout = embedding > 0;
+  if ((attention > 0) != t.dropout) t.attention_dropout = attention > 0;
+}
+
+Transformer read_gpt2(const Config& c, const Family&, Notes&) {
   Transformer t;
   t.hidden = c.whole("n_embd", kMaxWidth);
   t.layers = static_cast<int>(c.whole("n_layer", kMaxLayers));
@@ -157,65 +73,125 @@ Transformer read_gpt2(const Config& c) {
   c.divides("n_head", t.heads, "n_embd", t.hidden);
   t.feed_forward = c.whole("n_inner", kMaxInner, 4 * t.hidden);
   t.vocabulary = c.whole("vocab_size", kMaxTokens);
-  t.sequence_length = t.positions = c.whole("n_positions", kMaxTokens);
+  t.positions = c.whole("n_positions", kMaxTokens);
+  set_context(t, t.positions);
   t.tied_embeddings = c.boolean("tie_word_embeddings", true);
-  t.dropout = c.probability("resid_pdrop", 0.1) + c.probability("attn_pdrop", 0.1) +
-                  c.probability("embd_pdrop", 0.1) >
-              0;
+  set_dropout(t, c.probability("embd_pdrop", 0.1), c.probability("attn_pdrop", 0.1),
+              c.probability("resid_pdrop", 0.1));
+  t.relu = is_relu(c, "activation_function", "gelu_new");
   c.only("add_cross_attention", false);
   return t;
 }
 
+std::optional<double> unless_required(double number) {
+  return number > 0 ? std::optional(number) : std::nullopt;
+}
+
 // hidden_size and the like, which newer families share.
-Transformer read_common(const Config& c) {
+Transformer read_common(const Config& c, const Family& family, std::string_view inner = "intermediate_size") {
   Transformer t;
   t.hidden = c.whole("hidden_size", kMaxWidth);
   t.layers = static_cast<int>(c.whole("num_hidden_layers", kMaxLayers));
-  t.heads = c.whole("num_attention_heads", kMaxHeads);
+  t.heads = c.whole("num_attention_heads", kMaxHeads, unless_required(family.heads));
+  t.feed_forward = c.whole(inner, kMaxInner);
+  t.vocabulary = c.whole("vocab_size", kMaxTokens, unless_required(family.vocabulary));
+  set_context(t, c.whole("max_position_embeddings", kMaxTokens, unless_required(family.context)));
+  return t;
+}
+
+void even_heads(const Config& c, const Transformer& t) {
   c.divides("num_attention_heads", t.heads, "hidden_size", t.hidden);
-  t.feed_forward = c.whole("intermediate_size", kMaxInner);
-  t.vocabulary = c.whole("vocab_size", kMaxTokens);
-  t.sequence_length = c.whole("max_position_embeddings", kMaxTokens);
-  return t;
 }
 
-Transformer read_llama(const Config& c, bool qkv_biases) {
-  Transformer t = read_common(c);
-  t.kv_heads = c.whole("num_key_value_heads", kMaxHeads, t.heads);
-  c.divides("num_key_value_heads", t.kv_heads, "num_attention_heads", t.heads);
-  const double head = t.hidden / t.heads;
-  if (c.whole("head_dim", kMaxWidth, head) != head) {
-    c.refuse("head_dim", describe(*c.find("head_dim")),
-             fmt::format("{}, hidden_size / num_attention_heads", head));
+void read_windows(const Config& c, const Family& family, Transformer& t) {
+  using Windows = Family::Windows;
+  if (family.windows == Windows::none) return c.only("use_sliding_window", false);
+  if (family.windows == Windows::switched && !c.boolean("use_sliding_window", false)) return;
+  t.window = c.whole_or_none("sliding_window", kMaxTokens, family.window);
+  if (t.window == 0) return;
+  const std::vector<std::size_t> types =
+      c.choices("layer_types", static_cast<std::size_t>(t.layers), kLayerTypes);
+  int every = 0, first = 0;  // layers that see all keys: each `every`th, and those in front of `first`
+  if (family.windows == Windows::switched)
+    first = static_cast<int>(c.whole("max_window_layers", kMaxLayers, 28, 0));
+  if (family.windows == Windows::alternating)
+    every = static_cast<int>(c.whole("sliding_window_pattern", kMaxLayers, family.full_every));
+  for (int i = 0; i < t.layers; ++i) {
+    const bool full = types.empty() ? i < first || (every > 0 && (i + 1) % every == 0)
+                                    : types[static_cast<std::size_t>(i)] == 0;
+    if (full) t.full_attention_layers.push_back(i);
   }
-  c.only("attention_bias", qkv_biases);
+  if (t.full_attention_layers.size() < static_cast<std::size_t>(t.layers)) return;
+  t.window = 0;
+  t.full_attention_layers.clear();
+}
+
+Transformer read_llama(const Config& c, const Family& family, Notes&) {
+  Transformer t = read_common(c, family);
+  t.kv_heads = c.has("num_key_value_heads") || family.kv_heads == 0
+                   ? c.whole("num_key_value_heads", kMaxHeads, t.heads)
+                   : family.kv_heads;
+  c.divides("num_key_value_heads", t.kv_heads, "num_attention_heads", t.heads);
+  t.head_dim = c.whole("head_dim", kMaxWidth, family.head_dim);
+  if (t.head_dim == 0) even_heads(c, t);
+  if (t.head_dim * t.heads == t.hidden) t.head_dim = 0;
+  const bool biases = family.biases != Family::Biases::none;
+  c.only("attention_bias", biases);
   c.only("mlp_bias", false);
-  c.only("use_sliding_window", false);
   t.gated = t.rotary = true;
-  t.biases = false;
-  t.qkv_biases = qkv_biases;
-  t.tied_embeddings = c.boolean("tie_word_embeddings", false);
-  t.dropout = c.probability("attention_dropout", 0) > 0;
+  t.biases = family.biases == Family::Biases::linear;
+  if (t.biases) t.norm_biases = false;
+  t.qkv_biases = biases;
+  t.qk_norm = family.qk_norm;
+  t.post_norms = family.post_norms;
+  t.tied_embeddings = c.boolean("tie_word_embeddings", family.tied);
+  set_dropout(t, c.probability("embd_pdrop", 0), c.probability("attention_dropout", 0),
+              c.probability("resid_pdrop", 0));
+  read_windows(c, family, t);
   return t;
 }
 
-Transformer read_bert(const Config& c) {
-  Transformer t = read_common(c);
-  t.positions = t.sequence_length;
+bool has_softcap(const Config& c, std::string_view key, bool fallback) {
+  if (!c.has(key)) return fallback;
+  const auto* value = c.find(key);
+  if (value && (!value->is_number() || value->get<double>() <= 0))
+    c.refuse(key, describe(*value), "a number above 0, or null");
+  return value != nullptr;
+}
+
+Transformer read_gemma2(const Config& c, const Family& family, Notes& notes) {
+  Transformer t = read_llama(c, family, notes);
+  t.attention_softcap = has_softcap(c, "attn_logit_softcapping", true);
+  t.logit_softcap = has_softcap(c, "final_logit_softcapping", true);
+  return t;
+}
+
+Transformer read_gemma3(const Config& c, const Family& family, Notes& notes) {
+  Transformer t = read_llama(c, family, notes);
+  t.attention_softcap = has_softcap(c, "attn_logit_softcapping", false);
+  t.logit_softcap = has_softcap(c, "final_logit_softcapping", false);
+  return t;
+}
+
+Transformer read_bert(const Config& c, const Family& family, Notes&) {
+  Transformer t = read_common(c, family);
+  even_heads(c, t);
+  t.positions = c.whole("max_position_embeddings", kMaxTokens);
   t.token_types = c.whole("type_vocab_size", kMaxWidth);
   t.causal = t.final_norm = false;
   t.embedding_norm = true;
   t.tied_embeddings = c.boolean("tie_word_embeddings", true);
-  t.dropout =
-      c.probability("hidden_dropout_prob", 0.1) + c.probability("attention_probs_dropout_prob", 0.1) > 0;
+  const double hidden = c.probability("hidden_dropout_prob", 0.1);
+  set_dropout(t, hidden, c.probability("attention_probs_dropout_prob", 0.1), hidden);
+  t.relu = is_relu(c, "hidden_act", "gelu");
   c.only("is_decoder", false);
   c.only("add_cross_attention", false);
-  if (const Json* kind = c.find("position_embedding_type")) {
+  if (const auto* kind = c.find("position_embedding_type")) {
     constexpr std::array<std::string_view, 1> kAbsolute = {"absolute"};
     c.choice("position_embedding_type", kind, kAbsolute);
   }
   // Which heads the encoder is trained with.
-  const Json* classes = c.find("architectures");
+  const auto* classes = c.find("architectures");
   if (classes && (!classes->is_array() || classes->size() != 1)) {
     c.refuse("architectures", describe(*classes), "an array of one class");
   }
@@ -225,58 +201,231 @@ Transformer read_bert(const Config& c) {
   return t;
 }
 
-Transformer read_mixtral(const Config& c) {
-  Transformer t = read_llama(c, false);
-  t.experts = c.whole("num_local_experts", kMaxExperts, 8);
-  t.experts_per_token = c.whole("num_experts_per_tok", static_cast<std::int64_t>(t.experts), 2);
+// Learned positions, of which the first two rows are padding's; no dropout behind the embedding.
+Transformer read_opt(const Config& c, const Family& family, Notes&) {
+  Transformer t = read_common(c, family, "ffn_dim");
+  even_heads(c, t);
+  t.positions = c.whole("max_position_embeddings", kMaxTokens);
+  t.position_offset = 2;
+  t.embedding_width = c.whole("word_embed_proj_dim", kMaxWidth, t.hidden);
+  if (t.embedding_width == t.hidden) t.embedding_width = 0;
+  t.tied_embeddings = c.boolean("tie_word_embeddings", true);
+  t.biases = t.qkv_biases = c.boolean("enable_bias", true);
+  if (!t.biases) t.norm_biases = true;
+  c.only("layer_norm_elementwise_affine", true);
+  c.only("_remove_final_layer_norm", false);
+  t.final_norm = c.boolean("do_layer_norm_before", true);
+  set_dropout(t, 0, c.probability("attention_dropout", 0), c.probability("dropout", 0.1));
+  t.relu = is_relu(c, "activation_function", "relu");
   return t;
 }
 
-// The experts have a width of their own; intermediate_size is that of layers without experts, and there are
-// none.
-Transformer read_qwen2_moe(const Config& c) {
-  Transformer t = read_llama(c, true);
-  t.feed_forward = c.whole("moe_intermediate_size", kMaxInner);
-  t.shared_expert = c.whole("shared_expert_intermediate_size", kMaxInner);
-  t.experts = c.whole("num_experts", kMaxExperts);
-  t.experts_per_token = c.whole("num_experts_per_tok", static_cast<std::int64_t>(t.experts));
-  c.whole("decoder_sparse_step", 1, 1);
-  const Json* plain = c.find("mlp_only_layers");
-  if (plain && !(plain->is_array() && plain->empty()))
-    c.refuse("mlp_only_layers", describe(*plain), "[]: experts in every layer");
+Transformer read_gpt_neox(const Config& c, const Family& family, Notes&) {
+  Transformer t = read_common(c, family);
+  even_heads(c, t);
+  c.only("attention_bias", true);
+  t.rotary = true;
+  t.parallel_residual = c.boolean("use_parallel_residual", true);
+  t.tied_embeddings = c.boolean("tie_word_embeddings", false);
+  const double hidden = c.probability("hidden_dropout", 0);
+  set_dropout(t, hidden, c.probability("attention_dropout", 0), hidden);
+  t.relu = is_relu(c, "hidden_act", "gelu");
   return t;
+}
+
+// `dense` are the layers without experts; where there are no others, the model is no mixture.
+void set_experts(Transformer& t, double experts, double chosen, double width, std::vector<int> dense) {
+  if (dense.size() == static_cast<std::size_t>(t.layers)) return;
+  t.experts = experts;
+  t.experts_per_token = chosen;
+  t.dense_feed_forward = dense.empty() ? 0 : t.feed_forward;
+  t.feed_forward = width;
+  t.dense_layers = std::move(dense);
+}
+
+double chosen_experts(const Config& c, double experts, std::string_view key,
+                      std::optional<double> fallback = std::nullopt) {
+  return c.whole(key, static_cast<std::int64_t>(experts), fallback);
+}
+
+Transformer read_mixtral(const Config& c, const Family& family, Notes& notes) {
+  Transformer t = read_llama(c, family, notes);
+  const double experts = c.whole("num_local_experts", kMaxExperts, 8);
+  set_experts(t, experts, chosen_experts(c, experts, "num_experts_per_tok", 2), t.feed_forward, {});
+  return t;
+}
+
+Transformer read_gpt_oss(const Config& c, const Family& family, Notes& notes) {
+  Transformer t = read_llama(c, family, notes);
+  const double experts = c.whole("num_local_experts", kMaxExperts);
+  const char* chosen = c.find("num_experts_per_tok") ? "num_experts_per_tok" : "experts_per_token";
+  set_experts(t, experts, chosen_experts(c, experts, chosen), t.feed_forward, {});
+  t.router_bias = t.attention_sinks = true;
+  return t;
+}
+
+// The experts have a width of their own; intermediate_size is that of layers without experts.
+Transformer read_qwen_moe(const Config& c, const Family& family, Notes& notes) {
+  Transformer t = read_llama(c, family, notes);
+  const int step = static_cast<int>(c.whole("decoder_sparse_step", kMaxLayers, 1));
+  const std::vector<int> plain = c.layers("mlp_only_layers", t.layers);
+  std::vector<int> dense;
+  for (int i = 0; i < t.layers; ++i)
+    if ((i + 1) % step != 0 || std::binary_search(plain.begin(), plain.end(), i)) dense.push_back(i);
+  const double experts = c.whole("num_experts", kMaxExperts);
+  set_experts(t, experts, chosen_experts(c, experts, "num_experts_per_tok"),
+              c.whole("moe_intermediate_size", kMaxInner), std::move(dense));
+  return t;
+}
+
+Transformer read_qwen2_moe(const Config& c, const Family& family, Notes& notes) {
+  Transformer t = read_qwen_moe(c, family, notes);
+  const double shared = c.whole("shared_expert_intermediate_size", kMaxInner);
+  if (t.experts > 0) t.shared_expert = shared;
+  return t;
+}
+
+// The bias by which DeepSeek V3 balances the load of its experts is set by a rule and trained by no gradient:
+// it is no parameter here, as it is none in the library.
+Transformer read_deepseek(const Config& c, const Family& family, Notes& notes) {
+  Transformer t = read_common(c, family);
+  const double plain = c.whole("qk_nope_head_dim", kMaxWidth / 2, 128);
+  t.rope_head_dim = c.whole("qk_rope_head_dim", kMaxWidth / 2, 64);
+  t.head_dim = plain + t.rope_head_dim;
+  t.value_head_dim = c.whole("v_head_dim", kMaxWidth, 128);
+  t.kv_lora_rank = c.whole("kv_lora_rank", kMaxWidth);
+  t.q_lora_rank = c.whole_or_none("q_lora_rank", kMaxWidth, 1536);
+  t.kv_heads = t.heads;
+  c.only("attention_bias", false);
+  c.only("mlp_bias", false);
+  t.gated = t.rotary = true;
+  t.biases = t.qkv_biases = false;
+  t.tied_embeddings = c.boolean("tie_word_embeddings", false);
+  set_dropout(t, 0, c.probability("attention_dropout", 0), 0);
+
+  const double first = c.whole("first_k_dense_replace", kMaxLayers, std::nullopt, 0);
+  const int step = static_cast<int>(c.whole("moe_layer_freq", kMaxLayers, 1));
+  std::vector<int> dense;
+  for (int i = 0; i < t.layers; ++i)
+    if (i < first || i % step != 0) dense.push_back(i);
+  const double experts = c.whole("n_routed_experts", kMaxExperts),
+               width = c.whole("moe_intermediate_size", kMaxInner);
+  const auto most = std::max<std::int64_t>(1, kMaxInner / static_cast<std::int64_t>(width));
+  const double shared = c.whole("n_shared_experts", most, 0, 0);
+  set_experts(t, experts, chosen_experts(c, experts, "num_experts_per_tok"), width, std::move(dense));
+  if (t.experts > 0 && shared > 0) {
+    t.shared_expert = shared * width;  // side by side they are one wide expert
+    t.shared_expert_gate = false;
+  }
+  if (c.whole("num_nextn_predict_layers", kMaxLayers, 0, 0) > 0)
+    notes.push_back(
+        "The module for multi-token prediction (num_nextn_predict_layers) is left out of the model.");
+  return t;
+}
+
+using Biases = Family::Biases;
+using Windows = Family::Windows;
+constexpr Family kGemma3 = {.name = "gemma3_text",
+                            .read = read_gemma3,
+                            .qk_norm = true,
+                            .post_norms = true,
+                            .tied = true,
+                            .head_dim = 256,
+                            .kv_heads = 4,
+                            .windows = Windows::alternating,
+                            .window = 4096,
+                            .full_every = 6,
+                            .vocabulary = 262'208,
+                            .heads = 8,
+                            .context = 131'072};
+constexpr Family within(Family family, std::string_view name, std::string_view key) {
+  family.name = name;
+  family.inside = key;
+  return family;
+}
+
+constexpr std::array kFamilies = {
+    Family{.name = "bert", .read = read_bert},
+    Family{.name = "deepseek_v2", .read = read_deepseek, .experts = true},
+    Family{.name = "deepseek_v3", .read = read_deepseek, .experts = true},
+    Family{.name = "gemma2",
+           .read = read_gemma2,
+           .post_norms = true,
+           .tied = true,
+           .head_dim = 256,
+           .kv_heads = 4,
+           .windows = Windows::alternating,
+           .window = 4096,
+           .full_every = 2},
+    within(kGemma3, "gemma3", "text_config"),
+    kGemma3,
+    Family{.name = "gpt2", .read = read_gpt2},
+    Family{.name = "gpt_neox", .read = read_gpt_neox},
+    Family{.name = "gpt_oss",
+           .read = read_gpt_oss,
+           .experts = true,
+           .biases = Biases::linear,
+           .head_dim = 64,
+           .kv_heads = 8,
+           .windows = Windows::alternating,
+           .window = 128,
+           .full_every = 2},
+    Family{.name = "llama", .read = read_llama},
+    Family{.name = "mistral", .read = read_llama, .kv_heads = 8, .windows = Windows::in_all, .window = 4096},
+    Family{
+        .name = "mixtral", .read = read_mixtral, .experts = true, .kv_heads = 8, .windows = Windows::in_all},
+    Family{.name = "opt", .read = read_opt},
+    Family{.name = "phi3", .read = read_llama, .windows = Windows::in_all},
+    Family{.name = "qwen2",
+           .read = read_llama,
+           .biases = Biases::qkv,
+           .windows = Windows::switched,
+           .window = 4096},
+    Family{.name = "qwen2_moe",
+           .read = read_qwen2_moe,
+           .experts = true,
+           .biases = Biases::qkv,
+           .windows = Windows::switched,
+           .window = 4096},
+    Family{.name = "qwen3",
+           .read = read_llama,
+           .qk_norm = true,
+           .head_dim = 128,
+           .windows = Windows::switched,
+           .window = 4096},
+    Family{.name = "qwen3_moe", .read = read_qwen_moe, .experts = true, .qk_norm = true},
+};
+
+void refuse_experts(const Config& c, const Family& family) {
+  std::vector<std::string_view> mixtures;
+  for (const Family& one : kFamilies)
+    if (one.experts) mixtures.push_back(one.name);
+  for (const std::string_view key : kExpertKeys)
+    if (const auto* found = c.find(key))
+      c.refuse(key, fmt::format("{} in a model of type \"{}\"", describe(*found), family.name),
+               fmt::format("experts in models of type \"{}\"", fmt::join(mixtures, "\", \"")));
 }
 
 }  // namespace
 
-Transformer read_huggingface(const std::string& path) {
+Model read_huggingface(const std::string& path) {
   return parse_huggingface(read_text_file(path, "config.json"), path);
 }
 
-Transformer parse_huggingface(const std::string& text, const std::string& path) {
-  const Config c(path, text);
-  const Json* family = c.find("model_type");
-  const std::size_t index = c.choice("model_type", family, kFamilies);
-  const bool of_experts = index == 3 || index == 5;
-  for (const std::string_view key : kExpertKeys) {
-    if (of_experts || !c.find(key)) continue;
-    c.refuse(key, describe(*c.find(key)) + fmt::format(" in a model of type \"{}\"", kFamilies[index]),
-             "experts in models of type \"mixtral\" or \"qwen2_moe\"");
-  }
-  switch (index) {
-    case 0:
-      return read_bert(c);
-    case 1:
-      return read_gpt2(c);
-    case 2:
-      return read_llama(c, false);
-    case 3:
-      return read_mixtral(c);
-    case 4:
-      return read_llama(c, true);
-    default:
-      return read_qwen2_moe(c);
-  }
+Model parse_huggingface(const std::string& text, const std::string& path) {
+  const Config file(path, text);
+  std::array<std::string_view, kFamilies.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kFamilies[i].name;
+  const Family& family = kFamilies[file.choice("model_type", file.find("model_type"), names)];
+  Model model;
+  const bool nested = !family.inside.empty();
+  if (nested)
+    model.notes.push_back(
+        fmt::format("Only the text model ({}) of this multi-modal model is simulated.", family.inside));
+  const Config c = nested ? file.object(family.inside) : file;
+  if (!family.experts) refuse_experts(c, family);
+  model.shape = family.read(c, family, model.notes);
+  return model;
 }
 
 }  // namespace rehearse

@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 
 #include "models/base/toml_table.hpp"
@@ -39,58 +38,6 @@ std::string only_one(const Section& section, std::span<const std::string_view> k
   }
   throw InputError(section.place(),
                    fmt::format("no model is described; allowed: one of {}", fmt::join(keys, ", ")));
-}
-
-Transformer read_transformer(Section s) {
-  const auto whole = [&](std::string_view key, std::int64_t max,
-                         std::optional<double> fallback = std::nullopt) {
-    const auto otherwise = fallback ? std::optional(static_cast<std::int64_t>(*fallback)) : std::nullopt;
-    return static_cast<double>(s.integer(key, 1, max, otherwise));
-  };
-  Transformer t;
-  t.layers = static_cast<int>(s.integer("layers", 1, 10'000));
-  t.hidden = whole("hidden", 1'000'000);
-  t.heads = whole("heads", 100'000);
-  if (std::fmod(t.hidden, t.heads) != 0) {
-    s.refuse("heads", fmt::format("{}", t.heads), fmt::format("a divisor of hidden, {}", t.hidden));
-  }
-  t.kv_heads = whole("kv_heads", 100'000, t.heads);
-  if (std::fmod(t.heads, t.kv_heads) != 0) {
-    s.refuse("kv_heads", fmt::format("{}", t.kv_heads), fmt::format("a divisor of heads, {}", t.heads));
-  }
-  t.feed_forward = whole("feed_forward", 10'000'000, 4 * t.hidden);
-  t.vocabulary = whole("vocabulary", 100'000'000);
-  t.sequence_length = whole("sequence_length", 100'000'000);
-  t.rotary = s.boolean("rotary", false);
-  const auto as_long = t.rotary ? 0 : static_cast<std::int64_t>(t.sequence_length);
-  t.positions = static_cast<double>(s.integer("positions", 0, 100'000'000, as_long));
-  t.token_types = static_cast<double>(s.integer("token_types", 0, 1'000'000, 0));
-  t.causal = s.boolean("causal", true);
-  t.tied_embeddings = s.boolean("tied_embeddings", true);
-  t.final_norm = s.boolean("final_norm", t.causal);
-  t.embedding_norm = s.boolean("embedding_norm", !t.final_norm);
-  t.gated = s.boolean("gated", false);
-  t.biases = s.boolean("biases", true);
-  t.qkv_biases = s.boolean("qkv_biases", t.biases);
-  t.dropout = s.boolean("dropout", true);
-  t.pooler = s.boolean("pooler", false);
-  t.masked_lm_head = s.boolean("masked_lm_head", !t.causal);
-  // All are read, so that all are known to "did you mean".
-  const std::int64_t experts = s.integer("experts", 1, 10'000, 1);
-  const bool mixture = s.has("experts");
-  for (const char* key : {"experts_per_token", "shared_expert"})
-    if (!mixture && s.has(key))
-      s.refuse(key, "given without experts", "experts beside it, how many there are");
-  if (mixture) s.require("experts_per_token", "experts", fmt::format("an integer from 1 to {}", experts));
-  const std::int64_t chosen = s.integer("experts_per_token", 1, experts, 1),
-                     shared = s.integer("shared_expert", 0, 10'000'000, 0);
-  if (mixture) {
-    t.experts = static_cast<double>(experts);
-    t.experts_per_token = static_cast<double>(chosen);
-    t.shared_expert = static_cast<double>(shared);
-  }
-  s.finish();
-  return t;
 }
 
 MultiLayerPerceptron read_perceptron(Section s) {
@@ -169,6 +116,7 @@ void read_body(Section& section, const std::string& kind, Model& model) {
   read_shape(section, kind, model);
   model.title = section.text("title", std::visit(Describe{}, model.shape));
   model.sources = section.texts("sources");
+  model.notes = section.texts("notes");
   section.finish();
 }
 
@@ -191,12 +139,12 @@ NamedModel model_file(const std::string& path) {
 }
 
 NamedModel huggingface_file(const std::string& path) {
-  const Transformer transformer = read_huggingface(path);
   NamedModel named;
+  named.model = read_huggingface(path);  // its shape and notes
+  const Transformer& transformer = std::get<Transformer>(named.model.shape);
   named.model.name = std::filesystem::path(path).stem().string();
   named.model.title = Describe{}(transformer);
   named.model.sources = {path};
-  named.model.shape = transformer;
   named.shape = transformer_table(transformer, {path, 0, 0});
   return named;
 }
@@ -260,6 +208,7 @@ Model read_changed(Section& section, const NamedModel& named) {
   read_shape(section, shape, model);
   model.name = section.text("name", named.model.name);
   model.title = section.text("title", named.model.title + but_for(changed));
+  model.notes = named.model.notes;
   model.sources = section.texts("sources");
   if (!section.has("sources")) {
     model.sources = named.model.sources;

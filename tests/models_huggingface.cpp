@@ -95,11 +95,11 @@ TEST_CASE("a config.json opens as the model it describes") {
       {"google-bert/bert-base-uncased", bert("BertForPreTraining"), 110'106'428, 512, "bert-base"},
       {"the same as BertModel", bert("BertModel"), 109'482'240, 512, ""},
       {"the same as BertForMaskedLM", bert("BertForMaskedLM"), 109'514'298, 512, ""},
-      {"Qwen/Qwen2-7B", kQwen2, 7'615'616'512, 131072, ""},
+      {"Qwen/Qwen2-7B", kQwen2, 7'615'616'512, 8192, ""},
       {"mistralai/Mixtral-8x7B-v0.1", mixtral(R"("num_local_experts": 8, "num_experts_per_tok": 2)"),
-       46'702'792'704, 32768, "mixtral-8x7b"},
-      {"the same with the library's number of experts", mixtral(R"("rope_theta": 1e6)"), 46'702'792'704,
-       32768, "mixtral-8x7b"},
+       46'702'792'704, 8192, "mixtral-8x7b"},
+      {"the same with the library's number of experts", mixtral(R"("rope_theta": 1e6)"), 46'702'792'704, 8192,
+       "mixtral-8x7b"},
       {"Qwen/Qwen1.5-MoE-A2.7B", qwen2_moe(R"(, "decoder_sparse_step": 1, "mlp_only_layers": [])"),
        14'315'784'192, 8192, ""},
   };
@@ -111,8 +111,10 @@ TEST_CASE("a config.json opens as the model it describes") {
     CHECK(model.sample_unit == "sequences");
     if (*c.preset) {
       const Model preset = model_preset(c.preset);
-      CHECK(flops_per_sample(model, 0) == flops_per_sample(preset, 0));
-      const auto layers = layer_costs(model, {}), expected = layer_costs(preset, {});
+      PassShape pass;
+      pass.sequence_length = c.sequence_length;  // a preset's own may be another
+      CHECK(flops_per_sample(model, 0) == flops_per_sample(preset, c.sequence_length));
+      const auto layers = layer_costs(model, pass), expected = layer_costs(preset, pass);
       REQUIRE(layers.size() == expected.size());
       for (std::size_t i = 0; i < layers.size(); ++i) {
         CHECK(layers[i].saved_bytes == expected[i].saved_bytes);
@@ -135,7 +137,8 @@ TEST_CASE("what a config.json leaves out is as the library has it") {
   CHECK(!shape(old).tied_embeddings);
   CHECK(!shape(old).dropout);
   CHECK(shape(llama(R"(, "tie_word_embeddings": true)")).tied_embeddings);
-  CHECK(shape(llama(R"(, "attention_dropout": 0.1)")).dropout);
+  CHECK(shape(llama(R"(, "attention_dropout": 0.1)")).attention_dropout == true);
+  CHECK(!shape(llama(R"(, "attention_dropout": 0.1)")).dropout);
   CHECK(file.read(llama()).title == "Transformer, 32 layers of 4096");
   CHECK(file.read(llama(), "title = \"Llama\"").title == "Llama");
 }
@@ -146,7 +149,12 @@ TEST_CASE("bad config.json files are refused by file and key") {
     std::string text = kGpt2;
     return text.replace(text.find(from), from.size(), to);
   };
-  const std::string families = "\"bert\", \"gpt2\", \"llama\", \"mixtral\", \"qwen2\", \"qwen2_moe\"";
+  const std::string families =
+      "\"bert\", \"deepseek_v2\", \"deepseek_v3\", \"gemma2\", \"gemma3\", \"gemma3_text\", \"gpt2\", "
+      "\"gpt_neox\", "
+      "\"gpt_oss\", \"llama\", \"mistral\", \"mixtral\", \"opt\", \"phi3\", \"qwen2\", \"qwen2_moe\", "
+      "\"qwen3\", "
+      "\"qwen3_moe\"";
   struct Case {
     std::string json;
     std::string error;
@@ -163,18 +171,19 @@ TEST_CASE("bad config.json files are refused by file and key") {
       {"[1, 2]", "config.json: is an array of 2; allowed: an object, {...}"},
       {"{}", "config.json: model_type is missing; allowed: " + families},
       {"{\"model_type\": 3}", "config.json: model_type is 3; allowed: " + families},
-      {"{\"model_type\": \"gemma\"}", "config.json: model_type is \"gemma\"; allowed: " + families},
+      {"{\"model_type\": \"gemma\"}",
+       "config.json: model_type is \"gemma\"; allowed: " + families + "; did you mean \"gemma2\"?"},
       {llama(R"(, "num_local_experts": 8)"),
        "config.json: num_local_experts is 8 in a model of type \"llama\"; allowed: experts in models of type "
-       "\"mixtral\" or \"qwen2_moe\""},
+       "\"deepseek_v2\", \"deepseek_v3\", \"gpt_oss\", \"mixtral\", \"qwen2_moe\", \"qwen3_moe\""},
       {mixtral(R"("num_local_experts": 8, "num_experts_per_tok": 9)"),
        "config.json: num_experts_per_tok is 9; allowed: an integer from 1 to 8"},
       {mixtral(R"("num_local_experts": 0)"),
        "config.json: num_local_experts is 0; allowed: an integer from 1 to 10000"},
-      {qwen2_moe(R"(, "decoder_sparse_step": 2)"),
-       "config.json: decoder_sparse_step is 2; allowed: the integer 1"},
-      {qwen2_moe(R"(, "mlp_only_layers": [0])"),
-       "config.json: mlp_only_layers is an array of 1; allowed: []: experts in every layer"},
+      {qwen2_moe(R"(, "decoder_sparse_step": 0)"),
+       "config.json: decoder_sparse_step is 0; allowed: an integer from 1 to 10000"},
+      {qwen2_moe(R"(, "mlp_only_layers": [24])"),
+       "config.json: mlp_only_layers is an array with 24; allowed: layers from 0 to 23"},
       {gpt2("\"n_embd\": 768, ", ""),
        "config.json: n_embd is missing; allowed: an integer from 1 to 1000000"},
       {gpt2("768", "-768"), "config.json: n_embd is -768; allowed: an integer from 1 to 1000000"},
@@ -198,8 +207,7 @@ TEST_CASE("bad config.json files are refused by file and key") {
       {llama(R"(, "attention_bias": true)"), "config.json: attention_bias is true; allowed: false"},
       {llama(R"(, "num_key_value_heads": 5)"),
        "config.json: num_key_value_heads is 5; allowed: a divisor of num_attention_heads, 32"},
-      {llama(R"(, "head_dim": 256)"),
-       "config.json: head_dim is 256; allowed: 128, hidden_size / num_attention_heads"},
+      {llama(R"(, "head_dim": 0)"), "config.json: head_dim is 0; allowed: an integer from 1 to 1000000"},
       {bert("BertForQuestionAnswering"),
        "config.json: architectures is \"BertForQuestionAnswering\"; allowed: \"BertModel\", "
        "\"BertForMaskedLM\", \"BertForPreTraining\""},

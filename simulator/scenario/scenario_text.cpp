@@ -4,6 +4,7 @@
 
 #include "models/base/toml_table.hpp"
 #include "models/base/toml_text.hpp"
+#include "models/kernels.hpp"
 #include "simulator/scenario/readers.hpp"
 
 namespace rehearse {
@@ -38,6 +39,7 @@ void fold_model(TomlValue& section, const TomlValue& read, const Model& model) {
   put(section, "name", toml_value(model.name));
   put(section, "title", toml_value(model.title));
   if (!sources.empty()) put(section, "sources", texts(sources));
+  if (!model.notes.empty()) put(section, "notes", texts(model.notes));
   for (const TomlEntry& entry : *read.get<TomlValue::Table>())
     if (entry.value.get<TomlValue::Table>() != nullptr) put(section, entry.key, entry.value);
 }

@@ -151,9 +151,11 @@ std::vector<Matrix> weight_matrices(const StepPlan& plan, int layer) {
     left -= rows * columns;
   };
   const auto* transformer = std::get_if<Transformer>(&plan.scenario.model.shape);
-  if (transformer && layer == 0)
-    for (const double rows : {transformer->vocabulary, transformer->positions, transformer->token_types})
+  if (transformer && layer == 0) {
+    add(transformer->vocabulary, transformer->table_width());
+    for (const double rows : {transformer->position_rows(), transformer->token_types})
       add(rows, transformer->hidden);
+  }
   for (const Kernel& kernel : cost.backward_weight)
     if (kernel.kind == Kernel::Kind::gemm || kernel.kind == Kernel::Kind::convolution)
       for (int i = 0; i < static_cast<int>(kernel.batch * kernel.count); ++i) add(kernel.m, kernel.n);

@@ -40,8 +40,9 @@ std::vector<Axis> worker_axes(const StrategyChoice& strategy) {
 double tied_parameters(const Scenario& scenario) {
   const auto* transformer = std::get_if<Transformer>(&scenario.model.shape);
   if (!transformer || scenario.strategy.pipeline == 1 || !transformer->tied_embeddings) return 0;
-  return transformer->causal || transformer->masked_lm_head ? transformer->vocabulary * transformer->hidden
-                                                            : 0;
+  return transformer->causal || transformer->masked_lm_head
+             ? transformer->vocabulary * transformer->table_width()
+             : 0;
 }
 
 StepPlan begin_plan(const Scenario& scenario) {
@@ -129,6 +130,21 @@ std::vector<int> place_workers(const Scenario& scenario, int workers) {
   return endpoints;
 }
 
+void add_sequence_notes(const Transformer& shape, const Scenario& scenario, std::vector<std::string>& notes) {
+  if (scenario.training.sequence_length == 0 && shape.context_limit > shape.sequence_length)
+    notes.push_back(fmt::format(
+        "Sequences of {} tokens are assumed: the model's context limit of {} tokens is not a training length "
+        "(Llama 3, which reaches 131072, was pre-trained on 8192: arXiv 2407.21783, section 3.4.1). Set "
+        "training.sequence_length to train on others.",
+        shape.sequence_length, shape.context_limit));
+  if (shape.window > 0 && tokens_per_sample(scenario.model, scenario.training.sequence_length) > shape.window)
+    notes.push_back(
+        fmt::format("Layers with a sliding window compute and keep {} scores for each query: kernels are "
+                    "assumed that skip "
+                    "the keys outside the window.",
+                    shape.window));
+}
+
 std::vector<std::string> assumptions(const StepPlan& plan) {
   const Scenario& scenario = plan.scenario;
   const Device& device = scenario.cluster->node().device;
@@ -145,6 +161,8 @@ std::vector<std::string> assumptions(const StepPlan& plan) {
                     "and the router spreads tokens evenly over them.",
                     transformer->experts));
   if (const std::string note = oversubscription_note(*scenario.cluster); !note.empty()) notes.push_back(note);
+  if (transformer) add_sequence_notes(*transformer, scenario, notes);
+  notes.insert(notes.end(), scenario.model.notes.begin(), scenario.model.notes.end());
   return notes;
 }
 

@@ -1,0 +1,193 @@
+#include "models/huggingface_config.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/base/document.hpp"
+#include "models/base/toml_value.hpp"
+
+namespace rehearse {
+
+using Json = nlohmann::json;
+
+std::string describe(const Json& value) {
+  switch (value.type()) {
+    case Json::value_t::null:
+      return "null";
+    case Json::value_t::string:
+      return "a string " + in_quotes(value.get_ref<const std::string&>());
+    case Json::value_t::array:
+      return fmt::format("an array of {}", value.size());
+    case Json::value_t::object:
+      return "an object";
+    default:  // numbers and booleans
+      return value.dump();
+  }
+}
+
+HuggingFaceConfig::HuggingFaceConfig(std::string path, const std::string& text) : path_(std::move(path)) {
+  try {
+    json_ = Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    refuse_syntax(text, error.byte);
+  } catch (const Json::exception&) {  // a number beyond what a double holds
+    throw InputError({path_, 0, 0}, "has a number out of range; allowed: the config.json of a model");
+  }
+  if (!json_.is_object()) {
+    throw InputError({path_, 0, 0}, fmt::format("is {}; allowed: an object, {{...}}", describe(json_)));
+  }
+}
+
+HuggingFaceConfig::HuggingFaceConfig(std::string path, std::string prefix, Json json)
+    : path_(std::move(path)), prefix_(std::move(prefix)), json_(std::move(json)) {}
+
+bool HuggingFaceConfig::has(std::string_view key) const {
+  return json_.contains(std::string(key));
+}
+
+const Json* HuggingFaceConfig::find(std::string_view key) const {
+  const auto found = json_.find(std::string(key));
+  return found == json_.end() || found->is_null() ? nullptr : &*found;
+}
+
+HuggingFaceConfig HuggingFaceConfig::object(std::string_view key) const {
+  const Json* value = find(key);
+  if (!value) refuse_missing(key, "an object, {...}");
+  if (!value->is_object()) refuse(key, describe(*value), "an object, {...}");
+  return {path_, fmt::format("{}{}.", prefix_, key), *value};
+}
+
+double HuggingFaceConfig::whole(std::string_view key, std::int64_t max, std::optional<double> fallback,
+                                std::int64_t min) const {
+  const std::string allowed =
+      min == max ? fmt::format("the integer {}", min) : fmt::format("an integer from {} to {}", min, max);
+  const Json* value = find(key);
+  if (!value && fallback) return *fallback;
+  if (!value) refuse_missing(key, allowed);
+  if (!value->is_number_integer()) refuse(key, describe(*value), allowed);
+  // Unsigned ones may be beyond int64.
+  const bool huge = value->is_number_unsigned() && value->get<std::uint64_t>() > INT64_MAX;
+  if (huge || value->get<std::int64_t>() < min || value->get<std::int64_t>() > max) {
+    refuse(key, describe(*value), allowed);
+  }
+  return static_cast<double>(value->get<std::int64_t>());
+}
+
+double HuggingFaceConfig::whole_or_none(std::string_view key, std::int64_t max, double absent) const {
+  return whole(key, max, has(key) ? 0 : absent);
+}
+
+double HuggingFaceConfig::probability(std::string_view key, double fallback) const {
+  const Json* value = find(key);
+  if (!value) return fallback;
+  if (!value->is_number() || value->get<double>() < 0 || value->get<double>() >= 1) {
+    refuse(key, describe(*value), "a number from 0 to below 1");
+  }
+  return value->get<double>();
+}
+
+bool HuggingFaceConfig::boolean(std::string_view key, bool fallback) const {
+  const Json* value = find(key);
+  if (!value) return fallback;
+  if (!value->is_boolean()) refuse(key, describe(*value), "true or false");
+  return value->get<bool>();
+}
+
+std::string HuggingFaceConfig::text(std::string_view key, const std::string& fallback) const {
+  const Json* value = find(key);
+  if (!value) return fallback;
+  if (!value->is_string()) refuse(key, describe(*value), "a string");
+  return value->get<std::string>();
+}
+
+std::vector<std::size_t> HuggingFaceConfig::choices(std::string_view key, std::size_t count,
+                                                    std::span<const std::string_view> allowed) const {
+  const Json* value = find(key);
+  if (!value) return {};
+  if (!value->is_array() || value->size() != count)
+    refuse(key, describe(*value), fmt::format("an array of {}, one for each layer", count));
+  std::vector<std::size_t> found;
+  for (const Json& item : *value) {
+    const auto known = item.is_string()
+                           ? std::find(allowed.begin(), allowed.end(), item.get_ref<const std::string&>())
+                           : allowed.end();
+    if (known == allowed.end())
+      refuse(fmt::format("{}[{}]", key, found.size()), describe(item),
+             fmt::format("\"{}\"", fmt::join(allowed, "\", \"")));
+    found.push_back(static_cast<std::size_t>(known - allowed.begin()));
+  }
+  return found;
+}
+
+std::vector<int> HuggingFaceConfig::layers(std::string_view key, int count) const {
+  const Json* value = find(key);
+  if (!value) return {};
+  if (!value->is_array()) refuse(key, describe(*value), "an array of integers");
+  std::vector<bool> there(static_cast<std::size_t>(count));
+  for (const Json& item : *value) {
+    const bool small = item.is_number_unsigned() && item.get<std::uint64_t>() < there.size();
+    if (!small)
+      refuse(key, fmt::format("an array with {}", describe(item)),
+             fmt::format("layers from 0 to {}", count - 1));
+    there[item.get<std::size_t>()] = true;
+  }
+  std::vector<int> found;
+  for (int i = 0; i < count; ++i)
+    if (there[static_cast<std::size_t>(i)]) found.push_back(i);
+  return found;
+}
+
+std::size_t HuggingFaceConfig::choice(std::string_view key, const Json* value,
+                                      std::span<const std::string_view> allowed) const {
+  const std::string names = fmt::format("\"{}\"", fmt::join(allowed, "\", \""));
+  if (!value) refuse_missing(key, names);
+  if (!value->is_string()) refuse(key, describe(*value), names);
+  const auto& name = value->get_ref<const std::string&>();
+  const auto found = std::find(allowed.begin(), allowed.end(), name);
+  if (found == allowed.end()) {
+    const std::vector<std::string> known(allowed.begin(), allowed.end());
+    const std::string near = nearest_name(name, known);
+    refuse(key, in_quotes(name), near.empty() ? names : fmt::format("{}; did you mean \"{}\"?", names, near));
+  }
+  return static_cast<std::size_t>(found - allowed.begin());
+}
+
+void HuggingFaceConfig::only(std::string_view key, bool known) const {
+  if (boolean(key, known) != known) refuse(key, known ? "false" : "true", known ? "true" : "false");
+}
+
+void HuggingFaceConfig::divides(std::string_view key, double value, std::string_view of, double whole) const {
+  if (std::fmod(whole, value) != 0) {
+    refuse(key, fmt::format("{}", value), fmt::format("a divisor of {}, {}", of, whole));
+  }
+}
+
+void HuggingFaceConfig::refuse(std::string_view key, const std::string& found,
+                               const std::string& allowed) const {
+  throw InputError({path_, 0, 0}, fmt::format("{}{} is {}; allowed: {}", prefix_, key, found, allowed));
+}
+
+void HuggingFaceConfig::refuse_missing(std::string_view key, const std::string& allowed) const {
+  throw InputError({path_, 0, 0}, fmt::format("{}{} is missing; allowed: {}", prefix_, key, allowed));
+}
+
+// `byte` counts from 1 and is that of the last character read.
+void HuggingFaceConfig::refuse_syntax(const std::string& text, std::size_t byte) const {
+  const std::size_t at = std::min(byte > 0 ? byte - 1 : 0, text.size());
+  const std::string_view before = std::string_view(text).substr(0, at);
+  const auto line = static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1;
+  const std::size_t begin = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
+  // Characters, not the bytes that UTF-8 continues them with.
+  const auto column =
+      static_cast<int>(std::count_if(before.begin() + static_cast<std::ptrdiff_t>(begin), before.end(),
+                                     [](char c) { return (c & 0xC0) != 0x80; })) +
+      1;
+  const std::string found =
+      at == text.size() ? "the file ends too early" : "not JSON from here on, or just before";
+  throw InputError({path_, line, column}, found + "; allowed: the config.json of a model");
+}
+
+}  // namespace rehearse
