@@ -52,6 +52,39 @@ TEST_CASE("compare gives the answers of the golden files") {
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 112);
 }
 
+TEST_CASE("asynchronous servers are compared by the bytes of one step, not of all their rounds") {
+  // All-reduce around a ring against one server: its card carries the gradients of all, over links of one
+  // bandwidth.
+  const Outcome run = run_rehearse("compare " + shipped("resnet50-ring") +
+                                   " --set cluster.nic_gbps=2 --set cluster.nodes=2"
+                                   " --set training.global_batch=512 --set simulation.protocol=ideal"
+                                   " --variant 'strategy.gradients=parameter-server"
+                                   " strategy.parameter_server.mode=async' --format json");
+  CAPTURE(run.err);
+  REQUIRE(run.status == 0);
+  const json all = json::parse(run.out);
+  const auto busiest_bytes = [](const json& result) {  // up to the bandwidth, which both have
+    return result["network"]["busiest_link"]["utilization"].get<double>() *
+           result["step_time_s"].get<double>();
+  };
+  const std::string sentence = all[1]["comparison"]["sentence"];
+  CAPTURE(sentence);
+  std::smatch told;
+  REQUIRE(std::regex_search(sentence, told, std::regex("carries ([0-9.]+) x the bytes")));
+  CHECK(std::stod(told[1]) == Approx(busiest_bytes(all[1]) / busiest_bytes(all[0])).epsilon(0.005));
+}
+
+TEST_CASE("the bytes of a step do not depend on whether servers wait") {
+  const Outcome run = run_rehearse("compare " + shipped("resnet50-ps-async") +
+                                   " --variant strategy.parameter_server.mode=sync --format json"
+                                   " --set cluster.nodes=2 --set training.global_batch=512");
+  CAPTURE(run.err);
+  REQUIRE(run.status == 0);
+  const json all = json::parse(run.out);
+  CHECK(all[0]["network"]["bytes_per_step"].get<double>() ==
+        Approx(all[1]["network"]["bytes_per_step"].get<double>()).epsilon(1e-9));
+}
+
 TEST_CASE("differences and ratios are to the base") {
   const Outcome run = run_rehearse("compare " + shipped("resnet50-ring") + " " + shipped("resnet50-ps") +
                                    " --format json --set cluster.nic_gbps=5");

@@ -11,6 +11,7 @@
 #include "simulator/report/format.hpp"
 #include "simulator/trace/causes.hpp"
 #include "simulator/trace/rows.hpp"
+#include "simulator/trace/step_traffic.hpp"
 
 namespace rehearse {
 namespace {
@@ -40,17 +41,19 @@ struct Facts {
     const Metrics& m = r.metrics;
     const int step = last_step_number(r.trace, 0);
     const double share = 1 / (scale * r.plan.schedule->optimizer_steps);  // of what the trace's step holds
-    for (const LinkUse& use : r.trace.link_use) {
-      const double bandwidth = r.scenario.cluster->bandwidth(use.link),
-                   bytes = use.bytes / (step + 1) * share;
+    for (const LinkLoad& load : step_traffic(r.trace, 0, *r.scenario.cluster, m.asynchrony).links) {
+      const double bandwidth = r.scenario.cluster->bandwidth(load.link), bytes = load.bytes / scale;
       if (bytes / bandwidth <= link.busy_s) continue;
-      link = {r.scenario.cluster->link_name(use.link), bytes, bandwidth, bytes / bandwidth};
+      link = {r.scenario.cluster->link_name(load.link), bytes, bandwidth, bytes / bandwidth};
     }
     std::map<int, double> by_class;
     for (std::size_t row = 0; row < r.trace.spans.size(); ++row) {
       const Op& op = r.trace.op_of(row);
       if (op.kind != OpKind::compute || r.trace.spans.step[row] != step || on_server(r.trace, row)) continue;
-      const auto ranks = static_cast<double>(r.trace.classes[r.trace.spans.rank_class[row]].ranks.size());
+      const RankClass& who = r.trace.classes[r.trace.spans.rank_class[row]];
+      auto ranks = static_cast<double>(who.ranks.size());
+      if (m.asynchrony)  // rounds that this worker does in the time of a step
+        ranks *= m.asynchrony->workers[who.ranks.front()].rounds_per_s * m.step_time_s;
       by_class[r.trace.spans.rank_class[row]] +=
           (r.trace.spans.end_s[row] - r.trace.spans.begin_s[row]) * share;
       by_pass[std::string(kPassNames[static_cast<std::size_t>(op.pass)])] +=

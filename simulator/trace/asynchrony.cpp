@@ -115,36 +115,4 @@ AsynchronyFigures asynchrony_figures(const Trace& trace, int job) {
   return figures;
 }
 
-AsynchronyTraffic asynchrony_traffic(const Trace& trace, int job, const Cluster& cluster,
-                                     const AsynchronyFigures& figures) {
-  const Job& its_job = trace.run.jobs[job];
-  const Schedule& schedule = schedule_of_job(trace, job);
-  AsynchronyTraffic traffic;
-  std::vector<double> load(static_cast<std::size_t>(cluster.links()), 0);  // bytes/s
-  std::vector<LinkId> route;
-  for (const AsynchronyFigures::Worker& worker : figures.workers) {
-    for (const Op& op : schedule.programs[schedule.program_of(0, worker.rank)].ops)
-      for (const Message& message : op.messages) {
-        const double bytes = message.bytes.at(schedule.roles[0], worker.rank);
-        for (const int peer : peer_ranks(schedule.roles, 0, message.peer, worker.rank)) {
-          const int other = its_job.endpoints[schedule.first_rank(message.peer.role) + peer];
-          const int self = its_job.endpoints[worker.rank];
-          const bool sends = message.direction == Message::Direction::send;
-          route.clear();
-          cluster.route(sends ? self : other, sends ? other : self, -1, route);
-          for (const LinkId link : route) load[link] += worker.rounds_per_s * bytes;
-          traffic.bytes_per_step += bytes;
-        }
-      }
-  }
-  for (std::size_t link = 0; link < load.size(); ++link) {
-    const double utilization = load[link] / cluster.bandwidth(static_cast<LinkId>(link));
-    if (utilization > traffic.busiest_utilization) {
-      traffic.busiest_utilization = utilization;
-      traffic.busiest_link = cluster.link_name(static_cast<LinkId>(link));
-    }
-  }
-  return traffic;
-}
-
 }  // namespace rehearse

@@ -2,11 +2,10 @@
 #pragma once
 
 #include <map>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "simulator/trace/trace.hpp"
-#include "topologies/cluster.hpp"
 
 namespace rehearse {
 
@@ -43,15 +42,5 @@ struct AppliedPush {
 std::vector<AppliedPush> applied_pushes(const Trace& trace, int job);
 
 AsynchronyFigures asynchrony_figures(const Trace& trace, int job);
-
-// What all workers together put on the network in the time of one round of each, and the busiest link, from
-// the workers' rates.
-struct AsynchronyTraffic {
-  double bytes_per_step = 0;
-  std::string busiest_link;  // empty: no link was used
-  double busiest_utilization = 0;
-};
-AsynchronyTraffic asynchrony_traffic(const Trace& trace, int job, const Cluster& cluster,
-                                     const AsynchronyFigures& figures);
 
 }  // namespace rehearse

@@ -4,6 +4,7 @@
 
 #include "models/base/error.hpp"
 #include "simulator/trace/rows.hpp"
+#include "simulator/trace/step_traffic.hpp"
 
 namespace rehearse {
 
@@ -29,6 +30,20 @@ StepWindow last_step(const Trace& trace, int job) {
     window.end_s = std::max(window.end_s, end_s);
   }
   return window;
+}
+
+void add_traffic(Metrics& metrics, const Trace& trace, const Cluster& cluster) {
+  const StepTraffic traffic = step_traffic(trace, 0, cluster, metrics.asynchrony);
+  metrics.network_bytes_per_step = traffic.bytes;
+  metrics.busiest_link.clear();
+  metrics.busiest_utilization = 0;
+  for (const LinkLoad& load : traffic.links) {
+    const double utilization = load.bytes / (cluster.bandwidth(load.link) * metrics.step_time_s);
+    if (utilization > metrics.busiest_utilization) {
+      metrics.busiest_utilization = utilization;
+      metrics.busiest_link = cluster.link_name(load.link);
+    }
+  }
 }
 
 Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan) {
@@ -83,23 +98,7 @@ Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan)
   metrics.breakdown.scale(1 / steps_of_schedule);
   metrics.memory = memory_use(trace, 0, device.memory_bytes.value);
 
-  if (metrics.asynchrony) {
-    const AsynchronyTraffic traffic = asynchrony_traffic(trace, 0, *scenario.cluster, *metrics.asynchrony);
-    metrics.network_bytes_per_step = traffic.bytes_per_step;
-    metrics.busiest_link = traffic.busiest_link;
-    metrics.busiest_utilization = traffic.busiest_utilization;
-    return metrics;
-  }
-  const double steps = (step + 1) * steps_of_schedule;
-  metrics.network_bytes_per_step = trace.bytes_total / steps;
-  for (const LinkUse& use : trace.link_use) {
-    const double utilization =
-        use.bytes / steps / (scenario.cluster->bandwidth(use.link) * metrics.step_time_s);
-    if (utilization > metrics.busiest_utilization) {
-      metrics.busiest_utilization = utilization;
-      metrics.busiest_link = scenario.cluster->link_name(use.link);
-    }
-  }
+  add_traffic(metrics, trace, *scenario.cluster);
   return metrics;
 }
 

@@ -58,6 +58,10 @@ struct Metrics {
 // of a step.
 Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan);
 
+// What job 0 puts on the network in a step, and the busiest link, from metrics.step_time_s and
+// metrics.asynchrony.
+void add_traffic(Metrics& metrics, const Trace& trace, const Cluster& cluster);
+
 // Breakdown of the last step of one job, mean over the ranks of role "worker". Asynchronous workers: of the
 // rounds of each in the window, in proportion, so that it adds up to the step all the same.
 Breakdown break_down(const Trace& trace, int job);
