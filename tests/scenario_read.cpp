@@ -195,6 +195,15 @@ TEST_CASE("dedicated servers bring nodes of their own") {
                     {"strategy.parameter_server.placement=colocated", "strategy.parameter_server.servers=2"})
             .cluster->server_nodes() == 0);
   CHECK(scenario_of(servers, {"strategy.gradients=all-reduce"}).cluster->server_nodes() == 0);
+
+  const std::string behind_nodes =
+      "[training]\nglobal_batch = 64\n[strategy]\ngradients = \"hierarchical-parameter-server\"\n";
+  const std::string count = "strategy.hierarchical_parameter_server.servers=3";
+  CHECK(scenario_of(behind_nodes).cluster->server_nodes() == 1);
+  CHECK(scenario_of(behind_nodes, {count}).cluster->server_nodes() == 3);
+  CHECK(scenario_of(behind_nodes, {count, "cluster.server_nodes=5"}).cluster->server_nodes() == 5);
+  CHECK(scenario_of(behind_nodes, {"strategy.hierarchical_parameter_server.placement=colocated"})
+            .cluster->server_nodes() == 0);
 }
 
 TEST_CASE("a named strategy fills in what the scenario leaves out") {
@@ -250,8 +259,10 @@ TEST_CASE("all shipped scenarios are accepted") {
     const char* gradients;
   };
   const Case cases[] = {
-      {"resnet50-ring", 32, 32, 1, 1, "all-reduce"},   {"resnet50-ps", 32, 32, 1, 1, "parameter-server"},
-      {"bert-large-ring", 32, 32, 1, 1, "all-reduce"}, {"bert-large-ps", 32, 32, 1, 1, "parameter-server"},
+      {"resnet50-ring", 32, 32, 1, 1, "all-reduce"},
+      {"resnet50-ps", 32, 32, 1, 1, "parameter-server"},
+      {"bert-large-ring", 32, 32, 1, 1, "all-reduce"},
+      {"bert-large-ps", 32, 32, 1, 1, "parameter-server"},
       {"gpt3-175b", 768, 16, 48, 192, "all-reduce"},
       {"megatron-7.5b-interleaved", 32, 8, 4, 16, "all-reduce"},
   };

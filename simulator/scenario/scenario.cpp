@@ -8,6 +8,7 @@
 
 #include "models/base/toml_table.hpp"
 #include "simulator/scenario/readers.hpp"
+#include "simulator/strategies/gradient_strategy.hpp"
 
 namespace rehearse {
 namespace {
@@ -118,12 +119,9 @@ Scenario read_scenario(Document document, const std::string& path,
   scenario.strategy = read_strategy(strategy);
   strategy.finish();
   if (!scenario.strategy.title.empty()) scenario.strategy.title += changes;
-  const ParameterServer& server = scenario.strategy.parameter_server;
-  bool dedicated = scenario.strategy.gradients == "parameter-server" &&
-                   server.placement == ParameterServer::Placement::dedicated;
-  if (dedicated && cluster.present() && !cluster.has("server_nodes")) {
-    Place place = strategy.section("parameter_server").place("servers");
-    document.set(fmt::format("cluster.server_nodes={}", server.servers), &place);
+  if (cluster.present() && !cluster.has("server_nodes")) {
+    const auto nodes = scenario.strategy.gradient_strategy->server_nodes(strategy, scenario.strategy);
+    if (nodes) document.set(fmt::format("cluster.server_nodes={}", nodes->count), &nodes->asked_at);
   }
   scenario.cluster = read_cluster(cluster, base_folder);
 

@@ -37,6 +37,10 @@ Advice GradientStrategy::less_communication(const Scenario&) const {
   return {};
 }
 
+std::optional<ServerNodes> GradientStrategy::server_nodes(Section&, const StrategyChoice&) const {
+  return std::nullopt;
+}
+
 void GradientStrategy::fit(Section&, const Scenario&) const {}
 
 }  // namespace rehearse

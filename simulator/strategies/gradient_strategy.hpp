@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,12 @@ struct Advice {
   std::vector<std::string> sets;
 };
 
+// How many nodes of servers a strategy needs, and the key that says so.
+struct ServerNodes {
+  int count = 0;
+  Place asked_at;
+};
+
 class GradientStrategy {
 public:
   virtual ~GradientStrategy() = default;
@@ -25,6 +32,8 @@ public:
   virtual std::string headline(const Scenario& scenario) const = 0;
   // Refuses what this scenario cannot have, by the place of the key in [strategy].
   virtual void fit(Section& strategy, const Scenario& scenario) const;
+  // The server nodes that it needs where the scenario does not give cluster.server_nodes.
+  virtual std::optional<ServerNodes> server_nodes(Section& strategy, const StrategyChoice& choice) const;
   // If its communication is what a step waits for most.
   virtual Advice less_communication(const Scenario& scenario) const;
   // Writes the programs of all ranks to plan.schedule; roles besides the workers are added with their

@@ -33,6 +33,11 @@ public:
                        choice_.servers == 1 ? "" : "s");
   }
 
+  std::optional<ServerNodes> server_nodes(Section& strategy, const StrategyChoice&) const override {
+    if (choice_.colocated) return std::nullopt;
+    return ServerNodes{choice_.servers, strategy.section("hierarchical_parameter_server").place("servers")};
+  }
+
   void fit(Section& strategy, const Scenario& scenario) const override {
     if (scenario.strategy.pipeline > 1)
       strategy.refuse("gradients",

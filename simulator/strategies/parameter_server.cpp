@@ -105,6 +105,12 @@ public:
     return text;
   }
 
+  std::optional<ServerNodes> server_nodes(Section& strategy, const StrategyChoice& choice) const override {
+    if (choice.parameter_server.placement != Placement::dedicated) return std::nullopt;
+    return ServerNodes{choice.parameter_server.servers,
+                       strategy.section("parameter_server").place("servers")};
+  }
+
   void fit(Section& strategy, const Scenario& scenario) const override {
     const Section own = strategy.section("parameter_server");
     const ParameterServer& choice = scenario.strategy.parameter_server;
