@@ -206,6 +206,30 @@ TEST_CASE("dedicated servers bring nodes of their own") {
             .cluster->server_nodes() == 0);
 }
 
+TEST_CASE("the first bucket is small unless the scenario gives the size of buckets") {
+  constexpr double kMiB = 1048576;
+  struct Case {
+    std::string keys;
+    double first_mib, mib;
+  };
+  const Case cases[] = {
+      {"", 1, 25},
+      {"bucket_mb = 25\n", 25, 25},
+      {"bucket_mb = 0.5\n", 0.5, 0.5},
+      {"first_bucket_mb = 4\n", 4, 25},
+      {"bucket_mb = 16\nfirst_bucket_mb = 1\n", 1, 16},
+      {"preset = \"pytorch-ddp\"\n", 1, 25},
+      {"preset = \"pytorch-ddp\"\nbucket_mb = 40\n", 40, 40},
+      {"preset = \"megatron-ddp\"\n", 1e6, 1e6},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.keys);
+    const Scenario s = scenario_of("[training]\nglobal_batch = 1024\n[strategy]\n" + c.keys);
+    CHECK(s.strategy.first_bucket_bytes == Approx(c.first_mib * kMiB));
+    CHECK(s.strategy.bucket_bytes == Approx(c.mib * kMiB));
+  }
+}
+
 TEST_CASE("a named strategy fills in what the scenario leaves out") {
   const std::string training = "[training]\nglobal_batch = 1024\n";
   auto plain = scenario_of(training + "[strategy]\npreset = \"megatron-ddp\"\n");

@@ -43,12 +43,13 @@ TEST_CASE("stages are balanced by time") {
 }
 
 TEST_CASE("gradients fill buckets as DistributedDataParallel fills them") {
-  // A bucket closes once it has reached its limit: 1 MiB the first, the cap the others.
+  // A bucket closes once it has reached its limit: its own the first, the cap the others.
   constexpr double kMi = 1048576;  // parameters; four bytes each
   struct Case {
     std::vector<double> parameters;
     double cap_mib;
     std::vector<Bucket> buckets;
+    double first_mib = 1;
   };
   const Case cases[] = {
       // 4 MiB a layer: the last alone reaches 1 MiB; 24 MiB do not reach 25.
@@ -65,10 +66,14 @@ TEST_CASE("gradients fill buckets as DistributedDataParallel fills them") {
       {{0, 0}, 25, {{0, 1, 0}}},
       // A cap below 1 MiB holds for the first bucket too.
       {{kMi / 8, kMi / 8, kMi / 8}, 0.5, {{2, 2, kMi / 8}, {1, 1, kMi / 8}, {0, 0, kMi / 8}}},
+      // With a limit like the others' the first bucket is as large as they are.
+      {std::vector<double>(9, kMi), 25, {{2, 8, 7 * kMi}, {0, 1, 2 * kMi}}, 25},
+      {{kMi, kMi, kMi, kMi, kMi}, 8, {{3, 4, 2 * kMi}, {1, 2, 2 * kMi}, {0, 0, kMi}}, 8},
   };
   for (const Case& c : cases) {
     CAPTURE(c.parameters, c.cap_mib);
-    const std::vector<Bucket> buckets = gradient_buckets(c.parameters, 0, 4, c.cap_mib * 1048576);
+    const std::vector<Bucket> buckets =
+        gradient_buckets(c.parameters, 0, 4, c.first_mib * 1048576, c.cap_mib * 1048576);
     REQUIRE(buckets.size() == c.buckets.size());
     for (std::size_t b = 0; b < buckets.size(); ++b) {
       CAPTURE(b);
@@ -77,7 +82,7 @@ TEST_CASE("gradients fill buckets as DistributedDataParallel fills them") {
       CHECK(buckets[b].parameters == c.buckets[b].parameters);
     }
   }
-  CHECK(gradient_buckets({kMi, kMi}, 10, 4, kMi)[1].first_layer == 10);
+  CHECK(gradient_buckets({kMi, kMi}, 10, 4, 1048576, kMi)[1].first_layer == 10);
 }
 
 namespace {

@@ -99,6 +99,21 @@ std::vector<std::string> read_placement(Section& section) {
   return placement;
 }
 
+// As PyTorch's DistributedDataParallel (torch/nn/parallel/distributed.py, bucket_bytes_cap_default): without
+// bucket_cap_mb its buckets are of 25 MiB and the first of 1 MiB (_DEFAULT_FIRST_BUCKET_BYTES), so that
+// communication begins early; a given bucket_cap_mb is the limit of the first one too.
+void read_buckets(StrategyChoice& strategy, Section& section) {
+  constexpr double kMiB = 1048576, kDefaultMb = 25, kDefaultFirstMb = 1;
+  const double bucket_mb = section.number("bucket_mb", {0.01, 1e6}, kDefaultMb);
+  const double first_mb =
+      section.number("first_bucket_mb", {0.01, 1e6}, section.has("bucket_mb") ? bucket_mb : kDefaultFirstMb);
+  if (first_mb > bucket_mb)
+    section.refuse("first_bucket_mb", fmt::format("{}", first_mb),
+                   fmt::format("at most {}, the limit of every bucket (bucket_mb)", bucket_mb));
+  strategy.bucket_bytes = bucket_mb * kMiB;
+  strategy.first_bucket_bytes = first_mb * kMiB;
+}
+
 // Reads every strategy's own table, so that a file may hold the settings of several to choose from.
 void read_gradients(StrategyChoice& strategy, Section& section) {
   std::vector<std::string_view> names;
@@ -215,7 +230,7 @@ StrategyChoice read_strategy(Section& section) {
   strategy.all_reduce = static_cast<Algorithm>(section.choice("all_reduce", kAlgorithmNames, 0));
   strategy.chunk_bytes = section.number("chunk_kb", {1, 1e9}, 0) * 1024;
   strategy.channels = static_cast<int>(section.integer("channels", 1, 256, 0));
-  strategy.bucket_bytes = section.number("bucket_mb", {0.01, 1e6}, 25) * 1048576;
+  read_buckets(strategy, section);
   strategy.overlap = section.boolean("overlap", true);
   read_gradients(strategy, section);
   return strategy;

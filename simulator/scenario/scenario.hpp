@@ -70,6 +70,7 @@ struct StrategyChoice {
   double chunk_bytes = 0;  // chunk_kb x 1024; 0: a ring step's whole share
   int channels = 0;        // 0: the node's NICs
   double bucket_bytes = 25 * 1048576.0;
+  double first_bucket_bytes = 1048576;  // limit of the first bucket, which lets communication begin early
   bool overlap = true;
   CompressionChoice compression;
   ParameterServer parameter_server;

@@ -5,7 +5,7 @@
 namespace rehearse {
 
 std::vector<Bucket> gradient_buckets(const std::vector<double>& layer_parameters, int first_layer,
-                                     double bytes_per_parameter, double cap_bytes) {
+                                     double bytes_per_parameter, double first_cap_bytes, double cap_bytes) {
   std::vector<Bucket> buckets;
   bool open = false;
   for (int i = static_cast<int>(layer_parameters.size()) - 1; i >= 0; --i) {
@@ -13,7 +13,7 @@ std::vector<Bucket> gradient_buckets(const std::vector<double>& layer_parameters
     Bucket& bucket = buckets.back();
     bucket.first_layer = first_layer + i;
     bucket.parameters += layer_parameters[i];
-    const double limit = buckets.size() == 1 ? std::min(kFirstBucketBytes, cap_bytes) : cap_bytes;
+    const double limit = buckets.size() == 1 ? std::min(first_cap_bytes, cap_bytes) : cap_bytes;
     open = bucket.parameters == 0 || bucket.parameters * bytes_per_parameter < limit;
   }
   return buckets;

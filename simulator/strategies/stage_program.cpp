@@ -78,7 +78,7 @@ std::vector<Bucket> chunk_buckets(const StepPlan& plan, LayerRange layers, bool 
   if (sends_gradients)
     return gradient_buckets(parameters, layers.first,
                             element_bytes(plan.scenario.training.gradient_precision),
-                            plan.scenario.strategy.bucket_bytes);
+                            plan.scenario.strategy.first_bucket_bytes, plan.scenario.strategy.bucket_bytes);
   return {{layers.first, layers.last, std::accumulate(parameters.begin(), parameters.end(), 0.0)}};
 }
 
