@@ -137,7 +137,7 @@ double flops_per_sample(const Model& model, double sequence_length) {
 
 double tokens_per_sample(const Model& model, double sequence_length) {
   const auto* transformer = std::get_if<Transformer>(&model.shape);
-  if (!transformer) return 1;
+  if (!transformer) return 0;
   return sequence_length > 0 ? sequence_length : transformer->sequence_length;
 }
 

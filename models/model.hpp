@@ -177,7 +177,7 @@ double parameter_count(const Model& model);         // elements, shared ones onc
 double active_parameter_count(const Model& model);  // those that one token meets: not all experts
 // FLOPs of forward and backward for one sample, without recomputation; matrix products only.
 double flops_per_sample(const Model& model, double sequence_length);
-double tokens_per_sample(const Model& model, double sequence_length);  // 1 if the model knows no tokens
+double tokens_per_sample(const Model& model, double sequence_length);  // 0 if the model has no tokens
 // Bytes of one sample of the batch: token numbers of 8 bytes (PyTorch's int64), pixels or features in the
 // precision of training. 0 for a profile, which does not tell.
 double sample_bytes(const Model& model, double sequence_length, Precision precision);

@@ -119,6 +119,28 @@ TEST_CASE("asynchronous servers: who is how fast, and how stale gradients are") 
   CHECK(figures["staleness"]["max"] == most);
 }
 
+TEST_CASE("tokens are counted where the model has some") {
+  struct Case {
+    const char* scenario;
+    bool tokens;
+  };
+  for (const Case& c : {Case{"resnet50-ring.toml", false}, Case{"mlp-ring.toml", false},
+                        Case{"bert-large-ring.toml", true}}) {
+    CAPTURE(c.scenario);
+    const std::string command = "simulate " + shipped(c.scenario);
+    const json tokens = json::parse(run_rehearse(command + " --format json").out)["tokens_per_s"];
+    CHECK(tokens.is_null() != c.tokens);
+    if (c.tokens) CHECK(tokens.get<double>() > 0);
+    const std::string csv = run_rehearse(command + " --format csv").out;
+    std::istringstream row(csv.substr(csv.find('\n') + 1));
+    std::string field;
+    for (int column = 0; column < 4; ++column) std::getline(row, field, ',');  // the fourth: tokens_per_s
+    CHECK(field.empty() != c.tokens);
+    const bool told = run_rehearse(command).out.find("tokens/s") != std::string::npos;
+    CHECK(told == c.tokens);
+  }
+}
+
 TEST_CASE("simulate reads standard input, overrides keys and leaves folding out") {
   const Scratch scratch;
   const std::string scenario = scratch.write("pipe.toml", kPipeline);

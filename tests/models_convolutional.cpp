@@ -131,7 +131,7 @@ TEST_CASE("a small network by hand") {
   CHECK(layers[1].parameters == 32 * 5 + 5);
   CHECK(flops(layers[1].forward) == 2 * 10 * 32 * 5);
   CHECK(flops(layers[1].backward_input) == 2 * 10 * 32 * 5);
-  CHECK(tokens_per_sample(model, 0) == 1);
+  CHECK(tokens_per_sample(model, 0) == 0);
   CHECK(layers[1].logits == 10 * 5);
   CHECK(sample_bytes(model, 0, Precision::bf16) == 2 * 64);  // one image of 8 x 8 pixels
 }

@@ -312,7 +312,7 @@ TEST_CASE("a perceptron by hand") {
   CHECK(layers[1].output_bytes == 0);
   CHECK(layers[1].saved_bytes == 4 * 16 * 4 + 4 * 16 * 2);
   CHECK(flops_per_sample(model, 0) == 3 * 2 * (8 * 4 + 4 * 2));
-  CHECK(tokens_per_sample(model, 0) == 1);
+  CHECK(tokens_per_sample(model, 0) == 0);
 }
 
 TEST_CASE("every layer of every preset is complete") {

@@ -276,7 +276,10 @@ TableData rows_of(const SweepTable& table) {
     figure(point.devices, 1);
     figure(point.step_time_s * time.factor);
     figure(point.samples_per_s);
-    figure(point.tokens_per_s);
+    if (point.tokens_per_s > 0)
+      figure(point.tokens_per_s);
+    else
+      row.push_back({});  // the model has no tokens
     figure(100 * point.mfu, 3);
     figure(point.memory_bytes / 1073741824.0, 3);
     const QString status = QString::fromStdString(point.ok() ? (point.fits ? "ok" : "does not fit")

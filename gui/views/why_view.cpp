@@ -215,7 +215,7 @@ void WhyView::tell_figures(const Run& run) {
       run.judged ? device_noun(run.judged->run.scenario.cluster->node().device) : "device";
   add(figures.step_time_s > 0, rehearse::TimeScale(figures.step_time_s)(figures.step_time_s), tr("a step"));
   add(figures.samples_per_s > 0, with_prefix(figures.samples_per_s), QString::fromStdString(unit) + "/s");
-  add(figures.tokens_per_s > figures.samples_per_s, with_prefix(figures.tokens_per_s), tr("tokens/s"));
+  add(figures.tokens_per_s > 0, with_prefix(figures.tokens_per_s), tr("tokens/s"));
   add(figures.tflops_per_device > 0, with_digits(figures.tflops_per_device, 3),
       tr("TFLOP/s per %1").arg(QString::fromStdString(noun)));
   add(figures.mfu > 0, in_percent(figures.mfu), tr("MFU"));

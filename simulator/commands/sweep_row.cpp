@@ -125,12 +125,13 @@ std::string SweepRows::line(std::int64_t point, const Result& result) const {
   const Metrics& m = result.metrics;
   if (format_ == SweepFormat::csv) {
     const Breakdown& b = m.breakdown;
-    return csv(point,
-               fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", m.step_time_s, m.samples_per_s,
-                           m.tokens_per_s, m.devices, m.mfu, b.compute_s, b.exposed_communication_s,
-                           b.data_stall_s, b.pipeline_bubble_s, b.other_s, m.memory.total,
-                           m.memory.fits ? "true" : "false", m.network_bytes_per_step),
-               PointStatus::ok, "");
+    return csv(
+        point,
+        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", m.step_time_s, m.samples_per_s,
+                    m.tokens_per_s > 0 ? fmt::format("{}", m.tokens_per_s) : "", m.devices, m.mfu,
+                    b.compute_s, b.exposed_communication_s, b.data_stall_s, b.pipeline_bubble_s, b.other_s,
+                    m.memory.total, m.memory.fits ? "true" : "false", m.network_bytes_per_step),
+        PointStatus::ok, "");
   }
   ordered_json json = {{"sweep", hash_}, {"point", point}, {"varied", ordered_json::object()}};
   const std::vector<SweepValue> values = sweep_.values(point);

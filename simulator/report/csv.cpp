@@ -16,7 +16,7 @@ std::vector<std::pair<std::string, std::string>> csv_fields(const Result& result
   field("scenario", csv_field(result.scenario.name));
   number("step_time_s", m.step_time_s);
   number("samples_per_s", m.samples_per_s);
-  number("tokens_per_s", m.tokens_per_s);
+  field("tokens_per_s", m.tokens_per_s > 0 ? fmt::format("{}", m.tokens_per_s) : "");
   field("devices", fmt::format("{}", m.devices));
   number("model_tflops_per_device", m.model_tflops_per_device);
   number("mfu", m.mfu);

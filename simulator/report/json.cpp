@@ -93,7 +93,8 @@ ordered_json to_json(const Result& result) {
   json["scenario"] = result.scenario.name;
   json["step_time_s"] = m.step_time_s;
   json["samples_per_s"] = m.samples_per_s;
-  json["tokens_per_s"] = m.tokens_per_s;
+  json["tokens_per_s"] = nullptr;  // the model has no tokens
+  if (m.tokens_per_s > 0) json["tokens_per_s"] = m.tokens_per_s;
   json["devices"] = m.devices;
   json["model_tflops_per_device"] = m.model_tflops_per_device;
   json["mfu"] = m.mfu;

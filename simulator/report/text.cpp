@@ -118,7 +118,7 @@ void write_text(const Result& result, std::ostream& out) {
 
   out << "  step " << TimeScale(m.step_time_s)(m.step_time_s) << "      " << with_prefix(m.samples_per_s)
       << ' ' << s.model.sample_unit << "/s";
-  if (m.tokens_per_s > m.samples_per_s) out << "      " << with_prefix(m.tokens_per_s) << " tokens/s";
+  if (m.tokens_per_s > 0) out << "      " << with_prefix(m.tokens_per_s) << " tokens/s";
   if (m.model_tflops_per_device > 0) {
     out << "      " << with_digits(m.model_tflops_per_device, 3) << " TFLOP/s per "
         << device_noun(s.cluster->node().device);

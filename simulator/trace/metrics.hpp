@@ -42,7 +42,8 @@ struct MemoryUse {
 
 struct Metrics {
   double step_time_s = 0;
-  double samples_per_s = 0, tokens_per_s = 0;
+  double samples_per_s = 0;
+  double tokens_per_s = 0;  // 0: the model has no tokens
   int devices = 0;
   double model_tflops_per_device = 0, mfu = 0, hfu = 0;
   Breakdown breakdown;
