@@ -117,6 +117,17 @@ TEST_CASE("asynchronous servers: who is how fast, and how stale gradients are") 
   }
   CHECK(figures["staleness"]["mean"].get<double>() == Approx(updates / gradients).epsilon(1e-9));
   CHECK(figures["staleness"]["max"] == most);
+  const json& phases = figures["starting_phases"];
+  CHECK(phases["count"].get<int>() >= 2);
+  CHECK(phases["least_s"] <= result["step_time_s"]);
+  CHECK(phases["most_s"] >= result["step_time_s"]);
+  // Whatever is drawn, is drawn from the scenario's seed.
+  const std::string command = "simulate " + shipped("resnet50-ps-async.toml") +
+                              " --set cluster.nodes=2 --set training.global_batch=512 --format json";
+  const std::string out = run_rehearse(command).out;
+  CHECK_FALSE(out.empty());
+  CHECK(run_rehearse(command).out == out);
+  CHECK(run_rehearse(command + " --set simulation.seed=2").out != out);
 }
 
 TEST_CASE("tokens are counted where the model has some") {

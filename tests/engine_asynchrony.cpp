@@ -10,6 +10,7 @@
 #include "simulator/strategies/strategy.hpp"
 #include "simulator/trace/metrics.hpp"
 #include "simulator/trace/rows.hpp"
+#include "simulator/trace/starting_phases.hpp"
 #include "tests/catch.hpp"
 #include "tests/engine_support.hpp"
 
@@ -24,8 +25,8 @@ constexpr double kCompute = 0.030;  // of a round, below
 struct Outcome {
   Scenario scenario;
   Plan plan;
-  Trace trace;
-  Metrics metrics;
+  Trace trace;      // of one starting phase
+  Metrics metrics;  // means over all of them
   const AsynchronyFigures& figures() const { return *metrics.asynchrony; }
   int servers() const { return scenario.strategy.parameter_server.servers; }
   // Between one worker and one server, alone on the network of cards of `nic` bytes/s.
@@ -46,6 +47,29 @@ struct Outcome {
   double parameters() const { return std::get<ProfiledModel>(scenario.model.shape).parameters.front(); }
 };
 
+Outcome run_text(const std::string& text, const std::vector<std::string>& more) {
+  Outcome o;
+  o.scenario = read_scenario_text(text, "test.toml", more);
+  o.plan = write_schedule(o.scenario);
+  Job job;
+  job.name = "job";
+  job.phases = {{o.plan.schedule, o.plan.schedule->repeats(o.scenario.steps)}};
+  job.endpoints = o.plan.endpoints;
+  Run run;
+  run.jobs = {std::move(job)};
+  std::vector<std::vector<double>> starts_s = {{}};  // of synchronous servers: one simulation
+  if (o.plan.schedule->asynchrony) starts_s = o.plan.schedule->asynchrony->starts_s;
+  std::vector<Metrics> metrics;
+  for (const std::vector<double>& start_s : starts_s) {
+    run.jobs.front().start_s = start_s;
+    o.trace = simulate_in_child(run, *o.scenario.cluster, o.scenario.engine);
+    metrics.push_back(evaluate(o.trace, o.scenario, o.plan));
+  }
+  o.metrics =
+      o.plan.schedule->asynchrony ? mean_over_phases(metrics, o.trace, *o.scenario.cluster) : metrics.front();
+  return o;
+}
+
 // One round is 30 ms on one device a node; one sample a worker and round.
 Outcome run_async(int workers, int servers, double nic_gbps, const std::vector<std::string>& more = {},
                   double parameters = 25e6) {
@@ -62,18 +86,7 @@ Outcome run_async(int workers, int servers, double nic_gbps, const std::vector<s
       "[strategy]\ngradients = \"parameter-server\"\noverlap = false\n"
       "[strategy.parameter_server]\nmode = \"async\"\nservers = " +
       std::to_string(servers) + "\n[simulation]\nprotocol = \"ideal\"\n";
-  Outcome o;
-  o.scenario = read_scenario_text(text, "test.toml", more);
-  o.plan = write_schedule(o.scenario);
-  Job job;
-  job.name = "job";
-  job.phases = {{o.plan.schedule, o.plan.schedule->repeats(o.scenario.steps)}};
-  job.endpoints = o.plan.endpoints;
-  Run run;
-  run.jobs = {std::move(job)};
-  o.trace = simulate_in_child(run, *o.scenario.cluster, o.scenario.engine);
-  o.metrics = evaluate(o.trace, o.scenario, o.plan);
-  return o;
+  return run_text(text, more);
 }
 
 void check_adds_up(const Outcome& o) {
@@ -164,6 +177,33 @@ TEST_CASE("a longer window gives the same figures where rounds repeat") {
     CHECK(one.metrics.step_time_s == Approx(five.metrics.step_time_s).epsilon(kTolerance));
     CHECK(five.figures().workers.front().rounds > 4 * one.figures().workers.front().rounds);
   }
+}
+
+TEST_CASE("a worker that is slower by little changes the step by little") {
+  // Began together, these four would push and pull in lockstep for ever: 113 ms a step, and 99 ms with one of
+  // them at 0.9 of its speed, which breaks the step.
+  const auto step = [](double factor) {
+    return run_text(
+               "[model]\npreset = \"resnet50\"\n[training]\nmicro_batch = 32\nprecision = \"fp32\"\n"
+               "optimizer = \"momentum\"\nglobal_batch = 128\n[cluster]\nnodes = 4\n[cluster.node]\n"
+               "device = \"a100-80\"\ndevices = 1\ncpu_cores = 32\nnic_gbps = 40\n[cluster.fabric]\nkind = "
+               "\"switch\"\n"
+               "latency_us = 5\n[strategy]\ngradients = \"parameter-server\"\n"
+               "[strategy.parameter_server]\nmode = \"async\"\n",
+               {slow_device(1, factor)})
+        .metrics;
+  };
+  const Metrics even = step(1), little = step(0.999), more = step(0.9);
+  for (const Metrics* m : {&even, &little, &more}) {
+    const AsynchronyFigures::StartingPhases& phases = *m->asynchrony->phases;
+    CHECK(phases.count == 8);
+    CHECK(phases.least_s < 0.99 * m->step_time_s);
+    CHECK(phases.most_s > 1.01 * m->step_time_s);
+    CHECK(m->breakdown.total_s() == Approx(m->step_time_s).epsilon(1e-9));
+  }
+  CHECK(little.step_time_s == Approx(even.step_time_s).epsilon(0.01));
+  CHECK(more.step_time_s > 0.99 * even.step_time_s);
+  CHECK(more.step_time_s < 1.1 * even.step_time_s);
 }
 
 TEST_CASE("a slow worker keeps nobody from working, unless servers wait for everybody") {

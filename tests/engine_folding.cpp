@@ -1,6 +1,7 @@
 // Folding is exact: the end of every op of every rank, folded against unfolded, to 1e-9 relative.
 #include <random>
 
+#include "models/base/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/engine_support.hpp"
 
@@ -140,6 +141,29 @@ TEST_CASE("folding: a straggler and a slow link get classes of their own") {
     slow_uplink.slow_links = {{"leaf3-spine1", 0.25}};
     check_folding(run, slow_uplink, fidelity);
   }
+}
+
+TEST_CASE("a rank begins at its own time; those that begin together are folded") {
+  Schedule s;
+  s.roles = {role("worker", {{"data", 4}})};
+  s.works = {work(1)};
+  Program p;
+  p.name = "worker";
+  p.streams = {"compute"};
+  p.ops = {compute("compute", 0, 0)};
+  s.programs = {p};
+  Run run = one_job(s, first_endpoints(4), 2);
+  const std::vector<double> start_s = {0, 0.5, 0.5, 2};
+  run.jobs[0].start_s = start_s;
+  const auto cluster = make_cluster(star(4));
+  const Trace trace = simulate_in_child(run, *cluster, ideal(Fidelity::automatic));
+  CHECK(trace.classes.size() == 3);
+  std::map<OpRun, double> all = ends(trace);
+  for (int rank = 0; rank < 4; ++rank)
+    for (int step = 0; step < 2; ++step)
+      CHECK(all.at({0, 0, rank, 0, step, 0}) == Approx(start_s[static_cast<std::size_t>(rank)] + step + 1));
+  run.jobs[0].start_s = {0, 1};
+  CHECK_THROWS_AS(simulate_in_child(run, *cluster, ideal(Fidelity::automatic)), RunError);
 }
 
 TEST_CASE("folding: two jobs on one fabric") {

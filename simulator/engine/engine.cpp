@@ -1,6 +1,7 @@
 #include "simulator/engine/engine.hpp"
 
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -142,6 +143,10 @@ Trace Simulation::run() {
 Trace simulate(const Run& run, const Cluster& cluster, const EngineOptions& options) {
   for (const Job& job : run.jobs) {
     if (job.phases.empty()) throw RunError(fmt::format("job \"{}\" has no phases", job.name));
+    const auto ranks = static_cast<std::size_t>(job.phases.front().schedule->ranks());
+    if (!job.start_s.empty() && job.start_s.size() != ranks)
+      throw RunError(fmt::format("job \"{}\" has {} ranks but {} times at which they begin", job.name, ranks,
+                                 job.start_s.size()));
     for (const Phase& phase : job.phases) {
       check(*phase.schedule);
       refuse_huge_transfers(*phase.schedule);
@@ -154,7 +159,7 @@ Trace simulate_in_child(const Run& run, const Cluster& cluster, const EngineOpti
   int ends[2];
   if (pipe(ends) != 0) throw RunError(fmt::format("no pipe for a simulation: {}", std::strerror(errno)));
   std::fflush(nullptr);
-  const pid_t child = fork();
+  const pid_t parent = getpid(), child = fork();
   if (child < 0) {
     close(ends[0]);
     close(ends[1]);
@@ -162,6 +167,8 @@ Trace simulate_in_child(const Run& run, const Cluster& cluster, const EngineOpti
   }
   if (child == 0) {
     close(ends[0]);
+    // Nobody reads the trace once the parent is dead; it may have died before the kernel was told so.
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(1);
     for (int s : {SIGABRT, SIGSEGV, SIGFPE, SIGILL, SIGTERM})
       std::signal(s, SIG_DFL);  // not the caller's handlers
     bool sent = false;

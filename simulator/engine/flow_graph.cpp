@@ -65,10 +65,16 @@ private:
               colour, std::bit_cast<std::uint64_t>(processor ? -1.0 : cluster_.device_factor(endpoint)));
           if (const auto it = events_at.find(endpoint); it != events_at.end())
             colour = mix_hash(colour, it->second);
+          if (const double start_s = starts_at(job, g_.ranks.size() - first_rank_[j]); start_s > 0)
+            colour = mix_hash(colour, std::bit_cast<std::uint64_t>(start_s));
           g_.ranks.push_back({static_cast<int>(j), static_cast<int>(role), r, endpoint});
           g_.graph.node_colour.push_back(colour);
         }
     }
+  }
+
+  static double starts_at(const Job& job, std::size_t rank) {
+    return rank < job.start_s.size() ? job.start_s[rank] : 0;
   }
 
   // Rank node of a rank that a phase numbers over all its roles.

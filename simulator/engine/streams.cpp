@@ -102,7 +102,10 @@ void Simulation::start_streams() {
 }
 
 void Simulation::run_stream(Stream& stream) {
-  const Job& job = run_.jobs[layout_.classes[stream.rank_class].job];
+  const Layout::Class& who = layout_.classes[stream.rank_class];
+  const Job& job = run_.jobs[who.job];
+  if (!job.start_s.empty())
+    stream.local_time_s = job.start_s[job.phases.front().schedule->first_rank(who.role) + who.ranks.front()];
   for (std::size_t ph = 0; ph < job.phases.size(); ++ph) {
     stream.phase = static_cast<int>(ph);
     if (does(stream).program >= 0 && stream.number < static_cast<int>(program(stream).streams.size())) {
@@ -110,7 +113,7 @@ void Simulation::run_stream(Stream& stream) {
       for (; rounds < job.phases[ph].repeats && step_may_begin(stream); ++rounds, ++stream.step)
         run_step(stream);
       const std::optional<Asynchrony>& asynchrony = job.phases[ph].schedule->asynchrony;
-      if (asynchrony && layout_.classes[stream.rank_class].role == 0 && ph + 1 == job.phases.size()) {
+      if (asynchrony && who.role == 0 && ph + 1 == job.phases.size()) {
         // It has done its share and may be stopped at any time.
         catch_up(stream);
         stream.endless = true;

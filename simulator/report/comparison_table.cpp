@@ -73,6 +73,9 @@ public:
     write_cells(out);
     if (per_sample)
       out << wrapped("Times are per sample, since the steps train different numbers of samples.") << '\n';
+    for (const Compared* c : compared_)
+      if (const std::string spread = starting_phases_clause(c->result->metrics); !spread.empty())
+        out << wrapped(fmt::format("The step of {} is a mean, {}.", c->letter, spread)) << '\n';
     for (const Compared* c : compared_) {
       if (c == base_) continue;
       out << wrapped(difference_sentence(*base_->result, *c->result, base_->letter, c->letter)) << '\n';

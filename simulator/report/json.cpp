@@ -74,6 +74,11 @@ ordered_json to_json(const std::optional<AsynchronyFigures>& figures, const Scen
   const auto mode = static_cast<std::size_t>(scenario.strategy.parameter_server.mode);
   json["mode"] = kServerModeNames[mode];
   json["window_s"] = figures->window_end_s - figures->window_begin_s;
+  json["starting_phases"] = nullptr;  // of a run that was measured
+  if (figures->phases)
+    json["starting_phases"] = {{"count", figures->phases->count},
+                               {"least_s", figures->phases->least_s},
+                               {"most_s", figures->phases->most_s}};
   json["staleness"] = {{"mean", figures->mean_staleness()}, {"max", figures->most_staleness()}};
   json["staleness"]["histogram"] = ordered_json::object();
   for (const auto& [updates, gradients] : figures->staleness)

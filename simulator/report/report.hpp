@@ -60,6 +60,9 @@ void write_json(const Result& result, std::ostream& out);
 void write_csv(const Result& result, std::ostream& out);
 // Its columns with the row's values, quoted where they must be.
 std::vector<std::pair<std::string, std::string>> csv_fields(const Result& result);
+// "33.0 ms to 35.6 ms over 8 starting phases of the workers": between which step times the mean lies; empty
+// if the result is no such mean.
+std::string starting_phases_clause(const Metrics& metrics);
 // "data 4 x pipeline 2, 1F1B, micro-batch 2, ring all-reduce, fp32"
 std::string strategy_line(const Scenario& scenario, const Schedule& schedule);
 // Chrome Trace Event JSON; gzipped if `path` ends in ".gz". RunError if it cannot be written.

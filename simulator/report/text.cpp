@@ -83,6 +83,15 @@ std::string asynchrony_sentence(const Result& result) {
 
 }  // namespace
 
+std::string starting_phases_clause(const Metrics& metrics) {
+  if (!metrics.asynchrony || !metrics.asynchrony->phases) return "";
+  const AsynchronyFigures::StartingPhases& phases = *metrics.asynchrony->phases;
+  const TimeScale time(metrics.step_time_s);
+  const std::string least = time(phases.least_s), most = time(phases.most_s);
+  return fmt::format("{} over {} starting phases of the workers",
+                     least == most ? "the same" : least + " to " + most, phases.count);
+}
+
 std::string strategy_line(const Scenario& s, const Schedule& schedule) {
   const StrategyChoice& strategy = s.strategy;
   std::string text;
@@ -124,7 +133,9 @@ void write_text(const Result& result, std::ostream& out) {
         << device_noun(s.cluster->node().device);
   }
   if (m.mfu > 0) out << "      MFU " << in_percent(m.mfu);
-  out << "\n\n";
+  out << '\n';
+  if (const std::string spread = starting_phases_clause(m); !spread.empty()) out << "  " << spread << '\n';
+  out << '\n';
 
   write_breakdown(result, out);
   out << '\n';

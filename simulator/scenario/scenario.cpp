@@ -56,9 +56,8 @@ void read_simulation(Section& section, Scenario& scenario, const std::string& ba
   engine.protocol = read_protocol(section, *scenario.cluster, base_folder);
   engine.fold = section.boolean("fold", true);
   scenario.steps = static_cast<int>(section.integer("steps", 1, 1000, 1));
-  // Nothing that is simulated draws random numbers; a seed is accepted for scenarios that are also run for
-  // real.
-  section.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 1);
+  scenario.seed =
+      static_cast<std::uint64_t>(section.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 1));
 }
 
 // [run] is for real execution: checked here, so that one file serves both, and not used.

@@ -105,6 +105,8 @@ struct Scenario {
   EngineOptions engine;
   RealRun run;
   int steps = 1;
+  // Of what a simulation draws at random: the starting phases of asynchronous workers.
+  std::uint64_t seed = 1;
   int microbatches = 1;  // per data-parallel rank and step: global_batch / (micro_batch x data)
 };
 

@@ -47,6 +47,9 @@ struct Asynchrony {
   // Ops of the servers' program, by worker: which applies what it pushed last in a round, and which sends it
   // the weights of the next round.
   std::vector<int> applies, sends;
+  // When each rank begins, in seconds, by simulation and by rank over all roles. Predictions are means over
+  // these simulations; a real run is one and takes no notice.
+  std::vector<std::vector<double>> starts_s;
 };
 
 struct Schedule {
@@ -88,6 +91,9 @@ struct Job {
   std::vector<Phase> phases;
   // Where each rank sits, by rank over all roles (endpoints of the cluster). One for all phases.
   std::vector<int> endpoints;
+  // Seconds after which each rank begins, by rank over all roles; empty: all begin at 0. Ranks that begin at
+  // different times are not folded.
+  std::vector<double> start_s = {};
 };
 
 // Something that happens to the cluster at a given time.

@@ -10,48 +10,91 @@
 #include <utility>
 
 #include "models/base/error.hpp"
+#include "simulator/costs/compute.hpp"
 #include "simulator/costs/memory.hpp"
 #include "simulator/strategies/ops.hpp"
 #include "simulator/strategies/parameter_server.hpp"
+#include "simulator/strategies/starting_phases.hpp"
 
 namespace rehearse {
 namespace {
 
-// ----- how many rounds
+// ----- how many simulations of how many rounds
 
-// Workers begin together and are served one after another, which spreads them out within a few rounds. Where
-// they then repeat themselves, a window of any length gives the same figures (tests/engine_asynchrony.cpp);
-// where they do not (a slow link, say), windows of 16 and of 128 rounds differ by up to 3 %. A worker that is
-// ahead of a slower one first uses up what staleness grants it.
-constexpr int kWarmup = 8, kWindow = 16, kMostWarmup = 200;
+// Equal workers repeat themselves for ever, and how fast depends on when each of them began. Those that begin
+// together push together: the server's card takes in while nothing leaves it, and then the other way round,
+// so that neither way is ever full. Workers that happen to be spread over the round use both ways at once and
+// can be a quarter faster. Which of the two a real cluster shows is chance, and one worker that is slower by
+// little already drifts from one into the other. One simulation therefore tells little: results are means
+// over several, in each of which every worker begins somewhere in a round (starting_phases.hpp).
+constexpr int kSimulations = 8, kLeastSimulations = 2;
+// Within a few rounds workers that meet at a server are spread out by being served one after another; a
+// worker that is ahead of a slower one first uses up what staleness grants it.
+constexpr int kWarmup = 8, kWindow = 8, kMostWarmup = 200;
 // Many transfers a round make rounds dear, and many workers make an average good with few: not more transfers
-// than this, but at least so many rounds.
-constexpr double kTransfers = 200'000;
-constexpr int kLeastWarmup = 2, kLeastWindow = 4;
-// All workers together; bounds what a very slow one costs while the others go on.
+// than this in all simulations together (first of shorter windows, then of fewer simulations), but at least
+// so many rounds in each.
+constexpr double kTransfers = 50'000;
+constexpr int kLeastWarmup = 2, kLeastWindow = 3;
+// All workers and simulations together; bounds what a very slow one costs while the others go on.
 constexpr int kMostRounds = 20'000;
 
-Asynchrony rounds(const StepPlan& plan, std::size_t buckets) {
-  const Scenario& scenario = plan.scenario;
-  const ParameterServer& choice = scenario.strategy.parameter_server;
-  const double transfers = 2.0 * scenario.strategy.data * choice.servers * static_cast<double>(buckets);
-  const double afford = std::min(1.0, kTransfers / transfers / (kWarmup + kWindow));
+// Rounds in which the other workers use up what they may be ahead of the slowest: r rounds of the slowest are
+// r fastest / slowest of the fastest.
+int rounds_until_held(const StepPlan& plan) {
   double slowest = std::numeric_limits<double>::infinity(), fastest = 0;
-  for (int worker = 0; worker < scenario.strategy.data; ++worker) {
-    const double factor = scenario.cluster->device_factor(plan.endpoints[worker]);
+  for (int worker = 0; worker < plan.scenario.strategy.data; ++worker) {
+    const double factor = plan.scenario.cluster->device_factor(plan.endpoints[worker]);
     slowest = std::min(slowest, factor);
     fastest = std::max(fastest, factor);
   }
-  Asynchrony result;
-  result.warmup_rounds = std::max(kLeastWarmup, static_cast<int>(afford * kWarmup));
-  if (slowest < fastest) {  // r rounds of the slowest are r fastest / slowest of the fastest
-    const double used_up = choice.staleness * slowest / (fastest - slowest);
-    result.warmup_rounds += static_cast<int>(std::min<double>(kMostWarmup, std::ceil(used_up)));
+  if (!(slowest < fastest)) return 0;
+  const double used_up = plan.scenario.strategy.parameter_server.staleness * slowest / (fastest - slowest);
+  return static_cast<int>(std::min<double>(kMostWarmup, std::ceil(used_up)));
+}
+
+// How long a round of a worker takes that never waits for another, in seconds: it computes, sends and
+// receives.
+double round_alone_s(const StepPlan& plan, const Program& worker) {
+  const Cluster& cluster = *plan.scenario.cluster;
+  const Device& device = cluster.node().device;
+  std::vector<LinkId> route;
+  cluster.route(plan.endpoints[0], plan.endpoints[plan.scenario.strategy.data], -1, route);
+  double bandwidth = std::numeric_limits<double>::infinity();
+  for (const LinkId link : route) bandwidth = std::min(bandwidth, cluster.bandwidth(link));
+  double seconds = 0;
+  for (const Op& op : worker.ops) {
+    if (op.kind == OpKind::compute && op.work >= 0)
+      seconds += work_time_s(plan.schedule.works[op.work], device);
+    for (const Message& message : op.messages)
+      seconds += message.bytes.at(plan.schedule.roles[0], 0) *
+                 plan.scenario.strategy.parameter_server.servers / bandwidth;
   }
+  return seconds;
+}
+
+Asynchrony rounds(const StepPlan& plan, std::size_t buckets) {
+  const Scenario& scenario = plan.scenario;
+  const int workers = scenario.strategy.data;
+  const double transfers =
+      2.0 * workers * scenario.strategy.parameter_server.servers * static_cast<double>(buckets);
+  const int held = rounds_until_held(plan);
+  const double affordable = kTransfers / transfers;  // rounds
+  const double shortened = held + (kWarmup + 1.0 * scenario.steps * kWindow) / 2;
+  const int simulations =
+      static_cast<int>(std::clamp<double>(affordable / shortened, kLeastSimulations, kSimulations));
+  const double afford = std::min(1.0, affordable / simulations / (kWarmup + kWindow));
+  Asynchrony result;
+  result.warmup_rounds = std::max(kLeastWarmup, static_cast<int>(afford * kWarmup)) + held;
   result.window_rounds = std::max(kLeastWindow, static_cast<int>(afford * kWindow));
   result.most_rounds = std::max(2 * (result.warmup_rounds + scenario.steps * result.window_rounds),
-                                kMostRounds / scenario.strategy.data);
+                                kMostRounds / simulations / workers);
   result.server_role = kServerRole;
+  result.starts_s = starting_phases(simulations, workers, round_alone_s(plan, plan.schedule.programs.front()),
+                                    scenario.seed);
+  // Servers are there from the beginning.
+  for (std::vector<double>& starts_s : result.starts_s)
+    starts_s.resize(static_cast<std::size_t>(plan.schedule.ranks()), 0);
   return result;
 }
 

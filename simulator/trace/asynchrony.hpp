@@ -22,6 +22,13 @@ struct AsynchronyFigures {
   // them are under way throughout.
   double window_begin_s = 0, window_end_s = 0;
   double samples_per_s = 0;  // of all together
+  // Of figures that are means over several simulations (starting_phases.hpp): how many, and between which
+  // step times, in seconds. Windows are then the sum of theirs.
+  struct StartingPhases {
+    int count = 0;
+    double least_s = 0, most_s = 0;
+  };
+  std::optional<StartingPhases> phases;
   // Of each gradient applied in the window: how many gradients of other workers server 0 has applied between
   // answering with the weights it was computed from and applying it (Gupta, Zhang, Wang, "Model Accuracy and
   // Runtime Tradeoff in Distributed Deep Learning", ICDM 2016). Counted on the bucket that is pushed last.
