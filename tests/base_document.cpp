@@ -154,6 +154,10 @@ TEST_CASE("keys that nobody asks for are refused") {
   CHECK(refusal("[training]\n\nlearning = 2\n") ==
         "f.toml:3:1: unknown key \"learning\" in [training]; allowed: global_batch, micro_batch");
   CHECK(refusal("[trainig]\n") == "f.toml:1:2: unknown section [trainig]; did you mean [training]?");
+  // Names are shortened and escaped.
+  CHECK(refusal("[" + std::string(5000, 'x') + "]\n") ==
+        "f.toml:1:2: unknown section [" + std::string(60, 'x') + "...]; allowed: training");
+  CHECK(refusal("[\"a\\u0007\"]\n") == "f.toml:1:2: unknown section [a\\x07]; allowed: training");
   auto required = Document::parse_text("[training]\nglobal_bach = 2\n", "f.toml");
   CHECK(error_of([&] { required.root().section("training").integer("global_batch", 1, 9); }) ==
         "f.toml:2:1: unknown key \"global_bach\" in [training]; did you mean \"global_batch\"?");

@@ -392,10 +392,11 @@ void Section::finish() {
     std::string nearest = nearest_name(entry.key, *known_);
     bool is_section = path_.empty() && entry.value.get<TomlValue::Table>();
     auto name = [&](std::string_view key) {
-      return is_section ? fmt::format("[{}]", key) : fmt::format("\"{}\"", key);
+      const std::string quoted = in_quotes(key);  // shortened and escaped
+      return is_section ? fmt::format("[{}]", quoted.substr(1, quoted.size() - 2)) : quoted;
     };
-    std::string message = is_section ? fmt::format("unknown section {}", name(entry.key))
-                                     : fmt::format("unknown key {}", in_quotes(entry.key));
+    std::string message =
+        fmt::format("unknown {} {}", is_section ? "section" : "key", name(entry.key));
     if (!path_.empty()) message += fmt::format(" in [{}]", path_);
     if (!nearest.empty()) {
       message += fmt::format("; did you mean {}?", name(nearest));
