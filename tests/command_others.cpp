@@ -174,6 +174,11 @@ TEST_CASE("a table's cells become a scenario") {
         "strategy.pipeline = 8\nstrategy.schedule = \"1f1b\"\nstrategy.overlap = true\n"
         "strategy.stage_layers = [1, 2]\n");
   CHECK(table.rows[1].scenario == "strategy.schedule = \"gpipe\"\n");
+  // What is no TOML value is a string, whatever stands in it.
+  CHECK(rehearse::parse_measurements(
+            "id,measured_step_s,source,cluster.file\na,1,b,\"my \"\"lab\"\".toml\"\n", "t.csv")
+            .rows[0]
+            .scenario == "cluster.file = \"my \\\"lab\\\".toml\"\n");
 }
 
 TEST_CASE("a bad table is refused with its place") {
@@ -185,7 +190,8 @@ TEST_CASE("a bad table is refused with its place") {
            {"id,measured_step_s,source\n", "has no rows"},
            {"id,source\na,b\n", "t.csv:1:1: a column is missing"},
            {"id,measured_step_s,source,speed\na,1,b,2\n", "column \"speed\" is unknown"},
-           {"id,id,measured_step_s,source\na,a,1,b\n", "stands twice"},
+           {"id,id,measured_step_s,source\na,a,1,b\n", "column \"id\" stands twice; allowed: once"},
+           {"id,measured_step_s,source," + std::string(10'000, 'x') + "\na,1,b,c\n", "xxx...\" is unknown"},
            {"id,measured_step_s,source\na,1\n", "t.csv:2:1: the row has 2 fields; allowed: 3"},
            {"id,measured_step_s,source\na,1,b\nb,-1,b\n", "t.csv:3:1: measured_step_s is \"-1\""},
            {"id,measured_step_s,source\na,nan,b\n", "measured_step_s is \"nan\""},

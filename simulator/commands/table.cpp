@@ -15,6 +15,7 @@
 
 #include "models/base/document.hpp"
 #include "models/base/error.hpp"
+#include "models/base/toml_text.hpp"
 
 namespace rehearse {
 namespace {
@@ -81,7 +82,7 @@ double positive(const std::string& cell, std::string_view column, const Place& p
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   const bool whole = error == std::errc() && end == cell.data() + cell.size();
   if (!whole || !(value > 0) || !std::isfinite(value))
-    throw InputError(place, fmt::format("{} is \"{}\"; allowed: a number above 0", column, cell));
+    throw InputError(place, fmt::format("{} is {}; allowed: a number above 0", column, in_quotes(cell)));
   return value;
 }
 
@@ -91,7 +92,7 @@ std::string toml_value(const std::string& cell) {
   double number = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
   const bool is_number = error == std::errc() && end == cell.data() + cell.size();
-  return is_value || is_number ? cell : "\"" + cell + "\"";
+  return is_value || is_number ? cell : toml_string(cell);
 }
 
 fs::path measurement_folder() {
@@ -123,13 +124,13 @@ MeasurementTable parse_measurements(const std::string& text, const std::string& 
   };
   for (const std::string& name : columns) {
     if (std::count(columns.begin(), columns.end(), name) > 1)
-      throw InputError({path, 1, 1}, fmt::format("column \"{}\" stands twice", name));
+      throw InputError({path, 1, 1}, fmt::format("column {} stands twice; allowed: once", in_quotes(name)));
     if (name.find('.') == std::string::npos &&
         std::find(kOwnColumns.begin(), kOwnColumns.end(), name) == kOwnColumns.end())
       throw InputError({path, 1, 1},
-                       fmt::format("column \"{}\" is unknown; allowed: {} and scenario keys such as "
+                       fmt::format("column {} is unknown; allowed: {} and scenario keys such as "
                                    "strategy.pipeline",
-                                   name, fmt::join(kOwnColumns, ", ")));
+                                   in_quotes(name), fmt::join(kOwnColumns, ", ")));
   }
   if (!column("id") || !column("source") ||
       !(column("measured_step_s") || column("measured_samples_per_s") || column("measured_efficiency")))
