@@ -64,13 +64,11 @@ private:
   std::string folder_;
 };
 
-// `arguments` go through the shell behind the program's path; `environment` (or a launcher) before it.
-inline Outcome run_program(const std::string& program, const std::string& arguments,
-                           const std::string& environment = "", const std::string& after = "") {
+// A line of the shell. Its standard error is kept if it is one command, or the last of several.
+inline Outcome run_shell(const std::string& line, const std::string& after = "") {
   const Scratch scratch;
   const std::string errors = scratch.path("err");
-  const std::string command =
-      environment + " " + REHEARSE_BIN_DIR + "/" + program + " " + arguments + " 2>" + errors + " " + after;
+  const std::string command = line + " 2>" + errors + " " + after;
   Outcome outcome;
   FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return outcome;
@@ -80,6 +78,12 @@ inline Outcome run_program(const std::string& program, const std::string& argume
   if (WIFEXITED(status)) outcome.status = WEXITSTATUS(status);
   outcome.err = read_file(errors);
   return outcome;
+}
+
+// `arguments` go through the shell behind the program's path; `environment` (or a launcher) before it.
+inline Outcome run_program(const std::string& program, const std::string& arguments,
+                           const std::string& environment = "", const std::string& after = "") {
+  return run_shell(environment + " " + REHEARSE_BIN_DIR + "/" + program + " " + arguments, after);
 }
 
 inline Outcome run_rehearse(const std::string& arguments, const std::string& environment = "",

@@ -1,4 +1,4 @@
-// The table of ways to bring gradients together. A new one is declared and listed here.
+// The table of ways to bring gradients together; its lines are in gradient_strategies.inc.
 #include <array>
 
 #include "models/base/document.hpp"
@@ -6,16 +6,16 @@
 
 namespace rehearse {
 
-extern const GradientStrategyEntry kAllReduceStrategy;                    // all_reduce.cpp
-extern const GradientStrategyEntry kParameterServerStrategy;              // parameter_server.cpp
-extern const GradientStrategyEntry kHierarchicalParameterServerStrategy;  // hierarchical_parameter_server.cpp
-extern const GradientStrategyEntry kFirstDeviceStrategy;                  // first_device.cpp
-extern const GradientStrategyEntry kLocalSgdStrategy;                     // local_sgd.cpp
+#define GRADIENT_STRATEGY(entry) extern const GradientStrategyEntry entry;
+#include "gradient_strategies.inc"  // beside this file: tests compile both with another line
+#undef GRADIENT_STRATEGY
 
 std::span<const GradientStrategyEntry* const> gradient_strategies() {
-  static constexpr std::array kAll = {&kAllReduceStrategy, &kParameterServerStrategy,
-                                      &kHierarchicalParameterServerStrategy, &kFirstDeviceStrategy,
-                                      &kLocalSgdStrategy};
+#define GRADIENT_STRATEGY(entry) &entry,
+  static constexpr std::array kAll = {
+#include "gradient_strategies.inc"
+  };
+#undef GRADIENT_STRATEGY
   return kAll;
 }
 

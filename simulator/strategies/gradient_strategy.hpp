@@ -52,8 +52,8 @@ struct GradientStrategyEntry {
   std::shared_ptr<const GradientStrategy> (*read)(Section& strategy, StrategyChoice& choice);
 };
 
-// All of them; the first is the default. A new strategy is a file with its entry, named in
-// gradient_strategies.cpp.
+// All of them; the first is the default. A new strategy is a file with its entry, and a line in
+// gradient_strategies.inc.
 std::span<const GradientStrategyEntry* const> gradient_strategies();
 const GradientStrategyEntry* find_gradient_strategy(std::string_view name);  // null if there is none
 
