@@ -12,6 +12,7 @@
 #include "backend/recorded_launch.hpp"
 #include "models/base/error.hpp"
 #include "simulator/costs/transfer.hpp"
+#include "simulator/scenario/command_scenario.hpp"
 
 namespace rehearse {
 namespace {
@@ -47,7 +48,7 @@ struct Emulation {
 Emulation emulation(const ScenarioArguments& arguments, std::istream& in,
                     std::vector<Conversation> (*talk)(const Plan&, const Wiring&)) {
   Emulation made;
-  made.scenario = read_run_scenario(arguments.scenario, arguments.overrides, in);
+  made.scenario = read_command_scenario(arguments.scenario, arguments.overrides, in, arguments.output.trace);
   made.plan = write_schedule(made.scenario);
   check(*made.plan.schedule);
   if (const std::string missing = emulation_missing(); !missing.empty()) throw RunError(missing);

@@ -1,14 +1,11 @@
 // The command line of `rehearse-run`. Exit status: 0 done; 1 the run failed; 2 the input is wrong.
-#include <CLI/CLI.hpp>
-
-#include <unistd.h>
-
 #include <iostream>
 #include <memory>
 
 #include "backend/calibrate/host_calibrate.hpp"
 #include "backend/emulate_command.hpp"
 #include "backend/run_command.hpp"
+#include "models/base/command_line.hpp"
 #include "models/base/error.hpp"
 #include "models/base/program.hpp"
 #ifdef REHEARSE_HAVE_CUDA
@@ -33,10 +30,11 @@ void add_common(CLI::App& command, ScenarioArguments& arguments) {
   command.add_option("--set", arguments.overrides, "Override a key of the scenario: key=value")
       ->take_all()
       ->allow_extra_args(false);
-  command.add_option("--format", arguments.output.format, "text or json")
-      ->check(CLI::IsMember(std::vector<std::string>{"text", "json"}));
-  command.add_option("--trace", arguments.output.trace,
-                     "Write the record of the run (.json or .json.gz), for `rehearse validate` and Perfetto");
+  command.add_option("--format", arguments.output.format, "text or json")->check(one_of({"text", "json"}));
+  command
+      .add_option("--trace", arguments.output.trace,
+                  "Write the record of the run (.json or .json.gz), for `rehearse validate` and Perfetto")
+      ->check(file_name());
   command.add_flag("--check-replicas", arguments.check_replicas,
                    "Compare what the ranks that hold the same layers learn, bit for bit");
   command
@@ -53,9 +51,9 @@ int run(int argc, char** argv) {
   CLI::App* run = app.add_subcommand("run", "Carry out a scenario by real ranks and measure it");
   add_common(*run, real);
   run->add_option("--transport", real.transport, "auto, mpi, tcp or local")
-      ->check(CLI::IsMember(std::vector<std::string>{"auto", "mpi", "tcp", "local"}));
+      ->check(one_of({"auto", "mpi", "tcp", "local"}));
   run->add_option("--device", real.device, "cpu (the default), gpu, or auto: GPUs if each rank has one")
-      ->check(CLI::IsMember(std::vector<std::string>{"auto", "cpu", "gpu"}));
+      ->check(one_of({"auto", "cpu", "gpu"}));
   run->add_flag("--oversubscribe", real.oversubscribe,
                 "Let several ranks share a GPU (for arithmetic and order, not for speed)");
 
@@ -65,11 +63,11 @@ int run(int argc, char** argv) {
   add_common(*emulate, emulation);
 
   HostCalibrateArguments measured;
-  measured.common.progress = isatty(STDERR_FILENO) == 1;
   CLI::App* calibrate =
       app.add_subcommand("calibrate", "Measure this machine's compute and links into profiles for rehearse");
-  calibrate->add_option("--out", measured.common.folder,
-                        "Folder for NAME-device.toml and NAME-links.toml (.)");
+  calibrate
+      ->add_option("--out", measured.common.folder, "Folder for NAME-device.toml and NAME-links.toml (.)")
+      ->check(file_name());
   calibrate->add_option("--name", measured.common.name, "NAME (the host's)");
   calibrate->add_option("--base", measured.common.base_device,
                         "A preset or device file whose peaks, bandwidth and memory are kept");
@@ -83,7 +81,7 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1.0, 86400.0));
   std::string calibrated = "cpu";
   calibrate->add_option("--device", calibrated, "cpu (the default) or gpu: the first that is visible")
-      ->check(CLI::IsMember(std::vector<std::string>{"cpu", "gpu"}));
+      ->check(one_of({"cpu", "gpu"}));
   ScenarioArguments ground;
   auto* ground_option = calibrate->add_option(
       "--emulate", ground.scenario,
@@ -97,15 +95,7 @@ int run(int argc, char** argv) {
       calibrate->add_flag("--only-compute", only_compute, "Measure no links")->excludes(ground_option);
   calibrate->add_flag("--only-links", only_links, "Measure no compute")->excludes(compute_flag);
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kInputWrong;
-  }
-  if (app.get_subcommands().empty()) {
-    std::cerr << "A subcommand is required.\n\n" << app.help();
-    return kInputWrong;
-  }
+  if (const std::optional<int> status = parse_command_line(app, argc, argv)) return *status;
   std::string called = "rehearse-run";
   for (int i = 1; i < argc; ++i) called += std::string(" ") + argv[i];
   real.command = emulation.command = measured.common.command = called;
@@ -115,7 +105,7 @@ int run(int argc, char** argv) {
   measured.links = !only_compute;
   if (calibrated == "gpu") measured.device = first_gpu;
   if (*calibrate && !ground.scenario.empty()) measured.ground = emulated_links(ground, std::cin);
-  if (*calibrate) return run_host_calibrate(measured, std::cout, std::cerr);
+  if (*calibrate) return run_host_calibrate(measured, std::cout);
   return kDone;
 }
 

@@ -9,6 +9,7 @@
 #include "backend/record_keeper.hpp"
 #include "backend/recorded_launch.hpp"
 #include "models/base/error.hpp"
+#include "simulator/scenario/command_scenario.hpp"
 #ifdef REHEARSE_HAVE_CUDA
 #include "backend/cuda/cuda_executor.hpp"
 #include "backend/runtime/communicators.hpp"
@@ -44,7 +45,8 @@ Executor choose_executor(const RunArguments& arguments, const Scenario& scenario
 }  // namespace
 
 void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out) {
-  const Scenario scenario = read_run_scenario(arguments.scenario, arguments.overrides, in);
+  const Scenario scenario =
+      read_command_scenario(arguments.scenario, arguments.overrides, in, arguments.output.trace);
   const Plan plan = write_schedule(scenario);
   check(*plan.schedule);
   const auto body = [&](Transport& transport, Journal* journal) {

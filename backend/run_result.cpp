@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <ctime>
-#include <istream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
@@ -80,13 +78,6 @@ void write_text(const Result& result, const Measurement& measurement, const Step
 
 }  // namespace
 
-Scenario read_run_scenario(const std::string& path, const std::vector<std::string>& overrides,
-                           std::istream& in) {
-  if (path != "-") return read_scenario_file(path, overrides);
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  return read_scenario_text(text, "<stdin>", overrides);
-}
-
 Measurement describe_run(const Scenario& scenario, const std::string& executor, const std::string& transport,
                          const std::string& command) {
   Measurement measurement;
@@ -120,7 +111,7 @@ void write_run_result(const RunOutput& output, const Scenario& scenario, const P
     nlohmann::ordered_json json = to_json(result);
     json["measured"] = to_json(measurement);
     json["measured"]["step_times"] = to_json(figures.times);
-    out << json.dump(2) << '\n';
+    out << json_text(json, 2) << '\n';
   } else {
     write_text(result, measurement, figures.times, out);
   }

@@ -26,10 +26,6 @@ struct ScenarioArguments {
   std::string command;  // as it was called, for the record
 };
 
-// From a file, or from `in` if the path is "-". InputError.
-Scenario read_run_scenario(const std::string& path, const std::vector<std::string>& overrides,
-                           std::istream& in);
-
 // How the run came about, as far as one process knows before it began.
 Measurement describe_run(const Scenario& scenario, const std::string& executor, const std::string& transport,
                          const std::string& command);

@@ -1,7 +1,5 @@
 // `rehearse-gui [FILE...]`: timelines, comparisons, what-if. Exit status: 0 done; 1 a picture could not be
 // made; 2 the input is wrong.
-#include <CLI/CLI.hpp>
-
 #include <QApplication>
 #include <QLocale>
 #include <QSettings>
@@ -12,7 +10,9 @@
 
 #include "gui/views/main_window.hpp"
 #include "gui/views/screenshot.hpp"
+#include "models/base/command_line.hpp"
 #include "models/base/error.hpp"
+#include "models/base/output_file.hpp"
 #include "models/base/program.hpp"
 
 namespace {
@@ -25,7 +25,6 @@ struct Arguments {
   std::string theme;
 };
 
-// Throws CLI::ParseError.
 void add_options(CLI::App& app, Arguments& arguments) {
   app.set_version_flag("--version", "rehearse-gui " REHEARSE_VERSION);
   app.add_option(
@@ -33,15 +32,16 @@ void add_options(CLI::App& app, Arguments& arguments) {
       "Traces (.json, .json.gz) of rehearse or PyTorch's profiler, scenarios (.toml, which are run), "
       "tables of sweeps and validations (.csv), sessions (.rehearse)");
   app.add_option("--screenshot", arguments.screenshot.path,
-                 "Write a picture (.png, .svg) of what is opened, without a display, and leave");
+                 "Write a picture (.png, .svg) of what is opened, without a display, and leave")
+      ->check(file_name());
   std::vector<std::string> views;
   for (const QString& name : gui::MainWindow::view_names()) views.push_back(name.toStdString());
   app.add_option("--view", arguments.screenshot.view, "What of the window the picture shows")
-      ->check(CLI::IsMember(views));
+      ->check(one_of(std::move(views)));
   app.add_option("--size", arguments.screenshot.size, "Of the picture: WIDTHxHEIGHT (1280x800)");
   app.add_option("--scale", arguments.screenshot.scale, "Pixels of a .png for one of the window (2)");
   app.add_option("--theme", arguments.theme, "system, light or dark")
-      ->check(CLI::IsMember(std::vector<std::string>{"system", "light", "dark"}));
+      ->check(one_of({"system", "light", "dark"}));
 }
 
 // Without one, Qt would abort.
@@ -61,14 +61,11 @@ int run(int argc, char** argv) {
   CLI::App app{"The window of Rehearse: what a training step is made of, on a timeline."};
   Arguments arguments;
   add_options(app, arguments);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kInputWrong;
-  }
+  if (const std::optional<int> status = parse_command_line(app, argc, argv)) return *status;
   const bool picture = !arguments.screenshot.path.empty();
   if (picture) {
     arguments.screenshot.check();
+    refuse_to_overwrite("--screenshot", arguments.screenshot.path, arguments.files);
     qputenv("QT_QPA_PLATFORM", "offscreen");
     qInstallMessageHandler(tell_but_for_windows);
   } else {

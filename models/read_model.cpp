@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "models/base/printable.hpp"
 #include "models/base/toml_table.hpp"
+#include "models/base/toml_value.hpp"
 #include "models/kernels.hpp"
 
 namespace rehearse {
@@ -142,7 +144,7 @@ NamedModel huggingface_file(const std::string& path) {
   NamedModel named;
   named.model = read_huggingface(path);  // its shape and notes
   const Transformer& transformer = std::get<Transformer>(named.model.shape);
-  named.model.name = std::filesystem::path(path).stem().string();
+  named.model.name = title_of_file(path);
   named.model.title = Describe{}(transformer);
   named.model.sources = {path};
   named.shape = transformer_table(transformer, {path, 0, 0});
@@ -166,7 +168,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 Model parse_model_file(Document document, const std::string& path) {
   Section root = document.root();
   Model model;
-  model.name = std::filesystem::path(path).stem().string();
+  model.name = title_of_file(path);
   read_body(root, only_one(root, kShapes), model);
   return model;
 }

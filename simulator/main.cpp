@@ -1,10 +1,9 @@
 // The command line of `rehearse`. Exit status: 0 done; 1 the run failed; 2 the input is wrong.
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <array>
 #include <iostream>
 
+#include "models/base/command_line.hpp"
 #include "models/base/program.hpp"
 #include "simulator/commands/commands.hpp"
 
@@ -13,8 +12,8 @@ namespace {
 using namespace rehearse;
 
 template <std::size_t N>
-CLI::IsMember one_of(const std::array<std::string_view, N>& names) {
-  return CLI::IsMember(std::vector<std::string>(names.begin(), names.end()));
+CLI::Validator one_of(const std::array<std::string_view, N>& names) {
+  return rehearse::one_of(std::vector<std::string>(names.begin(), names.end()));
 }
 
 Format format_named(const std::string& name) {
@@ -25,7 +24,7 @@ Format format_named(const std::string& name) {
 int run(int argc, char** argv) {
   CLI::App app{"Rehearse tells how long a distributed training step takes on a cluster, and why."};
   app.set_version_flag("--version", "rehearse " REHEARSE_VERSION);
-  app.require_subcommand(0, 1);  // none is told below, so that a misspelt one is named
+  app.require_subcommand(0, 1);  // parse_command_line names a misspelt one
   std::string format = "text";
 
   SimulateArguments simulation;
@@ -36,8 +35,9 @@ int run(int argc, char** argv) {
       ->take_all()
       ->allow_extra_args(false);
   simulate->add_option("--format", format, "text, json or csv")->check(one_of(kFormatNames));
-  simulate->add_option("--trace", simulation.trace,
-                       "Write the timeline (.json or .json.gz; Perfetto opens it)");
+  simulate
+      ->add_option("--trace", simulation.trace, "Write the timeline (.json or .json.gz; Perfetto opens it)")
+      ->check(file_name());
   simulate->add_flag("--no-fold", no_fold, "Simulate every rank, not one of each kind");
 
   CompareArguments comparison;
@@ -83,23 +83,15 @@ int run(int argc, char** argv) {
   sweeping->add_option("--set", sweep.overrides, "Override a key at every point: key=value")
       ->take_all()
       ->allow_extra_args(false);
-  sweeping->add_option("--out", sweep.out, "Append results to FILE, and continue what stands there");
+  sweeping->add_option("--out", sweep.out, "Append results to FILE, and continue what stands there")
+      ->check(file_name());
   sweeping->add_option("--format", sweep_format, "csv or jsonl")->check(one_of(kSweepFormatNames));
   sweeping->add_option("--jobs", sweep.jobs, "Simulations at once (default: all processors)")
       ->check(CLI::Range(1, 4096));
   sweeping->add_flag("--force-new", sweep.force_new, "Begin anew, whatever FILE holds");
   sweeping->add_flag("--merge", sweep.merge, "Only gather FILE.0, FILE.1, ... of ranks into FILE");
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kInputWrong;
-  }
-  if (app.get_subcommands().empty()) {
-    std::cerr << "A subcommand is required.\n\n" << app.help();
-    return kInputWrong;
-  }
-
+  if (const std::optional<int> status = parse_command_line(app, argc, argv)) return *status;
   if (no_fold) simulation.overrides.push_back("simulation.fold=false");
   simulation.format = format_named(format);
   if (*simulate) run_simulate(simulation, std::cin, std::cout);

@@ -144,7 +144,7 @@ TEST_CASE("calibrate writes profiles of this machine that a scenario runs on") {
        [](double bytes) { return bytes < 65000 ? 12e-6 + bytes / 0.4e9 : 80e-6 + bytes / 1.1e9; }}};
   std::ostringstream out, err;
   const auto begin = std::chrono::steady_clock::now();
-  CHECK(run_calibrate(arguments, out, err) == 0);
+  CHECK(run_calibrate(arguments, out) == 0);
   const double took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   CHECK(took_s < 120);  // memory is touched and large arrays are filled beside what is measured
   CHECK(err.str().empty());
@@ -180,7 +180,7 @@ TEST_CASE("calibrate writes profiles of this machine that a scenario runs on") {
 
   arguments.arithmetic = nullptr;
   arguments.link_gbps = 16;  // 2 GB/s
-  CHECK(run_calibrate(arguments, out, err) == 0);
+  CHECK(run_calibrate(arguments, out) == 0);
   const LinkProfile relative = read_link_profile_file((folder.path / "here-links.toml").string());
   CHECK(relative.messages(Reach::in_node)->ranges[0].efficiency.value == Approx(0.6).epsilon(1e-3));
 }
@@ -195,7 +195,7 @@ TEST_CASE("ranks that others are measured without wait for their turn") {
   arguments.common.folder = folder.path.string();
   arguments.common.name = "three";
   std::ostringstream out, err;
-  CHECK(refusal([&] { run_host_calibrate(arguments, out, err); }) == "accepted");
+  CHECK(refusal([&] { run_host_calibrate(arguments, out); }) == "accepted");
   const LinkProfile links = read_link_profile_file((folder.path / "three-links.toml").string());
   CHECK(links.curves.size() == 1 + 2 * 6);
 }
@@ -246,24 +246,12 @@ TEST_CASE("calibrate refuses what it cannot use before it measures") {
   CalibrateArguments arguments;
   std::ostringstream out;
   arguments.folder = "/no/such/folder";
-  CHECK(refusal([&] { run_calibrate(arguments, out, out); }) ==
+  CHECK(refusal([&] { run_calibrate(arguments, out); }) ==
         "/no/such/folder: is not a folder; allowed: a folder to write the profiles to");
   arguments.folder = ".";
   arguments.base_device = "h2000";
   CHECK(refusal([&] {
-          run_calibrate(arguments, out, out);
+          run_calibrate(arguments, out);
         }).starts_with("there is no device \"h2000\"; allowed: "));
 }
 
-TEST_CASE("a file is written whole or not at all") {
-  TemporaryFolder folder;
-  const fs::path file = folder.path / "profile.toml";
-  write_whole_file(file.string(), "first\n");
-  write_whole_file(file.string(), "second\n");
-  std::stringstream text;
-  text << std::ifstream(file).rdbuf();
-  CHECK(text.str() == "second\n");
-  CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);
-  CHECK(refusal([&] { write_whole_file((folder.path / "no" / "file").string(), "x"); }) ==
-        (folder.path / "no" / "file").string() + " cannot be written: No such file or directory");
-}

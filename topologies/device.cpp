@@ -1,8 +1,8 @@
 #include "topologies/device.hpp"
 
-#include <filesystem>
-
 #include <fmt/format.h>
+
+#include "models/base/printable.hpp"
 
 namespace rehearse {
 namespace {
@@ -52,7 +52,7 @@ Device read_device(Section& section) {
   // A convolution may count more than its peak: Winograd's algorithm multiplies less than the formula says.
   constexpr Range kShare{0, 4, true};
   Device device;
-  device.name = section.text("name", std::filesystem::path(section.place().file).stem().string());
+  device.name = section.text("name", title_of_file(section.place().file));
   device.title = section.text("title", device.name);
   device.compute_capability = static_cast<int>(section.integer("compute_capability", 0, 1000, 0));
   device.compute_units = static_cast<double>(section.integer("compute_units", 0, 1'000'000, 0));

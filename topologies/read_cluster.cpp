@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "models/base/printable.hpp"
 #include "models/base/toml_table.hpp"
 #include "topologies/cluster.hpp"
 #include "topologies/read_node.hpp"
@@ -241,7 +242,7 @@ ClusterFile read_cluster_file(Section& section, const std::string& base_folder) 
   Document document = Document::parse_file(path);
   ClusterFile file{.document = document, .root = document.root(), .folder = folder};
   Section& root = file.root;
-  file.name = root.text("name", std::filesystem::path(path).stem().string());
+  file.name = root.text("name", title_of_file(path));
   root.text("title", "");
   Section node = root.section("node"), fabric = root.section("fabric");
   if (!node.present()) throw InputError(root.place(), kNoNode);

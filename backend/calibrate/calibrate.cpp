@@ -10,27 +10,17 @@
 #include "backend/calibrate/machine.hpp"
 #include "backend/calibrate/write_profile.hpp"
 #include "models/base/error.hpp"
+#include "models/base/output_file.hpp"
+#include "models/base/progress_line.hpp"
+#include "models/base/read_text.hpp"
 #include "models/base/text.hpp"
 
 namespace rehearse {
 namespace {
 
-// One line on a terminal, written over until the end.
-class ProgressLine {
-public:
-  ProgressLine(std::ostream& err, bool shown) : err_(err), shown_(shown) {}
-  ~ProgressLine() { clear(); }
-  void show(const std::string& what, double done) {
-    if (shown_) err_ << fmt::format("\r\033[K{:3.0f} %  {}", 100 * done, what.substr(0, 70)) << std::flush;
-  }
-  void clear() {
-    if (shown_) err_ << "\r\033[K" << std::flush;
-  }
-
-private:
-  std::ostream& err_;
-  const bool shown_;
-};
+std::string progress_text(const std::string& what, double done) {
+  return fmt::format("{:3.0f} %  {}", 100 * done, what.substr(0, 70));
+}
 
 Device base_of(const std::string& name) {
   if (name.empty()) return {};
@@ -38,6 +28,10 @@ Device base_of(const std::string& name) {
   Document document = Document::parse_file(name);
   Section root = document.root();
   return read_device(root);
+}
+
+std::string profile_path(const CalibrateArguments& arguments, const std::string& name, const char* of_what) {
+  return (std::filesystem::path(arguments.folder) / fmt::format("{}-{}.toml", name, of_what)).string();
 }
 
 std::string source_of(const CalibrateArguments& arguments, const Machine& machine,
@@ -67,15 +61,16 @@ void calibrate_device(const CalibrateArguments& arguments, const Machine& machin
   Device base = base_of(arguments.base_device);
   base.name = name;
   base.title = arithmetic.device_name();
-  ComputeMeasurements found = measure_compute(
-      arithmetic, most_s, [&](const std::string& what, double done) { progress.show(what, done); });
+  ComputeMeasurements found = measure_compute(arithmetic, most_s, [&](const std::string& what, double done) {
+    progress.show(progress_text(what, done));
+  });
   // Of a machine's memory a core's share; a GPU's stands in its base.
   found.measures.memory_bytes = machine.memory_bytes / machine.processors;
   const DeviceFit fit =
       fit_device(base, found.kernels, found.measures, source_of(arguments, machine, base.title));
   const auto steady = std::count_if(found.kernels.begin(), found.kernels.end(),
                                     [](const KernelSample& s) { return s.time.steady; });
-  const std::string path = (std::filesystem::path(arguments.folder) / (name + "-device.toml")).string();
+  const std::string path = profile_path(arguments, name, "device");
   std::string heading = fmt::format(
       "{}, measured by `rehearse-run calibrate` on {}. The keys are explained in a100-80.toml.\n"
       "{} of {} kernels have a median known to 2 %.",
@@ -147,7 +142,8 @@ void calibrate_links(const CalibrateArguments& arguments, const Machine& machine
     const double share_s = std::max(0.1, left_s * weight(trial) / weights_left);
     weights_left -= weight(trial);
     MeasuredLink link = measure_link(trial, share_s, [&](const std::string& what, double done) {
-      progress.show(what, (static_cast<double>(i) + done) / static_cast<double>(arguments.links.size()));
+      progress.show(
+          progress_text(what, (static_cast<double>(i) + done) / static_cast<double>(arguments.links.size())));
     });
     const std::string what =
         trial.ranks == 0
@@ -162,7 +158,7 @@ void calibrate_links(const CalibrateArguments& arguments, const Machine& machine
     if (arguments.link_gbps > 0) take_efficiencies(link.curve, arguments.link_gbps * 1e9 / 8);
     profile.curves.push_back(std::move(link.curve));
   }
-  const std::string path = (std::filesystem::path(arguments.folder) / (name + "-links.toml")).string();
+  const std::string path = profile_path(arguments, name, "links");
   write_whole_file(
       path, link_profile_text(profile, fmt::format("Measured by `rehearse-run calibrate` on {}. A message "
                                                    "takes its range's latency and its bytes over the "
@@ -176,13 +172,16 @@ void calibrate_links(const CalibrateArguments& arguments, const Machine& machine
 
 }  // namespace
 
-int run_calibrate(const CalibrateArguments& arguments, std::ostream& out, std::ostream& err) {
+int run_calibrate(const CalibrateArguments& arguments, std::ostream& out) {
   if (!std::filesystem::is_directory(arguments.folder))
     throw InputError({arguments.folder}, "is not a folder; allowed: a folder to write the profiles to");
+  const FilesRead files_read;
   base_of(arguments.base_device);  // refused before anything is measured
   const Machine machine = this_machine();
   const std::string name = arguments.name.empty() ? machine.name : arguments.name;
-  ProgressLine progress(err, arguments.progress);
+  if (arguments.arithmetic != nullptr)
+    refuse_to_overwrite("--out", profile_path(arguments, name, "device"), files_read.paths());
+  ProgressLine progress;
   // Links are many and quick, kernels are few and slow.
   const bool both = arguments.arithmetic != nullptr && !arguments.links.empty();
   if (arguments.arithmetic != nullptr)

@@ -23,11 +23,10 @@ struct CalibrateArguments {
   double most_s = 150;    // for all measurements together
   std::string command;    // as it was called: stands in the profiles
   std::string versions;   // of the libraries in use: "Open MPI 4.1.4"
-  bool progress = false;  // a line on `err` that is written over and over: for terminals
 };
 
 // Returns the exit status: 0. Throws InputError (folder, base_device) and RunError (device, peers, disk). The
-// summary goes to `out`.
-int run_calibrate(const CalibrateArguments& arguments, std::ostream& out, std::ostream& err);
+// summary goes to `out`, progress to a terminal.
+int run_calibrate(const CalibrateArguments& arguments, std::ostream& out);
 
 }  // namespace rehearse

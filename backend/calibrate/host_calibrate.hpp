@@ -33,6 +33,6 @@ struct HostCalibrateArguments {
 };
 
 // Exit status and errors: run_calibrate(). Call it before any thread is started.
-int run_host_calibrate(const HostCalibrateArguments& arguments, std::ostream& out, std::ostream& err);
+int run_host_calibrate(const HostCalibrateArguments& arguments, std::ostream& out);
 
 }  // namespace rehearse

@@ -1,26 +1,15 @@
 #include "backend/calibrate/write_profile.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
-
-#include "models/base/error.hpp"
+#include "models/base/printable.hpp"
+#include "models/base/toml_text.hpp"
 
 namespace rehearse {
 namespace {
 
-// A basic string of TOML; control characters, which readers refuse, become blanks.
 std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
-  }
-  return out + '"';
+  return toml_string(printable(text));  // readers refuse control characters
 }
 
 std::string comment(const std::string& heading) {
@@ -113,24 +102,6 @@ std::string link_profile_text(const LinkProfile& profile, const std::string& hea
     out += "]\n";
   }
   return out;
-}
-
-void write_whole_file(const std::string& path, const std::string& text) {
-  const std::string beside = fmt::format("{}.{}.part", path, getpid());
-  {
-    std::ofstream file(beside, std::ios::binary);
-    file << text << std::flush;
-    if (!file) {
-      const std::string why = std::strerror(errno);
-      std::remove(beside.c_str());
-      throw RunError(fmt::format("{} cannot be written: {}", path, why));
-    }
-  }
-  if (std::rename(beside.c_str(), path.c_str()) != 0) {
-    const std::string why = std::strerror(errno);
-    std::remove(beside.c_str());
-    throw RunError(fmt::format("{} cannot be written: {}", path, why));
-  }
 }
 
 }  // namespace rehearse

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include "gui/models/trace_file.hpp"
 #include "models/base/error.hpp"
+#include "models/base/read_text.hpp"
 
 namespace rehearse::gui {
 namespace {
@@ -102,10 +101,8 @@ CsvFile parse_csv(std::string_view text, const std::string& name, Progress* prog
 }
 
 CsvFile read_csv(const std::string& path, Progress* progress, double until) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw InputError({path, 0, 0}, "cannot be read: no such file, or not allowed");
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  return parse_csv(text, path, progress, until);
+  constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // a sweep of millions of points
+  return parse_csv(read_text_file(path, "table", kMostBytes), path, progress, until);
 }
 
 CsvKind kind_of(const CsvFile& file) {

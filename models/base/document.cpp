@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <map>
 
 #include "models/base/asked_keys.hpp"
+#include "models/base/printable.hpp"
+#include "models/base/read_text.hpp"
 #include "models/base/toml_table.hpp"
 #include "models/base/toml_text.hpp"
 
@@ -25,7 +23,6 @@ struct DocumentState {
 
 namespace {
 
-constexpr std::size_t kMaxFileBytes = 16u << 20;
 constexpr std::size_t kMaxTextBytes = 4096;  // of a value: PATH_MAX
 
 const TomlValue* as_value(const void* table) {
@@ -104,8 +101,9 @@ const std::string& checked_text(const TomlValue& value, const std::string& path)
     throw InputError(value.place, fmt::format("{} is a string of {} bytes; allowed: at most {}", path,
                                               text->size(), kMaxTextBytes));
   }
-  for (unsigned char c : *text) {
-    if (c < 0x20 || c == 0x7F) refuse_value(value, path, "a string without control characters");
+  for (std::size_t i = 0; i < text->size(); ++i) {
+    if (is_control(std::string_view(*text).substr(i)))
+      refuse_value(value, path, "a string without control characters");
   }
   return *text;
 }
@@ -411,29 +409,8 @@ void Section::finish() {
   }
 }
 
-std::string read_text_file(const std::string& path, const std::string& kind) {
-  auto refuse = [&](const std::string& message) { throw InputError({path, 0, 0}, message); };
-  if (path.empty()) throw InputError({}, "no file name is given");
-  std::error_code error;
-  auto status = std::filesystem::status(path, error);
-  if (status.type() == std::filesystem::file_type::not_found) refuse("there is no such file");
-  if (status.type() == std::filesystem::file_type::directory) refuse("is a directory; allowed: a " + kind);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) refuse(fmt::format("cannot be read: {}", std::strerror(errno)));
-  std::string text;
-  std::vector<char> buffer(1u << 16);
-  while (file.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || file.gcount() > 0) {
-    text.append(buffer.data(), static_cast<std::size_t>(file.gcount()));
-    if (text.size() > kMaxFileBytes) {
-      refuse("is larger than 16 MiB; allowed: a " + kind + " of at most 16 MiB");
-    };
-  }
-  if (file.bad()) refuse("cannot be read to its end");
-  return text;
-}
-
 Document Document::parse_text(std::string_view text, const std::string& file_name) {
-  if (text.size() > kMaxFileBytes) throw InputError({file_name, 0, 0}, "is larger than 16 MiB");
+  if (text.size() > kMostTextBytes) throw InputError({file_name, 0, 0}, "is larger than 16 MiB");
   Document document;
   document.state_ = std::make_shared<DocumentState>();
   document.state_->file = file_name;
@@ -446,11 +423,8 @@ Document Document::parse_file(const std::string& path) {
 }
 
 void Document::set(std::string_view assignment, const Place* given) {
-  Place place{"--set " + std::string(assignment.substr(0, 80)), 0, 0};
+  Place place{"--set " + printable(assignment.substr(0, 80)), 0, 0};
   if (assignment.size() > 80) place.file += "...";
-  for (char& c : place.file) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = ' ';
-  }
   if (given) place = *given;
   std::size_t equals = assignment.find('=');
   if (equals == std::string_view::npos) {

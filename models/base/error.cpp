@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include "models/base/printable.hpp"
+
 namespace rehearse {
 namespace {
 
 std::string at(const Place& place) {
   if (place.file.empty()) return "";
-  if (place.line <= 0) return place.file + ": ";
-  return fmt::format("{}:{}:{}: ", place.file, place.line, place.column);
+  const std::string file = printable(place.file);
+  if (place.line <= 0) return file + ": ";
+  return fmt::format("{}:{}:{}: ", file, place.line, place.column);
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <sstream>
 #include <vector>
 
+#include "models/base/printable.hpp"
+
 namespace rehearse {
 namespace {
 
@@ -20,26 +22,6 @@ constexpr int kMaxDottedKeys = 10'000;
 struct Position {
   int line = 1, column = 1;
 };
-
-// Length of the UTF-8 sequence at the front of `text`; 0 if it is none (Unicode 15, table 3-7).
-std::size_t utf8_length(std::string_view text) {
-  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  auto tail = [&](std::size_t i, unsigned low = 0x80, unsigned high = 0xBF) {
-    return i < text.size() && byte(i) >= low && byte(i) <= high;
-  };
-  unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return tail(1) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    unsigned low = first == 0xE0 ? 0xA0 : 0x80, high = first == 0xED ? 0x9F : 0xBF;
-    return tail(1, low, high) && tail(2) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    unsigned low = first == 0xF0 ? 0x90 : 0x80, high = first == 0xF4 ? 0x8F : 0xBF;
-    return tail(1, low, high) && tail(2) && tail(3) ? 4 : 0;
-  }
-  return 0;
-}
 
 void check_utf8(std::string_view text, const std::string& file_name) {
   Position at;
@@ -195,15 +177,9 @@ std::string in_quotes(std::string_view text) {
   std::size_t i = 0;
   while (i < text.size() && i < kShown) {
     std::size_t length = utf8_length(text.substr(i));
-    unsigned char c = static_cast<unsigned char>(text[i]);
-    if (length == 0 || c < 0x20 || c == 0x7F) {
-      out += fmt::format("\\x{:02X}", c);
-      ++i;
-    } else {
-      if (c == '"' || c == '\\') out += '\\';
-      out += text.substr(i, length);
-      i += length;
-    }
+    if (text[i] == '"' || text[i] == '\\') out += '\\';
+    out += printable(text.substr(i, std::max<std::size_t>(1, length)));
+    i += std::max<std::size_t>(1, length);
   }
   return out + (i < text.size() ? "...\"" : "\"");
 }

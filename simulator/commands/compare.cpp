@@ -2,12 +2,13 @@
 #include <cctype>
 #include <deque>
 #include <istream>
-#include <iterator>
 #include <optional>
 #include <ostream>
 #include <utility>
 
 #include "models/base/error.hpp"
+#include "models/base/printable.hpp"
+#include "models/base/read_text.hpp"
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/predict.hpp"
 #include "simulator/report/comparison_table.hpp"
@@ -61,7 +62,7 @@ class Reader {
 public:
   Reader(const CompareArguments& arguments, std::istream& in) : arguments_(arguments) {
     if (std::count(arguments.scenarios.begin(), arguments.scenarios.end(), "-") > 0)
-      input_.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+      input_ = read_text(in, "<stdin>", "scenario");
   }
 
   Scenario read(const Wanted& wanted) const {
@@ -93,8 +94,8 @@ int run_compare(const CompareArguments& arguments, std::istream& in, std::ostrea
   for (const Wanted& one : wanted) {
     Compared compared;
     compared.letter = letter_of(all.size());
-    const std::string changes = one.variant ? " with " + *one.variant : "";
-    compared.name = one.path + changes;
+    const std::string changes = one.variant ? " with " + printable(*one.variant) : "";
+    compared.name = printable(one.path) + changes;
     try {
       Scenario scenario = reader.read(one);
       compared.name = scenario.name + changes;

@@ -5,8 +5,6 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <ostream>
 #include <utility>
 
@@ -73,12 +71,6 @@ std::shared_ptr<const Cluster> cluster_of(const std::string& keys) {
 // On two nodes, so that there is something between them.
 std::shared_ptr<const Cluster> cluster_preset(const std::string& name) {
   return cluster_of(fmt::format("preset = {}\nnodes = 2\n", toml_string(name)));
-}
-
-std::string file_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw RunError(path + ": cannot be read");
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 void fact(std::ostream& out, std::string_view name, const std::string& value) {
@@ -309,7 +301,7 @@ bool names_file(const std::string& name) {
 
 void show_file(const std::string& path, std::ostream& out) {
   out << fmt::format("\n{}, with its sources:\n\n", std::filesystem::path(path).lexically_normal().string())
-      << file_text(path);
+      << read_text_file(path, "preset");
 }
 
 }  // namespace

@@ -1,20 +1,13 @@
-#include <istream>
-#include <iterator>
 #include <ostream>
 
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/predict.hpp"
+#include "simulator/scenario/command_scenario.hpp"
 
 namespace rehearse {
 
 void run_simulate(const SimulateArguments& arguments, std::istream& in, std::ostream& out) {
-  Scenario scenario;
-  if (arguments.scenario == "-") {
-    const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    scenario = read_scenario_text(text, "<stdin>", arguments.overrides);
-  } else {
-    scenario = read_scenario_file(arguments.scenario, arguments.overrides);
-  }
+  Scenario scenario = read_command_scenario(arguments.scenario, arguments.overrides, in, arguments.trace);
   Prediction prediction = predict(std::move(scenario), Where::child);
   explain(prediction);
   const Result result = prediction.result();

@@ -1,6 +1,5 @@
 // `rehearse sweep`: which points are to be computed, by whom, and what is said about them.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -9,11 +8,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <istream>
-#include <iterator>
 #include <ostream>
 #include <thread>
 
 #include "models/base/document.hpp"
+#include "models/base/output_file.hpp"
+#include "models/base/progress_line.hpp"
+#include "models/base/read_text.hpp"
 #include "models/base/text.hpp"
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/predict.hpp"
@@ -57,7 +58,7 @@ Ranks ranks_of_this_run() {
 
 std::string read_input(const std::string& path, std::istream& in) {
   if (path != "-") return read_text_file(path, "scenario or sweep file");
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  return read_text(in, "<stdin>", "scenario or sweep file");
 }
 
 Sweep read_sweep(const SweepArguments& arguments, std::istream& in) {
@@ -99,6 +100,18 @@ void refuse_unknown_keys(const Sweep& sweep) {
   } catch (const std::exception&) {
     // Perhaps of this point alone: its line will say so.
   }
+}
+
+// Neither the files read so far nor one that a value of a point may point to.
+void refuse_to_write_over(const Sweep& sweep, const SweepArguments& arguments,
+                          std::vector<std::string> files) {
+  if (arguments.out.empty()) return;
+  if (arguments.input == "-") files.push_back("/dev/stdin");
+  const fs::path folder = fs::path(sweep.scenario_path).parent_path();
+  for (const SweepAxis& axis : sweep.axes)
+    for (const std::vector<SweepValue>& values : axis.values)
+      for (const SweepValue& value : values) files.push_back((folder / value.shown).string());
+  refuse_to_overwrite("--out", arguments.out, files);
 }
 
 std::string compute(const Sweep& sweep, const SweepRows& rows, std::int64_t point) {
@@ -155,10 +168,10 @@ std::string time_left(double seconds) {
 
 class Progress {
 public:
-  Progress(std::ostream& err, std::int64_t total, bool shown) : err_(err), total_(total), shown_(shown) {}
+  explicit Progress(std::int64_t total) : total_(total) {}
 
   void show(const Tally& tally) {
-    if (!shown_ || seconds_since(last_) < 0.1) return;
+    if (!line_.is_shown() || seconds_since(last_) < 0.1) return;
     last_ = Clock::now();
     if (!first_done_) first_done_ = tally.done;
     const double rate =
@@ -170,16 +183,13 @@ public:
     if (tally.best)
       line += fmt::format("   best so far {:.4g} samples/s (point {})", tally.best->samples_per_s,
                           tally.best->point);
-    err_ << "\r" << line << "\x1b[K" << std::flush;
+    line_.show(line);
   }
-  void clear() {
-    if (shown_) err_ << "\r\x1b[K" << std::flush;
-  }
+  void clear() { line_.clear(); }
 
 private:
-  std::ostream& err_;
+  ProgressLine line_;
   std::int64_t total_;
-  bool shown_;
   std::optional<std::int64_t> first_done_;
   Clock::time_point start_ = Clock::now(), last_{};
 };
@@ -208,9 +218,11 @@ SweepFormat format_of(const SweepArguments& arguments) {
 
 int run_sweep(const SweepArguments& arguments, std::istream& in, std::ostream& err) {
   const Clock::time_point start = Clock::now();
+  const FilesRead files_read;
   const Sweep sweep = read_sweep(arguments, in);
   const SweepRows rows(sweep, format_of(arguments));
   refuse_unknown_keys(sweep);
+  refuse_to_write_over(sweep, arguments, files_read.paths());
   const Ranks ranks = arguments.merge ? Ranks{} : ranks_of_this_run();
   const bool several = ranks.size > 1;
   if ((several || arguments.merge) && arguments.out.empty())
@@ -248,7 +260,7 @@ int run_sweep(const SweepArguments& arguments, std::istream& in, std::ostream& e
 
   std::int64_t mine = 0, computed = 0;
   for (std::int64_t p = 1 + ranks.rank; p <= sweep.points(); p += ranks.size) ++mine;
-  Progress progress(err, mine, isatty(STDERR_FILENO) == 1);
+  Progress progress(mine);
   if (!arguments.merge) {
     TaskPool pool;
     pool.jobs = arguments.jobs > 0 ? arguments.jobs

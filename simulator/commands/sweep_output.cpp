@@ -14,6 +14,8 @@
 #include <stdexcept>
 
 #include "models/base/error.hpp"
+#include "models/base/printable.hpp"
+#include "models/base/program.hpp"
 
 namespace rehearse {
 namespace {
@@ -23,18 +25,33 @@ namespace fs = std::filesystem;
 const char* const kWayOut = "; choose another file, or begin anew with --force-new";
 
 [[noreturn]] void fail(const std::string& path, const char* what) {
-  throw RunError(fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
+  throw RunError(fmt::format("{}: {}: {}", printable(path), what, std::strerror(errno)));
 }
 
-std::string read_all(int file, const std::string& path) {
+// Far beyond any row, whatever its error says.
+constexpr std::size_t kMostLineBytes = 1u << 20;
+
+// No further than a file of `most_lines` lines goes. InputError for a line that is far too long.
+std::string read_all(int file, const std::string& path, std::int64_t most_lines) {
   std::string text;
+  std::int64_t lines = 0;
+  std::size_t line_begin = 0;
   std::vector<char> buffer(1u << 20);
   for (;;) {
     const ssize_t n = pread(file, buffer.data(), buffer.size(), static_cast<off_t>(text.size()));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail(path, "cannot be read");
     if (n == 0) return text;
+    for (ssize_t i = 0; i < n; ++i) {
+      if (buffer[static_cast<std::size_t>(i)] != '\n') continue;
+      ++lines;
+      line_begin = text.size() + static_cast<std::size_t>(i) + 1;
+    }
     text.append(buffer.data(), static_cast<std::size_t>(n));
+    if (lines > most_lines) return text;  // whoever parses it finds a line too many
+    if (line_begin + kMostLineBytes < text.size())
+      throw InputError({path, static_cast<int>(lines) + 1, 1},
+                       fmt::format("the line is longer than 1 MiB: no sweep wrote it{}", kWayOut));
   }
 }
 
@@ -82,7 +99,7 @@ SweepLines read_sweep_lines(const SweepRows& rows, const std::string& path) {
   if (file < 0 && errno == ENOENT) return {};
   if (file < 0) fail(path, "cannot be read");
   try {
-    const std::string text = read_all(file, path);
+    const std::string text = read_all(file, path, rows.most_lines());
     close(file);
     return text.empty() ? SweepLines{} : parse_sweep_lines(rows, text, path);
   } catch (...) {
@@ -138,12 +155,12 @@ void SweepOutput::lock() {
 
 // Not by its name: closing any descriptor of the file would give up the lock.
 SweepLines SweepOutput::lines(const SweepRows& rows) const {
-  const std::string text = read_all(file_, path_);
+  const std::string text = read_all(file_, path_, rows.most_lines());
   return text.empty() ? SweepLines{} : parse_sweep_lines(rows, text, path_);
 }
 
 void SweepOutput::read_and_cut(const SweepRows& rows) {
-  const std::string text = read_all(file_, path_);
+  const std::string text = read_all(file_, path_, rows.most_lines());
   std::size_t kept = 0;
   if (!text.empty()) {
     SweepLines lines = parse_sweep_lines(rows, text, path_);
@@ -160,6 +177,7 @@ void SweepOutput::append(const std::string& line) {
   while (written < line.size()) {
     const ssize_t n = write(file_, line.data() + written, line.size() - written);
     if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EPIPE && file_ == STDOUT_FILENO) throw ReaderGone();
     if (n <= 0) fail(path_, "cannot be written");
     written += static_cast<std::size_t>(n);  // less than all on a full disk: the next write says so
   }

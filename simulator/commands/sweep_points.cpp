@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "models/base/printable.hpp"
 #include "models/base/toml_text.hpp"
 
 namespace rehearse {
@@ -119,8 +120,8 @@ SweepValue sweep_value(const TomlValue& value) {
   SweepValue result{one_line(value), {}};
   const auto* text = value.get<std::string>();
   result.shown = text ? *text : result.toml;
-  for (const unsigned char c : result.shown)
-    if (c < 0x20 || c == 0x7F)
+  for (std::size_t i = 0; i < result.shown.size(); ++i)
+    if (is_control(std::string_view(result.shown).substr(i)))
       throw InputError(value.place, fmt::format("{} has control characters; allowed: values without them",
                                                 describe(value)));
   return result;

@@ -109,6 +109,10 @@ std::string SweepRows::header() const {
   return names + ",status,error,sweep\n";
 }
 
+std::int64_t SweepRows::most_lines() const {
+  return sweep_.points() + (format_ == SweepFormat::csv ? 1 : 0);
+}
+
 std::string SweepRows::front() const {
   return format_ == SweepFormat::csv ? header() : fmt::format("{{\"sweep\":\"{}\",\"point\":", hash_);
 }
@@ -140,7 +144,7 @@ std::string SweepRows::line(std::int64_t point, const Result& result) const {
   json["status"] = "ok";
   json["error"] = nullptr;
   json["result"] = rehearse::to_json(result);
-  return json.dump() + '\n';
+  return json_text(json) + '\n';
 }
 
 std::string SweepRows::line(std::int64_t point, PointStatus status, const std::string& error) const {
@@ -153,8 +157,7 @@ std::string SweepRows::line(std::int64_t point, PointStatus status, const std::s
   json["status"] = kPointStatusNames[static_cast<std::size_t>(status)];
   json["error"] = said;
   json["result"] = nullptr;
-  // What SimGrid says about itself may be no UTF-8.
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+  return json_text(json) + '\n';
 }
 
 SweepRow SweepRows::parse(std::string_view line) const {

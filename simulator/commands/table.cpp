@@ -9,11 +9,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 
 #include "models/base/document.hpp"
+#include "models/base/printable.hpp"
 #include "models/base/error.hpp"
 #include "models/base/toml_text.hpp"
 
@@ -139,7 +138,7 @@ MeasurementTable parse_measurements(const std::string& text, const std::string& 
                      "measured_samples_per_s, measured_efficiency");
   MeasurementTable table;
   table.path = path;
-  table.name = fs::path(path).stem().string();
+  table.name = title_of_file(path);
   for (std::size_t r = 1; r < records.size(); ++r) {
     const int line = records[r].line;
     const std::vector<std::string>& fields = records[r].fields;
@@ -189,10 +188,7 @@ MeasurementTable parse_measurements(const std::string& text, const std::string& 
 }
 
 MeasurementTable read_measurements(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::error_code ignored;
-  if (!file || fs::is_directory(path, ignored)) throw InputError({path}, "cannot be read as a table");
-  return parse_measurements({std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()}, path);
+  return parse_measurements(read_text_file(path, "table"), path);
 }
 
 std::vector<std::string> measurement_tables() {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "models/base/error.hpp"
@@ -12,6 +11,7 @@
 #include "simulator/commands/statistics.hpp"
 #include "simulator/commands/table.hpp"
 #include "simulator/report/format.hpp"
+#include "simulator/report/json.hpp"
 
 namespace rehearse {
 namespace {
@@ -283,7 +283,7 @@ void run_validate(const ValidateArguments& arguments, std::ostream& out) {
     case Format::json: {
       nlohmann::ordered_json json = to_json(all);
       if (!judged.empty()) json.push_back(runs_json(judged));
-      out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+      out << json_text(json, 2) << '\n';
       break;
     }
   }

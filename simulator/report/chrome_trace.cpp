@@ -1,20 +1,22 @@
 // The timeline in the Chrome Trace Event format, which Perfetto opens. Written event by event: a trace may be
 // far larger than what a document in memory would allow.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 #ifdef REHEARSE_HAVE_ZLIB
 #include <zlib.h>
 #endif
 
 #include <cerrno>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
 #include <iterator>
 #include <memory>
 #include <set>
 #include <utility>
 
 #include "models/base/error.hpp"
+#include "models/base/output_file.hpp"
+#include "models/base/printable.hpp"
 #include "simulator/report/json.hpp"
 #include "simulator/report/measurement_json.hpp"
 #include "simulator/report/rank_names.hpp"
@@ -31,30 +33,36 @@ constexpr std::size_t kLinkBins = 400;
 constexpr int kLinkPid = 0;  // classes have 1, 2, ...
 
 // Where the bytes of a file go. Functions say whether all went well.
-struct File {
-  virtual ~File() = default;
+struct Bytes {
+  virtual ~Bytes() = default;
   virtual bool write(const char* data, std::size_t bytes) = 0;
   virtual bool close() = 0;
 };
 
-class PlainFile : public File {
+class PlainBytes : public Bytes {
 public:
-  explicit PlainFile(std::FILE* file) : file_(file) {}
-  ~PlainFile() override { PlainFile::close(); }
+  explicit PlainBytes(int file) : file_(file) {}
   bool write(const char* data, std::size_t bytes) override {
-    return std::fwrite(data, 1, bytes, file_) == bytes;
+    while (bytes > 0) {
+      const ssize_t n = ::write(file_, data, bytes);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return false;
+      data += n;
+      bytes -= static_cast<std::size_t>(n);
+    }
+    return true;
   }
-  bool close() override { return file_ == nullptr || std::fclose(std::exchange(file_, nullptr)) == 0; }
+  bool close() override { return true; }
 
 private:
-  std::FILE* file_;
+  int file_;
 };
 
 #ifdef REHEARSE_HAVE_ZLIB
-class ZippedFile : public File {
+class ZippedBytes : public Bytes {
 public:
-  explicit ZippedFile(gzFile file) : file_(file) {}
-  ~ZippedFile() override { ZippedFile::close(); }
+  explicit ZippedBytes(gzFile file) : file_(file) {}
+  ~ZippedBytes() override { ZippedBytes::close(); }
   bool write(const char* data, std::size_t bytes) override {
     return gzwrite(file_, data, static_cast<unsigned>(bytes)) > 0;
   }
@@ -65,27 +73,31 @@ private:
 };
 #endif
 
-// Null if the file cannot be written. InputError for a gzipped one where there is no zlib.
-std::unique_ptr<File> open_file(const std::string& path) {
-  if (path.size() > 3 && path.compare(path.size() - 3, 3, ".gz") == 0) {
-#ifdef REHEARSE_HAVE_ZLIB
-    const gzFile zipped = gzopen(path.c_str(), "wb");
-    if (zipped == nullptr) return nullptr;
-    return std::make_unique<ZippedFile>(zipped);
-#else
-    throw InputError({}, fmt::format("{}: this program was built without zlib; allowed: .json", path));
-#endif
-  }
-  std::FILE* const plain = std::fopen(path.c_str(), "wb");
-  if (plain == nullptr) return nullptr;
-  return std::make_unique<PlainFile>(plain);
+bool is_zipped(const std::string& path) {
+  return path.size() > 3 && path.compare(path.size() - 3, 3, ".gz") == 0;
 }
 
-// A plain or gzipped file. Every failure to write is noticed, at the latest by close().
+// Null if there is no memory for it. InputError for a gzipped file where there is no zlib.
+std::unique_ptr<Bytes> bytes_of(const OutputFile& file, const std::string& path) {
+  if (!is_zipped(path)) return std::make_unique<PlainBytes>(file.descriptor());
+#ifdef REHEARSE_HAVE_ZLIB
+  const int own = fcntl(file.descriptor(), F_DUPFD_CLOEXEC, 0);  // zlib closes it
+  const gzFile zipped = own < 0 ? nullptr : gzdopen(own, "wb");
+  if (zipped != nullptr) return std::make_unique<ZippedBytes>(zipped);
+  if (own >= 0) ::close(own);
+  return nullptr;
+#else
+  throw InputError({},
+                   fmt::format("{}: this program was built without zlib; allowed: .json", printable(path)));
+#endif
+}
+
+// A plain or gzipped file, there when it is complete. Every failure to write is noticed, at the latest by
+// close().
 class Sink {
 public:
-  explicit Sink(const std::string& path) : path_(path), file_(open_file(path)) {
-    if (file_ == nullptr) fail();
+  explicit Sink(const std::string& path) : file_(path), bytes_(bytes_of(file_, path)) {
+    if (bytes_ == nullptr) file_.fail(errno);
   }
 
   template <typename... Args>
@@ -96,28 +108,28 @@ public:
 
   void close() {
     flush();
-    if (!file_->close()) fail();
+    errno = 0;
+    if (!bytes_->close()) file_.fail(errno);
+    file_.commit();
   }
 
 private:
   void flush() {
     const std::size_t size = buffer_.size();
     if (size == 0) return;
-    const bool ok = file_->write(buffer_.data(), size);
+    errno = 0;
+    const bool ok = bytes_->write(buffer_.data(), size);
     buffer_.clear();
-    if (!ok) fail();
-  }
-  [[noreturn]] void fail() const {
-    throw RunError(fmt::format("{}: cannot be written: {}", path_, std::strerror(errno == 0 ? EIO : errno)));
+    if (!ok) file_.fail(errno);
   }
 
-  std::string path_;
-  std::unique_ptr<File> file_;
+  OutputFile file_;
+  std::unique_ptr<Bytes> bytes_;
   fmt::memory_buffer buffer_;
 };
 
 std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(nlohmann::ordered_json(text));
 }
 
 // The format counts in microseconds; whole nanoseconds keep neighbours from overlapping by a rounding.
@@ -141,8 +153,7 @@ public:
     arrows();
     memory_counters();
     link_counters();
-    out_.print("\n],\"otherData\":{}}}\n",
-               other_data().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    out_.print("\n],\"otherData\":{}}}\n", json_text(other_data()));
   }
 
 private:

@@ -212,7 +212,7 @@ void write_comparison_json(const std::vector<Compared>& all, std::ostream& out) 
         difference_sentence(*base->result, *c.result, letter_and_name(*base), letter_and_name(c));
     one["comparison"] = std::move(comparison);
   }
-  out << json.dump(2) << '\n';
+  out << json_text(json, 2) << '\n';
 }
 
 void write_comparison_csv(const std::vector<Compared>& all, std::ostream& out) {

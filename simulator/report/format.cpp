@@ -7,6 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "models/base/printable.hpp"
+
 namespace rehearse {
 namespace {
 
@@ -65,8 +67,9 @@ std::string counted(double number, const std::string& noun) {
   return with_digits(number, 1) + " " + noun + (number == 1 ? "" : hisses ? "es" : "s");
 }
 
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+std::string csv_field(const std::string& content) {
+  const std::string text = printable(content);
+  if (text.find_first_of(",\"") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"') quoted += '"';

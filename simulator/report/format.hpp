@@ -26,7 +26,8 @@ std::string in_percent(double share);   // "76.8 %"
 std::string device_noun(const Device& device);               // "GPU", or "device" for what is none
 std::string in_gibibytes(double bytes);                      // 2^30 bytes, without the unit: "71.2"
 std::string counted(double whole, const std::string& noun);  // "1 stage", "8 stages"
-// A comma, a quote or a line's end makes a CSV field quoted (RFC 4180).
+// A comma or a quote makes a CSV field quoted (RFC 4180). Control characters are escaped, so that a record is
+// one line.
 std::string csv_field(const std::string& text);
 
 }  // namespace rehearse

@@ -1,5 +1,7 @@
 #include "simulator/report/json.hpp"
 
+#include <fmt/format.h>
+
 #include <ostream>
 
 namespace rehearse {
@@ -129,8 +131,27 @@ ordered_json to_json(const Result& result) {
   return json;
 }
 
+std::string json_text(const ordered_json& json, int indent) {
+  const std::string text = json.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
+    if (byte == 0x7F) {
+      out += "\\u007f";
+    } else if (byte == 0xC2 && next >= 0x80 && next <= 0x9F) {
+      out += fmt::format("\\u{:04x}", next);
+      ++i;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
 void write_json(const Result& result, std::ostream& out) {
-  out << to_json(result).dump(2) << '\n';
+  out << json_text(to_json(result), 2) << '\n';
 }
 
 }  // namespace rehearse

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "models/base/printable.hpp"
 #include "models/base/toml_table.hpp"
 #include "simulator/scenario/readers.hpp"
 #include "simulator/strategies/gradient_strategy.hpp"
@@ -110,7 +111,7 @@ Scenario read_scenario(Document document, const std::string& path,
   root.finish();  // first: a misspelt section would otherwise be reported as missing
 
   Scenario scenario;
-  scenario.name = std::filesystem::path(path).stem().string();
+  scenario.name = title_of_file(path);
   scenario.settings = document.values();
   TomlValue given = document.tree();
   scenario.model = read_model(model, base_folder);

@@ -1,0 +1,20 @@
+#include "simulator/scenario/command_scenario.hpp"
+
+#include "models/base/output_file.hpp"
+#include "models/base/read_text.hpp"
+
+namespace rehearse {
+
+Scenario read_command_scenario(const std::string& path, const std::vector<std::string>& overrides,
+                               std::istream& in, const std::string& trace) {
+  const bool piped = path == "-";
+  const FilesRead files_read;
+  Scenario scenario = piped ? read_scenario_text(read_text(in, "<stdin>", "scenario"), "<stdin>", overrides)
+                            : read_scenario_file(path, overrides);
+  std::vector<std::string> files = files_read.paths();
+  if (piped) files.push_back("/dev/stdin");
+  if (!trace.empty()) refuse_to_overwrite("--trace", trace, files);
+  return scenario;
+}
+
+}  // namespace rehearse
