@@ -26,7 +26,7 @@ struct Window {
     const QString trace = folder.filePath("gpt3-175b.json.gz");
     std::istringstream in;
     std::ostringstream out;
-    rehearse::run_simulate({REHEARSE_SCENARIOS "/gpt3-175b.toml", {}, {}, trace.toStdString()}, in, out);
+    rehearse::run_simulate({REHEARSE_SCENARIOS "/gpt3-175b.toml", {}, {}, trace.toStdString()}, in, out, out);
     view.show();
     Loader loader(session);
     loader.open({trace});

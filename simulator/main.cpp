@@ -94,7 +94,7 @@ int run(int argc, char** argv) {
   if (const std::optional<int> status = parse_command_line(app, argc, argv)) return *status;
   if (no_fold) simulation.overrides.push_back("simulation.fold=false");
   simulation.format = format_named(format);
-  if (*simulate) run_simulate(simulation, std::cin, std::cout);
+  if (*simulate) run_simulate(simulation, std::cin, std::cout, std::cerr);
   if (*compare) {
     comparison.format = format_named(format);
     return run_compare(comparison, std::cin, std::cout, std::cerr);

@@ -19,7 +19,8 @@ struct SimulateArguments {
   Format format = Format::text;
   std::string trace;  // where to write the timeline; empty: nowhere
 };
-void run_simulate(const SimulateArguments& arguments, std::istream& in, std::ostream& out);
+// Progress of a long run, and that it will be long, go to `err`.
+void run_simulate(const SimulateArguments& arguments, std::istream& in, std::ostream& out, std::ostream& err);
 
 struct CompareArguments {
   std::vector<std::string> scenarios;  // paths; "-": standard input

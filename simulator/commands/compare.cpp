@@ -11,6 +11,7 @@
 #include "models/base/read_text.hpp"
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/predict.hpp"
+#include "simulator/commands/prediction_progress.hpp"
 #include "simulator/report/comparison_table.hpp"
 
 namespace rehearse {
@@ -99,8 +100,9 @@ int run_compare(const CompareArguments& arguments, std::istream& in, std::ostrea
     try {
       Scenario scenario = reader.read(one);
       compared.name = scenario.name + changes;
-      Prediction prediction = predict(std::move(scenario), Where::child);
-      explain(prediction);
+      PredictionProgress progress(compared.letter + ": ", scenario.engine, err);
+      Prediction prediction = predict(std::move(scenario), Where::child, progress.watch());
+      explain(prediction, progress.watch());
       predictions.push_back(std::move(prediction));
       results.push_back(predictions.back().result());
       compared.result = &results.back();

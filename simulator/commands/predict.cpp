@@ -31,9 +31,10 @@ std::vector<int> overloaded_links(const Trace& trace, const Cluster& cluster) {
 }
 
 // Closed forms know no contention. Where it is certain, flows take their place, until no link is overloaded.
-Trace simulate_analytic(const Run& run, const Cluster& cluster, EngineOptions& options) {
+Trace simulate_analytic(const Run& run, const Cluster& cluster, EngineOptions& options,
+                        const WatchSimulation& watch) {
   for (;;) {
-    Trace trace = simulate_in_child(run, cluster, options);
+    Trace trace = simulate_in_child(run, cluster, options, watch);
     const std::size_t known = options.shared_links.size();
     for (const int link : overloaded_links(trace, cluster))
       if (std::count(options.shared_links.begin(), options.shared_links.end(), link) == 0)
@@ -42,14 +43,17 @@ Trace simulate_analytic(const Run& run, const Cluster& cluster, EngineOptions& o
   }
 }
 
-Trace execute(const Run& run, const Cluster& cluster, EngineOptions& options, Where where) {
-  if (options.fidelity == Fidelity::analytic) return simulate_analytic(run, cluster, options);
-  return (where == Where::here ? simulate : simulate_in_child)(run, cluster, options);
+Trace execute(const Run& run, const Cluster& cluster, EngineOptions& options, Where where,
+              const WatchSimulation& watch) {
+  if (options.fidelity == Fidelity::analytic) return simulate_analytic(run, cluster, options, watch);
+  if (where == Where::here) return simulate(run, cluster, options);
+  return simulate_in_child(run, cluster, options, watch);
 }
 
 // Means over simulations that differ in when the workers begin. The trace is that of the one whose step time
 // is nearest to the mean.
-void simulate_starting_phases(Prediction& p, Run run, const std::vector<std::vector<double>>& starts_s) {
+void simulate_starting_phases(Prediction& p, Run run, const std::vector<std::vector<double>>& starts_s,
+                              const WatchSimulation& watch) {
   EngineOptions& options = p.scenario.engine;
   std::vector<Trace> traces;
   std::size_t known = 0;
@@ -58,7 +62,7 @@ void simulate_starting_phases(Prediction& p, Run run, const std::vector<std::vec
     traces.clear();
     for (const std::vector<double>& start_s : starts_s) {
       run.jobs.front().start_s = start_s;
-      traces.push_back(execute(run, *p.scenario.cluster, options, Where::child));
+      traces.push_back(execute(run, *p.scenario.cluster, options, Where::child, watch));
     }
   } while (options.shared_links.size() != known);
   std::vector<Metrics> metrics;
@@ -80,7 +84,7 @@ void simulate_starting_phases(Prediction& p, Run run, const std::vector<std::vec
 
 }  // namespace
 
-Prediction predict(Scenario scenario, Where where) {
+Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch) {
   Prediction p;
   p.scenario = std::move(scenario);
   p.plan = write_schedule(p.scenario);
@@ -94,9 +98,9 @@ Prediction predict(Scenario scenario, Where where) {
   options.shared_links.clear();
   const std::optional<Asynchrony>& asynchrony = p.plan.schedule->asynchrony;
   if (asynchrony) {
-    simulate_starting_phases(p, std::move(run), asynchrony->starts_s);
+    simulate_starting_phases(p, std::move(run), asynchrony->starts_s, watch.simulation);
   } else {
-    p.trace = execute(run, cluster, options, where);
+    p.trace = execute(run, cluster, options, where, watch.simulation);
     p.metrics = evaluate(p.trace, p.scenario, p.plan);
   }
   if (!options.shared_links.empty()) {

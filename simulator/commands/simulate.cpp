@@ -2,14 +2,18 @@
 
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/predict.hpp"
+#include "simulator/commands/prediction_progress.hpp"
 #include "simulator/scenario/command_scenario.hpp"
 
 namespace rehearse {
 
-void run_simulate(const SimulateArguments& arguments, std::istream& in, std::ostream& out) {
+void run_simulate(const SimulateArguments& arguments, std::istream& in, std::ostream& out,
+                  std::ostream& err) {
   Scenario scenario = read_command_scenario(arguments.scenario, arguments.overrides, in, arguments.trace);
-  Prediction prediction = predict(std::move(scenario), Where::child);
-  explain(prediction);
+  PredictionProgress progress("", scenario.engine, err);
+  Prediction prediction = predict(std::move(scenario), Where::child, progress.watch());
+  explain(prediction, progress.watch());
+  progress.clear();
   const Result result = prediction.result();
   if (!arguments.trace.empty()) write_chrome_trace(result, arguments.trace);
   switch (arguments.format) {

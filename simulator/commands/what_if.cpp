@@ -126,10 +126,12 @@ std::vector<SlowCost> slow_costs(const Prediction& p) {
 }
 
 // Step times, simulated side by side, each in a process of its own.
-std::vector<double> step_times(const std::vector<std::function<double()>>& runs) {
+std::vector<double> step_times(const std::vector<std::function<double()>>& runs,
+                               const WatchPrediction& watch) {
   std::vector<double> times_s(runs.size(), 0);
   if (runs.empty()) return times_s;
   std::int64_t next = 0;
+  std::size_t ended = 0;
   TaskPool pool;
   pool.jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   pool.next = [&] { return next < static_cast<std::int64_t>(runs.size()) ? next++ : -1; };
@@ -142,15 +144,18 @@ std::vector<double> step_times(const std::vector<std::function<double()>>& runs)
   pool.ended = [&](const TaskEnd& end) {
     if (end.output.size() != sizeof(double)) throw RunError("the step on a faster cluster: " + end.failure);
     std::memcpy(&times_s[static_cast<std::size_t>(end.task)], end.output.data(), sizeof(double));
+    ++ended;
   };
-  pool.tick = [] {};
+  pool.tick = [&] {
+    if (watch.what_ifs) watch.what_ifs(ended, runs.size());
+  };
   run(pool);
   return times_s;
 }
 
 }  // namespace
 
-void explain(Prediction& p) {
+void explain(Prediction& p, const WatchPrediction& watch) {
   p.slow = slow_costs(p);
   std::vector<std::function<double()>> runs;
   for (const SlowCost& cost : p.slow)
@@ -159,7 +164,7 @@ void explain(Prediction& p) {
     for (std::size_t i = 0; i < p.slow.size(); ++i) p.slow[i].step_time_s = times_s[i];
   };
   // Asynchronous workers have no step in common whose end a path could lead to.
-  if (p.metrics.asynchrony) return simulate_slow(step_times(runs));
+  if (p.metrics.asynchrony) return simulate_slow(step_times(runs, watch));
   p.path = critical_path(p.trace, 0);
   const std::array<double, kResourceNames.size()> saved_s =
       path_savings_s(p.path, p.trace, *p.scenario.cluster);
@@ -170,7 +175,7 @@ void explain(Prediction& p) {
       static_cast<double>(p.trace.engine.events) * static_cast<double>(used.size()) <= kMostEvents;
   for (const Resource resource : cheap ? used : std::vector<Resource>())
     runs.emplace_back([&p, resource] { return step_time_with(p, resource); });
-  const std::vector<double> times_s = step_times(runs);
+  const std::vector<double> times_s = step_times(runs, watch);
   simulate_slow(times_s);
   p.faster.clear();
   for (std::size_t i = 0; i < used.size(); ++i) {

@@ -1,6 +1,7 @@
 #include "simulator/engine/engine.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 
 #include "models/base/error.hpp"
 #include "simulator/engine/simulation.hpp"
@@ -74,6 +76,17 @@ void refuse_huge_transfers(const Schedule& schedule) {
     }
 }
 
+// Until there is something to read, if only the pipe's end.
+void watch_until_result(int pipe, const SharedProgress& progress, const WatchSimulation& watch) {
+  constexpr int kTickMs = 100;
+  pollfd polled{pipe, POLLIN, 0};
+  for (;;) {
+    const int ready = poll(&polled, 1, kTickMs);
+    if (ready > 0 || (ready < 0 && errno != EINTR)) return;
+    watch(progress.read());
+  }
+}
+
 }  // namespace
 
 Simulation::Simulation(const Run& run, const Cluster& cluster, const EngineOptions& options)
@@ -88,9 +101,11 @@ Simulation::Simulation(const Run& run, const Cluster& cluster, const EngineOptio
       link_bytes_(layout_.links.size(), 0) {}
 
 Trace Simulation::run() {
-  if (options_.fidelity == Fidelity::chunk) refuse_too_many_messages();
+  const double messages = options_.fidelity == Fidelity::chunk ? chunk_messages() : 0;
+  refuse_too_many_messages(messages);
   start_events();
   start_streams();
+  begin_stage(SimulationStage::run, ops_to_run() + static_cast<std::int64_t>(messages));
   platform_.engine().run();
   sg::tell_stack_of_process();
   finish_trace();
@@ -155,7 +170,9 @@ Trace simulate(const Run& run, const Cluster& cluster, const EngineOptions& opti
   return Simulation(run, cluster, options).run();
 }
 
-Trace simulate_in_child(const Run& run, const Cluster& cluster, const EngineOptions& options) {
+Trace simulate_in_child(const Run& run, const Cluster& cluster, const EngineOptions& options,
+                        const WatchSimulation& watch) {
+  const std::optional<SharedProgress> progress = watch ? std::make_optional<SharedProgress>() : std::nullopt;
   int ends[2];
   if (pipe(ends) != 0) throw RunError(fmt::format("no pipe for a simulation: {}", std::strerror(errno)));
   std::fflush(nullptr);
@@ -173,6 +190,7 @@ Trace simulate_in_child(const Run& run, const Cluster& cluster, const EngineOpti
       std::signal(s, SIG_DFL);  // not the caller's handlers
     bool sent = false;
     try {
+      if (progress) progress->count_here();
       sent = send_trace(simulate(run, cluster, options), ends[1]);
     } catch (const std::exception& e) {
       sent = send_failure(e.what(), ends[1]);
@@ -182,6 +200,7 @@ Trace simulate_in_child(const Run& run, const Cluster& cluster, const EngineOpti
   close(ends[1]);
   std::string failure;
   Trace trace;
+  if (progress) watch_until_result(ends[0], *progress, watch);
   const bool received = receive_trace(ends[0], trace, failure);
   close(ends[0]);
   int status = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "simulator/engine/options.hpp"
+#include "simulator/engine/progress.hpp"
 #include "simulator/schedule/schedule.hpp"
 #include "simulator/trace/trace.hpp"
 #include "topologies/cluster.hpp"
@@ -14,6 +15,8 @@ Trace simulate(const Run& run, const Cluster& cluster, const EngineOptions& opti
 
 // The same in a forked child, so that it can be called many times and an abort inside SimGrid ends only the
 // child (RunError). What arithmetic callbacks change in memory is lost with the child.
-Trace simulate_in_child(const Run& run, const Cluster& cluster, const EngineOptions& options);
+// `watch` hears of its progress now and then.
+Trace simulate_in_child(const Run& run, const Cluster& cluster, const EngineOptions& options,
+                        const WatchSimulation& watch = {});
 
 }  // namespace rehearse

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "models/base/error.hpp"
+#include "simulator/engine/progress.hpp"
 #include "simulator/schedule/folding.hpp"
 
 namespace rehearse {
@@ -163,8 +164,13 @@ private:
 
   void add_flows() {
     const bool chunk = options_.fidelity == Fidelity::chunk;
+    std::int64_t members_of_all = 0;
+    for (const FlowGraph::TransferInfo& info : g_.transfers)
+      members_of_all += static_cast<std::int64_t>(info.ranks.size());
+    begin_stage(SimulationStage::network, members_of_all);
     for (std::size_t n = 0; n < g_.transfers.size(); ++n) {
       FlowGraph::TransferInfo& info = g_.transfers[n];
+      advance_stage(static_cast<std::int64_t>(info.ranks.size()));
       const Communication& talk = *g_.communication[info.job][info.phase];
       const std::uint64_t colour = mix_hash(mix_hash(info.job, info.phase),
                                             static_cast<std::uint64_t>(talk.transfers[info.number].pattern));

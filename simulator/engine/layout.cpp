@@ -7,6 +7,7 @@
 
 #include "simulator/costs/compute.hpp"
 #include "simulator/engine/flow_graph.hpp"
+#include "simulator/engine/progress.hpp"
 
 namespace rehearse {
 
@@ -288,6 +289,7 @@ int Layout::class_of_link(LinkId link) const {
 
 Layout lay_out(const Run& run, const Cluster& cluster, const EngineOptions& options) {
   FlowGraph graph = build_flow_graph(run, cluster, options);
+  begin_stage(SimulationStage::ranks, 0);
   const Partition p = options.fold && graph.foldable ? coarsest_equitable_partition(graph.graph)
                                                      : discrete_partition(graph.graph);
   return Quotient(run, cluster, std::move(graph), options.shared_links).make(p);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "models/base/error.hpp"
+#include "simulator/engine/progress.hpp"
 #include "simulator/engine/simulation.hpp"
 
 namespace rehearse {
@@ -28,8 +29,7 @@ Simulation::RingPlan Simulation::plan_ring(const TransferClass& transfer, Collec
   return plan;
 }
 
-void Simulation::refuse_too_many_messages() const {
-  constexpr double kMost = 5e7;  // some minutes
+double Simulation::chunk_messages() const {
   double messages = 0;
   for (const Layout::Class& c : layout_.classes)
     for (std::size_t ph = 0; ph < c.phases.size(); ++ph) {
@@ -56,6 +56,11 @@ void Simulation::refuse_too_many_messages() const {
                     static_cast<double>(does.positions[own_slot].size()) * phase.repeats;
       }
     }
+  return messages;
+}
+
+void Simulation::refuse_too_many_messages(double messages) {
+  constexpr double kMost = 5e7;  // some minutes
   if (messages > kMost)
     throw RunError(
         fmt::format("fidelity \"chunk\" would send {:.3g} messages; at most {:.3g}: choose a larger "
@@ -112,6 +117,7 @@ void Simulation::run_position(Stream& stream, int number, const RingPlan& plan) 
       }
     }
     got = now();
+    advance_stage();
     own.received = own.base + q + 1;
     if (q + per_step < pieces) {
       own.ready_s.push_back(got);

@@ -121,6 +121,7 @@ private:
 
   // streams.cpp: what one stream does
   void start_streams();
+  std::int64_t ops_to_run() const;  // without those of streams that have no end of their own
   void run_stream(Stream& stream);
   void run_step(Stream& stream);
   void run_op(Stream& stream, int op);
@@ -162,7 +163,8 @@ private:
   // ring.cpp: rings in chunks
   void ring(Stream& stream, int op);
   void run_position(Stream& stream, int position, const RingPlan& plan);
-  void refuse_too_many_messages() const;  // before any is sent
+  double chunk_messages() const;  // of the whole run, before any is sent
+  static void refuse_too_many_messages(double messages);
   RingPlan plan_ring(const TransferClass& transfer, CollectiveKind kind, double bytes) const;
 
   // lanes.cpp: plans as coupled flows, stage by stage

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "simulator/engine/progress.hpp"
 #include "simulator/engine/simulation.hpp"
 
 namespace rehearse {
@@ -99,6 +100,25 @@ void Simulation::start_streams() {
       run_stream(stream);
     });
   }
+}
+
+std::int64_t Simulation::ops_to_run() const {
+  std::int64_t ops = 0;
+  for (const Stream& stream : streams_) {
+    if (stream.endless) continue;
+    const Job& job = run_.jobs[layout_.classes[stream.rank_class].job];
+    Stream at = {};
+    at.rank_class = stream.rank_class;
+    for (std::size_t ph = 0; ph < job.phases.size(); ++ph) {
+      at.phase = static_cast<int>(ph);
+      if (does(at).program < 0 || stream.number >= static_cast<int>(program(at).streams.size())) continue;
+      std::int64_t per_step = 0;
+      for (int op : index(at).stream_ops[stream.number])
+        if (program(at).ops[op].kind != OpKind::repeat_end) per_step += index(at).per_step[op];
+      ops += per_step * job.phases[ph].repeats;
+    }
+  }
+  return ops;
 }
 
 void Simulation::run_stream(Stream& stream) {
@@ -227,6 +247,7 @@ void Simulation::end_op(Stream& stream, int number, double end_s) {
   if (stream.in_op) record(stream, end_s, stream.status);
   stream.in_op = false;
   ++events_;
+  if (!stream.endless) advance_stage();
   const long done = ++state.done[stream.phase][number];
   if (!awaited) return;
   for (int s : state.streams) {

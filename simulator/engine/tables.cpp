@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "simulator/costs/nccl_constants.hpp"
+#include "simulator/engine/progress.hpp"
 #include "simulator/engine/simulation.hpp"
 
 namespace rehearse {
@@ -157,6 +158,7 @@ void Simulation::run_connection(int job, TableRun& run, std::size_t number) {
       }
     }
     run.arrived_s[m] = now();
+    advance_stage();
     for (std::size_t c : run.connections_of[ends.to])  // those that wait for it begin or end there
       if (run.connections[c].awaited == static_cast<std::int64_t>(m)) run.connections[c].bell.ring();
     for (const int end : {ends.from, ends.to})

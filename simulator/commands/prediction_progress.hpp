@@ -1,0 +1,37 @@
+// Tells a user how far a prediction is, and beforehand that it will take long.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "models/base/progress_line.hpp"
+#include "simulator/commands/predict.hpp"
+
+namespace rehearse {
+
+// "simulating: 42 %", or without a share where it is not known.
+std::string progress_text(const SimulationProgress& progress);
+
+// Why a stage will take long, and what would be faster: from some ten seconds on, told by counts and not by a
+// clock. Empty: it will not.
+std::string long_run_note(const SimulationProgress& progress, const EngineOptions& engine);
+
+// A line on standard error if that is a terminal, and notes on `err` wherever that goes. It must outlive what
+// it watches.
+class PredictionProgress {
+public:
+  PredictionProgress(std::string label, const EngineOptions& engine, std::ostream& err)
+      : label_(std::move(label)), engine_(engine), err_(err) {}
+
+  WatchPrediction watch();
+  void clear() { line_.clear(); }
+
+private:
+  std::string label_;
+  EngineOptions engine_;
+  std::ostream& err_;
+  ProgressLine line_;
+  bool told_ = false;
+};
+
+}  // namespace rehearse
