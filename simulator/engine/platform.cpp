@@ -1,6 +1,7 @@
 #include "simulator/engine/platform.hpp"
 
 #include <fmt/format.h>
+#include <locale.h>
 #include <xbt/log.h>
 
 #include <cmath>
@@ -9,6 +10,22 @@
 namespace rehearse {
 
 namespace {
+
+// The locale of this thread. SimGrid compares names without regard to case, which fails for an "I" in
+// Turkish.
+class ClassicLocale {
+public:
+  ClassicLocale() : classic_(newlocale(LC_ALL_MASK, "C", nullptr)), before_(uselocale(classic_)) {}
+  ClassicLocale(const ClassicLocale&) = delete;
+  ClassicLocale& operator=(const ClassicLocale&) = delete;
+  ~ClassicLocale() {
+    uselocale(before_);
+    if (classic_ != nullptr) freelocale(classic_);
+  }
+
+private:
+  locale_t classic_, before_;
+};
 
 // SimGrid counts whole bytes; in units this small the rounding is below 1e-5 bytes.
 constexpr double kUnitsPerByte = 65536;
@@ -20,6 +37,7 @@ sg::s4u::Engine make_engine(bool on_threads) {
   static char* values[] = {name, quiet, on_threads ? threads : nullptr, nullptr};
   static int count = on_threads ? 3 : 2;
   sg::actors_are_threads() = on_threads;
+  const ClassicLocale while_options_are_read;
   return sg::s4u::Engine(&count, values);
 }
 
@@ -27,7 +45,10 @@ sg::s4u::Engine make_engine(bool on_threads) {
 
 Platform::Platform(const Layout& layout, const std::vector<bool>& simulated_flows, bool on_threads)
     : engine_(make_engine(on_threads)) {
-  sg::configure();
+  {
+    const ClassicLocale while_options_are_read;
+    sg::configure();
+  }
   sg::s4u::NetZone* zone = sg::root_zone(engine_);
 
   // n hosts have n (n - 1) ordered pairs, each with a route of its own: few hosts serve many flows.
