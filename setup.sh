@@ -6,7 +6,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 # A|B: by whichever name the distribution knows it, Debian's or Ubuntu's.
 packages=(g++ cmake ninja-build libsimgrid-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libfmt-dev
   zlib1g-dev catch2 libbenchmark-dev locales libeigen3-dev libopenmpi-dev openmpi-bin iproute2
-  qt6-base-dev 'qt6-svg-dev|libqt6svg6-dev' 'qt6-charts-dev|libqt6charts6-dev' libsimdjson-dev fonts-dejavu-core)
+  qt6-base-dev libqt6opengl6-dev 'qt6-svg-dev|libqt6svg6-dev' 'qt6-charts-dev|libqt6charts6-dev' libsimdjson-dev
+  fonts-dejavu-core)
 
 usage() {
   cat <<'END'
@@ -74,8 +75,9 @@ jobs() {
 }
 
 build() { # targets; none: all
-  say "Configuring (cmake --preset release)"
-  cmake --preset release
+  say "Configuring (cmake --preset release -DREHEARSE_REQUIRE_ALL=ON)"
+  cmake --preset release -DREHEARSE_REQUIRE_ALL=ON ||
+    fail "CMake could not configure the build, or would leave out a part whose packages are installed; see above"
   say "Building in build/ with $(jobs) jobs"
   cmake --build --preset release -j "$(jobs)" ${1:+--target "$@"}
 }
