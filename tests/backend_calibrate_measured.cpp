@@ -50,7 +50,7 @@ std::string refusal(F f) {
 
 }  // namespace
 
-TEST_CASE("ranks measure messages and collectives between them") {
+TEST_CASE("ranks measure messages and collectives between them", "[alone]") {
   // Each rank is a process of its own; what one finds wrong is the error of all.
   const auto expect = [](bool holds, const char* what) {
     if (!holds) throw RunError(what);
@@ -87,7 +87,7 @@ TEST_CASE("ranks measure messages and collectives between them") {
 }
 
 // Four ranks on two nodes, by name: in pairs, alternating, and two nodes of three and one.
-TEST_CASE("links in nodes and between them are told apart") {
+TEST_CASE("links in nodes and between them are told apart", "[alone][release]") {
   struct Case {
     const char* nodes;                                  // of each rank a letter
     int in_node, between_nodes;                         // trials
@@ -129,7 +129,7 @@ TEST_CASE("links in nodes and between them are told apart") {
   }
 }
 
-TEST_CASE("calibrate writes profiles of this machine that a scenario runs on") {
+TEST_CASE("calibrate writes profiles of this machine that a scenario runs on", "[alone]") {
   TemporaryFolder folder;
   HostArithmetic host;
   CalibrateArguments arguments;
@@ -185,7 +185,7 @@ TEST_CASE("calibrate writes profiles of this machine that a scenario runs on") {
   CHECK(relative.messages(Reach::in_node)->ranges[0].efficiency.value == Approx(0.6).epsilon(1e-3));
 }
 
-TEST_CASE("ranks that others are measured without wait for their turn") {
+TEST_CASE("ranks that others are measured without wait for their turn", "[alone][release]") {
   TemporaryFolder folder;
   HostCalibrateArguments arguments;
   arguments.compute = false;
@@ -200,7 +200,7 @@ TEST_CASE("ranks that others are measured without wait for their turn") {
   CHECK(links.curves.size() == 1 + 2 * 6);
 }
 
-TEST_CASE("calibration finds the rates of an emulated cluster's links") {
+TEST_CASE("calibration finds the rates of an emulated cluster's links", "[alone][release]") {
   if (const std::string missing = emulation_missing(); !missing.empty()) SKIP(missing);
   TemporaryFolder folder;
   const fs::path file = folder.path / "slow.toml";

@@ -405,7 +405,7 @@ TEST_CASE("constants of shaping keep their bounds") {
   CHECK(window_segments(125e6, 10e-3) >= 125e6 * 10e-3 / kSegmentBytes);
 }
 
-TEST_CASE("an emulated star and tree have their rates, and nothing stays behind") {
+TEST_CASE("an emulated star and tree have their rates, and nothing stays behind", "[alone][release]") {
   if (!can_emulate()) return;
   const std::string before = own_devices();
   constexpr double kPayload = 1448. / 1514;
@@ -444,7 +444,7 @@ TEST_CASE("an emulated star and tree have their rates, and nothing stays behind"
   }
 }
 
-TEST_CASE("an emulated cluster goes with its owner, also by kill -9") {
+TEST_CASE("an emulated cluster goes with its owner, also by kill -9", "[alone][release]") {
   if (!can_emulate()) return;
   const Pipe made;
   Child owner(
@@ -480,7 +480,7 @@ TEST_CASE("an emulated cluster goes with its owner, also by kill -9") {
   }
 }
 
-TEST_CASE("a link goes down and comes back") {
+TEST_CASE("a link goes down and comes back", "[alone]") {
   if (!can_emulate()) return;
   EmulatedNetwork network(graph_of(bare_nodes(2, 100), {0, 1}));
   // Nobody listens: a connection is refused if packets go there and back; else it still tries or there is no
@@ -520,7 +520,8 @@ TEST_CASE("a link goes down and comes back") {
   CHECK_THROWS_AS(network.set_link_down("node7.nic0"), InputError);
 }
 
-TEST_CASE("without root an emulated cluster stands in a user namespace, or one line says what it needs") {
+TEST_CASE("without root an emulated cluster stands in a user namespace, or one line says what it needs",
+          "[alone]") {
   if (!can_emulate() || geteuid() != 0) return;
   const Pipe said;
   Child child([&] {

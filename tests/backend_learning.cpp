@@ -366,16 +366,18 @@ TEST_CASE("Gradients that are compressed teach what the published formulas say")
   }
 }
 
-TEST_CASE("Under mpirun compressed gradients teach the same") {
+TEST_CASE("Under mpirun compressed gradients teach the same", "[release]") {
   if (!have_mpirun()) SKIP("no mpirun, or built without MPI");
   for (const CompressedCase& c : kCompressed) {
+    if (std::string(c.settings).find("bucket_mb") == std::string::npos) continue;  // several messages a step
     CAPTURE(c.name);
     check_compressed(c.settings, c.tolerance, true);
   }
 }
 
 // More than two: each sum is rounded, in the order of the ring.
-TEST_CASE("Compressed gradients of pipelines, and fp16 over other algorithms, are the same on all ranks") {
+TEST_CASE("Compressed gradients of pipelines, and fp16 over other algorithms, are the same on all ranks",
+          "[release]") {
   for (const char* settings :
        {"cluster.nodes=4 strategy.compression=\"fp16\"",
         "cluster.nodes=8 strategy.compression=\"fp16\" strategy.all_reduce=\"tree\"",

@@ -262,7 +262,7 @@ void check_record(const nlohmann::json& result, const std::string& trace) {
 
 }  // namespace
 
-TEST_CASE("mpirun starts ranks on two machines, and the record has one clock") {
+TEST_CASE("mpirun starts ranks on two machines, and the record has one clock", "[alone][release]") {
   if (!have_mpirun()) SKIP("no mpirun, or built without MPI");
   if (const std::string missing = TwoMachines::missing(); !missing.empty()) SKIP(missing);
   const Scratch scratch;
@@ -298,7 +298,7 @@ TEST_CASE("mpirun starts ranks on two machines, and the record has one clock") {
 
   // Calibration tells what lies between machines from what lies in them.
   ran = run_shell(machines.on(0) + "'" + mpirun + " -np 4 --host m0:2,m1:2 " + kProgram +
-                      "calibrate --only-links --seconds 6 --name two --out " + scratch.path("") + "'",
+                      "calibrate --only-links --seconds 2 --name two --out " + scratch.path("") + "'",
                   scratch);
   CAPTURE(ran.out, ran.err);
   REQUIRE(ran.status == 0);
@@ -312,7 +312,7 @@ TEST_CASE("mpirun starts ranks on two machines, and the record has one clock") {
   CHECK(links.collective(CollectiveKind::reduce, Reach::between_nodes, 4)->ranks == 4);
 }
 
-TEST_CASE("Ranks on two machines join by TCP, also where rank 0 is known by its loopback") {
+TEST_CASE("Ranks on two machines join by TCP, also where rank 0 is known by its loopback", "[alone]") {
   if (const std::string missing = TwoMachines::missing(); !missing.empty()) SKIP(missing);
   const Scratch scratch;
   const TwoMachines machines(scratch);

@@ -17,17 +17,18 @@ struct Case {
   int ranks;  // of all roles
   const char* optimizer;
   const char* settings;
+  bool representative = false;  // stands for its pattern of messages over MPI and under sanitizers
 };
 
 constexpr const char* kRing2 = "strategy.data=2 cluster.nodes=2 strategy.bucket_mb=0.02";
 const Case kCases[] = {
     {"ring of 2", 2, "sgd", kRing2},
-    {"ring of 4", 4, "momentum", "strategy.data=4 cluster.nodes=4 strategy.bucket_mb=0.02"},
+    {"ring of 4", 4, "momentum", "strategy.data=4 cluster.nodes=4 strategy.bucket_mb=0.02", true},
     {"ring of 8", 8, "adam", "strategy.data=8 cluster.nodes=8 strategy.bucket_mb=0.02"},
     {"ring in chunks", 4, "adam", "strategy.data=4 cluster.nodes=4 strategy.chunk_kb=1"},
     {"without overlap", 4, "sgd", "strategy.data=4 cluster.nodes=4 strategy.overlap=false"},
     {"Horovod's fusion", 4, "adam", "strategy.data=4 cluster.nodes=4 strategy.fusion_mb=1"},
-    {"double tree", 8, "momentum", "strategy.data=8 cluster.nodes=8 strategy.all_reduce=\"tree\""},
+    {"double tree", 8, "momentum", "strategy.data=8 cluster.nodes=8 strategy.all_reduce=\"tree\"", true},
     {"halving-doubling", 8, "adam",
      "strategy.data=8 cluster.nodes=8 strategy.all_reduce=\"halving-doubling\""},
     {"hierarchical", 8, "sgd",
@@ -38,7 +39,8 @@ const Case kCases[] = {
     {"1 server", 5, "momentum", "strategy.data=4 cluster.nodes=4 strategy.gradients=\"parameter-server\""},
     {"3 servers", 7, "adam",
      "strategy.data=4 cluster.nodes=4 strategy.gradients=\"parameter-server\" "
-     "strategy.parameter_server.servers=3 strategy.bucket_mb=0.02"},
+     "strategy.parameter_server.servers=3 strategy.bucket_mb=0.02",
+     true},
     {"2 colocated servers without overlap", 6, "sgd",
      "strategy.data=4 cluster.nodes=4 strategy.gradients=\"parameter-server\" strategy.overlap=false "
      "strategy.parameter_server.servers=2 strategy.parameter_server.placement=\"colocated\" "
@@ -50,15 +52,17 @@ const Case kCases[] = {
      "strategy.hierarchical_parameter_server.placement=\"colocated\" strategy.bucket_mb=0.02"},
     {"a server behind aggregators of one worker, without overlap", 5, "momentum",
      "strategy.data=2 cluster.nodes=2 strategy.gradients=\"hierarchical-parameter-server\" "
-     "strategy.hierarchical_parameter_server.placement=\"colocated\" strategy.overlap=false"},
+     "strategy.hierarchical_parameter_server.placement=\"colocated\" strategy.overlap=false",
+     true},
     {"DataParallel", 4, "adam",
-     "strategy.data=4 cluster.preset=\"p100x4-25gbe\" cluster.nodes=1 strategy.gradients=\"first-device\""},
+     "strategy.data=4 cluster.preset=\"p100x4-25gbe\" cluster.nodes=1 strategy.gradients=\"first-device\"",
+     true},
     {"DataParallel in one micro-batch", 4, "momentum",
      "strategy.data=4 cluster.preset=\"p100x4-25gbe\" cluster.nodes=1 strategy.gradients=\"first-device\" "
      "training.micro_batch=16"},
     {"GPipe", 4, "adam", "strategy.pipeline=4 cluster.nodes=4 strategy.schedule=\"gpipe\""},
     {"1F1B", 8, "momentum", "strategy.pipeline=8 cluster.nodes=8"},
-    {"1F1B, blocking", 4, "adam", "strategy.pipeline=4 cluster.nodes=4 strategy.blocking_p2p=true"},
+    {"1F1B, blocking", 4, "adam", "strategy.pipeline=4 cluster.nodes=4 strategy.blocking_p2p=true", true},
     {"interleaved", 4, "adam",
      "strategy.pipeline=4 cluster.nodes=4 strategy.schedule=\"interleaved\" strategy.virtual_stages=2"},
     {"interleaved, blocking", 2, "sgd",
@@ -67,17 +71,21 @@ const Case kCases[] = {
     {"data x pipeline", 8, "adam", "strategy.data=4 strategy.pipeline=2 cluster.nodes=8"},
     {"data x interleaved", 4, "momentum",
      "strategy.data=2 strategy.pipeline=2 cluster.nodes=4 strategy.schedule=\"interleaved\" "
-     "strategy.virtual_stages=2"},
+     "strategy.virtual_stages=2",
+     true},
     {"data x pipeline with 2 servers", 6, "adam",
      "strategy.data=2 strategy.pipeline=2 cluster.nodes=4 strategy.gradients=\"parameter-server\" "
      "strategy.parameter_server.servers=2"},
 };
 
+constexpr std::size_t kSteps = 50;     // in which roundings have time to grow
+constexpr std::size_t kMpiSteps = 15;  // more ranks than cores poll for their messages
+
 nlohmann::json train(const Scratch& scratch, const std::string& optimizer, const std::string& settings,
-                     const std::string& launcher) {
+                     const std::string& launcher, std::size_t steps = kSteps) {
   std::string arguments = "run --format json --check-replicas " +
                           scratch.write("deep.toml", kDeepPerceptron) + " --set training.optimizer='\"" +
-                          optimizer + "\"'";
+                          optimizer + "\"' --set run.steps=" + std::to_string(steps);
   std::istringstream words(settings);
   for (std::string word; words >> word;) arguments += " --set '" + word + "'";
   const Outcome outcome = run_program("rehearse-run", arguments, launcher);
@@ -88,19 +96,20 @@ nlohmann::json train(const Scratch& scratch, const std::string& optimizer, const
 
 void compare_all(bool under_mpi) {
   const Scratch scratch;
+  const std::size_t steps = under_mpi ? kMpiSteps : kSteps;
   std::map<std::string, std::vector<double>> alone;  // losses of one rank, by optimizer
-  int number = 0;
   for (const Case& c : kCases) {
-    if (rehearse::testing::kSanitized && under_mpi && number++ % 3 != 0) continue;
+    if ((under_mpi || rehearse::testing::kSanitized) && !c.representative) continue;
     CAPTURE(c.name);
     if (alone.count(c.optimizer) == 0)
-      alone[c.optimizer] =
-          train(scratch, c.optimizer, "cluster.nodes=1", under_mpi ? mpirun(1) : "")["measured"]["losses"]
-              .get<std::vector<double>>();
+      alone[c.optimizer] = train(scratch, c.optimizer, "cluster.nodes=1", under_mpi ? mpirun(1) : "",
+                                 steps)["measured"]["losses"]
+                               .get<std::vector<double>>();
     const std::vector<double>& expected = alone[c.optimizer];
-    REQUIRE(expected.size() == 50);
-    CHECK(expected.back() < 0.9 * expected.front());  // it learns
-    const nlohmann::json result = train(scratch, c.optimizer, c.settings, under_mpi ? mpirun(c.ranks) : "");
+    REQUIRE(expected.size() == steps);
+    CHECK(expected.back() < (under_mpi ? 0.99 : 0.9) * expected.front());  // it learns
+    const nlohmann::json result =
+        train(scratch, c.optimizer, c.settings, under_mpi ? mpirun(c.ranks) : "", steps);
     const auto losses = result["measured"]["losses"].get<std::vector<double>>();
     REQUIRE(losses.size() == expected.size());
     double worst = 0;
@@ -118,7 +127,7 @@ TEST_CASE("Synchronous strategies train as one rank alone") {
   compare_all(false);
 }
 
-TEST_CASE("MPI's own all-reduce trains as one rank alone") {
+TEST_CASE("MPI's own all-reduce trains as one rank alone", "[release]") {
   if (!have_mpirun()) SKIP("no mpirun, or built without MPI");
   const Scratch scratch;
   const auto alone =

@@ -158,7 +158,8 @@ void check_finished_steps(const std::string& trace, const std::string& err, cons
 
 }  // namespace
 
-TEST_CASE("A rank that is killed ends the run; finished steps are recorded and no process stays behind") {
+TEST_CASE("A rank that is killed ends the run; finished steps are recorded and no process stays behind",
+          "[alone]") {
   const bool recorded = GENERATE(false, true);
   const Scratch scratch;
   const std::string scenario = scratch.write("long.toml", kLong), trace = scratch.path("run.json");
@@ -174,7 +175,8 @@ TEST_CASE("A rank that is killed ends the run; finished steps are recorded and n
   if (recorded) check_finished_steps(trace, run.err(), "was ended by signal 9 (Killed)");
 }
 
-TEST_CASE("What a run had finished before it failed is predicted and judged like any other run") {
+TEST_CASE("What a run had finished before it failed is predicted and judged like any other run",
+          "[alone][release]") {
   const bool judged_here = std::filesystem::exists(std::string(REHEARSE_BIN_DIR) + "/rehearse");
   if (!judged_here) SKIP("rehearse was not built: SimGrid is missing");
   const Scratch scratch;
@@ -191,7 +193,7 @@ TEST_CASE("What a run had finished before it failed is predicted and judged like
   CHECK(judged.out.find("the run ended early, after ") != std::string::npos);
 }
 
-TEST_CASE("Where no step was finished, the message says so and nothing is written") {
+TEST_CASE("Where no step was finished, the message says so and nothing is written", "[alone]") {
   const Scratch scratch;
   const std::string scenario = scratch.write("long.toml", kLong), trace = scratch.path("run.json");
   Background run(program() + "--trace " + trace + " --set model.profiled.forward_ms=60000 " + scenario,
@@ -205,7 +207,7 @@ TEST_CASE("Where no step was finished, the message says so and nothing is writte
   CHECK_FALSE(std::filesystem::exists(trace));
 }
 
-TEST_CASE("Finished steps that cannot be written are told with the cause") {
+TEST_CASE("Finished steps that cannot be written are told with the cause", "[alone]") {
   const Scratch scratch;
   const std::string scenario = scratch.write("long.toml", kLong);
   Background run(program() + "--trace /dev/full " + scenario, scratch);
@@ -218,7 +220,7 @@ TEST_CASE("Finished steps that cannot be written are told with the cause") {
         std::string::npos);
 }
 
-TEST_CASE("Rounds that asynchronous workers had finished are recorded") {
+TEST_CASE("Rounds that asynchronous workers had finished are recorded", "[alone]") {
   const Scratch scratch;
   const std::string scenario =
       scratch.write("long.toml", std::string(kLong) + "[strategy.parameter_server]\nmode = \"async\"\n");
@@ -238,7 +240,8 @@ TEST_CASE("Rounds that asynchronous workers had finished are recorded") {
   CHECK(rehearse::applied_pushes(kept.trace, 0).size() == static_cast<std::size_t>(4 * rounds));
 }
 
-TEST_CASE("Losses of the steps that a run had finished are recorded, those of a run that ends well") {
+TEST_CASE("Losses of the steps that a run had finished are recorded, those of a run that ends well",
+          "[alone][release]") {
   const Scratch scratch;
   const std::string scenario = scratch.write("deep.toml", kDeepPerceptron);
   const std::string trace = scratch.path("run.json"), whole = scratch.path("whole.json");
@@ -263,7 +266,8 @@ TEST_CASE("Losses of the steps that a run had finished are recorded, those of a 
     CHECK(kept.losses[step] == expected[step]);
 }
 
-TEST_CASE("Spans that a rank has written are there when it is killed, and half a step is not taken") {
+TEST_CASE("Spans that a rank has written are there when it is killed, and half a step is not taken",
+          "[alone]") {
   using namespace rehearse;
   const Scenario scenario = read_scenario_text(kLong, "long.toml");
   const Plan plan = write_schedule(scenario);
@@ -304,7 +308,7 @@ TEST_CASE("Spans that a rank has written are there when it is killed, and half a
     CHECK(finished.spans[rank].size() == static_cast<std::size_t>(spans_of_step[rank]));
 }
 
-TEST_CASE("A run that is interrupted says so and stops its ranks") {
+TEST_CASE("A run that is interrupted says so and stops its ranks", "[alone]") {
   const int signal = GENERATE(SIGINT, SIGTERM);
   const Scratch scratch;
   const std::string scenario = scratch.write("long.toml", kLong);
@@ -318,7 +322,7 @@ TEST_CASE("A run that is interrupted says so and stops its ranks") {
   CHECK(eventually([&] { return processes_with(scenario).empty(); }));
 }
 
-TEST_CASE("Ranks end with a run that is killed outright") {
+TEST_CASE("Ranks end with a run that is killed outright", "[alone]") {
   const Scratch scratch;
   const std::string scenario = scratch.write("long.toml", kLong);
   Background run(program() + scenario, scratch);
@@ -328,7 +332,7 @@ TEST_CASE("Ranks end with a run that is killed outright") {
   CHECK(eventually([&] { return processes_with(scenario).empty(); }));
 }
 
-TEST_CASE("A rank that stands still is given up") {
+TEST_CASE("A rank that stands still is given up", "[alone]") {
   const Scratch scratch;
   const std::string scenario = scratch.write("long.toml", kLong);
   Background run(program() + "--patience 2 " + scenario, scratch);
@@ -341,7 +345,7 @@ TEST_CASE("A rank that stands still is given up") {
   CHECK(eventually([&] { return processes_with(scenario).empty(); }));
 }
 
-TEST_CASE("An emulated run leaves no process behind, and with them no network") {
+TEST_CASE("An emulated run leaves no process behind, and with them no network", "[alone][release]") {
   if (const std::string missing = rehearse::emulation_missing(); !missing.empty()) SKIP(missing);
   const int signal = GENERATE(SIGINT, SIGKILL);
   const Scratch scratch;
@@ -355,7 +359,7 @@ TEST_CASE("An emulated run leaves no process behind, and with them no network") 
   CHECK(run_program("rehearse-run", "--version; ip -o link | wc -l; ip netns").out == before);
 }
 
-TEST_CASE("A link that goes down ends the run") {
+TEST_CASE("A link that goes down ends the run", "[alone][release]") {
   if (const std::string missing = rehearse::emulation_missing(); !missing.empty()) SKIP(missing);
   using namespace rehearse;
   const Scenario scenario = read_scenario_text(kLong, "long.toml");
@@ -386,7 +390,7 @@ TEST_CASE("A link that goes down ends the run") {
   CHECK(seconds < 1.5 + kPatienceS);
 }
 
-TEST_CASE("A full disk is told, after the result") {
+TEST_CASE("A full disk is told, after the result", "[alone]") {
   const Scratch scratch;
   const std::string arguments =
       "run --format json --set run.steps=3 --trace /dev/full " + scratch.write("s.toml", kLong);
@@ -400,7 +404,8 @@ TEST_CASE("A full disk is told, after the result") {
   CHECK(full.err.find("standard output cannot be written") != std::string::npos);
 }
 
-TEST_CASE("Under mpirun a killed rank ends the run, and leaves no process and no shared memory") {
+TEST_CASE("Under mpirun a killed rank ends the run, and leaves no process and no shared memory",
+          "[alone][release]") {
   if (!have_mpirun()) SKIP("no mpirun, or built without MPI");
   const Scratch scratch;
   const std::string scenario = scratch.write("long.toml", kLong);
@@ -417,7 +422,8 @@ TEST_CASE("Under mpirun a killed rank ends the run, and leaves no process and no
   CHECK(run_program("rehearse-run", "--version; ls /dev/shm").out == before);
 }
 
-TEST_CASE("Under mpirun a run that fails has its finished steps recorded, whoever was killed") {
+TEST_CASE("Under mpirun a run that fails has its finished steps recorded, whoever was killed",
+          "[alone][release]") {
   if (!have_mpirun()) SKIP("no mpirun, or built without MPI");
   const Scratch scratch;
   const std::string scenario = scratch.write("long.toml", kLong), trace = scratch.path("run.json");
@@ -433,7 +439,7 @@ TEST_CASE("Under mpirun a run that fails has its finished steps recorded, whoeve
   CHECK(run_program("rehearse-run", "--version; ls /dev/shm").out == before);
 }
 
-TEST_CASE("Under mpirun a run that ends well is recorded by rank 0, and nobody stays") {
+TEST_CASE("Under mpirun a run that ends well is recorded by rank 0, and nobody stays", "[alone][release]") {
   if (!have_mpirun()) SKIP("no mpirun, or built without MPI");
   const Scratch scratch;
   const std::string scenario = scratch.write("long.toml", kLong), trace = scratch.path("run.json");
@@ -446,7 +452,7 @@ TEST_CASE("Under mpirun a run that ends well is recorded by rank 0, and nobody s
   CHECK(eventually([&] { return processes_with(scenario).empty(); }));
 }
 
-TEST_CASE("What a run needs and does not have is told") {
+TEST_CASE("What a run needs and does not have is told", "[alone]") {
   const Scratch scratch;
   const std::string scenario = scratch.write("s.toml", kLong);
   struct Case {

@@ -140,7 +140,7 @@ bool is_utf8(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("the same bytes on every run and in every environment") {
+TEST_CASE("the same bytes on every run and in every environment", "[release]") {
   const Scratch scratch;
   const std::string scenario = scratch.write("gpt.toml", kScenario);
   const std::string first = everything(scratch, scenario, "");

@@ -51,8 +51,8 @@ double ring_s(int n, double bytes, double bandwidth, double latency_s) {
 
 TEST_CASE("double tree on a star: 2 S / B + 2 ceil(log2 n) latency") {
   // A member has at most four edges, of S/2 each way. Two members have two edges, three have three.
-  for (int n : {2, 3, 4, 5, 8, 11, 16, 33, 64})
-    for (double bytes : {64.0, 1e4, 1e6, 1e8})
+  for (int n : {2, 3, 4, 5, 8, 11, 16, 33})
+    for (double bytes : {64.0, 1e4, 1e8})
       for (Fidelity fidelity : kCoupled) {
         CAPTURE(n, bytes, name(fidelity));
         const double buffers = n == 2 ? 1 : n == 3 ? 1.5 : 2;
@@ -89,8 +89,8 @@ TEST_CASE("double tree in messages: with more pieces it comes down to the couple
 }
 
 TEST_CASE("halving and doubling on a star: 2 log2 p latency + 2 (p-1)/p S / B, and the rest's two messages") {
-  for (int n : {2, 3, 4, 5, 7, 8, 12, 16, 33, 64})
-    for (double bytes : {64.0, 1e4, 1e6, 1e8})
+  for (int n : {2, 3, 4, 5, 7, 8, 12, 16, 33})
+    for (double bytes : {64.0, 1e4, 1e8})
       for (Fidelity fidelity : kAll) {
         CAPTURE(n, bytes, name(fidelity));
         int power = 1;
@@ -238,9 +238,9 @@ TEST_CASE("folded and whole runs are equal, and 1,024 ranks are few flows") {
   for (Fidelity fidelity : {Fidelity::flow, Fidelity::automatic})
     for (Algorithm a : {Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical}) {
       CAPTURE(name(a), name(fidelity));
-      for (int n : {2, 7, 16, 24}) check(a, star_of(n), fidelity);
+      for (int n : {2, 7, 16}) check(a, star_of(n), fidelity);
       if (kSanitized && fidelity == Fidelity::automatic) continue;
-      for (int nodes : {1, 3, 8}) check(a, dgx_like(nodes), fidelity);
+      for (int nodes : {1, 3, 4}) check(a, dgx_like(nodes), fidelity);
       check(a, leaf_spine(32, 8, 2, 2), fidelity);
       ClusterParts slow = dgx_like(4);
       slow.slow_links = {{"node2.nic1", 0.3}};
@@ -330,8 +330,7 @@ TEST_CASE("the time that `auto` goes by is the engine's") {
   for (const Case& c : cases)
     for (Protocol protocol : {Protocol::ideal, Protocol::nccl})
       for (double chunk_bytes : {0.0, 1e5})
-        for (double bytes : {1e3, 1e6, 1e9}) {
-          if (kSanitized && bytes == 1e6) continue;
+        for (double bytes : {1e3, 1e9}) {  // latency decides, bandwidth decides
           CAPTURE(c.parts.name, name(c.algorithm), static_cast<int>(protocol.kind), chunk_bytes, bytes);
           const auto cluster = make_cluster(c.parts);
           const std::vector<Endpoint> members = all_devices(*cluster);
@@ -353,7 +352,7 @@ TEST_CASE("the time that `auto` goes by is the engine's") {
 
 TEST_CASE("NCCL's costs come out alike in messages and as flows") {
   // One piece a tree would not: what is left is the pieces' way through the trees.
-  for (const ClusterParts& parts : {star_of(8), dgx_like(kSanitized ? 2 : 4)})
+  for (const ClusterParts& parts : {star_of(8), dgx_like(kSanitized ? 2 : 3)})
     for (Algorithm a : {Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical})
       for (double bytes : {64.0, 1e9}) {
         CAPTURE(parts.name, name(a), bytes);
