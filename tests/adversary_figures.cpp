@@ -16,8 +16,8 @@ namespace {
 constexpr double kRounding = 1e-9;
 
 // Keys that the README lets be null; nlohmann writes NaN and infinities as null, too.
-const std::set<std::string> kNullable = {"critical_path", "busiest_link", "asynchrony", "step_time_s",
-                                         "saved_s"};
+const std::set<std::string> kNullable = {"critical_path", "busiest_link", "asynchrony",
+                                         "tokens_per_s",  "step_time_s",  "saved_s"};
 
 std::string null_figure(const nlohmann::json& value, const std::string& key, bool inside_path) {
   if (value.is_null() && (kNullable.count(key) == 0 || (key == "step_time_s" && !inside_path)))
@@ -75,10 +75,9 @@ std::string unsound(const Prediction& p) {
   // Model FLOPs over time, devices and dense peak.
   if (!(m.mfu <= 1 + kRounding) || !(m.hfu <= 1 + kRounding))
     return fmt::format("{} of the peak is used, with recomputation {}", m.mfu, m.hfu);
-  // Closed forms know no contention: of links that several transfers share they count more than there is.
   // Asynchronous runs are stopped: what is under way then counts whole, and their steps are means over
   // windows of several workers.
-  const bool exact_links = p.scenario.engine.fidelity != Fidelity::analytic && !m.asynchrony;
+  const bool exact_links = !m.asynchrony;
   if (exact_links) {
     if (!(m.busiest_utilization <= 1 + kRounding))
       return fmt::format("{} is {} used", m.busiest_link, m.busiest_utilization);

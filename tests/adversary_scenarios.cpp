@@ -130,7 +130,7 @@ Verdict judged(const std::string& text, Generator& random) {
   if (json_of(base) != json_of(again) || text_of(base) != text_of(again))
     return broken("another answer the second time");
   if (const std::string wrong = differs_unfolded(text, base); !wrong.empty()) return broken(wrong);
-  if (!base.metrics.asynchrony) {  // the window of asynchronous workers may begin with another round
+  {
     const std::string wrong =
         random.one_in(2) ? slower_by_key(text, base, random) : slower_by_factor(base, random);
     if (!wrong.empty()) return broken(wrong);
