@@ -158,7 +158,7 @@ void check_finished_steps(const std::string& trace, const std::string& err, cons
 
 }  // namespace
 
-TEST_CASE("A rank that is killed ends the run; finished steps are recorded and no process stays behind",
+TEST_CASE("A rank that is killed ends the run, finished steps are recorded and no process stays behind",
           "[alone]") {
   const bool recorded = GENERATE(false, true);
   const Scratch scratch;

@@ -73,7 +73,7 @@ TEST_CASE("an asynchronous server of three ops serves whoever comes first") {
   CHECK(served[1] == 4);
 }
 
-TEST_CASE("a link that dies fails its job with the ops named; another job on the switch goes on") {
+TEST_CASE("a link that dies fails its job with the ops named, another job on the switch goes on") {
   Run run = one_job(ring_schedule(4, 1e9), {0, 1, 2, 3});
   run.jobs.push_back(one_job(ring_schedule(4, 1e9), {4, 5, 6, 7}).jobs[0]);
   run.jobs[1].name = "other";

@@ -145,7 +145,7 @@ TEST_CASE("folding: a straggler and a slow link get classes of their own") {
   }
 }
 
-TEST_CASE("a rank begins at its own time; those that begin together are folded") {
+TEST_CASE("a rank begins at its own time, those that begin together are folded") {
   Schedule s;
   s.roles = {role("worker", {{"data", 4}})};
   s.works = {work(1)};

@@ -71,7 +71,7 @@ double moves_s(const Outcome& run, double bytes, double launches = 1) {
 
 }  // namespace
 
-TEST_CASE("first device: scatter, broadcast, forward, gather, loss, scatter, backward, reduce; update") {
+TEST_CASE("first device: scatter, broadcast, forward, gather, loss, scatter, backward, reduce, update") {
   for (const int n : {1, 2, 4, 8})
     for (const char* fidelity : {"flow", "auto", "chunk"}) {
       CAPTURE(n, fidelity);

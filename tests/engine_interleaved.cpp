@@ -51,7 +51,7 @@ Outcome run(const Scenario& scenario) {
 
 }  // namespace
 
-TEST_CASE("interleaved 1F1B takes (m v + p - 1)(tF + tB) / v; its bubble is (p - 1) / (m v) of the rest") {
+TEST_CASE("interleaved 1F1B takes (m v + p - 1)(tF + tB) / v, its bubble is (p - 1) / (m v) of the rest") {
   for (const int p : {2, 3, 4, 8})
     for (const int v : {2, 3, 4})
       for (const int groups : {1, 2, 4})

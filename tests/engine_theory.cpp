@@ -67,7 +67,7 @@ TEST_CASE("reduce-scatter and all-gather on a star: (n-1) (S / (n B) + latency)"
     }
 }
 
-TEST_CASE("all-to-all: (n-1) S / B on a star; across leaves the uplinks carry what must cross them") {
+TEST_CASE("all-to-all: (n-1) S / B on a star, across leaves the uplinks carry what must cross them") {
   const double bytes = 1e7;  // from each to each
   const auto schedule = [&](int n) {
     Schedule s = ring_schedule(n, bytes);
@@ -127,7 +127,7 @@ TEST_CASE("8 channels use 8 NICs: 2 (n-1) / n S / (8 B)") {
     }
 }
 
-TEST_CASE("one server's link carries n gradients in and n weights out; k servers carry a k-th each") {
+TEST_CASE("one server's link carries n gradients in and n weights out, k servers carry a k-th each") {
   const double bytes = 1e8;
   for (int workers : {1, 4, 16, 64})
     for (int servers : {1, 2, 4})
@@ -168,7 +168,7 @@ TEST_CASE("two equal flows of different latency on one link share it: both end a
 }
 
 TEST_CASE(
-    "two jobs whose rings share every NIC take twice as long; on NICs of their own they do not notice") {
+    "two jobs whose rings share every NIC take twice as long, on NICs of their own they do not notice") {
   const double bytes = 1e8;
   const auto both = [&](std::vector<int> a, std::vector<int> b, Fidelity fidelity) {
     Run run = one_job(ring_schedule(4, bytes), std::move(a));

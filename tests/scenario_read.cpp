@@ -160,7 +160,7 @@ TEST_CASE("a degree that is left out follows from the devices") {
   }
 }
 
-TEST_CASE("precision: the best that the device has; sent as it is stored") {
+TEST_CASE("precision: the best that the device has, sent as it is stored") {
   struct Case {
     std::string cluster, precision;
     Precision training, sent;

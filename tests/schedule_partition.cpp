@@ -42,7 +42,7 @@ bool equitable(const Hypergraph& g, const Partition& p) {
 
 }  // namespace
 
-TEST_CASE("a ring is one class; a directed path has as many as nodes; a mark in a ring tells all apart") {
+TEST_CASE("a ring is one class, a directed path has as many as nodes, a mark in a ring tells all apart") {
   struct Case {
     int nodes;
     bool closed, marked;

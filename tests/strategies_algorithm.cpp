@@ -91,7 +91,7 @@ TEST_CASE("a schedule's ops name a concrete algorithm") {
   CHECK(found.count(Algorithm::automatic) == 0);
 }
 
-TEST_CASE("what does not fit the gradients' group is refused; a tied embedding's group then has a ring") {
+TEST_CASE("what does not fit the gradients' group is refused, a tied embedding's group then has a ring") {
   const auto uneven = on(testing::star_of(8), Algorithm::torus, Protocol::ideal);
   CHECK_THROWS_AS(write_schedule(uneven), InputError);
   // Lines of the torus are rings; first and last stage of a pipeline of four are none.

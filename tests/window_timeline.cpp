@@ -118,7 +118,7 @@ TEST_CASE("A double click and F zoom to a span") {
   CHECK(shown.state.visible() == TimeRange{400 * us, 640 * us});
 }
 
-TEST_CASE("Dragging selects an area with the totals of what lies in it; its edges move; Esc clears") {
+TEST_CASE("Dragging selects an area with the totals of what lies in it, its edges move, Esc clears") {
   Shown shown;
   SelectionView selection(shown.session, shown.state);
   shown.drag(shown.at(0, 50 * us), shown.at(1, 500 * us));
