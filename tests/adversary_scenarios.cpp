@@ -130,11 +130,10 @@ Verdict judged(const std::string& text, Generator& random) {
   if (json_of(base) != json_of(again) || text_of(base) != text_of(again))
     return broken("another answer the second time");
   if (const std::string wrong = differs_unfolded(text, base); !wrong.empty()) return broken(wrong);
-  {
-    const std::string wrong =
-        random.one_in(2) ? slower_by_key(text, base, random) : slower_by_factor(base, random);
-    if (!wrong.empty()) return broken(wrong);
-  }
+  if (const std::string wrong =
+          random.one_in(2) ? slower_by_key(text, base, random) : slower_by_factor(base, random);
+      !wrong.empty())
+    return broken(wrong);
   if (!random.one_in(4)) return {Verdict::Kind::result, ""};
   explain(base);  // the critical path, with several more runs
   const std::string wrong = unsound(base);
