@@ -74,7 +74,7 @@ TEST_CASE("asynchronous servers are compared by the bytes of one step, not of al
   CHECK(std::stod(told[1]) == Approx(busiest_bytes(all[1]) / busiest_bytes(all[0])).epsilon(0.005));
 }
 
-TEST_CASE("the bytes of a step do not depend on whether servers wait") {
+TEST_CASE("the bytes of a step do not depend on whether servers wait", "[release]") {
   const Outcome run = run_rehearse("compare " + shipped("resnet50-ps-async") +
                                    " --variant strategy.parameter_server.mode=sync --format json"
                                    " --set cluster.nodes=2 --set training.global_batch=512");

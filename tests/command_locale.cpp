@@ -132,7 +132,7 @@ TEST_CASE("the same bytes on every run and in every environment", "[release]") {
   }
 }
 
-TEST_CASE("the same bytes under a locale with a decimal comma") {
+TEST_CASE("the same bytes under a locale with a decimal comma", "[release]") {
   const Scratch scratch;
   const std::string scenario = scratch.write("gpt.toml", kScenario);
   const std::string plain_results = everything(scratch, scenario, ""),

@@ -12,7 +12,7 @@
 using namespace rehearse::test;
 using nlohmann::json;
 
-TEST_CASE("list and show know every preset") {
+TEST_CASE("list and show know every preset", "[release]") {
   for (const std::string what : {"models", "clusters", "devices", "strategies"}) {
     CAPTURE(what);
     const Outcome list = run_rehearse("list " + what);
@@ -137,7 +137,7 @@ TEST_CASE("validate compares throughputs, scaling and order: the golden answers 
   }
 }
 
-TEST_CASE("TensorFlow's benchmarks of 2017 scale as measured, and come in the measured order") {
+TEST_CASE("TensorFlow's benchmarks of 2017 scale as measured, and come in the measured order", "[release]") {
   const Outcome run = run_rehearse("validate tensorflow-2017 --format json");
   CAPTURE(run.err);
   REQUIRE(run.status == 0);

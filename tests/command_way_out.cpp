@@ -6,7 +6,6 @@
 
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
-#include "tests/sanitized.hpp"
 
 using namespace rehearse::test;
 using nlohmann::json;
@@ -34,11 +33,6 @@ struct Case {
   std::string suggestion;  // part of what must be suggested
 };
 
-// 48 stages and hundreds of micro-batches each: one of them is enough under sanitizers.
-bool is_too_dear(const Case& c) {
-  return rehearse::testing::kSanitized && c.scenario == shipped("gpt3-175b") && c.name != "few stages";
-}
-
 constexpr const char* kOversubscribed = R"([model]
 preset = "vgg16"
 [training]
@@ -53,7 +47,7 @@ oversubscription = 8
 
 }  // namespace
 
-TEST_CASE("a told way out loses less time") {
+TEST_CASE("a told way out loses less time", "[release]") {
   const Scratch scratch;
   const std::string profiled = scratch.write("profiled.toml", kMeasuredStages);
   const std::string oversubscribed = scratch.write("oversubscribed.toml", kOversubscribed);
@@ -103,7 +97,6 @@ TEST_CASE("a told way out loses less time") {
        "recompute=none"},
   };
   for (const Case& c : cases) {
-    if (is_too_dear(c)) continue;
     CAPTURE(c.name);
     const std::string base = "simulate " + c.scenario + " " + c.arguments + " ";
     const Outcome text = run_rehearse(base);
@@ -121,7 +114,7 @@ TEST_CASE("a told way out loses less time") {
   }
 }
 
-TEST_CASE("a told way out needs less memory") {
+TEST_CASE("a told way out needs less memory", "[release]") {
   const std::vector<Case> cases = {
       {"activations are kept", shipped("gpt3-175b"),
        "--set training.recompute=none --set training.global_batch=768", "recompute=full"},
@@ -134,7 +127,6 @@ TEST_CASE("a told way out needs less memory") {
        "--set cluster.nodes=2"},
   };
   for (const Case& c : cases) {
-    if (is_too_dear(c)) continue;
     CAPTURE(c.name);
     const std::string base = "simulate " + c.scenario + " " + c.arguments + " ";
     const Outcome text = run_rehearse(base);

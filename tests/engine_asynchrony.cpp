@@ -115,7 +115,7 @@ std::string slow_device(int device, double factor) {
 
 }  // namespace
 
-TEST_CASE("bound by the servers' cards: n gradients in, n weights out, both at once") {
+TEST_CASE("bound by the servers' cards: n gradients in, n weights out, both at once", "[release]") {
   struct Case {
     int workers, servers;
     const char* gradients;  // their precision; weights are fp32
@@ -161,7 +161,7 @@ TEST_CASE("bound by the workers: n / (compute + push + update + pull)") {
     }
 }
 
-TEST_CASE("a longer window gives the same figures where rounds repeat") {
+TEST_CASE("a longer window gives the same figures where rounds repeat", "[release]") {
   const std::vector<std::vector<std::string>> cases = {
       {},
       {"cluster.node.nic_gbps=800"},
@@ -179,7 +179,7 @@ TEST_CASE("a longer window gives the same figures where rounds repeat") {
   }
 }
 
-TEST_CASE("a worker that is slower by little changes the step by little") {
+TEST_CASE("a worker that is slower by little changes the step by little", "[release]") {
   // Began together, these four would push and pull in lockstep for ever: 113 ms a step, and 99 ms with one of
   // them at 0.9 of its speed, which breaks the step.
   const auto step = [](double factor) {
@@ -229,7 +229,7 @@ TEST_CASE("a slow worker keeps nobody from working, unless servers wait for ever
   CHECK(o.figures().most_staleness() >= 7 * 3);
 }
 
-TEST_CASE("stale-synchronous: nobody is ever more rounds ahead of the slowest than is allowed") {
+TEST_CASE("stale-synchronous: nobody is ever more rounds ahead of the slowest than is allowed", "[release]") {
   for (int bound = 0; bound <= 5; ++bound)
     for (double factor : {0.3, 0.7})
       for (int servers : {1, 3}) {
@@ -274,7 +274,7 @@ TEST_CASE("staleness 0 is lock step: the last worker served sets the pace") {
   }
 }
 
-TEST_CASE("every push is applied once by every server, and answered once") {
+TEST_CASE("every push is applied once by every server, and answered once", "[release]") {
   for (const char* placement : {"dedicated", "colocated", "devices"})
     for (const char* mode : {"async", "stale-synchronous"})
       for (const char* overlap : {"true", "false"}) {
@@ -336,7 +336,7 @@ TEST_CASE("servers on devices update at the device's speed and take room there")
   CHECK(sync.metrics.memory.weights == Approx(gpu.metrics.memory.weights).epsilon(1e-9));
 }
 
-TEST_CASE("a worker too slow to be measured does not make a run endless") {
+TEST_CASE("a worker too slow to be measured does not make a run endless", "[release]") {
   const Outcome o = run_async(4, 1, 800, {slow_device(0, 1e-4)}, 2.5e6);
   CHECK(o.figures().workers[0].samples_per_s < 1);
   CHECK(o.figures().workers[1].samples_per_s ==

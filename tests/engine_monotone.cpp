@@ -121,7 +121,7 @@ std::vector<Schedule> patterns(int n) {
 
 }  // namespace
 
-TEST_CASE("more bandwidth or less oversubscription is never slower") {
+TEST_CASE("more bandwidth or less oversubscription is never slower", "[release]") {
   std::mt19937 random(1);
   for (const Case& c : cases()) {
     const int devices = c.parts.nodes * c.parts.node.devices;
