@@ -78,8 +78,8 @@ const Case kCases[] = {
      "strategy.parameter_server.servers=2"},
 };
 
-constexpr std::size_t kSteps = 50;     // in which roundings have time to grow
-constexpr std::size_t kMpiSteps = 15;  // more ranks than cores poll for their messages
+constexpr std::size_t kSteps = 50;       // in which roundings have time to grow: of representative cases
+constexpr std::size_t kFewerSteps = 15;  // of the others, and under MPI, where ranks poll for their messages
 
 nlohmann::json train(const Scratch& scratch, const std::string& optimizer, const std::string& settings,
                      const std::string& launcher, std::size_t steps = kSteps) {
@@ -96,18 +96,19 @@ nlohmann::json train(const Scratch& scratch, const std::string& optimizer, const
 
 void compare_all(bool under_mpi) {
   const Scratch scratch;
-  const std::size_t steps = under_mpi ? kMpiSteps : kSteps;
   std::map<std::string, std::vector<double>> alone;  // losses of one rank, by optimizer
   for (const Case& c : kCases) {
     if ((under_mpi || rehearse::testing::kSanitized) && !c.representative) continue;
     CAPTURE(c.name);
-    if (alone.count(c.optimizer) == 0)
-      alone[c.optimizer] = train(scratch, c.optimizer, "cluster.nodes=1", under_mpi ? mpirun(1) : "",
-                                 steps)["measured"]["losses"]
-                               .get<std::vector<double>>();
-    const std::vector<double>& expected = alone[c.optimizer];
-    REQUIRE(expected.size() == steps);
-    CHECK(expected.back() < (under_mpi ? 0.99 : 0.9) * expected.front());  // it learns
+    const std::size_t steps = c.representative && !under_mpi ? kSteps : kFewerSteps;
+    if (alone.count(c.optimizer) == 0) {
+      alone[c.optimizer] =
+          train(scratch, c.optimizer, "cluster.nodes=1", "")["measured"]["losses"].get<std::vector<double>>();
+      REQUIRE(alone[c.optimizer].size() == kSteps);
+      CHECK(alone[c.optimizer].back() < 0.9 * alone[c.optimizer].front());  // it learns
+    }
+    std::vector<double> expected = alone[c.optimizer];
+    expected.resize(steps);
     const nlohmann::json result =
         train(scratch, c.optimizer, c.settings, under_mpi ? mpirun(c.ranks) : "", steps);
     const auto losses = result["measured"]["losses"].get<std::vector<double>>();

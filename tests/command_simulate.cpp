@@ -87,7 +87,7 @@ TEST_CASE("JSON has the keys that the README defines, in their order") {
   CHECK(keys(result["rests_on"]) == "measured published guessed ");
 }
 
-TEST_CASE("asynchronous servers: who is how fast, and how stale gradients are") {
+TEST_CASE("asynchronous servers: who is how fast, and how stale gradients are", "[release]") {
   CHECK(json::parse(
             run_rehearse("simulate " + shipped("resnet50-ps.toml") + " --format json").out)["asynchrony"]
             .is_null());
@@ -262,7 +262,7 @@ TEST_CASE("the timeline of a real run: spans in order, arrows in pairs, links as
   }
 }
 
-TEST_CASE("shipped scenarios give the answers of the golden files") {
+TEST_CASE("shipped scenarios give the answers of the golden files", "[release]") {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(shipped(""))) {
     if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());

@@ -36,7 +36,7 @@ const std::string kServers = shipped("resnet50-ps-async") + " --set cluster.node
 
 }  // namespace
 
-TEST_CASE("a slow part that holds the step up is the bottleneck") {
+TEST_CASE("a slow part that holds the step up is the bottleneck", "[release]") {
   struct Case {
     std::string scenario, slow;
     std::string sentence;  // how it begins
