@@ -179,8 +179,8 @@ std::vector<Tree> seeds_of(const FileKind& kind) {
   return seeds;
 }
 
-// What is wrong with an error's words: it says what would be right, or what breaks the syntax, and can be
-// read at a glance. (Recorded runs are written by programs; their errors say what does not fit the schedule.)
+// Checks the wording of an error: it must say what is allowed or where the syntax breaks, and be short.
+// Programs write recorded runs, so their errors only say what contradicts the schedule.
 std::string complaint_about(const Verdict& verdict, const FileKind& kind) {
   constexpr std::size_t kLongest = 2000;
   constexpr std::array kWords = {"allowed",  "did you mean", "TOML",        "JSON",
@@ -218,7 +218,7 @@ TEST_CASE("mutated files give sound figures or errors that help") {
   for (int i = 0; i < inputs; ++i) {
     const std::uint64_t seed = first_seed() + static_cast<std::uint64_t>(i);
     Generator random(seed);
-    // Half of the inputs are scenarios, which have most to say.
+    // Half of the inputs are scenarios: they have the most keys.
     const std::size_t k = random.one_in(2) ? 0 : random.below(kKinds.size());
     const FileKind& kind = kKinds[k];
     Tree tree = random.pick(seeds[k]);

@@ -7,7 +7,8 @@
 
 namespace rehearse::adversary {
 
-// The text of a scenario file. It may still be refused: not everything fits everything.
+// Returns the text of a scenario file. Some combinations of model, cluster and strategy are refused when
+// read.
 std::string random_scenario(Generator& random);
 
 }  // namespace rehearse::adversary

@@ -6,9 +6,9 @@
 
 namespace rehearse {
 
-// A file that takes its place under its name when it is complete: until then what stood there stays. What is
-// not a regular file (a pipe, /dev/stdout) and what stands in a folder that takes no new files is written
-// straight.
+// Writes to a temporary file in the same folder and renames it when complete, so that an existing file
+// survives a failure. Pipes, devices (/dev/stdout) and files in folders that cannot take new files are
+// written directly.
 class OutputFile {
 public:
   explicit OutputFile(const std::string& path);  // RunError if it cannot be written
