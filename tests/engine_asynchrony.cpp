@@ -147,7 +147,7 @@ TEST_CASE("bound by the servers' updates: one at a time") {
   }
 }
 
-TEST_CASE("bound by the workers: n / (compute + push + update + pull)") {
+TEST_CASE("bound by the workers: n / (compute + push + update + pull)", "[release]") {
   for (int workers : {1, 2, 8, 16})
     for (const char* overlap : {"strategy.overlap=false", "strategy.overlap=true"}) {
       CAPTURE(workers, overlap);
@@ -316,7 +316,7 @@ TEST_CASE("every push is applied once by every server, and answered once", "[rel
       }
 }
 
-TEST_CASE("servers on devices update at the device's speed and take room there") {
+TEST_CASE("servers on devices update at the device's speed and take room there", "[release]") {
   const Outcome cpu = run_async(4, 4, 100, {"strategy.parameter_server.placement=colocated"});
   const Outcome gpu = run_async(4, 4, 100, {"strategy.parameter_server.placement=devices"});
   CHECK(gpu.plan.endpoints == std::vector<int>{0, 1, 2, 3, 0, 1, 2, 3});

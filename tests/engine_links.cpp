@@ -141,9 +141,9 @@ TEST_CASE("a tree in k pieces takes as long as its messages one by one") {
       CAPTURE(n, pieces);
       const double bytes = 2 * pieces * 524288, piece_s = 524288 / (tcp_efficiency(38) * kB);
       const double theory = ((2 * levels - 1) * 2 + (pieces - 1) * 4) * piece_s + 2 * levels * kRoute;
-      const auto time = [&](Fidelity fidelity) {
-        return time_s(collective(n, bytes, CollectiveKind::all_reduce, Algorithm::tree), star_of(n), tcp(38),
-                      fidelity);
+      const auto time = [bytes, ranks = n](Fidelity fidelity) {
+        return time_s(collective(ranks, bytes, CollectiveKind::all_reduce, Algorithm::tree), star_of(ranks),
+                      tcp(38), fidelity);
       };
       CHECK(time(Fidelity::flow) == Approx(theory).epsilon(kTolerance));
       CHECK(time(Fidelity::analytic) == Approx(theory).epsilon(kTolerance));

@@ -256,8 +256,11 @@ TEST_CASE("folded and unfolded: every op of every rank ends at the same time") {
       "pipeline = 2\nblocking_p2p = true\noverlap = false\n",
       "pipeline = 2\nschedule = \"interleaved\"\nvirtual_stages = 3\n",
       "gradients = \"parameter-server\"\n[strategy.parameter_server]\nservers = 2\n",
-      "pipeline = 2\ngradients = \"parameter-server\"\n[strategy.parameter_server]\nplacement = "
-      "\"colocated\"\n",
+      R"(pipeline = 2
+gradients = "parameter-server"
+[strategy.parameter_server]
+placement = "colocated"
+)",
   };
   int number = 0;
   for (const Fabric& fabric : fabrics)

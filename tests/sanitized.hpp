@@ -1,12 +1,10 @@
 // Whether this is a build for the address sanitizer, in which the dearest tests take smaller cases.
 #pragma once
 
+#include "simulator/engine/sanitized_stacks.hpp"
+
 namespace rehearse::testing {
 
-#ifdef __SANITIZE_ADDRESS__
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
+using sg::kSanitized;
 
 }  // namespace rehearse::testing

@@ -120,8 +120,7 @@ class HostHardware : public Hardware {
 public:
   HostHardware(const Schedule& schedule, const Wiring& wiring, int rank, Transport& transport,
                Workload& workload, RealRun::Collectives collectives)
-      : schedule_(schedule),
-        wiring_(wiring),
+      : wiring_(wiring),
         rank_(rank),
         transport_(transport),
         workload_(workload),
@@ -233,7 +232,6 @@ private:
     return {-1, true};
   }
 
-  const Schedule& schedule_;
   const Wiring& wiring_;
   const int rank_;
   Transport& transport_;

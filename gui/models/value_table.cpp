@@ -151,10 +151,10 @@ QString as_text(const QAbstractItemModel& model, const QModelIndexList& selected
   };
   if (columns.empty()) return text;
   line([&](int column) { return model.headerData(column, Qt::Horizontal).toString(); });
-  for (const auto& [row, cells] : rows)
+  for (const auto& row : rows)
     line([&](int column) {
-      const auto it = cells.find(column);
-      return it == cells.end() ? QString() : it->second;
+      const auto it = row.second.find(column);
+      return it == row.second.end() ? QString() : it->second;
     });
   return text;
 }

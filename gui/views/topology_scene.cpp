@@ -118,7 +118,8 @@ private:
       const int layer = vertex.vertex >= 0 ? shown_.vertices[vertex.vertex].layer : vertex.layer;
       layers[{layer, vertex.detail.isEmpty()}].push_back(&vertex);
     }
-    for (auto& [layer, vertices] : layers) {
+    for (const auto& [layer, of_layer] : layers) {
+      const std::vector<SceneVertex*>& vertices = of_layer;
       const auto all = [&](auto holds) { return std::all_of(vertices.begin(), vertices.end(), holds); };
       const bool second = all([](const SceneVertex* v) { return !v->second.isEmpty(); });
       const bool whole_second = all([](const SceneVertex* v) { return v->second == v->detail; });

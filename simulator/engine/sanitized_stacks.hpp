@@ -9,7 +9,15 @@
 #include <cstddef>
 #include <functional>
 
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__)  // GCC
+#define REHEARSE_ADDRESS_SANITIZER
+#elif defined(__has_feature)  // clang
+#if __has_feature(address_sanitizer)
+#define REHEARSE_ADDRESS_SANITIZER
+#endif
+#endif
+
+#ifdef REHEARSE_ADDRESS_SANITIZER
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -21,7 +29,7 @@ inline bool& actors_are_threads() {
   return threads;
 }
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef REHEARSE_ADDRESS_SANITIZER
 
 inline constexpr bool kSanitized = true;
 
