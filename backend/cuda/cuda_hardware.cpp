@@ -148,15 +148,16 @@ public:
     return times_[lane_number(moment)][mark_number(moment)];
   }
 
+  // Where the workload looks at results, waiting for them here is bounded and lies outside the op's time.
+  void prepare(const OpCall& call) override {
+    lane_of(call.stream);
+    workload_.prepare(call, [&] { settle(call.stream); });
+  }
+
   void compute(const OpCall& call) override {
     const Op& op = begin(call);
     const NvtxRange range(op.name);
-    // At the beginning of a step and before an update the workload may look at results on the host. That they
-    // are there then keeps its waiting short, and ours bounded.
-    Lane& lane = lanes_[static_cast<std::size_t>(call.stream)];
-    const bool looks = op.pass == Pass::optimizer || call.step != lane.step;
-    lane.step = call.step;
-    if (looks || on_host(op)) settle(call.stream);
+    if (on_host(op)) settle(call.stream);
     workload_.compute(call);
   }
 
@@ -172,19 +173,21 @@ public:
     const NvtxRange range(op.name);
     const cudaStream_t own = arithmetic_.stream(call.stream);
     const cudaEvent_t ready = lanes_[static_cast<std::size_t>(call.stream)].ready.get();
+    const std::vector<ExchangePart>& parts = exchanges_[static_cast<std::size_t>(call.op)];
+    // The workload may issue to `own` what fills a message, so that `ready` comes after all of them.
+    std::vector<Payload> payloads;
+    for (const ExchangePart& part : parts) payloads.push_back(workload_.message(call, part));
     CHECKED(cudaEventRecord(ready, own));
-    std::vector<const Link*> used;
-    for (const ExchangePart& part : exchanges_[static_cast<std::size_t>(call.op)]) {
-      const Link& link = *links_.at(part.channel);
-      const Payload payload = workload_.message(call, part);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const Link& link = *links_.at(parts[i].channel);
       CHECKED(cudaStreamWaitEvent(link.stream.get(), ready, 0));
       link.nccl->issue(op.name, [&](ncclComm_t nccl) {
-        return nccl_message(nccl, part.send, payload, 1 - link.member, link.stream.get());
+        return nccl_message(nccl, parts[i].send, payloads[i], 1 - link.member, link.stream.get());
       });
       CHECKED(cudaEventRecord(link.arrived.get(), link.stream.get()));
-      used.push_back(&link);
     }
-    for (const Link* link : used) CHECKED(cudaStreamWaitEvent(own, link->arrived.get(), 0));
+    for (const ExchangePart& part : parts)
+      CHECKED(cudaStreamWaitEvent(own, links_.at(part.channel)->arrived.get(), 0));
     return {};
   }
 
@@ -211,7 +214,6 @@ private:
     std::vector<OpCall> calls;  // by mark: what was issued last before it
     std::size_t passed = 0;     // marks that the GPU has passed, as far as the watch has seen
     OpCall call{-1, 0, 0, 0};
-    int step = -1;
     CudaEvent ready{cudaEventDisableTiming};
   };
 

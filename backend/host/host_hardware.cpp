@@ -142,6 +142,9 @@ public:
   void settle(int) override {}
   double seconds(const Moment& moment) override { return moment.time_s; }
 
+  void prepare(const OpCall& call) override {
+    workload_.prepare(call, [] {});
+  }
   void compute(const OpCall& call) override { workload_.compute(call); }
 
   void host(const OpCall& call) override {

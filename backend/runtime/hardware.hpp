@@ -41,6 +41,8 @@ public:
   // On this machine's monotonic clock; only after all streams are settled.
   virtual double seconds(const Moment& moment) = 0;
 
+  // Before the op's time begins: what its workload does on the host.
+  virtual void prepare(const OpCall& call) = 0;
   virtual void compute(const OpCall& call) = 0;
   virtual void host(const OpCall& call) = 0;
   // `sender`: whom a reply goes to. `other_side_here` is called once the other side of an op of one transfer

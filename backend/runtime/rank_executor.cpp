@@ -155,6 +155,7 @@ private:
     wait_for_dependencies(number, op_number);
     Recorded r;
     r.call = {op_number, number, stream.step, stream.iterations.empty() ? 0 : stream.iterations.back()};
+    hardware_.prepare(r.call);
     r.ready = r.begin = hardware_.mark(number);
     bool turn_taken = false;
     const auto take_turn = [&] {

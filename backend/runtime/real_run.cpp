@@ -78,8 +78,11 @@ std::string not_trained_because(const Scenario& scenario, const Schedule& schedu
 // Carries out a program's computation once, by itself.
 void compute_once(const Program& program, Workload& workload, Arithmetic& arithmetic) {
   for (std::size_t i = 0; i < program.ops.size(); ++i)
-    if (program.ops[i].kind == OpKind::compute)
-      workload.compute({static_cast<int>(i), program.ops[i].stream, 0, 0});
+    if (program.ops[i].kind == OpKind::compute) {
+      const OpCall call{static_cast<int>(i), program.ops[i].stream, 0, 0};
+      workload.prepare(call, [&] { arithmetic.settle(call.stream); });
+      workload.compute(call);
+    }
   for (int s = 0; s < arithmetic.streams(); ++s) arithmetic.settle(s);
 }
 
@@ -109,16 +112,18 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
 
   const bool timed = is_timed(scenario);
   const std::string not_trained = not_trained_because(scenario, schedule, executor.on_processors);
-  const auto make_workload = [&] {
+  const int repeats = real_repeats(scenario, schedule);
+  const auto make_workload = [&](int planned_repeats) {
     if (not_trained.empty())
-      return training_workload(scenario, schedule, wiring, rank, *arithmetic, options.check_replicas);
+      return training_workload(scenario, schedule, wiring, rank, *arithmetic,
+                               {options.check_replicas, planned_repeats});
     return bare_workload(
         schedule, wiring, rank, *arithmetic,
         timed ? timed_seconds(scenario, schedule, plan.endpoints[rank]) : std::vector<double>());
   };
   if (executor.rehearse && program >= 0 && !timed)
-    compute_once(schedule.programs[program], *make_workload(), *arithmetic);
-  const std::unique_ptr<Workload> workload = make_workload();
+    compute_once(schedule.programs[program], *make_workload(1), *arithmetic);
+  const std::unique_ptr<Workload> workload = make_workload(repeats);
   transport.open(wiring.channels_of(rank));
   const std::unique_ptr<Hardware> hardware =
       executor.hardware(schedule, wiring, rank, transport, *workload, *arithmetic);
@@ -133,7 +138,7 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   }
   std::function<void(const RankSpan&)> on_span;
   if (options.journal) on_span = [&](const RankSpan& span) { options.journal->write(rank, span); };
-  report.spans = execute_rank(schedule, role, own, real_repeats(scenario, schedule), *hardware, on_span);
+  report.spans = execute_rank(schedule, role, own, repeats, *hardware, on_span);
   const CommonClock clock(before, read_clock(transport));
   for (RankSpan& span : report.spans)
     for (double* s : {&span.ready_s, &span.begin_s, &span.end_s}) *s = clock(*s);

@@ -22,6 +22,9 @@ struct Payload {
 class Workload {
 public:
   virtual ~Workload() = default;
+  // What an op needs of the host: data of its step, or a look at results, for which `settle` waits until all
+  // that was issued to the op's stream has ended. Called before the op's time begins.
+  virtual void prepare(const OpCall& call, const std::function<void()>& settle) { (void)call, (void)settle; }
   // Issues the op's computation to its stream.
   virtual void compute(const OpCall& call) = 0;
   // Called as the op begins; the bytes stay where they are until the op is run again.

@@ -13,16 +13,16 @@ namespace {
 
 // What the first device keeps of all devices, device after device.
 struct Together {
-  OwnedArray inputs, logits, gradients, labels;
-  std::vector<OwnedArray> losses;  // of a step, by micro-batch
+  OwnedArray logits, gradients;
+  std::vector<OwnedArray> inputs, labels, losses;  // by kept step and micro-batch
 };
 
 class ParallelDevice : public Workload {
 public:
   ParallelDevice(const Scenario& scenario, const Schedule& schedule, const Wiring& wiring, int rank,
-                 Arithmetic& arithmetic, bool check_replicas)
+                 Arithmetic& arithmetic, const TrainingOptions& training)
       : arithmetic_(arithmetic),
-        check_replicas_(check_replicas),
+        check_replicas_(training.check_replicas),
         program_(schedule.programs[wiring.communication().program_of_rank(rank)]),
         devices_(scenario.strategy.data),
         microbatches_(scenario.microbatches),
@@ -33,24 +33,47 @@ public:
         perceptron_(arithmetic, shape_of(scenario), options(scenario, rank == 0)) {
     number_microbatches();
     if (rank > 0) return;
+    is_first_ = true;
     const auto of_all = [&](double per_sample) {
       return OwnedArray(arithmetic, devices_ * elements(per_sample), Precision::fp32);
     };
-    together_.inputs = of_all(widths_.front());
     together_.logits = of_all(widths_.back());
     together_.gradients = of_all(widths_.back());
-    together_.labels = of_all(1);
-    for (int k = 0; k < microbatches_; ++k) together_.losses.push_back(of_all(1));
-    is_first_ = true;
+    const double samples = static_cast<double>(devices_) * microbatches_ * static_cast<double>(samples_);
+    kept_ = kept_steps(training.repeats, kElementBytes * samples * (widths_.front() + 2));
+    keeps_all_ = kept_ >= training.repeats;
+    for (long i = 0; i < kept_ * microbatches_; ++i) {
+      together_.inputs.push_back(of_all(widths_.front()));
+      together_.labels.push_back(of_all(1));
+      together_.losses.push_back(of_all(1));
+    }
+    for (long step = 0; keeps_all_ && step < training.repeats; ++step)
+      for (int k = 0; k < microbatches_; ++k) load(0, step, k);
+    arithmetic.settle(0);
+  }
+
+  void prepare(const OpCall& call, const std::function<void()>& settle) override {
+    if (call.step != step_) {
+      const bool reads = is_first_ && (on_loss || !keeps_all_);
+      if (reads) settle();
+      if (reads && step_ >= 0) tell_loss(step_);
+      step_ = call.step;
+      for (int k = 0; is_first_ && !keeps_all_ && k < microbatches_; ++k) load(call.stream, step_, k);
+    }
+    // Weights have come when the step's first forward pass begins.
+    if (!check_replicas_ || hashed_step_ == call.step || program_.ops[call.op].pass != Pass::forward) return;
+    hashed_step_ = call.step;
+    settle();
+    learned_.weights = hash_of(arithmetic_, call.stream, perceptron_.weights(all_layers_), kHashBegin);
+    learned_.gradients.push_back(learned_.weights);
   }
 
   void compute(const OpCall& call) override {
     const Op& op = program_.ops[call.op];
     const int k = microbatch_[call.op];
     if (op.pass == Pass::forward) {
-      begin_step(call);
-      if (is_first_) load(call, k);
-      (void)perceptron_.input(call.step, k);  // the others' came as a message
+      const Array input = perceptron_.input(call.step, k);  // the others' came as a message
+      if (is_first_) arithmetic_.copy(call.stream, of_device(inputs(call.step, k), 0), input);
       perceptron_.forward(call.stream, call.step, k, all_layers_);
     }
     if (op.pass == Pass::other && is_first_) take_loss(call, k);
@@ -65,8 +88,7 @@ public:
     const std::string& what = program_.tensors[tensor_of(program_.ops[call.op], part.message)].name;
     if (what == "inputs") {
       if (!is_first_) return payload(perceptron_.input(call.step, k));
-      load(call, k);
-      return payload(of_device(together_.inputs, device));
+      return payload(of_device(inputs(call.step, k), device));
     }
     if (what == "outputs")
       return payload(is_first_ ? of_device(together_.logits, device)
@@ -84,7 +106,8 @@ public:
   bool tells_losses() const override { return is_first_; }
 
   Learned learned() override {
-    end_step();
+    const bool told = on_loss || !keeps_all_;
+    for (long step = told ? step_ : 0; is_first_ && step_ >= 0 && step <= step_; ++step) tell_loss(step);
     return std::move(learned_);
   }
 
@@ -114,21 +137,18 @@ private:
     return all->part(device * each, each);
   }
 
-  void begin_step(const OpCall& call) {
-    if (call.step == step_) return;
-    end_step();
-    step_ = call.step;
-    if (!check_replicas_) return;
-    learned_.weights = hash_of(arithmetic_, call.stream, perceptron_.weights(all_layers_), kHashBegin);
-    learned_.gradients.push_back(learned_.weights);
+  std::size_t slot(long step, int microbatch) const {
+    return static_cast<std::size_t>(step % kept_ * microbatches_ + microbatch);
+  }
+  const OwnedArray& inputs(long step, int microbatch) const {
+    return together_.inputs[slot(step, microbatch)];
   }
 
-  void end_step() {
-    if (step_ < 0 || !is_first_) return;
+  void tell_loss(long step) {
     double sum = 0;
     std::vector<float> losses(static_cast<std::size_t>(devices_ * samples_));
-    for (const OwnedArray& array : together_.losses) {
-      arithmetic_.copy_to_host(0, array, losses.data());
+    for (int k = 0; k < microbatches_; ++k) {
+      arithmetic_.copy_to_host(0, together_.losses[slot(step, k)], losses.data());
       sum = std::accumulate(losses.begin(), losses.end(), sum);
     }
     learned_.losses.push_back(sum);
@@ -136,17 +156,14 @@ private:
   }
 
   // The samples of all devices for a micro-batch, numbered as those of data-parallel ranks are.
-  void load(const OpCall& call, int microbatch) {
-    if (loaded_step_ == call.step && loaded_ == microbatch) return;
-    loaded_step_ = call.step;
-    loaded_ = microbatch;
+  void load(int stream, long step, int microbatch) {
     const auto features = static_cast<std::size_t>(std::lround(widths_.front()));
     const auto samples = static_cast<std::size_t>(samples_);
     std::vector<float> inputs(static_cast<std::size_t>(devices_) * samples * features);
     std::vector<float> labels(static_cast<std::size_t>(devices_) * samples);
     for (std::size_t i = 0; i < labels.size(); ++i) {
       const std::uint64_t batch =
-          static_cast<std::uint64_t>(call.step) * static_cast<std::uint64_t>(devices_) + i / samples;
+          static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(devices_) + i / samples;
       const std::uint64_t sample =
           (batch * static_cast<std::uint64_t>(microbatches_) + static_cast<std::uint64_t>(microbatch)) *
               samples +
@@ -154,9 +171,8 @@ private:
       data_.features(sample, &inputs[i * features]);
       labels[i] = static_cast<float>(data_.label(sample));
     }
-    arithmetic_.copy_to_device(call.stream, inputs.data(), together_.inputs);
-    arithmetic_.copy_to_device(call.stream, labels.data(), together_.labels);
-    arithmetic_.copy(call.stream, of_device(together_.inputs, 0), perceptron_.input(call.step, microbatch));
+    arithmetic_.copy_to_device(stream, inputs.data(), together_.inputs[slot(step, microbatch)]);
+    arithmetic_.copy_to_device(stream, labels.data(), together_.labels[slot(step, microbatch)]);
   }
 
   void take_loss(const OpCall& call, int microbatch) {
@@ -164,8 +180,8 @@ private:
     arithmetic_.copy(call.stream, own, of_device(together_.logits, 0));
     const double batch = static_cast<double>(devices_) * microbatches_ * static_cast<double>(samples_);
     arithmetic_.softmax_cross_entropy(
-        call.stream, together_.logits, together_.labels, static_cast<float>(1 / batch),
-        together_.losses[static_cast<std::size_t>(microbatch)], together_.gradients);
+        call.stream, together_.logits, together_.labels[slot(call.step, microbatch)],
+        static_cast<float>(1 / batch), together_.losses[slot(call.step, microbatch)], together_.gradients);
     arithmetic_.copy(call.stream, of_device(together_.gradients, 0),
                      perceptron_.activation_gradient(microbatch, all_layers_.last));
   }
@@ -182,8 +198,8 @@ private:
   std::vector<int> microbatch_;  // by op
   bool is_first_ = false;
   Together together_;
-  long step_ = -1, loaded_step_ = -1;
-  int loaded_ = -1;
+  long step_ = -1, hashed_step_ = -1, kept_ = 1;  // kept: steps whose data are on the device
+  bool keeps_all_ = true;
   Learned learned_;
 };
 
@@ -191,8 +207,8 @@ private:
 
 std::unique_ptr<Workload> first_device_workload(const Scenario& scenario, const Schedule& schedule,
                                                 const Wiring& wiring, int rank, Arithmetic& arithmetic,
-                                                bool check_replicas) {
-  return std::make_unique<ParallelDevice>(scenario, schedule, wiring, rank, arithmetic, check_replicas);
+                                                const TrainingOptions& options) {
+  return std::make_unique<ParallelDevice>(scenario, schedule, wiring, rank, arithmetic, options);
 }
 
 }  // namespace rehearse

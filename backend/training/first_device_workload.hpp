@@ -6,14 +6,15 @@
 
 #include "backend/runtime/workload.hpp"
 #include "backend/training/arithmetic.hpp"
+#include "backend/training/workload_parts.hpp"
 #include "simulator/scenario/scenario.hpp"
 
 namespace rehearse {
 
-// Of the schedule that simulator/strategies/first_device.cpp writes, in fp32. `check_replicas`: in place of
-// gradients, which the devices have no two alike of, hashes the weights that each step is computed with.
+// Of the schedule that simulator/strategies/first_device.cpp writes, in fp32. No two devices have the same
+// gradients: what is hashed in place of them is the weights that each step is computed with.
 std::unique_ptr<Workload> first_device_workload(const Scenario& scenario, const Schedule& schedule,
                                                 const Wiring& wiring, int rank, Arithmetic& arithmetic,
-                                                bool check_replicas);
+                                                const TrainingOptions& options);
 
 }  // namespace rehearse

@@ -43,6 +43,8 @@ void check(const PerceptronOptions& options, int layers) {
         fmt::format("gradients in {} with weights in {}; allowed in real training: fp32, or that of "
                     "the weights",
                     name_of(options.gradient_precision), name_of(options.precision)));
+  if (options.kept_steps < 1)
+    throw RunError(fmt::format("data of {} steps are kept; allowed: 1 or more", options.kept_steps));
   if (options.micro_batch < 1 || options.microbatches < 1 || !(options.batch_samples >= 1))
     throw RunError(fmt::format("{} micro-batches of {} samples in a batch of {}; allowed: 1 or more of each",
                                options.microbatches, options.micro_batch, options.batch_samples));
@@ -144,6 +146,7 @@ void Perceptron::allocate_activations(Layer& layer) {
 void Perceptron::allocate_batches() {
   const bool inputs = holds(0), labels = holds(layers() - 1) && !options_.loss_elsewhere;
   const auto samples = static_cast<std::size_t>(options_.micro_batch);
+  batches_.resize(static_cast<std::size_t>(options_.kept_steps));
   for (Batch& batch : batches_)
     for (int i = 0; i < options_.microbatches; ++i) {
       if (inputs)
@@ -174,10 +177,14 @@ const Perceptron::Layer& Perceptron::held(int layer) const {
   throw std::out_of_range(fmt::format("layer {} is not held here", layer));
 }
 
+Perceptron::Batch& Perceptron::slot(long step) {
+  return batches_.at(static_cast<std::size_t>(step) % batches_.size());
+}
+
 Perceptron::Batch& Perceptron::batch(long step) {
-  Batch& slot = batches_[static_cast<std::size_t>(step % 2)];
-  if (slot.step != step) throw std::out_of_range(fmt::format("step {} has no batch", step));
-  return slot;
+  Batch& batch = slot(step);
+  if (batch.step != step) throw std::out_of_range(fmt::format("step {} has no batch", step));
+  return batch;
 }
 
 void Perceptron::set_batch(int stream, long step, const std::vector<std::uint64_t>& samples) {
@@ -185,7 +192,8 @@ void Perceptron::set_batch(int stream, long step, const std::vector<std::uint64_
   const auto count = static_cast<std::size_t>(options_.microbatches);
   if (samples.size() != size * count)
     throw std::invalid_argument(fmt::format("{} samples; allowed: {}", samples.size(), size * count));
-  Batch& batch = batches_.at(static_cast<std::size_t>(step % 2));
+  if (held_.empty()) return;
+  Batch& batch = slot(step);
   batch.step = step;
   const auto features = static_cast<std::size_t>(widths_.front());
   std::vector<float> inputs(batch.inputs.empty() ? 0 : size * features), labels(size);
@@ -203,7 +211,7 @@ void Perceptron::set_batch(int stream, long step, const std::vector<std::uint64_
 }
 
 Array Perceptron::input(long step, int microbatch) {
-  Batch& batch = batches_.at(static_cast<std::size_t>(step % 2));
+  Batch& batch = slot(step);
   batch.step = step;
   return batch.inputs.at(static_cast<std::size_t>(microbatch));
 }

@@ -3,7 +3,6 @@
 // softmax cross-entropy that.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -24,6 +23,7 @@ struct PerceptronOptions {
   std::uint64_t seed = 1;                          // of weights and data
   bool sum_microbatches = true;  // false: each one's gradients take the place of those before
   bool loss_elsewhere = false;   // the last layer gives its logits, and is given their gradient
+  long kept_steps = 2;           // of how many steps inputs, labels and losses are kept on the device
 };
 
 // Weights of a layer as a flat vector: matrix [inputs, outputs], then bias. From seed and layer alone: normal
@@ -34,7 +34,7 @@ std::vector<float> initial_weights(const MultiLayerPerceptron& shape, std::uint6
 
 // forward() and backward() are called by one thread at a time, update() for layers whose gradients are not
 // written meanwhile; other threads may use gradients and boundary activations that are settled. Steps count
-// from 0; data are kept for the latest two of them, so that one can be loaded ahead.
+// from 0; data are kept for the latest `kept_steps` of them.
 class Perceptron {
 public:
   // RunError if the shape, the held layers or the precision cannot be.
@@ -55,8 +55,8 @@ public:
   void backward(int stream, long step, int microbatch, LayerRange layers);
   // One step of the optimizer. Each layer's steps are counted on their own.
   void update(int stream, LayerRange layers);
-  // Sum of the losses of this rank's samples in `step`, which is one of the latest two with a batch; 0 where
-  // the last layer is not held.
+  // Sum of the losses of this rank's samples in `step`, whose data are still kept; 0 where the last layer is
+  // not held. Waits for the stream.
   double take_loss(int stream, long step);
 
   // [micro_batch, widths[layer + 1]]: a held layer's output, or that of the layer before a held range, which
@@ -95,6 +95,7 @@ private:
   void allocate_batches();
   Layer& held(int layer);
   const Layer& held(int layer) const;
+  Batch& slot(long step);
   Batch& batch(long step);
   Array input_of(const Layer& layer, long step, int microbatch);
   Array operand(Array array) const;
@@ -109,7 +110,7 @@ private:
   SampleData data_;
   std::vector<Layer> held_;
   OwnedArray weights_, master_, gradients_, momentum_, second_moment_;
-  std::array<Batch, 2> batches_;
+  std::vector<Batch> batches_;  // step s has number s modulo their count
 };
 
 }  // namespace rehearse

@@ -57,8 +57,8 @@ public:
       arithmetic_.add(call.stream, pushed.part(at, shard.elements), sum);
     const std::lock_guard lock(mutex_);
     shard.optimizer.apply(call.stream, sum);
-    arithmetic_.settle(call.stream);
     if (!asynchronous_) return;
+    arithmetic_.settle(call.stream);
     const int worker = worker_of(op);
     // Of the pushes since this worker was answered last, its own is none.
     if (weights == last_weights_) learned_.staleness.push_back(shard.applied - shard.answered[worker]);

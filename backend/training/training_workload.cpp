@@ -35,10 +35,10 @@ std::span<float> in_memory(const Array& array) {
 class Worker : public Workload {
 public:
   Worker(const Scenario& scenario, const Schedule& schedule, const Wiring& wiring, int rank,
-         Arithmetic& arithmetic, bool check_replicas)
+         Arithmetic& arithmetic, const TrainingOptions& training)
       : scenario_(scenario),
         arithmetic_(arithmetic),
-        check_replicas_(check_replicas),
+        check_replicas_(training.check_replicas),
         program_(schedule.programs[wiring.communication().program_of_rank(rank)]),
         averages_(scenario.strategy.gradients == kLocalSgd),
         steps_at_once_(schedule.optimizer_steps) {
@@ -49,18 +49,31 @@ public:
         perceptron_options(scenario, held_layers(), alone ? 1 : scenario.strategy.data);
     held_ = options.held;
     batch_ = static_cast<std::uint64_t>(options.micro_batch * options.microbatches);
+    steps_ = training.repeats * steps_at_once_;
+    options.kept_steps = kept_steps(steps_, bytes_of_step(options));
+    keeps_all_ = options.kept_steps >= steps_;
     perceptron_.emplace(arithmetic, shape_of(scenario), std::move(options));
     has_loss_ = perceptron_->holds(perceptron_->layers() - 1);
     number_steps();
     if (compresses(scenario)) number_parts();
+    for (long step = 0; keeps_all_ && step < steps_; ++step) set_batch(0, step);
+    arithmetic.settle(0);
+  }
+
+  void prepare(const OpCall& call, const std::function<void()>& settle) override {
+    const Op& op = program_.ops[call.op];
+    if (op.kind != OpKind::compute) return;
+    if (op.pass == Pass::forward || op.pass == Pass::recompute || op.pass == Pass::backward)
+      begin_step(call, step_of(call), settle);
+    if (!is_update(op) || !check_replicas_ || averages_) return;
+    settle();
+    learned_.gradients.push_back(hash_of_all(call.stream, &Perceptron::gradients));
   }
 
   void compute(const OpCall& call) override {
     const Op& op = program_.ops[call.op];
     const LayerRange layers{op.first_layer, op.last_layer};
-    const long step = call.step * steps_at_once_ + step_in_round_[call.op];
-    if (op.pass == Pass::forward || op.pass == Pass::recompute || op.pass == Pass::backward)
-      begin_step(call, step);
+    const long step = step_of(call);
     if (op.pass == Pass::forward || op.pass == Pass::recompute)
       perceptron_->forward(call.stream, step, op.microbatch, layers);
     if (op.pass == Pass::backward) perceptron_->backward(call.stream, step, op.microbatch, layers);
@@ -68,8 +81,6 @@ public:
       part->second.compressor->compute(part->second.number,
                                        in_memory(parameters(program_.tensors[op.reads.front()])));
     if (!is_update(op)) return;
-    if (check_replicas_ && !averages_)
-      learned_.gradients.push_back(hash_of_all(call.stream, &Perceptron::gradients));
     for (const LayerRange& held : held_) perceptron_->update(call.stream, held);
   }
 
@@ -100,7 +111,11 @@ public:
   bool tells_losses() const override { return has_loss_; }
 
   Learned learned() override {
-    end_step();
+    if (on_loss || !keeps_all_)
+      end_step();
+    else
+      for (long step = 0; has_loss_ && step <= step_; ++step)
+        learned_.losses.push_back(perceptron_->take_loss(0, step));
     if (!check_replicas_) return std::move(learned_);
     learned_.weights = hash_of_all(0, &Perceptron::weights);
     return std::move(learned_);
@@ -163,20 +178,39 @@ private:
     return weights;
   }
 
-  // The samples of a step are numbered through all data-parallel ranks.
-  void begin_step(const OpCall& call, long step) {
+  long step_of(const OpCall& call) const { return call.step * steps_at_once_ + step_in_round_[call.op]; }
+
+  // Inputs, labels and losses, where this rank has them.
+  double bytes_of_step(const PerceptronOptions& options) const {
+    const int last = static_cast<int>(shape_of(scenario_).widths.size()) - 2;
+    double numbers = 0;  // of a sample
+    for (const LayerRange& range : options.held) {
+      if (range.first == 0) numbers += shape_of(scenario_).widths.front();
+      if (range.last == last) numbers += 2;
+    }
+    return kElementBytes * numbers * static_cast<double>(batch_);
+  }
+
+  // Reads the step before, if its losses are wanted now or its data give way to those of this step.
+  void begin_step(const OpCall& call, long step, const std::function<void()>& settle) {
     if (step == step_) return;
-    end_step();
+    const bool looks = check_replicas_ && averages_ && step % steps_at_once_ == 0;
+    if (looks || on_loss || !keeps_all_) settle();
+    if (on_loss || !keeps_all_) end_step();
     step_ = step;
-    if (check_replicas_ && averages_ && step % steps_at_once_ == 0)
-      learned_.gradients.push_back(hash_of_all(call.stream, &Perceptron::weights));
+    if (looks) learned_.gradients.push_back(hash_of_all(call.stream, &Perceptron::weights));
+    if (!keeps_all_) set_batch(call.stream, step);
+  }
+
+  // The samples of a step are numbered through all data-parallel ranks.
+  void set_batch(int stream, long step) {
     std::vector<std::uint64_t> samples(batch_);
     const auto first =
-        (static_cast<std::uint64_t>(step_) * static_cast<std::uint64_t>(scenario_.strategy.data) +
+        (static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(scenario_.strategy.data) +
          static_cast<std::uint64_t>(data_rank_)) *
         batch_;
     for (std::uint64_t i = 0; i < batch_; ++i) samples[i] = first + i;
-    perceptron_->set_batch(call.stream, step_, samples);
+    perceptron_->set_batch(stream, step, samples);
   }
 
   void end_step() {
@@ -209,7 +243,8 @@ private:
   std::vector<LayerRange> held_;
   std::uint64_t batch_ = 0;  // samples of this rank in a step
   int data_rank_ = 0;
-  long step_ = -1;
+  long step_ = -1, steps_ = 1;
+  bool keeps_all_ = false;  // the data of all steps
   bool has_loss_ = false;
   Learned learned_;
 };
@@ -276,12 +311,11 @@ std::string why_not_trained(const Scenario& scenario, const Schedule& schedule, 
 
 std::unique_ptr<Workload> training_workload(const Scenario& scenario, const Schedule& schedule,
                                             const Wiring& wiring, int rank, Arithmetic& arithmetic,
-                                            bool check_replicas) {
+                                            const TrainingOptions& options) {
   const int role = wiring.place(rank).first;
   if (scenario.strategy.gradients == "first-device")
-    return first_device_workload(scenario, schedule, wiring, rank, arithmetic, check_replicas);
-  if (role == 0)
-    return std::make_unique<Worker>(scenario, schedule, wiring, rank, arithmetic, check_replicas);
+    return first_device_workload(scenario, schedule, wiring, rank, arithmetic, options);
+  if (role == 0) return std::make_unique<Worker>(scenario, schedule, wiring, rank, arithmetic, options);
   if (role == 1 && scenario.strategy.gradients == "hierarchical-parameter-server")
     return aggregator_workload(scenario, schedule, wiring, rank, arithmetic);
   return server_workload(scenario, schedule, wiring, rank, arithmetic);

@@ -7,6 +7,7 @@
 
 #include "backend/runtime/workload.hpp"
 #include "backend/training/arithmetic.hpp"
+#include "backend/training/workload_parts.hpp"
 #include "simulator/scenario/scenario.hpp"
 
 namespace rehearse {
@@ -15,10 +16,8 @@ namespace rehearse {
 // no arithmetic for, ...) on processors or on GPUs; empty if it can.
 std::string why_not_trained(const Scenario& scenario, const Schedule& schedule, bool on_processors);
 
-// `check_replicas`: hashes what the optimizer gets in every step (where ranks' gradients are meant to differ,
-// the weights that a round begins with), and the weights in the end, which takes time.
 std::unique_ptr<Workload> training_workload(const Scenario& scenario, const Schedule& schedule,
                                             const Wiring& wiring, int rank, Arithmetic& arithmetic,
-                                            bool check_replicas);
+                                            const TrainingOptions& options);
 
 }  // namespace rehearse

@@ -6,6 +6,10 @@
 
 namespace rehearse {
 
+long kept_steps(long steps, double bytes_of_step) {
+  return static_cast<double>(steps) * bytes_of_step <= kMostData ? std::max(steps, 1L) : 2;
+}
+
 const MultiLayerPerceptron& shape_of(const Scenario& scenario) {
   return std::get<MultiLayerPerceptron>(scenario.model.shape);
 }
