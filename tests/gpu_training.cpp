@@ -1,0 +1,170 @@
+// Every strategy that trains on processors gives the same losses on GPUs, however the GPU delays what it was
+// given: on the stand-in, whose operations begin late at random, a missing dependency shows.
+#ifdef REHEARSE_HAVE_CUDA
+
+#include <cctype>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "backend/cuda/cuda_executor.hpp"
+#include "backend/host/launch.hpp"
+#include "models/base/error.hpp"
+#include "simulator/strategies/strategy.hpp"
+#include "tests/catch.hpp"
+#include "tests/gpu_run.hpp"
+
+using namespace rehearse;
+
+namespace {
+
+// Eight layers, four steps of 24 samples.
+constexpr const char* kPerceptron = R"([model.multi_layer_perceptron]
+widths = [24, 32, 28, 32, 20, 32, 24, 16, 10]
+[training]
+global_batch = 24
+micro_batch = 4
+precision = "fp32"
+optimizer = "momentum"
+[cluster]
+preset = "cpu-cluster"
+[run]
+steps = 3
+warmup = 1
+)";
+
+constexpr const char* kStrategies[] = {
+    "nodes=1",
+    "nodes=2 data=2",
+    "nodes=2 data=2 bucket_mb=0.01",
+    "nodes=2 data=2 overlap=false",
+    "nodes=3 data=3 micro_batch=2 bucket_mb=0.01",
+    "nodes=4 data=4 micro_batch=2",
+    "nodes=2 pipeline=2",
+    "nodes=2 pipeline=2 schedule=gpipe",
+    "nodes=3 pipeline=3",
+    "nodes=4 pipeline=4",
+    "nodes=4 pipeline=4 schedule=gpipe",
+    "nodes=2 pipeline=2 schedule=interleaved virtual_stages=2",
+    "nodes=2 pipeline=2 schedule=interleaved virtual_stages=4",
+    "nodes=2 pipeline=2 blocking_p2p=true",
+    "nodes=4 pipeline=2 data=2",
+    "nodes=4 pipeline=2 data=2 bucket_mb=0.01",
+    "nodes=4 pipeline=2 data=2 micro_batch=2 schedule=interleaved virtual_stages=2",
+    "nodes=1 gradients=parameter-server",
+    "nodes=2 data=2 gradients=parameter-server",
+    "nodes=2 data=2 gradients=parameter-server parameter_server.servers=2",
+    "nodes=2 data=2 gradients=parameter-server parameter_server.placement=colocated",
+    "nodes=4 pipeline=2 data=2 gradients=parameter-server",
+    "preset=p100x4-25gbe nodes=1 data=4 micro_batch=1 gradients=first-device",
+    "preset=p100x4-25gbe nodes=1 data=4 gradients=first-device micro_batch=2",
+};
+
+std::vector<std::string> overrides(const std::string& words) {
+  std::vector<std::string> all;
+  std::istringstream in(words);
+  for (std::string word; in >> word;) {
+    const std::size_t equals = word.find('=');
+    std::string value = word.substr(equals + 1);
+    if (std::isalpha(static_cast<unsigned char>(value[0])) != 0 && value != "true" && value != "false")
+      value = "\"" + value + "\"";
+    const bool of_cluster = word.starts_with("nodes") || word.starts_with("preset");
+    const std::string section = of_cluster                  ? "cluster."
+                                : word.starts_with("micro") ? "training."
+                                                            : "strategy.";
+    all.push_back(section + word.substr(0, equals) + "=" + value);
+  }
+  return all;
+}
+
+// "nodes=2 data=2" as arguments of rehearse-run.
+std::string arguments(const std::string& words) {
+  std::string text;
+  for (const std::string& one : overrides(words)) text += " --set '" + one + "'";
+  return text;
+}
+
+std::vector<double> losses_of(const test::Outcome& outcome) {
+  INFO(outcome.err);
+  REQUIRE(outcome.status == 0);
+  const nlohmann::json result = nlohmann::json::parse(outcome.out).at("measured");
+  if (!result.contains("losses")) FAIL("nothing was learned: " << result.at("notes").dump());
+  return result.at("losses").get<std::vector<double>>();
+}
+
+void check_losses(const std::vector<double>& found, const std::vector<double>& expected) {
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t step = 0; step < found.size(); ++step) {
+    CAPTURE(step);
+    CHECK(found[step] == Approx(expected[step]).epsilon(1e-5));
+  }
+}
+
+// In this process's children, whose libraries are loaded once. The losses are of rank 0, which is a child.
+std::vector<double> train_in_children(const std::string& strategy, const std::string& seed) {
+  const Scenario scenario = read_scenario_text(kPerceptron, "perceptron.toml", overrides(strategy));
+  const Plan plan = write_schedule(scenario);
+  const test::Scratch scratch;
+  setenv("STAND_IN_SEED", seed.c_str(), 1);
+  LaunchOptions options;
+  options.ranks = plan.schedule->ranks();
+  options.patience_s = 30;
+  launch(options, [&](Transport& transport) {
+    CudaChoice choice = cuda_executor({true, 20, false}, transport);
+    if (!choice.refused.empty()) throw RunError(choice.refused);
+    const auto result = run_rank(scenario, plan, transport, choice.executor);
+    if (result) (void)scratch.write("losses", nlohmann::json(result->losses).dump());
+  });
+  return nlohmann::json::parse(test::read_file(scratch.path("losses"))).get<std::vector<double>>();
+}
+
+}  // namespace
+
+TEST_CASE("rehearse-run trains every strategy on GPUs as on processors") {
+  const test::Scratch scratch;
+  const std::string run = "run --format json " + scratch.write("perceptron.toml", kPerceptron);
+  const std::vector<double> expected =
+      losses_of(test::run_program("rehearse-run", run + arguments("nodes=1")));
+  CHECK(expected.back() < expected.front());
+  for (const char* strategy : kStrategies) {
+    CAPTURE(strategy);
+    check_losses(
+        losses_of(test::run_on_stand_in(
+            "rehearse-run", run + " --device gpu --oversubscribe --patience 20" + arguments(strategy),
+            "STAND_IN_DELAY_US=300")),
+        expected);
+  }
+}
+
+namespace {
+
+// Carries out the hidden case below in a process with the stand-in in place.
+void check_seeds(int first, int last) {
+  const test::Outcome outcome = test::run_shell(
+      "STAND_IN_DELAY_US=300 FIRST_SEED=" + std::to_string(first) + " LAST_SEED=" + std::to_string(last) +
+      " LD_PRELOAD=" REHEARSE_STAND_IN " /proc/" + std::to_string(getpid()) + "/exe '[forked]'");
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.status == 0);
+}
+
+}  // namespace
+
+TEST_CASE("strategies and seeds", "[.][forked]") {
+  const std::vector<double> expected = train_in_children("nodes=1", "0");
+  for (const char* strategy : kStrategies)
+    for (int seed = std::atoi(std::getenv("FIRST_SEED")); seed <= std::atoi(std::getenv("LAST_SEED"));
+         ++seed) {
+      CAPTURE(strategy, seed);
+      check_losses(train_in_children(strategy, std::to_string(seed)), expected);
+    }
+}
+
+TEST_CASE("losses are the same whatever the GPU does late, seeds 1 to 10") {
+  check_seeds(1, 10);
+}
+
+TEST_CASE("losses are the same whatever the GPU does late, seeds 11 to 20") {
+  check_seeds(11, 20);
+}
+
+#endif

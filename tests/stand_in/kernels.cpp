@@ -1,0 +1,256 @@
+// Launches: runs the very code of the backend's kernels, a block of threads after the other.
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/context/fiber.hpp>
+#include <boost/context/pooled_fixedsize_stack.hpp>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <random>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/stand_in/settings.hpp"
+#include "tests/stand_in/streams.hpp"
+
+// What CUDA C++ offers to a kernel. The threads of a block are fibers of one thread of the host, so that
+// variables of the block are those of that thread.
+#undef __shared__
+#define __shared__ static thread_local
+namespace {
+
+thread_local dim3 gridDim, blockDim, blockIdx, threadIdx;
+
+// Runs a block's threads in turns from one barrier to the next, each turn in an order of its own: where a
+// barrier is missing, results differ.
+class Block {
+public:
+  explicit Block(const std::function<void()>& code) : code_(code) {}
+
+  void run(std::minstd_rand& random) {
+    const unsigned threads = blockDim.x * blockDim.y * blockDim.z;
+    exchanged_[0].assign(threads, 0);
+    exchanged_[1].assign(threads, 0);
+    current_ = this;
+    for (unsigned i = 0; i < threads; ++i) threads_.push_back(std::make_unique<Thread>(*this, i));
+    std::vector<unsigned> order(threads);
+    std::iota(order.begin(), order.end(), 0U);
+    while (!order.empty()) {
+      std::shuffle(order.begin(), order.end(), random);
+      for (const unsigned i : order) resume(*threads_[i]);
+      std::erase_if(order, [&](unsigned i) { return !threads_[i]->fiber; });
+    }
+    current_ = nullptr;
+  }
+
+  static Block& current(const char* call) {
+    if (current_ == nullptr)
+      stand_in::violation(
+          fmt::format("{} in a kernel that the stand-in takes for one without barriers", call));
+    return *current_;
+  }
+  void barrier() { running_->scheduler = std::move(running_->scheduler).resume(); }
+  // Two buffers in turns: nobody overwrites what others still read.
+  float from_thread(float value, unsigned far) {
+    std::vector<float>& buffer = exchanged_[running_->exchanges++ % 2];
+    const unsigned own = running_->number;
+    buffer[own] = value;
+    barrier();
+    return buffer[own ^ far];
+  }
+
+private:
+  struct Thread {
+    Thread(Block& block, unsigned i)
+        : number(i), fiber(std::allocator_arg, stacks(), [this, &block](boost::context::fiber&& back) {
+            scheduler = std::move(back);
+            block.code_();
+            return std::move(scheduler);
+          }) {}
+    unsigned number, exchanges = 0;
+    boost::context::fiber scheduler, fiber;
+  };
+  void resume(Thread& thread) {
+    running_ = &thread;
+    threadIdx = {thread.number % blockDim.x, thread.number / blockDim.x % blockDim.y,
+                 thread.number / (blockDim.x * blockDim.y)};
+    thread.fiber = std::move(thread.fiber).resume();
+  }
+
+  // Used again and again; of 64 KiB each.
+  static boost::context::pooled_fixedsize_stack& stacks() {
+    thread_local boost::context::pooled_fixedsize_stack pool(std::size_t{64} << 10);
+    return pool;
+  }
+
+  static thread_local Block* current_;
+  const std::function<void()>& code_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  Thread* running_ = nullptr;
+  std::vector<float> exchanged_[2];
+};
+thread_local Block* Block::current_ = nullptr;
+
+void __syncthreads() {  // NOLINT(bugprone-reserved-identifier): CUDA's name
+  Block::current("__syncthreads").barrier();
+}
+float __shfl_xor_sync(unsigned, float value, int far) {  // NOLINT(bugprone-reserved-identifier)
+  return Block::current("__shfl_xor_sync").from_thread(value, static_cast<unsigned>(far));
+}
+
+}  // namespace
+
+#include "backend/cuda/kernel_code.hpp"
+
+namespace {
+
+using namespace stand_in;
+namespace device = rehearse::kernels::device;
+using rehearse::Bfloat16;
+using rehearse::Optimizer;
+
+struct Shape {
+  dim3 grid, block;
+};
+
+void run_grid(const Shape& shape, bool has_barriers, const std::function<void()>& code) {
+  thread_local std::minstd_rand random(static_cast<unsigned>(settings().seed + 1));
+  gridDim = shape.grid;
+  blockDim = shape.block;
+  for (blockIdx.y = 0; blockIdx.y < gridDim.y; ++blockIdx.y)
+    for (blockIdx.x = 0; blockIdx.x < gridDim.x; ++blockIdx.x) {
+      if (has_barriers) {
+        Block(code).run(random);
+        continue;
+      }
+      for (threadIdx.y = 0; threadIdx.y < blockDim.y; ++threadIdx.y)
+        for (threadIdx.x = 0; threadIdx.x < blockDim.x; ++threadIdx.x) code();
+    }
+}
+
+// Takes the arguments of a launch, and gives what runs it.
+using Bind = std::function<std::function<void(const Shape&)>(void** arguments)>;
+std::map<std::string, Bind>& launchable() {
+  static std::map<std::string, Bind> by_name;
+  return by_name;
+}
+
+template <class... A>
+Bind binder(void (*kernel)(A...), bool has_barriers) {
+  return [=](void** arguments) {
+    const auto taken = [&]<std::size_t... i>(std::index_sequence<i...>) {
+      return std::tuple<A...>(*static_cast<A*>(arguments[i])...);
+    }
+    (std::index_sequence_for<A...>());
+    return [=](const Shape& shape) { run_grid(shape, has_barriers, [&] { std::apply(kernel, taken); }); };
+  };
+}
+
+// nvcc knows a kernel by the name that the linker gives it here as well.
+template <class... A>
+void add(void (*kernel)(A...), bool has_barriers = false) {
+  Dl_info found{};
+  if (dladdr(reinterpret_cast<void*>(kernel), &found) == 0 || found.dli_sname == nullptr)
+    violation("a kernel of the stand-in has no symbol");
+  launchable()[found.dli_sname] = binder(kernel, has_barriers);
+}
+
+template <class First, class Second>
+void add_pair() {
+  add(device::convert<First, Second>);
+  add(device::add_bias<First, Second>);
+  add(device::activation_backward<First, Second>);
+  add(device::column_sums<First, Second>, true);
+  add(device::add<First, Second>);
+  add(device::update<Optimizer::sgd, First, Second>);
+  add(device::update<Optimizer::momentum, First, Second>);
+  add(device::update<Optimizer::adam, First, Second>);
+}
+
+void add_all() {
+  add_pair<float, float>();
+  add_pair<float, Bfloat16>();
+  add_pair<Bfloat16, float>();
+  add_pair<Bfloat16, Bfloat16>();
+  add(device::softmax_cross_entropy<float>, true);
+  add(device::softmax_cross_entropy<Bfloat16>, true);
+  add(device::fill<float>);
+  add(device::fill<Bfloat16>);
+  add(device::fill<device::Half>);
+}
+
+struct Configuration {
+  Shape shape;
+  std::size_t shared_bytes = 0;
+  cudaStream_t stream = nullptr;
+};
+thread_local std::vector<Configuration> configurations;
+
+std::map<const void*, std::string>& kernel_names() {
+  static std::map<const void*, std::string> by_host_function;
+  return by_host_function;
+}
+
+cudaError_t launch(const void* kernel, const Shape& shape, void** arguments, cudaStream_t stream) {
+  static std::once_flag once;
+  std::call_once(once, add_all);
+  expect_stream(stream, "a kernel's launch");
+  const std::string& name = kernel_names()[kernel];
+  const auto found = launchable().find(name);
+  if (found == launchable().end()) violation(fmt::format("kernel {} is not in the stand-in", name));
+  const unsigned threads = shape.block.x * shape.block.y * shape.block.z;
+  if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z != 1 || threads == 0 || threads > 1024)
+    return cudaErrorInvalidConfiguration;
+  push(stream, [run = found->second(arguments), shape] { run(shape); });
+  return cudaSuccess;
+}
+
+}  // namespace
+
+// What nvcc's code calls around a launch; their types stand in no header for users.
+extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier)
+void** __cudaRegisterFatBinary(void*) {
+  static void* handle = nullptr;
+  return &handle;
+}
+void __cudaRegisterFatBinaryEnd(void**) {}
+void __cudaUnregisterFatBinary(void**) {}
+void __cudaRegisterFunction(void**, const char* host_function, char*, const char* name, int, void*, void*,
+                            void*, void*, int*) {
+  kernel_names()[host_function] = name;
+}
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream) {
+  configurations.push_back({{grid, block}, shared_bytes, stream});
+  return 0;
+}
+cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, std::size_t* shared_bytes, void* stream) {
+  const Configuration last = configurations.back();
+  configurations.pop_back();
+  *grid = last.shape.grid;
+  *block = last.shape.block;
+  *shared_bytes = last.shared_bytes;
+  *static_cast<cudaStream_t*>(stream) = last.stream;
+  return cudaSuccess;
+}
+cudaError_t __cudaGetKernel(const void** kernel, const void* host_function) {
+  *kernel = host_function;
+  return cudaSuccess;
+}
+cudaError_t __cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments, std::size_t,
+                               cudaStream_t stream) {
+  return launch(kernel, {grid, block}, arguments, stream);
+}
+// NOLINTEND(bugprone-reserved-identifier)
+cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments, std::size_t,
+                             cudaStream_t stream) {  // before CUDA 13
+  return launch(kernel, {grid, block}, arguments, stream);
+}
+}

@@ -1,0 +1,563 @@
+// NCCL between processes of one machine, through shared memory. Sends wait for their receivers, operations of
+// a communicator follow one another whatever their streams, and kernels hold multiprocessors until they end:
+// what would hang for large messages or on a small GPU hangs here as well.
+#include <fmt/format.h>
+#include <nccl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "backend/training/element_wise.hpp"
+#include "tests/stand_in/memory.hpp"
+#include "tests/stand_in/settings.hpp"
+#include "tests/stand_in/shared.hpp"
+#include "tests/stand_in/streams.hpp"
+
+using namespace stand_in;
+
+namespace {
+
+constexpr int kMultiprocessors = 132, kDefaultBlocks = 16;
+
+// Of this process's GPU. Blocks that wait for peers keep their multiprocessors.
+class Multiprocessors {
+public:
+  bool take(int blocks, const std::atomic<bool>& stopped) {
+    return wait_until(
+        [&] {
+          const std::lock_guard lock(mutex_);
+          if (free_ < blocks) return false;
+          free_ -= blocks;
+          return true;
+        },
+        stopped);
+  }
+  void give(int blocks) {
+    const std::lock_guard lock(mutex_);
+    free_ += blocks;
+  }
+
+private:
+  std::mutex mutex_;
+  int free_ = kMultiprocessors;
+};
+Multiprocessors multiprocessors;
+
+std::size_t bytes_of(ncclDataType_t type) {
+  switch (type) {
+    case ncclFloat32:
+      return 4;
+    case ncclFloat16:
+    case ncclBfloat16:
+      return 2;
+    case ncclUint8:
+    case ncclInt8:
+      return 1;
+    default:
+      violation(fmt::format("NCCL's data type {} is not in the stand-in", static_cast<int>(type)));
+  }
+}
+
+float number(const std::byte* from, ncclDataType_t type) {
+  if (type == ncclFloat32) {
+    float value = 0;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+  }
+  if (type == ncclFloat16) {
+    _Float16 value = 0;
+    std::memcpy(&value, from, sizeof value);
+    return static_cast<float>(value);
+  }
+  rehearse::Bfloat16 value{};
+  std::memcpy(&value, from, sizeof value);
+  return rehearse::to_float(value);
+}
+
+void set_number(std::byte* to, ncclDataType_t type, float value) {
+  if (type == ncclFloat32) {
+    std::memcpy(to, &value, sizeof value);
+  } else if (type == ncclFloat16) {
+    const auto half = static_cast<_Float16>(value);
+    std::memcpy(to, &half, sizeof half);
+  } else {
+    const auto rounded = rehearse::rounded<rehearse::Bfloat16>(value);
+    std::memcpy(to, &rounded, sizeof rounded);
+  }
+}
+
+struct Message {
+  bool send = false;
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  int peer = 0;
+};
+
+}  // namespace
+
+struct ncclComm {
+  int members = 0, member = 0, device = 0, blocks = kDefaultBlocks;
+  bool blocking = true, finalized = false;
+  std::unique_ptr<SharedMemory> memory;
+  std::atomic<int> state{ncclSuccess};
+  std::atomic<bool> aborted{false};
+  std::mutex mutex;  // of `last`
+  std::shared_ptr<Completion> last;
+  long shown = 0;                                          // chunks of collectives so far
+  long sent[kMostMembers] = {}, taken[kMostMembers] = {};  // chunks of messages, by peer
+  bool until(const std::function<bool()>& reached) { return wait_until(reached, aborted); }
+};
+
+namespace {
+
+// Counts the operations of this process, for settings().fault.
+void meet_fault(ncclComm& comm) {
+  static std::atomic<long> operations{0};
+  static std::atomic<int> own_member{-1};
+  int nobody = -1;
+  own_member.compare_exchange_strong(nobody, comm.member);
+  if (settings().fault.empty() || settings().fault_member != own_member) return;
+  if (++operations != settings().fault_number) return;
+  if (settings().fault == "die") kill(getpid(), SIGKILL);
+  if (settings().fault == "hang") comm.until([] { return false; });
+}
+
+ncclResult_t enqueue(ncclComm& comm, cudaStream_t stream, const std::function<void()>& work) {
+  if (comm.state == ncclInProgress)
+    violation("a communicator was used while an operation of it is in progress");
+  if (comm.aborted || comm.finalized) violation("a communicator was used after its end");
+  if (comm.state != ncclSuccess) return static_cast<ncclResult_t>(comm.state.load());
+  expect_stream(stream, "an operation of NCCL");
+  const auto done = std::make_shared<Completion>();
+  std::shared_ptr<Completion> before;
+  {
+    const std::lock_guard lock(comm.mutex);
+    before = comm.last;
+    comm.last = done;
+  }
+  const auto issue = [&comm, stream, work, before, done] {
+    push(stream, [&comm, work, before, done] {
+      if (before) before->wait();
+      if (multiprocessors.take(comm.blocks, comm.aborted)) {
+        meet_fault(comm);
+        if (!comm.aborted) work();
+        multiprocessors.give(comm.blocks);
+      }
+      done->end();
+    });
+  };
+  if (comm.blocking) {
+    issue();
+    return ncclSuccess;
+  }
+  comm.state = ncclInProgress;  // a thread of NCCL's issues it
+  const int device = current_device("an operation of NCCL");
+  std::thread([&comm, issue, device] {
+    choose_device(device);
+    delay();
+    issue();
+    comm.state = ncclSuccess;
+  }).detach();
+  return ncclInProgress;
+}
+
+// Shows `own` bytes from `bytes_at` on to all members, a chunk at a time, and calls `read` for each.
+struct Shown {
+  std::size_t first = 0, count = 0;  // elements of the result that this chunk is about
+};
+template <class Fill, class Read>
+ncclResult_t collective(ncclComm& comm, cudaStream_t stream, std::size_t count, std::size_t element_bytes,
+                        Fill fill, Read read) {
+  return enqueue(comm, stream, [&comm, count, element_bytes, fill, read] {
+    SharedState& state = comm.memory->state();
+    const std::size_t most = std::max<std::size_t>(kChunk / element_bytes, 1);
+    for (std::size_t first = 0; first < count; first += most) {
+      const Shown chunk{first, std::min(most, count - first)};
+      const long number = ++comm.shown;
+      const auto all = [&](const std::atomic<long>* counters, long at_least) {
+        return comm.until([&comm, counters, at_least] {
+          return std::all_of(counters, counters + comm.members, [&](const auto& c) { return c >= at_least; });
+        });
+      };
+      if (!all(state.read, number - 1)) return;
+      fill(comm.memory->shown_by(comm.member), chunk);
+      state.shown[comm.member] = number;
+      if (!all(state.shown, number)) return;
+      read(chunk);
+      state.read[comm.member] = number;
+    }
+  });
+}
+
+void sum_shown(const ncclComm& comm, ncclDataType_t type, std::size_t offset, std::size_t count,
+               std::byte* to) {
+  const std::size_t each = bytes_of(type);
+  for (std::size_t i = 0; i < count; ++i) {
+    float sum = 0;
+    for (int m = 0; m < comm.members; ++m)
+      sum += number(comm.memory->shown_by(m) + (offset + i) * each, type);
+    set_number(to + i * each, type, sum);
+  }
+}
+
+// All messages of a group go on side by side.
+ncclResult_t exchange(ncclComm& comm, cudaStream_t stream, std::vector<Message> messages) {
+  return enqueue(comm, stream, [&comm, messages = std::move(messages)] {
+    struct Going {
+      Message message;
+      std::size_t done = 0;
+      bool ended = false, waits = false;
+    };
+    std::vector<Going> all;
+    for (const Message& message : messages) all.push_back({message});
+    const auto advance = [&](Going& going) {
+      const Message& m = going.message;
+      SharedState::Mailbox& box = m.send ? comm.memory->state().mail[comm.member][m.peer]
+                                         : comm.memory->state().mail[m.peer][comm.member];
+      const std::size_t bytes = std::min(kChunk, m.bytes - going.done);
+      if (m.send) {
+        if (box.taken < comm.sent[m.peer]) return;  // the last chunk is still there
+        if (going.done == m.bytes && going.waits) {
+          going.ended = true;
+          return;
+        }
+        std::memcpy(comm.memory->mail(comm.member, m.peer), m.data + going.done, bytes);
+        box.sent = ++comm.sent[m.peer];
+        going.waits = true;
+      } else {
+        if (box.sent <= comm.taken[m.peer]) return;
+        std::memcpy(m.data + going.done, comm.memory->mail(m.peer, comm.member), bytes);
+        box.taken = ++comm.taken[m.peer];
+        going.ended = going.done + bytes == m.bytes;
+      }
+      going.done += bytes;
+    };
+    comm.until([&] {
+      // Messages to one peer keep their order.
+      std::map<std::pair<bool, int>, bool> busy;
+      bool ended = true;
+      for (Going& going : all) {
+        bool& taken = busy[{going.message.send, going.message.peer}];
+        if (going.ended || taken) continue;
+        advance(going);
+        taken = !going.ended;
+        ended = ended && going.ended;
+      }
+      return ended && std::all_of(all.begin(), all.end(), [](const Going& g) { return g.ended; });
+    });
+  });
+}
+
+// What a thread has called between ncclGroupStart and ncclGroupEnd.
+struct Group {
+  int depth = 0;
+  struct Part {
+    ncclComm* comm = nullptr;
+    cudaStream_t stream = nullptr;
+    std::vector<Message> messages;
+  };
+  std::vector<Part> parts;
+};
+thread_local Group group;
+
+ncclResult_t message(ncclComm& comm, cudaStream_t stream, const Message& m) {
+  expect_range(m.data, m.bytes, m.send ? "ncclSend" : "ncclRecv");
+  if (m.peer < 0 || m.peer >= comm.members) return ncclInvalidArgument;
+  if (group.depth == 0) return exchange(comm, stream, {m});
+  const auto part = std::find_if(group.parts.begin(), group.parts.end(),
+                                 [&](const Group::Part& p) { return p.comm == &comm && p.stream == stream; });
+  if (part == group.parts.end())
+    group.parts.push_back({&comm, stream, {m}});
+  else
+    part->messages.push_back(m);
+  return ncclSuccess;
+}
+
+void expect_no_group() {
+  if (group.depth > 0) violation("a collective in a group, which the stand-in does not have");
+}
+
+std::string device_of(int device) {
+  char host[64] = {};
+  gethostname(host, sizeof host - 1);
+  const char* other = std::getenv("NCCL_HOSTID");
+  return fmt::format("{} GPU {}", other != nullptr ? other : host, device);
+}
+
+// Waits until all members are there; refuses two of them on one GPU.
+void connect(ncclComm& comm, const std::string& name) {
+  comm.memory = std::make_unique<SharedMemory>(name, comm.members);
+  SharedState& state = comm.memory->state();
+  const std::string own = device_of(comm.device);
+  std::strncpy(state.device[comm.member], own.c_str(), sizeof state.device[0] - 1);
+  ++state.here;
+  if (!comm.until([&] { return state.here >= comm.members; })) return;
+  for (int m = 0; m < comm.members; ++m)
+    if (m != comm.member && own == state.device[m]) {
+      comm.state = ncclInvalidUsage;
+      return;
+    }
+  ++state.gone;
+  if (!comm.until([&] { return state.gone >= comm.members; })) return;
+  comm.memory->unlink();
+  comm.state = ncclSuccess;
+}
+
+ncclResult_t start(ncclComm& comm, const std::string& name, const ncclConfig_t* config) {
+  if (comm.members > kMostMembers) violation("a communicator of more members than the stand-in has room for");
+  comm.device = current_device("ncclCommInitRank");
+  if (config != nullptr) {
+    comm.blocking = config->blocking != 0;
+    if (config->maxCTAs > 0) comm.blocks = config->maxCTAs;
+  }
+  count(&Counts::communicators, 1);
+  comm.state = ncclInProgress;
+  if (comm.blocking) {
+    connect(comm, name);
+    return static_cast<ncclResult_t>(comm.state.load());
+  }
+  std::thread([&comm, name] {
+    delay();
+    connect(comm, name);
+  }).detach();
+  return ncclInProgress;
+}
+
+void wait_for_last(ncclComm& comm) {
+  std::shared_ptr<Completion> last;
+  {
+    const std::lock_guard lock(comm.mutex);
+    last = comm.last;
+  }
+  if (last) last->wait();
+}
+
+const std::byte* at(const void* data) {
+  return static_cast<const std::byte*>(data);
+}
+
+}  // namespace
+
+extern "C" {
+
+ncclResult_t ncclGetVersion(int* version) {
+  *version = NCCL_VERSION_CODE;
+  return ncclSuccess;
+}
+
+const char* ncclGetErrorString(ncclResult_t result) {
+  switch (result) {
+    case ncclInvalidUsage:
+      return "invalid usage";
+    case ncclInvalidArgument:
+      return "invalid argument";
+    default:
+      return "an error of the stand-in's";
+  }
+}
+
+const char* ncclGetLastError(ncclComm_t comm) {
+  return comm != nullptr && comm->state == ncclInvalidUsage ? "Duplicate GPU detected" : "";
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  static std::atomic<int> made{0};
+  *id = {};
+  std::snprintf(id->internal, sizeof id->internal, "/gpu-stand-in-%d-%d", getpid(), made++);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int members, ncclUniqueId id, int member,
+                                    ncclConfig_t* config) {
+  *comm = new ncclComm;
+  (*comm)->members = members;
+  (*comm)->member = member;
+  return start(**comm, id.internal, config);
+}
+
+// In NCCL the members agree on a new communicator over the old one.
+ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclComm_t* comm, ncclConfig_t* config) {
+  struct Choice {
+    int color, key;
+  };
+  static std::atomic<int> splits{0};
+  const Choice own{color, key};
+  std::vector<Choice> all(static_cast<std::size_t>(parent->members));
+  if (parent->state == ncclInProgress) violation("ncclCommSplit while an operation is in progress");
+  cudaStream_t stream = nullptr;
+  const ncclResult_t asked = collective(
+      *parent, stream, 1, sizeof(Choice),
+      [&](std::byte* to, const Shown&) { std::memcpy(to, &own, sizeof own); },
+      [&](const Shown&) {
+        for (int m = 0; m < parent->members; ++m)
+          std::memcpy(&all[static_cast<std::size_t>(m)], parent->memory->shown_by(m), sizeof(Choice));
+      });
+  if (asked != ncclSuccess && asked != ncclInProgress) return asked;
+  while (parent->state == ncclInProgress) std::this_thread::yield();
+  wait_for_last(*parent);
+  *comm = nullptr;
+  const long number = parent->shown;
+  if (color == NCCL_SPLIT_NOCOLOR || parent->aborted) return ncclSuccess;
+  std::vector<std::pair<int, int>> members;  // key, member of the parent
+  for (int m = 0; m < parent->members; ++m)
+    if (all[static_cast<std::size_t>(m)].color == color)
+      members.emplace_back(all[static_cast<std::size_t>(m)].key, m);
+  std::sort(members.begin(), members.end());
+  *comm = new ncclComm;
+  (*comm)->members = static_cast<int>(members.size());
+  for (std::size_t i = 0; i < members.size(); ++i)
+    if (members[i].second == parent->member) (*comm)->member = static_cast<int>(i);
+  char name[64] = {};
+  std::snprintf(name, sizeof name, "/gpu-stand-in-%d-%ld-%d", getppid(), number, color);
+  return start(**comm, name, config);
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
+  *error = static_cast<ncclResult_t>(comm->state.load());
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  if (comm->finalized) violation("ncclCommFinalize was called twice");
+  comm->finalized = true;
+  if (comm->blocking) {
+    wait_for_last(*comm);
+    return ncclSuccess;
+  }
+  comm->state = ncclInProgress;
+  std::thread([comm] {
+    wait_for_last(*comm);
+    comm->state = ncclSuccess;
+  }).detach();
+  return ncclInProgress;
+}
+
+// The object stays: threads may still look at it.
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  if (!comm->finalized) wait_for_last(*comm);
+  comm->finalized = true;
+  count(&Counts::communicators, -1);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  if (comm->aborted) violation("ncclCommAbort was called twice");
+  comm->aborted = true;
+  wait_for_last(*comm);
+  count(&Counts::communicators, -1);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupStart() {
+  ++group.depth;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd() {
+  if (--group.depth > 0) return ncclSuccess;
+  ncclResult_t result = ncclSuccess;
+  for (const Group::Part& part : std::exchange(group.parts, {})) {
+    const ncclResult_t one = exchange(*part.comm, part.stream, part.messages);
+    if (result == ncclSuccess) result = one;
+  }
+  return result;
+}
+
+ncclResult_t ncclSend(const void* from, std::size_t elements, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return message(*comm, stream, {true, const_cast<std::byte*>(at(from)), elements * bytes_of(type), peer});
+}
+
+ncclResult_t ncclRecv(void* to, std::size_t elements, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return message(*comm, stream, {false, static_cast<std::byte*>(to), elements * bytes_of(type), peer});
+}
+
+ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t elements, ncclDataType_t type, ncclRedOp_t,
+                           ncclComm_t comm, cudaStream_t stream) {
+  expect_no_group();
+  const std::size_t each = bytes_of(type);
+  expect_range(from, elements * each, "ncclAllReduce");
+  expect_range(to, elements * each, "ncclAllReduce");
+  return collective(
+      *comm, stream, elements, each,
+      [=](std::byte* slot, const Shown& c) { std::memcpy(slot, at(from) + c.first * each, c.count * each); },
+      [=](const Shown& c) {
+        sum_shown(*comm, type, 0, c.count, static_cast<std::byte*>(to) + c.first * each);
+      });
+}
+
+ncclResult_t ncclReduce(const void* from, void* to, std::size_t elements, ncclDataType_t type, ncclRedOp_t,
+                        int root, ncclComm_t comm, cudaStream_t stream) {
+  expect_no_group();
+  const std::size_t each = bytes_of(type);
+  expect_range(from, elements * each, "ncclReduce");
+  return collective(
+      *comm, stream, elements, each,
+      [=](std::byte* slot, const Shown& c) { std::memcpy(slot, at(from) + c.first * each, c.count * each); },
+      [=](const Shown& c) {
+        if (comm->member == root)
+          sum_shown(*comm, type, 0, c.count, static_cast<std::byte*>(to) + c.first * each);
+      });
+}
+
+// A chunk holds the same part of the shares of all members.
+ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t elements, ncclDataType_t type,
+                               ncclRedOp_t, ncclComm_t comm, cudaStream_t stream) {
+  expect_no_group();
+  const std::size_t each = bytes_of(type), members = static_cast<std::size_t>(comm->members);
+  expect_range(from, members * elements * each, "ncclReduceScatter");
+  expect_range(to, elements * each, "ncclReduceScatter");
+  return collective(
+      *comm, stream, elements, each * members,
+      [=](std::byte* slot, const Shown& c) {
+        for (std::size_t m = 0; m < members; ++m)
+          std::memcpy(slot + m * c.count * each, at(from) + (m * elements + c.first) * each, c.count * each);
+      },
+      [=](const Shown& c) {
+        sum_shown(*comm, type, static_cast<std::size_t>(comm->member) * c.count, c.count,
+                  static_cast<std::byte*>(to) + c.first * each);
+      });
+}
+
+ncclResult_t ncclAllGather(const void* from, void* to, std::size_t elements, ncclDataType_t type,
+                           ncclComm_t comm, cudaStream_t stream) {
+  expect_no_group();
+  const std::size_t each = bytes_of(type), members = static_cast<std::size_t>(comm->members);
+  expect_range(from, elements * each, "ncclAllGather");
+  expect_range(to, members * elements * each, "ncclAllGather");
+  return collective(
+      *comm, stream, elements, each,
+      [=](std::byte* slot, const Shown& c) { std::memcpy(slot, at(from) + c.first * each, c.count * each); },
+      [=](const Shown& c) {
+        for (std::size_t m = 0; m < members; ++m)
+          std::memcpy(static_cast<std::byte*>(to) + (m * elements + c.first) * each,
+                      comm->memory->shown_by(static_cast<int>(m)), c.count * each);
+      });
+}
+
+ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t elements, ncclDataType_t type, int root,
+                           ncclComm_t comm, cudaStream_t stream) {
+  expect_no_group();
+  const std::size_t each = bytes_of(type);
+  expect_range(to, elements * each, "ncclBroadcast");
+  return collective(
+      *comm, stream, elements, each,
+      [=](std::byte* slot, const Shown& c) {
+        if (comm->member == root) std::memcpy(slot, at(from) + c.first * each, c.count * each);
+      },
+      [=](const Shown& c) {
+        std::memcpy(static_cast<std::byte*>(to) + c.first * each, comm->memory->shown_by(root),
+                    c.count * each);
+      });
+}
+
+}  // extern "C"
