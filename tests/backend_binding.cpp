@@ -28,6 +28,14 @@ TEST_CASE("Ranks take the cores that they may use in turn") {
                     "many ranks as cores");
 }
 
+TEST_CASE("Lists of processors are read as Linux writes them") {
+  CHECK(processors_of_list("0-3,8,10-11") == std::vector<int>{0, 1, 2, 3, 8, 10, 11});
+  CHECK(processors_of_list("7") == std::vector<int>{7});
+  CHECK(processors_of_list("").empty());
+  CHECK(processors_of_list("none").empty());
+  CHECK(bind_near("ffff:ff:1f.7") == 0);  // no such device
+}
+
 TEST_CASE("Bound ranks are on cores of their own") {
   cpu_set_t whole;
   REQUIRE(sched_getaffinity(0, sizeof whole, &whole) == 0);
