@@ -1,4 +1,6 @@
 // The command line of `rehearse-run`. Exit status: 0 done; 1 the run failed; 2 the input is wrong.
+#include <fmt/format.h>
+
 #include <iostream>
 #include <memory>
 
@@ -54,6 +56,11 @@ int run(int argc, char** argv) {
       ->check(one_of({"auto", "mpi", "tcp", "local"}));
   run->add_option("--device", real.device, "cpu (the default), gpu, or auto: GPUs if each rank has one")
       ->check(one_of({"auto", "cpu", "gpu"}));
+  std::string collectives;
+  run->add_option(
+         "--collectives", collectives,
+         "How collectives go: schedule, by its algorithms' own messages; library, MPI's or NCCL's; or auto")
+      ->check(one_of({"auto", "schedule", "library"}));
   run->add_flag("--oversubscribe", real.oversubscribe,
                 "Let several ranks share a GPU (for arithmetic and order, not for speed)");
 
@@ -99,6 +106,7 @@ int run(int argc, char** argv) {
   std::string called = "rehearse-run";
   for (int i = 1; i < argc; ++i) called += std::string(" ") + argv[i];
   real.command = emulation.command = measured.common.command = called;
+  if (!collectives.empty()) real.overrides.push_back(fmt::format("run.collectives=\"{}\"", collectives));
   if (*run) run_run(real, std::cin, std::cout);
   if (*emulate) run_emulate(emulation, std::cin, std::cout);
   measured.compute = !only_links && ground.scenario.empty();

@@ -18,6 +18,20 @@
 namespace rehearse {
 namespace {
 
+#ifdef REHEARSE_HAVE_CUDA
+// Which all of the schedule's all-reduces have in common.
+std::optional<Algorithm> all_reduce_algorithm(const Schedule& schedule) {
+  std::optional<Algorithm> common;
+  for (const Program& program : schedule.programs)
+    for (const Op& op : program.ops) {
+      if (op.kind != OpKind::collective || op.collective.kind != CollectiveKind::all_reduce) continue;
+      if (common && *common != op.collective.algorithm) return {};
+      common = op.collective.algorithm;
+    }
+  return common == Algorithm::automatic ? std::optional<Algorithm>() : common;
+}
+#endif
+
 // In each rank's own process.
 Executor choose_executor(const RunArguments& arguments, const Scenario& scenario, const Plan& plan,
                          Transport& transport) {
@@ -31,7 +45,10 @@ Executor choose_executor(const RunArguments& arguments, const Scenario& scenario
     if (arguments.device == "gpu") throw;
     return host_executor(scenario.run.collectives);
   }
-  CudaChoice choice = cuda_executor({arguments.oversubscribe, arguments.patience_s, timed}, transport);
+  CudaChoice choice = cuda_executor({arguments.oversubscribe, arguments.patience_s, timed,
+                                     scenario.run.collectives == RealRun::Collectives::schedule,
+                                     all_reduce_algorithm(*plan.schedule), scenario.run.cuda_graphs},
+                                    transport);
   if (choice.refused.empty()) return std::move(choice.executor);
   if (arguments.device == "gpu") throw RunError(choice.refused);
 #else

@@ -199,11 +199,30 @@ TEST_CASE("Kernels of all communicators of a rank fit on a GPU side by side") {
     for (int i = 1; i <= n; ++i) all.push_back({i, {0, i}, {}});
     return all;
   };
-  CHECK(most_blocks({}, 1) == 0);
-  CHECK(most_blocks(pairs(1), 2) == 0);
-  const std::pair<int, int> expected[] = {{2, 32}, {3, 16}, {4, 16}, {6, 8}, {50, 1}, {64, 1}};
-  for (const auto& [n, blocks] : expected) {
-    CHECK(most_blocks(pairs(n), n + 1) == blocks);
-    CHECK(blocks * n <= 80);  // multiprocessors of a V100
+  CHECK(block_budget({}, 1, 80).messages == 0);
+  CHECK(block_budget(pairs(1), 2, 80).messages == 0);
+  struct {
+    int collectives, messages, multiprocessors;  // communicators of rank 0
+    int expected_collectives, expected_messages;
+  } const cases[] = {
+      // The most powers of two, up to 32, of which all fit into 3/4 of the multiprocessors; collectives
+      // first.
+      {0, 2, 80, 32, 16}, {0, 3, 80, 32, 16},  {0, 4, 80, 32, 8},  {0, 6, 80, 32, 8},
+      {0, 50, 80, 8, 1},  {1, 1, 80, 32, 16},  {2, 0, 80, 16, 32}, {1, 4, 132, 32, 16},
+      {2, 8, 132, 32, 4}, {3, 16, 132, 16, 2}, {0, 99, 132, 1, 1},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.collectives, c.messages, c.multiprocessors);
+    std::vector<Communicator> all = pairs(c.collectives + c.messages);
+    for (int i = 0; i < c.collectives; ++i)
+      all[static_cast<std::size_t>(i)].kinds = {CollectiveKind::all_reduce};
+    const BlockBudget budget = block_budget(all, c.collectives + c.messages + 1, c.multiprocessors);
+    if (c.collectives > 0) CHECK(budget.collectives == c.expected_collectives);
+    if (c.messages > 0) CHECK(budget.messages == c.expected_messages);
+    CHECK(budget.most_together == c.collectives + c.messages);
+    CHECK(c.collectives * budget.collectives * (c.collectives > 0) +
+              c.messages * budget.messages * (c.messages > 0) <=
+          c.multiprocessors * 3 / 4);
   }
+  CHECK_THROWS_WITH(block_budget(pairs(61), 62, 80), Catch::Contains("allowed: 60"));
 }

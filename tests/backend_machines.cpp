@@ -245,7 +245,7 @@ void check_record(const nlohmann::json& result, const std::string& trace) {
   CHECK(result["measured"]["hosts"] == 2);
   bool told = false;
   for (const auto& note : result["measured"]["notes"])
-    told = told || note.get<std::string>().starts_with("clocks of hosts agree to ");
+    told = told || note.get<std::string>().starts_with("times of different ranks agree to ");
   CHECK(told);
   const nlohmann::json record = nlohmann::json::parse(read_file(trace));
   std::map<int, double> first_us;

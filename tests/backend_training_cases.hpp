@@ -115,6 +115,10 @@ inline void check_layer_operations(Arithmetic& arithmetic, Precision precision) 
   for (const float number : to_host(arithmetic, x)) total.push_back(number + before[total.size()]);
   arithmetic.add(0, x, y);
   check_close(to_host(arithmetic, y), total, margin);
+  std::vector<double> quarters;
+  for (const float number : to_host(arithmetic, y)) quarters.push_back(0.25 * number);
+  arithmetic.scale(0, 0.25f, y);
+  check_close(to_host(arithmetic, y), quarters, 0);
 }
 
 // -ln softmax(x)[label], and its gradient softmax(x) - [j == label] (Goodfellow et al. 2016,

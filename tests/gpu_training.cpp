@@ -57,9 +57,35 @@ constexpr const char* kStrategies[] = {
     "nodes=2 data=2 gradients=parameter-server parameter_server.placement=colocated",
     "nodes=4 pipeline=2 data=2 gradients=parameter-server",
     "preset=p100x4-25gbe nodes=1 data=4 micro_batch=1 gradients=first-device",
-    "preset=p100x4-25gbe nodes=1 data=4 gradients=first-device micro_batch=2",
+    "preset=p100x4-25gbe nodes=1 data=4 micro_batch=2 gradients=first-device",
+    "preset=p100x4-25gbe nodes=1 data=4 micro_batch=1 gradients=hierarchical-parameter-server",
+    "nodes=4 data=4 micro_batch=2 collectives=schedule all_reduce=ring",
+    "nodes=4 data=4 micro_batch=2 collectives=schedule all_reduce=tree bucket_mb=0.01",
+    "nodes=4 data=4 micro_batch=2 collectives=schedule all_reduce=halving-doubling",
+    "nodes=3 data=3 micro_batch=2 collectives=schedule all_reduce=halving-doubling chunk_kb=1",
+    "preset=p100x4-25gbe nodes=2 data=8 micro_batch=1 collectives=schedule all_reduce=hierarchical",
+    "nodes=2 data=2 cuda_graphs=true bucket_mb=0.01",
+    "nodes=4 pipeline=2 data=2 cuda_graphs=true",
+    "nodes=2 pipeline=2 schedule=interleaved virtual_stages=2 cuda_graphs=true",
+    "nodes=2 data=2 gradients=parameter-server cuda_graphs=true",
+    "nodes=4 kind=torus dims=[2,2] data=4 micro_batch=1 collectives=schedule all_reduce=torus",
 };
 
+// Where keys stand that are not in [strategy].
+constexpr std::pair<const char*, const char*> kSections[] = {
+    {"node", "cluster."},
+    {"preset=", "cluster."},
+    {"kind=", "cluster."},
+    {"dims=", "cluster."},
+    {"micro_batch=", "training."},
+    {"precision=", "training."},
+    {"gradient_precision=", "training."},
+    {"optimizer=", "training."},
+    {"collectives=", "run."},
+    {"cuda_graphs=", "run."},
+};
+
+// "nodes=2 data=2" as overrides of the scenario.
 std::vector<std::string> overrides(const std::string& words) {
   std::vector<std::string> all;
   std::istringstream in(words);
@@ -68,10 +94,9 @@ std::vector<std::string> overrides(const std::string& words) {
     std::string value = word.substr(equals + 1);
     if (std::isalpha(static_cast<unsigned char>(value[0])) != 0 && value != "true" && value != "false")
       value = "\"" + value + "\"";
-    const bool of_cluster = word.starts_with("nodes") || word.starts_with("preset");
-    const std::string section = of_cluster                  ? "cluster."
-                                : word.starts_with("micro") ? "training."
-                                                            : "strategy.";
+    std::string section = "strategy.";
+    for (const auto& [key, of] : kSections)
+      if (word.starts_with(key)) section = of;
     all.push_back(section + word.substr(0, equals) + "=" + value);
   }
   return all;
@@ -110,7 +135,12 @@ std::vector<double> train_in_children(const std::string& strategy, const std::st
   options.ranks = plan.schedule->ranks();
   options.patience_s = 30;
   launch(options, [&](Transport& transport) {
-    CudaChoice choice = cuda_executor({true, 20, false}, transport);
+    CudaOptions cuda;
+    cuda.oversubscribe = true;
+    cuda.patience_s = 20;
+    cuda.graphs = scenario.run.cuda_graphs;
+    cuda.message_tables = scenario.run.collectives == RealRun::Collectives::schedule;
+    CudaChoice choice = cuda_executor(cuda, transport);
     if (!choice.refused.empty()) throw RunError(choice.refused);
     const auto result = run_rank(scenario, plan, transport, choice.executor);
     if (result) (void)scratch.write("losses", nlohmann::json(result->losses).dump());
@@ -133,6 +163,37 @@ TEST_CASE("rehearse-run trains every strategy on GPUs as on processors") {
             "rehearse-run", run + " --device gpu --oversubscribe --patience 20" + arguments(strategy),
             "STAND_IN_DELAY_US=300")),
         expected);
+  }
+}
+
+TEST_CASE("what is learned in other ways is learned alike on GPUs and on processors") {
+  struct {
+    const char* strategy;
+    const char* only_gpus;
+    double margin;  // relative
+  } const cases[] = {
+      {"nodes=2 data=2 gradients=local-sgd local_sgd.every=2", "", 1e-5},
+      {"nodes=2 data=2 compression=fp16", "collectives=library", 1e-5},
+      {"nodes=2 data=2 compression=one-bit optimizer=sgd", "", 1e-5},
+      {"nodes=2 data=2 compression=top-k top_k_density=0.05 optimizer=sgd", "", 1e-5},
+      {"nodes=2 data=2 compression=powersgd optimizer=sgd", "", 1e-5},
+      {"nodes=4 data=2 pipeline=2 compression=one-bit optimizer=sgd", "", 1e-5},
+      {"nodes=1", "preset=hgx-h200 node.devices=1 nodes=1 precision=tf32", 1e-5},
+      {"nodes=1", "preset=hgx-h200 node.devices=1 nodes=1 precision=bf16 gradient_precision=fp32", 0.05},
+  };
+  const test::Scratch scratch;
+  const std::string run = "run --format json " + scratch.write("perceptron.toml", kPerceptron);
+  for (const auto& c : cases) {
+    CAPTURE(c.strategy, c.only_gpus);
+    const std::vector<double> expected =
+        losses_of(test::run_program("rehearse-run", run + arguments(c.strategy)));
+    const std::vector<double> found = losses_of(test::run_on_stand_in(
+        "rehearse-run",
+        run + " --device gpu --oversubscribe --patience 20" + arguments(c.strategy) + arguments(c.only_gpus),
+        "STAND_IN_DELAY_US=300"));
+    REQUIRE(found.size() == expected.size());
+    for (std::size_t step = 0; step < found.size(); ++step)
+      CHECK(found[step] == Approx(expected[step]).epsilon(c.margin));
   }
 }
 

@@ -233,6 +233,10 @@ void CudaArithmetic::add(int stream, const Array& x, const Array& y) {
   kernels::add(device_->lane(stream).stream, x, y);
 }
 
+void CudaArithmetic::scale(int stream, float factor, const Array& x) {
+  kernels::scale(device_->lane(stream).stream, factor, x);
+}
+
 void CudaArithmetic::update(int stream, const OptimizerSettings& optimizer, long step,
                             const OptimizerArrays& arrays) {
   expect_optimizer_arrays(optimizer, arrays);

@@ -36,6 +36,7 @@ public:
   void softmax_cross_entropy(int stream, const Array& logits, const Array& labels, float scale,
                              const Array& losses, const Array& gradient) override;
   void add(int stream, const Array& x, const Array& y) override;
+  void scale(int stream, float factor, const Array& x) override;
   void update(int stream, const OptimizerSettings& optimizer, long step,
               const OptimizerArrays& arrays) override;
   Replayed replay(int stream, const Kernel& kernel, Precision precision) override;

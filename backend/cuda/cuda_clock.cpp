@@ -17,6 +17,12 @@ double elapsed_s(cudaEvent_t from, cudaEvent_t to) {
 
 }  // namespace
 
+int most_urgent_priority() {
+  int least = 0, greatest = 0;
+  CHECKED(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  return greatest;
+}
+
 CudaEvent::CudaEvent(unsigned flags) {
   CHECKED(cudaEventCreateWithFlags(&event_, flags));
 }

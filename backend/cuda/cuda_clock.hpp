@@ -7,6 +7,9 @@
 
 namespace rehearse {
 
+// Of streams whose operations should begin before those of others.
+int most_urgent_priority();
+
 // An event that is destroyed with its owner. RunError if CUDA has none.
 class CudaEvent {
 public:

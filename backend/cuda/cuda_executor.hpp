@@ -1,9 +1,11 @@
 // Ranks on GPUs: which GPU each takes, and the executor that runs a schedule there.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "backend/runtime/real_run.hpp"
+#include "simulator/schedule/op.hpp"
 
 namespace rehearse {
 
@@ -11,6 +13,11 @@ struct CudaOptions {
   bool oversubscribe = false;  // several ranks may share a GPU
   double patience_s = 60;      // without anything that ends
   bool timed = false;          // computation is slept, not computed
+  // Collectives go as the messages of the schedule's own algorithms; else as NCCL's collectives, with the
+  // algorithm that all of the schedule's all-reduces have in common, where NCCL has it.
+  bool message_tables = false;
+  std::optional<Algorithm> all_reduce;
+  bool graphs = false;  // each step is launched as one CUDA graph
 };
 
 struct CudaChoice {

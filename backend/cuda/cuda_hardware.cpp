@@ -2,15 +2,16 @@
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
+#if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
+#define REHEARSE_HAVE_NVTX
+#endif
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <future>
 #include <iostream>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -18,8 +19,8 @@
 #include "backend/cuda/check.hpp"
 #include "backend/cuda/cuda_clock.hpp"
 #include "backend/cuda/nccl_calls.hpp"
-#include "backend/cuda/nccl_communicator.hpp"
-#include "backend/runtime/communicators.hpp"
+#include "backend/cuda/rank_links.hpp"
+#include "backend/cuda/step_graphs.hpp"
 #include "backend/runtime/control.hpp"
 
 namespace rehearse {
@@ -28,35 +29,24 @@ namespace {
 // Names what a host thread issues, for Nsight Systems, which shows it beside what the GPU makes of it.
 class NvtxRange {
 public:
-  explicit NvtxRange(const std::string& name) { nvtxRangePushA(name.c_str()); }
-  ~NvtxRange() { nvtxRangePop(); }
+#ifdef REHEARSE_HAVE_NVTX
+  explicit NvtxRange(const std::string& name) {
+    nvtxRangePushA(name.c_str());
+  }
+  ~NvtxRange() {
+    nvtxRangePop();
+  }
+#else
+  explicit NvtxRange(const std::string&) {}
+#endif
   NvtxRange(const NvtxRange&) = delete;
   NvtxRange& operator=(const NvtxRange&) = delete;
 };
 
-class OwnedStream {
-public:
-  OwnedStream() { CHECKED(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
-  ~OwnedStream() { (void)cudaStreamDestroy(stream_); }
-  OwnedStream(const OwnedStream&) = delete;
-  OwnedStream& operator=(const OwnedStream&) = delete;
-  cudaStream_t get() const { return stream_; }
-
-private:
-  cudaStream_t stream_ = nullptr;
-};
-
-// This rank's end of a communicator. Messages have a stream of their own, so that those of one exchange go at
-// the same time, as the schedule has it: kernels of different communicators on one stream follow one another,
-// and ranks that all send first would wait for ever.
-struct Link {
-  Link(const Communicator& c, int rank)
-      : members(static_cast<int>(c.ranks.size())), member(c.member_of(rank)) {}
-  int members, member;
-  OwnedStream stream;
-  CudaEvent arrived{cudaEventDisableTiming};
-  std::unique_ptr<NcclCommunicator> nccl;
-};
+constexpr std::string_view kNoGraph =
+    "which a CUDA graph cannot do; allowed: cuda_graphs = false, or a run without --check-replicas, "
+    "compression, timed "
+    "computation and measured kernels, whose data fit into memory";
 
 class CudaHardware : public Hardware {
 public:
@@ -67,31 +57,20 @@ public:
         workload_(workload),
         arithmetic_(arithmetic),
         options_(options),
-        program_number_(wiring.communication().program_of_rank(rank)),
-        program_(schedule.programs[static_cast<std::size_t>(program_number_)]) {
+        program_(schedule.programs[static_cast<std::size_t>(wiring.communication().program_of_rank(rank))]),
+        lanes_(program_.streams.size()) {
     refuse_unordered(schedule, wiring.communication());
     CHECKED(cudaSetDevice(arithmetic.device()));
-    lanes_ = std::vector<Lane>(program_.streams.size());
-    for (std::size_t i = 0; i < program_.ops.size(); ++i) {
-      const Op& op = program_.ops[i];
-      const int n = static_cast<int>(i);
-      exchanges_.push_back(op.kind == OpKind::exchange ? wiring.exchange(rank, n)
-                                                       : std::vector<ExchangePart>());
-      collectives_.push_back(op.kind == OpKind::collective ? wiring.collective(rank, n) : nullptr);
-      const Communication& communication = wiring.communication();
-      transfer_.push_back(collectives_.back() == nullptr
-                              ? -1
-                              : communication.at(rank, communication.slot(program_number_, n, 0)).front());
-    }
-    try {
-      connect(communicators(schedule, wiring.communication()), transport);
-    } catch (...) {
-      for (const auto& [transfer, link] : links_)
-        if (link->nccl) link->nccl->abort();  // peers may be gone
-      throw;
-    }
+    if (options_.graphs) refuse_graphs();
+    links_.emplace(schedule, wiring, rank, transport, arithmetic, options);
     CHECKED(cudaDeviceSynchronize());  // nothing of what came before still runs on another stream
     clock_.emplace(arithmetic.stream(0));
+    if (options_.graphs) {
+      std::vector<cudaStream_t> streams;
+      for (std::size_t i = 0; i < lanes_.size(); ++i)
+        streams.push_back(arithmetic.stream(static_cast<int>(i)));
+      graphs_.emplace(streams);
+    }
     watch_ = std::thread([this] { watch(); });
   }
 
@@ -101,12 +80,28 @@ public:
     (void)cudaSetDevice(arithmetic_.device());
   }
 
+  void begin_step(int stream) override {
+    lane_of(stream);
+    if (graphs_) graphs_->begin(stream);
+  }
+
+  void end_step(int stream) override {
+    lane_of(stream);
+    if (graphs_) graphs_->end(stream);
+  }
+
+  // Of a graph, an event that times is none that others wait for.
   Moment mark(int stream) override {
     Lane& lane = lane_of(stream);
     CudaEvent event;
-    CHECKED(cudaEventRecord(event.get(), arithmetic_.stream(stream)));
+    CHECKED(cudaEventRecordWithFlags(event.get(), arithmetic_.stream(stream),
+                                     graphs_ ? cudaEventRecordExternal : cudaEventRecordDefault));
+    std::optional<CudaEvent> order;
+    if (graphs_)
+      CHECKED(cudaEventRecord(order.emplace(cudaEventDisableTiming).get(), arithmetic_.stream(stream)));
     const std::lock_guard lock(mutex_);
     lane.marks.push_back(std::move(event));
+    if (graphs_) lane.orders.push_back({std::move(*order), graphs_->step()});
     lane.calls.push_back(lane.call);
     const std::size_t number = (lane.marks.size() - 1) * lanes_.size() + static_cast<std::size_t>(stream);
     return {0, static_cast<int>(number)};
@@ -117,7 +112,11 @@ public:
     cudaEvent_t event = nullptr;
     {
       const std::lock_guard lock(mutex_);
-      event = lanes_[lane_number(moment)].marks[mark_number(moment)].get();
+      const Lane& other = lanes_[lane_number(moment)];
+      event =
+          graphs_ ? other.orders[mark_number(moment)].event.get() : other.marks[mark_number(moment)].get();
+      // What an earlier step's graph has done is done.
+      if (graphs_ && other.orders[mark_number(moment)].step < graphs_->step()) return;
     }
     CHECKED(cudaStreamWaitEvent(arithmetic_.stream(stream), event, 0));
   }
@@ -127,6 +126,7 @@ public:
     constexpr double kAwake_s = 1e-3;
     const double begin_s = monotonic_s();
     lane_of(stream);
+    if (graphs_) graphs_->launch();
     for (;;) {
       const cudaError_t status = cudaStreamQuery(arithmetic_.stream(stream));
       if (status == cudaSuccess) break;
@@ -151,7 +151,10 @@ public:
   // Where the workload looks at results, waiting for them here is bounded and lies outside the op's time.
   void prepare(const OpCall& call) override {
     lane_of(call.stream);
-    workload_.prepare(call, [&] { settle(call.stream); });
+    workload_.prepare(call, [&] {
+      if (graphs_) throw RunError("the workload looks at results during a step, " + std::string(kNoGraph));
+      settle(call.stream);
+    });
   }
 
   void compute(const OpCall& call) override {
@@ -173,44 +176,52 @@ public:
     const NvtxRange range(op.name);
     const cudaStream_t own = arithmetic_.stream(call.stream);
     const cudaEvent_t ready = lanes_[static_cast<std::size_t>(call.stream)].ready.get();
-    const std::vector<ExchangePart>& parts = exchanges_[static_cast<std::size_t>(call.op)];
+    const std::vector<ExchangePart>& parts = links_->exchange(call.op);
     // The workload may issue to `own` what fills a message, so that `ready` comes after all of them.
     std::vector<Payload> payloads;
     for (const ExchangePart& part : parts) payloads.push_back(workload_.message(call, part));
     CHECKED(cudaEventRecord(ready, own));
+    std::vector<NcclCall> calls;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      const Link& link = *links_.at(parts[i].channel);
+      const RankLink& link = links_->link(parts[i]);
       CHECKED(cudaStreamWaitEvent(link.stream.get(), ready, 0));
-      link.nccl->issue(op.name, [&](ncclComm_t nccl) {
-        return nccl_message(nccl, parts[i].send, payloads[i], 1 - link.member, link.stream.get());
-      });
-      CHECKED(cudaEventRecord(link.arrived.get(), link.stream.get()));
+      calls.push_back(
+          {link.nccl.get(), [&link, send = parts[i].send, payload = payloads[i]](ncclComm_t nccl) {
+             return nccl_message(nccl, send, payload, 1 - link.member, link.stream.get());
+           }});
     }
-    for (const ExchangePart& part : parts)
-      CHECKED(cudaStreamWaitEvent(own, links_.at(part.channel)->arrived.get(), 0));
+    issue(op.name, calls);
+    for (const ExchangePart& part : parts) {
+      const RankLink& link = links_->link(part);
+      CHECKED(cudaEventRecord(link.arrived.get(), link.stream.get()));
+      CHECKED(cudaStreamWaitEvent(own, link.arrived.get(), 0));
+    }
     return {};
   }
 
   void collective(const OpCall& call) override {
     const Op& op = begin(call);
-    const std::shared_ptr<const CollectiveWiring>& wiring = collectives_[static_cast<std::size_t>(call.op)];
-    if (!wiring) return;
+    const CollectiveWiring* wiring = links_->collective(call.op);
+    if (wiring == nullptr) return;
     const NvtxRange range(op.name);
-    const Link& link = *links_.at(transfer_[static_cast<std::size_t>(call.op)]);
-    const Payload payload = workload_.collective(call, *wiring);
-    link.nccl->issue(op.name, [&](ncclComm_t nccl) {
-      return nccl_collective(nccl, op.collective.kind, payload, link.members, link.member,
-                             arithmetic_.stream(call.stream));
-    });
+    links_->issue_collective(call.op, call.stream, workload_.collective(call, *wiring));
   }
+
+  double clock_error_s() const override { return clock_->error_s(); }
+  std::vector<std::string> notes() const override { return links_->notes(); }
 
   void end_messages() override {}  // schedules with programs that wait for it were refused
 
-  void abort() override { fail("another stream has failed"); }
+  void abort(const std::string& why) override { fail(why); }
 
 private:
   struct Lane {
     std::vector<CudaEvent> marks;
+    struct Order {
+      CudaEvent event;
+      int step = 0;
+    };
+    std::vector<Order> orders;  // by mark, of graphs: what other streams wait for
     std::vector<OpCall> calls;  // by mark: what was issued last before it
     std::size_t passed = 0;     // marks that the GPU has passed, as far as the watch has seen
     OpCall call{-1, 0, 0, 0};
@@ -245,45 +256,11 @@ private:
                        [](const Kernel& k) { return k.kind == Kernel::Kind::fixed; });
   }
 
-  // Creates the communicators one after the other and sends a little over each, since NCCL connects peers
-  // when they first meet: later that would count as the ops' time, and allocate beside running kernels.
-  void connect(const std::vector<Communicator>& all, Transport& transport) {
-    const std::vector<std::string> ids = share_ids(transport, all, make_nccl_id);
-    const int blocks = most_blocks(all, transport.ranks());
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i].member_of(rank_) < 0) continue;
-      Link& link = *links_.emplace(all[i].transfer, std::make_unique<Link>(all[i], rank_)).first->second;
-      link.nccl =
-          std::make_unique<NcclCommunicator>(link.members, link.member, ids[i], blocks, options_.patience_s);
-      meet(link, all[i]);
-    }
-  }
-
-  void meet(Link& link, const Communicator& c) {
-    const auto members = static_cast<std::size_t>(link.members);
-    const OwnedArray scratch(arithmetic_, members * members, Precision::fp32);
-    const Payload payload{scratch->data, scratch->bytes()};
-    const std::string name = fmt::format("first meeting of ranks {} to {}", c.ranks.front(), c.ranks.back());
-    for (const CollectiveKind kind : c.kinds)
-      link.nccl->issue(name, [&](ncclComm_t nccl) {
-        return nccl_collective(nccl, kind, payload, link.members, link.member, link.stream.get());
-      });
-    if (c.kinds.empty())
-      link.nccl->issue(name, [&](ncclComm_t nccl) {
-        return nccl_message(nccl, link.member == 0, payload, 1 - link.member, link.stream.get());
-      });
-    const double until_s = monotonic_s() + options_.patience_s;
-    cudaError_t status = cudaErrorNotReady;
-    while ((status = cudaStreamQuery(link.stream.get())) == cudaErrorNotReady) {
-      const std::string error = link.nccl->error();
-      if (!error.empty() || monotonic_s() > until_s) {
-        link.nccl->abort();
-        throw RunError(error.empty() ? fmt::format("{}: nothing for {:.3g} s", name, options_.patience_s)
-                                     : fmt::format("{}: NCCL: {}", name, error));
-      }
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
-    }
-    check_status(status, "cudaStreamQuery");
+  void refuse_graphs() const {
+    for (const Op& op : program_.ops)
+      if (op.kind == OpKind::host || op.kind == OpKind::signal || op.kind == OpKind::wait_until ||
+          on_host(op))
+        throw RunError(fmt::format("op \"{}\" is carried out by the host, {}", op.name, kNoGraph));
   }
 
   void fail(const std::string& why) {
@@ -293,21 +270,11 @@ private:
       failure_ = why;
       failed_ = true;
     }
-    // Aborting ends NCCL's kernels and with them all waiting. If it does not end itself, only the end of the
-    // process is left.
-    constexpr auto kPatience = std::chrono::seconds(5);
-    std::promise<void> done;
-    std::future<void> aborted = done.get_future();
-    std::thread aborting([this, &done] {
-      (void)cudaSetDevice(arithmetic_.device());
-      for (const auto& [transfer, link] : links_) link->nccl->abort();
-      done.set_value();
-    });
-    if (aborted.wait_for(kPatience) == std::future_status::timeout) {
-      std::cerr << "rehearse-run: rank " << rank_ << ": " << why << "; NCCL does not stop\n" << std::flush;
-      std::_Exit(1);
-    }
-    aborting.join();
+    if (graphs_) graphs_->abort();
+    // What does not end then only ends with the process.
+    if (links_->abort()) return;
+    std::cerr << "rehearse-run: rank " << rank_ << ": " << why << "; NCCL does not stop\n" << std::flush;
+    std::_Exit(1);
   }
 
   // Looks after what no other thread can, for they may all be waiting for the GPU.
@@ -316,10 +283,7 @@ private:
     double moved_s = monotonic_s();
     while (!stopped_ && !failed_) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      for (const auto& [transfer, link] : links_) {
-        const std::string error = link->nccl->error();
-        if (!error.empty()) return fail("NCCL: " + error);
-      }
+      if (const std::string error = links_->error(); !error.empty()) return fail("NCCL: " + error);
       const Progress progress = look();
       if (progress.error != cudaSuccess)
         return fail(fmt::format("{}: {}", progress.waits_for, cudaGetErrorString(progress.error)));
@@ -335,7 +299,18 @@ private:
     std::string waits_for;  // a message or a collective if there is one; empty: nothing is running
     cudaError_t error = cudaSuccess;
   };
+  Progress look_at_graphs() {
+    const StepGraphs::Progress now = graphs_->progress();
+    Progress progress;
+    progress.moved = now.ended > graphs_ended_;
+    graphs_ended_ = now.ended;
+    progress.error = now.error;
+    if (now.ended < now.launched) progress.waits_for = fmt::format("the CUDA graph of step {}", now.ended);
+    return progress;
+  }
+
   Progress look() {
+    if (graphs_) return look_at_graphs();
     Progress progress;
     bool communicates = false;
     const std::lock_guard lock(mutex_);
@@ -366,13 +341,11 @@ private:
   Workload& workload_;
   CudaArithmetic& arithmetic_;
   const CudaHardwareOptions options_;
-  const int program_number_;
   const Program& program_;
-  std::vector<std::vector<ExchangePart>> exchanges_;                  // by op
-  std::vector<std::shared_ptr<const CollectiveWiring>> collectives_;  // by op
-  std::vector<int> transfer_;                                         // by op, of a collective
-  std::map<int, std::unique_ptr<Link>> links_;                        // by transfer
+  std::optional<RankLinks> links_;
   std::optional<CudaClock> clock_;
+  std::optional<StepGraphs> graphs_;
+  std::size_t graphs_ended_ = 0;
   std::vector<std::vector<double>> times_;  // by stream and mark
   std::mutex mutex_;                        // of the lanes' marks and calls, and of the failure
   std::vector<Lane> lanes_;

@@ -17,6 +17,9 @@ struct CudaHardwareOptions {
   double patience_s = 60;
   // The workload spends its time on the host (sleeps), not on the GPU.
   bool timed = false;
+  // Collectives go as the messages of the schedule's own algorithms; else as NCCL's collectives.
+  bool message_tables = false;
+  bool graphs = false;  // steps are captured as CUDA graphs and then launched
 };
 
 // For `rank` of all roles; all ranks call it, since they create NCCL's communicators together by way of the

@@ -104,6 +104,11 @@ __global__ void add(std::size_t n, const X* x, Y* y) {
     y[i] = rounded<Y>(to_float(y[i]) + to_float(x[i]));
 }
 
+template <class X>
+__global__ void scale(std::size_t n, float factor, X* x) {
+  for (std::size_t i = first_element(); i < n; i += stride()) x[i] = rounded<X>(factor * to_float(x[i]));
+}
+
 template <Optimizer kind>
 constexpr bool kMomentum = has_momentum(kind);
 template <Optimizer kind>

@@ -1,9 +1,13 @@
 #include "backend/cuda/nccl_communicator.hpp"
 
+#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <future>
+#include <memory>
 #include <thread>
 
 #include "backend/cuda/check.hpp"
@@ -22,6 +26,30 @@ bool is_error(ncclResult_t result) {
   return result != ncclSuccess && result != ncclInProgress;
 }
 
+// NCCL's call that creates a communicator has no end if a member does not come.
+struct Started {
+  ncclResult_t result = ncclSuccess;
+  ncclComm_t communicator = nullptr;
+  std::string error;
+};
+Started start(int device, int members, int member, const ncclUniqueId& id, int most_blocks) {
+  Started started;
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 1;
+  if (most_blocks > 0) {
+    config.minCTAs = 1;
+    config.maxCTAs = most_blocks;
+  }
+  if (const cudaError_t status = cudaSetDevice(device); status != cudaSuccess) {
+    started.result = ncclUnhandledCudaError;
+    started.error = cudaGetErrorString(status);
+    return started;
+  }
+  started.result = ncclCommInitRankConfig(&started.communicator, members, id, member, &config);
+  if (started.result != ncclSuccess) started.error = text_of(started.result, started.communicator);
+  return started;
+}
+
 }  // namespace
 
 std::string make_nccl_id() {
@@ -30,9 +58,14 @@ std::string make_nccl_id() {
   return {id.internal, sizeof id.internal};
 }
 
-std::string nccl_version() {
+int nccl_version_number() {
   int version = 0;
-  CHECKED(ncclGetVersion(&version));  // 10000 major + 100 minor + patch, from 2.9 on
+  CHECKED(ncclGetVersion(&version));
+  return version;
+}
+
+std::string nccl_version() {
+  const int version = nccl_version_number();
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
@@ -44,86 +77,87 @@ NcclCommunicator::NcclCommunicator(int members, int member, const std::string& i
     throw RunError(
         fmt::format("an id of NCCL's has {} bytes; allowed: {}", id.size(), sizeof unique.internal));
   std::memcpy(unique.internal, id.data(), id.size());
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  if (most_blocks > 0) {
-    config.minCTAs = 1;
-    config.maxCTAs = most_blocks;
-  }
-  CHECKED(ncclCommInitRankConfig(&communicator_, members, unique, member, &config));
-  try {
-    wait("ncclCommInitRankConfig");
-  } catch (...) {
-    abort();
-    throw;
-  }
+  int device = 0;
+  CHECKED(cudaGetDevice(&device));
+  auto promise = std::make_shared<std::promise<Started>>();
+  std::future<Started> future = promise->get_future();
+  std::thread([promise, device, members, member, unique, most_blocks] {
+    promise->set_value(start(device, members, member, unique, most_blocks));
+  }).detach();
+  if (future.wait_for(std::chrono::duration<double>(patience_s)) == std::future_status::timeout)
+    throw RunError(fmt::format("ncclCommInitRankConfig: not all of {} ranks were there within {:.3g} s",
+                               members, patience_s));
+  const Started started = future.get();
+  if (started.result != ncclSuccess)
+    throw RunError(fmt::format("ncclCommInitRankConfig: NCCL: {}", started.error));
+  communicator_ = started.communicator;
 }
 
-// Destroying one waits for its other members, to whom anything may have happened; after the patience it is
+// To destroy one waits for its other members, to whom anything may have happened; after the patience it is
 // aborted instead.
 NcclCommunicator::~NcclCommunicator() {
+  if (communicator_ == nullptr || aborted_) return;
+  int device = 0;
+  (void)cudaGetDevice(&device);
+  auto ended = std::make_shared<std::promise<void>>();
+  std::future<void> future = ended->get_future();
+  std::thread([ended, device, communicator = communicator_, registered = registered_] {
+    (void)cudaSetDevice(device);
+    for (const auto& [buffer, handle] : registered)
+      if (handle != nullptr) (void)ncclCommDeregister(communicator, handle);
+    (void)ncclCommFinalize(communicator);
+    (void)ncclCommDestroy(communicator);
+    ended->set_value();
+  }).detach();
+  if (future.wait_for(std::chrono::duration<double>(patience_s_)) == std::future_status::timeout)
+    (void)ncclCommAbort(communicator_);
+}
+
+void NcclCommunicator::register_buffer(void* data, std::size_t bytes) {
+  const auto [entry, fresh] = registered_.try_emplace({data, bytes}, nullptr);
+  if (!fresh) return;
   const std::lock_guard lock(mutex_);
-  if (communicator_ == nullptr) return;
-  ncclResult_t state = ncclCommFinalize(communicator_);
-  const double until_s = monotonic_s() + patience_s_;
-  while (state == ncclInProgress && monotonic_s() < until_s) {
-    if (const ncclResult_t asked = ncclCommGetAsyncError(communicator_, &state); asked != ncclSuccess)
-      state = asked;
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
-  (void)(state == ncclSuccess ? ncclCommDestroy(communicator_) : ncclCommAbort(communicator_));
-}
-
-void NcclCommunicator::issue(const std::string& name, const std::function<ncclResult_t(ncclComm_t)>& call) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (communicator_ == nullptr) throw RunError(fmt::format("\"{}\": the run was stopped", name));
-    const ncclResult_t result = call(communicator_);
-    if (is_error(result))
-      throw RunError(fmt::format("\"{}\": NCCL: {}", name, text_of(result, communicator_)));
-  }
-  wait("\"" + name + "\"");
-}
-
-// A call that does not block is done by a thread of NCCL's. Most are there within some 10 us: sleeping would
-// cost more.
-void NcclCommunicator::wait(const std::string& what) {
-  constexpr double kAwake_s = 1e-3;
-  const double begin_s = monotonic_s();
-  for (;;) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (communicator_ == nullptr) throw RunError(what + ": the run was stopped");
-      ncclResult_t state = ncclSuccess;
-      const ncclResult_t asked = ncclCommGetAsyncError(communicator_, &state);
-      if (is_error(asked)) state = asked;
-      if (is_error(state)) throw RunError(fmt::format("{}: NCCL: {}", what, text_of(state, communicator_)));
-      if (asked == ncclSuccess && state == ncclSuccess) return;
-    }
-    const double waited_s = monotonic_s() - begin_s;
-    if (waited_s > patience_s_)
-      throw RunError(fmt::format("{}: not all ranks were there within {:.3g} s", what, patience_s_));
-    if (waited_s < kAwake_s)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(std::chrono::microseconds(200));
-  }
+  if (!aborted_) (void)ncclCommRegister(communicator_, data, bytes, &entry->second);
 }
 
 std::string NcclCommunicator::error() {
-  const std::lock_guard lock(mutex_);
-  if (communicator_ == nullptr) return "";
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock || aborted_) return "";  // a call that is under way tells its error itself
   ncclResult_t state = ncclSuccess;
   const ncclResult_t asked = ncclCommGetAsyncError(communicator_, &state);
   if (is_error(asked)) state = asked;
   return is_error(state) ? text_of(state, communicator_) : "";
 }
 
+// A call that does not return is ended by this one, from another thread.
 void NcclCommunicator::abort() {
-  const std::lock_guard lock(mutex_);
-  if (communicator_ == nullptr) return;
+  constexpr auto kPatience = std::chrono::seconds(1);
+  if (aborted_.exchange(true)) return;
+  const std::unique_lock lock(mutex_, kPatience);
   (void)ncclCommAbort(communicator_);  // an error is what brought us here
-  communicator_ = nullptr;
+}
+
+void issue(const std::string& name, const std::vector<NcclCall>& calls) {
+  std::vector<NcclCommunicator*> used;
+  for (const NcclCall& call : calls) used.push_back(call.communicator);
+  std::sort(used.begin(), used.end());
+  used.erase(std::unique(used.begin(), used.end()), used.end());
+  std::vector<std::unique_lock<std::timed_mutex>> locks;  // in one order, whatever that of the calls
+  for (NcclCommunicator* communicator : used) locks.emplace_back(communicator->mutex_);
+  for (const NcclCommunicator* communicator : used)
+    if (communicator->aborted_) throw RunError(fmt::format("\"{}\": the run was stopped", name));
+
+  const bool group = calls.size() > 1;
+  ncclResult_t result = group ? ncclGroupStart() : ncclSuccess;
+  ncclComm_t failed = nullptr;
+  for (const NcclCall& call : calls) {
+    if (is_error(result)) break;
+    result = call.call(call.communicator->communicator_);
+    if (is_error(result)) failed = call.communicator->communicator_;
+  }
+  if (group)
+    if (const ncclResult_t ended = ncclGroupEnd(); !is_error(result)) result = ended;  // in any case
+  if (is_error(result)) throw RunError(fmt::format("\"{}\": NCCL: {}", name, text_of(result, failed)));
 }
 
 }  // namespace rehearse

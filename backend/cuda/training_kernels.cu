@@ -120,6 +120,13 @@ void add(Stream stream, const Array& x, const Array& y) {
   check_launch("add");
 }
 
+void scale(Stream stream, float factor, const Array& x) {
+  typed(x, [&](auto* to) {
+    device::scale<<<blocks_for(x.elements), kThreads, 0, stream>>>(x.elements, factor, to);
+  });
+  check_launch("scale");
+}
+
 void update(Stream stream, const OptimizerSettings& optimizer, long step, const OptimizerArrays& arrays) {
   const StepConstants constants = step_constants(optimizer, step);
   switch (optimizer.kind) {

@@ -16,6 +16,7 @@ void column_sums(Stream stream, const Array& gradient, const Array& sums, bool a
 void softmax_cross_entropy(Stream stream, const Array& logits, const Array& labels, float scale,
                            const Array& losses, const Array& gradient);
 void add(Stream stream, const Array& x, const Array& y);
+void scale(Stream stream, float factor, const Array& x);
 void update(Stream stream, const OptimizerSettings& optimizer, long step, const OptimizerArrays& arrays);
 // Numbers spread over [-1, 1), so that products draw as much power as real ones.
 void fill(Stream stream, const Array& array);

@@ -180,6 +180,11 @@ void HostArithmetic::add(int, const Array& x, const Array& y) {
   for (std::size_t i = 0; i < x.elements; ++i) to[i] += from[i];
 }
 
+void HostArithmetic::scale(int, float factor, const Array& x) {
+  float* numbers = floats(x);
+  for (std::size_t i = 0; i < x.elements; ++i) numbers[i] *= factor;
+}
+
 void HostArithmetic::update(int, const OptimizerSettings& optimizer, long step,
                             const OptimizerArrays& arrays) {
   expect_optimizer_arrays(optimizer, arrays);

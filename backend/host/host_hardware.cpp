@@ -195,7 +195,7 @@ public:
     if (!pointers.empty()) carry(transport_, pointers);
   }
 
-  void abort() override { transport_.abort(); }
+  void abort(const std::string&) override { transport_.abort(); }
 
 private:
   Parcel parcel(const OpCall& call, const ExchangePart& part) {

@@ -85,17 +85,37 @@ std::vector<std::string> share_ids(Transport& transport, const std::vector<Commu
   return ids;
 }
 
-int most_blocks(const std::vector<Communicator>& communicators, int ranks) {
-  // A block of NCCL's takes most of a multiprocessor; a V100 has 80 of them, and computation wants some too.
-  constexpr int kBlocks = 64;
-  std::vector<int> of_rank(static_cast<std::size_t>(ranks), 0);
-  int most = 0;
+BlockBudget block_budget(const std::vector<Communicator>& communicators, int ranks, int multiprocessors) {
+  constexpr int kMost = 32;  // more do not make NCCL faster
+  const int budget =
+      multiprocessors - multiprocessors / 4;  // a block of NCCL's takes most of a multiprocessor
+  struct Count {
+    int collectives = 0, messages = 0;
+  };
+  std::vector<Count> of_rank(static_cast<std::size_t>(ranks));
   for (const Communicator& c : communicators)
-    for (const int rank : c.ranks) most = std::max(most, ++of_rank[static_cast<std::size_t>(rank)]);
-  if (most <= 1) return 0;
-  int blocks = 1;  // NCCL rounds them up to powers of two for messages
-  while (2 * blocks * most <= kBlocks) blocks *= 2;
-  return blocks;
+    for (const int rank : c.ranks) {
+      Count& count = of_rank[static_cast<std::size_t>(rank)];
+      ++(c.kinds.empty() ? count.messages : count.collectives);
+    }
+  BlockBudget result;
+  for (const Count& count : of_rank)
+    result.most_together = std::max(result.most_together, count.collectives + count.messages);
+  if (result.most_together <= 1) return result;
+  const auto fits = [&](int collectives, int messages) {
+    return std::all_of(of_rank.begin(), of_rank.end(), [&](const Count& count) {
+      return count.collectives * collectives + count.messages * messages <= budget;
+    });
+  };
+  if (!fits(1, 1))
+    throw RunError(
+        fmt::format("{} communicators of a rank wait on its GPU side by side; allowed: {}, three quarters "
+                    "of its {} multiprocessors",
+                    result.most_together, budget, multiprocessors));
+  result.collectives = result.messages = 1;
+  while (2 * result.collectives <= kMost && fits(2 * result.collectives, 1)) result.collectives *= 2;
+  while (2 * result.messages <= kMost && fits(result.collectives, 2 * result.messages)) result.messages *= 2;
+  return result;
 }
 
 CollectiveCall collective_call(CollectiveKind kind, std::size_t elements, int members, int member) {

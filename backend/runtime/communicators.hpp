@@ -33,10 +33,16 @@ void refuse_unordered(const Schedule& schedule, const Communication& communicati
 std::vector<std::string> share_ids(Transport& transport, const std::vector<Communicator>& communicators,
                                    const std::function<std::string()>& make_id);
 
-// How many thread blocks each communicator may use, so that the kernels of all communicators of any rank fit
-// on its GPU side by side: a kernel that waits for its peers holds its multiprocessors, and one that finds
-// none may be what a peer waits for. 0: no rank has more than one, and NCCL may choose.
-int most_blocks(const std::vector<Communicator>& communicators, int ranks);
+// How many thread blocks the kernels of a communicator may use, so that those of all communicators of any
+// rank fit on its GPU side by side and leave a quarter of it to computation: a kernel that waits for its
+// peers holds its multiprocessors, and one that finds none may be what a peer waits for. Powers of two, as
+// NCCL has channels for messages; collectives, in which all members' rates add up, get theirs first. 0: no
+// rank has more than one communicator, and NCCL may choose. RunError if one block for each is too many.
+struct BlockBudget {
+  int collectives = 0, messages = 0;  // of each communicator of that kind
+  int most_together = 0;              // communicators of one rank
+};
+BlockBudget block_budget(const std::vector<Communicator>& communicators, int ranks, int multiprocessors);
 
 // What a member of a collective passes to NCCL, in elements of the buffer; parts in place, as NCCL defines
 // that. Of a buffer that the members cannot share evenly, the rest (fewer elements than members) stays out.

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "simulator/schedule/schedule.hpp"
 
@@ -33,6 +35,9 @@ class Hardware {
 public:
   virtual ~Hardware() = default;
 
+  // Around each repetition of the schedule, on every stream.
+  virtual void begin_step(int stream) { (void)stream; }
+  virtual void end_step(int stream) { (void)stream; }
   virtual Moment mark(int stream) = 0;
   // Nothing that is issued to `stream` from now on begins before `moment` of another stream.
   virtual void wait_for(int stream, const Moment& moment) = 0;
@@ -40,6 +45,10 @@ public:
   virtual void settle(int stream) = 0;
   // On this machine's monotonic clock; only after all streams are settled.
   virtual double seconds(const Moment& moment) = 0;
+  // By how much these times may be off that clock, in s; after the first call of seconds().
+  virtual double clock_error_s() const { return 0; }
+  // On what the figures of its runs mean.
+  virtual std::vector<std::string> notes() const { return {}; }
 
   // Before the op's time begins: what its workload does on the host.
   virtual void prepare(const OpCall& call) = 0;
@@ -52,8 +61,8 @@ public:
   virtual void collective(const OpCall& call) = 0;
   // Tells receivers whose programs repeat without end that this rank sends no more.
   virtual void end_messages() = 0;
-  // Ends all waiting with an error: another stream has failed.
-  virtual void abort() = 0;
+  // Ends all waiting with an error: another stream has failed, for which `why` is the reason.
+  virtual void abort(const std::string& why) = 0;
 };
 
 }  // namespace rehearse

@@ -98,11 +98,18 @@ private:
   }
 
   void fail(std::exception_ptr failure) {
+    std::string reason = "another stream has failed";
+    try {
+      std::rethrow_exception(failure);
+    } catch (const std::exception& error) {
+      reason = error.what();
+    } catch (...) {  // keeps the general words
+    }
     {
       const std::lock_guard lock(mutex_);
       if (!failure_) failure_ = std::move(failure);
     }
-    hardware_.abort();
+    hardware_.abort(reason);
     changed_.notify_all();
   }
 
@@ -110,7 +117,11 @@ private:
     try {
       Stream& stream = streams_[number];
       try {
-        for (stream.step = 0; stream.step < repeats_; ++stream.step) run_step(number);
+        for (stream.step = 0; stream.step < repeats_; ++stream.step) {
+          hardware_.begin_step(number);
+          run_step(number);
+          hardware_.end_step(number);
+        }
         hardware_.settle(number);
       } catch (const StreamOver&) {
         hardware_.settle(number);

@@ -116,7 +116,7 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   const auto make_workload = [&](int planned_repeats) {
     if (not_trained.empty())
       return training_workload(scenario, schedule, wiring, rank, *arithmetic,
-                               {options.check_replicas, planned_repeats});
+                               {options.check_replicas, planned_repeats, executor.on_processors});
     return bare_workload(
         schedule, wiring, rank, *arithmetic,
         timed ? timed_seconds(scenario, schedule, plan.endpoints[rank]) : std::vector<double>());
@@ -144,7 +144,7 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
     for (double* s : {&span.ready_s, &span.begin_s, &span.end_s}) *s = clock(*s);
   report.learned = workload->learned();
   report.host = machine_name();
-  report.clock_error_s = clock.error_s();
+  report.clock_error_s = clock.error_s() + hardware->clock_error_s();
 
   const std::vector<std::string> packed = gather(transport, pack(report));
   if (rank != 0) {
@@ -166,6 +166,11 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   result.device = arithmetic->device_name();
   result.executor = executor.name;
   result.notes = executor.notes;
+  if (not_trained.empty() && !executor.on_processors &&
+      scenario.strategy.compression.kind != Compression::none)
+    result.notes.push_back(
+        "gradients are compressed by processors, to which they are copied: that time is not a GPU's");
+  for (std::string& note : hardware->notes()) result.notes.push_back(std::move(note));
   if (scenario.run.bind == RealRun::Bind::core) result.notes.push_back("each rank was bound to a core");
   for (const RankReport& each : result.reports)
     result.clock_error_s = std::max(result.clock_error_s, each.clock_error_s);

@@ -83,6 +83,7 @@ public:
   virtual void softmax_cross_entropy(int stream, const Array& logits, const Array& labels, float scale,
                                      const Array& losses, const Array& gradient) = 0;
   virtual void add(int stream, const Array& x, const Array& y) = 0;  // y += x
+  virtual void scale(int stream, float factor, const Array& x) = 0;  // x *= factor
 
   // Step number `step`, from 1 on, of the optimizer over flat arrays; formulas: optimizer.hpp.
   virtual void update(int stream, const OptimizerSettings& optimizer, long step,

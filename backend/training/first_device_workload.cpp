@@ -14,7 +14,7 @@ namespace {
 // What the first device keeps of all devices, device after device.
 struct Together {
   OwnedArray logits, gradients;
-  std::vector<OwnedArray> inputs, labels, losses;  // by kept step and micro-batch
+  EqualArrays inputs, labels, losses;  // by kept step and micro-batch
 };
 
 class ParallelDevice : public Workload {
@@ -39,14 +39,20 @@ public:
     };
     together_.logits = of_all(widths_.back());
     together_.gradients = of_all(widths_.back());
-    const double samples = static_cast<double>(devices_) * microbatches_ * static_cast<double>(samples_);
-    kept_ = kept_steps(training.repeats, kElementBytes * samples * (widths_.front() + 2));
+    const auto of_step = [&](double per_sample) {
+      return static_cast<double>(
+          EqualArrays::stride(static_cast<std::size_t>(devices_) * elements(per_sample)));
+    };
+    kept_ = kept_steps(training, training.repeats,
+                       kElementBytes * (of_step(widths_.front()) + 2 * of_step(1)) * microbatches_);
     keeps_all_ = kept_ >= training.repeats;
-    for (long i = 0; i < kept_ * microbatches_; ++i) {
-      together_.inputs.push_back(of_all(widths_.front()));
-      together_.labels.push_back(of_all(1));
-      together_.losses.push_back(of_all(1));
-    }
+    const auto of_steps = [&](double per_sample) {
+      return EqualArrays(arithmetic, static_cast<std::size_t>(kept_ * microbatches_),
+                         static_cast<std::size_t>(devices_) * elements(per_sample), Precision::fp32);
+    };
+    together_.inputs = of_steps(widths_.front());
+    together_.labels = of_steps(1);
+    together_.losses = of_steps(1);
     for (long step = 0; keeps_all_ && step < training.repeats; ++step)
       for (int k = 0; k < microbatches_; ++k) load(0, step, k);
     arithmetic.settle(0);
@@ -132,17 +138,15 @@ private:
   std::size_t elements(double per_sample) const {
     return static_cast<std::size_t>(samples_ * std::lround(per_sample));
   }
-  Array of_device(const OwnedArray& all, std::size_t device) const {
-    const std::size_t each = all->elements / static_cast<std::size_t>(devices_);
-    return all->part(device * each, each);
+  Array of_device(const Array& all, std::size_t device) const {
+    const std::size_t each = all.elements / static_cast<std::size_t>(devices_);
+    return all.part(device * each, each);
   }
 
   std::size_t slot(long step, int microbatch) const {
     return static_cast<std::size_t>(step % kept_ * microbatches_ + microbatch);
   }
-  const OwnedArray& inputs(long step, int microbatch) const {
-    return together_.inputs[slot(step, microbatch)];
-  }
+  Array inputs(long step, int microbatch) const { return together_.inputs[slot(step, microbatch)]; }
 
   void tell_loss(long step) {
     double sum = 0;

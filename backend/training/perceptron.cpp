@@ -144,18 +144,15 @@ void Perceptron::allocate_activations(Layer& layer) {
 }
 
 void Perceptron::allocate_batches() {
-  const bool inputs = holds(0), labels = holds(layers() - 1) && !options_.loss_elsewhere;
+  kept_.assign(static_cast<std::size_t>(options_.kept_steps), -1);
+  const std::size_t batches = kept_.size() * static_cast<std::size_t>(options_.microbatches);
   const auto samples = static_cast<std::size_t>(options_.micro_batch);
-  batches_.resize(static_cast<std::size_t>(options_.kept_steps));
-  for (Batch& batch : batches_)
-    for (int i = 0; i < options_.microbatches; ++i) {
-      if (inputs)
-        batch.inputs.emplace_back(arithmetic_, samples * static_cast<std::size_t>(widths_.front()),
-                                  storage(options_.precision));
-      if (!labels) continue;
-      batch.labels.emplace_back(arithmetic_, samples, Precision::fp32);
-      batch.losses.emplace_back(arithmetic_, samples, Precision::fp32);
-    }
+  if (holds(0))
+    inputs_ = EqualArrays(arithmetic_, batches, samples * static_cast<std::size_t>(widths_.front()),
+                          storage(options_.precision));
+  if (!holds(layers() - 1) || options_.loss_elsewhere) return;
+  labels_ = EqualArrays(arithmetic_, batches, samples, Precision::fp32);
+  losses_ = EqualArrays(arithmetic_, batches, samples, Precision::fp32);
 }
 
 bool Perceptron::holds(int layer) const {
@@ -177,14 +174,10 @@ const Perceptron::Layer& Perceptron::held(int layer) const {
   throw std::out_of_range(fmt::format("layer {} is not held here", layer));
 }
 
-Perceptron::Batch& Perceptron::slot(long step) {
-  return batches_.at(static_cast<std::size_t>(step) % batches_.size());
-}
-
-Perceptron::Batch& Perceptron::batch(long step) {
-  Batch& batch = slot(step);
-  if (batch.step != step) throw std::out_of_range(fmt::format("step {} has no batch", step));
-  return batch;
+std::size_t Perceptron::slot(long step, int microbatch) const {
+  const std::size_t number = static_cast<std::size_t>(step) % kept_.size();
+  if (kept_[number] != step) throw std::out_of_range(fmt::format("step {} has no batch", step));
+  return number * static_cast<std::size_t>(options_.microbatches) + static_cast<std::size_t>(microbatch);
 }
 
 void Perceptron::set_batch(int stream, long step, const std::vector<std::uint64_t>& samples) {
@@ -193,32 +186,30 @@ void Perceptron::set_batch(int stream, long step, const std::vector<std::uint64_
   if (samples.size() != size * count)
     throw std::invalid_argument(fmt::format("{} samples; allowed: {}", samples.size(), size * count));
   if (held_.empty()) return;
-  Batch& batch = slot(step);
-  batch.step = step;
+  kept_[static_cast<std::size_t>(step) % kept_.size()] = step;
   const auto features = static_cast<std::size_t>(widths_.front());
-  std::vector<float> inputs(batch.inputs.empty() ? 0 : size * features), labels(size);
-  for (std::size_t m = 0; m < count; ++m) {
-    const std::uint64_t* numbers = &samples[m * size];
-    if (!batch.inputs.empty()) {
+  std::vector<float> inputs(inputs_.empty() ? 0 : size * features), labels(size);
+  for (int m = 0; m < options_.microbatches; ++m) {
+    const std::uint64_t* numbers = &samples[static_cast<std::size_t>(m) * size];
+    if (!inputs_.empty()) {
       for (std::size_t s = 0; s < size; ++s) data_.features(numbers[s], &inputs[s * features]);
-      arithmetic_.copy_to_device(stream, inputs.data(), batch.inputs[m]);
+      arithmetic_.copy_to_device(stream, inputs.data(), inputs_[slot(step, m)]);
     }
-    if (!batch.labels.empty()) {
+    if (!labels_.empty()) {
       for (std::size_t s = 0; s < size; ++s) labels[s] = static_cast<float>(data_.label(numbers[s]));
-      arithmetic_.copy_to_device(stream, labels.data(), batch.labels[m]);
+      arithmetic_.copy_to_device(stream, labels.data(), labels_[slot(step, m)]);
     }
   }
 }
 
 Array Perceptron::input(long step, int microbatch) {
-  Batch& batch = slot(step);
-  batch.step = step;
-  return batch.inputs.at(static_cast<std::size_t>(microbatch));
+  kept_.at(static_cast<std::size_t>(step) % kept_.size()) = step;
+  return inputs_[slot(step, microbatch)];
 }
 
-Array Perceptron::input_of(const Layer& layer, long step, int microbatch) {
+Array Perceptron::input_of(const Layer& layer, long step, int microbatch) const {
   const auto m = static_cast<std::size_t>(microbatch);
-  if (layer.number == 0) return batch(step).inputs.at(m);
+  if (layer.number == 0) return inputs_[slot(step, microbatch)];
   return layer.begins_range ? layer.input.at(m) : held(layer.number - 1).output.at(m);
 }
 
@@ -247,10 +238,9 @@ void Perceptron::forward_layer(int stream, long step, int microbatch, Layer& lay
                    output);
   arithmetic_.add_bias(stream, output, parameters.part(matrix, parameters.elements - matrix), !loss);
   if (!loss || options_.loss_elsewhere) return;
-  const Batch& now = batch(step);
-  const auto m = static_cast<std::size_t>(microbatch);
-  arithmetic_.softmax_cross_entropy(stream, output, now.labels.at(m),
-                                    static_cast<float>(1 / options_.batch_samples), now.losses.at(m),
+  const std::size_t number = slot(step, microbatch);
+  arithmetic_.softmax_cross_entropy(stream, output, labels_[number],
+                                    static_cast<float>(1 / options_.batch_samples), losses_[number],
                                     output_gradient_of(layer, microbatch));
 }
 
@@ -301,11 +291,11 @@ void Perceptron::update(int stream, LayerRange layers) {
 }
 
 double Perceptron::take_loss(int stream, long step) {
-  if (!holds(layers() - 1)) return 0;
+  if (losses_.empty()) return 0;
   double sum = 0;
   std::vector<float> losses(static_cast<std::size_t>(options_.micro_batch));
-  for (const OwnedArray& array : batch(step).losses) {
-    arithmetic_.copy_to_host(stream, array, losses.data());
+  for (int m = 0; m < options_.microbatches; ++m) {
+    arithmetic_.copy_to_host(stream, losses_[slot(step, m)], losses.data());
     sum = std::accumulate(losses.begin(), losses.end(), sum);
   }
   return sum;

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backend/training/arithmetic.hpp"
+#include "backend/training/equal_arrays.hpp"
 #include "backend/training/sample_data.hpp"
 #include "simulator/strategies/stages.hpp"
 
@@ -85,19 +85,15 @@ private:
     std::vector<OwnedArray> input, output;                    // per micro-batch; input: of another stage
     std::vector<OwnedArray> input_gradient, output_gradient;  // output_gradient: one, or per micro-batch
   };
-  struct Batch {  // of one step
-    long step = -1;
-    std::vector<OwnedArray> inputs, labels, losses;  // per micro-batch
-  };
 
   void allocate_flat(const MultiLayerPerceptron& shape);
   void allocate_activations(Layer& layer);
   void allocate_batches();
   Layer& held(int layer);
   const Layer& held(int layer) const;
-  Batch& slot(long step);
-  Batch& batch(long step);
-  Array input_of(const Layer& layer, long step, int microbatch);
+  // Where a step's micro-batch stands among the kept ones; std::out_of_range if its step is not there.
+  std::size_t slot(long step, int microbatch) const;
+  Array input_of(const Layer& layer, long step, int microbatch) const;
   Array operand(Array array) const;
   Array output_gradient_of(const Layer& layer, int microbatch) const;
   void forward_layer(int stream, long step, int microbatch, Layer& layer);
@@ -110,7 +106,8 @@ private:
   SampleData data_;
   std::vector<Layer> held_;
   OwnedArray weights_, master_, gradients_, momentum_, second_moment_;
-  std::vector<Batch> batches_;  // step s has number s modulo their count
+  std::vector<long> kept_;                // by slot: step s is kept in slot s modulo their count
+  EqualArrays inputs_, labels_, losses_;  // by slot and micro-batch
 };
 
 }  // namespace rehearse

@@ -8,8 +8,8 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <span>
 
+#include "backend/training/compressed_bucket.hpp"
 #include "backend/training/first_device_workload.hpp"
 #include "backend/training/gradient_compression.hpp"
 #include "backend/training/perceptron.hpp"
@@ -25,11 +25,6 @@ constexpr const char* kLocalSgd = "local-sgd";
 bool compresses(const Scenario& scenario) {
   return scenario.strategy.gradients == "all-reduce" && scenario.strategy.data > 1 &&
          scenario.strategy.compression.kind != Compression::none;
-}
-
-// On processors an array lies in memory, and what was issued on it has been done.
-std::span<float> in_memory(const Array& array) {
-  return {reinterpret_cast<float*>(array.data), array.elements};
 }
 
 class Worker : public Workload {
@@ -50,13 +45,14 @@ public:
     held_ = options.held;
     batch_ = static_cast<std::uint64_t>(options.micro_batch * options.microbatches);
     steps_ = training.repeats * steps_at_once_;
-    options.kept_steps = kept_steps(steps_, bytes_of_step(options));
-    keeps_all_ = options.kept_steps >= steps_;
+    const double bytes = bytes_of_step(options);
+    options.kept_steps = bytes > 0 ? kept_steps(training, steps_, bytes) : 1;
+    keeps_all_ = bytes == 0 || options.kept_steps >= steps_;
     perceptron_.emplace(arithmetic, shape_of(scenario), std::move(options));
     has_loss_ = perceptron_->holds(perceptron_->layers() - 1);
     number_steps();
-    if (compresses(scenario)) number_parts();
-    for (long step = 0; keeps_all_ && step < steps_; ++step) set_batch(0, step);
+    if (compresses(scenario)) number_parts(training.on_processors);
+    for (long step = 0; bytes > 0 && keeps_all_ && step < steps_; ++step) set_batch(0, step);
     arithmetic.settle(0);
   }
 
@@ -78,8 +74,8 @@ public:
       perceptron_->forward(call.stream, step, op.microbatch, layers);
     if (op.pass == Pass::backward) perceptron_->backward(call.stream, step, op.microbatch, layers);
     if (const auto part = parts_.find(call.op); part != parts_.end())
-      part->second.compressor->compute(part->second.number,
-                                       in_memory(parameters(program_.tensors[op.reads.front()])));
+      part->second.bucket->compute(call.stream, part->second.number,
+                                   parameters(program_.tensors[op.reads.front()]));
     if (!is_update(op)) return;
     for (const LayerRange& held : held_) perceptron_->update(call.stream, held);
   }
@@ -97,10 +93,13 @@ public:
 
   Payload collective(const OpCall& call, const CollectiveWiring& wiring) override {
     const Op& op = program_.ops[call.op];
-    if (averages_) return payload(share_of_mean(static_cast<float>(wiring.ranks.size())));
+    if (averages_) {  // the sum of shares is the mean
+      arithmetic_.scale(call.stream, 1 / static_cast<float>(wiring.ranks.size()), perceptron_->all_weights());
+      return payload(perceptron_->all_weights());
+    }
     const auto part = parts_.find(call.op);
     if (part == parts_.end()) return payload(parameters(program_.tensors[op.reads.front()]));
-    const Payload buffer = part->second.compressor->collective(part->second.number);
+    const Payload buffer = part->second.bucket->collective(part->second.number);
     if (buffer.bytes < static_cast<std::size_t>(wiring.table.elements) * kElementBytes)
       throw RunError(fmt::format("op \"{}\" sends {} bytes; compressed gradients have {}", op.name,
                                  static_cast<std::size_t>(wiring.table.elements) * kElementBytes,
@@ -152,43 +151,42 @@ private:
   }
 
   // A bucket's parts of the sync stand in the program in their order, and read its gradients first.
-  void number_parts() {
-    std::map<int, int> next;  // by tensor of gradients
-    for (std::size_t i = 0; i < program_.ops.size(); ++i) {
-      const Op& op = program_.ops[i];
-      if (op.pass != Pass::gradient_sync) continue;
-      const int tensor = op.reads.front();
-      std::unique_ptr<GradientCompressor>& compressor = compressors_[tensor];
-      if (!compressor) {
-        const std::vector<double>& widths = shape_of(scenario_).widths;
-        std::vector<DenseLayer> layers;
-        for (int l = op.first_layer; l <= op.last_layer; ++l)
-          layers.push_back({std::lround(widths.at(l)), std::lround(widths.at(l + 1))});
-        compressor = gradient_compressor(scenario_.strategy.compression, layers, data_rank_,
-                                         scenario_.strategy.data, scenario_.run.seed, op.first_layer);
-      }
-      parts_[static_cast<int>(i)] = {compressor.get(), next[tensor]++};
+  void number_parts(bool on_processors) {
+    std::map<int, std::vector<int>> parts;  // by tensor of gradients: ops
+    for (std::size_t i = 0; i < program_.ops.size(); ++i)
+      if (const Op& op = program_.ops[i]; op.pass == Pass::gradient_sync)
+        parts[op.reads.front()].push_back(static_cast<int>(i));
+    for (const auto& [tensor, ops] : parts) {
+      const Op& first = program_.ops[ops.front()];
+      const std::vector<double>& widths = shape_of(scenario_).widths;
+      std::vector<DenseLayer> layers;
+      for (int l = first.first_layer; l <= first.last_layer; ++l)
+        layers.push_back({std::lround(widths.at(l)), std::lround(widths.at(l + 1))});
+      std::vector<bool> is_collective;
+      for (const int op : ops) is_collective.push_back(program_.ops[op].kind == OpKind::collective);
+      buckets_.push_back(std::make_unique<CompressedBucket>(
+          arithmetic_, on_processors,
+          gradient_compressor(scenario_.strategy.compression, layers, data_rank_, scenario_.strategy.data,
+                              scenario_.run.seed, first.first_layer),
+          is_collective));
+      for (std::size_t number = 0; number < ops.size(); ++number)
+        parts_[ops[number]] = {buckets_.back().get(), static_cast<int>(number)};
     }
-  }
-
-  // The sum of shares is the mean.
-  Array share_of_mean(float members) const {
-    const Array weights = perceptron_->all_weights();
-    for (float& weight : in_memory(weights)) weight /= members;
-    return weights;
   }
 
   long step_of(const OpCall& call) const { return call.step * steps_at_once_ + step_in_round_[call.op]; }
 
   // Inputs, labels and losses, where this rank has them.
   double bytes_of_step(const PerceptronOptions& options) const {
-    const int last = static_cast<int>(shape_of(scenario_).widths.size()) - 2;
-    double numbers = 0;  // of a sample
+    const std::vector<double>& widths = shape_of(scenario_).widths;
+    const auto samples = static_cast<std::size_t>(options.micro_batch);
+    std::size_t elements = 0;  // of a micro-batch
     for (const LayerRange& range : options.held) {
-      if (range.first == 0) numbers += shape_of(scenario_).widths.front();
-      if (range.last == last) numbers += 2;
+      if (range.first == 0)
+        elements += EqualArrays::stride(samples * static_cast<std::size_t>(std::lround(widths.front())));
+      if (range.last == static_cast<int>(widths.size()) - 2) elements += 2 * EqualArrays::stride(samples);
     }
-    return kElementBytes * numbers * static_cast<double>(batch_);
+    return static_cast<double>(kElementBytes * elements) * options.microbatches;
   }
 
   // Reads the step before, if its losses are wanted now or its data give way to those of this step.
@@ -234,11 +232,11 @@ private:
   const int steps_at_once_;
   std::vector<int> step_in_round_;  // by op
   struct Part {
-    GradientCompressor* compressor = nullptr;
+    CompressedBucket* bucket = nullptr;
     int number = 0;
   };
-  std::map<int, std::unique_ptr<GradientCompressor>> compressors_;  // by tensor of gradients
-  std::map<int, Part> parts_;                                       // by op
+  std::vector<std::unique_ptr<CompressedBucket>> buckets_;
+  std::map<int, Part> parts_;  // by op
   std::optional<Perceptron> perceptron_;
   std::vector<LayerRange> held_;
   std::uint64_t batch_ = 0;  // samples of this rank in a step
@@ -284,24 +282,30 @@ std::string why_not_trained(const Scenario& scenario, const Schedule& schedule, 
     return fmt::format("{} is no multi-layer perceptron", scenario.model.title);
   const Precision precision = scenario.training.precision;
   const auto name = [](Precision p) { return kPrecisionNames[static_cast<std::size_t>(p)]; };
-  const bool known = precision == Precision::fp32 || (!on_processors && precision == Precision::bf16);
+  const bool on_gpus = precision == Precision::bf16 || precision == Precision::tf32;
+  const bool known = precision == Precision::fp32 || (!on_processors && on_gpus);
   if (!known || scenario.training.gradient_precision != Precision::fp32)
     return fmt::format("training in {} with gradients in {}", name(precision),
                        name(scenario.training.gradient_precision));
-  if (scenario.training.activation_precision != precision)
+  const Precision stored = precision == Precision::tf32 ? Precision::fp32 : precision;
+  if (scenario.training.activation_precision != stored)
     return fmt::format("activations are sent in {}", name(scenario.training.activation_precision));
   const std::string& gradients = scenario.strategy.gradients;
   if (compresses(scenario)) {
     const Compression kind = scenario.strategy.compression.kind;
     const std::string_view compression = kCompressionNames[static_cast<std::size_t>(kind)];
-    if (!on_processors)
-      return fmt::format("gradients are compressed ({}), which is done on processors only", compression);
-    if (kind == Compression::fp16 && scenario.run.collectives == RealRun::Collectives::library)
+    if (precision != Precision::fp32)
+      return fmt::format("gradients are compressed ({}) with weights in {}", compression, name(precision));
+    if (!on_processors && kind == Compression::fp16 &&
+        scenario.run.collectives == RealRun::Collectives::schedule)
+      return "gradients are added up in fp16, and messages between GPUs are added up in fp32";
+    if (kind == Compression::fp16 && on_processors &&
+        scenario.run.collectives == RealRun::Collectives::library)
       return "gradients are added up in fp16, and the library's all-reduce adds in fp32";
     return "";
   }
   if (gradients == kLocalSgd)
-    return on_processors ? "" : "weights are averaged, which is done on processors only";
+    return precision == Precision::bf16 ? "weights are averaged, of which bf16 has two copies" : "";
   if (gradients == "first-device")
     return precision == Precision::fp32 ? "" : fmt::format("DataParallel in {}", name(precision));
   for (const char* known_way : {"all-reduce", "parameter-server", "hierarchical-parameter-server"})

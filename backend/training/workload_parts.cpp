@@ -6,8 +6,9 @@
 
 namespace rehearse {
 
-long kept_steps(long steps, double bytes_of_step) {
-  return static_cast<double>(steps) * bytes_of_step <= kMostData ? std::max(steps, 1L) : 2;
+long kept_steps(const TrainingOptions& options, long steps, double bytes_of_step) {
+  const bool all = !options.on_processors && static_cast<double>(steps) * bytes_of_step <= kMostData;
+  return all ? std::max(steps, 1L) : 2;
 }
 
 const MultiLayerPerceptron& shape_of(const Scenario& scenario) {

@@ -15,14 +15,15 @@ struct TrainingOptions {
   // Hashes what the optimizer gets in every step (where ranks' gradients are meant to differ, the weights
   // that a round begins with), and the weights in the end, which takes time.
   bool check_replicas = false;
-  long repeats = 1;  // of the schedule: how many steps' data are needed
+  long repeats = 1;           // of the schedule: how many steps' data are needed
+  bool on_processors = true;  // arrays lie in the process's memory, and what is issued has been done
 };
 
-// Data of all steps are made before the first one, unless they take more than this, in bytes of a rank: then
-// each step's are made before its first op.
-inline constexpr double kMostData = 1e9;
-// How many of `steps` steps' data are kept on the device, of so many bytes each: all, or 2.
-long kept_steps(long steps, double bytes_of_step);
+// How many steps' data are kept on the device, of so many bytes each. On GPUs those of all steps are made
+// before the first one, unless they take more than kMostData bytes; else 2, and each step's are made before
+// its first op.
+inline constexpr double kMostData = 256e6;
+long kept_steps(const TrainingOptions& options, long steps, double bytes_of_step);
 
 // Of a scenario whose model is one; std::bad_variant_access otherwise.
 const MultiLayerPerceptron& shape_of(const Scenario& scenario);

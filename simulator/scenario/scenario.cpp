@@ -71,6 +71,7 @@ RealRun read_run(Section& section) {
   run.learning_rate = section.number("learning_rate", kNotNegative, 0);
   run.compute = static_cast<RealRun::Compute>(section.choice("compute", kRunComputeNames, 0));
   run.collectives = static_cast<RealRun::Collectives>(section.choice("collectives", kRunCollectivesNames, 0));
+  run.cuda_graphs = section.boolean("cuda_graphs", false);
   run.bind = static_cast<RealRun::Bind>(section.choice("bind", kRunBindNames, 0));
   return run;
 }

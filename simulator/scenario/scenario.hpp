@@ -84,12 +84,14 @@ struct RealRun {
   // Really computed, or slept through for as long as the device's profile says: for more ranks than cores.
   enum class Compute { real, timed } compute = Compute::real;
   // All-reduces on processors: message by message as the schedule says, or MPI's own, whatever it does.
-  enum class Collectives { schedule, library } collectives = Collectives::schedule;
+  // automatic: `schedule` on processors, `library` on GPUs.
+  enum class Collectives { automatic, schedule, library } collectives = Collectives::automatic;
   // Where ranks run: wherever the system puts them, or each with all its threads on a core of its own.
   enum class Bind { none, core } bind = Bind::none;
+  bool cuda_graphs = false;  // on GPUs: each step is launched as one CUDA graph
 };
 inline constexpr std::array<std::string_view, 2> kRunComputeNames = {"real", "timed"};
-inline constexpr std::array<std::string_view, 2> kRunCollectivesNames = {"schedule", "library"};
+inline constexpr std::array<std::string_view, 3> kRunCollectivesNames = {"auto", "schedule", "library"};
 inline constexpr std::array<std::string_view, 2> kRunBindNames = {"none", "core"};
 
 struct Scenario {

@@ -181,6 +181,8 @@ void add_all() {
   add_pair<Bfloat16, Bfloat16>();
   add(device::softmax_cross_entropy<float>, true);
   add(device::softmax_cross_entropy<Bfloat16>, true);
+  add(device::scale<float>);
+  add(device::scale<Bfloat16>);
   add(device::fill<float>);
   add(device::fill<Bfloat16>);
   add(device::fill<device::Half>);

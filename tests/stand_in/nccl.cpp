@@ -106,6 +106,7 @@ struct Message {
 struct ncclComm {
   int members = 0, member = 0, device = 0, blocks = kDefaultBlocks;
   bool blocking = true, finalized = false;
+  std::atomic<int> registered{0};  // buffers
   std::unique_ptr<SharedMemory> memory;
   std::atomic<int> state{ncclSuccess};
   std::atomic<bool> aborted{false};
@@ -138,7 +139,7 @@ ncclResult_t enqueue(ncclComm& comm, cudaStream_t stream, const std::function<vo
   expect_stream(stream, "an operation of NCCL");
   const auto done = std::make_shared<Completion>();
   std::shared_ptr<Completion> before;
-  {
+  if (!is_capturing(stream)) {  // a graph has its own order, and may never be launched
     const std::lock_guard lock(comm.mutex);
     before = comm.last;
     comm.last = done;
@@ -420,6 +421,18 @@ ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclComm_t* co
   return start(**comm, name, config);
 }
 
+ncclResult_t ncclCommRegister(const ncclComm_t comm, void* data, std::size_t bytes, void** handle) {
+  expect_range(data, bytes, "ncclCommRegister");
+  *handle = comm;
+  ++comm->registered;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommDeregister(const ncclComm_t comm, void*) {
+  --comm->registered;
+  return ncclSuccess;
+}
+
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   *error = static_cast<ncclResult_t>(comm->state.load());
   return ncclSuccess;
@@ -443,6 +456,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 // The object stays: threads may still look at it.
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   if (!comm->finalized) wait_for_last(*comm);
+  if (comm->registered != 0) violation("ncclCommDestroy before all buffers were deregistered");
   comm->finalized = true;
   count(&Counts::communicators, -1);
   return ncclSuccess;

@@ -63,9 +63,16 @@ struct Capture {
     bool records = false;
   };
   cudaStream_t origin = nullptr;
+  std::mutex mutex;  // of what follows: streams have threads of their own
   std::vector<Operation> operations;
   std::size_t events = 0;
   std::set<cudaStream_t> joined;
+
+  void add(Operation operation) {
+    const std::lock_guard lock(mutex);
+    joined.insert(operation.stream);
+    operations.push_back(std::move(operation));
+  }
 };
 
 }  // namespace stand_in
@@ -217,9 +224,13 @@ void expect_stream(cudaStream_t stream, const char* call) {
 void push(cudaStream_t stream, std::function<void()> operation) {
   stream = resolve(stream);
   if (stream->capture)
-    stream->capture->operations.push_back({stream, std::move(operation), 0, false});
+    stream->capture->add({stream, std::move(operation), 0, false});
   else
     stream->push(std::move(operation));
+}
+
+bool is_capturing(cudaStream_t stream) {
+  return resolve(stream)->capture != nullptr;
 }
 
 void drain_all() {
@@ -302,8 +313,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   const std::lock_guard lock(event->mutex);
   if (event->capture) {  // which the stream joins
     stream->capture = event->capture;
-    stream->capture->joined.insert(stream);
-    stream->capture->operations.push_back({stream, nullptr, event->number, false});
+    stream->capture->add({stream, nullptr, event->number, false});
     return cudaSuccess;
   }
   if (stream->capture)
@@ -335,8 +345,25 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   }
   const std::lock_guard lock(event->mutex);
   event->capture = stream->capture;
-  event->number = stream->capture->events++;
-  stream->capture->operations.push_back({stream, nullptr, event->number, true});
+  {
+    const std::lock_guard of_capture(stream->capture->mutex);
+    event->number = stream->capture->events++;
+  }
+  stream->capture->add({stream, nullptr, event->number, true});
+  return cudaSuccess;
+}
+
+// An external record is a node of its graph that times; nothing in the capture waits for it.
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+  if (flags != cudaEventRecordExternal || !resolve(stream)->capture) return cudaEventRecord(event, stream);
+  expect_stream(stream, "cudaEventRecordWithFlags");
+  const auto done = std::make_shared<Completion>();
+  {
+    const std::lock_guard lock(event->mutex);
+    event->last = done;
+    event->capture = nullptr;
+  }
+  push(stream, [done] { done->end(); });
   return cudaSuccess;
 }
 
@@ -380,23 +407,20 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   expect_stream(stream, "cudaStreamEndCapture");
   const std::shared_ptr<Capture> capture = stream->capture;
   if (!capture || capture->origin != stream) return cudaErrorIllegalState;
-  // Every other stream's last operation must be one that the origin waits for in the end.
-  std::map<cudaStream_t, std::size_t> last_work, last_record;
-  std::set<std::size_t> awaited;
-  for (std::size_t i = 0; i < capture->operations.size(); ++i) {
-    const Capture::Operation& operation = capture->operations[i];
-    if (operation.run) last_work[operation.stream] = i + 1;
-    if (operation.records) last_record[operation.stream] = i + 1;
-    if (!operation.run && !operation.records && operation.stream == stream) awaited.insert(operation.event);
-  }
+  // From the end backward: the end of the capture's own stream waits for every piece of work, by way of
+  // others or not.
+  std::set<cudaStream_t> awaited_streams = {stream};
+  std::set<std::size_t> awaited_events;
   cudaError_t status = cudaSuccess;
-  for (cudaStream_t other : capture->joined) {
-    other->capture = nullptr;
-    if (other == stream || last_work[other] == 0) continue;
-    const std::size_t record = last_record[other];
-    if (record < last_work[other] || !awaited.contains(capture->operations[record - 1].event))
-      status = cudaErrorStreamCaptureUnjoined;
+  for (auto operation = capture->operations.rbegin(); operation != capture->operations.rend(); ++operation) {
+    const bool waits = !operation->run && !operation->records;
+    if (operation->records && awaited_events.contains(operation->event))
+      awaited_streams.insert(operation->stream);
+    const bool awaited = awaited_streams.contains(operation->stream);
+    if (waits && awaited) awaited_events.insert(operation->event);
+    if (operation->run && !awaited) status = cudaErrorStreamCaptureUnjoined;
   }
+  for (cudaStream_t other : capture->joined) other->capture = nullptr;
   *graph = status == cudaSuccess ? new CUgraph_st{capture} : nullptr;
   if (status == cudaSuccess) count(&Counts::graphs, 1);
   return status;

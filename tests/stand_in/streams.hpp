@@ -35,6 +35,7 @@ void choose_device(int device);
 void expect_stream(cudaStream_t stream, const char* call);
 // Adds an operation to a stream, or to the graph that is being captured from it.
 void push(cudaStream_t stream, std::function<void()> operation);
+bool is_capturing(cudaStream_t stream);
 // Waits for all that the streams of this process have been given.
 void drain_all();
 
