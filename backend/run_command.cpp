@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <iostream>
+#include <optional>
 
 #include "backend/host/host_executor.hpp"
 #include "backend/host/join.hpp"
+#include "backend/library_output.hpp"
 #include "backend/record_keeper.hpp"
 #include "backend/recorded_launch.hpp"
 #include "models/base/error.hpp"
@@ -67,11 +69,15 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
   const Plan plan = write_schedule(scenario);
   check(*plan.schedule);
   const auto body = [&](Transport& transport, Journal* journal) {
-    const Executor executor = choose_executor(arguments, scenario, plan, transport);
-    auto run = run_rank(scenario, plan, transport, executor, {arguments.check_replicas, journal});
+    std::optional<RealRunResult> run;
+    {
+      const OutputToErrors while_libraries_print;
+      const Executor executor = choose_executor(arguments, scenario, plan, transport);
+      run = run_rank(scenario, plan, transport, executor, {arguments.check_replicas, journal});
+    }
     if (!run) return;
-    write_run_result(arguments.output, scenario, plan, std::move(*run),
-                     describe_run(scenario, executor.name, transport.kind(), arguments.command), out);
+    Measurement own = describe_run(scenario, run->executor, transport.kind(), arguments.command);
+    write_run_result(arguments.output, scenario, plan, std::move(*run), std::move(own), out);
   };
 
   JoinOptions ranks;

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -312,6 +314,19 @@ void connect(ncclComm& comm, const std::string& name) {
   comm.state = ncclSuccess;
 }
 
+// NCCL's log goes to standard output unless NCCL_DEBUG_FILE names a file (NCCL User Guide, "Environment
+// Variables").
+void log_start(const ncclComm& comm) {
+  const char* const level = std::getenv("NCCL_DEBUG");
+  if (level == nullptr || std::strcmp(level, "INFO") != 0) return;
+  const char* const path = std::getenv("NCCL_DEBUG_FILE");
+  std::FILE* const log = path == nullptr ? stdout : std::fopen(path, "w");
+  if (log == nullptr) return;
+  std::fprintf(log, "gpu-stand-in:%d [%d] NCCL INFO ncclCommInitRankConfig rank %d nranks %d\n", getpid(),
+               comm.device, comm.member, comm.members);
+  if (log != stdout) (void)std::fclose(log);
+}
+
 ncclResult_t start(ncclComm& comm, const std::string& name, const ncclConfig_t* config) {
   if (comm.members > kMostMembers) violation("a communicator of more members than the stand-in has room for");
   comm.device = current_device("ncclCommInitRank");
@@ -320,6 +335,7 @@ ncclResult_t start(ncclComm& comm, const std::string& name, const ncclConfig_t* 
     if (config->maxCTAs > 0) comm.blocks = config->maxCTAs;
   }
   count(&Counts::communicators, 1);
+  log_start(comm);
   comm.state = ncclInProgress;
   if (comm.blocking) {
     connect(comm, name);
