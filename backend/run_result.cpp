@@ -10,11 +10,13 @@
 
 #include "backend/runtime/placement.hpp"
 #include "simulator/report/format.hpp"
+#include "simulator/report/gpu_sentence.hpp"
 #include "simulator/report/json.hpp"
 #include "simulator/report/measurement_json.hpp"
 #include "simulator/report/recorded_run.hpp"
 #include "simulator/report/report.hpp"
 #include "simulator/report/wrap.hpp"
+#include "simulator/trace/memory_timeline.hpp"
 
 namespace rehearse {
 namespace {
@@ -51,6 +53,26 @@ void add_notes(Measurement& measurement, const Scenario& scenario, const Plan& p
     measurement.notes.push_back("nothing is learned, sizes and shapes are real: " + not_trained);
 }
 
+// What the ranks tell of their GPUs, each beside what its memory was predicted to hold in this step.
+void add_gpus(Measurement& measurement, const std::vector<RankReport>& reports, const Trace& step,
+              bool trained) {
+  std::set<std::string> on_first_host;
+  const std::vector<MemoryPeak> peaks = memory_peaks(step, 0);
+  for (std::size_t r = 0; r < reports.size(); ++r) {
+    if (reports[r].gpu.uuid.empty()) return;
+    GpuRecord& rank = measurement.gpu_ranks.emplace_back(reports[r].gpu);
+    if (trained) rank.predicted_bytes = peaks.at(r).total;
+    if (!rank.driver.empty()) measurement.versions.emplace("NVIDIA driver", rank.driver);
+    if (reports[r].host == reports.front().host) on_first_host.insert(rank.uuid);
+  }
+  measurement.gpus = static_cast<int>(on_first_host.size());
+  for (const GpuRecord& rank : measurement.gpu_ranks)
+    if (!rank.clocks_unknown.empty()) {
+      measurement.notes.push_back("GPU clocks are unknown: " + rank.clocks_unknown);
+      return;
+    }
+}
+
 void write_text(const Result& result, const Measurement& measurement, const StepTimes& times,
                 std::ostream& out) {
   write_text(result, out);
@@ -73,6 +95,11 @@ void write_text(const Result& result, const Measurement& measurement, const Step
                          "for bit."
                        : "Ranks with the same layers had DIFFERENT gradients or weights.")
         << '\n';
+  const double allocated = fullest_worker_bytes(measurement.gpu_ranks, result.plan.endpoints,
+                                                result.plan.schedule->roles.front().size());
+  if (allocated > 0) out << wrapped(gpu_memory_sentence(allocated, result.metrics.memory.total)) << '\n';
+  if (const std::string clocks = gpu_clocks_sentence(measurement); !clocks.empty())
+    out << wrapped(clocks) << '\n';
   for (const std::string& note : measurement.notes) out << wrapped("Note: " + note) << '\n';
 }
 
@@ -105,6 +132,8 @@ void write_run_result(const RunOutput& output, const Scenario& scenario, const P
     measurement.notes.push_back(fmt::format("times of different ranks agree to {:.1f} us", run.clock_error_s * 1e6));
 
   const MeasuredFigures figures = evaluate_measured(run.trace, scenario, plan, measurement.warmup_steps);
+  measurement.versions.insert(run.versions.begin(), run.versions.end());
+  add_gpus(measurement, run.reports, figures.step, run.not_trained.empty());
   Result result{scenario, plan, figures.step, figures.metrics, figures.path, {}};
   result.measured = &measurement;
   if (output.format == "json") {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -79,6 +80,7 @@ struct CudaArithmetic::Device {
     Array scratch;  // of replay(); grows
   };
   int number = 0, capability = 0;
+  std::atomic<std::size_t> allocated{0}, most_allocated{0};  // bytes
   std::string name;
   std::vector<Lane> lanes;
 
@@ -124,6 +126,10 @@ CUstream_st* CudaArithmetic::stream(int number) const {
   return device_->lanes.at(static_cast<std::size_t>(number)).stream;
 }
 
+std::size_t CudaArithmetic::most_allocated_bytes() const {
+  return device_->most_allocated;
+}
+
 std::string CudaArithmetic::device_name() const {
   return device_->name;
 }
@@ -155,13 +161,19 @@ Array CudaArithmetic::allocate(std::size_t elements, Precision precision) {
   }
   check_status(status, "cudaMalloc");
   array.data = static_cast<std::byte*>(memory);
+  const std::size_t now = device_->allocated += array.bytes();
+  for (std::size_t most = device_->most_allocated;
+       most < now && !device_->most_allocated.compare_exchange_weak(most, now);) {
+  }
   CHECKED(cudaMemset(memory, 0, array.bytes()));
   CHECKED(cudaStreamSynchronize(cudaStreamLegacy));  // the streams here do not wait for it
   return array;
 }
 
 void CudaArithmetic::release(const Array& array) {
-  if (array.data) (void)cudaFree(array.data);  // called where errors cannot be thrown
+  if (!array.data) return;
+  (void)cudaFree(array.data);  // called where errors cannot be thrown
+  device_->allocated -= array.bytes();
 }
 
 void CudaArithmetic::settle(int stream) {

@@ -18,7 +18,8 @@ public:
   ~CudaArithmetic() override;
 
   int device() const;
-  CUstream_st* stream(int number) const;  // for events, NCCL and copies that go between these operations
+  CUstream_st* stream(int number) const;     // for events, NCCL and copies that go between these operations
+  std::size_t most_allocated_bytes() const;  // at one time, by this object
 
   std::string device_name() const override;
   int streams() const override;

@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <memory>
 
 #include "backend/cuda/check.hpp"
 #include "backend/cuda/cuda_arithmetic.hpp"
 #include "backend/cuda/cuda_hardware.hpp"
+#include "backend/cuda/gpu_identity.hpp"
+#include "backend/cuda/gpu_sampling.hpp"
 #include "backend/cuda/nccl_communicator.hpp"
 #include "backend/runtime/binding.hpp"
 #include "backend/runtime/placement.hpp"
@@ -147,14 +150,24 @@ CudaChoice cuda_executor(const CudaOptions& options, Transport& transport) {
         fmt::format("rank 0 is bound to the {} processors near its GPU, others likewise", near));
   executor.notes.push_back(collectives_note(options, asked));
   executor.name = "cuda";
+  executor.versions = gpu_versions();
   executor.on_processors = false;
   executor.rehearse = true;
   const int device = own.device;
   executor.arithmetic = [device](int streams) { return std::make_unique<CudaArithmetic>(device, streams); };
-  executor.hardware = [options](const Schedule& schedule, const Wiring& wiring, int rank, Transport& between,
-                                Workload& workload, Arithmetic& arithmetic) {
-    return cuda_hardware(schedule, wiring, rank, between, workload, dynamic_cast<CudaArithmetic&>(arithmetic),
-                         {options.patience_s, options.timed, options.message_tables, options.graphs});
+  const auto used = std::make_shared<UsedMemory>();
+  executor.hardware = [options, device, used](const Schedule& schedule, const Wiring& wiring, int rank,
+                                              Transport& between, Workload& workload,
+                                              Arithmetic& arithmetic) {
+    used->before_communicators = used_device_bytes(device);
+    auto hardware =
+        cuda_hardware(schedule, wiring, rank, between, workload, dynamic_cast<CudaArithmetic&>(arithmetic),
+                      {options.patience_s, options.timed, options.message_tables, options.graphs});
+    used->after_communicators = used_device_bytes(device);
+    return hardware;
+  };
+  executor.sample_gpu = [used](const Arithmetic& arithmetic) {
+    return sample_gpu(dynamic_cast<const CudaArithmetic&>(arithmetic), *used);
   };
   return choice;
 }

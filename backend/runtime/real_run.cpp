@@ -86,6 +86,17 @@ void compute_once(const Program& program, Workload& workload, Arithmetic& arithm
   for (int s = 0; s < arithmetic.streams(); ++s) arithmetic.settle(s);
 }
 
+// When a rank's steps ended, in their order, behind the time when the first one began.
+std::vector<double> step_bounds(const std::vector<RankSpan>& spans, double begin_s, int steps) {
+  std::vector<double> bounds_s(static_cast<std::size_t>(steps) + 1, begin_s);
+  for (const RankSpan& span : spans) {
+    double& end_s = bounds_s.at(static_cast<std::size_t>(span.call.step) + 1);
+    end_s = std::max(end_s, span.end_s);
+  }
+  for (std::size_t i = 1; i < bounds_s.size(); ++i) bounds_s[i] = std::max(bounds_s[i], bounds_s[i - 1]);
+  return bounds_s;
+}
+
 }  // namespace
 
 int real_repeats(const Scenario& scenario, const Schedule& schedule) {
@@ -128,8 +139,11 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   const std::unique_ptr<Hardware> hardware =
       executor.hardware(schedule, wiring, rank, transport, *workload, *arithmetic);
 
+  EndSampling end_sampling;
+  if (executor.sample_gpu) end_sampling = executor.sample_gpu(*arithmetic);
   const ClockReading before = read_clock(transport);
   barrier(transport);
+  const double begin_s = monotonic_s();
   const auto [role, own] = wiring.place(rank);
   RankReport report;
   if (options.journal && workload->tells_losses()) {
@@ -139,6 +153,7 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   std::function<void(const RankSpan&)> on_span;
   if (options.journal) on_span = [&](const RankSpan& span) { options.journal->write(rank, span); };
   report.spans = execute_rank(schedule, role, own, repeats, *hardware, on_span);
+  if (end_sampling) report.gpu = end_sampling(step_bounds(report.spans, begin_s, repeats));
   const CommonClock clock(before, read_clock(transport));
   for (RankSpan& span : report.spans)
     for (double* s : {&span.ready_s, &span.begin_s, &span.end_s}) *s = clock(*s);
@@ -166,6 +181,7 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   result.device = arithmetic->device_name();
   result.executor = executor.name;
   result.notes = executor.notes;
+  result.versions = executor.versions;
   if (not_trained.empty() && !executor.on_processors &&
       scenario.strategy.compression.kind != Compression::none)
     result.notes.push_back(

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,10 @@
 
 namespace rehearse {
 
+// Ends the sampling of a rank's GPU and tells what it was and did. Step i lay between times i and i + 1 of
+// this machine's monotonic clock.
+using EndSampling = std::function<GpuRecord(const std::vector<double>& step_bounds_s)>;
+
 // What an executor provides: arithmetic with so many streams, and hardware over it.
 struct Executor {
   std::string name;  // "host", "cuda"
@@ -28,11 +33,14 @@ struct Executor {
   // all that the device is doing, and what waits there may wait for what is behind the launch (CUDA
   // Programming Guide, "Lazy Loading").
   bool rehearse = false;
-  std::vector<std::string> notes;  // on what the figures of its runs mean
+  std::vector<std::string> notes;               // on what the figures of its runs mean
+  std::map<std::string, std::string> versions;  // of the libraries it runs on, {"NCCL", "2.28.9"}
   std::function<std::unique_ptr<Arithmetic>(int streams)> arithmetic;
   std::function<std::unique_ptr<Hardware>(const Schedule&, const Wiring&, int rank, Transport&, Workload&,
                                           Arithmetic&)>
       hardware;
+  // Begins to sample the rank's GPU, once the hardware is there; null: it has none.
+  std::function<EndSampling(const Arithmetic&)> sample_gpu;
 };
 
 // What rank 0 knows in the end.
@@ -45,8 +53,9 @@ struct RealRunResult {
   std::optional<bool> replicas_equal;
   std::string not_trained;  // why it was not; empty if it was
   std::string device;       // of rank 0
-  std::string executor;     // its name, and its notes
+  std::string executor;     // its name, its notes and its versions
   std::vector<std::string> notes;
+  std::map<std::string, std::string> versions;
   double clock_error_s = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "models/base/error.hpp"
+#include "simulator/report/gpu_record_json.hpp"
 #include "simulator/trace/sides.hpp"
 
 namespace rehearse {
@@ -97,6 +98,8 @@ std::string pack(const RankReport& report) {
   put(text, report.learned.staleness);
   put(text, std::vector<char>(report.host.begin(), report.host.end()));
   put(text, std::vector<double>{report.clock_error_s});
+  const std::string gpu = report.gpu.uuid.empty() ? "" : to_json(report.gpu).dump();
+  put(text, std::vector<char>(gpu.begin(), gpu.end()));
   return text;
 }
 
@@ -113,6 +116,11 @@ RankReport unpack(const std::string& text) {
   report.host.assign(host.begin(), host.end());
   const auto error_s = reader.take<double>();
   if (!error_s.empty()) report.clock_error_s = error_s.front();
+  const auto gpu = reader.take<char>();
+  if (gpu.empty()) return report;
+  const std::string place = "a rank's report";
+  const nlohmann::json json = parse_json({gpu.data(), gpu.size()}, place);
+  report.gpu = read_gpu_record(JsonReader(json, place));
   return report;
 }
 

@@ -7,6 +7,7 @@
 #include "backend/runtime/rank_executor.hpp"
 #include "backend/runtime/wiring.hpp"
 #include "backend/runtime/workload.hpp"
+#include "simulator/trace/gpu_record.hpp"
 #include "simulator/trace/trace.hpp"
 
 namespace rehearse {
@@ -17,6 +18,7 @@ struct RankReport {
   Workload::Learned learned;
   std::string host;          // its machine, as machine_name() tells it
   double clock_error_s = 0;  // how far its clock may be off
+  GpuRecord gpu;             // without a UUID: it had none
 };
 
 // As text for a transport; RunError if the text is not whole.

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <ostream>
 
 #include "simulator/commands/judged_run.hpp"
@@ -13,10 +12,6 @@ namespace rehearse {
 namespace {
 
 using nlohmann::ordered_json;
-
-std::string signed_percent(double share) {
-  return fmt::format("{:+.1f} %", std::round(1000 * share) / 10 + 0.0);  // no "-0.0"
-}
 
 std::string error_text(const MeasuredAndPredicted& figure) {
   return figure.measured > 0 ? signed_percent(figure.error()) : "-";

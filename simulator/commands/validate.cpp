@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <ostream>
 
 #include "models/base/error.hpp"
@@ -90,10 +89,6 @@ const Efficiency* efficiency_of(const Validation& v, std::size_t row) {
 std::size_t right_ones(const Validation& v) {
   return static_cast<std::size_t>(
       std::count_if(v.comparisons.begin(), v.comparisons.end(), [](const Comparison& c) { return c.right; }));
-}
-
-std::string signed_percent(double share) {
-  return fmt::format("{:+.1f} %", 100 * share);
 }
 
 void write_rows(const Validation& v, std::ostream& out) {

@@ -54,6 +54,10 @@ std::string in_percent(double share) {
   return fmt::format("{:.1f} %", 100 * share);
 }
 
+std::string signed_percent(double share) {
+  return fmt::format("{:+.1f} %", std::round(1000 * share) / 10 + 0.0);  // the sum turns -0 into 0
+}
+
 std::string device_noun(const Device& device) {
   return device.compute_capability > 0 ? "GPU" : "device";
 }

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "simulator/report/gpu_record_json.hpp"
+
 namespace rehearse {
 
 using nlohmann::ordered_json;
@@ -23,6 +25,7 @@ ordered_json to_json(const Measurement& m) {
   json["gradients_identical"] = nullptr;
   if (m.gradients_identical) json["gradients_identical"] = *m.gradients_identical;
   json["notes"] = m.notes;
+  for (const GpuRecord& rank : m.gpu_ranks) json["gpu_ranks"].push_back(to_json(rank));
   if (m.ended_early)
     json["ended_early"] = {{"finished_steps", m.ended_early->finished_steps},
                            {"steps", m.ended_early->steps},
@@ -66,6 +69,10 @@ Measurement read_measurement(const JsonReader& json) {
                                                         : losses.item(i).number(-kLargest, kLargest));
   if (!identical.value().is_null()) m.gradients_identical = identical.boolean();
   for (std::size_t i = 0; i < notes.size(); ++i) m.notes.push_back(notes.item(i).text());
+  if (json.has("gpu_ranks")) {
+    const JsonReader ranks = json.at("gpu_ranks");
+    for (std::size_t i = 0; i < ranks.size(); ++i) m.gpu_ranks.push_back(read_gpu_record(ranks.item(i)));
+  }
   if (json.has("ended_early")) {
     const JsonReader early = json.at("ended_early"), steps = early.at("steps");
     m.ended_early.emplace();

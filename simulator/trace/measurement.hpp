@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "simulator/trace/critical_path.hpp"
+#include "simulator/trace/gpu_record.hpp"
 #include "simulator/trace/metrics.hpp"
 
 namespace rehearse {
@@ -34,6 +35,7 @@ struct Measurement {
   std::vector<double> losses;               // by step, those of the warm-up too; empty: not known
   std::optional<bool> gradients_identical;  // synchronised gradients were the same bits on all their ranks
   std::vector<std::string> notes;           // "8 ranks on 2 cores", what else is peculiar
+  std::vector<GpuRecord> gpu_ranks;         // by rank over all roles; empty: the run was not on GPUs
   std::optional<EndedEarly> ended_early;
 };
 

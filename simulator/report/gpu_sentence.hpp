@@ -1,0 +1,17 @@
+// What a run's GPUs did, in a line of text each.
+#pragma once
+
+#include <string>
+
+#include "simulator/trace/measurement.hpp"
+
+namespace rehearse {
+
+// "GPU clocks: 1,980 MHz (SM) in all steps; 412 W, 54 C in the mean; not throttled." Of the steps behind the
+// warm-up, over all ranks; empty if nothing was sampled.
+std::string gpu_clocks_sentence(const Measurement& measurement);
+
+// "GPU memory: 1.23 GiB allocated at most, 1.20 GiB predicted (error -2.4 %)."
+std::string gpu_memory_sentence(double allocated_bytes, double predicted_bytes);
+
+}  // namespace rehearse

@@ -1,0 +1,53 @@
+// What a rank's GPU was and did in a measured run: identity, memory, and figures sampled in each step.
+#pragma once
+
+#include <array>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace rehearse {
+
+// Over the samples of a step; not numbers where the GPU does not tell.
+struct SampledFigure {
+  double mean = std::numeric_limits<double>::quiet_NaN();
+  double least = std::numeric_limits<double>::quiet_NaN();
+  double most = std::numeric_limits<double>::quiet_NaN();
+};
+
+struct GpuStep {
+  int samples = 0;  // taken in the step; 0: the figures are those of the sample nearest to its middle
+  SampledFigure sm_clock_mhz, memory_clock_mhz, power_w, temperature_c, utilization_percent;
+  std::optional<std::vector<std::string>> throttled_by;  // in any sample: "power cap"; nothing: not known
+};
+
+inline constexpr std::array<std::pair<const char*, SampledFigure GpuStep::*>, 5> kSampledFigures = {
+    {{"sm_clock_mhz", &GpuStep::sm_clock_mhz},
+     {"memory_clock_mhz", &GpuStep::memory_clock_mhz},
+     {"power_w", &GpuStep::power_w},
+     {"temperature_c", &GpuStep::temperature_c},
+     {"utilization_percent", &GpuStep::utilization_percent}}};
+
+// Bytes that are not known are 0.
+struct GpuRecord {
+  std::string uuid;            // as nvidia-smi prints it; empty: the rank had no GPU
+  std::string pci_bus_id;      // "0000:1b:00.0"
+  std::string driver;          // NVIDIA's, "550.54.15"; empty: not known
+  double allocated_bytes = 0;  // by the rank's own arithmetic, at most
+  // The rank's predicted peak, a worker's with that of a server on its device; 0: nothing was trained.
+  double predicted_bytes = 0;
+  // By all processes on the device, with CUDA's own context, before and after the rank made its
+  // communicators.
+  double used_before_communicators_bytes = 0, used_after_communicators_bytes = 0;
+  std::string clocks_unknown;  // why nothing was sampled; empty: it was
+  std::vector<GpuStep> steps;  // by step, those of the warm-up too
+};
+
+// What the worker that allocated the most allocated at its peak, with a server on its device; 0 where nothing
+// was trained. `ranks` and `endpoints` by rank over all roles, the workers first.
+double fullest_worker_bytes(const std::vector<GpuRecord>& ranks, const std::vector<int>& endpoints,
+                            int workers);
+
+}  // namespace rehearse
