@@ -2,8 +2,10 @@
 #ifdef REHEARSE_HAVE_CUDA
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "backend/cuda/gpu_sampling.hpp"
@@ -233,6 +235,36 @@ TEST_CASE("a GPU that does not tell its clocks ends no run, and a note says why"
     CHECK(step["power_w"].is_null());
     CHECK(step["sm_clock_mhz"]["mean"] == 1910);
   }
+}
+
+TEST_CASE("validate judges the memory of a run on GPUs") {
+  const test::Scratch scratch;
+  const std::string scenario = scratch.write("two-ranks.toml", kTwoRanks), trace = scratch.path("run.json");
+  const test::Outcome recorded = run_on_two_gpus(scenario + " --trace " + trace, "NVML_STAND_IN_REASONS=0x5");
+  INFO(recorded.err);
+  REQUIRE(recorded.status == 0);
+  const test::Outcome judged = test::run_rehearse("validate " + trace + " --format json");
+  INFO(judged.err);
+  REQUIRE(judged.status == 0);
+  const json answer = json::parse(judged.out)[0], &run = answer["runs"][0];
+  double most_allocated = 0;
+  for (const json& rank : run["measured"]["gpu_ranks"])
+    most_allocated = std::max(most_allocated, rank["memory_bytes"]["allocated"].get<double>());
+  CHECK(run["memory_bytes"]["measured"] == most_allocated);
+  const double predicted = run["memory_bytes"]["predicted"].get<double>(),
+               error = run["memory_bytes"]["error"].get<double>();
+  CHECK(error == Approx(predicted / most_allocated - 1));
+  CHECK(std::abs(error) < 0.1);
+  CHECK(answer["memory"]["runs"] == 1);
+  CHECK(answer["memory"]["mean_error"] == error);
+  const std::string text = unwrapped(test::run_rehearse("validate " + trace).out);
+  CHECK(text.find("GPU memory: ") != std::string::npos);
+  CHECK(text.find(kClocks) != std::string::npos);
+  const std::string of_two = unwrapped(test::run_rehearse("validate " + trace + " " + trace).out);
+  CHECK(of_two.find(" predicted error memory error ") != std::string::npos);
+  CHECK(of_two.find(" Memory of 2 runs: median of absolute errors ") != std::string::npos);
+  const std::string csv = test::run_rehearse("validate " + trace + " --format csv").out;
+  CHECK(csv.find("," + run["memory_bytes"]["error"].dump() + "\n") != std::string::npos);
 }
 
 TEST_CASE("a rank's GPU is written and read again") {

@@ -136,6 +136,10 @@ JudgedRun judge(const std::string& path, const std::vector<std::string>& overrid
   run.times = figures.times;
   run.samples = recorded.plan.schedule->samples / recorded.plan.schedule->optimizer_steps;
   run.predicted_step_s = prediction.metrics.step_time_s;
+  run.memory = {"memory", "",
+                fullest_worker_bytes(run.measurement.gpu_ranks, recorded.plan.endpoints,
+                                     recorded.plan.schedule->roles.front().size()),
+                prediction.metrics.memory.total};
   compare_ops(run, figures.step, prediction.trace);
   compare_breakdowns(run, measured, predicted);
   run.sentence = difference_sentence(predicted, measured, "predicted", "The measured step");
@@ -186,6 +190,13 @@ std::vector<Comparison> compared_runs(const std::vector<JudgedRun>& runs) {
 ErrorSummary summarize(const std::vector<JudgedRun>& runs) {
   std::vector<double> errors;
   for (const JudgedRun& run : runs) errors.push_back(run.error());
+  return summarize(errors);
+}
+
+ErrorSummary summarize_memory(const std::vector<JudgedRun>& runs) {
+  std::vector<double> errors;
+  for (const JudgedRun& run : runs)
+    if (run.memory.measured > 0) errors.push_back(run.memory.error());
   return summarize(errors);
 }
 

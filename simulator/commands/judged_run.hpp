@@ -31,10 +31,11 @@ struct JudgedRun {
   double predicted_step_s = 0;
   std::vector<MeasuredAndPredicted> ops, breakdown;  // seconds; what is 0 in both is left out
   MeasuredAndPredicted overlap;                      // shares of the communication that computation hides
-  std::string sentence;                              // where the difference comes from
-  std::string group;                                 // runs with the same cluster and model are compared
-  std::string settings;                              // of the scenario: equal ones are repeats
-  std::vector<std::string> notes;                    // what the prediction assumes
+  MeasuredAndPredicted memory;     // bytes of the fullest worker's GPU; measured 0: not known
+  std::string sentence;            // where the difference comes from
+  std::string group;               // runs with the same cluster and model are compared
+  std::string settings;            // of the scenario: equal ones are repeats
+  std::vector<std::string> notes;  // what the prediction assumes
   double error() const { return predicted_step_s / times.median_s - 1; }
 };
 
@@ -51,6 +52,7 @@ std::vector<JudgedRun> judge(const std::vector<std::string>& paths,
 // of their steps do not overlap. Repeats of one scenario are not compared.
 std::vector<Comparison> compared_runs(const std::vector<JudgedRun>& runs);
 ErrorSummary summarize(const std::vector<JudgedRun>& runs);
+ErrorSummary summarize_memory(const std::vector<JudgedRun>& runs);  // of those whose memory is known
 
 void write_runs_text(const std::vector<JudgedRun>& runs, std::ostream& out);
 void write_runs_csv(const std::vector<JudgedRun>& runs, std::ostream& out);

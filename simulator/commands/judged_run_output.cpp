@@ -5,6 +5,7 @@
 
 #include "simulator/commands/judged_run.hpp"
 #include "simulator/report/format.hpp"
+#include "simulator/report/gpu_sentence.hpp"
 #include "simulator/report/measurement_json.hpp"
 #include "simulator/report/wrap.hpp"
 
@@ -72,6 +73,9 @@ void write_one(const JudgedRun& run, std::ostream& out) {
       << '\n';
   if (!m.command.empty()) out << "  Command: " << m.command << '\n';
   if (!gradients(m).empty()) out << wrapped(gradients(m)) << '\n';
+  if (run.memory.measured > 0)
+    out << wrapped(gpu_memory_sentence(run.memory.measured, run.memory.predicted)) << '\n';
+  if (const std::string clocks = gpu_clocks_sentence(m); !clocks.empty()) out << wrapped(clocks) << '\n';
   for (const std::string& note : m.notes) out << wrapped("Note: " + note) << '\n';
 }
 
@@ -84,15 +88,17 @@ void write_table(const std::vector<JudgedRun>& runs, std::ostream& out) {
   const std::size_t name = widest("run", &JudgedRun::name),
                     topology = widest("topology", &JudgedRun::topology),
                     strategy = widest("strategy", &JudgedRun::strategy);
-  out << fmt::format("  {:<{}}  {:<{}}  {:<{}}  {:>5}  {:>11}  {:>7}  {:>11}  {:>8}\n", "run", name,
+  const bool memory = summarize_memory(runs).rows > 0;
+  out << fmt::format("  {:<{}}  {:<{}}  {:<{}}  {:>5}  {:>11}  {:>7}  {:>11}  {:>8}{}\n", "run", name,
                      "topology", topology, "strategy", strategy, "ranks", "measured", "spread", "predicted",
-                     "error");
+                     "error", memory ? "  memory error" : "");
   for (const JudgedRun& run : runs) {
     const TimeScale time(run.times.median_s);
-    out << fmt::format("  {:<{}}  {:<{}}  {:<{}}  {:>5}  {:>11}  {:>7}  {:>11}  {:>8}\n", run.name, name,
+    out << fmt::format("  {:<{}}  {:<{}}  {:<{}}  {:>5}  {:>11}  {:>7}  {:>11}  {:>8}{}\n", run.name, name,
                        run.topology, topology, run.strategy, strategy, run.ranks, time(run.times.median_s),
                        in_percent(run.times.spread()), time(run.predicted_step_s),
-                       signed_percent(run.error()));
+                       signed_percent(run.error()),
+                       memory ? fmt::format("  {:>12}", error_text(run.memory)) : "");
   }
 }
 
@@ -123,6 +129,10 @@ ordered_json to_json(const JudgedRun& run) {
     json["ops"].push_back(std::move(one));
   }
   json["overlap"] = both(run.overlap);
+  if (run.memory.measured > 0) {
+    json["memory_bytes"] = both(run.memory);
+    json["memory_bytes"]["error"] = run.memory.error();
+  }
   json["breakdown_s"] = ordered_json::object();
   for (const MeasuredAndPredicted& part : run.breakdown)
     json["breakdown_s"][part.kind.substr(0, part.kind.size() - 2)] = both(part);
@@ -144,6 +154,10 @@ void write_runs_text(const std::vector<JudgedRun>& runs, std::ostream& out) {
   out << fmt::format("\n  {}: median of absolute errors {}, worst {}, mean error {}\n",
                      counted(static_cast<double>(errors.rows), "run"), in_percent(errors.median_absolute),
                      signed_percent(errors.worst), signed_percent(errors.mean));
+  if (const ErrorSummary memory = summarize_memory(runs); memory.rows > 0)
+    out << fmt::format("  Memory of {}: median of absolute errors {}, worst {}, mean error {}\n",
+                       counted(static_cast<double>(memory.rows), "run"), in_percent(memory.median_absolute),
+                       signed_percent(memory.worst), signed_percent(memory.mean));
   const std::vector<Comparison> comparisons = compared_runs(runs);
   if (comparisons.empty()) return;
   out << fmt::format(
@@ -158,16 +172,19 @@ void write_runs_text(const std::vector<JudgedRun>& runs, std::ostream& out) {
 void write_runs_csv(const std::vector<JudgedRun>& runs, std::ostream& out) {
   out << "run,topology,strategy,ranks,executor,transport,compute,date,steps,measured_step_s,least_s,"
          "lower_quartile_s,upper_quartile_s,most_s,predicted_step_s,error,measured_overlap,predicted_overlap,"
-         "sentence\n";
+         "sentence,measured_memory_bytes,predicted_memory_bytes,memory_error\n";
   for (const JudgedRun& run : runs) {
     const Measurement& m = run.measurement;
-    out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(run.name),
-                       csv_field(run.topology), csv_field(run.strategy), run.ranks, csv_field(m.executor),
-                       csv_field(m.transport), kRunComputeNames[static_cast<std::size_t>(m.compute)],
-                       csv_field(m.date), run.times.seconds.size(), run.times.median_s, run.times.least_s,
-                       run.times.lower_quartile_s, run.times.upper_quartile_s, run.times.most_s,
-                       run.predicted_step_s, run.error(), run.overlap.measured, run.overlap.predicted,
-                       csv_field(run.sentence));
+    const bool memory = run.memory.measured > 0;
+    out << fmt::format(
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(run.name),
+        csv_field(run.topology), csv_field(run.strategy), run.ranks, csv_field(m.executor),
+        csv_field(m.transport), kRunComputeNames[static_cast<std::size_t>(m.compute)], csv_field(m.date),
+        run.times.seconds.size(), run.times.median_s, run.times.least_s, run.times.lower_quartile_s,
+        run.times.upper_quartile_s, run.times.most_s, run.predicted_step_s, run.error(), run.overlap.measured,
+        run.overlap.predicted, csv_field(run.sentence), memory ? fmt::format("{}", run.memory.measured) : "",
+        memory ? fmt::format("{}", run.memory.predicted) : "",
+        memory ? fmt::format("{}", run.memory.error()) : "");
   }
 }
 
@@ -177,6 +194,11 @@ ordered_json runs_json(const std::vector<JudgedRun>& runs) {
   json["median_absolute_error"] = errors.median_absolute;
   json["worst_error"] = errors.worst;
   json["mean_error"] = errors.mean;
+  if (const ErrorSummary memory = summarize_memory(runs); memory.rows > 0)
+    json["memory"] = {{"runs", memory.rows},
+                      {"median_absolute_error", memory.median_absolute},
+                      {"worst_error", memory.worst},
+                      {"mean_error", memory.mean}};
   const std::vector<Comparison> comparisons = compared_runs(runs);
   json["order"] = {{"comparisons", comparisons.size()}, {"right", right_ones(comparisons)}};
   json["order"]["wrong"] = ordered_json::array();
