@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <ostream>
 
-#include "backend/calibrate/machine.hpp"
+#include "backend/host/machine.hpp"
 #include "backend/calibrate/write_profile.hpp"
 #include "models/base/error.hpp"
 #include "models/base/output_file.hpp"
@@ -61,11 +61,15 @@ void calibrate_device(const CalibrateArguments& arguments, const Machine& machin
   Device base = base_of(arguments.base_device);
   base.name = name;
   base.title = arithmetic.device_name();
+  const DeviceTraits traits = arithmetic.traits();
+  if (base.compute_capability == 0) {
+    base.compute_units = traits.compute_units;
+    base.compute_capability = traits.compute_capability;
+  }
   ComputeMeasurements found = measure_compute(arithmetic, most_s, [&](const std::string& what, double done) {
     progress.show(progress_text(what, done));
   });
-  // Of a machine's memory a core's share; a GPU's stands in its base.
-  found.measures.memory_bytes = machine.memory_bytes / machine.processors;
+  found.measures.memory_bytes = traits.memory_bytes;
   const DeviceFit fit =
       fit_device(base, found.kernels, found.measures, source_of(arguments, machine, base.title));
   const auto steady = std::count_if(found.kernels.begin(), found.kernels.end(),

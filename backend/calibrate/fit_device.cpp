@@ -161,7 +161,7 @@ void take_measures(Device& device, const DeviceMeasures& m, const std::string& s
     number = {value, Basis::measured, source + "; " + how};
   };
   if (device.memory_bytes.value <= 0 && m.memory_bytes > 0)
-    measured(device.memory_bytes, m.memory_bytes, "as the operating system reports it");
+    measured(device.memory_bytes, m.memory_bytes, device.compute_capability > 0 ? "as its driver reports it" : "as the operating system reports it");
   if (device.memory_bandwidth.value <= 0)
     measured(device.memory_bandwidth, m.triad_bytes / m.triad.median_s,
              fmt::format("y += x over {:.3g} MB: {}", m.triad_bytes / 1e6,

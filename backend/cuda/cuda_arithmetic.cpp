@@ -79,7 +79,7 @@ struct CudaArithmetic::Device {
     cublasHandle_t products = nullptr;
     Array scratch;  // of replay(); grows
   };
-  int number = 0, capability = 0;
+  int number = 0, capability = 0, multiprocessors = 0;
   std::atomic<std::size_t> allocated{0}, most_allocated{0};  // bytes
   std::string name;
   std::vector<Lane> lanes;
@@ -108,6 +108,7 @@ CudaArithmetic::CudaArithmetic(int device, int streams) : device_(std::make_uniq
   CHECKED(cudaGetDeviceProperties(&properties, device));
   device_->name = properties.name;
   device_->capability = 10 * properties.major + properties.minor;
+  device_->multiprocessors = properties.multiProcessorCount;
   for (int i = 0; i < streams; ++i) {
     Device::Lane& lane = device_->lanes.emplace_back();
     CHECKED(cudaStreamCreateWithFlags(&lane.stream, cudaStreamNonBlocking));
@@ -132,6 +133,17 @@ std::size_t CudaArithmetic::most_allocated_bytes() const {
 
 std::string CudaArithmetic::device_name() const {
   return device_->name;
+}
+
+DeviceTraits CudaArithmetic::traits() const {
+  CHECKED(cudaSetDevice(device_->number));
+  std::size_t free = 0, total = 0;
+  CHECKED(cudaMemGetInfo(&free, &total));
+  DeviceTraits traits;
+  traits.memory_bytes = static_cast<double>(total);
+  traits.compute_units = device_->multiprocessors;
+  traits.compute_capability = device_->capability;
+  return traits;
 }
 
 int CudaArithmetic::streams() const {

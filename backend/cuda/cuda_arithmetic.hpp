@@ -22,6 +22,7 @@ public:
   std::size_t most_allocated_bytes() const;  // at one time, by this object
 
   std::string device_name() const override;
+  DeviceTraits traits() const override;
   int streams() const override;
   Array allocate(std::size_t elements, Precision precision) override;
   void release(const Array& array) override;

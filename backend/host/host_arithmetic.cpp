@@ -11,6 +11,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "backend/host/machine.hpp"
 #include "backend/training/element_wise.hpp"
 #include "backend/training/operands.hpp"
 #include "backend/training/replay.hpp"
@@ -69,6 +70,13 @@ std::string HostArithmetic::device_name() const {
     if (const auto colon = line.find(": "); line.starts_with("model name") && colon != std::string::npos)
       return line.substr(colon + 2);
   return "processor";
+}
+
+DeviceTraits HostArithmetic::traits() const {
+  const Machine machine = this_machine();
+  DeviceTraits traits;
+  traits.memory_bytes = machine.memory_bytes / machine.processors;
+  return traits;
 }
 
 Array HostArithmetic::allocate(std::size_t elements, Precision precision) {

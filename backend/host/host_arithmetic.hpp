@@ -15,6 +15,7 @@ public:
   ~HostArithmetic() override;
 
   std::string device_name() const override;  // the processor, as /proc/cpuinfo names it
+  DeviceTraits traits() const override;
   int streams() const override { return static_cast<int>(scratch_.size()); }
   Array allocate(std::size_t elements, Precision precision) override;
   void release(const Array& array) override;

@@ -45,6 +45,13 @@ struct OptimizerArrays {
   Array weights, master, gradient, momentum, second_moment;
 };
 
+// What a device is. Of a machine's processors, a device is one.
+struct DeviceTraits {
+  double memory_bytes = 0;     // of a processor, its share of the machine's
+  int compute_units = 0;       // SMs; 0: not a GPU
+  int compute_capability = 0;  // 90 of an H100; 0: not a GPU
+};
+
 // Every operation is issued to a stream and may still be running when it returns; on processors it is done.
 // Operations of one stream run in order. A stream is used by one thread at a time, different ones by
 // different threads. Matrices are row-major without gaps. Arrays are fp32, tf32 or bf16; sums are formed in
@@ -53,6 +60,7 @@ class Arithmetic {
 public:
   virtual ~Arithmetic() = default;
   virtual std::string device_name() const = 0;
+  virtual DeviceTraits traits() const = 0;
   virtual int streams() const = 0;
 
   // Zeroed, and aligned to 64 bytes at least. RunError names what was asked for if there is not as much.

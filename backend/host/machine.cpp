@@ -1,4 +1,4 @@
-#include "backend/calibrate/machine.hpp"
+#include "backend/host/machine.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>
