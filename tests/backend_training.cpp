@@ -37,6 +37,11 @@ TEST_CASE("the loss falls") {
   check_learning(host, Precision::fp32);
 }
 
+TEST_CASE("processors time what is issued to them") {
+  HostArithmetic host;
+  check_times(host);
+}
+
 TEST_CASE("kernels of which only shapes are known do the work that they state") {
   HostArithmetic host;
   check_replay(host, Precision::bf16);

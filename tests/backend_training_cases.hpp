@@ -416,6 +416,23 @@ inline void check_learning(Arithmetic& arithmetic, Precision precision) {
 }
 
 // Products, convolutions and traffic of all kinds do the FLOPs and bytes that the kernels state.
+inline void check_times(Arithmetic& arithmetic) {
+  const DeviceTraits traits = arithmetic.traits();
+  CHECK(traits.memory_bytes > 1e8);
+  CHECK(traits.sample_s > 0);
+  const auto time_s = [&](long kernels) {
+    const Timed timed = arithmetic.time(0, [&] {
+      for (long i = 0; i < kernels; ++i) arithmetic.nothing(0);
+    });
+    return timed.seconds;
+  };
+  time_s(1);
+  const double few_s = time_s(2), many_s = time_s(traits.sample_operations);
+  CHECK(few_s > 0);
+  CHECK(many_s > few_s);
+  CHECK(many_s < 10);
+}
+
 inline void check_replay(Arithmetic& arithmetic, Precision precision) {
   const auto kernel = [](Kernel::Kind kind, double m, double n, double k, double batch, double count) {
     Kernel result;

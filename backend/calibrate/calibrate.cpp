@@ -84,6 +84,10 @@ void calibrate_device(const CalibrateArguments& arguments, const Machine& machin
         "\n{} products that were not fitted are predicted with an error of {:.1f} % in the "
         "median, {:.1f} % at most.",
         fit.held_out.kernels, 100 * fit.held_out.median, 100 * fit.held_out.worst);
+  if (found.issue.repeats > 0)
+    heading +=
+        fmt::format("\nTimes are the GPU's own, without the host, which issues an empty kernel in {:.3g} us.",
+                    1e6 * found.issue.median_s);
   if (found.taken_off > 0.01)
     heading += fmt::format("\nOther programs had the processor {:.0f} % of the time, which is taken off.",
                            100 * found.taken_off);

@@ -161,14 +161,17 @@ void take_measures(Device& device, const DeviceMeasures& m, const std::string& s
     number = {value, Basis::measured, source + "; " + how};
   };
   if (device.memory_bytes.value <= 0 && m.memory_bytes > 0)
-    measured(device.memory_bytes, m.memory_bytes, device.compute_capability > 0 ? "as its driver reports it" : "as the operating system reports it");
+    measured(
+        device.memory_bytes, m.memory_bytes,
+        device.compute_capability > 0 ? "as its driver reports it" : "as the operating system reports it");
   if (device.memory_bandwidth.value <= 0)
     measured(device.memory_bandwidth, m.triad_bytes / m.triad.median_s,
              fmt::format("y += x over {:.3g} MB: {}", m.triad_bytes / 1e6,
                          rates(m.triad_bytes, m.triad, 1e9, "GB/s")));
   if (m.overhead.repeats > 0)
     measured(device.kernel_overhead_s, m.overhead.median_s,
-             fmt::format("a kernel on 64 bytes: median of {}, quartiles {:.3g} to {:.3g} us",
+             fmt::format("{} after another: median of {}, quartiles {:.3g} to {:.3g} us",
+                         device.compute_capability > 0 ? "one empty kernel" : "one kernel on 64 bytes",
                          m.overhead.repeats, 1e6 * m.overhead.low_s, 1e6 * m.overhead.high_s));
 }
 

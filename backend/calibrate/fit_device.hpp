@@ -37,7 +37,7 @@ struct DeviceMeasures {
   double memory_bytes = 0;
   Sample triad;  // of `triad_bytes`
   double triad_bytes = 0;
-  Sample overhead;  // of a kernel that does nothing to speak of
+  Sample overhead;  // of the smallest kernel among many of them
   Sample adam;      // one update in fp32 of `adam_parameters`
   double adam_parameters = 0;
 };

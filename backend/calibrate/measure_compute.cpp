@@ -7,7 +7,6 @@
 #include <cmath>
 #include <random>
 
-#include "backend/calibrate/stopwatch.hpp"
 #include "models/base/error.hpp"
 #include "models/kernels.hpp"
 
@@ -15,7 +14,6 @@ namespace rehearse {
 namespace {
 
 using Kind = Kernel::Kind;
-constexpr double kShortestSample = 200e-6;  // seconds: long beside the clock's and the stream's own time
 constexpr double kBeyondCaches =
     256e6;  // bytes of each of two arrays: together twice the largest last-level caches
 
@@ -80,21 +78,38 @@ public:
   Measuring(Arithmetic& arithmetic, double most_s, const Progress& progress)
       : arithmetic_(arithmetic), most_s_(most_s), progress_(progress) {}
 
-  // Samples of `work`, which is issued as often as it takes to be long beside the clock.
+  // Samples of `work`, which is issued as often as a sample of this device takes.
   Sample of(const std::string& what, double share_s, const std::function<void()>& work) {
     progress_(what, std::min(1.0, elapsed_s() / most_s_));
     long times = 1;
     const auto run = [&] {
-      return stopwatch_.time_s([&] {
+      const Timed timed = arithmetic_.time(0, [&] {
         for (long i = 0; i < times; ++i) work();
-        arithmetic_.settle(0);
-      }) / static_cast<double>(times);
+      });
+      total_s_ += timed.seconds + timed.waited_s;
+      waited_s_ += timed.waited_s;
+      return timed.seconds / static_cast<double>(times);
     };
-    run();  // memory is touched, libraries are loaded
+    work();  // memory is touched, libraries are loaded
+    arithmetic_.settle(0);
     const double one_s = std::max(run(), 1e-9);
-    times = std::clamp(std::lround(kShortestSample / one_s), 1L, 100'000L);
+    times = std::clamp(std::lround(traits_.sample_s / one_s), 1L, traits_.sample_operations);
     Repeats repeats;
     repeats.most_s = share_s;
+    return sample(run, repeats);
+  }
+
+  // What the host takes to issue one kernel while the device is still busy with those before it.
+  Sample issuing(double share_s) {
+    Repeats repeats;
+    repeats.most_s = share_s;
+    const auto run = [&] {
+      const double begin_s = elapsed_s();
+      for (long i = 0; i < traits_.sample_operations; ++i) arithmetic_.nothing(0);
+      const double seconds = elapsed_s() - begin_s;
+      arithmetic_.settle(0);
+      return seconds / static_cast<double>(traits_.sample_operations);
+    };
     return sample(run, repeats);
   }
 
@@ -105,14 +120,15 @@ public:
   double elapsed_s() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   }
-  double taken_off() const { return stopwatch_.taken_off(); }
+  double taken_off() const { return total_s_ > 0 ? waited_s_ / total_s_ : 0; }
   double left_s() const { return most_s_ - elapsed_s(); }
 
 private:
   Arithmetic& arithmetic_;
+  const DeviceTraits traits_ = arithmetic_.traits();
   const double most_s_;
   const Progress& progress_;
-  Stopwatch stopwatch_;
+  double total_s_ = 0, waited_s_ = 0;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
@@ -130,7 +146,7 @@ void measure_memory(Measuring& measuring, Arithmetic& arithmetic, double share_s
     kernels.push_back({what, kernel, Precision::fp32,
                        measuring.kernel("memory, " + what, share_s, kernel, Precision::fp32)});
   }
-  measures.overhead = measuring.kernel("kernel overhead", share_s, moves(64), Precision::fp32);
+  measures.overhead = measuring.of("kernel overhead", share_s, [&] { arithmetic.nothing(0); });
 }
 
 void measure_update(Measuring& measuring, Arithmetic& arithmetic, double share_s, DeviceMeasures& measures) {
@@ -167,6 +183,7 @@ ComputeMeasurements measure_compute(Arithmetic& arithmetic, double most_s, const
   double share_s = most_s / count;
   measure_memory(measuring, arithmetic, share_s, found.measures, found.kernels);
   measure_update(measuring, arithmetic, share_s, found.measures);
+  if (arithmetic.traits().compute_capability > 0) found.issue = measuring.issuing(share_s);
 
   double left = static_cast<double>(wanted.size() * precisions.size());
   for (const Precision precision : precisions) {

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "backend/cuda/check.hpp"
+#include "backend/cuda/cuda_clock.hpp"
+#include "backend/cuda/held_stream.hpp"
 #include "backend/cuda/training_kernels.hpp"
 #include "backend/training/element_wise.hpp"
 #include "backend/training/operands.hpp"
@@ -143,6 +145,8 @@ DeviceTraits CudaArithmetic::traits() const {
   traits.memory_bytes = static_cast<double>(total);
   traits.compute_units = device_->multiprocessors;
   traits.compute_capability = device_->capability;
+  traits.sample_s = 2e-3;  // long beside what the first of many kernels takes to begin
+  traits.sample_operations = HeldStream::kMostOperations;
   return traits;
 }
 
@@ -190,6 +194,23 @@ void CudaArithmetic::release(const Array& array) {
 
 void CudaArithmetic::settle(int stream) {
   CHECKED(cudaStreamSynchronize(device_->lane(stream).stream));
+}
+
+Timed CudaArithmetic::time(int stream, const std::function<void()>& issue) {
+  const cudaStream_t lane = device_->lane(stream).stream;
+  const CudaEvent begin, end;
+  {
+    const HeldStream held(lane);
+    CHECKED(cudaEventRecord(begin.get(), lane));
+    issue();
+    CHECKED(cudaEventRecord(end.get(), lane));
+  }
+  CHECKED(cudaEventSynchronize(end.get()));
+  return {elapsed_s(begin, end), 0};
+}
+
+void CudaArithmetic::nothing(int stream) {
+  kernels::nothing(device_->lane(stream).stream);
 }
 
 void CudaArithmetic::copy_to_device(int stream, const float* from, const Array& to) {

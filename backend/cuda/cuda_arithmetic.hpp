@@ -27,6 +27,8 @@ public:
   Array allocate(std::size_t elements, Precision precision) override;
   void release(const Array& array) override;
   void settle(int stream) override;
+  Timed time(int stream, const std::function<void()>& issue) override;
+  void nothing(int stream) override;
   void copy_to_device(int stream, const float* from, const Array& to) override;
   void copy_to_host(int stream, const Array& from, float* to) override;
   void copy(int stream, const Array& from, const Array& to) override;

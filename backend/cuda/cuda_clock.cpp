@@ -7,15 +7,6 @@
 #include "backend/runtime/control.hpp"
 
 namespace rehearse {
-namespace {
-
-double elapsed_s(cudaEvent_t from, cudaEvent_t to) {
-  float milliseconds = 0;
-  CHECKED(cudaEventElapsedTime(&milliseconds, from, to));
-  return 1e-3 * static_cast<double>(milliseconds);
-}
-
-}  // namespace
 
 int most_urgent_priority() {
   int least = 0, greatest = 0;
@@ -34,6 +25,12 @@ CudaEvent& CudaEvent::operator=(CudaEvent&& other) noexcept {
 
 CudaEvent::~CudaEvent() {
   if (event_ != nullptr) (void)cudaEventDestroy(event_);
+}
+
+double elapsed_s(const CudaEvent& from, const CudaEvent& to) {
+  float milliseconds = 0;
+  CHECKED(cudaEventElapsedTime(&milliseconds, from.get(), to.get()));
+  return 1e-3 * static_cast<double>(milliseconds);
 }
 
 // The event lies between the two looks at the host's clock; the fastest of some tries counts.
@@ -61,7 +58,7 @@ void CudaClock::end(cudaStream_t stream) {
   // Over a shorter time, what is uncertain about the readings weighs more than what the clocks drift apart.
   constexpr double kLongEnough_s = 1;
   end_ = read(stream);
-  const double gpu_s = elapsed_s(begin_.event.get(), end_.event.get());
+  const double gpu_s = elapsed_s(begin_.event, end_.event);
   speed_ = gpu_s > kLongEnough_s ? (end_.host_s - begin_.host_s) / gpu_s : 1;
 }
 
@@ -69,13 +66,13 @@ std::vector<double> CudaClock::seconds(const std::vector<CudaEvent>& events) con
   // CUDA gives distances in ms as floats, which are coarser the longer they are: 0.24 us at 4 s.
   constexpr double kFar_s = 4;
   std::vector<double> times;
-  cudaEvent_t anchor = begin_.event.get();
+  const CudaEvent* anchor = &begin_.event;
   double anchor_s = 0;
   for (const CudaEvent& event : events) {
-    const double gpu_s = anchor_s + elapsed_s(anchor, event.get());
+    const double gpu_s = anchor_s + elapsed_s(*anchor, event);
     times.push_back(begin_.host_s + speed_ * gpu_s);
     if (gpu_s - anchor_s < kFar_s) continue;
-    anchor = event.get();
+    anchor = &event;
     anchor_s = gpu_s;
   }
   return times;

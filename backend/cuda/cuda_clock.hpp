@@ -23,6 +23,9 @@ private:
   cudaEvent_t event_ = nullptr;
 };
 
+// From one event that has been reached to another, in s; both record times.
+double elapsed_s(const CudaEvent& from, const CudaEvent& to);
+
 // The GPU's clock read against the host's at the beginning and at the end; between the two, the GPU's is
 // taken to run evenly.
 class CudaClock {

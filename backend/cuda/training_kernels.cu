@@ -155,4 +155,9 @@ void fill(Stream stream, const Array& array) {
   check_launch("fill");
 }
 
+void nothing(Stream stream) {
+  device::nothing<<<1, kWarp, 0, stream>>>();
+  check_launch("nothing");
+}
+
 }  // namespace rehearse::kernels

@@ -20,5 +20,6 @@ void scale(Stream stream, float factor, const Array& x);
 void update(Stream stream, const OptimizerSettings& optimizer, long step, const OptimizerArrays& arrays);
 // Numbers spread over [-1, 1), so that products draw as much power as real ones.
 void fill(Stream stream, const Array& array);
+void nothing(Stream stream);  // a launch and no more
 
 }  // namespace rehearse::kernels

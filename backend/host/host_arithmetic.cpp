@@ -12,10 +12,12 @@
 #include <stdexcept>
 
 #include "backend/host/machine.hpp"
+#include "backend/host/stopwatch.hpp"
 #include "backend/training/element_wise.hpp"
 #include "backend/training/operands.hpp"
 #include "backend/training/replay.hpp"
 #include "models/base/error.hpp"
+#include "models/kernels.hpp"
 
 namespace rehearse {
 namespace {
@@ -76,6 +78,8 @@ DeviceTraits HostArithmetic::traits() const {
   const Machine machine = this_machine();
   DeviceTraits traits;
   traits.memory_bytes = machine.memory_bytes / machine.processors;
+  traits.sample_s = 200e-6;  // long beside the clock's own time
+  traits.sample_operations = 100'000;
   return traits;
 }
 
@@ -99,6 +103,14 @@ Array HostArithmetic::allocate(std::size_t elements, Precision precision) {
 
 void HostArithmetic::release(const Array& array) {
   std::free(array.data);
+}
+
+Timed HostArithmetic::time(int, const std::function<void()>& issue) {
+  return time_on_processor(issue);
+}
+
+void HostArithmetic::nothing(int stream) {
+  replay(stream, moves(64), Precision::fp32);
 }
 
 void HostArithmetic::copy_to_device(int, const float* from, const Array& to) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -50,6 +51,14 @@ struct DeviceTraits {
   double memory_bytes = 0;     // of a processor, its share of the machine's
   int compute_units = 0;       // SMs; 0: not a GPU
   int compute_capability = 0;  // 90 of an H100; 0: not a GPU
+  // A measured time covers `sample_s` seconds of operations, but at most `sample_operations` of them.
+  double sample_s = 0;
+  long sample_operations = 1;
+};
+
+struct Timed {
+  double seconds = 0;
+  double waited_s = 0;  // that other programs had the processor, already taken off
 };
 
 // Every operation is issued to a stream and may still be running when it returns; on processors it is done.
@@ -67,6 +76,12 @@ public:
   virtual Array allocate(std::size_t elements, Precision precision) = 0;
   virtual void release(const Array& array) = 0;  // as allocated; nothing may be running on it
   virtual void settle(int stream) = 0;           // returns when all that was issued has ended
+
+  // What the operations that `issue` issues take on the stream, from the first one's begin to the last one's
+  // end, and returns when they have ended. On a GPU all are issued before the first begins.
+  virtual Timed time(int stream, const std::function<void()>& issue) = 0;
+  // The smallest kernel: an empty one on GPUs, 64 bytes moved on processors.
+  virtual void nothing(int stream) = 0;
 
   // The host's numbers are fp32 and are rounded to nearest even. `from` may be changed as soon as
   // copy_to_device returns; copy_to_host returns when `to` is written.

@@ -186,6 +186,7 @@ void add_all() {
   add(device::fill<float>);
   add(device::fill<Bfloat16>);
   add(device::fill<device::Half>);
+  add(device::nothing);
 }
 
 struct Configuration {

@@ -301,6 +301,12 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return cudaSuccess;
 }
 
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  expect_stream(stream, "cudaLaunchHostFunc");
+  push(stream, [function, data] { function(data); });
+  return cudaSuccess;
+}
+
 cudaError_t cudaDeviceSynchronize() {
   (void)current_device("cudaDeviceSynchronize");
   drain_all();
