@@ -7,20 +7,57 @@
 #include "backend/calibrate/host_calibrate.hpp"
 #include "backend/emulate_command.hpp"
 #include "backend/run_command.hpp"
+#include "backend/runtime/nccl_choices.hpp"
 #include "models/base/command_line.hpp"
 #include "models/base/error.hpp"
 #include "models/base/program.hpp"
 #ifdef REHEARSE_HAVE_CUDA
 #include "backend/cuda/cuda_arithmetic.hpp"
+#include "backend/cuda/nccl_links.hpp"
 #endif
 
 namespace {
 
 using namespace rehearse;
 
-std::unique_ptr<Arithmetic> first_gpu() {
+// What NCCL is told to use, and whether its ranks may share GPUs.
+struct NcclArguments {
+  std::vector<std::string> algorithms = {"auto"}, protocols = {"auto"};
+  bool oversubscribe = false;
+
+  bool given() const {
+    const std::vector<std::string> none = {"auto"};
+    return oversubscribe || algorithms != none || protocols != none;
+  }
+};
+
 #ifdef REHEARSE_HAVE_CUDA
+std::unique_ptr<Arithmetic> first_gpu() {
   return std::make_unique<CudaArithmetic>(0, 1);
+}
+
+// Of all combinations those that NCCL has.
+std::vector<LinkWay> nccl_ways(const NcclArguments& arguments) {
+  std::vector<LinkWay> ways;
+  const auto forced = [](const std::string& name) { return name == "auto" ? "" : name; };
+  for (const std::string& algorithm : arguments.algorithms)
+    for (const std::string& protocol : arguments.protocols) {
+      const NcclLinkOptions options{forced(algorithm), forced(protocol), arguments.oversubscribe};
+      if (has_protocol(options.algorithm, options.protocol))
+        ways.push_back({options.algorithm, options.protocol,
+                        [options](Transport& transport) { return nccl_links(options, transport); }});
+    }
+  if (ways.empty())
+    throw InputError({"--nccl-protocols"}, "names none that the algorithms have; allowed with them: Simple");
+  return ways;
+}
+#endif
+
+void calibrate_gpu([[maybe_unused]] HostCalibrateArguments& measured,
+                   [[maybe_unused]] const NcclArguments& nccl) {
+#ifdef REHEARSE_HAVE_CUDA
+  measured.device = first_gpu;
+  if (measured.links) measured.ways = nccl_ways(nccl);
 #else
   throw InputError({}, "this rehearse-run was built without CUDA; allowed: --device cpu");
 #endif
@@ -87,8 +124,28 @@ int run(int argc, char** argv) {
   calibrate->add_option("--seconds", measured.common.most_s, "For all measurements together (150)")
       ->check(CLI::Range(1.0, 86400.0));
   std::string calibrated = "cpu";
-  calibrate->add_option("--device", calibrated, "cpu (the default) or gpu: the first that is visible")
+  calibrate
+      ->add_option("--device", calibrated,
+                   "cpu (the default), or gpu: the first that is visible, and the links between GPUs by NCCL")
       ->check(one_of({"cpu", "gpu"}));
+  NcclArguments nccl;
+  std::vector<std::string> algorithm_names = {"auto"}, protocol_names = {"auto"};
+  for (const NcclAlgorithm& algorithm : kNcclAlgorithms) algorithm_names.emplace_back(algorithm.name);
+  for (const std::string_view protocol : kNcclProtocols) protocol_names.emplace_back(protocol);
+  calibrate
+      ->add_option("--nccl-algorithms", nccl.algorithms,
+                   "Ring,Tree,...: force each in turn, a profile for each (auto: NCCL chooses)")
+      ->delimiter(',')
+      ->check(one_of(algorithm_names));
+  calibrate->add_option("--nccl-protocols", nccl.protocols, "LL,LL128,Simple: the same, with each algorithm")
+      ->delimiter(',')
+      ->check(one_of(protocol_names));
+  calibrate->add_flag("--oversubscribe", nccl.oversubscribe,
+                      "Let several ranks share a GPU (to try it out, not for speed)");
+  calibrate
+      ->add_option("--table", measured.common.table,
+                   "Write what each size of each message and collective took, as CSV")
+      ->check(file_name());
   ScenarioArguments ground;
   auto* ground_option = calibrate->add_option(
       "--emulate", ground.scenario,
@@ -111,7 +168,12 @@ int run(int argc, char** argv) {
   if (*emulate) run_emulate(emulation, std::cin, std::cout);
   measured.compute = !only_links && ground.scenario.empty();
   measured.links = !only_compute;
-  if (calibrated == "gpu") measured.device = first_gpu;
+  if (calibrated == "gpu" && ground.scenario.empty())
+    calibrate_gpu(measured, nccl);
+  else if (nccl.given())
+    throw InputError({},
+                     "--nccl-algorithms, --nccl-protocols and --oversubscribe are about GPUs; allowed with "
+                     "--device gpu");
   if (*calibrate && !ground.scenario.empty()) measured.ground = emulated_links(ground, std::cin);
   if (*calibrate) return run_host_calibrate(measured, std::cout);
   return kDone;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <random>
 
+#include "backend/calibrate/bandwidth.hpp"
 #include "backend/calibrate/calibrate.hpp"
 #include "backend/calibrate/write_profile.hpp"
 #include "models/base/error.hpp"
@@ -236,6 +237,37 @@ TEST_CASE("without a base the peak is the best rate, the bandwidth the triad's, 
   CHECK(work_time_s(update, device) == Approx(4e-3).epsilon(1e-9));
   CHECK_THROWS_AS(fit_device({}, {}, measures, ""), std::invalid_argument);
   CHECK_THROWS_AS(fit_device({}, kernels, {}, ""), std::invalid_argument);
+}
+
+// Factors and what counts as a size: nccl-tests, doc/PERFORMANCE.md, and the columns that it prints.
+TEST_CASE("bandwidths are defined as nccl-tests defines them") {
+  using enum CollectiveKind;
+  struct Case {
+    CollectiveKind kind;
+    int ranks;
+    double bytes;  // Collective::bytes
+    double size, count, factor;
+  };
+  const Case cases[] = {{all_reduce, 8, 4096, 4096, 1024, 1.75},
+                        {all_reduce, 2, 4096, 4096, 1024, 1},
+                        {reduce_scatter, 8, 4096, 4096, 128, 0.875},
+                        {all_gather, 4, 4096, 4096, 256, 0.75},
+                        {all_to_all, 8, 512, 4096, 128, 0.875},
+                        {broadcast, 8, 4096, 4096, 1024, 1},
+                        {reduce, 8, 4096, 4096, 1024, 1},
+                        {all_reduce, 0, 4096, 4096, 4096, 1}};
+  for (const Case& c : cases) {
+    CAPTURE(static_cast<int>(c.kind), c.ranks);
+    MeasuredLink link;
+    link.curve.kind = c.kind;
+    link.curve.ranks = c.ranks;
+    link.whole = {{c.bytes, steady(1e-6)}};
+    const Bandwidth b = bandwidths(link).at(0);
+    CHECK(b.bytes == c.size);
+    CHECK(b.count == c.count);
+    CHECK(b.algorithm == Approx(c.size / 1e-6));
+    CHECK(b.bus == Approx(c.factor * c.size / 1e-6));
+  }
 }
 
 TEST_CASE("profiles are read back as they were written") {

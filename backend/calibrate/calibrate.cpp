@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <filesystem>
 #include <ostream>
 
-#include "backend/host/machine.hpp"
+#include "backend/calibrate/bandwidth.hpp"
 #include "backend/calibrate/write_profile.hpp"
+#include "backend/host/machine.hpp"
 #include "models/base/error.hpp"
 #include "models/base/output_file.hpp"
 #include "models/base/progress_line.hpp"
@@ -108,6 +110,15 @@ void calibrate_device(const CalibrateArguments& arguments, const Machine& machin
         100 * found.taken_off);
 }
 
+// "here-ring-ll" of NCCL's ring algorithm and LL protocol.
+std::string name_of_links(const CalibrateArguments& arguments, std::string name) {
+  for (const std::string& forced : {arguments.links_algorithm, arguments.links_protocol}) {
+    if (!forced.empty()) name += '-';
+    for (const char c : forced) name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
 // Relative to the links' own rate, where that is known.
 void take_efficiencies(LinkCurve& curve, double link) {
   for (SizeRange& range : curve.ranges) {
@@ -133,10 +144,14 @@ void calibrate_links(const CalibrateArguments& arguments, const Machine& machine
   LinkProfile profile;
   profile.title = arguments.links_title.empty() ? "links of " + machine.name : arguments.links_title;
   profile.date = machine.date;
-  profile.hardware = machine.hardware;
+  profile.hardware =
+      arguments.links_hardware + (arguments.links_hardware.empty() ? "" : ", ") + machine.hardware;
   profile.versions = machine.versions + (arguments.versions.empty() ? "" : ", " + arguments.versions);
   profile.command = arguments.command;
-  std::string table, compared;
+  std::string table, compared, bandwidths;
+  std::string rows = kBandwidthColumns;
+  if (arguments.extend_table && !arguments.table.empty())
+    rows = read_text_file(arguments.table, "a table", kMostTextBytes);
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
   // Messages stand in for what is not measured.
@@ -162,20 +177,25 @@ void calibrate_links(const CalibrateArguments& arguments, const Machine& machine
           fmt::format("  {:<22}{:<15}{:>10}{:>12}{:>13}{:>8.1f} %\n", what,
                       kReachNames[static_cast<std::size_t>(trial.reach)], human_bytes(r.from_bytes),
                       human_time_s(r.latency_s.value), human_bytes(r.bandwidth.value) + "/s", 100 * r.error);
+    if (arguments.print_bandwidths) bandwidths += bandwidth_text(link);
+    rows += bandwidth_csv(link, arguments.links_algorithm, arguments.links_protocol);
     if (trial.link_payload_bandwidth > 0) compared += compare_with_links(trial, link.curve);
     if (arguments.link_gbps > 0) take_efficiencies(link.curve, arguments.link_gbps * 1e9 / 8);
     profile.curves.push_back(std::move(link.curve));
   }
-  const std::string path = profile_path(arguments, name, "links");
-  write_whole_file(
-      path, link_profile_text(profile, fmt::format("Measured by `rehearse-run calibrate` on {}. A message "
-                                                   "takes its range's latency and its bytes over the "
-                                                   "bandwidth;\nlow and high are fitted to the quartiles.",
-                                                   machine.date)));
+  const std::string path = profile_path(arguments, name_of_links(arguments, name), "links");
+  std::string heading = fmt::format(
+      "Measured by `rehearse-run calibrate` on {}. A message takes its range's latency and its "
+      "bytes over the bandwidth;\nlow and high are fitted to the quartiles.",
+      machine.date);
+  for (const std::string& note : arguments.links_notes) heading += "\n" + note + ".";
+  write_whole_file(path, link_profile_text(profile, heading));
+  if (!arguments.table.empty()) write_whole_file(arguments.table, rows);
   progress.clear();
   out << fmt::format("{}: {}\n  {:<22}{:<15}{:>10}{:>12}{:>13}{:>10}\n", path, profile.title,
                      "message or step of", "where", "from", "latency", "bandwidth", "median")
-      << table << compared;
+      << table << compared << bandwidths;
+  for (const std::string& note : arguments.links_notes) out << "  Note: " << note << ".\n";
 }
 
 }  // namespace
@@ -183,6 +203,10 @@ void calibrate_links(const CalibrateArguments& arguments, const Machine& machine
 int run_calibrate(const CalibrateArguments& arguments, std::ostream& out) {
   if (!std::filesystem::is_directory(arguments.folder))
     throw InputError({arguments.folder}, "is not a folder; allowed: a folder to write the profiles to");
+  const std::filesystem::path table_folder = std::filesystem::path(arguments.table).parent_path();
+  if (!table_folder.empty() && !std::filesystem::is_directory(table_folder))
+    throw InputError({"--table"}, fmt::format("\"{}\" is not in a folder that exists; allowed: a file there",
+                                              arguments.table));
   const FilesRead files_read;
   base_of(arguments.base_device);  // refused before anything is measured
   const Machine machine = this_machine();

@@ -15,14 +15,22 @@ namespace rehearse {
 namespace {
 
 void calibrate_links(Transport& transport, CalibrateArguments arguments,
-                     const std::optional<LinkGround>& ground, std::ostream& out) {
-  LinkRanks ranks(transport, ground ? ground->node(transport.rank()) : machine_name());
+                     const std::optional<LinkGround>& ground, const LinkWay& way, std::ostream& out) {
+  LinkRanks ranks(transport, ground ? ground->node(transport.rank()) : machine_name(),
+                  way.carrier ? way.carrier(transport) : nullptr);
   if (transport.rank() != 0) return ranks.follow();
+  const LinkCarrier& carrier = ranks.carrier();
   arguments.links = ranks.trials();
   arguments.links_title = ground
                               ? ground->title
-                              : fmt::format("{}, {} ranks on {} machine{}", transport.kind(),
-                                            transport.ranks(), ranks.nodes(), ranks.nodes() == 1 ? "" : "s");
+                              : fmt::format("{}, {} ranks on {} machine{}", carrier.name(), transport.ranks(),
+                                            ranks.nodes(), ranks.nodes() == 1 ? "" : "s");
+  if (way.carrier) arguments.versions = carrier.name();
+  arguments.links_hardware = carrier.hardware();
+  arguments.links_notes = carrier.notes();
+  arguments.links_algorithm = way.algorithm;
+  arguments.links_protocol = way.protocol;
+  arguments.print_bandwidths = way.carrier != nullptr;
   for (LinkTrial& trial : arguments.links)
     if (ground && trial.ranks == 0) ground->describe(trial);
   run_calibrate(arguments, out);
@@ -45,27 +53,44 @@ int run_host_calibrate(const HostCalibrateArguments& arguments, std::ostream& ou
     compute.most_s *= 0.6;
     links.most_s *= 0.4;
   }
+  links.most_s /= static_cast<double>(arguments.ways.size());
   JoinOptions join;
   join.ranks = arguments.ranks;
   join.patience_s = arguments.patience_s;
   if (arguments.compute) join.patience_s += compute.most_s;  // all wait for rank 0
-  const auto measure_links = [&](Transport& ranks) {
-    if (ranks.ranks() < 2) throw InputError({}, "links need at least 2 ranks; there is 1");
-    calibrate_links(ranks, links, arguments.ground, out);
-  };
-  if (arguments.ground || choose_transport(join) == "local") {
+  const auto measure_device = [&] {
     if (arguments.compute) calibrate_compute(arguments, compute, out);
-    if (!arguments.links || (!arguments.ground && arguments.compute && arguments.ranks < 2)) return 0;
     out.flush();
-    if (arguments.ground)
-      arguments.ground->with_ranks(join.patience_s, measure_links);
-    else
-      with_ranks(join, measure_links);
+  };
+  const auto measure_links = [&](Transport& ranks, const LinkWay& way) {
+    if (ranks.ranks() < 2) throw InputError({}, "links need at least 2 ranks; there is 1");
+    calibrate_links(ranks, links, arguments.ground, way, out);
+  };
+  // Ranks are forked, which CUDA does not live through: a GPU is measured after them.
+  const bool links_first = arguments.device != nullptr;
+  if (arguments.ground || choose_transport(join) == "local") {
+    if (!links_first) measure_device();
+    const bool alone = !arguments.ground && arguments.compute && arguments.ranks < 2;
+    for (const LinkWay& way : arguments.links && !alone ? arguments.ways : std::vector<LinkWay>()) {
+      const auto measure = [&](Transport& ranks) { measure_links(ranks, way); };
+      if (arguments.ground)
+        arguments.ground->with_ranks(join.patience_s, measure);
+      else
+        with_ranks(join, measure);
+      links.extend_table = true;
+    }
+    if (links_first) measure_device();
     return 0;
   }
+  if (arguments.ways.size() > 1)
+    throw InputError({}, fmt::format("{} algorithms and protocols of NCCL for ranks that are there already; "
+                                     "allowed: one, or to let rehearse-run start the ranks (--ranks)",
+                                     arguments.ways.size()));
   with_ranks(join, [&](Transport& ranks) {
-    if (arguments.compute && ranks.rank() == 0) calibrate_compute(arguments, compute, out);
-    if (arguments.links && (ranks.ranks() > 1 || !arguments.compute)) measure_links(ranks);
+    if (!links_first && ranks.rank() == 0) measure_device();
+    if (arguments.links && (ranks.ranks() > 1 || !arguments.compute))
+      measure_links(ranks, arguments.ways.front());
+    if (links_first && ranks.rank() == 0) measure_device();
   });
   return 0;
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "backend/calibrate/calibrate.hpp"
+#include "backend/runtime/link_carrier.hpp"
 #include "backend/runtime/transport.hpp"
 
 namespace rehearse {
@@ -22,10 +23,18 @@ struct LinkGround {
   std::function<void(LinkTrial& trial)> describe;
 };
 
+// What carries the links between ranks, and what of it is forced.
+struct LinkWay {
+  std::string algorithm, protocol;                                  // empty: chosen by what carries them
+  std::function<std::unique_ptr<LinkCarrier>(Transport&)> carrier;  // empty: the ranks' transport
+};
+
 struct HostCalibrateArguments {
   CalibrateArguments common;  // without arithmetic and links
   bool compute = true, links = true;
   std::function<std::unique_ptr<Arithmetic>()> device;  // empty: a processor
+  // A profile for each. Ranks are started anew for each, as libraries read what is forced once.
+  std::vector<LinkWay> ways = std::vector<LinkWay>(1);
   // Started here and joined by TCP; if something else has started processes (started.hpp), they take part.
   int ranks = 2;
   std::optional<LinkGround> ground;

@@ -95,6 +95,7 @@ MeasuredLink measure_link(const LinkTrial& trial, double most_s, const Progress&
     };
     Sample s = sample(once, repeats);
     call_s = quantile(calls_s, 0.5);
+    link.whole.push_back({bytes, s});
     for (double* time : {&s.median_s, &s.low_s, &s.high_s}) *time /= steps;
     link.samples.push_back({message_bytes, s});
   }

@@ -27,6 +27,7 @@ struct LinkTrial {
 struct MeasuredLink {
   LinkCurve curve;
   std::vector<SizedSample> samples;  // by the bytes of a message of a step; of one step
+  std::vector<SizedSample> whole;    // the same by Collective::bytes; of all steps
 };
 
 // From 64 bytes to 64 MiB in steps of sqrt(2), in `most_s` seconds; sizes above 64 KiB are left out where

@@ -1,4 +1,4 @@
-// Ranks on GPUs: which GPU each takes, and the executor that runs a schedule there.
+// The executor that runs a schedule on GPUs, a rank on each.
 #pragma once
 
 #include <optional>
@@ -24,9 +24,7 @@ struct CudaChoice {
   Executor executor;
   std::string refused;  // why not on GPUs, the same at all ranks; empty if they are there
 };
-// All ranks call it, each in the process that will use the GPU: CUDA does not live through a fork. Rank r of
-// its machine takes GPU r of those that it sees, from 0 on again where there are fewer. Ranks that share a
-// GPU then count as machines of their own to NCCL, which refuses them otherwise, and go through its sockets.
+// All ranks call it, as take_gpu(), which says who takes which GPU.
 CudaChoice cuda_executor(const CudaOptions& options, Transport& transport);
 
 }  // namespace rehearse

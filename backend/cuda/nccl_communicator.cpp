@@ -120,6 +120,21 @@ void NcclCommunicator::register_buffer(void* data, std::size_t bytes) {
   if (!aborted_) (void)ncclCommRegister(communicator_, data, bytes, &entry->second);
 }
 
+void NcclCommunicator::settle(const std::string& name, cudaStream_t stream) {
+  const double until_s = monotonic_s() + patience_s_;
+  cudaError_t status = cudaErrorNotReady;
+  while ((status = cudaStreamQuery(stream)) == cudaErrorNotReady) {
+    const std::string failed = error();
+    if (!failed.empty() || monotonic_s() > until_s) {
+      abort();
+      throw RunError(failed.empty() ? fmt::format("{}: nothing for {:.3g} s", name, patience_s_)
+                                    : fmt::format("{}: NCCL: {}", name, failed));
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  check_status(status, "cudaStreamQuery");
+}
+
 std::string NcclCommunicator::error() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || aborted_) return "";  // a call that is under way tells its error itself

@@ -33,6 +33,9 @@ public:
   // Tells NCCL of a buffer that is used again and again, so that it may read and write it in place. Buffers
   // that it cannot register work as well. By one thread at a time.
   void register_buffer(void* data, std::size_t bytes);
+  // Returns when all that was issued to the stream has ended. RunError, with `name`, if NCCL fails or that
+  // takes longer than the patience; then this is aborted.
+  void settle(const std::string& name, cudaStream_t stream);
   // What has gone wrong since, on other threads or at other ranks; empty: nothing.
   std::string error();
   // Ends what is running on the GPU, and every issue() from now on with RunError.

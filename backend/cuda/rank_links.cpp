@@ -228,18 +228,7 @@ void RankLinks::meet(RankLink& link, const Communicator& c) {
     link.nccl->abort();
   issuing.join();
   meeting.get();
-  const double until_s = monotonic_s() + options_.patience_s;
-  cudaError_t status = cudaErrorNotReady;
-  while ((status = cudaStreamQuery(link.stream.get())) == cudaErrorNotReady) {
-    const std::string error = link.nccl->error();
-    if (!error.empty() || monotonic_s() > until_s) {
-      link.nccl->abort();
-      throw RunError(error.empty() ? fmt::format("{}: nothing for {:.3g} s", name, options_.patience_s)
-                                   : fmt::format("{}: NCCL: {}", name, error));
-    }
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
-  check_status(status, "cudaStreamQuery");
+  link.nccl->settle(name, link.stream.get());
 }
 
 }  // namespace rehearse

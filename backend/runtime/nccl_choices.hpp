@@ -1,0 +1,43 @@
+// What NCCL can be told to use: values of NCCL_ALGO and NCCL_PROTO, and what they are there for.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "simulator/schedule/op.hpp"
+
+namespace rehearse {
+
+// NCCL, src/device/generate.py: algos_of_coll, and required_cuda() for those that know the Simple protocol
+// only.
+struct NcclAlgorithm {
+  std::string_view name;
+  std::array<bool, kCollectiveNames.size()> kinds;  // by CollectiveKind; all-to-all is made of messages
+  bool only_simple = false;
+};
+inline constexpr NcclAlgorithm kNcclAlgorithms[] = {
+    {"Ring", {true, true, true, false, true, true}},
+    {"Tree", {true, false, false, false, false, false}},
+    {"CollnetDirect", {true, true, true, false, false, false}, true},
+    {"CollnetChain", {true, false, false, false, false, false}, true},
+    {"NVLS", {true, true, true, false, false, false}, true},
+    {"NVLSTree", {true, false, false, false, false, false}, true},
+    {"PAT", {false, true, true, false, false, false}, true},
+};
+inline constexpr std::string_view kNcclProtocols[] = {"LL", "LL128", "Simple"};
+
+// Empty names are NCCL's own choice.
+constexpr bool has_protocol(std::string_view algorithm, std::string_view protocol) {
+  for (const NcclAlgorithm& a : kNcclAlgorithms)
+    if (a.name == algorithm && a.only_simple) return protocol.empty() || protocol == "Simple";
+  return true;
+}
+// Messages, and all-to-all with them, are not subject to either variable.
+constexpr bool has_collective(std::string_view algorithm, std::string_view protocol, CollectiveKind kind) {
+  if (kind == CollectiveKind::all_to_all) return algorithm.empty() && protocol.empty();
+  for (const NcclAlgorithm& a : kNcclAlgorithms)
+    if (a.name == algorithm) return a.kinds[static_cast<std::size_t>(kind)];
+  return true;
+}
+
+}  // namespace rehearse
