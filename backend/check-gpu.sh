@@ -6,10 +6,16 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
 usage() {
   cat <<'END'
-usage: backend/check-gpu.sh [FOLDER]   build, test, calibrate and record on this machine's GPUs, in 8 minutes at most;
-                                       FOLDER (default check-gpu-results) takes the results
-       backend/check-gpu.sh --carry    on a machine with the packages of setup.sh: copy the headers that the build
-                                       takes to .headers/, to go along to a machine without packages
+usage: backend/check-gpu.sh [--only PART] [FOLDER]
+           build, test, calibrate and record on this machine's GPUs, in 8 minutes at most; FOLDER (default
+           check-gpu-results) takes the results; PART: test, calibrate or record
+       backend/check-gpu.sh --carry
+           on a machine with the packages of setup.sh: copy the headers that the build takes to .headers/, to go along
+           to a machine without packages
+Environment: CHECK_GPU_BUILD    a folder that is built already and is used as it is (default: build-gpu, built here)
+             CHECK_GPU_PRELOAD  a library for LD_PRELOAD of the programs that use GPUs
+             CHECK_GPU_SECONDS  for the measurements of a device (90); half as long for those of links
+             CHECK_GPU_WIDTH    of the recorded perceptron's layers (2048)
 Exit status: 0 all steps passed, 1 a step failed (the others were done), 2 wrong usage.
 END
 }
@@ -32,6 +38,8 @@ carry() {
 }
 
 say() { printf '\n== %s\n' "$*"; }
+
+wants() { [ -z "$only" ] || [ "$only" = "$1" ]; }
 
 seconds_left() { echo $((deadline - SECONDS)); }
 
@@ -72,21 +80,25 @@ versions() {
   grep -E 'NCCL_(INCLUDE_DIR|LIBRARY)|CMAKE_CUDA_COMPILER:' "$build/CMakeCache.txt"
 }
 
+# Ranks beyond the number of GPUs share them.
+sharing() { [ "$1" -le "$gpus" ] || echo --oversubscribe; }
+
 # record NAME RANKS SETTING...: a run of the perceptron below, as NAME.json, with what it printed.
 record() {
-  local name=$1 ranks=$2 overrides=() setting share=()
+  local name=$1 ranks=$2 overrides=() setting
   shift 2
   for setting in "$@"; do overrides+=(--set "$setting"); done
-  [ "$ranks" -le "$gpus" ] || share=(--oversubscribe)
-  step "run-$name" 45 "$run" run "$out/scenario.toml" --device gpu "${share[@]}" --patience 20 --format json \
-    --trace "$out/run-$name.json" "${overrides[@]}"
+  # shellcheck disable=SC2046 # one option or none
+  step "run-$name" 45 "${on_gpu[@]}" "$run" run "$out/scenario.toml" --device gpu $(sharing "$ranks") --patience 20 \
+    --format json --trace "$out/run-$name.json" "${overrides[@]}"
 }
 
 write_scenario() {
-  cat >"$out/scenario.toml" <<'END'
-# 67 MB of gradients in four layers.
+  local width=${CHECK_GPU_WIDTH:-2048}
+  cat >"$out/scenario.toml" <<END
+# Four layers; of 2048 they have 67 MB of gradients.
 [model.multi_layer_perceptron]
-widths = [2048, 2048, 2048, 2048, 2048]
+widths = [$width, $width, $width, $width, $width]
 [training]
 global_batch = 512
 micro_batch = 64
@@ -116,34 +128,40 @@ record_runs() {
       "training.global_batch=$((128 * (ranks - 1)))" 'strategy.gradients="parameter-server"'
     [ "$ranks" -eq 3 ] || record "pipeline-$ranks" "$ranks" "strategy.pipeline=$ranks" "cluster.nodes=$ranks"
   done
-  record "bf16-2" 2 "strategy.data=2" "cluster.nodes=2" 'training.precision="bf16"'
+  record "bf16-2" 2 "strategy.data=2" "cluster.nodes=2" 'training.precision="bf16"' \
+    'training.gradient_precision="fp32"'
 }
 
-case "${1:-}" in
-  -h | --help) usage && exit 0 ;;
-  --carry) carry && exit 0 ;;
-  -*) usage >&2 && exit 2 ;;
-esac
-[ $# -le 1 ] || { usage >&2 && exit 2; }
+# Tests that share a GPU through NCCL come last: what hangs there has used its own time only.
+run_tests() {
+  step test-arithmetic 90 "${on_gpu[@]}" "$build/bin/test_cuda" 'training on*'
+  step test-messages 60 "${on_gpu[@]}" "$build/bin/test_cuda" 'messages*'
+  step test-losses 120 "${on_gpu[@]}" "$build/bin/test_cuda" 'GPUs train*'
+  if grep -qE 'skipped: (no GPU|cuda)' "$out"/test-*.log; then
+    printf '%-34s skipped: CUDA finds no GPU, whatever nvidia-smi says\n' tests | tee -a "$summary"
+    failed=1
+  fi
+}
 
-SECONDS=0
-deadline=470
-failed=0
-out=${1:-check-gpu-results}
-mkdir -p "$out" || exit 1
-out=$(cd "$out" && pwd)
-build="build-gpu"
-run=$build/bin/rehearse-run
-summary=$out/summary.txt
-: >"$summary"
+calibrate() {
+  local seconds=${CHECK_GPU_SECONDS:-90} ranks=$((gpus > 2 ? gpus : 2))
+  mkdir -p "$out/calibrated"
+  step calibrate-device $((seconds + 60)) "${on_gpu[@]}" "$run" calibrate --device gpu --only-compute \
+    --seconds "$seconds" --out "$out/calibrated" --name gpu
+  # shellcheck disable=SC2046 # one option or none
+  step calibrate-links $((seconds / 2 + 60)) "${on_gpu[@]}" "$run" calibrate --device gpu --only-links \
+    --ranks "$ranks" $(sharing "$ranks") --seconds $(((seconds + 1) / 2)) --out "$out/calibrated" --name gpu \
+    --table "$out/calibrated/links.csv"
+}
 
-say "Building in $build/"
-options=(-DCMAKE_BUILD_TYPE=Release -DREHEARSE_BENCHMARKS=OFF -DREHEARSE_MPI=OFF)
-[ ! -d .headers ] || options+=("-DREHEARSE_HEADERS=$PWD/.headers")
-! command -v ninja >/dev/null || options+=(-G Ninja)
-step configure 60 cmake -S . -B "$build" "${options[@]}"
-if step build 240 cmake --build "$build" -j "$(nproc)" --target rehearse-run; then
-  "$run" --version >>"$out/versions.log" 2>&1
+# Builds what is wanted; sets `tests`, whether there are tests to run.
+build_here() {
+  local options=(-DCMAKE_BUILD_TYPE=Release -DREHEARSE_BENCHMARKS=OFF -DREHEARSE_MPI=OFF)
+  say "Building in $build/"
+  [ ! -d .headers ] || options+=("-DREHEARSE_HEADERS=$PWD/.headers")
+  ! command -v ninja >/dev/null || options+=(-G Ninja)
+  step configure 60 cmake -S . -B "$build" "${options[@]}"
+  step build 240 cmake --build "$build" -j "$(nproc)" --target rehearse-run || return 1
   if ! grep -q 'GPU code for' "$out/configure.log"; then
     printf '%-34s %s\n' cuda "left out: $(grep -m1 -o 'runs on GPUs.*' "$out/configure.log")" | tee -a "$summary"
     failed=1
@@ -151,10 +169,40 @@ if step build 240 cmake --build "$build" -j "$(nproc)" --target rehearse-run; th
   tests=no
   if grep -q '^Tests are left out' "$out/configure.log"; then
     printf '%-34s left out: no catch2/catch.hpp came along\n' tests | tee -a "$summary"
-  elif step build-tests 120 cmake --build "$build" -j "$(nproc)" --target test_cuda; then
+  elif wants test && step build-tests 120 cmake --build "$build" -j "$(nproc)" --target test_cuda; then
     tests=yes
   fi
+  return 0
+}
 
+only=
+case "${1:-}" in
+  -h | --help) usage && exit 0 ;;
+  --carry) carry && exit 0 ;;
+  --only)
+    only=${2:-}
+    case "$only" in test | calibrate | record) shift 2 ;; *) usage >&2 && exit 2 ;; esac
+    ;;
+  -*) usage >&2 && exit 2 ;;
+esac
+[ $# -le 1 ] || { usage >&2 && exit 2; }
+
+SECONDS=0
+deadline=470
+failed=0
+tests=yes
+out=${1:-check-gpu-results}
+mkdir -p "$out" || exit 1
+out=$(cd "$out" && pwd)
+build=${CHECK_GPU_BUILD:-build-gpu}
+run=$build/bin/rehearse-run
+on_gpu=(env)
+[ -z "${CHECK_GPU_PRELOAD:-}" ] || on_gpu+=("LD_PRELOAD=$CHECK_GPU_PRELOAD")
+summary=$out/summary.txt
+: >"$summary"
+
+if [ -n "${CHECK_GPU_BUILD:-}" ] || build_here; then
+  "$run" --version >>"$out/versions.log" 2>&1
   say "Running on GPUs"
   gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU') || true
   versions >>"$out/versions.log" 2>&1
@@ -162,22 +210,9 @@ if step build 240 cmake --build "$build" -j "$(nproc)" --target rehearse-run; th
     printf '%-34s not done: this machine has no GPU that answers (nvidia-smi -L)\n' "tests and runs" | tee -a "$summary"
     failed=1
   else
-    # Tests that share a GPU through NCCL come last of the tests: what hangs there has used its own time only.
-    if [ $tests = yes ]; then
-      step test-arithmetic 90 "$build/bin/test_cuda" 'training on*'
-      step test-messages 60 "$build/bin/test_cuda" 'messages*'
-      step test-losses 120 "$build/bin/test_cuda" 'GPUs train*'
-      if grep -qE 'skipped: (no GPU|cuda)' "$out"/test-*.log; then
-        printf '%-34s skipped: CUDA finds no GPU, whatever nvidia-smi says\n' tests | tee -a "$summary"
-        failed=1
-      fi
-    fi
-    if "$run" --help | grep -q '^ *calibrate '; then
-      step calibrate 180 "$run" calibrate --device gpu --out "$out/calibrated" --seconds 120 --only-compute
-    else
-      printf '%-34s not done: this rehearse-run does not calibrate\n' calibrate | tee -a "$summary"
-    fi
-    record_runs
+    ! wants test || [ $tests = no ] || run_tests
+    ! wants calibrate || calibrate
+    ! wants record || record_runs
   fi
 fi
 
