@@ -29,12 +29,23 @@ TEST_CASE("training on a GPU in fp32", "[gpu]") {
   check_layer_operations(*device, Precision::fp32);
   check_loss(*device, Precision::fp32);
   check_optimizers(*device, Precision::fp32);
+  check_replay(*device, Precision::fp32);
+  check_times(*device);
+}
+
+TEST_CASE("training on a GPU learns in fp32", "[gpu]") {
+  const auto device = gpu();
+  if (!device) return;
   check_gradients(*device);
+  check_learning(*device, Precision::fp32);
+}
+
+TEST_CASE("training on a GPU in parts of a perceptron", "[gpu]") {
+  const auto device = gpu();
+  if (!device) return;
   check_cuts(*device);
   check_replicas(*device);
   check_preset_cuts(*device);
-  check_learning(*device, Precision::fp32);
-  check_replay(*device, Precision::fp32);
 }
 
 TEST_CASE("training on a GPU in bf16", "[gpu]") {
