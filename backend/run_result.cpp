@@ -129,7 +129,8 @@ void write_run_result(const RunOutput& output, const Scenario& scenario, const P
   measurement.gradients_identical = run.replicas_equal;
   add_notes(measurement, scenario, plan, run.reports, run.notes, run.not_trained);
   if (run.clock_error_s > 0)
-    measurement.notes.push_back(fmt::format("times of different ranks agree to {:.1f} us", run.clock_error_s * 1e6));
+    measurement.notes.push_back(
+        fmt::format("times of different ranks agree to {:.1f} us", run.clock_error_s * 1e6));
 
   const MeasuredFigures figures = evaluate_measured(run.trace, scenario, plan, measurement.warmup_steps);
   measurement.versions.insert(run.versions.begin(), run.versions.end());

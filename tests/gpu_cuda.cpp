@@ -40,14 +40,7 @@ TEST_CASE("messages and collectives on the stand-in") {
   run_test_cuda("messages and collectives between GPUs", 20);
 }
 
-TEST_CASE("training on the stand-in by SGD") {
-  run_test_cuda("GPUs train as processors do by SGD", 20);
-}
-
-TEST_CASE("training on the stand-in by momentum") {
-  run_test_cuda("GPUs train as processors do by momentum", 20);
-}
-
+// By SGD and by momentum: gpu_training.cpp.
 TEST_CASE("training on the stand-in by Adam") {
   run_test_cuda("GPUs train as processors do by Adam", 20);
 }

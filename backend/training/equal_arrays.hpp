@@ -12,17 +12,14 @@ public:
       : elements_(elements), stride_(stride(elements)), whole_(arithmetic, count * stride_, precision) {}
   // Elements from the beginning of an array of so many to that of the next.
   static constexpr std::size_t stride(std::size_t elements) {
-    constexpr std::size_t kAlignment =
-        128;  // what matrix products read fastest begins at multiples of 256 bytes
-    return (elements + kAlignment - 1) / kAlignment * kAlignment;
+    constexpr std::size_t kEach = 128;  // matrix products read fastest what begins at a multiple of 256 bytes
+    return (elements + kEach - 1) / kEach * kEach;
   }
   bool empty() const { return elements_ == 0; }
   // std::out_of_range if there is no such array.
   Array operator[](std::size_t number) const { return whole_->part(number * stride_, elements_); }
 
 private:
-  static constexpr std::size_t kAlignment =
-      128;  // elements: what matrix products read fastest begins at 256 bytes
   std::size_t elements_ = 0, stride_ = 0;
   OwnedArray whole_;
 };
