@@ -14,25 +14,11 @@ using namespace rehearse::test;
 
 namespace {
 
-constexpr const char* kRun = R"([model.multi_layer_perceptron]
-widths = [24, 32, 28, 32, 10]
-[training]
-global_batch = 24
-micro_batch = 4
-precision = "fp32"
-[cluster]
-preset = "cpu-cluster"
-nodes = 2
-[strategy]
-data = 2
-[run]
-steps = 4
-)";
-
 Outcome run(const std::string& arguments, const std::string& environment) {
   const Scratch scratch;
-  return run_on_stand_in(
-      "rehearse-run", "run --device gpu " + arguments + " " + scratch.write("run.toml", kRun), environment);
+  return run_on_stand_in("rehearse-run",
+                         "run --device gpu " + arguments + " " + scratch.write("run.toml", kTwoRanks),
+                         environment);
 }
 
 std::size_t shared_files() {

@@ -8,24 +8,6 @@
 
 using namespace rehearse;
 
-namespace {
-
-constexpr const char* kTwoRanks = R"([model.multi_layer_perceptron]
-widths = [16, 16, 10]
-[training]
-global_batch = 8
-precision = "fp32"
-[cluster]
-preset = "cpu-cluster"
-nodes = 2
-[strategy]
-data = 2
-[run]
-steps = 1
-)";
-
-}  // namespace
-
 TEST_CASE("NCCL's log stays out of the result") {
   const test::Scratch scratch;
   const std::string log = scratch.path("nccl.log"), level = "STAND_IN_GPUS=2 NCCL_DEBUG=INFO";
@@ -37,7 +19,7 @@ TEST_CASE("NCCL's log stays out of the result") {
     CAPTURE(c.environment);
     const test::Outcome outcome = test::run_on_stand_in(
         "rehearse-run",
-        "run --device gpu --patience 20 --format json " + scratch.write("two-ranks.toml", kTwoRanks),
+        "run --device gpu --patience 20 --format json " + scratch.write("two-ranks.toml", test::kTwoRanks),
         c.environment);
     INFO(outcome.err);
     REQUIRE(outcome.status == 0);

@@ -22,7 +22,7 @@ namespace {
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 // Two ranks, four steps, of which one warms up.
-constexpr const char* kTwoRanks = R"([model.multi_layer_perceptron]
+constexpr const char* kWideRanks = R"([model.multi_layer_perceptron]
 widths = [256, 512, 512, 256, 10]
 [training]
 global_batch = 64
@@ -179,7 +179,7 @@ TEST_CASE("memory of the fullest worker counts a server on its device") {
 
 TEST_CASE("a record says which GPUs ran, on which software, and what they did") {
   const test::Scratch scratch;
-  const std::string scenario = scratch.write("two-ranks.toml", kTwoRanks), trace = scratch.path("run.json");
+  const std::string scenario = scratch.write("two-ranks.toml", kWideRanks), trace = scratch.path("run.json");
   const test::Outcome outcome = run_on_two_gpus(scenario + " --trace " + trace, "NVML_STAND_IN_REASONS=0x5");
   INFO(outcome.out << outcome.err);
   REQUIRE(outcome.status == 0);
@@ -220,7 +220,7 @@ TEST_CASE("a record says which GPUs ran, on which software, and what they did") 
 
 TEST_CASE("a GPU that does not tell its clocks ends no run, and a note says why") {
   const test::Scratch scratch;
-  const std::string run = scratch.write("two-ranks.toml", kTwoRanks) + " --format json";
+  const std::string run = scratch.write("two-ranks.toml", kWideRanks) + " --format json";
   const json without = measured_in(run_on_two_gpus(run, "NVML_STAND_IN_FAULT=nvmlInit"));
   const std::string why = "nvmlInit failed: Not Supported";
   const json& notes = without["notes"];
@@ -239,7 +239,7 @@ TEST_CASE("a GPU that does not tell its clocks ends no run, and a note says why"
 
 TEST_CASE("validate judges the memory of a run on GPUs") {
   const test::Scratch scratch;
-  const std::string scenario = scratch.write("two-ranks.toml", kTwoRanks), trace = scratch.path("run.json");
+  const std::string scenario = scratch.write("two-ranks.toml", kWideRanks), trace = scratch.path("run.json");
   const test::Outcome recorded = run_on_two_gpus(scenario + " --trace " + trace, "NVML_STAND_IN_REASONS=0x5");
   INFO(recorded.err);
   REQUIRE(recorded.status == 0);

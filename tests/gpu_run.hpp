@@ -7,6 +7,22 @@
 
 namespace rehearse::test {
 
+// Two ranks, each with all layers.
+inline constexpr const char* kTwoRanks = R"([model.multi_layer_perceptron]
+widths = [24, 32, 28, 32, 10]
+[training]
+global_batch = 24
+micro_batch = 4
+precision = "fp32"
+[cluster]
+preset = "cpu-cluster"
+nodes = 2
+[strategy]
+data = 2
+[run]
+steps = 4
+)";
+
 // `environment`: the stand-in's settings (tests/stand_in/settings.hpp).
 inline Outcome run_on_stand_in(const std::string& program, const std::string& arguments,
                                const std::string& environment = "") {

@@ -22,16 +22,6 @@ struct Order {
   std::int64_t trial = kOver, bytes = 0;
 };
 
-void tell(Transport& transport, Parcel::Kind kind, int peer, Order& order) {
-  Parcel parcel;
-  parcel.kind = kind;
-  parcel.peer = peer;
-  parcel.channel = kControlChannel;
-  parcel.data = reinterpret_cast<std::byte*>(&order);
-  parcel.bytes = sizeof order;
-  carry(transport, {&parcel});
-}
-
 // Of the buffers of a collective, which are whole at every member: an all-to-all's has a part for each pair.
 double most_message_bytes(CollectiveKind kind, int members, double most_buffer_bytes) {
   constexpr double kLeast = 1024;
@@ -75,7 +65,7 @@ void LinkRanks::add_collectives(Reach reach, const std::vector<int>& ranks) {
 
 void LinkRanks::order(int trial, double bytes) {
   const auto say = [&](int rank, Order order) {
-    tell(transport_, Parcel::Kind::send, rank, order);
+    carry_value(transport_, Parcel::Kind::send, rank, order);
     told_at_s_[rank] = monotonic_s();
   };
   if (trial < 0) {
@@ -90,7 +80,7 @@ void LinkRanks::order(int trial, double bytes) {
   // Answered before it begins, so that everybody is there.
   for (auto rank = ranks.begin() + 1; rank != ranks.end(); ++rank) {
     Order answer;
-    tell(transport_, Parcel::Kind::receive, *rank, answer);
+    carry_value(transport_, Parcel::Kind::receive, *rank, answer);
   }
 }
 
@@ -117,10 +107,10 @@ std::vector<LinkTrial> LinkRanks::trials() {
 void LinkRanks::follow() {
   while (true) {
     Order order;
-    tell(transport_, Parcel::Kind::receive, 0, order);
+    carry_value(transport_, Parcel::Kind::receive, 0, order);
     if (order.trial == kOver) return;
     if (order.trial == kGoesOn) continue;
-    tell(transport_, Parcel::Kind::send, 0, order);
+    carry_value(transport_, Parcel::Kind::send, 0, order);
     carrier_->time_s(static_cast<std::size_t>(order.trial), static_cast<std::size_t>(order.bytes));
   }
 }

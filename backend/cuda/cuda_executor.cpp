@@ -25,7 +25,7 @@ void choose_algorithm(const CudaOptions& options) {
     setenv("NCCL_ALGO", nccl_version_number() >= 22400 ? "allreduce:tree" : "Tree", 0);
 }
 
-// What the record says of how collectives were carried out.
+// The record's note on which algorithms carried out the collectives.
 std::string collectives_note(const CudaOptions& options, const std::string& asked) {
   if (options.message_tables)
     return fmt::format(

@@ -90,7 +90,8 @@ public:
     if (graphs_) graphs_->end(stream);
   }
 
-  // Of a graph, an event that times is none that others wait for.
+  // In a graph capture, an event either measures time or orders streams, not both: a mark records one of
+  // each.
   Moment mark(int stream) override {
     Lane& lane = lane_of(stream);
     CudaEvent event;
@@ -121,7 +122,7 @@ public:
     CHECKED(cudaStreamWaitEvent(arithmetic_.stream(stream), event, 0));
   }
 
-  // The watch ends what hangs, and this with it.
+  // The watchdog aborts hung kernels, which ends this loop.
   void settle(int stream) override {
     constexpr double kAwake_s = 1e-3;
     const double begin_s = monotonic_s();
@@ -271,7 +272,7 @@ private:
       failed_ = true;
     }
     if (graphs_) graphs_->abort();
-    // What does not end then only ends with the process.
+    // If NCCL's kernels do not stop, ending the process is the only way out.
     if (links_->abort()) return;
     std::cerr << "rehearse-run: rank " << rank_ << ": " << why << "; NCCL does not stop\n" << std::flush;
     std::_Exit(1);

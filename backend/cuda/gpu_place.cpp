@@ -13,9 +13,9 @@
 namespace rehearse {
 namespace {
 
-// Before CUDA starts. A stream that waits must not hold up another one behind it in the same hardware queue,
-// of which there are 8 unless more are asked for (CUDA Programming Guide, "Environment Variables"). Programs
-// for Megatron-LM ask for 1. Returns what was asked for, if it was something else.
+// Before CUDA starts. A stream that waits must not block another one in the same hardware queue, of which
+// there are 8 by default (CUDA Programming Guide, "Environment Variables"); Megatron-LM's scripts set 1.
+// Returns the value that this replaces; empty if there was none or it was 32 already.
 std::string prepare_cuda() {
   constexpr const char* kName = "CUDA_DEVICE_MAX_CONNECTIONS";
   constexpr const char* kMost = "32";

@@ -16,6 +16,7 @@
 #include "backend/cuda/nccl_calls.hpp"
 #include "backend/cuda/nccl_communicator.hpp"
 #include "backend/runtime/communicators.hpp"
+#include "backend/runtime/control.hpp"
 #include "backend/runtime/nccl_choices.hpp"
 
 namespace rehearse {
@@ -28,22 +29,13 @@ int in_a_row(std::size_t buffer_bytes) {
 
 // The largest of what the ranks say, at the first of them.
 double slowest(Transport& transport, const std::vector<int>& ranks, double own_s) {
-  const auto tell = [&](Parcel::Kind kind, int peer, double& seconds) {
-    Parcel parcel;
-    parcel.kind = kind;
-    parcel.peer = peer;
-    parcel.channel = kControlChannel;
-    parcel.data = reinterpret_cast<std::byte*>(&seconds);
-    parcel.bytes = sizeof seconds;
-    carry(transport, {&parcel});
-  };
   if (transport.rank() != ranks.front()) {
-    tell(Parcel::Kind::send, ranks.front(), own_s);
+    carry_value(transport, Parcel::Kind::send, ranks.front(), own_s);
     return own_s;
   }
   for (auto rank = ranks.begin() + 1; rank != ranks.end(); ++rank) {
     double seconds = 0;
-    tell(Parcel::Kind::receive, *rank, seconds);
+    carry_value(transport, Parcel::Kind::receive, *rank, seconds);
     own_s = std::max(own_s, seconds);
   }
   return own_s;

@@ -1,7 +1,9 @@
 // What ranks tell each other before and after a run, by way of rank 0.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "backend/runtime/transport.hpp"
@@ -14,6 +16,19 @@ std::vector<std::string> gather(Transport& transport, const std::string& own);
 std::string broadcast(Transport& transport, const std::string& text);
 // Returns when all ranks have called it.
 void barrier(Transport& transport);
+
+// Sends `value` to `peer` on the control channel, or receives it from there; T is copied byte by byte.
+template <class T>
+void carry_value(Transport& transport, Parcel::Kind kind, int peer, T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  Parcel parcel;
+  parcel.kind = kind;
+  parcel.peer = peer;
+  parcel.channel = kControlChannel;
+  parcel.data = reinterpret_cast<std::byte*>(&value);
+  parcel.bytes = sizeof value;
+  carry(transport, {&parcel});
+}
 
 // Ranks on one machine (and in one namespace of time) share its clock. Of others the clock is told from round
 // trips with rank 0, of which the fastest counts: the other's time lies in the middle of it (Cristian,

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <vector>
 
-#include "backend/training/element_wise.hpp"
 #include "tests/stand_in/memory.hpp"
+#include "tests/stand_in/numbers.hpp"
 #include "tests/stand_in/settings.hpp"
 #include "tests/stand_in/streams.hpp"
 
@@ -32,40 +32,17 @@ struct Operand {
   }
 };
 
-float number(const std::byte* at, cudaDataType_t type) {
-  if (type == CUDA_R_32F) {
-    float value = 0;
-    std::memcpy(&value, at, sizeof value);
-    return value;
-  }
-  if (type == CUDA_R_16F) {
-    _Float16 value = 0;
-    std::memcpy(&value, at, sizeof value);
-    return static_cast<float>(value);
-  }
-  rehearse::Bfloat16 value{};
-  std::memcpy(&value, at, sizeof value);
-  return rehearse::to_float(value);
-}
-
-void set_number(std::byte* at, cudaDataType_t type, float value) {
-  if (type == CUDA_R_32F) {
-    std::memcpy(at, &value, sizeof value);
-  } else if (type == CUDA_R_16F) {
-    const auto half = static_cast<_Float16>(value);
-    std::memcpy(at, &half, sizeof half);
-  } else {
-    const auto rounded = rehearse::rounded<rehearse::Bfloat16>(value);
-    std::memcpy(at, &rounded, sizeof rounded);
-  }
+Number number_type(cudaDataType_t type) {
+  return type == CUDA_R_32F ? Number::fp32 : type == CUDA_R_16F ? Number::fp16 : Number::bf16;
 }
 
 Eigen::MatrixXf matrix(const Operand& operand) {
   Eigen::MatrixXf result(operand.rows, operand.columns);
   for (long j = 0; j < operand.columns; ++j)
     for (long i = 0; i < operand.rows; ++i)
-      result(i, j) = number(
-          operand.data + operand.element() * static_cast<std::size_t>(i + j * operand.leading), operand.type);
+      result(i, j) =
+          load(operand.data + operand.element() * static_cast<std::size_t>(i + j * operand.leading),
+               number_type(operand.type));
   return result;
 }
 
@@ -83,8 +60,8 @@ void multiply(const Product& p) {
   if (p.beta != 0) sum += p.beta * matrix(p.c);  // where beta is 0, c is not read
   for (long j = 0; j < p.c.columns; ++j)
     for (long i = 0; i < p.c.rows; ++i)
-      set_number(p.c.data + p.c.element() * static_cast<std::size_t>(i + j * p.c.leading), p.c.type,
-                 sum(i, j));
+      store(p.c.data + p.c.element() * static_cast<std::size_t>(i + j * p.c.leading), number_type(p.c.type),
+            sum(i, j));
 }
 
 bool is_known(cudaDataType_t type) {

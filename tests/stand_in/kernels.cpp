@@ -20,16 +20,16 @@
 #include "tests/stand_in/settings.hpp"
 #include "tests/stand_in/streams.hpp"
 
-// What CUDA C++ offers to a kernel. The threads of a block are fibers of one thread of the host, so that
-// variables of the block are those of that thread.
+// CUDA C++'s built-in names. The threads of a block run as fibers of one host thread, so a __shared__
+// variable is a thread-local variable of that host thread.
 #undef __shared__
 #define __shared__ static thread_local
 namespace {
 
 thread_local dim3 gridDim, blockDim, blockIdx, threadIdx;
 
-// Runs a block's threads in turns from one barrier to the next, each turn in an order of its own: where a
-// barrier is missing, results differ.
+// Runs the threads of a block one after the other up to the next barrier, in a random order each time, so
+// that a missing barrier changes the result.
 class Block {
 public:
   explicit Block(const std::function<void()>& code) : code_(code) {}
@@ -135,7 +135,7 @@ void run_grid(const Shape& shape, bool has_barriers, const std::function<void()>
     }
 }
 
-// Takes the arguments of a launch, and gives what runs it.
+// Copies the arguments of a launch and returns a function that runs the kernel with them.
 using Bind = std::function<std::function<void(const Shape&)>(void** arguments)>;
 std::map<std::string, Bind>& launchable() {
   static std::map<std::string, Bind> by_name;
@@ -217,7 +217,8 @@ cudaError_t launch(const void* kernel, const Shape& shape, void** arguments, cud
 
 }  // namespace
 
-// What nvcc's code calls around a launch; their types stand in no header for users.
+// The functions that code from nvcc calls to register and launch kernels; CUDA's public headers do not
+// declare them.
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier)
 void** __cudaRegisterFatBinary(void*) {

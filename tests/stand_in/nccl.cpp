@@ -17,8 +17,8 @@
 #include <thread>
 #include <vector>
 
-#include "backend/training/element_wise.hpp"
 #include "tests/stand_in/memory.hpp"
+#include "tests/stand_in/numbers.hpp"
 #include "tests/stand_in/settings.hpp"
 #include "tests/stand_in/shared.hpp"
 #include "tests/stand_in/streams.hpp"
@@ -68,32 +68,8 @@ std::size_t bytes_of(ncclDataType_t type) {
   }
 }
 
-float number(const std::byte* from, ncclDataType_t type) {
-  if (type == ncclFloat32) {
-    float value = 0;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-  }
-  if (type == ncclFloat16) {
-    _Float16 value = 0;
-    std::memcpy(&value, from, sizeof value);
-    return static_cast<float>(value);
-  }
-  rehearse::Bfloat16 value{};
-  std::memcpy(&value, from, sizeof value);
-  return rehearse::to_float(value);
-}
-
-void set_number(std::byte* to, ncclDataType_t type, float value) {
-  if (type == ncclFloat32) {
-    std::memcpy(to, &value, sizeof value);
-  } else if (type == ncclFloat16) {
-    const auto half = static_cast<_Float16>(value);
-    std::memcpy(to, &half, sizeof half);
-  } else {
-    const auto rounded = rehearse::rounded<rehearse::Bfloat16>(value);
-    std::memcpy(to, &rounded, sizeof rounded);
-  }
+Number number_type(ncclDataType_t type) {
+  return type == ncclFloat32 ? Number::fp32 : type == ncclFloat16 ? Number::fp16 : Number::bf16;
 }
 
 struct Message {
@@ -206,8 +182,8 @@ void sum_shown(const ncclComm& comm, ncclDataType_t type, std::size_t offset, st
   for (std::size_t i = 0; i < count; ++i) {
     float sum = 0;
     for (int m = 0; m < comm.members; ++m)
-      sum += number(comm.memory->shown_by(m) + (offset + i) * each, type);
-    set_number(to + i * each, type, sum);
+      sum += load(comm.memory->shown_by(m) + (offset + i) * each, number_type(type));
+    store(to + i * each, number_type(type), sum);
   }
 }
 
@@ -246,15 +222,13 @@ ncclResult_t exchange(ncclComm& comm, cudaStream_t stream, std::vector<Message> 
     comm.until([&] {
       // Messages to one peer keep their order.
       std::map<std::pair<bool, int>, bool> busy;
-      bool ended = true;
       for (Going& going : all) {
         bool& taken = busy[{going.message.send, going.message.peer}];
         if (going.ended || taken) continue;
         advance(going);
         taken = !going.ended;
-        ended = ended && going.ended;
       }
-      return ended && std::all_of(all.begin(), all.end(), [](const Going& g) { return g.ended; });
+      return std::all_of(all.begin(), all.end(), [](const Going& g) { return g.ended; });
     });
   });
 }
