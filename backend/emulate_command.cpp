@@ -10,7 +10,7 @@
 #include "backend/emulate/shaping.hpp"
 #include "backend/host/host_executor.hpp"
 #include "backend/recorded_launch.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/costs/transfer.hpp"
 #include "simulator/scenario/command_scenario.hpp"
 

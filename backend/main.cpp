@@ -8,9 +8,9 @@
 #include "backend/emulate_command.hpp"
 #include "backend/run_command.hpp"
 #include "backend/runtime/nccl_choices.hpp"
-#include "models/base/command_line.hpp"
-#include "models/base/error.hpp"
-#include "models/base/program.hpp"
+#include "models/text/command_line.hpp"
+#include "models/text/error.hpp"
+#include "models/text/program.hpp"
 #ifdef REHEARSE_HAVE_CUDA
 #include "backend/cuda/cuda_arithmetic.hpp"
 #include "backend/cuda/nccl_links.hpp"

@@ -12,7 +12,7 @@
 #include "backend/host/host_executor.hpp"
 #include "backend/runtime/control.hpp"
 #include "backend/runtime/placement.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/report/wrap.hpp"
 
 namespace rehearse {

@@ -1,7 +1,7 @@
 #include "backend/recorded_launch.hpp"
 
 #include "backend/host/host_executor.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 

@@ -10,7 +10,7 @@
 #include "backend/library_output.hpp"
 #include "backend/record_keeper.hpp"
 #include "backend/recorded_launch.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/scenario/command_scenario.hpp"
 #ifdef REHEARSE_HAVE_CUDA
 #include "backend/cuda/cuda_executor.hpp"

@@ -10,10 +10,10 @@
 
 #include "gui/views/main_window.hpp"
 #include "gui/views/screenshot.hpp"
-#include "models/base/command_line.hpp"
-#include "models/base/error.hpp"
-#include "models/base/output_file.hpp"
-#include "models/base/program.hpp"
+#include "models/text/command_line.hpp"
+#include "models/text/error.hpp"
+#include "models/text/output_file.hpp"
+#include "models/text/program.hpp"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/base/document.hpp"
-#include "models/base/toml_value.hpp"
+#include "models/text/document.hpp"
+#include "models/text/toml_value.hpp"
 
 namespace rehearse {
 

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "models/base/toml_value.hpp"
 #include "models/model.hpp"
+#include "models/text/toml_value.hpp"
 
 namespace rehearse {
 

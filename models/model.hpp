@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "models/base/document.hpp"
-#include "models/base/precision.hpp"
+#include "models/precision.hpp"
+#include "models/text/document.hpp"
 
 namespace rehearse {
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "models/base/printable.hpp"
-#include "models/base/toml_table.hpp"
-#include "models/base/toml_value.hpp"
 #include "models/kernels.hpp"
+#include "models/text/printable.hpp"
+#include "models/text/toml_table.hpp"
+#include "models/text/toml_value.hpp"
 
 namespace rehearse {
 namespace {

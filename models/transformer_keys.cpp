@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "models/base/toml_table.hpp"
 #include "models/kernels.hpp"
+#include "models/text/toml_table.hpp"
 
 namespace rehearse {
 namespace {

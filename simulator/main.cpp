@@ -3,8 +3,8 @@
 #include <array>
 #include <iostream>
 
-#include "models/base/command_line.hpp"
-#include "models/base/program.hpp"
+#include "models/text/command_line.hpp"
+#include "models/text/program.hpp"
 #include "simulator/commands/commands.hpp"
 
 namespace {

@@ -15,7 +15,7 @@
 #include <iostream>
 #include <stdexcept>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "tests/sanitized.hpp"
 
 namespace rehearse::adversary {

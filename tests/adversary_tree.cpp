@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/base/toml_text.hpp"
+#include "models/text/toml_text.hpp"
 
 namespace rehearse::adversary {
 namespace {

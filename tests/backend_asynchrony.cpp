@@ -7,7 +7,7 @@
 #include "backend/host/host_executor.hpp"
 #include "backend/host/launch.hpp"
 #include "backend/runtime/real_run.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/trace/asynchrony.hpp"
 #include "tests/backend_run.hpp"
 #include "tests/catch.hpp"

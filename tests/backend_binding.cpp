@@ -4,7 +4,7 @@
 #include "backend/host/launch.hpp"
 #include "backend/runtime/binding.hpp"
 #include "backend/runtime/placement.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "tests/backend_run.hpp"
 #include "tests/catch.hpp"
 

@@ -16,7 +16,7 @@
 #include "backend/host/host_arithmetic.hpp"
 #include "backend/host/launch.hpp"
 #include "backend/runtime/placement.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/scenario/scenario.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
@@ -250,8 +250,6 @@ TEST_CASE("calibrate refuses what it cannot use before it measures") {
         "/no/such/folder: is not a folder; allowed: a folder to write the profiles to");
   arguments.folder = ".";
   arguments.base_device = "h2000";
-  CHECK(refusal([&] {
-          run_calibrate(arguments, out);
-        }).starts_with("there is no device \"h2000\"; allowed: "));
+  CHECK(
+      refusal([&] { run_calibrate(arguments, out); }).starts_with("there is no device \"h2000\"; allowed: "));
 }
-

@@ -12,7 +12,7 @@
 #include "backend/host/launch.hpp"
 #include "backend/runtime/control.hpp"
 #include "backend/runtime/rank_executor.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/strategies/strategy.hpp"
 #include "tests/backend_run.hpp"
 #include "tests/catch.hpp"

@@ -19,7 +19,7 @@
 
 #include "backend/emulate/network.hpp"
 #include "backend/emulate/shaping.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/topologies_cases.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "backend/host/started.hpp"
 #include "backend/runtime/placement.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/costs/link_profile.hpp"
 #include "tests/backend_run.hpp"
 #include "tests/catch.hpp"

@@ -2,7 +2,7 @@
 #include "backend/host/host_arithmetic.hpp"
 #include "backend/training/element_wise.hpp"
 #include "backend/training/replay.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "tests/backend_training_cases.hpp"
 
 using namespace rehearse;

@@ -2,7 +2,7 @@
 #ifdef REHEARSE_HAVE_CUDA
 
 #include "backend/cuda/cuda_arithmetic.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "tests/backend_training_cases.hpp"
 
 using namespace rehearse;

@@ -10,7 +10,7 @@
 #include "backend/runtime/add_numbers.hpp"
 #include "backend/runtime/collective_table.hpp"
 #include "backend/runtime/control.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse;

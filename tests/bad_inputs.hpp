@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "tests/catch.hpp"
 
 namespace rehearse::test {

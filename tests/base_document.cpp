@@ -7,7 +7,7 @@
 #include <fstream>
 #include <functional>
 
-#include "models/base/document.hpp"
+#include "models/text/document.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse;

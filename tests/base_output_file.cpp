@@ -9,9 +9,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "models/base/error.hpp"
-#include "models/base/output_file.hpp"
-#include "models/base/read_text.hpp"
+#include "models/text/error.hpp"
+#include "models/text/output_file.hpp"
+#include "models/text/read_text.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 

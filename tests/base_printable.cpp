@@ -3,10 +3,10 @@
 #include <string>
 #include <utility>
 
-#include "models/base/error.hpp"
-#include "models/base/printable.hpp"
-#include "models/base/read_text.hpp"
-#include "models/base/toml_value.hpp"
+#include "models/text/error.hpp"
+#include "models/text/printable.hpp"
+#include "models/text/read_text.hpp"
+#include "models/text/toml_value.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse;

@@ -1,5 +1,5 @@
 // Numbers as people read them: rounding, units, and independence of the locale.
-#include "models/base/text.hpp"
+#include "models/text/text.hpp"
 
 #include <clocale>
 #include <cmath>

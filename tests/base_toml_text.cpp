@@ -1,9 +1,9 @@
 // A parsed document, written down and parsed again.
-#include "models/base/toml_text.hpp"
+#include "models/text/toml_text.hpp"
 
 #include <algorithm>
 
-#include "models/base/document.hpp"
+#include "models/text/document.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse;

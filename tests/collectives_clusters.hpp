@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "topologies/cluster.hpp"
 
 namespace rehearse::testing {

@@ -1,5 +1,5 @@
 // Sweep files that are refused.
-#include "models/base/document.hpp"
+#include "models/text/document.hpp"
 #include "simulator/commands/sweep_points.hpp"
 #include "tests/bad_inputs.hpp"
 

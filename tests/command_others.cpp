@@ -4,7 +4,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/commands/table.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"

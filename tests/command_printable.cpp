@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "models/base/printable.hpp"
+#include "models/text/printable.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 #include "tests/sanitized.hpp"

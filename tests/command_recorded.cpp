@@ -8,7 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/commands/predict.hpp"
 #include "simulator/report/recorded_run.hpp"
 #include "simulator/trace/op_seconds.hpp"

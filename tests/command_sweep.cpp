@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/commands/sweep_output.hpp"
 #include "simulator/commands/task_pool.hpp"
 #include "tests/catch.hpp"

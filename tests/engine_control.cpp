@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/engine_support.hpp"
 

@@ -1,7 +1,7 @@
 // Folding is exact: the end of every op of every rank, folded against unfolded, to 1e-9 relative.
 #include <random>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/engine_support.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "backend/cuda/cuda_executor.hpp"
 #include "backend/host/launch.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/strategies/strategy.hpp"
 #include "tests/catch.hpp"
 #include "tests/gpu_run.hpp"

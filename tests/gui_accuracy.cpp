@@ -2,7 +2,7 @@
 #include <QAbstractItemModelTester>
 
 #include "gui/models/accuracy_table.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "tests/catch.hpp"
 
 namespace rehearse::gui {

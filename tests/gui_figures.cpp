@@ -4,7 +4,7 @@
 
 #include "gui/models/figures.hpp"
 #include "gui/models/step_windows.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/trace/causes.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_recorded.hpp"

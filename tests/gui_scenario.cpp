@@ -11,8 +11,8 @@
 #include "gui/models/scenario_fields.hpp"
 #include "gui/models/toml_highlight.hpp"
 #include "gui/models/toml_outline.hpp"
-#include "models/base/document.hpp"
-#include "models/base/toml_value.hpp"
+#include "models/text/document.hpp"
+#include "models/text/toml_value.hpp"
 #include "tests/gui_application.hpp"
 //
 #include "tests/catch.hpp"

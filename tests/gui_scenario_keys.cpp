@@ -6,8 +6,8 @@
 
 #include "gui/models/scenario_fields.hpp"
 #include "gui/models/toml_outline.hpp"
-#include "models/base/asked_keys.hpp"
-#include "models/base/document.hpp"
+#include "models/text/asked_keys.hpp"
+#include "models/text/document.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse::gui;

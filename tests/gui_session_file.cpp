@@ -4,7 +4,7 @@
 
 #include "gui/models/session_file.hpp"
 #include "gui/models/track_layout.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse::gui;

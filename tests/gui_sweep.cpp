@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "gui/models/result_file.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse;

@@ -11,7 +11,7 @@
 #include "gui/models/json_events.hpp"
 #include "gui/models/trace_events.hpp"
 #include "gui/models/trace_file.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_timeline_checks.hpp"
 #include "tests/sanitized.hpp"

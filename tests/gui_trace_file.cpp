@@ -2,7 +2,7 @@
 #include <fstream>
 
 #include "gui/models/trace_file.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_timeline_checks.hpp"
 

@@ -1,7 +1,7 @@
 // The families whose config.json opens: published parameters, the shapes behind them, and that the keys of
 // [model.transformer] hold all of it.
-#include "models/base/toml_text.hpp"
 #include "models/kernels.hpp"
+#include "models/text/toml_text.hpp"
 #include "tests/catch.hpp"
 #include "tests/models_kernels.hpp"
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "models/base/document.hpp"
-#include "models/base/toml_text.hpp"
+#include "models/text/document.hpp"
+#include "models/text/toml_text.hpp"
 
 namespace rehearse::test {
 

@@ -1,5 +1,5 @@
 # Writes what the README's page "A strategy of your own" tells its reader to write:
-#   cmake -DREADME=README.md -DSTRATEGIES=simulator/strategies -DOUT=FOLDER -P readme_strategy.cmake
+#   cmake -DREADME=README.md -DSTRATEGIES=simulator/strategies/gradients -DOUT=FOLDER -P readme_strategy.cmake
 # Its first C++ block becomes OUT/strategy.cpp; its second one, a line, is appended to a copy of the table.
 file(READ ${README} text)
 string(FIND "${text}" "\n## A strategy of your own\n" begin)

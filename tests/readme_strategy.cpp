@@ -6,7 +6,7 @@
 
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/predict.hpp"
-#include "simulator/strategies/gradient_strategy.hpp"
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse;

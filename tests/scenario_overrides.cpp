@@ -3,8 +3,8 @@
 #include <functional>
 #include <set>
 
-#include "models/base/asked_keys.hpp"
-#include "models/base/toml_table.hpp"
+#include "models/text/asked_keys.hpp"
+#include "models/text/toml_table.hpp"
 #include "simulator/scenario/scenario.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"

@@ -2,7 +2,7 @@
 #include <functional>
 #include <string>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/schedule/schedule.hpp"
 #include "tests/catch.hpp"
 #include "tests/schedule_builders.hpp"

@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/strategies/algorithm.hpp"
 #include "tests/catch.hpp"
 #include "tests/collectives_clusters.hpp"

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/base/document.hpp"
-#include "simulator/strategies/fusion.hpp"
-#include "simulator/strategies/gradient_strategy.hpp"
+#include "models/text/document.hpp"
+#include "simulator/strategies/gradients/fusion.hpp"
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "tests/catch.hpp"
 #include "tests/strategies_scenarios.hpp"
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <set>
 
-#include "models/base/error.hpp"
-#include "simulator/strategies/pipeline_order.hpp"
+#include "models/text/error.hpp"
+#include "simulator/strategies/orders/pipeline_order.hpp"
 #include "tests/catch.hpp"
 #include "tests/strategies_scenarios.hpp"
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "simulator/strategies/buckets.hpp"
+#include "simulator/strategies/gradients/buckets.hpp"
+#include "simulator/strategies/layout/stages.hpp"
 #include "simulator/strategies/pipeline.hpp"
-#include "simulator/strategies/stages.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse;

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/strategies/strategy.hpp"
 
 namespace rehearse::test {

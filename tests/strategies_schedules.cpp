@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/costs/memory.hpp"
 #include "tests/catch.hpp"
 #include "tests/strategies_scenarios.hpp"

@@ -1,5 +1,5 @@
 // When asynchronous workers begin: each anywhere in a round, and over all simulations evenly.
-#include "simulator/strategies/starting_phases.hpp"
+#include "simulator/strategies/gradients/starting_phases.hpp"
 
 #include <algorithm>
 

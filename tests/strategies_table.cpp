@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "simulator/strategies/gradient_strategy.hpp"
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse;
@@ -16,7 +16,8 @@ TEST_CASE("every strategy says what it is, and has a name and a file of its own"
     CHECK(entry->keys.find("gradients = \"" + std::string(entry->name) + "\"") != std::string::npos);
     std::string file(entry->name);
     std::replace(file.begin(), file.end(), '-', '_');
-    CHECK(std::ifstream(std::string(REHEARSE_TESTS_DIR) + "/../simulator/strategies/" + file + ".cpp").good());
+    CHECK(
+        std::ifstream(std::string(REHEARSE_TESTS_DIR) + "/../simulator/strategies/" + file + ".cpp").good());
   }
   CHECK(find_gradient_strategy("no-such-strategy") == nullptr);
 }

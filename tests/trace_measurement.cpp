@@ -1,7 +1,7 @@
 // Figures of measured traces, over traces made by hand: step times, the median step, kinds of ops, overlap.
 #include "simulator/trace/measurement.hpp"
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/trace/op_seconds.hpp"
 #include "tests/catch.hpp"
 #include "tests/trace_builder.hpp"

@@ -12,7 +12,7 @@
 #include <set>
 #include <sstream>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/report/rank_names.hpp"
 #include "simulator/report/report.hpp"

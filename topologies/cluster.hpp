@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/base/document.hpp"
+#include "models/text/document.hpp"
 #include "topologies/device.hpp"
 
 namespace rehearse {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "models/base/printable.hpp"
+#include "models/text/printable.hpp"
 
 namespace rehearse {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "models/base/document.hpp"
-#include "models/base/precision.hpp"
+#include "models/precision.hpp"
+#include "models/text/document.hpp"
 
 namespace rehearse {
 

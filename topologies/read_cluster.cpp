@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "models/base/printable.hpp"
-#include "models/base/toml_table.hpp"
+#include "models/text/printable.hpp"
+#include "models/text/toml_table.hpp"
 #include "topologies/cluster.hpp"
 #include "topologies/read_node.hpp"
 #include "topologies/uplinks.hpp"

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "models/base/toml_text.hpp"
+#include "models/text/toml_text.hpp"
 
 namespace rehearse {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/base/toml_table.hpp"
+#include "models/text/toml_table.hpp"
 #include "topologies/cluster.hpp"
 
 namespace rehearse {

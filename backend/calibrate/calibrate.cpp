@@ -11,11 +11,11 @@
 #include "backend/calibrate/bandwidth.hpp"
 #include "backend/calibrate/write_profile.hpp"
 #include "backend/host/machine.hpp"
-#include "models/base/error.hpp"
-#include "models/base/output_file.hpp"
-#include "models/base/progress_line.hpp"
-#include "models/base/read_text.hpp"
-#include "models/base/text.hpp"
+#include "models/text/error.hpp"
+#include "models/text/output_file.hpp"
+#include "models/text/progress_line.hpp"
+#include "models/text/read_text.hpp"
+#include "models/text/text.hpp"
 
 namespace rehearse {
 namespace {

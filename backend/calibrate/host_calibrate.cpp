@@ -9,7 +9,7 @@
 #include "backend/host/host_arithmetic.hpp"
 #include "backend/host/join.hpp"
 #include "backend/runtime/placement.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 namespace {

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <random>
 
-#include "models/base/error.hpp"
 #include "models/kernels.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 namespace {

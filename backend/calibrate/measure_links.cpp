@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "models/base/text.hpp"
+#include "models/text/text.hpp"
 #include "simulator/costs/nccl_constants.hpp"
 #include "simulator/costs/transfer.hpp"
 

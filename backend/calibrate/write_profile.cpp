@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "models/base/printable.hpp"
-#include "models/base/toml_text.hpp"
+#include "models/text/printable.hpp"
+#include "models/text/toml_text.hpp"
 
 namespace rehearse {
 namespace {

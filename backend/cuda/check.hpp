@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "backend/cuda/gpu_identity.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "backend/runtime/communicators.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 namespace {

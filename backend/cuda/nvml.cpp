@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "backend/runtime/control.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 namespace {

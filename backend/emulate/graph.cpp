@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 namespace {

@@ -16,7 +16,7 @@
 #include <fmt/format.h>
 
 #include "backend/emulate/shaping.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 namespace {

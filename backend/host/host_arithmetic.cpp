@@ -16,8 +16,8 @@
 #include "backend/training/element_wise.hpp"
 #include "backend/training/operands.hpp"
 #include "backend/training/replay.hpp"
-#include "models/base/error.hpp"
 #include "models/kernels.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 namespace {

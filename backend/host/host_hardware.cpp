@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "backend/runtime/control.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "backend/host/launch.hpp"
 #include "backend/host/started.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #ifdef REHEARSE_HAVE_MPI
 #include "backend/host/mpi_transport.hpp"
 #endif

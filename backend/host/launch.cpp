@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "backend/runtime/control.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 namespace {

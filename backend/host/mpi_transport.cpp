@@ -15,7 +15,7 @@
 
 #include "backend/runtime/add_numbers.hpp"
 #include "backend/runtime/control.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "models/base/precision.hpp"
+#include "models/precision.hpp"
 
 namespace rehearse {
 

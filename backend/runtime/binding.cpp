@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "backend/runtime/placement.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 namespace {

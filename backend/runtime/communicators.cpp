@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "backend/runtime/placement.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 

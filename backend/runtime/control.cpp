@@ -11,7 +11,7 @@
 #include <fstream>
 #include <limits>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 namespace {

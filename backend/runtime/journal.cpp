@@ -14,7 +14,7 @@
 #include <fstream>
 #include <new>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/schedule/program_index.hpp"
 
 namespace rehearse {

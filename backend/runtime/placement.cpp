@@ -13,7 +13,7 @@
 #include <set>
 
 #include "backend/runtime/control.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 namespace {

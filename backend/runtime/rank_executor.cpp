@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/schedule/program_index.hpp"
 
 namespace rehearse {

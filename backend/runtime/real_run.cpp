@@ -11,7 +11,7 @@
 #include "backend/runtime/placement.hpp"
 #include "backend/training/bare_workload.hpp"
 #include "backend/training/training_workload.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/costs/compute.hpp"
 
 namespace rehearse {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <map>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/report/gpu_record_json.hpp"
 #include "simulator/trace/sides.hpp"
 

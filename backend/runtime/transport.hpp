@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/base/precision.hpp"
+#include "models/precision.hpp"
 
 namespace rehearse {
 

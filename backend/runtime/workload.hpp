@@ -8,7 +8,7 @@
 
 #include "backend/runtime/hardware.hpp"
 #include "backend/runtime/wiring.hpp"
-#include "models/base/precision.hpp"
+#include "models/precision.hpp"
 
 namespace rehearse {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "backend/training/optimizer.hpp"
-#include "models/base/precision.hpp"
 #include "models/model.hpp"
+#include "models/precision.hpp"
 
 namespace rehearse {
 

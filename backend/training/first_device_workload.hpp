@@ -11,8 +11,8 @@
 
 namespace rehearse {
 
-// Of the schedule that simulator/strategies/first_device.cpp writes, in fp32. No two devices have the same
-// gradients: what is hashed in place of them is the weights that each step is computed with.
+// Of the schedule that simulator/strategies/gradients/first_device.cpp writes, in fp32. No two devices have
+// the same gradients: what is hashed in place of them is the weights that each step is computed with.
 std::unique_ptr<Workload> first_device_workload(const Scenario& scenario, const Schedule& schedule,
                                                 const Wiring& wiring, int rank, Arithmetic& arithmetic,
                                                 const TrainingOptions& options);

@@ -15,10 +15,11 @@ struct DenseLayer {
   long inputs = 0, outputs = 0;
 };
 
-// The sync of one bucket on one of `ranks` ranks, in the parts that simulator/strategies/compression.cpp
-// writes: those that compute, and collectives, whose buffers are of the sizes told there. Gradients are
-// shares of the mean over all ranks, and what comes out is their sum, the same bits on all ranks. What a rank
-// does not send in full it keeps and adds to the next gradients (error feedback).
+// The sync of one bucket on one of `ranks` ranks, in the parts that
+// simulator/strategies/gradients/compression.cpp writes: those that compute, and collectives, whose buffers
+// are of the sizes told there. Gradients are shares of the mean over all ranks, and what comes out is their
+// sum, the same bits on all ranks. What a rank does not send in full it keeps and adds to the next gradients
+// (error feedback).
 class GradientCompressor {
 public:
   virtual ~GradientCompressor() = default;

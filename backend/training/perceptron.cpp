@@ -7,7 +7,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "backend/training/equal_arrays.hpp"
 #include "backend/training/sample_data.hpp"
-#include "simulator/strategies/stages.hpp"
+#include "simulator/strategies/layout/stages.hpp"
 
 namespace rehearse {
 

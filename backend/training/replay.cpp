@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 

@@ -8,7 +8,7 @@
 
 #include "backend/training/shard_optimizer.hpp"
 #include "backend/training/workload_parts.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 namespace {

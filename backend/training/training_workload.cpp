@@ -15,7 +15,7 @@
 #include "backend/training/perceptron.hpp"
 #include "backend/training/server_workload.hpp"
 #include "backend/training/workload_parts.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 namespace {

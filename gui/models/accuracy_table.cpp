@@ -7,8 +7,8 @@
 #include <cmath>
 #include <optional>
 
-#include "models/base/error.hpp"
-#include "models/base/toml_value.hpp"
+#include "models/text/error.hpp"
+#include "models/text/toml_value.hpp"
 #include "simulator/report/comparison.hpp"
 #include "simulator/report/format.hpp"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "gui/models/trace_file.hpp"
-#include "models/base/error.hpp"
-#include "models/base/read_text.hpp"
+#include "models/text/error.hpp"
+#include "models/text/read_text.hpp"
 
 namespace rehearse::gui {
 namespace {

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "gui/models/step_windows.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/trace/rows.hpp"
 

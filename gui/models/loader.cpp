@@ -8,7 +8,7 @@
 
 #include "gui/models/figures.hpp"
 #include "gui/models/run_facts.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse::gui {
 

@@ -1,6 +1,6 @@
 #include "gui/models/result_file.hpp"
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse::gui {
 

@@ -6,7 +6,7 @@
 #include <QMimeData>
 #include <algorithm>
 
-#include "models/base/text.hpp"
+#include "models/text/text.hpp"
 
 namespace rehearse::gui {
 namespace {

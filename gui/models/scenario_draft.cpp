@@ -8,8 +8,8 @@
 #include <QTextBlock>
 #include <QTextCursor>
 
-#include "models/base/document.hpp"
-#include "models/base/toml_text.hpp"
+#include "models/text/document.hpp"
+#include "models/text/toml_text.hpp"
 
 namespace rehearse::gui {
 namespace {

@@ -4,8 +4,8 @@
 #include <QFile>
 #include <QFileInfo>
 
-#include "models/base/document.hpp"
-#include "simulator/strategies/gradient_strategy.hpp"
+#include "models/text/document.hpp"
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
 
 namespace rehearse::gui {
 namespace {

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "gui/models/track_layout.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/report/json_reader.hpp"
 
 namespace rehearse::gui {

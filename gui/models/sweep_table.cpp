@@ -8,9 +8,9 @@
 #include <map>
 #include <set>
 
-#include "models/base/error.hpp"
-#include "models/base/text.hpp"
-#include "models/base/toml_value.hpp"
+#include "models/text/error.hpp"
+#include "models/text/text.hpp"
+#include "models/text/toml_value.hpp"
 #include "simulator/report/format.hpp"
 
 namespace rehearse::gui {

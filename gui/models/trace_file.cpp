@@ -12,7 +12,7 @@
 
 #include "gui/models/timeline_layout.hpp"
 #include "gui/models/trace_builder.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse::gui {
 namespace {

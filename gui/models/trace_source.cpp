@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse::gui {
 namespace {

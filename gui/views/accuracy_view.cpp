@@ -16,7 +16,7 @@
 #include "gui/views/command.hpp"
 #include "gui/views/placeholder.hpp"
 #include "gui/views/plot.hpp"
-#include "models/base/text.hpp"
+#include "models/text/text.hpp"
 
 namespace rehearse::gui {
 namespace {

@@ -6,7 +6,7 @@
 #include <QSvgGenerator>
 #include <QWidget>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse::gui {
 

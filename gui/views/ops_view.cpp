@@ -9,7 +9,7 @@
 #include <QLineEdit>
 
 #include "gui/models/op_totals.hpp"
-#include "models/base/text.hpp"
+#include "models/text/text.hpp"
 
 namespace rehearse::gui {
 namespace {

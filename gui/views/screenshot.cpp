@@ -10,8 +10,8 @@
 
 #include "gui/views/export.hpp"
 #include "gui/views/main_window.hpp"
-#include "models/base/error.hpp"
-#include "models/base/program.hpp"
+#include "models/text/error.hpp"
+#include "models/text/program.hpp"
 
 namespace rehearse::gui {
 

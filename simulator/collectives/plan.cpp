@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/collectives/torus.hpp"
 
 namespace rehearse {

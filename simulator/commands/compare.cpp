@@ -6,9 +6,9 @@
 #include <ostream>
 #include <utility>
 
-#include "models/base/error.hpp"
-#include "models/base/printable.hpp"
-#include "models/base/read_text.hpp"
+#include "models/text/error.hpp"
+#include "models/text/printable.hpp"
+#include "models/text/read_text.hpp"
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/predict.hpp"
 #include "simulator/commands/prediction_progress.hpp"

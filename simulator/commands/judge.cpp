@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/commands/judged_run.hpp"
 #include "simulator/commands/predict.hpp"
 #include "simulator/report/comparison.hpp"

@@ -4,7 +4,7 @@
 
 #include <ostream>
 
-#include "models/base/text.hpp"
+#include "models/text/text.hpp"
 
 namespace rehearse {
 namespace {

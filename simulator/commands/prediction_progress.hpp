@@ -4,7 +4,7 @@
 #include <iosfwd>
 #include <string>
 
-#include "models/base/progress_line.hpp"
+#include "models/text/progress_line.hpp"
 #include "simulator/commands/predict.hpp"
 
 namespace rehearse {

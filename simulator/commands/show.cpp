@@ -8,13 +8,13 @@
 #include <ostream>
 #include <utility>
 
-#include "models/base/error.hpp"
-#include "models/base/toml_text.hpp"
 #include "models/model.hpp"
+#include "models/text/error.hpp"
+#include "models/text/toml_text.hpp"
 #include "simulator/commands/commands.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/scenario/scenario.hpp"
-#include "simulator/strategies/gradient_strategy.hpp"
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "topologies/cluster.hpp"
 
 namespace rehearse {
@@ -24,7 +24,7 @@ struct StrategyText {
   std::string_view name, summary, more, keys;
 };
 
-// The values of strategy.schedule; simulator/strategies/pipeline_order.hpp.
+// The values of strategy.schedule; simulator/strategies/orders/pipeline_order.hpp.
 constexpr std::array<StrategyText, 3> kSchedules = {{
     {"gpipe", "pipeline: all micro-batches forward, then all backward",
      "The layers are cut into stages. Every stage keeps the activations of all micro-batches (Huang et al. "

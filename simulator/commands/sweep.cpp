@@ -11,11 +11,11 @@
 #include <ostream>
 #include <thread>
 
-#include "models/base/document.hpp"
-#include "models/base/output_file.hpp"
-#include "models/base/progress_line.hpp"
-#include "models/base/read_text.hpp"
-#include "models/base/text.hpp"
+#include "models/text/document.hpp"
+#include "models/text/output_file.hpp"
+#include "models/text/progress_line.hpp"
+#include "models/text/read_text.hpp"
+#include "models/text/text.hpp"
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/predict.hpp"
 #include "simulator/commands/sweep_output.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "models/base/document.hpp"
+#include "models/text/document.hpp"
 #include "simulator/commands/sweep_points.hpp"
 
 namespace rehearse {

@@ -13,9 +13,9 @@
 #include <set>
 #include <stdexcept>
 
-#include "models/base/error.hpp"
-#include "models/base/printable.hpp"
-#include "models/base/program.hpp"
+#include "models/text/error.hpp"
+#include "models/text/printable.hpp"
+#include "models/text/program.hpp"
 
 namespace rehearse {
 namespace {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <set>
 
-#include "models/base/printable.hpp"
-#include "models/base/toml_text.hpp"
+#include "models/text/printable.hpp"
+#include "models/text/toml_text.hpp"
 
 namespace rehearse {
 namespace {

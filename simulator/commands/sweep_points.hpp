@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/base/toml_value.hpp"
+#include "models/text/toml_value.hpp"
 
 namespace rehearse {
 

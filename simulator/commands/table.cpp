@@ -11,10 +11,10 @@
 #include <filesystem>
 #include <optional>
 
-#include "models/base/document.hpp"
-#include "models/base/printable.hpp"
-#include "models/base/error.hpp"
-#include "models/base/toml_text.hpp"
+#include "models/text/document.hpp"
+#include "models/text/error.hpp"
+#include "models/text/printable.hpp"
+#include "models/text/toml_text.hpp"
 
 namespace rehearse {
 namespace {

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <vector>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <ostream>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/judged_run.hpp"
 #include "simulator/commands/predict.hpp"

@@ -4,7 +4,7 @@
 #include <functional>
 #include <thread>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/commands/predict.hpp"
 #include "simulator/commands/task_pool.hpp"
 #include "simulator/costs/compute.hpp"

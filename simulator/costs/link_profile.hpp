@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/base/document.hpp"
+#include "models/text/document.hpp"
 #include "simulator/schedule/op.hpp"
 #include "topologies/device.hpp"
 

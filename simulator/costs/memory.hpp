@@ -1,7 +1,7 @@
 // What training keeps for each parameter, and what an optimizer's update moves of it.
 #pragma once
 
-#include "models/base/precision.hpp"
+#include "models/precision.hpp"
 #include "simulator/scenario/scenario.hpp"
 
 namespace rehearse {

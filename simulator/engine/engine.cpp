@@ -12,7 +12,7 @@
 #include <cstring>
 #include <optional>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/engine/simulation.hpp"
 #include "simulator/engine/trace_pipe.hpp"
 

@@ -6,7 +6,7 @@
 #include <bit>
 #include <limits>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/engine/progress.hpp"
 #include "simulator/schedule/folding.hpp"
 

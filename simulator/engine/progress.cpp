@@ -9,7 +9,7 @@
 #include <cstring>
 #include <new>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/engine/progress.hpp"
 #include "simulator/engine/simulation.hpp"
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/engine/simulation.hpp"
 
 namespace rehearse {

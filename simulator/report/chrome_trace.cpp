@@ -14,9 +14,9 @@
 #include <set>
 #include <utility>
 
-#include "models/base/error.hpp"
-#include "models/base/output_file.hpp"
-#include "models/base/printable.hpp"
+#include "models/text/error.hpp"
+#include "models/text/output_file.hpp"
+#include "models/text/printable.hpp"
 #include "simulator/report/json.hpp"
 #include "simulator/report/measurement_json.hpp"
 #include "simulator/report/rank_names.hpp"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "models/base/text.hpp"
+#include "models/text/text.hpp"
 #include "simulator/report/comparison.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/trace/causes.hpp"

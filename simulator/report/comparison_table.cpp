@@ -6,7 +6,7 @@
 #include <cmath>
 #include <ostream>
 
-#include "models/base/text.hpp"
+#include "models/text/text.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/report/json.hpp"
 #include "simulator/report/wrap.hpp"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "models/base/printable.hpp"
+#include "models/text/printable.hpp"
 
 namespace rehearse {
 namespace {

@@ -13,8 +13,8 @@
 #include <memory>
 #include <vector>
 
-#include "models/base/error.hpp"
-#include "models/base/toml_value.hpp"
+#include "models/text/error.hpp"
+#include "models/text/toml_value.hpp"
 
 namespace rehearse {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "simulator/costs/compute.hpp"
 #include "simulator/costs/memory.hpp"
-#include "simulator/strategies/pipeline_order.hpp"
-#include "simulator/strategies/stages.hpp"
+#include "simulator/strategies/layout/stages.hpp"
+#include "simulator/strategies/orders/pipeline_order.hpp"
 
 namespace rehearse {
 namespace {

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <tuple>
 
-#include "models/base/error.hpp"
-#include "models/base/toml_value.hpp"
+#include "models/text/error.hpp"
+#include "models/text/toml_value.hpp"
 #include "simulator/report/measurement_json.hpp"
 #include "simulator/report/report.hpp"
 #include "simulator/trace/rows.hpp"

@@ -11,7 +11,7 @@
 #include "simulator/report/format.hpp"
 #include "simulator/report/report.hpp"
 #include "simulator/report/wrap.hpp"
-#include "simulator/strategies/gradient_strategy.hpp"
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
 
 namespace rehearse {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "simulator/report/format.hpp"
 #include "simulator/report/pipeline_estimate.hpp"
-#include "simulator/strategies/stages.hpp"
+#include "simulator/strategies/layout/stages.hpp"
 
 namespace rehearse {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "simulator/report/report.hpp"
-#include "simulator/strategies/gradient_strategy.hpp"
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
 
 namespace rehearse {
 

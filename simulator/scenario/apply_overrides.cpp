@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "models/base/toml_table.hpp"
+#include "models/text/toml_table.hpp"
 #include "simulator/scenario/readers.hpp"
 
 namespace rehearse {

@@ -1,7 +1,7 @@
 #include "simulator/scenario/command_scenario.hpp"
 
-#include "models/base/output_file.hpp"
-#include "models/base/read_text.hpp"
+#include "models/text/output_file.hpp"
+#include "models/text/read_text.hpp"
 
 namespace rehearse {
 

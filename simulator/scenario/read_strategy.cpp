@@ -7,10 +7,10 @@
 #include <type_traits>
 #include <variant>
 
-#include "models/base/toml_table.hpp"
-#include "models/base/toml_text.hpp"
+#include "models/text/toml_table.hpp"
+#include "models/text/toml_text.hpp"
 #include "simulator/scenario/readers.hpp"
-#include "simulator/strategies/gradient_strategy.hpp"
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
 
 namespace rehearse {
 namespace {

@@ -1,8 +1,8 @@
 // The readers of a scenario's sections; scenario.cpp calls them in the order in which they need each other.
 #pragma once
 
-#include "models/base/document.hpp"
-#include "models/base/toml_value.hpp"
+#include "models/text/document.hpp"
+#include "models/text/toml_value.hpp"
 #include "simulator/scenario/scenario.hpp"
 
 namespace rehearse {

@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <limits>
 
-#include "models/base/printable.hpp"
-#include "models/base/toml_table.hpp"
+#include "models/text/printable.hpp"
+#include "models/text/toml_table.hpp"
 #include "simulator/scenario/readers.hpp"
-#include "simulator/strategies/gradient_strategy.hpp"
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
 
 namespace rehearse {
 namespace {

@@ -32,7 +32,7 @@ struct Training {
 enum class PipelineSchedule { gpipe, one_f_one_b, interleaved };
 inline constexpr std::array<std::string_view, 3> kPipelineScheduleNames = {"gpipe", "1f1b", "interleaved"};
 
-class GradientStrategy;  // simulator/strategies/gradient_strategy.hpp
+class GradientStrategy;  // simulator/strategies/gradients/gradient_strategy.hpp
 
 // With gradients = "parameter-server".
 struct ParameterServer {
@@ -46,7 +46,8 @@ inline constexpr std::array<std::string_view, 3> kServerPlacementNames = {"dedic
                                                                           "devices"};
 inline constexpr std::array<std::string_view, 3> kServerModeNames = {"sync", "async", "stale-synchronous"};
 
-// How gradients are compressed before all-reduce brings them together (simulator/strategies/compression.hpp).
+// How gradients are compressed before all-reduce brings them together
+// (simulator/strategies/gradients/compression.hpp).
 enum class Compression { none, fp16, top_k, one_bit, power_sgd };
 inline constexpr std::array<std::string_view, 5> kCompressionNames = {"none", "fp16", "top-k", "one-bit",
                                                                       "powersgd"};

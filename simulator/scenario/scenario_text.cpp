@@ -2,9 +2,9 @@
 // names: they are shipped.
 #include <filesystem>
 
-#include "models/base/toml_table.hpp"
-#include "models/base/toml_text.hpp"
 #include "models/kernels.hpp"
+#include "models/text/toml_table.hpp"
+#include "models/text/toml_text.hpp"
 #include "simulator/scenario/readers.hpp"
 
 namespace rehearse {

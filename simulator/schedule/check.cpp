@@ -8,7 +8,7 @@
 #include <set>
 #include <tuple>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/schedule/communication.hpp"
 #include "simulator/schedule/folding.hpp"
 #include "simulator/schedule/program_index.hpp"

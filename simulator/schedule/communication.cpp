@@ -7,7 +7,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "models/base/precision.hpp"
 #include "models/model.hpp"
+#include "models/precision.hpp"
 #include "simulator/schedule/mesh.hpp"
 
 namespace rehearse {

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 namespace rehearse {
 

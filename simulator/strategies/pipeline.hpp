@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "simulator/strategies/pipeline_order.hpp"
+#include "simulator/strategies/orders/pipeline_order.hpp"
 #include "simulator/strategies/stage_program.hpp"
 
 namespace rehearse {

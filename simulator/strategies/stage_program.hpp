@@ -11,8 +11,8 @@
 #include "simulator/scenario/scenario.hpp"
 #include "simulator/schedule/schedule.hpp"
 #include "simulator/strategies/algorithm.hpp"
-#include "simulator/strategies/buckets.hpp"
-#include "simulator/strategies/stages.hpp"
+#include "simulator/strategies/gradients/buckets.hpp"
+#include "simulator/strategies/layout/stages.hpp"
 
 namespace rehearse {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "models/base/error.hpp"
-#include "simulator/strategies/gradient_strategy.hpp"
+#include "models/text/error.hpp"
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "simulator/strategies/pipeline.hpp"
 #include "topologies/uplinks.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/trace/rows.hpp"
 
 namespace rehearse {

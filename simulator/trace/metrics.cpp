@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/trace/rows.hpp"
 #include "simulator/trace/step_traffic.hpp"
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "models/base/toml_text.hpp"
 #include "models/kernels.hpp"
+#include "models/text/toml_text.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace rehearse;

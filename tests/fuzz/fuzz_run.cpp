@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 #include "simulator/report/recorded_run.hpp"
 #include "simulator/trace/op_seconds.hpp"
 

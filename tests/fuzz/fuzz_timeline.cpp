@@ -2,7 +2,7 @@
 #include <string_view>
 
 #include "gui/models/trace_file.hpp"
-#include "models/base/error.hpp"
+#include "models/text/error.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   try {

@@ -1,0 +1,99 @@
+#include "models/text/command_line.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "models/text/document.hpp"
+#include "models/text/printable.hpp"
+#include "models/text/program.hpp"
+#include "models/text/toml_value.hpp"
+
+namespace rehearse {
+namespace {
+
+std::string did_you_mean(const std::string& found, const std::vector<std::string>& known) {
+  const std::string near = nearest_name(found, known);
+  return near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near);
+}
+
+std::vector<std::string> names_of_subcommands(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> names_of_options(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+// The subcommand that was given, or the program itself.
+const CLI::App& chosen(const CLI::App& app) {
+  const std::vector<CLI::App*> given = app.get_subcommands();
+  return given.empty() ? app : *given.front();
+}
+
+// What was not expected, in the order of the command line.
+std::string describe_extras(const CLI::App& app) {
+  std::vector<std::string> extras = app.remaining(true);
+  const CLI::App& command = chosen(app);
+  const std::string& first = extras.front();
+  const bool is_option = first.size() > 1 && first.front() == '-';
+  const std::vector<std::string> commands = names_of_subcommands(app);
+  const bool is_command = !is_option && &command == &app && !commands.empty();
+  if (is_command)
+    return fmt::format("unknown subcommand {}{}; allowed: {}", in_quotes(first),
+                       did_you_mean(first, commands), fmt::join(commands, ", "));
+  const std::string name = &command == &app ? "" : command.get_name() + ": ";
+  if (is_option) {
+    const std::vector<std::string> options = names_of_options(command);
+    const std::string option = first.substr(0, first.find('='));
+    return fmt::format("{}unknown option {}{}; allowed: {}", name, in_quotes(option),
+                       did_you_mean(option, options), fmt::join(options, ", "));
+  }
+  std::string all;
+  for (const std::string& extra : extras) all += (all.empty() ? "" : " ") + in_quotes(extra);
+  return fmt::format("{}unexpected argument{} {}", name, extras.size() == 1 ? "" : "s", all);
+}
+
+}  // namespace
+
+CLI::Validator one_of(std::vector<std::string> names) {
+  const std::string allowed = fmt::format("{}", fmt::join(names, ", "));
+  const std::string type = fmt::format("{{{}}}", fmt::join(names, ","));
+  return CLI::Validator(
+      [names = std::move(names), allowed](std::string& found) {
+        if (std::find(names.begin(), names.end(), found) != names.end()) return std::string();
+        return fmt::format("is {}; allowed: {}{}", in_quotes(found), allowed, did_you_mean(found, names));
+      },
+      type, "one of");
+}
+
+CLI::Validator file_name() {
+  return CLI::Validator(
+      [](std::string& found) {
+        return found.empty() ? std::string("is empty; allowed: the name of a file") : std::string();
+      },
+      "", "file name");
+}
+
+std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ExtrasError&) {
+    std::cerr << describe_extras(app) << "\nRun with --help for more information.\n";
+    return kInputWrong;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kInputWrong;
+  }
+  if (app.get_subcommands({}).empty() || !app.get_subcommands().empty()) return std::nullopt;
+  std::cerr << "A subcommand is required.\n\n" << app.help();
+  return kInputWrong;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,94 @@
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <numeric>
+
+#include "models/text/document.hpp"
+
+namespace rehearse {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Devices lie below the clusters that are made of them.
+fs::path below_data_folder(std::string_view folder) {
+  if (folder == "topologies/devices") return "topologies/presets/devices";
+  return fs::path(folder) / "presets";
+}
+
+fs::path preset_folder(std::string_view folder) {
+  fs::path below = below_data_folder(folder);
+  std::error_code error;
+  if (const char* data = std::getenv("REHEARSE_DATA"); data && *data) return data / below;
+  // An installed binary uses what was installed with it, a built one its source tree.
+  fs::path binary = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    fs::path beside = binary.parent_path().parent_path() / "share/rehearse" / below;
+    if (fs::is_directory(beside, error)) return beside;
+  }
+  fs::path source = fs::path(REHEARSE_SOURCE_DIR) / below;
+  if (fs::is_directory(source, error)) return source;
+  return fs::path(REHEARSE_INSTALL_DIR) / below;
+}
+
+bool is_preset_name(std::string_view name) {
+  auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  };
+  return !name.empty() && name.size() <= 100 && name.front() != '.' &&
+         std::all_of(name.begin(), name.end(), allowed) && name.find("..") == std::string_view::npos;
+}
+
+}  // namespace
+
+std::string preset_path(std::string_view folder, std::string_view name) {
+  if (!is_preset_name(name)) return "";
+  fs::path path = preset_folder(folder) / (std::string(name) + ".toml");
+  std::error_code error;
+  return fs::is_regular_file(path, error) ? path.string() : "";
+}
+
+std::vector<std::string> preset_names(std::string_view folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(preset_folder(folder), error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().extension() == ".toml") names.push_back(entry->path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string nearest_name(std::string_view found, std::span<const std::string> known) {
+  constexpr std::size_t kMaxLength = 64;
+  if (found.empty() || found.size() > kMaxLength) return "";
+  std::size_t limit = std::max<std::size_t>(2, found.size() / 3);
+  std::size_t best = std::min(limit, found.size() - 1) + 1;
+  std::string nearest;
+  for (const auto& name : known) {
+    if (name.size() > kMaxLength) continue;
+    // Edit distance with neighbours swapped as one edit (optimal string alignment), by rows.
+    std::vector<std::size_t> before_last, last(name.size() + 1), row(name.size() + 1);
+    std::iota(last.begin(), last.end(), std::size_t{0});
+    for (std::size_t i = 1; i <= found.size(); ++i) {
+      row[0] = i;
+      for (std::size_t j = 1; j <= name.size(); ++j) {
+        std::size_t substituted = last[j - 1] + (found[i - 1] == name[j - 1] ? 0 : 1);
+        row[j] = std::min({last[j] + 1, row[j - 1] + 1, substituted});
+        if (i > 1 && j > 1 && found[i - 1] == name[j - 2] && found[i - 2] == name[j - 1]) {
+          row[j] = std::min(row[j], before_last[j - 2] + 1);
+        }
+      }
+      before_last = last;
+      last = row;
+    }
+    if (last.back() < best) {
+      best = last.back();
+      nearest = name;
+    }
+  }
+  return nearest;
+}
+
+}  // namespace rehearse

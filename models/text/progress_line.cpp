@@ -1,0 +1,32 @@
+#include "models/text/progress_line.hpp"
+
+#include <unistd.h>
+
+#include "models/text/printable.hpp"
+
+namespace rehearse {
+namespace {
+
+// Not through std::cerr, which escapes what commands a terminal.
+void write_to_terminal(const std::string& text) {
+  [[maybe_unused]] const ssize_t unimportant = write(STDERR_FILENO, text.data(), text.size());
+}
+
+}  // namespace
+
+ProgressLine::ProgressLine(bool shown) : shown_(shown) {}
+
+ProgressLine::ProgressLine() : ProgressLine(isatty(STDERR_FILENO) == 1) {}
+
+void ProgressLine::show(const std::string& text) {
+  if (!shown_) return;
+  write_to_terminal("\r" + printable(text) + "\x1b[K");
+  written_ = true;
+}
+
+void ProgressLine::clear() {
+  if (written_) write_to_terminal("\r\x1b[K");
+  written_ = false;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,201 @@
+// Data parallelism: gradients are summed over the data axis, then every rank updates its own copy of the
+// weights. They are sent in buckets as PyTorch's DistributedDataParallel forms them, or as Horovod's
+// background loop fuses them; whole, or compressed.
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "models/text/document.hpp"
+#include "simulator/strategies/gradients/compression.hpp"
+#include "simulator/strategies/gradients/fusion.hpp"
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
+#include "simulator/strategies/ops.hpp"
+#include "simulator/strategies/pipeline.hpp"
+
+namespace rehearse {
+namespace {
+
+// The sum of bucket `b` over the data axis, on stream "gradients".
+void write_all_reduce(const StepPlan& plan, StageProgram& stage, std::size_t b,
+                      std::vector<Dependency> after) {
+  Op op = collective_op(plan, stage.program, fmt::format("all-reduce bucket {}", b), "gradients",
+                        CollectiveKind::all_reduce, gradient_bytes(plan, stage.buckets[b]));
+  op.first_layer = stage.buckets[b].first_layer;
+  op.last_layer = stage.buckets[b].last_layer;
+  op.after = std::move(after);
+  op.reads = op.writes = {stage.gradients[b]};
+  add_op(stage.program, std::move(op));
+}
+
+class AllReduce : public GradientStrategy {
+public:
+  AllReduce(std::optional<FusionBuffer> fusion, CompressionChoice compression)
+      : fusion_(fusion), compression_(compression) {}
+
+  std::string headline(const Scenario& scenario) const override {
+    if (compression_.kind != Compression::none)
+      return fmt::format("{} compression", kCompressionNames[static_cast<std::size_t>(compression_.kind)]);
+    return fmt::format("{} all-reduce{}",
+                       kAlgorithmNames[static_cast<std::size_t>(scenario.strategy.all_reduce)],
+                       fusion_ ? ", fused" : "");
+  }
+
+  void fit(Section& strategy, const Scenario& scenario) const override {
+    const Training& training = scenario.training;
+    const Fabric::Kind kind = scenario.cluster->fabric().kind;
+    if (scenario.strategy.all_reduce == Algorithm::torus && kind != Fabric::Kind::torus &&
+        kind != Fabric::Kind::ring)
+      strategy.refuse("all_reduce", "\"torus\", on a cluster whose fabric is no torus",
+                      "another algorithm, or a fabric of kind \"torus\" or \"ring\"");
+    if (fusion_ && scenario.strategy.virtual_stages > 1)
+      strategy.refuse("virtual_stages",
+                      fmt::format("{} with Horovod's fusion", scenario.strategy.virtual_stages),
+                      "1, or buckets (bucket_mb) instead of fusion_mb and cycle_ms");
+    if (compression_.kind == Compression::fp16 && element_bytes(training.gradient_precision) < 4)
+      strategy.refuse(
+          "compression",
+          fmt::format("\"fp16\" for gradients in {}",
+                      kPrecisionNames[static_cast<std::size_t>(training.gradient_precision)]),
+          "gradients that are wider (training.gradient_precision = \"fp32\"), or another compression");
+    if (compression_.kind == Compression::power_sgd &&
+        std::holds_alternative<ProfiledModel>(scenario.model.shape))
+      strategy.refuse("compression", "\"powersgd\" with a profiled model",
+                      "a model that tells the shapes of its matrices, or another compression");
+  }
+
+  void write(StepPlan& plan) const override {
+    for (int s = 0; s < plan.scenario.strategy.pipeline; ++s) write_stage(plan, s);
+    if (plan.tied_parameters > 0)
+      plan.notes.push_back("First and last stage each keep the tied embedding and add up its gradients.");
+    if (plan.scenario.strategy.data == 1) return;
+    if (compression_.kind != Compression::none)
+      plan.notes.push_back("Kernels that compress are taken to run at the speed of element-wise ones.");
+    if (fusion_) plan.notes.push_back("A cycle of Horovod's loop begins with the backward pass.");
+  }
+
+private:
+  // DDP does not sync the micro-batches before the last one (no_sync), whose backward pass triggers the
+  // buckets.
+  void write_stage(StepPlan& plan, int number) const {
+    const int ranks = plan.scenario.strategy.data;
+    const bool fused = fusion_ && ranks > 1, compressed = compression_.kind != Compression::none && ranks > 1;
+    FusedBuckets fusion;
+    if (fused) fusion = fused_buckets(plan, plan.parts[number], *fusion_);
+    StageProgram stage =
+        fused ? begin_stage(plan, number, {true, false}, [&](const LayerRange&) { return fusion.buckets; })
+              : begin_stage(plan, number, {ranks > 1, false});
+    std::vector<CompressedSync> syncs;
+    for (const Bucket& bucket : stage.buckets)
+      syncs.push_back(compressed_sync(compression_, plan, bucket, ranks));
+    int begin_backward = -1;
+    PassHooks hooks;
+    if (fused)
+      hooks.before_backward = [&](int microbatch, int received) {
+        if (microbatch < plan.scenario.microbatches - 1) return;
+        Op begin = marker(plan, stage, "begin backward");
+        if (received >= 0) begin.after = {{received}};
+        begin_backward = add_op(stage.program, std::move(begin));
+      };
+    if (compressed)
+      hooks.behind_bucket = [&](std::size_t b) {
+        if (stage.buckets[b].parameters > 0) write_compression(plan, stage, syncs[b], b);
+      };
+    write_passes(plan, stage, hooks);
+
+    std::vector<int> wakings;
+    if (fused) wakings = write_cycles(stage, fusion, begin_backward);
+    const int backward_end = last_op_of_stream(stage.program, stream_named(stage.program, "compute"));
+    for (std::size_t b = 0; ranks > 1 && b < stage.buckets.size(); ++b) {
+      if (stage.buckets[b].parameters == 0) continue;
+      if (compressed) {
+        write_compressed_sync(plan, stage, syncs[b], b);
+        continue;
+      }
+      std::vector<Dependency> after = {
+          {plan.scenario.strategy.overlap ? stage.backward_of_bucket[b] : backward_end}};
+      if (fused) {
+        if (wakings[b] >= 0) after.push_back({wakings[b]});
+        write_copy(plan, stage, fusion, b, "into", after);
+      }
+      write_all_reduce(plan, stage, b, after);
+      if (fused) write_copy(plan, stage, fusion, b, "out of", {});
+    }
+    if (stage.parameters() > 0) {
+      sync_tied_embedding(plan, stage);
+      add_op(stage.program, optimizer_op(plan, stage));
+    }
+    end_stage(plan, stage);
+    plan.schedule.programs.push_back(std::move(stage.program));
+  }
+
+  std::optional<FusionBuffer> fusion_;
+  CompressionChoice compression_;
+};
+
+// Horovod forms the buckets once one of its keys stands there.
+std::optional<FusionBuffer> read_fusion(Section& strategy, const StrategyChoice& choice) {
+  FusionBuffer buffer;
+  buffer.bytes = strategy.number("fusion_mb", {0, 1e6}, buffer.bytes / 1048576) * 1048576;
+  buffer.cycle_s = strategy.number("cycle_ms", {0, 1e6}, buffer.cycle_s * 1e3) / 1e3;
+  std::optional<FusionBuffer> fusion;
+  for (const char* key : {"fusion_mb", "cycle_ms"}) {
+    if (!strategy.has(key)) continue;
+    if (choice.gradients != "all-reduce" && strategy.number(key, kNotNegative) == 0) continue;
+    const auto refuse = [&](const std::string& beside, const char* allowed) {
+      const double found = strategy.number(key, kNotNegative);
+      strategy.refuse(key, fmt::format("{} {}", found, beside), allowed);
+    };
+    if (choice.gradients != "all-reduce")
+      refuse(fmt::format("with gradients = \"{}\"", choice.gradients),
+             "gradients = \"all-reduce\", or no such key");
+    if (strategy.has("bucket_mb"))
+      refuse("beside bucket_mb", "one of the two: Horovod fuses by a rule of its own");
+    if (!choice.overlap) refuse("with overlap = false", "overlap = true, or no such key");
+    fusion = buffer;
+  }
+  return fusion;
+}
+
+CompressionChoice read_compression(Section& strategy, const StrategyChoice& choice, bool fused) {
+  CompressionChoice compression;
+  compression.kind = static_cast<Compression>(strategy.choice("compression", kCompressionNames, 0));
+  compression.density = strategy.number("top_k_density", kFraction, compression.density);
+  compression.rank = static_cast<double>(strategy.integer("powersgd_rank", 1, 1024, 4));
+  if (compression.kind == Compression::none) return compression;
+  const std::string found =
+      fmt::format("\"{}\"", kCompressionNames[static_cast<std::size_t>(compression.kind)]);
+  if (choice.gradients != "all-reduce")
+    strategy.refuse("compression", fmt::format("{} with gradients = \"{}\"", found, choice.gradients),
+                    "\"none\", or gradients = \"all-reduce\"");
+  if (fused)
+    strategy.refuse("compression", found + " with Horovod's fusion", "\"none\" with fusion_mb or cycle_ms");
+  return compression;
+}
+
+}  // namespace
+
+extern const GradientStrategyEntry kAllReduceStrategy{
+    "all-reduce", "data parallel: gradients are summed by all-reduce",
+    "Every GPU trains its share of the batch with the whole model. Gradients are sent in buckets, while the\n"
+    "backward pass still computes the next ones (unless overlap = false); with fusion_mb or cycle_ms as\n"
+    "Horovod's background loop fuses them. They may be compressed: to fp16, to the largest ones, to their\n"
+    "signs, or to factors of low rank.",
+    "data = 8                    # ranks that share the batch; may be left out\n"
+    "gradients = \"all-reduce\"\n"
+    "all_reduce = \"ring\"         # tree, halving-doubling, hierarchical, torus, or auto: the fastest of "
+    "them\n"
+    "bucket_mb = 25              # gradients sent together; left out: 25, but the first bucket 1\n"
+    "# first_bucket_mb = 1       # limit of the first bucket, if it is less\n"
+    "# fusion_mb = 128           # instead of bucket_mb: Horovod's fusion buffer,\n"
+    "# cycle_ms = 1              # and how often its loop wakes\n"
+    "compression = \"none\"        # fp16, top-k, one-bit, powersgd\n"
+    "top_k_density = 0.01        # share of the gradients that top-k sends\n"
+    "powersgd_rank = 4\n"
+    "overlap = true\n",
+    [](Section& strategy, StrategyChoice& choice) -> std::shared_ptr<const GradientStrategy> {
+      const std::optional<FusionBuffer> fusion = read_fusion(strategy, choice);
+      choice.compression = read_compression(strategy, choice, fusion.has_value());
+      return std::make_shared<AllReduce>(fusion, choice.compression);
+    }};
+
+}  // namespace rehearse

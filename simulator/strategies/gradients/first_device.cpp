@@ -1,0 +1,116 @@
+// PyTorch's DataParallel: one process drives the devices of a node, and the first of them keeps the model.
+// Every micro-batch it scatters the inputs and broadcasts the weights, gathers the outputs, computes the
+// loss, scatters its gradients and adds up the replicas' (Li et al., "PyTorch Distributed", VLDB 2020,
+// section 2.2; torch/nn/parallel/data_parallel.py, and comm.py for the broadcast and the sum, which NCCL
+// carries out). One autograd node sums the gradients of all weights, so that nothing overlaps with the
+// backward pass.
+#include <fmt/format.h>
+
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
+#include "simulator/strategies/ops.hpp"
+#include "simulator/strategies/pipeline.hpp"
+
+namespace rehearse {
+namespace {
+
+// The first device's program, or the one of all others: all ops follow one another on the compute stream.
+Program device_program(StepPlan& plan, const Work& loss, bool first) {
+  const Training& training = plan.scenario.training;
+  const int devices = plan.scenario.strategy.data;
+  StageProgram device = begin_stage(plan, 0, {});
+  Program& program = device.program;
+  program.name = first ? "first device" : "replica";
+  if (first) program.where = {{plan.data_axis, 0}};
+  std::vector<Peer> others;  // to whom the first device talks, and each of the others to it alone
+  for (int i = 1; first && i < devices; ++i) others.push_back(Peer::along(plan.data_axis, i));
+  if (!first) others.push_back(Peer::member(0, 0));
+
+  const double logits = plan.layers.back().logits, share = first ? devices : 1;  // of the whole batch
+  const double input_bytes =
+      training.micro_batch * sample_bytes(plan.scenario.model, training.sequence_length, training.precision);
+  const double output_bytes = logits * element_bytes(training.activation_precision);
+  const int inputs = add_buffer(program, "inputs", share * input_bytes);
+  const int outputs =
+      add_buffer(program, "outputs", share * (output_bytes + (first ? kSoftmaxBytes * logits : 0)));
+  const int output_gradients = add_buffer(program, "gradients of the outputs", share * output_bytes);
+
+  const auto exchange = [&](const std::string& name, bool from_first, double bytes, int tensor) {
+    if (devices == 1 || bytes == 0) return;
+    const auto direction = first == from_first ? Message::Direction::send : Message::Direction::receive;
+    Op op = exchange_op(program, name, "compute", direction, others, bytes);
+    (first == from_first ? op.reads : op.writes) = {tensor};
+    add_op(program, std::move(op));
+  };
+  const auto collective = [&](const std::string& name, CollectiveKind kind, double bytes, int tensor) {
+    if (devices == 1) return;
+    Op op = collective_op(plan, program, name, "compute", kind, bytes);
+    op.writes = {tensor};
+    add_op(program, std::move(op));
+  };
+  PassHooks hooks;
+  hooks.before_forward = [&](int k) {
+    exchange(fmt::format("scatter inputs {}", k), true, input_bytes, inputs);
+    collective(fmt::format("broadcast weights {}", k), CollectiveKind::broadcast,
+               device.parameters() * element_bytes(training.precision), device.weights[0]);
+  };
+  hooks.before_backward = [&](int k, int) {
+    exchange(fmt::format("gather outputs {}", k), false, output_bytes, outputs);
+    if (first && !loss.kernels.empty()) {
+      Op op = compute_op(plan, program, fmt::format("loss {}", k), Pass::other, loss);
+      op.reads = {outputs};
+      op.writes = {output_gradients};
+      add_op(program, std::move(op));
+    }
+    exchange(fmt::format("scatter gradients {}", k), true, output_bytes, output_gradients);
+  };
+  hooks.behind_backward = [&](int k) {
+    collective(fmt::format("reduce gradients {}", k), CollectiveKind::reduce,
+               gradient_bytes(plan, device.buckets[0]), device.gradients[0]);
+  };
+  write_passes(plan, device, hooks);
+  if (first) add_op(program, optimizer_op(plan, device));
+  return program;
+}
+
+class FirstDevice : public GradientStrategy {
+public:
+  std::string headline(const Scenario&) const override { return "updated on the first device"; }
+
+  void fit(Section& strategy, const Scenario& scenario) const override {
+    if (scenario.cluster->nodes() > 1)
+      strategy.refuse("gradients", fmt::format("\"first-device\" on {} nodes", scenario.cluster->nodes()),
+                      "one node, whose devices a process can drive");
+    if (scenario.strategy.pipeline > 1)
+      strategy.refuse("gradients",
+                      fmt::format("\"first-device\" with {} pipeline stages", scenario.strategy.pipeline),
+                      "pipeline = 1: every device has a replica of the whole model");
+  }
+
+  void write(StepPlan& plan) const override {
+    const Work loss = take_loss(plan, plan.scenario.strategy.data);
+    plan.schedule.programs.push_back(device_program(plan, loss, true));
+    if (plan.scenario.strategy.data == 1) return;
+    plan.schedule.programs.push_back(device_program(plan, loss, false));
+    if (loss.kernels.empty()) {
+      plan.notes.push_back(
+          "The model tells nothing of its outputs and their loss: none are sent or computed.");
+      return;
+    }
+    plan.notes.push_back(
+        "While the first device computes the loss of all outputs and updates, the others wait.");
+  }
+};
+
+}  // namespace
+
+extern const GradientStrategyEntry kFirstDeviceStrategy{
+    "first-device", "data parallel in one process: the first device scatters, gathers and updates",
+    "PyTorch's DataParallel. Every micro-batch the first device of a node scatters the inputs, broadcasts\n"
+    "the weights, gathers the outputs, computes the loss and adds up all gradients; it alone updates.",
+    "data = 8                    # the devices of the one node; may be left out\n"
+    "gradients = \"first-device\"\n",
+    [](Section&, StrategyChoice&) -> std::shared_ptr<const GradientStrategy> {
+      return std::make_shared<FirstDevice>();
+    }};
+
+}  // namespace rehearse

@@ -1,0 +1,46 @@
+// The table of ways to bring gradients together; its lines are in gradient_strategies.inc.
+#include <array>
+
+#include "models/text/document.hpp"
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
+
+namespace rehearse {
+
+#define GRADIENT_STRATEGY(entry) extern const GradientStrategyEntry entry;
+#include "gradient_strategies.inc"  // beside this file: tests compile both with another line
+#undef GRADIENT_STRATEGY
+
+std::span<const GradientStrategyEntry* const> gradient_strategies() {
+#define GRADIENT_STRATEGY(entry) &entry,
+  static constexpr std::array kAll = {
+#include "gradient_strategies.inc"
+  };
+#undef GRADIENT_STRATEGY
+  return kAll;
+}
+
+const GradientStrategyEntry* find_gradient_strategy(std::string_view name) {
+  for (const GradientStrategyEntry* entry : gradient_strategies())
+    if (entry->name == name) return entry;
+  return nullptr;
+}
+
+std::shared_ptr<const GradientStrategy> gradient_strategy(const Scenario& scenario) {
+  if (scenario.strategy.gradient_strategy) return scenario.strategy.gradient_strategy;
+  Document nothing = Document::parse_text("", scenario.name);
+  Section section = nothing.root();
+  StrategyChoice defaults;
+  return find_gradient_strategy(scenario.strategy.gradients)->read(section, defaults);
+}
+
+Advice GradientStrategy::less_communication(const Scenario&) const {
+  return {};
+}
+
+std::optional<ServerNodes> GradientStrategy::server_nodes(Section&, const StrategyChoice&) const {
+  return std::nullopt;
+}
+
+void GradientStrategy::fit(Section&, const Scenario&) const {}
+
+}  // namespace rehearse

@@ -1,0 +1,294 @@
+// Parameter servers behind one aggregator a node: the GPUs of a node give their gradients to the node's
+// processor, which adds them up, exchanges with the servers for all of them, and hands out the new weights.
+// The network carries every gradient once a node. TensorFlow's tf_cnn_benchmarks call it
+// distributed_replicated; MXNet's dist_sync and BytePS (Jiang et al., OSDI 2020) do alike. All weights are
+// there before the next step begins.
+#include <fmt/format.h>
+
+#include "models/text/document.hpp"
+#include "models/text/error.hpp"
+#include "simulator/costs/memory.hpp"
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
+#include "simulator/strategies/gradients/parameter_server.hpp"
+#include "simulator/strategies/ops.hpp"
+#include "simulator/strategies/pipeline.hpp"
+
+namespace rehearse {
+namespace {
+
+constexpr int kAggregatorRole = 1, kServersRole = 2;
+constexpr auto kSend = Message::Direction::send, kReceive = Message::Direction::receive;
+
+struct Choice {
+  int servers = 1;
+  bool colocated = true;  // on the processors of the workers' nodes; else on server nodes of their own
+};
+
+class HierarchicalServers : public GradientStrategy {
+public:
+  explicit HierarchicalServers(Choice choice) : choice_(choice) {}
+
+  std::string headline(const Scenario&) const override {
+    return fmt::format("{} parameter server{}, added up in each node", choice_.servers,
+                       choice_.servers == 1 ? "" : "s");
+  }
+
+  std::optional<ServerNodes> server_nodes(Section& strategy, const StrategyChoice&) const override {
+    if (choice_.colocated) return std::nullopt;
+    return ServerNodes{choice_.servers, strategy.section("hierarchical_parameter_server").place("servers")};
+  }
+
+  void fit(Section& strategy, const Scenario& scenario) const override {
+    if (scenario.strategy.pipeline > 1)
+      strategy.refuse("gradients",
+                      fmt::format("\"hierarchical-parameter-server\" with a pipeline of {} stages",
+                                  scenario.strategy.pipeline),
+                      "it without a pipeline");
+    const Section own = strategy.section("hierarchical_parameter_server");
+    const auto [places, what] = places_of(*scenario.cluster);
+    if (choice_.servers > places)
+      own.refuse("servers", fmt::format("{}", choice_.servers), fmt::format("at most {}, {}", places, what));
+  }
+
+  Advice less_communication(const Scenario& scenario) const override {
+    const int places = places_of(*scenario.cluster).first;
+    if (choice_.servers >= places) return {};
+    const int more = std::min(2 * choice_.servers, places);
+    return {fmt::format("{} servers share the load", more),
+            {fmt::format("strategy.hierarchical_parameter_server.servers={}", more)}};
+  }
+
+  void write(StepPlan& plan) const override {
+    const Cluster& cluster = *plan.scenario.cluster;
+    plan.schedule.roles.push_back({"aggregator", {Mesh({{"node", cluster.nodes()}})}});
+    for (int node = 0; node < cluster.nodes(); ++node)
+      plan.endpoints.push_back(cluster.processor_of_node(node));
+    plan.schedule.roles.push_back({"server", {Mesh({{"server", choice_.servers}})}});
+    for (int i = 0; i < choice_.servers; ++i)
+      plan.endpoints.push_back(choice_.colocated
+                                   ? cluster.processor_of_node(static_cast<int>(
+                                         static_cast<std::int64_t>(i) * cluster.nodes() / choice_.servers))
+                                   : cluster.server_processor(i));
+    const std::vector<StageProgram> stages =
+        write_stages(plan, {true, false}, [&](StageProgram& stage) { write_worker(plan, stage); });
+    plan.schedule.programs.push_back(aggregator(plan, stages.front()));
+    plan.schedule.programs.push_back(server(plan, stages.front()));
+  }
+
+private:
+  std::pair<int, const char*> places_of(const Cluster& cluster) const {
+    if (choice_.colocated) return {cluster.nodes(), "the nodes of the cluster (one server a node)"};
+    return {cluster.server_nodes(), "the server nodes of the cluster (cluster.server_nodes)"};
+  }
+
+  static double weight_bytes(const StepPlan& plan, const Bucket& bucket) {
+    return bucket.parameters * element_bytes(plan.scenario.training.precision);
+  }
+
+  // The workers of an aggregator's node.
+  static std::vector<Peer> workers_of_node(const StepPlan& plan) {
+    const Cluster& cluster = *plan.scenario.cluster;
+    std::vector<Peer> workers;
+    for (int device = 0; device < cluster.node().devices; ++device) {
+      Quantity index;
+      index.axis = 0;
+      for (int node = 0; node < cluster.nodes(); ++node)
+        index.values.push_back(node * cluster.node().devices + device);
+      workers.push_back(Peer::member(0, std::move(index)));
+    }
+    return workers;
+  }
+
+  static void write_worker(StepPlan& plan, StageProgram& stage) {
+    if (stage.parameters() == 0) return;
+    const bool overlap = plan.scenario.strategy.overlap;
+    const Cluster& cluster = *plan.scenario.cluster;
+    Quantity own_node;
+    own_node.axis = plan.data_axis;
+    for (int worker = 0; worker < cluster.devices(); ++worker)
+      own_node.values.push_back(cluster.node_of(worker));
+    const Peer up = Peer::member(kAggregatorRole, own_node);
+    std::vector<int> pushed(stage.buckets.size(), -1);
+    for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
+      const Bucket& bucket = stage.buckets[b];
+      if (bucket.parameters == 0) continue;
+      Op op = bucket_exchange(stage.program, fmt::format("push bucket {}", b), overlap ? "push" : "compute",
+                              bucket, kSend, {up}, gradient_bytes(plan, bucket));
+      op.reads = {stage.gradients[b]};
+      if (overlap) op.after = {{stage.backward_of_bucket[b]}};
+      pushed[b] = add_op(stage.program, std::move(op));
+    }
+    Op end = marker(plan, stage, "end step");
+    for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
+      const Bucket& bucket = stage.buckets[b];
+      if (pushed[b] < 0) continue;
+      Op op = bucket_exchange(stage.program, fmt::format("pull bucket {}", b), overlap ? "pull" : "compute",
+                              bucket, kReceive, {up}, weight_bytes(plan, bucket));
+      op.writes = {stage.weights[b]};
+      // New weights land in the place of the old ones, which the backward pass still reads.
+      if (overlap) op.after = {{pushed[b]}};
+      end.after.push_back({add_op(stage.program, std::move(op))});
+    }
+    add_op(stage.program, std::move(end));
+  }
+
+  static Op bucket_op(StepPlan& plan, Program& program, std::string name, Pass pass, const Bucket& bucket,
+                      Work work) {
+    work.name = name;
+    work.precision = plan.scenario.training.precision;
+    Op op = compute_op(plan, program, std::move(name), pass, std::move(work));
+    op.first_layer = bucket.first_layer;
+    op.last_layer = bucket.last_layer;
+    return op;
+  }
+
+  // Nothing of the next step is received before all weights of this one are sent: its gradients follow from
+  // them.
+  static Op idle(StepPlan& plan, Program& program, const char* name) {
+    return bucket_op(plan, program, name, Pass::other, {-1, -1, 0}, {});
+  }
+
+  Program aggregator(StepPlan& plan, const StageProgram& stage) const {
+    const double devices = plan.scenario.cluster->node().devices;
+    const Precision type = plan.scenario.training.gradient_precision;
+    const Peer servers = Peer::each(kServersRole);
+    const std::vector<Peer> workers = workers_of_node(plan);
+    Program program;
+    program.name = "aggregator";
+    program.role = kAggregatorRole;
+    program.streams = {"compute"};
+    const int begin = add_op(program, idle(plan, program, "begin step"));
+    Op end = idle(plan, program, "end step");
+    for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
+      const Bucket& bucket = stage.buckets[b];
+      if (bucket.parameters == 0) continue;
+      const std::string what = fmt::format("bucket {}", b);
+      const double gradients = gradient_bytes(plan, bucket), weights = weight_bytes(plan, bucket);
+      const auto tensor = [&](TensorKind kind, const char* name, Precision precision, double bytes) {
+        return add_tensor(program,
+                          server_tensor(kind, fmt::format("{}, {}", name, what), bucket, precision, bytes));
+      };
+      const int collected = tensor(TensorKind::buffer, "gradients of the node", type, devices * gradients);
+      const int sum = tensor(TensorKind::buffer, "sum", type, gradients);
+      const int fresh = tensor(TensorKind::weight, "weights", plan.scenario.training.precision, weights);
+
+      Op receive =
+          bucket_exchange(program, "receive " + what, "receive", bucket, kReceive, workers, gradients);
+      receive.after = {{begin}};
+      receive.writes = {collected};
+      const int received = add_op(program, std::move(receive));
+
+      Work work;
+      if (devices > 1) work.kernels = {memory_kernel((devices + 1) * gradients)};  // reads all, writes one
+      Op add = bucket_op(plan, program, "add up " + what, Pass::gradient_sync, bucket, std::move(work));
+      add.after = {{received}};
+      add.reads = {collected};
+      add.writes = {sum};
+      const int added = add_op(program, std::move(add));
+
+      Op push = bucket_exchange(program, "push " + what, "push", bucket, kSend, {servers},
+                                gradients / choice_.servers);
+      push.after = {{added}};
+      push.reads = {sum};
+      const int pushed = add_op(program, std::move(push));
+
+      Op pull = bucket_exchange(program, "pull " + what, "pull", bucket, kReceive, {servers},
+                                weights / choice_.servers);
+      pull.after = {{pushed}};
+      pull.writes = {fresh};
+      const int pulled = add_op(program, std::move(pull));
+
+      Op send = bucket_exchange(program, "send " + what, "send", bucket, kSend, workers, weights);
+      send.after = {{pulled}};
+      send.reads = {fresh};
+      end.after.push_back({add_op(program, std::move(send))});
+    }
+    add_op(program, std::move(end));
+    return program;
+  }
+
+  Program server(StepPlan& plan, const StageProgram& stage) const {
+    const Training& training = plan.scenario.training;
+    const StateBytes state = state_bytes(training.optimizer, training.precision, training.gradient_precision);
+    const double nodes = plan.scenario.cluster->nodes();
+    const Peer aggregators = Peer::each(kAggregatorRole);
+    Program program;
+    program.name = "server";
+    program.role = kServersRole;
+    program.streams = {"compute"};
+    const int begin = add_op(program, idle(plan, program, "begin step"));
+    Op end = idle(plan, program, "end step");
+    for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
+      const Bucket& bucket = stage.buckets[b];
+      if (bucket.parameters == 0) continue;
+      const std::string what = fmt::format("bucket {}", b);
+      const double share = bucket.parameters / choice_.servers;
+      const double gradients = gradient_bytes(plan, bucket) / choice_.servers;
+      const auto tensor = [&](TensorKind kind, const char* name, Precision precision, double bytes) {
+        return add_tensor(program,
+                          server_tensor(kind, fmt::format("{}, {}", name, what), bucket, precision, bytes));
+      };
+      const int collected =
+          tensor(TensorKind::buffer, "pushed gradients", training.gradient_precision, nodes * gradients);
+      const int weights = tensor(TensorKind::weight, "weights", training.precision, share * state.weight);
+
+      Op receive =
+          bucket_exchange(program, "receive " + what, "receive", bucket, kReceive, {aggregators}, gradients);
+      receive.after = {{begin}};
+      receive.writes = {collected};
+      const int received = add_op(program, std::move(receive));
+
+      Work work = update_work(plan, bucket, choice_.servers);
+      if (nodes > 1)  // the update has counted one
+        work.kernels.push_back(memory_kernel((nodes - 1) * gradients));
+      Op update = bucket_op(plan, program, "update " + what, Pass::optimizer, bucket, std::move(work));
+      update.after = {{received}};
+      update.reads = {collected};
+      update.writes = {weights};
+      if (state.optimizer > 0)
+        update.writes.push_back(
+            tensor(TensorKind::optimizer_state, "optimizer state", Precision::fp32, share * state.optimizer));
+      const int updated = add_op(program, std::move(update));
+
+      Op send = bucket_exchange(program, "send " + what, "send", bucket, kSend, {aggregators},
+                                weight_bytes(plan, bucket) / choice_.servers);
+      send.after = {{updated}};
+      send.reads = {weights};
+      end.after.push_back({add_op(program, std::move(send))});
+    }
+    add_op(program, std::move(end));
+    return program;
+  }
+
+  Choice choice_;
+};
+
+std::shared_ptr<const GradientStrategy> read(Section& strategy, StrategyChoice&) {
+  Section own = strategy.section("hierarchical_parameter_server");
+  constexpr std::array<std::string_view, 2> kPlacements = {"dedicated", "colocated"};
+  Choice choice;
+  choice.servers = static_cast<int>(own.integer("servers", 1, 100'000, 1));
+  choice.colocated = own.choice("placement", kPlacements, 0) == 1;
+  own.finish();
+  return std::make_shared<HierarchicalServers>(choice);
+}
+
+}  // namespace
+
+extern const GradientStrategyEntry kHierarchicalParameterServerStrategy{
+    "hierarchical-parameter-server",
+    "data parallel: each node adds up its gradients and talks to servers for all",
+    "Every GPU trains its share of the batch. The processor of each node adds up what its GPUs push and "
+    "exchanges\n"
+    "gradients and weights with the servers once for the node. The next step begins when all weights are "
+    "there.\n"
+    "TensorFlow's benchmarks call it distributed_replicated.",
+    "data = 32\n"
+    "gradients = \"hierarchical-parameter-server\"\n\n"
+    "[strategy.hierarchical_parameter_server]\n"
+    "servers = 4\n"
+    "placement = \"colocated\"      # on the processors of the GPUs' nodes; \"dedicated\": on "
+    "cluster.server_nodes\n",
+    read};
+
+}  // namespace rehearse

@@ -1,0 +1,109 @@
+// Local SGD: every rank takes `every` optimizer steps on its own, then all average their weights. Stich,
+// "Local SGD Converges Fast and Communicates Little" (ICLR 2019); Lin et al., "Don't Use Large Mini-Batches,
+// Use Local SGD" (ICLR 2020), whose moments stay local. One schedule holds such a round.
+#include <fmt/format.h>
+
+#include "models/text/document.hpp"
+#include "simulator/scenario/readers.hpp"
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
+#include "simulator/strategies/ops.hpp"
+#include "simulator/strategies/pipeline.hpp"
+
+namespace rehearse {
+namespace {
+
+// What is averaged is what the optimizer goes on from: in mixed precision the fp32 master weights, which are
+// then cast to the precision of training.
+void write_averaging(StepPlan& plan, StageProgram& stage) {
+  const double weight_bytes = element_bytes(plan.scenario.training.precision);
+  const double master_bytes = std::max(weight_bytes, element_bytes(Precision::fp32));
+  Op average = collective_op(plan, stage.program, "average weights", "compute", CollectiveKind::all_reduce,
+                             stage.parameters() * master_bytes);
+  average.first_layer = stage.layers.first;
+  average.last_layer = stage.layers.last;
+  average.writes = stage.weights;
+  if (master_bytes == weight_bytes) {
+    add_op(stage.program, std::move(average));
+    return;
+  }
+  average.writes = stage.optimizer_state;
+  add_op(stage.program, std::move(average));
+  Work work;
+  work.name = fmt::format("cast weights of stage {}", stage.stage);
+  work.precision = plan.scenario.training.precision;
+  work.kernels = {memory_kernel(stage.parameters() * (master_bytes + weight_bytes))};
+  Op cast = compute_op(plan, stage.program, "cast weights", Pass::optimizer, std::move(work));
+  cast.reads = stage.optimizer_state;
+  cast.writes = stage.weights;
+  add_op(stage.program, std::move(cast));
+}
+
+class LocalSgd : public GradientStrategy {
+public:
+  explicit LocalSgd(int every) : every_(every) {}
+
+  std::string headline(const Scenario&) const override {
+    return every_ == 1 ? "weights averaged every step"
+                       : fmt::format("weights averaged every {} steps", every_);
+  }
+
+  // All passes of a round are written down.
+  void fit(Section& strategy, const Scenario& scenario) const override {
+    const Training& training = scenario.training;
+    const double microbatches = training.global_batch / (training.micro_batch * scenario.strategy.data);
+    const double most = std::min<double>(
+        kMaxMicrobatches, kMaxPasses / (scenario.strategy.pipeline * scenario.strategy.virtual_stages));
+    if (every_ * microbatches > most)
+      strategy.section("local_sgd")
+          .refuse("every", fmt::format("{}, each step of {} micro-batches", every_, microbatches),
+                  fmt::format("at most {} micro-batches from one averaging to the next", most));
+  }
+
+  Advice less_communication(const Scenario&) const override {
+    return {"averaging half as often would need half of it",
+            {fmt::format("strategy.local_sgd.every={}", 2 * every_)}};
+  }
+
+  void write(StepPlan& plan) const override {
+    for (int s = 0; s < plan.scenario.strategy.pipeline; ++s) {
+      StageProgram stage = begin_stage(plan, s, {});
+      for (int step = 0; step < every_; ++step) {
+        stage.sends.clear();  // streams run in order: the last ones stand for all
+        write_passes(plan, stage);
+        if (stage.parameters() == 0) continue;
+        sync_tied_embedding(plan, stage);
+        add_op(stage.program, optimizer_op(plan, stage));
+      }
+      if (stage.parameters() > 0 && plan.scenario.strategy.data > 1) write_averaging(plan, stage);
+      end_stage(plan, stage);
+      plan.schedule.programs.push_back(std::move(stage.program));
+    }
+    plan.schedule.optimizer_steps = every_;
+    plan.schedule.samples *= every_;
+    plan.schedule.tokens *= every_;
+  }
+
+private:
+  int every_;
+};
+
+std::shared_ptr<const GradientStrategy> read(Section& strategy, StrategyChoice&) {
+  Section own = strategy.section("local_sgd");
+  const auto every = static_cast<int>(own.integer("every", 1, kMaxMicrobatches, 8));
+  own.finish();
+  return std::make_shared<LocalSgd>(every);
+}
+
+}  // namespace
+
+extern const GradientStrategyEntry kLocalSgdStrategy{
+    "local-sgd", "data parallel: steps of their own, then weights are averaged by all-reduce",
+    "Every GPU takes some optimizer steps on its share of the batch alone; then all average their weights\n"
+    "(Stich 2019). Figures are of one optimizer step: a share of the round from one averaging to the next.",
+    "data = 8\n"
+    "gradients = \"local-sgd\"\n\n"
+    "[strategy.local_sgd]\n"
+    "every = 8                   # optimizer steps from one averaging to the next\n",
+    read};
+
+}  // namespace rehearse

@@ -1,0 +1,232 @@
+// Parameter servers: workers push gradients, servers update, workers pull the new weights.
+// Li et al., "Scaling Distributed Machine Learning with the Parameter Server" (OSDI 2014), each bucket cut
+// into equal shares over all servers (as BytePS does: Jiang et al., OSDI 2020).
+#include "simulator/strategies/gradients/parameter_server.hpp"
+
+#include <fmt/format.h>
+
+#include "models/text/document.hpp"
+#include "models/text/error.hpp"
+#include "simulator/costs/memory.hpp"
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
+#include "simulator/strategies/ops.hpp"
+#include "simulator/strategies/pipeline.hpp"
+
+namespace rehearse {
+
+double push_bytes(const StepPlan& plan, const Bucket& bucket) {
+  return gradient_bytes(plan, bucket) / plan.scenario.strategy.parameter_server.servers;
+}
+double pull_bytes(const StepPlan& plan, const Bucket& bucket) {
+  return bucket.parameters * element_bytes(plan.scenario.training.precision) /
+         plan.scenario.strategy.parameter_server.servers;
+}
+
+Tensor server_tensor(TensorKind kind, std::string name, const Bucket& bucket, Precision type, double bytes) {
+  Tensor t;
+  t.kind = kind;
+  t.name = std::move(name);
+  t.first_layer = bucket.first_layer;
+  t.last_layer = bucket.last_layer;
+  t.shard = 0;  // each server has its own
+  t.type = type;
+  t.bytes = bytes;
+  return t;
+}
+
+Work update_work(const StepPlan& plan, const Bucket& bucket, int servers) {
+  const Training& training = plan.scenario.training;
+  const double share = bucket.parameters / servers;
+  Work work;
+  work.name = "update";
+  work.precision = training.precision;
+  work.parameters_updated = share;
+  work.optimizer_bytes =
+      share * update_bytes(training.optimizer, training.precision, training.gradient_precision);
+  return work;
+}
+
+Op update_op(Program& program, std::string name, const std::string& stream, const Bucket& bucket, int work) {
+  Op op;
+  op.name = std::move(name);
+  op.stream = stream_named(program, stream);
+  op.pass = Pass::optimizer;
+  op.first_layer = bucket.first_layer;
+  op.last_layer = bucket.last_layer;
+  op.work = work;
+  return op;
+}
+
+void write_push_and_pull(StepPlan& plan, StageProgram& stage) {
+  if (stage.parameters() == 0) return;
+  const bool overlap = plan.scenario.strategy.overlap;
+  const Peer all_servers = Peer::each(kServerRole);
+  const auto push = [&](std::size_t b) {
+    Op op = bucket_exchange(stage.program, fmt::format("push bucket {}", b), overlap ? "push" : "compute",
+                            stage.buckets[b], Message::Direction::send, {all_servers},
+                            push_bytes(plan, stage.buckets[b]));
+    op.reads = {stage.gradients[b]};
+    if (overlap) op.after = {{stage.backward_of_bucket[b]}};
+    return add_op(stage.program, std::move(op));
+  };
+  const auto pull = [&](std::size_t b, int pushed) {
+    Op op = bucket_exchange(stage.program, fmt::format("pull bucket {}", b), overlap ? "pull" : "compute",
+                            stage.buckets[b], Message::Direction::receive, {all_servers},
+                            pull_bytes(plan, stage.buckets[b]));
+    op.writes = {stage.weights[b]};
+    if (overlap) op.after = {{pushed}};
+    return add_op(stage.program, std::move(op));
+  };
+  std::vector<int> pushed(stage.buckets.size(), -1);
+  for (std::size_t b = 0; b < stage.buckets.size(); ++b)
+    if (stage.buckets[b].parameters > 0) pushed[b] = push(b);
+  for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
+    if (pushed[b] < 0) continue;
+    const int pulled = pull(b, pushed[b]);
+    if (overlap) stage.program.ops[stage.forward_of_bucket[b]].after.push_back({pulled, 1});
+  }
+}
+
+namespace {
+
+using Mode = ParameterServer::Mode;
+using Placement = ParameterServer::Placement;
+
+class ParameterServers : public GradientStrategy {
+public:
+  std::string headline(const Scenario& scenario) const override {
+    const ParameterServer& choice = scenario.strategy.parameter_server;
+    std::string kind;
+    if (choice.mode == Mode::async) kind = "asynchronous ";
+    if (choice.mode == Mode::stale_synchronous) kind = "stale-synchronous ";
+    std::string text =
+        fmt::format("{} {}parameter server{}", choice.servers, kind, choice.servers == 1 ? "" : "s");
+    if (choice.mode == Mode::stale_synchronous) text += fmt::format(" (staleness {})", choice.staleness);
+    return text;
+  }
+
+  std::optional<ServerNodes> server_nodes(Section& strategy, const StrategyChoice& choice) const override {
+    if (choice.parameter_server.placement != Placement::dedicated) return std::nullopt;
+    return ServerNodes{choice.parameter_server.servers,
+                       strategy.section("parameter_server").place("servers")};
+  }
+
+  void fit(Section& strategy, const Scenario& scenario) const override {
+    const Section own = strategy.section("parameter_server");
+    const ParameterServer& choice = scenario.strategy.parameter_server;
+    const Cluster& cluster = *scenario.cluster;
+    const auto [places, what] = places_of(cluster, choice.placement);
+    if (choice.servers > places)
+      own.refuse("servers", fmt::format("{}", choice.servers), fmt::format("at most {}, {}", places, what));
+    const bool synchronous = choice.mode == Mode::sync;
+    if (!synchronous && scenario.strategy.pipeline > 1) {
+      // Stages would have to keep the weights of every micro-batch under way (PipeDream's weight stashing).
+      own.refuse(
+          "mode",
+          fmt::format("\"{}\" with a pipeline of {} stages",
+                      kServerModeNames[static_cast<std::size_t>(choice.mode)], scenario.strategy.pipeline),
+          "\"sync\" in a pipeline");
+    }
+    constexpr int kMostAsynchronousWorkers = 256;
+    if (!synchronous && cluster.devices() > kMostAsynchronousWorkers) {
+      own.refuse("mode",
+                 fmt::format("\"{}\" with {} workers",
+                             kServerModeNames[static_cast<std::size_t>(choice.mode)], cluster.devices()),
+                 fmt::format("\"sync\" with more than {}", kMostAsynchronousWorkers));
+    }
+    // Each worker sends to each server, so that their pairs are bounded before they are written; asynchronous
+    // servers serve each of them on streams of its own.
+    const std::int64_t most = synchronous ? 1'048'576 : 4'096;
+    if (static_cast<std::int64_t>(choice.servers) * cluster.devices() > most) {
+      own.refuse("servers", fmt::format("{}, each with {} workers", choice.servers, cluster.devices()),
+                 cluster.devices() < most
+                     ? fmt::format("at most {} for so many workers", most / cluster.devices())
+                     : fmt::format("at most {} workers", most));
+    }
+  }
+
+  void write(StepPlan& plan) const override {
+    add_servers(plan);
+    const std::vector<StageProgram> stages =
+        write_stages(plan, {true, true}, [&](StageProgram& stage) { write_push_and_pull(plan, stage); });
+    const bool synchronous = plan.scenario.strategy.parameter_server.mode == Mode::sync;
+    plan.schedule.programs.push_back(synchronous ? synchronous_server(plan, stages)
+                                                 : asynchronous_server(plan, stages.front()));
+    if (plan.tied_parameters > 0)
+      plan.notes.push_back(
+          "First and last stage each keep the tied embedding, and the servers update it for both.");
+  }
+
+private:
+  // How many servers there may be, and why.
+  static std::pair<int, const char*> places_of(const Cluster& cluster, Placement placement) {
+    if (placement == Placement::dedicated)
+      return {cluster.server_nodes(), "the server nodes of the cluster (cluster.server_nodes)"};
+    if (placement == Placement::colocated)
+      return {cluster.nodes(), "the nodes of the cluster (one server a node)"};
+    return {cluster.devices(), "the devices of the cluster (one server a device)"};
+  }
+
+  // Servers sit on processors, of nodes of their own or spread over the workers' nodes, or on devices, spread
+  // over all of them.
+  static void add_servers(StepPlan& plan) {
+    const ParameterServer& choice = plan.scenario.strategy.parameter_server;
+    const Cluster& cluster = *plan.scenario.cluster;
+    const auto [places, what] = places_of(cluster, choice.placement);
+    if (choice.servers > places)
+      throw InputError({plan.scenario.name, 0, 0},
+                       fmt::format("strategy.parameter_server.servers is {}; allowed: at most {}, {}",
+                                   choice.servers, places, what));
+    plan.schedule.roles.push_back({"server", {Mesh({{"server", choice.servers}})}});
+    for (int i = 0; i < choice.servers; ++i) {
+      const auto spread = static_cast<int>(static_cast<std::int64_t>(i) * places / choice.servers);
+      plan.endpoints.push_back(choice.placement == Placement::dedicated   ? cluster.server_processor(i)
+                               : choice.placement == Placement::colocated ? cluster.processor_of_node(spread)
+                                                                          : spread);
+    }
+  }
+};
+
+std::shared_ptr<const GradientStrategy> read(Section& strategy, StrategyChoice& choice) {
+  Section own = strategy.section("parameter_server");
+  ParameterServer& server = choice.parameter_server;
+  server.servers = static_cast<int>(own.integer("servers", 1, 100'000, 1));
+  server.placement = static_cast<Placement>(own.choice("placement", kServerPlacementNames, 0));
+  server.mode = static_cast<Mode>(own.choice("mode", kServerModeNames, 0));
+  constexpr int kUsualStaleness = 3, kMostStaleness = 100;
+  const auto staleness = own.integer("staleness", 0, kMostStaleness, kUsualStaleness);
+  if (server.mode == Mode::stale_synchronous)
+    server.staleness = static_cast<int>(staleness);
+  else if (own.has("staleness"))
+    own.refuse(
+        "staleness",
+        fmt::format("given, but mode is \"{}\"", kServerModeNames[static_cast<std::size_t>(server.mode)]),
+        "to leave it out, or mode \"stale-synchronous\"");
+  own.finish();
+  return std::make_shared<ParameterServers>();
+}
+
+}  // namespace
+
+extern const GradientStrategyEntry kParameterServerStrategy{
+    "parameter-server", "data parallel: gradients go to servers, which send new weights back",
+    "Every GPU trains its share of the batch. Servers keep a shard of the weights each. Synchronous ones "
+    "add\n"
+    "up what all GPUs push, update, and are read before the next forward pass. Asynchronous ones apply what "
+    "a\n"
+    "GPU pushes as it comes and answer with the weights of that moment: nobody waits for others, but "
+    "gradients\n"
+    "are computed from weights that others have changed since (staleness). Stale-synchronous ones hold the\n"
+    "answer back from a GPU that would be more than `staleness` rounds ahead of the slowest.",
+    "data = 8\n"
+    "gradients = \"parameter-server\"\n\n"
+    "[strategy.parameter_server]\n"
+    "servers = 4\n"
+    "placement = \"dedicated\"     # on cluster.server_nodes of their own; \"colocated\": on the processors "
+    "of\n"
+    "                            # the GPUs' nodes; \"devices\": on the GPUs themselves, spread evenly\n"
+    "mode = \"sync\"               # \"async\", \"stale-synchronous\"\n"
+    "# staleness = 3             # rounds, with stale-synchronous\n",
+    read};
+
+}  // namespace rehearse

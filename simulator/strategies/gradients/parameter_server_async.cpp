@@ -1,0 +1,322 @@
+// Asynchronous servers apply each worker's gradients as they come and answer with the weights of that moment
+// (Dean et al., "Large Scale Distributed Deep Networks", NIPS 2012: Downpour SGD; Li et al., OSDI 2014).
+// Stale-synchronous ones hold the answer back from a worker that would be too far ahead of the slowest
+// (Ho et al., "More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server", NIPS 2013).
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "models/text/error.hpp"
+#include "simulator/costs/compute.hpp"
+#include "simulator/costs/memory.hpp"
+#include "simulator/strategies/gradients/parameter_server.hpp"
+#include "simulator/strategies/gradients/starting_phases.hpp"
+#include "simulator/strategies/ops.hpp"
+
+namespace rehearse {
+namespace {
+
+// ----- how many simulations of how many rounds
+
+// Equal workers repeat themselves for ever, and how fast depends on when each of them began. Those that begin
+// together push together: the server's card takes in while nothing leaves it, and then the other way round,
+// so that neither way is ever full. Workers that happen to be spread over the round use both ways at once and
+// can be a quarter faster. Which of the two a real cluster shows is chance, and one worker that is slower by
+// little already drifts from one into the other. One simulation therefore tells little: results are means
+// over several, in each of which every worker begins somewhere in a round (starting_phases.hpp).
+constexpr int kSimulations = 8, kLeastSimulations = 2;
+// Within a few rounds workers that meet at a server are spread out by being served one after another; a
+// worker that is ahead of a slower one first uses up what staleness grants it.
+constexpr int kWarmup = 8, kWindow = 8, kMostWarmup = 200;
+// Many transfers a round make rounds dear, and many workers make an average good with few: not more transfers
+// than this in all simulations together (first of shorter windows, then of fewer simulations), but at least
+// so many rounds in each.
+constexpr double kTransfers = 50'000;
+constexpr int kLeastWarmup = 2, kLeastWindow = 3;
+// All workers and simulations together; bounds what a very slow one costs while the others go on.
+constexpr int kMostRounds = 20'000;
+
+// Rounds in which the other workers use up what they may be ahead of the slowest: r rounds of the slowest are
+// r fastest / slowest of the fastest.
+int rounds_until_held(const StepPlan& plan) {
+  double slowest = std::numeric_limits<double>::infinity(), fastest = 0;
+  for (int worker = 0; worker < plan.scenario.strategy.data; ++worker) {
+    const double factor = plan.scenario.cluster->device_factor(plan.endpoints[worker]);
+    slowest = std::min(slowest, factor);
+    fastest = std::max(fastest, factor);
+  }
+  if (!(slowest < fastest)) return 0;
+  const double used_up = plan.scenario.strategy.parameter_server.staleness * slowest / (fastest - slowest);
+  return static_cast<int>(std::min<double>(kMostWarmup, std::ceil(used_up)));
+}
+
+// How long a round of a worker takes that never waits for another, in seconds: it computes, sends and
+// receives.
+double round_alone_s(const StepPlan& plan, const Program& worker) {
+  const Cluster& cluster = *plan.scenario.cluster;
+  const Device& device = cluster.node().device;
+  std::vector<LinkId> route;
+  cluster.route(plan.endpoints[0], plan.endpoints[plan.scenario.strategy.data], -1, route);
+  double bandwidth = std::numeric_limits<double>::infinity();
+  for (const LinkId link : route) bandwidth = std::min(bandwidth, cluster.bandwidth(link));
+  double seconds = 0;
+  for (const Op& op : worker.ops) {
+    if (op.kind == OpKind::compute && op.work >= 0)
+      seconds += work_time_s(plan.schedule.works[op.work], device);
+    for (const Message& message : op.messages)
+      seconds += message.bytes.at(plan.schedule.roles[0], 0) *
+                 plan.scenario.strategy.parameter_server.servers / bandwidth;
+  }
+  return seconds;
+}
+
+Asynchrony rounds(const StepPlan& plan, std::size_t buckets) {
+  const Scenario& scenario = plan.scenario;
+  const int workers = scenario.strategy.data;
+  const double transfers =
+      2.0 * workers * scenario.strategy.parameter_server.servers * static_cast<double>(buckets);
+  const int held = rounds_until_held(plan);
+  const double affordable = kTransfers / transfers;  // rounds
+  const double shortened = held + (kWarmup + 1.0 * scenario.steps * kWindow) / 2;
+  const int simulations =
+      static_cast<int>(std::clamp<double>(affordable / shortened, kLeastSimulations, kSimulations));
+  const double afford = std::min(1.0, affordable / simulations / (kWarmup + kWindow));
+  Asynchrony result;
+  result.warmup_rounds = std::max(kLeastWarmup, static_cast<int>(afford * kWarmup)) + held;
+  result.window_rounds = std::max(kLeastWindow, static_cast<int>(afford * kWindow));
+  result.most_rounds = std::max(2 * (result.warmup_rounds + scenario.steps * result.window_rounds),
+                                kMostRounds / simulations / workers);
+  result.server_role = kServerRole;
+  result.starts_s = starting_phases(simulations, workers, round_alone_s(plan, plan.schedule.programs.front()),
+                                    scenario.seed);
+  // Servers are there from the beginning.
+  for (std::vector<double>& starts_s : result.starts_s)
+    starts_s.resize(static_cast<std::size_t>(plan.schedule.ranks()), 0);
+  return result;
+}
+
+// ----- how many transfers at once
+
+// Through how many routes between workers and servers each link leads, from how many workers, to how many
+// servers.
+struct LinkCounts {
+  std::vector<int> pairs, workers, servers;
+};
+
+// A server takes as many pushes at once as fill its card, were all workers to push to all servers; more would
+// only make each other slow, and all of them end, and be answered, at once. The same for its answers.
+int transfers_at_once(const StepPlan& plan) {
+  const Cluster& cluster = *plan.scenario.cluster;
+  const int workers = plan.scenario.strategy.data;
+  const int servers = plan.scenario.strategy.parameter_server.servers;
+  const auto links = static_cast<std::size_t>(cluster.links());
+  LinkCounts count{std::vector<int>(links, 0), std::vector<int>(links, 0), std::vector<int>(links, 0)};
+  std::vector<int> last_worker(links, -1), last_server(links, -1);
+  std::vector<LinkId> route;
+  const auto visit = [&](int worker, int server) -> const std::vector<LinkId>& {
+    route.clear();
+    cluster.route(plan.endpoints[worker], plan.endpoints[workers + server], -1, route);
+    return route;
+  };
+  for (int w = 0; w < workers; ++w)
+    for (int s = 0; s < servers; ++s)
+      for (const LinkId link : visit(w, s)) {
+        ++count.pairs[link];
+        if (std::exchange(last_worker[link], w) != w) ++count.workers[link];
+      }
+  for (int s = 0; s < servers; ++s)
+    for (int w = 0; w < workers; ++w)
+      for (const LinkId link : visit(w, s))
+        if (std::exchange(last_server[link], s) != s) ++count.servers[link];
+  double most = 1;
+  for (int s = 0; s < servers; ++s) {
+    double share = std::numeric_limits<double>::infinity(), capacity = share;
+    for (int w = 0; w < workers; ++w)
+      for (const LinkId link : visit(w, s)) {
+        // On the workers' side a link leads from few of them to many servers.
+        const bool workers_side = static_cast<std::int64_t>(count.workers[link]) * servers <
+                                  static_cast<std::int64_t>(count.servers[link]) * workers;
+        if (workers_side)
+          share = std::min(share, cluster.bandwidth(link) / count.pairs[link]);
+        else
+          capacity = std::min(capacity, cluster.bandwidth(link) / count.servers[link]);
+      }
+    if (std::isfinite(share) && std::isfinite(capacity)) most = std::max(most, capacity / share);
+  }
+  return static_cast<int>(std::min<double>(workers, std::ceil(most * (1 - 1e-9))));
+}
+
+// ----- the program
+
+class ServerWriter {
+public:
+  ServerWriter(StepPlan& plan, const StageProgram& worker)
+      : plan_(plan),
+        worker_(worker),
+        training_(plan.scenario.training),
+        choice_(plan.scenario.strategy.parameter_server),
+        state_(state_bytes(training_.optimizer, training_.precision, training_.gradient_precision)) {
+    program_.name = "server";
+    program_.role = kServerRole;
+  }
+
+  Program write() {
+    const int at_once = transfers_at_once(plan_);
+    program_.turns = {{"take pushes", at_once}, {"update", 1}, {"send weights", at_once}};
+    for (std::size_t b = 0; b < worker_.buckets.size(); ++b)
+      if (worker_.buckets[b].parameters > 0) add_bucket(b);
+    asynchrony_ = rounds(plan_, parts_.size());
+    const int workers = plan_.scenario.strategy.data;
+    for (int w = 0; w < workers; ++w) serve(w);
+    plan_.schedule.asynchrony = std::move(asynchrony_);
+    const bool devices = choice_.placement == ParameterServer::Placement::devices;
+    plan_.notes.push_back(fmt::format(
+        "A server takes pushes as they come, {} at once, and applies one at a time{}.", at_once,
+        devices ? ", beside the GPU's own work and as fast as if there were none" : " with all its cores"));
+    return std::move(program_);
+  }
+
+private:
+  // What all workers' streams share of a bucket.
+  struct Part {
+    std::size_t bucket;
+    int weights, optimizer, work;
+  };
+
+  void add_bucket(std::size_t b) {
+    const Bucket& bucket = worker_.buckets[b];
+    const double share = bucket.parameters / choice_.servers;
+    const std::string what = fmt::format("bucket {}", b);
+    const auto shared = [&](TensorKind kind, const char* name, Precision type, double per_parameter) {
+      Tensor t = server_tensor(kind, fmt::format("{}, {}", name, what), bucket, type, share * per_parameter);
+      t.shared = true;  // weights are sent while others' gradients are applied to them
+      return add_tensor(program_, std::move(t));
+    };
+    Part part{b, shared(TensorKind::weight, "weights", training_.precision, state_.weight), -1, -1};
+    if (state_.optimizer > 0)
+      part.optimizer =
+          shared(TensorKind::optimizer_state, "optimizer state", Precision::fp32, state_.optimizer);
+    Work work = update_work(plan_, bucket, plan_.scenario.strategy.parameter_server.servers);
+    work.name += " " + what;
+    plan_.schedule.works.push_back(std::move(work));
+    part.work = static_cast<int>(plan_.schedule.works.size()) - 1;
+    parts_.push_back(part);
+  }
+
+  // Everything about one worker, as often as it comes: receive and update all buckets in the order in which
+  // it pushes them, each with a stream of its own, so that one worker's wait is nobody else's.
+  void serve(int worker) {
+    const Peer peer = Peer::member(0, worker);
+    const std::string of = fmt::format(" {}", worker);
+    const std::string receive_stream = "receive" + of, update_stream = "update" + of,
+                      send_stream = "send" + of;
+    for (const std::string& stream : {receive_stream, update_stream, send_stream})
+      repeat(stream, OpKind::repeat_begin);
+    for (const Part& part : parts_) {
+      const Bucket& bucket = worker_.buckets[part.bucket];
+      const std::string what = fmt::format("bucket {}", part.bucket),
+                        whose = fmt::format(" of worker {}", worker);
+      const int pushed =
+          add_tensor(program_, server_tensor(TensorKind::buffer, "pushed gradients, " + what + whose, bucket,
+                                             training_.gradient_precision, push_bytes(plan_, bucket)));
+      Op receive = bucket_exchange(program_, "receive " + what + whose, receive_stream, bucket,
+                                   Message::Direction::receive, {peer}, push_bytes(plan_, bucket));
+      receive.turn = 0;
+      receive.writes = {pushed};
+      const int received = add_op(program_, std::move(receive));
+
+      Op update = update_op(program_, "update " + what + whose, update_stream, bucket, part.work);
+      update.turn = 1;
+      update.after = {{received}};
+      update.reads = {pushed};
+      update.writes = {part.weights};
+      if (part.optimizer >= 0) update.writes.push_back(part.optimizer);
+      const int updated = add_op(program_, std::move(update));
+      program_.ops[received].after = {{updated, 1}};
+      int sent_after = updated;
+      if (choice_.mode == ParameterServer::Mode::stale_synchronous) {
+        add_op(program_, told_of(what, update_stream));
+        sent_after = add_op(program_, not_too_far_ahead(what, send_stream, updated));
+      }
+      Op send = bucket_exchange(program_, "send " + what + whose, send_stream, bucket,
+                                Message::Direction::send, {peer}, pull_bytes(plan_, bucket));
+      send.turn = 2;
+      if (sent_after == updated) send.after = {{updated}};
+      send.reads = {part.weights};
+      const int sent = add_op(program_, std::move(send));
+      if (&part == &parts_.back()) {
+        asynchrony_.applies.push_back(updated);
+        asynchrony_.sends.push_back(sent);
+      }
+    }
+    for (const std::string& stream : {receive_stream, update_stream, send_stream})
+      repeat(stream, OpKind::repeat_end);
+  }
+
+  // Counter r of a bucket counts the workers whose gradients of round r are applied.
+  Op told_of(const std::string& what, const std::string& stream) {
+    Op op;
+    op.name = "count " + what;
+    op.kind = OpKind::signal;
+    op.stream = stream_named(program_, stream);
+    op.counter = {what, 0, 1};
+    return op;
+  }
+
+  // After round r a worker's clock is r + 1; it may go on if all others' are at least r + 1 - staleness: if
+  // they are done with round r - staleness.
+  Op not_too_far_ahead(const std::string& what, const std::string& stream, int updated) {
+    Op op;
+    op.name = "hold " + what;
+    op.kind = OpKind::wait_until;
+    op.stream = stream_named(program_, stream);
+    op.counter = {what, -choice_.staleness, 1};
+    op.at_least = plan_.scenario.strategy.data;
+    op.after = {{updated}};
+    return op;
+  }
+
+  void repeat(const std::string& stream, OpKind kind) {
+    Op op;
+    op.name = "rounds";
+    op.kind = kind;
+    op.stream = stream_named(program_, stream);
+    op.count = 0;  // as long as workers come
+    add_op(program_, std::move(op));
+  }
+
+  StepPlan& plan_;
+  const StageProgram& worker_;
+  const Training& training_;
+  const ParameterServer& choice_;
+  const StateBytes state_;
+  Program program_;
+  Asynchrony asynchrony_;
+  std::vector<Part> parts_;
+};
+
+// The schedule's checks hold every op against every stream, both as many as workers; and every round has as
+// many transfers as there are buckets between each worker and each server.
+constexpr double kMostOpStreams = 1 << 20, kMostTransfersARound = 1 << 16;
+
+}  // namespace
+
+Program asynchronous_server(StepPlan& plan, const StageProgram& worker) {
+  const double workers = plan.scenario.strategy.data;
+  const double servers = plan.scenario.strategy.parameter_server.servers;
+  const auto buckets = static_cast<double>(worker.buckets.size());
+  const double most =
+      std::floor(std::min(kMostOpStreams / (workers * workers), kMostTransfersARound / (workers * servers)));
+  if (buckets > most)
+    throw InputError(
+        {plan.scenario.name, 0, 0},
+        fmt::format("strategy.bucket_mb makes {} buckets; allowed: at most {}, for {} workers of {} "
+                    "asynchronous servers (buckets of more MB are fewer)",
+                    buckets, most, workers, servers));
+  return ServerWriter(plan, worker).write();
+}
+
+}  // namespace rehearse

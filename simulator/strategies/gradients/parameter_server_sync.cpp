@@ -1,0 +1,81 @@
+// Synchronous servers: nobody begins the next step before the servers have heard of everybody.
+#include <fmt/format.h>
+
+#include "simulator/costs/memory.hpp"
+#include "simulator/strategies/gradients/parameter_server.hpp"
+#include "simulator/strategies/ops.hpp"
+
+namespace rehearse {
+
+// For every stage a stream that receives and one that sends, and one that updates.
+Program synchronous_server(StepPlan& plan, const std::vector<StageProgram>& stages) {
+  const Training& training = plan.scenario.training;
+  const StateBytes state = state_bytes(training.optimizer, training.precision, training.gradient_precision);
+  const double workers = plan.scenario.strategy.data;
+  Program program;
+  program.name = "server";
+  program.role = kServerRole;
+  program.streams = {"compute"};
+
+  const auto idle = [&](const char* name) {
+    Work work;
+    work.name = name;
+    work.precision = training.precision;
+    return compute_op(plan, program, name, Pass::other, std::move(work));
+  };
+  // Nothing of the next step is received before all weights of this one are sent: its gradients follow from
+  // them.
+  const int begin = add_op(program, idle("begin step"));
+  Op end = idle("end step");
+
+  // The last stage's gradients are ready first.
+  for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
+    const Peer workers_of_stage = Peer::each(0, at_stage(plan, stage->stage));
+    const std::string of = stages.size() > 1 ? fmt::format(" of stage {}", stage->stage) : std::string();
+    int sent = -1;
+    for (std::size_t b = 0; b < stage->buckets.size(); ++b) {
+      const Bucket& bucket = stage->buckets[b];
+      if (bucket.parameters == 0) continue;
+      const double share = bucket.parameters / plan.scenario.strategy.parameter_server.servers;
+      const std::string what = fmt::format("bucket {}{}", b, of);
+      const int pushed =
+          add_tensor(program, server_tensor(TensorKind::buffer, "pushed gradients, " + what, bucket,
+                                            training.gradient_precision, workers * push_bytes(plan, bucket)));
+      const int weights = add_tensor(program, server_tensor(TensorKind::weight, "weights, " + what, bucket,
+                                                            training.precision, share * state.weight));
+      Op receive = bucket_exchange(program, "receive " + what, "receive" + of, bucket,
+                                   Message::Direction::receive, {workers_of_stage}, push_bytes(plan, bucket));
+      receive.after = {{begin}};
+      receive.writes = {pushed};
+      const int received = add_op(program, std::move(receive));
+
+      Work work = update_work(plan, bucket, plan.scenario.strategy.parameter_server.servers);
+      work.name += " " + what;
+      if (workers > 1) {  // the sum of all workers' gradients reads them once; the update has counted one
+        work.kernels.push_back(memory_kernel((workers - 1) * push_bytes(plan, bucket)));
+      }
+      plan.schedule.works.push_back(std::move(work));
+      Op update = update_op(program, "update " + what, "compute", bucket,
+                            static_cast<int>(plan.schedule.works.size()) - 1);
+      update.after = {{received}};
+      update.reads = {pushed};
+      update.writes = {weights};
+      if (state.optimizer > 0)
+        update.writes.push_back(
+            add_tensor(program, server_tensor(TensorKind::optimizer_state, "optimizer state, " + what, bucket,
+                                              Precision::fp32, share * state.optimizer)));
+      const int updated = add_op(program, std::move(update));
+
+      Op send = bucket_exchange(program, "send " + what, "send" + of, bucket, Message::Direction::send,
+                                {workers_of_stage}, pull_bytes(plan, bucket));
+      send.after = {{updated}};
+      send.reads = {weights};
+      sent = add_op(program, std::move(send));
+    }
+    if (sent >= 0) end.after.push_back({sent});
+  }
+  add_op(program, std::move(end));
+  return program;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,68 @@
+#include "simulator/strategies/layout/stages.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "simulator/costs/compute.hpp"
+
+namespace rehearse {
+
+double layer_time_s(const LayerCost& layer, const Device& device, Precision precision) {
+  double seconds = 0;
+  for (const auto* pass : {&layer.forward, &layer.recompute, &layer.backward_input, &layer.backward_weight})
+    for (const Kernel& kernel : *pass) seconds += kernel_time_s(kernel, device, precision);
+  return seconds;
+}
+
+std::vector<int> balance_stages(const std::vector<double>& layer_times_s, int stages) {
+  const int layers = static_cast<int>(layer_times_s.size());
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  std::vector<double> before(layers + 1, 0);  // time of the layers in front of each
+  for (int i = 0; i < layers; ++i) before[i + 1] = before[i] + layer_times_s[i];
+
+  // Twice dynamic programming over (stages, layers in them): first the slowest stage alone, which bounds all
+  // stages of the second, that makes them even.
+  using Table = std::vector<std::vector<double>>;
+  Table slowest(stages + 1, std::vector<double>(layers + 1, kNever));
+  slowest[0][0] = 0;
+  for (int s = 1; s <= stages; ++s)
+    for (int end = s; end <= layers; ++end)
+      for (int begin = s - 1; begin < end; ++begin)
+        slowest[s][end] =
+            std::min(slowest[s][end], std::max(slowest[s - 1][begin], before[end] - before[begin]));
+  const double bound = slowest[stages][layers] * (1 + 1e-12);
+
+  Table squares(stages + 1, std::vector<double>(layers + 1, kNever));
+  std::vector<std::vector<int>> cut(stages + 1, std::vector<int>(layers + 1, -1));
+  squares[0][0] = 0;
+  for (int s = 1; s <= stages; ++s)
+    for (int end = s; end <= layers; ++end)
+      for (int begin = s - 1; begin < end; ++begin) {
+        const double stage_s = before[end] - before[begin];
+        if (stage_s > bound || squares[s - 1][begin] == kNever) continue;
+        const double sum = squares[s - 1][begin] + stage_s * stage_s;
+        // Rounding must not decide between equal cuts: the first one stays.
+        if (sum < squares[s][end] * (1 - 1e-12) || cut[s][end] < 0) {
+          squares[s][end] = sum;
+          cut[s][end] = begin;
+        }
+      }
+  std::vector<int> result(stages, 0);
+  for (int s = stages, end = layers; s > 0; --s) {
+    result[s - 1] = end - cut[s][end];
+    end = cut[s][end];
+  }
+  return result;
+}
+
+std::vector<LayerRange> layer_ranges(const std::vector<int>& stage_layers) {
+  std::vector<LayerRange> ranges;
+  int first = 0;
+  for (int layers : stage_layers) {
+    ranges.push_back({first, first + layers - 1});
+    first += layers;
+  }
+  return ranges;
+}
+
+}  // namespace rehearse
