@@ -68,41 +68,107 @@ void add_both_ways(LayerCost& layer, double bytes) {
   layer.backward_input.push_back(moves(bytes));
 }
 
-void add_queries_keys_values(LayerCost& layer, const Transformer& t, const Sizes& z) {
-  const double width = z.queries + z.keys + z.values;
-  add_linear(layer, z.tokens, width, z.hidden, z.element);
-  if (t.qkv_biases) add_bias(layer, z, width, false);
-  if (t.qk_norm) {  // each head by itself, all heads with the same gain
-    add_norm(layer, z, z.queries, z.head);
-    add_norm(layer, z, z.keys, z.head);
+// On all devices together.
+Sizes whole_sizes(const TransformerWriter& to) {
+  PassShape whole = to.pass;
+  whole.splits = {};
+  return TransformerWriter(to.t, whole, "").sizes(SegmentKind::attention);
+}
+
+// Each way reads and writes queries and keys. Where a part of each head is turned (GPT-NeoX's rotary_pct),
+// Transformer Engine's kernel copies the rest.
+void add_rotary(LayerCost& cost, const Sizes& z, double width) {
+  add_both_ways(cost, 2 * z.bytes(width));
+}
+
+struct QueriesKeysValues {
+  int queries = 0, keys = 0;  // values of the layer
+};
+
+// One product, unless queries are split further than keys and values are.
+QueriesKeysValues add_queries_keys_values(TransformerWriter& to, int input) {
+  using enum Dim;
+  const Transformer& t = to.t;
+  const Sizes whole = whole_sizes(to);
+  const Value q = to.value({batch, sequence, kv_heads, queries, head}, whole.queries);
+  const Value kv = to.value({batch, sequence, kv_heads, head}, whole.keys + whole.values);
+  const bool together = to.pass.splits.of(SegmentKind::query, queries) == 1;
+  QueriesKeysValues made;
+  const auto add_products = [&](SegmentKind kind, const std::vector<Value>& outputs, double width) {
+    const Sizes z = to.sizes(kind);
+    LayerCost& cost = to.layer.add(kind, {input}, outputs);
+    add_linear(cost, z.tokens, width, z.hidden, z.element);
+    if (t.qkv_biases) add_bias(cost, z, width, false);
+  };
+  const Sizes z = to.sizes(SegmentKind::query), apart = to.sizes(SegmentKind::key_value);
+  if (together) {
+    add_products(SegmentKind::query, {q, kv}, z.queries + z.keys + z.values);
+    made = {to.layer.last() - 1, to.layer.last()};
+  } else {
+    add_products(SegmentKind::query, {q}, z.queries);
+    made.queries = to.layer.last();
+    add_products(SegmentKind::key_value, {kv}, apart.keys + apart.values);
+    made.keys = to.layer.last();
   }
-  // Each way reads and writes queries and keys. Where a part of each head is turned (GPT-NeoX's rotary_pct),
-  // Transformer Engine's kernel copies the rest.
-  if (t.rotary) add_both_ways(layer, 2 * z.bytes(z.queries + z.keys));
+  if (t.qk_norm) {  // each head by itself, all heads with the same gain
+    const Sizes n = to.sizes(SegmentKind::query_norm);
+    LayerCost& cost = to.layer.add(SegmentKind::query_norm, {made.queries, made.keys}, {q, kv});
+    made = {to.layer.last() - 1, to.layer.last()};
+    add_norm(cost, n, n.queries, n.head);
+    add_norm(cost, n, n.keys, n.head);
+    cost.saved_bytes = n.bytes(n.queries + n.keys);
+  }
+  if (t.rotary) {
+    const Sizes r = to.sizes(to.layer.layer().segments.back().kind);
+    add_rotary(to.layer.layer().segments.back().cost, r, r.queries + r.keys);
+  }
+  return made;
 }
 
 // Megatron-LM's kernels (fused_mla_yarn_rope_apply) turn the rotary part of the queries in place; another one
 // reads the expanded keys and values and the shared rotary key, and writes the keys of all heads and the
 // values.
-void add_latent_queries_keys_values(LayerCost& layer, const Transformer& t, const Sizes& z) {
-  const double rope = t.rope_head_dim, plain_keys = z.heads * (z.head - rope);
+QueriesKeysValues add_latent_queries_keys_values(TransformerWriter& to, int input) {
+  using enum Dim;
+  const Transformer& t = to.t;
+  const Sizes whole = whole_sizes(to);
+  const double rope = t.rope_head_dim;
+  const Value q = to.value({batch, sequence, kv_heads, queries, head}, whole.queries);
+  const Value kv = to.value({batch, sequence, kv_heads, head}, whole.keys + whole.values);
+  QueriesKeysValues made;
+  const auto compress = [&](double rank, double beside) {
+    const Sizes z = to.sizes(SegmentKind::latent);
+    LayerCost& cost =
+        to.layer.add(SegmentKind::latent, {input}, {to.value({batch, sequence, latent}, rank + beside)});
+    add_linear(cost, z.tokens, rank + beside, z.hidden, z.element);
+    add_norm(cost, z, rank, rank);
+    cost.saved_bytes = 2 * z.bytes(rank);  // inputs of the norm, and of the next product
+    return to.layer.last();
+  };
+  const Sizes z = to.sizes(SegmentKind::latent_up);
   if (t.q_lora_rank > 0) {
-    add_linear(layer, z.tokens, t.q_lora_rank, z.hidden, z.element);
-    add_norm(layer, z, t.q_lora_rank, t.q_lora_rank);
-    add_linear(layer, z.tokens, z.queries, t.q_lora_rank, z.element);
+    const int compressed = compress(t.q_lora_rank, 0);
+    LayerCost& cost = to.layer.add(SegmentKind::latent_up, {compressed}, {q});
+    add_linear(cost, z.tokens, z.queries, t.q_lora_rank, z.element);
   } else {
-    add_linear(layer, z.tokens, z.queries, z.hidden, z.element);
+    const Sizes own = to.sizes(SegmentKind::query);
+    LayerCost& cost = to.layer.add(SegmentKind::query, {input}, {q});
+    add_linear(cost, own.tokens, own.queries, own.hidden, own.element);
   }
-  add_linear(layer, z.tokens, t.kv_lora_rank + rope, z.hidden, z.element);
-  add_norm(layer, z, t.kv_lora_rank, t.kv_lora_rank);
-  add_linear(layer, z.tokens, plain_keys + z.values, t.kv_lora_rank, z.element);
-  add_both_ways(layer, 2 * z.bytes(z.heads * rope));
-  add_both_ways(layer, z.bytes(plain_keys + z.values + rope + z.queries + z.values));
-  layer.backward_input.push_back(moves(3 * z.activation));  // the input's gradients of both products added
+  made.queries = to.layer.last();
+  const int compressed = compress(t.kv_lora_rank, rope);
+  const double plain_keys = z.heads * (z.head - rope);
+  LayerCost& cost = to.layer.add(SegmentKind::latent_up, {compressed}, {kv});
+  made.keys = to.layer.last();
+  add_linear(cost, z.tokens, plain_keys + z.values, t.kv_lora_rank, z.element);
+  add_both_ways(cost, 2 * z.bytes(z.heads * rope));
+  add_both_ways(cost, z.bytes(plain_keys + z.values + rope + z.queries + z.values));
+  // The input's gradients of both products added.
+  cost.backward_input.push_back(moves(3 * to.sizes(SegmentKind::norm).activation));
+  return made;
 }
 
-}  // namespace
-
+// Of softmax(Q K^T) V; what selective recomputation repeats.
 std::vector<Kernel> attention_forward(const Transformer& t, const Sizes& z, bool local) {
   const double s = z.sequence, seen = seen_keys(t, z, local), scores = score_count(t, z, local);
   std::vector<Kernel> kernels;
@@ -116,26 +182,9 @@ std::vector<Kernel> attention_forward(const Transformer& t, const Sizes& z, bool
   return kernels;
 }
 
-void add_attention(LayerCost& layer, const Transformer& t, const Sizes& z, bool local) {
-  if (t.kv_lora_rank > 0) {
-    add_latent_queries_keys_values(layer, t, z);
-  } else {
-    add_queries_keys_values(layer, t, z);
-  }
-  append(layer.forward, attention_forward(t, z, local));
-  append(layer.backward_input, attention_backward(t, z, local));
-  if (t.attention_sinks) {  // gradients: sums over the tokens of each one's share of its sink
-    layer.parameters += z.heads;
-    layer.backward_weight.push_back(moves(z.bytes(z.heads)));
-  }
-  add_linear(layer, z.tokens, z.hidden, z.context, z.element);
-  if (t.biases) add_bias(layer, z, z.hidden, true);
-}
-
+// Bytes that attention keeps for its backward pass besides its result.
 double saved_by_attention(const Transformer& t, const Sizes& z, bool local, Recompute recompute) {
-  double bytes = z.bytes(z.queries + z.context);         // Q, and the input of the output projection
-  if (t.qk_norm) bytes += z.bytes(z.queries + z.keys);   // inputs of the norms
-  bytes += 2 * z.bytes(t.q_lora_rank + t.kv_lora_rank);  // inputs of these norms, and of the products
+  double bytes = z.bytes(z.queries);  // Q
   if (recompute == Recompute::selective) return bytes + z.bytes(z.keys + z.values);
   // K and V as the products read them; softmax, its mask, dropped-out softmax; scores; shares of the sinks
   bytes += z.bytes(z.queries + z.context);
@@ -144,6 +193,32 @@ double saved_by_attention(const Transformer& t, const Sizes& z, bool local, Reco
   if (t.attention_softcap) bytes += z.element * scores;
   if (t.attention_sinks) bytes += z.bytes(z.heads);
   return bytes;
+}
+
+}  // namespace
+
+int add_attention(TransformerWriter& to, int input, bool local) {
+  using enum Dim;
+  const Transformer& t = to.t;
+  const QueriesKeysValues made =
+      t.kv_lora_rank > 0 ? add_latent_queries_keys_values(to, input) : add_queries_keys_values(to, input);
+  Sizes z = to.sizes(SegmentKind::attention);
+  LayerCost* cost = &to.layer.add(
+      SegmentKind::attention, {made.queries, made.keys},
+      {to.value({batch, sequence, kv_heads, queries, head}, whole_sizes(to).context)});
+  cost->forward = attention_forward(t, z, local);
+  cost->backward_input = attention_backward(t, z, local);
+  if (to.pass.recompute == Recompute::selective) cost->recompute = cost->forward;
+  cost->saved_bytes = saved_by_attention(t, z, local, to.pass.recompute);
+  if (t.attention_sinks) {  // gradients: sums over the tokens of each one's share of its sink
+    cost->parameters += z.heads;
+    cost->backward_weight.push_back(moves(z.bytes(z.heads)));
+  }
+  z = to.sizes(SegmentKind::projection);
+  cost = &to.layer.add(SegmentKind::projection, {to.layer.last()}, {to.tokens()});
+  add_linear(*cost, z.tokens, z.hidden, z.context, z.element);
+  cost->saved_bytes = z.bytes(z.context);
+  return to.layer.last();
 }
 
 }  // namespace rehearse

@@ -145,30 +145,31 @@ double saved_bytes(const ConvolutionalNet::Block& block, const Maps& maps) {
 
 }  // namespace
 
-std::vector<LayerCost> convolutional_layers(const ConvolutionalNet& net, const PassShape& pass) {
-  const Maps maps{element_bytes(pass.precision), pass.micro_batch};
-  std::vector<LayerCost> layers;
+std::vector<Layer> convolutional_layers(const ConvolutionalNet& net, const PassShape& pass) {
+  constexpr SegmentKind kBlock = SegmentKind::block;
+  const Maps maps{element_bytes(pass.precision), pass.micro_batch / pass.splits.of(kBlock, Dim::batch)};
+  const Maps whole{maps.element, pass.micro_batch};
+  const Dims dims{Dim::batch, Dim::hidden};
+  std::vector<Layer> layers;
   for (const ConvolutionalNet::Block& block : net.blocks) {
-    LayerCost layer;
-    layer.name = block.name;
+    const Convolution &begin = block.layers.front(), &end = block.layers.back();
     const bool first_block = layers.empty(), last_block = layers.size() + 1 == net.blocks.size();
+    LayerWriter layer(block.name, {dims, whole.in(begin), maps.element, !first_block});
+    LayerCost& cost = layer.add(kBlock, {0}, {{dims, whole.out(end), maps.element}});
     for (const Convolution& c : block.layers) {
       // Images need no gradient.
-      add_layer(layer, c, maps, !(first_block && &c == &block.layers.front()));
+      add_layer(cost, c, maps, !(first_block && &c == &begin));
     }
-    layer.saved_bytes = saved_bytes(block, maps);
-    const Convolution& end = block.layers.back();
+    cost.saved_bytes = saved_bytes(block, maps);
     if (last_block) {
-      add_loss(layer, maps.out(end), maps.element);
-    } else {
-      layer.output_bytes = maps.out_bytes(end);
+      add_loss(layer, layer.last(), pass, pass.micro_batch, whole.out(end) / pass.micro_batch);
+    } else if (pass.recompute == Recompute::full) {
       // The last block's backward follows at once: recomputing it would free nothing.
-      if (pass.recompute == Recompute::full) {
-        layer.recompute = layer.forward;
-        layer.saved_bytes = maps.in_bytes(block.layers.front());
-      }
+      cost.recompute = cost.forward;
+      cost.saved_bytes = maps.in_bytes(begin);
+      layer.layer().recomputed = true;
     }
-    layers.push_back(std::move(layer));
+    layers.push_back(layer.take(last_block ? 0 : maps.out_bytes(end)));
   }
   return layers;
 }

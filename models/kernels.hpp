@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "models/layer_writer.hpp"
 #include "models/model.hpp"
 #include "models/text/toml_value.hpp"
 
@@ -36,17 +37,21 @@ inline void append(std::vector<Kernel>& to, const std::vector<Kernel>& more) {
 void add_linear(LayerCost& layer, double rows, double out, double in, double element,
                 bool input_gradient = true);
 
-// Softmax cross-entropy over `logits` elements stored with `element` bytes and handled in fp32, in which it
-// keeps them (Korthikanti et al. 2022, section 4.3).
-void add_loss(LayerCost& layer, double logits, double element);
+// A dimension of `size` on one of `shards` devices that share it: padded to a multiple of them.
+double share_of(double size, int shards);
+
+// Softmax cross-entropy over value `logits`, `rows` rows of `vocabulary` elements on all devices together: the
+// segments maximum, sums and loss. Logits are stored with the precision's width and handled in fp32, in which
+// the softmax is kept (Korthikanti et al. 2022, section 4.3).
+void add_loss(LayerWriter& layer, int logits, const PassShape& pass, double rows, double vocabulary);
 
 // FLOPs of matrix products in these kernels.
 double product_flops(const std::vector<Kernel>& kernels);
 
-std::vector<LayerCost> transformer_layers(const Transformer& shape, const PassShape& pass);
-std::vector<LayerCost> convolutional_layers(const ConvolutionalNet& shape, const PassShape& pass);
-std::vector<LayerCost> perceptron_layers(const MultiLayerPerceptron& shape, const PassShape& pass);
-std::vector<LayerCost> profiled_layers(const ProfiledModel& shape);
+std::vector<Layer> transformer_layers(const Transformer& shape, const PassShape& pass);
+std::vector<Layer> convolutional_layers(const ConvolutionalNet& shape, const PassShape& pass);
+std::vector<Layer> perceptron_layers(const MultiLayerPerceptron& shape, const PassShape& pass);
+std::vector<Layer> profiled_layers(const ProfiledModel& shape);
 
 // [convolutional]: stages written as in the papers' tables, expanded to single layers.
 ConvolutionalNet read_convolutional(Section section);

@@ -1,5 +1,6 @@
 #include "models/model.hpp"
 
+#include <cmath>
 #include <type_traits>
 
 #include "models/kernels.hpp"
@@ -25,13 +26,29 @@ void add_linear(LayerCost& layer, double rows, double out, double in, double ele
   layer.backward_weight.push_back(product(Kind::gemm, out, in, rows, element));
 }
 
-void add_loss(LayerCost& layer, double logits, double element) {
+double share_of(double size, int shards) {
+  return shards == 1 ? size : std::ceil(size / shards);
+}
+
+// The kernels are those of `sums`: the maximum and the loss of each token are counted with them.
+void add_loss(LayerWriter& layer, int logits, const PassShape& pass, double rows, double vocabulary) {
+  constexpr double kSumBytes = 4;
+  const double element = element_bytes(pass.precision);
+  const Value maximum{{Dim::batch, Dim::sequence}, rows, kSumBytes, false};
+  const Value sum{{Dim::batch, Dim::sequence}, rows, kSumBytes};
+  layer.add(SegmentKind::maximum, {logits}, {maximum});
+  LayerCost& cost = layer.add(SegmentKind::sums, {logits, layer.last()}, {sum, sum});
+  const Splits& splits = pass.splits;
+  constexpr SegmentKind kHere = SegmentKind::sums;
+  const double local = rows / splits.of(kHere, Dim::batch) / splits.of(kHere, Dim::sequence) *
+                       share_of(vocabulary, splits.of(kHere, Dim::vocabulary));
   const double bytes = element < 4 ? kLossBytes : kLossBytes - 12;  // fp32 logits need no conversion
-  layer.forward.push_back(moves(kLossForwardShare * bytes * logits));
-  layer.backward_input.push_back(moves((1 - kLossForwardShare) * bytes * logits));
-  layer.forward.back().loss = layer.backward_input.back().loss = true;
-  layer.logits = logits;
-  layer.saved_bytes += kSoftmaxBytes * logits;
+  cost.forward.push_back(moves(kLossForwardShare * bytes * local));
+  cost.backward_input.push_back(moves((1 - kLossForwardShare) * bytes * local));
+  cost.forward.back().loss = cost.backward_input.back().loss = true;
+  cost.logits = local;
+  cost.saved_bytes = kSoftmaxBytes * local;
+  layer.add(SegmentKind::loss, {layer.last() - 1, layer.last()}, {});
 }
 
 double product_flops(const std::vector<Kernel>& kernels) {
@@ -40,56 +57,7 @@ double product_flops(const std::vector<Kernel>& kernels) {
   return sum;
 }
 
-// A layer's input is the output of the layer before it, so only the input has to be kept: a ReLU done in
-// place leaves its output as the next layer's input, and nothing is left for recomputation to save.
-std::vector<LayerCost> perceptron_layers(const MultiLayerPerceptron& shape, const PassShape& pass) {
-  const double element = element_bytes(pass.precision), samples = pass.micro_batch;
-  std::vector<LayerCost> layers;
-  for (std::size_t i = 1; i < shape.widths.size(); ++i) {
-    const double in = shape.widths[i - 1], out = shape.widths[i];
-    const bool first = i == 1, last = i + 1 == shape.widths.size();
-    LayerCost layer;
-    layer.name = "fc" + std::to_string(i);
-    add_linear(layer, samples, out, in, element, !first);
-    const double result = element * samples * out;
-    layer.parameters += out;  // the bias is added by the product; its gradient is a sum over the samples
-    layer.backward_weight.push_back(moves(result));
-    layer.saved_bytes = element * samples * in;
-    if (last) {
-      add_loss(layer, samples * out, element);
-    } else {
-      layer.forward.push_back(moves(2 * result));
-      layer.backward_input.push_back(moves(3 * result));
-      layer.output_bytes = result;
-    }
-    layers.push_back(std::move(layer));
-  }
-  return layers;
-}
-
-// Times hold for the micro-batch they were measured with.
-std::vector<LayerCost> profiled_layers(const ProfiledModel& shape) {
-  const auto fixed = [](double seconds) {
-    Kernel kernel;
-    kernel.kind = Kernel::Kind::fixed;
-    kernel.seconds = seconds;
-    return std::vector<Kernel>{kernel};
-  };
-  std::vector<LayerCost> layers;
-  for (std::size_t i = 0; i < shape.forward_s.size(); ++i) {
-    LayerCost layer;
-    layer.name = "stage" + std::to_string(i);
-    layer.forward = fixed(shape.forward_s[i]);
-    layer.backward_input = fixed(shape.backward_input_s[i]);
-    layer.backward_weight = fixed(shape.backward_weight_s[i]);
-    if (!shape.parameters.empty()) layer.parameters = shape.parameters[i];
-    if (i + 1 < shape.forward_s.size()) layer.output_bytes = shape.p2p_bytes;
-    layers.push_back(std::move(layer));
-  }
-  return layers;
-}
-
-std::vector<LayerCost> layer_costs(const Model& model, const PassShape& pass) {
+std::vector<Layer> model_layers(const Model& model, const PassShape& pass) {
   return std::visit(
       [&](const auto& shape) {
         using Shape = std::decay_t<decltype(shape)>;

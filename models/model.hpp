@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/precision.hpp"
+#include "models/segment_kind.hpp"
 #include "models/text/document.hpp"
 
 namespace rehearse {
@@ -45,9 +46,10 @@ struct PassShape {
   double sequence_length = 0;  // tokens a sample; 0: the model's own
   Precision precision = Precision::bf16;
   Recompute recompute = Recompute::none;
+  Splits splits = {};  // by the axes that share a layer's work
 };
 
-// One layer for one micro-batch.
+// One layer for one micro-batch, on one device.
 struct LayerCost {
   std::string name;
   double parameters = 0;  // elements

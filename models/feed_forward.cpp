@@ -1,0 +1,151 @@
+// The feed-forward of a transformer's layer: two products, or a mixture of experts.
+#include <algorithm>
+
+#include "models/transformer_parts.hpp"
+
+namespace rehearse {
+namespace {
+
+using Kind = Kernel::Kind;
+
+// SiLU (or GELU) of one half of the first product times its other half. Backward reads dy and both halves and
+// writes the gradient of both.
+void add_swiglu(LayerCost& layer, double bytes) {
+  layer.forward.push_back(moves(3 * bytes));
+  layer.backward_input.push_back(moves(5 * bytes));
+}
+
+// The rows that a feed-forward sees, and how many sets of weights they are spread over.
+struct Spread {
+  double rows = 0;
+  double sets = 1;  // that there are
+  double used = 1;  // that have rows, equally many: one grouped product does all of them
+};
+
+void add_spread_linear(LayerCost& layer, const Sizes& z, const Spread& s, double out, double in) {
+  layer.parameters += s.sets * in * out;
+  const double rows = s.rows / s.used;
+  layer.forward.push_back(product(Kind::gemm, rows, out, in, z.element, s.used));
+  layer.backward_input.push_back(product(Kind::gemm, rows, in, out, z.element, s.used));
+  layer.backward_weight.push_back(product(Kind::gemm, out, in, rows, z.element, s.used));
+}
+
+// The next kernel adds the bias; its gradient is summed over the rows.
+void add_spread_bias(LayerCost& layer, const Sizes& z, const Spread& s, double width) {
+  layer.parameters += s.sets * width;
+  layer.backward_weight.push_back(moves(z.element * s.rows * width));
+}
+
+// To the inner width, and the activation function. It keeps the function's inputs (of SwiGLU: two); ReLU
+// needs its result alone, which is the next product's input.
+void write_up(LayerCost& cost, const Transformer& t, const Sizes& z, const Spread& s, double inner) {
+  const double out = t.gated ? 2 * inner : inner, bytes = z.element * s.rows * inner;
+  add_spread_linear(cost, z, s, out, z.hidden);
+  if (t.biases) add_spread_bias(cost, z, s, out);
+  if (t.gated)
+    add_swiglu(cost, bytes);
+  else
+    add_gelu(cost, bytes);
+  cost.saved_bytes = (t.gated ? 2 : t.relu ? 0 : 1) * bytes;
+}
+
+// And back: it keeps its input.
+void write_down(LayerCost& cost, const Sizes& z, const Spread& s, double inner) {
+  add_spread_linear(cost, z, s, z.hidden, inner);
+  cost.saved_bytes = z.element * s.rows * inner;
+}
+
+// `width`: the inner one, on all devices together. The bias of the second product is the residual's.
+int add_dense(TransformerWriter& to, int input, double width) {
+  using enum Dim;
+  const auto inner_of = [&](SegmentKind kind) { return width / to.pass.splits.of(kind, inner); };
+  const Sizes up = to.sizes(SegmentKind::up), down = to.sizes(SegmentKind::down);
+  LayerCost* cost = &to.layer.add(SegmentKind::up, {input}, {to.value({batch, sequence, inner}, width)});
+  write_up(*cost, to.t, up, {up.tokens, 1, 1}, inner_of(SegmentKind::up));
+  cost = &to.layer.add(SegmentKind::down, {to.layer.last()}, {to.tokens()});
+  write_down(*cost, down, {down.tokens, 1, 1}, inner_of(SegmentKind::down));
+  return to.layer.last();
+}
+
+// Lepikhin et al., "GShard", 2020, and Jiang et al., "Mixtral of Experts", 2024, section 2.1: a linear
+// router, softmax over the chosen experts, their weighted sum. Rows are copied in order of their experts, go
+// through grouped products, and are put back (Gale et al., "MegaBlocks", 2022). The router is taken to spread
+// tokens evenly, which is what its auxiliary loss asks for; no token is dropped.
+int add_experts(TransformerWriter& to, int input) {
+  using enum Dim;
+  constexpr double kProbability = 4;  // fp32
+  const Transformer& t = to.t;
+  const double chosen = t.experts_per_token;
+
+  Sizes z = to.sizes(SegmentKind::router);
+  LayerCost* cost =
+      &to.layer.add(SegmentKind::router, {input}, {to.value({batch, sequence, experts}, t.experts)});
+  const int gates = to.layer.last();
+  add_linear(*cost, z.tokens, t.experts, z.hidden, z.element);
+  if (t.router_bias) add_bias(*cost, z, t.experts, true);
+  const double logits = kProbability * z.tokens * t.experts;
+  cost->forward.push_back(moves(2 * logits));  // softmax, and the choice
+  cost->backward_input.push_back(moves(3 * logits));
+  cost->saved_bytes = logits;
+
+  // To the experts: each row is read and written; backwards the copies' gradients are added up.
+  z = to.sizes(SegmentKind::dispatch);
+  const auto rows = [&](Dim dim, double width) { return to.value({experts, routed, dim}, chosen * width); };
+  cost = &to.layer.add(SegmentKind::dispatch, {input, gates}, {rows(hidden, t.hidden)});
+  cost->forward.push_back(moves(2 * chosen * z.activation));
+  cost->backward_input.push_back(moves((chosen + 1) * z.activation));
+  cost->saved_bytes = chosen * z.activation;
+
+  const auto spread = [&](SegmentKind kind) {
+    z = to.sizes(kind);
+    Spread routed_rows{chosen * z.tokens, z.experts, 0};
+    routed_rows.used = std::min(z.experts, routed_rows.rows);
+    return routed_rows;
+  };
+  const double width = t.feed_forward > 0 ? t.feed_forward : 4 * t.hidden;
+  cost = &to.layer.add(SegmentKind::expert_up, {to.layer.last()}, {rows(inner, width)});
+  Spread s = spread(SegmentKind::expert_up);
+  write_up(*cost, t, z, s, z.inner);
+  cost = &to.layer.add(SegmentKind::expert_down, {to.layer.last()}, {rows(hidden, t.hidden)});
+  s = spread(SegmentKind::expert_down);
+  write_down(*cost, z, s, z.inner);
+  if (t.biases) add_spread_bias(*cost, z, s, z.hidden);
+
+  // And back: their weighted sum. Backwards each result is read again, for the gradient of its weight.
+  z = to.sizes(SegmentKind::combine);
+  cost = &to.layer.add(SegmentKind::combine, {to.layer.last(), gates}, {to.tokens()});
+  cost->forward.push_back(moves((chosen + 1) * z.activation));
+  cost->backward_input.push_back(moves((2 * chosen + 1) * z.activation));
+  cost->saved_bytes = chosen * z.activation;
+  if (t.shared_expert == 0) return to.layer.last();
+
+  const int combined = to.layer.last(), shared = add_dense(to, input, t.shared_expert);
+  if (t.biases) {
+    cost = &to.layer.layer().segments.back().cost;
+    add_bias(*cost, to.sizes(SegmentKind::down), t.hidden, true);
+  }
+  z = to.sizes(SegmentKind::residual);
+  cost = &to.layer.add(SegmentKind::residual, {combined, shared}, {to.tokens()});
+  if (t.shared_expert_gate) {
+    cost->parameters += z.hidden;  // its gate: a product with one column, a sigmoid
+    cost->forward.push_back(moves(4 * z.activation));
+    cost->backward_input.push_back(moves(5 * z.activation));
+    cost->backward_weight.push_back(moves(z.activation));
+    cost->saved_bytes = z.activation;
+  } else {  // both results added; backwards the gradients of their common input
+    cost->forward.push_back(moves(3 * z.activation));
+    cost->backward_input.push_back(moves(3 * z.activation));
+  }
+  return to.layer.last();
+}
+
+}  // namespace
+
+int add_feed_forward(TransformerWriter& to, int input, bool experts) {
+  if (experts) return add_experts(to, input);
+  const Transformer& t = to.t;
+  const double width = t.feed_forward > 0 ? t.feed_forward : 4 * t.hidden;
+  return add_dense(to, input, t.experts > 0 ? t.dense_feed_forward : width);
+}
+
+}  // namespace rehearse

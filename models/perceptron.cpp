@@ -1,0 +1,89 @@
+// The kernels of multi-layer perceptrons, and of models of which only measured times are known.
+//
+// Hidden layers are taken in pairs, the first to be split by its outputs and the second by its inputs, as
+// Megatron-LM splits the two products of a feed-forward.
+#include <algorithm>
+#include <string>
+
+#include "models/kernels.hpp"
+#include "models/layer_writer.hpp"
+
+namespace rehearse {
+namespace {
+
+// Hidden layer `i` of `hidden`, both counted from 1.
+SegmentKind hidden_kind(std::size_t i, std::size_t hidden) {
+  if (i % 2 == 0) return SegmentKind::down;
+  return i < hidden ? SegmentKind::up : SegmentKind::dense;
+}
+
+}  // namespace
+
+// A layer's input is the output of the layer before it, so only the input has to be kept: a ReLU done in
+// place leaves its output as the next layer's input, and nothing is left for recomputation to save.
+std::vector<Layer> perceptron_layers(const MultiLayerPerceptron& shape, const PassShape& pass) {
+  using enum Dim;
+  const double element = element_bytes(pass.precision);
+  const auto samples = [&](SegmentKind kind) {
+    return pass.micro_batch / pass.splits.of(kind, batch) / pass.splits.of(kind, sequence);
+  };
+  std::vector<Layer> layers;
+  SegmentKind source = SegmentKind::block;  // of the layer's input
+  for (std::size_t i = 1; i < shape.widths.size(); ++i) {
+    const double in = shape.widths[i - 1], out = shape.widths[i];
+    const bool last = i + 1 == shape.widths.size();
+    const SegmentKind kind = last ? SegmentKind::logits : hidden_kind(i, shape.widths.size() - 2);
+    const bool columns = kind == SegmentKind::up || kind == SegmentKind::logits;
+    const Dim inside = kind == SegmentKind::logits ? vocabulary : inner;
+    const int degree = pass.splits.of(kind, inside);
+    const double local_out = columns ? share_of(out, degree) : out;
+    const double local_in = kind == SegmentKind::down ? share_of(in, degree) : in;
+
+    const Value input{i == 1 || kind != SegmentKind::down ? Dims{batch, sequence, hidden}
+                                                          : Dims{batch, sequence, inner},
+                      pass.micro_batch * in, element, i > 1};
+    LayerWriter layer("fc" + std::to_string(i), input);
+    const Value output{Dims{batch, sequence}.with(columns ? inside : hidden), pass.micro_batch * out, element};
+    LayerCost* cost = &layer.add(kind, {0}, {output});
+    add_linear(*cost, samples(kind), local_out, local_in, element, i > 1);
+    cost->saved_bytes = element * samples(i == 1 ? kind : source) * local_in;
+    if (kind == SegmentKind::down) cost = &layer.add(SegmentKind::residual, {1}, {output});
+    source = layer.layer().segments.back().kind;
+    const double result = element * samples(source) * local_out;
+    cost->parameters += local_out;  // the bias is added by the product; its gradient is a sum over the samples
+    cost->backward_weight.push_back(moves(result));
+    if (last) {
+      add_loss(layer, layer.last(), pass, pass.micro_batch, out);
+      layers.push_back(layer.take(0));
+    } else {
+      cost->forward.push_back(moves(2 * result));
+      cost->backward_input.push_back(moves(3 * result));
+      layers.push_back(layer.take(result));
+    }
+  }
+  return layers;
+}
+
+// Times hold for the micro-batch they were measured with.
+std::vector<Layer> profiled_layers(const ProfiledModel& shape) {
+  const auto fixed = [](double seconds) {
+    Kernel kernel;
+    kernel.kind = Kernel::Kind::fixed;
+    kernel.seconds = seconds;
+    return std::vector<Kernel>{kernel};
+  };
+  std::vector<Layer> layers;
+  for (std::size_t i = 0; i < shape.forward_s.size(); ++i) {
+    const Value between{Dims{Dim::batch, Dim::hidden}, shape.p2p_bytes, 1, true};
+    LayerWriter layer("stage" + std::to_string(i), between);
+    LayerCost& cost = layer.add(SegmentKind::block, {0}, {between});
+    cost.forward = fixed(shape.forward_s[i]);
+    cost.backward_input = fixed(shape.backward_input_s[i]);
+    cost.backward_weight = fixed(shape.backward_weight_s[i]);
+    if (!shape.parameters.empty()) cost.parameters = shape.parameters[i];
+    layers.push_back(layer.take(i + 1 < shape.forward_s.size() ? shape.p2p_bytes : 0));
+  }
+  return layers;
+}
+
+}  // namespace rehearse

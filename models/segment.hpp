@@ -1,0 +1,45 @@
+// A layer as a list of segments: runs of kernels between two points where a parallel axis may change how the
+// tensors between them lie on devices.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/model.hpp"
+#include "models/segment_kind.hpp"
+
+namespace rehearse {
+
+// A tensor between segments, for one micro-batch.
+struct Value {
+  Dims dims;
+  double elements = 0;         // of the whole tensor, before any axis splits it
+  double element = 2;          // bytes of one
+  bool has_gradient = true;    // token numbers and the loss' maximum have none
+};
+
+struct Segment {
+  SegmentKind kind = SegmentKind::block;
+  std::vector<int> inputs, outputs;  // values of the layer
+  // What one device of the splits computes and keeps. Its name is empty, output_bytes are 0.
+  LayerCost cost;
+};
+
+// Value 0 is the layer's input (the batch, in the first layer); the last segment's first output is its output.
+struct Layer {
+  std::string name;
+  std::vector<Value> values;
+  std::vector<Segment> segments;
+  double output_bytes = 0;  // on one device
+  bool recomputed = false;  // all of it runs again before the backward pass
+
+  int output() const { return segments.back().outputs.empty() ? -1 : segments.back().outputs.front(); }
+};
+
+// The layers of one micro-batch, in order of the forward pass, on one device of `pass.splits`.
+std::vector<Layer> model_layers(const Model& model, const PassShape& pass);
+
+// All segments of a layer as one: kernels pass by pass, in the order of the segments.
+LayerCost merged(const Layer& layer);
+
+}  // namespace rehearse

@@ -1,0 +1,114 @@
+// A transformer's first layer, which looks tokens up, and its last one, which ends in the loss.
+#include "models/transformer_parts.hpp"
+
+namespace rehearse {
+
+Layer embedding_layer(const Transformer& t, const PassShape& pass) {
+  using enum Dim;
+  constexpr double kMask = 1;  // bytes of a dropout mask's element
+  TransformerWriter to(t, pass, "embedding", false);
+  // A table's gradient is a dense tensor: it is zeroed, then dy's rows are added to its rows.
+  const auto look_up = [&](LayerCost& cost, const Sizes& z, double rows, double width) {
+    cost.parameters += rows * width;
+    cost.forward.push_back(moves(2 * z.bytes(width)));
+    cost.backward_weight.push_back(moves(z.element * rows * width + 3 * z.bytes(width)));
+  };
+  Sizes z = to.sizes(SegmentKind::embedding);
+  const double table = z.vocabulary * t.table_width();
+  LayerCost* cost =
+      &to.layer.add(SegmentKind::embedding, {0}, {to.value({batch, sequence, hidden}, t.table_width())});
+  look_up(*cost, z, z.vocabulary, t.table_width());
+  if (t.embedding_width > 0) {
+    z = to.sizes(SegmentKind::dense);
+    cost = &to.layer.add(SegmentKind::dense, {to.layer.last()}, {to.tokens()});
+    add_linear(*cost, z.tokens, z.hidden, t.embedding_width, z.element);
+    cost->saved_bytes = z.bytes(t.embedding_width);
+  }
+  for (const double rows : {t.position_rows(), t.token_types}) {
+    if (rows == 0) continue;
+    z = to.sizes(SegmentKind::position);
+    cost = &to.layer.add(SegmentKind::position, {to.layer.last()}, {to.tokens()});
+    look_up(*cost, z, rows, z.hidden);
+    cost->forward.push_back(moves(3 * z.activation));
+  }
+  if (t.embedding_norm) {
+    add_norm(to, to.layer.last());
+    to.layer.layer().segments.back().cost.saved_bytes = to.sizes(SegmentKind::norm).activation;
+  }
+  if (t.embedding_dropout.value_or(t.dropout)) {
+    z = to.sizes(SegmentKind::residual);
+    cost = &to.layer.add(SegmentKind::residual, {to.layer.last()}, {to.tokens()});
+    const Kernel dropout = moves(2 * z.activation + kMask * z.tokens * z.hidden);
+    cost->forward.push_back(dropout);
+    cost->backward_input.push_back(dropout);
+    cost->saved_bytes = kMask * z.tokens * z.hidden;
+  }
+  Layer& layer = to.layer.layer();
+  if (t.tied_embeddings)  // the output layer's gradient of the same table is added
+    layer.segments.front().cost.backward_weight.push_back(moves(3 * z.element * table));
+  return to.layer.take(to.sizes(layer.segments.back().kind).activation);
+}
+
+Layer head_layer(const Transformer& t, const PassShape& pass) {
+  using enum Dim;
+  TransformerWriter to(t, pass, "head");
+  int last = 0;
+  if (t.final_norm) {
+    last = add_norm(to, last);
+    to.layer.layer().segments.back().cost.saved_bytes = to.sizes(SegmentKind::norm).activation;
+  }
+  if (t.pooler) {  // first token of each sample: linear, tanh
+    const Sizes z = to.sizes(SegmentKind::pooler);
+    LayerCost& cost = to.layer.add(SegmentKind::pooler, {last}, {});
+    add_linear(cost, z.samples, z.hidden, z.hidden, z.element);
+    const double pooled = z.element * z.samples * z.hidden;
+    cost.parameters += z.hidden;
+    cost.forward.push_back(moves(2 * pooled));
+    cost.backward_input.push_back(moves(3 * pooled));
+    cost.saved_bytes = 2 * pooled;
+    if (t.masked_lm_head) {  // next-sentence classifier
+      add_linear(cost, z.samples, 2, z.hidden, z.element);
+      cost.parameters += 2;
+    }
+  }
+  if (t.masked_lm_head) {
+    const Sizes z = to.sizes(SegmentKind::dense);
+    LayerCost& cost = to.layer.add(SegmentKind::dense, {last}, {to.tokens()});
+    add_linear(cost, z.tokens, z.hidden, z.hidden, z.element);
+    add_bias(cost, z, z.hidden, true);
+    add_gelu(cost, z.activation);
+    cost.saved_bytes = 2 * z.activation;
+    last = add_norm(to, to.layer.last());
+    to.layer.layer().segments.back().cost.saved_bytes = to.sizes(SegmentKind::norm).activation;
+  }
+  if (t.causal || t.masked_lm_head) {
+    const double width = t.table_width();
+    if (t.embedding_width > 0) {
+      const Sizes z = to.sizes(SegmentKind::dense);
+      LayerCost& cost =
+          to.layer.add(SegmentKind::dense, {last}, {to.value({batch, sequence, hidden}, width)});
+      add_linear(cost, z.tokens, width, z.hidden, z.element);
+      cost.saved_bytes = z.activation;
+      last = to.layer.last();
+    }
+    const Sizes z = to.sizes(SegmentKind::logits);
+    LayerCost& cost = to.layer.add(SegmentKind::logits, {last},
+                                   {to.value({batch, sequence, vocabulary}, t.vocabulary)});
+    const double logits = z.tokens * z.vocabulary;
+    add_linear(cost, z.tokens, z.vocabulary, width, z.element);
+    if (t.tied_embeddings) cost.parameters -= z.vocabulary * width;  // the embedding has counted it
+    if (t.masked_lm_head) add_bias(cost, z, z.vocabulary, false);
+    if (t.logit_softcap) {  // backward reads its result
+      cost.forward.push_back(moves(2 * z.element * logits));
+      cost.backward_input.push_back(moves(3 * z.element * logits));
+      cost.saved_bytes += z.element * logits;
+    }
+    // The input of the output layer: Korthikanti et al. 2022, section 4.3. Kept as the norm returns it.
+    cost.saved_bytes += to.sizes(SegmentKind::norm).bytes(width);
+    const double sequence_length = pass.sequence_length > 0 ? pass.sequence_length : t.sequence_length;
+    add_loss(to.layer, to.layer.last(), pass, pass.micro_batch * sequence_length, t.vocabulary);
+  }
+  return to.layer.take(0);
+}
+
+}  // namespace rehearse
