@@ -110,17 +110,32 @@ QueriesKeysValues add_queries_keys_values(TransformerWriter& to, int input) {
     add_products(SegmentKind::key_value, {kv}, apart.keys + apart.values);
     made.keys = to.layer.last();
   }
+  Layer& layer = to.layer.layer();
+  std::size_t of_queries = layer.segments.size() - (together ? 1 : 2), of_keys = layer.segments.size() - 1;
   if (t.qk_norm) {  // each head by itself, all heads with the same gain
-    const Sizes n = to.sizes(SegmentKind::query_norm);
-    LayerCost& cost = to.layer.add(SegmentKind::query_norm, {made.queries, made.keys}, {q, kv});
-    made = {to.layer.last() - 1, to.layer.last()};
-    add_norm(cost, n, n.queries, n.head);
-    add_norm(cost, n, n.keys, n.head);
-    cost.saved_bytes = n.bytes(n.queries + n.keys);
+    const Sizes n = to.sizes(SegmentKind::query_norm), k = to.sizes(SegmentKind::key_norm);
+    const auto norm = [&](LayerCost& cost, const Sizes& s, double width) {
+      add_norm(cost, s, width, s.head);
+      cost.saved_bytes += s.bytes(width);
+    };
+    if (together) {
+      LayerCost& cost = to.layer.add(SegmentKind::query_norm, {made.queries, made.keys}, {q, kv});
+      norm(cost, n, n.queries);
+      norm(cost, n, n.keys);
+      made = {to.layer.last() - 1, to.layer.last()};
+    } else {
+      norm(to.layer.add(SegmentKind::query_norm, {made.queries}, {q}), n, n.queries);
+      made.queries = to.layer.last();
+      norm(to.layer.add(SegmentKind::key_norm, {made.keys}, {kv}), k, k.keys);
+      made.keys = to.layer.last();
+    }
+    of_queries = layer.segments.size() - (together ? 1 : 2);
+    of_keys = layer.segments.size() - 1;
   }
   if (t.rotary) {
-    const Sizes r = to.sizes(to.layer.layer().segments.back().kind);
-    add_rotary(to.layer.layer().segments.back().cost, r, r.queries + r.keys);
+    const Sizes r = to.sizes(layer.segments[of_queries].kind), k = to.sizes(layer.segments[of_keys].kind);
+    add_rotary(layer.segments[of_queries].cost, r, together ? r.queries + r.keys : r.queries);
+    if (!together) add_rotary(layer.segments[of_keys].cost, k, k.keys);
   }
   return made;
 }
@@ -203,9 +218,9 @@ int add_attention(TransformerWriter& to, int input, bool local) {
   const QueriesKeysValues made =
       t.kv_lora_rank > 0 ? add_latent_queries_keys_values(to, input) : add_queries_keys_values(to, input);
   Sizes z = to.sizes(SegmentKind::attention);
-  LayerCost* cost = &to.layer.add(
-      SegmentKind::attention, {made.queries, made.keys},
-      {to.value({batch, sequence, kv_heads, queries, head}, whole_sizes(to).context)});
+  LayerCost* cost =
+      &to.layer.add(SegmentKind::attention, {made.queries, made.keys},
+                    {to.value({batch, sequence, kv_heads, queries, head}, whole_sizes(to).context)});
   cost->forward = attention_forward(t, z, local);
   cost->backward_input = attention_backward(t, z, local);
   if (to.pass.recompute == Recompute::selective) cost->recompute = cost->forward;

@@ -16,8 +16,8 @@ public:
     layer_.values.push_back(input);
   }
 
-  // Adds a segment with one output per element of `outputs`; its cost is to be filled in by the caller, before
-  // the next segment is added.
+  // Adds a segment with one output per element of `outputs`; its cost is to be filled in by the caller,
+  // before the next segment is added.
   LayerCost& add(SegmentKind kind, std::vector<int> inputs, const std::vector<Value>& outputs) {
     Segment& segment = layer_.segments.emplace_back();
     segment.kind = kind;

@@ -39,18 +39,20 @@ std::vector<Layer> perceptron_layers(const MultiLayerPerceptron& shape, const Pa
     const double local_out = columns ? share_of(out, degree) : out;
     const double local_in = kind == SegmentKind::down ? share_of(in, degree) : in;
 
-    const Value input{i == 1 || kind != SegmentKind::down ? Dims{batch, sequence, hidden}
-                                                          : Dims{batch, sequence, inner},
-                      pass.micro_batch * in, element, i > 1};
+    const Value input{
+        i == 1 || kind != SegmentKind::down ? Dims{batch, sequence, hidden} : Dims{batch, sequence, inner},
+        pass.micro_batch * in, element, i > 1};
     LayerWriter layer("fc" + std::to_string(i), input);
-    const Value output{Dims{batch, sequence}.with(columns ? inside : hidden), pass.micro_batch * out, element};
+    const Value output{Dims{batch, sequence}.with(columns ? inside : hidden), pass.micro_batch * out,
+                       element};
     LayerCost* cost = &layer.add(kind, {0}, {output});
     add_linear(*cost, samples(kind), local_out, local_in, element, i > 1);
     cost->saved_bytes = element * samples(i == 1 ? kind : source) * local_in;
     if (kind == SegmentKind::down) cost = &layer.add(SegmentKind::residual, {1}, {output});
     source = layer.layer().segments.back().kind;
     const double result = element * samples(source) * local_out;
-    cost->parameters += local_out;  // the bias is added by the product; its gradient is a sum over the samples
+    cost->parameters +=
+        local_out;  // the bias is added by the product; its gradient is a sum over the samples
     cost->backward_weight.push_back(moves(result));
     if (last) {
       add_loss(layer, layer.last(), pass, pass.micro_batch, out);

@@ -24,6 +24,7 @@ Dims parameter_dims(SegmentKind kind) {
     case SegmentKind::projection:
       return {hidden, kv_heads, queries, head};
     case SegmentKind::query_norm:
+    case SegmentKind::key_norm:
       return {head};
     case SegmentKind::key_value:
       return {hidden, kv_heads, head};

@@ -13,9 +13,9 @@ namespace rehearse {
 // A tensor between segments, for one micro-batch.
 struct Value {
   Dims dims;
-  double elements = 0;         // of the whole tensor, before any axis splits it
-  double element = 2;          // bytes of one
-  bool has_gradient = true;    // token numbers and the loss' maximum have none
+  double elements = 0;       // of the whole tensor, before any axis splits it
+  double element = 2;        // bytes of one
+  bool has_gradient = true;  // token numbers and the loss' maximum have none
 };
 
 struct Segment {
@@ -25,7 +25,8 @@ struct Segment {
   LayerCost cost;
 };
 
-// Value 0 is the layer's input (the batch, in the first layer); the last segment's first output is its output.
+// Value 0 is the layer's input (the batch, in the first layer); the last segment's first output is its
+// output.
 struct Layer {
   std::string name;
   std::vector<Value> values;

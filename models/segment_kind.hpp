@@ -29,7 +29,7 @@ enum class Dim : std::uint8_t {
 inline constexpr std::size_t kDims = 12;
 inline constexpr std::array<std::string_view, kDims> kDimNames = {
     "batch", "sequence", "keys",       "hidden",  "kv_heads", "queries",
-    "head",  "inner",    "vocabulary", "experts", "routed",    "latent"};
+    "head",  "inner",    "vocabulary", "experts", "routed",   "latent"};
 
 // A set of dimensions.
 class Dims {
@@ -58,6 +58,7 @@ enum class SegmentKind : std::uint8_t {
   query,        // products to the queries; where both are split alike, to keys and values too
   query_norm,   // of each head's queries (and keys, where they come from one product)
   key_value,    // products to keys and values
+  key_norm,     // of each head's keys
   latent,       // products to compressed vectors, and their norms (multi-head latent attention)
   latent_up,    // products from them to heads
   attention,    // softmax(Q K^T) V
@@ -76,11 +77,12 @@ enum class SegmentKind : std::uint8_t {
   loss,         // of each token, and its mean
   block,        // anything else: convolutional blocks, measured stages
 };
-inline constexpr std::size_t kSegmentKinds = 25;
+inline constexpr std::size_t kSegmentKinds = 26;
 inline constexpr std::array<std::string_view, kSegmentKinds> kSegmentNames = {
-    "embedding", "position",   "norm",     "dense", "pooler", "query",  "query norm", "key-value", "latent",
-    "latent up", "attention",  "projection", "residual", "up",  "down",   "router",     "dispatch",  "expert up",
-    "expert down", "combine",  "logits",   "maximum", "sums", "loss",   "block"};
+    "embedding", "position", "norm",   "dense",     "pooler",    "query",       "query norm",
+    "key-value", "key norm", "latent", "latent up", "attention", "projection",  "residual",
+    "up",        "down",     "router", "dispatch",  "expert up", "expert down", "combine",
+    "logits",    "maximum",  "sums",   "loss",      "block"};
 
 // The dimensions of a segment's weights.
 Dims parameter_dims(SegmentKind kind);

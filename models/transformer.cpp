@@ -88,7 +88,9 @@ bool contains(const std::vector<int>& layers, int layer) {
 
 TransformerWriter::TransformerWriter(const Transformer& shape, const PassShape& of, std::string name,
                                      bool gradient)
-    : t(shape), pass(of), layer(std::move(name), gradient ? tokens() : value({Dim::batch, Dim::sequence}, 1)) {
+    : t(shape),
+      pass(of),
+      layer(std::move(name), gradient ? tokens() : value({Dim::batch, Dim::sequence}, 1)) {
   if (!gradient) layer.layer().values.front().has_gradient = false;
 }
 

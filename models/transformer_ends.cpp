@@ -92,8 +92,8 @@ Layer head_layer(const Transformer& t, const PassShape& pass) {
       last = to.layer.last();
     }
     const Sizes z = to.sizes(SegmentKind::logits);
-    LayerCost& cost = to.layer.add(SegmentKind::logits, {last},
-                                   {to.value({batch, sequence, vocabulary}, t.vocabulary)});
+    LayerCost& cost =
+        to.layer.add(SegmentKind::logits, {last}, {to.value({batch, sequence, vocabulary}, t.vocabulary)});
     const double logits = z.tokens * z.vocabulary;
     add_linear(cost, z.tokens, z.vocabulary, width, z.element);
     if (t.tied_embeddings) cost.parameters -= z.vocabulary * width;  // the embedding has counted it

@@ -274,6 +274,28 @@ TEST_CASE("staleness 0 is lock step: the last worker served sets the pace") {
   }
 }
 
+TEST_CASE("in a pipeline every replica goes at its own pace: (m + p - 1) (tF + tB), push, update, pull") {
+  // Cards so fast that nothing is awaited from other replicas. Stages are alike; the last one's exchange with
+  // the servers hides behind the first one's passes.
+  for (const int microbatches : {1, 2, 4})
+    for (const int stages : {2, 4}) {
+      CAPTURE(microbatches, stages);
+      constexpr int kReplicas = 2, kServers = 2;
+      constexpr double kNic = 50e9, kParameters = 1e6;
+      const Outcome o = run_async(kReplicas * stages, kServers, kNic * 8 / 1e9,
+                                  {"model.profiled.stages=" + std::to_string(stages),
+                                   "training.global_batch=" + std::to_string(kReplicas * microbatches)},
+                                  kParameters);
+      const double round_s = (microbatches + stages - 1) * kCompute +
+                             kServers * (o.push_s(kNic) + o.pull_s(kNic)) + o.update_s() / stages;
+      CHECK(o.metrics.samples_per_s == Approx(kReplicas * microbatches / round_s).epsilon(kTolerance));
+      check_adds_up(o);
+      // Of two replicas, each one's gradients find at most what the other has done in the meantime.
+      CHECK(o.figures().mean_staleness() == Approx(1).epsilon(0.05));
+      CHECK(o.figures().workers.size() == static_cast<std::size_t>(kReplicas * stages));
+    }
+}
+
 TEST_CASE("every push is applied once by every server, and answered once", "[release]") {
   for (const char* placement : {"dedicated", "colocated", "devices"})
     for (const char* mode : {"async", "stale-synchronous"})

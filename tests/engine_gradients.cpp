@@ -158,7 +158,7 @@ TEST_CASE("Horovod's fusion: from per-layer sync to one all-reduce behind the ba
       one.metrics.step_time_s ==
       Approx(forward + 0.5 + 2 * moves_s(one, 2 * 8 * layer) + ring_s(4, 8 * layer) + update).epsilon(1e-9));
   // The backward pass computes, then the loop sleeps.
-  CHECK(one.metrics.breakdown.exposed_by_pass_s.at("fusion cycle") == Approx(0.5 - backward).epsilon(1e-9));
+  CHECK(one.metrics.breakdown.exposed_s.at(Purpose::fusion_cycle) == Approx(0.5 - backward).epsilon(1e-9));
 
   // Three layers fit the buffer: two buckets of three and one of two, one behind the other.
   const Outcome three = run_text(text + "cycle_ms = 500\nfusion_mb = 13\n");
@@ -251,6 +251,15 @@ TEST_CASE(
       {"bucket_mb = 2\ncompression = \"one-bit\"\npipeline = 2\n"},
       {"bucket_mb = 2\ncompression = \"powersgd\"\n"},
       {"gradients = \"first-device\"\n"},
+      {"fusion_mb = 2\ncycle_ms = 0.2\npipeline = 2\nschedule = \"interleaved\"\nvirtual_stages = 2\n"},
+      {"fusion_mb = 2\ncycle_ms = 0.2\ncompression = \"top-k\"\n"},
+      {"fusion_mb = 1\ncycle_ms = 0.2\ncompression = \"one-bit\"\npipeline = 2\n"},
+      {"bucket_mb = 2\ntensor = 2\n"},
+      {"bucket_mb = 2\ntensor = 4\nsequence_parallel = true\npipeline = 2\n", "recompute = \"full\"\n"},
+      {"tensor = 2\nplacement = [\"data\", \"tensor\", \"pipeline\"]\nall_reduce = \"auto\"\n"},
+      {"gradients = \"local-sgd\"\nlocal_sgd.every = 2\ntensor = 2\npipeline = 2\n"},
+      {"bucket_mb = 2\ntensor = 2\ngradients = \"parameter-server\"\nparameter_server.servers = 2\n"},
+      {"bucket_mb = 2\ntensor = 2\nsequence_parallel = true\ncompression = \"powersgd\"\n"},
   };
   struct Fabric {
     const char* cluster;

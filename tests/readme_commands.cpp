@@ -180,3 +180,14 @@ TEST_CASE("the README's predictions run as printed") {
   }
   CHECK(run.size() >= 8);
 }
+
+TEST_CASE("code that the README shows of the tree stands there") {
+  const std::string readme = read_file(kRoot / "README.md");
+  const std::size_t section = readme.find("## An axis of your own");
+  REQUIRE(section != std::string::npos);
+  const std::size_t begin = readme.find("```cpp\n", section) + 7, end = readme.find("```", begin);
+  REQUIRE(end != std::string::npos);
+  const std::string shown = readme.substr(begin, end - begin);
+  CHECK(std::count(shown.begin(), shown.end(), '\n') > 4);
+  CHECK(read_file(kRoot / "simulator/strategies/axes/tensor.cpp").find(shown) != std::string::npos);
+}

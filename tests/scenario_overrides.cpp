@@ -242,11 +242,11 @@ TEST_CASE("messages list only what is available") {
   const std::string unknown = refusal(strategy + "quantisation = 8\n");
   CHECK(unknown.rfind("job.toml:9:1: unknown key \"quantisation\" in [strategy]; allowed: ", 0) == 0);
   for (const std::string key :
-       {"tensor", "context", "expert", "zero_stage", "fsdp", "prefetch", "sequence_parallel"}) {
+       {"context", "expert", "zero_stage", "fsdp", "prefetch"}) {
     CAPTURE(key);
     CHECK((unknown + ",").find(' ' + key + ',') == std::string::npos);
     // It has a message of its own.
-    const std::string value = key == "fsdp" ? "\"full\"" : key == "sequence_parallel" ? "true" : "2";
+    const std::string value = key == "fsdp" ? "\"full\"" : "2";
     const std::string message = refusal(strategy + key + " = " + value + "\n");
     CHECK(message.find("strategy." + key + " is ") != std::string::npos);
     CHECK(message.find(", which is not available in this version; allowed: ") != std::string::npos);

@@ -29,7 +29,7 @@ TEST_CASE("defaults are those that the design names") {
   CHECK(s.training.recompute == Recompute::none);
   CHECK(s.strategy.data == 16);
   CHECK(s.strategy.pipeline == 1);
-  CHECK(s.strategy.placement == std::vector<std::string>{"data", "pipeline"});
+  CHECK(s.strategy.placement == std::vector<std::string>{"tensor", "data", "pipeline"});
   CHECK(s.strategy.schedule == PipelineSchedule::one_f_one_b);
   CHECK(s.strategy.stage_layers.empty());
   CHECK_FALSE(s.strategy.blocking_p2p);
@@ -104,7 +104,7 @@ bind = "core"
   CHECK(s.training.recompute == Recompute::selective);
   CHECK(s.strategy.data == 4);
   CHECK(s.strategy.pipeline == 4);
-  CHECK(s.strategy.placement == std::vector<std::string>{"pipeline", "data"});
+  CHECK(s.strategy.placement == std::vector<std::string>{"tensor", "pipeline", "data"});
   CHECK(s.strategy.schedule == PipelineSchedule::gpipe);
   CHECK(s.strategy.stage_layers == std::vector<int>{8, 6, 6, 6});
   CHECK(s.strategy.blocking_p2p);

@@ -317,3 +317,87 @@ TEST_CASE("PowerSGD finds a transformer's matrices, a tied table once") {
     CHECK(wire - tied == Approx(2 * (n - 1) / n * 4 * (2 * sides + parameters - elements)).epsilon(1e-12));
   }
 }
+
+TEST_CASE("combinations send what each of their parts sends") {
+  // Parameters of a layer of perceptron(4) on one of two tensor ranks: outputs halved, inputs halved (the
+  // bias is added behind the sum), whole, outputs halved.
+  const double tensor_parameters[] = {1025.0 * 512, 512.0 * 1024 + 1024, kLayer, 1025.0 * 512};
+  const double on_a_rank =
+      tensor_parameters[0] + tensor_parameters[1] + tensor_parameters[2] + tensor_parameters[3];
+  const auto tensor = [](Scenario s) {
+    s.strategy.tensor = 2;
+    s.strategy.placement = {"tensor", "data", "pipeline"};
+    s.cluster = cluster(2 * s.strategy.data * s.strategy.pipeline, 2);
+    return s;
+  };
+  const auto interleaved = [](Scenario s) {
+    s.strategy.schedule = PipelineSchedule::interleaved;
+    s.strategy.virtual_stages = 2;
+    return s;
+  };
+  const auto mode = [](Scenario s, ParameterServer::Mode m) {
+    s.strategy.parameter_server.mode = m;
+    return s;
+  };
+  const double four = 4;  // bytes
+  struct Case {
+    std::string name;
+    Scenario scenario;
+    double collectives;  // buffers' bytes of gradients or weights, one rank of the last stage, a step
+    double pushed;       // bytes to all servers
+  };
+  const double top = std::ceil(0.01 * kLayer);
+  const std::vector<Case> cases = {
+      {"fusion, interleaved: every chunk's layers",
+       with(interleaved(scenario(perceptron(8), 4, 2, 4)), "all-reduce", "fusion_mb = 5\ncycle_ms = 0"),
+       four * 4 * kLayer, 0},
+      {"fusion, then top-k of each buffer: pairs of value and index from four ranks",
+       with(scenario(perceptron(4), 4, 1, 2), "all-reduce",
+            "fusion_mb = 5\ncycle_ms = 0\ncompression = \"top-k\"\ntop_k_density = 0.01"),
+       4 * 4 * top * 8, 0},
+      {"local SGD of a pipeline: each stage's weights",
+       with(scenario(perceptron(4), 4, 2, 2), "local-sgd", "local_sgd.every = 3"), four * 2 * kLayer, 0},
+      {"local SGD with tensor parallelism: each rank's weights",
+       with(tensor(scenario(perceptron(4), 4, 1, 2)), "local-sgd", "local_sgd.every = 3"), four * on_a_rank,
+       0},
+      {"all-reduce with tensor parallelism", tensor(scenario(perceptron(4), 4, 1, 2)), four * on_a_rank, 0},
+      {"servers with tensor parallelism", tensor(scenario(perceptron(4), 4, 1, 2, 2)), 0, four * on_a_rank},
+      {"asynchronous servers of a pipeline",
+       mode(scenario(perceptron(4), 4, 2, 2, 2), ParameterServer::Mode::async), 0, four * 2 * kLayer},
+      {"stale-synchronous servers of a pipeline",
+       mode(scenario(perceptron(4), 4, 2, 2, 2), ParameterServer::Mode::stale_synchronous), 0,
+       four * 2 * kLayer},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    const Plan plan = write_schedule(c.scenario);
+    check(*plan.schedule);
+    const Schedule& schedule = *plan.schedule;
+    const int rank = schedule.roles[0].size() - 1;
+    double collectives = 0, pushed = 0;
+    for (const Op& op : schedule.programs[schedule.program_of(0, rank)].ops) {
+      if (op.purpose != Purpose::gradient_sync) continue;
+      if (op.kind == OpKind::collective) collectives += op.collective.bytes.base;
+      for (const Message& message : op.messages)
+        if (message.direction == Message::Direction::send)
+          pushed += message.bytes.base *
+                    static_cast<double>(peer_ranks(schedule.roles, 0, message.peer, rank).size());
+    }
+    CHECK(collectives == Approx(c.collectives).epsilon(1e-12));
+    CHECK(pushed == Approx(c.pushed).epsilon(1e-12));
+    // What workers push, servers receive.
+    double received = 0, all_pushed = 0;
+    for (int role = 0; role < static_cast<int>(schedule.roles.size()); ++role)
+      for (int r = 0; r < schedule.roles[role].size(); ++r)
+        for (const Op& op : schedule.programs[schedule.program_of(role, r)].ops)
+          for (const Message& message : op.messages) {
+            if (op.purpose != Purpose::gradient_sync) continue;
+            const double bytes =
+                message.bytes.base *
+                static_cast<double>(peer_ranks(schedule.roles, role, message.peer, r).size());
+            if (role == 0 && message.direction == Message::Direction::send) all_pushed += bytes;
+            if (role == 1 && message.direction == Message::Direction::receive) received += bytes;
+          }
+    CHECK(received == Approx(all_pushed).epsilon(1e-12));
+  }
+}

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "models/text/error.hpp"
-#include "simulator/strategies/orders/pipeline_order.hpp"
+#include "simulator/strategies/orders/order.hpp"
 #include "tests/catch.hpp"
 #include "tests/strategies_scenarios.hpp"
 

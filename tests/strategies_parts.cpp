@@ -4,7 +4,7 @@
 
 #include "simulator/strategies/gradients/buckets.hpp"
 #include "simulator/strategies/layout/stages.hpp"
-#include "simulator/strategies/pipeline.hpp"
+#include "simulator/strategies/program_writer.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse;

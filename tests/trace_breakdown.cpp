@@ -28,7 +28,7 @@ void check_sum(const Trace& trace) {
   const Breakdown found = break_down(trace, 0);
   CHECK(std::abs(found.total_s() - step_s) <= 1e-12 * step_s);
   double exposed = 0;
-  for (const auto& [name, seconds] : found.exposed_by_pass_s) exposed += seconds;
+  for (const auto& [name, seconds] : found.exposed_s) exposed += seconds;
   CHECK(exposed == Approx(found.exposed_communication_s).epsilon(1e-12));
 }
 
@@ -221,21 +221,21 @@ TEST_CASE("exposed communication is told by what was awaited") {
     std::string name;
   };
   Op tensor = all_reduce("gather", {}, 1, kPipeline);
-  tensor.pass = Pass::forward;
+  tensor.purpose = Purpose::tensor;
   Op pull = message("pull", kReceive, kData, 1);
-  pull.messages[0].peer = Peer::member(1, 0.0);
+  pull.purpose = Purpose::servers;
   Op gather = message("gather", kReceive, kData, 1);
-  gather.messages[0].peer = Peer::member(0, 0.0);
-  for (const Case& c : {Case{all_reduce("sync"), "gradient sync"}, Case{tensor, "pipeline communication"},
+  gather.purpose = Purpose::none;
+  for (const Case& c : {Case{all_reduce("sync"), "gradient sync"}, Case{tensor, "tensor communication"},
                         Case{message("recv", kReceive, kPipeline, -1), "pipeline transfer"},
                         Case{message("halo", kReceive, kData, -1), "data communication"},
-                        Case{pull, "server transfer"}, Case{gather, "data communication"}}) {
+                        Case{pull, "server transfer"}, Case{gather, "communication"}}) {
     CAPTURE(c.name);
     TraceParts parts{2, 2, {{"w", {0, 1, 2, 3}, {c.op, compute("f", {0})}, {{1, 1, 1, 2}, {0, 0, 0, 1}}}}};
     const Breakdown found = break_down(make_trace(parts), 0);
-    REQUIRE(found.exposed_by_pass_s.size() == 1);
-    CHECK(found.exposed_by_pass_s.begin()->first == c.name);
-    CHECK(found.exposed_by_pass_s.begin()->second == Approx(1));
+    REQUIRE(found.exposed_s.size() == 1);
+    CHECK(waiting(found.exposed_s.begin()->first) == c.name);
+    CHECK(found.exposed_s.begin()->second == Approx(1));
   }
 }
 

@@ -37,6 +37,7 @@ inline Op all_reduce(std::string name, std::vector<int> after = {}, int stream =
   op.kind = OpKind::collective;
   op.work = -1;
   op.pass = Pass::gradient_sync;
+  op.purpose = Purpose::gradient_sync;
   op.collective.group.axes = {{axis}};
   op.collective.bytes = 100;
   return op;
@@ -47,6 +48,7 @@ inline Op message(std::string name, Message::Direction direction, int axis, int 
   Op op = compute(std::move(name), std::move(after), stream);
   op.kind = OpKind::exchange;
   op.work = -1;
+  op.purpose = axis == kPipeline ? Purpose::pipeline : Purpose::data;
   op.messages = {{direction, Peer::along(axis, offset), 50.0}};
   return op;
 }

@@ -144,6 +144,7 @@ TEST_CASE("the path goes through a server") {
   const auto with_peer = [](Op op, Peer peer, Pass pass) {
     op.messages[0].peer = std::move(peer);
     op.pass = pass;
+    op.purpose = Purpose::gradient_sync;
     return op;
   };
   const Pass sync = Pass::gradient_sync;

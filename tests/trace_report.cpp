@@ -221,7 +221,7 @@ TEST_CASE("the bottleneck is told with a way out") {
       {"gradient sync without overlap",
        [&](Result& r, Scenario& s) {
          only(r, 2.5);
-         r.metrics.breakdown.exposed_by_pass_s["gradient sync"] = 1;
+         r.metrics.breakdown.exposed_s[Purpose::gradient_sync] = 1;
          s.strategy.overlap = false;
        },
        {"exposed gradient sync, 28.6 %", "node0.nic0.out carries data for 0.700 s of the step's 3.500 s",
@@ -229,7 +229,7 @@ TEST_CASE("the bottleneck is told with a way out") {
       {"gradient sync with servers",
        [&](Result& r, Scenario& s) {
          only(r, 2.5);
-         r.metrics.breakdown.exposed_by_pass_s["gradient sync"] = 1;
+         r.metrics.breakdown.exposed_s[Purpose::gradient_sync] = 1;
          s.strategy.gradients = "parameter-server";
          s.strategy.parameter_server.servers = 2;
        },
@@ -237,7 +237,7 @@ TEST_CASE("the bottleneck is told with a way out") {
       {"gradient sync with a busy server",
        [&](Result& r, Scenario& s) {
          only(r, 2.5);
-         r.metrics.breakdown.exposed_by_pass_s["gradient sync"] = 1;
+         r.metrics.breakdown.exposed_s[Purpose::gradient_sync] = 1;
          r.metrics.busiest_link = "server0.nic0.in";
          s.strategy.gradients = "parameter-server";
          s.strategy.parameter_server.servers = 2;
@@ -246,7 +246,7 @@ TEST_CASE("the bottleneck is told with a way out") {
       {"blocking transfers",
        [&](Result& r, Scenario& s) {
          only(r, 2.5);
-         r.metrics.breakdown.exposed_by_pass_s["pipeline transfer"] = 1;
+         r.metrics.breakdown.exposed_s[Purpose::pipeline] = 1;
          s.strategy.blocking_p2p = true;
        },
        {"exposed pipeline transfer, 28.6 %", "--set strategy.blocking_p2p=false"}},

@@ -38,7 +38,7 @@ std::vector<double> mean_losses(const std::vector<RankReport>& reports, const Sc
 }
 
 bool is_forward(const Op& op) {
-  return op.kind == OpKind::compute && op.pass == Pass::forward;
+  return op.action.kind == Action::Kind::forward;
 }
 
 std::set<int> layers_held(const Program& program) {

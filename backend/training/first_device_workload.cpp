@@ -67,7 +67,9 @@ public:
       for (int k = 0; is_first_ && !keeps_all_ && k < microbatches_; ++k) load(call.stream, step_, k);
     }
     // Weights have come when the step's first forward pass begins.
-    if (!check_replicas_ || hashed_step_ == call.step || program_.ops[call.op].pass != Pass::forward) return;
+    if (!check_replicas_ || hashed_step_ == call.step ||
+        program_.ops[call.op].action.kind != Action::Kind::forward)
+      return;
     hashed_step_ = call.step;
     settle();
     learned_.weights = hash_of(arithmetic_, call.stream, perceptron_.weights(all_layers_), kHashBegin);
@@ -77,13 +79,14 @@ public:
   void compute(const OpCall& call) override {
     const Op& op = program_.ops[call.op];
     const int k = microbatch_[call.op];
-    if (op.pass == Pass::forward) {
+    if (op.action.kind == Action::Kind::forward) {
       const Array input = perceptron_.input(call.step, k);  // the others' came as a message
       if (is_first_) arithmetic_.copy(call.stream, of_device(inputs(call.step, k), 0), input);
       perceptron_.forward(call.stream, call.step, k, all_layers_);
     }
-    if (op.pass == Pass::other && is_first_) take_loss(call, k);
-    if (op.pass == Pass::backward) perceptron_.backward(call.stream, call.step, k, all_layers_);
+    if (op.action.kind == Action::Kind::loss) take_loss(call, k);
+    if (op.action.kind == Action::Kind::backward)
+      perceptron_.backward(call.stream, call.step, k, all_layers_);
     if (is_update(op)) perceptron_.update(call.stream, all_layers_);
   }
 

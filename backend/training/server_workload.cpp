@@ -156,7 +156,7 @@ public:
 
   void compute(const OpCall& call) override {
     const Op& op = program_.ops[call.op];
-    if (op.pass != Pass::gradient_sync) return;
+    if (op.action.kind != Action::Kind::add) return;
     const Slots &collected = arrays_.at(op.reads.front()), &sum = arrays_.at(op.writes.front());
     arithmetic_.copy(call.stream, collected.array->part(0, sum.elements), sum.array);
     for (std::size_t at = sum.elements; at < collected.array->elements; at += sum.elements)

@@ -20,11 +20,26 @@
 namespace rehearse {
 namespace {
 
-constexpr const char* kLocalSgd = "local-sgd";
+bool has(const Schedule& schedule, const auto& is_so) {
+  return std::any_of(schedule.programs.begin(), schedule.programs.end(), [&](const Program& program) {
+    return std::any_of(program.ops.begin(), program.ops.end(), is_so);
+  });
+}
 
-bool compresses(const Scenario& scenario) {
-  return scenario.strategy.gradients == "all-reduce" && scenario.strategy.data > 1 &&
-         scenario.strategy.compression.kind != Compression::none;
+bool compresses(const Schedule& schedule) {
+  return has(schedule, [](const Op& op) { return op.action.kind == Action::Kind::compress; });
+}
+
+// Weights of ranks that took steps of their own.
+bool averages(const Schedule& schedule) {
+  return has(schedule, [](const Op& op) {
+    return op.kind == OpKind::collective && op.collective.reduction == Collective::Reduction::mean;
+  });
+}
+
+// The loss of all ranks' outputs is computed in one place.
+bool gathers_outputs(const Schedule& schedule) {
+  return has(schedule, [](const Op& op) { return op.action.kind == Action::Kind::loss; });
 }
 
 class Worker : public Workload {
@@ -35,7 +50,7 @@ public:
         arithmetic_(arithmetic),
         check_replicas_(training.check_replicas),
         program_(schedule.programs[wiring.communication().program_of_rank(rank)]),
-        averages_(scenario.strategy.gradients == kLocalSgd),
+        averages_(averages(schedule)),
         steps_at_once_(schedule.optimizer_steps) {
     const Mesh& mesh = schedule.roles.front().meshes.front();
     data_rank_ = mesh.coordinate(rank, mesh.axis("data"));
@@ -51,15 +66,16 @@ public:
     perceptron_.emplace(arithmetic, shape_of(scenario), std::move(options));
     has_loss_ = perceptron_->holds(perceptron_->layers() - 1);
     number_steps();
-    if (compresses(scenario)) number_parts(training.on_processors);
+    if (compresses(schedule)) number_parts(training.on_processors);
     for (long step = 0; bytes > 0 && keeps_all_ && step < steps_; ++step) set_batch(0, step);
     arithmetic.settle(0);
   }
 
   void prepare(const OpCall& call, const std::function<void()>& settle) override {
     const Op& op = program_.ops[call.op];
-    if (op.kind != OpKind::compute) return;
-    if (op.pass == Pass::forward || op.pass == Pass::recompute || op.pass == Pass::backward)
+    using Kind = Action::Kind;
+    if (op.action.kind == Kind::forward || op.action.kind == Kind::recompute ||
+        op.action.kind == Kind::backward)
       begin_step(call, step_of(call), settle);
     if (!is_update(op) || !check_replicas_ || averages_) return;
     settle();
@@ -70,14 +86,25 @@ public:
     const Op& op = program_.ops[call.op];
     const LayerRange layers{op.first_layer, op.last_layer};
     const long step = step_of(call);
-    if (op.pass == Pass::forward || op.pass == Pass::recompute)
-      perceptron_->forward(call.stream, step, op.microbatch, layers);
-    if (op.pass == Pass::backward) perceptron_->backward(call.stream, step, op.microbatch, layers);
-    if (const auto part = parts_.find(call.op); part != parts_.end())
-      part->second.bucket->compute(call.stream, part->second.number,
-                                   parameters(program_.tensors[op.reads.front()]));
-    if (!is_update(op)) return;
-    for (const LayerRange& held : held_) perceptron_->update(call.stream, held);
+    switch (op.action.kind) {
+      case Action::Kind::forward:
+      case Action::Kind::recompute:
+        perceptron_->forward(call.stream, step, op.microbatch, layers);
+        break;
+      case Action::Kind::backward:
+        perceptron_->backward(call.stream, step, op.microbatch, layers);
+        break;
+      case Action::Kind::compress:
+        bucket_of(op).compute(call.stream, op.action.part, parameters(program_.tensors[op.reads.front()]));
+        break;
+      case Action::Kind::update:
+        for (const LayerRange& held : held_) perceptron_->update(call.stream, held);
+        break;
+      case Action::Kind::none:
+      case Action::Kind::loss:
+      case Action::Kind::add:
+        break;
+    }
   }
 
   Payload message(const OpCall& call, const ExchangePart& part) override {
@@ -93,13 +120,13 @@ public:
 
   Payload collective(const OpCall& call, const CollectiveWiring& wiring) override {
     const Op& op = program_.ops[call.op];
-    if (averages_) {  // the sum of shares is the mean
+    if (op.collective.reduction == Collective::Reduction::mean) {  // the sum of shares
       arithmetic_.scale(call.stream, 1 / static_cast<float>(wiring.ranks.size()), perceptron_->all_weights());
       return payload(perceptron_->all_weights());
     }
-    const auto part = parts_.find(call.op);
-    if (part == parts_.end()) return payload(parameters(program_.tensors[op.reads.front()]));
-    const Payload buffer = part->second.bucket->collective(part->second.number);
+    if (op.action.kind != Action::Kind::compress)
+      return payload(parameters(program_.tensors[op.reads.front()]));
+    const Payload buffer = bucket_of(op).collective(op.action.part);
     if (buffer.bytes < static_cast<std::size_t>(wiring.table.elements) * kElementBytes)
       throw RunError(fmt::format("op \"{}\" sends {} bytes; compressed gradients have {}", op.name,
                                  static_cast<std::size_t>(wiring.table.elements) * kElementBytes,
@@ -125,7 +152,7 @@ private:
   std::vector<LayerRange> held_layers() const {
     std::set<int> layers;
     for (const Op& op : program_.ops)
-      if (op.kind == OpKind::compute && op.pass == Pass::forward)
+      if (op.action.kind == Action::Kind::forward)
         for (int i = op.first_layer; i <= op.last_layer; ++i) layers.insert(i);
     std::vector<LayerRange> ranges;
     for (const int layer : layers) {
@@ -150,11 +177,11 @@ private:
     }
   }
 
-  // A bucket's parts of the sync stand in the program in their order, and read its gradients first.
+  // All parts of a bucket's sync read its gradients first.
   void number_parts(bool on_processors) {
     std::map<int, std::vector<int>> parts;  // by tensor of gradients: ops
     for (std::size_t i = 0; i < program_.ops.size(); ++i)
-      if (const Op& op = program_.ops[i]; op.pass == Pass::gradient_sync)
+      if (const Op& op = program_.ops[i]; op.action.kind == Action::Kind::compress)
         parts[op.reads.front()].push_back(static_cast<int>(i));
     for (const auto& [tensor, ops] : parts) {
       const Op& first = program_.ops[ops.front()];
@@ -164,15 +191,15 @@ private:
         layers.push_back({std::lround(widths.at(l)), std::lround(widths.at(l + 1))});
       std::vector<bool> is_collective;
       for (const int op : ops) is_collective.push_back(program_.ops[op].kind == OpKind::collective);
-      buckets_.push_back(std::make_unique<CompressedBucket>(
+      buckets_[tensor] = std::make_unique<CompressedBucket>(
           arithmetic_, on_processors,
           gradient_compressor(scenario_.strategy.compression, layers, data_rank_, scenario_.strategy.data,
                               scenario_.run.seed, first.first_layer),
-          is_collective));
-      for (std::size_t number = 0; number < ops.size(); ++number)
-        parts_[ops[number]] = {buckets_.back().get(), static_cast<int>(number)};
+          is_collective);
     }
   }
+
+  CompressedBucket& bucket_of(const Op& op) { return *buckets_.at(op.reads.front()); }
 
   long step_of(const OpCall& call) const { return call.step * steps_at_once_ + step_in_round_[call.op]; }
 
@@ -230,13 +257,8 @@ private:
   const Program& program_;
   const bool averages_;  // weights, once in a schedule
   const int steps_at_once_;
-  std::vector<int> step_in_round_;  // by op
-  struct Part {
-    CompressedBucket* bucket = nullptr;
-    int number = 0;
-  };
-  std::vector<std::unique_ptr<CompressedBucket>> buckets_;
-  std::map<int, Part> parts_;  // by op
+  std::vector<int> step_in_round_;                            // by op
+  std::map<int, std::unique_ptr<CompressedBucket>> buckets_;  // by tensor of gradients
   std::optional<Perceptron> perceptron_;
   std::vector<LayerRange> held_;
   std::uint64_t batch_ = 0;  // samples of this rank in a step
@@ -290,8 +312,7 @@ std::string why_not_trained(const Scenario& scenario, const Schedule& schedule, 
   const Precision stored = precision == Precision::tf32 ? Precision::fp32 : precision;
   if (scenario.training.activation_precision != stored)
     return fmt::format("activations are sent in {}", name(scenario.training.activation_precision));
-  const std::string& gradients = scenario.strategy.gradients;
-  if (compresses(scenario)) {
+  if (compresses(schedule)) {
     const Compression kind = scenario.strategy.compression.kind;
     const std::string_view compression = kCompressionNames[static_cast<std::size_t>(kind)];
     if (precision != Precision::fp32)
@@ -304,23 +325,24 @@ std::string why_not_trained(const Scenario& scenario, const Schedule& schedule, 
       return "gradients are added up in fp16, and the library's all-reduce adds in fp32";
     return "";
   }
-  if (gradients == kLocalSgd)
+  if (averages(schedule))
     return precision == Precision::bf16 ? "weights are averaged, of which bf16 has two copies" : "";
-  if (gradients == "first-device")
+  if (gathers_outputs(schedule))
     return precision == Precision::fp32 ? "" : fmt::format("DataParallel in {}", name(precision));
-  for (const char* known_way : {"all-reduce", "parameter-server", "hierarchical-parameter-server"})
-    if (gradients == known_way) return moves_other_numbers(schedule);
-  return fmt::format("gradients = \"{}\" is carried out with the right sizes only", gradients);
+  return moves_other_numbers(schedule);
 }
 
 std::unique_ptr<Workload> training_workload(const Scenario& scenario, const Schedule& schedule,
                                             const Wiring& wiring, int rank, Arithmetic& arithmetic,
                                             const TrainingOptions& options) {
   const int role = wiring.place(rank).first;
-  if (scenario.strategy.gradients == "first-device")
+  if (gathers_outputs(schedule))
     return first_device_workload(scenario, schedule, wiring, rank, arithmetic, options);
-  if (role == 0) return std::make_unique<Worker>(scenario, schedule, wiring, rank, arithmetic, options);
-  if (role == 1 && scenario.strategy.gradients == "hierarchical-parameter-server")
+  if (role == kWorkers)
+    return std::make_unique<Worker>(scenario, schedule, wiring, rank, arithmetic, options);
+  const Program& program = schedule.programs[schedule.program_of(role, wiring.place(rank).second)];
+  if (std::any_of(program.ops.begin(), program.ops.end(),
+                  [](const Op& op) { return op.action.kind == Action::Kind::add; }))
     return aggregator_workload(scenario, schedule, wiring, rank, arithmetic);
   return server_workload(scenario, schedule, wiring, rank, arithmetic);
 }

@@ -69,7 +69,7 @@ int tensor_of(const Op& op, int message) {
 }
 
 bool is_update(const Op& op) {
-  return op.kind == OpKind::compute && op.pass == Pass::optimizer;
+  return op.action.kind == Action::Kind::update;
 }
 
 }  // namespace rehearse

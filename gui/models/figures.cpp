@@ -289,8 +289,8 @@ RunFigures figures_of(const Timeline& timeline, const Judged& judged) {
   figures.breakdown.clear();
   add_part(figures, "compute", Kind::compute, m.breakdown.compute_s);
   add_part(figures, "pipeline bubble", Kind::bubble, m.breakdown.pipeline_bubble_s);
-  for (const auto& [name, exposed_s] : m.breakdown.exposed_by_pass_s)
-    add_part(figures, "exposed " + name, Kind::communication, exposed_s);
+  for (const auto& [purpose, exposed_s] : m.breakdown.exposed_s)
+    add_part(figures, "exposed " + waiting(purpose), Kind::communication, exposed_s);
   add_part(figures, "waiting for data", Kind::data, m.breakdown.data_stall_s);
   add_part(figures, "waiting for " + waited_for(result.scenario), Kind::waiting, m.breakdown.other_s);
   figures.memory = m.memory;

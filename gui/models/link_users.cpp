@@ -93,9 +93,7 @@ UsersOfLink users_of(const LinkUsage& usage, const Trace& trace, const RowSpans&
     order.emplace_back(bytes, within.size());
     within.push_back(bytes);
     result.bytes += bytes;
-    const Role& role =
-        schedule_of(trace, user.row).roles[trace.classes[trace.spans.rank_class[user.row]].role];
-    KindOfUse& kind = kinds[transfer_name(trace.op_of(user.row), role)];
+    KindOfUse& kind = kinds[waiting(trace.op_of(user.row).purpose)];
     kind.bytes += bytes;
     ++kind.users;
   }
@@ -119,8 +117,7 @@ UsersOfLink users_of(const LinkUsage& usage, const Trace& trace, const RowSpans&
     const int rank_class = trace.spans.rank_class[row];
     std::string& rank = ranks[rank_class];
     if (rank.empty()) rank = class_name(trace, rank_class);
-    const Role& role = schedule_of(trace, row).roles[trace.classes[rank_class].role];
-    result.users.push_back({row, spans.span_of(row), op.name, rank, transfer_name(op, role),
+    result.users.push_back({row, spans.span_of(row), op.name, rank, waiting(op.purpose),
                             spans.time_of(trace.spans.begin_s[row]), spans.time_of(trace.spans.end_s[row]),
                             bytes, result.bytes > 0 ? bytes / result.bytes : 0});
   }

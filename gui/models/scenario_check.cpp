@@ -34,6 +34,8 @@ QMap<QString, QString> values_of(const Scenario& s, const Plan& plan) {
       {"training.optimizer", name_in(kOptimizerNames, t.optimizer)},
       {"training.recompute", name_in(kRecomputeNames, t.recompute)},
       {"strategy.data", QString::number(c.data)},
+      {"strategy.tensor", QString::number(c.tensor)},
+      {"strategy.sequence_parallel", c.sequence_parallel ? "true" : "false"},
       {"strategy.pipeline", QString::number(c.pipeline)},
       {"strategy.schedule", name_in(kPipelineScheduleNames, c.schedule)},
       {"strategy.virtual_stages", QString::number(c.virtual_stages)},

@@ -8,12 +8,12 @@
 namespace rehearse::gui {
 
 struct ScenarioField {
-  enum class Kind { choice, number } kind = Kind::number;
+  enum class Kind { choice, flag, number } kind = Kind::number;
   QString group;        // "Training"
   QString key;          // "training.micro_batch"; "servers": of the gradient strategy's own table
   QString label;        // "Micro-batch"
   QString tip;          // one sentence
-  QStringList choices;  // of a choice
+  QStringList choices;  // of a choice or a flag
 };
 
 // In the order of the form. Names are those of the presets and strategies that are there.

@@ -62,7 +62,7 @@ void ScenarioForm::build() {
     Row row{&field, new QLabel(field.label, body), nullptr, nullptr};
     row.label->setToolTip(field.tip);
     QWidget* editor = nullptr;
-    if (field.kind == ScenarioField::Kind::choice) {
+    if (field.kind != ScenarioField::Kind::number) {
       editor = row.choice = new QComboBox(body);
       row.choice->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
       row.choice->setMinimumContentsLength(8);
@@ -127,7 +127,7 @@ void ScenarioForm::set_key(const Row& row, const QString& value) {
   const QString key = field_key(*row.field, gradients());
   if (value.isEmpty())
     draft_->remove(key);
-  else if (row.choice)
+  else if (row.field->kind == ScenarioField::Kind::choice)
     draft_->set_string(key, value, described_otherwise(key));
   else
     draft_->set_number(key, value);

@@ -46,8 +46,7 @@ bool uses(const Prediction& p, Resource resource) {
       return std::any_of(p.trace.spans.latency_s.begin(), p.trace.spans.latency_s.end(),
                          [](double seconds) { return seconds > 0; });
     case Resource::servers:
-      return std::any_of(p.plan.schedule->roles.begin(), p.plan.schedule->roles.end(),
-                         [](const Role& role) { return role.name == "server"; });
+      return p.plan.schedule->roles.size() > 1;
   }
   return false;
 }

@@ -42,11 +42,9 @@ std::string bubble(const Result& result) {
   return text + told(less_bubble(result));
 }
 
-std::string exposed(const Result& result, const std::string& name, double seconds) {
-  return fmt::format("exposed {}, {}{}{}", name, of_the_step(result, seconds), link_load(result),
-                     told(name == "gradient sync"       ? less_gradient_sync(result)
-                          : name == "pipeline transfer" ? less_pipeline_transfer(result)
-                                                        : WayOut{}));
+std::string exposed(const Result& result, Purpose purpose, double seconds) {
+  return fmt::format("exposed {}, {}{}{}", waiting(purpose), of_the_step(result, seconds), link_load(result),
+                     told(less_communication(result, purpose)));
 }
 
 std::string compute(const Result& result) {
@@ -99,10 +97,10 @@ std::string bottleneck_sentence(const Result& result) {
     worst = b.pipeline_bubble_s;
     text = bubble(result);
   }
-  for (const auto& [name, seconds] : b.exposed_by_pass_s) {
+  for (const auto& [purpose, seconds] : b.exposed_s) {
     if (seconds <= worst) continue;
     worst = seconds;
-    text = exposed(result, name, seconds);
+    text = exposed(result, purpose, seconds);
   }
   if (b.data_stall_s > worst) {
     worst = b.data_stall_s;

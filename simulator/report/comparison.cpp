@@ -29,8 +29,9 @@ std::vector<Figure> figures_of(const Result& result, double samples) {
       {share, "mfu", "MFU", m.mfu},
       {seconds, "compute_s", "compute", m.breakdown.compute_s / samples},
       {seconds, "pipeline_bubble_s", "pipeline bubble", m.breakdown.pipeline_bubble_s / samples}};
-  for (const auto& [name, exposed_s] : m.breakdown.exposed_by_pass_s)
-    figures.push_back({seconds, "exposed " + name + "_s", "exposed " + name, exposed_s / samples});
+  for (const auto& [purpose, exposed_s] : m.breakdown.exposed_s)
+    figures.push_back(
+        {seconds, "exposed " + waiting(purpose) + "_s", "exposed " + waiting(purpose), exposed_s / samples});
   figures.push_back({seconds, "data_stall_s", "waiting for data", m.breakdown.data_stall_s / samples});
   figures.push_back({seconds, "other_s", "waiting for slower ranks", m.breakdown.other_s / samples});
   figures.push_back({bytes, "memory_bytes", "memory", m.memory.total});

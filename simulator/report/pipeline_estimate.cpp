@@ -4,8 +4,9 @@
 
 #include "simulator/costs/compute.hpp"
 #include "simulator/costs/memory.hpp"
+#include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/layout/stages.hpp"
-#include "simulator/strategies/orders/pipeline_order.hpp"
+#include "simulator/strategies/orders/order.hpp"
 
 namespace rehearse {
 namespace {
@@ -59,9 +60,7 @@ double most_bytes(const std::vector<Part>& model, const std::vector<PassItem>& o
 PipelineEstimate estimate_pipeline(const Scenario& scenario, PipelineSchedule schedule, int chunks) {
   const Training& training = scenario.training;
   const int stages = scenario.strategy.pipeline, parts = stages * chunks;
-  const PassShape shape{training.micro_batch, training.sequence_length, training.precision,
-                        training.recompute};
-  const std::vector<LayerCost> layers = layer_costs(scenario.model, shape);
+  const std::vector<LayerCost> layers = layer_costs(scenario.model, pass_shape(scenario));
   PipelineEstimate estimate;
   estimate.possible = parts <= static_cast<int>(layers.size()) &&
                       (schedule != PipelineSchedule::interleaved ||

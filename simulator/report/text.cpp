@@ -11,6 +11,7 @@
 #include "simulator/report/format.hpp"
 #include "simulator/report/report.hpp"
 #include "simulator/report/wrap.hpp"
+#include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 
 namespace rehearse {
@@ -46,8 +47,8 @@ void write_breakdown(const Result& result, std::ostream& out) {
   const Metrics& m = result.metrics;
   std::vector<std::pair<std::string, double>> rows = {{"compute", m.breakdown.compute_s},
                                                       {"pipeline bubble", m.breakdown.pipeline_bubble_s}};
-  for (const auto& [name, seconds] : m.breakdown.exposed_by_pass_s)
-    rows.emplace_back("exposed " + name, seconds);
+  for (const auto& [purpose, seconds] : m.breakdown.exposed_s)
+    rows.emplace_back("exposed " + waiting(purpose), seconds);
   rows.emplace_back("waiting for data", m.breakdown.data_stall_s);
   rows.emplace_back("waiting for " + waited_for(result.scenario), m.breakdown.other_s);
   double largest = 0;
@@ -96,13 +97,10 @@ std::string strategy_line(const Scenario& s, const Schedule& schedule) {
   const StrategyChoice& strategy = s.strategy;
   std::string text;
   const auto part = [&](const std::string& p) { text += (text.empty() ? "" : ", ") + p; };
-  if (strategy.data > 1 && strategy.pipeline > 1) {
-    part(fmt::format("data {} x pipeline {}", strategy.data, strategy.pipeline));
-  } else if (strategy.pipeline > 1) {
-    part(fmt::format("pipeline {}", strategy.pipeline));
-  } else {
-    part(fmt::format("data {}", strategy.data));
-  }
+  std::string degrees;
+  for (const AxisEntry* axis : axes())
+    if (axis->degree(strategy) > 1) degrees += (degrees.empty() ? "" : " x ") + axis->headline(strategy);
+  part(degrees.empty() ? "data 1" : degrees);
   if (strategy.pipeline > 1) part(schedule_title(strategy));
   part(fmt::format("micro-batch {}", s.training.micro_batch));
   if (strategy.data > 1) {

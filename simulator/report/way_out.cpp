@@ -9,6 +9,7 @@
 
 #include "simulator/report/format.hpp"
 #include "simulator/report/pipeline_estimate.hpp"
+#include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/layout/stages.hpp"
 
 namespace rehearse {
@@ -19,10 +20,6 @@ constexpr double kWorthTrying = 0.98;  // of the time it takes now; what gains l
 // A number as a scenario file writes it.
 std::string value(double number) {
   return fmt::format("{}", number);
-}
-
-PassShape shape_of(const Training& training) {
-  return {training.micro_batch, training.sequence_length, training.precision, training.recompute};
 }
 
 // Computing one sample, forward and backward, on one device.
@@ -74,8 +71,8 @@ WayOut more_chunks(const Result& result) {
   const PipelineEstimate before = estimate_pipeline(s, strategy.schedule, now);
   const PipelineEstimate after = estimate_pipeline(s, PipelineSchedule::interleaved, then);
   if (!after.possible || !has_room_for(result, after.fullest_bytes - before.fullest_bytes)) return {};
-  const auto& exposed = result.metrics.breakdown.exposed_by_pass_s;
-  const auto transfers = exposed.find("pipeline transfer");
+  const auto& exposed = result.metrics.breakdown.exposed_s;
+  const auto transfers = exposed.find(Purpose::pipeline);
   const double more_s = transfers == exposed.end() ? 0 : transfers->second;  // twice as many
   if (after.compute_s + more_s >= kWorthTrying * before.compute_s) return {};
   WayOut way{fmt::format("{} virtual stages would leave {}", then,
@@ -108,36 +105,6 @@ WayOut other_servers(const Result& result) {
   return {"a ring sends less over each network card", {"strategy.gradients=all-reduce"}};
 }
 
-}  // namespace
-
-std::string told(const WayOut& way) {
-  if (way.why.empty()) return "";
-  std::string text = "; " + way.why;
-  if (way.sets.empty()) return text;
-  text += " (try";
-  for (const std::string& set : way.sets) text += " --set " + set;
-  return text + ")";
-}
-
-WayOut less_bubble(const Result& result) {
-  const Scenario& s = result.scenario;
-  const double p = s.strategy.pipeline, m = s.microbatches, v = s.strategy.virtual_stages;
-  if (const WayOut way = more_chunks(result); !way.why.empty()) return way;
-  if (!profiled(s) && can_halve(s.training.micro_batch)) {
-    PassShape half = shape_of(s.training);
-    const double now_s = (m + (p - 1) / v) * half.micro_batch * compute_s_per_sample(s, half);
-    half.micro_batch /= 2;
-    const double then_s = (2 * m + (p - 1) / v) * half.micro_batch * compute_s_per_sample(s, half);
-    if (then_s < kWorthTrying * now_s) {
-      return {"micro-batches of half the size would leave " + idle_slots(p, 2 * m, v),
-              {"training.micro_batch=" + value(half.micro_batch)}};
-    }
-  }
-  if (!larger_batch_fits(result)) return {};
-  return {"twice the global batch would leave " + idle_slots(p, 2 * m, v),
-          {"training.global_batch=" + value(2 * s.training.global_batch)}};
-}
-
 WayOut less_gradient_sync(const Result& result) {
   const Scenario& s = result.scenario;
   if (const WayOut own = gradient_strategy(s)->less_communication(s); !own.why.empty()) return own;
@@ -163,10 +130,48 @@ WayOut less_pipeline_transfer(const Result& result) {
           {"cluster.nic_gbps=" + value(2 * s.cluster->node().nic_bandwidth * 8 / 1e9)}};
 }
 
+}  // namespace
+
+std::string told(const WayOut& way) {
+  if (way.why.empty()) return "";
+  std::string text = "; " + way.why;
+  if (way.sets.empty()) return text;
+  text += " (try";
+  for (const std::string& set : way.sets) text += " --set " + set;
+  return text + ")";
+}
+
+WayOut less_bubble(const Result& result) {
+  const Scenario& s = result.scenario;
+  const double p = s.strategy.pipeline, m = s.microbatches, v = s.strategy.virtual_stages;
+  if (const WayOut way = more_chunks(result); !way.why.empty()) return way;
+  if (!profiled(s) && can_halve(s.training.micro_batch)) {
+    PassShape half = pass_shape(s);
+    const double now_s = (m + (p - 1) / v) * half.micro_batch * compute_s_per_sample(s, half);
+    half.micro_batch /= 2;
+    const double then_s = (2 * m + (p - 1) / v) * half.micro_batch * compute_s_per_sample(s, half);
+    if (then_s < kWorthTrying * now_s) {
+      return {"micro-batches of half the size would leave " + idle_slots(p, 2 * m, v),
+              {"training.micro_batch=" + value(half.micro_batch)}};
+    }
+  }
+  if (!larger_batch_fits(result)) return {};
+  return {"twice the global batch would leave " + idle_slots(p, 2 * m, v),
+          {"training.global_batch=" + value(2 * s.training.global_batch)}};
+}
+
+WayOut less_communication(const Result& result, Purpose purpose) {
+  if (purpose == Purpose::gradient_sync) return less_gradient_sync(result);
+  if (purpose == Purpose::pipeline) return less_pipeline_transfer(result);
+  for (const AxisEntry* axis : axes())
+    if (axis->purpose == purpose) return axis->less_communication(result.scenario);
+  return {};
+}
+
 WayOut less_compute(const Result& result) {
   const Scenario& s = result.scenario;
   if (profiled(s)) return {};
-  const PassShape now = shape_of(s.training);
+  const PassShape now = pass_shape(s);
   const double now_s = compute_s_per_sample(s, now);
   const auto gain = [&](const PassShape& shape) { return now_s / compute_s_per_sample(s, shape); };
   if (now.precision == Precision::fp32 || now.precision == Precision::tf32) {
@@ -228,7 +233,7 @@ WayOut less_waiting(const Result& result) {
 WayOut less_memory(const Result& result) {
   const Scenario& s = result.scenario;
   const MemoryUse& use = result.metrics.memory;
-  const PassShape now = shape_of(s.training);
+  const PassShape now = pass_shape(s);
   const double over = use.total - use.capacity;
   // What is kept for each parameter does not shrink with the batch: if activations are not to blame, or
   // cannot give enough, the model has to be cut into more stages.

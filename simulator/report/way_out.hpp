@@ -17,8 +17,8 @@ using WayOut = Advice;
 std::string told(const WayOut& way);
 
 WayOut less_bubble(const Result& result);
-WayOut less_gradient_sync(const Result& result);
-WayOut less_pipeline_transfer(const Result& result);
+// Of time spent waiting for communication of this purpose.
+WayOut less_communication(const Result& result, Purpose purpose);
 WayOut less_compute(const Result& result);
 WayOut less_waiting(const Result& result);
 WayOut less_memory(const Result& result);

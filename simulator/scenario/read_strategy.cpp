@@ -7,9 +7,11 @@
 #include <type_traits>
 #include <variant>
 
+#include "models/segment.hpp"
 #include "models/text/toml_table.hpp"
 #include "models/text/toml_text.hpp"
 #include "simulator/scenario/readers.hpp"
+#include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 
 namespace rehearse {
@@ -26,13 +28,11 @@ struct UnbuiltKey {
   std::string_view name;
   std::variant<std::int64_t, bool, std::string_view> off;
 };
-constexpr std::array<UnbuiltKey, 7> kUnbuiltKeys = {{{"tensor", std::int64_t{1}},
-                                                     {"context", std::int64_t{1}},
+constexpr std::array<UnbuiltKey, 5> kUnbuiltKeys = {{{"context", std::int64_t{1}},
                                                      {"expert", std::int64_t{1}},
                                                      {"zero_stage", std::int64_t{0}},
                                                      {"prefetch", std::int64_t{0}},
-                                                     {"fsdp", std::string_view("none")},
-                                                     {"sequence_parallel", false}}};
+                                                     {"fsdp", std::string_view("none")}}};
 
 [[noreturn]] void refuse_unbuilt(const Section& section, std::string_view key, const std::string& found,
                                  const std::string& allowed) {
@@ -76,10 +76,12 @@ void read_schedule(StrategyChoice& strategy, Section& section) {
   section.require("virtual_stages", "schedule", "an integer from 2 to 10000");
 }
 
-std::vector<std::string> read_placement(Section& section) {
+std::vector<std::string> read_placement(const StrategyChoice& strategy, Section& section) {
   auto names = section.texts("placement");
-  if (!section.has("placement")) return {"data", "pipeline"};
-  std::string allowed = "\"data\" and \"pipeline\" in either order, innermost first";
+  if (!section.has("placement")) return {"tensor", "data", "pipeline"};
+  const std::string allowed = strategy.tensor > 1
+                                  ? "\"tensor\", \"data\" and \"pipeline\" in any order, innermost first"
+                                  : "\"data\" and \"pipeline\" in either order, innermost first";
   std::vector<std::string> placement;
   for (const auto& name : names) {
     if (std::find(kAxes.begin(), kAxes.end(), name) == kAxes.end()) {
@@ -88,12 +90,13 @@ std::vector<std::string> read_placement(Section& section) {
     if (std::count(names.begin(), names.end(), name) > 1) {
       section.refuse("placement", fmt::format("an array with \"{}\" twice", name), allowed);
     }
-    // The other axes have one member each, wherever they stand.
-    if (name == "data" || name == "pipeline") placement.push_back(name);
+    // Axes that this version does not have have one member each, wherever they stand.
+    if (find_axis(name)) placement.push_back(name);
   }
-  for (std::string_view axis : {"data", "pipeline"}) {
-    if (std::find(placement.begin(), placement.end(), axis) == placement.end()) {
-      section.refuse("placement", fmt::format("an array without \"{}\"", axis), allowed);
+  for (const AxisEntry* axis : axes()) {
+    if (axis->name == "tensor" && strategy.tensor == 1) continue;
+    if (std::find(placement.begin(), placement.end(), axis->name) == placement.end()) {
+      section.refuse("placement", fmt::format("an array without \"{}\"", axis->name), allowed);
     }
   }
   return placement;
@@ -131,6 +134,14 @@ void fit_degrees(StrategyChoice& strategy, Section& section, const Scenario& sce
   int devices = cluster.devices();
   std::string counted =
       fmt::format("the number of devices, {} ({} x {})", devices, cluster.nodes(), cluster.node().devices);
+  // The axes that share out layers' work come first; data and pipeline share what is left of the devices.
+  const int sharing = strategy.tensor;
+  if (sharing > 1) {
+    if (devices % sharing != 0)
+      section.refuse("tensor", fmt::format("{}", sharing), fmt::format("a divisor of {}", counted));
+    devices /= sharing;
+    counted = fmt::format("{}, {} over tensor {}", devices, counted, sharing);
+  }
   auto other_than = [&](std::string_view key, int degree) {
     if (devices % degree != 0) {
       section.refuse(key, fmt::format("{}", degree), fmt::format("a divisor of {}", counted));
@@ -177,7 +188,7 @@ void fit_degrees(StrategyChoice& strategy, Section& section, const Scenario& sce
 void fit_stages(const StrategyChoice& strategy, Section& section, const Scenario& scenario) {
   const Training& training = scenario.training;
   PassShape shape{training.micro_batch, training.sequence_length, training.precision, training.recompute};
-  auto layers = static_cast<std::int64_t>(layer_costs(scenario.model, shape).size());
+  auto layers = static_cast<std::int64_t>(model_layers(scenario.model, shape).size());
   if (strategy.virtual_stages > 1 && strategy.pipeline == 1) {
     section.refuse("schedule", "\"interleaved\" with a pipeline of 1 stage", "a pipeline of 2 or more");
   }
@@ -214,14 +225,12 @@ void fit_stages(const StrategyChoice& strategy, Section& section, const Scenario
 }  // namespace
 
 StrategyChoice read_strategy(Section& section) {
-  constexpr std::int64_t kMaxDegree = 1'000'000;
   StrategyChoice strategy;
   section.text("preset", "");  // it has filled in the keys that the file leaves out
   strategy.title = section.text("title", "");
-  strategy.data = static_cast<int>(section.integer("data", 1, kMaxDegree, 1));
-  strategy.pipeline = static_cast<int>(section.integer("pipeline", 1, kMaxDegree, 1));
+  for (const AxisEntry* axis : axes()) axis->read(section, strategy);
   read_unbuilt(section);
-  strategy.placement = read_placement(section);
+  strategy.placement = read_placement(strategy, section);
   read_schedule(strategy, section);
   for (std::int64_t layers : section.integers("stage_layers", 1, 1'000'000)) {
     strategy.stage_layers.push_back(static_cast<int>(layers));
@@ -237,6 +246,7 @@ StrategyChoice read_strategy(Section& section) {
 }
 
 void fit_strategy(StrategyChoice& strategy, Section& section, const Scenario& scenario) {
+  for (const AxisEntry* axis : axes()) axis->fit(section, scenario);
   fit_degrees(strategy, section, scenario);
   fit_stages(strategy, section, scenario);
   strategy.gradient_strategy->fit(section, scenario);

@@ -57,9 +57,12 @@ struct CompressionChoice {
   double rank = 4;        // PowerSGD
 };
 
+inline constexpr int kMaxDegree = 1'000'000;  // of an axis
+
 struct StrategyChoice {
   std::string title;  // of a named strategy: "PyTorch DistributedDataParallel"
-  int data = 1, pipeline = 1;
+  int data = 1, tensor = 1, pipeline = 1;
+  bool sequence_parallel = false;      // tokens are shared out by the tensor axis where products are not
   std::vector<std::string> placement;  // axis names, innermost first
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int virtual_stages = 1;         // model parts that each stage holds: part c * pipeline + s is stage s's

@@ -33,9 +33,11 @@ private:
   int size_ = 1;
 };
 
-// Ranks of one kind. Role 0 is "worker". `meshes` all factor the same ranks; ops name one by its index.
+inline constexpr int kWorkers = 0;  // the role of the ranks that train
+
+// Ranks of one kind. `meshes` all factor the same ranks; ops name one by its index.
 struct Role {
-  std::string name = "worker";  // worker | server | storage
+  std::string name = "worker";  // for people: "server", "aggregator"
   std::vector<Mesh> meshes;
   int size() const { return meshes.empty() ? 0 : meshes.front().size(); }
 };

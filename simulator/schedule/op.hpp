@@ -1,8 +1,11 @@
 // One operation of a rank: what it does, on which stream, after which others, with which tensors.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/model.hpp"
@@ -81,6 +84,34 @@ inline constexpr std::array<std::string_view, 9> kPassNames = {
     "forward",       "recompute", "backward", "backward_input", "backward_weight",
     "gradient_sync", "optimizer", "data",     "other"};
 
+// What an op serves, and how time that a rank waits for it is called.
+enum class Purpose : std::uint8_t {
+  none,  // nothing that is told apart from others
+  data,
+  fusion_cycle,
+  gradient_sync,
+  pipeline,
+  servers,
+  tensor,
+};
+struct PurposeTraits {
+  std::string_view waiting;            // "exposed tensor communication"
+  bool late_side_is_a_bubble = false;  // while a side is not ready, the pipeline has a bubble
+};
+inline constexpr std::array<PurposeTraits, 7> kPurposes = {{{"communication"},
+                                                            {"data communication"},
+                                                            {"fusion cycle"},
+                                                            {"gradient sync"},
+                                                            {"pipeline transfer", true},
+                                                            {"server transfer"},
+                                                            {"tensor communication"}}};
+inline std::string waiting(Purpose purpose) {
+  return std::string(kPurposes[static_cast<std::size_t>(purpose)].waiting);
+}
+constexpr const PurposeTraits& traits_of(Purpose purpose) {
+  return kPurposes[static_cast<std::size_t>(purpose)];
+}
+
 // One part of an exchange. Send and receive match in order among those with the same two ends and the same
 // tag.
 struct Message {
@@ -98,6 +129,8 @@ struct Collective {
   // buffer; all-to-all: bytes each member sends to each other member.
   Quantity bytes;
   int channels = 0;  // 0: as many as the node has NICs
+  // Reductions: of what is added up.
+  enum class Reduction : std::uint8_t { sum, mean } reduction = Reduction::sum;
 
   Algorithm used_algorithm() const {
     return kind == CollectiveKind::all_reduce ? algorithm : Algorithm::ring;
@@ -125,6 +158,21 @@ struct Turn {
   int at_once = 1;
 };
 
+// What an op with arithmetic does to its tensors: all that an executor needs to compute it.
+struct Action {
+  enum class Kind : std::uint8_t {
+    none,       // lets time pass, or sends what it reads and writes what it receives
+    forward,    // its layers' outputs, for its micro-batch
+    recompute,  // the same again
+    backward,   // the gradients of its layers' inputs and weights
+    loss,       // of the outputs it reads, whose gradients it writes
+    add,        // writes the sum of all slots of what it reads
+    update,     // an optimizer step on the weights it writes, with the gradients it reads
+    compress,   // part number `part` of the compressed sum of the gradients it reads
+  } kind = Kind::none;
+  int part = 0;
+};
+
 // What an arithmetic callback learns about the moment it runs in.
 struct OpMoment {
   int job = 0, role = 0, rank = 0, step = 0;
@@ -138,6 +186,8 @@ struct Op {
   int stream = 0;
   std::vector<Dependency> after;  // besides the order of its stream
   Pass pass = Pass::other;
+  Purpose purpose = Purpose::none;
+  Action action;
   int first_layer = -1, last_layer = -1, microbatch = -1;
 
   int work = -1;       // compute: index into Schedule::works

@@ -47,6 +47,8 @@ struct Asynchrony {
   // Ops of the servers' program, by worker: which applies what it pushed last in a round, and which sends it
   // the weights of the next round.
   std::vector<int> applies, sends;
+  // By worker: which weights it has. Gradients of others make only those stale that are of the same weights.
+  std::vector<int> weights_of;
   // When each rank begins, in seconds, by simulation and by rank over all roles. Predictions are means over
   // these simulations; a real run is one and takes no notice.
   std::vector<std::vector<double>> starts_s;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 
 #include "models/kernels.hpp"
 #include "simulator/costs/memory.hpp"
@@ -46,39 +48,65 @@ std::vector<Endpoint> endpoints_of(const StepPlan& plan, const Program& program,
 
 }  // namespace
 
-Work pass_work(const StepPlan& plan, Pass pass, int first_layer, int last_layer) {
+namespace {
+
+// On how many ranks a segment's work is done alike.
+double duplicates(const Walk& walk, SegmentKind kind) {
+  double ranks = 1;
+  for (const Factor& factor : walk.factors)
+    if (factor.table.of(kind).kind != Split::Kind::by) ranks *= factor.size;
+  return ranks;
+}
+
+}  // namespace
+
+Work pass_work(const StepPlan& plan, Pass pass, int first_segment, int end_segment) {
+  const Walk& walk = plan.walk;
   Work work;
   work.precision = plan.scenario.training.precision;
   work.name = fmt::format("{} {}", kPassNames[static_cast<std::size_t>(pass)],
-                          layers_text({first_layer, last_layer, 0}));
+                          segments_text(plan, first_segment, end_segment));
+  double& flops = pass == Pass::recompute ? work.extra_flops : work.model_flops;
+  const auto add = [&](int segment, const std::vector<Kernel>& kernels) {
+    append(work.kernels, kernels);
+    flops += product_flops(kernels) / duplicates(walk, walk.segments[segment]->kind);
+  };
   // Backward runs through the layers from the last one to the first.
+  const int first_layer = walk.layer_of[first_segment], last_layer = walk.layer_of[end_segment - 1];
   for (int i = first_layer; i <= last_layer; ++i) {
-    const LayerCost& layer = plan.layers[pass == Pass::backward ? first_layer + last_layer - i : i];
-    if (pass == Pass::forward) append(work.kernels, layer.forward);
-    if (pass == Pass::recompute) append(work.kernels, layer.recompute);
-    if (pass == Pass::backward) {
-      append(work.kernels, layer.backward_input);
-      append(work.kernels, layer.backward_weight);
+    const int layer = pass == Pass::backward ? first_layer + last_layer - i : i;
+    const int first = std::max(first_segment, walk.first_segment[layer]);
+    const int end = std::min(end_segment, walk.first_segment[layer + 1]);
+    for (int s = first; s < end; ++s) {
+      const LayerCost& cost = walk.segments[s]->cost;
+      if (pass == Pass::forward) add(s, cost.forward);
+      if (pass == Pass::recompute) add(s, cost.recompute);
+      if (pass == Pass::backward) add(s, cost.backward_input);
     }
+    for (int s = first; pass == Pass::backward && s < end; ++s)
+      add(s, walk.segments[s]->cost.backward_weight);
   }
-  (pass == Pass::recompute ? work.extra_flops : work.model_flops) = product_flops(work.kernels);
   return work;
 }
 
 Work take_loss(StepPlan& plan, int replicas) {
-  LayerCost& last = plan.layers.back();
   Work loss;
   loss.name = "loss";
   loss.precision = plan.scenario.training.precision;
-  for (std::vector<Kernel>* pass : {&last.forward, &last.backward_input}) {
+  LayerCost& last = plan.layers.back();
+  std::vector<LayerCost*> costs = {&last};
+  for (Segment& segment : plan.model.back().segments) costs.push_back(&segment.cost);
+  for (std::vector<Kernel>* pass : {&last.forward, &last.backward_input})
     for (Kernel kernel : *pass) {
       if (!kernel.loss) continue;
       kernel.bytes *= replicas;
       loss.kernels.push_back(kernel);
     }
-    std::erase_if(*pass, [](const Kernel& kernel) { return kernel.loss; });
+  for (LayerCost* cost : costs) {
+    for (std::vector<Kernel>* pass : {&cost->forward, &cost->backward_input})
+      std::erase_if(*pass, [](const Kernel& kernel) { return kernel.loss; });
+    cost->saved_bytes -= kSoftmaxBytes * cost->logits;
   }
-  last.saved_bytes -= kSoftmaxBytes * last.logits;
   return loss;
 }
 
@@ -116,6 +144,7 @@ Op optimizer_op(StepPlan& plan, StageProgram& stage) {
   work.optimizer_bytes = work.parameters_updated *
                          update_bytes(training.optimizer, training.precision, training.gradient_precision);
   Op op = compute_op(plan, stage.program, "optimizer", Pass::optimizer, std::move(work));
+  op.action.kind = Action::Kind::update;
   op.first_layer = stage.layers.first;
   op.last_layer = stage.layers.last;
   for (int send : stage.sends) op.after.push_back({send});
@@ -136,6 +165,7 @@ Op exchange_op(Program& program, std::string name, const std::string& stream, Me
   Op op;
   op.name = std::move(name);
   op.kind = OpKind::exchange;
+  op.purpose = Purpose::data;
   op.stream = stream_named(program, stream);
   for (const Peer& peer : peers) {
     Message message;
@@ -151,9 +181,58 @@ Op bucket_exchange(Program& program, std::string name, const std::string& stream
                    Message::Direction direction, const std::vector<Peer>& peers, double bytes) {
   Op op = exchange_op(program, std::move(name), stream, direction, peers, bytes);
   op.pass = Pass::gradient_sync;
+  op.purpose = Purpose::gradient_sync;
   op.first_layer = bucket.first_layer;
   op.last_layer = bucket.last_layer;
   return op;
+}
+
+Op change_op(const StepPlan& plan, const Program& program, const ValueChange& change, const std::string& item,
+             Pass pass) {
+  constexpr std::array kKinds = {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter,
+                                 CollectiveKind::all_gather, CollectiveKind::all_to_all};
+  Op op;
+  op.kind = OpKind::collective;
+  op.pass = pass;
+  op.purpose =
+      find_axis(plan.walk.factors[static_cast<std::size_t>(change.change.factors.front())].axis)->purpose;
+  op.first_layer = op.last_layer = change.layer;
+  op.collective.kind = kKinds[static_cast<std::size_t>(change.change.kind)];
+  op.name = fmt::format("{} {} {}, {}", kCollectiveNames[static_cast<std::size_t>(op.collective.kind)],
+                        kPassNames[static_cast<std::size_t>(pass)], item, change.of);
+  op.collective.channels = plan.scenario.strategy.channels;
+  op.collective.group = group_of(plan, change.change.factors);
+  double bytes = change.change.elements * change.element;
+  const double members = group_size(plan.schedule.roles.front(), op.collective.group);
+  if (op.collective.kind == CollectiveKind::all_to_all) bytes /= members * members;
+  op.collective.bytes = bytes;
+  if (op.collective.kind == CollectiveKind::all_reduce)
+    op.collective.algorithm =
+        plan.algorithms->or_ring(endpoints_of(plan, program, op.collective.group), bytes);
+  return op;
+}
+
+int sum_partial_gradients(const StepPlan& plan, StageProgram& stage, std::size_t number) {
+  const Bucket& bucket = stage.buckets[number];
+  const double element = element_bytes(plan.scenario.training.gradient_precision);
+  std::map<std::vector<int>, double> parameters;  // by factors
+  for (const PartialGradient& partial : plan.walk.partial_gradients)
+    if (partial.layer >= bucket.first_layer && partial.layer <= bucket.last_layer)
+      parameters[partial.factors] += partial.parameters;
+  int last = -1;
+  for (const auto& [factors, elements] : parameters) {
+    ValueChange sum;
+    sum.change = {Change::Kind::all_reduce, factors, elements, {}};
+    sum.element = element;
+    Op op = change_op(plan, stage.program, sum, "", Pass::backward);
+    op.name = fmt::format("sum shared gradients of bucket {}", number);
+    op.first_layer = bucket.first_layer;
+    op.last_layer = bucket.last_layer;
+    op.pass = Pass::gradient_sync;
+    op.reads = op.writes = {stage.gradients[number]};
+    last = add_op(stage.program, std::move(op));
+  }
+  return last;
 }
 
 Op collective_op(const StepPlan& plan, Program& program, std::string name, const std::string& stream,
@@ -163,6 +242,7 @@ Op collective_op(const StepPlan& plan, Program& program, std::string name, const
   op.kind = OpKind::collective;
   op.stream = stream_named(program, stream);
   op.pass = Pass::gradient_sync;
+  op.purpose = Purpose::gradient_sync;
   op.collective.kind = kind;
   op.collective.channels = plan.scenario.strategy.channels;
   op.collective.group.axes = {{plan.data_axis, 0, 1, {}}};

@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-// What a pass over layers first to last (inclusive) computes for one micro-batch, and its FLOPs.
-Work pass_work(const StepPlan& plan, Pass pass, int first_layer, int last_layer);
+// What a pass over segments first to end - 1 of the plan's walk computes for one micro-batch, and its FLOPs.
+Work pass_work(const StepPlan& plan, Pass pass, int first_segment, int end_segment);
 // Takes the loss, both passes of it, out of the last layer, and returns it for `replicas` times its outputs:
 // for who computes it in one place.
 Work take_loss(StepPlan& plan, int replicas);
@@ -33,6 +33,13 @@ Op bucket_exchange(Program& program, std::string name, const std::string& stream
 // sync, with the channels that the strategy chose, and for an all-reduce its algorithm.
 Op collective_op(const StepPlan& plan, Program& program, std::string name, const std::string& stream,
                  CollectiveKind kind, double bytes);
+// The collective that changes a tensor's placement for `item` (a micro-batch, "3") in a pass, on the compute
+// stream.
+Op change_op(const StepPlan& plan, const Program& program, const ValueChange& change, const std::string& item,
+             Pass pass);
+// Sums those gradients of a bucket that ranks with shares of the same layers hold summands of, on the compute
+// stream; the number of the last op, -1 if there are none.
+int sum_partial_gradients(const StepPlan& plan, StageProgram& stage, std::size_t bucket);
 // First and last stage each keep a tied embedding and add up its gradients, as Megatron-LM does. Nothing to
 // write for other stages, or if there is none.
 void sync_tied_embedding(const StepPlan& plan, StageProgram& stage);

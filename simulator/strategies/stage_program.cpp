@@ -48,6 +48,30 @@ std::vector<At> at_stage(const StepPlan& plan, int stage) {
   return {{plan.pipeline_axis, stage, 0}};
 }
 
+std::vector<WeightHolders> weight_holders(const StepPlan& plan) {
+  const Mesh& mesh = plan.schedule.roles.front().meshes.front();
+  std::vector<WeightHolders> holders;
+  for (int stage = 0; stage < plan.scenario.strategy.pipeline; ++stage) {
+    std::vector<WeightHolders> here = {
+        {stage, at_stage(plan, stage),
+         plan.scenario.strategy.pipeline > 1 ? fmt::format(" of stage {}", stage) : std::string()}};
+    for (int axis = 0; axis < static_cast<int>(mesh.axes().size()); ++axis) {
+      const Axis& its = mesh.axes()[axis];
+      if (axis == plan.data_axis || axis == plan.pipeline_axis || its.size == 1) continue;
+      std::vector<WeightHolders> apart;
+      for (const WeightHolders& together : here)
+        for (int c = 0; c < its.size; ++c) {
+          apart.push_back(together);
+          apart.back().where.push_back({axis, c, 0});
+          apart.back().name += fmt::format("{} {} {}", together.name.empty() ? " of" : ",", its.name, c);
+        }
+      here = std::move(apart);
+    }
+    holders.insert(holders.end(), here.begin(), here.end());
+  }
+  return holders;
+}
+
 double gradient_bytes(const StepPlan& plan, const Bucket& bucket) {
   return bucket.parameters * element_bytes(plan.scenario.training.gradient_precision);
 }
@@ -55,6 +79,38 @@ double gradient_bytes(const StepPlan& plan, const Bucket& bucket) {
 std::string layers_text(const Bucket& bucket) {
   if (bucket.first_layer == bucket.last_layer) return fmt::format("layer {}", bucket.first_layer);
   return fmt::format("layers {}-{}", bucket.first_layer, bucket.last_layer);
+}
+
+std::string segments_text(const StepPlan& plan, int first, int end) {
+  const Walk& walk = plan.walk;
+  const int first_layer = walk.layer_of[first], last_layer = walk.layer_of[end - 1];
+  if (walk.first_segment[first_layer] == first && walk.first_segment[last_layer + 1] == end)
+    return layers_text({first_layer, last_layer, 0});
+  const auto name = [&](int segment) {
+    return std::string(kSegmentNames[static_cast<std::size_t>(walk.segments[segment]->kind)]);
+  };
+  std::string text = fmt::format("layer {} {}", first_layer, name(first));
+  if (first_layer != last_layer) return text + fmt::format(" to layer {} {}", last_layer, name(end - 1));
+  return first + 1 == end ? text : text + " to " + name(end - 1);
+}
+
+Group group_of(const StepPlan& plan, const std::vector<int>& factors) {
+  const Mesh& mesh = plan.schedule.roles.front().meshes.front();
+  Group group;
+  for (const int number : factors) {
+    const Factor& factor = plan.walk.factors[static_cast<std::size_t>(number)];
+    const int axis = mesh.axis(std::string(factor.axis));
+    GroupAxis* last = group.axes.empty() ? nullptr : &group.axes.back();
+    if (last && last->axis == axis && last->stride == factor.size * factor.stride) {
+      last->block *= factor.size;  // neighbours on one axis
+      last->stride = factor.stride;
+    } else {
+      group.axes.push_back({axis, factor.size, factor.stride, {}});
+    }
+  }
+  for (GroupAxis& part : group.axes)
+    if (part.block == mesh.axes()[part.axis].size) part = {part.axis, 0, 1, {}};
+  return group;
 }
 
 Op marker(StepPlan& plan, StageProgram& stage, const std::string& name) {

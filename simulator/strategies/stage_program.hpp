@@ -13,13 +13,16 @@
 #include "simulator/strategies/algorithm.hpp"
 #include "simulator/strategies/gradients/buckets.hpp"
 #include "simulator/strategies/layout/stages.hpp"
+#include "simulator/strategies/walk.hpp"
 
 namespace rehearse {
 
 // The step as a whole. Worker ranks are role 0, factored by one mesh.
 struct StepPlan {
   const Scenario& scenario;
-  std::vector<LayerCost> layers;  // for one micro-batch; the last stage's copy of a tied embedding included
+  std::vector<Layer> model;       // for one micro-batch, on one device
+  std::vector<LayerCost> layers;  // the same as a whole; the last stage's copy of a tied embedding included
+  Walk walk;                      // over the model's segments
   std::vector<double> transient_bytes;  // by layer: activations that recomputation brings back for a while
   int data_axis = 0, pipeline_axis = 1;
   double tied_parameters = 0;      // of the table that first and last stage both keep; 0: none
@@ -28,7 +31,7 @@ struct StepPlan {
   std::vector<std::string> notes;  // assumptions worth telling, one sentence each
   std::shared_ptr<AlgorithmChoice> algorithms;  // of all-reduces
   Schedule schedule;
-  std::map<std::tuple<Pass, int, int>, int> pass_works;  // of these layers, shared by micro-batches
+  std::map<std::tuple<Pass, int, int>, int> pass_works;  // of these segments, shared by micro-batches
 };
 
 // How a stage's gradients leave it and its weights come back.
@@ -76,9 +79,22 @@ int last_op_of_stream(const Program& program, int stream);  // -1 if it has none
 
 // The condition that makes a worker a member of the stage.
 std::vector<At> at_stage(const StepPlan& plan, int stage);
+// Workers that hold the same weights: those of a stage, and of the axes that share out its layers, at one
+// place.
+struct WeightHolders {
+  int stage = 0;
+  std::vector<At> where;
+  std::string name;  // " of stage 1", " of stage 1, tensor 2"; empty if all workers do
+};
+// In the order of the stages.
+std::vector<WeightHolders> weight_holders(const StepPlan& plan);
 // Collectives and messages of bucket `b` carry this many bytes of gradients.
 double gradient_bytes(const StepPlan& plan, const Bucket& bucket);
 std::string layers_text(const Bucket& bucket);  // "layers 3-5"
+// "layers 3-5", or where they are not whole, "layer 3 residual to layer 4 projection".
+std::string segments_text(const StepPlan& plan, int first, int end);
+// The ranks with which a rank shares these factors.
+Group group_of(const StepPlan& plan, const std::vector<int>& factors);
 
 // An op on the compute stream that takes no time: the step's first, or the one that waits for the step's end.
 Op marker(StepPlan& plan, StageProgram& stage, const std::string& name);

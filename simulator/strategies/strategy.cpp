@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "models/kernels.hpp"
 #include "models/text/error.hpp"
+#include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
-#include "simulator/strategies/pipeline.hpp"
+#include "simulator/strategies/program_writer.hpp"
 #include "topologies/uplinks.hpp"
 
 namespace rehearse {
@@ -17,22 +19,21 @@ namespace {
   throw InputError({scenario.name, 0, 0}, message);
 }
 
-PassShape pass_shape(const Training& training, Recompute recompute) {
-  return {training.micro_batch, training.sequence_length, training.precision, recompute};
-}
-
-// Axes of the workers' mesh: those that the placement names, in its order, then the others.
+// The workers' mesh: axes that the placement names, in its order, then the others. Data and pipeline are
+// always there.
 std::vector<Axis> worker_axes(const StrategyChoice& strategy) {
   std::vector<Axis> axes;
-  const auto add = [&](const std::string& name) {
+  const auto add = [&](std::string_view name) {
+    const AxisEntry* entry = find_axis(name);
     const bool known = std::any_of(axes.begin(), axes.end(), [&](const Axis& a) { return a.name == name; });
-    if (known) return;
-    if (name == "data") axes.push_back({name, strategy.data});
-    if (name == "pipeline") axes.push_back({name, strategy.pipeline});
+    if (known || !entry) return;
+    const int degree = entry->degree(strategy);
+    if (degree > 1 || name == "data" || name == "pipeline") axes.push_back({std::string(name), degree});
   };
+  if (std::find(strategy.placement.begin(), strategy.placement.end(), "tensor") == strategy.placement.end())
+    add("tensor");
   for (const std::string& name : strategy.placement) add(name);
-  add("data");
-  add("pipeline");
+  for (const AxisEntry* entry : rehearse::axes()) add(entry->name);
   return axes;
 }
 
@@ -40,19 +41,21 @@ std::vector<Axis> worker_axes(const StrategyChoice& strategy) {
 double tied_parameters(const Scenario& scenario) {
   const auto* transformer = std::get_if<Transformer>(&scenario.model.shape);
   if (!transformer || scenario.strategy.pipeline == 1 || !transformer->tied_embeddings) return 0;
-  return transformer->causal || transformer->masked_lm_head
-             ? transformer->vocabulary * transformer->table_width()
-             : 0;
+  if (!transformer->causal && !transformer->masked_lm_head) return 0;
+  const int shards = pass_shape(scenario).splits.of(SegmentKind::embedding, Dim::vocabulary);
+  return share_of(transformer->vocabulary, shards) * transformer->table_width();
 }
 
 StepPlan begin_plan(const Scenario& scenario) {
   const Training& training = scenario.training;
-  StepPlan plan{scenario, layer_costs(scenario.model, pass_shape(training, training.recompute))};
+  PassShape pass = pass_shape(scenario);
+  StepPlan plan{scenario, model_layers(scenario.model, pass), {}, {}};
+  for (const Layer& layer : plan.model) plan.layers.push_back(merged(layer));
+  plan.walk = walk(plan.model, factors_of(scenario));
   plan.algorithms = std::make_shared<AlgorithmChoice>(scenario);
+  pass.recompute = Recompute::none;
   const std::vector<LayerCost> whole =
-      training.recompute == Recompute::none
-          ? plan.layers
-          : layer_costs(scenario.model, pass_shape(training, Recompute::none));
+      training.recompute == Recompute::none ? plan.layers : layer_costs(scenario.model, pass);
   for (std::size_t i = 0; i < plan.layers.size(); ++i)
     plan.transient_bytes.push_back(std::max(0.0, whole[i].saved_bytes - plan.layers[i].saved_bytes));
   plan.tied_parameters = tied_parameters(scenario);
@@ -122,9 +125,8 @@ std::vector<int> choose_stages(const StepPlan& plan) {
 std::vector<int> place_workers(const Scenario& scenario, int workers) {
   const Cluster& cluster = *scenario.cluster;
   if (workers > cluster.devices())
-    refuse(scenario,
-           fmt::format("strategy: data {} x pipeline {} needs {} devices; the cluster has {}",
-                       scenario.strategy.data, scenario.strategy.pipeline, workers, cluster.devices()));
+    refuse(scenario, fmt::format("strategy: {} needs {} devices; the cluster has {}",
+                                 degrees_text(scenario.strategy), workers, cluster.devices()));
   std::vector<int> endpoints(workers);
   std::iota(endpoints.begin(), endpoints.end(), 0);
   return endpoints;

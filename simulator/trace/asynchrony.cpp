@@ -20,6 +20,10 @@ int class_of_rank(const Trace& trace, int job, int role, int rank) {
   return -1;
 }
 
+int weights_of(const Asynchrony& how, int worker) {
+  return how.weights_of.empty() ? 0 : how.weights_of[static_cast<std::size_t>(worker)];
+}
+
 // Whole rounds of one worker between two instants.
 void measure(AsynchronyFigures::Worker& worker, const std::vector<double>& applied_s, double begin_s,
              double end_s) {
@@ -79,10 +83,10 @@ AsynchronyFigures asynchrony_figures(const Trace& trace, int job) {
   const std::vector<AppliedPush> pushes = applied_pushes(trace, job);
   const auto workers = how.applies.size();
   std::vector<std::vector<double>> applied_s(workers);
-  std::vector<double> all_s;
+  std::map<int, std::vector<double>> all_s;  // by weights
   for (const AppliedPush& push : pushes) {
     applied_s[push.worker].push_back(push.applied_s);
-    all_s.push_back(push.applied_s);
+    all_s[weights_of(how, push.worker)].push_back(push.applied_s);
   }
   AsynchronyFigures figures;
   figures.window_end_s = trace.end_s;
@@ -105,12 +109,14 @@ AsynchronyFigures asynchrony_figures(const Trace& trace, int job) {
     figures.workers.push_back(worker);
   }
 
-  for (std::size_t i = 0; i < pushes.size(); ++i) {
-    const AppliedPush& push = pushes[i];
+  std::map<int, std::ptrdiff_t> seen;  // by weights: gradients applied before this one
+  for (const AppliedPush& push : pushes) {
+    const std::vector<double>& its_s = all_s[weights_of(how, push.worker)];
+    const std::ptrdiff_t before = seen[weights_of(how, push.worker)]++;
     if (push.round == 0 || push.applied_s < figures.window_begin_s || push.applied_s > figures.window_end_s)
       continue;
-    const auto read = std::upper_bound(all_s.begin(), all_s.end(), push.read_s) - all_s.begin();
-    ++figures.staleness[static_cast<int>(static_cast<std::ptrdiff_t>(i) - read)];
+    const auto read = std::upper_bound(its_s.begin(), its_s.end(), push.read_s) - its_s.begin();
+    ++figures.staleness[static_cast<int>(before - read)];
   }
   return figures;
 }

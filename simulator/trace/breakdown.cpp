@@ -14,7 +14,7 @@ namespace {
 // Sums of thousands of pieces; long double keeps their total exact to the last digit of a double.
 struct Sums {
   long double compute = 0, data_stall = 0, pipeline_bubble = 0, other = 0;
-  std::map<std::string, long double> exposed;
+  std::map<Purpose, long double> exposed;
 };
 
 class ClassBreakdown {
@@ -23,7 +23,6 @@ public:
       : trace_(trace), spans_(trace.spans), window_(window), causes_(trace, rank_class) {
     std::tie(first_, last_) = rows_of_class(trace, rank_class);
     const RankClass& who = trace.classes[rank_class];
-    role_ = who.role;
     const Role& role = trace.run.jobs[who.job].phases.front().schedule->roles[who.role];
     for (const Mesh& mesh : role.meshes) {
       const int axis = mesh.axis("pipeline");
@@ -98,13 +97,12 @@ private:
     const long double under_way = static_cast<long double>(hi) - begin;
     const long double waiting = static_cast<long double>(begin) - ready;
     if (is_transfer(op)) {
-      const Role& role = schedule_of(trace_, row).roles[role_];
-      if (under_way > 0) sums_.exposed[transfer_name(op, role)] += under_way;
-      (moves_along(op, role, "pipeline") ? sums_.pipeline_bubble : sums_.other) += waiting;
+      if (under_way > 0) sums_.exposed[op.purpose] += under_way;
+      (traits_of(op.purpose).late_side_is_a_bubble ? sums_.pipeline_bubble : sums_.other) += waiting;
     } else if (op.kind == OpKind::host && op.host_action == HostAction::load_batch) {
       sums_.data_stall += under_way + waiting;
     } else if (is_timer(op)) {
-      sums_.exposed["fusion cycle"] += under_way + waiting;
+      sums_.exposed[Purpose::fusion_cycle] += under_way + waiting;
     } else if (op.kind == OpKind::compute) {
       sums_.compute += under_way;  // a rounding error long: computing is never part of a gap
       sums_.other += waiting;
@@ -123,7 +121,6 @@ private:
   StepWindow window_;
   Causes causes_;
   std::size_t first_ = 0, last_ = 0;
-  int role_ = 0;
   bool in_pipeline_ = false;
   Sums sums_;
 };
@@ -142,7 +139,7 @@ Breakdown break_down(const Trace& trace, int job) {
   for (std::size_t c = 0; c < trace.classes.size(); ++c) {
     const RankClass& rank_class = trace.classes[c];
     const Schedule& schedule = *trace.run.jobs[rank_class.job].phases.front().schedule;
-    if (rank_class.job != job || schedule.roles[rank_class.role].name != "worker") continue;
+    if (rank_class.job != job || rank_class.role != kWorkers) continue;
     auto weight = static_cast<long double>(rank_class.ranks.size());
     ranks += weight;
     if (asynchrony) {  // whole rounds of its own, cut or stretched to the time of a step
@@ -156,7 +153,7 @@ Breakdown break_down(const Trace& trace, int job) {
     total.data_stall += weight * sums.data_stall;
     total.pipeline_bubble += weight * sums.pipeline_bubble;
     total.other += weight * sums.other;
-    for (const auto& [name, seconds] : sums.exposed) total.exposed[name] += weight * seconds;
+    for (const auto& [purpose, seconds] : sums.exposed) total.exposed[purpose] += weight * seconds;
   }
   Breakdown breakdown;
   if (ranks == 0) return breakdown;
@@ -166,9 +163,9 @@ Breakdown break_down(const Trace& trace, int job) {
   breakdown.pipeline_bubble_s = mean(total.pipeline_bubble);
   breakdown.other_s = mean(total.other);
   long double exposed = 0;
-  for (const auto& [name, seconds] : total.exposed) {
+  for (const auto& [purpose, seconds] : total.exposed) {
     exposed += seconds;
-    breakdown.exposed_by_pass_s[name] = mean(seconds);
+    breakdown.exposed_s[purpose] = mean(seconds);
   }
   breakdown.exposed_communication_s = mean(exposed);
   return breakdown;

@@ -11,29 +11,6 @@ bool same_instant(double a, double b) {
   return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b));
 }
 
-std::string transfer_name(const Op& op, const Role& role) {
-  if (op.pass == Pass::gradient_sync) return "gradient sync";
-  if (moves_along(op, role, "pipeline")) return "pipeline transfer";
-  if (op.kind == OpKind::collective && !op.collective.group.axes.empty()) {
-    const Mesh& mesh = role.meshes[op.collective.group.mesh];
-    std::string name;
-    for (const GroupAxis& axis : op.collective.group.axes) {
-      name += (name.empty() ? "" : "-") + mesh.axes()[axis.axis].name;
-    }
-    return name + " communication";
-  }
-  if (op.kind == OpKind::exchange) {
-    for (const Message& message : op.messages) {
-      if (message.peer.kind == Peer::Kind::offset) {
-        return role.meshes[message.peer.mesh].axes()[message.peer.axis].name + " communication";
-      }
-      if (message.peer.role == 0) return "data communication";  // with another worker, by its rank
-    }
-    return "server transfer";
-  }
-  return "communication";
-}
-
 Causes::Causes(const Trace& trace, int rank_class) : trace_(trace) {
   std::tie(first_, last_) = rows_of_class(trace, rank_class);
   by_op_.reserve(last_ - first_);

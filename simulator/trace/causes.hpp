@@ -14,9 +14,6 @@ inline constexpr std::size_t kNoRow = static_cast<std::size_t>(-1);
 // Times that differ by rounding only are the same instant.
 bool same_instant(double a, double b);
 
-// What a transfer is awaited for: "gradient sync", "pipeline transfer", "tensor communication", ...
-std::string transfer_name(const Op& op, const Role& role);
-
 class Causes {
 public:
   Causes(const Trace& trace, int rank_class);

@@ -64,9 +64,9 @@ private:
     }
     const double begin_s = spans_.begin_s[row];
     if (is_transfer(op)) {
-      const Role& role = schedule_of(trace_, row).roles[trace_.classes[spans_.rank_class[row]].role];
-      if (!spans_.latency_s.empty()) add(row, begin_s + spans_.latency_s[row], transfer_name(op, role));
-      add(row, begin_s, spans_.latency_s.empty() ? transfer_name(op, role) : "latency");
+      const std::string name(traits_of(op.purpose).waiting);
+      if (!spans_.latency_s.empty()) add(row, begin_s + spans_.latency_s[row], name);
+      add(row, begin_s, spans_.latency_s.empty() ? name : "latency");
       return wait_before(last_side(row));
     }
     if (op.kind == OpKind::host) {

@@ -102,7 +102,7 @@ std::vector<MemoryPeak> memory_peaks(const Trace& trace, int job) {
     const RankClass& who = trace.classes[c];
     if (who.job != job) continue;
     const Schedule& schedule = *trace.run.jobs[job].phases.front().schedule;
-    const bool server = schedule.roles[who.role].name != "worker";
+    const bool server = who.role != kWorkers;
     // What the streams of asynchronous servers serve for ever is all of their step 0.
     const int step = server && schedule.asynchrony ? 0 : last_step;
     peaks.push_back(peak_of(trace, static_cast<int>(c), step));

@@ -80,8 +80,7 @@ Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan)
     if (rank_class.job != 0 || trace.spans.step[row] != step) continue;
     const Schedule& its_schedule = schedule_of(trace, row);
     const Op& op = trace.op_of(row);
-    if (op.kind != OpKind::compute || op.work < 0 || its_schedule.roles[rank_class.role].name != "worker")
-      continue;
+    if (op.kind != OpKind::compute || op.work < 0 || rank_class.role != kWorkers) continue;
     const Work& work = its_schedule.works[op.work];
     const auto ranks = static_cast<double>(rank_class.ranks.size());
     model_flops += ranks * work.model_flops;

@@ -24,12 +24,11 @@ struct Breakdown {
   double total_s() const {
     return compute_s + exposed_communication_s + data_stall_s + pipeline_bubble_s + other_s;
   }
-  // exposed_communication_s by what was awaited: "gradient sync", "pipeline transfer", ...
-  std::map<std::string, double> exposed_by_pass_s;
+  std::map<Purpose, double> exposed_s;  // exposed_communication_s by what was awaited
   void scale(double factor) {
     for (double* s : {&compute_s, &exposed_communication_s, &data_stall_s, &pipeline_bubble_s, &other_s})
       *s *= factor;
-    for (auto& [name, s] : exposed_by_pass_s) s *= factor;
+    for (auto& [purpose, s] : exposed_s) s *= factor;
   }
 };
 

@@ -53,14 +53,14 @@ private:
   std::optional<AsynchronyFigures> figures_;
 };
 
-OpSeconds kind_of(const Op& op, const Role& role) {
+OpSeconds kind_of(const Op& op, const Role& role, bool works) {
   const std::string_view pass = kPassNames[static_cast<std::size_t>(op.pass)];
   OpSeconds kind{std::string(pass), std::string(kOpKindNames[static_cast<std::size_t>(op.kind)])};
-  if (is_transfer(op)) kind.name = transfer_name(op, role);
+  if (is_transfer(op)) kind.name = traits_of(op.purpose).waiting;
   if (op.kind == OpKind::collective)
     kind.kind = kCollectiveNames[static_cast<std::size_t>(op.collective.kind)];
   std::replace(kind.name.begin(), kind.name.end(), '_', ' ');
-  if (role.name != "worker") kind.name += " on " + role.name + "s";
+  if (!works) kind.name += " on " + role.name + "s";
   return kind;
 }
 
@@ -115,7 +115,7 @@ std::vector<OpSeconds> seconds_by_op(const Trace& trace, int job) {
       const auto at = static_cast<std::size_t>(trace.spans.op[row]);
       if (at >= number.size()) number.resize(at + 1, kNoRow);
       if (number[at] == kNoRow) {
-        const OpSeconds kind = kind_of(op, role);
+        const OpSeconds kind = kind_of(op, role, who.role == kWorkers);
         const auto found = std::find(all.begin(), all.end(), kind);
         number[at] = static_cast<std::size_t>(found - all.begin());
         if (found == all.end()) all.push_back(kind);

@@ -22,8 +22,7 @@ inline const Schedule& schedule_of(const Trace& trace, std::size_t row) {
 }
 
 inline bool on_server(const Trace& trace, std::size_t row) {
-  const RankClass& who = trace.classes[trace.spans.rank_class[row]];
-  return schedule_of(trace, row).roles[who.role].name != "worker";
+  return trace.classes[trace.spans.rank_class[row]].role != kWorkers;
 }
 
 inline bool is_transfer(const Op& op) {
@@ -45,15 +44,6 @@ inline int last_step_number(const Trace& trace, int job) {
     if (trace.classes[trace.spans.rank_class[row]].job == job) last = std::max(last, trace.spans.step[row]);
   }
   return last;
-}
-
-// Sends to or receives from a neighbour along the axis of this name.
-inline bool moves_along(const Op& op, const Role& role, std::string_view axis) {
-  if (op.kind != OpKind::exchange) return false;
-  return std::any_of(op.messages.begin(), op.messages.end(), [&](const Message& message) {
-    return message.peer.kind == Peer::Kind::offset &&
-           role.meshes[message.peer.mesh].axes()[message.peer.axis].name == axis;
-  });
 }
 
 }  // namespace rehearse

@@ -21,11 +21,11 @@ struct Communicator {
   std::map<int, std::size_t> calls_of_class;
   std::vector<std::size_t> calls;
 
-  bool same(const Communicator& other) const {
+  // The same group, whichever of its members calls.
+  bool same_but_for_classes(const Communicator& other) const {
     const Collective &a = collective, &b = other.collective;
     return schedule == other.schedule && job == other.job && role == other.role && stream == other.stream &&
-           classes == other.classes && a.group == b.group && a.channels == b.channels &&
-           a.algorithm == b.algorithm &&
+           a.group == b.group && a.channels == b.channels && a.algorithm == b.algorithm &&
            (a.kind == CollectiveKind::all_to_all) == (b.kind == CollectiveKind::all_to_all);
   }
 };
@@ -77,14 +77,20 @@ void Sides::match_collectives() {
       mine.role = who.role;
       mine.stream = trace_.program_of(row).streams[op.stream];
       mine.collective = op.collective;
-      std::set<int> classes;
-      for (const int rank : group_members(schedule.roles[who.role], op.collective.group, who.ranks.front())) {
-        const auto it = class_of.find({who.job, who.role, rank});
-        if (it != class_of.end()) classes.insert(it->second);
+      // A class is in one group of a kind: thousands of ops call the same communicator.
+      auto same = std::find_if(communicators.begin(), communicators.end(), [&](const Communicator& other) {
+        return std::binary_search(other.classes.begin(), other.classes.end(), c) &&
+               other.same_but_for_classes(mine);
+      });
+      if (same == communicators.end()) {
+        std::set<int> classes;
+        for (const int rank :
+             group_members(schedule.roles[who.role], op.collective.group, who.ranks.front())) {
+          const auto it = class_of.find({who.job, who.role, rank});
+          if (it != class_of.end()) classes.insert(it->second);
+        }
+        mine.classes.assign(classes.begin(), classes.end());
       }
-      mine.classes.assign(classes.begin(), classes.end());
-      const auto same = std::find_if(communicators.begin(), communicators.end(),
-                                     [&](const Communicator& other) { return other.same(mine); });
       known->second = static_cast<std::size_t>(same - communicators.begin());
       if (same == communicators.end()) communicators.push_back(std::move(mine));
     }

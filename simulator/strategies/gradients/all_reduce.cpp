@@ -10,7 +10,7 @@
 #include "simulator/strategies/gradients/fusion.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "simulator/strategies/ops.hpp"
-#include "simulator/strategies/pipeline.hpp"
+#include "simulator/strategies/program_writer.hpp"
 
 namespace rehearse {
 namespace {
@@ -47,10 +47,6 @@ public:
         kind != Fabric::Kind::ring)
       strategy.refuse("all_reduce", "\"torus\", on a cluster whose fabric is no torus",
                       "another algorithm, or a fabric of kind \"torus\" or \"ring\"");
-    if (fusion_ && scenario.strategy.virtual_stages > 1)
-      strategy.refuse("virtual_stages",
-                      fmt::format("{} with Horovod's fusion", scenario.strategy.virtual_stages),
-                      "1, or buckets (bucket_mb) instead of fusion_mb and cycle_ms");
     if (compression_.kind == Compression::fp16 && element_bytes(training.gradient_precision) < 4)
       strategy.refuse(
           "compression",
@@ -79,22 +75,23 @@ private:
   void write_stage(StepPlan& plan, int number) const {
     const int ranks = plan.scenario.strategy.data;
     const bool fused = fusion_ && ranks > 1, compressed = compression_.kind != Compression::none && ranks > 1;
-    FusedBuckets fusion;
-    if (fused) fusion = fused_buckets(plan, plan.parts[number], *fusion_);
-    StageProgram stage =
-        fused ? begin_stage(plan, number, {true, false}, [&](const LayerRange&) { return fusion.buckets; })
-              : begin_stage(plan, number, {ranks > 1, false});
+    FusedBuckets fusion;  // of all chunks, in the order of the stage's buckets
+    StageProgram stage = fused ? begin_stage(plan, number, {true, false},
+                                             [&](const LayerRange& layers) {
+                                               return append(fusion, fused_buckets(plan, layers, *fusion_));
+                                             })
+                               : begin_stage(plan, number, {ranks > 1, false});
     std::vector<CompressedSync> syncs;
     for (const Bucket& bucket : stage.buckets)
       syncs.push_back(compressed_sync(compression_, plan, bucket, ranks));
-    int begin_backward = -1;
+    std::vector<int> begin_backward(stage.chunks.size(), -1);
     PassHooks hooks;
     if (fused)
-      hooks.before_backward = [&](int microbatch, int received) {
-        if (microbatch < plan.scenario.microbatches - 1) return;
+      hooks.before_backward = [&](const PassItem& item, int received) {
+        if (item.microbatch < plan.scenario.microbatches - 1) return;
         Op begin = marker(plan, stage, "begin backward");
         if (received >= 0) begin.after = {{received}};
-        begin_backward = add_op(stage.program, std::move(begin));
+        begin_backward[static_cast<std::size_t>(item.chunk)] = add_op(stage.program, std::move(begin));
       };
     if (compressed)
       hooks.behind_bucket = [&](std::size_t b) {
@@ -102,23 +99,22 @@ private:
       };
     write_passes(plan, stage, hooks);
 
-    std::vector<int> wakings;
-    if (fused) wakings = write_cycles(stage, fusion, begin_backward);
+    std::vector<int> wakings(stage.buckets.size(), -1);
+    for (std::size_t c = stage.chunks.size(); fused && c > 0; --c)
+      write_cycles(stage, fusion, stage.chunks[c - 1], begin_backward[c - 1], wakings);
     const int backward_end = last_op_of_stream(stage.program, stream_named(stage.program, "compute"));
     for (std::size_t b = 0; ranks > 1 && b < stage.buckets.size(); ++b) {
       if (stage.buckets[b].parameters == 0) continue;
-      if (compressed) {
-        write_compressed_sync(plan, stage, syncs[b], b);
-        continue;
-      }
       std::vector<Dependency> after = {
-          {plan.scenario.strategy.overlap ? stage.backward_of_bucket[b] : backward_end}};
-      if (fused) {
-        if (wakings[b] >= 0) after.push_back({wakings[b]});
-        write_copy(plan, stage, fusion, b, "into", after);
-      }
-      write_all_reduce(plan, stage, b, after);
-      if (fused) write_copy(plan, stage, fusion, b, "out of", {});
+          {plan.scenario.strategy.overlap || compressed ? stage.backward_of_bucket[b] : backward_end}};
+      if (wakings[b] >= 0) after.push_back({wakings[b]});
+      const double sent_bytes = compressed ? syncs[b].buffer_bytes : gradient_bytes(plan, stage.buckets[b]);
+      if (fused) write_copy(plan, stage, fusion, b, "into", sent_bytes, after);
+      if (compressed)
+        write_compressed_sync(plan, stage, syncs[b], b, after);
+      else
+        write_all_reduce(plan, stage, b, after);
+      if (fused && !compressed) write_copy(plan, stage, fusion, b, "out of", sent_bytes, {});
     }
     if (stage.parameters() > 0) {
       sync_tied_embedding(plan, stage);
@@ -156,7 +152,7 @@ std::optional<FusionBuffer> read_fusion(Section& strategy, const StrategyChoice&
   return fusion;
 }
 
-CompressionChoice read_compression(Section& strategy, const StrategyChoice& choice, bool fused) {
+CompressionChoice read_compression(Section& strategy, const StrategyChoice& choice) {
   CompressionChoice compression;
   compression.kind = static_cast<Compression>(strategy.choice("compression", kCompressionNames, 0));
   compression.density = strategy.number("top_k_density", kFraction, compression.density);
@@ -167,8 +163,6 @@ CompressionChoice read_compression(Section& strategy, const StrategyChoice& choi
   if (choice.gradients != "all-reduce")
     strategy.refuse("compression", fmt::format("{} with gradients = \"{}\"", found, choice.gradients),
                     "\"none\", or gradients = \"all-reduce\"");
-  if (fused)
-    strategy.refuse("compression", found + " with Horovod's fusion", "\"none\" with fusion_mb or cycle_ms");
   return compression;
 }
 
@@ -194,7 +188,7 @@ extern const GradientStrategyEntry kAllReduceStrategy{
     "overlap = true\n",
     [](Section& strategy, StrategyChoice& choice) -> std::shared_ptr<const GradientStrategy> {
       const std::optional<FusionBuffer> fusion = read_fusion(strategy, choice);
-      choice.compression = read_compression(strategy, choice, fusion.has_value());
+      choice.compression = read_compression(strategy, choice);
       return std::make_shared<AllReduce>(fusion, choice.compression);
     }};
 

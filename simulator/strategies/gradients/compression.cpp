@@ -119,8 +119,10 @@ CompressedSync power_sgd(const std::vector<Matrix>& matrices, double elements, d
   return sync;
 }
 
-Op part_op(StepPlan& plan, StageProgram& stage, const SyncPart& part, const char* stream,
-           std::size_t bucket) {
+// Part number `number` of the sync.
+Op part_op(StepPlan& plan, StageProgram& stage, const CompressedSync& sync, std::size_t number,
+           const char* stream, std::size_t bucket) {
+  const SyncPart& part = sync.parts[number];
   const std::string name = fmt::format("{} bucket {}", part.name, bucket);
   Op op;
   if (part.kernels.empty()) {
@@ -133,6 +135,7 @@ Op part_op(StepPlan& plan, StageProgram& stage, const SyncPart& part, const char
     op = compute_op(plan, stage.program, name, Pass::gradient_sync, std::move(work));
     op.stream = stream_named(stage.program, stream);
   }
+  op.action = {Action::Kind::compress, static_cast<int>(number)};
   op.first_layer = stage.buckets[bucket].first_layer;
   op.last_layer = stage.buckets[bucket].last_layer;
   return op;
@@ -185,7 +188,7 @@ CompressedSync compressed_sync(const CompressionChoice& choice, const StepPlan& 
 }
 
 void write_compression(StepPlan& plan, StageProgram& stage, const CompressedSync& sync, std::size_t bucket) {
-  Op op = part_op(plan, stage, sync.parts.front(), "compute", bucket);
+  Op op = part_op(plan, stage, sync, 0, "compute", bucket);
   op.reads = op.writes = {stage.gradients[bucket]};
   const auto add = [&](TensorKind kind, const char* name, double bytes) {
     if (bytes == 0) return;
@@ -204,12 +207,12 @@ void write_compression(StepPlan& plan, StageProgram& stage, const CompressedSync
 }
 
 void write_compressed_sync(StepPlan& plan, StageProgram& stage, const CompressedSync& sync,
-                           std::size_t bucket) {
+                           std::size_t bucket, std::vector<Dependency> after) {
   const int compressed = stage.backward_of_bucket[bucket];
   const std::vector<int> tensors = stage.program.ops[compressed].writes;  // gradients, buffers, error
   for (std::size_t i = 1; i < sync.parts.size(); ++i) {
-    Op op = part_op(plan, stage, sync.parts[i], "gradients", bucket);
-    if (i == 1) op.after = {{compressed}};
+    Op op = part_op(plan, stage, sync, i, "gradients", bucket);
+    if (i == 1) op.after = std::move(after);
     op.reads = op.writes = tensors;
     add_op(stage.program, std::move(op));
   }

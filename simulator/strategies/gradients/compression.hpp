@@ -39,8 +39,8 @@ CompressedSync compressed_sync(const CompressionChoice& choice, const StepPlan& 
 // Compresses a bucket on the compute stream, as DDP's communication hooks do, which autograd calls: to be
 // written right behind its backward pass. stage.backward_of_bucket is the compression then.
 void write_compression(StepPlan& plan, StageProgram& stage, const CompressedSync& sync, std::size_t bucket);
-// What follows it, on stream "gradients", beside the rest of the backward pass.
+// What follows it and `after`, on stream "gradients", beside the rest of the backward pass.
 void write_compressed_sync(StepPlan& plan, StageProgram& stage, const CompressedSync& sync,
-                           std::size_t bucket);
+                           std::size_t bucket, std::vector<Dependency> after);
 
 }  // namespace rehearse

@@ -8,7 +8,7 @@
 
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "simulator/strategies/ops.hpp"
-#include "simulator/strategies/pipeline.hpp"
+#include "simulator/strategies/program_writer.hpp"
 
 namespace rehearse {
 namespace {
@@ -53,10 +53,12 @@ Program device_program(StepPlan& plan, const Work& loss, bool first) {
     collective(fmt::format("broadcast weights {}", k), CollectiveKind::broadcast,
                device.parameters() * element_bytes(training.precision), device.weights[0]);
   };
-  hooks.before_backward = [&](int k, int) {
+  hooks.before_backward = [&](const PassItem& item, int) {
+    const int k = item.microbatch;
     exchange(fmt::format("gather outputs {}", k), false, output_bytes, outputs);
     if (first && !loss.kernels.empty()) {
       Op op = compute_op(plan, program, fmt::format("loss {}", k), Pass::other, loss);
+      op.action.kind = Action::Kind::loss;
       op.reads = {outputs};
       op.writes = {output_gradients};
       add_op(program, std::move(op));

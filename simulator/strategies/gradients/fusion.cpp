@@ -75,11 +75,18 @@ FusedBuckets fused_buckets(const StepPlan& plan, const LayerRange& layers, const
   return result;
 }
 
-std::vector<int> write_cycles(StageProgram& stage, const FusedBuckets& fused, int begin) {
-  std::vector<int> wakings;
+std::vector<Bucket> append(FusedBuckets& all, const FusedBuckets& chunk) {
+  all.buckets.insert(all.buckets.end(), chunk.buckets.begin(), chunk.buckets.end());
+  all.tick_s.insert(all.tick_s.end(), chunk.tick_s.begin(), chunk.tick_s.end());
+  all.tensors.insert(all.tensors.end(), chunk.tensors.begin(), chunk.tensors.end());
+  return chunk.buckets;
+}
+
+void write_cycles(StageProgram& stage, const FusedBuckets& fused, const Chunk& chunk, int begin,
+                  std::vector<int>& wakings) {
   double now_s = 0;
   int last = -1;
-  for (std::size_t b = 0; b < fused.buckets.size(); ++b) {
+  for (std::size_t b = chunk.first_bucket; b < chunk.end_bucket; ++b) {
     if (fused.tick_s[b] > now_s) {
       Op sleep;
       sleep.name = fmt::format("cycle until {:.3f} ms", 1e3 * fused.tick_s[b]);
@@ -87,23 +94,23 @@ std::vector<int> write_cycles(StageProgram& stage, const FusedBuckets& fused, in
       sleep.host_action = HostAction::sleep;
       sleep.stream = stream_named(stage.program, "fusion cycle");
       sleep.pass = Pass::gradient_sync;
+      sleep.purpose = Purpose::fusion_cycle;
       sleep.seconds = fused.tick_s[b] - now_s;
       sleep.after = {{begin}};
       last = add_op(stage.program, std::move(sleep));
       now_s = fused.tick_s[b];
     }
-    wakings.push_back(last);
+    wakings[b] = last;
   }
-  return wakings;
 }
 
 void write_copy(StepPlan& plan, StageProgram& stage, const FusedBuckets& fused, std::size_t bucket,
-                const char* way, std::vector<Dependency> after) {
+                const char* way, double bytes, std::vector<Dependency> after) {
   if (fused.tensors[bucket] < 2) return;
   Work work;
   work.name = fmt::format("copy bucket {} {} the fusion buffer", bucket, way);
   work.precision = plan.scenario.training.gradient_precision;
-  work.kernels = {memory_kernel(2 * gradient_bytes(plan, fused.buckets[bucket]))};  // read and written
+  work.kernels = {memory_kernel(2 * bytes)};  // read and written
   Op copy = compute_op(plan, stage.program, work.name, Pass::gradient_sync, work);
   copy.stream = stream_named(stage.program, "gradients");
   copy.first_layer = fused.buckets[bucket].first_layer;

@@ -38,12 +38,16 @@ struct FusedBuckets {
 };
 FusedBuckets fused_buckets(const StepPlan& plan, const LayerRange& layers, const FusionBuffer& buffer);
 
-// Writes the loop's wakings, counted from op `begin`; returns for each bucket the op that it waits for, -1 if
-// none.
-std::vector<int> write_cycles(StageProgram& stage, const FusedBuckets& fused, int begin);
-// Copies a bucket into the buffer, or out of it, at memory bandwidth. One tensor alone is not copied: nothing
-// is written then.
+// Adds those of another chunk, and returns its buckets.
+std::vector<Bucket> append(FusedBuckets& all, const FusedBuckets& chunk);
+
+// Writes the loop's wakings for a chunk's buckets, counted from op `begin`, and to `wakings` for each bucket
+// the op that it waits for, -1 if none.
+void write_cycles(StageProgram& stage, const FusedBuckets& fused, const Chunk& chunk, int begin,
+                  std::vector<int>& wakings);
+// Copies `bytes` of a bucket into the buffer, or out of it, at memory bandwidth. One tensor alone is not
+// copied: nothing is written then.
 void write_copy(StepPlan& plan, StageProgram& stage, const FusedBuckets& fused, std::size_t bucket,
-                const char* way, std::vector<Dependency> after);
+                const char* way, double bytes, std::vector<Dependency> after);
 
 }  // namespace rehearse

@@ -9,15 +9,10 @@
 #include <vector>
 
 #include "simulator/scenario/scenario.hpp"
+#include "simulator/strategies/advice.hpp"
 #include "simulator/strategies/stage_program.hpp"
 
 namespace rehearse {
-
-// What would help: a clause, empty if there is nothing to advise, and the --set assignments to try.
-struct Advice {
-  std::string why;
-  std::vector<std::string> sets;
-};
 
 // How many nodes of servers a strategy needs, and the key that says so.
 struct ServerNodes {

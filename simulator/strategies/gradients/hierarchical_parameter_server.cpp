@@ -11,7 +11,7 @@
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "simulator/strategies/gradients/parameter_server.hpp"
 #include "simulator/strategies/ops.hpp"
-#include "simulator/strategies/pipeline.hpp"
+#include "simulator/strategies/program_writer.hpp"
 
 namespace rehearse {
 namespace {
@@ -44,6 +44,11 @@ public:
                       fmt::format("\"hierarchical-parameter-server\" with a pipeline of {} stages",
                                   scenario.strategy.pipeline),
                       "it without a pipeline");
+    if (scenario.strategy.tensor > 1)
+      strategy.refuse(
+          "gradients",
+          fmt::format("\"hierarchical-parameter-server\" with tensor = {}", scenario.strategy.tensor),
+          "it without tensor parallelism: a node's ranks then hold the same weights");
     const Section own = strategy.section("hierarchical_parameter_server");
     const auto [places, what] = places_of(*scenario.cluster);
     if (choice_.servers > places)
@@ -181,6 +186,7 @@ private:
       Work work;
       if (devices > 1) work.kernels = {memory_kernel((devices + 1) * gradients)};  // reads all, writes one
       Op add = bucket_op(plan, program, "add up " + what, Pass::gradient_sync, bucket, std::move(work));
+      add.action.kind = Action::Kind::add;
       add.after = {{received}};
       add.reads = {collected};
       add.writes = {sum};
@@ -242,6 +248,7 @@ private:
       if (nodes > 1)  // the update has counted one
         work.kernels.push_back(memory_kernel((nodes - 1) * gradients));
       Op update = bucket_op(plan, program, "update " + what, Pass::optimizer, bucket, std::move(work));
+      update.action.kind = Action::Kind::update;
       update.after = {{received}};
       update.reads = {collected};
       update.writes = {weights};

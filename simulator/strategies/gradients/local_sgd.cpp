@@ -7,7 +7,7 @@
 #include "simulator/scenario/readers.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "simulator/strategies/ops.hpp"
-#include "simulator/strategies/pipeline.hpp"
+#include "simulator/strategies/program_writer.hpp"
 
 namespace rehearse {
 namespace {
@@ -19,6 +19,7 @@ void write_averaging(StepPlan& plan, StageProgram& stage) {
   const double master_bytes = std::max(weight_bytes, element_bytes(Precision::fp32));
   Op average = collective_op(plan, stage.program, "average weights", "compute", CollectiveKind::all_reduce,
                              stage.parameters() * master_bytes);
+  average.collective.reduction = Collective::Reduction::mean;
   average.first_layer = stage.layers.first;
   average.last_layer = stage.layers.last;
   average.writes = stage.weights;

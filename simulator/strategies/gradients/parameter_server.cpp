@@ -10,7 +10,7 @@
 #include "simulator/costs/memory.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "simulator/strategies/ops.hpp"
-#include "simulator/strategies/pipeline.hpp"
+#include "simulator/strategies/program_writer.hpp"
 
 namespace rehearse {
 
@@ -51,6 +51,7 @@ Op update_op(Program& program, std::string name, const std::string& stream, cons
   op.name = std::move(name);
   op.stream = stream_named(program, stream);
   op.pass = Pass::optimizer;
+  op.action.kind = Action::Kind::update;
   op.first_layer = bucket.first_layer;
   op.last_layer = bucket.last_layer;
   op.work = work;
@@ -119,14 +120,14 @@ public:
     if (choice.servers > places)
       own.refuse("servers", fmt::format("{}", choice.servers), fmt::format("at most {}, {}", places, what));
     const bool synchronous = choice.mode == Mode::sync;
-    if (!synchronous && scenario.strategy.pipeline > 1) {
-      // Stages would have to keep the weights of every micro-batch under way (PipeDream's weight stashing).
+    // A pipeline is drained in every round, so that its micro-batches all see the same weights. But ranks
+    // that share out layers each keep norms and biases, which servers would update in different orders.
+    if (!synchronous && scenario.strategy.tensor > 1)
       own.refuse(
           "mode",
-          fmt::format("\"{}\" with a pipeline of {} stages",
-                      kServerModeNames[static_cast<std::size_t>(choice.mode)], scenario.strategy.pipeline),
-          "\"sync\" in a pipeline");
-    }
+          fmt::format("\"{}\" with tensor = {}", kServerModeNames[static_cast<std::size_t>(choice.mode)],
+                      scenario.strategy.tensor),
+          "\"sync\" with tensor parallelism, or tensor = 1");
     constexpr int kMostAsynchronousWorkers = 256;
     if (!synchronous && cluster.devices() > kMostAsynchronousWorkers) {
       own.refuse("mode",
@@ -151,7 +152,7 @@ public:
         write_stages(plan, {true, true}, [&](StageProgram& stage) { write_push_and_pull(plan, stage); });
     const bool synchronous = plan.scenario.strategy.parameter_server.mode == Mode::sync;
     plan.schedule.programs.push_back(synchronous ? synchronous_server(plan, stages)
-                                                 : asynchronous_server(plan, stages.front()));
+                                                 : asynchronous_server(plan, stages));
     if (plan.tied_parameters > 0)
       plan.notes.push_back(
           "First and last stage each keep the tied embedding, and the servers update it for both.");

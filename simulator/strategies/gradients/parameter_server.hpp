@@ -29,6 +29,6 @@ void write_push_and_pull(StepPlan& plan, StageProgram& stage);
 // parameter_server_sync.cpp: takes what all workers push, adds it up, updates, sends new weights to all.
 Program synchronous_server(StepPlan& plan, const std::vector<StageProgram>& stages);
 // parameter_server_async.cpp: serves each worker as it comes; the rounds to simulate go to plan.schedule.
-Program asynchronous_server(StepPlan& plan, const StageProgram& worker);
+Program asynchronous_server(StepPlan& plan, const std::vector<StageProgram>& stages);
 
 }  // namespace rehearse

@@ -43,7 +43,7 @@ constexpr int kMostRounds = 20'000;
 // r fastest / slowest of the fastest.
 int rounds_until_held(const StepPlan& plan) {
   double slowest = std::numeric_limits<double>::infinity(), fastest = 0;
-  for (int worker = 0; worker < plan.scenario.strategy.data; ++worker) {
+  for (int worker = 0; worker < plan.schedule.roles.front().size(); ++worker) {
     const double factor = plan.scenario.cluster->device_factor(plan.endpoints[worker]);
     slowest = std::min(slowest, factor);
     fastest = std::max(fastest, factor);
@@ -54,30 +54,39 @@ int rounds_until_held(const StepPlan& plan) {
 }
 
 // How long a round of a worker takes that never waits for another, in seconds: it computes, sends and
-// receives.
-double round_alone_s(const StepPlan& plan, const Program& worker) {
+// receives. In a pipeline the slowest stage sets the pace, and p - 1 micro-batches more fill and drain it.
+double round_alone_s(const StepPlan& plan) {
   const Cluster& cluster = *plan.scenario.cluster;
   const Device& device = cluster.node().device;
   std::vector<LinkId> route;
-  cluster.route(plan.endpoints[0], plan.endpoints[plan.scenario.strategy.data], -1, route);
+  const int workers = plan.schedule.roles.front().size();
+  cluster.route(plan.endpoints[0], plan.endpoints[workers], -1, route);
   double bandwidth = std::numeric_limits<double>::infinity();
   for (const LinkId link : route) bandwidth = std::min(bandwidth, cluster.bandwidth(link));
-  double seconds = 0;
-  for (const Op& op : worker.ops) {
-    if (op.kind == OpKind::compute && op.work >= 0)
-      seconds += work_time_s(plan.schedule.works[op.work], device);
-    for (const Message& message : op.messages)
-      seconds += message.bytes.at(plan.schedule.roles[0], 0) *
-                 plan.scenario.strategy.parameter_server.servers / bandwidth;
+  double slowest_s = 0;
+  for (const Program& worker : plan.schedule.programs) {
+    double seconds = 0;
+    for (const Op& op : worker.ops) {
+      if (op.kind == OpKind::compute && op.work >= 0)
+        seconds += work_time_s(plan.schedule.works[op.work], device);
+      for (const Message& message : op.messages)
+        if (message.peer.kind == Peer::Kind::each)
+          seconds += message.bytes.at(plan.schedule.roles[0], 0) *
+                     plan.scenario.strategy.parameter_server.servers / bandwidth;
+    }
+    slowest_s = std::max(slowest_s, seconds);
   }
-  return seconds;
+  const double microbatches = plan.scenario.microbatches, stages = plan.scenario.strategy.pipeline;
+  return slowest_s * ((microbatches + stages - 1) / microbatches);
 }
 
+// `buckets`: of all stages together.
 Asynchrony rounds(const StepPlan& plan, std::size_t buckets) {
   const Scenario& scenario = plan.scenario;
-  const int workers = scenario.strategy.data;
-  const double transfers =
-      2.0 * workers * scenario.strategy.parameter_server.servers * static_cast<double>(buckets);
+  const Role& role = plan.schedule.roles.front();
+  const int workers = role.size();
+  const double transfers = 2.0 * scenario.strategy.data * scenario.strategy.parameter_server.servers *
+                           static_cast<double>(buckets);
   const int held = rounds_until_held(plan);
   const double affordable = kTransfers / transfers;  // rounds
   const double shortened = held + (kWarmup + 1.0 * scenario.steps * kWindow) / 2;
@@ -90,11 +99,15 @@ Asynchrony rounds(const StepPlan& plan, std::size_t buckets) {
   result.most_rounds = std::max(2 * (result.warmup_rounds + scenario.steps * result.window_rounds),
                                 kMostRounds / simulations / workers);
   result.server_role = kServerRole;
-  result.starts_s = starting_phases(simulations, workers, round_alone_s(plan, plan.schedule.programs.front()),
-                                    scenario.seed);
-  // Servers are there from the beginning.
-  for (std::vector<double>& starts_s : result.starts_s)
+  // Stages of one pipeline begin together; servers are there from the beginning.
+  for (const std::vector<double>& replicas_s :
+       starting_phases(simulations, scenario.strategy.data, round_alone_s(plan), scenario.seed)) {
+    std::vector<double>& starts_s = result.starts_s.emplace_back();
+    for (int worker = 0; worker < workers; ++worker)
+      starts_s.push_back(
+          replicas_s[static_cast<std::size_t>(role.meshes.front().coordinate(worker, plan.data_axis))]);
     starts_s.resize(static_cast<std::size_t>(plan.schedule.ranks()), 0);
+  }
   return result;
 }
 
@@ -110,7 +123,7 @@ struct LinkCounts {
 // only make each other slow, and all of them end, and be answered, at once. The same for its answers.
 int transfers_at_once(const StepPlan& plan) {
   const Cluster& cluster = *plan.scenario.cluster;
-  const int workers = plan.scenario.strategy.data;
+  const int workers = plan.schedule.roles.front().size();
   const int servers = plan.scenario.strategy.parameter_server.servers;
   const auto links = static_cast<std::size_t>(cluster.links());
   LinkCounts count{std::vector<int>(links, 0), std::vector<int>(links, 0), std::vector<int>(links, 0)};
@@ -153,9 +166,9 @@ int transfers_at_once(const StepPlan& plan) {
 
 class ServerWriter {
 public:
-  ServerWriter(StepPlan& plan, const StageProgram& worker)
+  ServerWriter(StepPlan& plan, const std::vector<StageProgram>& stages)
       : plan_(plan),
-        worker_(worker),
+        stages_(stages),
         training_(plan.scenario.training),
         choice_(plan.scenario.strategy.parameter_server),
         state_(state_bytes(training_.optimizer, training_.precision, training_.gradient_precision)) {
@@ -166,11 +179,17 @@ public:
   Program write() {
     const int at_once = transfers_at_once(plan_);
     program_.turns = {{"take pushes", at_once}, {"update", 1}, {"send weights", at_once}};
-    for (std::size_t b = 0; b < worker_.buckets.size(); ++b)
-      if (worker_.buckets[b].parameters > 0) add_bucket(b);
-    asynchrony_ = rounds(plan_, parts_.size());
-    const int workers = plan_.scenario.strategy.data;
-    for (int w = 0; w < workers; ++w) serve(w);
+    std::size_t buckets = 0;
+    for (const StageProgram& stage : stages_) {
+      parts_.emplace_back();
+      for (std::size_t b = 0; b < stage.buckets.size(); ++b)
+        if (stage.buckets[b].parameters > 0) add_bucket(stage, b);
+      buckets += parts_.back().size();
+    }
+    asynchrony_ = rounds(plan_, buckets);
+    const Role& workers = plan_.schedule.roles.front();
+    for (int w = 0; w < workers.size(); ++w)
+      serve(w, workers.meshes.front().coordinate(w, plan_.pipeline_axis));
     plan_.schedule.asynchrony = std::move(asynchrony_);
     const bool devices = choice_.placement == ParameterServer::Placement::devices;
     plan_.notes.push_back(fmt::format(
@@ -180,22 +199,25 @@ public:
   }
 
 private:
-  // What all workers' streams share of a bucket.
+  // What the streams of all workers of a stage share of a bucket.
   struct Part {
-    std::size_t bucket;
+    Bucket layers;
+    std::string name;
     int weights, optimizer, work;
   };
 
-  void add_bucket(std::size_t b) {
-    const Bucket& bucket = worker_.buckets[b];
+  void add_bucket(const StageProgram& stage, std::size_t b) {
+    const Bucket& bucket = stage.buckets[b];
     const double share = bucket.parameters / choice_.servers;
-    const std::string what = fmt::format("bucket {}", b);
+    const std::string what =
+        fmt::format("bucket {}{}", b, stages_.size() > 1 ? fmt::format(" of stage {}", stage.stage) : "");
     const auto shared = [&](TensorKind kind, const char* name, Precision type, double per_parameter) {
       Tensor t = server_tensor(kind, fmt::format("{}, {}", name, what), bucket, type, share * per_parameter);
       t.shared = true;  // weights are sent while others' gradients are applied to them
       return add_tensor(program_, std::move(t));
     };
-    Part part{b, shared(TensorKind::weight, "weights", training_.precision, state_.weight), -1, -1};
+    Part part{bucket, what, shared(TensorKind::weight, "weights", training_.precision, state_.weight), -1,
+              -1};
     if (state_.optimizer > 0)
       part.optimizer =
           shared(TensorKind::optimizer_state, "optimizer state", Precision::fp32, state_.optimizer);
@@ -203,22 +225,23 @@ private:
     work.name += " " + what;
     plan_.schedule.works.push_back(std::move(work));
     part.work = static_cast<int>(plan_.schedule.works.size()) - 1;
-    parts_.push_back(part);
+    parts_.back().push_back(part);
   }
 
   // Everything about one worker, as often as it comes: receive and update all buckets in the order in which
   // it pushes them, each with a stream of its own, so that one worker's wait is nobody else's.
-  void serve(int worker) {
+  void serve(int worker, int stage) {
     const Peer peer = Peer::member(0, worker);
     const std::string of = fmt::format(" {}", worker);
     const std::string receive_stream = "receive" + of, update_stream = "update" + of,
                       send_stream = "send" + of;
     for (const std::string& stream : {receive_stream, update_stream, send_stream})
       repeat(stream, OpKind::repeat_begin);
-    for (const Part& part : parts_) {
-      const Bucket& bucket = worker_.buckets[part.bucket];
-      const std::string what = fmt::format("bucket {}", part.bucket),
-                        whose = fmt::format(" of worker {}", worker);
+    const std::vector<Part>& parts = parts_[static_cast<std::size_t>(stage)];
+    asynchrony_.weights_of.push_back(stage);
+    for (const Part& part : parts) {
+      const Bucket& bucket = part.layers;
+      const std::string &what = part.name, whose = fmt::format(" of worker {}", worker);
       const int pushed =
           add_tensor(program_, server_tensor(TensorKind::buffer, "pushed gradients, " + what + whose, bucket,
                                              training_.gradient_precision, push_bytes(plan_, bucket)));
@@ -247,7 +270,7 @@ private:
       if (sent_after == updated) send.after = {{updated}};
       send.reads = {part.weights};
       const int sent = add_op(program_, std::move(send));
-      if (&part == &parts_.back()) {
+      if (&part == &parts.back()) {
         asynchrony_.applies.push_back(updated);
         asynchrony_.sends.push_back(sent);
       }
@@ -289,13 +312,13 @@ private:
   }
 
   StepPlan& plan_;
-  const StageProgram& worker_;
+  const std::vector<StageProgram>& stages_;
   const Training& training_;
   const ParameterServer& choice_;
   const StateBytes state_;
   Program program_;
   Asynchrony asynchrony_;
-  std::vector<Part> parts_;
+  std::vector<std::vector<Part>> parts_;  // by stage
 };
 
 // The schedule's checks hold every op against every stream, both as many as workers; and every round has as
@@ -304,10 +327,12 @@ constexpr double kMostOpStreams = 1 << 20, kMostTransfersARound = 1 << 16;
 
 }  // namespace
 
-Program asynchronous_server(StepPlan& plan, const StageProgram& worker) {
-  const double workers = plan.scenario.strategy.data;
+Program asynchronous_server(StepPlan& plan, const std::vector<StageProgram>& stages) {
+  const double workers = plan.schedule.roles.front().size();
   const double servers = plan.scenario.strategy.parameter_server.servers;
-  const auto buckets = static_cast<double>(worker.buckets.size());
+  std::size_t most_of_stage = 0;
+  for (const StageProgram& stage : stages) most_of_stage = std::max(most_of_stage, stage.buckets.size());
+  const auto buckets = static_cast<double>(most_of_stage);
   const double most =
       std::floor(std::min(kMostOpStreams / (workers * workers), kMostTransfersARound / (workers * servers)));
   if (buckets > most)
@@ -316,7 +341,7 @@ Program asynchronous_server(StepPlan& plan, const StageProgram& worker) {
         fmt::format("strategy.bucket_mb makes {} buckets; allowed: at most {}, for {} workers of {} "
                     "asynchronous servers (buckets of more MB are fewer)",
                     buckets, most, workers, servers));
-  return ServerWriter(plan, worker).write();
+  return ServerWriter(plan, stages).write();
 }
 
 }  // namespace rehearse

@@ -7,7 +7,7 @@
 
 namespace rehearse {
 
-// For every stage a stream that receives and one that sends, and one that updates.
+// For every stage (and shard of its weights) a stream that receives and one that sends, and one that updates.
 Program synchronous_server(StepPlan& plan, const std::vector<StageProgram>& stages) {
   const Training& training = plan.scenario.training;
   const StateBytes state = state_bytes(training.optimizer, training.precision, training.gradient_precision);
@@ -29,9 +29,11 @@ Program synchronous_server(StepPlan& plan, const std::vector<StageProgram>& stag
   Op end = idle("end step");
 
   // The last stage's gradients are ready first.
-  for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
-    const Peer workers_of_stage = Peer::each(0, at_stage(plan, stage->stage));
-    const std::string of = stages.size() > 1 ? fmt::format(" of stage {}", stage->stage) : std::string();
+  const std::vector<WeightHolders> holders = weight_holders(plan);
+  for (auto holder = holders.rbegin(); holder != holders.rend(); ++holder) {
+    const StageProgram* stage = &stages[static_cast<std::size_t>(holder->stage)];
+    const Peer workers_of_stage = Peer::each(kWorkers, holder->where);
+    const std::string& of = holder->name;
     int sent = -1;
     for (std::size_t b = 0; b < stage->buckets.size(); ++b) {
       const Bucket& bucket = stage->buckets[b];

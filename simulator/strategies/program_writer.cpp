@@ -1,4 +1,4 @@
-#include "simulator/strategies/pipeline.hpp"
+#include "simulator/strategies/program_writer.hpp"
 
 #include <fmt/format.h>
 
@@ -17,6 +17,7 @@ public:
         stage_(stage),
         hooks_(hooks),
         program_(stage.program),
+        walk_(plan.walk),
         microbatches_(plan.scenario.microbatches),
         blocking_(plan.scenario.strategy.blocking_p2p) {
     compute_ = stream_named(program_, "compute");
@@ -87,6 +88,22 @@ private:
     if (recomputes_)
       recomputed_ = tensor(TensorKind::activation, "recomputed activations of a layer", stage_.layers,
                            transient, -1, training.precision);
+    if (const double bytes = gathered_bytes(); bytes > 0)
+      gathered_ =
+          tensor(TensorKind::buffer, "gathered activations", stage_.layers, bytes, -1, training.precision);
+  }
+
+  // Of the largest tensor that is gathered from shards: the stage uses the same memory for all.
+  double gathered_bytes() const {
+    double most = 0;
+    for (const Chunk& chunk : stage_.chunks)
+      for (int s = walk_.first_segment[chunk.layers.first] + 1;
+           s <= walk_.first_segment[chunk.layers.last + 1]; ++s)
+        for (const auto* side : {&walk_.sites[s].forward, &walk_.sites[s].backward, &walk_.sites[s].again})
+          for (const ValueChange& change : *side)
+            if (change.change.kind == Change::Kind::all_gather)
+              most = std::max(most, change.change.elements * change.element);
+    return most;
   }
 
   struct ChunkTensors {
@@ -141,42 +158,86 @@ private:
 
   // ----- computation
 
-  // The work of one pass over some layers; micro-batches share it.
-  int work(Pass pass, int first_layer, int last_layer) {
-    const auto key = std::make_tuple(pass, first_layer, last_layer);
+  // Neighbouring segments that one op computes.
+  struct Piece {
+    int first = 0, end = 0;  // segments of the walk
+  };
+
+  // The work of one pass over some segments; micro-batches share it.
+  int work(Pass pass, const Piece& piece) {
+    const auto key = std::make_tuple(pass, piece.first, piece.end);
     if (const auto found = plan_.pass_works.find(key); found != plan_.pass_works.end()) return found->second;
-    plan_.schedule.works.push_back(pass_work(plan_, pass, first_layer, last_layer));
+    plan_.schedule.works.push_back(pass_work(plan_, pass, piece.first, piece.end));
     return plan_.pass_works[key] = static_cast<int>(plan_.schedule.works.size()) - 1;
   }
 
-  Op compute_op(Pass pass, const PassItem& item, const Bucket& layers, bool cut) {
+  // `cut`: the pass is several ops, which are told apart by what they compute.
+  Op compute_op(Pass pass, const PassItem& item, const Piece& piece, bool cut) {
     Op op;
     op.name = fmt::format("{} {}", kPassNames[static_cast<std::size_t>(pass)], item_text(item));
-    if (cut) op.name += ", " + layers_text(layers);
+    if (cut) op.name += ", " + segments_text(plan_, piece.first, piece.end);
     op.stream = compute_;
     op.pass = pass;
-    op.first_layer = layers.first_layer;
-    op.last_layer = layers.last_layer;
+    op.first_layer = walk_.layer_of[piece.first];
+    op.last_layer = walk_.layer_of[piece.end - 1];
     op.microbatch = item.microbatch;
-    op.work = work(pass, layers.first_layer, layers.last_layer);
+    op.work = work(pass, piece);
+    op.action.kind = pass == Pass::forward     ? Action::Kind::forward
+                     : pass == Pass::recompute ? Action::Kind::recompute
+                                               : Action::Kind::backward;
     return op;
+  }
+
+  static void wait_for(Op& op, int& received) {
+    if (received >= 0) op.after.push_back({received});
+    received = -1;
+  }
+
+  // The collectives of changes in front of a segment. `received`: waited for by the first of them.
+  void write_changes(const std::vector<ValueChange>& changes, const PassItem& item, Pass pass,
+                     int& received) {
+    for (const ValueChange& change : changes) {
+      Op op = change_op(plan_, program_, change, item_text(item), pass);
+      op.microbatch = item.microbatch;
+      wait_for(op, received);
+      if (gathered_ >= 0 && change.change.kind == Change::Kind::all_gather) op.writes = {gathered_};
+      add_op(program_, std::move(op));
+    }
   }
 
   static void use(std::vector<int>& uses, int tensor) {
     if (tensor >= 0) uses.push_back(tensor);
   }
 
-  // Buckets that an op covers: one, or all of the chunk.
+  // Buckets whose layers are computed together: one, or all of the chunk.
   struct Part {
-    Bucket layers;
+    LayerRange layers;
     std::size_t first_bucket, end_bucket;
   };
   std::vector<Part> parts(const Chunk& chunk, bool cut) const {
-    if (!cut) return {{{chunk.layers.first, chunk.layers.last, 0}, chunk.first_bucket, chunk.end_bucket}};
+    if (!cut) return {{chunk.layers, chunk.first_bucket, chunk.end_bucket}};
     std::vector<Part> result;
     for (std::size_t b = chunk.first_bucket; b < chunk.end_bucket; ++b)
-      result.push_back({stage_.buckets[b], b, b + 1});
+      result.push_back({{stage_.buckets[b].first_layer, stage_.buckets[b].last_layer}, b, b + 1});
     return result;
+  }
+
+  // The segments of some layers, cut where something stands between them.
+  std::vector<Piece> pieces(const LayerRange& layers, const auto& is_cut) const {
+    const int first = walk_.first_segment[layers.first], end = walk_.first_segment[layers.last + 1];
+    std::vector<Piece> result = {{first, end}};
+    for (int s = first + 1; s < end; ++s)
+      if (is_cut(walk_.sites[s])) {
+        result.back().end = s;
+        result.push_back({s, end});
+      }
+    return result;
+  }
+
+  void read_weights(Op& op, const Part& part) const {
+    for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
+      if (stage_.buckets[b].first_layer <= op.last_layer && stage_.buckets[b].last_layer >= op.first_layer)
+        use(op.reads, stage_.weights[b]);
   }
 
   void forward(const PassItem& item, int received) {
@@ -187,19 +248,43 @@ private:
     if (item.chunk == 0 && hooks_.before_forward) hooks_.before_forward(k);
     std::vector<Part> all = parts(chunk, cut);
     std::reverse(all.begin(), all.end());
+    const int begin = walk_.first_segment[chunk.layers.first],
+              end = walk_.first_segment[chunk.layers.last + 1];
     for (const Part& part : all) {
-      Op op = compute_op(Pass::forward, item, part.layers, cut);
-      for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b) use(op.reads, stage_.weights[b]);
-      if (part.layers.first_layer == chunk.layers.first) {
-        use(op.reads, tensors.input[k]);
-        if (received >= 0) op.after.push_back({received});
+      const auto its_pieces = pieces(part.layers, [](const Site& site) { return !site.forward.empty(); });
+      int first_op = -1;
+      for (const Piece& piece : its_pieces) {
+        if (piece.first > begin)
+          write_changes(walk_.sites[piece.first].forward, item, Pass::forward, received);
+        Op op = compute_op(Pass::forward, item, piece, cut || its_pieces.size() > 1);
+        read_weights(op, part);
+        if (piece.first == begin) use(op.reads, tensors.input[k]);
+        wait_for(op, received);
+        use(op.writes, tensors.activations[k]);
+        if (piece.end == end) use(op.writes, tensors.output[k]);
+        const int number = add_op(program_, std::move(op));
+        if (first_op < 0) first_op = number;
       }
-      use(op.writes, tensors.activations[k]);
-      if (part.layers.last_layer == chunk.layers.last) use(op.writes, tensors.output[k]);
-      const int number = add_op(program_, std::move(op));
       if (k == 0)
         for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
-          stage_.forward_of_bucket[b] = number;
+          stage_.forward_of_bucket[b] = first_op;
+    }
+    write_changes(walk_.sites[end].forward, item, Pass::forward, received);
+  }
+
+  // Run again by autograd's engine, so only once the gradient has arrived.
+  void recompute(const PassItem& item, const Part& part, bool cut, int received) {
+    const auto its_pieces =
+        pieces(part.layers, [](const Site& site) { return site.repeated && !site.forward.empty(); });
+    for (const Piece& piece : its_pieces) {
+      if (piece.first > its_pieces.front().first)
+        write_changes(walk_.sites[piece.first].forward, item, Pass::recompute, received);
+      Op op = compute_op(Pass::recompute, item, piece, cut || its_pieces.size() > 1);
+      read_weights(op, part);
+      use(op.reads, tensors_[item.chunk].activations[item.microbatch]);
+      use(op.writes, recomputed_);
+      wait_for(op, received);
+      add_op(program_, std::move(op));
     }
   }
 
@@ -209,34 +294,38 @@ private:
     const ChunkTensors& tensors = tensors_[item.chunk];
     const bool last_microbatch = k == microbatches_ - 1;
     const bool cut = stage_.cut_last_backward && last_microbatch && chunk.end_bucket - chunk.first_bucket > 1;
-    const bool last_chunk = item.chunk == static_cast<int>(stage_.chunks.size()) - 1;
-    if (last_chunk && hooks_.before_backward) hooks_.before_backward(k, received);
+    const int begin = walk_.first_segment[chunk.layers.first],
+              end = walk_.first_segment[chunk.layers.last + 1];
+    if (hooks_.before_backward) hooks_.before_backward(item, received);
     for (const Part& part : parts(chunk, cut)) {
-      const bool begins = part.layers.last_layer == chunk.layers.last;
-      if (recomputes_) {  // by autograd's engine, so only once the gradient has arrived
-        Op op = compute_op(Pass::recompute, item, part.layers, cut);
-        for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b) use(op.reads, stage_.weights[b]);
+      if (recomputes_) recompute(item, part, cut, part.layers.last == chunk.layers.last ? received : -1);
+      auto its_pieces =
+          pieces(part.layers, [](const Site& site) { return !site.backward.empty() || !site.again.empty(); });
+      std::reverse(its_pieces.begin(), its_pieces.end());
+      int number = -1;
+      for (const Piece& piece : its_pieces) {
+        write_changes(walk_.sites[piece.end].backward, item, Pass::backward, received);
+        write_changes(walk_.sites[piece.end].again, item, Pass::backward, received);
+        Op op = compute_op(Pass::backward, item, piece, cut || its_pieces.size() > 1);
+        read_weights(op, part);
+        for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
+          if (stage_.buckets[b].first_layer <= op.last_layer &&
+              stage_.buckets[b].last_layer >= op.first_layer)
+            use(op.writes, stage_.gradients[b]);
         use(op.reads, tensors.activations[k]);
-        use(op.writes, recomputed_);
-        if (begins && received >= 0) op.after.push_back({received});
-        add_op(program_, std::move(op));
+        use(op.reads, recomputed_);
+        use(op.writes, between_);
+        if (piece.end == end) use(op.reads, tensors.output_gradient[k]);
+        wait_for(op, received);
+        if (piece.first == begin) use(op.writes, tensors.input_gradient[k]);
+        number = add_op(program_, std::move(op));
       }
-      Op op = compute_op(Pass::backward, item, part.layers, cut);
-      for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b) {
-        use(op.reads, stage_.weights[b]);
-        use(op.writes, stage_.gradients[b]);
-      }
-      use(op.reads, tensors.activations[k]);
-      use(op.reads, recomputed_);
-      use(op.writes, between_);
-      if (begins) {
-        use(op.reads, tensors.output_gradient[k]);
-        if (received >= 0) op.after.push_back({received});
-      }
-      if (part.layers.first_layer == chunk.layers.first) use(op.writes, tensors.input_gradient[k]);
-      const int number = add_op(program_, std::move(op));
       if (!last_microbatch) continue;
-      for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b) stage_.backward_of_bucket[b] = number;
+      for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b) {
+        stage_.backward_of_bucket[b] = number;
+        const int summed = sum_partial_gradients(plan_, stage_, b);
+        if (summed >= 0) stage_.backward_of_bucket[b] = summed;
+      }
       for (std::size_t b = part.first_bucket; hooks_.behind_bucket && b < part.end_bucket; ++b)
         hooks_.behind_bucket(b);
     }
@@ -279,6 +368,7 @@ private:
     op.name += fmt::format("{} {} {}", send ? "send" : "receive", direction(item), item_text(item));
     if (op.messages.empty()) {
       op.kind = OpKind::exchange;
+      op.purpose = Purpose::pipeline;
       op.pass = item.forward ? Pass::forward : Pass::backward;
       op.microbatch = k;
     }
@@ -365,10 +455,11 @@ private:
   StageProgram& stage_;
   const PassHooks& hooks_;
   Program& program_;
+  const Walk& walk_;
   const int microbatches_;
   const bool blocking_;
   bool recomputes_ = false;
-  int compute_ = 0, begin_ = -1, between_ = -1, recomputed_ = -1;
+  int compute_ = 0, begin_ = -1, between_ = -1, recomputed_ = -1, gathered_ = -1;
   std::vector<ChunkTensors> tensors_;
   std::vector<int> last_of_item_;  // ops that end the items written so far
 };

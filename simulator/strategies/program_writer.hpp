@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "simulator/strategies/orders/pipeline_order.hpp"
+#include "simulator/strategies/orders/order.hpp"
 #include "simulator/strategies/stage_program.hpp"
 
 namespace rehearse {
@@ -13,7 +13,7 @@ namespace rehearse {
 struct PassHooks {
   std::function<void(int microbatch)> before_forward;
   // `received`: the op that brought the gradient of the stage's output; -1 if it waits for none.
-  std::function<void(int microbatch, int received)> before_backward;
+  std::function<void(const PassItem& item, int received)> before_backward;
   std::function<void(std::size_t bucket)> behind_bucket;  // whose gradients are complete
   std::function<void(int microbatch)> behind_backward;
 };

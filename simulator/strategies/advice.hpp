@@ -1,0 +1,15 @@
+// What to change in a scenario to lose less time or memory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace rehearse {
+
+// A clause, empty if there is nothing to advise, and the --set assignments to try.
+struct Advice {
+  std::string why;
+  std::vector<std::string> sets;
+};
+
+}  // namespace rehearse

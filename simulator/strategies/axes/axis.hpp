@@ -1,0 +1,57 @@
+// Axes of the workers' mesh: by which dimension each of them splits the work of which kind of segment. One
+// file for each axis, and a table of all.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulator/scenario/scenario.hpp"
+#include "simulator/schedule/op.hpp"
+#include "simulator/strategies/advice.hpp"
+#include "simulator/strategies/layout/placement.hpp"
+
+namespace rehearse {
+
+// A factor of an axis: `size` members, `stride` apart on it.
+struct Factor {
+  std::string_view axis;
+  int size = 1, stride = 1;
+  AxisTable table;
+  // Where a product's input is gathered from shards, the shard is kept, and gathered again for the backward
+  // pass.
+  bool keeps_shards = false;
+};
+
+// A key of [strategy] that gives an axis its degree, and what follows from it.
+struct AxisEntry {
+  std::string_view name;  // of the axis and the key
+  std::string_view summary;
+  Purpose purpose;  // of its collectives
+  int (*degree)(const StrategyChoice&);
+  void (*read)(Section& strategy, StrategyChoice& choice);
+  // Refuses what this scenario cannot have, by the place of the key in [strategy].
+  void (*fit)(Section& strategy, const Scenario& scenario);
+  // The outermost first; empty where the axis leaves the layers' work whole.
+  std::vector<Factor> (*factors)(const Scenario& scenario);
+  std::string (*headline)(const StrategyChoice&);  // "tensor 8"
+  // If its communication is what a step waits for most.
+  Advice (*less_communication)(const Scenario& scenario);
+};
+
+// All of them, in the order in which a headline names them.
+std::span<const AxisEntry* const> axes();
+const AxisEntry* find_axis(std::string_view name);  // null if there is none
+
+// The factors of all axes of a scenario that split the layers' work, the outermost first.
+std::vector<Factor> factors_of(const Scenario& scenario);
+// "data 16 x tensor 8 x pipeline 4": data and pipeline always, others where they are more than 1.
+std::string degrees_text(const StrategyChoice& choice);
+// In how many shards each dimension lies in each kind of segment.
+Splits splits_of(const std::vector<Factor>& factors);
+
+// What a scenario's layers cost on one device: the one description of a pass that everybody uses.
+PassShape pass_shape(const Scenario& scenario);
+
+}  // namespace rehearse

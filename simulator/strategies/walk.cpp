@@ -1,0 +1,144 @@
+#include "simulator/strategies/walk.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace rehearse {
+namespace {
+
+// Who reads a tensor in one placement.
+struct Target {
+  Placements as, gradient;
+  int first = 0, last = 0;  // segments of the walk that read it so
+  bool trains = false;      // one of them has weights, whose gradients need it again
+};
+
+class WalkWriter {
+public:
+  WalkWriter(const std::vector<Layer>& layers, std::vector<Factor> factors) : layers_(layers) {
+    walk_.factors = std::move(factors);
+    for (const Factor& factor : walk_.factors) sizes_.push_back(factor.size);
+    for (std::size_t l = 0; l < layers.size(); ++l) {
+      walk_.first_segment.push_back(static_cast<int>(walk_.segments.size()));
+      for (const Segment& segment : layers[l].segments) {
+        walk_.segments.push_back(&segment);
+        walk_.layer_of.push_back(static_cast<int>(l));
+      }
+    }
+    walk_.first_segment.push_back(static_cast<int>(walk_.segments.size()));
+    walk_.sites.resize(walk_.segments.size() + 1);
+  }
+
+  Walk write() {
+    if (walk_.factors.empty()) return std::move(walk_);
+    for (int l = 0; l < static_cast<int>(layers_.size()); ++l)
+      for (int s = walk_.first_segment[l]; s < walk_.first_segment[l + 1]; ++s) {
+        const Segment& segment = *walk_.segments[s];
+        for (std::size_t o = 0; o < segment.outputs.size(); ++o) add_output(l, s, static_cast<int>(o));
+        add_partial_gradient(l, segment);
+      }
+    return std::move(walk_);
+  }
+
+private:
+  Placements by_factor(const auto& use) const {
+    Placements placements;
+    for (const Factor& factor : walk_.factors) placements.push_back(use(factor.table));
+    return placements;
+  }
+
+  // The layer's own readers of a value, `from` being the first segment that may be one.
+  void add_readers(int layer, int from, int value, std::vector<Target>& targets) const {
+    for (int s = std::max(from, walk_.first_segment[layer]); s < walk_.first_segment[layer + 1]; ++s) {
+      const Segment& segment = *walk_.segments[s];
+      for (std::size_t i = 0; i < segment.inputs.size(); ++i) {
+        if (segment.inputs[i] != value) continue;
+        const auto use = [&](const AxisTable& table) {
+          return input_use(layers_[layer], segment, static_cast<int>(i), table);
+        };
+        Target target{by_factor([&](const AxisTable& t) { return use(t).as; }),
+                      by_factor([&](const AxisTable& t) { return use(t).gradient; }), s, s,
+                      segment.cost.parameters > 0 || !segment.cost.backward_weight.empty()};
+        const auto same = std::find_if(targets.begin(), targets.end(),
+                                       [&](const Target& other) { return other.as == target.as; });
+        if (same == targets.end()) {
+          targets.push_back(std::move(target));
+          continue;
+        }
+        same->last = s;
+        same->trains = same->trains || target.trains;
+        // Gradients are added in the weakest placement: one that all ranks have counts as a summand of one.
+        for (std::size_t f = 0; f < same->gradient.size(); ++f)
+          if (target.gradient[f].kind == Placement::Kind::partial) same->gradient[f] = target.gradient[f];
+      }
+    }
+  }
+
+  void add_output(int layer, int segment_number, int output) {
+    const Layer& its_layer = layers_[layer];
+    const Segment& segment = *walk_.segments[segment_number];
+    const int number = segment.outputs[static_cast<std::size_t>(output)];
+    const Value& value = its_layer.values[static_cast<std::size_t>(number)];
+    const auto use = [&](const AxisTable& table) { return output_use(its_layer, segment, output, table); };
+    const Placements as = by_factor([&](const AxisTable& t) { return use(t).as; });
+    const Placements gradient = by_factor([&](const AxisTable& t) { return use(t).gradient; });
+
+    std::vector<Target> targets;
+    add_readers(layer, segment_number + 1, number, targets);
+    const bool leaves = number == its_layer.output() && layer + 1 < static_cast<int>(layers_.size());
+    const int next_layer = walk_.first_segment[layer + 1];
+    if (leaves) add_readers(layer + 1, 0, 0, targets);
+    for (const Target& target : targets) {
+      const bool between = target.first >= next_layer;
+      const int at = between ? next_layer : target.first;
+      const auto told = [&](std::vector<ValueChange>& where, const Placements& from, const Placements& to) {
+        for (const Change& change : changes(from, to, sizes_, value.elements)) {
+          if (costs_nothing(change.kind)) continue;
+          where.push_back(
+              {change, layer, number, value.element,
+               fmt::format("{} {}", its_layer.name, kSegmentNames[static_cast<std::size_t>(segment.kind)])});
+        }
+      };
+      Site& site = walk_.sites[static_cast<std::size_t>(at)];
+      const std::size_t before = site.forward.size();
+      told(site.forward, as, target.as);
+      site.repeated = site.repeated || (!between && its_layer.recomputed);
+      const bool gathered =
+          site.forward.size() > before && site.forward.back().change.kind == Change::Kind::all_gather;
+      const bool keeps = std::any_of(walk_.factors.begin(), walk_.factors.end(),
+                                     [](const Factor& factor) { return factor.keeps_shards; });
+      if (gathered && keeps && target.trains && value.has_gradient)
+        walk_.sites[static_cast<std::size_t>(target.last) + 1].again.push_back(site.forward.back());
+      if (value.has_gradient) told(site.backward, target.gradient, gradient);
+    }
+  }
+
+  void add_partial_gradient(int layer, const Segment& segment) {
+    if (segment.cost.parameters <= 0) return;
+    std::vector<int> partial;
+    for (std::size_t f = 0; f < walk_.factors.size(); ++f)
+      if (parameter_use(layers_[layer], segment, walk_.factors[f].table).gradient.kind ==
+          Placement::Kind::partial)
+        partial.push_back(static_cast<int>(f));
+    if (partial.empty()) return;
+    for (PartialGradient& known : walk_.partial_gradients)
+      if (known.layer == layer && known.factors == partial) {
+        known.parameters += segment.cost.parameters;
+        return;
+      }
+    walk_.partial_gradients.push_back({layer, partial, segment.cost.parameters});
+  }
+
+  const std::vector<Layer>& layers_;
+  std::vector<int> sizes_;
+  Walk walk_;
+};
+
+}  // namespace
+
+Walk walk(const std::vector<Layer>& layers, std::vector<Factor> factors) {
+  return WalkWriter(layers, std::move(factors)).write();
+}
+
+}  // namespace rehearse

@@ -1,0 +1,49 @@
+// The segments of a model one after the other, and what has to be changed between them because axes lay
+// tensors out differently: the same for every micro-batch.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/segment.hpp"
+#include "simulator/strategies/axes/axis.hpp"
+
+namespace rehearse {
+
+// A change of one tensor, on one rank.
+struct ValueChange {
+  Change change;
+  int layer = 0, value = 0;  // of the model, and of that layer
+  double element = 0;        // bytes of one
+  std::string of;            // "layer 5 projection": the segment that makes the tensor
+};
+
+// In front of a segment.
+struct Site {
+  std::vector<ValueChange> forward, backward;
+  std::vector<ValueChange> again;  // forward changes that the backward pass repeats before it comes here
+  bool repeated = false;           // recomputation repeats the forward changes
+  bool empty() const { return forward.empty() && backward.empty() && again.empty(); }
+};
+
+// A parameter's gradient that is summed over factors, besides those that share a batch.
+struct PartialGradient {
+  int layer = 0;
+  std::vector<int> factors;
+  double parameters = 0;  // elements on one rank
+};
+
+struct Walk {
+  std::vector<Factor> factors;
+  std::vector<int> first_segment;        // by layer, and behind the last one
+  std::vector<const Segment*> segments;  // of all layers
+  std::vector<int> layer_of;             // by segment
+  std::vector<Site> sites;               // by segment, and one behind the last
+  std::vector<PartialGradient> partial_gradients;
+};
+
+// Changes of a tensor between layers stand in front of the later one's first segment, others in front of the
+// first segment that wants them. `layers` must outlive the walk.
+Walk walk(const std::vector<Layer>& layers, std::vector<Factor> factors);
+
+}  // namespace rehearse
