@@ -258,6 +258,8 @@ private:
   }
 
   void refuse_graphs() const {
+    if (workload_.computes_on_host())
+      throw RunError("gradients are compressed by processors, " + std::string(kNoGraph));
     for (const Op& op : program_.ops)
       if (op.kind == OpKind::host || op.kind == OpKind::signal || op.kind == OpKind::wait_until ||
           on_host(op))

@@ -18,6 +18,7 @@ public:
                    const std::vector<bool>& is_collective);
   // Part `part`, a computation on the bucket's gradients (fp32).
   void compute(int stream, int part, const Array& gradients);
+  bool on_host() const { return !in_memory_; }  // compute() waits for the stream
   // The buffer of part `part`, a collective, on the device.
   Payload collective(int part) const;
 

@@ -134,6 +134,11 @@ public:
     return buffer;
   }
 
+  bool computes_on_host() const override {
+    return std::any_of(buckets_.begin(), buckets_.end(),
+                       [](const auto& bucket) { return bucket->on_host(); });
+  }
+
   bool tells_losses() const override { return has_loss_; }
 
   Learned learned() override {
