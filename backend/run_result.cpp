@@ -100,6 +100,8 @@ void write_text(const Result& result, const Measurement& measurement, const Step
   if (allocated > 0) out << wrapped(gpu_memory_sentence(allocated, result.metrics.memory.total)) << '\n';
   if (const std::string clocks = gpu_clocks_sentence(measurement); !clocks.empty())
     out << wrapped(clocks) << '\n';
+  if (const std::string energy = gpu_energy_sentence(measurement); !energy.empty())
+    out << wrapped(energy) << '\n';
   for (const std::string& note : measurement.notes) out << wrapped("Note: " + note) << '\n';
 }
 

@@ -114,6 +114,67 @@ TEST_CASE("samples are assigned to steps by their times") {
   CHECK(steps[1].throttled_by == std::vector<std::string>{});
 }
 
+TEST_CASE("energy of a step is what the counter gained, or power times time") {
+  const auto with_counter = [](double time_s, std::optional<double> energy_j) {
+    GpuSample one = sample(time_s, 1);
+    one.figures[2] = 400;  // W
+    one.energy_j = energy_j;
+    return one;
+  };
+  struct Case {
+    std::string what;
+    std::vector<GpuSample> samples;
+    EnergyBasis basis;
+    std::vector<double> energy_j;  // of steps from 0 to 1 s and from 1 to 3 s
+  };
+  for (const Case& c : std::vector<Case>{
+           {"counter",
+            {with_counter(-1, 100), with_counter(0.5, 400), with_counter(2, 1000), with_counter(4, 1600)},
+            EnergyBasis::counter,
+            {300, 700}},
+           {"counter at the bounds",
+            {with_counter(0, 100), with_counter(1, 150), with_counter(3, 250)},
+            EnergyBasis::counter,
+            {50, 100}},
+           {"no sample behind the end",
+            {with_counter(0, 100), with_counter(1, 150), with_counter(2, 250)},
+            EnergyBasis::counter,
+            {50, kUnknown}},
+           {"power", {with_counter(0, {}), with_counter(2, {})}, EnergyBasis::power, {400, 800}},
+           {"neither", {sample(0, 1), sample(2, 1)}, EnergyBasis::unknown, {kUnknown, kUnknown}},
+       }) {
+    CAPTURE(c.what);
+    std::vector<GpuStep> steps = sampled_steps(c.samples, {0, 1, 3});
+    CHECK(add_energy(steps, c.samples, {0, 1, 3}) == c.basis);
+    for (std::size_t i = 0; i < 2; ++i) {
+      CAPTURE(i);
+      if (std::isnan(c.energy_j[i]))
+        CHECK(std::isnan(steps[i].energy_j));
+      else
+        CHECK(steps[i].energy_j == Approx(c.energy_j[i]));
+    }
+  }
+}
+
+TEST_CASE("energy is told in a sentence, each GPU once") {
+  Measurement measurement;
+  measurement.warmup_steps = 1;
+  for (const char* uuid : {"GPU-1", "GPU-2", "GPU-2"}) {
+    GpuRecord& rank = measurement.gpu_ranks.emplace_back();
+    rank.uuid = uuid;
+    rank.energy_basis = EnergyBasis::counter;
+    rank.steps.resize(3);
+    rank.steps[1].energy_j = 40;
+    rank.steps[2].energy_j = 45;
+  }
+  CHECK(gpu_energy_sentence(measurement) == "GPU energy: 85.0 J a step, of 2 GPUs, by the GPUs' counters.");
+  measurement.gpu_ranks.resize(1);
+  measurement.gpu_ranks[0].energy_basis = EnergyBasis::power;
+  CHECK(gpu_energy_sentence(measurement) == "GPU energy: 42.5 J a step, of 1 GPU, from power and time.");
+  measurement.gpu_ranks[0].steps[2].energy_j = kUnknown;
+  CHECK(gpu_energy_sentence(measurement).empty());
+}
+
 TEST_CASE("reasons that hold clocks down have names") {
   // NVML API Reference, "NvmlClocksEventReasons".
   using Names = std::vector<std::string>;
@@ -209,7 +270,9 @@ TEST_CASE("a record says which GPUs ran, on which software, and what they did") 
       CHECK(step["temperature_c"]["mean"] == 52 + 2 * r);
       CHECK(step["utilization_percent"]["mean"] == 91 + r);
       CHECK(step["throttled_by"] == json::array({"power cap"}));
+      CHECK(step["energy_j"].get<double>() > 0);
     }
+    CHECK(ranks[r]["energy_basis"] == "counter");
     // Nothing but the rank's own arrays lies on the stand-in.
     const json& memory = ranks[r]["memory_bytes"];
     CHECK(memory["allocated"].get<double>() >= memory["used_before_communicators"].get<double>());
@@ -235,6 +298,10 @@ TEST_CASE("a GPU that does not tell its clocks ends no run, and a note says why"
     CHECK(step["power_w"].is_null());
     CHECK(step["sm_clock_mhz"]["mean"] == 1910);
   }
+  const json by_power =
+      measured_in(run_on_two_gpus(run, "NVML_STAND_IN_FAULT=nvmlDeviceGetTotalEnergyConsumption"));
+  CHECK(by_power["gpu_ranks"][0]["energy_basis"] == "power");
+  CHECK(by_power["gpu_ranks"][0]["steps"][1]["energy_j"].get<double>() > 0);
 }
 
 TEST_CASE("validate judges the memory of a run on GPUs") {
@@ -276,12 +343,16 @@ TEST_CASE("a rank's GPU is written and read again") {
   record.steps[1].samples = 3;
   record.steps[1].sm_clock_mhz = {1900, 1800, 1980};
   record.steps[1].throttled_by = std::vector<std::string>{"power cap"};
+  record.steps[1].energy_j = 85;
+  record.energy_basis = EnergyBasis::power;
   const std::string file = "record.json";
   const json written = json::parse(to_json(record).dump());
   const GpuRecord read = read_gpu_record(JsonReader(written, file));
   CHECK(to_json(read) == to_json(record));
   CHECK(read.steps[1].sm_clock_mhz.least == 1800);
   CHECK(std::isnan(read.steps[0].sm_clock_mhz.mean));
+  CHECK(read.steps[1].energy_j == 85);
+  CHECK(read.energy_basis == EnergyBasis::power);
   CHECK(read.predicted_bytes == 0);
 }
 

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "backend/cuda/gpu_identity.hpp"
@@ -46,6 +47,20 @@ GpuStep summary_of(Samples::const_iterator first, Samples::const_iterator last) 
   return step;
 }
 
+// The counter at a time between two samples that tell it, linearly; nothing before the first and behind the
+// last.
+std::optional<double> energy_at(const std::vector<const GpuSample*>& told, double time_s) {
+  const auto after = std::lower_bound(told.begin(), told.end(), time_s,
+                                      [](const GpuSample* sample, double s) { return sample->time_s < s; });
+  if (after == told.end()) return {};
+  const GpuSample& right = **after;
+  if (right.time_s == time_s) return right.energy_j;
+  if (after == told.begin()) return {};
+  const GpuSample& left = **std::prev(after);
+  const double share = (time_s - left.time_s) / (right.time_s - left.time_s);
+  return *left.energy_j + share * (*right.energy_j - *left.energy_j);
+}
+
 // The thread is destroyed first, which ends it.
 struct Sampling {
   std::unique_ptr<NvmlDevice> device;
@@ -58,6 +73,7 @@ struct Sampling {
     std::unique_lock lock(mutex);
     do samples.push_back(device->sample());
     while (!stopped.wait_for(lock, stop, kEvery, [&] { return stop.stop_requested(); }));
+    samples.push_back(device->sample());  // behind the last step, whose energy ends with it
   }
 };
 
@@ -89,6 +105,25 @@ std::vector<GpuStep> sampled_steps(const std::vector<GpuSample>& samples,
   return steps;
 }
 
+EnergyBasis add_energy(std::vector<GpuStep>& steps, const std::vector<GpuSample>& samples,
+                       const std::vector<double>& step_bounds_s) {
+  std::vector<const GpuSample*> told;
+  for (const GpuSample& sample : samples)
+    if (sample.energy_j) told.push_back(&sample);
+  EnergyBasis basis = told.empty() ? EnergyBasis::unknown : EnergyBasis::counter;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const double begin_s = step_bounds_s[i], end_s = step_bounds_s[i + 1];
+    if (told.empty()) {
+      steps[i].energy_j = steps[i].power_w.mean * (end_s - begin_s);
+      if (!std::isnan(steps[i].energy_j)) basis = EnergyBasis::power;
+      continue;
+    }
+    const std::optional<double> before = energy_at(told, begin_s), after = energy_at(told, end_s);
+    if (before && after) steps[i].energy_j = *after - *before;
+  }
+  return basis;
+}
+
 EndSampling sample_gpu(const CudaArithmetic& arithmetic, const UsedMemory& used) {
   GpuRecord known;
   known.uuid = gpu_uuid(arithmetic.device());
@@ -99,6 +134,8 @@ EndSampling sample_gpu(const CudaArithmetic& arithmetic, const UsedMemory& used)
   try {
     sampling->device = std::make_unique<NvmlDevice>(known.pci_bus_id);
     known.driver = sampling->device->driver();
+    sampling->samples.push_back(
+        sampling->device->sample());  // before the first step, whose energy begins with it
     sampling->thread =
         std::jthread([running = sampling.get()](const std::stop_token& stop) { running->run(stop); });
   } catch (const RunError& error) {
@@ -110,6 +147,7 @@ EndSampling sample_gpu(const CudaArithmetic& arithmetic, const UsedMemory& used)
     GpuRecord record = known;
     record.allocated_bytes = static_cast<double>(arithmetic.most_allocated_bytes());
     record.steps = sampled_steps(sampling->samples, step_bounds_s);
+    record.energy_basis = add_energy(record.steps, sampling->samples, step_bounds_s);
     return record;
   };
 }

@@ -13,6 +13,11 @@ namespace rehearse {
 std::vector<GpuStep> sampled_steps(const std::vector<GpuSample>& samples,
                                    const std::vector<double>& step_bounds_s);
 
+// Sets the energy of these steps: what the counter of energy gained between a step's bounds, linearly between
+// samples; without a counter, the step's mean power times its time.
+EnergyBasis add_energy(std::vector<GpuStep>& steps, const std::vector<GpuSample>& samples,
+                       const std::vector<double>& step_bounds_s);
+
 // By all processes on the device, in bytes.
 struct UsedMemory {
   double before_communicators = 0, after_communicators = 0;

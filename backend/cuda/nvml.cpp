@@ -46,6 +46,7 @@ struct NvmlDevice::Library {
   int (*temperature)(void* device, int sensor, unsigned* celsius) = nullptr;
   int (*utilization)(void* device, Utilization* percent) = nullptr;
   int (*clock_reasons)(void* device, unsigned long long* bits) = nullptr;
+  int (*energy)(void* device, unsigned long long* millijoules) = nullptr;
 
   Library() {
     constexpr const char* kName = "libnvidia-ml.so.1";
@@ -62,6 +63,7 @@ struct NvmlDevice::Library {
     find("nvmlDeviceGetUtilizationRates", utilization);
     find("nvmlDeviceGetCurrentClocksEventReasons", clock_reasons);  // since driver 535
     if (clock_reasons == nullptr) find("nvmlDeviceGetCurrentClocksThrottleReasons", clock_reasons);
+    find("nvmlDeviceGetTotalEnergyConsumption", energy);  // GPUs from Volta on
     if (init == nullptr || shutdown == nullptr || error_string == nullptr || find_device == nullptr) {
       dlclose(handle);
       throw RunError(fmt::format("{} lacks functions of NVML", kName));
@@ -120,6 +122,9 @@ GpuSample NvmlDevice::sample() const {
   unsigned long long bits = 0;
   if (nvml.clock_reasons != nullptr && nvml.clock_reasons(device_, &bits) == kSuccess)
     sample.clock_reasons = bits;
+  unsigned long long millijoules = 0;
+  if (nvml.energy != nullptr && nvml.energy(device_, &millijoules) == kSuccess)
+    sample.energy_j = 1e-3 * static_cast<double>(millijoules);
   return sample;
 }
 

@@ -18,6 +18,7 @@ struct GpuSample {
   // In the order of kSampledFigures; not a number: the GPU does not tell.
   std::array<double, kSampledFigures.size()> figures{};
   std::optional<std::uint64_t> clock_reasons;  // NVML's bits: why the clocks are not higher
+  std::optional<double> energy_j;              // since the driver was loaded; nothing: no counter
 };
 
 class NvmlDevice {

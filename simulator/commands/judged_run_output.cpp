@@ -76,6 +76,7 @@ void write_one(const JudgedRun& run, std::ostream& out) {
   if (run.memory.measured > 0)
     out << wrapped(gpu_memory_sentence(run.memory.measured, run.memory.predicted)) << '\n';
   if (const std::string clocks = gpu_clocks_sentence(m); !clocks.empty()) out << wrapped(clocks) << '\n';
+  if (const std::string energy = gpu_energy_sentence(m); !energy.empty()) out << wrapped(energy) << '\n';
   for (const std::string& note : m.notes) out << wrapped("Note: " + note) << '\n';
 }
 

@@ -29,6 +29,8 @@ ordered_json to_json(const GpuStep& step) {
   }
   json["throttled_by"] = nullptr;
   if (step.throttled_by) json["throttled_by"] = *step.throttled_by;
+  json["energy_j"] = nullptr;
+  if (!std::isnan(step.energy_j)) json["energy_j"] = step.energy_j;
   return json;
 }
 
@@ -41,6 +43,9 @@ GpuStep read_step(const JsonReader& json) {
     for (const auto& [part, value] : kParts)
       step.*figure.*value = told.at(part).number(-kMostFigure, kMostFigure);
   }
+  // Earlier records have no energy.
+  if (json.has("energy_j") && !json.at("energy_j").value().is_null())
+    step.energy_j = json.at("energy_j").number(0, kMostFigure);
   const JsonReader reasons = json.at("throttled_by");
   if (reasons.value().is_null()) return step;
   step.throttled_by.emplace();
@@ -60,6 +65,7 @@ ordered_json to_json(const GpuRecord& record) {
     if (record.*bytes > 0) json["memory_bytes"][name] = record.*bytes;
   }
   json["clocks_unknown"] = record.clocks_unknown;
+  json["energy_basis"] = kEnergyBasisNames[static_cast<std::size_t>(record.energy_basis)];
   json["steps"] = ordered_json::array();
   for (const GpuStep& step : record.steps) json["steps"].push_back(to_json(step));
   return json;
@@ -76,6 +82,8 @@ GpuRecord read_gpu_record(const JsonReader& json) {
     if (!told.value().is_null()) record.*bytes = told.number(0, kMostBytes);
   }
   record.clocks_unknown = json.at("clocks_unknown").text();
+  if (json.has("energy_basis"))
+    record.energy_basis = static_cast<EnergyBasis>(json.at("energy_basis").choice(kEnergyBasisNames));
   for (std::size_t i = 0; i < steps.size(); ++i) record.steps.push_back(read_step(steps.item(i)));
   return record;
 }

@@ -88,6 +88,27 @@ std::string gpu_clocks_sentence(const Measurement& measurement) {
   return text + ".";
 }
 
+std::string gpu_energy_sentence(const Measurement& measurement) {
+  const auto warmup = static_cast<std::size_t>(measurement.warmup_steps);
+  std::size_t end = std::numeric_limits<std::size_t>::max();
+  bool by_power = false;
+  for (const GpuRecord& rank : measurement.gpu_ranks) {
+    end = std::min(end, rank.steps.size());
+    by_power = by_power || rank.energy_basis == EnergyBasis::power;
+  }
+  if (measurement.gpu_ranks.empty() || end <= warmup) return "";
+  double sum_j = 0;
+  std::set<std::string> counted;  // GPUs, each once, however many ranks share it
+  for (const GpuRecord& rank : measurement.gpu_ranks)
+    if (counted.insert(rank.uuid).second)
+      for (std::size_t step = warmup; step < end; ++step) sum_j += rank.steps[step].energy_j;
+  if (std::isnan(sum_j)) return "";
+  return fmt::format("GPU energy: {} J a step, of {} GPU{}, {}.",
+                     with_digits(sum_j / static_cast<double>(end - warmup), 3), counted.size(),
+                     counted.size() == 1 ? "" : "s",
+                     by_power ? "from power and time" : "by the GPUs' counters");
+}
+
 std::string gpu_memory_sentence(double allocated_bytes, double predicted_bytes) {
   return fmt::format("GPU memory: {} allocated at most, {} predicted (error {}).",
                      bytes_text(allocated_bytes), bytes_text(predicted_bytes),

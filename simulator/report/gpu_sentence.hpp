@@ -11,6 +11,10 @@ namespace rehearse {
 // warm-up, over all ranks; empty if nothing was sampled.
 std::string gpu_clocks_sentence(const Measurement& measurement);
 
+// "GPU energy: 85.3 J a step, of 2 GPUs, by the GPUs' counters." The mean of the steps behind the warm-up;
+// empty if the energy of any is not known.
+std::string gpu_energy_sentence(const Measurement& measurement);
+
 // "GPU memory: 1.23 GiB allocated at most, 1.20 GiB predicted (error -2.4 %)."
 std::string gpu_memory_sentence(double allocated_bytes, double predicted_bytes);
 

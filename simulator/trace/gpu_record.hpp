@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,13 @@ struct GpuStep {
   int samples = 0;  // taken in the step; 0: the figures are those of the sample nearest to its middle
   SampledFigure sm_clock_mhz, memory_clock_mhz, power_w, temperature_c, utilization_percent;
   std::optional<std::vector<std::string>> throttled_by;  // in any sample: "power cap"; nothing: not known
+  double energy_j = std::numeric_limits<double>::quiet_NaN();  // not a number: not known
 };
+
+// How the energy of a rank's steps is known: from the GPU's own counter of energy, or as mean power times the
+// step's time.
+enum class EnergyBasis { unknown, counter, power };
+inline constexpr std::array<std::string_view, 3> kEnergyBasisNames = {"unknown", "counter", "power"};
 
 inline constexpr std::array<std::pair<const char*, SampledFigure GpuStep::*>, 5> kSampledFigures = {
     {{"sm_clock_mhz", &GpuStep::sm_clock_mhz},
@@ -43,6 +50,7 @@ struct GpuRecord {
   double used_before_communicators_bytes = 0, used_after_communicators_bytes = 0;
   std::string clocks_unknown;  // why nothing was sampled; empty: it was
   std::vector<GpuStep> steps;  // by step, those of the warm-up too
+  EnergyBasis energy_basis = EnergyBasis::unknown;
 };
 
 // What the worker that allocated the most allocated at its peak, with a server on its device; 0 where nothing
