@@ -146,12 +146,14 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   const double begin_s = monotonic_s();
   const auto [role, own] = wiring.place(rank);
   RankReport report;
-  if (options.journal && workload->tells_losses()) {
-    options.journal->expect_losses(rank);
-    workload->on_loss = [&](double loss) { options.journal->write_loss(rank, loss); };
+  // A device that runs on by itself tells times in the end only; to ask for losses before would hold it up.
+  Journal* const journal = executor.on_processors ? options.journal : nullptr;
+  if (journal && workload->tells_losses()) {
+    journal->expect_losses(rank);
+    workload->on_loss = [&](double loss) { journal->write_loss(rank, loss); };
   }
   std::function<void(const RankSpan&)> on_span;
-  if (options.journal) on_span = [&](const RankSpan& span) { options.journal->write(rank, span); };
+  if (journal) on_span = [&](const RankSpan& span) { journal->write(rank, span); };
   report.spans = execute_rank(schedule, role, own, repeats, *hardware, on_span);
   if (end_sampling) report.gpu = end_sampling(step_bounds(report.spans, begin_s, repeats));
   const CommonClock clock(before, read_clock(transport));
