@@ -100,6 +100,8 @@ int run(int argc, char** argv) {
       ->check(one_of({"auto", "schedule", "library"}));
   run->add_flag("--oversubscribe", real.oversubscribe,
                 "Let several ranks share a GPU (for arithmetic and order, not for speed)");
+  run->add_flag("--kernels", real.kernels,
+                "Record the kernels that GPUs run under their ops as well, by CUPTI (with --trace)");
 
   ScenarioArguments emulation;
   CLI::App* emulate = app.add_subcommand(

@@ -47,10 +47,11 @@ Executor choose_executor(const RunArguments& arguments, const Scenario& scenario
     if (arguments.device == "gpu") throw;
     return host_executor(scenario.run.collectives);
   }
-  CudaChoice choice = cuda_executor({arguments.oversubscribe, arguments.patience_s, timed,
-                                     scenario.run.collectives == RealRun::Collectives::schedule,
-                                     all_reduce_algorithm(*plan.schedule), scenario.run.cuda_graphs},
-                                    transport);
+  CudaChoice choice = cuda_executor(
+      {arguments.oversubscribe, arguments.patience_s, timed,
+       scenario.run.collectives == RealRun::Collectives::schedule, all_reduce_algorithm(*plan.schedule),
+       scenario.run.cuda_graphs, arguments.kernels},
+      transport);
   if (choice.refused.empty()) return std::move(choice.executor);
   if (arguments.device == "gpu") throw RunError(choice.refused);
 #else
@@ -66,6 +67,9 @@ Executor choose_executor(const RunArguments& arguments, const Scenario& scenario
 void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out) {
   const Scenario scenario =
       read_command_scenario(arguments.scenario, arguments.overrides, in, arguments.output.trace);
+  if (arguments.kernels && (arguments.device == "cpu" || arguments.output.trace.empty()))
+    throw InputError({},
+                     "--kernels records a GPU's kernels; allowed with --device gpu (or auto) and --trace");
   const Plan plan = write_schedule(scenario);
   check(*plan.schedule);
   const auto body = [&](Transport& transport, Journal* journal) {

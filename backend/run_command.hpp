@@ -12,6 +12,7 @@ struct RunArguments : ScenarioArguments {
   std::string transport = "auto";  // mpi, tcp, local; auto: by the environment
   std::string device = "cpu";      // cpu, gpu; auto: GPUs if each rank has one of its own
   bool oversubscribe = false;      // several ranks may share a GPU
+  bool kernels = false;            // GPUs' kernels are recorded as well
 };
 
 // Under mpirun, srun, and with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT each process is a rank

@@ -1,6 +1,7 @@
 // Traces of ours as timelines: kinds, columns, what is waited for, arrows, counters, summaries.
 #include <fstream>
 
+#include "gui/models/op_totals.hpp"
 #include "gui/models/trace_file.hpp"
 #include "models/text/error.hpp"
 #include "tests/catch.hpp"
@@ -111,6 +112,34 @@ TEST_CASE("The summary of a rank tells each instant once") {
                                           {24'500, 27'000, "waiting for a peer"},
                                           {27'000, 30'000, "exposed gradient sync"},
                                           {30'000, 31'250, "compute"}});
+}
+
+TEST_CASE("Kernels stand in tracks of their own and count nowhere") {
+  // The first stage's forward, and a kernel that outlasts its op.
+  const std::string kernels = R"json({"ph":"M","name":"thread_name","pid":1,"tid":3,
+"args":{"name":"kernels of GPU stream 7"}},
+{"ph":"X","name":"gemm","cat":"kernel","pid":1,"tid":3,"ts":1.000,"dur":4.000,
+"args":{"kind":"kernel","stream":7,"correlation":12,"launched_by":0,"step":0}},
+{"ph":"X","name":"ncclDevKernel_SendRecv","cat":"kernel","pid":1,"tid":3,"ts":10.000,"dur":6.000,
+"args":{"kind":"kernel","stream":7,"correlation":13,"launched_by":1,"step":0}},
+)json";
+  std::string with = kPipeline;
+  with.insert(with.find("{\"ph\":\"M\""), kernels);
+  const Timeline plain = parse_timeline(kPipeline, "pipeline.json"),
+                 timeline = parse_timeline(with, "kernels.json");
+  check_timeline(timeline);
+  CHECK(timeline.writer == Timeline::Writer::rehearse);
+  REQUIRE(timeline.tracks.size() == plain.tracks.size() + 1);
+  CHECK(timeline.tracks[2].name == "kernels of GPU stream 7");
+  for (int process = 0; process < 2; ++process)
+    CHECK(summary_told(timeline, process) == summary_told(plain, process));
+  const TimeRange all{0, plain.end};
+  const OpTotalsOfRange totals = op_totals(timeline, all), before = op_totals(plain, all);
+  REQUIRE(totals.ops.size() == before.ops.size());
+  for (std::size_t i = 0; i < totals.ops.size(); ++i) {
+    CHECK(totals.ops[i].name == before.ops[i].name);
+    CHECK(totals.ops[i].seconds == before.ops[i].seconds);
+  }
 }
 
 TEST_CASE("A file that is none") {

@@ -1,5 +1,5 @@
 # What building for GPUs takes: sets cuda_missing (empty if all is there), CMAKE_CUDA_ARCHITECTURES, cuda_warnings,
-# NCCL_INCLUDE_DIR and NCCL_LIBRARY.
+# NCCL_INCLUDE_DIR, NCCL_LIBRARY and CUPTI_INCLUDE_DIR (not found: GPU kernels cannot be recorded).
 set(REHEARSE_CUDA_ARCHITECTURES auto CACHE STRING
     "GPUs to compile for: auto (this machine's, or a few), all (from 7.0 on), or a list such as 80;90")
 set(cuda_missing)
@@ -43,6 +43,10 @@ if(NOT NCCL_INCLUDE_DIR OR NOT NCCL_LIBRARY)
   set(cuda_missing "NCCL not found: set NCCL_ROOT")
   return()
 endif()
+
+# CUPTI's headers lie in a folder of their own in some installations; its library is loaded at run time.
+find_path(CUPTI_INCLUDE_DIR cupti_activity.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
+          PATHS ${CUDAToolkit_ROOT}/extras/CUPTI/include ${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI/include)
 
 # Native code for these; a driver compiles the last one's PTX for GPUs that are newer.
 if(NOT CMAKE_CUDA_ARCHITECTURES)

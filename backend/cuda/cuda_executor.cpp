@@ -71,7 +71,8 @@ CudaChoice cuda_executor(const CudaOptions& options, Transport& transport) {
     used->before_communicators = used_device_bytes(device);
     auto hardware =
         cuda_hardware(schedule, wiring, rank, between, workload, dynamic_cast<CudaArithmetic&>(arithmetic),
-                      {options.patience_s, options.timed, options.message_tables, options.graphs});
+                      {options.patience_s, options.timed, options.message_tables, options.graphs,
+                       options.kernels});
     used->after_communicators = used_device_bytes(device);
     return hardware;
   };

@@ -17,7 +17,8 @@ struct CudaOptions {
   // algorithm that all of the schedule's all-reduces have in common, where NCCL has it.
   bool message_tables = false;
   std::optional<Algorithm> all_reduce;
-  bool graphs = false;  // each step is launched as one CUDA graph
+  bool graphs = false;   // each step is launched as one CUDA graph
+  bool kernels = false;  // the GPU's kernels are recorded, if CUPTI is there
 };
 
 struct CudaChoice {

@@ -18,6 +18,7 @@
 
 #include "backend/cuda/check.hpp"
 #include "backend/cuda/cuda_clock.hpp"
+#include "backend/cuda/kernel_recorder.hpp"
 #include "backend/cuda/nccl_calls.hpp"
 #include "backend/cuda/rank_links.hpp"
 #include "backend/cuda/step_graphs.hpp"
@@ -64,6 +65,7 @@ public:
     if (options_.graphs) refuse_graphs();
     links_.emplace(schedule, wiring, rank, transport, arithmetic, options);
     CHECKED(cudaDeviceSynchronize());  // nothing of what came before still runs on another stream
+    if (options_.kernels) record_kernels();
     clock_.emplace(arithmetic.stream(0));
     if (options_.graphs) {
       std::vector<cudaStream_t> streams;
@@ -162,6 +164,7 @@ public:
     const Op& op = begin(call);
     const NvtxRange range(op.name);
     if (on_host(op)) settle(call.stream);
+    const LaunchedBy launched(kernels_.get(), call);
     workload_.compute(call);
   }
 
@@ -175,6 +178,7 @@ public:
   Exchanged exchange(const OpCall& call, int, const std::function<void()>&) override {
     const Op& op = begin(call);
     const NvtxRange range(op.name);
+    const LaunchedBy launched(kernels_.get(), call);
     const cudaStream_t own = arithmetic_.stream(call.stream);
     const cudaEvent_t ready = lanes_[static_cast<std::size_t>(call.stream)].ready.get();
     const std::vector<ExchangePart>& parts = links_->exchange(call.op);
@@ -205,11 +209,24 @@ public:
     const CollectiveWiring* wiring = links_->collective(call.op);
     if (wiring == nullptr) return;
     const NvtxRange range(op.name);
+    const LaunchedBy launched(kernels_.get(), call);
     links_->issue_collective(call.op, call.stream, workload_.collective(call, *wiring));
   }
 
   double clock_error_s() const override { return clock_->error_s(); }
-  std::vector<std::string> notes() const override { return links_->notes(); }
+  std::vector<KernelSpan> kernels() override {
+    return kernels_ ? kernels_->end() : std::vector<KernelSpan>();
+  }
+
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> notes = links_->notes();
+    if (!kernels_unknown_.empty()) notes.push_back("GPU kernels are not recorded: " + kernels_unknown_);
+    if (kernels_)
+      notes.emplace_back("GPU kernels were recorded by CUPTI, with which the host launches them more slowly");
+    if (kernels_ && kernels_->dropped() > 0)
+      notes.push_back(fmt::format("CUPTI had no room for {} records of kernels", kernels_->dropped()));
+    return notes;
+  }
 
   void end_messages() override {}  // schedules with programs that wait for it were refused
 
@@ -255,6 +272,15 @@ private:
     const std::vector<Kernel>& kernels = schedule_.works[static_cast<std::size_t>(op.work)].kernels;
     return std::any_of(kernels.begin(), kernels.end(),
                        [](const Kernel& k) { return k.kind == Kernel::Kind::fixed; });
+  }
+
+  // The run goes on without.
+  void record_kernels() {
+    try {
+      kernels_ = std::make_unique<KernelRecorder>();
+    } catch (const RunError& error) {
+      kernels_unknown_ = error.what();
+    }
   }
 
   void refuse_graphs() const {
@@ -347,6 +373,8 @@ private:
   const Program& program_;
   std::optional<RankLinks> links_;
   std::optional<CudaClock> clock_;
+  std::unique_ptr<KernelRecorder> kernels_;  // null: they are not recorded
+  std::string kernels_unknown_;              // why not, where that was asked for
   std::optional<StepGraphs> graphs_;
   std::size_t graphs_ended_ = 0;
   std::vector<std::vector<double>> times_;  // by stream and mark

@@ -19,7 +19,8 @@ struct CudaHardwareOptions {
   bool timed = false;
   // Collectives go as the messages of the schedule's own algorithms; else as NCCL's collectives.
   bool message_tables = false;
-  bool graphs = false;  // steps are captured as CUDA graphs and then launched
+  bool graphs = false;   // steps are captured as CUDA graphs and then launched
+  bool kernels = false;  // the GPU's kernels are recorded, if CUPTI is there
 };
 
 // For `rank` of all roles; all ranks call it, since they create NCCL's communicators together by way of the

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "simulator/schedule/schedule.hpp"
+#include "simulator/trace/kernel_span.hpp"
 
 namespace rehearse {
 
@@ -47,6 +48,8 @@ public:
   virtual double seconds(const Moment& moment) = 0;
   // By how much these times may be off that clock, in s; after the first call of seconds().
   virtual double clock_error_s() const { return 0; }
+  // What the device carried out under the ops, if that is recorded; only after the first call of seconds().
+  virtual std::vector<KernelSpan> kernels() { return {}; }
   // On what the figures of its runs mean.
   virtual std::vector<std::string> notes() const { return {}; }
 

@@ -156,9 +156,12 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   if (journal) on_span = [&](const RankSpan& span) { journal->write(rank, span); };
   report.spans = execute_rank(schedule, role, own, repeats, *hardware, on_span);
   if (end_sampling) report.gpu = end_sampling(step_bounds(report.spans, begin_s, repeats));
+  report.kernels = hardware->kernels();
   const CommonClock clock(before, read_clock(transport));
   for (RankSpan& span : report.spans)
     for (double* s : {&span.ready_s, &span.begin_s, &span.end_s}) *s = clock(*s);
+  for (KernelSpan& kernel : report.kernels)
+    for (double* s : {&kernel.begin_s, &kernel.end_s}) *s = clock(*s);
   report.learned = workload->learned();
   report.host = machine_name();
   report.clock_error_s = clock.error_s() + hardware->clock_error_s();

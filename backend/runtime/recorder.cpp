@@ -89,6 +89,58 @@ private:
 
 }  // namespace
 
+namespace {
+
+// A kernel without its name.
+struct PackedKernel {
+  int op, step, stream;
+  std::uint32_t name;  // its number
+  std::int64_t correlation;
+  double begin_s, end_s;
+};
+
+// Names repeat.
+void put_kernels(std::string& text, const std::vector<KernelSpan>& kernels) {
+  std::map<std::string, std::uint32_t> numbers;
+  std::string names;
+  std::vector<PackedKernel> packed;
+  for (const KernelSpan& k : kernels) {
+    const auto [known, fresh] = numbers.try_emplace(k.name, static_cast<std::uint32_t>(numbers.size()));
+    if (fresh) names += k.name + '\0';
+    packed.push_back({k.op, k.step, k.stream, known->second, k.correlation, k.begin_s, k.end_s});
+  }
+  put(text, std::vector<char>(names.begin(), names.end()));
+  put(text, packed);
+}
+
+std::vector<KernelSpan> take_kernels(Reader& reader) {
+  const auto text = reader.take<char>();
+  std::vector<std::string> names;
+  for (auto begin = text.begin(); begin != text.end();) {
+    const auto end = std::find(begin, text.end(), '\0');
+    names.emplace_back(begin, end);
+    begin = end == text.end() ? end : end + 1;
+  }
+  std::vector<KernelSpan> kernels;
+  for (const PackedKernel& k : reader.take<PackedKernel>()) {
+    if (k.name >= names.size()) throw RunError("a rank's report is broken");
+    kernels.push_back({names[k.name], k.op, k.step, k.stream, k.correlation, k.begin_s, k.end_s});
+  }
+  return kernels;
+}
+
+// In order of begin, from `first_s` on: the op's own times bound a kernel, whatever its clock says.
+std::vector<KernelSpan> kernels_between(std::vector<KernelSpan> kernels, double first_s, double last_s) {
+  std::erase_if(kernels, [&](const KernelSpan& k) { return k.end_s < first_s || k.begin_s > last_s; });
+  for (KernelSpan& k : kernels)
+    for (double* s : {&k.begin_s, &k.end_s}) *s = std::clamp(*s, first_s, last_s) - first_s;
+  std::stable_sort(kernels.begin(), kernels.end(),
+                   [](const KernelSpan& a, const KernelSpan& b) { return a.begin_s < b.begin_s; });
+  return kernels;
+}
+
+}  // namespace
+
 std::string pack(const RankReport& report) {
   std::string text;
   put(text, report.spans);
@@ -100,6 +152,7 @@ std::string pack(const RankReport& report) {
   put(text, std::vector<double>{report.clock_error_s});
   const std::string gpu = report.gpu.uuid.empty() ? "" : to_json(report.gpu).dump();
   put(text, std::vector<char>(gpu.begin(), gpu.end()));
+  put_kernels(text, report.kernels);
   return text;
 }
 
@@ -117,6 +170,7 @@ RankReport unpack(const std::string& text) {
   const auto error_s = reader.take<double>();
   if (!error_s.empty()) report.clock_error_s = error_s.front();
   const auto gpu = reader.take<char>();
+  report.kernels = take_kernels(reader);
   if (gpu.empty()) return report;
   const std::string place = "a rank's report";
   const nlohmann::json json = parse_json({gpu.data(), gpu.size()}, place);
@@ -164,6 +218,9 @@ Trace record(const std::string& name, const std::shared_ptr<const Schedule>& sch
     }
   }
   recorder.finish();
+  if (std::any_of(reports.begin(), reports.end(), [](const RankReport& r) { return !r.kernels.empty(); }))
+    for (const RankReport& report : reports)
+      trace.kernels.push_back(kernels_between(report.kernels, first_s, first_s + trace.end_s));
 
   const Sides sides(trace);
   for (std::size_t row = 0; row < spans.size(); ++row) {

@@ -15,6 +15,7 @@ namespace rehearse {
 // What a rank tells rank 0 when it is done. Times are on rank 0's clock.
 struct RankReport {
   std::vector<RankSpan> spans;
+  std::vector<KernelSpan> kernels;
   Workload::Learned learned;
   std::string host;          // its machine, as machine_name() tells it
   double clock_error_s = 0;  // how far its clock may be off

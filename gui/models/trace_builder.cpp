@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "simulator/trace/kernel_span.hpp"
+
 namespace rehearse::gui {
 namespace {
 
@@ -188,6 +190,10 @@ void TraceBuilder::sort(const Event& event, Record& record) {
     sort_ours(event, kind, record);
     return;
   }
+  if (bare(kind) == kKernelCategory) {  // the op that launched it has the time already
+    record.kind = Kind::annotation;
+    return;
+  }
   const std::uint32_t category = draft_.strings.number_of(bare(event.category));
   if (known_.size() <= record.name) known_.resize(2 * record.name + 1);
   Known& known = known_[record.name];
@@ -244,7 +250,8 @@ const char* TraceBuilder::span(const Event& event, bool open) {
   record.name = draft_.strings.number_of(bare(event.name));
   record.track = track_of(event.pid, event.tid);
   sort(event, record);
-  if (!draft_.tracks[record.track].gpu && is_on_gpu(bare(event.category)))
+  const bool of_ours = record.kind == Kind::annotation && bare(event.category) == kKernelCategory;
+  if (!of_ours && !draft_.tracks[record.track].gpu && is_on_gpu(bare(event.category)))
     draft_.tracks[record.track].gpu = true;
   keep_details(event, record);
   if (open) {

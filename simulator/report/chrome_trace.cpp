@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <set>
 #include <utility>
@@ -150,6 +151,7 @@ public:
     out_.print("{{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
     names();
     for (std::size_t row = 0; row < trace_.spans.size(); ++row) span(row);
+    kernels();
     arrows();
     memory_counters();
     link_counters();
@@ -277,6 +279,37 @@ private:
     for (std::size_t i = 0; i < op.after.size(); ++i) out_.print("{}{}", i == 0 ? "" : ",", op.after[i].op);
     out_.print(R"(],"status":"{}"{}}}}})", kStatusNames[static_cast<std::size_t>(spans.status[row])],
                critical_.count(row) > 0 ? R"(,"critical":true)" : "");
+  }
+
+  // Tracks behind those of the program's streams, one for each stream of the GPU. Other programs know the
+  // category and the arguments `stream` and `correlation` from PyTorch's profiler.
+  void kernels() {
+    for (std::size_t c = 0; c < trace_.kernels.size(); ++c) {
+      const RankClass& who = trace_.classes[c];
+      const int pid = static_cast<int>(c) + 1;
+      const auto streams = trace_.run.jobs[who.job]
+                               .phases.front()
+                               .schedule->programs[static_cast<std::size_t>(who.phase_program)]
+                               .streams.size();
+      std::map<int, int> tracks;  // by stream of the GPU
+      for (const KernelSpan& kernel : trace_.kernels[c]) tracks.emplace(kernel.stream, 0);
+      int next = static_cast<int>(streams) + 1;
+      for (auto& [stream, track] : tracks) {
+        track = next++;
+        name("thread_name", pid, track, fmt::format("kernels of GPU stream {}", stream));
+      }
+      for (const KernelSpan& kernel : trace_.kernels[c]) {
+        const long long begin = nanoseconds(kernel.begin_s);
+        begin_event();
+        out_.print(
+            R"({{"ph":"X","name":{},"cat":"{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"kind":"{}","stream":{},"correlation":{})",
+            quoted(kernel.name), kKernelCategory, pid, tracks[kernel.stream], microseconds(begin),
+            microseconds(std::max(0LL, nanoseconds(kernel.end_s) - begin)), kKernelCategory, kernel.stream,
+            kernel.correlation);
+        if (kernel.op >= 0) out_.print(R"(,"launched_by":{},"step":{})", kernel.op, kernel.step);
+        out_.print("}}}}");
+      }
+    }
   }
 
   // What the rank sends; what it receives if it sends nothing.

@@ -145,6 +145,10 @@ private:
       if (phase == event.end() || *phase != "X") continue;
       const JsonReader json = events.item(i);
       const auto c = static_cast<int>(json.at("pid").integer(1, static_cast<int>(trace.classes.size()))) - 1;
+      if (json.has("cat") && json.at("cat").value() == kKernelCategory) {
+        read_kernel(json, c, trace);
+        continue;
+      }
       const Program& program = schedule_->programs[trace.classes[c].phase_program];
       const auto stream =
           static_cast<int>(json.at("tid").integer(1, static_cast<int>(program.streams.size()))) - 1;
@@ -154,6 +158,26 @@ private:
       return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
     });
     for (const auto& [c, stream, i] : rows) read_span(events.item(i), c, stream, trace);
+  }
+
+  void read_kernel(const JsonReader& json, int c, Trace& trace) const {
+    constexpr int kMany = 1'000'000'000;
+    const Program& program = schedule_->programs[trace.classes[c].phase_program];
+    const JsonReader args = json.at("args");
+    KernelSpan kernel;
+    kernel.name = json.at("name").text();
+    kernel.stream = static_cast<int>(args.at("stream").integer(0, kMany));
+    kernel.correlation = args.at("correlation").integer(0, INT64_MAX);
+    if (args.has("launched_by")) {
+      kernel.op = static_cast<int>(
+          args.at("launched_by").integer(0, static_cast<std::int64_t>(program.ops.size()) - 1));
+      kernel.step = static_cast<int>(args.at("step").integer(0, steps_ - 1));
+    }
+    const long long begin_ns = nanoseconds(json.at("ts"));
+    kernel.begin_s = seconds(begin_ns);
+    kernel.end_s = seconds(begin_ns + nanoseconds(json.at("dur")));
+    trace.kernels.resize(trace.classes.size());
+    trace.kernels[static_cast<std::size_t>(c)].push_back(std::move(kernel));
   }
 
   void read_span(const JsonReader& json, int c, int stream, Trace& trace) {

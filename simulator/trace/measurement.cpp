@@ -76,6 +76,7 @@ Trace up_to_step(const Trace& trace, int step) {
   Trace cut = trace;
   const Spans& all = trace.spans;
   Spans& kept = cut.spans = {};
+  cut.kernels.clear();
   cut.end_s = 0;
   int last = step;
   for (std::size_t row = 0; row < all.size(); ++row) {

@@ -56,8 +56,8 @@ struct StepTimes {
 // RunError if the job has no step behind the warm-up.
 StepTimes step_times(const Trace& trace, int job, int warmup_steps);
 
-// The trace as if it had ended with `step`: later rows are left out, bytes are those of the steps that
-// remain. Its rows stand in the same order.
+// The trace as if it had ended with `step`: later rows are left out, and so are kernels; bytes are those of
+// the steps that remain. Its rows stand in the same order.
 Trace up_to_step(const Trace& trace, int step);
 
 // A measured trace, evaluated: figures, breakdown and critical path of its median step.

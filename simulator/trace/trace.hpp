@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "simulator/schedule/schedule.hpp"
+#include "simulator/trace/kernel_span.hpp"
 
 namespace rehearse {
 
@@ -44,6 +45,8 @@ struct Trace {
   Run run;  // what was executed
   std::vector<RankClass> classes;
   Spans spans;
+  // Of a measured run on GPUs that recorded them: by class, in order of begin. No figure comes from them.
+  std::vector<std::vector<KernelSpan>> kernels;
   std::vector<LinkUse> link_use;
   double end_s = 0;
   double bytes_total = 0;  // put on the network by all ranks: bytes x transfers, each transfer once

@@ -9,6 +9,7 @@
 
 #include "tests/stand_in/memory.hpp"
 #include "tests/stand_in/numbers.hpp"
+#include "tests/stand_in/observed.hpp"
 #include "tests/stand_in/settings.hpp"
 #include "tests/stand_in/streams.hpp"
 
@@ -107,7 +108,7 @@ cublasStatus_t products(cublasHandle_t handle, cublasOperation_t of_a, cublasOpe
     move(one.a, a);
     move(one.b, b);
     move(one.c, c);
-    push(handle->stream, [one] { multiply(one); });
+    push_kernel(handle->stream, "gemm", [one] { multiply(one); });
   }
   return CUBLAS_STATUS_SUCCESS;
 }

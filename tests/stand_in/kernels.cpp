@@ -17,6 +17,7 @@
 #include <tuple>
 #include <vector>
 
+#include "tests/stand_in/observed.hpp"
 #include "tests/stand_in/settings.hpp"
 #include "tests/stand_in/streams.hpp"
 
@@ -211,7 +212,7 @@ cudaError_t launch(const void* kernel, const Shape& shape, void** arguments, cud
   const unsigned threads = shape.block.x * shape.block.y * shape.block.z;
   if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z != 1 || threads == 0 || threads > 1024)
     return cudaErrorInvalidConfiguration;
-  push(stream, [run = found->second(arguments), shape] { run(shape); });
+  push_kernel(stream, name, [run = found->second(arguments), shape] { run(shape); });
   return cudaSuccess;
 }
 

@@ -14,11 +14,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "tests/stand_in/memory.hpp"
 #include "tests/stand_in/numbers.hpp"
+#include "tests/stand_in/observed.hpp"
 #include "tests/stand_in/settings.hpp"
 #include "tests/stand_in/shared.hpp"
 #include "tests/stand_in/streams.hpp"
@@ -109,7 +111,8 @@ void meet_fault(ncclComm& comm) {
   if (settings().fault == "hang") comm.until([] { return false; });
 }
 
-ncclResult_t enqueue(ncclComm& comm, cudaStream_t stream, const std::function<void()>& work) {
+ncclResult_t enqueue(ncclComm& comm, cudaStream_t stream, const std::string& name,
+                     const std::function<void()>& work) {
   if (comm.state == ncclInProgress)
     violation("a communicator was used while an operation of it is in progress");
   if (comm.aborted || comm.finalized) violation("a communicator was used after its end");
@@ -122,8 +125,8 @@ ncclResult_t enqueue(ncclComm& comm, cudaStream_t stream, const std::function<vo
     before = comm.last;
     comm.last = done;
   }
-  const auto issue = [&comm, stream, work, before, done] {
-    push(stream, [&comm, work, before, done] {
+  const auto issue = [&comm, stream, name, work, before, done] {
+    push_kernel(stream, name, [&comm, work, before, done] {
       if (before) before->wait();
       if (multiprocessors.take(comm.blocks, comm.aborted)) {
         meet_fault(comm);
@@ -153,9 +156,9 @@ struct Shown {
   std::size_t first = 0, count = 0;  // elements of the result that this chunk is about
 };
 template <class Fill, class Read>
-ncclResult_t collective(ncclComm& comm, cudaStream_t stream, std::size_t count, std::size_t element_bytes,
-                        Fill fill, Read read) {
-  return enqueue(comm, stream, [&comm, count, element_bytes, fill, read] {
+ncclResult_t collective(ncclComm& comm, cudaStream_t stream, const std::string& function, std::size_t count,
+                        std::size_t element_bytes, Fill fill, Read read) {
+  return enqueue(comm, stream, "ncclDevKernel_" + function, [&comm, count, element_bytes, fill, read] {
     SharedState& state = comm.memory->state();
     const std::size_t most = std::max<std::size_t>(kChunk / element_bytes, 1);
     for (std::size_t first = 0; first < count; first += most) {
@@ -189,7 +192,7 @@ void sum_shown(const ncclComm& comm, ncclDataType_t type, std::size_t offset, st
 
 // All messages of a group go on side by side.
 ncclResult_t exchange(ncclComm& comm, cudaStream_t stream, std::vector<Message> messages) {
-  return enqueue(comm, stream, [&comm, messages = std::move(messages)] {
+  return enqueue(comm, stream, "ncclDevKernel_SendRecv", [&comm, messages = std::move(messages)] {
     struct Going {
       Message message;
       std::size_t done = 0;
@@ -385,7 +388,7 @@ ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclComm_t* co
   if (parent->state == ncclInProgress) violation("ncclCommSplit while an operation is in progress");
   cudaStream_t stream = nullptr;
   const ncclResult_t asked = collective(
-      *parent, stream, 1, sizeof(Choice),
+      *parent, stream, "AllGather", 1, sizeof(Choice),
       [&](std::byte* to, const Shown&) { std::memcpy(to, &own, sizeof own); },
       [&](const Shown&) {
         for (int m = 0; m < parent->members; ++m)
@@ -492,7 +495,7 @@ ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t elements, ncc
   expect_range(from, elements * each, "ncclAllReduce");
   expect_range(to, elements * each, "ncclAllReduce");
   return collective(
-      *comm, stream, elements, each,
+      *comm, stream, "AllReduce", elements, each,
       [=](std::byte* slot, const Shown& c) { std::memcpy(slot, at(from) + c.first * each, c.count * each); },
       [=](const Shown& c) {
         sum_shown(*comm, type, 0, c.count, static_cast<std::byte*>(to) + c.first * each);
@@ -505,7 +508,7 @@ ncclResult_t ncclReduce(const void* from, void* to, std::size_t elements, ncclDa
   const std::size_t each = bytes_of(type);
   expect_range(from, elements * each, "ncclReduce");
   return collective(
-      *comm, stream, elements, each,
+      *comm, stream, "Reduce", elements, each,
       [=](std::byte* slot, const Shown& c) { std::memcpy(slot, at(from) + c.first * each, c.count * each); },
       [=](const Shown& c) {
         if (comm->member == root)
@@ -521,7 +524,7 @@ ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t elements,
   expect_range(from, members * elements * each, "ncclReduceScatter");
   expect_range(to, elements * each, "ncclReduceScatter");
   return collective(
-      *comm, stream, elements, each * members,
+      *comm, stream, "ReduceScatter", elements, each * members,
       [=](std::byte* slot, const Shown& c) {
         for (std::size_t m = 0; m < members; ++m)
           std::memcpy(slot + m * c.count * each, at(from) + (m * elements + c.first) * each, c.count * each);
@@ -539,7 +542,7 @@ ncclResult_t ncclAllGather(const void* from, void* to, std::size_t elements, ncc
   expect_range(from, elements * each, "ncclAllGather");
   expect_range(to, members * elements * each, "ncclAllGather");
   return collective(
-      *comm, stream, elements, each,
+      *comm, stream, "AllGather", elements, each,
       [=](std::byte* slot, const Shown& c) { std::memcpy(slot, at(from) + c.first * each, c.count * each); },
       [=](const Shown& c) {
         for (std::size_t m = 0; m < members; ++m)
@@ -554,7 +557,7 @@ ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t elements, ncc
   const std::size_t each = bytes_of(type);
   expect_range(to, elements * each, "ncclBroadcast");
   return collective(
-      *comm, stream, elements, each,
+      *comm, stream, "Broadcast", elements, each,
       [=](std::byte* slot, const Shown& c) {
         if (comm->member == root) std::memcpy(slot, at(from) + c.first * each, c.count * each);
       },

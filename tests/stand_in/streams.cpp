@@ -79,6 +79,7 @@ struct Capture {
 
 struct CUstream_st {
   int device = 0;
+  std::uint32_t number = 0;
   stand_in::Queue* queue = nullptr;
   std::mutex mutex;
   std::condition_variable idle;
@@ -126,6 +127,7 @@ cudaStream_t new_stream(int device) {
   stream->device = device;
   const std::lock_guard lock(mutex);
   const std::size_t number = next_queue++ % static_cast<std::size_t>(settings().queues);
+  stream->number = static_cast<std::uint32_t>(next_queue);
   if (number == queues.size()) queues.push_back(new Queue);
   stream->queue = queues[number];
   streams.insert(stream);
@@ -231,6 +233,10 @@ void push(cudaStream_t stream, std::function<void()> operation) {
 
 bool is_capturing(cudaStream_t stream) {
   return resolve(stream)->capture != nullptr;
+}
+
+std::uint32_t stream_number(cudaStream_t stream) {
+  return resolve(stream)->number;
 }
 
 void drain_all() {

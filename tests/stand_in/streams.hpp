@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -36,6 +37,7 @@ void expect_stream(cudaStream_t stream, const char* call);
 // Adds an operation to a stream, or to the graph that is being captured from it.
 void push(cudaStream_t stream, std::function<void()> operation);
 bool is_capturing(cudaStream_t stream);
+std::uint32_t stream_number(cudaStream_t stream);  // of this process; 0: the default stream
 // Waits for all that the streams of this process have been given.
 void drain_all();
 
