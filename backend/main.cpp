@@ -102,6 +102,8 @@ int run(int argc, char** argv) {
                 "Let several ranks share a GPU (for arithmetic and order, not for speed)");
   run->add_flag("--kernels", real.kernels,
                 "Record the kernels that GPUs run under their ops as well, by CUPTI (with --trace)");
+  run->add_flag("--nccl-choices", real.nccl_choices,
+                "Record which algorithm, protocol and channels NCCL chose for each collective");
 
   ScenarioArguments emulation;
   CLI::App* emulate = app.add_subcommand(

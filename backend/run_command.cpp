@@ -50,7 +50,7 @@ Executor choose_executor(const RunArguments& arguments, const Scenario& scenario
   CudaChoice choice = cuda_executor(
       {arguments.oversubscribe, arguments.patience_s, timed,
        scenario.run.collectives == RealRun::Collectives::schedule, all_reduce_algorithm(*plan.schedule),
-       scenario.run.cuda_graphs, arguments.kernels},
+       scenario.run.cuda_graphs, arguments.kernels, arguments.nccl_choices},
       transport);
   if (choice.refused.empty()) return std::move(choice.executor);
   if (arguments.device == "gpu") throw RunError(choice.refused);
@@ -70,6 +70,11 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
   if (arguments.kernels && (arguments.device == "cpu" || arguments.output.trace.empty()))
     throw InputError({},
                      "--kernels records a GPU's kernels; allowed with --device gpu (or auto) and --trace");
+  if (arguments.nccl_choices &&
+      (arguments.device == "cpu" || scenario.run.collectives == RealRun::Collectives::schedule))
+    throw InputError({},
+                     "--nccl-choices is about NCCL's own collectives; allowed with --device gpu (or auto) "
+                     "and --collectives library (or auto)");
   const Plan plan = write_schedule(scenario);
   check(*plan.schedule);
   const auto body = [&](Transport& transport, Journal* journal) {

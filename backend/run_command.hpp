@@ -13,6 +13,7 @@ struct RunArguments : ScenarioArguments {
   std::string device = "cpu";      // cpu, gpu; auto: GPUs if each rank has one of its own
   bool oversubscribe = false;      // several ranks may share a GPU
   bool kernels = false;            // GPUs' kernels are recorded as well
+  bool nccl_choices = false;       // NCCL's algorithms, protocols and channels are recorded as well
 };
 
 // Under mpirun, srun, and with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT each process is a rank

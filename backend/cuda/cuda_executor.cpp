@@ -12,6 +12,7 @@
 #include "backend/cuda/gpu_place.hpp"
 #include "backend/cuda/gpu_sampling.hpp"
 #include "backend/cuda/nccl_communicator.hpp"
+#include "backend/cuda/nccl_profiler.hpp"
 
 namespace rehearse {
 namespace {
@@ -58,6 +59,11 @@ CudaChoice cuda_executor(const CudaOptions& options, Transport& transport) {
   Executor& executor = choice.executor;
   executor.notes = std::move(place.notes);
   executor.notes.push_back(collectives_note(options, asked));
+  bool choices = options.choices && !options.message_tables;
+  if (const std::string why = choices ? become_nccl_profiler() : ""; !why.empty()) {
+    executor.notes.push_back("what NCCL chose is not recorded: " + why);
+    choices = false;
+  }
   executor.name = "cuda";
   executor.versions = gpu_versions();
   executor.on_processors = false;
@@ -65,14 +71,14 @@ CudaChoice cuda_executor(const CudaOptions& options, Transport& transport) {
   const int device = place.device;
   executor.arithmetic = [device](int streams) { return std::make_unique<CudaArithmetic>(device, streams); };
   const auto used = std::make_shared<UsedMemory>();
-  executor.hardware = [options, device, used](const Schedule& schedule, const Wiring& wiring, int rank,
-                                              Transport& between, Workload& workload,
-                                              Arithmetic& arithmetic) {
+  executor.hardware = [options, choices, device, used](const Schedule& schedule, const Wiring& wiring,
+                                                       int rank, Transport& between, Workload& workload,
+                                                       Arithmetic& arithmetic) {
     used->before_communicators = used_device_bytes(device);
     auto hardware =
         cuda_hardware(schedule, wiring, rank, between, workload, dynamic_cast<CudaArithmetic&>(arithmetic),
                       {options.patience_s, options.timed, options.message_tables, options.graphs,
-                       options.kernels});
+                       options.kernels, choices});
     used->after_communicators = used_device_bytes(device);
     return hardware;
   };

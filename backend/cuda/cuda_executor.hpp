@@ -19,6 +19,7 @@ struct CudaOptions {
   std::optional<Algorithm> all_reduce;
   bool graphs = false;   // each step is launched as one CUDA graph
   bool kernels = false;  // the GPU's kernels are recorded, if CUPTI is there
+  bool choices = false;  // what NCCL chooses for each collective is recorded, if it tells it
 };
 
 struct CudaChoice {

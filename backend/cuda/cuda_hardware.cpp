@@ -49,6 +49,22 @@ constexpr std::string_view kNoGraph =
     "compression, timed "
     "computation and measured kernels, whose data fit into memory";
 
+// What NCCL chose for the first kinds and sizes of collectives.
+std::string choices_note(const std::vector<ChosenCollective>& chosen) {
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string> told;
+  for (const ChosenCollective& c : chosen) {
+    std::string text = fmt::format("{} of {:.4g} MB by {}, {}, {} channels", c.kind, 1e-6 * c.bytes,
+                                   c.algorithm, c.protocol, c.channels);
+    if (std::find(told.begin(), told.end(), text) == told.end()) told.push_back(std::move(text));
+  }
+  if (told.empty()) return "NCCL told no choices for its collectives";
+  std::string note = "NCCL chose";
+  for (std::size_t i = 0; i < std::min(kMost, told.size()); ++i) note += (i == 0 ? ": " : "; ") + told[i];
+  if (told.size() > kMost) note += fmt::format("; and {} others", told.size() - kMost);
+  return note;
+}
+
 class CudaHardware : public Hardware {
 public:
   CudaHardware(const Schedule& schedule, const Wiring& wiring, int rank, Transport& transport,
@@ -218,8 +234,13 @@ public:
     return kernels_ ? kernels_->end() : std::vector<KernelSpan>();
   }
 
+  std::vector<ChosenCollective> chosen_collectives() const override { return links_->chosen_collectives(); }
+
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes = links_->notes();
+    if (options_.choices)
+      if (std::string choices = choices_note(chosen_collectives()); !choices.empty())
+        notes.push_back(std::move(choices));
     if (!kernels_unknown_.empty()) notes.push_back("GPU kernels are not recorded: " + kernels_unknown_);
     if (kernels_)
       notes.emplace_back("GPU kernels were recorded by CUPTI, with which the host launches them more slowly");

@@ -21,6 +21,7 @@ struct CudaHardwareOptions {
   bool message_tables = false;
   bool graphs = false;   // steps are captured as CUDA graphs and then launched
   bool kernels = false;  // the GPU's kernels are recorded, if CUPTI is there
+  bool choices = false;  // NCCL is asked what it chooses for each collective
 };
 
 // For `rank` of all roles; all ranks call it, since they create NCCL's communicators together by way of the

@@ -30,6 +30,7 @@ RankLinks::RankLinks(const Schedule& schedule, const Wiring& wiring, int rank, T
       arithmetic_(arithmetic),
       options_(options),
       program_(schedule.programs[static_cast<std::size_t>(wiring.communication().program_of_rank(rank))]),
+      issued_(program_.ops.size()),
       tables_(program_.ops.size()) {
   const Communication& communication = wiring.communication();
   for (std::size_t i = 0; i < program_.ops.size(); ++i) {
@@ -55,11 +56,32 @@ void RankLinks::issue_collective(int op, int stream, const Payload& payload) {
   const RankLink& link = *links_.at(transfer_[static_cast<std::size_t>(op)]);
   if (options_.message_tables) return carry_out(op, stream, link, payload);
   link.nccl->register_buffer(payload.data, payload.bytes);
+  issued_[static_cast<std::size_t>(op)] = payload;
   const Op& its = program_.ops[static_cast<std::size_t>(op)];
   issue(its.name, {{link.nccl.get(), [&](ncclComm_t nccl) {
                       return nccl_collective(nccl, its.collective.kind, payload, link.members, link.member,
                                              arithmetic_.stream(stream));
                     }}});
+}
+
+std::vector<ChosenCollective> RankLinks::chosen_collectives() const {
+  std::vector<ChosenCollective> chosen;
+  for (std::size_t op = 0; op < issued_.size(); ++op) {
+    const Payload& payload = issued_[op];
+    if (payload.bytes == 0) continue;
+    const RankLink& link = *links_.at(transfer_[op]);
+    if (link.choices == nullptr) continue;
+    const Op& its = program_.ops[op];
+    const auto element = static_cast<std::size_t>(element_bytes(payload.type));
+    const CollectiveCall call =
+        collective_call(its.collective.kind, payload.bytes / element, link.members, link.member);
+    for (const auto& [choice, calls] : link.choices->of(its.collective.kind, call.count * element))
+      chosen.push_back({static_cast<int>(op), its.name,
+                        std::string(kCollectiveNames[static_cast<std::size_t>(its.collective.kind)]),
+                        static_cast<double>(payload.bytes), choice.algorithm, choice.protocol,
+                        choice.channels, calls});
+  }
+  return chosen;
 }
 
 std::string RankLinks::error() const {
@@ -132,6 +154,11 @@ void RankLinks::make_tables() {
 
 // Creates the communicators one after the other and sends a little over each, since NCCL connects peers
 // when they first meet: later that would count as the ops' time, and allocate beside running kernels.
+// None is split off another (ncclCommSplit). A split is a call of all members of the parent, those without a
+// part in it too, so that all ranks would wait for each other at every communicator; a member that does not
+// come could be given up only by aborting the parent, with all that is made of it; and a parent of all ranks
+// would itself have to be connected. It saves the ids' exchange, which is one message here, and the meeting
+// over an id, but no more: searching the topology and connecting peers are done for either.
 void RankLinks::connect(const std::vector<Communicator>& all, Transport& transport) {
   const std::vector<std::string> ids = share_ids(transport, all, make_nccl_id);
   const int multiprocessors = least_multiprocessors(transport);
@@ -141,6 +168,7 @@ void RankLinks::connect(const std::vector<Communicator>& all, Transport& transpo
     if (all[i].member_of(rank_) < 0) continue;
     RankLink& link =
         *links_.emplace(all[i].transfer, std::make_unique<RankLink>(all[i], rank_)).first->second;
+    if (options_.choices && !all[i].kinds.empty()) link.choices = &listen_to_next_communicator();
     const int blocks = all[i].kinds.empty() ? budget.messages : budget.collectives;
     link.nccl =
         std::make_unique<NcclCommunicator>(link.members, link.member, ids[i], blocks, options_.patience_s);

@@ -10,8 +10,10 @@
 #include "backend/cuda/cuda_clock.hpp"
 #include "backend/cuda/cuda_hardware.hpp"
 #include "backend/cuda/nccl_communicator.hpp"
+#include "backend/cuda/nccl_profiler.hpp"
 #include "backend/runtime/communicators.hpp"
 #include "backend/runtime/table_rounds.hpp"
+#include "simulator/trace/gpu_record.hpp"
 
 namespace rehearse {
 
@@ -38,6 +40,7 @@ struct RankLink {
   OwnedStream stream;
   CudaEvent arrived{cudaEventDisableTiming};
   std::unique_ptr<NcclCommunicator> nccl;
+  const NcclChoices* choices = nullptr;  // what NCCL chose for its collectives; null: it was not asked
 };
 
 class RankLinks {
@@ -56,6 +59,9 @@ public:
   }
   // Issues a collective to the stream: as NCCL's, or as its table's messages.
   void issue_collective(int op, int stream, const Payload& payload);
+
+  // What NCCL chose for the collectives that were issued, in order of their ops.
+  std::vector<ChosenCollective> chosen_collectives() const;
 
   // What has gone wrong on the way; empty: nothing.
   std::string error() const;
@@ -85,6 +91,7 @@ private:
   std::vector<std::vector<ExchangePart>> exchanges_;                  // by op
   std::vector<std::shared_ptr<const CollectiveWiring>> collectives_;  // by op
   std::vector<int> transfer_;                                         // by op, of a collective
+  std::vector<Payload> issued_;                                       // by op, of collectives, the last one
   std::vector<Table> tables_;                                         // by op
   std::map<int, std::unique_ptr<RankLink>> links_;                    // by transfer
   std::vector<std::string> notes_;

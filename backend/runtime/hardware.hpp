@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "simulator/schedule/schedule.hpp"
+#include "simulator/trace/gpu_record.hpp"
 #include "simulator/trace/kernel_span.hpp"
 
 namespace rehearse {
@@ -50,6 +51,8 @@ public:
   virtual double clock_error_s() const { return 0; }
   // What the device carried out under the ops, if that is recorded; only after the first call of seconds().
   virtual std::vector<KernelSpan> kernels() { return {}; }
+  // What its library chose for the collectives, if that is recorded and told; after all streams are settled.
+  virtual std::vector<ChosenCollective> chosen_collectives() const { return {}; }
   // On what the figures of its runs mean.
   virtual std::vector<std::string> notes() const { return {}; }
 

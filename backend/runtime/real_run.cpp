@@ -157,6 +157,7 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   report.spans = execute_rank(schedule, role, own, repeats, *hardware, on_span);
   if (end_sampling) report.gpu = end_sampling(step_bounds(report.spans, begin_s, repeats));
   report.kernels = hardware->kernels();
+  report.gpu.collectives = hardware->chosen_collectives();
   const CommonClock clock(before, read_clock(transport));
   for (RankSpan& span : report.spans)
     for (double* s : {&span.ready_s, &span.begin_s, &span.end_s}) *s = clock(*s);

@@ -34,6 +34,31 @@ ordered_json to_json(const GpuStep& step) {
   return json;
 }
 
+ordered_json to_json(const ChosenCollective& c) {
+  return {{"op", c.op},
+          {"name", c.name},
+          {"kind", c.kind},
+          {"bytes", c.bytes},
+          {"algorithm", c.algorithm},
+          {"protocol", c.protocol},
+          {"channels", c.channels},
+          {"calls", c.calls}};
+}
+
+ChosenCollective read_collective(const JsonReader& json) {
+  constexpr int kMany = 1'000'000'000;
+  ChosenCollective c;
+  c.op = static_cast<int>(json.at("op").integer(0, kMany));
+  c.name = json.at("name").text();
+  c.kind = json.at("kind").text();
+  c.bytes = json.at("bytes").number(0, kMostBytes);
+  c.algorithm = json.at("algorithm").text();
+  c.protocol = json.at("protocol").text();
+  c.channels = static_cast<int>(json.at("channels").integer(0, kMany));
+  c.calls = json.at("calls").integer(0, INT64_MAX);
+  return c;
+}
+
 GpuStep read_step(const JsonReader& json) {
   GpuStep step;
   step.samples = static_cast<int>(json.at("samples").integer(0, 1'000'000'000));
@@ -68,6 +93,7 @@ ordered_json to_json(const GpuRecord& record) {
   json["energy_basis"] = kEnergyBasisNames[static_cast<std::size_t>(record.energy_basis)];
   json["steps"] = ordered_json::array();
   for (const GpuStep& step : record.steps) json["steps"].push_back(to_json(step));
+  for (const ChosenCollective& chosen : record.collectives) json["collectives"].push_back(to_json(chosen));
   return json;
 }
 
@@ -85,6 +111,10 @@ GpuRecord read_gpu_record(const JsonReader& json) {
   if (json.has("energy_basis"))
     record.energy_basis = static_cast<EnergyBasis>(json.at("energy_basis").choice(kEnergyBasisNames));
   for (std::size_t i = 0; i < steps.size(); ++i) record.steps.push_back(read_step(steps.item(i)));
+  if (!json.has("collectives")) return record;
+  const JsonReader collectives = json.at("collectives");
+  for (std::size_t i = 0; i < collectives.size(); ++i)
+    record.collectives.push_back(read_collective(collectives.item(i)));
   return record;
 }
 

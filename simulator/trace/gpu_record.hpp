@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -37,6 +38,16 @@ inline constexpr std::array<std::pair<const char*, SampledFigure GpuStep::*>, 5>
      {"temperature_c", &GpuStep::temperature_c},
      {"utilization_percent", &GpuStep::utilization_percent}}};
 
+// What NCCL chose for collectives of an op.
+struct ChosenCollective {
+  int op = -1;                      // in the rank's program
+  std::string name, kind;           // the op's; "all-reduce"
+  double bytes = 0;                 // of its buffer
+  std::string algorithm, protocol;  // as NCCL calls them: "RING", "LL128"
+  int channels = 0;                 // at most
+  std::int64_t calls = 0;           // that were like this
+};
+
 // Bytes that are not known are 0.
 struct GpuRecord {
   std::string uuid;            // as nvidia-smi prints it; empty: the rank had no GPU
@@ -51,6 +62,7 @@ struct GpuRecord {
   std::string clocks_unknown;  // why nothing was sampled; empty: it was
   std::vector<GpuStep> steps;  // by step, those of the warm-up too
   EnergyBasis energy_basis = EnergyBasis::unknown;
+  std::vector<ChosenCollective> collectives;  // empty: NCCL was not asked, or did not tell
 };
 
 // What the worker that allocated the most allocated at its peak, with a server on its device; 0 where nothing

@@ -1,6 +1,7 @@
 // NCCL between processes of one machine, through shared memory. Sends wait for their receivers, operations of
 // a communicator follow one another whatever their streams, and kernels hold multiprocessors until they end:
 // what would hang for large messages or on a small GPU hangs here as well.
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <nccl.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "backend/cuda/nccl_profiler_v2.hpp"
 #include "tests/stand_in/memory.hpp"
 #include "tests/stand_in/numbers.hpp"
 #include "tests/stand_in/observed.hpp"
@@ -70,6 +72,13 @@ std::size_t bytes_of(ncclDataType_t type) {
   }
 }
 
+const char* name_of(ncclDataType_t type) {
+  return type == ncclFloat32    ? "ncclFloat32"
+         : type == ncclFloat16  ? "ncclFloat16"
+         : type == ncclBfloat16 ? "ncclBfloat16"
+                                : "ncclInt8";
+}
+
 Number number_type(ncclDataType_t type) {
   return type == ncclFloat32 ? Number::fp32 : type == ncclFloat16 ? Number::fp16 : Number::bf16;
 }
@@ -84,6 +93,7 @@ struct Message {
 }  // namespace
 
 struct ncclComm {
+  void* profiled = nullptr;  // the profiler plugin's context
   int members = 0, member = 0, device = 0, blocks = kDefaultBlocks;
   bool blocking = true, finalized = false;
   std::atomic<int> registered{0};  // buffers
@@ -304,6 +314,48 @@ void log_start(const ncclComm& comm) {
   if (log != stdout) (void)std::fclose(log);
 }
 
+// The program itself, if it is the plugin.
+struct Profiler {
+  const rehearse::NcclProfiler* plugin = nullptr;
+  int mask = 0;
+};
+Profiler& profiler() {
+  static Profiler found = [] {
+    const char* const name = std::getenv("NCCL_PROFILER_PLUGIN");
+    Profiler one;
+    if (name != nullptr && std::strcmp(name, "STATIC_PLUGIN") == 0)
+      one.plugin = static_cast<const rehearse::NcclProfiler*>(
+          dlsym(dlopen(nullptr, RTLD_NOW | RTLD_LOCAL), "ncclProfiler_v2"));
+    return one;
+  }();
+  return found;
+}
+
+// A tuner of two rules: NCCL_ALGO or Ring, and LL for what is small.
+void tell_choice(ncclComm& comm, const char* function, std::size_t count, const char* type,
+                 std::size_t bytes) {
+  constexpr std::size_t kSmall = std::size_t{1} << 12;
+  if (profiler().plugin == nullptr || (profiler().mask & rehearse::kNcclProfileColl) == 0) return;
+  const char* const asked = std::getenv("NCCL_ALGO");
+  const bool tree = asked != nullptr && std::strstr(asked, "ree") != nullptr;
+  void *parent = nullptr, *handle = nullptr;
+  rehearse::NcclProfilerEvent event{};
+  event.type = rehearse::kNcclProfileGroup;
+  (void)profiler().plugin->start_event(comm.profiled, &parent, &event);
+  event.type = rehearse::kNcclProfileColl;
+  event.parent = parent;
+  event.collective.function = function;
+  event.collective.count = count;
+  event.collective.type = type;
+  event.collective.most_channels = static_cast<std::uint8_t>(comm.blocks);
+  event.collective.algorithm = tree ? "TREE" : "RING";
+  event.collective.protocol = bytes < kSmall ? "LL" : "SIMPLE";
+  (void)profiler().plugin->start_event(comm.profiled, &handle, &event);
+  if (parent == nullptr || handle == nullptr) violation("the profiler plugin gives no handle of an event");
+  (void)profiler().plugin->stop_event(handle);
+  (void)profiler().plugin->stop_event(parent);
+}
+
 ncclResult_t start(ncclComm& comm, const std::string& name, const ncclConfig_t* config) {
   if (comm.members > kMostMembers) violation("a communicator of more members than the stand-in has room for");
   comm.device = current_device("ncclCommInitRank");
@@ -313,6 +365,7 @@ ncclResult_t start(ncclComm& comm, const std::string& name, const ncclConfig_t* 
   }
   count(&Counts::communicators, 1);
   log_start(comm);
+  if (profiler().plugin != nullptr) (void)profiler().plugin->init(&comm.profiled, &profiler().mask);
   comm.state = ncclInProgress;
   if (comm.blocking) {
     connect(comm, name);
@@ -494,6 +547,7 @@ ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t elements, ncc
   const std::size_t each = bytes_of(type);
   expect_range(from, elements * each, "ncclAllReduce");
   expect_range(to, elements * each, "ncclAllReduce");
+  tell_choice(*comm, "AllReduce", elements, name_of(type), elements * each);
   return collective(
       *comm, stream, "AllReduce", elements, each,
       [=](std::byte* slot, const Shown& c) { std::memcpy(slot, at(from) + c.first * each, c.count * each); },
@@ -507,6 +561,7 @@ ncclResult_t ncclReduce(const void* from, void* to, std::size_t elements, ncclDa
   expect_no_group();
   const std::size_t each = bytes_of(type);
   expect_range(from, elements * each, "ncclReduce");
+  tell_choice(*comm, "Reduce", elements, name_of(type), elements * each);
   return collective(
       *comm, stream, "Reduce", elements, each,
       [=](std::byte* slot, const Shown& c) { std::memcpy(slot, at(from) + c.first * each, c.count * each); },
@@ -523,6 +578,7 @@ ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t elements,
   const std::size_t each = bytes_of(type), members = static_cast<std::size_t>(comm->members);
   expect_range(from, members * elements * each, "ncclReduceScatter");
   expect_range(to, elements * each, "ncclReduceScatter");
+  tell_choice(*comm, "ReduceScatter", elements, name_of(type), elements * each);
   return collective(
       *comm, stream, "ReduceScatter", elements, each * members,
       [=](std::byte* slot, const Shown& c) {
@@ -541,6 +597,7 @@ ncclResult_t ncclAllGather(const void* from, void* to, std::size_t elements, ncc
   const std::size_t each = bytes_of(type), members = static_cast<std::size_t>(comm->members);
   expect_range(from, elements * each, "ncclAllGather");
   expect_range(to, members * elements * each, "ncclAllGather");
+  tell_choice(*comm, "AllGather", elements * each, "ncclInt8", elements * each);  // as NCCL counts
   return collective(
       *comm, stream, "AllGather", elements, each,
       [=](std::byte* slot, const Shown& c) { std::memcpy(slot, at(from) + c.first * each, c.count * each); },
@@ -556,6 +613,7 @@ ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t elements, ncc
   expect_no_group();
   const std::size_t each = bytes_of(type);
   expect_range(to, elements * each, "ncclBroadcast");
+  tell_choice(*comm, "Broadcast", elements * each, "ncclInt8", elements * each);  // as NCCL counts
   return collective(
       *comm, stream, "Broadcast", elements, each,
       [=](std::byte* slot, const Shown& c) {
