@@ -36,6 +36,10 @@ TEST_CASE("training on the stand-in in bf16") {
   run_test_cuda("training on a GPU in bf16");
 }
 
+TEST_CASE("compressed gradients on the stand-in") {
+  run_test_cuda("training on a GPU compresses gradients as processors do");
+}
+
 TEST_CASE("messages and collectives on the stand-in") {
   run_test_cuda("messages and collectives between GPUs", 20);
 }

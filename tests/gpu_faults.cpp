@@ -44,11 +44,6 @@ TEST_CASE("a run that GPUs do not let go on ends with the cause", "[alone]") {
        "2 ranks would share a GPU; allowed: a GPU for each rank, or --oversubscribe"},
       {"too little memory", "--oversubscribe --set 'model.multi_layer_perceptron.widths=[2000,2000,10]'",
        "STAND_IN_MEMORY_MB=12", 1, "cudaMalloc failed: 0.0161 GB were asked for"},
-      {"compression by processors in a CUDA graph",
-       "--oversubscribe --set run.cuda_graphs=true --set 'strategy.compression=\"powersgd\"' "
-       "--set 'training.optimizer=\"sgd\"'",
-       "", 1,
-       "gradients are compressed by processors, which a CUDA graph cannot do; allowed: cuda_graphs = "},
       {"an all-reduce that does not end", "--oversubscribe --patience 2", "STAND_IN_FAULT='hang 1 3'", 1,
        "has not ended for 2 s: a peer has failed or hangs"},
       {"a rank that is killed", "--oversubscribe --patience 5", "STAND_IN_FAULT='die 1 3'", 1, "rank 1"},

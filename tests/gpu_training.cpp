@@ -178,6 +178,8 @@ TEST_CASE("what is learned in other ways is learned alike on GPUs and on process
       {"nodes=2 data=2 compression=top-k top_k_density=0.05 optimizer=sgd", "", 1e-5},
       {"nodes=2 data=2 compression=powersgd optimizer=sgd", "", 1e-5},
       {"nodes=4 data=2 pipeline=2 compression=one-bit optimizer=sgd", "", 1e-5},
+      {"nodes=2 data=2 compression=top-k top_k_density=0.05 optimizer=sgd", "cuda_graphs=true", 1e-5},
+      {"nodes=2 data=2 compression=powersgd optimizer=sgd", "cuda_graphs=true", 1e-5},
       {"nodes=1", "preset=hgx-h200 node.devices=1 nodes=1 precision=tf32", 1e-5},
       {"nodes=1", "preset=hgx-h200 node.devices=1 nodes=1 precision=bf16 gradient_precision=fp32", 0.05},
   };

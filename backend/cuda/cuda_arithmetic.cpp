@@ -9,6 +9,7 @@
 
 #include "backend/cuda/check.hpp"
 #include "backend/cuda/cuda_clock.hpp"
+#include "backend/cuda/cuda_compressor.hpp"
 #include "backend/cuda/held_stream.hpp"
 #include "backend/cuda/training_kernels.hpp"
 #include "backend/training/element_wise.hpp"
@@ -286,6 +287,10 @@ void CudaArithmetic::update(int stream, const OptimizerSettings& optimizer, long
                             const OptimizerArrays& arrays) {
   expect_optimizer_arrays(optimizer, arrays);
   kernels::update(device_->lane(stream).stream, optimizer, step, arrays);
+}
+
+std::unique_ptr<DeviceCompressor> CudaArithmetic::compressor(const CompressionTask& task) {
+  return cuda_compressor(*this, task);
 }
 
 Array CudaArithmetic::scratch(int stream, std::size_t bytes, Precision precision) {

@@ -45,8 +45,7 @@ public:
 };
 
 constexpr std::string_view kNoGraph =
-    "which a CUDA graph cannot do; allowed: cuda_graphs = false, or a run without --check-replicas, "
-    "compression, timed "
+    "which a CUDA graph cannot do; allowed: cuda_graphs = false, or a run without --check-replicas, timed "
     "computation and measured kernels, whose data fit into memory";
 
 // What NCCL chose for the first kinds and sizes of collectives.
@@ -305,8 +304,6 @@ private:
   }
 
   void refuse_graphs() const {
-    if (workload_.computes_on_host())
-      throw RunError("gradients are compressed by processors, " + std::string(kNoGraph));
     for (const Op& op : program_.ops)
       if (op.kind == OpKind::host || op.kind == OpKind::signal || op.kind == OpKind::wait_until ||
           on_host(op))

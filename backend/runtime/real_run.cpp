@@ -188,10 +188,6 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   result.executor = executor.name;
   result.notes = executor.notes;
   result.versions = executor.versions;
-  if (not_trained.empty() && !executor.on_processors &&
-      scenario.strategy.compression.kind != Compression::none)
-    result.notes.push_back(
-        "gradients are compressed by processors, to which they are copied: that time is not a GPU's");
   for (std::string& note : hardware->notes()) result.notes.push_back(std::move(note));
   if (scenario.run.bind == RealRun::Bind::core) result.notes.push_back("each rank was bound to a core");
   for (const RankReport& each : result.reports)

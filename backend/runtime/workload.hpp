@@ -27,8 +27,6 @@ public:
   virtual void prepare(const OpCall& call, const std::function<void()>& settle) { (void)call, (void)settle; }
   // Issues the op's computation to its stream.
   virtual void compute(const OpCall& call) = 0;
-  // Whether compute() waits for the stream and works on the host, which a CUDA graph cannot hold.
-  virtual bool computes_on_host() const { return false; }
   // Called as the op begins; the bytes stay where they are until the op is run again.
   virtual Payload message(const OpCall& call, const ExchangePart& part) = 0;
   // The buffer of a collective, with room for the table's elements.

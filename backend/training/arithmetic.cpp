@@ -4,9 +4,14 @@
 
 #include <stdexcept>
 
+#include "backend/training/device_compressor.hpp"
 #include "backend/training/operands.hpp"
 
 namespace rehearse {
+
+std::unique_ptr<DeviceCompressor> Arithmetic::compressor(const CompressionTask&) {
+  return nullptr;
+}
 
 Array Array::part(std::size_t first, std::size_t count) const {
   if (first > elements || count > elements - first)

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,9 @@
 #include "models/precision.hpp"
 
 namespace rehearse {
+
+class DeviceCompressor;  // device_compressor.hpp
+struct CompressionTask;
 
 // Elements in the memory of a device; a view, which owns nothing. tf32 is fp32 in memory.
 struct Array {
@@ -111,6 +115,9 @@ public:
   // Step number `step`, from 1 on, of the optimizer over flat arrays; formulas: optimizer.hpp.
   virtual void update(int stream, const OptimizerSettings& optimizer, long step,
                       const OptimizerArrays& arrays) = 0;
+
+  // Compression of gradients that lie on the device, which this must outlive; null: it has none.
+  virtual std::unique_ptr<DeviceCompressor> compressor(const CompressionTask& task);
 
   // A kernel of a model of which only shapes are known, on memory of its own whose numbers mean nothing: a
   // real (batched) matrix product, for convolutions the implicit one of the same m, n, k, or as many bytes

@@ -11,7 +11,6 @@
 
 #include "backend/training/compressed_bucket.hpp"
 #include "backend/training/first_device_workload.hpp"
-#include "backend/training/gradient_compression.hpp"
 #include "backend/training/perceptron.hpp"
 #include "backend/training/server_workload.hpp"
 #include "backend/training/workload_parts.hpp"
@@ -134,11 +133,6 @@ public:
     return buffer;
   }
 
-  bool computes_on_host() const override {
-    return std::any_of(buckets_.begin(), buckets_.end(),
-                       [](const auto& bucket) { return bucket->on_host(); });
-  }
-
   bool tells_losses() const override { return has_loss_; }
 
   Learned learned() override {
@@ -194,13 +188,10 @@ private:
       std::vector<DenseLayer> layers;
       for (int l = first.first_layer; l <= first.last_layer; ++l)
         layers.push_back({std::lround(widths.at(l)), std::lround(widths.at(l + 1))});
-      std::vector<bool> is_collective;
-      for (const int op : ops) is_collective.push_back(program_.ops[op].kind == OpKind::collective);
       buckets_[tensor] = std::make_unique<CompressedBucket>(
           arithmetic_, on_processors,
-          gradient_compressor(scenario_.strategy.compression, layers, data_rank_, scenario_.strategy.data,
-                              scenario_.run.seed, first.first_layer),
-          is_collective);
+          CompressionTask{scenario_.strategy.compression, std::move(layers), data_rank_,
+                          scenario_.strategy.data, scenario_.run.seed, first.first_layer});
     }
   }
 

@@ -106,8 +106,16 @@ float __shfl_xor_sync(unsigned, float value, int far) {  // NOLINT(bugprone-rese
   return Block::current("__shfl_xor_sync").from_thread(value, static_cast<unsigned>(far));
 }
 
+// Blocks follow one another, and kernels that add to the same numbers are ordered by their streams.
+unsigned atomicAdd(unsigned* to, unsigned value) {
+  const unsigned before = *to;
+  *to += value;
+  return before;
+}
+
 }  // namespace
 
+#include "backend/cuda/compression_code.hpp"
 #include "backend/cuda/kernel_code.hpp"
 
 namespace {
@@ -175,6 +183,26 @@ void add_pair() {
   add(device::update<Optimizer::adam, First, Second>);
 }
 
+void add_compression() {
+  add(device::to_halves);
+  add(device::from_halves);
+  add(device::clear);
+  add(device::add_scaled);
+  add(device::sums_of_squares, true);
+  add(device::root_mean_square, true);
+  add(device::put_signs);
+  add(device::add_signs);
+  add(device::take_signs);
+  add(device::begin_search);
+  add(device::count_digits, true);
+  add(device::choose_digit);
+  add(device::count_chunks);
+  add(device::sum_before, true);
+  add(device::take_largest);
+  add(device::add_at);
+  add(device::orthonormalize, true);
+}
+
 void add_all() {
   add_pair<float, float>();
   add_pair<float, Bfloat16>();
@@ -188,6 +216,7 @@ void add_all() {
   add(device::fill<Bfloat16>);
   add(device::fill<device::Half>);
   add(device::nothing);
+  add_compression();
 }
 
 struct Configuration {
