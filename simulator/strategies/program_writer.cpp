@@ -151,7 +151,12 @@ private:
   // as they were sent.
   double boundary_bytes(int layer) const {
     const Training& training = plan_.scenario.training;
-    const double bytes = plan_.layers[layer].output_bytes;
+    double bytes = plan_.layers[layer].output_bytes;
+    if (!walk_.factors.empty()) {
+      const Layer& its_layer = plan_.model[static_cast<std::size_t>(layer)];
+      const Value& output = its_layer.values[static_cast<std::size_t>(its_layer.output())];
+      bytes = output.elements * output.element / walk_.output_shards[static_cast<std::size_t>(layer)];
+    }
     if (std::holds_alternative<ProfiledModel>(plan_.scenario.model.shape)) return bytes;
     return bytes * element_bytes(training.activation_precision) / element_bytes(training.precision);
   }
@@ -193,10 +198,21 @@ private:
     received = -1;
   }
 
-  // The collectives of changes in front of a segment. `received`: waited for by the first of them.
-  void write_changes(const std::vector<ValueChange>& changes, const PassItem& item, Pass pass,
+  // Which changes in front of a segment are this stage's: where it begins or ends there, those of tensors
+  // that it reads or makes.
+  enum class Side { both, maker, reader };
+  Side side_at(int segment, const Chunk& chunk) const {
+    if (segment == walk_.first_segment[chunk.layers.first]) return Side::reader;
+    return segment == walk_.first_segment[chunk.layers.last + 1] ? Side::maker : Side::both;
+  }
+
+  // The collectives of these changes. `received`: waited for by the first of them. Of gradients, who reads a
+  // tensor is who makes its gradient.
+  void write_changes(const std::vector<ValueChange>& changes, const PassItem& item, Pass pass, Side side,
                      int& received) {
+    const Side gathering = pass == Pass::backward ? Side::maker : Side::reader;
     for (const ValueChange& change : changes) {
+      if (side != Side::both && (side == gathering) != gathers(change.change.kind)) continue;
       Op op = change_op(plan_, program_, change, item_text(item), pass);
       op.microbatch = item.microbatch;
       wait_for(op, received);
@@ -254,8 +270,8 @@ private:
       const auto its_pieces = pieces(part.layers, [](const Site& site) { return !site.forward.empty(); });
       int first_op = -1;
       for (const Piece& piece : its_pieces) {
-        if (piece.first > begin)
-          write_changes(walk_.sites[piece.first].forward, item, Pass::forward, received);
+        write_changes(walk_.sites[piece.first].forward, item, Pass::forward, side_at(piece.first, chunk),
+                      received);
         Op op = compute_op(Pass::forward, item, piece, cut || its_pieces.size() > 1);
         read_weights(op, part);
         if (piece.first == begin) use(op.reads, tensors.input[k]);
@@ -269,7 +285,7 @@ private:
         for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
           stage_.forward_of_bucket[b] = first_op;
     }
-    write_changes(walk_.sites[end].forward, item, Pass::forward, received);
+    write_changes(walk_.sites[end].forward, item, Pass::forward, Side::maker, received);
   }
 
   // Run again by autograd's engine, so only once the gradient has arrived.
@@ -278,7 +294,7 @@ private:
         pieces(part.layers, [](const Site& site) { return site.repeated && !site.forward.empty(); });
     for (const Piece& piece : its_pieces) {
       if (piece.first > its_pieces.front().first)
-        write_changes(walk_.sites[piece.first].forward, item, Pass::recompute, received);
+        write_changes(walk_.sites[piece.first].forward, item, Pass::recompute, Side::both, received);
       Op op = compute_op(Pass::recompute, item, piece, cut || its_pieces.size() > 1);
       read_weights(op, part);
       use(op.reads, tensors_[item.chunk].activations[item.microbatch]);
@@ -304,8 +320,9 @@ private:
       std::reverse(its_pieces.begin(), its_pieces.end());
       int number = -1;
       for (const Piece& piece : its_pieces) {
-        write_changes(walk_.sites[piece.end].backward, item, Pass::backward, received);
-        write_changes(walk_.sites[piece.end].again, item, Pass::backward, received);
+        write_changes(walk_.sites[piece.end].backward, item, Pass::backward, side_at(piece.end, chunk),
+                      received);
+        write_changes(walk_.sites[piece.end].again, item, Pass::backward, Side::both, received);
         Op op = compute_op(Pass::backward, item, piece, cut || its_pieces.size() > 1);
         read_weights(op, part);
         for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
@@ -320,6 +337,8 @@ private:
         if (piece.first == begin) use(op.writes, tensors.input_gradient[k]);
         number = add_op(program_, std::move(op));
       }
+      if (part.layers.first == chunk.layers.first)
+        write_changes(walk_.sites[begin].backward, item, Pass::backward, Side::reader, received);
       if (!last_microbatch) continue;
       for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b) {
         stage_.backward_of_bucket[b] = number;

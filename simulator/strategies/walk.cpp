@@ -28,6 +28,7 @@ public:
     }
     walk_.first_segment.push_back(static_cast<int>(walk_.segments.size()));
     walk_.sites.resize(walk_.segments.size() + 1);
+    walk_.output_shards.assign(layers.size(), 1);
   }
 
   Walk write() {
@@ -89,8 +90,14 @@ private:
     const bool leaves = number == its_layer.output() && layer + 1 < static_cast<int>(layers_.size());
     const int next_layer = walk_.first_segment[layer + 1];
     if (leaves) add_readers(layer + 1, 0, 0, targets);
+    bool told_shards = false;
     for (const Target& target : targets) {
       const bool between = target.first >= next_layer;
+      for (std::size_t f = 0; between && !told_shards && f < as.size(); ++f) {
+        const Placement& sent = as[f].kind == Placement::Kind::partial ? target.as[f] : as[f];
+        if (sent.kind == Placement::Kind::sharded) walk_.output_shards[layer] *= sizes_[f];
+      }
+      told_shards = told_shards || between;
       const int at = between ? next_layer : target.first;
       const auto told = [&](std::vector<ValueChange>& where, const Placements& from, const Placements& to) {
         for (const Change& change : changes(from, to, sizes_, value.elements)) {

@@ -18,6 +18,12 @@ struct ValueChange {
   std::string of;            // "layer 5 projection": the segment that makes the tensor
 };
 
+// Who carries a change out where maker and reader of the tensor are on different stages: summands are added
+// up by who makes them, shards are gathered by who reads them.
+constexpr bool gathers(Change::Kind kind) {
+  return kind == Change::Kind::all_gather || kind == Change::Kind::all_to_all;
+}
+
 // In front of a segment.
 struct Site {
   std::vector<ValueChange> forward, backward;
@@ -40,6 +46,8 @@ struct Walk {
   std::vector<int> layer_of;             // by segment
   std::vector<Site> sites;               // by segment, and one behind the last
   std::vector<PartialGradient> partial_gradients;
+  // By layer: in how many shards its output lies when it goes on to another stage.
+  std::vector<int> output_shards;
 };
 
 // Changes of a tensor between layers stand in front of the later one's first segment, others in front of the
