@@ -78,7 +78,8 @@ TEST_CASE("All-reduces in rounds end with the sum at every member") {
             buffer.push_back(static_cast<float>(std::uniform_int_distribution<int>(-1000, 1000)(random)));
             total += buffer.back();
           }
-        for (const std::vector<float>& buffer : carry_out(message_table(plan, elements, cut), buffers))
+        for (const std::vector<float>& buffer :
+             carry_out(message_table(CollectiveKind::all_reduce, plan, elements, cut), buffers))
           REQUIRE(buffer == sum);
       }
 }

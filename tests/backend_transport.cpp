@@ -8,7 +8,6 @@
 #include "backend/host/host_hardware.hpp"
 #include "backend/host/launch.hpp"
 #include "backend/runtime/add_numbers.hpp"
-#include "backend/runtime/collective_table.hpp"
 #include "backend/runtime/control.hpp"
 #include "models/text/error.hpp"
 #include "tests/catch.hpp"
@@ -204,12 +203,19 @@ TEST_CASE("Collectives of all kinds move the right numbers") {
   const CollectiveKind kind = GENERATE(reduce_scatter, all_gather, broadcast, reduce, all_to_all);
   const int n = GENERATE(2, 3, 5);
   const std::int64_t elements = GENERATE(1, 7, 1000);
-  CAPTURE(static_cast<int>(kind), n, elements);
+  const bool two_rings = GENERATE(false, true);  // the second against the first, and not from the root
+  CAPTURE(static_cast<int>(kind), n, elements, two_rings);
   CollectivePlan plan;
   plan.members = n;
+  std::vector<int> order(static_cast<std::size_t>(n));
+  std::iota(order.begin(), order.end(), 0);
+  plan.lanes.push_back({two_rings ? 0.5 : 1, {{Stage::Kind::all_reduce, {order}}}});
+  std::rotate(order.rbegin(), order.rbegin() + 1, order.rend());
+  std::reverse(order.begin(), order.end());
+  if (two_rings) plan.lanes.push_back({0.5, {{Stage::Kind::all_reduce, {order}}}});
   CollectiveWiring wiring;
   for (int r = 0; r < n; ++r) wiring.ranks.push_back(r);
-  wiring.table = collective_table(kind, plan, elements, {}, 64);
+  wiring.table = message_table(kind, plan, elements, {100, 64});
   const std::string failure = failure_of(n, [&](Transport& transport) {
     const int self = transport.rank();
     std::vector<Channel> channels;
@@ -290,7 +296,7 @@ TEST_CASE("What a member sends in the stages of a plan follows one another") {
                   {Kind::all_gather, near}}}};
   CollectiveWiring wiring;
   wiring.ranks = {0, 1, 2, 3};
-  wiring.table = message_table(plan, 64, {});
+  wiring.table = message_table(CollectiveKind::all_reduce, plan, 64, {});
   std::vector<float> buffer(64);
   SlowSends transport;
   run_table(transport, wiring, 0, buffer.data());

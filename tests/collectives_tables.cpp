@@ -1,4 +1,4 @@
-// Plans of all-reduces carried out message by message with real numbers: every member ends with the sum.
+// Collectives carried out message by message with real numbers: every member ends with what it should have.
 #include <algorithm>
 #include <random>
 #include <set>
@@ -58,12 +58,41 @@ void check_sum(const CollectivePlan& plan, std::int64_t elements, Cut cut) {
       buffer.push_back(std::uniform_int_distribution<int>(-1000, 1000)(random));
       total += buffer.back();
     }
-  const MessageTable table = message_table(plan, elements, cut);
+  const MessageTable table = message_table(CollectiveKind::all_reduce, plan, elements, cut);
   for (std::size_t m = 0; m < table.messages.size(); ++m)
     for (std::int64_t k = table.first_needed[m]; k < table.first_needed[m + 1]; ++k)
       REQUIRE(table.needed[k] < static_cast<std::int64_t>(m));
   const std::vector<std::vector<double>> ended = carry_out(table, buffers, random);
   for (const std::vector<double>& buffer : ended) REQUIRE(buffer == sum);
+}
+
+// Element e of member m is 1000 m + e; what each member ends with is the collective's by definition.
+void check_definition(CollectiveKind kind, const CollectivePlan& plan, std::int64_t elements, Cut cut) {
+  using enum CollectiveKind;
+  const MessageTable table = message_table(kind, plan, elements, cut);
+  const std::int64_t n = plan.members;
+  const auto value = [](std::int64_t member, std::int64_t e) {
+    return static_cast<double>(1000 * member + e);
+  };
+  std::vector<std::vector<double>> buffers(static_cast<std::size_t>(n));
+  for (std::int64_t m = 0; m < n; ++m)
+    for (std::int64_t e = 0; e < table.elements; ++e) buffers[m].push_back(value(m, e));
+  std::mt19937 random(11);
+  const std::vector<std::vector<double>> ended = carry_out(table, buffers, random);
+  for (std::int64_t m = 0; m < n; ++m)
+    for (std::int64_t e = 0; e < table.elements; ++e) {
+      std::int64_t part = 0;  // of the members' parts, that in which the element lies
+      while (e >= table.elements * (part + 1) / n) ++part;
+      double sum = 0;
+      for (std::int64_t other = 0; other < n; ++other) sum += value(other, e);
+      if (kind == reduce_scatter && part == m) REQUIRE(ended[m][e] == sum);
+      if (kind == all_gather) REQUIRE(ended[m][e] == value(part, e));
+      if (kind == broadcast) REQUIRE(ended[m][e] == value(0, e));
+      if (kind == reduce && m == 0) REQUIRE(ended[m][e] == sum);
+      if (kind != all_to_all) continue;
+      const std::int64_t from = e / elements / n, to = e / elements % n;
+      REQUIRE(ended[m][e] == value(to == m ? from : m, e));
+    }
 }
 
 double bytes_sent(const MessageTable& table) {
@@ -120,6 +149,27 @@ TEST_CASE("tori end with the exact sum") {
     check_sum(collective_plan(Algorithm::torus, *cluster, line, 0), 50, {});
 }
 
+TEST_CASE("collectives of all kinds end as they are defined, whatever the order on the way") {
+  using enum CollectiveKind;
+  const auto check = [](const ClusterParts& parts, int channels) {
+    const auto cluster = make_cluster(parts);
+    std::vector<Endpoint> members = all_devices(*cluster);
+    for (int turn = 0; turn < 2; ++turn) {
+      const CollectivePlan plan = collective_plan(Algorithm::ring, *cluster, members, channels);
+      for (const CollectiveKind kind : {reduce_scatter, all_gather, broadcast, reduce, all_to_all})
+        for (const std::int64_t elements : {1, 7, 50})
+          for (const Cut cut : {Cut{}, Cut{2, 3}}) {
+            CAPTURE(kCollectiveNames[static_cast<std::size_t>(kind)], members.size(), channels, elements,
+                    turn);
+            check_definition(kind, plan, elements, cut);
+          }
+      std::reverse(members.begin(), members.end());
+    }
+  };
+  for (int n : {1, 2, 3, 5, 8}) check(star_of(n), 0);
+  for (int channels : {0, 1, 3}) check(dgx_like(2), channels);
+}
+
 TEST_CASE("bytes on the wire are each algorithm's") {
   struct Case {
     Algorithm algorithm;
@@ -140,10 +190,13 @@ TEST_CASE("bytes on the wire are each algorithm's") {
     CAPTURE(kAlgorithmNames[static_cast<std::size_t>(c.algorithm)], c.members);
     const auto cluster = make_cluster(star_of(c.members));
     const CollectivePlan plan = collective_plan(c.algorithm, *cluster, all_devices(*cluster), 0);
-    CHECK(bytes_sent(message_table(plan, kElements, {})) == c.buffers * kElements);
-    CHECK(bytes_sent(message_table(plan, kElements, {100, 100})) == c.buffers * kElements);
-    CHECK(message_count(plan, kElements, {}) ==
-          static_cast<double>(message_table(plan, kElements, {}).messages.size()));
+    CHECK(bytes_sent(message_table(CollectiveKind::all_reduce, plan, kElements, {})) ==
+          c.buffers * kElements);
+    CHECK(bytes_sent(message_table(CollectiveKind::all_reduce, plan, kElements, {100, 100})) ==
+          c.buffers * kElements);
+    CHECK(
+        message_count(plan, kElements, {}) ==
+        static_cast<double>(message_table(CollectiveKind::all_reduce, plan, kElements, {}).messages.size()));
     double edges = 0;  // the plan's own shares say the same
     for (const Lane& lane : plan.lanes)
       for (std::size_t s = 0; s < lane.stages.size(); ++s)
@@ -152,7 +205,7 @@ TEST_CASE("bytes on the wire are each algorithm's") {
   }
   const auto torus = make_cluster(torus_of({4, 3}));
   const CollectivePlan plan = collective_plan(Algorithm::torus, *torus, all_devices(*torus), 0);
-  CHECK(bytes_sent(message_table(plan, 12 * 400, {})) == 2 * 11 * 12 * 400);
+  CHECK(bytes_sent(message_table(CollectiveKind::all_reduce, plan, 12 * 400, {})) == 2 * 11 * 12 * 400);
 }
 
 TEST_CASE("inner nodes of one tree are leaves of the other") {

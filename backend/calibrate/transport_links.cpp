@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "backend/host/host_hardware.hpp"
-#include "backend/runtime/collective_table.hpp"
 #include "backend/runtime/control.hpp"
 #include "backend/runtime/wiring.hpp"
+#include "simulator/collectives/message_table.hpp"
 #include "simulator/costs/nccl_constants.hpp"
 
 namespace rehearse {
@@ -61,7 +61,7 @@ public:
         continue;
       }
       way.plan = ring_of(static_cast<int>(group.ranks.size()));
-      for (const MessageTable::Connection& c : collective_connections(group.kind, way.plan))
+      for (const Connection& c : connections_of(course_of(group.kind), way.plan))
         connect(group.ranks[c.from], group.ranks[c.to]);
     }
     transport_.open(channels);
@@ -101,9 +101,9 @@ private:
     CollectiveWiring wiring;
     wiring.ranks = way.group.ranks;
     wiring.first_channel = way.first_channel;
+    constexpr Cut kCut = {0, static_cast<std::int64_t>(nccl::kPieceBytes / kElementBytes)};
     wiring.table =
-        collective_table(way.group.kind, way.plan, static_cast<std::int64_t>(bytes / kElementBytes), {},
-                         static_cast<std::int64_t>(nccl::kPieceBytes) / static_cast<int>(kElementBytes));
+        message_table(way.group.kind, way.plan, static_cast<std::int64_t>(bytes / kElementBytes), kCut);
     hold(static_cast<std::size_t>(wiring.table.elements) * kElementBytes);
     const auto run = [&] {
       run_table(transport_, wiring, transport_.rank(), reinterpret_cast<float*>(buffer_.data()));
@@ -111,18 +111,22 @@ private:
     run();
     const int times = in_a_row(bytes);
     const Course course = course_of(way.group.kind);
-    if (course == Course::from_root || course == Course::to_root)
-      return chain_s(way.group.ranks.back(), course == Course::from_root, times, run);
+    if (course == Course::from_root || course == Course::to_root) {
+      const std::vector<int> chain = chain_of(way.plan.lanes.front(), course);
+      const int far = course == Course::from_root ? chain.back() : chain.front();
+      return chain_s(way.group.ranks[static_cast<std::size_t>(far)], course == Course::from_root, times, run);
+    }
     const double begin_s = monotonic_s();
     for (int i = 0; i < times; ++i) run();
     return (monotonic_s() - begin_s) / times;
   }
 
-  // One after the other, as nobody waits for the far end of a chain by himself: a word from the last member
-  // ends each broadcast, and a word to it begins each reduction. What such a word takes is taken off.
-  double chain_s(int last, bool from_root, int times, const std::function<void()>& run) {
-    const bool first = transport_.rank() == 0, far = transport_.rank() == last;
-    const int other = first ? last : 0;
+  // One after the other, as nobody waits for the far end of a chain by himself: a word from the member
+  // at the far end ends each broadcast, and a word to it begins each reduction. What such a word takes is
+  // taken off.
+  double chain_s(int farthest, bool from_root, int times, const std::function<void()>& run) {
+    const bool first = transport_.rank() == 0, far = transport_.rank() == farthest;
+    const int other = first ? farthest : 0;
     std::int64_t word = 0;
     const auto tell = [&] {
       move(transport_, Parcel::Kind::send, other, kControlChannel, &word, sizeof word);

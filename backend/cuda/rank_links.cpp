@@ -224,7 +224,7 @@ std::vector<std::vector<NcclCall>> RankLinks::first_calls(const RankLink& link, 
   for (std::size_t op = 0; op < tables_.size(); ++op) {
     if (!collectives_[op] || transfer_[op] != c.transfer) continue;
     std::vector<NcclCall>& group = groups.emplace_back();
-    for (const MessageTable::Connection& ends : collectives_[op]->table.connections) {
+    for (const Connection& ends : collectives_[op]->table.connections) {
       const auto element = static_cast<std::size_t>(ends.from * link.members + ends.to) * kElementBytes;
       const Payload part{payload.data + element, kElementBytes};
       if (ends.from == link.member) group.push_back(message(true, part, ends.to));

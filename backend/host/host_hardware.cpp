@@ -90,7 +90,7 @@ private:
   void post(int connection) {
     Lane& lane = lanes_[connection];
     const MessageTable::Message& message = table_.messages[lane.messages[lane.next]];
-    const MessageTable::Connection& ends = table_.connections[connection];
+    const Connection& ends = table_.connections[connection];
     const bool sends = ends.from == self_;
     lane.parcel = {};
     lane.parcel.kind = sends            ? Parcel::Kind::send

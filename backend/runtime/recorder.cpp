@@ -58,7 +58,7 @@ public:
       if (!collective) return;
       const int self = collective->member_of(rank);
       for (const MessageTable::Message& m : collective->table.messages) {
-        const MessageTable::Connection& ends = collective->table.connections[m.connection];
+        const Connection& ends = collective->table.connections[m.connection];
         if (ends.from == self)
           send(rank, collective->ranks[ends.to], static_cast<double>((m.end - m.begin) * kElementBytes),
                ends.rail);

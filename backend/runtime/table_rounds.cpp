@@ -21,7 +21,7 @@ std::vector<TableRound> table_rounds(const MessageTable& table, int member, std:
     round_of[m] = round;
     next_on[connection] = round + 1;
 
-    const MessageTable::Connection& ends = table.connections[connection];
+    const Connection& ends = table.connections[connection];
     if (ends.from != member && ends.to != member) continue;
     TablePiece piece;
     piece.send = ends.from == member;

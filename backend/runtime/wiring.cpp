@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backend/runtime/collective_table.hpp"
 #include "simulator/costs/nccl_constants.hpp"
 
 namespace rehearse {
@@ -59,7 +58,7 @@ void Wiring::wire_collectives() {
         for (const int member : ranks) members.push_back(endpoints_[member]);
         Wired wired{collective_plan(collective.used_algorithm(), cluster_, members, collective.channels),
                     next};
-        for (const MessageTable::Connection& c : collective_connections(collective.kind, wired.plan))
+        for (const Connection& c : connections_of(course_of(collective.kind), wired.plan))
           channels_.push_back({ranks[c.from], ranks[c.to], next++});
         collectives_.emplace(key, std::move(wired));
       }
@@ -134,8 +133,7 @@ std::shared_ptr<const CollectiveWiring> Wiring::collective(int rank, int op_numb
   wiring->first_channel = wired.first_channel;
   // As the engine cuts them (simulator/engine/tables.cpp).
   const std::int64_t piece = to_elements(chunk_bytes_ > 0 ? chunk_bytes_ : nccl::kPieceBytes);
-  wiring->table =
-      collective_table(collective.kind, wired.plan, elements, {to_elements(chunk_bytes_), piece}, piece);
+  wiring->table = message_table(collective.kind, wired.plan, elements, {to_elements(chunk_bytes_), piece});
   known = wiring;
   return known;
 }

@@ -22,22 +22,6 @@ std::int64_t pieces_of(std::int64_t size, std::int64_t most) {
   return most > 0 && size > most ? (size + most - 1) / most : 1;
 }
 
-// Numbers connections in order of first use: of each lane, by tree, sender and receiver.
-class Connections {
-public:
-  int number(int lane, const PlanEdge& edge, int rail) {
-    const auto [it, added] =
-        numbers_.try_emplace({lane, edge.tree, edge.from, edge.to}, static_cast<int>(all_.size()));
-    if (added) all_.push_back({edge.from, edge.to, rail});
-    return it->second;
-  }
-  std::vector<MessageTable::Connection> take() { return std::move(all_); }
-
-private:
-  std::map<std::tuple<int, int, int, int>, int> numbers_;
-  std::vector<MessageTable::Connection> all_;
-};
-
 // What has arrived at one member: by range the messages that are in it.
 class Arrived {
 public:
@@ -90,32 +74,63 @@ private:
 
 class Writer {
 public:
-  Writer(const CollectivePlan& plan, std::int64_t elements, Cut cut)
-      : plan_(plan), cut_(cut), arrived_(static_cast<std::size_t>(plan.members)) {
+  Writer(CollectiveKind kind, const CollectivePlan& plan, std::int64_t elements, Cut cut)
+      : kind_(kind), plan_(plan), cut_(cut), arrived_(static_cast<std::size_t>(plan.members)) {
     table_.members = plan.members;
     table_.elements = elements;
+    table_.connections = connections_of(course_of(kind), plan);
+    for (std::size_t c = 0; c < table_.connections.size(); ++c) {
+      const Connection& connection = table_.connections[c];
+      numbers_[{connection.lane, connection.tree, connection.from, connection.to}] = static_cast<int>(c);
+    }
   }
 
   MessageTable write() {
+    if (kind_ == CollectiveKind::all_to_all) {
+      pairs();
+      return std::move(table_);
+    }
     double before = 0;
     for (lane_ = 0; lane_ < static_cast<int>(plan_.lanes.size()); ++lane_) {
       const Lane& lane = plan_.lanes[lane_];
       const double behind = lane_ + 1 == static_cast<int>(plan_.lanes.size()) ? 1 : before + lane.share;
-      blocks_.assign(static_cast<std::size_t>(plan_.members), {{place(before), place(behind)}});
-      before = behind;
       received_.assign(static_cast<std::size_t>(plan_.members), {});
-      for (stage_ = 0; stage_ < static_cast<int>(lane.stages.size()); ++stage_) {
-        first_of_stage_ = static_cast<std::int64_t>(table_.messages.size());
-        write_stage(lane.stages[stage_]);
+      stage_ = 0;
+      first_of_stage_ = static_cast<std::int64_t>(table_.messages.size());
+      switch (kind_) {
+        case CollectiveKind::all_reduce:
+          blocks_.assign(static_cast<std::size_t>(plan_.members), {between(whole(), before, behind)});
+          for (; stage_ < static_cast<int>(lane.stages.size()); ++stage_) {
+            first_of_stage_ = static_cast<std::int64_t>(table_.messages.size());
+            write_stage(lane.stages[stage_]);
+          }
+          break;
+        case CollectiveKind::reduce_scatter:
+        case CollectiveKind::all_gather:
+          ring(ring_of(lane), before, behind);
+          break;
+        case CollectiveKind::broadcast:
+        case CollectiveKind::reduce:
+          chain(chain_of(lane, course_of(kind_)), between(whole(), before, behind));
+          break;
+        case CollectiveKind::all_to_all:
+          break;
       }
+      before = behind;
     }
-    table_.connections = connections_.take();
     return std::move(table_);
   }
 
 private:
-  std::int64_t place(double share) const {
-    return std::llround(share * static_cast<double>(table_.elements));
+  // In which a member receives: step by step, or each message as it comes (MessageTable::Message::behind).
+  enum class Order { in_steps, as_they_come };
+
+  Range whole() const { return {0, table_.elements}; }
+  static Range between(Range range, double begin, double end) {
+    const auto place = [&](double share) {
+      return range.begin + std::llround(share * static_cast<double>(range.size()));
+    };
+    return {place(begin), place(end)};
   }
 
   void write_stage(const Stage& stage) {
@@ -133,7 +148,7 @@ private:
       case Stage::Kind::give:
       case Stage::Kind::take_back:
         for (const PlanEdge& edge : stage_edges(stage))
-          send(stage, edge, blocks_[edge.from].back(), stage.kind == Stage::Kind::give, cut_.most);
+          send(edge, blocks_[edge.from].back(), stage.kind == Stage::Kind::give, cut_.most, Order::in_steps);
         break;
       case Stage::Kind::trees:
         trees(stage);
@@ -147,8 +162,9 @@ private:
     for (int s = 0; s + 1 < size; ++s)
       for (const std::vector<int>& group : stage.groups)
         for (int i = 0; i < size; ++i)
-          send(stage, {group[i], group[(i + 1) % size]},
-               part_of(blocks_[group[i]].back(), (i - 1 - s + 2 * size) % size, size), true, cut_.most);
+          send({group[i], group[(i + 1) % size]},
+               part_of(blocks_[group[i]].back(), (i - 1 - s + 2 * size) % size, size), true, cut_.most,
+               Order::in_steps);
     for (const std::vector<int>& group : stage.groups)
       for (int i = 0; i < size; ++i) blocks_[group[i]].push_back(part_of(blocks_[group[i]].back(), i, size));
   }
@@ -160,41 +176,66 @@ private:
     for (int s = 0; s + 1 < size; ++s)
       for (const std::vector<int>& group : stage.groups)
         for (int i = 0; i < size; ++i)
-          send(stage, {group[i], group[(i + 1) % size]},
-               part_of(blocks_[group[i]].back(), (i - s + size) % size, size), false, cut_.most);
+          send({group[i], group[(i + 1) % size]},
+               part_of(blocks_[group[i]].back(), (i - s + size) % size, size), false, cut_.most,
+               Order::in_steps);
+  }
+
+  // The same steps for a collective of its own, whose parts are the members', whatever their places: of each
+  // part the lane passes on its share.
+  void ring(const std::vector<int>& order, double share_begin, double share_end) {
+    const int size = static_cast<int>(order.size());
+    const bool reduce = kind_ == CollectiveKind::reduce_scatter;
+    for (int s = 0; s + 1 < size; ++s)
+      for (int i = 0; i < size; ++i) {
+        const int owner = order[(i - s - (reduce ? 1 : 0) + 2 * size) % size];
+        send({order[i], order[(i + 1) % size]},
+             between(part_of(whole(), owner, size), share_begin, share_end), reduce, cut_.most,
+             Order::in_steps);
+      }
+  }
+
+  void chain(const std::vector<int>& order, Range block) {
+    const std::int64_t pieces = pieces_of(block.size(), cut_.most_pipelined);
+    for (std::int64_t p = 0; p < pieces; ++p)
+      for (std::size_t i = 0; i + 1 < order.size(); ++i)
+        send({order[i], order[i + 1]}, part_of(block, p, pieces), kind_ == CollectiveKind::reduce, 0,
+             Order::as_they_come);
+  }
+
+  void pairs() {
+    const std::int64_t members = plan_.members, each = table_.elements;
+    table_.elements *= members * members;
+    for (const Connection& connection : table_.connections) {
+      const std::int64_t begin = (connection.from * members + connection.to) * each;
+      send({connection.from, connection.to}, {begin, begin + each}, false, 0, Order::as_they_come);
+    }
   }
 
   // Piece by piece: up, the farthest from the root first, and down again.
   void trees(const Stage& stage) {
     std::vector<std::vector<int>> far_first;
-    for (const std::vector<int>& parents : stage.parents) {
-      std::vector<int> depth(parents.size(), 0);
-      std::vector<int>& order = far_first.emplace_back();
-      for (std::size_t m = 0; m < parents.size(); ++m) {
-        for (int up = parents[m]; up >= 0; up = parents[up]) ++depth[m];
-        if (parents[m] >= 0) order.push_back(static_cast<int>(m));
-      }
-      std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return depth[a] > depth[b]; });
-    }
+    for (const std::vector<int>& parents : stage.parents) far_first.push_back(farthest_first(parents));
     const auto count = static_cast<std::int64_t>(stage.parents.size());
     const Range block = blocks_.front().back();
-    const std::int64_t pieces = pieces_of(part_of(block, 0, count).size(), cut_.most_in_trees);
+    const std::int64_t pieces = pieces_of(part_of(block, 0, count).size(), cut_.most_pipelined);
     for (std::int64_t p = 0; p < pieces; ++p)
       for (std::int64_t t = 0; t < count; ++t) {
         const Range piece = part_of(part_of(block, t, count), p, pieces);
         const std::vector<int>& order = far_first[t];
-        for (const int m : order) send(stage, {m, stage.parents[t][m], static_cast<int>(t)}, piece, true, 0);
+        const int tree = static_cast<int>(t);
+        for (const int m : order) send({m, stage.parents[t][m], tree}, piece, true, 0, Order::as_they_come);
         for (auto m = order.rbegin(); m != order.rend(); ++m)
-          send(stage, {stage.parents[t][*m], *m, static_cast<int>(t)}, piece, false, 0);
+          send({stage.parents[t][*m], *m, tree}, piece, false, 0, Order::as_they_come);
       }
   }
 
-  void send(const Stage& stage, const PlanEdge& edge, Range range, bool reduce, std::int64_t most) {
-    const int connection = connections_.number(lane_, edge, stage.rail);
-    const std::int64_t pieces = pieces_of(range.size(), most);
+  void send(const PlanEdge& edge, Range range, bool reduce, std::int64_t most, Order order) {
     if (range.size() == 0) return;
+    const int connection = numbers_.at({lane_, edge.tree, edge.from, edge.to});
+    const std::int64_t pieces = pieces_of(range.size(), most);
     std::vector<std::int64_t> earlier;  // what the receiver takes in in the step before
-    if (stage.kind != Stage::Kind::trees) earlier.swap(received_[edge.to]);
+    if (order == Order::in_steps) earlier.swap(received_[edge.to]);
     for (std::int64_t p = 0; p < pieces; ++p) {
       const Range piece = part_of(range, p, pieces);
       const auto number = static_cast<std::int64_t>(table_.messages.size());
@@ -209,15 +250,16 @@ private:
       const std::int64_t behind =
           earlier.empty() ? -1 : earlier[std::min(static_cast<std::size_t>(p), earlier.size() - 1)];
       table_.messages.push_back({connection, lane_, stage_, opens, reduce, piece.begin, piece.end, behind});
-      if (stage.kind != Stage::Kind::trees) received_[edge.to].push_back(number);
+      if (order == Order::in_steps) received_[edge.to].push_back(number);
       arrived_[edge.to].add(piece, number, reduce);
     }
   }
 
+  const CollectiveKind kind_;
   const CollectivePlan& plan_;
   const Cut cut_;
   MessageTable table_;
-  Connections connections_;
+  std::map<std::tuple<int, int, int, int>, int> numbers_;  // of connections: by lane, tree, sender, receiver
   std::vector<Arrived> arrived_;
   std::vector<std::vector<Range>> blocks_;  // by member: what it works on, under it what it did before
   std::vector<std::vector<std::int64_t>> received_;  // by member: the messages of its last step
@@ -227,13 +269,8 @@ private:
 
 }  // namespace
 
-MessageTable message_table(const CollectivePlan& plan, std::int64_t elements, Cut cut) {
-  return Writer(plan, elements, cut).write();
-}
-
-std::vector<MessageTable::Connection> connections_of(const CollectivePlan& plan) {
-  // One element for each member of each lane would do; so many leave no share empty.
-  return message_table(plan, std::int64_t{1} << 40, {}).connections;
+MessageTable message_table(CollectiveKind kind, const CollectivePlan& plan, std::int64_t elements, Cut cut) {
+  return Writer(kind, plan, elements, cut).write();
 }
 
 double message_count(const CollectivePlan& plan, double elements, Cut cut) {
@@ -247,7 +284,7 @@ double message_count(const CollectivePlan& plan, double elements, Cut cut) {
       const Stage& stage = lane.stages[s];
       const double edges = static_cast<double>(stage_edges(stage).size()), bytes = shares[s].edge * elements;
       if (stage.kind == Stage::Kind::trees)
-        count += edges * pieces(bytes, cut.most_in_trees);
+        count += edges * pieces(bytes, cut.most_pipelined);
       else
         count += edges * stage_steps(stage) * pieces(bytes / stage_steps(stage), cut.most);
     }

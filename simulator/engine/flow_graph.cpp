@@ -188,29 +188,30 @@ private:
         continue;
       }
       std::vector<Endpoint> members;
-      std::map<Endpoint, std::vector<int>> nodes_at;  // rank nodes at an endpoint, last first
       for (int r : info.ranks) members.push_back(g_.ranks[r].endpoint);
-      for (auto r = info.ranks.rbegin(); r != info.ranks.rend(); ++r)
-        nodes_at[g_.ranks[*r].endpoint].push_back(*r);
-      const bool planned = members.size() > 1 && info.algorithm != Algorithm::ring;
-      const bool ring = members.size() > 1 && info.course != Course::pairs && !planned;
-      const Rings rings = ring ? ring_orders(cluster_, members, info.channels) : Rings{};
-      if (!planned) info.channels = std::max(1, static_cast<int>(rings.orders.size()));
+      const bool ring_in_messages = chunk && info.course == Course::ring && info.algorithm == Algorithm::ring;
+      const bool planned = members.size() > 1 &&
+                           (info.algorithm != Algorithm::ring || (ring_in_messages && options_.ring_tables));
+      CollectivePlan plan;
+      plan.members = static_cast<int>(members.size());
+      if (info.course != Course::pairs)
+        plan = collective_plan(info.algorithm, cluster_, members, info.channels);
+      info.channels = std::max(1, static_cast<int>(plan.lanes.size()));
       info.node = static_cast<int>(g_.graph.node_colour.size());
       g_.graph.node_colour.push_back(mix_hash(colour, 11));
       g_.graph.add_edge(mix_hash(colour, 13));
       g_.graph.touch(info.node, kCollective);
       for (int r : info.ranks) g_.graph.touch(r, kMember);
       info.shape = shape_of(members, info.channels);
-      for (std::size_t c = 0; c < rings.orders.size(); ++c) {
-        const std::vector<Endpoint>& order = rings.orders[c];
-        if (chunk && info.course == Course::ring)
-          add_ring(static_cast<int>(n), colour, order, rings.rails[c], nodes_at);
-        else
-          add_coupled_ring(static_cast<int>(n), colour, order, rings.rails[c], members.front());
-      }
-      if (info.course == Course::pairs) add_pairs(static_cast<int>(n), colour, members);
-      if (planned) add_plan(static_cast<int>(n), colour, members);
+      const int number = static_cast<int>(n);
+      if (info.course == Course::pairs)
+        add_pairs(number, colour, members);
+      else if (planned)
+        add_plan(number, colour, members, std::move(plan));
+      else if (ring_in_messages)
+        add_rings(number, colour, members, connections_of(info.course, plan));
+      else
+        add_coupled_rings(number, colour, members, connections_of(info.course, plan));
       for (int f : info.flows)
         info.shape.hop_latency_s = std::max(info.shape.hop_latency_s, g_.flows[f].latency_s);
     }
@@ -221,45 +222,50 @@ private:
       if (touch.node < 0) touch.node = first + (-1 - touch.node);
   }
 
-  void add_coupled_ring(int transfer, std::uint64_t colour, const std::vector<Endpoint>& order, int rail,
-                        Endpoint root) {
-    const int flow = add_flow(transfer, colour);
-    const Course course = g_.transfers[transfer].course;
-    g_.graph.touch(g_.transfers[transfer].node, kCollective);
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const Endpoint from = order[i], to = order[(i + 1) % order.size()];
-      // A chain from or to its root leaves one edge of the ring out.
-      if ((course == Course::from_root && to == root) || (course == Course::to_root && from == root))
-        continue;
-      cross(flow, from, to, rail);
+  // The connections of a ring or chain stand lane by lane; calls visit(first, end) for each lane.
+  template <class Visit>
+  static void each_lane(const std::vector<Connection>& connections, Visit visit) {
+    for (auto first = connections.begin(); first != connections.end();) {
+      const auto end =
+          std::find_if(first, connections.end(), [&](const Connection& c) { return c.lane != first->lane; });
+      visit(first, end);
+      first = end;
     }
-    touch_crossed_links();
+  }
+
+  // One flow for each lane.
+  void add_coupled_rings(int transfer, std::uint64_t colour, const std::vector<Endpoint>& members,
+                         const std::vector<Connection>& connections) {
+    each_lane(connections, [&](auto first, auto end) {
+      const int flow = add_flow(transfer, colour);
+      g_.graph.touch(g_.transfers[transfer].node, kCollective);
+      for (auto c = first; c != end; ++c) cross(flow, members[c->from], members[c->to], c->rail);
+      touch_crossed_links();
+    });
   }
 
   void add_pairs(int transfer, std::uint64_t colour, const std::vector<Endpoint>& members) {
-    const int flow = add_flow(transfer, colour);
+    const int flow = add_flow(transfer, colour), count = static_cast<int>(members.size());
     g_.graph.touch(g_.transfers[transfer].node, kCollective);
-    for (Endpoint from : members)
-      for (Endpoint to : members)
-        if (from != to) cross(flow, from, to, -1);
+    for (int member = 0; member < count; ++member)
+      for (const Connection& c : pairs_from(member, count))
+        if (members[c.from] != members[c.to]) cross(flow, members[c.from], members[c.to], c.rail);
     touch_crossed_links();
   }
 
   // One coupled flow for each stage of each lane; at `chunk` one flow for each connection.
-  void add_plan(int transfer, std::uint64_t colour, const std::vector<Endpoint>& members) {
+  void add_plan(int transfer, std::uint64_t colour, const std::vector<Endpoint>& members,
+                CollectivePlan plan) {
     FlowGraph::TransferInfo& info = g_.transfers[transfer];
-    auto plan =
-        std::make_shared<CollectivePlan>(collective_plan(info.algorithm, cluster_, members, info.channels));
-    info.plan = on_network(*plan, cluster_, members);
-    info.channels = info.shape.channels = static_cast<int>(plan->lanes.size());
+    info.plan = on_network(plan, cluster_, members);
     if (options_.fidelity == Fidelity::chunk) {
       g_.foldable = false;
-      for (const MessageTable::Connection& c : connections_of(*plan)) {
+      for (const Connection& c : connections_of(info.course, plan)) {
         const int flow = add_flow(transfer, colour);
         cross(flow, members[c.from], members[c.to], c.rail);
         touch_crossed_links();
       }
-      info.steps = std::move(plan);
+      info.steps = std::make_shared<CollectivePlan>(std::move(plan));
     } else {
       for (const std::vector<StageOnNetwork>& stages : info.plan.lanes) add_lane(transfer, colour, stages);
     }
@@ -304,35 +310,39 @@ private:
     }
   }
 
-  void add_ring(int transfer, std::uint64_t colour, const std::vector<Endpoint>& order, int rail,
-                std::map<Endpoint, std::vector<int>> nodes_at) {
-    const std::size_t n = order.size();
-    std::vector<int> places(n);
-    for (std::size_t i = 0; i < n; ++i) {
-      places[i] = static_cast<int>(g_.graph.node_colour.size());
-      g_.graph.node_colour.push_back(mix_hash(colour, 19));
-      g_.place_of_node[places[i]] = static_cast<int>(g_.places.size());
-      std::vector<int>& here = nodes_at[order[i]];
-      g_.places.push_back({places[i], here.back(), -1, -1, -1, transfer});
-      here.pop_back();
-      g_.graph.add_edge(mix_hash(colour, 23));
-      g_.graph.touch(places[i], kPosition);
-      g_.graph.touch(g_.places.back().rank_node, kPlacedRank);
-      g_.graph.touch(g_.transfers[transfer].node, kCollective);
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::size_t next = (i + 1) % n;
-      const int flow = add_flow(transfer, mix_hash(colour, 29));
-      g_.graph.touch(places[i], kSends);
-      g_.graph.touch(places[next], kReceives);
-      cross(flow, order[i], order[next], rail);
-      touch_crossed_links();
-      FlowGraph::Place& from = g_.places[g_.place_of_node[places[i]]];
-      FlowGraph::Place& to = g_.places[g_.place_of_node[places[next]]];
-      from.next = places[next];
-      to.previous = places[i];
-      to.flow = flow;
-    }
+  // The places of each lane's ring; a place sends on the connection that begins there.
+  void add_rings(int transfer, std::uint64_t colour, const std::vector<Endpoint>& members,
+                 const std::vector<Connection>& connections) {
+    each_lane(connections, [&](auto first, auto end) {
+      const std::size_t n = static_cast<std::size_t>(end - first);
+      std::vector<int> places(n);
+      for (std::size_t i = 0; i < n; ++i) {
+        places[i] = static_cast<int>(g_.graph.node_colour.size());
+        g_.graph.node_colour.push_back(mix_hash(colour, 19));
+        g_.place_of_node[places[i]] = static_cast<int>(g_.places.size());
+        g_.places.push_back({places[i],
+                             g_.transfers[transfer].ranks[first[static_cast<std::ptrdiff_t>(i)].from], -1, -1,
+                             -1, transfer});
+        g_.graph.add_edge(mix_hash(colour, 23));
+        g_.graph.touch(places[i], kPosition);
+        g_.graph.touch(g_.places.back().rank_node, kPlacedRank);
+        g_.graph.touch(g_.transfers[transfer].node, kCollective);
+      }
+      for (std::size_t i = 0; i < n; ++i) {
+        const Connection& connection = first[static_cast<std::ptrdiff_t>(i)];
+        const std::size_t next = (i + 1) % n;
+        const int flow = add_flow(transfer, mix_hash(colour, 29));
+        g_.graph.touch(places[i], kSends);
+        g_.graph.touch(places[next], kReceives);
+        cross(flow, members[connection.from], members[connection.to], connection.rail);
+        touch_crossed_links();
+        FlowGraph::Place& from = g_.places[g_.place_of_node[places[i]]];
+        FlowGraph::Place& to = g_.places[g_.place_of_node[places[next]]];
+        from.next = places[next];
+        to.previous = places[i];
+        to.flow = flow;
+      }
+    });
   }
 
   TransferShape shape_of(const std::vector<Endpoint>& members, int channels) const {

@@ -224,7 +224,8 @@ private:
     for (int i : representative) {
       const FlowGraph::Place& place = g_.places[i];
       layout_.positions.push_back({position_class_[g_.place_of_node[place.previous]],
-                                   position_class_[g_.place_of_node[place.next]], flow_class_[place.flow]});
+                                   position_class_[g_.place_of_node[place.next]], flow_class_[place.flow],
+                                   rank_class_[place.rank_node]});
     }
   }
 

@@ -64,6 +64,7 @@ struct TransferClass {
 struct RingPosition {
   int previous = -1, next = -1;
   int flow = -1;
+  int rank_class = 0;
 };
 
 struct LinkClass {

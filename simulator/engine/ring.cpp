@@ -1,5 +1,6 @@
 // Rings in chunks: every piece of every step is a message. Each place of a ring receives from the one before
-// it; a piece may be sent on when it has been received (and reduced).
+// it; a piece may be sent on when it has been received (and reduced). That is the order of the ring's message
+// table, which is not made, being long; with EngineOptions::ring_tables it is, and tests compare the two.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,6 +26,7 @@ Simulation::RingPlan Simulation::plan_ring(const TransferClass& transfer, Collec
     plan.pieces_per_step =
         static_cast<int>(std::clamp(std::ceil(step_bytes / options_.chunk_bytes), 1.0, 1e9));
   plan.payload_per_piece = step_bytes / plan.pieces_per_step;
+  plan.efficiency = cost.efficiency;
   plan.piece_bytes = plan.payload_per_piece / cost.efficiency;
   return plan;
 }
@@ -108,6 +110,7 @@ void Simulation::run_position(Stream& stream, int number, const RingPlan& plan) 
     while (previous.sent <= own.base + q) own.bell.wait();
     const double begin = std::max(posted, previous.ready_s[q]) + latency;
     if (begin > now()) sg::s4u::this_actor::sleep_for(begin - now());
+    const double sent_s = now();
     if (plan.piece_bytes > 0 && !flow.crossings.empty()) {
       try {
         platform_.start(place.flow, plan.piece_bytes)->wait();
@@ -117,6 +120,9 @@ void Simulation::run_position(Stream& stream, int number, const RingPlan& plan) 
       }
     }
     got = now();
+    if (options_.on_message)
+      options_.on_message({layout_.positions[place.previous].rank_class, place.rank_class,
+                           plan.payload_per_piece, sent_s, got});
     advance_stage();
     own.received = own.base + q + 1;
     if (q + per_step < pieces) {

@@ -106,7 +106,7 @@ private:
   };
   struct RingPlan {
     int steps = 0, pieces_per_step = 1;
-    double startup_s = 0, latency_s = 0, piece_bytes = 0;  // on the wire
+    double startup_s = 0, latency_s = 0, efficiency = 1, piece_bytes = 0;  // on the wire
     double total_latency_s = 0;  // startup, and of all steps the latency that pieces in flight do not hide
     double payload_per_piece = 0;
   };
@@ -176,7 +176,9 @@ private:
 
   // tables.cpp: plans message by message
   void table(Stream& stream, int op, double bytes);
-  std::shared_ptr<TableRun> begin_table(const TransferClass& transfer, double bytes);
+  std::shared_ptr<TableRun> begin_table(const TransferClass& transfer, CollectiveKind kind, double bytes);
+  void take_ring_table(TableRun& run, CollectiveKind kind, double bytes) const;
+  void take_plan_table(TableRun& run, double bytes) const;
   void run_connection(int job, TableRun& run, std::size_t connection);
   Cut cut_of(double bytes) const;
 

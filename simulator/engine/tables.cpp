@@ -1,6 +1,6 @@
-// Plans message by message: an actor for each connection sends its messages in turn, each when those that it
-// needs have arrived, the receiver has taken in what comes before, and both ends have called the collective.
-// Latency passes beside the message before.
+// Message tables carried out: an actor for each connection sends its messages in turn, each when those that
+// it needs have arrived, the receiver has taken in what comes before, and both ends have called the
+// collective. Latency passes beside the message before.
 #include <algorithm>
 
 #include "simulator/costs/nccl_constants.hpp"
@@ -51,15 +51,12 @@ Cut Simulation::cut_of(double bytes) const {
           elements(options_.chunk_bytes > 0 ? options_.chunk_bytes : nccl::kPieceBytes)};
 }
 
-std::shared_ptr<Simulation::TableRun> Simulation::begin_table(const TransferClass& transfer, double bytes) {
-  const auto run = std::make_shared<TableRun>();
-  run->transfer = &transfer;
-  run->table = message_table(*transfer.steps, kElements, cut_of(bytes));
-  run->bytes_per_element = bytes / static_cast<double>(kElements);
-  const MessageTable& table = run->table;
-  const auto members = static_cast<std::size_t>(table.members);
+// The table of an all-reduce other than a ring's, and what the stages of its plan cost.
+void Simulation::take_plan_table(TableRun& run, double bytes) const {
+  const TransferClass& transfer = *run.transfer;
+  run.table = message_table(CollectiveKind::all_reduce, *transfer.steps, kElements, cut_of(bytes));
   for (const std::vector<StageOnNetwork>& lane : transfer.plan.lanes) {
-    std::vector<TableRun::StageCost>& costs = run->costs.emplace_back();
+    std::vector<TableRun::StageCost>& costs = run.costs.emplace_back();
     double lane_latency_s = 0;
     for (const StageOnNetwork& stage : lane) {
       const TransferCost cost = at_latency_factor(
@@ -72,8 +69,34 @@ std::shared_ptr<Simulation::TableRun> Simulation::begin_table(const TransferClas
       costs.back().per_route_s = way_s > 0 ? cost.step_latency_s / way_s : 0;
       costs.back().latency_s = way_s > 0 ? 0 : cost.step_latency_s / stage.steps;
     }
-    run->latency_s = std::max(run->latency_s, lane_latency_s);
+    run.latency_s = std::max(run.latency_s, lane_latency_s);
   }
+}
+
+// The table of a ring, cut and timed as ring.cpp does it. The number of elements divides evenly.
+void Simulation::take_ring_table(TableRun& run, CollectiveKind kind, double bytes) const {
+  const TransferClass& transfer = *run.transfer;
+  const RingPlan plan = plan_ring(transfer, kind, bytes);
+  const auto lanes = static_cast<std::int64_t>(transfer.steps->lanes.size());
+  const std::int64_t pieces = transfer.steps->members * lanes * plan.pieces_per_step;
+  const Cut cut{std::max<std::int64_t>(1, kElements / pieces), 0};
+  run.table = message_table(kind, *transfer.steps, cut.most * pieces, cut);
+  const TableRun::StageCost cost{plan.startup_s, plan.latency_s, plan.efficiency};
+  run.costs.assign(static_cast<std::size_t>(lanes), {cost});
+  run.latency_s = plan.total_latency_s;
+}
+
+std::shared_ptr<Simulation::TableRun> Simulation::begin_table(const TransferClass& transfer,
+                                                              CollectiveKind kind, double bytes) {
+  const auto run = std::make_shared<TableRun>();
+  run->transfer = &transfer;
+  if (transfer.algorithm == Algorithm::ring)
+    take_ring_table(*run, kind, bytes);
+  else
+    take_plan_table(*run, bytes);
+  const MessageTable& table = run->table;
+  run->bytes_per_element = bytes / static_cast<double>(table.elements);
+  const auto members = static_cast<std::size_t>(table.members);
   run->messages_of.resize(table.connections.size());
   run->left.assign(members, 0);
   std::vector<double> payload(table.connections.size(), 0);
@@ -107,7 +130,7 @@ void Simulation::table(Stream& stream, int number, double bytes) {
   state.next_run.resize(transfer.member_classes.size(), 0);
   const std::size_t call = state.next_run[member]++;
   const bool first = call == state.runs.size();
-  if (first) state.runs.push_back(begin_table(transfer, bytes));
+  if (first) state.runs.push_back(begin_table(transfer, program(stream).ops[number].collective.kind, bytes));
   const std::shared_ptr<TableRun> run = state.runs[call];
   if (std::all_of(state.next_run.begin(), state.next_run.end(), [&](std::size_t n) { return n > call; }))
     state.runs[call].reset();  // nobody else will ask for it
@@ -127,7 +150,7 @@ void Simulation::table(Stream& stream, int number, double bytes) {
 }
 
 void Simulation::run_connection(int job, TableRun& run, std::size_t number) {
-  const MessageTable::Connection& ends = run.table.connections[number];
+  const Connection& ends = run.table.connections[number];
   TableRun::Connection& own = run.connections[number];
   const int flow = run.transfer->connections[number];
   while (run.called_s[ends.from] < 0 || run.called_s[ends.to] < 0) own.bell.wait();
@@ -147,8 +170,9 @@ void Simulation::run_connection(int job, TableRun& run, std::size_t number) {
     const double latency_s = cost.latency_s + cost.per_route_s * layout_.flows[flow].latency_s;
     const double begin_s = ready_s + latency_s + (message.opens ? cost.startup_s : 0);
     if (begin_s > now()) sg::s4u::this_actor::sleep_for(begin_s - now());
-    const double wire_bytes =
-        static_cast<double>(message.end - message.begin) * run.bytes_per_element / cost.efficiency;
+    const double sent_s = now(),
+                 bytes = static_cast<double>(message.end - message.begin) * run.bytes_per_element,
+                 wire_bytes = bytes / cost.efficiency;
     if (wire_bytes > 0 && !layout_.flows[flow].crossings.empty()) {
       try {
         platform_.start(flow, wire_bytes)->wait();
@@ -158,6 +182,9 @@ void Simulation::run_connection(int job, TableRun& run, std::size_t number) {
       }
     }
     run.arrived_s[m] = now();
+    if (options_.on_message)
+      options_.on_message({run.transfer->member_classes[ends.from], run.transfer->member_classes[ends.to],
+                           bytes, sent_s, run.arrived_s[m]});
     advance_stage();
     for (std::size_t c : run.connections_of[ends.to])  // those that wait for it begin or end there
       if (run.connections[c].awaited == static_cast<std::int64_t>(m)) run.connections[c].bell.ring();

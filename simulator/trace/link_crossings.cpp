@@ -1,6 +1,8 @@
 #include "simulator/trace/link_crossings.hpp"
 
-#include "simulator/collectives/plan.hpp"
+#include <algorithm>
+
+#include "simulator/collectives/connections.hpp"
 #include "simulator/costs/transfer.hpp"
 #include "simulator/trace/rows.hpp"
 
@@ -31,7 +33,8 @@ const std::vector<LinkCrossings::Part>& LinkCrossings::parts(std::size_t row) {
     return parts_;
   }
   double bytes = op.collective.bytes.at(role, rank);
-  // Around a ring the hops' multiples are shares of what an edge carries; a plan's are of the buffer.
+  // A ring's slot serves several kinds: its hops' multiples are shares of what an edge carries; those of
+  // other plans are of the buffer.
   if (op.collective.kind != CollectiveKind::all_to_all && op.collective.used_algorithm() == Algorithm::ring) {
     TransferShape shape;
     shape.ranks = group_size(role, op.collective.group);
@@ -78,48 +81,35 @@ void LinkCrossings::add_route(Endpoint from, Endpoint to, int rail, double times
 
 void LinkCrossings::add_collective(const Schedule& schedule, const Job& job, int number, const Slot& slot,
                                    int rank, Sums& into) {
-  const Transfer& transfer = communication_of(schedule).transfers[number];
-  const Endpoint self = job.endpoints[rank];
+  const std::vector<int>& ranks = communication_of(schedule).transfers[number].ranks;
+  const auto endpoint = [&](int member) { return job.endpoints[ranks[member]]; };
+  const int self = static_cast<int>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
   if (slot.course() == Course::pairs) {
-    for (const int other : transfer.ranks)
-      if (other != rank) add_route(self, job.endpoints[other], -1, 1, into);
+    for (const Connection& c : pairs_from(self, static_cast<int>(ranks.size())))
+      add_route(endpoint(c.from), endpoint(c.to), c.rail, 1, into);
     return;
   }
   const auto [it, fresh] = hops_.try_emplace({&schedule, number, slot.collective.channels});
   if (fresh) {
     std::vector<Endpoint> members;
-    for (const int member : transfer.ranks) members.push_back(job.endpoints[member]);
+    for (const int member : ranks) members.push_back(job.endpoints[member]);
     it->second = hops_of(slot.collective, members);
   }
-  for (const Hop& hop : it->second[self]) add_route(self, hop.to, hop.rail, hop.times, into);
+  for (const Hop& hop : it->second[self])
+    add_route(endpoint(self), endpoint(hop.to), hop.rail, hop.times, into);
 }
 
 // To whom each member of a collective sends.
-std::map<Endpoint, std::vector<LinkCrossings::Hop>> LinkCrossings::hops_of(
+std::vector<std::vector<LinkCrossings::Hop>> LinkCrossings::hops_of(
     const Collective& how, const std::vector<Endpoint>& members) const {
-  std::map<Endpoint, std::vector<Hop>> hops;
-  if (how.used_algorithm() == Algorithm::ring) {
-    const Rings rings = ring_orders(cluster_, members, how.channels);
-    const Course course = course_of(how.kind);
-    for (std::size_t channel = 0; channel < rings.orders.size(); ++channel) {
-      const std::vector<Endpoint>& order = rings.orders[channel];
-      for (std::size_t i = 0; i < order.size(); ++i) {
-        const Endpoint from = order[i], to = order[(i + 1) % order.size()];
-        // Nothing goes back to the root of a broadcast, and of a reduction nothing leaves it.
-        if ((course == Course::from_root && to == members.front()) ||
-            (course == Course::to_root && from == members.front()))
-          continue;
-        hops[from].push_back({to, rings.rails[channel], 1.0 / static_cast<double>(rings.orders.size())});
-      }
-    }
-    return hops;
-  }
+  std::vector<std::vector<Hop>> hops(members.size());
   const CollectivePlan plan = collective_plan(how.used_algorithm(), cluster_, members, how.channels);
-  for (const Lane& lane : plan.lanes) {
-    const std::vector<StageShare> shares = stage_shares(lane);
-    for (std::size_t s = 0; s < lane.stages.size(); ++s)
-      for (const PlanEdge& edge : stage_edges(lane.stages[s]))
-        hops[members[edge.from]].push_back({members[edge.to], lane.stages[s].rail, shares[s].edge});
+  const std::vector<Connection> connections = connections_of(course_of(how.kind), plan);
+  const bool ring = how.used_algorithm() == Algorithm::ring;
+  const std::vector<double> shares = ring ? std::vector<double>() : connection_shares(how.kind, plan);
+  for (std::size_t i = 0; i < connections.size(); ++i) {
+    const Connection& c = connections[i];
+    hops[c.from].push_back({c.to, c.rail, ring ? plan.lanes[c.lane].share : shares[i]});
   }
   return hops;
 }

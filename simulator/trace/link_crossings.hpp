@@ -37,7 +37,7 @@ public:
 
 private:
   struct Hop {
-    Endpoint to = 0;
+    int to = 0;  // member
     int rail = -1;
     double times = 1;
   };
@@ -47,8 +47,7 @@ private:
   void add_route(Endpoint from, Endpoint to, int rail, double times, Sums& into);
   void add_collective(const Schedule& schedule, const Job& job, int number, const Slot& slot, int rank,
                       Sums& into);
-  std::map<Endpoint, std::vector<Hop>> hops_of(const Collective& how,
-                                               const std::vector<Endpoint>& members) const;
+  std::vector<std::vector<Hop>> hops_of(const Collective& how, const std::vector<Endpoint>& members) const;
 
   const Trace& trace_;
   const Cluster& cluster_;
@@ -57,8 +56,8 @@ private:
   std::vector<Part> parts_;
   std::map<const Schedule*, std::unique_ptr<Communication>> communications_;
   std::map<std::tuple<const Schedule*, int, int>, int> pattern_of_slot_;  // schedule, class, slot
-  std::map<std::tuple<const Schedule*, int, int>, std::map<Endpoint, std::vector<Hop>>>
-      hops_;  // schedule, transfer, channels
+  std::map<std::tuple<const Schedule*, int, int>, std::vector<std::vector<Hop>>>
+      hops_;  // schedule, transfer, channels: by member
   std::vector<LinkId> route_;
 };
 
