@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "models/text/error.hpp"
-#include "simulator/schedule/program_index.hpp"
+#include "simulator/schedule/stream_cursor.hpp"
 
 namespace rehearse {
 namespace {
@@ -38,8 +38,10 @@ public:
       if (!op.signalled.empty())
         throw RunError(
             fmt::format("op \"{}\" signals other ranks, which real ranks do not carry out", op.name));
-    for (std::size_t s = 0; s < streams_.size(); ++s)
+    for (std::size_t s = 0; s < streams_.size(); ++s) {
+      streams_[s].cursor = StreamCursor(program, index_, static_cast<int>(s));
       for (const int op : index_.stream_ops[s]) streams_[s].endless |= index_.per_step[op] == 0;
+    }
   }
 
   std::vector<RankSpan> run() {
@@ -70,11 +72,10 @@ private:
     int sender = -1;
   };
   struct Stream {
+    StreamCursor cursor;
     bool endless = false, ended = false;
     bool holding = false;  // waits for a counter
-    int step = 0;
     int last_sender = -1;
-    std::vector<int> iterations;  // of the open repeats
     std::vector<Recorded> recorded;
   };
   // First come, first served.
@@ -117,7 +118,7 @@ private:
     try {
       Stream& stream = streams_[number];
       try {
-        for (stream.step = 0; stream.step < repeats_; ++stream.step) {
+        while (stream.cursor.step() < repeats_) {
           hardware_.begin_step(number);
           run_step(number);
           hardware_.end_step(number);
@@ -136,36 +137,28 @@ private:
   }
 
   void run_step(int number) {
-    Stream& stream = streams_[number];
-    const std::vector<int>& ops = index_.stream_ops[number];
-    for (std::size_t next = 0; next < ops.size(); ++next) {
-      const int op = ops[next];
-      const OpKind kind = program_.ops[op].kind;
-      if (kind == OpKind::repeat_begin) {
-        wait_for_dependencies(number, op);
-        stream.iterations.push_back(0);
-        end_op(op, hardware_.mark(number));
-      } else if (kind == OpKind::repeat_end) {
-        const int begin = index_.partner[op], count = program_.ops[begin].count;
-        end_op(op, hardware_.mark(number));
-        if (count == 0 || stream.iterations.back() + 1 < count) {
-          ++stream.iterations.back();
-          next = static_cast<std::size_t>(index_.position[begin]);
-        } else {
-          stream.iterations.pop_back();
-        }
-      } else {
-        run_op(number, op);
+    StreamCursor& cursor = streams_[number].cursor;
+    for (; !cursor.at_end(); cursor.advance()) switch (cursor.current().kind) {
+        case OpKind::repeat_begin:
+          wait_for_dependencies(number);
+          end_op(cursor.op(), hardware_.mark(number));
+          break;
+        case OpKind::repeat_end:
+          end_op(cursor.op(), hardware_.mark(number));
+          break;
+        default:
+          run_op(number);
       }
-    }
+    cursor.next_step();
   }
 
-  void run_op(int number, int op_number) {
+  void run_op(int number) {
     Stream& stream = streams_[number];
-    const Op& op = program_.ops[op_number];
-    wait_for_dependencies(number, op_number);
+    const int op_number = stream.cursor.op();
+    const Op& op = stream.cursor.current();
+    wait_for_dependencies(number);
     Recorded r;
-    r.call = {op_number, number, stream.step, stream.iterations.empty() ? 0 : stream.iterations.back()};
+    r.call = {op_number, number, stream.cursor.step(), stream.cursor.iteration()};
     hardware_.prepare(r.call);
     r.ready = r.begin = hardware_.mark(number);
     bool turn_taken = false;
@@ -197,11 +190,11 @@ private:
         break;
       case OpKind::signal:
         hardware_.settle(number);
-        signal(op, r.call.iteration);
+        signal(stream.cursor.counter());
         break;
       case OpKind::wait_until:
         hardware_.settle(number);
-        wait_until(number, op, r.call.iteration);
+        wait_until(number);
         break;
       case OpKind::repeat_begin:
       case OpKind::repeat_end:
@@ -232,13 +225,14 @@ private:
     if (!reached()) throw StreamOver{};
   }
 
-  void wait_for_dependencies(int number, int op) {
-    for (const Dependency& d : program_.ops[op].after) {
+  void wait_for_dependencies(int number) {
+    const StreamCursor& cursor = streams_[number].cursor;
+    for (const Dependency& d : cursor.current().after) {
       const int its_stream = program_.ops[d.op].stream;
       long required = 0;
       {
         const std::lock_guard lock(mutex_);
-        required = index_.required(op, d, done_[op] + 1);
+        required = cursor.required(d, done_);
       }
       if (required <= 0) continue;
       await([&] { return done_[d.op] >= required; }, [&] { return streams_[its_stream].ended; });
@@ -254,24 +248,22 @@ private:
     }
   }
 
-  void signal(const Op& op, int iteration) {
+  void signal(const CounterAddress& counter) {
     const std::lock_guard lock(mutex_);
-    ++counters_[{op.counter.name, op.counter.number + op.counter.stride * iteration}];
+    ++counters_[counter];
     changed_.notify_all();
   }
 
-  void wait_until(int number, const Op& op, int iteration) {
-    const std::pair<std::string, int> counter{op.counter.name,
-                                              op.counter.number + op.counter.stride * iteration};
-    const double at_least = op.at_least + op.at_least_per_iteration * iteration;
-    if (counter.second < 0) return;
+  void wait_until(int number) {
+    const StreamCursor& cursor = streams_[number].cursor;
     // Once all others have ended or wait for counters themselves, nobody raises it.
     {
       const std::lock_guard lock(mutex_);
+      if (cursor.reached(counters_)) return;
       streams_[number].holding = true;
       changed_.notify_all();
     }
-    await([&] { return counters_[counter] >= at_least; },
+    await([&] { return cursor.reached(counters_); },
           [&] {
             for (std::size_t s = 0; s < streams_.size(); ++s)
               if (static_cast<int>(s) != number && !streams_[s].ended && !streams_[s].holding) return false;
@@ -304,7 +296,7 @@ private:
   std::condition_variable changed_;
   std::vector<std::vector<Moment>> ends_;  // by op: of its runs
   std::vector<long> done_;                 // by op: how often it has ended
-  std::map<std::pair<std::string, int>, double> counters_;
+  Counters counters_;
   std::vector<TurnState> turns_;
   std::vector<Stream> streams_;
   std::exception_ptr failure_;

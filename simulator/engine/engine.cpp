@@ -119,7 +119,8 @@ Trace Simulation::run() {
     const JobState& job = jobs_[layout_.classes[s.rank_class].job];
     if (!s.ended && !s.endless && !job.failed)
       stuck += fmt::format("\n  \"{}\", stream \"{}\", op {} \"{}\"", program(s).name,
-                           program(s).streams[s.number], s.op, s.op < 0 ? "" : program(s).ops[s.op].name);
+                           program(s).streams[s.number], s.cursor.at_end() ? -1 : s.cursor.op(),
+                           s.cursor.at_end() ? "" : s.cursor.current().name);
     const auto append = [](auto& all, const auto& own) { all.insert(all.end(), own.begin(), own.end()); };
     append(trace.spans.rank_class, s.spans.rank_class);
     append(trace.spans.phase, s.spans.phase);

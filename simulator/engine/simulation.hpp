@@ -14,6 +14,7 @@
 #include "simulator/engine/layout.hpp"
 #include "simulator/engine/platform.hpp"
 #include "simulator/engine/simgrid.hpp"
+#include "simulator/schedule/stream_cursor.hpp"
 #include "simulator/trace/trace.hpp"
 
 namespace rehearse {
@@ -35,18 +36,17 @@ private:
   // Where a stream is, and what its current op has come to.
   struct Stream {
     int rank_class = 0, number = 0, phase = 0;
+    StreamCursor cursor;      // in the phase's program
     double local_time_s = 0;  // ahead of SimGrid's clock while computing where nobody looks
     Bell bell;
     int awaited_op = -1;  // the dependency it waits for, and how often that must have ended
     long awaited_count = 0;
-    const std::pair<std::string, int>* awaited_counter = nullptr;
+    const CounterAddress* awaited_counter = nullptr;
     double awaited_value = 0;
     int outstanding = 0;  // transfers of the current op under way or not yet matched
     bool in_op = false, ended = false, endless = false;
-    int step = 0, op = -1;
     double ready_s = 0, begin_s = 0, latency_s = 0;
     Status status = Status::done;
-    std::vector<int> iterations;  // of the open repeats
     int last_sender = -1, received_from = -1;
     sg::s4u::ActorPtr actor;
     Spans spans;
@@ -57,7 +57,7 @@ private:
     std::vector<std::vector<char>> awaited;  // by phase and op: another stream depends on it
     std::vector<int> streams;                // into streams_
     std::vector<int> streams_ended;          // by phase
-    std::map<std::pair<std::string, int>, double> counters;
+    Counters counters;
     std::vector<std::vector<sg::s4u::SemaphorePtr>> turns;  // by phase
   };
 
@@ -124,18 +124,18 @@ private:
   std::int64_t ops_to_run() const;  // without those of streams that have no end of their own
   void run_stream(Stream& stream);
   void run_step(Stream& stream);
-  void run_op(Stream& stream, int op);
+  void run_op(Stream& stream);
   bool step_may_begin(Stream& stream);
-  void wait_for_dependencies(Stream& stream, int op);
+  void wait_for_dependencies(Stream& stream);
   void catch_up(Stream& stream);  // sleeps until SimGrid's clock is at the stream's own time
-  void end_op(Stream& stream, int op, double end_s);
+  void end_op(Stream& stream, double end_s);
   void end_phase(Stream& stream);
   void compute(Stream& stream, const Op& op);
   double compute_end(const Stream& stream, double seconds) const;
   sg::s4u::SemaphorePtr turn_of(const Stream& stream, const Op& op) const;  // null: none to wait for
   void record(Stream& stream, double end_s, Status status);
   void signal(Stream& stream, const Op& op);
-  void wait_for_counter(Stream& stream, const Op& op);
+  void wait_for_counter(Stream& stream);
   const Program& program(const Stream& stream) const;
   const ClassProgram& does(const Stream& stream) const;
   const ProgramIndex& index(const Stream& stream) const;

@@ -7,18 +7,6 @@
 
 namespace rehearse {
 
-namespace {
-
-int iteration_of(const std::vector<int>& open_repeats) {  // of the innermost one; 0 outside
-  return open_repeats.empty() ? 0 : open_repeats.back();
-}
-
-std::pair<std::string, int> counter_of(const Op& op, int iteration) {
-  return {op.counter.name, op.counter.number + op.counter.stride * iteration};
-}
-
-}  // namespace
-
 void Simulation::Bell::wait() {
   waiting = true;
   semaphore->acquire();
@@ -126,25 +114,25 @@ void Simulation::run_stream(Stream& stream) {
   const Job& job = run_.jobs[who.job];
   if (!job.start_s.empty())
     stream.local_time_s = job.start_s[job.phases.front().schedule->first_rank(who.role) + who.ranks.front()];
+  int first_step =
+      0;  // of the phase; steps that did not begin count too, so that all have one number everywhere
   for (std::size_t ph = 0; ph < job.phases.size(); ++ph) {
     stream.phase = static_cast<int>(ph);
     if (does(stream).program >= 0 && stream.number < static_cast<int>(program(stream).streams.size())) {
+      stream.cursor = StreamCursor(program(stream), index(stream), stream.number, first_step);
       int rounds = 0;
-      for (; rounds < job.phases[ph].repeats && step_may_begin(stream); ++rounds, ++stream.step)
-        run_step(stream);
+      for (; rounds < job.phases[ph].repeats && step_may_begin(stream); ++rounds) run_step(stream);
       const std::optional<Asynchrony>& asynchrony = job.phases[ph].schedule->asynchrony;
       if (asynchrony && who.role == 0 && ph + 1 == job.phases.size()) {
         // It has done its share and may be stopped at any time.
         catch_up(stream);
         stream.endless = true;
         sg::s4u::Actor::self()->daemonize();
-        for (; rounds < asynchrony->most_rounds; ++rounds, ++stream.step) run_step(stream);
+        for (; rounds < asynchrony->most_rounds; ++rounds) run_step(stream);
       }
     }
     end_phase(stream);
-    int steps = 0;  // those that did not begin count too, so that steps have one number everywhere
-    for (std::size_t earlier = 0; earlier <= ph; ++earlier) steps += job.phases[earlier].repeats;
-    stream.step = steps;
+    first_step += job.phases[ph].repeats;
   }
   stream.ended = true;
 }
@@ -155,7 +143,9 @@ bool Simulation::step_may_begin(Stream& stream) {
   const double until = run_.jobs[job].phases[stream.phase].until_s;
   if (until == std::numeric_limits<double>::infinity()) return true;
   catch_up(stream);
-  return jobs_[job].step_begins.try_emplace({stream.phase, stream.step}, now() < until).first->second;
+  return jobs_[job]
+      .step_begins.try_emplace({stream.phase, stream.cursor.step()}, now() < until)
+      .first->second;
 }
 
 // Phases follow one another at each rank: none of its streams begins the next before all have ended this one.
@@ -172,34 +162,24 @@ void Simulation::end_phase(Stream& stream) {
 }
 
 void Simulation::run_step(Stream& stream) {
-  const std::vector<int>& ops = index(stream).stream_ops[stream.number];
-  for (std::size_t next = 0; next < ops.size(); ++next) {
-    const int number = ops[next];
-    const Op& op = program(stream).ops[number];
-    if (op.kind == OpKind::repeat_begin) {
-      wait_for_dependencies(stream, number);
-      stream.iterations.push_back(0);
-      end_op(stream, number, stream.local_time_s);
-    } else if (op.kind == OpKind::repeat_end) {
-      const int begin = index(stream).partner[number];
-      const int count = program(stream).ops[begin].count;
-      ++classes_[stream.rank_class].done[stream.phase][number];
-      if (count == 0 || stream.iterations.back() + 1 < count) {
-        ++stream.iterations.back();
-        next = static_cast<std::size_t>(index(stream).position[begin]);
-      } else {
-        stream.iterations.pop_back();
-      }
-    } else {
-      run_op(stream, number);
+  for (; !stream.cursor.at_end(); stream.cursor.advance()) switch (stream.cursor.current().kind) {
+      case OpKind::repeat_begin:
+        wait_for_dependencies(stream);
+        end_op(stream, stream.local_time_s);
+        break;
+      case OpKind::repeat_end:
+        ++classes_[stream.rank_class].done[stream.phase][stream.cursor.op()];
+        break;
+      default:
+        run_op(stream);
     }
-  }
+  stream.cursor.next_step();
 }
 
-void Simulation::run_op(Stream& stream, int number) {
-  const Op& op = program(stream).ops[number];
-  wait_for_dependencies(stream, number);
-  stream.op = number;
+void Simulation::run_op(Stream& stream) {
+  const Op& op = stream.cursor.current();
+  const int number = stream.cursor.op();
+  wait_for_dependencies(stream);
   stream.ready_s = stream.begin_s = stream.local_time_s;
   stream.latency_s = 0;
   stream.status = Status::done;
@@ -223,7 +203,7 @@ void Simulation::run_op(Stream& stream, int number) {
       if (op.kind == OpKind::exchange) exchange(stream, number);
       if (op.kind == OpKind::collective) collective(stream, number);
       if (op.kind == OpKind::signal) signal(stream, op);
-      if (op.kind == OpKind::wait_until) wait_for_counter(stream, op);
+      if (op.kind == OpKind::wait_until) wait_for_counter(stream);
       end = now();
       break;
     case OpKind::repeat_begin:
@@ -234,13 +214,14 @@ void Simulation::run_op(Stream& stream, int number) {
     stream.local_time_s = end;
     catch_up(stream);
     const Layout::Class& c = layout_.classes[stream.rank_class];
-    op.arithmetic({c.job, c.role, c.ranks.front(), stream.step, stream.received_from, end});
+    op.arithmetic({c.job, c.role, c.ranks.front(), stream.cursor.step(), stream.received_from, end});
   }
-  end_op(stream, number, end);
+  end_op(stream, end);
 }
 
-void Simulation::end_op(Stream& stream, int number, double end_s) {
+void Simulation::end_op(Stream& stream, double end_s) {
   ClassState& state = classes_[stream.rank_class];
+  const int number = stream.cursor.op();
   stream.local_time_s = end_s;
   const bool awaited = state.awaited[stream.phase][number] != 0;
   if (awaited) catch_up(stream);
@@ -257,10 +238,10 @@ void Simulation::end_op(Stream& stream, int number, double end_s) {
   }
 }
 
-void Simulation::wait_for_dependencies(Stream& stream, int number) {
+void Simulation::wait_for_dependencies(Stream& stream) {
   const std::vector<long>& done = classes_[stream.rank_class].done[stream.phase];
-  for (const Dependency& d : program(stream).ops[number].after) {
-    const long required = index(stream).required(number, d, done[number] + 1);
+  for (const Dependency& d : stream.cursor.current().after) {
+    const long required = stream.cursor.required(d, done);
     if (done[d.op] >= required) continue;
     catch_up(stream);
     while (done[d.op] < required) {
@@ -317,9 +298,9 @@ void Simulation::record(Stream& stream, double end_s, Status status) {
   Spans& s = stream.spans;
   s.rank_class.push_back(stream.rank_class);
   s.phase.push_back(stream.phase);
-  s.step.push_back(stream.step);
-  s.op.push_back(stream.op);
-  s.iteration.push_back(iteration_of(stream.iterations));
+  s.step.push_back(stream.cursor.step());
+  s.op.push_back(stream.cursor.op());
+  s.iteration.push_back(stream.cursor.iteration());
   s.ready_s.push_back(stream.ready_s);
   s.begin_s.push_back(stream.begin_s);
   s.end_s.push_back(end_s);
@@ -330,7 +311,7 @@ void Simulation::record(Stream& stream, double end_s, Status status) {
 
 void Simulation::signal(Stream& stream, const Op& op) {
   const Layout::Class& own = layout_.classes[stream.rank_class];
-  const std::pair<std::string, int> counter = counter_of(op, iteration_of(stream.iterations));
+  const CounterAddress counter = stream.cursor.counter();
   const auto add = [&](std::size_t c) {
     const double value = ++classes_[c].counters[counter];
     for (int s : classes_[c].streams) {
@@ -351,13 +332,11 @@ void Simulation::signal(Stream& stream, const Op& op) {
       }
 }
 
-void Simulation::wait_for_counter(Stream& stream, const Op& op) {
-  const std::pair<std::string, int> counter = counter_of(op, iteration_of(stream.iterations));
-  const double at_least = op.at_least + op.at_least_per_iteration * iteration_of(stream.iterations);
-  if (counter.second < 0) return;
+void Simulation::wait_for_counter(Stream& stream) {
+  const CounterAddress counter = stream.cursor.counter();
   stream.awaited_counter = &counter;
-  stream.awaited_value = at_least;
-  while (classes_[stream.rank_class].counters[counter] < at_least) stream.bell.wait();
+  stream.awaited_value = stream.cursor.awaited_value();
+  while (!stream.cursor.reached(classes_[stream.rank_class].counters)) stream.bell.wait();
   stream.awaited_counter = nullptr;
 }
 

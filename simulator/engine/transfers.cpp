@@ -59,7 +59,7 @@ Simulation::Matched Simulation::match_message(int number, const Call& send, cons
   for (Stream* side : m.sides) {
     side->begin_s = now();
     side->latency_s = m.latency_s;
-    if (sg::s4u::SemaphorePtr turn = turn_of(*side, program(*side).ops[side->op])) m.turns.push_back(turn);
+    if (sg::s4u::SemaphorePtr turn = turn_of(*side, side->cursor.current())) m.turns.push_back(turn);
   }
   return m;
 }
@@ -121,7 +121,7 @@ void Simulation::call_message(Stream& stream, const Message& message, int own_sl
       state.sends.push_back(call);
       if (state.any != nullptr) {
         Stream& receiver = *state.any;
-        take_any(receiver, slot(receiver, receiver.op, 0), matched);
+        take_any(receiver, slot(receiver, receiver.cursor.op(), 0), matched);
         continue;
       }
     }
@@ -228,7 +228,7 @@ void Simulation::drive(int job, std::vector<Matched> matched) {
 void Simulation::drive_in_turn(int job, const Matched& matched) {
   for (const sg::s4u::SemaphorePtr& turn : matched.turns) turn->acquire();
   for (Stream* side : matched.sides)
-    if (turn_of(*side, program(*side).ops[side->op])) side->begin_s = now();
+    if (turn_of(*side, side->cursor.current())) side->begin_s = now();
   drive_together(job, {matched});
   for (const sg::s4u::SemaphorePtr& turn : matched.turns) turn->release();
 }

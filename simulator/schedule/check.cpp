@@ -6,12 +6,11 @@
 #include <deque>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "models/text/error.hpp"
 #include "simulator/schedule/communication.hpp"
 #include "simulator/schedule/folding.hpp"
-#include "simulator/schedule/program_index.hpp"
+#include "simulator/schedule/stream_cursor.hpp"
 
 namespace rehearse {
 
@@ -22,11 +21,12 @@ public:
   explicit DryRun(const Schedule& schedule) : schedule_(schedule), talk_(schedule) {
     for (const Program& program : schedule.programs) index_.emplace_back(schedule, program);
     fold();
+    counters_.resize(representative_.size());
     for (std::size_t c = 0; c < representative_.size(); ++c) {
       const Program& program = program_of(c);
       done_.emplace_back(program.ops.size(), 0);
-      for (std::size_t s = 0; s < program.streams.size(); ++s)
-        streams_.push_back({static_cast<int>(c), static_cast<int>(s)});
+      for (int s = 0; s < static_cast<int>(program.streams.size()); ++s)
+        streams_.push_back({static_cast<int>(c), s, StreamCursor(program, index_of(c), s)});
     }
   }
 
@@ -45,11 +45,9 @@ public:
 private:
   struct StreamState {
     int rank_class = 0, stream = 0;
-    std::size_t next = 0;  // position in the stream
-    int step = 0;
-    bool posted = false;          // the op at `next` has posted its transfers
-    int outstanding = 0;          // of which this many are not matched yet
-    std::vector<int> iterations;  // of the open repeats
+    StreamCursor cursor;
+    bool posted = false;  // its op has posted its transfers
+    int outstanding = 0;  // of which this many are not matched yet
     int last_sender = -1;
   };
   struct Posted {
@@ -196,87 +194,49 @@ private:
     }
   }
 
-  bool may_begin(const StreamState& s, int op_number) const {
-    const Program& program = program_of(s.rank_class);
-    const ProgramIndex& index = index_of(s.rank_class);
-    const std::vector<long>& done = done_[s.rank_class];
-    return std::all_of(
-        program.ops[op_number].after.begin(), program.ops[op_number].after.end(),
-        [&](const Dependency& d) { return done[d.op] >= index.required(op_number, d, done[op_number] + 1); });
-  }
-
   bool advance(int stream) {
     StreamState& s = streams_[stream];
-    const Program& program = program_of(s.rank_class);
-    const std::vector<int>& ops = index_of(s.rank_class).stream_ops[s.stream];
     bool progress = false;
-    while (s.step < steps_) {
-      if (s.next == ops.size()) {
-        s.next = 0;
-        ++s.step;
+    while (s.cursor.step() < steps_) {
+      if (s.cursor.at_end()) {
+        s.cursor.next_step();
         progress = true;
-        if (ops.empty()) s.step = steps_;
         continue;
       }
-      const int number = ops[s.next];
-      const Op& op = program.ops[number];
+      const int number = s.cursor.op();
+      const Op& op = s.cursor.current();
       if (!s.posted) {
-        if (!may_begin(s, number)) return progress;
+        if (s.cursor.unmet(done_[s.rank_class]) != nullptr) return progress;
         if (op.kind == OpKind::exchange || op.kind == OpKind::collective) post(stream, number);
-        if (op.kind == OpKind::wait_until && !reached(s, op)) return progress;
+        if (op.kind == OpKind::wait_until && !s.cursor.reached(counters_[s.rank_class])) return progress;
         s.posted = true;
         progress = true;
       }
       if (s.outstanding > 0) try_any(s, number);
       if (s.outstanding > 0) return progress;
-      finish(s, number);
+      finish(s);
       progress = true;
     }
     return progress;
   }
 
-  using CounterKey = std::tuple<int, std::string, int>;
-  static int iteration(const StreamState& s) { return s.iterations.empty() ? 0 : s.iterations.back(); }
-  bool reached(const StreamState& s, const Op& op) const {
-    const CounterKey key{s.rank_class, op.counter.name, op.counter.number + op.counter.stride * iteration(s)};
-    if (std::get<2>(key) < 0) return true;
-    const auto it = counters_.find(key);
-    return (it == counters_.end() ? 0 : it->second) >= op.at_least + op.at_least_per_iteration * iteration(s);
-  }
-
-  void finish(StreamState& s, int number) {
-    const Program& program = program_of(s.rank_class);
-    const Op& op = program.ops[number];
-    const ProgramIndex& index = index_of(s.rank_class);
-    ++done_[s.rank_class][number];
+  void finish(StreamState& s) {
+    const Op& op = s.cursor.current();
+    ++done_[s.rank_class][s.cursor.op()];
+    if (op.kind == OpKind::signal) signal(s, op);
     s.posted = false;
-    ++s.next;
-    if (op.kind == OpKind::signal) {
-      const int counter = op.counter.number + op.counter.stride * iteration(s);
-      if (op.signalled.empty()) ++counters_[{s.rank_class, op.counter.name, counter}];
-      const int rank = representative_[s.rank_class], role = talk_.role_of_rank(rank);
-      for (const Peer& peer : op.signalled)
-        for (int r : peer_ranks(schedule_.roles, role, peer, rank - schedule_.first_rank(role))) {
-          const int other_role = peer.kind == Peer::Kind::offset ? role : peer.role;
-          ++counters_[{class_of_[schedule_.first_rank(other_role) + r], op.counter.name, counter}];
-        }
-    } else if (op.kind == OpKind::repeat_begin) {
-      s.iterations.push_back(0);
-    } else if (op.kind == OpKind::repeat_end) {
-      const int begin = index.partner[number];
-      if (program.ops[begin].count == 0 || s.iterations.back() + 1 < program.ops[begin].count) {
-        ++s.iterations.back();
-        s.next = index.position[begin] + 1;
-      } else {
-        s.iterations.pop_back();
-      }
-    }
+    s.cursor.advance();
   }
 
-  bool in_endless_repeat(const StreamState& s) const {
-    const ProgramIndex& index = index_of(s.rank_class);
-    return s.next < index.stream_ops[s.stream].size() &&
-           index.per_step[index.stream_ops[s.stream][s.next]] == 0;
+  void signal(const StreamState& s, const Op& op) {
+    const CounterAddress counter = s.cursor.counter();
+    if (op.signalled.empty()) ++counters_[s.rank_class][counter];
+    const int rank = representative_[s.rank_class], role = talk_.role_of_rank(rank);
+    for (const Peer& peer : op.signalled)
+      for (int r : peer_ranks(schedule_.roles, role, peer, rank - schedule_.first_rank(role))) {
+        const int other_role = peer.kind == Peer::Kind::offset ? role : peer.role;
+        ++counters_[class_of_[schedule_.first_rank(other_role) + r]][counter];
+      }
   }
 
   void report_if_stuck() const {
@@ -284,26 +244,24 @@ private:
     int count = 0;
     for (std::size_t i = 0; i < streams_.size(); ++i) {
       const StreamState& s = streams_[i];
-      if (s.step >= steps_ || in_endless_repeat(s)) continue;
+      if (s.cursor.step() >= steps_ || (!s.cursor.at_end() && s.cursor.endless())) continue;
       if (++count > 8) continue;
       const Program& program = program_of(s.rank_class);
-      const int number = index_of(s.rank_class).stream_ops[s.stream][s.next];
+      const int number = s.cursor.op();
       stuck += fmt::format("\n  {} on stream \"{}\" {}", describe({static_cast<int>(i), number}),
-                           program.streams[s.stream], why(s, number));
+                           program.streams[s.stream], why(s));
     }
     if (count > 8) stuck += fmt::format("\n  and {} more", count - 8);
     if (count > 0) throw RunError("schedule: it can never end; these ops wait for ever:" + stuck);
   }
 
-  std::string why(const StreamState& s, int number) const {
-    const Program& program = program_of(s.rank_class);
-    const Op& op = program.ops[number];
+  std::string why(const StreamState& s) const {
+    const int number = s.cursor.op();
+    const Op& op = s.cursor.current();
     if (!s.posted) {
-      for (const Dependency& d : op.after)
-        if (done_[s.rank_class][d.op] <
-            index_of(s.rank_class).required(number, d, done_[s.rank_class][number] + 1))
-          return fmt::format("waits for op {} \"{}\"{}", d.op, program.ops[d.op].name,
-                             d.steps_back > 0 ? " of the step before" : "");
+      if (const Dependency* d = s.cursor.unmet(done_[s.rank_class]))
+        return fmt::format("waits for op {} \"{}\"{}", d->op, program_of(s.rank_class).ops[d->op].name,
+                           d->steps_back > 0 ? " of the step before" : "");
       return fmt::format("waits for counter \"{}\"", op.counter.name);
     }
     if (op.kind == OpKind::collective) {
@@ -336,7 +294,7 @@ private:
   std::vector<TransferState> transfers_;
   std::vector<std::vector<long>> done_;
   std::vector<StreamState> streams_;
-  std::map<CounterKey, double> counters_;
+  std::vector<Counters> counters_;  // by class
   int steps_ = 1;
 };
 

@@ -142,6 +142,7 @@ struct Collective {
 struct Counter {
   std::string name;
   int number = 0, stride = 0;
+  int at(int iteration) const { return number + stride * iteration; }
 };
 
 // Waits for an op of the same program: of this repetition of the schedule, or of the one before.

@@ -30,10 +30,6 @@ struct Communicator {
   }
 };
 
-int counter_number(const Op& op, int iteration) {
-  return op.counter.number + op.counter.stride * iteration;
-}
-
 }  // namespace
 
 Sides::Sides(const Trace& trace) : trace_(trace) {
@@ -127,8 +123,7 @@ std::size_t Sides::signal_for(std::size_t row) const {
   const double end_s = spans.end_s[row];
   const auto reaches = [&](std::size_t signal) {
     const Op& its_op = trace_.op_of(signal);
-    if (counter_number(its_op, spans.iteration[signal]) != counter_number(op, spans.iteration[row]))
-      return false;
+    if (its_op.counter.at(spans.iteration[signal]) != op.counter.at(spans.iteration[row])) return false;
     const RankClass& from = trace_.classes[spans.rank_class[signal]];
     if (its_op.signalled.empty()) return &from == &who;
     for (const Peer& peer : its_op.signalled) {
