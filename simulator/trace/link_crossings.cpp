@@ -82,34 +82,32 @@ void LinkCrossings::add_route(Endpoint from, Endpoint to, int rail, double times
 void LinkCrossings::add_collective(const Schedule& schedule, const Job& job, int number, const Slot& slot,
                                    int rank, Sums& into) {
   const std::vector<int>& ranks = communication_of(schedule).transfers[number].ranks;
-  const auto endpoint = [&](int member) { return job.endpoints[ranks[member]]; };
-  const int self = static_cast<int>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
+  const Endpoint self = job.endpoints[rank];
   if (slot.course() == Course::pairs) {
-    for (const Connection& c : pairs_from(self, static_cast<int>(ranks.size())))
-      add_route(endpoint(c.from), endpoint(c.to), c.rail, 1, into);
+    const auto member = std::find(ranks.begin(), ranks.end(), rank) - ranks.begin();
+    for (const Connection& c : pairs_from(static_cast<int>(member), static_cast<int>(ranks.size())))
+      add_route(self, job.endpoints[ranks[c.to]], c.rail, 1, into);
     return;
   }
   const auto [it, fresh] = hops_.try_emplace({&schedule, number, slot.collective.channels});
-  if (fresh) {
-    std::vector<Endpoint> members;
-    for (const int member : ranks) members.push_back(job.endpoints[member]);
-    it->second = hops_of(slot.collective, members);
-  }
-  for (const Hop& hop : it->second[self])
-    add_route(endpoint(self), endpoint(hop.to), hop.rail, hop.times, into);
+  if (fresh) it->second = hops_of(slot.collective, ranks, job);
+  for (const Hop& hop : it->second[rank]) add_route(self, hop.to, hop.rail, hop.times, into);
 }
 
-// To whom each member of a collective sends.
-std::vector<std::vector<LinkCrossings::Hop>> LinkCrossings::hops_of(
-    const Collective& how, const std::vector<Endpoint>& members) const {
-  std::vector<std::vector<Hop>> hops(members.size());
+// Where each rank of a collective sends.
+std::unordered_map<int, std::vector<LinkCrossings::Hop>> LinkCrossings::hops_of(const Collective& how,
+                                                                                const std::vector<int>& ranks,
+                                                                                const Job& job) const {
+  std::vector<Endpoint> members;
+  for (const int rank : ranks) members.push_back(job.endpoints[rank]);
   const CollectivePlan plan = collective_plan(how.used_algorithm(), cluster_, members, how.channels);
   const std::vector<Connection> connections = connections_of(course_of(how.kind), plan);
   const bool ring = how.used_algorithm() == Algorithm::ring;
   const std::vector<double> shares = ring ? std::vector<double>() : connection_shares(how.kind, plan);
+  std::unordered_map<int, std::vector<Hop>> hops;
   for (std::size_t i = 0; i < connections.size(); ++i) {
     const Connection& c = connections[i];
-    hops[c.from].push_back({c.to, c.rail, ring ? plan.lanes[c.lane].share : shares[i]});
+    hops[ranks[c.from]].push_back({members[c.to], c.rail, ring ? plan.lanes[c.lane].share : shares[i]});
   }
   return hops;
 }

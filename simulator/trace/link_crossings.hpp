@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -37,7 +38,7 @@ public:
 
 private:
   struct Hop {
-    int to = 0;  // member
+    Endpoint to = 0;
     int rail = -1;
     double times = 1;
   };
@@ -47,7 +48,8 @@ private:
   void add_route(Endpoint from, Endpoint to, int rail, double times, Sums& into);
   void add_collective(const Schedule& schedule, const Job& job, int number, const Slot& slot, int rank,
                       Sums& into);
-  std::vector<std::vector<Hop>> hops_of(const Collective& how, const std::vector<Endpoint>& members) const;
+  std::unordered_map<int, std::vector<Hop>> hops_of(const Collective& how, const std::vector<int>& ranks,
+                                                    const Job& job) const;
 
   const Trace& trace_;
   const Cluster& cluster_;
@@ -56,8 +58,8 @@ private:
   std::vector<Part> parts_;
   std::map<const Schedule*, std::unique_ptr<Communication>> communications_;
   std::map<std::tuple<const Schedule*, int, int>, int> pattern_of_slot_;  // schedule, class, slot
-  std::map<std::tuple<const Schedule*, int, int>, std::vector<std::vector<Hop>>>
-      hops_;  // schedule, transfer, channels: by member
+  std::map<std::tuple<const Schedule*, int, int>, std::unordered_map<int, std::vector<Hop>>>
+      hops_;  // schedule, transfer, channels: by rank
   std::vector<LinkId> route_;
 };
 
