@@ -240,6 +240,8 @@ TEST_CASE(
   struct Way {
     const char* keys;
     const char* training = "";
+    // Long enough for SimGrid, to which events within 1 ns are simultaneous.
+    int sequence = 64;
   };
   const Way ways[] = {
       {"gradients = \"local-sgd\"\nlocal_sgd.every = 2\n"},
@@ -254,12 +256,14 @@ TEST_CASE(
       {"fusion_mb = 2\ncycle_ms = 0.2\npipeline = 2\nschedule = \"interleaved\"\nvirtual_stages = 2\n"},
       {"fusion_mb = 2\ncycle_ms = 0.2\ncompression = \"top-k\"\n"},
       {"fusion_mb = 1\ncycle_ms = 0.2\ncompression = \"one-bit\"\npipeline = 2\n"},
-      {"bucket_mb = 2\ntensor = 2\n"},
-      {"bucket_mb = 2\ntensor = 4\nsequence_parallel = true\npipeline = 2\n", "recompute = \"full\"\n"},
-      {"tensor = 2\nplacement = [\"data\", \"tensor\", \"pipeline\"]\nall_reduce = \"auto\"\n"},
-      {"gradients = \"local-sgd\"\nlocal_sgd.every = 2\ntensor = 2\npipeline = 2\n"},
-      {"bucket_mb = 2\ntensor = 2\ngradients = \"parameter-server\"\nparameter_server.servers = 2\n"},
-      {"bucket_mb = 2\ntensor = 2\nsequence_parallel = true\ncompression = \"powersgd\"\n"},
+      {"bucket_mb = 2\ntensor = 2\n", "", 4096},
+      {"bucket_mb = 2\ntensor = 2\nsequence_parallel = true\npipeline = 2\n", "recompute = \"full\"\n", 4096},
+      {"bucket_mb = 2\ntensor = 4\nsequence_parallel = true\n", "recompute = \"selective\"\n", 4096},
+      {"tensor = 2\nplacement = [\"data\", \"tensor\", \"pipeline\"]\nall_reduce = \"auto\"\n", "", 4096},
+      {"gradients = \"local-sgd\"\nlocal_sgd.every = 2\ntensor = 2\npipeline = 2\n", "", 4096},
+      {"bucket_mb = 2\ntensor = 2\ngradients = \"parameter-server\"\nparameter_server.servers = 2\n", "",
+       4096},
+      {"bucket_mb = 2\ntensor = 2\nsequence_parallel = true\ncompression = \"powersgd\"\n", "", 4096},
   };
   struct Fabric {
     const char* cluster;
@@ -276,11 +280,13 @@ TEST_CASE(
       for (const char* fidelity : {"flow", "auto", "chunk"}) {
         const std::string keys = way.keys;
         if (keys.find("first-device") != std::string::npos && fabric.nodes > 1) continue;
+        // Tensor groups inside nodes are the same on all fabrics but for what links a node has.
+        if (way.sequence > 64 && (fabric.nodes != 2 || (kSanitized && *fidelity != 'a'))) continue;
         CAPTURE(fabric.cluster, fabric.nodes, fabric.slow, keys, fidelity);
         const std::string text =
-            "[model.transformer]\nlayers = 4\nhidden = 256\nheads = 4\nvocabulary = 1000\nsequence_length = "
-            "64\n"
-            "[training]\nmicro_batch = 1\nglobal_batch = " +
+            "[model.transformer]\nlayers = 4\nhidden = 256\nheads = 4\nvocabulary = 1000\nsequence_length "
+            "= " +
+            std::to_string(way.sequence) + "\n[training]\nmicro_batch = 1\nglobal_batch = " +
             std::to_string(4 * fabric.nodes * fabric.devices) + "\n" + way.training +
             "[cluster]\npreset = \"" + fabric.cluster + "\"\nnodes = " + std::to_string(fabric.nodes) + "\n" +
             fabric.slow + "[simulation]\nfidelity = \"" + fidelity + "\"\n[strategy]\n" + keys;

@@ -77,7 +77,7 @@ TEST_CASE("where NCCL's choices cannot be told, a note says why") {
   CHECK_FALSE(measured_in(run("--device gpu"))["gpu_ranks"][0].contains("collectives"));
 }
 
-TEST_CASE("--nccl-choices is refused where NCCL chooses nothing") {
+TEST_CASE("recording NCCL's choices is refused where NCCL chooses nothing") {
   for (const char* arguments : {"--device cpu", "--device gpu --collectives schedule"}) {
     CAPTURE(arguments);
     const test::Outcome outcome = run(std::string("--nccl-choices ") + arguments);

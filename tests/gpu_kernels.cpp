@@ -156,7 +156,7 @@ TEST_CASE("without CUPTI a run goes on, and a note says why no kernels were reco
   CHECK(std::none_of(trace["traceEvents"].begin(), trace["traceEvents"].end(), is_kernel));
 }
 
-TEST_CASE("--kernels is refused where nothing could be recorded") {
+TEST_CASE("recording kernels is refused where nothing could be recorded") {
   const test::Scratch scratch;
   const std::string scenario = scratch.write("run.toml", test::kTwoRanks);
   for (const std::string arguments : {"--device gpu --oversubscribe", "--device cpu --trace "}) {

@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "topologies/cabling.hpp"
 #include "topologies/network.hpp"
 #include "topologies/uplinks.hpp"
-#include "topologies/wiring.hpp"
 
 namespace rehearse {
 namespace {
@@ -298,9 +298,10 @@ std::shared_ptr<const Cluster> make_cluster(const ClusterParts& parts) {
   auto cluster = std::make_shared<Network>(filled);
   cluster->slow_parts = slow_parts_of(parts, *cluster);
   const bool gpus = parts.node.device.compute_capability > 0;
-  cluster->title = fmt::format("{} x {}{} ({} {}{})", with_commas(parts.nodes),
-                               parts.name.empty() ? "node" : parts.name, parts.changes, with_commas(cluster->devices()),
-                               gpus ? "GPU" : "device", cluster->devices() == 1 ? "" : "s");
+  cluster->title =
+      fmt::format("{} x {}{} ({} {}{})", with_commas(parts.nodes), parts.name.empty() ? "node" : parts.name,
+                  parts.changes, with_commas(cluster->devices()), gpus ? "GPU" : "device",
+                  cluster->devices() == 1 ? "" : "s");
   return cluster;
 }
 

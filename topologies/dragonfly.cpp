@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "topologies/wiring.hpp"
+#include "topologies/cabling.hpp"
 
 namespace rehearse {
 namespace {
@@ -22,7 +22,7 @@ struct Pairs {
 // J. Kim, W. Dally, S. Scott, D. Abts, Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008:
 // every two routers of a group are joined and every two groups, these by one of their routers in turn.
 // Minimal routing: to the router with the cable to the other group, over it, and on to the node's router.
-class Dragonfly final : public Wiring {
+class Dragonfly final : public Cabling {
 public:
   explicit Dragonfly(const Fabric& fabric)
       : local_{fabric.routers_per_group},
@@ -57,7 +57,7 @@ public:
                : -1;
   }
 
-  void route(const Flow& flow, LinkId first, std::vector<LinkId>& links) const override {
+  void route(const NodePair& flow, LinkId first, std::vector<LinkId>& links) const override {
     int from = flow.from_node / nodes_per_router_;
     const int to = flow.to_node / nodes_per_router_;
     const int from_group = from / local_.n, to_group = to / local_.n;
@@ -92,7 +92,7 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Wiring> make_dragonfly(const Fabric& fabric) {
+std::unique_ptr<Cabling> make_dragonfly(const Fabric& fabric) {
   return std::make_unique<Dragonfly>(fabric);
 }
 

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "topologies/wiring.hpp"
+#include "topologies/cabling.hpp"
 
 namespace rehearse {
 namespace {
@@ -9,7 +9,7 @@ namespace {
 // 2008): pods of k/2 edge switches, each joined to all aggregation switches of its pod; aggregation switch j
 // of every pod is joined to the k/2 core switches of its group j. NICs fill the edges one after the other,
 // node by node.
-class FatTree final : public Wiring {
+class FatTree final : public Cabling {
 public:
   FatTree(const Fabric& fabric, const Node& node, int nodes)
       : half_(fabric.radix / 2),
@@ -50,7 +50,7 @@ public:
     return 2 * (static_cast<int>(below()) + agg * half_ + core % half_) + (agg_first ? 0 : 1);
   }
 
-  void route(const Flow& flow, LinkId first, std::vector<LinkId>& links) const override {
+  void route(const NodePair& flow, LinkId first, std::vector<LinkId>& links) const override {
     const std::int64_t to_port = std::int64_t{flow.to_node} * nics_ + flow.to_nic;
     const int from = edge_of(std::int64_t{flow.from_node} * nics_ + flow.from_nic), to = edge_of(to_port);
     if (from == to) return;
@@ -81,7 +81,7 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Wiring> make_fat_tree(const Fabric& fabric, const Node& node, int nodes) {
+std::unique_ptr<Cabling> make_fat_tree(const Fabric& fabric, const Node& node, int nodes) {
   return std::make_unique<FatTree>(fabric, node, nodes);
 }
 

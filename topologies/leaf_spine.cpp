@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
-#include "topologies/wiring.hpp"
+#include "topologies/cabling.hpp"
 
 namespace rehearse {
 namespace {
 
 // Two tiers. leaf-spine: all NICs of a node plug into one leaf. rail: NIC i of every node of a group plugs
 // into leaf i of the group, "group0.rail3".
-class LeafSpine final : public Wiring {
+class LeafSpine final : public Cabling {
 public:
   LeafSpine(const Fabric& fabric, const Node& node, int nodes)
       : nodes_per_leaf_(fabric.nodes_per_leaf),
@@ -38,7 +38,7 @@ public:
     return leaf < 0 || at >= spines_ ? -1 : 2 * (leaf * spines_ + at) + down;
   }
 
-  void route(const Flow& flow, LinkId first, std::vector<LinkId>& links) const override {
+  void route(const NodePair& flow, LinkId first, std::vector<LinkId>& links) const override {
     const int from = leaf_of(flow.from_node, flow.from_nic), to = leaf_of(flow.to_node, flow.to_nic);
     if (from == to) return;
     const int over = spine(flow);
@@ -59,7 +59,7 @@ private:
     return number < rails_ && group < leaves_ / rails_ ? group * rails_ + number : -1;
   }
 
-  int spine(const Flow& flow) const {
+  int spine(const NodePair& flow) const {
     std::uint64_t choice = hash_of(flow);
     if (routing_ == Fabric::Routing::d_mod_k) choice = port_of(flow);
     if (fold_ > 0) choice %= static_cast<std::uint64_t>(fold_);
@@ -67,7 +67,7 @@ private:
   }
 
   // Destinations of one leaf follow each other: all NICs of its nodes, or one NIC of each.
-  std::uint64_t port_of(const Flow& flow) const {
+  std::uint64_t port_of(const NodePair& flow) const {
     const auto node = static_cast<std::uint64_t>(flow.to_node), nic = static_cast<std::uint64_t>(flow.to_nic);
     return rails_ > 0 ? node + nic : node * static_cast<std::uint64_t>(nics_) + nic;
   }
@@ -82,7 +82,7 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Wiring> make_leaf_spine(const Fabric& fabric, const Node& node, int nodes) {
+std::unique_ptr<Cabling> make_leaf_spine(const Fabric& fabric, const Node& node, int nodes) {
   return std::make_unique<LeafSpine>(fabric, node, nodes);
 }
 

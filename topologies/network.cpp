@@ -51,7 +51,7 @@ Network::Network(const ClusterParts& parts) {
     graph_ = std::make_unique<FabricGraph>(names, cables_, parts.place);
     count += 2 * static_cast<std::int64_t>(cables_.size());
   }
-  wiring_ = make_wiring(fabric_, node_, nodes_, server_nodes_);
+  wiring_ = make_cabling(fabric_, node_, nodes_, server_nodes_);
   if (wiring_) count += 2 * wiring_->cables();
   if (count > std::numeric_limits<int>::max())
     throw InputError(parts.place, fmt::format("the cluster has {} links; allowed: at most {}", count,
@@ -188,7 +188,7 @@ std::string Network::link_name(LinkId l) const {
     case Kind::nic:
       return fmt::format("{}.nic{}.{}", node_name(link.node), link.number, direction);
     case Kind::fabric: {
-      const Wiring::Ends ends = wiring_->ends(link.number);
+      const Cabling::Ends ends = wiring_->ends(link.number);
       return link.back ? ends.b + "-" + ends.a : ends.a + "-" + ends.b;
     }
     case Kind::graph: {

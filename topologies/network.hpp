@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "topologies/cabling.hpp"
 #include "topologies/cluster.hpp"
 #include "topologies/graph.hpp"
-#include "topologies/wiring.hpp"
 
 namespace rehearse {
 
@@ -71,7 +71,7 @@ private:
   std::vector<int> mesh_pair_;
   std::vector<ClusterParts::GraphLink> cables_;
   std::unique_ptr<FabricGraph> graph_;
-  std::unique_ptr<Wiring> wiring_;
+  std::unique_ptr<Cabling> wiring_;
   std::vector<std::pair<LinkId, double>> slow_;  // sorted
 };
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <string>
 
-#include "topologies/wiring.hpp"
+#include "topologies/cabling.hpp"
 
 namespace rehearse {
 namespace {
@@ -9,7 +9,7 @@ namespace {
 // Nodes joined to their neighbours in every dimension, around its end; a ring has one dimension. The first
 // dimension's coordinate is a node's lowest digit. Routes take the dimensions in order, each the shorter way;
 // half way around they go upwards. Places behind the last node have a router only, "idle63".
-class Torus final : public Wiring {
+class Torus final : public Cabling {
 public:
   Torus(const Fabric& fabric, int nodes, int server_nodes)
       : nodes_(nodes), total_(nodes + server_nodes), bandwidth_(fabric.link_bandwidth) {
@@ -48,7 +48,7 @@ public:
     return -1;
   }
 
-  void route(const Flow& flow, LinkId first, std::vector<LinkId>& links) const override {
+  void route(const NodePair& flow, LinkId first, std::vector<LinkId>& links) const override {
     int at = flow.from_node;
     for (const Axis& axis : axes_) {
       const int ahead = (coordinate(flow.to_node, axis) - coordinate(at, axis) + axis.size) % axis.size;
@@ -101,7 +101,7 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Wiring> make_torus(const Fabric& fabric, int nodes, int server_nodes) {
+std::unique_ptr<Cabling> make_torus(const Fabric& fabric, int nodes, int server_nodes) {
   return std::make_unique<Torus>(fabric, nodes, server_nodes);
 }
 

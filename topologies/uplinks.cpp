@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "topologies/wiring.hpp"
+#include "topologies/cabling.hpp"
 
 namespace rehearse {
 namespace {

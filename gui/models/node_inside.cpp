@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "gui/models/topology_graph.hpp"
-#include "topologies/wiring.hpp"
+#include "topologies/cabling.hpp"
 
 namespace rehearse::gui {
 

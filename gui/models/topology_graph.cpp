@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "topologies/wiring.hpp"
+#include "topologies/cabling.hpp"
 
 namespace rehearse::gui {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <numbers>
 
-#include "topologies/wiring.hpp"
+#include "topologies/cabling.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "topologies/wiring.hpp"
+#include "topologies/cabling.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -19,7 +19,7 @@ std::uint64_t mixed(std::uint64_t x) {
 
 }  // namespace
 
-std::unique_ptr<Wiring> make_wiring(const Fabric& fabric, const Node& node, int nodes, int server_nodes) {
+std::unique_ptr<Cabling> make_cabling(const Fabric& fabric, const Node& node, int nodes, int server_nodes) {
   switch (fabric.kind) {
     case Fabric::Kind::single_switch:
     case Fabric::Kind::links:
@@ -64,7 +64,7 @@ std::string node_name_of(int node, int nodes) {
   return node < nodes ? fmt::format("node{}", node) : fmt::format("server{}", node - nodes);
 }
 
-std::uint64_t hash_of(const Flow& flow) {
+std::uint64_t hash_of(const NodePair& flow) {
   std::uint64_t hash = mixed(1);  // a fixed seed
   for (const int part : {flow.from, flow.to, flow.from_nic, flow.to_nic})
     hash = mixed(hash ^ static_cast<std::uint64_t>(part));
