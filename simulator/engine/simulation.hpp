@@ -145,6 +145,9 @@ private:
   // transfers.cpp: matching the sides of transfers and carrying them out
   void exchange(Stream& stream, int op);
   void collective(Stream& stream, int op);
+  // Of ranks that all do the same at the same times, over links that nobody else uses: when it ends is known as it
+  // begins, as it is of computing. False if it is not such a one.
+  bool collective_of_one_class(Stream& stream, int op, double& end_s);
   void call_message(Stream& stream, const Message& message, int own_slot, std::vector<Matched>& matched);
   bool take_any(Stream& stream, int own_slot, std::vector<Matched>& matched);
   Matched match_message(int transfer, const Call& send, const Call& receive);

@@ -194,8 +194,10 @@ void Simulation::run_op(Stream& stream) {
     case OpKind::host:
       end = stream.ready_s + op.seconds;
       break;
-    case OpKind::exchange:
     case OpKind::collective:
+      if (collective_of_one_class(stream, number, end)) break;
+      [[fallthrough]];
+    case OpKind::exchange:
     case OpKind::signal:
     case OpKind::wait_until:
       catch_up(stream);

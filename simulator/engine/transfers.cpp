@@ -182,6 +182,19 @@ void Simulation::collective(Stream& stream, int number) {
   wait_for_transfers(stream);
 }
 
+bool Simulation::collective_of_one_class(Stream& stream, int number, double& end_s) {
+  const Op& op = program(stream).ops[number];
+  const int t = does(stream).transfers[slot(stream, number, 0)].front();
+  const TransferClass& transfer = layout_.transfers[t];
+  if (transfer.participants.size() != 1 || options_.fidelity == Fidelity::chunk || op.turn >= 0 ||
+      !run_.events.empty() || !is_analytic(transfer))
+    return false;
+  const Matched matched = match_collective(t, bytes(stream, op.collective.bytes), op.collective.kind);
+  stream.latency_s = matched.latency_s;
+  end_s = stream.ready_s + matched.delay_s;
+  return true;
+}
+
 void Simulation::wait_for_transfers(Stream& stream) {
   while (stream.outstanding > 0) stream.bell.wait();
 }

@@ -187,8 +187,7 @@ Op bucket_exchange(Program& program, std::string name, const std::string& stream
   return op;
 }
 
-Op change_op(const StepPlan& plan, const Program& program, const ValueChange& change, const std::string& item,
-             Pass pass) {
+Op change_op(const StepPlan& plan, const Program& program, const ValueChange& change, Pass pass) {
   constexpr std::array kKinds = {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter,
                                  CollectiveKind::all_gather, CollectiveKind::all_to_all};
   Op op;
@@ -198,8 +197,6 @@ Op change_op(const StepPlan& plan, const Program& program, const ValueChange& ch
       find_axis(plan.walk.factors[static_cast<std::size_t>(change.change.factors.front())].axis)->purpose;
   op.first_layer = op.last_layer = change.layer;
   op.collective.kind = kKinds[static_cast<std::size_t>(change.change.kind)];
-  op.name = fmt::format("{} {} {}, {}", kCollectiveNames[static_cast<std::size_t>(op.collective.kind)],
-                        kPassNames[static_cast<std::size_t>(pass)], item, change.of);
   op.collective.channels = plan.scenario.strategy.channels;
   op.collective.group = group_of(plan, change.change.factors);
   double bytes = change.change.elements * change.element;
@@ -224,7 +221,7 @@ int sum_partial_gradients(const StepPlan& plan, StageProgram& stage, std::size_t
     ValueChange sum;
     sum.change = {Change::Kind::all_reduce, factors, elements, {}};
     sum.element = element;
-    Op op = change_op(plan, stage.program, sum, "", Pass::backward);
+    Op op = change_op(plan, stage.program, sum, Pass::backward);
     op.name = fmt::format("sum shared gradients of bucket {}", number);
     op.first_layer = bucket.first_layer;
     op.last_layer = bucket.last_layer;

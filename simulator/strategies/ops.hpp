@@ -33,10 +33,8 @@ Op bucket_exchange(Program& program, std::string name, const std::string& stream
 // sync, with the channels that the strategy chose, and for an all-reduce its algorithm.
 Op collective_op(const StepPlan& plan, Program& program, std::string name, const std::string& stream,
                  CollectiveKind kind, double bytes);
-// The collective that changes a tensor's placement for `item` (a micro-batch, "3") in a pass, on the compute
-// stream.
-Op change_op(const StepPlan& plan, const Program& program, const ValueChange& change, const std::string& item,
-             Pass pass);
+// The collective that changes a tensor's placement in a pass, on the compute stream; without a name.
+Op change_op(const StepPlan& plan, const Program& program, const ValueChange& change, Pass pass);
 // Sums those gradients of a bucket that ranks with shares of the same layers hold summands of, on the compute
 // stream; the number of the last op, -1 if there are none.
 int sum_partial_gradients(const StepPlan& plan, StageProgram& stage, std::size_t bucket);

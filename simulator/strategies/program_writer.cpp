@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include "simulator/strategies/ops.hpp"
@@ -39,6 +40,7 @@ public:
       // Buffers are used again in the next step, so nothing may be received for it before this one is over.
       begin_ = add_op(program_, marker(plan_, stage_, "begin step"));
     }
+    program_.ops.reserve(program_.ops.size() + most_ops(order.size()));
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (blocking_)
         write_blocking(order, i);
@@ -53,6 +55,17 @@ public:
   }
 
 private:
+  // That so many items need: a receive, a send and what is computed between changes, each pass on its own.
+  std::size_t most_ops(std::size_t items) const {
+    std::size_t changes = 0;
+    for (const Chunk& chunk : stage_.chunks)
+      for (int s = walk_.first_segment[chunk.layers.first]; s <= walk_.first_segment[chunk.layers.last + 1];
+           ++s)
+        changes +=
+            walk_.sites[s].forward.size() + walk_.sites[s].backward.size() + walk_.sites[s].again.size();
+    return items * 4 + static_cast<std::size_t>(microbatches_) * 2 * changes;
+  }
+
   // ----- tensors
 
   int tensor(TensorKind kind, const std::string& name, LayerRange layers, double bytes, int microbatch,
@@ -213,7 +226,12 @@ private:
     const Side gathering = pass == Pass::backward ? Side::maker : Side::reader;
     for (const ValueChange& change : changes) {
       if (side != Side::both && (side == gathering) != gathers(change.change.kind)) continue;
-      Op op = change_op(plan_, program_, change, item_text(item), pass);
+      // Micro-batches differ in their names only.
+      const auto [known, fresh] = changes_.try_emplace({&change, pass});
+      if (fresh) known->second = change_op(plan_, program_, change, pass);
+      Op op = known->second;
+      op.name = fmt::format("{} {} {}, {}", kCollectiveNames[static_cast<std::size_t>(op.collective.kind)],
+                            kPassNames[static_cast<std::size_t>(pass)], item_text(item), change.of);
       op.microbatch = item.microbatch;
       wait_for(op, received);
       if (gathered_ >= 0 && change.change.kind == Change::Kind::all_gather) op.writes = {gathered_};
@@ -479,6 +497,7 @@ private:
   const bool blocking_;
   bool recomputes_ = false;
   int compute_ = 0, begin_ = -1, between_ = -1, recomputed_ = -1, gathered_ = -1;
+  std::map<std::pair<const ValueChange*, Pass>, Op> changes_;
   std::vector<ChunkTensors> tensors_;
   std::vector<int> last_of_item_;  // ops that end the items written so far
 };
