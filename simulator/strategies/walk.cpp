@@ -104,7 +104,7 @@ private:
           if (costs_nothing(change.kind)) continue;
           where.push_back(
               {change, layer, number, value.element,
-               fmt::format("{} {}", its_layer.name, kSegmentNames[static_cast<std::size_t>(segment.kind)])});
+               fmt::format("layer {} {}", layer, kSegmentNames[static_cast<std::size_t>(segment.kind)])});
         }
       };
       Site& site = walk_.sites[static_cast<std::size_t>(at)];
