@@ -379,8 +379,10 @@ TEST_CASE("Under mpirun compressed gradients teach the same", "[release]") {
 }
 
 // More than two: each sum is rounded, in the order of the ring.
-TEST_CASE("Compressed gradients of pipelines, and fp16 over other algorithms, are the same on all ranks",
-          "[release]") {
+TEST_CASE(
+    "Compressed gradients of pipelines and of fusion, and fp16 over other algorithms, are the same on all "
+    "ranks",
+    "[release]") {
   for (const char* settings :
        {"cluster.nodes=4 strategy.compression=\"fp16\"",
         "cluster.nodes=8 strategy.compression=\"fp16\" strategy.all_reduce=\"tree\"",
@@ -389,7 +391,11 @@ TEST_CASE("Compressed gradients of pipelines, and fp16 over other algorithms, ar
         "cluster.nodes=4 strategy.data=2 strategy.pipeline=2 strategy.schedule=\"interleaved\" "
         "strategy.virtual_stages=2 strategy.compression=\"powersgd\" training.optimizer=\"sgd\"",
         "cluster.nodes=4 strategy.data=2 strategy.pipeline=2 strategy.compression=\"one-bit\" "
-        "training.optimizer=\"sgd\""}) {
+        "training.optimizer=\"sgd\"",
+        "cluster.nodes=4 strategy.fusion_mb=0.02 strategy.cycle_ms=0.2 strategy.compression=\"fp16\"",
+        "cluster.nodes=4 strategy.data=2 strategy.pipeline=2 strategy.schedule=\"interleaved\" "
+        "strategy.virtual_stages=2 strategy.fusion_mb=0.02 strategy.cycle_ms=0.2 "
+        "strategy.compression=\"top-k\" training.optimizer=\"sgd\" strategy.top_k_density=0.05"}) {
     CAPTURE(settings);
     const std::vector<double> losses = trained(settings, 0);
     check_losses(losses, losses, 1);  // that it learns
@@ -472,4 +478,28 @@ TEST_CASE("Halves are those of the standard, and roundings go to the nearest, ti
   CHECK(half_from_float(-1e30f) == 0xfc00);
   CHECK(float_from_half(0xfc00) == -std::numeric_limits<float>::infinity());
   CHECK(std::isnan(float_from_half(half_from_float(std::nanf("")))));
+}
+
+TEST_CASE("Pipelines learn from asynchronous and stale-synchronous servers") {
+  const Scratch scratch;
+  for (const char* mode : {"async", "stale-synchronous"}) {
+    CAPTURE(mode);
+    const Outcome outcome = run_program(
+        "rehearse-run",
+        "run --format json " + scratch.write("deep.toml", kDeepPerceptron) +
+            " --set training.optimizer='\"sgd\"' --set cluster.nodes=4 --set strategy.data=2 --set "
+            "strategy.pipeline=2 --set run.steps=30 --set strategy.gradients='\"parameter-server\"' --set "
+            "strategy.parameter_server.mode='\"" +
+            mode + "\"'");
+    INFO(outcome.err);
+    REQUIRE(outcome.status == 0);
+    const auto losses = nlohmann::json::parse(outcome.out)["measured"]["losses"].get<std::vector<double>>();
+    REQUIRE(losses.size() >= 20);
+    const auto mean = [&](std::size_t first) {
+      return std::accumulate(losses.begin() + static_cast<std::ptrdiff_t>(first),
+                             losses.begin() + static_cast<std::ptrdiff_t>(first) + 5, 0.0) /
+             5;
+    };
+    CHECK(mean(losses.size() - 5) < 0.9 * mean(0));
+  }
 }

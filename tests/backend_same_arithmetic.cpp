@@ -73,6 +73,9 @@ const Case kCases[] = {
      "strategy.data=2 strategy.pipeline=2 cluster.nodes=4 strategy.schedule=\"interleaved\" "
      "strategy.virtual_stages=2",
      true},
+    {"fusion, interleaved", 4, "adam",
+     "strategy.data=2 strategy.pipeline=2 cluster.nodes=4 strategy.schedule=\"interleaved\" "
+     "strategy.virtual_stages=2 strategy.fusion_mb=0.02 strategy.cycle_ms=0.2"},
     {"data x pipeline with 2 servers", 6, "adam",
      "strategy.data=2 strategy.pipeline=2 cluster.nodes=4 strategy.gradients=\"parameter-server\" "
      "strategy.parameter_server.servers=2"},

@@ -277,6 +277,8 @@ std::string moves_other_numbers(const Schedule& schedule) {
         return !tensors.empty() && program.tensors[tensors.front()].kind == kind;
       };
       const bool moves_gradients = of_kind(op.reads, TensorKind::gradient) && op.reads == op.writes;
+      if (op.kind == OpKind::collective && op.purpose == Purpose::tensor)
+        return "tensor ranks exchange activations of the right sizes, but not their numbers";
       if (op.kind == OpKind::collective &&
           (op.collective.kind != CollectiveKind::all_reduce || !moves_gradients))
         return fmt::format("\"{}\" sums up something else than gradients", op.name);
