@@ -480,7 +480,7 @@ TEST_CASE("Halves are those of the standard, and roundings go to the nearest, ti
   CHECK(std::isnan(float_from_half(half_from_float(std::nanf("")))));
 }
 
-TEST_CASE("Pipelines learn from asynchronous and stale-synchronous servers") {
+TEST_CASE("Pipelines learn from asynchronous and stale-synchronous servers", "[release]") {
   const Scratch scratch;
   for (const char* mode : {"async", "stale-synchronous"}) {
     CAPTURE(mode);

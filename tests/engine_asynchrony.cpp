@@ -274,7 +274,8 @@ TEST_CASE("staleness 0 is lock step: the last worker served sets the pace") {
   }
 }
 
-TEST_CASE("in a pipeline every replica goes at its own pace: (m + p - 1) (tF + tB), push, update, pull") {
+TEST_CASE("in a pipeline every replica goes at its own pace: (m + p - 1) (tF + tB), push, update, pull",
+          "[release]") {
   // Cards so fast that nothing is awaited from other replicas. Stages are alike; the last one's exchange with
   // the servers hides behind the first one's passes.
   for (const int microbatches : {1, 2, 4})
