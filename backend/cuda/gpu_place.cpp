@@ -13,9 +13,10 @@
 namespace rehearse {
 namespace {
 
-// Before CUDA starts. A stream that waits must not block another one in the same hardware queue, of which
-// there are 8 by default (CUDA Programming Guide, "Environment Variables"); Megatron-LM's scripts set 1.
-// Returns the value that this replaces; empty if there was none or it was 32 already.
+// Sets the number of hardware queues; call it before CUDA is initialized. A waiting stream blocks other
+// streams in the same hardware queue, and there are only 8 queues by default (CUDA Programming Guide,
+// "Environment Variables"); Megatron-LM's scripts set 1. Returns the value that this replaces; empty if there
+// was none or it was 32 already.
 std::string prepare_cuda() {
   constexpr const char* kName = "CUDA_DEVICE_MAX_CONNECTIONS";
   constexpr const char* kMost = "32";

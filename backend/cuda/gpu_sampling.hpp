@@ -13,8 +13,8 @@ namespace rehearse {
 std::vector<GpuStep> sampled_steps(const std::vector<GpuSample>& samples,
                                    const std::vector<double>& step_bounds_s);
 
-// Sets the energy of these steps: what the counter of energy gained between a step's bounds, linearly between
-// samples; without a counter, the step's mean power times its time.
+// Sets the energy of these steps: the increase of the energy counter over each step, interpolated linearly
+// between samples. Without a counter, the energy is the step's mean power times its duration.
 EnergyBasis add_energy(std::vector<GpuStep>& steps, const std::vector<GpuSample>& samples,
                        const std::vector<double>& step_bounds_s);
 

@@ -86,7 +86,7 @@ const Library& cupti() {
   return library;
 }
 
-// What CUPTI has told so far. Its callbacks know no client and may come at any time.
+// The records received from CUPTI. Its callbacks carry no user pointer and may run at any time.
 struct Told {
   struct Kernel {
     std::string name;

@@ -19,7 +19,7 @@ public:
   KernelRecorder(const KernelRecorder&) = delete;
   KernelRecorder& operator=(const KernelRecorder&) = delete;
 
-  // What the calling thread launches belongs to this op, until leave(). By several threads at once.
+  // Attributes kernels that the calling thread launches to this op until leave(). Thread-safe.
   void enter(const OpCall& call);
   void leave();
   // Called once, when nothing is running any more. Times are this machine's monotonic clock.

@@ -94,7 +94,7 @@ std::vector<std::string> read_placement(const StrategyChoice& strategy, Section&
     if (find_axis(name)) placement.push_back(name);
   }
   for (const AxisEntry* axis : axes()) {
-    if (axis->name == "tensor" && strategy.tensor == 1) continue;
+    if (!in_mesh(*axis, strategy)) continue;
     if (std::find(placement.begin(), placement.end(), axis->name) == placement.end()) {
       section.refuse("placement", fmt::format("an array without \"{}\"", axis->name), allowed);
     }
@@ -135,12 +135,13 @@ void fit_degrees(StrategyChoice& strategy, Section& section, const Scenario& sce
   std::string counted =
       fmt::format("the number of devices, {} ({} x {})", devices, cluster.nodes(), cluster.node().devices);
   // The axes that share out layers' work come first; data and pipeline share what is left of the devices.
-  const int sharing = strategy.tensor;
-  if (sharing > 1) {
+  for (const AxisEntry* axis : axes()) {
+    const int sharing = axis->degree(strategy);
+    if (axis->always_in_mesh || sharing == 1) continue;
     if (devices % sharing != 0)
-      section.refuse("tensor", fmt::format("{}", sharing), fmt::format("a divisor of {}", counted));
+      section.refuse(axis->name, fmt::format("{}", sharing), fmt::format("a divisor of {}", counted));
     devices /= sharing;
-    counted = fmt::format("{}, {} over tensor {}", devices, counted, sharing);
+    counted = fmt::format("{}, {} over {} {}", devices, counted, axis->name, sharing);
   }
   auto other_than = [&](std::string_view key, int degree) {
     if (devices % degree != 0) {
@@ -186,9 +187,7 @@ void fit_degrees(StrategyChoice& strategy, Section& section, const Scenario& sce
 }
 
 void fit_stages(const StrategyChoice& strategy, Section& section, const Scenario& scenario) {
-  const Training& training = scenario.training;
-  PassShape shape{training.micro_batch, training.sequence_length, training.precision, training.recompute};
-  auto layers = static_cast<std::int64_t>(model_layers(scenario.model, shape).size());
+  auto layers = static_cast<std::int64_t>(model_layers(scenario.model, pass_shape(scenario)).size());
   if (strategy.virtual_stages > 1 && strategy.pipeline == 1) {
     section.refuse("schedule", "\"interleaved\" with a pipeline of 1 stage", "a pipeline of 2 or more");
   }

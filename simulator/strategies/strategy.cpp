@@ -19,21 +19,22 @@ namespace {
   throw InputError({scenario.name, 0, 0}, message);
 }
 
-// The workers' mesh: axes that the placement names, in its order, then the others. Data and pipeline are
-// always there.
+// The axes of the workers' mesh. Axes that the placement does not name come first if they share out layers'
+// work, which wants the fastest links, else last.
 std::vector<Axis> worker_axes(const StrategyChoice& strategy) {
   std::vector<Axis> axes;
-  const auto add = [&](std::string_view name) {
-    const AxisEntry* entry = find_axis(name);
-    const bool known = std::any_of(axes.begin(), axes.end(), [&](const Axis& a) { return a.name == name; });
-    if (known || !entry) return;
-    const int degree = entry->degree(strategy);
-    if (degree > 1 || name == "data" || name == "pipeline") axes.push_back({std::string(name), degree});
+  const auto add = [&](const AxisEntry* entry) {
+    const bool known =
+        entry && std::any_of(axes.begin(), axes.end(), [&](const Axis& a) { return a.name == entry->name; });
+    if (entry && !known && in_mesh(*entry, strategy))
+      axes.push_back({std::string(entry->name), entry->degree(strategy)});
   };
-  if (std::find(strategy.placement.begin(), strategy.placement.end(), "tensor") == strategy.placement.end())
-    add("tensor");
-  for (const std::string& name : strategy.placement) add(name);
-  for (const AxisEntry* entry : rehearse::axes()) add(entry->name);
+  const std::vector<std::string>& named = strategy.placement;
+  for (const AxisEntry* entry : rehearse::axes())
+    if (!entry->always_in_mesh && std::find(named.begin(), named.end(), entry->name) == named.end())
+      add(entry);
+  for (const std::string& name : named) add(find_axis(name));
+  for (const AxisEntry* entry : rehearse::axes()) add(entry);
   return axes;
 }
 

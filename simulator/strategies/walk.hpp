@@ -1,5 +1,5 @@
-// The segments of a model one after the other, and what has to be changed between them because axes lay
-// tensors out differently: the same for every micro-batch.
+// The segments of all layers in order, with the placement changes between them. Every micro-batch walks
+// through the same segments and changes.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ struct ValueChange {
   std::string of;            // "layer 5 projection": the segment that makes the tensor
 };
 
-// Who carries a change out where maker and reader of the tensor are on different stages: summands are added
-// up by who makes them, shards are gathered by who reads them.
+// Where producer and consumer of a tensor are on different stages, the consumer gathers shards and the
+// producer reduces summands before it sends.
 constexpr bool gathers(Change::Kind kind) {
   return kind == Change::Kind::all_gather || kind == Change::Kind::all_to_all;
 }

@@ -25,6 +25,10 @@ const AxisEntry* find_axis(std::string_view name) {
   return nullptr;
 }
 
+bool in_mesh(const AxisEntry& axis, const StrategyChoice& choice) {
+  return axis.always_in_mesh || axis.degree(choice) > 1;
+}
+
 std::vector<Factor> factors_of(const Scenario& scenario) {
   std::vector<Factor> factors;
   for (const AxisEntry* axis : axes())
@@ -36,7 +40,7 @@ std::vector<Factor> factors_of(const Scenario& scenario) {
 std::string degrees_text(const StrategyChoice& choice) {
   std::string text;
   for (const AxisEntry* axis : axes())
-    if (axis->degree(choice) > 1 || axis == find_axis("data") || axis == find_axis("pipeline"))
+    if (in_mesh(*axis, choice))
       text += fmt::format("{}{} {}", text.empty() ? "" : " x ", axis->name, axis->degree(choice));
   return text;
 }

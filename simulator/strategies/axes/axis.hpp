@@ -1,5 +1,5 @@
-// Axes of the workers' mesh: by which dimension each of them splits the work of which kind of segment. One
-// file for each axis, and a table of all.
+// The axes of the workers' mesh. Each axis is one file with a table that says, for each kind of segment, by
+// which dimension the axis splits the work; axes.inc lists all axes.
 #pragma once
 
 #include <span>
@@ -19,8 +19,7 @@ struct Factor {
   std::string_view axis;
   int size = 1, stride = 1;
   AxisTable table;
-  // Where a product's input is gathered from shards, the shard is kept, and gathered again for the backward
-  // pass.
+  // Saves the shard of a gathered product input for the backward pass, which gathers it again.
   bool keeps_shards = false;
 };
 
@@ -28,7 +27,8 @@ struct Factor {
 struct AxisEntry {
   std::string_view name;  // of the axis and the key
   std::string_view summary;
-  Purpose purpose;  // of its collectives
+  Purpose purpose;      // of its collectives
+  bool always_in_mesh;  // even with one member; other axes then leave no trace
   int (*degree)(const StrategyChoice&);
   void (*read)(Section& strategy, StrategyChoice& choice);
   // Refuses what this scenario cannot have, by the place of the key in [strategy].
@@ -43,15 +43,17 @@ struct AxisEntry {
 // All of them, in the order in which a headline names them.
 std::span<const AxisEntry* const> axes();
 const AxisEntry* find_axis(std::string_view name);  // null if there is none
+// Whether the workers' mesh has the axis.
+bool in_mesh(const AxisEntry& axis, const StrategyChoice& choice);
 
 // The factors of all axes of a scenario that split the layers' work, the outermost first.
 std::vector<Factor> factors_of(const Scenario& scenario);
-// "data 16 x tensor 8 x pipeline 4": data and pipeline always, others where they are more than 1.
+// "data 16 x tensor 8 x pipeline 4": the degrees of all axes of the mesh.
 std::string degrees_text(const StrategyChoice& choice);
 // In how many shards each dimension lies in each kind of segment.
 Splits splits_of(const std::vector<Factor>& factors);
 
-// What a scenario's layers cost on one device: the one description of a pass that everybody uses.
+// Describes one pass of a scenario on one device. The only place that builds a PassShape from a scenario.
 PassShape pass_shape(const Scenario& scenario);
 
 }  // namespace rehearse

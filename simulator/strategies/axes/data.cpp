@@ -11,6 +11,7 @@ extern const AxisEntry kDataAxis{
     "data",
     "ranks that share a batch",
     Purpose::gradient_sync,
+    true,
     [](const StrategyChoice& choice) { return choice.data; },
     [](Section& strategy, StrategyChoice& choice) {
       choice.data = static_cast<int>(strategy.integer("data", 1, kMaxDegree, 1));

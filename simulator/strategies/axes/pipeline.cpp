@@ -10,6 +10,7 @@ extern const AxisEntry kPipelineAxis{
     "pipeline",
     "stages into which the model is cut",
     Purpose::pipeline,
+    true,
     [](const StrategyChoice& choice) { return choice.pipeline; },
     [](Section& strategy, StrategyChoice& choice) {
       choice.pipeline = static_cast<int>(strategy.integer("pipeline", 1, kMaxDegree, 1));

@@ -120,8 +120,8 @@ public:
     if (choice.servers > places)
       own.refuse("servers", fmt::format("{}", choice.servers), fmt::format("at most {}, {}", places, what));
     const bool synchronous = choice.mode == Mode::sync;
-    // A pipeline is drained in every round, so that its micro-batches all see the same weights. But ranks
-    // that share out layers each keep norms and biases, which servers would update in different orders.
+    // A pipeline drains every round, so all its micro-batches use the same weights. Tensor ranks, however,
+    // hold copies of norms and biases; asynchronous servers would update the copies in different orders.
     if (!synchronous && scenario.strategy.tensor > 1)
       own.refuse(
           "mode",

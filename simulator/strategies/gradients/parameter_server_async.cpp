@@ -99,7 +99,7 @@ Asynchrony rounds(const StepPlan& plan, std::size_t buckets) {
   result.most_rounds = std::max(2 * (result.warmup_rounds + scenario.steps * result.window_rounds),
                                 kMostRounds / simulations / workers);
   result.server_role = kServerRole;
-  // Stages of one pipeline begin together; servers are there from the beginning.
+  // All stages of a pipeline replica start at the same time; servers start at 0.
   for (const std::vector<double>& replicas_s :
        starting_phases(simulations, scenario.strategy.data, round_alone_s(plan), scenario.seed)) {
     std::vector<double>& starts_s = result.starts_s.emplace_back();

@@ -7,7 +7,7 @@
 
 namespace rehearse {
 
-// For every stage (and shard of its weights) a stream that receives and one that sends, and one that updates.
+// Each stage (each shard of its weights) has a receive stream and a send stream; one stream runs all updates.
 Program synchronous_server(StepPlan& plan, const std::vector<StageProgram>& stages) {
   const Training& training = plan.scenario.training;
   const StateBytes state = state_bytes(training.optimizer, training.precision, training.gradient_precision);

@@ -44,7 +44,7 @@ Use read_use(Dims dims, const Split& split) {
   return {};
 }
 
-// What carries a tensor over on one factor; nothing if it already lies so.
+// The kind of change between two placements on one factor; empty if they are equal.
 std::optional<Change::Kind> change_kind(const Placement& from, const Placement& to) {
   if (from == to) return {};
   switch (from.kind) {
