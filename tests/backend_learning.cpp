@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "backend/host/host_arithmetic.hpp"
-#include "backend/runtime/add_numbers.hpp"
+#include "backend/runtime/combine_numbers.hpp"
 #include "backend/training/perceptron.hpp"
 #include "simulator/strategies/strategy.hpp"
 #include "tests/backend_run.hpp"
@@ -437,7 +437,10 @@ const char* const kLocal[] = {
     "strategy.gradients=\"local-sgd\" strategy.local_sgd.every=4 run.steps=12",
     "cluster.nodes=4 strategy.data=2 strategy.pipeline=2 strategy.schedule=\"interleaved\" "
     "strategy.virtual_stages=2 training.optimizer=\"adam\" strategy.gradients=\"local-sgd\" "
-    "strategy.local_sgd.every=3 run.steps=15"};
+    "strategy.local_sgd.every=3 run.steps=15",
+    "cluster.nodes=4 strategy.data=2 strategy.tensor=2 strategy.sequence_parallel=true "
+    "training.optimizer=\"momentum\" strategy.gradients=\"local-sgd\" strategy.local_sgd.every=4 "
+    "run.steps=12"};
 
 }  // namespace
 

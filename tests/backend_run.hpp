@@ -11,7 +11,7 @@ namespace rehearse::test {
 // Eight layers, of which any pipeline up to 8 stages can be cut; 50 steps of 64 samples in micro-batches
 // of 4. At each optimizer's default rate: adam at 20 times that, 0.02, makes roundings of 1e-7 grow to 1e-4.
 inline constexpr const char* kDeepPerceptron = R"([model.multi_layer_perceptron]
-widths = [48, 64, 56, 64, 40, 64, 48, 32, 10]
+widths = [48, 64, 56, 64, 40, 64, 48, 32, 12]
 [training]
 global_batch = 64
 micro_batch = 4

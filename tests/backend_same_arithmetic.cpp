@@ -76,6 +76,23 @@ const Case kCases[] = {
     {"fusion, interleaved", 4, "adam",
      "strategy.data=2 strategy.pipeline=2 cluster.nodes=4 strategy.schedule=\"interleaved\" "
      "strategy.virtual_stages=2 strategy.fusion_mb=0.02 strategy.cycle_ms=0.2"},
+    {"tensor", 2, "adam", "strategy.tensor=2 cluster.nodes=2"},
+    {"tensor with sequence parallelism", 4, "momentum",
+     "strategy.tensor=4 strategy.sequence_parallel=true cluster.nodes=4", true},
+    {"data x tensor", 4, "adam", "strategy.data=2 strategy.tensor=2 cluster.nodes=4 strategy.bucket_mb=0.02"},
+    {"data x tensor x pipeline with sequence parallelism", 8, "adam",
+     "strategy.data=2 strategy.tensor=2 strategy.pipeline=2 strategy.sequence_parallel=true cluster.nodes=8"},
+    {"tensor x pipeline, blocking", 4, "sgd",
+     "strategy.tensor=2 strategy.pipeline=2 cluster.nodes=4 strategy.blocking_p2p=true"},
+    {"tensor x interleaved with sequence parallelism", 4, "momentum",
+     "strategy.tensor=2 strategy.pipeline=2 strategy.sequence_parallel=true cluster.nodes=4 "
+     "strategy.schedule=\"interleaved\" strategy.virtual_stages=2"},
+    {"data x tensor with sequence parallelism and fusion", 4, "adam",
+     "strategy.data=2 strategy.tensor=2 strategy.sequence_parallel=true cluster.nodes=4 "
+     "strategy.fusion_mb=0.02 strategy.cycle_ms=0.2"},
+    {"data x tensor with sequence parallelism and 2 servers", 6, "adam",
+     "strategy.data=2 strategy.tensor=2 strategy.sequence_parallel=true cluster.nodes=4 "
+     "strategy.gradients=\"parameter-server\" strategy.parameter_server.servers=2"},
     {"data x pipeline with 2 servers", 6, "adam",
      "strategy.data=2 strategy.pipeline=2 cluster.nodes=4 strategy.gradients=\"parameter-server\" "
      "strategy.parameter_server.servers=2"},
@@ -120,7 +137,8 @@ void compare_all(bool under_mpi) {
     for (std::size_t step = 0; step < losses.size(); ++step)
       worst = std::max(worst, std::abs(losses[step] - expected[step]) / expected[step]);
     CHECK(worst < 1e-5);
-    if (std::string(c.settings).find("data=") != std::string::npos)
+    const std::string settings = c.settings;
+    if (settings.find("data=") != std::string::npos || settings.find("tensor=") != std::string::npos)
       CHECK(result["measured"]["gradients_identical"].get<bool>());
   }
 }
@@ -136,7 +154,8 @@ TEST_CASE("MPI's own all-reduce trains as one rank alone", "[release]") {
   const Scratch scratch;
   const auto alone =
       train(scratch, "adam", "cluster.nodes=1", "")["measured"]["losses"].get<std::vector<double>>();
-  for (const char* settings : {"cluster.nodes=4", "cluster.nodes=4 strategy.data=2 strategy.pipeline=2"}) {
+  for (const char* settings : {"cluster.nodes=4", "cluster.nodes=4 strategy.data=2 strategy.pipeline=2",
+                               "cluster.nodes=4 strategy.data=2 strategy.tensor=2"}) {
     CAPTURE(settings);
     const nlohmann::json result =
         train(scratch, "adam", settings + std::string(" run.collectives=\"library\""), mpirun(4));

@@ -122,7 +122,7 @@ TEST_CASE("weights depend on the seed and the layer alone") {
   options.held = {{0, 0}, {2, 2}};
   const Perceptron ends(host, shape, options);
   CHECK(to_host(host, whole.weights({2, 2})) == to_host(host, ends.weights({2, 2})));
-  CHECK(to_host(host, whole.weights({0, 2})) == initial_weights(shape, 1, {0, 2}));
+  CHECK(to_host(host, whole.weights({0, 2})) == initial_weights(shape, 1, {0, 2}, {}));
   CHECK(whole.weights({0, 2}).elements == 7 * 5 + 6 * 4 + 5 * 3);
   CHECK(ends.holds(2));
   CHECK_FALSE(ends.holds(1));

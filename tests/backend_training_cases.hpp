@@ -146,6 +146,40 @@ inline void check_loss(Arithmetic& arithmetic, Precision gradient_precision) {
   check_close(to_host(arithmetic, slope), expected_slope, 4 * scale * unit(gradient_precision));
   arithmetic.softmax_cross_entropy(0, x, right, scale, losses, x);  // in place
   check_close(to_host(arithmetic, x), expected_slope, 1e-6);
+
+  // The same in three parts, each with 100 of the classes.
+  constexpr std::size_t kParts = 3, kEach = classes / kParts;
+  std::vector<OwnedArray> parts;
+  const auto of_rows = [&] { return OwnedArray(arithmetic, rows, Precision::fp32); };
+  OwnedArray maxima = of_rows(), sums = of_rows(), label_logits = of_rows();
+  const OwnedArray here = of_rows(), label_here = of_rows();
+  for (std::size_t p = 0; p < kParts; ++p) {
+    std::vector<float> columns;
+    for (std::size_t r = 0; r < rows; ++r)
+      columns.insert(columns.end(), &logits[r * classes + p * kEach], &logits[r * classes + (p + 1) * kEach]);
+    parts.push_back(to_device(arithmetic, columns));
+    arithmetic.row_maxima(0, parts[p], here);
+    if (p == 0)
+      arithmetic.copy(0, here, maxima);
+    else
+      arithmetic.largest(0, here, maxima);
+  }
+  for (std::size_t p = 0; p < kParts; ++p) {
+    arithmetic.exponential_sums(0, parts[p], {right, p * kEach}, maxima, here, label_here);
+    arithmetic.add(0, here, sums);
+    arithmetic.add(0, label_here, label_logits);
+  }
+  for (std::size_t p = 0; p < kParts; ++p) {
+    const OwnedArray part_slope(arithmetic, rows * kEach, gradient_precision);
+    arithmetic.split_cross_entropy(0, parts[p], {right, p * kEach}, {maxima, sums, label_logits}, scale,
+                                   losses, part_slope);
+    check_close(to_host(arithmetic, losses), expected_losses, 1e-4);
+    std::vector<double> expected;
+    for (std::size_t r = 0; r < rows; ++r)
+      expected.insert(expected.end(), &expected_slope[r * classes + p * kEach],
+                      &expected_slope[r * classes + (p + 1) * kEach]);
+    check_close(to_host(arithmetic, part_slope), expected, 4 * scale * unit(gradient_precision));
+  }
 }
 
 // Two steps from w = 1 with gradients 0.5 and -0.25, by hand. Adam after algorithm 1 of Kingma and Ba: the
@@ -371,7 +405,7 @@ inline void check_replicas(Arithmetic& arithmetic) {
   std::vector<Perceptron> replicas;
   std::vector<ShardOptimizer> servers;
   const int shares = 3;
-  const std::vector<float> initial = initial_weights(shape, options.seed, all);
+  const std::vector<float> initial = initial_weights(shape, options.seed, all, {});
   for (int i = 0; i < 2; ++i) replicas.emplace_back(arithmetic, shape, options);
   for (int i = 0; i < shares; ++i)
     servers.emplace_back(

@@ -7,7 +7,7 @@
 
 #include "backend/host/host_hardware.hpp"
 #include "backend/host/launch.hpp"
-#include "backend/runtime/add_numbers.hpp"
+#include "backend/runtime/combine_numbers.hpp"
 #include "backend/runtime/control.hpp"
 #include "models/text/error.hpp"
 #include "tests/catch.hpp"
@@ -47,6 +47,10 @@ bool told(const std::string& failure, const std::string& expected) {
   return failure.find(expected) != std::string::npos;
 }
 
+Payload payload_of(std::vector<float>& buffer) {
+  return {reinterpret_cast<std::byte*>(buffer.data()), buffer.size() * sizeof buffer.front()};
+}
+
 std::vector<float> numbers(std::size_t count, float first) {
   std::vector<float> result(count);
   std::iota(result.begin(), result.end(), first);
@@ -81,17 +85,22 @@ TEST_CASE("Messages of all sizes arrive in their order") {
   CAPTURE(failure);
 }
 
-TEST_CASE("Received numbers are added to those that are there") {
+TEST_CASE("Received numbers are combined with those that are there") {
   const std::size_t count = 1'000'003;
+  using Reduction = Collective::Reduction;
+  const Reduction reduction = GENERATE(Reduction::sum, Reduction::maximum);
   CHECK(failure_of(2, [&](Transport& transport) {
           transport.open({{0, 1, 0}});
           std::vector<float> own = numbers(count, transport.rank() == 0 ? 1 : 10);
-          Parcel p = parcel(transport.rank() == 0 ? Parcel::Kind::send : Parcel::Kind::receive_add,
+          Parcel p = parcel(transport.rank() == 0 ? Parcel::Kind::send : Parcel::Kind::receive_combine,
                             1 - transport.rank(), 0, own);
+          p.reduction = reduction;
           carry(transport, {&p});
           if (transport.rank() == 0) return;
-          for (std::size_t i = 0; i < count; ++i)
-            require(own[i] == static_cast<float>(1 + i) + static_cast<float>(10 + i), "a wrong sum");
+          for (std::size_t i = 0; i < count; ++i) {
+            const auto came = static_cast<float>(1 + i), was = static_cast<float>(10 + i);
+            require(own[i] == (reduction == Reduction::sum ? came + was : was), "a wrong result");
+          }
         }).empty());
 }
 
@@ -104,7 +113,7 @@ TEST_CASE("Pairs of halves that are received are added as halves") {
           for (std::size_t i = 0; i < count; ++i)
             own[i] = half_from_float(of(i, transport.rank() == 0 ? 1 : 10));
           Parcel p;
-          p.kind = transport.rank() == 0 ? Parcel::Kind::send : Parcel::Kind::receive_add;
+          p.kind = transport.rank() == 0 ? Parcel::Kind::send : Parcel::Kind::receive_combine;
           p.peer = 1 - transport.rank();
           p.data = reinterpret_cast<std::byte*>(own.data());
           p.bytes = count * sizeof own[0];
@@ -229,7 +238,7 @@ TEST_CASE("Collectives of all kinds move the right numbers") {
     for (std::size_t e = 0; e < buffer.size(); ++e)
       buffer[e] = static_cast<float>(1000 * self + static_cast<int>(e % 1000));
     const std::vector<float> before = buffer;
-    run_table(transport, wiring, self, buffer.data());
+    run_table(transport, wiring, self, payload_of(buffer));
     const auto value = [](int member, std::size_t e) {
       return static_cast<float>(1000 * member + static_cast<int>(e % 1000));
     };
@@ -299,7 +308,7 @@ TEST_CASE("What a member sends in the stages of a plan follows one another") {
   wiring.table = message_table(CollectiveKind::all_reduce, plan, 64, {});
   std::vector<float> buffer(64);
   SlowSends transport;
-  run_table(transport, wiring, 0, buffer.data());
+  run_table(transport, wiring, 0, payload_of(buffer));
   CHECK(transport.most_sends == 1);
   CHECK_FALSE(transport.at_once);
   transport.peers.erase(std::unique(transport.peers.begin(), transport.peers.end()), transport.peers.end());

@@ -20,7 +20,7 @@ namespace {
 
 // Eight layers, four steps of 24 samples.
 constexpr const char* kPerceptron = R"([model.multi_layer_perceptron]
-widths = [24, 32, 28, 32, 20, 32, 24, 16, 10]
+widths = [24, 32, 28, 32, 20, 32, 24, 16, 12]
 [training]
 global_batch = 24
 micro_batch = 4
@@ -51,6 +51,12 @@ constexpr const char* kStrategies[] = {
     "nodes=4 pipeline=2 data=2",
     "nodes=4 pipeline=2 data=2 bucket_mb=0.01",
     "nodes=4 pipeline=2 data=2 micro_batch=2 schedule=interleaved virtual_stages=2",
+    "nodes=2 tensor=2",
+    "nodes=2 tensor=2 sequence_parallel=true",
+    "nodes=4 tensor=4 collectives=schedule",
+    "nodes=4 tensor=2 data=2 bucket_mb=0.01",
+    "nodes=4 tensor=2 pipeline=2 sequence_parallel=true cuda_graphs=true",
+    "nodes=4 tensor=2 data=2 sequence_parallel=true gradients=parameter-server",
     "nodes=1 gradients=parameter-server",
     "nodes=2 data=2 gradients=parameter-server",
     "nodes=2 data=2 gradients=parameter-server parameter_server.servers=2",

@@ -106,7 +106,7 @@ private:
         message_table(way.group.kind, way.plan, static_cast<std::int64_t>(bytes / kElementBytes), kCut);
     hold(static_cast<std::size_t>(wiring.table.elements) * kElementBytes);
     const auto run = [&] {
-      run_table(transport_, wiring, transport_.rank(), reinterpret_cast<float*>(buffer_.data()));
+      run_table(transport_, wiring, transport_.rank(), {buffer_.data(), buffer_.size()});
     };
     run();
     const int times = in_a_row(bytes);

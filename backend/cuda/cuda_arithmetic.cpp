@@ -274,6 +274,32 @@ void CudaArithmetic::softmax_cross_entropy(int stream, const Array& logits, cons
   kernels::softmax_cross_entropy(device_->lane(stream).stream, logits, labels, scale, losses, gradient);
 }
 
+void CudaArithmetic::row_maxima(int stream, const Array& logits, const Array& maxima) {
+  (void)rows_of("the maxima", logits, maxima);
+  kernels::row_maxima(device_->lane(stream).stream, logits, maxima);
+}
+
+void CudaArithmetic::exponential_sums(int stream, const Array& logits, const RowLabels& labels,
+                                      const Array& maxima, const Array& sums, const Array& label_logits) {
+  expect_rows(labels.labels.elements, {maxima, sums, label_logits});
+  (void)rows_of("the logits", logits, labels.labels);
+  kernels::exponential_sums(device_->lane(stream).stream, logits, labels, maxima, sums, label_logits);
+}
+
+void CudaArithmetic::split_cross_entropy(int stream, const Array& logits, const RowLabels& labels,
+                                         const RowSums& rows, float scale, const Array& losses,
+                                         const Array& gradient) {
+  expect_rows(labels.labels.elements, {rows.maxima, rows.sums, rows.label_logits, losses});
+  expect_elements("the logits' gradient", gradient, logits.elements);
+  (void)rows_of("the logits", logits, labels.labels);
+  kernels::split_cross_entropy(device_->lane(stream).stream, logits, labels, rows, scale, losses, gradient);
+}
+
+void CudaArithmetic::largest(int stream, const Array& x, const Array& y) {
+  expect_elements("the largest", y, x.elements);
+  kernels::largest(device_->lane(stream).stream, x, y);
+}
+
 void CudaArithmetic::add(int stream, const Array& x, const Array& y) {
   expect_elements("the sum", y, x.elements);
   kernels::add(device_->lane(stream).stream, x, y);

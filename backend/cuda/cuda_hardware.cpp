@@ -226,6 +226,7 @@ public:
     const NvtxRange range(op.name);
     const LaunchedBy launched(kernels_.get(), call);
     links_->issue_collective(call.op, call.stream, workload_.collective(call, *wiring));
+    workload_.after_collective(call);
   }
 
   double clock_error_s() const override { return clock_->error_s(); }

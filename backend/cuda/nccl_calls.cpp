@@ -52,20 +52,21 @@ ncclResult_t each_to_each(ncclComm_t communicator, std::byte* data, std::size_t 
 ncclResult_t nccl_collective(ncclComm_t communicator, CollectiveKind kind, const Payload& payload,
                              int members, int member, cudaStream_t stream) {
   const Type type = type_of(payload.type);
+  const ncclRedOp_t reduction = payload.reduction == Collective::Reduction::maximum ? ncclMax : ncclSum;
   const CollectiveCall call = collective_call(kind, payload.bytes / type.bytes, members, member);
   std::byte* const send = payload.data + call.send * type.bytes;
   std::byte* const receive = payload.data + call.receive * type.bytes;
   switch (kind) {
     case CollectiveKind::all_reduce:
-      return ncclAllReduce(send, receive, call.count, type.nccl, ncclSum, communicator, stream);
+      return ncclAllReduce(send, receive, call.count, type.nccl, reduction, communicator, stream);
     case CollectiveKind::reduce_scatter:
-      return ncclReduceScatter(send, receive, call.count, type.nccl, ncclSum, communicator, stream);
+      return ncclReduceScatter(send, receive, call.count, type.nccl, reduction, communicator, stream);
     case CollectiveKind::all_gather:
       return ncclAllGather(send, receive, call.count, type.nccl, communicator, stream);
     case CollectiveKind::broadcast:
       return ncclBroadcast(send, receive, call.count, type.nccl, 0, communicator, stream);
     case CollectiveKind::reduce:
-      return ncclReduce(send, receive, call.count, type.nccl, ncclSum, 0, communicator, stream);
+      return ncclReduce(send, receive, call.count, type.nccl, reduction, 0, communicator, stream);
     case CollectiveKind::all_to_all:
       return each_to_each(communicator, payload.data, call.count, type, members, member, stream);
   }

@@ -131,9 +131,13 @@ void RankLinks::carry_out(int op, int stream, const RankLink& link, const Payloa
     if (!calls.empty()) issue(name, calls);
     for (const TablePiece& piece : round.pieces) {
       const std::size_t elements = bytes_of(piece) / static_cast<std::size_t>(element_bytes(payload.type));
-      if (piece.reduce && elements > 0)
-        arithmetic_.add(stream, {table.scratch->data + piece.scratch, elements, payload.type},
-                        {payload.data + piece.begin, elements, payload.type});
+      if (!piece.reduce || elements == 0) continue;
+      const Array came{table.scratch->data + piece.scratch, elements, payload.type};
+      const Array there{payload.data + piece.begin, elements, payload.type};
+      if (payload.reduction == Collective::Reduction::maximum)
+        arithmetic_.largest(stream, came, there);
+      else
+        arithmetic_.add(stream, came, there);
     }
   }
 }

@@ -111,6 +111,43 @@ void softmax_cross_entropy(Stream stream, const Array& logits, const Array& labe
   check_launch("softmax_cross_entropy");
 }
 
+void row_maxima(Stream stream, const Array& logits, const Array& maxima) {
+  const std::size_t rows = maxima.elements;
+  device::row_maxima<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(
+      logits.elements / rows, elements<float>(logits), elements<float>(maxima));
+  check_launch("row_maxima");
+}
+
+void exponential_sums(Stream stream, const Array& logits, const RowLabels& labels, const Array& maxima,
+                      const Array& sums, const Array& label_logits) {
+  const std::size_t rows = sums.elements;
+  device::exponential_sums<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(
+      logits.elements / rows, elements<float>(logits), elements<float>(labels.labels), labels.first_class,
+      elements<float>(maxima), elements<float>(sums), elements<float>(label_logits));
+  check_launch("exponential_sums");
+}
+
+void split_cross_entropy(Stream stream, const Array& logits, const RowLabels& labels, const RowSums& sums,
+                         float scale, const Array& losses, const Array& gradient) {
+  const std::size_t rows = losses.elements;
+  typed(gradient, [&](auto* dx) {
+    device::split_cross_entropy<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(
+        logits.elements / rows, elements<float>(logits), elements<float>(labels.labels), labels.first_class,
+        elements<float>(sums.maxima), elements<float>(sums.sums), elements<float>(sums.label_logits), scale,
+        elements<float>(losses), dx);
+  });
+  check_launch("split_cross_entropy");
+}
+
+void largest(Stream stream, const Array& x, const Array& y) {
+  typed(x, [&](auto* from) {
+    typed(y, [&](auto* to) {
+      device::largest<<<blocks_for(x.elements), kThreads, 0, stream>>>(x.elements, from, to);
+    });
+  });
+  check_launch("largest");
+}
+
 void add(Stream stream, const Array& x, const Array& y) {
   typed(x, [&](auto* from) {
     typed(y, [&](auto* to) {

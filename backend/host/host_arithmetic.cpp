@@ -193,6 +193,52 @@ void HostArithmetic::softmax_cross_entropy(int, const Array& logits, const Array
   }
 }
 
+void HostArithmetic::row_maxima(int, const Array& logits, const Array& maxima) {
+  const long classes = rows_of("the maxima", logits, maxima);
+  const float* x = floats(logits);
+  for (std::size_t r = 0; r < maxima.elements; ++r, x += classes)
+    floats(maxima)[r] = *std::max_element(x, x + classes);
+}
+
+void HostArithmetic::exponential_sums(int, const Array& logits, const RowLabels& labels, const Array& maxima,
+                                      const Array& sums, const Array& label_logits) {
+  expect_rows(labels.labels.elements, {maxima, sums, label_logits});
+  const long classes = rows_of("the logits", logits, labels.labels);
+  const float* x = floats(logits);
+  for (std::size_t r = 0; r < sums.elements; ++r, x += classes) {
+    const float most = floats(maxima)[r];
+    float sum = 0;
+    for (long j = 0; j < classes; ++j) sum += std::exp(x[j] - most);
+    floats(sums)[r] = sum;
+    const long right = std::lround(floats(labels.labels)[r]) - static_cast<long>(labels.first_class);
+    floats(label_logits)[r] = right >= 0 && right < classes ? x[right] : 0.0f;
+  }
+}
+
+void HostArithmetic::split_cross_entropy(int, const Array& logits, const RowLabels& labels,
+                                         const RowSums& rows, float scale, const Array& losses,
+                                         const Array& gradient) {
+  expect_rows(labels.labels.elements, {rows.maxima, rows.sums, rows.label_logits, losses});
+  expect_elements("the logits' gradient", gradient, logits.elements);
+  const long classes = rows_of("the logits", logits, labels.labels);
+  const float* x = floats(logits);
+  float* dx = floats(gradient);
+  for (std::size_t r = 0; r < losses.elements; ++r, x += classes, dx += classes) {
+    const float most = floats(rows.maxima)[r], sum = floats(rows.sums)[r];
+    floats(losses)[r] = std::log(sum) + most - floats(rows.label_logits)[r];
+    const long right = std::lround(floats(labels.labels)[r]) - static_cast<long>(labels.first_class);
+    for (long j = 0; j < classes; ++j)
+      dx[j] = scale * (std::exp(x[j] - most) / sum - (j == right ? 1.0f : 0.0f));
+  }
+}
+
+void HostArithmetic::largest(int, const Array& x, const Array& y) {
+  expect_elements("the largest", y, x.elements);
+  const float* from = floats(x);
+  float* to = floats(y);
+  for (std::size_t i = 0; i < x.elements; ++i) to[i] = std::max(to[i], from[i]);
+}
+
 void HostArithmetic::add(int, const Array& x, const Array& y) {
   expect_elements("the sum", y, x.elements);
   const float* from = floats(x);

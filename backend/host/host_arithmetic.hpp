@@ -32,6 +32,12 @@ public:
   void column_sums(int stream, const Array& gradient, const Array& sums, bool accumulate) override;
   void softmax_cross_entropy(int stream, const Array& logits, const Array& labels, float scale,
                              const Array& losses, const Array& gradient) override;
+  void row_maxima(int stream, const Array& logits, const Array& maxima) override;
+  void exponential_sums(int stream, const Array& logits, const RowLabels& labels, const Array& maxima,
+                        const Array& sums, const Array& label_logits) override;
+  void split_cross_entropy(int stream, const Array& logits, const RowLabels& labels, const RowSums& rows,
+                           float scale, const Array& losses, const Array& gradient) override;
+  void largest(int stream, const Array& x, const Array& y) override;
   void add(int stream, const Array& x, const Array& y) override;
   void scale(int stream, float factor, const Array& x) override;
   void update(int stream, const OptimizerSettings& optimizer, long step,

@@ -24,13 +24,12 @@ struct Lane {
 
 class TableRun {
 public:
-  TableRun(Transport& transport, const CollectiveWiring& wiring, int rank, float* buffer, Precision type)
+  TableRun(Transport& transport, const CollectiveWiring& wiring, int rank, const Payload& payload)
       : transport_(transport),
         wiring_(wiring),
         table_(wiring.table),
         self_(wiring.member_of(rank)),
-        buffer_(buffer),
-        type_(type),
+        payload_(payload),
         done_(table_.messages.size(), 0),
         lanes_(table_.connections.size()) {
     for (std::size_t m = 0; m < table_.messages.size(); ++m) {
@@ -94,12 +93,13 @@ private:
     const bool sends = ends.from == self_;
     lane.parcel = {};
     lane.parcel.kind = sends            ? Parcel::Kind::send
-                       : message.reduce ? Parcel::Kind::receive_add
+                       : message.reduce ? Parcel::Kind::receive_combine
                                         : Parcel::Kind::receive;
     lane.parcel.peer = wiring_.ranks[sends ? ends.to : ends.from];
     lane.parcel.channel = wiring_.first_channel + connection;
-    lane.parcel.data = reinterpret_cast<std::byte*>(buffer_ + message.begin);
-    lane.parcel.type = type_;
+    lane.parcel.data = payload_.data + static_cast<std::size_t>(message.begin) * kElementBytes;
+    lane.parcel.type = payload_.type;
+    lane.parcel.reduction = payload_.reduction;
     lane.parcel.bytes = static_cast<std::size_t>(message.end - message.begin) * kElementBytes;
     lane.parcel.until_arrived = sends && stages_ > 1;
     lane.posted = true;
@@ -109,8 +109,7 @@ private:
   const CollectiveWiring& wiring_;
   const MessageTable& table_;
   const int self_;
-  float* buffer_;
-  const Precision type_;
+  const Payload payload_;
   std::vector<char> done_;  // by message: sent or received by this member
   std::vector<Lane> lanes_;
   int stages_ = 1;
@@ -175,11 +174,12 @@ public:
     const std::shared_ptr<const CollectiveWiring>& wiring = collectives_[call.op];
     if (!wiring) return;
     const Payload payload = workload_.collective(call, *wiring);
-    auto* const buffer = reinterpret_cast<float*>(payload.data);
     if (by_library_ && program_->ops[call.op].collective.kind == CollectiveKind::all_reduce)
-      transport_.all_reduce(wiring->ranks, wiring->first_channel, buffer, wiring->table.elements);
+      transport_.all_reduce(wiring->ranks, wiring->first_channel, payload.reduction,
+                            reinterpret_cast<float*>(payload.data), wiring->table.elements);
     else
-      run_table(transport_, *wiring, rank_, buffer, payload.type);
+      run_table(transport_, *wiring, rank_, payload);
+    workload_.after_collective(call);
   }
 
   void end_messages() override {
@@ -249,9 +249,8 @@ private:
 
 }  // namespace
 
-void run_table(Transport& transport, const CollectiveWiring& wiring, int rank, float* buffer,
-               Precision type) {
-  TableRun(transport, wiring, rank, buffer, type).run();
+void run_table(Transport& transport, const CollectiveWiring& wiring, int rank, const Payload& payload) {
+  TableRun(transport, wiring, rank, payload).run();
 }
 
 std::unique_ptr<Hardware> host_hardware(const Schedule& schedule, const Wiring& wiring, int rank,

@@ -11,11 +11,10 @@
 
 namespace rehearse {
 
-// A collective's messages between its members, as the table says, over this rank's channels; `buffer` has
-// room for the table's elements, fp32 numbers or pairs of `type` fp16 ones. Returns when this member has sent
-// and received all of its own.
-void run_table(Transport& transport, const CollectiveWiring& wiring, int rank, float* buffer,
-               Precision type = Precision::fp32);
+// A collective's messages between its members, as the table says, over this rank's channels; the buffer has
+// room for the table's elements, fp32 numbers or pairs of fp16 ones. Returns when this member has sent and
+// received all of its own.
+void run_table(Transport& transport, const CollectiveWiring& wiring, int rank, const Payload& buffer);
 
 // For `rank` of all roles. The transport is open (Wiring::channels_of). RunError if all-reduces are to be the
 // library's and it has none.

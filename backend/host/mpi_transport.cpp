@@ -13,7 +13,7 @@
 #include <mutex>
 #include <thread>
 
-#include "backend/runtime/add_numbers.hpp"
+#include "backend/runtime/combine_numbers.hpp"
 #include "backend/runtime/control.hpp"
 #include "models/text/error.hpp"
 
@@ -114,13 +114,15 @@ public:
 
   bool reduces() const override { return true; }
 
-  void all_reduce(const std::vector<int>& ranks, int number, float* buffer, std::int64_t elements) override {
+  void all_reduce(const std::vector<int>& ranks, int number, Collective::Reduction reduction, float* buffer,
+                  std::int64_t elements) override {
     constexpr std::int64_t kMost = 1 << 30;  // counts are ints
     const MPI_Comm group = communicator(ranks, number);
+    const MPI_Op operation = reduction == Collective::Reduction::maximum ? MPI_MAX : MPI_SUM;
     for (std::int64_t at = 0; at < elements; at += kMost) {
       MPI_Request request = MPI_REQUEST_NULL;
       check(MPI_Iallreduce(MPI_IN_PLACE, buffer + at, static_cast<int>(std::min(kMost, elements - at)),
-                           MPI_FLOAT, MPI_SUM, group, &request),
+                           MPI_FLOAT, operation, group, &request),
             "MPI_Iallreduce");
       const double begin_s = monotonic_s();
       for (int idle = 0, done = 0;; ++idle) {
@@ -205,8 +207,8 @@ private:
       }
       if (p.over || p.bytes == 0) return finish(p);
     } else {
-      if (p.kind == Parcel::Kind::receive_add)
-        add_numbers(p.type, p.data + p.moved - sizeof p.header, now.came.data(), now.bytes);
+      if (p.kind == Parcel::Kind::receive_combine)
+        combine_numbers(p.type, p.reduction, p.data + p.moved - sizeof p.header, now.came.data(), now.bytes);
       p.moved += now.bytes;
       if (p.moved == sizeof p.header + p.bytes) return finish(p);
     }
@@ -223,7 +225,7 @@ private:
       const std::size_t at = p.moved - sizeof p.header;
       now.bytes = std::min(kBite, p.bytes - at);
       data = p.data + at;
-      if (p.kind == Parcel::Kind::receive_add) {
+      if (p.kind == Parcel::Kind::receive_combine) {
         now.came.resize(kBite);
         data = now.came.data();
       }

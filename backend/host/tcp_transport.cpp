@@ -22,7 +22,7 @@
 #include <thread>
 #include <utility>
 
-#include "backend/runtime/add_numbers.hpp"
+#include "backend/runtime/combine_numbers.hpp"
 #include "backend/runtime/control.hpp"
 #include "models/text/error.hpp"
 
@@ -445,7 +445,7 @@ private:
     const ssize_t n = recv(socket, came + p.taken, std::min(kBite, p.bytes - got), MSG_DONTWAIT);
     if (n <= 0) return n;
     const std::size_t here = p.taken + static_cast<std::size_t>(n), whole = here - here % sizeof p.rest;
-    add_numbers(p.type, p.data + got - p.taken, came, whole);
+    combine_numbers(p.type, p.reduction, p.data + got - p.taken, came, whole);
     p.taken = here - whole;
     std::memcpy(p.rest, came + whole, p.taken);
     return n;

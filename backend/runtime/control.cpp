@@ -85,7 +85,7 @@ void share_reading(Transport& transport, const std::vector<std::string>& clocks,
 
 }  // namespace
 
-void Transport::all_reduce(const std::vector<int>&, int, float*, std::int64_t) {
+void Transport::all_reduce(const std::vector<int>&, int, Collective::Reduction, float*, std::int64_t) {
   throw RunError(fmt::format("{} has no all-reduce of its own", kind()));
 }
 

@@ -48,19 +48,32 @@ std::set<int> layers_held(const Program& program) {
   return layers;
 }
 
-// Workers that hold the same layers learn the same.
+// Workers that hold the same shards of the same layers learn the same.
 std::optional<bool> compare_replicas(const std::vector<RankReport>& reports, const Schedule& schedule,
                                      const Wiring& wiring) {
+  using Shards =
+      std::pair<std::set<int>, std::vector<int>>;  // layers; coordinates on the axes that split them
+  std::map<Shards, const Workload::Learned*> first_with_shards;
   std::map<std::set<int>, const Workload::Learned*> first_with_layers;
+  const Mesh& mesh = schedule.roles.front().meshes.front();
+  const auto coordinates = [&](int rank) {
+    std::vector<int> on_axes;
+    for (std::size_t axis = 0; axis < mesh.axes().size(); ++axis)
+      if (mesh.axes()[axis].name != "data") on_axes.push_back(mesh.coordinate(rank, static_cast<int>(axis)));
+    return on_axes;
+  };
   bool compared = false, equal = true;
   for (std::size_t r = 0; r < reports.size(); ++r) {
     const auto [role, rank] = wiring.place(static_cast<int>(r));
     if (role != 0) continue;
     const Workload::Learned& own = reports[r].learned;
     const Program& program = schedule.programs[schedule.program_of(role, rank)];
-    const auto [it, fresh] = first_with_layers.try_emplace(layers_held(program), &own);
+    const std::set<int> layers = layers_held(program);
+    const auto [same_layers, first] = first_with_layers.try_emplace(layers, &own);
+    compared = compared || !first;
+    equal = equal && own.replicated == same_layers->second->replicated;
+    const auto [it, fresh] = first_with_shards.try_emplace({layers, coordinates(rank)}, &own);
     if (fresh) continue;
-    compared = true;
     equal = equal && own.weights == it->second->weights && own.gradients == it->second->gradients;
   }
   if (!compared) return {};

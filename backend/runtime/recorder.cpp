@@ -146,7 +146,7 @@ std::string pack(const RankReport& report) {
   put(text, report.spans);
   put(text, report.learned.losses);
   put(text, report.learned.gradients);
-  put(text, std::vector<std::uint64_t>{report.learned.weights});
+  put(text, std::vector<std::uint64_t>{report.learned.weights, report.learned.replicated});
   put(text, report.learned.staleness);
   put(text, std::vector<char>(report.host.begin(), report.host.end()));
   put(text, std::vector<double>{report.clock_error_s});
@@ -163,7 +163,9 @@ RankReport unpack(const std::string& text) {
   report.learned.losses = reader.take<double>();
   report.learned.gradients = reader.take<std::uint64_t>();
   const auto weights = reader.take<std::uint64_t>();
-  if (!weights.empty()) report.learned.weights = weights.front();
+  if (weights.size() != 2) throw RunError("a rank's report is broken");
+  report.learned.weights = weights[0];
+  report.learned.replicated = weights[1];
   report.learned.staleness = reader.take<int>();
   const auto host = reader.take<char>();
   report.host.assign(host.begin(), host.end());

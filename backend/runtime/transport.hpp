@@ -7,19 +7,21 @@
 #include <vector>
 
 #include "models/precision.hpp"
+#include "simulator/schedule/op.hpp"
 
 namespace rehearse {
 
 // A message on its way, seen from one of its ends. Between two ranks, messages on one channel arrive in the
 // order in which they are sent; a message of no bytes tells that no more will come.
 struct Parcel {
-  // receive_add: numbers, which are added to those at `data` (add_numbers.hpp).
-  enum class Kind { send, receive, receive_add } kind = Kind::send;
+  // receive_combine: numbers, which are combined with those at `data` (combine_numbers.hpp).
+  enum class Kind { send, receive, receive_combine } kind = Kind::send;
   int peer = 0;     // the other rank, over all roles
   int channel = 0;  // one for each transfer of the schedule, and for each connection of a collective
   std::byte* data = nullptr;
   std::size_t bytes = 0;
-  Precision type = Precision::fp32;  // receive_add: fp32, or fp16 in pairs
+  Precision type = Precision::fp32;                              // receive_combine: fp32, or fp16 in pairs
+  Collective::Reduction reduction = Collective::Reduction::sum;  // receive_combine
   // At both ends or at none: nothing is sent before the receiver waits for it, and the send is done when all
   // has arrived at the receiver's machine. Else as much is sent as fits on the way.
   bool rendezvous = false;
@@ -33,7 +35,7 @@ struct Parcel {
   bool over = false;     // received: a message of no bytes came instead
   std::uint64_t header = 0;
   std::size_t moved = 0;  // of the header and the bytes
-  std::size_t taken = 0;  // receive_add: bytes of `moved` that wait for the rest of four
+  std::size_t taken = 0;  // receive_combine: bytes of `moved` that wait for the rest of four
   std::byte rest[4] = {};
   long handle = -1;
 };
@@ -65,9 +67,10 @@ public:
   virtual std::size_t wait_any(const std::vector<Parcel*>& receives) = 0;
   // Whether all_reduce() can be called: the library that joins the ranks has one of its own.
   virtual bool reduces() const { return false; }
-  // Sums so many fp32 numbers in place over `ranks`, this one among them; all of them call it in the same
+  // Combines so many fp32 numbers in place over `ranks`, this one among them; all of them call it in the same
   // order for calls of one `number`, which no two calls under way share.
-  virtual void all_reduce(const std::vector<int>& ranks, int number, float* buffer, std::int64_t elements);
+  virtual void all_reduce(const std::vector<int>& ranks, int number, Collective::Reduction reduction,
+                          float* buffer, std::int64_t elements);
   // Ends all waiting, now and from now on, with an error; for when another thread has failed.
   virtual void abort() = 0;
 };

@@ -9,6 +9,7 @@
 #include "backend/runtime/hardware.hpp"
 #include "backend/runtime/wiring.hpp"
 #include "models/precision.hpp"
+#include "simulator/schedule/op.hpp"
 
 namespace rehearse {
 
@@ -16,7 +17,8 @@ namespace rehearse {
 struct Payload {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
-  Precision type = Precision::fp32;  // of the numbers that a collective adds up
+  Precision type = Precision::fp32;  // of the numbers that a collective combines
+  Collective::Reduction reduction = Collective::Reduction::sum;
 };
 
 class Workload {
@@ -31,6 +33,8 @@ public:
   virtual Payload message(const OpCall& call, const ExchangePart& part) = 0;
   // The buffer of a collective, with room for the table's elements.
   virtual Payload collective(const OpCall& call, const CollectiveWiring& wiring) = 0;
+  // Called when the collective has been issued: may issue to the op's stream what becomes of its result.
+  virtual void after_collective(const OpCall& call) { (void)call; }
 
   // What came of it besides time; called once, when all streams have ended.
   struct Learned {
@@ -39,7 +43,8 @@ public:
     // Of each step, a hash of the gradients that the optimizer got, or where ranks have no gradients in
     // common, of the weights that it was computed with; empty where neither is.
     std::vector<std::uint64_t> gradients;
-    std::uint64_t weights = 0;  // a hash of the weights in the end
+    std::uint64_t weights = 0;     // a hash of the weights in the end
+    std::uint64_t replicated = 0;  // and of those that all ranks which share these layers have whole
     std::vector<int>
         staleness;  // an asynchronous server's: of each push to its last bucket, as it was applied
   };

@@ -25,6 +25,10 @@ Array share(const Array& whole, int i, int n) {
   return whole.part(begin, share_begin(whole.elements, i + 1, n) - begin);
 }
 
+void expect_rows(std::size_t rows, std::initializer_list<Array> arrays) {
+  for (const Array& array : arrays) expect_elements("what rows have one of", array, rows);
+}
+
 void expect_elements(std::string_view operand, const Array& array, std::size_t elements) {
   if (array.elements != elements)
     throw std::invalid_argument(

@@ -50,6 +50,16 @@ struct OptimizerArrays {
   Array weights, master, gradient, momentum, second_moment;
 };
 
+// The classes of rows of which a rank has some, from `first_class` on.
+struct RowLabels {
+  Array labels;  // by row: number of its class, stored in fp32
+  std::size_t first_class = 0;
+};
+// What all ranks together know of each row's logits; all fp32.
+struct RowSums {
+  Array maxima, sums, label_logits;
+};
+
 // What a device is. Of a machine's processors, a device is one.
 struct DeviceTraits {
   double memory_bytes = 0;     // of a processor, its share of the machine's
@@ -109,8 +119,20 @@ public:
   // label]). `gradient` may be `logits`.
   virtual void softmax_cross_entropy(int stream, const Array& logits, const Array& labels, float scale,
                                      const Array& losses, const Array& gradient) = 0;
-  virtual void add(int stream, const Array& x, const Array& y) = 0;  // y += x
-  virtual void scale(int stream, float factor, const Array& x) = 0;  // x *= factor
+  // The same where a row's classes are spread over ranks, each with a run of them, `logits` here beginning
+  // with class `first_class`. First the largest logit of each row here; all ranks' largest are `maxima` of
+  // the next, which gives each row's sum of exp(logit - maximum) here, and the logit of its label, or 0 if
+  // that is not here. With both summed over the ranks, the third gives the losses and the gradient of what is
+  // here.
+  virtual void row_maxima(int stream, const Array& logits, const Array& maxima) = 0;
+  virtual void exponential_sums(int stream, const Array& logits, const RowLabels& labels, const Array& maxima,
+                                const Array& sums, const Array& label_logits) = 0;
+  virtual void split_cross_entropy(int stream, const Array& logits, const RowLabels& labels,
+                                   const RowSums& rows, float scale, const Array& losses,
+                                   const Array& gradient) = 0;
+  virtual void add(int stream, const Array& x, const Array& y) = 0;      // y += x
+  virtual void largest(int stream, const Array& x, const Array& y) = 0;  // y = max(x, y)
+  virtual void scale(int stream, float factor, const Array& x) = 0;      // x *= factor
 
   // Step number `step`, from 1 on, of the optimizer over flat arrays; formulas: optimizer.hpp.
   virtual void update(int stream, const OptimizerSettings& optimizer, long step,

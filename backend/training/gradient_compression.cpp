@@ -5,7 +5,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "backend/runtime/add_numbers.hpp"
+#include "backend/runtime/combine_numbers.hpp"
 
 namespace rehearse {
 namespace {

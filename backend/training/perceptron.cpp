@@ -7,6 +7,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "models/kernels.hpp"
 #include "models/text/error.hpp"
 
 namespace rehearse {
@@ -60,21 +61,31 @@ Precision storage(Precision precision) {
 
 }  // namespace
 
-std::vector<float> initial_weights(const MultiLayerPerceptron& shape, std::uint64_t seed, int layer) {
+std::vector<float> initial_weights(const MultiLayerPerceptron& shape, std::uint64_t seed, int layer,
+                                   const LayerShard& shard) {
   const auto i = static_cast<std::size_t>(layer);
   const long inputs = std::lround(shape.widths.at(i)), outputs = std::lround(shape.widths.at(i + 1));
-  const std::size_t weights = weight_elements(inputs, outputs);
-  std::vector<float> result(weights + static_cast<std::size_t>(outputs));
-  standard_normal(seed, RandomUse::weights, i, result.data(), static_cast<long>(weights));
+  std::vector<float> whole(weight_elements(inputs, outputs));
+  standard_normal(seed, RandomUse::weights, i, whole.data(), static_cast<long>(whole.size()));
   const double deviation = std::sqrt(2.0 / static_cast<double>(inputs));
-  for (std::size_t e = 0; e < weights; ++e) result[e] = static_cast<float>(deviation * result[e]);
+  const long first_row = shard.inputs.first(inputs), first_column = shard.outputs.first(outputs);
+  const long rows = shard.inputs.size(inputs), columns = shard.outputs.size(outputs);
+  std::vector<float> result;
+  result.reserve(weight_elements(rows + 1, columns));
+  for (long row = first_row; row < first_row + rows; ++row)
+    for (long column = first_column; column < first_column + columns; ++column)
+      result.push_back(
+          static_cast<float>(deviation * whole[static_cast<std::size_t>(row * outputs + column)]));
+  result.resize(weight_elements(rows + 1, columns));
   return result;
 }
 
-std::vector<float> initial_weights(const MultiLayerPerceptron& shape, std::uint64_t seed, LayerRange layers) {
+std::vector<float> initial_weights(const MultiLayerPerceptron& shape, std::uint64_t seed, LayerRange layers,
+                                   const std::vector<LayerShard>& shards) {
   std::vector<float> result;
   for (int layer = layers.first; layer <= layers.last; ++layer) {
-    const std::vector<float> more = initial_weights(shape, seed, layer);
+    const LayerShard shard = shards.empty() ? LayerShard{} : shards.at(static_cast<std::size_t>(layer));
+    const std::vector<float> more = initial_weights(shape, seed, layer, shard);
     result.insert(result.end(), more.begin(), more.end());
   }
   return result;
@@ -84,29 +95,43 @@ Perceptron::Perceptron(Arithmetic& arithmetic, const MultiLayerPerceptron& shape
     : arithmetic_(arithmetic),
       widths_(whole_widths(shape)),
       options_(std::move(options)),
+      model_(perceptron_layers(shape, {})),
       data_(options_.seed, widths_.front(), widths_.back()) {
   check(options_, layers());
-  std::size_t offset = 0;
+  for (std::size_t l = 0; l < model_.size(); ++l)
+    for (std::size_t s = 0; s < model_[l].segments.size(); ++s)
+      segments_.emplace_back(static_cast<int>(l), static_cast<int>(s));
   for (const LayerRange& range : options_.held)
-    for (int number = range.first; number <= range.last; ++number) {
-      Layer layer;
-      layer.number = number;
-      layer.inputs = widths_[static_cast<std::size_t>(number)];
-      layer.outputs = widths_[static_cast<std::size_t>(number) + 1];
-      layer.offset = offset;
-      layer.parameters = parameters(number);
-      // Ranges that touch are one: nothing is exchanged between them.
-      layer.begins_range = held_.empty() || held_.back().number + 1 < number;
-      if (layer.begins_range && !held_.empty()) held_.back().ends_range = true;
-      offset += layer.parameters;
-      held_.push_back(std::move(layer));
-    }
+    for (int number = range.first; number <= range.last; ++number) add_held(number);
   (void)OwnedArray(arithmetic_, 0, options_.precision);  // refused here if the device does not compute in it
   if (held_.empty()) return;
   held_.back().ends_range = true;
   allocate_flat(shape);
-  for (Layer& layer : held_) allocate_activations(layer);
+  for (HeldLayer& layer : held_) allocate_activations(layer);
   allocate_batches();
+  allocate_transfers();
+}
+
+LayerShard Perceptron::shard_of(int layer) const {
+  return options_.shards.empty() ? LayerShard{} : options_.shards.at(static_cast<std::size_t>(layer));
+}
+
+void Perceptron::add_held(int number) {
+  HeldLayer layer;
+  layer.number = number;
+  layer.kind = model_[static_cast<std::size_t>(number)].segments.front().kind;
+  layer.shard = shard_of(number);
+  layer.inputs = layer.shard.inputs.size(widths_[static_cast<std::size_t>(number)]);
+  layer.outputs = layer.shard.outputs.size(widths_[static_cast<std::size_t>(number) + 1]);
+  layer.rows = layer.shard.samples.size(options_.micro_batch);
+  layer.input_rows = number == 0 ? layer.rows : shard_of(number - 1).results.size(options_.micro_batch);
+  layer.output_rows = layer.shard.results.size(options_.micro_batch);
+  layer.offset = held_.empty() ? 0 : held_.back().offset + held_.back().parameters;
+  layer.parameters = weight_elements(layer.inputs + 1, layer.outputs);
+  // Ranges that touch are one: nothing is exchanged between them.
+  layer.begins_range = held_.empty() || held_.back().number + 1 < number;
+  if (layer.begins_range && !held_.empty()) held_.back().ends_range = true;
+  held_.push_back(std::move(layer));
 }
 
 void Perceptron::allocate_flat(const MultiLayerPerceptron& shape) {
@@ -117,9 +142,9 @@ void Perceptron::allocate_flat(const MultiLayerPerceptron& shape) {
   if (element_bytes(options_.precision) < 4) master_ = in_fp32();
   if (has_momentum(options_.optimizer.kind)) momentum_ = in_fp32();
   if (has_second_moment(options_.optimizer.kind)) second_moment_ = in_fp32();
-  for (const Layer& layer : held_) {
+  for (const HeldLayer& layer : held_) {
     const LayerRange only{layer.number, layer.number};
-    const std::vector<float> initial = initial_weights(shape, options_.seed, layer.number);
+    const std::vector<float> initial = initial_weights(shape, options_.seed, layer.number, layer.shard);
     arithmetic_.copy_to_device(0, initial.data(), master_weights(only));
     cast_weights(0, only);
   }
@@ -127,20 +152,21 @@ void Perceptron::allocate_flat(const MultiLayerPerceptron& shape) {
 }
 
 // tf32 is a way to multiply, so operands of products say it; what is only stored is fp32.
-void Perceptron::allocate_activations(Layer& layer) {
-  const auto boundary = [&](std::vector<OwnedArray>& arrays, long width, Precision precision, int count) {
+void Perceptron::allocate_activations(HeldLayer& layer) {
+  const auto allocate = [&](std::vector<OwnedArray>& arrays, long elements, Precision precision, int count) {
     for (int i = 0; i < count; ++i)
-      arrays.emplace_back(arithmetic_, static_cast<std::size_t>(options_.micro_batch * width), precision);
+      arrays.emplace_back(arithmetic_, static_cast<std::size_t>(elements), precision);
   };
+  const long input = layer.input_rows * layer.inputs, output = layer.output_rows * layer.outputs;
   const int each = options_.microbatches;
   const Precision precision = storage(options_.precision);
   const bool loss = layer.number + 1 == layers();
   if (layer.begins_range && layer.number > 0) {
-    boundary(layer.input, layer.inputs, precision, each);
-    boundary(layer.input_gradient, layer.inputs, precision, each);
+    allocate(layer.input, input, precision, each);
+    allocate(layer.input_gradient, input, precision, each);
   }
-  boundary(layer.output, layer.outputs, loss ? Precision::fp32 : precision, each);
-  boundary(layer.output_gradient, layer.outputs, precision, layer.ends_range ? each : 1);
+  allocate(layer.output, output, loss ? Precision::fp32 : precision, each);
+  allocate(layer.output_gradient, output, precision, layer.ends_range ? each : 1);
 }
 
 void Perceptron::allocate_batches() {
@@ -156,20 +182,25 @@ void Perceptron::allocate_batches() {
 }
 
 bool Perceptron::holds(int layer) const {
-  return std::any_of(held_.begin(), held_.end(), [&](const Layer& l) { return l.number == layer; });
+  return std::any_of(held_.begin(), held_.end(), [&](const HeldLayer& l) { return l.number == layer; });
 }
 
 std::size_t Perceptron::parameters(int layer) const {
   const auto i = static_cast<std::size_t>(layer);
-  return weight_elements(widths_.at(i) + 1, widths_.at(i + 1));
+  const LayerShard shard = shard_of(layer);
+  return weight_elements(shard.inputs.size(widths_.at(i)) + 1, shard.outputs.size(widths_.at(i + 1)));
 }
 
-Perceptron::Layer& Perceptron::held(int layer) {
-  return const_cast<Layer&>(std::as_const(*this).held(layer));
+MatrixShape Perceptron::matrix(int layer) const {
+  return {held(layer).inputs, held(layer).outputs, 0};
 }
 
-const Perceptron::Layer& Perceptron::held(int layer) const {
-  for (const Layer& candidate : held_)
+Perceptron::HeldLayer& Perceptron::held(int layer) {
+  return const_cast<HeldLayer&>(std::as_const(*this).held(layer));
+}
+
+const Perceptron::HeldLayer& Perceptron::held(int layer) const {
+  for (const HeldLayer& candidate : held_)
     if (candidate.number == layer) return candidate;
   throw std::out_of_range(fmt::format("layer {} is not held here", layer));
 }
@@ -207,14 +238,39 @@ Array Perceptron::input(long step, int microbatch) {
   return inputs_[slot(step, microbatch)];
 }
 
-Array Perceptron::input_of(const Layer& layer, long step, int microbatch) const {
+// Rows of the micro-batch that other ranks have were gathered before.
+Array Perceptron::input_of(const HeldLayer& layer, long step, int microbatch) const {
   const auto m = static_cast<std::size_t>(microbatch);
-  if (layer.number == 0) return inputs_[slot(step, microbatch)];
+  const auto elements = static_cast<std::size_t>(layer.rows * layer.inputs);
+  if (layer.number == 0)
+    return inputs_[slot(step, microbatch)].part(
+        static_cast<std::size_t>(layer.shard.samples.first(options_.micro_batch) * layer.inputs), elements);
+  if (layer.input_rows != layer.rows) return gathered_->part(0, elements);
   return layer.begins_range ? layer.input.at(m) : held(layer.number - 1).output.at(m);
 }
 
-Array Perceptron::output_gradient_of(const Layer& layer, int microbatch) const {
+Array Perceptron::output_gradient_of(const HeldLayer& layer, int microbatch) const {
   return layer.output_gradient.at(layer.ends_range ? static_cast<std::size_t>(microbatch) : 0);
+}
+
+Array Perceptron::input_gradient_of(const HeldLayer& layer, int microbatch) const {
+  if (layer.begins_range) return layer.input_gradient.at(static_cast<std::size_t>(microbatch));
+  return output_gradient_of(held(layer.number - 1), microbatch);
+}
+
+// What the product gives: the output itself, unless each rank keeps some rows of a sum over ranks.
+Array Perceptron::product_of(const HeldLayer& layer, int microbatch) const {
+  if (layer.rows == layer.output_rows) return layer.output.at(static_cast<std::size_t>(microbatch));
+  return summands_->part(0, static_cast<std::size_t>(layer.rows * layer.outputs));
+}
+
+Array Perceptron::matrix_of(const HeldLayer& layer, const Array& parameters) const {
+  return parameters.part(0, weight_elements(layer.inputs, layer.outputs));
+}
+
+Array Perceptron::bias_of(const HeldLayer& layer, const Array& parameters) const {
+  return parameters.part(weight_elements(layer.inputs, layer.outputs),
+                         static_cast<std::size_t>(layer.outputs));
 }
 
 // Operands of products carry the precision of training: tf32 where that is what is asked for.
@@ -223,52 +279,107 @@ Array Perceptron::operand(Array array) const {
   return array;
 }
 
-void Perceptron::forward(int stream, long step, int microbatch, LayerRange layers) {
-  for (int layer = layers.first; layer <= layers.last; ++layer)
-    forward_layer(stream, step, microbatch, held(layer));
+SegmentRange Perceptron::segments_of(LayerRange layers) const {
+  const auto first_of = [&](int layer) {
+    return static_cast<int>(std::lower_bound(segments_.begin(), segments_.end(), std::pair(layer, 0)) -
+                            segments_.begin());
+  };
+  return {first_of(layers.first), first_of(layers.last + 1)};
 }
 
-void Perceptron::forward_layer(int stream, long step, int microbatch, Layer& layer) {
-  const Array output = layer.output.at(static_cast<std::size_t>(microbatch));
-  const Array parameters = weights({layer.number, layer.number});
-  const std::size_t matrix = weight_elements(layer.inputs, layer.outputs);
-  const bool loss = layer.number + 1 == layers();
-  arithmetic_.gemm(stream, {options_.micro_batch, layer.outputs, layer.inputs}, false, false, 1,
-                   operand(input_of(layer, step, microbatch)), operand(parameters.part(0, matrix)), 0,
-                   output);
-  arithmetic_.add_bias(stream, output, parameters.part(matrix, parameters.elements - matrix), !loss);
-  if (!loss || options_.loss_elsewhere) return;
+void Perceptron::forward(int stream, long step, int microbatch, LayerRange layers) {
+  forward_segments(stream, step, microbatch, segments_of(layers));
+}
+
+void Perceptron::forward_segments(int stream, long step, int microbatch, SegmentRange segments) {
+  for (int s = segments.first; s < segments.end; ++s) forward_segment(stream, step, microbatch, s);
+}
+
+void Perceptron::forward_segment(int stream, long step, int microbatch, int segment) {
+  const auto [number, in_layer] = segments_.at(static_cast<std::size_t>(segment));
+  const HeldLayer& layer = held(number);
+  const SegmentKind kind =
+      model_[static_cast<std::size_t>(number)].segments[static_cast<std::size_t>(in_layer)].kind;
+  if (kind == SegmentKind::residual) return add_bias(stream, microbatch, layer);
+  if (in_layer > 0) return take_losses(stream, step, microbatch, kind);
+  arithmetic_.gemm(stream, {layer.rows, layer.outputs, layer.inputs}, false, false, 1,
+                   operand(input_of(layer, step, microbatch)),
+                   operand(matrix_of(layer, weights({number, number}))), 0, product_of(layer, microbatch));
+  if (kind != SegmentKind::down) add_bias(stream, microbatch, layer);
+}
+
+void Perceptron::add_bias(int stream, int microbatch, const HeldLayer& layer) {
+  const bool logits = layer.kind == SegmentKind::logits;
+  arithmetic_.add_bias(stream, layer.output.at(static_cast<std::size_t>(microbatch)),
+                       bias_of(layer, weights({layer.number, layer.number})), !logits);
+}
+
+// Where this rank has all classes, the last segment does it all.
+void Perceptron::take_losses(int stream, long step, int microbatch, SegmentKind segment) {
+  if (options_.loss_elsewhere) return;
+  const HeldLayer& layer = held(layers() - 1);
+  const Array logits = layer.output.at(static_cast<std::size_t>(microbatch));
+  const Array gradient = output_gradient_of(layer, microbatch);
   const std::size_t number = slot(step, microbatch);
-  arithmetic_.softmax_cross_entropy(stream, output, labels_[number],
-                                    static_cast<float>(1 / options_.batch_samples), losses_[number],
-                                    output_gradient_of(layer, microbatch));
+  const auto scale = static_cast<float>(1 / options_.batch_samples);
+  if (layer.shard.outputs.of == 1) {
+    if (segment == SegmentKind::loss)
+      arithmetic_.softmax_cross_entropy(stream, logits, labels_[number], scale, losses_[number], gradient);
+    return;
+  }
+  const RowLabels labels{labels_[number],
+                         static_cast<std::size_t>(layer.shard.outputs.first(widths_.back()))};
+  if (segment == SegmentKind::maximum)
+    arithmetic_.row_maxima(stream, logits, maxima_);
+  else if (segment == SegmentKind::sums)
+    arithmetic_.exponential_sums(stream, logits, labels, maxima_, sums_, label_logits_);
+  else
+    arithmetic_.split_cross_entropy(stream, logits, labels, {maxima_, sums_, label_logits_}, scale,
+                                    losses_[number], gradient);
 }
 
 void Perceptron::backward(int stream, long step, int microbatch, LayerRange layers) {
-  for (int layer = layers.last; layer >= layers.first; --layer)
-    backward_layer(stream, step, microbatch, held(layer));
+  backward_segments(stream, step, microbatch, segments_of(layers));
 }
 
-void Perceptron::backward_layer(int stream, long step, int microbatch, Layer& layer) {
+void Perceptron::backward_segments(int stream, long step, int microbatch, SegmentRange segments) {
+  for (int s = segments.end - 1; s >= segments.first; --s) backward_segment(stream, step, microbatch, s);
+}
+
+// The loss has given the gradient of the logits in the forward pass.
+void Perceptron::backward_segment(int stream, long step, int microbatch, int segment) {
+  const auto [number, in_layer] = segments_.at(static_cast<std::size_t>(segment));
+  HeldLayer& layer = held(number);
+  const bool has_bias = (in_layer > 0) == (layer.kind == SegmentKind::down);
+  if (has_bias) backward_bias(stream, step, microbatch, layer);
+  if (in_layer == 0) backward_product(stream, step, microbatch, layer);
+}
+
+void Perceptron::backward_bias(int stream, long step, int microbatch, HeldLayer& layer) {
   const Array gradient = output_gradient_of(layer, microbatch);
-  const Array parameters = weights({layer.number, layer.number});
-  const Array sums = gradients({layer.number, layer.number});
-  const std::size_t matrix = weight_elements(layer.inputs, layer.outputs);
-  const bool accumulate = layer.gradient_step == step && options_.sum_microbatches;
-  layer.gradient_step = step;
-  if (layer.number + 1 < layers())
+  if (layer.kind != SegmentKind::logits)
     arithmetic_.activation_backward(stream, layer.output.at(static_cast<std::size_t>(microbatch)), gradient);
+  layer.accumulates = layer.gradient_step == step && options_.sum_microbatches;
+  layer.gradient_step = step;
+  arithmetic_.column_sums(stream, gradient, bias_of(layer, gradients({layer.number, layer.number})),
+                          layer.accumulates);
+}
+
+void Perceptron::backward_product(int stream, long step, int microbatch, HeldLayer& layer) {
+  const Array gradient = layer.rows == layer.output_rows
+                             ? output_gradient_of(layer, microbatch)
+                             : gathered_->part(0, static_cast<std::size_t>(layer.rows * layer.outputs));
   if (layer.number > 0) {
-    const Array input_gradient = layer.begins_range
-                                     ? layer.input_gradient.at(static_cast<std::size_t>(microbatch))
-                                     : output_gradient_of(held(layer.number - 1), microbatch);
-    arithmetic_.gemm(stream, {options_.micro_batch, layer.inputs, layer.outputs}, false, true, 1,
-                     operand(gradient), operand(parameters.part(0, matrix)), 0, input_gradient);
+    const Array input_gradient =
+        layer.rows == layer.input_rows
+            ? input_gradient_of(layer, microbatch)
+            : summands_->part(0, static_cast<std::size_t>(layer.rows * layer.inputs));
+    arithmetic_.gemm(stream, {layer.rows, layer.inputs, layer.outputs}, false, true, 1, operand(gradient),
+                     operand(matrix_of(layer, weights({layer.number, layer.number}))), 0, input_gradient);
   }
-  arithmetic_.gemm(stream, {layer.inputs, layer.outputs, options_.micro_batch}, true, false, 1,
-                   operand(input_of(layer, step, microbatch)), operand(gradient), accumulate ? 1 : 0,
-                   sums.part(0, matrix));
-  arithmetic_.column_sums(stream, gradient, sums.part(matrix, sums.elements - matrix), accumulate);
+  arithmetic_.gemm(stream, {layer.inputs, layer.outputs, layer.rows}, true, false, 1,
+                   operand(input_of(layer, step, microbatch)), operand(gradient), layer.accumulates ? 1 : 0,
+                   matrix_of(layer, gradients({layer.number, layer.number})));
 }
 
 void Perceptron::update(int stream, LayerRange layers) {
@@ -315,7 +426,7 @@ Array Perceptron::activation_gradient(int microbatch, int layer) const {
 }
 
 Array Perceptron::flat(const OwnedArray& whole, LayerRange layers) const {
-  const Layer& first = held(layers.first);
+  const HeldLayer& first = held(layers.first);
   std::size_t elements = 0;
   for (int layer = layers.first; layer <= layers.last; ++layer) elements += held(layer).parameters;
   return whole->part(first.offset, elements);
@@ -323,6 +434,17 @@ Array Perceptron::flat(const OwnedArray& whole, LayerRange layers) const {
 
 Array Perceptron::weights(LayerRange layers) const {
   return flat(weights_, layers);
+}
+
+std::vector<Array> Perceptron::replicated_weights(LayerRange layers) const {
+  std::vector<Array> arrays;
+  for (int number = layers.first; number <= layers.last; ++number) {
+    const HeldLayer& layer = held(number);
+    if (layer.shard.outputs.of > 1) continue;
+    if (layer.shard.inputs.of == 1) arrays.push_back(matrix_of(layer, weights({number, number})));
+    arrays.push_back(bias_of(layer, weights({number, number})));
+  }
+  return arrays;
 }
 
 Array Perceptron::gradients(LayerRange layers) const {

@@ -23,11 +23,15 @@ public:
         number_(wiring.place(rank).second),
         servers_(schedule.roles[wiring.place(rank).first].size()),
         asynchronous_(schedule.asynchrony.has_value()) {
+    const Mesh& workers = schedule.roles[kWorkers].meshes.front();
     for (std::size_t t = 0; t < program_.tensors.size(); ++t) {
       const Tensor& tensor = program_.tensors[t];
       if (tensor.kind != TensorKind::weight) continue;
-      const std::vector<float> whole = initial_weights(shape_of(scenario), scenario.run.seed,
-                                                       LayerRange{tensor.first_layer, tensor.last_layer});
+      const std::vector<int> coordinates =
+          factor_coordinates(scenario, workers, readers_of(static_cast<int>(t)));
+      const std::vector<float> whole =
+          initial_weights(shape_of(scenario), scenario.run.seed, {tensor.first_layer, tensor.last_layer},
+                          layer_shards(scenario, coordinates));
       const std::vector<float> own(
           whole.begin() + static_cast<std::ptrdiff_t>(share_begin(whole.size(), number_, servers_)),
           whole.begin() + static_cast<std::ptrdiff_t>(share_begin(whole.size(), number_ + 1, servers_)));
@@ -99,6 +103,14 @@ private:
     int applied = 0;              // pushes
     std::map<int, int> answered;  // by worker: how many had been applied when it was answered last
   };
+
+  // The workers that these weights are sent to.
+  std::vector<At> readers_of(int weights) const {
+    for (const Op& op : program_.ops)
+      if (op.kind == OpKind::exchange && !op.reads.empty() && op.reads.front() == weights)
+        return op.messages.front().peer.where;
+    return {};
+  }
 
   int weights_of(const Op& update) const {
     return *std::find_if(update.writes.begin(), update.writes.end(),

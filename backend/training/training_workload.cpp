@@ -53,9 +53,11 @@ public:
         steps_at_once_(schedule.optimizer_steps) {
     const Mesh& mesh = schedule.roles.front().meshes.front();
     data_rank_ = mesh.coordinate(rank, mesh.axis("data"));
+    const std::vector<int> coordinates = factor_coordinates(scenario, mesh, place_of(mesh, rank));
     const bool alone = schedule.asynchrony || averages_;
     PerceptronOptions options =
         perceptron_options(scenario, held_layers(), alone ? 1 : scenario.strategy.data);
+    options.shards = layer_shards(scenario, coordinates);
     held_ = options.held;
     batch_ = static_cast<std::uint64_t>(options.micro_batch * options.microbatches);
     steps_ = training.repeats * steps_at_once_;
@@ -63,7 +65,9 @@ public:
     options.kept_steps = bytes > 0 ? kept_steps(training, steps_, bytes) : 1;
     keeps_all_ = bytes == 0 || options.kept_steps >= steps_;
     perceptron_.emplace(arithmetic, shape_of(scenario), std::move(options));
-    has_loss_ = perceptron_->holds(perceptron_->layers() - 1);
+    // Of the ranks that share the last layer, which all know the losses, the first one tells them.
+    has_loss_ = perceptron_->holds(perceptron_->layers() - 1) &&
+                std::all_of(coordinates.begin(), coordinates.end(), [](int c) { return c == 0; });
     number_steps();
     if (compresses(schedule)) number_parts(training.on_processors);
     for (long step = 0; bytes > 0 && keeps_all_ && step < steps_; ++step) set_batch(0, step);
@@ -83,15 +87,15 @@ public:
 
   void compute(const OpCall& call) override {
     const Op& op = program_.ops[call.op];
-    const LayerRange layers{op.first_layer, op.last_layer};
+    const SegmentRange segments{op.action.first_segment, op.action.end_segment};
     const long step = step_of(call);
     switch (op.action.kind) {
       case Action::Kind::forward:
       case Action::Kind::recompute:
-        perceptron_->forward(call.stream, step, op.microbatch, layers);
+        perceptron_->forward_segments(call.stream, step, op.microbatch, segments);
         break;
       case Action::Kind::backward:
-        perceptron_->backward(call.stream, step, op.microbatch, layers);
+        perceptron_->backward_segments(call.stream, step, op.microbatch, segments);
         break;
       case Action::Kind::compress:
         bucket_of(op).compute(call.stream, op.action.part, parameters(program_.tensors[op.reads.front()]));
@@ -101,6 +105,8 @@ public:
         break;
       case Action::Kind::none:
       case Action::Kind::loss:
+      case Action::Kind::change:
+      case Action::Kind::sum_shared:
       case Action::Kind::add:
         break;
     }
@@ -119,18 +125,28 @@ public:
 
   Payload collective(const OpCall& call, const CollectiveWiring& wiring) override {
     const Op& op = program_.ops[call.op];
+    if (op.action.kind == Action::Kind::change || op.action.kind == Action::Kind::sum_shared) {
+      const Array buffer = op.action.kind == Action::Kind::change
+                               ? perceptron_->begin_transfer(call.stream, transfer_of(op))
+                               : perceptron_->begin_sum(call.stream, {op.first_layer, op.last_layer});
+      Payload exchanged = payload(buffer);
+      exchanged.reduction = op.collective.reduction;
+      return expect_bytes(op, wiring, exchanged);
+    }
     if (op.collective.reduction == Collective::Reduction::mean) {  // the sum of shares
       arithmetic_.scale(call.stream, 1 / static_cast<float>(wiring.ranks.size()), perceptron_->all_weights());
       return payload(perceptron_->all_weights());
     }
     if (op.action.kind != Action::Kind::compress)
       return payload(parameters(program_.tensors[op.reads.front()]));
-    const Payload buffer = bucket_of(op).collective(op.action.part);
-    if (buffer.bytes < static_cast<std::size_t>(wiring.table.elements) * kElementBytes)
-      throw RunError(fmt::format("op \"{}\" sends {} bytes; compressed gradients have {}", op.name,
-                                 static_cast<std::size_t>(wiring.table.elements) * kElementBytes,
-                                 buffer.bytes));
-    return buffer;
+    return expect_bytes(op, wiring, bucket_of(op).collective(op.action.part));
+  }
+
+  void after_collective(const OpCall& call) override {
+    const Op& op = program_.ops[call.op];
+    if (op.action.kind == Action::Kind::change) perceptron_->end_transfer(call.stream, transfer_of(op));
+    if (op.action.kind == Action::Kind::sum_shared)
+      perceptron_->end_sum(call.stream, {op.first_layer, op.last_layer});
   }
 
   bool tells_losses() const override { return has_loss_; }
@@ -143,10 +159,27 @@ public:
         learned_.losses.push_back(perceptron_->take_loss(0, step));
     if (!check_replicas_) return std::move(learned_);
     learned_.weights = hash_of_all(0, &Perceptron::weights);
+    learned_.replicated = kHashBegin;
+    for (const LayerRange& held : held_)
+      for (const Array& array : perceptron_->replicated_weights(held))
+        learned_.replicated = hash_of(arithmetic_, 0, array, learned_.replicated);
     return std::move(learned_);
   }
 
 private:
+  static ValueTransfer transfer_of(const Op& op) {
+    return {op.first_layer, op.action.part, op.microbatch, op.action.of_gradient, op.collective.kind};
+  }
+
+  // The last element of the table may reach beyond a buffer of 16-bit numbers.
+  static Payload expect_bytes(const Op& op, const CollectiveWiring& wiring, const Payload& buffer) {
+    const std::size_t bytes = static_cast<std::size_t>(wiring.table.elements) * kElementBytes;
+    if (buffer.bytes + kElementBytes <= bytes)
+      throw RunError(fmt::format("op \"{}\" exchanges {} bytes; its numbers here have {}", op.name, bytes,
+                                 buffer.bytes));
+    return buffer;
+  }
+
   // The layers whose forward passes the program computes, in ranges without gaps.
   std::vector<LayerRange> held_layers() const {
     std::set<int> layers;
@@ -184,10 +217,9 @@ private:
         parts[op.reads.front()].push_back(static_cast<int>(i));
     for (const auto& [tensor, ops] : parts) {
       const Op& first = program_.ops[ops.front()];
-      const std::vector<double>& widths = shape_of(scenario_).widths;
       std::vector<DenseLayer> layers;
       for (int l = first.first_layer; l <= first.last_layer; ++l)
-        layers.push_back({std::lround(widths.at(l)), std::lround(widths.at(l + 1))});
+        layers.push_back({perceptron_->matrix(l).m, perceptron_->matrix(l).n});
       buckets_[tensor] = std::make_unique<CompressedBucket>(
           arithmetic_, on_processors,
           CompressionTask{scenario_.strategy.compression, std::move(layers), data_rank_,
@@ -277,9 +309,7 @@ std::string moves_other_numbers(const Schedule& schedule) {
         return !tensors.empty() && program.tensors[tensors.front()].kind == kind;
       };
       const bool moves_gradients = of_kind(op.reads, TensorKind::gradient) && op.reads == op.writes;
-      if (op.kind == OpKind::collective && op.purpose == Purpose::tensor)
-        return "tensor ranks exchange activations of the right sizes, but not their numbers";
-      if (op.kind == OpKind::collective &&
+      if (op.kind == OpKind::collective && op.action.kind != Action::Kind::change &&
           (op.collective.kind != CollectiveKind::all_reduce || !moves_gradients))
         return fmt::format("\"{}\" sums up something else than gradients", op.name);
       for (std::size_t m = 0; op.kind == OpKind::exchange && m < op.messages.size(); ++m) {

@@ -129,8 +129,8 @@ struct Collective {
   // buffer; all-to-all: bytes each member sends to each other member.
   Quantity bytes;
   int channels = 0;  // 0: as many as the node has NICs
-  // Reductions: of what is added up.
-  enum class Reduction : std::uint8_t { sum, mean } reduction = Reduction::sum;
+  // What reductions compute of the members' numbers.
+  enum class Reduction : std::uint8_t { sum, mean, maximum } reduction = Reduction::sum;
 
   Algorithm used_algorithm() const {
     return kind == CollectiveKind::all_reduce ? algorithm : Algorithm::ring;
@@ -162,16 +162,22 @@ struct Turn {
 // What an op with arithmetic does to its tensors: all that an executor needs to compute it.
 struct Action {
   enum class Kind : std::uint8_t {
-    none,       // lets time pass, or sends what it reads and writes what it receives
-    forward,    // its layers' outputs, for its micro-batch
-    recompute,  // the same again
-    backward,   // the gradients of its layers' inputs and weights
-    loss,       // of the outputs it reads, whose gradients it writes
-    add,        // writes the sum of all slots of what it reads
-    update,     // an optimizer step on the weights it writes, with the gradients it reads
-    compress,   // part number `part` of the compressed sum of the gradients it reads
+    none,        // lets time pass, or sends what it reads and writes what it receives
+    forward,     // its segments' outputs, for its micro-batch
+    recompute,   // the same again
+    backward,    // the gradients of its segments' inputs and weights
+    loss,        // of the outputs it reads, whose gradients it writes
+    change,      // carries value `part` of layer first_layer, for its micro-batch, to another placement
+    sum_shared,  // sums the gradients it reads of those weights whose ranks each have a summand
+    add,         // writes the sum of all slots of what it reads
+    update,      // an optimizer step on the weights it writes, with the gradients it reads
+    compress,    // part number `part` of the compressed sum of the gradients it reads
   } kind = Kind::none;
   int part = 0;
+  bool of_gradient = false;  // change: of the value's gradient
+  // forward, recompute, backward: segments [first_segment, end_segment) of the model, counted through all
+  // layers (models/segment.hpp).
+  int first_segment = 0, end_segment = 0;
 };
 
 // What an arithmetic callback learns about the moment it runs in.

@@ -196,6 +196,9 @@ Op change_op(const StepPlan& plan, const Program& program, const ValueChange& ch
   op.purpose =
       find_axis(plan.walk.factors[static_cast<std::size_t>(change.change.factors.front())].axis)->purpose;
   op.first_layer = op.last_layer = change.layer;
+  op.action.kind = Action::Kind::change;
+  op.action.part = change.value;
+  if (change.maker == SegmentKind::maximum) op.collective.reduction = Collective::Reduction::maximum;
   op.collective.kind = kKinds[static_cast<std::size_t>(change.change.kind)];
   op.collective.channels = plan.scenario.strategy.channels;
   op.collective.group = group_of(plan, change.change.factors);
@@ -226,6 +229,8 @@ int sum_partial_gradients(const StepPlan& plan, StageProgram& stage, std::size_t
     op.first_layer = bucket.first_layer;
     op.last_layer = bucket.last_layer;
     op.pass = Pass::gradient_sync;
+    op.action = {};
+    op.action.kind = Action::Kind::sum_shared;
     op.reads = op.writes = {stage.gradients[number]};
     last = add_op(stage.program, std::move(op));
   }

@@ -203,6 +203,8 @@ private:
     op.action.kind = pass == Pass::forward     ? Action::Kind::forward
                      : pass == Pass::recompute ? Action::Kind::recompute
                                                : Action::Kind::backward;
+    op.action.first_segment = piece.first;
+    op.action.end_segment = piece.end;
     return op;
   }
 
@@ -222,8 +224,8 @@ private:
   // The collectives of these changes. `received`: waited for by the first of them. Of gradients, who reads a
   // tensor is who makes its gradient.
   void write_changes(const std::vector<ValueChange>& changes, const PassItem& item, Pass pass, Side side,
-                     int& received) {
-    const Side gathering = pass == Pass::backward ? Side::maker : Side::reader;
+                     int& received, bool of_gradients = false) {
+    const Side gathering = of_gradients ? Side::maker : Side::reader;
     for (const ValueChange& change : changes) {
       if (side != Side::both && (side == gathering) != gathers(change.change.kind)) continue;
       // Micro-batches differ in their names only.
@@ -233,6 +235,7 @@ private:
       op.name = fmt::format("{} {} {}, {}", kCollectiveNames[static_cast<std::size_t>(op.collective.kind)],
                             kPassNames[static_cast<std::size_t>(pass)], item_text(item), change.of);
       op.microbatch = item.microbatch;
+      op.action.of_gradient = of_gradients;
       wait_for(op, received);
       if (gathered_ >= 0 && change.change.kind == Change::Kind::all_gather) op.writes = {gathered_};
       add_op(program_, std::move(op));
@@ -339,7 +342,7 @@ private:
       int number = -1;
       for (const Piece& piece : its_pieces) {
         write_changes(walk_.sites[piece.end].backward, item, Pass::backward, side_at(piece.end, chunk),
-                      received);
+                      received, true);
         write_changes(walk_.sites[piece.end].again, item, Pass::backward, Side::both, received);
         Op op = compute_op(Pass::backward, item, piece, cut || its_pieces.size() > 1);
         read_weights(op, part);
@@ -356,7 +359,7 @@ private:
         number = add_op(program_, std::move(op));
       }
       if (part.layers.first == chunk.layers.first)
-        write_changes(walk_.sites[begin].backward, item, Pass::backward, Side::reader, received);
+        write_changes(walk_.sites[begin].backward, item, Pass::backward, Side::reader, received, true);
       if (!last_microbatch) continue;
       for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b) {
         stage_.backward_of_bucket[b] = number;

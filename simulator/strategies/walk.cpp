@@ -103,7 +103,7 @@ private:
         for (const Change& change : changes(from, to, sizes_, value.elements)) {
           if (costs_nothing(change.kind)) continue;
           where.push_back(
-              {change, layer, number, value.element,
+              {change, layer, number, value.element, segment.kind,
                fmt::format("layer {} {}", layer, kSegmentNames[static_cast<std::size_t>(segment.kind)])});
         }
       };

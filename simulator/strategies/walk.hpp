@@ -13,9 +13,10 @@ namespace rehearse {
 // A change of one tensor, on one rank.
 struct ValueChange {
   Change change;
-  int layer = 0, value = 0;  // of the model, and of that layer
-  double element = 0;        // bytes of one
-  std::string of;            // "layer 5 projection": the segment that makes the tensor
+  int layer = 0, value = 0;                // of the model, and of that layer
+  double element = 0;                      // bytes of one
+  SegmentKind maker = SegmentKind::block;  // of the segment that makes the tensor
+  std::string of;                          // "layer 5 projection": that segment
 };
 
 // Where producer and consumer of a tensor are on different stages, the consumer gathers shards and the

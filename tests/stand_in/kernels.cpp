@@ -178,6 +178,7 @@ void add_pair() {
   add(device::activation_backward<First, Second>);
   add(device::column_sums<First, Second>, true);
   add(device::add<First, Second>);
+  add(device::largest<First, Second>);
   add(device::update<Optimizer::sgd, First, Second>);
   add(device::update<Optimizer::momentum, First, Second>);
   add(device::update<Optimizer::adam, First, Second>);
@@ -210,6 +211,10 @@ void add_all() {
   add_pair<Bfloat16, Bfloat16>();
   add(device::softmax_cross_entropy<float>, true);
   add(device::softmax_cross_entropy<Bfloat16>, true);
+  add(device::row_maxima, true);
+  add(device::exponential_sums, true);
+  add(device::split_cross_entropy<float>);
+  add(device::split_cross_entropy<Bfloat16>);
   add(device::scale<float>);
   add(device::scale<Bfloat16>);
   add(device::fill<float>);

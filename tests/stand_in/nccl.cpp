@@ -189,14 +189,19 @@ ncclResult_t collective(ncclComm& comm, cudaStream_t stream, const std::string& 
   });
 }
 
-void sum_shown(const ncclComm& comm, ncclDataType_t type, std::size_t offset, std::size_t count,
-               std::byte* to) {
+void reduce_shown(const ncclComm& comm, ncclRedOp_t reduction, ncclDataType_t type, std::size_t offset,
+                  std::size_t count, std::byte* to) {
+  if (reduction != ncclSum && reduction != ncclMax)
+    violation("a reduction that is neither ncclSum nor ncclMax");
   const std::size_t each = bytes_of(type);
   for (std::size_t i = 0; i < count; ++i) {
-    float sum = 0;
-    for (int m = 0; m < comm.members; ++m)
-      sum += load(comm.memory->shown_by(m) + (offset + i) * each, number_type(type));
-    store(to + i * each, number_type(type), sum);
+    const auto shown = [&](int member) {
+      return load(comm.memory->shown_by(member) + (offset + i) * each, number_type(type));
+    };
+    float result = shown(0);
+    for (int m = 1; m < comm.members; ++m)
+      result = reduction == ncclSum ? result + shown(m) : std::max(result, shown(m));
+    store(to + i * each, number_type(type), result);
   }
 }
 
@@ -541,8 +546,8 @@ ncclResult_t ncclRecv(void* to, std::size_t elements, ncclDataType_t type, int p
   return message(*comm, stream, {false, static_cast<std::byte*>(to), elements * bytes_of(type), peer});
 }
 
-ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t elements, ncclDataType_t type, ncclRedOp_t,
-                           ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t elements, ncclDataType_t type,
+                           ncclRedOp_t reduction, ncclComm_t comm, cudaStream_t stream) {
   expect_no_group();
   const std::size_t each = bytes_of(type);
   expect_range(from, elements * each, "ncclAllReduce");
@@ -552,12 +557,12 @@ ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t elements, ncc
       *comm, stream, "AllReduce", elements, each,
       [=](std::byte* slot, const Shown& c) { std::memcpy(slot, at(from) + c.first * each, c.count * each); },
       [=](const Shown& c) {
-        sum_shown(*comm, type, 0, c.count, static_cast<std::byte*>(to) + c.first * each);
+        reduce_shown(*comm, reduction, type, 0, c.count, static_cast<std::byte*>(to) + c.first * each);
       });
 }
 
-ncclResult_t ncclReduce(const void* from, void* to, std::size_t elements, ncclDataType_t type, ncclRedOp_t,
-                        int root, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclReduce(const void* from, void* to, std::size_t elements, ncclDataType_t type,
+                        ncclRedOp_t reduction, int root, ncclComm_t comm, cudaStream_t stream) {
   expect_no_group();
   const std::size_t each = bytes_of(type);
   expect_range(from, elements * each, "ncclReduce");
@@ -567,13 +572,13 @@ ncclResult_t ncclReduce(const void* from, void* to, std::size_t elements, ncclDa
       [=](std::byte* slot, const Shown& c) { std::memcpy(slot, at(from) + c.first * each, c.count * each); },
       [=](const Shown& c) {
         if (comm->member == root)
-          sum_shown(*comm, type, 0, c.count, static_cast<std::byte*>(to) + c.first * each);
+          reduce_shown(*comm, reduction, type, 0, c.count, static_cast<std::byte*>(to) + c.first * each);
       });
 }
 
 // A chunk holds the same part of the shares of all members.
 ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t elements, ncclDataType_t type,
-                               ncclRedOp_t, ncclComm_t comm, cudaStream_t stream) {
+                               ncclRedOp_t reduction, ncclComm_t comm, cudaStream_t stream) {
   expect_no_group();
   const std::size_t each = bytes_of(type), members = static_cast<std::size_t>(comm->members);
   expect_range(from, members * elements * each, "ncclReduceScatter");
@@ -586,8 +591,8 @@ ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t elements,
           std::memcpy(slot + m * c.count * each, at(from) + (m * elements + c.first) * each, c.count * each);
       },
       [=](const Shown& c) {
-        sum_shown(*comm, type, static_cast<std::size_t>(comm->member) * c.count, c.count,
-                  static_cast<std::byte*>(to) + c.first * each);
+        reduce_shown(*comm, reduction, type, static_cast<std::size_t>(comm->member) * c.count, c.count,
+                     static_cast<std::byte*>(to) + c.first * each);
       });
 }
 
