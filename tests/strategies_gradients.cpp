@@ -109,7 +109,13 @@ TEST_CASE("the first device alone updates, and computes the loss of all") {
     CHECK(count_ops(first, OpKind::compute, Pass::optimizer) == 1);
     // Inputs and outputs of two samples of 1024 values of 4 bytes for each device, outputs with their softmax
     // and their gradients.
-    CHECK(bytes_of(first, TensorKind::buffer) == n * 2 * 1024 * (4.0 + 4 + 4 + 4));
+    CHECK(bytes_of(first, TensorKind::batch) == n * 2 * 1024 * 4.0);
+    CHECK(bytes_of(first, TensorKind::buffer) == n * 2 * 1024 * (4.0 + 4));
+    double gradients = 0;
+    for (const Tensor& tensor : first.tensors)
+      if (tensor.kind == TensorKind::activation_gradient && tensor.boundary >= 0)
+        gradients += tensor.bytes.base;
+    CHECK(gradients == n * 2 * 1024 * 4.0);
     // Both passes of the loss, once a micro-batch; a device alone does the same work in other ops.
     double loss = 0, kernels = 0, expected = 0;
     for (const Op& op : first.ops) {

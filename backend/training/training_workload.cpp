@@ -10,9 +10,9 @@
 #include <set>
 
 #include "backend/training/compressed_bucket.hpp"
-#include "backend/training/first_device_workload.hpp"
+#include "backend/training/gathered_batch.hpp"
 #include "backend/training/perceptron.hpp"
-#include "backend/training/server_workload.hpp"
+#include "backend/training/server_weights.hpp"
 #include "backend/training/workload_parts.hpp"
 #include "models/text/error.hpp"
 
@@ -41,48 +41,60 @@ bool gathers_outputs(const Schedule& schedule) {
   return has(schedule, [](const Op& op) { return op.action.kind == Action::Kind::loss; });
 }
 
-class Worker : public Workload {
+bool computes(const Program& program, Action::Kind action) {
+  return std::any_of(program.ops.begin(), program.ops.end(),
+                     [&](const Op& op) { return op.action.kind == action; });
+}
+
+bool is_pass(const Op& op) {
+  return op.action.kind == Action::Kind::forward || op.action.kind == Action::Kind::recompute ||
+         op.action.kind == Action::Kind::backward;
+}
+
+// What a rank's program does to its tensors. Layers that it computes are a Perceptron's; weights that it
+// updates without are ServerWeights; the inputs and outputs of several ranks are a GatheredBatch; all other
+// tensors are arrays.
+class TrainingWorkload : public Workload {
 public:
-  Worker(const Scenario& scenario, const Schedule& schedule, const Wiring& wiring, int rank,
-         Arithmetic& arithmetic, const TrainingOptions& training)
+  TrainingWorkload(const Scenario& scenario, const Schedule& schedule, const Wiring& wiring, int rank,
+                   Arithmetic& arithmetic, const TrainingOptions& training)
       : scenario_(scenario),
         arithmetic_(arithmetic),
         check_replicas_(training.check_replicas),
         program_(schedule.programs[wiring.communication().program_of_rank(rank)]),
         averages_(averages(schedule)),
-        steps_at_once_(schedule.optimizer_steps) {
-    const Mesh& mesh = schedule.roles.front().meshes.front();
-    data_rank_ = mesh.coordinate(rank, mesh.axis("data"));
-    const std::vector<int> coordinates = factor_coordinates(scenario, mesh, place_of(mesh, rank));
-    const bool alone = schedule.asynchrony || averages_;
-    PerceptronOptions options =
-        perceptron_options(scenario, held_layers(), alone ? 1 : scenario.strategy.data);
-    options.shards = layer_shards(scenario, coordinates);
-    held_ = options.held;
-    batch_ = static_cast<std::uint64_t>(options.micro_batch * options.microbatches);
-    steps_ = training.repeats * steps_at_once_;
-    const double bytes = bytes_of_step(options);
-    options.kept_steps = bytes > 0 ? kept_steps(training, steps_, bytes) : 1;
-    keeps_all_ = bytes == 0 || options.kept_steps >= steps_;
-    perceptron_.emplace(arithmetic, shape_of(scenario), std::move(options));
-    // Of the ranks that share the last layer, which all know the losses, the first one tells them.
-    has_loss_ = perceptron_->holds(perceptron_->layers() - 1) &&
-                std::all_of(coordinates.begin(), coordinates.end(), [](int c) { return c == 0; });
+        gathers_(gathers_outputs(schedule)),
+        steps_at_once_(schedule.optimizer_steps),
+        steps_(training.repeats * steps_at_once_) {
     number_steps();
+    const Mesh& workers = schedule.roles[kWorkers].meshes.front();
+    if (!computes(program_, Action::Kind::forward)) {
+      const auto [role, number] = wiring.place(rank);
+      hold_tensors(workers, {number, schedule.roles[static_cast<std::size_t>(role)].size()});
+      return;
+    }
+    const bool alone = schedule.asynchrony || averages_;
+    hold_layers(workers, rank, alone ? 1 : scenario.strategy.data, training);
     if (compresses(schedule)) number_parts(training.on_processors);
-    for (long step = 0; bytes > 0 && keeps_all_ && step < steps_; ++step) set_batch(0, step);
+    for (long step = 0; keeps_all_ && step < steps_; ++step) make_batch(0, step);
     arithmetic.settle(0);
   }
 
   void prepare(const OpCall& call, const std::function<void()>& settle) override {
     const Op& op = program_.ops[call.op];
-    using Kind = Action::Kind;
-    if (op.action.kind == Kind::forward || op.action.kind == Kind::recompute ||
-        op.action.kind == Kind::backward)
-      begin_step(call, step_of(call), settle);
-    if (!is_update(op) || !check_replicas_ || averages_) return;
-    settle();
-    learned_.gradients.push_back(hash_of_all(call.stream, &Perceptron::gradients));
+    if (is_pass(op) || carries_batch(op)) begin_step(call, step_of(call), settle);
+    if (!check_replicas_ || !perceptron_) return;
+    if (averages_ || gathers_) {
+      // Ranks have no gradients in common, but the weights that a round begins with.
+      const long round = call.step;
+      if (op.action.kind != Action::Kind::forward || hashed_round_ == round) return;
+      hashed_round_ = round;
+      settle();
+      learned_.gradients.push_back(hash_of_all(call.stream, &Perceptron::weights));
+    } else if (is_update(op)) {
+      settle();
+      learned_.gradients.push_back(hash_of_all(call.stream, &Perceptron::gradients));
+    }
   }
 
   void compute(const OpCall& call) override {
@@ -92,44 +104,51 @@ public:
     switch (op.action.kind) {
       case Action::Kind::forward:
       case Action::Kind::recompute:
+        if (gathers_) take_inputs(call.stream, step, op);
         perceptron_->forward_segments(call.stream, step, op.microbatch, segments);
         break;
       case Action::Kind::backward:
         perceptron_->backward_segments(call.stream, step, op.microbatch, segments);
         break;
+      case Action::Kind::loss:
+        take_loss(call.stream, step, op);
+        break;
+      case Action::Kind::add:
+        add_up(call.stream, op.reads.front(), arrays_.at(op.writes.front()));
+        break;
       case Action::Kind::compress:
         bucket_of(op).compute(call.stream, op.action.part, parameters(program_.tensors[op.reads.front()]));
         break;
       case Action::Kind::update:
+        if (servers_) servers_->update(call.stream, op, arrays_.at(op.reads.front()));
         for (const LayerRange& held : held_) perceptron_->update(call.stream, held);
         break;
       case Action::Kind::none:
-      case Action::Kind::loss:
       case Action::Kind::change:
       case Action::Kind::sum_shared:
-      case Action::Kind::add:
         break;
     }
   }
 
   Payload message(const OpCall& call, const ExchangePart& part) override {
     const Op& op = program_.ops[call.op];
-    const Tensor& tensor = program_.tensors[tensor_of(op, part.message)];
-    if (tensor.boundary >= 0) {
-      const bool gradient = tensor.kind == TensorKind::activation_gradient;
-      return payload(gradient ? perceptron_->activation_gradient(tensor.microbatch, tensor.boundary)
-                              : perceptron_->activation(tensor.microbatch, tensor.boundary));
+    const Message& message = op.messages[part.message];
+    const int number = tensor_of(op, part.message);
+    const Tensor& tensor = program_.tensors[number];
+    const Array whole = numbers_of(call, part, number);
+    if (tensor.slot_count > 1) {
+      const std::size_t each = whole.elements / static_cast<std::size_t>(tensor.slot_count);
+      return payload(whole.part(static_cast<std::size_t>(message.slot + part.number) * each, each));
     }
-    return payload(share(parameters(tensor), part.number, part.of));
+    return payload(message.shared_out ? share(whole, part.number, part.of) : whole);
   }
 
   Payload collective(const OpCall& call, const CollectiveWiring& wiring) override {
     const Op& op = program_.ops[call.op];
     if (op.action.kind == Action::Kind::change || op.action.kind == Action::Kind::sum_shared) {
-      const Array buffer = op.action.kind == Action::Kind::change
-                               ? perceptron_->begin_transfer(call.stream, transfer_of(op))
-                               : perceptron_->begin_sum(call.stream, {op.first_layer, op.last_layer});
-      Payload exchanged = payload(buffer);
+      Payload exchanged = payload(op.action.kind == Action::Kind::change
+                                      ? perceptron_->begin_transfer(call.stream, transfer_of(op))
+                                      : perceptron_->begin_sum(call.stream, {op.first_layer, op.last_layer}));
       exchanged.reduction = op.collective.reduction;
       return expect_bytes(op, wiring, exchanged);
     }
@@ -138,7 +157,7 @@ public:
       return payload(perceptron_->all_weights());
     }
     if (op.action.kind != Action::Kind::compress)
-      return payload(parameters(program_.tensors[op.reads.front()]));
+      return payload(parameters(program_.tensors[op.writes.front()]));
     return expect_bytes(op, wiring, bucket_of(op).collective(op.action.part));
   }
 
@@ -152,12 +171,17 @@ public:
   bool tells_losses() const override { return has_loss_; }
 
   Learned learned() override {
+    if (servers_) learned_.staleness = servers_->take_staleness();
+    if (!perceptron_) return std::move(learned_);
     if (on_loss || !keeps_all_)
       end_step();
     else
-      for (long step = 0; has_loss_ && step <= step_; ++step)
-        learned_.losses.push_back(perceptron_->take_loss(0, step));
+      for (long step = 0; has_loss_ && step <= step_; ++step) learned_.losses.push_back(loss_of(step));
     if (!check_replicas_) return std::move(learned_);
+    if (gathers_) {  // only the first rank's weights are updated in the end
+      if (!learned_.gradients.empty()) learned_.weights = learned_.gradients.back();
+      return std::move(learned_);
+    }
     learned_.weights = hash_of_all(0, &Perceptron::weights);
     learned_.replicated = kHashBegin;
     for (const LayerRange& held : held_)
@@ -167,17 +191,54 @@ public:
   }
 
 private:
-  static ValueTransfer transfer_of(const Op& op) {
-    return {op.first_layer, op.action.part, op.microbatch, op.action.of_gradient, op.collective.kind};
+  // ----- what the rank holds
+
+  void hold_layers(const Mesh& workers, int rank, int summed, const TrainingOptions& training) {
+    data_rank_ = workers.coordinate(rank, workers.axis("data"));
+    const std::vector<int> coordinates = factor_coordinates(scenario_, workers, place_of(workers, rank));
+    PerceptronOptions options = perceptron_options(scenario_, held_layers(), summed);
+    options.shards = layer_shards(scenario_, coordinates);
+    options.loss_elsewhere = gathers_;
+    const bool takes_loss = computes(program_, Action::Kind::loss);
+    // Gradients that another rank sums up begin anew with each micro-batch.
+    options.sum_microbatches = !gathers_ || takes_loss;
+    held_ = options.held;
+    samples_ = static_cast<std::uint64_t>(options.micro_batch * options.microbatches);
+    const double bytes = takes_loss ? GatheredBatch::bytes_of_step(scenario_)
+                         : gathers_ ? 0
+                                    : bytes_of_step(options);
+    const long kept = bytes > 0 ? kept_steps(training, steps_, bytes) : 1;
+    makes_batch_ = bytes > 0;
+    keeps_all_ = kept >= steps_ || !makes_batch_;
+    options.kept_steps = gathers_ ? 1 : kept;
+    if (takes_loss) batch_.emplace(scenario_, arithmetic_, kept);
+    perceptron_.emplace(arithmetic_, shape_of(scenario_), std::move(options));
+    // Of the ranks that share the last layer, which all know the losses, the first one tells them.
+    has_loss_ =
+        takes_loss || (!gathers_ && perceptron_->holds(perceptron_->layers() - 1) &&
+                       std::all_of(coordinates.begin(), coordinates.end(), [](int c) { return c == 0; }));
   }
 
-  // The last element of the table may reach beyond a buffer of 16-bit numbers.
-  static Payload expect_bytes(const Op& op, const CollectiveWiring& wiring, const Payload& buffer) {
-    const std::size_t bytes = static_cast<std::size_t>(wiring.table.elements) * kElementBytes;
-    if (buffer.bytes + kElementBytes <= bytes)
-      throw RunError(fmt::format("op \"{}\" exchanges {} bytes; its numbers here have {}", op.name, bytes,
-                                 buffer.bytes));
-    return buffer;
+  // `share`: this rank's, of tensors that its role shares out.
+  void hold_tensors(const Mesh& workers, Part share) {
+    if (computes(program_, Action::Kind::update))
+      servers_.emplace(scenario_, workers, program_, share, arithmetic_);
+    for (const Op& op : program_.ops)
+      for (const std::vector<int>* used : {&op.reads, &op.writes})
+        for (const int number : *used) {
+          const Tensor& tensor = program_.tensors[number];
+          const bool elsewhere = servers_ && tensor.kind != TensorKind::buffer;
+          if (elsewhere || arrays_.count(number) > 0) continue;
+          const std::size_t whole = parameters_of(
+              shape_of(scenario_), {tensor.first_layer, tensor.last_layer},
+              layer_shards(scenario_, factor_coordinates(scenario_, workers, far_side(program_, number))));
+          const std::size_t own = tensor.shards > 1 ? share_begin(whole, share.number + 1, share.of) -
+                                                          share_begin(whole, share.number, share.of)
+                                                    : whole;
+          arrays_.try_emplace(
+              number,
+              OwnedArray(arithmetic_, own * static_cast<std::size_t>(tensor.slot_count), tensor.type));
+        }
   }
 
   // The layers whose forward passes the program computes, in ranges without gaps.
@@ -194,10 +255,68 @@ private:
     return ranges;
   }
 
+  // ----- where tensors' numbers stand
+
   Array parameters(const Tensor& tensor) const {
     const LayerRange layers{tensor.first_layer, tensor.last_layer};
     return tensor.kind == TensorKind::gradient ? perceptron_->gradients(layers)
                                                : perceptron_->weights(layers);
+  }
+
+  // All slots of the tensor that a message carries.
+  Array numbers_of(const OpCall& call, const ExchangePart& part, int number) {
+    const Tensor& tensor = program_.tensors[number];
+    const int microbatch = tensor.microbatch >= 0 ? tensor.microbatch : program_.ops[call.op].microbatch;
+    if (!perceptron_)
+      return servers_ && servers_->has(number) ? servers_->sent(call.stream, number, part.peer)
+                                               : Array(arrays_.at(number));
+    if (tensor.kind == TensorKind::batch)
+      return batch_ ? batch_->inputs(step_of(call), microbatch)
+                    : perceptron_->input(step_of(call), microbatch);
+    if (tensor.boundary < 0) return parameters(tensor);
+    const bool gradient = tensor.kind == TensorKind::activation_gradient;
+    if (batch_) return gradient ? batch_->gradients() : batch_->outputs();
+    return gradient ? perceptron_->activation_gradient(microbatch, tensor.boundary)
+                    : perceptron_->activation(microbatch, tensor.boundary);
+  }
+
+  void add_up(int stream, int from, const Array& sum) {
+    const Array collected = arrays_.at(from);
+    arithmetic_.copy(stream, collected.part(0, sum.elements), sum);
+    for (std::size_t at = sum.elements; at < collected.elements; at += sum.elements)
+      arithmetic_.add(stream, collected.part(at, sum.elements), sum);
+  }
+
+  // Other ranks' inputs have come as a message.
+  void take_inputs(int stream, long step, const Op& op) {
+    const Array inputs = perceptron_->input(step, op.microbatch);
+    if (batch_) arithmetic_.copy(stream, batch_->first_slot(batch_->inputs(step, op.microbatch)), inputs);
+  }
+
+  void take_loss(int stream, long step, const Op& op) {
+    const int last = perceptron_->layers() - 1;
+    arithmetic_.copy(stream, perceptron_->activation(op.microbatch, last),
+                     batch_->first_slot(batch_->outputs()));
+    batch_->take_loss(stream, step, op.microbatch);
+    arithmetic_.copy(stream, batch_->first_slot(batch_->gradients()),
+                     perceptron_->activation_gradient(op.microbatch, last));
+  }
+
+  static ValueTransfer transfer_of(const Op& op) {
+    return {op.first_layer, op.action.part, op.microbatch, op.action.of_gradient, op.collective.kind};
+  }
+
+  // The last element of the table may reach beyond a buffer of 16-bit numbers.
+  static Payload expect_bytes(const Op& op, const CollectiveWiring& wiring, const Payload& buffer) {
+    const std::size_t bytes = static_cast<std::size_t>(wiring.table.elements) * kElementBytes;
+    if (buffer.bytes + kElementBytes <= bytes)
+      throw RunError(fmt::format("op \"{}\" exchanges {} bytes; its numbers here have {}", op.name, bytes,
+                                 buffer.bytes));
+    return buffer;
+  }
+
+  bool carries_batch(const Op& op) const {
+    return op.kind == OpKind::exchange && program_.tensors[tensor_of(op, 0)].kind == TensorKind::batch;
   }
 
   // Which optimizer step of the schedule each op belongs to.
@@ -231,6 +350,8 @@ private:
 
   long step_of(const OpCall& call) const { return call.step * steps_at_once_ + step_in_round_[call.op]; }
 
+  // ----- the data of steps
+
   // Inputs, labels and losses, where this rank has them.
   double bytes_of_step(const PerceptronOptions& options) const {
     const std::vector<double>& widths = shape_of(scenario_).widths;
@@ -247,28 +368,33 @@ private:
   // Reads the step before, if its losses are wanted now or its data give way to those of this step.
   void begin_step(const OpCall& call, long step, const std::function<void()>& settle) {
     if (step == step_) return;
-    const bool looks = check_replicas_ && averages_ && step % steps_at_once_ == 0;
-    if (looks || on_loss || !keeps_all_) settle();
-    if (on_loss || !keeps_all_) end_step();
+    const bool reads = has_loss_ && on_loss;
+    if (reads || !keeps_all_) {
+      settle();
+      end_step();
+    }
     step_ = step;
-    if (looks) learned_.gradients.push_back(hash_of_all(call.stream, &Perceptron::weights));
-    if (!keeps_all_) set_batch(call.stream, step);
+    if (!keeps_all_) make_batch(call.stream, step);
   }
 
-  // The samples of a step are numbered through all data-parallel ranks.
-  void set_batch(int stream, long step) {
-    std::vector<std::uint64_t> samples(batch_);
+  void make_batch(int stream, long step) {
+    if (!makes_batch_) return;
+    if (batch_) return batch_->load(stream, step);
+    // The samples of a step are numbered through all data-parallel ranks.
+    std::vector<std::uint64_t> samples(samples_);
     const auto first =
         (static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(scenario_.strategy.data) +
          static_cast<std::uint64_t>(data_rank_)) *
-        batch_;
-    for (std::uint64_t i = 0; i < batch_; ++i) samples[i] = first + i;
+        samples_;
+    for (std::uint64_t i = 0; i < samples_; ++i) samples[i] = first + i;
     perceptron_->set_batch(stream, step, samples);
   }
 
+  double loss_of(long step) { return batch_ ? batch_->loss(step) : perceptron_->take_loss(0, step); }
+
   void end_step() {
     if (step_ < 0 || !has_loss_) return;
-    learned_.losses.push_back(perceptron_->take_loss(0, step_));
+    learned_.losses.push_back(loss_of(step_));
     if (on_loss) on_loss(learned_.losses.back());
   }
 
@@ -284,22 +410,23 @@ private:
   const bool check_replicas_;
   const Program& program_;
   const bool averages_;  // weights, once in a schedule
+  const bool gathers_;   // outputs, for the loss of all
   const int steps_at_once_;
+  const long steps_;
   std::vector<int> step_in_round_;                            // by op
   std::map<int, std::unique_ptr<CompressedBucket>> buckets_;  // by tensor of gradients
   std::optional<Perceptron> perceptron_;
+  std::optional<ServerWeights> servers_;
+  std::optional<GatheredBatch> batch_;
+  std::map<int, OwnedArray> arrays_;  // by tensor
   std::vector<LayerRange> held_;
-  std::uint64_t batch_ = 0;  // samples of this rank in a step
+  std::uint64_t samples_ = 0;  // of this rank in a step
   int data_rank_ = 0;
-  long step_ = -1, steps_ = 1;
-  bool keeps_all_ = false;  // the data of all steps
+  long step_ = -1, hashed_round_ = -1;
+  bool makes_batch_ = false, keeps_all_ = true;  // the data of all steps
   bool has_loss_ = false;
   Learned learned_;
 };
-
-}  // namespace
-
-namespace {
 
 // What all-reduce and parameter servers move must be numbers that a perceptron has.
 std::string moves_other_numbers(const Schedule& schedule) {
@@ -363,16 +490,7 @@ std::string why_not_trained(const Scenario& scenario, const Schedule& schedule, 
 std::unique_ptr<Workload> training_workload(const Scenario& scenario, const Schedule& schedule,
                                             const Wiring& wiring, int rank, Arithmetic& arithmetic,
                                             const TrainingOptions& options) {
-  const int role = wiring.place(rank).first;
-  if (gathers_outputs(schedule))
-    return first_device_workload(scenario, schedule, wiring, rank, arithmetic, options);
-  if (role == kWorkers)
-    return std::make_unique<Worker>(scenario, schedule, wiring, rank, arithmetic, options);
-  const Program& program = schedule.programs[schedule.program_of(role, wiring.place(rank).second)];
-  if (std::any_of(program.ops.begin(), program.ops.end(),
-                  [](const Op& op) { return op.action.kind == Action::Kind::add; }))
-    return aggregator_workload(scenario, schedule, wiring, rank, arithmetic);
-  return server_workload(scenario, schedule, wiring, rank, arithmetic);
+  return std::make_unique<TrainingWorkload>(scenario, schedule, wiring, rank, arithmetic, options);
 }
 
 }  // namespace rehearse

@@ -15,11 +15,12 @@ const MultiLayerPerceptron& shape_of(const Scenario& scenario) {
   return std::get<MultiLayerPerceptron>(scenario.model.shape);
 }
 
-std::size_t parameters_of(const MultiLayerPerceptron& shape, LayerRange layers) {
+std::size_t parameters_of(const MultiLayerPerceptron& shape, LayerRange layers,
+                          const std::vector<LayerShard>& shards) {
   std::size_t sum = 0;
   for (auto i = static_cast<std::size_t>(layers.first); i <= static_cast<std::size_t>(layers.last); ++i)
-    sum += static_cast<std::size_t>(std::lround(shape.widths.at(i)) + 1) *
-           static_cast<std::size_t>(std::lround(shape.widths.at(i + 1)));
+    sum += static_cast<std::size_t>(shards.at(i).inputs.size(std::lround(shape.widths.at(i))) + 1) *
+           static_cast<std::size_t>(shards.at(i).outputs.size(std::lround(shape.widths.at(i + 1))));
   return sum;
 }
 
@@ -70,6 +71,14 @@ int tensor_of(const Op& op, int message) {
 
 bool is_update(const Op& op) {
   return op.action.kind == Action::Kind::update;
+}
+
+std::vector<At> far_side(const Program& program, int tensor) {
+  for (const Op& op : program.ops)
+    for (const std::vector<int>* used : {&op.reads, &op.writes})
+      if (op.kind == OpKind::exchange && !used->empty() && used->front() == tensor)
+        return op.messages.front().peer.where;
+  return {};
 }
 
 }  // namespace rehearse

@@ -27,8 +27,9 @@ long kept_steps(const TrainingOptions& options, long steps, double bytes_of_step
 
 // Of a scenario whose model is one; std::bad_variant_access otherwise.
 const MultiLayerPerceptron& shape_of(const Scenario& scenario);
-// Of the layers, matrices and biases.
-std::size_t parameters_of(const MultiLayerPerceptron& shape, LayerRange layers);
+// Of the layers' matrices and biases, or of shards of them (PerceptronOptions::shards).
+std::size_t parameters_of(const MultiLayerPerceptron& shape, LayerRange layers,
+                          const std::vector<LayerShard>& shards);
 OptimizerSettings optimizer_of(const Scenario& scenario);
 // Options of a worker that holds these layers, of whose gradients `summed` batches like its own are added up.
 PerceptronOptions perceptron_options(const Scenario& scenario, std::vector<LayerRange> held, int summed);
@@ -42,5 +43,7 @@ Payload payload(const Array& array);
 // tensor may be cut over several ranks. -1: none.
 int tensor_of(const Op& op, int message);
 bool is_update(const Op& op);
+// Where the ranks are, in their mesh, that send or get this tensor of a program: all of them if it is empty.
+std::vector<At> far_side(const Program& program, int tensor);
 
 }  // namespace rehearse

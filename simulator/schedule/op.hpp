@@ -23,8 +23,9 @@ struct Tensor {
   std::string name;
   int first_layer = 0, last_layer = -1;  // inclusive
   int microbatch = -1;                   // -1: not of one micro-batch
-  int shard = -1;                        // -1: whole
-  int boundary = -1;                     // the output of this layer, or its gradient, that stages exchange
+  int shards = 1;      // each rank of the program's role holds its share of so many; 1: the whole
+  int slot_count = 1;  // parts of equal size, which messages fill and carry one by one
+  int boundary = -1;   // the output of this layer, or its gradient, that stages exchange
   Precision type = Precision::fp32;
   Quantity bytes;
   bool shared = false;  // used in no order on purpose, as asynchronous servers use their weights: no race
@@ -119,6 +120,10 @@ struct Message {
   Peer peer;
   Quantity bytes;  // of each transfer; both ends must agree
   int tag = 0;
+  // Of what the op reads or writes. Of a tensor with slots, the first rank that the peer names has this slot,
+  // the next one the next. Else each of them has the whole, or its share of it, in their order.
+  int slot = 0;
+  bool shared_out = false;
 };
 
 struct Collective {

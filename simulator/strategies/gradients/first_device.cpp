@@ -29,16 +29,27 @@ Program device_program(StepPlan& plan, const Work& loss, bool first) {
   const double input_bytes =
       training.micro_batch * sample_bytes(plan.scenario.model, training.sequence_length, training.precision);
   const double output_bytes = logits * element_bytes(training.activation_precision);
-  const int inputs = add_buffer(program, "inputs", share * input_bytes);
+  // The first device has a slot for each device, and its own is the first.
+  const auto add = [&](TensorKind kind, std::string name, double bytes) {
+    const int number = add_buffer(program, std::move(name), bytes);
+    program.tensors[number].kind = kind;
+    program.tensors[number].slot_count = first ? devices : 1;
+    if (kind != TensorKind::batch) program.tensors[number].boundary = device.layers.last;
+    return number;
+  };
+  const int inputs = add(TensorKind::batch, "inputs", share * input_bytes);
   const int outputs =
-      add_buffer(program, "outputs", share * (output_bytes + (first ? kSoftmaxBytes * logits : 0)));
-  const int output_gradients = add_buffer(program, "gradients of the outputs", share * output_bytes);
+      add(TensorKind::buffer, "outputs", share * (output_bytes + (first ? kSoftmaxBytes * logits : 0)));
+  const int output_gradients =
+      add(TensorKind::activation_gradient, "gradients of the outputs", share * output_bytes);
 
-  const auto exchange = [&](const std::string& name, bool from_first, double bytes, int tensor) {
+  const auto exchange = [&](const std::string& name, int k, bool from_first, double bytes, int tensor) {
     if (devices == 1 || bytes == 0) return;
     const auto direction = first == from_first ? Message::Direction::send : Message::Direction::receive;
     Op op = exchange_op(program, name, "compute", direction, others, bytes);
     (first == from_first ? op.reads : op.writes) = {tensor};
+    op.microbatch = k;
+    for (std::size_t i = 0; first && i < others.size(); ++i) op.messages[i].slot = static_cast<int>(i) + 1;
     add_op(program, std::move(op));
   };
   const auto collective = [&](const std::string& name, CollectiveKind kind, double bytes, int tensor) {
@@ -49,21 +60,22 @@ Program device_program(StepPlan& plan, const Work& loss, bool first) {
   };
   PassHooks hooks;
   hooks.before_forward = [&](int k) {
-    exchange(fmt::format("scatter inputs {}", k), true, input_bytes, inputs);
+    exchange(fmt::format("scatter inputs {}", k), k, true, input_bytes, inputs);
     collective(fmt::format("broadcast weights {}", k), CollectiveKind::broadcast,
                device.parameters() * element_bytes(training.precision), device.weights[0]);
   };
   hooks.before_backward = [&](const PassItem& item, int) {
     const int k = item.microbatch;
-    exchange(fmt::format("gather outputs {}", k), false, output_bytes, outputs);
+    exchange(fmt::format("gather outputs {}", k), k, false, output_bytes, outputs);
     if (first && !loss.kernels.empty()) {
       Op op = compute_op(plan, program, fmt::format("loss {}", k), Pass::other, loss);
       op.action.kind = Action::Kind::loss;
+      op.microbatch = k;
       op.reads = {outputs};
       op.writes = {output_gradients};
       add_op(program, std::move(op));
     }
-    exchange(fmt::format("scatter gradients {}", k), true, output_bytes, output_gradients);
+    exchange(fmt::format("scatter gradients {}", k), k, true, output_bytes, output_gradients);
   };
   hooks.behind_backward = [&](int k) {
     collective(fmt::format("reduce gradients {}", k), CollectiveKind::reduce,

@@ -169,16 +169,19 @@ private:
       if (bucket.parameters == 0) continue;
       const std::string what = fmt::format("bucket {}", b);
       const double gradients = gradient_bytes(plan, bucket), weights = weight_bytes(plan, bucket);
-      const auto tensor = [&](TensorKind kind, const char* name, Precision precision, double bytes) {
-        return add_tensor(program,
-                          server_tensor(kind, fmt::format("{}, {}", name, what), bucket, precision, bytes));
+      const auto tensor = [&](TensorKind kind, const char* name, Precision precision, double bytes,
+                              Division division = {}) {
+        return add_tensor(program, server_tensor(kind, fmt::format("{}, {}", name, what), bucket, precision,
+                                                 bytes, division));
       };
-      const int collected = tensor(TensorKind::buffer, "gradients of the node", type, devices * gradients);
+      const int collected = tensor(TensorKind::buffer, "gradients of the node", type, devices * gradients,
+                                   {1, static_cast<int>(workers.size())});
       const int sum = tensor(TensorKind::buffer, "sum", type, gradients);
       const int fresh = tensor(TensorKind::weight, "weights", plan.scenario.training.precision, weights);
 
       Op receive =
           bucket_exchange(program, "receive " + what, "receive", bucket, kReceive, workers, gradients);
+      for (std::size_t w = 0; w < workers.size(); ++w) receive.messages[w].slot = static_cast<int>(w);
       receive.after = {{begin}};
       receive.writes = {collected};
       const int received = add_op(program, std::move(receive));
@@ -194,12 +197,14 @@ private:
 
       Op push = bucket_exchange(program, "push " + what, "push", bucket, kSend, {servers},
                                 gradients / choice_.servers);
+      push.messages.front().shared_out = true;
       push.after = {{added}};
       push.reads = {sum};
       const int pushed = add_op(program, std::move(push));
 
       Op pull = bucket_exchange(program, "pull " + what, "pull", bucket, kReceive, {servers},
                                 weights / choice_.servers);
+      pull.messages.front().shared_out = true;
       pull.after = {{pushed}};
       pull.writes = {fresh};
       const int pulled = add_op(program, std::move(pull));
@@ -230,13 +235,15 @@ private:
       const std::string what = fmt::format("bucket {}", b);
       const double share = bucket.parameters / choice_.servers;
       const double gradients = gradient_bytes(plan, bucket) / choice_.servers;
-      const auto tensor = [&](TensorKind kind, const char* name, Precision precision, double bytes) {
-        return add_tensor(program,
-                          server_tensor(kind, fmt::format("{}, {}", name, what), bucket, precision, bytes));
+      const auto tensor = [&](TensorKind kind, const char* name, Precision precision, double bytes,
+                              Division division = {}) {
+        return add_tensor(program, server_tensor(kind, fmt::format("{}, {}", name, what), bucket, precision,
+                                                 bytes, division));
       };
-      const int collected =
-          tensor(TensorKind::buffer, "pushed gradients", training.gradient_precision, nodes * gradients);
-      const int weights = tensor(TensorKind::weight, "weights", training.precision, share * state.weight);
+      const int collected = tensor(TensorKind::buffer, "pushed gradients", training.gradient_precision,
+                                   nodes * gradients, {choice_.servers, plan.scenario.cluster->nodes()});
+      const int weights =
+          tensor(TensorKind::weight, "weights", training.precision, share * state.weight, {choice_.servers});
 
       Op receive =
           bucket_exchange(program, "receive " + what, "receive", bucket, kReceive, {aggregators}, gradients);
@@ -253,8 +260,8 @@ private:
       update.reads = {collected};
       update.writes = {weights};
       if (state.optimizer > 0)
-        update.writes.push_back(
-            tensor(TensorKind::optimizer_state, "optimizer state", Precision::fp32, share * state.optimizer));
+        update.writes.push_back(tensor(TensorKind::optimizer_state, "optimizer state", Precision::fp32,
+                                       share * state.optimizer, {choice_.servers}));
       const int updated = add_op(program, std::move(update));
 
       Op send = bucket_exchange(program, "send " + what, "send", bucket, kSend, {aggregators},

@@ -22,13 +22,15 @@ double pull_bytes(const StepPlan& plan, const Bucket& bucket) {
          plan.scenario.strategy.parameter_server.servers;
 }
 
-Tensor server_tensor(TensorKind kind, std::string name, const Bucket& bucket, Precision type, double bytes) {
+Tensor server_tensor(TensorKind kind, std::string name, const Bucket& bucket, Precision type, double bytes,
+                     Division division) {
   Tensor t;
   t.kind = kind;
   t.name = std::move(name);
   t.first_layer = bucket.first_layer;
   t.last_layer = bucket.last_layer;
-  t.shard = 0;  // each server has its own
+  t.shards = division.shards;
+  t.slot_count = division.slot_count;
   t.type = type;
   t.bytes = bytes;
   return t;
@@ -66,6 +68,7 @@ void write_push_and_pull(StepPlan& plan, StageProgram& stage) {
     Op op = bucket_exchange(stage.program, fmt::format("push bucket {}", b), overlap ? "push" : "compute",
                             stage.buckets[b], Message::Direction::send, {all_servers},
                             push_bytes(plan, stage.buckets[b]));
+    op.messages.front().shared_out = true;
     op.reads = {stage.gradients[b]};
     if (overlap) op.after = {{stage.backward_of_bucket[b]}};
     return add_op(stage.program, std::move(op));
@@ -74,6 +77,7 @@ void write_push_and_pull(StepPlan& plan, StageProgram& stage) {
     Op op = bucket_exchange(stage.program, fmt::format("pull bucket {}", b), overlap ? "pull" : "compute",
                             stage.buckets[b], Message::Direction::receive, {all_servers},
                             pull_bytes(plan, stage.buckets[b]));
+    op.messages.front().shared_out = true;
     op.writes = {stage.weights[b]};
     if (overlap) op.after = {{pushed}};
     return add_op(stage.program, std::move(op));

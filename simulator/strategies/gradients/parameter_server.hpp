@@ -15,8 +15,12 @@ inline constexpr int kServerRole = 1;
 double push_bytes(const StepPlan& plan, const Bucket& bucket);
 double pull_bytes(const StepPlan& plan, const Bucket& bucket);
 
-// A tensor of a server, of which each has its own.
-Tensor server_tensor(TensorKind kind, std::string name, const Bucket& bucket, Precision type, double bytes);
+// How a tensor of a server lies: as Tensor::shards and Tensor::slot_count.
+struct Division {
+  int shards = 1, slot_count = 1;
+};
+Tensor server_tensor(TensorKind kind, std::string name, const Bucket& bucket, Precision type, double bytes,
+                     Division division);
 // A server's update of its share of a bucket, from gradients that it has summed up or that are one worker's.
 Work update_work(const StepPlan& plan, const Bucket& bucket, int servers);
 Op update_op(Program& program, std::string name, const std::string& stream, const Bucket& bucket, int work);

@@ -212,7 +212,8 @@ private:
     const std::string what =
         fmt::format("bucket {}{}", b, stages_.size() > 1 ? fmt::format(" of stage {}", stage.stage) : "");
     const auto shared = [&](TensorKind kind, const char* name, Precision type, double per_parameter) {
-      Tensor t = server_tensor(kind, fmt::format("{}, {}", name, what), bucket, type, share * per_parameter);
+      Tensor t = server_tensor(kind, fmt::format("{}, {}", name, what), bucket, type, share * per_parameter,
+                               {choice_.servers});
       t.shared = true;  // weights are sent while others' gradients are applied to them
       return add_tensor(program_, std::move(t));
     };
@@ -244,7 +245,8 @@ private:
       const std::string &what = part.name, whose = fmt::format(" of worker {}", worker);
       const int pushed =
           add_tensor(program_, server_tensor(TensorKind::buffer, "pushed gradients, " + what + whose, bucket,
-                                             training_.gradient_precision, push_bytes(plan_, bucket)));
+                                             training_.gradient_precision, push_bytes(plan_, bucket),
+                                             {choice_.servers}));
       Op receive = bucket_exchange(program_, "receive " + what + whose, receive_stream, bucket,
                                    Message::Direction::receive, {peer}, push_bytes(plan_, bucket));
       receive.turn = 0;

@@ -40,11 +40,14 @@ Program synchronous_server(StepPlan& plan, const std::vector<StageProgram>& stag
       if (bucket.parameters == 0) continue;
       const double share = bucket.parameters / plan.scenario.strategy.parameter_server.servers;
       const std::string what = fmt::format("bucket {}{}", b, of);
+      const int servers = plan.scenario.strategy.parameter_server.servers;
       const int pushed =
           add_tensor(program, server_tensor(TensorKind::buffer, "pushed gradients, " + what, bucket,
-                                            training.gradient_precision, workers * push_bytes(plan, bucket)));
-      const int weights = add_tensor(program, server_tensor(TensorKind::weight, "weights, " + what, bucket,
-                                                            training.precision, share * state.weight));
+                                            training.gradient_precision, workers * push_bytes(plan, bucket),
+                                            {servers, static_cast<int>(workers)}));
+      const int weights =
+          add_tensor(program, server_tensor(TensorKind::weight, "weights, " + what, bucket,
+                                            training.precision, share * state.weight, {servers}));
       Op receive = bucket_exchange(program, "receive " + what, "receive" + of, bucket,
                                    Message::Direction::receive, {workers_of_stage}, push_bytes(plan, bucket));
       receive.after = {{begin}};
@@ -65,7 +68,7 @@ Program synchronous_server(StepPlan& plan, const std::vector<StageProgram>& stag
       if (state.optimizer > 0)
         update.writes.push_back(
             add_tensor(program, server_tensor(TensorKind::optimizer_state, "optimizer state, " + what, bucket,
-                                              Precision::fp32, share * state.optimizer)));
+                                              Precision::fp32, share * state.optimizer, {servers})));
       const int updated = add_op(program, std::move(update));
 
       Op send = bucket_exchange(program, "send " + what, "send" + of, bucket, Message::Direction::send,

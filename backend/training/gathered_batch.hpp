@@ -1,0 +1,46 @@
+// The batch of several data-parallel ranks on the one that makes the inputs of all and takes the loss of all
+// their outputs.
+#pragma once
+
+#include <vector>
+
+#include "backend/training/equal_arrays.hpp"
+#include "backend/training/sample_data.hpp"
+#include "backend/training/workload_parts.hpp"
+#include "simulator/scenario/scenario.hpp"
+
+namespace rehearse {
+
+// Every array has a slot for each rank, rank after rank; the slots' samples are numbered as those of
+// data-parallel ranks are.
+class GatheredBatch {
+public:
+  // `steps`: of how many steps the inputs, labels and losses are kept. All in fp32.
+  GatheredBatch(const Scenario& scenario, Arithmetic& arithmetic, long steps);
+  static double bytes_of_step(const Scenario& scenario);
+
+  // Makes the inputs and labels of a step.
+  void load(int stream, long step);
+  Array inputs(long step, int microbatch) const { return inputs_[slot(step, microbatch)]; }
+  const Array& outputs() const { return outputs_; }  // of the micro-batch at work
+  const Array& gradients() const { return gradients_; }
+  Array first_slot(const Array& all) const { return all.part(0, all.elements / ranks_); }
+  // The losses of a micro-batch's outputs, and the gradients of the outputs.
+  void take_loss(int stream, long step, int microbatch);
+  double loss(long step) const;  // the sum over the samples of a step; waits for stream 0
+
+private:
+  std::size_t slot(long step, int microbatch) const {
+    return static_cast<std::size_t>(step % steps_ * microbatches_ + microbatch);
+  }
+  Arithmetic& arithmetic_;
+  const std::size_t ranks_;
+  const long steps_, microbatches_;
+  const std::size_t samples_;  // of a rank in a micro-batch
+  const std::size_t features_;
+  const SampleData data_;
+  OwnedArray outputs_, gradients_;
+  EqualArrays inputs_, labels_, losses_;  // by kept step and micro-batch
+};
+
+}  // namespace rehearse
