@@ -1,5 +1,5 @@
-// The kinds of segments that layers are made of, the dimensions of their tensors, and in how many shards each
-// dimension lies.
+// The kinds of segments that layers consist of, the dimensions of their tensors, and the number of shards of
+// each dimension.
 #pragma once
 
 #include <array>
@@ -9,9 +9,9 @@
 
 namespace rehearse {
 
-// Dimensions of tensors. A device may hold a shard along one of them. `routed` are the rows that a router has
-// dealt out to experts; they contain batch and sequence. `keys` is the sequence as attention reads keys and
-// values. Queries are those of one key-value head.
+// Dimensions of tensors, along each of which a tensor may be sharded. `routed`: the rows that a router sends
+// to experts (they combine batch and sequence). `keys`: the sequence dimension of the keys and values that
+// attention reads. `queries`: the query heads of one key-value head.
 enum class Dim : std::uint8_t {
   batch,
   sequence,
@@ -48,7 +48,7 @@ private:
   std::uint32_t bits_ = 0;
 };
 
-// Layers are cut wherever an axis may change a placement.
+// A layer is cut into segments wherever a parallel axis may change a tensor's placement.
 enum class SegmentKind : std::uint8_t {
   embedding,    // looks tokens up in the vocabulary's table
   position,     // looks positions or token types up, and adds them
@@ -90,8 +90,7 @@ Dims parameter_dims(SegmentKind kind);
 // sequence of its keys and values as `keys`.
 Dims input_dims(SegmentKind kind, int input, Dims value);
 
-// In how many shards each dimension lies in each kind of segment: the degrees of all axes, as the factory of
-// segments wants them.
+// The number of shards of each dimension in each kind of segment, over all parallel axes.
 class Splits {
 public:
   Splits() {

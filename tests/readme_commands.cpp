@@ -182,12 +182,20 @@ TEST_CASE("the README's predictions run as printed") {
 }
 
 TEST_CASE("code that the README shows of the tree stands there") {
+  struct Case {
+    const char* before;  // the code, in the README
+    const char* file;
+  };
   const std::string readme = read_file(kRoot / "README.md");
-  const std::size_t section = readme.find("## An axis of your own");
-  REQUIRE(section != std::string::npos);
-  const std::size_t begin = readme.find("```cpp\n", section) + 7, end = readme.find("```", begin);
-  REQUIRE(end != std::string::npos);
-  const std::string shown = readme.substr(begin, end - begin);
-  CHECK(std::count(shown.begin(), shown.end(), '\n') > 4);
-  CHECK(read_file(kRoot / "simulator/strategies/axes/tensor.cpp").find(shown) != std::string::npos);
+  for (const Case& c : {Case{"This is the table of tensor parallelism", "axes/tensor.cpp"},
+                        Case{"This is how local SGD", "gradients/local_sgd.cpp"}}) {
+    CAPTURE(c.file);
+    const std::size_t section = readme.find(c.before);
+    REQUIRE(section != std::string::npos);
+    const std::size_t begin = readme.find("```cpp\n", section) + 7, end = readme.find("```", begin);
+    REQUIRE(end != std::string::npos);
+    const std::string shown = readme.substr(begin, end - begin);
+    CHECK(std::count(shown.begin(), shown.end(), '\n') > 4);
+    CHECK(read_file(kRoot / "simulator/strategies" / c.file).find(shown) != std::string::npos);
+  }
 }

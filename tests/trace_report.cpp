@@ -239,6 +239,7 @@ TEST_CASE("the bottleneck is told with a way out") {
          only(r, 2.5);
          r.metrics.breakdown.exposed_s[Purpose::gradient_sync] = 1;
          r.metrics.busiest_link = "server0.nic0.in";
+         r.metrics.busiest_place = {LinkPlace::Kind::network_card, true};
          s.strategy.gradients = "parameter-server";
          s.strategy.parameter_server.servers = 2;
        },

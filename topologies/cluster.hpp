@@ -99,6 +99,12 @@ struct SlowPart {
 inline constexpr std::array<std::string_view, 8> kFabricNames = {
     "switch", "leaf-spine", "links", "fat-tree", "rail", "ring", "torus", "dragonfly"};
 
+// What a link is: NVLink or PCIe, a network card's, or behind it; and whether it is a server node's own.
+struct LinkPlace {
+  enum class Kind { inside_node, network_card, fabric } kind = Kind::fabric;
+  bool at_server = false;
+};
+
 class Cluster {
 public:
   std::string name;     // "dgx-a100"
@@ -125,7 +131,8 @@ public:
   virtual int links() const = 0;
   virtual double bandwidth(LinkId l) const = 0;  // bytes/s, `slow` included
   virtual double latency_s(LinkId l) const = 0;
-  virtual bool inside_node(LinkId l) const = 0;  // NVLink and PCIe; else network cards and what lies behind
+  virtual LinkPlace link_place(LinkId l) const = 0;
+  bool inside_node(LinkId l) const { return link_place(l).kind == LinkPlace::Kind::inside_node; }
   // A direction of a cable: "node3.nic0.out", "leaf3-spine1" and "spine1-leaf3", "node0.gpu1.nvlink.in".
   virtual std::string link_name(LinkId l) const = 0;
   // Both directions for the name of a cable ("node3.nic0", "leaf3-spine1" in either order), one for the name

@@ -28,7 +28,7 @@ public:
     return repaired == repaired_.end() ? bytes_per_s : bytes_per_s * repaired->second;
   }
   double latency_s(LinkId l) const override { return cluster_->latency_s(l); }
-  bool inside_node(LinkId l) const override { return cluster_->inside_node(l); }
+  LinkPlace link_place(LinkId l) const override { return cluster_->link_place(l); }
   std::string link_name(LinkId l) const override { return cluster_->link_name(l); }
   std::vector<LinkId> find_links(const std::string& wanted) const override {
     return cluster_->find_links(wanted);

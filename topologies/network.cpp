@@ -163,9 +163,20 @@ double Network::latency_s(LinkId l) const {
   return 0;
 }
 
-bool Network::inside_node(LinkId l) const {
-  const Kind kind = decode(l).kind;
-  return kind == Kind::nvlink || kind == Kind::mesh || kind == Kind::pcie;
+LinkPlace Network::link_place(LinkId l) const {
+  const Link link = decode(l);
+  switch (link.kind) {
+    case Kind::nvlink:
+    case Kind::mesh:
+    case Kind::pcie:
+      return {LinkPlace::Kind::inside_node, link.node >= nodes_};
+    case Kind::nic:
+      return {LinkPlace::Kind::network_card, link.node >= nodes_};
+    case Kind::fabric:
+    case Kind::graph:
+      break;
+  }
+  return {LinkPlace::Kind::fabric, false};
 }
 
 std::string Network::link_name(LinkId l) const {

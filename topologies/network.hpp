@@ -21,7 +21,7 @@ public:
   int links() const override { return links_; }
   double bandwidth(LinkId l) const override;
   double latency_s(LinkId l) const override;
-  bool inside_node(LinkId l) const override;
+  LinkPlace link_place(LinkId l) const override;
   std::string link_name(LinkId l) const override;
   std::vector<LinkId> find_links(const std::string& name) const override;
   void route(Endpoint from, Endpoint to, int rail, std::vector<LinkId>& links) const override;

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "models/precision.hpp"
-#include "simulator/schedule/op.hpp"
+#include "simulator/schedule/collective.hpp"
 
 namespace rehearse {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/precision.hpp"
-#include "simulator/schedule/op.hpp"
+#include "simulator/schedule/collective.hpp"
 
 namespace rehearse {
 

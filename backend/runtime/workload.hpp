@@ -9,7 +9,7 @@
 #include "backend/runtime/hardware.hpp"
 #include "backend/runtime/wiring.hpp"
 #include "models/precision.hpp"
-#include "simulator/schedule/op.hpp"
+#include "simulator/schedule/collective.hpp"
 
 namespace rehearse {
 

@@ -16,8 +16,7 @@ constexpr double kInstant = 1e-9;
 
 // Inside a node, a network card's, or behind it.
 int kind_of(const Cluster& cluster, LinkId link) {
-  if (cluster.inside_node(link)) return 0;
-  return cluster.link_name(link).find(".nic") != std::string::npos ? 1 : 2;
+  return static_cast<int>(cluster.link_place(link).kind);
 }
 
 }  // namespace

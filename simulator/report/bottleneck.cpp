@@ -114,11 +114,8 @@ std::string bottleneck_sentence(const Result& result) {
 }
 
 std::string waited_for(const Scenario& scenario) {
-  const StrategyChoice& strategy = scenario.strategy;
-  if (strategy.gradients == "hierarchical-parameter-server") return "servers and slower ranks";
-  if (strategy.gradients != "parameter-server") return "slower ranks";
-  return strategy.parameter_server.mode == ParameterServer::Mode::async ? "servers"
-                                                                        : "servers and slower ranks";
+  const WaitedFor whom = gradient_strategy(scenario)->waited_for(scenario);
+  return std::string(kWaitedForNames[static_cast<std::size_t>(whom)]);
 }
 
 std::string memory_sentence(const Result& result) {

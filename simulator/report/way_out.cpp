@@ -42,6 +42,10 @@ bool has_room_for(const Result& result, double more_bytes) {
   return use.capacity <= 0 || use.total + more_bytes <= use.capacity;
 }
 
+bool uses_most(const Result& result, LinkPlace::Kind kind) {
+  return !result.metrics.busiest_link.empty() && result.metrics.busiest_place.kind == kind;
+}
+
 bool profiled(const Scenario& scenario) {
   return std::holds_alternative<ProfiledModel>(scenario.model.shape);
 }
@@ -82,37 +86,14 @@ WayOut more_chunks(const Result& result) {
   return way;
 }
 
-WayOut other_servers(const Result& result) {
-  const Scenario& s = result.scenario;
-  const ParameterServer& choice = s.strategy.parameter_server;
-  const auto servers = [](int n) { return fmt::format("strategy.parameter_server.servers={}", n); };
-  using Placement = ParameterServer::Placement;
-  const int places = choice.placement == Placement::devices ? s.cluster->devices() : s.cluster->nodes();
-  if (choice.placement != Placement::dedicated && choice.servers < places) {
-    const int more = std::min(2 * choice.servers, places);
-    return {fmt::format("{} servers share the load", more), {servers(more)}};
-  }
-  if (choice.placement == Placement::dedicated && result.metrics.busiest_link.starts_with("server")) {
-    const int more = 2 * choice.servers;
-    WayOut way{fmt::format("{} servers share the load", more), {servers(more)}};
-    if (more > s.cluster->server_nodes()) {
-      way.sets.insert(way.sets.begin(), fmt::format("cluster.server_nodes={}", more));
-    }
-    return way;
-  }
-  // Each device of a node sends all its gradients to the servers; a ring carries them over the node's cards
-  // once.
-  return {"a ring sends less over each network card", {"strategy.gradients=all-reduce"}};
-}
-
 WayOut less_gradient_sync(const Result& result) {
   const Scenario& s = result.scenario;
-  if (const WayOut own = gradient_strategy(s)->less_communication(s); !own.why.empty()) return own;
+  const LinkPlace& busiest = result.metrics.busiest_place;
+  if (const WayOut own = gradient_strategy(s)->less_communication(s, busiest); !own.why.empty()) return own;
   if (!s.strategy.overlap) return {"nothing of it runs behind the backward pass", {"strategy.overlap=true"}};
-  if (s.strategy.gradients == "parameter-server") return other_servers(result);
-  const std::string& link = result.metrics.busiest_link;
   const double oversubscription = s.cluster->fabric().oversubscription;
-  if (oversubscription > 1 && (link.starts_with("leaf") || link.starts_with("spine"))) {
+  if (oversubscription > 1 && s.cluster->fabric().kind == Fabric::Kind::leaf_spine &&
+      uses_most(result, LinkPlace::Kind::fabric)) {
     return {fmt::format("leaves have {} times the bandwidth below that they have above",
                         with_digits(oversubscription, 2)),
             {"cluster.oversubscription=1"}};
@@ -125,7 +106,7 @@ WayOut less_gradient_sync(const Result& result) {
 WayOut less_pipeline_transfer(const Result& result) {
   const Scenario& s = result.scenario;
   if (s.strategy.blocking_p2p) return {"transfers hold up computation", {"strategy.blocking_p2p=false"}};
-  if (result.metrics.busiest_link.find(".nic") == std::string::npos) return {};
+  if (!uses_most(result, LinkPlace::Kind::network_card)) return {};
   return {"network cards twice as fast would halve it",
           {"cluster.nic_gbps=" + value(2 * s.cluster->node().nic_bandwidth * 8 / 1e9)}};
 }
@@ -217,7 +198,9 @@ WayOut less_compute(const Result& result) {
 
 WayOut less_waiting(const Result& result) {
   const Scenario& s = result.scenario;
-  if (waited_for(s) == "servers") return other_servers(result);
+  const std::shared_ptr<const GradientStrategy> strategy = gradient_strategy(s);
+  const LinkPlace& busiest = result.metrics.busiest_place;
+  if (strategy->waited_for(s) == WaitedFor::servers) return strategy->less_waiting(s, busiest);
   for (const int endpoint : result.plan.endpoints) {
     const double factor = s.cluster->device_factor(endpoint);
     if (factor < 1) {
@@ -226,8 +209,7 @@ WayOut less_waiting(const Result& result) {
           {"cluster.slow=[]"}};
     }
   }
-  if (s.strategy.data > 1 && s.strategy.gradients == "parameter-server") return other_servers(result);
-  return s.strategy.data > 1 ? gradient_strategy(s)->less_communication(s) : WayOut{};
+  return s.strategy.data > 1 ? strategy->less_waiting(s, busiest) : WayOut{};
 }
 
 WayOut less_memory(const Result& result) {

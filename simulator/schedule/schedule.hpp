@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/model.hpp"
 #include "simulator/schedule/op.hpp"
 
 namespace rehearse {

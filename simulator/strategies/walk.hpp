@@ -19,8 +19,8 @@ struct ValueChange {
   std::string of;                          // "layer 5 projection": that segment
 };
 
-// Where producer and consumer of a tensor are on different stages, the consumer gathers shards and the
-// producer reduces summands before it sends.
+// Where the producer and the consumer of a tensor are on different stages, the producer reduces terms before
+// it sends, and the consumer gathers shards.
 constexpr bool gathers(Change::Kind kind) {
   return kind == Change::Kind::all_gather || kind == Change::Kind::all_to_all;
 }

@@ -42,6 +42,7 @@ void add_traffic(Metrics& metrics, const Trace& trace, const Cluster& cluster) {
     if (utilization > metrics.busiest_utilization) {
       metrics.busiest_utilization = utilization;
       metrics.busiest_link = cluster.link_name(load.link);
+      metrics.busiest_place = cluster.link_place(load.link);
     }
   }
 }

@@ -49,6 +49,7 @@ struct Metrics {
   MemoryUse memory;
   double network_bytes_per_step = 0;
   std::string busiest_link;  // empty: no link was used
+  LinkPlace busiest_place;   // of that link
   double busiest_utilization = 0;
   std::optional<AsynchronyFigures> asynchrony;  // of workers that do not wait for each other
 };

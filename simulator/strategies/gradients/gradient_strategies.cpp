@@ -33,8 +33,16 @@ std::shared_ptr<const GradientStrategy> gradient_strategy(const Scenario& scenar
   return find_gradient_strategy(scenario.strategy.gradients)->read(section, defaults);
 }
 
-Advice GradientStrategy::less_communication(const Scenario&) const {
+WaitedFor GradientStrategy::waited_for(const Scenario&) const {
+  return WaitedFor::slower_ranks;
+}
+
+Advice GradientStrategy::less_communication(const Scenario&, const LinkPlace&) const {
   return {};
+}
+
+Advice GradientStrategy::less_waiting(const Scenario& scenario, const LinkPlace& busiest) const {
+  return less_communication(scenario, busiest);
 }
 
 std::optional<ServerNodes> GradientStrategy::server_nodes(Section&, const StrategyChoice&) const {

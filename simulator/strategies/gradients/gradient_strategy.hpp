@@ -1,6 +1,7 @@
 // How the ranks that share a batch bring their gradients together: one file for each way, and a table of all.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,6 +21,10 @@ struct ServerNodes {
   Place asked_at;
 };
 
+enum class WaitedFor { slower_ranks, servers_and_slower_ranks, servers };
+inline constexpr std::array<std::string_view, 3> kWaitedForNames = {"slower ranks",
+                                                                    "servers and slower ranks", "servers"};
+
 class GradientStrategy {
 public:
   virtual ~GradientStrategy() = default;
@@ -29,8 +34,12 @@ public:
   virtual void fit(Section& strategy, const Scenario& scenario) const;
   // The server nodes that it needs where the scenario does not give cluster.server_nodes.
   virtual std::optional<ServerNodes> server_nodes(Section& strategy, const StrategyChoice& choice) const;
-  // If its communication is what a step waits for most.
-  virtual Advice less_communication(const Scenario& scenario) const;
+  // Whom a worker waits for that waits for no transfer.
+  virtual WaitedFor waited_for(const Scenario& scenario) const;
+  // If its communication is what a step waits for most, or whom it waits for. `busiest`: the link that was
+  // used most.
+  virtual Advice less_communication(const Scenario& scenario, const LinkPlace& busiest) const;
+  virtual Advice less_waiting(const Scenario& scenario, const LinkPlace& busiest) const;
   // Writes the programs of all ranks to plan.schedule; roles besides the workers are added with their
   // endpoints.
   virtual void write(StepPlan& plan) const = 0;

@@ -55,7 +55,9 @@ public:
       own.refuse("servers", fmt::format("{}", choice_.servers), fmt::format("at most {}, {}", places, what));
   }
 
-  Advice less_communication(const Scenario& scenario) const override {
+  WaitedFor waited_for(const Scenario&) const override { return WaitedFor::servers_and_slower_ranks; }
+
+  Advice less_communication(const Scenario& scenario, const LinkPlace&) const override {
     const int places = places_of(*scenario.cluster).first;
     if (choice_.servers >= places) return {};
     const int more = std::min(2 * choice_.servers, places);

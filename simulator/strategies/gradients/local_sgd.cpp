@@ -60,7 +60,7 @@ public:
                   fmt::format("at most {} micro-batches from one averaging to the next", most));
   }
 
-  Advice less_communication(const Scenario&) const override {
+  Advice less_communication(const Scenario&, const LinkPlace&) const override {
     return {"averaging half as often would need half of it",
             {fmt::format("strategy.local_sgd.every={}", 2 * every_)}};
   }

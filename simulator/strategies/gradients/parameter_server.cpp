@@ -150,6 +150,34 @@ public:
     }
   }
 
+  WaitedFor waited_for(const Scenario& scenario) const override {
+    return scenario.strategy.parameter_server.mode == Mode::async ? WaitedFor::servers
+                                                                  : WaitedFor::servers_and_slower_ranks;
+  }
+
+  Advice less_communication(const Scenario& scenario, const LinkPlace& busiest) const override {
+    if (!scenario.strategy.overlap) return {};
+    return less_waiting(scenario, busiest);
+  }
+
+  Advice less_waiting(const Scenario& scenario, const LinkPlace& busiest) const override {
+    const ParameterServer& choice = scenario.strategy.parameter_server;
+    const Cluster& cluster = *scenario.cluster;
+    const bool dedicated = choice.placement == Placement::dedicated;
+    const int places = choice.placement == Placement::devices ? cluster.devices() : cluster.nodes();
+    if (dedicated ? busiest.at_server : choice.servers < places) {
+      const int more = dedicated ? 2 * choice.servers : std::min(2 * choice.servers, places);
+      Advice advice{fmt::format("{} servers share the load", more),
+                    {fmt::format("strategy.parameter_server.servers={}", more)}};
+      if (dedicated && more > cluster.server_nodes())
+        advice.sets.insert(advice.sets.begin(), fmt::format("cluster.server_nodes={}", more));
+      return advice;
+    }
+    // Each device of a node sends all its gradients to the servers; a ring carries them over the node's cards
+    // once.
+    return {"a ring sends less over each network card", {"strategy.gradients=all-reduce"}};
+  }
+
   void write(StepPlan& plan) const override {
     add_servers(plan);
     const std::vector<StageProgram> stages =

@@ -1,7 +1,7 @@
-// How tensors lie on the ranks of parallel axes, and what it takes to lay them out anew.
+// Placements of tensors on the ranks of parallel axes, and the collectives that change them.
 //
-// PyTorch's DTensor and GSPMD place tensors alike. An axis says of each kind of segment by which dimension it
-// splits the work; the placements of inputs, weights and outputs follow from the dimensions that they have.
+// The model is that of PyTorch's DTensor and of GSPMD. For each kind of segment, an axis names the dimension
+// by which it splits the work; the placements of inputs, weights and outputs follow from their dimensions.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace rehearse {
 
-// On one factor of the mesh: every rank has the whole, a shard along `dim`, or a summand (of a maximum, the
-// largest counts).
+// A placement on one factor of the mesh: every rank holds the whole tensor, a shard along `dim`, or one term
+// of a reduction (of a sum, or of a maximum).
 struct Placement {
   enum class Kind { replicated, sharded, partial } kind = Kind::replicated;
   Dim dim = Dim::batch;
@@ -23,7 +23,7 @@ struct Placement {
 };
 using Placements = std::vector<Placement>;  // by factor, the outermost first
 
-// What an axis does with the work of a segment.
+// How an axis divides the work of a segment.
 struct Split {
   enum class Kind {
     duplicate,  // every rank does all of it
@@ -34,7 +34,7 @@ struct Split {
   Dim dim = Dim::batch;
 };
 
-// A row for each kind of segment, and what holds for all others.
+// One Split for each kind of segment, and a default for all others.
 class AxisTable {
 public:
   explicit AxisTable(Split otherwise = {}) { rows_.fill(otherwise); }
@@ -48,19 +48,20 @@ private:
   std::array<Split, kSegmentKinds> rows_;
 };
 
-// How a segment uses a tensor on one factor: as what it reads or makes it, and as what the tensor's gradient
-// is made or read.
+// The placement on one factor in which a segment reads or writes a tensor, and the one in which it writes or
+// reads the tensor's gradient.
 struct Use {
   Placement as, gradient;
 };
-// `input`: which of the segment's inputs. A dimension that none of the segment's tensors has splits nothing.
+// `input`: the number of one of the segment's inputs. A split along a dimension that none of the segment's
+// tensors has leaves the segment whole.
 Use input_use(const Layer& layer, const Segment& segment, int input, const AxisTable& table);
 Use output_use(const Layer& layer, const Segment& segment, int output, const AxisTable& table);
 Use parameter_use(const Layer& layer, const Segment& segment, const AxisTable& table);
 
-// What carries a tensor from one placement to another on some factors, all of one kind.
+// One step that brings a tensor from one placement to another, on one or more factors.
 struct Change {
-  // Slices and summands of which one rank keeps the whole cost nothing.
+  // `slice` and `keep_one` (one rank keeps its term, the others drop theirs) cost nothing.
   enum class Kind {
     all_reduce,
     reduce_scatter,
@@ -78,9 +79,9 @@ constexpr bool costs_nothing(Change::Kind kind) {
   return kind == Change::Kind::slice || kind == Change::Kind::keep_one;
 }
 
-// The changes from one placement to another, in the order with the least bytes: shards along one dimension
-// are left and formed from the innermost factor on. `elements`: of the whole tensor. std::invalid_argument if
-// there is no such order, or if a shard would become a summand.
+// The changes from one placement to another, in the order that moves the fewest bytes; shards along one
+// dimension are gathered and formed from the innermost factor outwards. `elements`: of the whole tensor.
+// std::invalid_argument if no order exists, or if a shard would have to become a term of a reduction.
 std::vector<Change> changes(const Placements& from, const Placements& to,
                             const std::vector<int>& factor_sizes, double elements);
 

@@ -1,0 +1,45 @@
+// Collectives: their kinds and algorithms, and the parameters of one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "simulator/schedule/mesh.hpp"
+
+namespace rehearse {
+
+enum class CollectiveKind { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, reduce };
+inline constexpr std::array<std::string_view, 6> kCollectiveNames = {
+    "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast", "reduce"};
+// The paths of a collective's bytes: around the ring of its members, along that ring from or to its first
+// member (the root), or directly between each pair of members.
+enum class Course { ring, from_root, to_root, pairs };
+constexpr Course course_of(CollectiveKind kind) {
+  if (kind == CollectiveKind::broadcast) return Course::from_root;
+  if (kind == CollectiveKind::reduce) return Course::to_root;
+  return kind == CollectiveKind::all_to_all ? Course::pairs : Course::ring;
+}
+// The algorithm of an all-reduce (simulator/collectives/plan.hpp). Other kinds use a ring or direct messages
+// between pairs. `automatic` is for scenarios: the ops of a schedule name the algorithm that was chosen.
+enum class Algorithm { ring, tree, halving_doubling, hierarchical, torus, automatic };
+inline constexpr std::array<std::string_view, 6> kAlgorithmNames = {
+    "ring", "tree", "halving-doubling", "hierarchical", "torus", "auto"};
+
+struct Collective {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  Algorithm algorithm = Algorithm::ring;
+  Group group;
+  // all-reduce, broadcast, reduce: bytes of the buffer; reduce-scatter, all-gather: of the concatenated
+  // buffer; all-to-all: bytes each member sends to each other member.
+  Quantity bytes;
+  int channels = 0;  // 0: as many as the node has NICs
+  // How a reduction combines the members' numbers.
+  enum class Reduction : std::uint8_t { sum, mean, maximum } reduction = Reduction::sum;
+
+  Algorithm used_algorithm() const {
+    return kind == CollectiveKind::all_reduce ? algorithm : Algorithm::ring;
+  }
+};
+
+}  // namespace rehearse

@@ -1,0 +1,39 @@
+// The axis or role that an op serves, for breakdowns, advice and comparisons.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace rehearse {
+
+// The axis or role that an op serves. Its traits name the time that ranks spend waiting for such ops.
+enum class Purpose : std::uint8_t {
+  none,  // not reported separately
+  data,
+  fusion_cycle,
+  gradient_sync,
+  pipeline,
+  servers,
+  tensor,
+};
+struct PurposeTraits {
+  std::string_view waiting;            // "exposed tensor communication"
+  bool late_side_is_a_bubble = false;  // while a side is not ready, the pipeline has a bubble
+};
+inline constexpr std::array<PurposeTraits, 7> kPurposes = {{{"communication"},
+                                                            {"data communication"},
+                                                            {"fusion cycle"},
+                                                            {"gradient sync"},
+                                                            {"pipeline transfer", true},
+                                                            {"server transfer"},
+                                                            {"tensor communication"}}};
+inline std::string waiting(Purpose purpose) {
+  return std::string(kPurposes[static_cast<std::size_t>(purpose)].waiting);
+}
+constexpr const PurposeTraits& traits_of(Purpose purpose) {
+  return kPurposes[static_cast<std::size_t>(purpose)];
+}
+
+}  // namespace rehearse

@@ -1,0 +1,35 @@
+// The tensors that a program's ops read and write.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "models/precision.hpp"
+#include "simulator/schedule/mesh.hpp"
+
+namespace rehearse {
+
+// The tensors of a program. Memory use and the check for races follow from them.
+enum class TensorKind { weight, gradient, activation, activation_gradient, optimizer_state, batch, buffer };
+inline constexpr std::array<std::string_view, 7> kTensorKindNames = {
+    "weight", "gradient", "activation", "activation_gradient", "optimizer_state", "batch", "buffer"};
+struct Tensor {
+  TensorKind kind = TensorKind::activation;
+  std::string name;
+  int first_layer = 0, last_layer = -1;  // inclusive
+  int microbatch = -1;                   // -1: not of one micro-batch
+  int shards = 1;      // each rank of the program's role holds its share of so many; 1: the whole
+  int slot_count = 1;  // parts of equal size, which messages fill and carry one by one
+  int boundary = -1;   // the output of this layer, or its gradient, that stages exchange
+  Precision type = Precision::fp32;
+  Quantity bytes;
+  bool shared = false;  // used in no order on purpose, as asynchronous servers use their weights: no race
+  // Persistent tensors (weights, optimizer state, gradient buffers) live throughout; others from their first
+  // write to their last use in a step.
+  bool persistent() const {
+    return kind == TensorKind::weight || kind == TensorKind::optimizer_state || kind == TensorKind::gradient;
+  }
+};
+
+}  // namespace rehearse
