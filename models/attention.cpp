@@ -51,13 +51,15 @@ std::vector<Kernel> attention_backward(const Transformer& t, const Sizes& z, boo
       attention_product(z, s, seen, z.value_head, seen, z.value_head),  // dP = dO V^T
       attention_product(z, s, z.value_head, seen, seen, z.value_head),  // dV = P^T dO
   };
-  if (has_dropout(t)) kernels.push_back(moves((2 * z.element + kMask) * scores));
+  if (has_dropout(t)) kernels.push_back(moves((2 * z.element + kMask) * scores, 1 + kMask / z.element, 1));
   // Softmax reads P and dP and writes dS; the derivative of soft-capping needs the scores, too.
-  kernels.push_back(moves((t.attention_softcap ? 4 : 3) * z.element * scores));
+  kernels.push_back(softmax_backward({z.element * scores, seen, z.element}, t.attention_softcap));
   kernels.push_back(attention_product(z, s, z.head, seen, seen, z.head));  // dQ = dS K
   kernels.push_back(attention_product(z, s, z.head, seen, seen, z.head));  // dK = dS^T Q
   // The gradients of repeated keys and values are summed over the heads that share them.
-  if (heads_share_keys(z)) kernels.push_back(moves(z.bytes(z.queries + z.context + z.keys + z.values)));
+  if (heads_share_keys(z))
+    kernels.push_back(moves_between(z.bytes(z.queries + z.context + z.keys + z.values), z.queries + z.context,
+                                    z.keys + z.values));
   // dQ, dK, dV to one tensor. Latent attention has two products to hand them to.
   if (t.kv_lora_rank == 0) kernels.push_back(moves(2 * z.bytes(z.queries + z.keys + z.values)));
   return kernels;
@@ -115,7 +117,7 @@ QueriesKeysValues add_queries_keys_values(TransformerWriter& to, int input) {
   if (t.qk_norm) {  // each head by itself, all heads with the same gain
     const Sizes n = to.sizes(SegmentKind::query_norm), k = to.sizes(SegmentKind::key_norm);
     const auto norm = [&](LayerCost& cost, const Sizes& s, double width) {
-      add_norm(cost, s, width, s.head);
+      add_norm(cost, s, width, s.head, s.head);
       cost.saved_bytes += s.bytes(width);
     };
     if (together) {
@@ -156,7 +158,7 @@ QueriesKeysValues add_latent_queries_keys_values(TransformerWriter& to, int inpu
     LayerCost& cost =
         to.layer.add(SegmentKind::latent, {input}, {to.value({batch, sequence, latent}, rank + beside)});
     add_linear(cost, z.tokens, rank + beside, z.hidden, z.element);
-    add_norm(cost, z, rank, rank);
+    add_norm(cost, z, rank, rank, rank);
     cost.saved_bytes = 2 * z.bytes(rank);  // inputs of the norm, and of the next product
     return to.layer.last();
   };
@@ -179,7 +181,7 @@ QueriesKeysValues add_latent_queries_keys_values(TransformerWriter& to, int inpu
   add_both_ways(cost, 2 * z.bytes(z.heads * rope));
   add_both_ways(cost, z.bytes(plain_keys + z.values + rope + z.queries + z.values));
   // The input's gradients of both products added.
-  cost.backward_input.push_back(moves(3 * to.sizes(SegmentKind::norm).activation));
+  cost.backward_input.push_back(moves(3 * to.sizes(SegmentKind::norm).activation, 2, 1));
   return made;
 }
 
@@ -188,10 +190,13 @@ std::vector<Kernel> attention_forward(const Transformer& t, const Sizes& z, bool
   const double s = z.sequence, seen = seen_keys(t, z, local), scores = score_count(t, z, local);
   std::vector<Kernel> kernels;
   // Keys and values that heads share are repeated for each of them.
-  if (heads_share_keys(z)) kernels.push_back(moves(z.bytes(z.keys + z.values + z.queries + z.context)));
+  if (heads_share_keys(z))
+    kernels.push_back(moves_between(z.bytes(z.keys + z.values + z.queries + z.context), z.keys + z.values,
+                                    z.queries + z.context));
   kernels.push_back(attention_product(z, s, seen, z.head, seen, z.head));
-  kernels.push_back(moves(2 * z.element * scores));  // scale, soft-capping, mask, softmax
-  if (has_dropout(t)) kernels.push_back(moves((2 * z.element + kMask) * scores));
+  // Scale, soft-capping, mask and softmax in one.
+  kernels.push_back(softmax_forward({z.element * scores, seen, z.element}));
+  if (has_dropout(t)) kernels.push_back(moves((2 * z.element + kMask) * scores, 1, 1 + kMask / z.element));
   kernels.push_back(attention_product(z, s, z.value_head, seen, seen, z.value_head));
   kernels.push_back(moves(2 * z.bytes(z.context)));  // heads back side by side
   return kernels;
@@ -227,7 +232,7 @@ int add_attention(TransformerWriter& to, int input, bool local) {
   cost->saved_bytes = saved_by_attention(t, z, local, to.pass.recompute);
   if (t.attention_sinks) {  // gradients: sums over the tokens of each one's share of its sink
     cost->parameters += z.heads;
-    cost->backward_weight.push_back(moves(z.bytes(z.heads)));
+    cost->backward_weight.push_back(column_sums({z.bytes(z.heads), z.heads, z.element}));
   }
   z = to.sizes(SegmentKind::projection);
   cost = &to.layer.add(SegmentKind::projection, {to.layer.last()}, {to.tokens()});

@@ -30,45 +30,48 @@ struct Maps {
 // 5x5.
 constexpr double kWinogradTile = 4;
 
-bool winograd_applies(const Convolution& c) {
-  const double width = c.kernel_width > 0 ? c.kernel_width : c.kernel;
-  return (c.kernel == 3 || c.kernel == 5) && width == c.kernel && c.stride == 1;
+double width_of_kernel(const Convolution& c) {
+  return c.kernel_width > 0 ? c.kernel_width : c.kernel;
 }
 
-// An implicit product: rows are the pixels of all samples, k the inputs that each output pixel sees.
+double window_of(const Convolution& c) {
+  return c.kernel * width_of_kernel(c);
+}
+
+bool winograd_applies(const Convolution& c) {
+  return (c.kernel == 3 || c.kernel == 5) && width_of_kernel(c) == c.kernel && c.stride == 1;
+}
+
+// Both sides of a map have one length, so that a kernel that is not square is padded differently along them.
+ConvolutionShape shape_of(const Convolution& c, double samples) {
+  const auto whole = [](double number) { return static_cast<int>(std::lround(number)); };
+  ConvolutionShape shape;
+  shape.samples = samples;
+  shape.in_channels = whole(c.in_channels);
+  shape.out_channels = whole(c.out_channels);
+  shape.height = shape.width = whole(c.in_size);
+  shape.kernel_height = whole(c.kernel);
+  shape.kernel_width = whole(width_of_kernel(c));
+  shape.stride = whole(c.stride);
+  shape.padding_height = whole(c.padding);
+  shape.padding_width = shape.padding_height + (shape.kernel_width - shape.kernel_height) / 2;
+  return shape;
+}
+
 void add_convolution(LayerCost& layer, const Convolution& c, const Maps& maps, bool input_gradient) {
-  const double window = c.kernel * (c.kernel_width > 0 ? c.kernel_width : c.kernel);
-  const double weights = c.in_channels * c.out_channels * window;
-  const double bytes = maps.in_bytes(c) + maps.out_bytes(c) + maps.element * weights;
-  const double out_pixels = maps.samples * c.out_size * c.out_size;
-  const double in_pixels = maps.samples * c.in_size * c.in_size;
-  const double tiles_a_side = std::ceil(c.out_size / kWinogradTile);
-  const double tiles = maps.samples * tiles_a_side * tiles_a_side;
-  const double side = kWinogradTile + c.kernel - 1, products = side * side;
-  const double map_traffic = 1 + 2 * products / (kWinogradTile * kWinogradTile);
-  const double filter_traffic = 1 + 2 * products / window;
-  const double winograd_bytes =
-      maps.element * (map_traffic * (maps.in(c) + maps.out(c)) + filter_traffic * weights);
-  const auto implicit = [&](double m, double n, double k, double tiles_m, double tiles_n, double tiles_k) {
-    Kernel kernel = product(Kernel::Kind::convolution, m, n, k, maps.element);
-    kernel.bytes = bytes;  // less than an explicit product's: a pixel is read once for all windows it is in
-    if (winograd_applies(c)) kernel.winograd = {tiles_m, tiles_n, tiles_k, products, winograd_bytes};
-    return kernel;
+  using Pass = ConvolutionShape::Pass;
+  const auto add = [&](std::vector<Kernel>& kernels, Pass pass) {
+    kernels.push_back(convolution_kernel(c, maps.samples, maps.element, pass));
   };
-  layer.parameters += weights;
-  layer.forward.push_back(
-      implicit(out_pixels, c.out_channels, c.in_channels * window, tiles, c.out_channels, c.in_channels));
-  if (input_gradient) {  // an input pixel is seen by window / stride^2 outputs
-    layer.backward_input.push_back(implicit(in_pixels, c.in_channels,
-                                            c.out_channels * window * out_pixels / in_pixels, tiles,
-                                            c.in_channels, c.out_channels));
-  }
-  layer.backward_weight.push_back(
-      implicit(c.out_channels, c.in_channels * window, out_pixels, c.out_channels, c.in_channels, tiles));
+  layer.parameters += c.in_channels * c.out_channels * window_of(c);
+  add(layer.forward, Pass::forward);
+  if (input_gradient) add(layer.backward_input, Pass::backward_input);
+  add(layer.backward_weight, Pass::backward_weight);
   if (c.bias) {
     layer.parameters += c.out_channels;
     layer.forward.push_back(moves(2 * maps.out_bytes(c)));
-    layer.backward_weight.push_back(moves(maps.out_bytes(c)));
+    layer.backward_weight.push_back(
+        channel_sums(c.out_channels, {maps.out_bytes(c), c.out_size * c.out_size, maps.element}));
   }
 }
 
@@ -83,38 +86,40 @@ void add_layer(LayerCost& layer, const Convolution& c, const Maps& maps, bool in
       add_linear(layer, maps.samples, c.out_channels, inputs, maps.element, input_gradient);
       if (c.bias) {  // added by the product
         layer.parameters += c.out_channels;
-        layer.backward_weight.push_back(moves(out));
+        layer.backward_weight.push_back(column_sums({out, c.out_channels, maps.element}));
       }
       break;
     }
-    case Kind::norm:
+    case Kind::norm: {
+      const RowArrays planes{in, c.in_size * c.in_size, maps.element};
       layer.parameters += 2 * c.out_channels;
-      layer.forward.push_back(moves(3 * in));
-      layer.backward_input.push_back(moves(2 * in));  // reads x and dy for the sums,
-      layer.backward_input.push_back(moves(3 * in));  // reads them again and writes dx
+      layer.forward.push_back(batch_norm(MemoryForm::batch_norm_forward, c.in_channels, planes));
+      layer.backward_input.push_back(batch_norm(MemoryForm::batch_norm_sums, c.in_channels, planes));
+      layer.backward_input.push_back(batch_norm(MemoryForm::batch_norm_backward, c.in_channels, planes));
       break;
+    }
     case Kind::activation:
       layer.forward.push_back(moves(2 * in));
-      layer.backward_input.push_back(moves(3 * in));
+      layer.backward_input.push_back(moves(3 * in, 2, 1));
       break;
     case Kind::add:  // backward: the gradients of both branches are added where the block begins
-      layer.forward.push_back(moves(3 * out));
-      layer.backward_input.push_back(moves(3 * in));
+      layer.forward.push_back(moves(3 * out, 2, 1));
+      layer.backward_input.push_back(moves(3 * in, 2, 1));
       break;
     case Kind::concatenate:  // copies; backward: copies back, and adds the gradients of all branches
       layer.forward.push_back(moves(2 * out));
       layer.backward_input.push_back(moves(2 * out));
-      if (c.branches > 1) layer.backward_input.push_back(moves(3 * (c.branches - 1) * in));
+      if (c.branches > 1) layer.backward_input.push_back(moves(3 * (c.branches - 1) * in, 2, 1));
       break;
     case Kind::max_pool: {
       const double indices = kPoolIndex * maps.out(c);
-      layer.forward.push_back(moves(in + out + indices));
-      layer.backward_input.push_back(moves(in + out + indices));
+      layer.forward.push_back(moves_between(in + out + indices, in, out + indices));
+      layer.backward_input.push_back(moves_between(in + out + indices, out + indices, in));
       break;
     }
     case Kind::average_pool:
-      layer.forward.push_back(moves(in + out));
-      layer.backward_input.push_back(moves(in + out));
+      layer.forward.push_back(moves_between(in + out, in, out));
+      layer.backward_input.push_back(moves_between(in + out, out, in));
       break;
   }
 }
@@ -144,6 +149,47 @@ double saved_bytes(const ConvolutionalNet::Block& block, const Maps& maps) {
 }
 
 }  // namespace
+
+Kernel convolution_kernel(const Convolution& c, double samples, double element, ConvolutionShape::Pass pass) {
+  using Pass = ConvolutionShape::Pass;
+  const Maps maps{element, samples};
+  const double window = window_of(c), weights = c.in_channels * c.out_channels * window;
+  const double out_pixels = samples * c.out_size * c.out_size, in_pixels = samples * c.in_size * c.in_size;
+  Kernel kernel;
+  switch (pass) {
+    case Pass::forward:
+      kernel =
+          product(Kernel::Kind::convolution, out_pixels, c.out_channels, c.in_channels * window, element);
+      break;
+    case Pass::backward_input:  // an input pixel is seen by window / stride^2 outputs
+      kernel = product(Kernel::Kind::convolution, in_pixels, c.in_channels,
+                       c.out_channels * window * out_pixels / in_pixels, element);
+      break;
+    case Pass::backward_weight:
+      kernel =
+          product(Kernel::Kind::convolution, c.out_channels, c.in_channels * window, out_pixels, element);
+      break;
+  }
+  // Less than an explicit product's: a pixel is read once for all windows it is in.
+  kernel.bytes = maps.in_bytes(c) + maps.out_bytes(c) + element * weights;
+  kernel.convolution = shape_of(c, samples);
+  kernel.convolution.pass = pass;
+  if (!winograd_applies(c)) return kernel;
+
+  const double tiles_a_side = std::ceil(c.out_size / kWinogradTile);
+  const double tiles = samples * tiles_a_side * tiles_a_side;
+  const double side = kWinogradTile + c.kernel - 1, products = side * side;
+  const double map_traffic = 1 + 2 * products / (kWinogradTile * kWinogradTile);
+  const double filter_traffic = 1 + 2 * products / window;
+  const double bytes = element * (map_traffic * (maps.in(c) + maps.out(c)) + filter_traffic * weights);
+  if (pass == Pass::forward)
+    kernel.winograd = {tiles, c.out_channels, c.in_channels, products, bytes};
+  else if (pass == Pass::backward_input)
+    kernel.winograd = {tiles, c.in_channels, c.out_channels, products, bytes};
+  else
+    kernel.winograd = {c.out_channels, c.in_channels, tiles, products, bytes};
+  return kernel;
+}
 
 std::vector<Layer> convolutional_layers(const ConvolutionalNet& net, const PassShape& pass) {
   constexpr SegmentKind kBlock = SegmentKind::block;

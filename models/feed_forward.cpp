@@ -11,8 +11,8 @@ using Kind = Kernel::Kind;
 // SiLU (or GELU) of one half of the first product times its other half. Backward reads dy and both halves and
 // writes the gradient of both.
 void add_swiglu(LayerCost& layer, double bytes) {
-  layer.forward.push_back(moves(3 * bytes));
-  layer.backward_input.push_back(moves(5 * bytes));
+  layer.forward.push_back(moves(3 * bytes, 2, 1));
+  layer.backward_input.push_back(moves(5 * bytes, 3, 2));
 }
 
 // The rows that a feed-forward sees, and how many sets of weights they are spread over.
@@ -33,7 +33,7 @@ void add_spread_linear(LayerCost& layer, const Sizes& z, const Spread& s, double
 // The next kernel adds the bias; its gradient is summed over the rows.
 void add_spread_bias(LayerCost& layer, const Sizes& z, const Spread& s, double width) {
   layer.parameters += s.sets * width;
-  layer.backward_weight.push_back(moves(z.element * s.rows * width));
+  layer.backward_weight.push_back(column_sums({z.element * s.rows * width, width, z.element}));
 }
 
 // To the inner width, and the activation function. It keeps the function's inputs (of SwiGLU: two); ReLU
@@ -84,8 +84,9 @@ int add_experts(TransformerWriter& to, int input) {
   add_linear(*cost, z.tokens, t.experts, z.hidden, z.element);
   if (t.router_bias) add_bias(*cost, z, t.experts, true);
   const double logits = kProbability * z.tokens * t.experts;
-  cost->forward.push_back(moves(2 * logits));  // softmax, and the choice
-  cost->backward_input.push_back(moves(3 * logits));
+  const RowArrays probabilities{logits, t.experts, kProbability};
+  cost->forward.push_back(softmax_forward(probabilities));  // and the choice
+  cost->backward_input.push_back(softmax_backward(probabilities));
   cost->saved_bytes = logits;
 
   // To the experts: each row is read and written; backwards the copies' gradients are added up.
@@ -93,7 +94,7 @@ int add_experts(TransformerWriter& to, int input) {
   const auto rows = [&](Dim dim, double width) { return to.value({experts, routed, dim}, chosen * width); };
   cost = &to.layer.add(SegmentKind::dispatch, {input, gates}, {rows(hidden, t.hidden)});
   cost->forward.push_back(moves(2 * chosen * z.activation));
-  cost->backward_input.push_back(moves((chosen + 1) * z.activation));
+  cost->backward_input.push_back(moves((chosen + 1) * z.activation, chosen, 1));
   cost->saved_bytes = chosen * z.activation;
 
   const auto spread = [&](SegmentKind kind) {
@@ -114,8 +115,8 @@ int add_experts(TransformerWriter& to, int input) {
   // And back: their weighted sum. Backwards each result is read again, for the gradient of its weight.
   z = to.sizes(SegmentKind::combine);
   cost = &to.layer.add(SegmentKind::combine, {to.layer.last(), gates}, {to.tokens()});
-  cost->forward.push_back(moves((chosen + 1) * z.activation));
-  cost->backward_input.push_back(moves((2 * chosen + 1) * z.activation));
+  cost->forward.push_back(moves((chosen + 1) * z.activation, chosen, 1));
+  cost->backward_input.push_back(moves((2 * chosen + 1) * z.activation, chosen + 1, chosen));
   cost->saved_bytes = chosen * z.activation;
   if (t.shared_expert == 0) return to.layer.last();
 
@@ -128,13 +129,13 @@ int add_experts(TransformerWriter& to, int input) {
   cost = &to.layer.add(SegmentKind::residual, {combined, shared}, {to.tokens()});
   if (t.shared_expert_gate) {
     cost->parameters += z.hidden;  // its gate: a product with one column, a sigmoid
-    cost->forward.push_back(moves(4 * z.activation));
-    cost->backward_input.push_back(moves(5 * z.activation));
-    cost->backward_weight.push_back(moves(z.activation));
+    cost->forward.push_back(moves(4 * z.activation, 3, 1));
+    cost->backward_input.push_back(moves(5 * z.activation, 3, 2));
+    cost->backward_weight.push_back(column_sums({z.activation, z.hidden, z.element}));
     cost->saved_bytes = z.activation;
   } else {  // both results added; backwards the gradients of their common input
-    cost->forward.push_back(moves(3 * z.activation));
-    cost->backward_input.push_back(moves(3 * z.activation));
+    cost->forward.push_back(moves(3 * z.activation, 2, 1));
+    cost->backward_input.push_back(moves(3 * z.activation, 2, 1));
   }
   return to.layer.last();
 }

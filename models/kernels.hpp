@@ -1,6 +1,7 @@
 // What all kinds of models use to write down their kernels.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "models/layer_writer.hpp"
@@ -9,11 +10,61 @@
 
 namespace rehearse {
 
-// A kernel bound by memory that moves `bytes`.
-inline Kernel moves(double bytes) {
+// A kernel bound by memory that moves `bytes`: it reads `reads` arrays of equal size and writes `writes`; a
+// mask is part of one.
+inline Kernel moves(double bytes, double reads = 1, double writes = 1) {
   Kernel kernel;
   kernel.kind = Kernel::Kind::memory;
   kernel.bytes = bytes;
+  kernel.reads = static_cast<float>(reads);
+  kernel.writes = static_cast<float>(writes);
+  return kernel;
+}
+
+// One that reads and writes arrays of different sizes, in the ratio of these.
+inline Kernel moves_between(double bytes, double read, double written) {
+  const double one = std::min(read, written);
+  return one > 0 ? moves(bytes, read / one, written / one) : moves(bytes);
+}
+
+// Over rows of `width` elements of `element` bytes, in arrays of `bytes` each.
+struct RowArrays {
+  double bytes = 0, width = 0, element = 0;
+};
+inline Kernel over_rows(MemoryForm form, int reads, int writes, const RowArrays& of) {
+  Kernel kernel = moves((reads + writes) * of.bytes, reads, writes);
+  kernel.form = form;
+  kernel.width = of.width;
+  kernel.element = static_cast<float>(of.element);
+  return kernel;
+}
+inline Kernel norm_forward(const RowArrays& of) {
+  return over_rows(MemoryForm::norm_forward, 1, 1, of);
+}
+inline Kernel norm_backward(const RowArrays& of) {
+  return over_rows(MemoryForm::norm_backward, 2, 1, of);
+}
+inline Kernel norm_parameters(const RowArrays& of) {
+  return over_rows(MemoryForm::norm_parameters, 2, 0, of);
+}
+inline Kernel softmax_forward(const RowArrays& of) {
+  return over_rows(MemoryForm::softmax_forward, 1, 1, of);
+}
+inline Kernel softmax_backward(const RowArrays& of, bool soft_capped = false) {
+  return over_rows(MemoryForm::softmax_backward, soft_capped ? 3 : 2, 1, of);
+}
+inline Kernel column_sums(const RowArrays& of) {
+  return over_rows(MemoryForm::column_sums, 1, 0, of);
+}
+// One of batch norm's: rows are the planes of `channels` channels.
+inline Kernel batch_norm(MemoryForm form, double channels, const RowArrays& of) {
+  Kernel kernel = over_rows(form, 2, form == MemoryForm::batch_norm_sums ? 0 : 1, of);
+  kernel.channels = static_cast<int>(channels + 0.5);
+  return kernel;
+}
+inline Kernel channel_sums(double channels, const RowArrays& of) {
+  Kernel kernel = over_rows(MemoryForm::channel_sums, 1, 0, of);
+  kernel.channels = static_cast<int>(channels + 0.5);
   return kernel;
 }
 
@@ -40,10 +91,15 @@ void add_linear(LayerCost& layer, double rows, double out, double in, double ele
 // A dimension of `size` on one of `shards` devices that share it: padded to a multiple of them.
 double share_of(double size, int shards);
 
-// Softmax cross-entropy over value `logits`, `rows` rows of `vocabulary` elements on all devices together: the
-// segments maximum, sums and loss. Logits are stored with the precision's width and handled in fp32, in which
-// the softmax is kept (Korthikanti et al. 2022, section 4.3).
+// Softmax cross-entropy over value `logits`, `rows` rows of `vocabulary` elements on all devices together:
+// the segments maximum, sums and loss. Logits are stored with the precision's width and handled in fp32, in
+// which the softmax is kept (Korthikanti et al. 2022, section 4.3).
 void add_loss(LayerWriter& layer, int logits, const PassShape& pass, double rows, double vocabulary);
+
+// One pass of a convolution as an implicit product: rows are the pixels of all samples, k the inputs that
+// each output pixel sees.
+Kernel convolution_kernel(const Convolution& convolution, double samples, double element,
+                          ConvolutionShape::Pass pass);
 
 // FLOPs of matrix products in these kernels.
 double product_flops(const std::vector<Kernel>& kernels);

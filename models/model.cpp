@@ -43,8 +43,9 @@ void add_loss(LayerWriter& layer, int logits, const PassShape& pass, double rows
   const double local = rows / splits.of(kHere, Dim::batch) / splits.of(kHere, Dim::sequence) *
                        share_of(vocabulary, splits.of(kHere, Dim::vocabulary));
   const double bytes = element < 4 ? kLossBytes : kLossBytes - 12;  // fp32 logits need no conversion
-  cost.forward.push_back(moves(kLossForwardShare * bytes * local));
-  cost.backward_input.push_back(moves((1 - kLossForwardShare) * bytes * local));
+  // As counted: bytes read and written.
+  cost.forward.push_back(moves_between(kLossForwardShare * bytes * local, 22, 16));
+  cost.backward_input.push_back(moves_between((1 - kLossForwardShare) * bytes * local, 8, 6));
   cost.forward.back().loss = cost.backward_input.back().loss = true;
   cost.logits = local;
   cost.saved_bytes = kSoftmaxBytes * local;

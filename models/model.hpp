@@ -8,34 +8,12 @@
 #include <variant>
 #include <vector>
 
+#include "models/kernel.hpp"
 #include "models/precision.hpp"
 #include "models/segment_kind.hpp"
 #include "models/text/document.hpp"
 
 namespace rehearse {
-
-// One kernel of a layer, or `count` equal ones. Times follow from a device: simulator/costs/compute.hpp.
-struct Kernel {
-  enum class Kind {
-    gemm,         // `batch` products of [m,k] x [k,n]
-    convolution,  // an implicit product of the same m, n, k
-    attention,    // a batched product inside unfused attention (scores or values)
-    memory,       // element-wise, normalisation, softmax, pooling: bound by memory
-    fixed,        // measured: takes `seconds` on the device it was measured on
-  };
-  Kind kind = Kind::memory;
-  double m = 0, n = 0, k = 0, batch = 1;
-  double bytes = 0;  // moved to and from device memory by one of them
-  // The same convolution by Winograd's algorithm: `batch` products of this shape, and what they and the
-  // transforms around them move. batch 0: it does not apply.
-  struct Winograd {
-    double m = 0, n = 0, k = 0, batch = 0, bytes = 0;
-  } winograd;
-  double seconds = 0;  // kind fixed
-  double count = 1;
-  bool loss = false;  // softmax and cross-entropy behind the model's outputs
-  double flops() const { return 2 * m * n * k * batch * count; }  // multiply and add count as two
-};
 
 enum class Recompute { none, selective, full };
 inline constexpr std::array<std::string_view, 3> kRecomputeNames = {"none", "selective", "full"};

@@ -53,13 +53,13 @@ std::vector<Layer> perceptron_layers(const MultiLayerPerceptron& shape, const Pa
     const double result = element * samples(source) * local_out;
     cost->parameters +=
         local_out;  // the bias is added by the product; its gradient is a sum over the samples
-    cost->backward_weight.push_back(moves(result));
+    cost->backward_weight.push_back(column_sums({result, local_out, element}));
     if (last) {
       add_loss(layer, layer.last(), pass, pass.micro_batch, out);
       layers.push_back(layer.take(0));
     } else {
       cost->forward.push_back(moves(2 * result));
-      cost->backward_input.push_back(moves(3 * result));
+      cost->backward_input.push_back(moves(3 * result, 2, 1));
       layers.push_back(layer.take(result));
     }
   }

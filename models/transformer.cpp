@@ -28,10 +28,10 @@ int add_residual(TransformerWriter& to, int branch, int trunk) {
   const Transformer& t = to.t;
   const Sizes z = to.sizes(SegmentKind::residual);
   LayerCost& cost = to.layer.add(SegmentKind::residual, {branch, trunk}, {to.tokens()});
-  const double mask = t.dropout ? kMask * z.tokens * z.hidden : 0;
-  cost.forward.push_back(moves(3 * z.activation + mask));
-  if (t.dropout) cost.backward_input.push_back(moves(2 * z.activation + mask));
-  cost.backward_input.push_back(moves(3 * z.activation));
+  const double mask = t.dropout ? kMask * z.tokens * z.hidden : 0, part = t.dropout ? kMask / z.element : 0;
+  cost.forward.push_back(moves(3 * z.activation + mask, 2, 1 + part));
+  if (t.dropout) cost.backward_input.push_back(moves(2 * z.activation + mask, 1 + part, 1));
+  cost.backward_input.push_back(moves(3 * z.activation, 2, 1));
   cost.saved_bytes = mask;
   return to.layer.last();
 }
@@ -124,11 +124,12 @@ Value TransformerWriter::value(Dims dims, double width) const {
   return {dims, pass.micro_batch * sequence * width, element_bytes(pass.precision)};
 }
 
-void add_norm(LayerCost& layer, const Sizes& z, double width, double parameters) {
+void add_norm(LayerCost& layer, const Sizes& z, double width, double row, double parameters) {
+  const RowArrays arrays{z.bytes(width), row, z.element};
   layer.parameters += parameters;
-  layer.forward.push_back(moves(2 * z.bytes(width)));
-  layer.backward_input.push_back(moves(3 * z.bytes(width)));
-  layer.backward_weight.push_back(moves(2 * z.bytes(width)));
+  layer.forward.push_back(norm_forward(arrays));
+  layer.backward_input.push_back(norm_backward(arrays));
+  layer.backward_weight.push_back(norm_parameters(arrays));
 }
 
 // Keeps its input and its output, which the next product reads.
@@ -136,7 +137,7 @@ int add_norm(TransformerWriter& to, int input) {
   const Transformer& t = to.t;
   const Sizes z = to.sizes(SegmentKind::norm);
   LayerCost& cost = to.layer.add(SegmentKind::norm, {input}, {to.tokens()});
-  add_norm(cost, z, z.hidden, (t.norm_biases.value_or(t.biases) ? 2 : 1) * z.hidden);
+  add_norm(cost, z, z.hidden, z.hidden, (t.norm_biases.value_or(t.biases) ? 2 : 1) * z.hidden);
   cost.saved_bytes = 2 * z.activation;
   return to.layer.last();
 }
@@ -144,12 +145,12 @@ int add_norm(TransformerWriter& to, int input) {
 void add_bias(LayerCost& layer, const Sizes& z, double width, bool fused) {
   layer.parameters += width;
   if (!fused) layer.forward.push_back(moves(2 * z.bytes(width)));
-  layer.backward_weight.push_back(moves(z.bytes(width)));  // summed over the tokens
+  layer.backward_weight.push_back(column_sums({z.bytes(width), width, z.element}));
 }
 
 void add_gelu(LayerCost& layer, double bytes) {
   layer.forward.push_back(moves(2 * bytes));
-  layer.backward_input.push_back(moves(3 * bytes));
+  layer.backward_input.push_back(moves(3 * bytes, 2, 1));
 }
 
 std::vector<Layer> transformer_layers(const Transformer& t, const PassShape& pass) {

@@ -11,7 +11,8 @@ Layer embedding_layer(const Transformer& t, const PassShape& pass) {
   const auto look_up = [&](LayerCost& cost, const Sizes& z, double rows, double width) {
     cost.parameters += rows * width;
     cost.forward.push_back(moves(2 * z.bytes(width)));
-    cost.backward_weight.push_back(moves(z.element * rows * width + 3 * z.bytes(width)));
+    cost.backward_weight.push_back(
+        moves(z.element * rows * width + 3 * z.bytes(width), 2, 1 + rows / z.tokens));
   };
   Sizes z = to.sizes(SegmentKind::embedding);
   const double table = z.vocabulary * t.table_width();
@@ -29,7 +30,7 @@ Layer embedding_layer(const Transformer& t, const PassShape& pass) {
     z = to.sizes(SegmentKind::position);
     cost = &to.layer.add(SegmentKind::position, {to.layer.last()}, {to.tokens()});
     look_up(*cost, z, rows, z.hidden);
-    cost->forward.push_back(moves(3 * z.activation));
+    cost->forward.push_back(moves(3 * z.activation, 2, 1));
   }
   if (t.embedding_norm) {
     add_norm(to, to.layer.last());
@@ -38,14 +39,14 @@ Layer embedding_layer(const Transformer& t, const PassShape& pass) {
   if (t.embedding_dropout.value_or(t.dropout)) {
     z = to.sizes(SegmentKind::residual);
     cost = &to.layer.add(SegmentKind::residual, {to.layer.last()}, {to.tokens()});
-    const Kernel dropout = moves(2 * z.activation + kMask * z.tokens * z.hidden);
-    cost->forward.push_back(dropout);
-    cost->backward_input.push_back(dropout);
+    const double bytes = 2 * z.activation + kMask * z.tokens * z.hidden, part = kMask / z.element;
+    cost->forward.push_back(moves(bytes, 1, 1 + part));
+    cost->backward_input.push_back(moves(bytes, 1 + part, 1));
     cost->saved_bytes = kMask * z.tokens * z.hidden;
   }
   Layer& layer = to.layer.layer();
   if (t.tied_embeddings)  // the output layer's gradient of the same table is added
-    layer.segments.front().cost.backward_weight.push_back(moves(3 * z.element * table));
+    layer.segments.front().cost.backward_weight.push_back(moves(3 * z.element * table, 2, 1));
   return to.layer.take(to.sizes(layer.segments.back().kind).activation);
 }
 
@@ -64,7 +65,7 @@ Layer head_layer(const Transformer& t, const PassShape& pass) {
     const double pooled = z.element * z.samples * z.hidden;
     cost.parameters += z.hidden;
     cost.forward.push_back(moves(2 * pooled));
-    cost.backward_input.push_back(moves(3 * pooled));
+    cost.backward_input.push_back(moves(3 * pooled, 2, 1));
     cost.saved_bytes = 2 * pooled;
     if (t.masked_lm_head) {  // next-sentence classifier
       add_linear(cost, z.samples, 2, z.hidden, z.element);
@@ -100,7 +101,7 @@ Layer head_layer(const Transformer& t, const PassShape& pass) {
     if (t.masked_lm_head) add_bias(cost, z, z.vocabulary, false);
     if (t.logit_softcap) {  // backward reads its result
       cost.forward.push_back(moves(2 * z.element * logits));
-      cost.backward_input.push_back(moves(3 * z.element * logits));
+      cost.backward_input.push_back(moves(3 * z.element * logits, 2, 1));
       cost.saved_bytes += z.element * logits;
     }
     // The input of the output layer: Korthikanti et al. 2022, section 4.3. Kept as the norm returns it.

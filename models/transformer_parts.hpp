@@ -31,10 +31,10 @@ struct TransformerWriter {
   Value tokens() const { return value({Dim::batch, Dim::sequence, Dim::hidden}, t.hidden); }
 };
 
-// A norm over `width` elements a token (`parameters`: of its gain and offset). Forward reads x and writes y.
-// Backward reads x and dy and writes dx; a second kernel reads x and dy again for the gradients of gain and
-// offset. An RMS norm moves the same.
-void add_norm(LayerCost& layer, const Sizes& z, double width, double parameters);
+// A norm of `width` elements a token, in rows of `row` (`parameters`: of its gain and offset). Forward reads
+// x and writes y. Backward reads x and dy and writes dx; a second kernel reads x and dy again for the
+// gradients of gain and offset. An RMS norm moves the same.
+void add_norm(LayerCost& layer, const Sizes& z, double width, double row, double parameters);
 // A segment with that of [tokens, hidden]; returns its output.
 int add_norm(TransformerWriter& to, int input);
 
