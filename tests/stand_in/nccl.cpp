@@ -1,7 +1,6 @@
 // NCCL between processes of one machine, through shared memory. Sends wait for their receivers, operations of
 // a communicator follow one another whatever their streams, and kernels hold multiprocessors until they end:
 // what would hang for large messages or on a small GPU hangs here as well.
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <nccl.h>
 #include <unistd.h>
@@ -19,8 +18,8 @@
 #include <thread>
 #include <vector>
 
-#include "backend/cuda/nccl_profiler_v2.hpp"
 #include "tests/stand_in/memory.hpp"
+#include "tests/stand_in/nccl_profiler.hpp"
 #include "tests/stand_in/numbers.hpp"
 #include "tests/stand_in/observed.hpp"
 #include "tests/stand_in/settings.hpp"
@@ -319,46 +318,14 @@ void log_start(const ncclComm& comm) {
   if (log != stdout) (void)std::fclose(log);
 }
 
-// The program itself, if it is the plugin.
-struct Profiler {
-  const rehearse::NcclProfiler* plugin = nullptr;
-  int mask = 0;
-};
-Profiler& profiler() {
-  static Profiler found = [] {
-    const char* const name = std::getenv("NCCL_PROFILER_PLUGIN");
-    Profiler one;
-    if (name != nullptr && std::strcmp(name, "STATIC_PLUGIN") == 0)
-      one.plugin = static_cast<const rehearse::NcclProfiler*>(
-          dlsym(dlopen(nullptr, RTLD_NOW | RTLD_LOCAL), "ncclProfiler_v2"));
-    return one;
-  }();
-  return found;
-}
-
 // A tuner of two rules: NCCL_ALGO or Ring, and LL for what is small.
 void tell_choice(ncclComm& comm, const char* function, std::size_t count, const char* type,
                  std::size_t bytes) {
   constexpr std::size_t kSmall = std::size_t{1} << 12;
-  if (profiler().plugin == nullptr || (profiler().mask & rehearse::kNcclProfileColl) == 0) return;
   const char* const asked = std::getenv("NCCL_ALGO");
   const bool tree = asked != nullptr && std::strstr(asked, "ree") != nullptr;
-  void *parent = nullptr, *handle = nullptr;
-  rehearse::NcclProfilerEvent event{};
-  event.type = rehearse::kNcclProfileGroup;
-  (void)profiler().plugin->start_event(comm.profiled, &parent, &event);
-  event.type = rehearse::kNcclProfileColl;
-  event.parent = parent;
-  event.collective.function = function;
-  event.collective.count = count;
-  event.collective.type = type;
-  event.collective.most_channels = static_cast<std::uint8_t>(comm.blocks);
-  event.collective.algorithm = tree ? "TREE" : "RING";
-  event.collective.protocol = bytes < kSmall ? "LL" : "SIMPLE";
-  (void)profiler().plugin->start_event(comm.profiled, &handle, &event);
-  if (parent == nullptr || handle == nullptr) violation("the profiler plugin gives no handle of an event");
-  (void)profiler().plugin->stop_event(handle);
-  (void)profiler().plugin->stop_event(parent);
+  tell_profiler(comm.profiled, {function, count, type, comm.blocks, tree ? "TREE" : "RING",
+                                bytes < kSmall ? "LL" : "SIMPLE"});
 }
 
 ncclResult_t start(ncclComm& comm, const std::string& name, const ncclConfig_t* config) {
@@ -370,7 +337,7 @@ ncclResult_t start(ncclComm& comm, const std::string& name, const ncclConfig_t* 
   }
   count(&Counts::communicators, 1);
   log_start(comm);
-  if (profiler().plugin != nullptr) (void)profiler().plugin->init(&comm.profiled, &profiler().mask);
+  start_profiler(&comm.profiled);
   comm.state = ncclInProgress;
   if (comm.blocking) {
     connect(comm, name);
