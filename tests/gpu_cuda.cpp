@@ -9,9 +9,9 @@ using namespace rehearse;
 namespace {
 
 // Between ranks, what the GPU does late matters; a stream by itself keeps its order.
-void run_test_cuda(const std::string& cases, int delay_us = 0) {
-  const test::Outcome outcome = test::run_on_stand_in("test_cuda", "'" + cases + "' 2>&1",
-                                                      "STAND_IN_DELAY_US=" + std::to_string(delay_us));
+void run_test_cuda(const std::string& cases, int delay_us = 0, const std::string& environment = "") {
+  const test::Outcome outcome = test::run_on_stand_in(
+      "test_cuda", "'" + cases + "' 2>&1", environment + " STAND_IN_DELAY_US=" + std::to_string(delay_us));
   INFO(outcome.out << outcome.err);
   CHECK(outcome.status == 0);
   CHECK(outcome.out.find("All tests passed") != std::string::npos);
@@ -35,6 +35,17 @@ TEST_CASE("parts of a perceptron on the stand-in") {
 TEST_CASE("training on the stand-in in bf16") {
   run_test_cuda("training on a GPU in bf16");
 }
+
+TEST_CASE("kernels bound by memory on the stand-in") {
+  run_test_cuda("kernels bound by memory*");
+}
+
+#ifdef REHEARSE_CUDNN_STAND_IN
+TEST_CASE("convolutions on the stand-in") {
+  run_test_cuda("convolutions*", 0,
+                "LD_LIBRARY_PATH=" REHEARSE_CUDNN_STAND_IN "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}");
+}
+#endif
 
 TEST_CASE("compressed gradients on the stand-in") {
   run_test_cuda("training on a GPU compresses gradients as processors do");

@@ -1,5 +1,6 @@
 # What building for GPUs takes: sets cuda_missing (empty if all is there), CMAKE_CUDA_ARCHITECTURES, cuda_warnings,
-# NCCL_INCLUDE_DIR, NCCL_LIBRARY and CUPTI_INCLUDE_DIR (not found: GPU kernels cannot be recorded).
+# NCCL_INCLUDE_DIR, NCCL_LIBRARY, CUPTI_INCLUDE_DIR (not found: GPU kernels cannot be recorded) and CUDNN_INCLUDE_DIR
+# (not found: convolutions are replayed as matrix products).
 set(REHEARSE_CUDA_ARCHITECTURES auto CACHE STRING
     "GPUs to compile for: auto (this machine's, or a few), all (from 7.0 on), or a list such as 80;90")
 set(cuda_missing)
@@ -47,6 +48,15 @@ endif()
 # CUPTI's headers lie in a folder of their own in some installations; its library is loaded at run time.
 find_path(CUPTI_INCLUDE_DIR cupti_activity.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
           PATHS ${CUDAToolkit_ROOT}/extras/CUPTI/include ${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI/include)
+
+# cuDNN's headers, beside the CUDA Toolkit's or as Python's nvidia-cudnn installs them; its library is loaded at run time.
+set(cudnn_of_python)
+if(Python3_FOUND AND NOT CUDNN_INCLUDE_DIR)
+  execute_process(COMMAND ${Python3_EXECUTABLE} -c "import nvidia.cudnn; print(list(nvidia.cudnn.__path__)[0])"
+                  OUTPUT_VARIABLE cudnn_of_python OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDNN_ROOT} $ENV{CUDNN_ROOT}
+          PATHS ${CUDAToolkit_INCLUDE_DIRS} ${cudnn_of_python} PATH_SUFFIXES include)
 
 # Native code for these; a driver compiles the last one's PTX for GPUs that are newer.
 if(NOT CMAKE_CUDA_ARCHITECTURES)

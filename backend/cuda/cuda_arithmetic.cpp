@@ -3,14 +3,19 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <cmath>
 #include <limits>
+#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "backend/cuda/check.hpp"
+#include "backend/cuda/convolutions.hpp"
 #include "backend/cuda/cuda_clock.hpp"
 #include "backend/cuda/cuda_compressor.hpp"
 #include "backend/cuda/held_stream.hpp"
+#include "backend/cuda/memory_replay.hpp"
+#include "backend/cuda/pieces.hpp"
 #include "backend/cuda/training_kernels.hpp"
 #include "backend/training/element_wise.hpp"
 #include "backend/training/operands.hpp"
@@ -81,8 +86,14 @@ struct CudaArithmetic::Device {
     cudaStream_t stream = nullptr;
     cublasHandle_t products = nullptr;
     Array scratch;  // of replay(); grows
+    std::unique_ptr<Convolutions> convolutions;
+    bool asked_for_convolutions = false;
   };
   int number = 0, capability = 0, multiprocessors = 0;
+  // What carried out convolutions: cuDNN's version, and why it did not, or not for all; empty: it did not, or
+  // did for all.
+  mutable std::mutex convolving;
+  std::string cudnn, no_cudnn;
   std::atomic<std::size_t> allocated{0}, most_allocated{0};  // bytes
   std::string name;
   std::vector<Lane> lanes;
@@ -93,10 +104,27 @@ struct CudaArithmetic::Device {
     return lanes.at(static_cast<std::size_t>(stream));
   }
 
+  // Null: there is no cuDNN.
+  Convolutions* convolutions(Lane& lane) {
+    if (!std::exchange(lane.asked_for_convolutions, true)) {
+      try {
+        lane.convolutions = std::make_unique<Convolutions>(lane.stream);
+      } catch (const RunError& why) {
+        refuse_convolution(why);
+      }
+    }
+    return lane.convolutions.get();
+  }
+  void refuse_convolution(const RunError& why) {
+    const std::lock_guard lock(convolving);
+    if (no_cudnn.empty()) no_cudnn = why.what();
+  }
+
   ~Device() {  // nobody is left to tell of errors
     (void)cudaSetDevice(number);
-    for (const Lane& lane : lanes) {
+    for (Lane& lane : lanes) {
       if (lane.stream) (void)cudaStreamSynchronize(lane.stream);
+      lane.convolutions.reset();
       if (lane.scratch.data) (void)cudaFree(lane.scratch.data);
       if (lane.products) (void)cublasDestroy(lane.products);
       if (lane.stream) (void)cudaStreamDestroy(lane.stream);
@@ -333,32 +361,92 @@ Array CudaArithmetic::scratch(int stream, std::size_t bytes, Precision precision
   return array;
 }
 
+// Nothing where cuDNN is not there or refuses.
+std::optional<Replayed> CudaArithmetic::convolve(int stream, const Kernel& kernel, Precision precision) {
+  const ConvolutionShape& shape = kernel.convolution;
+  Convolutions* const convolutions =
+      shape.samples > 0 ? device_->convolutions(device_->lane(stream)) : nullptr;
+  if (convolutions == nullptr) return {};
+  ConvolutionSizes sizes;
+  const auto lay_out = [&](Pieces& pieces) {  // results behind operands
+    const auto array = [&](std::size_t elements) { return pieces.take(elements, precision); };
+    const auto workspace = [&] {
+      return pieces.take(sizes.workspace / static_cast<std::size_t>(element_bytes(precision)) + 1, precision);
+    };
+    ConvolutionArrays arrays;
+    if (shape.pass != ConvolutionShape::Pass::backward_input) arrays.x = array(sizes.x);
+    if (shape.pass != ConvolutionShape::Pass::backward_weight) arrays.w = array(sizes.w);
+    arrays.y = array(sizes.y);
+    if (shape.pass == ConvolutionShape::Pass::backward_input) arrays.x = array(sizes.x);
+    if (shape.pass == ConvolutionShape::Pass::backward_weight) arrays.w = array(sizes.w);
+    arrays.workspace = workspace();
+    return arrays;
+  };
+  try {
+    sizes = convolutions->sizes(shape, precision);
+  } catch (const RunError& why) {
+    device_->refuse_convolution(why);
+    return {};
+  }
+  Pieces counted(nullptr);
+  (void)lay_out(counted);
+  Pieces pieces(scratch(stream, counted.bytes(), precision).data);
+  const ConvolutionArrays arrays = lay_out(pieces);
+  Replayed done;
+  done.convolution = true;
+  const double window = static_cast<double>(shape.kernel_height) * shape.kernel_width;
+  const long times = std::max(1L, std::lround(kernel.count));
+  try {
+    for (long i = 0; i < times; ++i) {
+      convolutions->run(shape, precision, arrays);
+      done.flops += 2 * static_cast<double>(sizes.y) * shape.in_channels * window;
+      done.bytes += static_cast<double>(arrays.x.bytes() + arrays.w.bytes() + arrays.y.bytes());
+    }
+  } catch (const RunError& why) {
+    device_->refuse_convolution(why);
+    return {};
+  }
+  const std::lock_guard lock(device_->convolving);
+  if (device_->cudnn.empty()) device_->cudnn = convolutions->version();
+  return done;
+}
+
+std::vector<std::string> CudaArithmetic::notes() const {
+  const std::lock_guard lock(device_->convolving);
+  std::vector<std::string> notes;
+  if (!device_->cudnn.empty()) notes.push_back("convolutions were computed by cuDNN " + device_->cudnn);
+  if (!device_->no_cudnn.empty())
+    notes.push_back(fmt::format("{}convolutions were computed as matrix products of the same size: {}",
+                                device_->cudnn.empty() ? "" : "some ", device_->no_cudnn));
+  return notes;
+}
+
 Replayed CudaArithmetic::replay(int stream, const Kernel& kernel, Precision precision) {
   Device::Lane& lane = device_->lane(stream);
+  if (kernel.kind == Kernel::Kind::memory) {
+    // Only bytes count where nothing is multiplied and there are no rows: what stands there may stay.
+    const Precision kept = lane.scratch.data ? lane.scratch.precision : Precision::fp32;
+    return replay_memory(
+        lane.stream, kernel, precision, kept, 4 * kScratchElements,
+        [&](std::size_t bytes, Precision filled) { return scratch(stream, bytes, filled).data; });
+  }
+  if (kernel.kind == Kernel::Kind::convolution)
+    if (const std::optional<Replayed> done = convolve(stream, kernel, precision)) return *done;
   const ReplayPlan plan = plan_replay(kernel, kScratchElements);
   Replayed done;
   for (const ReplayPart& part : {plan.main, plan.rest}) {
     if (part.launches == 0) continue;
-    // Only bytes count where nothing is multiplied: what stands there may stay.
-    const Precision kept = lane.scratch.data ? lane.scratch.precision : Precision::fp32;
-    const double element = part.is_product() ? element_bytes(precision) : 4;
-    const Array memory = scratch(stream, part.scratch_elements() * static_cast<std::size_t>(element),
-                                 part.is_product() ? precision : kept);
+    const double element = element_bytes(precision);
+    const Array memory =
+        scratch(stream, part.scratch_elements() * static_cast<std::size_t>(element), precision);
     const auto [m, n, k] = part.shape;
     const auto size = [&](long rows, long columns) {
       return static_cast<std::size_t>(part.batch) * static_cast<std::size_t>(rows) *
              static_cast<std::size_t>(columns);
     };
-    const std::size_t half = 4 * part.elements;
-    for (long launch = 0; launch < part.launches; ++launch) {
-      if (part.is_product()) {
-        multiply(lane.products, {part.shape, false, false, 1, 0, part.batch}, memory.part(0, size(m, k)),
-                 memory.part(size(m, k), size(k, n)), memory.part(size(m, k) + size(k, n), size(m, n)));
-      } else {
-        CHECKED(
-            cudaMemcpyAsync(memory.data + half, memory.data, half, cudaMemcpyDeviceToDevice, lane.stream));
-      }
-    }
+    for (long launch = 0; launch < part.launches; ++launch)
+      multiply(lane.products, {part.shape, false, false, 1, 0, part.batch}, memory.part(0, size(m, k)),
+               memory.part(size(m, k), size(k, n)), memory.part(size(m, k) + size(k, n), size(m, n)));
     const Replayed work = part.work(element);
     done.flops += work.flops;
     done.bytes += work.bytes;

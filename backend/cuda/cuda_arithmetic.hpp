@@ -1,7 +1,9 @@
-// Training arithmetic on an NVIDIA GPU: matrix products by cuBLAS, the rest by small kernels.
+// Training arithmetic on an NVIDIA GPU: matrix products by cuBLAS, convolutions by cuDNN where it is
+// installed, the rest by small kernels.
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "backend/training/arithmetic.hpp"
 
@@ -51,9 +53,11 @@ public:
               const OptimizerArrays& arrays) override;
   std::unique_ptr<DeviceCompressor> compressor(const CompressionTask& task) override;
   Replayed replay(int stream, const Kernel& kernel, Precision precision) override;
+  std::vector<std::string> notes() const override;
 
 private:
   struct Device;
+  std::optional<Replayed> convolve(int stream, const Kernel& kernel, Precision precision);
   Array scratch(int stream, std::size_t bytes, Precision precision);
   std::unique_ptr<Device> device_;
 };

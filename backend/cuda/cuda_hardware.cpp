@@ -238,6 +238,7 @@ public:
 
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes = links_->notes();
+    for (std::string& note : arithmetic_.notes()) notes.push_back(std::move(note));
     if (options_.choices)
       if (std::string choices = choices_note(chosen_collectives()); !choices.empty())
         notes.push_back(std::move(choices));

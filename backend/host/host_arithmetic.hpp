@@ -8,7 +8,8 @@
 namespace rehearse {
 
 // Arrays lie in the process's own memory. bf16 and tf32 arrays are refused (RunError); replay() takes
-// kernels of any precision and computes their products in fp32.
+// kernels of any precision and computes their products in fp32, convolutions as the equal products. What is
+// bound by memory it copies, whatever its form: as many bytes are read and written.
 class HostArithmetic : public Arithmetic {
 public:
   explicit HostArithmetic(int streams = 1);

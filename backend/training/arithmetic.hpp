@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "backend/training/optimizer.hpp"
 #include "models/model.hpp"
@@ -42,6 +43,7 @@ struct MatrixShape {
 // What replay() really did: multiply and add are two FLOPs; each byte read or written counts once.
 struct Replayed {
   double flops = 0, bytes = 0;
+  bool convolution = false;  // of its own geometry, and not the equal product
 };
 
 // What a step of an optimizer reads and writes, all of the same length. Arrays that the optimizer has no use
@@ -142,9 +144,12 @@ public:
   virtual std::unique_ptr<DeviceCompressor> compressor(const CompressionTask& task);
 
   // A kernel of a model of which only shapes are known, on memory of its own whose numbers mean nothing: a
-  // real (batched) matrix product, for convolutions the implicit one of the same m, n, k, or as many bytes
-  // read and written. Sizes are rounded to whole numbers. RunError for measured kernels, which have no shape.
+  // real (batched) matrix product, a convolution or the product of the same m, n, k, or what its form says,
+  // or as many bytes copied. Sizes are rounded to whole numbers. RunError for measured kernels, which have no
+  // shape.
   virtual Replayed replay(int stream, const Kernel& kernel, Precision precision) = 0;
+  // On what was replayed so far: what carried it out, where that is a choice.
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 // An array that is released with its owner.

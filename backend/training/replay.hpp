@@ -1,4 +1,5 @@
-// How a kernel of which only shapes are known is carried out: which products, or how many bytes.
+// How a kernel of which only shapes are known is carried out: which products, or how many bytes. Forms of
+// kernels that are bound by memory are GPUs' business (cuda/memory_replay.hpp).
 #pragma once
 
 #include "backend/training/arithmetic.hpp"

@@ -115,8 +115,10 @@ unsigned atomicAdd(unsigned* to, unsigned value) {
 
 }  // namespace
 
+#include "backend/cuda/channel_code.hpp"
 #include "backend/cuda/compression_code.hpp"
 #include "backend/cuda/kernel_code.hpp"
+#include "backend/cuda/row_code.hpp"
 
 namespace {
 
@@ -204,6 +206,28 @@ void add_compression() {
   add(device::orthonormalize, true);
 }
 
+template <class T, int V>
+void add_rows() {
+  add(device::norm_forward<T, V>, true);
+  add(device::norm_backward<T, V>, true);
+  add(device::softmax_forward<T, V>, true);
+  add(device::softmax_backward<T, V>, true);
+  add(device::column_parts<T, V, false>, true);
+  add(device::column_parts<T, V, true>, true);
+  add(device::channel_parts<T, V, false>, true);
+  add(device::channel_parts<T, V, true>, true);
+  add(device::batch_norm_forward<T, V>);
+  add(device::batch_norm_backward<T, V>);
+}
+template <class T>
+void add_memory() {
+  constexpr int kPack = 16 / sizeof(T);
+  add(device::element_wise<T, kPack>);
+  add_rows<T, kPack>();
+  if constexpr (kPack > 4) add_rows<T, 4>();
+  add_rows<T, 1>();
+}
+
 void add_all() {
   add_pair<float, float>();
   add_pair<float, Bfloat16>();
@@ -222,6 +246,10 @@ void add_all() {
   add(device::fill<device::Half>);
   add(device::nothing);
   add_compression();
+  add(device::add_parts);
+  add_memory<float>();
+  add_memory<Bfloat16>();
+  add_memory<device::Half>();
 }
 
 struct Configuration {
