@@ -93,6 +93,7 @@ void calibrate_device(const CalibrateArguments& arguments, const Machine& machin
   if (found.taken_off > 0.01)
     heading += fmt::format("\nOther programs had the processor {:.0f} % of the time, which is taken off.",
                            100 * found.taken_off);
+  for (const std::string& note : found.notes) heading += "\nNote: " + note + ".";
   write_whole_file(path, device_profile_text(fit.device, heading));
   progress.clear();
   out << fmt::format("{}: {}\n", path, base.title);
@@ -104,6 +105,7 @@ void calibrate_device(const CalibrateArguments& arguments, const Machine& machin
                      fmt::format("{:.3g}", fit.device.memory_bandwidth.value / 1e9), "kernel overhead",
                      fmt::format("{:.3g}", 1e6 * fit.device.kernel_overhead_s.value));
   print_residuals(out, fit);
+  for (const std::string& note : found.notes) out << "  Note: " << note << ".\n";
   if (found.taken_off > 0.05)
     out << fmt::format(
         "  Other programs had the processor {:.0f} % of the time: measure again when they are done.\n",
