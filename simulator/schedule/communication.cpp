@@ -13,42 +13,51 @@ namespace rehearse {
 
 namespace {
 
-Slot slot_of_message(const Op& op, const Message& message) {
-  Slot slot;
-  slot.peer = message.peer;
-  slot.tag = message.tag;
-  slot.stream = op.stream;
+Slot::Kind kind_of(const Message& message) {
   if (message.direction == Message::Direction::send)
-    slot.kind = message.peer.kind == Peer::Kind::sender ? Slot::Kind::reply : Slot::Kind::send;
-  else
-    slot.kind = message.peer.kind == Peer::Kind::any ? Slot::Kind::receive_any : Slot::Kind::receive;
-  return slot;
+    return message.peer.kind == Peer::Kind::sender ? Slot::Kind::reply : Slot::Kind::send;
+  return message.peer.kind == Peer::Kind::any ? Slot::Kind::receive_any : Slot::Kind::receive;
 }
 
-Slot slot_of_collective(const Op& op) {
-  Slot slot;
-  slot.kind = Slot::Kind::collective;
-  slot.collective = op.collective;
-  slot.stream = op.stream;
-  return slot;
+bool same_communicator(const Collective& a, const Collective& b) {
+  return a.group == b.group && a.channels == b.channels && a.used_algorithm() == b.used_algorithm() &&
+         course_of(a.kind) == course_of(b.kind);
 }
 
-bool same_communicator(const Slot& a, const Slot& b) {
-  return a.collective.group == b.collective.group && a.collective.channels == b.collective.channels &&
-         a.collective.used_algorithm() == b.collective.used_algorithm() && a.course() == b.course();
+// Thousands of ops use the same few slots, so an op is copied into a slot only when there is none.
+int find_or_add(std::vector<Slot>& slots, const auto& is_its, const auto& fill) {
+  const auto number = std::find_if(slots.begin(), slots.end(), is_its) - slots.begin();
+  if (number == static_cast<std::ptrdiff_t>(slots.size())) fill(slots.emplace_back());
+  return static_cast<int>(number);
 }
 
-bool same_slot(const Slot& a, const Slot& b) {
-  if (a.kind != b.kind) return false;
-  if (a.kind == Slot::Kind::collective) return a.stream == b.stream && same_communicator(a, b);
-  return a.tag == b.tag && a.peer == b.peer;
+int slot_of_message(std::vector<Slot>& slots, const Op& op, const Message& message) {
+  const Slot::Kind kind = kind_of(message);
+  return find_or_add(
+      slots,
+      [&](const Slot& slot) {
+        return slot.kind == kind && slot.tag == message.tag && slot.peer == message.peer;
+      },
+      [&](Slot& slot) {
+        slot.kind = kind;
+        slot.peer = message.peer;
+        slot.tag = message.tag;
+        slot.stream = op.stream;
+      });
 }
 
-int find_or_add(std::vector<Slot>& slots, const Slot& slot) {
-  for (std::size_t i = 0; i < slots.size(); ++i)
-    if (same_slot(slots[i], slot)) return static_cast<int>(i);
-  slots.push_back(slot);
-  return static_cast<int>(slots.size()) - 1;
+int slot_of_collective(std::vector<Slot>& slots, const Op& op) {
+  return find_or_add(
+      slots,
+      [&](const Slot& slot) {
+        return slot.kind == Slot::Kind::collective && slot.stream == op.stream &&
+               same_communicator(slot.collective, op.collective);
+      },
+      [&](Slot& slot) {
+        slot.kind = Slot::Kind::collective;
+        slot.collective = op.collective;
+        slot.stream = op.stream;
+      });
 }
 
 struct MessageKey {
@@ -79,14 +88,13 @@ Communication::Communication(const Schedule& schedule) {
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
       const Op& op = program.ops[i];
       for (const Message& message : op.messages) {
-        const int slot = find_or_add(slots_[p], slot_of_message(op, message));
+        const int slot = slot_of_message(slots_[p], op, message);
         std::vector<int>& parts = slot_of_[p][i];
         if (slots_[p][slot].stream != op.stream || std::find(parts.begin(), parts.end(), slot) != parts.end())
           slots_[p][slot].may_overlap = true;
         parts.push_back(slot);
       }
-      if (op.kind == OpKind::collective)
-        slot_of_[p][i].push_back(find_or_add(slots_[p], slot_of_collective(op)));
+      if (op.kind == OpKind::collective) slot_of_[p][i].push_back(slot_of_collective(slots_[p], op));
     }
   }
 
@@ -121,7 +129,7 @@ Communication::Communication(const Schedule& schedule) {
   struct Communicator {
     int role;
     std::string stream;
-    Slot slot;
+    Collective collective;
     std::vector<int> transfer_of_rank;
   };
   std::vector<Communicator> communicators;
@@ -146,9 +154,11 @@ Communication::Communication(const Schedule& schedule) {
         const std::string& stream = schedule.programs[p].streams[slot.stream];
         Communicator* communicator = nullptr;
         for (Communicator& c : communicators)
-          if (c.role == role && c.stream == stream && same_communicator(c.slot, slot)) communicator = &c;
+          if (c.role == role && c.stream == stream && same_communicator(c.collective, slot.collective))
+            communicator = &c;
         if (communicator == nullptr) {
-          communicators.push_back({role, stream, slot, std::vector<int>(schedule.roles[role].size(), -1)});
+          communicators.push_back(
+              {role, stream, slot.collective, std::vector<int>(schedule.roles[role].size(), -1)});
           communicator = &communicators.back();
         }
         if (communicator->transfer_of_rank[rank - first] < 0) {

@@ -10,23 +10,23 @@
 namespace rehearse {
 namespace {
 
-// What calls of one communicator have in common, seen from any of its members: collectives match in the order
-// in which each member calls them.
+// Collectives that members of a group call in the same order, so that each member's n-th calls match. Seen
+// from any of its members.
 struct Communicator {
   const Schedule* schedule = nullptr;
   int job = 0, role = 0;
   std::string stream;
-  Collective collective;  // group, channels, algorithm and whether it is pairwise
-  std::vector<int> classes;
+  Collective collective;     // group, channels, algorithm and whether it is pairwise
+  std::vector<int> classes;  // of its members, sorted
   std::map<int, std::size_t> calls_of_class;
   std::vector<std::size_t> calls;
 
-  // The same group, whichever of its members calls.
-  bool same_but_for_classes(const Communicator& other) const {
-    const Collective &a = collective, &b = other.collective;
-    return schedule == other.schedule && job == other.job && role == other.role && stream == other.stream &&
-           a.group == b.group && a.channels == b.channels && a.algorithm == b.algorithm &&
-           (a.kind == CollectiveKind::all_to_all) == (b.kind == CollectiveKind::all_to_all);
+  bool is_called_by(const Schedule& its_schedule, const RankClass& who, const std::string& its_stream,
+                    const Collective& call) const {
+    return schedule == &its_schedule && job == who.job && role == who.role && stream == its_stream &&
+           collective.group == call.group && collective.channels == call.channels &&
+           collective.algorithm == call.algorithm &&
+           (collective.kind == CollectiveKind::all_to_all) == (call.kind == CollectiveKind::all_to_all);
   }
 };
 
@@ -57,47 +57,46 @@ void Sides::match_collectives() {
       class_of[{trace_.classes[c].job, trace_.classes[c].role, rank}] = static_cast<int>(c);
 
   std::vector<Communicator> communicators;
-  std::map<std::tuple<const Schedule*, int, int>, std::size_t> communicator_of;  // schedule, class, op
+  std::vector<std::size_t> last_of_class(trace_.classes.size(), 0);  // thousands of ops call the same one
   for (std::size_t row = 0; row < trace_.spans.size(); ++row) {
     const Op& op = trace_.op_of(row);
     if (op.kind != OpKind::collective || trace_.spans.status[row] != Status::done) continue;
     const int c = trace_.spans.rank_class[row];
     const RankClass& who = trace_.classes[c];
     const Schedule& schedule = schedule_of(trace_, row);
-    const auto [known, fresh] =
-        communicator_of.try_emplace({&schedule, c, trace_.spans.op[row]}, communicators.size());
-    if (fresh) {
-      Communicator mine;
-      mine.schedule = &schedule;
-      mine.job = who.job;
-      mine.role = who.role;
-      mine.stream = trace_.program_of(row).streams[op.stream];
-      mine.collective = op.collective;
-      // A class is in one group of a kind: thousands of ops call the same communicator.
-      auto same = std::find_if(communicators.begin(), communicators.end(), [&](const Communicator& other) {
-        return std::binary_search(other.classes.begin(), other.classes.end(), c) &&
-               other.same_but_for_classes(mine);
-      });
-      if (same == communicators.end()) {
-        std::set<int> classes;
-        for (const int rank :
-             group_members(schedule.roles[who.role], op.collective.group, who.ranks.front())) {
-          const auto it = class_of.find({who.job, who.role, rank});
-          if (it != class_of.end()) classes.insert(it->second);
-        }
-        mine.classes.assign(classes.begin(), classes.end());
+    const std::string& stream = trace_.program_of(row).streams[op.stream];
+    const auto is_called = [&](const Communicator& communicator) {
+      return communicator.is_called_by(schedule, who, stream, op.collective) &&
+             std::binary_search(communicator.classes.begin(), communicator.classes.end(), c);
+    };
+    std::size_t& number = last_of_class[c];
+    if (number >= communicators.size() || !is_called(communicators[number]))
+      number = static_cast<std::size_t>(std::find_if(communicators.begin(), communicators.end(), is_called) -
+                                        communicators.begin());
+    if (number == communicators.size()) {
+      std::set<int> classes;
+      for (const int rank : group_members(schedule.roles[who.role], op.collective.group, who.ranks.front())) {
+        const auto it = class_of.find({who.job, who.role, rank});
+        if (it != class_of.end()) classes.insert(it->second);
       }
-      known->second = static_cast<std::size_t>(same - communicators.begin());
-      if (same == communicators.end()) communicators.push_back(std::move(mine));
+      communicators.push_back({&schedule,
+                               who.job,
+                               who.role,
+                               stream,
+                               op.collective,
+                               std::vector<int>(classes.begin(), classes.end()),
+                               {},
+                               {}});
     }
-    Communicator& communicator = communicators[known->second];
-    const std::size_t number = communicator.calls_of_class[c]++;
-    if (number == communicator.calls.size()) {
+    Communicator& communicator = communicators[number];
+    if (communicator.classes.size() < 2) continue;  // nobody else's row belongs to it
+    const std::size_t call = communicator.calls_of_class[c]++;
+    if (call == communicator.calls.size()) {
       communicator.calls.push_back(calls_.size());
       calls_.emplace_back();
     }
-    calls_[communicator.calls[number]].push_back(row);
-    call_of_row_.emplace_back(row, communicator.calls[number]);
+    calls_[communicator.calls[call]].push_back(row);
+    call_of_row_.emplace_back(row, communicator.calls[call]);
   }
 }
 
