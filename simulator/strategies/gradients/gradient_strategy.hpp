@@ -51,8 +51,8 @@ struct GradientStrategyEntry {
   std::string_view summary;  // one line, for `rehearse list strategies`
   std::string_view more;     // some sentences, for `rehearse show NAME`
   std::string_view keys;     // an example of [strategy]
-  // Reads what is its own, a table in [strategy] which may be absent, and finishes that. What others need to
-  // know goes to `choice`; the rest is kept by the strategy itself.
+  // Parses the strategy's own table in [strategy], which may be absent; rejects unknown keys. What other code
+  // needs goes to `choice`; the strategy keeps the rest itself.
   std::shared_ptr<const GradientStrategy> (*read)(Section& strategy, StrategyChoice& choice);
 };
 
