@@ -26,7 +26,7 @@ bool is_first_of_mpi(const Environment& get = process_environment);
 // RANK, WORLD_SIZE, MASTER_ADDR (127.0.0.1) and MASTER_PORT (29500) as torchrun sets them. Where neither RANK
 // nor WORLD_SIZE is set and srun started several tasks, what Slurm says: the first machine of the step, and a
 // port that follows from the numbers of job and step; MASTER_ADDR and MASTER_PORT come before these.
-// InputError for what is missing or no number.
+// InputError if a variable is missing or not a number.
 TcpOptions ranks_of_environment(const Environment& get = process_environment);
 
 // The first name of a list as Slurm writes it: "n7" of "n[7-9,12],m1".

@@ -60,7 +60,7 @@ REHEARSE_ELEMENT float to_float(Bfloat16 x) {
   return result;
 }
 
-// To nearest, ties to even; what is no number stays none.
+// To nearest, ties to even; NaN stays NaN.
 template <class T>
 REHEARSE_ELEMENT T rounded(float x) {
   if constexpr (sizeof(T) == sizeof(float)) {

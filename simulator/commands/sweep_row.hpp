@@ -32,8 +32,9 @@ public:
   std::string header() const;  // CSV: the names of the columns; JSON lines: nothing
   std::string line(std::int64_t point, const Result& result) const;
   std::string line(std::int64_t point, PointStatus status, const std::string& error) const;
-  std::int64_t most_lines() const;      // of a whole file
-  // Reads a line without its line feed. std::invalid_argument says why it is none of this sweep.
+  std::int64_t most_lines() const;  // of a whole file
+  // Reads a line without its line feed. std::invalid_argument, with the reason, if the line is not of this
+  // sweep.
   SweepRow parse(std::string_view line) const;
   // What every line begins with as far as it is the same for all points; the front of a file that a kill left
   // without a whole line agrees with it.

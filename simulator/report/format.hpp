@@ -24,7 +24,7 @@ std::string with_digits(double value,
 std::string with_prefix(double value);  // "128 k", "3.5 M", "62"
 std::string in_percent(double share);   // "76.8 %"
 std::string signed_percent(double share);                    // "-2.4 %"; never "-0.0 %"
-std::string device_noun(const Device& device);               // "GPU", or "device" for what is none
+std::string device_noun(const Device& device);               // "GPU", or "device" for processors
 std::string in_gibibytes(double bytes);                      // 2^30 bytes, without the unit: "71.2"
 std::string counted(double whole, const std::string& noun);  // "1 stage", "8 stages"
 // A comma or a quote makes a CSV field quoted (RFC 4180). Control characters are escaped, so that a record is
