@@ -380,7 +380,8 @@ TEST_CASE("Under mpirun compressed gradients teach the same", "[release]") {
 
 // More than two: each sum is rounded, in the order of the ring.
 TEST_CASE(
-    "Compressed gradients of pipelines and of fusion, and fp16 over other algorithms, are the same on all "
+    "Compressed gradients of pipelines, of tensor ranks and of fusion, and fp16 over other algorithms, are "
+    "the same on all "
     "ranks",
     "[release]") {
   for (const char* settings :
@@ -392,6 +393,8 @@ TEST_CASE(
         "strategy.virtual_stages=2 strategy.compression=\"powersgd\" training.optimizer=\"sgd\"",
         "cluster.nodes=4 strategy.data=2 strategy.pipeline=2 strategy.compression=\"one-bit\" "
         "training.optimizer=\"sgd\"",
+        "cluster.nodes=4 strategy.data=2 strategy.tensor=2 strategy.sequence_parallel=true "
+        "strategy.compression=\"powersgd\" training.optimizer=\"sgd\"",
         "cluster.nodes=4 strategy.fusion_mb=0.02 strategy.cycle_ms=0.2 strategy.compression=\"fp16\"",
         "cluster.nodes=4 strategy.data=2 strategy.pipeline=2 strategy.schedule=\"interleaved\" "
         "strategy.virtual_stages=2 strategy.fusion_mb=0.02 strategy.cycle_ms=0.2 "
