@@ -2,7 +2,7 @@
 #pragma once
 
 #include "models/precision.hpp"
-#include "simulator/scenario/scenario.hpp"
+#include "simulator/costs/optimizer.hpp"
 
 namespace rehearse {
 

@@ -1,7 +1,7 @@
 // The simulated executor: SimGrid carries out a run on a cluster and returns its trace.
 #pragma once
 
-#include "simulator/engine/options.hpp"
+#include "simulator/costs/engine_options.hpp"
 #include "simulator/engine/progress.hpp"
 #include "simulator/schedule/schedule.hpp"
 #include "simulator/trace/trace.hpp"

@@ -10,8 +10,8 @@
 
 #include "simulator/collectives/cost.hpp"
 #include "simulator/collectives/message_table.hpp"
+#include "simulator/costs/engine_options.hpp"
 #include "simulator/costs/transfer.hpp"
-#include "simulator/engine/options.hpp"
 #include "simulator/schedule/communication.hpp"
 #include "simulator/schedule/partition.hpp"
 #include "simulator/schedule/schedule.hpp"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "simulator/collectives/cost.hpp"
+#include "simulator/costs/engine_options.hpp"
 #include "simulator/costs/transfer.hpp"
-#include "simulator/engine/options.hpp"
 #include "simulator/schedule/communication.hpp"
 #include "simulator/schedule/program_index.hpp"
 #include "simulator/schedule/schedule.hpp"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "simulator/costs/engine_options.hpp"
 #include "simulator/engine/layout.hpp"
-#include "simulator/engine/options.hpp"
 #include "simulator/engine/simgrid.hpp"
 
 namespace rehearse {

@@ -10,13 +10,11 @@
 #include <vector>
 
 #include "models/model.hpp"
-#include "simulator/engine/options.hpp"
+#include "simulator/costs/engine_options.hpp"
+#include "simulator/costs/optimizer.hpp"
 #include "topologies/cluster.hpp"
 
 namespace rehearse {
-
-enum class Optimizer { adam, sgd, momentum };
-inline constexpr std::array<std::string_view, 3> kOptimizerNames = {"adam", "sgd", "momentum"};
 
 struct Training {
   double global_batch = 0;     // samples an optimizer step, over all ranks
