@@ -12,7 +12,7 @@
 #include "backend/recorded_launch.hpp"
 #include "models/text/error.hpp"
 #include "simulator/costs/transfer.hpp"
-#include "simulator/scenario/command_scenario.hpp"
+#include "simulator/scenario/reading/command_scenario.hpp"
 
 namespace rehearse {
 namespace {

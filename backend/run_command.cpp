@@ -11,7 +11,7 @@
 #include "backend/record_keeper.hpp"
 #include "backend/recorded_launch.hpp"
 #include "models/text/error.hpp"
-#include "simulator/scenario/command_scenario.hpp"
+#include "simulator/scenario/reading/command_scenario.hpp"
 #ifdef REHEARSE_HAVE_CUDA
 #include "backend/cuda/cuda_executor.hpp"
 #include "backend/runtime/communicators.hpp"

@@ -12,7 +12,7 @@
 
 #include "benchmarks/bare_simgrid.hpp"
 #include "simulator/engine/engine.hpp"
-#include "simulator/scenario/scenario.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/strategy.hpp"
 
 namespace {

@@ -12,6 +12,7 @@
 #include "simulator/commands/sweep_points.hpp"
 #include "simulator/commands/table.hpp"
 #include "simulator/report/recorded_run.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "tests/adversary_figures.hpp"
 #include "tests/adversary_mutate.hpp"
 #include "tests/catch.hpp"

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "simulator/engine/engine.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/trace/rows.hpp"
 #include "tests/adversary_figures.hpp"
 #include "tests/adversary_random_scenario.hpp"

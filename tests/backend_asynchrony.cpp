@@ -8,6 +8,7 @@
 #include "backend/host/launch.hpp"
 #include "backend/runtime/real_run.hpp"
 #include "models/text/error.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/trace/asynchrony.hpp"
 #include "tests/backend_run.hpp"
 #include "tests/catch.hpp"

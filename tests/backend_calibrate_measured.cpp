@@ -17,7 +17,7 @@
 #include "backend/host/launch.hpp"
 #include "backend/runtime/placement.hpp"
 #include "models/text/error.hpp"
-#include "simulator/scenario/scenario.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 

@@ -10,6 +10,7 @@
 #include "backend/runtime/communicators.hpp"
 #include "backend/runtime/placement.hpp"
 #include "models/text/error.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/strategy.hpp"
 #include "tests/backend_run.hpp"
 #include "tests/catch.hpp"

@@ -13,6 +13,7 @@
 #include "backend/runtime/control.hpp"
 #include "backend/runtime/rank_executor.hpp"
 #include "models/text/error.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/strategy.hpp"
 #include "tests/backend_run.hpp"
 #include "tests/catch.hpp"

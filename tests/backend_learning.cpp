@@ -13,6 +13,7 @@
 #include "backend/host/host_arithmetic.hpp"
 #include "backend/runtime/combine_numbers.hpp"
 #include "backend/training/perceptron.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/strategy.hpp"
 #include "tests/backend_run.hpp"
 #include "tests/catch.hpp"

@@ -16,6 +16,7 @@
 #include "backend/host/launch.hpp"
 #include "backend/runtime/journal.hpp"
 #include "simulator/report/recorded_run.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/trace/asynchrony.hpp"
 #include "tests/backend_run.hpp"
 #include "tests/catch.hpp"

@@ -1,7 +1,7 @@
 // A scenario whose model is a config.json: what its result says of it, and its text without the file.
 #include <nlohmann/json.hpp>
 
-#include "simulator/scenario/scenario.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "tests/command_run.hpp"
 
 using namespace rehearse;

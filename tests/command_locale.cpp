@@ -7,6 +7,7 @@
 
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/predict.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 #include "tests/locales.hpp"

@@ -11,6 +11,7 @@
 #include "models/text/error.hpp"
 #include "simulator/commands/predict.hpp"
 #include "simulator/report/recorded_run.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/trace/op_seconds.hpp"
 #include "tests/command_run.hpp"
 #include "tests/sanitized.hpp"

@@ -6,7 +6,7 @@
 
 #include "simulator/costs/compute.hpp"
 #include "simulator/engine/layout.hpp"
-#include "simulator/scenario/scenario.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/strategy.hpp"
 #include "simulator/trace/metrics.hpp"
 #include "simulator/trace/rows.hpp"

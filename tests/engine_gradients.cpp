@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "simulator/costs/compute.hpp"
-#include "simulator/scenario/scenario.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/strategy.hpp"
 #include "simulator/trace/metrics.hpp"
 #include "tests/catch.hpp"

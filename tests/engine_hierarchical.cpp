@@ -1,7 +1,7 @@
 // Servers behind one aggregator a node, against the closed form.
 #include "simulator/costs/compute.hpp"
 #include "simulator/engine/layout.hpp"
-#include "simulator/scenario/scenario.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/strategy.hpp"
 #include "tests/engine_support.hpp"
 

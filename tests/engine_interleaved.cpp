@@ -1,5 +1,5 @@
 // Interleaved 1F1B on the engine: closed forms to 0.1 %, for equal chunks and free transfers.
-#include "simulator/scenario/scenario.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/strategy.hpp"
 #include "simulator/trace/metrics.hpp"
 #include "tests/catch.hpp"

@@ -5,7 +5,7 @@
 
 #include "simulator/costs/compute.hpp"
 #include "simulator/engine/layout.hpp"
-#include "simulator/scenario/scenario.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/strategy.hpp"
 #include "tests/catch.hpp"
 #include "tests/engine_support.hpp"

@@ -10,6 +10,7 @@
 #include "backend/cuda/cuda_executor.hpp"
 #include "backend/host/launch.hpp"
 #include "models/text/error.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/strategy.hpp"
 #include "tests/catch.hpp"
 #include "tests/gpu_run.hpp"

@@ -6,6 +6,7 @@
 
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/predict.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "tests/catch.hpp"
 

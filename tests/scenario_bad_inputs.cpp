@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "simulator/scenario/scenario.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse;

@@ -5,7 +5,7 @@
 
 #include "models/text/asked_keys.hpp"
 #include "models/text/toml_table.hpp"
-#include "simulator/scenario/scenario.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 #include "tests/preset_keys.hpp"

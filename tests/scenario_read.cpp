@@ -1,7 +1,7 @@
 // What a scenario file means: defaults, degrees that follow, precisions, servers, overrides.
 #include <filesystem>
 
-#include "simulator/scenario/scenario.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "simulator/report/report.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/strategy.hpp"
 
 namespace rehearse::gui {

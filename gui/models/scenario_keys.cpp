@@ -9,7 +9,7 @@
 #include "gui/models/toml_outline.hpp"
 #include "models/text/asked_keys.hpp"
 #include "models/text/document.hpp"
-#include "simulator/scenario/scenario.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "topologies/device.hpp"
 
 namespace rehearse::gui {

@@ -13,6 +13,7 @@
 #include "simulator/commands/predict.hpp"
 #include "simulator/commands/prediction_progress.hpp"
 #include "simulator/report/comparison_table.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 
 namespace rehearse {
 namespace {

@@ -8,6 +8,7 @@
 #include "simulator/commands/predict.hpp"
 #include "simulator/report/comparison.hpp"
 #include "simulator/report/recorded_run.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 
 namespace rehearse {
 namespace {

@@ -13,7 +13,7 @@
 #include "models/text/toml_text.hpp"
 #include "simulator/commands/commands.hpp"
 #include "simulator/report/format.hpp"
-#include "simulator/scenario/scenario.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "topologies/cluster.hpp"
 

@@ -3,7 +3,7 @@
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/predict.hpp"
 #include "simulator/commands/prediction_progress.hpp"
-#include "simulator/scenario/command_scenario.hpp"
+#include "simulator/scenario/reading/command_scenario.hpp"
 
 namespace rehearse {
 

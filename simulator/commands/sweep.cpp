@@ -20,7 +20,8 @@
 #include "simulator/commands/predict.hpp"
 #include "simulator/commands/sweep_output.hpp"
 #include "simulator/commands/task_pool.hpp"
-#include "simulator/scenario/readers.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
+#include "simulator/scenario/reading/readers.hpp"
 
 namespace rehearse {
 namespace {

@@ -11,6 +11,7 @@
 #include "simulator/commands/table.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/report/json.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 
 namespace rehearse {
 namespace {

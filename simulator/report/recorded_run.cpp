@@ -11,6 +11,7 @@
 #include "models/text/toml_value.hpp"
 #include "simulator/report/measurement_json.hpp"
 #include "simulator/report/report.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/trace/rows.hpp"
 
 namespace rehearse {

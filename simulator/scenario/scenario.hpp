@@ -1,4 +1,4 @@
-// A scenario file, read and checked: what to train, where, how, and how exactly to simulate it.
+// What to train, where, how, and how exactly to simulate it. Read from files: reading/read_scenario.hpp.
 #pragma once
 
 #include <array>
@@ -114,9 +114,8 @@ struct Scenario {
   int microbatches = 1;  // per data-parallel rank and step: global_batch / (micro_batch x data)
 };
 
-// Reads and checks a scenario; `overrides` are "--set" assignments. Throws InputError.
-Scenario read_scenario_file(const std::string& path, const std::vector<std::string>& overrides = {});
-Scenario read_scenario_text(std::string_view text, const std::string& file_name,
-                            const std::vector<std::string>& overrides = {});
+// A schedule has ops for each micro-batch of each stage, so that their number is bounded before it is
+// written.
+inline constexpr std::int64_t kMaxMicrobatches = 65'536, kMaxPasses = 524'288;
 
 }  // namespace rehearse

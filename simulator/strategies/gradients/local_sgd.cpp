@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "models/text/document.hpp"
-#include "simulator/scenario/readers.hpp"
+#include "simulator/scenario/scenario.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "simulator/strategies/ops.hpp"
 #include "simulator/strategies/program_writer.hpp"

@@ -5,7 +5,7 @@
 #include "models/kernels.hpp"
 #include "models/text/toml_table.hpp"
 #include "models/text/toml_text.hpp"
-#include "simulator/scenario/readers.hpp"
+#include "simulator/scenario/reading/readers.hpp"
 
 namespace rehearse {
 namespace {

@@ -1,4 +1,4 @@
-#include "simulator/scenario/scenario.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,7 @@
 
 #include "models/text/printable.hpp"
 #include "models/text/toml_table.hpp"
-#include "simulator/scenario/readers.hpp"
+#include "simulator/scenario/reading/readers.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 
 namespace rehearse {

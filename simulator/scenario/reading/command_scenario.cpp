@@ -1,7 +1,8 @@
-#include "simulator/scenario/command_scenario.hpp"
+#include "simulator/scenario/reading/command_scenario.hpp"
 
 #include "models/text/output_file.hpp"
 #include "models/text/read_text.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
 
 namespace rehearse {
 

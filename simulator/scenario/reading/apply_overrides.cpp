@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "models/text/toml_table.hpp"
-#include "simulator/scenario/readers.hpp"
+#include "simulator/scenario/reading/readers.hpp"
 
 namespace rehearse {
 namespace {

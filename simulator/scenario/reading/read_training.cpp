@@ -1,12 +1,9 @@
 #include <fmt/format.h>
 
-#include "simulator/scenario/readers.hpp"
+#include "simulator/scenario/reading/readers.hpp"
 
 namespace rehearse {
 namespace {
-
-// A schedule has ops for each micro-batch of each stage, so that their number is bounded before it is
-// written.
 
 constexpr std::array<std::string_view, 3> kSentPrecisionNames = {"fp32", "fp16", "bf16"};
 constexpr std::array<Precision, 3> kSentPrecisions = {Precision::fp32, Precision::fp16, Precision::bf16};

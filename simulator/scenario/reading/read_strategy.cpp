@@ -10,7 +10,7 @@
 #include "models/segment.hpp"
 #include "models/text/toml_table.hpp"
 #include "models/text/toml_text.hpp"
-#include "simulator/scenario/readers.hpp"
+#include "simulator/scenario/reading/readers.hpp"
 #include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 

@@ -1,4 +1,5 @@
-// The readers of a scenario's sections; scenario.cpp calls them in the order in which they need each other.
+// The readers of a scenario's sections; read_scenario.cpp calls them in the order in which they need each
+// other.
 #pragma once
 
 #include "models/text/document.hpp"
@@ -26,7 +27,6 @@ StrategyChoice read_strategy(Section& section);
 void fit_strategy(StrategyChoice& strategy, Section& section, const Scenario& scenario);
 
 // global_batch / (micro_batch x data); refused if that is not whole.
-inline constexpr std::int64_t kMaxMicrobatches = 65'536, kMaxPasses = 524'288;
 int count_microbatches(const Training& training, const StrategyChoice& strategy, Section& section);
 
 // The whole scenario as TOML: the document `root` as it was before anything was derived from it, with the

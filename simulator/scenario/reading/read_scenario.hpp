@@ -1,0 +1,17 @@
+// Scenarios out of TOML.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simulator/scenario/scenario.hpp"
+
+namespace rehearse {
+
+// Reads and checks a scenario; `overrides` are "--set" assignments. Throws InputError.
+Scenario read_scenario_file(const std::string& path, const std::vector<std::string>& overrides = {});
+Scenario read_scenario_text(std::string_view text, const std::string& file_name,
+                            const std::vector<std::string>& overrides = {});
+
+}  // namespace rehearse
