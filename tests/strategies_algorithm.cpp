@@ -4,7 +4,7 @@
 #include <string>
 
 #include "models/text/error.hpp"
-#include "simulator/strategies/algorithm.hpp"
+#include "simulator/strategies/programs/algorithm.hpp"
 #include "tests/catch.hpp"
 #include "tests/collectives_clusters.hpp"
 #include "tests/strategies_scenarios.hpp"

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "simulator/strategies/gradients/buckets.hpp"
 #include "simulator/strategies/layout/stages.hpp"
-#include "simulator/strategies/program_writer.hpp"
+#include "simulator/strategies/programs/buckets.hpp"
+#include "simulator/strategies/programs/program_writer.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse;

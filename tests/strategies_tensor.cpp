@@ -7,7 +7,7 @@
 #include "models/kernels.hpp"
 #include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/layout/placement.hpp"
-#include "simulator/strategies/walk.hpp"
+#include "simulator/strategies/programs/walk.hpp"
 #include "tests/catch.hpp"
 #include "tests/strategies_scenarios.hpp"
 

@@ -9,7 +9,7 @@
 #include "models/text/error.hpp"
 #include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
-#include "simulator/strategies/program_writer.hpp"
+#include "simulator/strategies/programs/program_writer.hpp"
 #include "topologies/uplinks.hpp"
 
 namespace rehearse {

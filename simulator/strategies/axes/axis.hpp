@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "simulator/scenario/advice.hpp"
 #include "simulator/scenario/scenario.hpp"
 #include "simulator/schedule/op.hpp"
-#include "simulator/strategies/advice.hpp"
 #include "simulator/strategies/layout/placement.hpp"
 
 namespace rehearse {

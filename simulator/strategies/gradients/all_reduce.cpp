@@ -9,8 +9,8 @@
 #include "simulator/strategies/gradients/compression.hpp"
 #include "simulator/strategies/gradients/fusion.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
-#include "simulator/strategies/ops.hpp"
-#include "simulator/strategies/program_writer.hpp"
+#include "simulator/strategies/programs/ops.hpp"
+#include "simulator/strategies/programs/program_writer.hpp"
 
 namespace rehearse {
 namespace {

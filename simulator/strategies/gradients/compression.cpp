@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "simulator/strategies/ops.hpp"
+#include "simulator/strategies/programs/ops.hpp"
 
 namespace rehearse {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "simulator/strategies/stage_program.hpp"
+#include "simulator/strategies/programs/stage_program.hpp"
 
 namespace rehearse {
 

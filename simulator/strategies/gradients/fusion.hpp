@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "simulator/strategies/ops.hpp"
-#include "simulator/strategies/stage_program.hpp"
+#include "simulator/strategies/programs/ops.hpp"
+#include "simulator/strategies/programs/stage_program.hpp"
 
 namespace rehearse {
 

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "simulator/scenario/advice.hpp"
 #include "simulator/scenario/scenario.hpp"
-#include "simulator/strategies/advice.hpp"
-#include "simulator/strategies/stage_program.hpp"
+#include "simulator/strategies/programs/stage_program.hpp"
 
 namespace rehearse {
 

@@ -10,8 +10,8 @@
 #include "simulator/costs/memory.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "simulator/strategies/gradients/parameter_server.hpp"
-#include "simulator/strategies/ops.hpp"
-#include "simulator/strategies/program_writer.hpp"
+#include "simulator/strategies/programs/ops.hpp"
+#include "simulator/strategies/programs/program_writer.hpp"
 
 namespace rehearse {
 namespace {

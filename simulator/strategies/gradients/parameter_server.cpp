@@ -9,8 +9,8 @@
 #include "models/text/error.hpp"
 #include "simulator/costs/memory.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
-#include "simulator/strategies/ops.hpp"
-#include "simulator/strategies/program_writer.hpp"
+#include "simulator/strategies/programs/ops.hpp"
+#include "simulator/strategies/programs/program_writer.hpp"
 
 namespace rehearse {
 

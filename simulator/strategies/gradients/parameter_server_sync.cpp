@@ -3,7 +3,7 @@
 
 #include "simulator/costs/memory.hpp"
 #include "simulator/strategies/gradients/parameter_server.hpp"
-#include "simulator/strategies/ops.hpp"
+#include "simulator/strategies/programs/ops.hpp"
 
 namespace rehearse {
 

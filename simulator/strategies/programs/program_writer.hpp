@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "simulator/strategies/orders/order.hpp"
-#include "simulator/strategies/stage_program.hpp"
+#include "simulator/strategies/programs/stage_program.hpp"
 
 namespace rehearse {
 

@@ -1,4 +1,4 @@
-#include "simulator/strategies/program_writer.hpp"
+#include "simulator/strategies/programs/program_writer.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <map>
 #include <tuple>
 
-#include "simulator/strategies/ops.hpp"
+#include "simulator/strategies/programs/ops.hpp"
 
 namespace rehearse {
 namespace {

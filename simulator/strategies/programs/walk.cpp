@@ -1,4 +1,4 @@
-#include "simulator/strategies/walk.hpp"
+#include "simulator/strategies/programs/walk.hpp"
 
 #include <fmt/format.h>
 

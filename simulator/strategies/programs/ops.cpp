@@ -1,4 +1,4 @@
-#include "simulator/strategies/ops.hpp"
+#include "simulator/strategies/programs/ops.hpp"
 
 #include <fmt/format.h>
 

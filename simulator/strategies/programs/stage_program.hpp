@@ -10,10 +10,10 @@
 
 #include "simulator/scenario/scenario.hpp"
 #include "simulator/schedule/schedule.hpp"
-#include "simulator/strategies/algorithm.hpp"
-#include "simulator/strategies/gradients/buckets.hpp"
 #include "simulator/strategies/layout/stages.hpp"
-#include "simulator/strategies/walk.hpp"
+#include "simulator/strategies/programs/algorithm.hpp"
+#include "simulator/strategies/programs/buckets.hpp"
+#include "simulator/strategies/programs/walk.hpp"
 
 namespace rehearse {
 

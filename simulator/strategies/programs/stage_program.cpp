@@ -1,4 +1,4 @@
-#include "simulator/strategies/stage_program.hpp"
+#include "simulator/strategies/programs/stage_program.hpp"
 
 #include <fmt/format.h>
 

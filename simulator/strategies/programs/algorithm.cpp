@@ -1,4 +1,4 @@
-#include "simulator/strategies/algorithm.hpp"
+#include "simulator/strategies/programs/algorithm.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "simulator/strategies/gradients/buckets.hpp"
+#include "simulator/strategies/programs/buckets.hpp"
 
 #include <algorithm>
 
