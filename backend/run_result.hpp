@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/runtime/real_run.hpp"
+#include "backend/runs/real_run.hpp"
 #include "simulator/trace/measurement.hpp"
 
 namespace rehearse {

@@ -6,7 +6,7 @@
 
 #include "backend/host/host_executor.hpp"
 #include "backend/host/launch.hpp"
-#include "backend/runtime/real_run.hpp"
+#include "backend/runs/real_run.hpp"
 #include "models/text/error.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/trace/asynchrony.hpp"

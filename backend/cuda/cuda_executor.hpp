@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "backend/runtime/real_run.hpp"
+#include "backend/runs/real_run.hpp"
 #include "simulator/schedule/op.hpp"
 
 namespace rehearse {

@@ -5,7 +5,7 @@
 
 #include "backend/cuda/cuda_arithmetic.hpp"
 #include "backend/cuda/nvml.hpp"
-#include "backend/runtime/real_run.hpp"
+#include "backend/runs/real_run.hpp"
 
 namespace rehearse {
 

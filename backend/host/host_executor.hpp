@@ -1,7 +1,7 @@
 // The executor of processors and sockets, as runs choose it.
 #pragma once
 
-#include "backend/runtime/real_run.hpp"
+#include "backend/runs/real_run.hpp"
 
 namespace rehearse {
 

@@ -1,4 +1,4 @@
-#include "backend/runtime/real_run.hpp"
+#include "backend/runs/real_run.hpp"
 
 #include <fmt/format.h>
 
