@@ -4,6 +4,7 @@
 
 #include "backend/cuda/check.hpp"
 #include "backend/cuda/kernel_code.hpp"
+#include "backend/cuda/loss_code.hpp"
 
 namespace rehearse::kernels {
 namespace {

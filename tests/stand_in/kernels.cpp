@@ -118,6 +118,7 @@ unsigned atomicAdd(unsigned* to, unsigned value) {
 #include "backend/cuda/channel_code.hpp"
 #include "backend/cuda/compression_code.hpp"
 #include "backend/cuda/kernel_code.hpp"
+#include "backend/cuda/loss_code.hpp"
 #include "backend/cuda/row_code.hpp"
 
 namespace {
