@@ -199,7 +199,8 @@ public:
 private:
   kernels::Stream stream() const { return device_.stream(0); }
 
-  // Roundings of the result, and of fp32 on the way to it; `factor`: for what is summed with both signs.
+  // The tolerance allows for rounding the result and for fp32 arithmetic; `factor` widens it for sums whose
+  // terms cancel.
   void check(GpuNumbers& found, const std::vector<double>& expected, double factor = 1) const {
     found.read();
     REQUIRE(found.values().size() == expected.size());
@@ -254,7 +255,7 @@ void check_replays(CudaArithmetic& device, Precision precision) {
     const Replayed done = replay_memory(device.stream(0), kernel, precision, precision, kMost, give);
     CHECK(done.flops == 0);
     CHECK(done.bytes == Approx(2 * kernel.bytes).epsilon(kernel.width > 0 ? 1e-12 : 0.01));
-    // One sample of planes, or one row, may be larger.
+    // The limit does not hold for a single row, or for the planes of a single sample.
     CHECK(asked <= kMost + 10000);
     device.settle(0);
     CHECK(device.replay(0, kernel, precision).bytes == Approx(done.bytes).epsilon(0.01));

@@ -1,4 +1,4 @@
-// Numbers in a GPU's memory, of any precision, and what they are in double.
+// Helpers for tests: copy numbers to GPU memory in a given precision, and read them back as double.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Models that are not trained, replayed kernel by kernel on the stand-ins for CUDA, NCCL and cuDNN.
+// Runs models that are not trained, kernel by kernel, on the stand-ins for CUDA, NCCL and cuDNN.
 #if defined(REHEARSE_HAVE_CUDA) && defined(REHEARSE_CUDNN_STAND_IN)
 
 #include <nlohmann/json.hpp>

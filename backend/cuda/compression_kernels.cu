@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "backend/cuda/check.hpp"
 #include "backend/cuda/compression_code.hpp"
+#include "backend/cuda/launch.hpp"
 
 namespace rehearse::kernels {
 namespace {
@@ -11,21 +11,6 @@ namespace {
 using device::kDigits;
 using device::kThreads;
 using device::Search;
-
-constexpr std::size_t kMostBlocks = 8192;
-
-unsigned blocks_for(std::size_t elements, std::size_t most = kMostBlocks) {
-  return static_cast<unsigned>(std::clamp<std::size_t>((elements + kThreads - 1) / kThreads, 1, most));
-}
-
-template <class T = float>
-T* elements(const Array& array, std::size_t first = 0) {
-  return reinterpret_cast<T*>(array.data + first * sizeof(float));
-}
-
-void check_launch(std::string_view kernel) {
-  check_status(cudaGetLastError(), std::string("launch of ") + std::string(kernel));
-}
 
 }  // namespace
 

@@ -1,7 +1,7 @@
-// What kernels that are bound by memory do, thread by thread, where models are replayed: element-wise work
-// and sums here, norms and softmax in row_code.hpp, batch norm in channel_code.hpp. Each moves the bytes that
-// models/kernel.hpp counts for its form; what is read a second time comes from caches. Numbers are moved in
-// packs of V neighbours.
+// Device code of the memory-bound kernels that replay models: element-wise kernels and column sums here,
+// norms and softmax in row_code.hpp, batch norm in channel_code.hpp. Each kernel moves the bytes that
+// models/kernel.hpp counts for its form; second reads hit the caches. Threads load and store packs of V
+// neighbouring elements.
 #pragma once
 
 #include "backend/cuda/kernel_code.hpp"
@@ -59,8 +59,9 @@ __device__ inline float inverse_deviation(float squares, float mean, float count
   return 1 / sqrtf(fmaxf(squares / count - mean * mean, 0.0f) + kEpsilon);
 }
 
-// Arrays of `packs` packs each, one behind the other: `read` packs of them are read, and `factor` times the
-// sum of those at one place is written to all `written` that there are.
+// `from` and `to` hold arrays of `packs` packs, one after the other; the last may be incomplete. Adds the
+// input arrays (`read` packs in all) element by element, multiplies by `factor`, and writes the result to
+// each output array (`written` packs in all).
 template <class T, int V>
 __global__ void element_wise(std::size_t packs, std::size_t read, std::size_t written, float factor,
                              const Pack<T, V>* from, Pack<T, V>* to) {

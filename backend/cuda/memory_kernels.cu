@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "backend/cuda/channel_code.hpp"
-#include "backend/cuda/check.hpp"
+#include "backend/cuda/launch.hpp"
 #include "backend/cuda/row_code.hpp"
 
 namespace rehearse::kernels {
@@ -14,26 +14,12 @@ using device::Half;
 using device::kThreads;
 using device::kWarp;
 
-constexpr std::size_t kMostBlocks = 8192;    // more elements: each thread takes several
 constexpr std::size_t kEnoughBlocks = 1056;  // of sums: eight for each multiprocessor of an H100
 constexpr std::size_t kPackBytes = 16;       // the most that a thread moves at once
 constexpr std::size_t kWideRow = 1024;       // elements from which a block takes a row, and not a warp
 
-unsigned blocks_for(std::size_t threads) {
-  return static_cast<unsigned>(std::clamp<std::size_t>((threads + kThreads - 1) / kThreads, 1, kMostBlocks));
-}
-
-template <class T>
-T* elements(const Array& array) {
-  return reinterpret_cast<T*>(array.data);
-}
-
-void check_launch(std::string_view kernel) {
-  check_status(cudaGetLastError(), std::string("launch of ") + std::string(kernel));
-}
-
-// Calls `with` with a number of the type, and how many of them are moved at once in rows of `width`. Maps of
-// 14 x 14 pixels are whole packs of four, but not of eight.
+// Calls `with` with a value of the type and the number of elements in a pack. Packs divide rows of `width`
+// without a remainder: a feature map of 14 x 14 pixels divides into packs of four, but not of eight.
 template <class T, class With>
 void packed_as(std::size_t width, With&& with) {
   constexpr int kMost = static_cast<int>(kPackBytes / sizeof(T));

@@ -24,7 +24,7 @@ void softmax_forward(Stream stream, std::size_t width, float scale, const Array&
 void softmax_backward(Stream stream, std::size_t width, float scale, const Array& y, const Array& dy,
                       const Array& capped, const Array& dx);
 
-// The sums over rows of dy [rows, width] and, unless x is empty, of dy times the normalised x.
+// Sums dy [rows, width] over its rows, and dy times the normalised x too, unless x is empty.
 // `parts`: column_parts(...) times as large as `sums`.
 std::size_t column_parts(std::size_t rows, std::size_t width, Precision precision);
 void sum_columns(Stream stream, const Array& x, const Array& statistics, const Array& dy, const Array& parts,

@@ -1,5 +1,5 @@
-// Kernels that are bound by memory, of models of which only shapes are known: as the form that the model
-// states, on memory whose numbers mean nothing.
+// Replays memory-bound kernels of models of which only the shapes are known. Each runs as the form that the
+// model states, on arbitrary numbers.
 #pragma once
 
 #include <functional>
@@ -8,12 +8,12 @@
 
 namespace rehearse {
 
-// Memory of this many bytes at least, filled with numbers of a precision.
+// Returns at least this much memory, filled with numbers of the given precision.
 using GiveMemory = std::function<std::byte*(std::size_t bytes, Precision precision)>;
 
-// All of `kernel`, whose numbers are of `precision`, or of fp32 where they have 4 bytes. What has no rows is
-// computed in `any`. A launch uses no more than `most_bytes`, but for a row or a sample that is larger by
-// itself. Results lie behind operands, so that operands stay what they are.
+// Runs `kernel` on numbers of `precision`, or of fp32 where its elements have 4 bytes; kernels without rows
+// run in precision `any`. A launch uses at most `most_bytes`, unless one row or one sample is larger. Results
+// are stored behind the operands, so that they do not overwrite them.
 Replayed replay_memory(kernels::Stream stream, const Kernel& kernel, Precision precision, Precision any,
                        std::size_t most_bytes, const GiveMemory& memory);
 

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "backend/cuda/check.hpp"
-#include "backend/cuda/kernel_code.hpp"
+#include "backend/cuda/launch.hpp"
 #include "backend/cuda/loss_code.hpp"
 
 namespace rehearse::kernels {
@@ -12,17 +11,6 @@ namespace {
 using device::Half;
 using device::kThreads;
 using device::kWarp;
-
-constexpr std::size_t kMostBlocks = 8192;  // more elements: each thread takes several
-
-unsigned blocks_for(std::size_t elements) {
-  return static_cast<unsigned>(std::clamp<std::size_t>((elements + kThreads - 1) / kThreads, 1, kMostBlocks));
-}
-
-template <class T>
-T* elements(const Array& array) {
-  return reinterpret_cast<T*>(array.data);
-}
 
 // Calls `with` with a pointer to the elements of the array, in their type.
 template <class With>
@@ -38,10 +26,6 @@ void typed(const Array& array, With&& with) {
       break;
   }
   throw RunError("no kernels for " + std::string(name_of(array.precision)) + " (allowed: fp32, tf32, bf16)");
-}
-
-void check_launch(std::string_view kernel) {
-  check_status(cudaGetLastError(), std::string("launch of ") + std::string(kernel));
 }
 
 template <Optimizer kind>

@@ -13,14 +13,6 @@ int weights_of(const Program& program, const Op& update) {
   return -1;
 }
 
-// The rank that the gradients of an update come from.
-int pusher_of(const Program& program, const Op& update) {
-  for (const Op& op : program.ops)
-    if (op.kind == OpKind::exchange && !op.writes.empty() && op.writes.front() == update.reads.front())
-      return static_cast<int>(op.messages.front().peer.index.base);
-  return -1;
-}
-
 }  // namespace
 
 ServerWeights::ServerWeights(const Scenario& scenario, const Mesh& workers, const Program& program,
@@ -30,9 +22,9 @@ ServerWeights::ServerWeights(const Scenario& scenario, const Mesh& workers, cons
     const int t = is_update(op) ? weights_of(program, op) : -1;
     if (t < 0 || has(t)) continue;
     const Tensor& tensor = program.tensors[static_cast<std::size_t>(t)];
-    const std::vector<float> whole =
-        initial_weights(shape_of(scenario), scenario.run.seed, {tensor.first_layer, tensor.last_layer},
-                        layer_shards(scenario, factor_coordinates(scenario, workers, far_side(program, t))));
+    const std::vector<float> whole = initial_weights(
+        shape_of(scenario), scenario.run.seed, {tensor.first_layer, tensor.last_layer},
+        layer_shards(scenario, factor_coordinates(scenario, workers, far_side(program, t).where)));
     const auto from = [&](int number) {
       return whole.begin() + static_cast<std::ptrdiff_t>(share_begin(whole.size(), number, share.of));
     };
@@ -50,17 +42,15 @@ ServerWeights::Weights& ServerWeights::updated_by(const Op& update) {
 
 void ServerWeights::update(int stream, const Op& update, const Array& pushed) {
   Weights& weights = updated_by(update);
-  const std::size_t each = weights.optimizer.weights().elements;
-  const Array sum = pushed.part(0, each);
-  for (std::size_t at = each; at < pushed.elements; at += each)
-    arithmetic_.add(stream, pushed.part(at, each), sum);
+  const Array sum = pushed.part(0, weights.optimizer.weights().elements);
+  add_further_slots(arithmetic_, stream, pushed, sum);
   const std::lock_guard lock(mutex_);
   weights.optimizer.apply(stream, sum);
   if (!weights.in_no_order) return;
   arithmetic_.settle(stream);
-  // Of the pushes since this rank was answered last, its own is none.
-  if (&weights == &weights_.at(last_))
-    staleness_.push_back(weights.applied - weights.answered[pusher_of(program_, update)]);
+  // The pushes of other ranks since the rank that pushed was last sent weights.
+  const int pusher = static_cast<int>(far_side(program_, update.reads.front()).index.base);
+  if (&weights == &weights_.at(last_)) staleness_.push_back(weights.applied - weights.answered[pusher]);
   ++weights.applied;
 }
 

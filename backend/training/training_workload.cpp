@@ -231,7 +231,8 @@ private:
           if (elsewhere || arrays_.count(number) > 0) continue;
           const std::size_t whole = parameters_of(
               shape_of(scenario_), {tensor.first_layer, tensor.last_layer},
-              layer_shards(scenario_, factor_coordinates(scenario_, workers, far_side(program_, number))));
+              layer_shards(scenario_,
+                           factor_coordinates(scenario_, workers, far_side(program_, number).where)));
           const std::size_t own = tensor.shards > 1 ? share_begin(whole, share.number + 1, share.of) -
                                                           share_begin(whole, share.number, share.of)
                                                     : whole;
@@ -283,8 +284,7 @@ private:
   void add_up(int stream, int from, const Array& sum) {
     const Array collected = arrays_.at(from);
     arithmetic_.copy(stream, collected.part(0, sum.elements), sum);
-    for (std::size_t at = sum.elements; at < collected.elements; at += sum.elements)
-      arithmetic_.add(stream, collected.part(at, sum.elements), sum);
+    add_further_slots(arithmetic_, stream, collected, sum);
   }
 
   // Other ranks' inputs have come as a message.

@@ -73,12 +73,17 @@ bool is_update(const Op& op) {
   return op.action.kind == Action::Kind::update;
 }
 
-std::vector<At> far_side(const Program& program, int tensor) {
+Peer far_side(const Program& program, int tensor) {
   for (const Op& op : program.ops)
     for (const std::vector<int>* used : {&op.reads, &op.writes})
       if (op.kind == OpKind::exchange && !used->empty() && used->front() == tensor)
-        return op.messages.front().peer.where;
+        return op.messages.front().peer;
   return {};
+}
+
+void add_further_slots(Arithmetic& arithmetic, int stream, const Array& slots, const Array& sum) {
+  for (std::size_t at = sum.elements; at < slots.elements; at += sum.elements)
+    arithmetic.add(stream, slots.part(at, sum.elements), sum);
 }
 
 }  // namespace rehearse

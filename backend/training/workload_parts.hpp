@@ -43,7 +43,10 @@ Payload payload(const Array& array);
 // tensor may be cut over several ranks. -1: none.
 int tensor_of(const Op& op, int message);
 bool is_update(const Op& op);
-// Where the ranks are, in their mesh, that send or get this tensor of a program: all of them if it is empty.
-std::vector<At> far_side(const Program& program, int tensor);
+// The other side of the first exchange that sends or receives this tensor of a program; a Peer without
+// conditions if there is none.
+Peer far_side(const Program& program, int tensor);
+// Adds all slots but the first to `sum`, which is as large as a slot.
+void add_further_slots(Arithmetic& arithmetic, int stream, const Array& slots, const Array& sum);
 
 }  // namespace rehearse
