@@ -132,6 +132,19 @@ void Gpt3(benchmark::State& state) {
   time_in_child(state, [&] { simulate_scenario(overrides); });
 }
 
+// GPT-3 175B on 1,024 A100s, tensor 8 x pipeline 8 x data 16, with sequence parallelism or without.
+void Gpt3Tensor(benchmark::State& state) {
+  const std::vector<std::string> overrides = {
+      "strategy.tensor=8",
+      "strategy.pipeline=8",
+      "strategy.data=16",
+      "cluster.nodes=128",
+      "training.global_batch=1536",
+      "training.recompute=selective",
+      std::string("strategy.sequence_parallel=") + (state.range(0) != 0 ? "true" : "false")};
+  time_in_child(state, [&] { simulate_scenario(overrides); });
+}
+
 BENCHMARK(BareRing)->Arg(8)->Arg(64)->Arg(512)->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(ChunkRing)->Arg(8)->Arg(64)->Arg(512)->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(FlowRing)
@@ -144,3 +157,4 @@ BENCHMARK(FlowRing)
 BENCHMARK(Gpt3)->ArgName("data")->Arg(1)->Arg(64)->Arg(128)->UseManualTime()->Unit(benchmark::kMillisecond);
 
 }  // namespace
+BENCHMARK(Gpt3Tensor)->ArgName("sequence")->Arg(0)->Arg(1)->UseManualTime()->Unit(benchmark::kMillisecond);

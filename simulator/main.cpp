@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "models/text/command_line.hpp"
+#include "models/text/heap.hpp"
 #include "models/text/program.hpp"
 #include "simulator/commands/commands.hpp"
 
@@ -115,5 +116,6 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  use_huge_pages_for_heap();
   return run_program("rehearse", [&] { return run(argc, argv); });
 }

@@ -112,7 +112,7 @@ const Category* category_of(std::string_view name) {
 
 }  // namespace
 
-Sorted sorted_op(std::string_view category, std::string_view kind, std::string_view name) {
+Sorted sorted_op(std::string_view category, std::string_view kind, std::string_view host_action) {
   if (kind == "compute") {
     if (category == "forward") return {compute, kForward};
     // What is computed again is part of going back.
@@ -123,15 +123,13 @@ Sorted sorted_op(std::string_view category, std::string_view kind, std::string_v
       std::find(kCollectiveNames.begin(), kCollectiveNames.end(), kind) != kCollectiveNames.end())
     return {communication, kNone};
   if (kind == "host") {
-    if (contains(name, "checkpoint")) return {checkpoint, kNone};
-    return {category == "data" ? data : waiting, kNone};  // the others let time pass
+    const auto is = [&](HostAction action) {
+      return host_action == kHostActionNames[static_cast<std::size_t>(action)];
+    };
+    if (is(HostAction::write_checkpoint)) return {checkpoint, kNone};
+    return {is(HostAction::load_batch) ? data : waiting, kNone};
   }
   return {kind == "wait_until" ? waiting : other, kNone};
-}
-
-bool is_pipeline_transfer(std::string_view category, std::string_view kind, std::string_view name) {
-  return kind == "exchange" && (category == "forward" || starts(category, "backward")) &&
-         (contains(name, "forward") || contains(name, "backward"));
 }
 
 std::optional<Sorted> sorted_profiled(std::string_view category, std::string_view name) {

@@ -14,10 +14,9 @@ struct Sorted {
   bool operator==(const Sorted&) const = default;
 };
 
-// Of ours: `category` is the pass, `kind` is args.kind.
-Sorted sorted_op(std::string_view category, std::string_view kind, std::string_view name);
-// Of ours: it sends to or receives from a neighbour of the pipeline.
-bool is_pipeline_transfer(std::string_view category, std::string_view kind, std::string_view name);
+// An op of a trace of our own: `category` is the pass; `kind` and `host_action` are the arguments "kind" and
+// "action".
+Sorted sorted_op(std::string_view category, std::string_view kind, std::string_view host_action);
 // Of PyTorch's profiler, by a table of rules; nothing if the category is none of its.
 std::optional<Sorted> sorted_profiled(std::string_view category, std::string_view name);
 // Events of this category lie on streams of a GPU.

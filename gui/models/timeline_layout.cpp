@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "gui/models/parallel.hpp"
-#include "gui/models/process_names.hpp"
 #include "gui/models/row_packing.hpp"
 
 namespace rehearse::gui {
@@ -143,8 +142,9 @@ private:
     rules_.exposed.resize(communicates_.size());
     for (std::size_t name = 0; name < communicates_.size(); ++name) {
       if (communicates_[name] == 0) continue;
-      const auto moves = name < draft_.moves.size() ? draft_.moves[name] : Draft::Moves::not_told;
-      rules_.exposed[name] = own_string(exposed_name(draft_.strings.texts[name], moves));
+      const auto purpose = name < draft_.purposes.size() ? draft_.purposes[name] : std::nullopt;
+      rules_.exposed[name] =
+          own_string(purpose ? "exposed " + waiting(*purpose) : exposed_name(draft_.strings.texts[name]));
     }
   }
 
@@ -180,11 +180,9 @@ private:
     process.name = from.name.empty() ? fmt::format("process {}", from.pid) : from.name;
     process.pid = from.pid;
     process.sort_index = from.sort_index;
-    if (draft_.ours) {
-      process.stage = stage_of(from.name);
-      process.members = members_of(from.name);
-      process.role = role_of(from.name);
-    }
+    if (from.stage >= 0) process.stage = fmt::format("stage {}", from.stage);
+    process.members = from.ranks;
+    process.role = from.role;
     process.first_track = static_cast<int>(timeline_.tracks.size());
     for (const int t : tracks) {
       const Draft::Track& track = draft_.tracks[t];

@@ -38,7 +38,7 @@ struct Summary {
 Summary summary_of(const Timeline& timeline, int first_row, int last_row, const SummaryRules& rules,
                    bool pipeline);
 // How exposed communication of this name is called: "exposed all-reduce".
-std::string exposed_name(std::string_view name, Draft::Moves moves);
+std::string exposed_name(std::string_view name);
 
 // Binds the ends of arrows to spans. `track_of`: tracks of the timeline by those of the draft, -1: none.
 void bind_flows(Timeline& timeline, std::vector<Draft::FlowEnd>& ends, const std::vector<int>& track_of,

@@ -213,9 +213,7 @@ Summary summary_of(const Timeline& timeline, int first_row, int last_row, const 
   return Sweep(timeline, first_row, last_row, rules, pipeline).run();
 }
 
-std::string exposed_name(std::string_view name, Draft::Moves moves) {
-  if (moves == Draft::Moves::gradients) return "exposed gradient sync";
-  if (moves == Draft::Moves::pipeline) return "exposed pipeline transfer";
+std::string exposed_name(std::string_view name) {
   std::string lower;  // letters only: all_reduce, AllReduce, all-reduce
   for (const char c : name)
     if (std::isalpha(static_cast<unsigned char>(c)) != 0)

@@ -88,7 +88,7 @@ int TraceBuilder::process_of(Token pid) {
   std::string name;
   const std::int64_t id = id_of(pid, &name);
   const auto [it, is_new] = processes_.try_emplace(id, static_cast<int>(draft_.processes.size()));
-  if (is_new) draft_.processes.push_back({id, name, {}, false, 0});
+  if (is_new) draft_.processes.push_back({.pid = id, .name = name});
   return it->second;
 }
 
@@ -131,16 +131,15 @@ void TraceBuilder::keep_details(const Event& event, Record& record) {
 void TraceBuilder::sort_ours(const Event& event, Token kind, Record& record) {
   draft_.ours = true;
   const std::string_view category = bare(event.category);
-  const Sorted sorted = sorted_op(category, bare(kind), bare(event.name));
+  const Sorted sorted = sorted_op(category, bare(kind), bare(argument(event, "action")));
   record.kind = sorted.kind;
   record.pass = sorted.pass;
   record.waits = sorted.kind == Kind::communication;
-  record.pipeline = record.waits && is_pipeline_transfer(category, bare(kind), bare(event.name));
   if (record.waits) {
-    if (draft_.moves.size() <= record.name) draft_.moves.resize(2 * record.name + 1);
-    draft_.moves[record.name] = record.pipeline               ? Draft::Moves::pipeline
-                                : category == "gradient_sync" ? Draft::Moves::gradients
-                                                              : Draft::Moves::not_told;
+    const std::optional<Purpose> purpose = purpose_named(bare(argument(event, "purpose")));
+    record.pipeline = purpose && traits_of(*purpose).late_side_is_a_bubble;
+    if (draft_.purposes.size() <= record.name) draft_.purposes.resize(2 * record.name + 1);
+    draft_.purposes[record.name] = purpose;
   }
   record.first_dependency = static_cast<std::uint32_t>(draft_.dependencies.size());
   for (const auto& [key, value] : event.arguments) {
@@ -385,7 +384,12 @@ const char* TraceBuilder::metadata(const Event& event) {
   if (event.pid.empty()) return "no pid";
   if (of_process) {
     Draft::Process& process = draft_.processes[process_of(event.pid)];
-    if (what == "process_name") process.name = text_of(argument(event, "name"));
+    if (what == "process_name") {
+      process.name = text_of(argument(event, "name"));
+      process.role = text_of(argument(event, "role"));
+      process.ranks = std::max(1, small_integer(argument(event, "ranks"), 1));
+      process.stage = small_integer(argument(event, "stage"), -1);
+    }
     if (what == "process_labels") process.labels = text_of(argument(event, "labels"));
     if (what == "process_sort_index") {
       const auto index = integer_of(argument(event, "sort_index"));

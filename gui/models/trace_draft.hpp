@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -13,6 +14,7 @@
 
 #include "gui/models/parallel.hpp"
 #include "gui/models/timeline.hpp"
+#include "simulator/schedule/purpose.hpp"
 
 namespace rehearse::gui {
 
@@ -98,7 +100,8 @@ private:
 struct Draft {
   struct Process {
     std::int64_t pid = 0;
-    std::string name, labels;
+    std::string name, labels, role;
+    int ranks = 1, stage = -1;  // told by our own traces
     bool is_sorted = false;  // by the file
     std::int64_t sort_index = 0;
   };
@@ -140,9 +143,7 @@ struct Draft {
   std::vector<std::int32_t> dependencies;
   Blocks<char> details;  // each in one piece
   bool details_kept = true;
-  // Of ours, by name: what moves there. The others do not tell.
-  enum class Moves : std::uint8_t { not_told, gradients, pipeline };
-  std::vector<Moves> moves;
+  std::vector<std::optional<Purpose>> purposes;  // by name; only our own traces have them
   bool ours = false, profiled = false;
   // Sentences for Timeline::problems, by what went wrong, and how often it did.
   std::map<std::string, std::uint64_t> left_out;

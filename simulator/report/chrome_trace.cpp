@@ -216,11 +216,21 @@ private:
                quoted(text));
   }
 
+  // An argument for processes of a pipeline stage.
+  std::string stage_text(std::size_t rank_class) const {
+    const int stage = class_stage(trace_, static_cast<int>(rank_class));
+    return stage < 0 ? "" : fmt::format(R"(,"stage":{})", stage);
+  }
+
   void names() {
     for (std::size_t c = 0; c < trace_.classes.size(); ++c) {
       const RankClass& who = trace_.classes[c];
       const int pid = static_cast<int>(c) + 1;
-      name("process_name", pid, 0, class_name(trace_, static_cast<int>(c)));
+      begin_event();
+      out_.print(
+          R"({{"ph":"M","name":"process_name","pid":{},"tid":0,"args":{{"name":{},"role":{},"ranks":{}{}}}}})",
+          pid, quoted(class_name(trace_, static_cast<int>(c))),
+          quoted(class_role(trace_, static_cast<int>(c)).name), who.ranks.size(), stage_text(c));
       begin_event();
       out_.print(R"({{"ph":"M","name":"process_sort_index","pid":{},"tid":0,"args":{{"sort_index":{}}}}})",
                  pid, pid);
@@ -252,6 +262,9 @@ private:
         op.stream + 1, microseconds(begin), microseconds(duration), spans.op[row],
         op.kind == OpKind::collective ? kCollectiveNames[static_cast<std::size_t>(op.collective.kind)]
                                       : kOpKindNames[static_cast<std::size_t>(op.kind)]);
+    if (op.purpose != Purpose::none) out_.print(R"(,"purpose":"{}")", waiting(op.purpose));
+    if (op.kind == OpKind::host)
+      out_.print(R"(,"action":"{}")", kHostActionNames[static_cast<std::size_t>(op.host_action)]);
     if (op.first_layer >= 0) {
       if (op.last_layer > op.first_layer) {
         out_.print(R"(,"layer":"{}-{}")", op.first_layer, op.last_layer);

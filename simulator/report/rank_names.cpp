@@ -21,14 +21,29 @@ std::string ranges(const std::set<int>& numbers) {
   return text;
 }
 
+const Schedule& class_schedule(const Trace& trace, int rank_class) {
+  return *trace.run.jobs[trace.classes[rank_class].job].phases.front().schedule;
+}
+
 }  // namespace
+
+const Role& class_role(const Trace& trace, int rank_class) {
+  return class_schedule(trace, rank_class).roles[trace.classes[rank_class].role];
+}
+
+int class_stage(const Trace& trace, int rank_class) {
+  const int axis = class_role(trace, rank_class).meshes.front().axis("pipeline");
+  const auto program = static_cast<std::size_t>(trace.classes[rank_class].phase_program);
+  for (const At& at : class_schedule(trace, rank_class).programs[program].where)
+    if (at.mesh == 0 && at.axis == axis) return at.coordinate;
+  return -1;
+}
 
 std::string class_name(const Trace& trace, int rank_class) {
   const RankClass& who = trace.classes[rank_class];
   const Job& job = trace.run.jobs[who.job];
-  const Schedule& schedule = *job.phases.front().schedule;
-  const Role& role = schedule.roles[who.role];
-  const Program& program = schedule.programs[who.phase_program];
+  const Role& role = class_role(trace, rank_class);
+  const Program& program = class_schedule(trace, rank_class).programs[who.phase_program];
   std::string text = trace.run.jobs.size() > 1 ? job.name + ": " : "";
   text += program.name.empty() ? role.name : program.name;
 

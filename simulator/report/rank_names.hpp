@@ -11,4 +11,9 @@ namespace rehearse {
 // before it.
 std::string class_name(const Trace& trace, int rank_class);
 
+// The role of a class' ranks ("worker", "server").
+const Role& class_role(const Trace& trace, int rank_class);
+// The pipeline stage whose program they run; -1: they are not divided into stages.
+int class_stage(const Trace& trace, int rank_class);
+
 }  // namespace rehearse

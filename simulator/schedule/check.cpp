@@ -18,8 +18,9 @@ namespace {
 
 class DryRun {
 public:
-  explicit DryRun(const Schedule& schedule) : schedule_(schedule), talk_(schedule) {
-    for (const Program& program : schedule.programs) index_.emplace_back(schedule, program);
+  // `index`: of each program.
+  DryRun(const Schedule& schedule, const std::vector<ProgramIndex>& index)
+      : schedule_(schedule), talk_(schedule), index_(index) {
     fold();
     counters_.resize(representative_.size());
     for (std::size_t c = 0; c < representative_.size(); ++c) {
@@ -130,6 +131,7 @@ private:
                         op.collective.kind};
       for (int t : transfers_of(s, op_number, 0)) {
         TransferState& transfer = transfers_[t];
+        if (transfer.classes.size() == 1) continue;  // all members call it now
         ++s.outstanding;
         transfer.calls[s.rank_class].push_back(call);
         const bool all = std::all_of(transfer.classes.begin(), transfer.classes.end(),
@@ -289,7 +291,7 @@ private:
 
   const Schedule& schedule_;
   Communication talk_;
-  std::vector<ProgramIndex> index_;
+  const std::vector<ProgramIndex>& index_;
   std::vector<int> class_of_, representative_, transfer_class_;
   std::vector<TransferState> transfers_;
   std::vector<std::vector<long>> done_;
@@ -300,20 +302,22 @@ private:
 
 // Two ops race if one writes what the other uses and neither must end before the other begins. Two steps are
 // looked at, so that the end of one is held against the beginning of the next.
-void find_races(const Schedule& schedule, const Program& program) {
-  const ProgramIndex index(schedule, program);
+void find_races(const Program& program, const ProgramIndex& index) {
   const int ops = static_cast<int>(program.ops.size()), streams = static_cast<int>(program.streams.size());
-  // known[i][s]: how many ops of stream s (over both steps) have surely ended before op i begins.
-  std::vector<std::vector<int>> known(2 * ops, std::vector<int>(streams, 0));
+  // How many ops of stream s (over both steps) have surely ended before op i begins.
+  std::vector<int> all_known(static_cast<std::size_t>(2) * ops * streams, 0);
+  const auto known = [&](int i, int s) -> int& {
+    return all_known[static_cast<std::size_t>(i) * streams + s];
+  };
   std::vector<bool> settled(2 * ops, false);
   std::vector<std::size_t> next(streams, 0);
   const auto place = [&](int i) {  // position in its stream, counted through both steps
     const int op = i % ops;
     return index.position[op] + (i / ops) * static_cast<int>(index.stream_ops[program.ops[op].stream].size());
   };
-  const auto take = [&](std::vector<int>& into, int earlier) {
-    for (int s = 0; s < streams; ++s) into[s] = std::max(into[s], known[earlier][s]);
-    int& own = into[program.ops[earlier % ops].stream];
+  const auto take = [&](int into, int earlier) {
+    for (int s = 0; s < streams; ++s) known(into, s) = std::max(known(into, s), known(earlier, s));
+    int& own = known(into, program.ops[earlier % ops].stream);
     own = std::max(own, place(earlier) + 1);
   };
   std::vector<int> order;  // in which they may begin one by one
@@ -329,10 +333,10 @@ void find_races(const Schedule& schedule, const Program& program) {
           if (step - d.steps_back >= 0 && !settled[d.op + (step - d.steps_back) * ops]) ready = false;
         if (!ready) break;
         if (next[s] > 0)
-          take(known[i],
+          take(i,
                index.stream_ops[s][(next[s] - 1) % length] + static_cast<int>((next[s] - 1) / length) * ops);
         for (const Dependency& d : program.ops[op].after)
-          if (step - d.steps_back >= 0) take(known[i], d.op + (step - d.steps_back) * ops);
+          if (step - d.steps_back >= 0) take(i, d.op + (step - d.steps_back) * ops);
         settled[i] = true;
         order.push_back(i);
         ++next[s];
@@ -340,22 +344,14 @@ void find_races(const Schedule& schedule, const Program& program) {
       }
     }
   }
-  struct Use {
-    int i;
-    bool write;
-  };
-  std::vector<std::vector<Use>> uses(program.tensors.size());
-  for (int i = 0; i < 2 * ops; ++i) {
-    for (int t : program.ops[i % ops].writes) uses[t].push_back({i, true});
-    for (int t : program.ops[i % ops].reads) uses[t].push_back({i, false});
-  }
-  const auto before = [&](int a, int b) { return known[b][program.ops[a % ops].stream] > place(a); };
+  const auto before = [&](int a, int b) { return known(b, program.ops[a % ops].stream) > place(a); };
   // Being before is transitive: if each use follows the write before it, and each write the uses since then,
   // all are in order. Thousands of micro-batches use the same gradients, so that pairs are looked at only to
   // name a race.
-  std::vector<int> last_write(uses.size(), -1);
-  std::vector<std::vector<int>> reads_since(uses.size());
-  std::vector<bool> races(uses.size(), order.size() < 2 * program.ops.size());
+  const std::size_t tensors = program.tensors.size();
+  std::vector<int> last_write(tensors, -1);
+  std::vector<std::vector<int>> reads_since(tensors);
+  std::vector<bool> races(tensors, order.size() < 2 * program.ops.size());
   for (int i : order) {
     const Op& op = program.ops[i % ops];
     const auto follows = [&](int earlier, int t) {
@@ -372,7 +368,17 @@ void find_races(const Schedule& schedule, const Program& program) {
       last_write[t] = i;
     }
   }
-  for (std::size_t t = 0; t < uses.size(); ++t)
+  if (std::find(races.begin(), races.end(), true) == races.end()) return;
+  struct Use {
+    int i;
+    bool write;
+  };
+  std::vector<std::vector<Use>> uses(tensors);
+  for (int i = 0; i < 2 * ops; ++i) {
+    for (int t : program.ops[i % ops].writes) uses[t].push_back({i, true});
+    for (int t : program.ops[i % ops].reads) uses[t].push_back({i, false});
+  }
+  for (std::size_t t = 0; t < tensors; ++t)
     for (const Use& w : uses[t]) {
       if (!races[t] || program.tensors[t].shared) break;
       if (!w.write) continue;
@@ -399,14 +405,15 @@ void check(const Schedule& schedule) {
         throw RunError(fmt::format("schedule: the meshes of role \"{}\" have {} and {} ranks", role.name,
                                    role.size(), mesh.size()));
   }
+  std::vector<ProgramIndex> index;
   for (const Program& program : schedule.programs) {
     if (program.role < 0 || program.role >= static_cast<int>(schedule.roles.size()))
       throw RunError(fmt::format("schedule: program \"{}\" has role {}; there are {}", program.name,
                                  program.role, schedule.roles.size()));
-    const ProgramIndex indexed(schedule, program);
+    index.emplace_back(schedule, program);
   }
-  DryRun(schedule).run();
-  for (const Program& program : schedule.programs) find_races(schedule, program);
+  DryRun(schedule, index).run();
+  for (std::size_t p = 0; p < index.size(); ++p) find_races(schedule.programs[p], index[p]);
 }
 
 }  // namespace rehearse

@@ -80,21 +80,24 @@ Communication::Communication(const Schedule& schedule) {
   role_.assign(ranks, 0);
   at_.resize(ranks);
   slots_.resize(schedule.programs.size());
-  slot_of_.resize(schedule.programs.size());
+  slot_of_part_.resize(schedule.programs.size());
+  first_part_.resize(schedule.programs.size());
 
   for (std::size_t p = 0; p < schedule.programs.size(); ++p) {
     const Program& program = schedule.programs[p];
-    slot_of_[p].resize(program.ops.size());
-    for (std::size_t i = 0; i < program.ops.size(); ++i) {
-      const Op& op = program.ops[i];
+    std::vector<int>& parts = slot_of_part_[p];
+    first_part_[p].reserve(program.ops.size());
+    for (const Op& op : program.ops) {
+      const auto first = static_cast<std::ptrdiff_t>(parts.size());
+      first_part_[p].push_back(static_cast<int>(first));
       for (const Message& message : op.messages) {
         const int slot = slot_of_message(slots_[p], op, message);
-        std::vector<int>& parts = slot_of_[p][i];
-        if (slots_[p][slot].stream != op.stream || std::find(parts.begin(), parts.end(), slot) != parts.end())
+        if (slots_[p][slot].stream != op.stream ||
+            std::find(parts.begin() + first, parts.end(), slot) != parts.end())
           slots_[p][slot].may_overlap = true;
         parts.push_back(slot);
       }
-      if (op.kind == OpKind::collective) slot_of_[p][i].push_back(slot_of_collective(slots_[p], op));
+      if (op.kind == OpKind::collective) parts.push_back(slot_of_collective(slots_[p], op));
     }
   }
 

@@ -38,7 +38,9 @@ public:
 
   const std::vector<Slot>& slots(int program) const { return slots_[program]; }
   // The slot of message number `part` of an exchange, or of a collective (part 0).
-  int slot(int program, int op, int part) const { return slot_of_[program][op][part]; }
+  int slot(int program, int op, int part) const {
+    return slot_of_part_[program][first_part_[program][op] + part];
+  }
   // Transfers that a slot stands for at one rank (numbered over all roles).
   const std::vector<int>& at(int rank, int slot) const { return at_[rank][slot]; }
   int program_of_rank(int rank) const { return program_[rank]; }
@@ -46,7 +48,8 @@ public:
 
 private:
   std::vector<std::vector<Slot>> slots_;
-  std::vector<std::vector<std::vector<int>>> slot_of_;
+  // By program: the slots of all parts of its ops, and by op where its parts begin.
+  std::vector<std::vector<int>> slot_of_part_, first_part_;
   std::vector<std::vector<std::vector<int>>> at_;
   std::vector<int> program_, role_;
 };

@@ -30,6 +30,8 @@ inline constexpr std::array<std::string_view, 8> kOpKindNames = {
     "compute", "exchange", "collective", "host", "signal", "wait_until", "repeat_begin", "repeat_end"};
 
 enum class HostAction { load_batch, write_checkpoint, sleep };
+inline constexpr std::array<std::string_view, 3> kHostActionNames = {"load_batch", "write_checkpoint",
+                                                                     "sleep"};
 
 // The part of training that an op belongs to, for names, colours and breakdowns.
 enum class Pass {

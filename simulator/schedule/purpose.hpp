@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,13 @@ inline std::string waiting(Purpose purpose) {
 }
 constexpr const PurposeTraits& traits_of(Purpose purpose) {
   return kPurposes[static_cast<std::size_t>(purpose)];
+}
+
+// The purpose whose waiting time has this name.
+inline std::optional<Purpose> purpose_named(std::string_view waiting) {
+  for (std::size_t i = 0; i < kPurposes.size(); ++i)
+    if (kPurposes[i].waiting == waiting) return static_cast<Purpose>(i);
+  return std::nullopt;
 }
 
 }  // namespace rehearse
