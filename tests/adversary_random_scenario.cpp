@@ -98,6 +98,10 @@ const std::vector<const char*> kAllReduces = {
     "compression = \"powersgd\"",
     "fusion_mb = 16\ncycle_ms = 0.5",
     "fusion_mb = 0\ncycle_ms = 2",
+    "zero_stage = 1",
+    "zero_stage = 2\nprefetch = 0",
+    "zero_stage = 3\nprefetch = 2",
+    "fsdp = \"hybrid\"\nreshard_after_forward = false",
 };
 
 const std::vector<const char*> kServers = {

@@ -36,6 +36,24 @@ const Case kCases[] = {
     {"torus", 8, "adam",
      "strategy.data=8 cluster.nodes=8 cluster.kind=\"torus\" cluster.dims=[2,4] "
      "strategy.all_reduce=\"torus\""},
+    {"ZeRO-1", 4, "adam", "strategy.data=4 cluster.nodes=4 strategy.bucket_mb=0.02 strategy.zero_stage=1",
+     true},
+    {"ZeRO-1 without overlap", 2, "momentum",
+     "strategy.data=2 cluster.nodes=2 strategy.zero_stage=1 strategy.overlap=false"},
+    {"ZeRO-2", 4, "momentum",
+     "strategy.data=4 cluster.nodes=4 strategy.bucket_mb=0.02 strategy.zero_stage=2"},
+    {"ZeRO-3", 8, "adam", "strategy.data=8 cluster.nodes=8 strategy.zero_stage=3", true},
+    {"FSDP of a pipeline, weights kept", 4, "adam",
+     "strategy.data=2 strategy.pipeline=2 cluster.nodes=4 strategy.fsdp=\"full\" "
+     "strategy.reshard_after_forward=false"},
+    {"hybrid FSDP without prefetch", 8, "sgd",
+     "strategy.data=8 cluster.nodes=8 strategy.fsdp=\"hybrid\" strategy.shard_degree=4 strategy.prefetch=0"},
+    {"ZeRO-3 with tensor and sequence parallelism", 4, "adam",
+     "strategy.data=2 strategy.tensor=2 strategy.sequence_parallel=true cluster.nodes=4 "
+     "strategy.zero_stage=3"},
+    {"ZeRO-1, interleaved", 4, "adam",
+     "strategy.data=2 strategy.pipeline=2 cluster.nodes=4 strategy.schedule=\"interleaved\" "
+     "strategy.virtual_stages=2 strategy.zero_stage=1"},
     {"1 server", 5, "momentum", "strategy.data=4 cluster.nodes=4 strategy.gradients=\"parameter-server\""},
     {"3 servers", 7, "adam",
      "strategy.data=4 cluster.nodes=4 strategy.gradients=\"parameter-server\" "

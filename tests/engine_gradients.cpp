@@ -264,6 +264,11 @@ TEST_CASE(
       {"bucket_mb = 2\ntensor = 2\ngradients = \"parameter-server\"\nparameter_server.servers = 2\n", "",
        4096},
       {"bucket_mb = 2\ntensor = 2\nsequence_parallel = true\ncompression = \"powersgd\"\n", "", 4096},
+      {"bucket_mb = 2\nzero_stage = 1\n"},
+      {"zero_stage = 2\npipeline = 2\n"},
+      {"zero_stage = 3\n", "recompute = \"full\"\n"},
+      {"fsdp = \"hybrid\"\nprefetch = 0\n"},
+      {"fsdp = \"hybrid\"\nshard_degree = 2\ntensor = 2\nreshard_after_forward = false\n", "", 4096},
   };
   struct Fabric {
     const char* cluster;

@@ -13,6 +13,7 @@
 #include "backend/training/gathered_batch.hpp"
 #include "backend/training/perceptron.hpp"
 #include "backend/training/server_weights.hpp"
+#include "backend/training/sharded_weights.hpp"
 #include "backend/training/workload_parts.hpp"
 #include "models/text/error.hpp"
 
@@ -46,6 +47,17 @@ bool computes(const Program& program, Action::Kind action) {
                      [&](const Op& op) { return op.action.kind == action; });
 }
 
+bool is_of_shards(const Op& op) {
+  return op.action.kind == Action::Kind::scatter_gradients || op.action.kind == Action::Kind::gather_weights;
+}
+
+// Gradients are scattered behind each micro-batch: the ranks hold only shards of them.
+bool shares_out_gradients(const Program& program) {
+  return std::any_of(program.tensors.begin(), program.tensors.end(), [](const Tensor& tensor) {
+    return tensor.kind == TensorKind::gradient && tensor.shards > 1;
+  });
+}
+
 bool is_pass(const Op& op) {
   return op.action.kind == Action::Kind::forward || op.action.kind == Action::Kind::recompute ||
          op.action.kind == Action::Kind::backward;
@@ -75,6 +87,9 @@ public:
     }
     const bool alone = schedule.asynchrony || averages_;
     hold_layers(workers, rank, alone ? 1 : scenario.strategy.data, training);
+    if (computes(program_, Action::Kind::scatter_gradients))
+      shards_.emplace(schedule.roles[kWorkers], rank, program_, *perceptron_, optimizer_of(scenario),
+                      arithmetic);
     if (compresses(schedule)) number_parts(training.on_processors);
     for (long step = 0; keeps_all_ && step < steps_; ++step) make_batch(0, step);
     arithmetic.settle(0);
@@ -93,7 +108,9 @@ public:
       learned_.gradients.push_back(hash_of_all(call.stream, &Perceptron::weights));
     } else if (is_update(op)) {
       settle();
-      learned_.gradients.push_back(hash_of_all(call.stream, &Perceptron::gradients));
+      // Ranks that share out gradients have the step's weights in common.
+      learned_.gradients.push_back(
+          hash_of_all(call.stream, shards_ ? &Perceptron::weights : &Perceptron::gradients));
     }
   }
 
@@ -121,8 +138,13 @@ public:
         break;
       case Action::Kind::update:
         if (servers_) servers_->update(call.stream, op, arrays_.at(op.reads.front()));
-        for (const LayerRange& held : held_) perceptron_->update(call.stream, held);
+        if (shards_)
+          shards_->update(call.stream);
+        else
+          for (const LayerRange& held : held_) perceptron_->update(call.stream, held);
         break;
+      case Action::Kind::scatter_gradients:
+      case Action::Kind::gather_weights:
       case Action::Kind::none:
       case Action::Kind::change:
       case Action::Kind::sum_shared:
@@ -156,6 +178,8 @@ public:
       arithmetic_.scale(call.stream, 1 / static_cast<float>(wiring.ranks.size()), perceptron_->all_weights());
       return payload(perceptron_->all_weights());
     }
+    if (is_of_shards(op)) return expect_bytes(op, wiring, payload(shards_->begin(call.stream, op)));
+    if (shards_ && shares_out_gradients(program_)) return payload(shards_->gradients(op));
     if (op.action.kind != Action::Kind::compress)
       return payload(parameters(program_.tensors[op.writes.front()]));
     return expect_bytes(op, wiring, bucket_of(op).collective(op.action.part));
@@ -164,6 +188,7 @@ public:
   void after_collective(const OpCall& call) override {
     const Op& op = program_.ops[call.op];
     if (op.action.kind == Action::Kind::change) perceptron_->end_transfer(call.stream, transfer_of(op));
+    if (is_of_shards(op)) shards_->end(call.stream, op);
     if (op.action.kind == Action::Kind::sum_shared)
       perceptron_->end_sum(call.stream, {op.first_layer, op.last_layer});
   }
@@ -201,7 +226,7 @@ private:
     options.loss_elsewhere = gathers_;
     const bool takes_loss = computes(program_, Action::Kind::loss);
     // Gradients that another rank sums up begin anew with each micro-batch.
-    options.sum_microbatches = !gathers_ || takes_loss;
+    options.sum_microbatches = (!gathers_ || takes_loss) && !shares_out_gradients(program_);
     held_ = options.held;
     samples_ = static_cast<std::uint64_t>(options.micro_batch * options.microbatches);
     const double bytes = takes_loss ? GatheredBatch::bytes_of_step(scenario_)
@@ -417,6 +442,7 @@ private:
   std::map<int, std::unique_ptr<CompressedBucket>> buckets_;  // by tensor of gradients
   std::optional<Perceptron> perceptron_;
   std::optional<ServerWeights> servers_;
+  std::optional<ShardedWeights> shards_;
   std::optional<GatheredBatch> batch_;
   std::map<int, OwnedArray> arrays_;  // by tensor
   std::vector<LayerRange> held_;
@@ -436,7 +462,9 @@ std::string moves_other_numbers(const Schedule& schedule) {
         return !tensors.empty() && program.tensors[tensors.front()].kind == kind;
       };
       const bool moves_gradients = of_kind(op.reads, TensorKind::gradient) && op.reads == op.writes;
-      if (op.kind == OpKind::collective && op.action.kind != Action::Kind::change &&
+      const bool of_workload = op.action.kind == Action::Kind::change ||
+                               op.action.kind == Action::Kind::sum_shared || is_of_shards(op);
+      if (op.kind == OpKind::collective && !of_workload &&
           (op.collective.kind != CollectiveKind::all_reduce || !moves_gradients))
         return fmt::format("\"{}\" sums up something else than gradients", op.name);
       for (std::size_t m = 0; op.kind == OpKind::exchange && m < op.messages.size(); ++m) {
@@ -480,6 +508,8 @@ std::string why_not_trained(const Scenario& scenario, const Schedule& schedule, 
       return "gradients are added up in fp16, and the library's all-reduce adds in fp32";
     return "";
   }
+  if (has(schedule, is_of_shards) && precision != Precision::fp32)
+    return fmt::format("weights are shared out in {}", name(precision));
   if (averages(schedule))
     return precision == Precision::bf16 ? "weights are averaged, of which bf16 has two copies" : "";
   if (gathers_outputs(schedule))

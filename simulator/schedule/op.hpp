@@ -97,7 +97,9 @@ struct Action {
     sum_shared,  // sums the gradients it reads of those weights whose ranks each have a summand
     add,         // writes the sum of all slots of what it reads
     update,      // an optimizer step on the weights it writes, with the gradients it reads
-    compress,    // part number `part` of the compressed sum of the gradients it reads
+    scatter_gradients,  // leaves its rank the sum of its shard of the gradients it reads
+    gather_weights,     // writes the whole of the weights of which each rank has a shard
+    compress,           // part number `part` of the compressed sum of the gradients it reads
   } kind = Kind::none;
   int part = 0;
   bool of_gradient = false;  // change: of the value's gradient
@@ -120,6 +122,7 @@ struct Op {
   std::vector<Dependency> after;  // besides the order of its stream
   Pass pass = Pass::other;
   Purpose purpose = Purpose::none;
+  bool for_next_step = false;  // may run beside the next step, to which its time counts
   Action action;
   int first_layer = -1, last_layer = -1, microbatch = -1;
 

@@ -31,7 +31,7 @@ public:
   std::vector<PathSegment> run() {
     std::size_t row = kNoRow;
     for (std::size_t r = 0; r < spans_.size(); ++r) {
-      if (trace_.classes[spans_.rank_class[r]].job != job_) continue;
+      if (trace_.classes[spans_.rank_class[r]].job != job_ || trace_.op_of(r).for_next_step) continue;
       if (row == kNoRow || spans_.end_s[r] > spans_.end_s[row]) row = r;
     }
     at_ = window_.end_s;

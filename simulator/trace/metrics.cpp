@@ -25,6 +25,7 @@ StepWindow last_step(const Trace& trace, int job) {
   const int last = last_step_number(trace, job);
   for (std::size_t row = 0; row < trace.spans.size(); ++row) {
     if (trace.classes[trace.spans.rank_class[row]].job != job) continue;
+    if (trace.op_of(row).for_next_step) continue;
     const double end_s = trace.spans.end_s[row];
     if (trace.spans.step[row] < last) window.begin_s = std::max(window.begin_s, end_s);
     window.end_s = std::max(window.end_s, end_s);

@@ -28,11 +28,8 @@ struct UnbuiltKey {
   std::string_view name;
   std::variant<std::int64_t, bool, std::string_view> off;
 };
-constexpr std::array<UnbuiltKey, 5> kUnbuiltKeys = {{{"context", std::int64_t{1}},
-                                                     {"expert", std::int64_t{1}},
-                                                     {"zero_stage", std::int64_t{0}},
-                                                     {"prefetch", std::int64_t{0}},
-                                                     {"fsdp", std::string_view("none")}}};
+constexpr std::array<UnbuiltKey, 2> kUnbuiltKeys = {
+    {{"context", std::int64_t{1}}, {"expert", std::int64_t{1}}}};
 
 [[noreturn]] void refuse_unbuilt(const Section& section, std::string_view key, const std::string& found,
                                  const std::string& allowed) {

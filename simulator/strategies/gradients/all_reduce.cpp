@@ -9,6 +9,7 @@
 #include "simulator/strategies/gradients/compression.hpp"
 #include "simulator/strategies/gradients/fusion.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
+#include "simulator/strategies/gradients/shards.hpp"
 #include "simulator/strategies/programs/ops.hpp"
 #include "simulator/strategies/programs/program_writer.hpp"
 
@@ -94,7 +95,7 @@ private:
         begin_backward[static_cast<std::size_t>(item.chunk)] = add_op(stage.program, std::move(begin));
       };
     if (compressed)
-      hooks.behind_bucket = [&](std::size_t b) {
+      hooks.behind_bucket = [&](const PassItem&, std::size_t b) {
         if (stage.buckets[b].parameters > 0) write_compression(plan, stage, syncs[b], b);
       };
     write_passes(plan, stage, hooks);
@@ -166,6 +167,17 @@ CompressionChoice read_compression(Section& strategy, const StrategyChoice& choi
   return compression;
 }
 
+void refuse_beside_shards(Section& strategy, bool fused, const StrategyChoice& choice) {
+  const char* const allowed = "zero_stage = 0 and fsdp = \"none\", or no such key";
+  for (const char* key : {"fusion_mb", "cycle_ms"})
+    if (fused && strategy.has(key)) strategy.refuse(key, "given for shards (zero_stage, fsdp)", allowed);
+  if (choice.compression.kind != Compression::none)
+    strategy.refuse("compression",
+                    fmt::format("\"{}\" for shards (zero_stage, fsdp)",
+                                kCompressionNames[static_cast<std::size_t>(choice.compression.kind)]),
+                    allowed);
+}
+
 }  // namespace
 
 extern const GradientStrategyEntry kAllReduceStrategy{
@@ -185,10 +197,19 @@ extern const GradientStrategyEntry kAllReduceStrategy{
     "compression = \"none\"        # fp16, top-k, one-bit, powersgd\n"
     "top_k_density = 0.01        # share of the gradients that top-k sends\n"
     "powersgd_rank = 4\n"
+    "zero_stage = 0              # 1 shares out the optimizer state, 2 gradients too, 3 weights too\n"
+    "fsdp = \"none\"               # full (as zero_stage = 3), hybrid: shards in groups of shard_degree\n"
+    "# shard_degree = 8          # ranks of a group; left out: those of a node\n"
+    "# prefetch = 1              # layers whose weights are gathered ahead of their pass\n"
+    "# reshard_after_forward = true  # with zero_stage = 3: drop weights until the backward pass\n"
     "overlap = true\n",
     [](Section& strategy, StrategyChoice& choice) -> std::shared_ptr<const GradientStrategy> {
       const std::optional<FusionBuffer> fusion = read_fusion(strategy, choice);
       choice.compression = read_compression(strategy, choice);
+      if (auto shards = read_shards(strategy, choice)) {
+        refuse_beside_shards(strategy, fusion.has_value(), choice);
+        return shards;
+      }
       return std::make_shared<AllReduce>(fusion, choice.compression);
     }};
 

@@ -26,7 +26,8 @@ void add_optimizer_state(const StepPlan& plan, StageProgram& stage) {
     state.name = fmt::format("optimizer state {}", b);
     state.first_layer = bucket.first_layer;
     state.last_layer = bucket.last_layer;
-    state.bytes = bucket.parameters * of_parameter;
+    state.shards = stage.held.optimizer;
+    state.bytes = bucket.parameters * of_parameter / state.shards;
     stage.optimizer_state.back() = add_tensor(stage.program, std::move(state));
   }
 }
@@ -140,7 +141,7 @@ Op optimizer_op(StepPlan& plan, StageProgram& stage) {
   work.name =
       fmt::format("{} stage {}", kOptimizerNames[static_cast<std::size_t>(training.optimizer)], stage.stage);
   work.precision = training.precision;
-  work.parameters_updated = stage.parameters();
+  work.parameters_updated = stage.parameters() / stage.held.optimizer;
   work.optimizer_bytes = work.parameters_updated *
                          update_bytes(training.optimizer, training.precision, training.gradient_precision);
   Op op = compute_op(plan, stage.program, "optimizer", Pass::optimizer, std::move(work));
@@ -212,7 +213,7 @@ Op change_op(const StepPlan& plan, const Program& program, const ValueChange& ch
   return op;
 }
 
-int sum_partial_gradients(const StepPlan& plan, StageProgram& stage, std::size_t number) {
+int sum_partial_gradients(const StepPlan& plan, StageProgram& stage, std::size_t number, int gradients) {
   const Bucket& bucket = stage.buckets[number];
   const double element = element_bytes(plan.scenario.training.gradient_precision);
   std::map<std::vector<int>, double> parameters;  // by factors
@@ -231,7 +232,7 @@ int sum_partial_gradients(const StepPlan& plan, StageProgram& stage, std::size_t
     op.pass = Pass::gradient_sync;
     op.action = {};
     op.action.kind = Action::Kind::sum_shared;
-    op.reads = op.writes = {stage.gradients[number]};
+    op.reads = op.writes = {gradients};
     last = add_op(stage.program, std::move(op));
   }
   return last;
@@ -261,7 +262,8 @@ void sync_tied_embedding(const StepPlan& plan, StageProgram& stage) {
     if (layer < stage.buckets[b].first_layer || layer > stage.buckets[b].last_layer) continue;
     Op op = collective_op(plan, stage.program, "all-reduce tied embedding", "gradients",
                           CollectiveKind::all_reduce,
-                          plan.tied_parameters * element_bytes(plan.scenario.training.gradient_precision));
+                          plan.tied_parameters * element_bytes(plan.scenario.training.gradient_precision) /
+                              stage.held.optimizer);
     op.first_layer = op.last_layer = layer;
     op.collective.group.axes = {{plan.pipeline_axis, 0, 1, {0, stage.stages - 1}}};
     op.collective.algorithm = plan.algorithms->or_ring(endpoints_of(plan, stage.program, op.collective.group),

@@ -36,8 +36,8 @@ Op collective_op(const StepPlan& plan, Program& program, std::string name, const
 // The collective that changes a tensor's placement in a pass, on the compute stream; without a name.
 Op change_op(const StepPlan& plan, const Program& program, const ValueChange& change, Pass pass);
 // Sums those gradients of a bucket that ranks with shares of the same layers hold summands of, on the compute
-// stream; the number of the last op, -1 if there are none.
-int sum_partial_gradients(const StepPlan& plan, StageProgram& stage, std::size_t bucket);
+// stream; the number of the last op, -1 if there are none. `gradients`: the tensor that holds them.
+int sum_partial_gradients(const StepPlan& plan, StageProgram& stage, std::size_t bucket, int gradients);
 // First and last stage each keep a tied embedding and add up its gradients, as Megatron-LM does. Nothing to
 // write for other stages, or if there is none.
 void sync_tied_embedding(const StepPlan& plan, StageProgram& stage);

@@ -271,17 +271,37 @@ private:
     return result;
   }
 
-  void read_weights(Op& op, const Part& part) const {
+  bool covers(const Op& op, std::size_t bucket) const {
+    return stage_.buckets[bucket].first_layer <= op.last_layer &&
+           stage_.buckets[bucket].last_layer >= op.first_layer;
+  }
+
+  using Weights = PassHooks::Weights;
+  // By bucket of the part.
+  std::vector<Weights> gather_weights(const PassItem& item, const Part& part) const {
+    std::vector<Weights> gathered;
     for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
-      if (stage_.buckets[b].first_layer <= op.last_layer && stage_.buckets[b].last_layer >= op.first_layer)
-        use(op.reads, stage_.weights[b]);
+      gathered.push_back(hooks_.gather_weights && stage_.weights[b] >= 0 ? hooks_.gather_weights(item, b)
+                                                                         : Weights{-1, stage_.weights[b]});
+    return gathered;
+  }
+
+  // The first op that reads gathered weights waits for them.
+  void read_weights(Op& op, const Part& part, std::vector<Weights>& gathered) const {
+    for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b) {
+      if (!covers(op, b)) continue;
+      Weights& weights = gathered[b - part.first_bucket];
+      wait_for(op, weights.ready);
+      use(op.reads, weights.tensor);
+    }
   }
 
   void forward(const PassItem& item, int received) {
     const int k = item.microbatch;
     const Chunk& chunk = stage_.chunks[item.chunk];
     const ChunkTensors& tensors = tensors_[item.chunk];
-    const bool cut = stage_.cut_first_forward && k == 0 && chunk.end_bucket - chunk.first_bucket > 1;
+    const bool cut = (stage_.cut_every_forward || (stage_.cut_first_forward && k == 0)) &&
+                     chunk.end_bucket - chunk.first_bucket > 1;
     if (item.chunk == 0 && hooks_.before_forward) hooks_.before_forward(k);
     std::vector<Part> all = parts(chunk, cut);
     std::reverse(all.begin(), all.end());
@@ -289,12 +309,13 @@ private:
               end = walk_.first_segment[chunk.layers.last + 1];
     for (const Part& part : all) {
       const auto its_pieces = pieces(part.layers, [](const Site& site) { return !site.forward.empty(); });
+      std::vector<Weights> gathered = gather_weights(item, part);
       int first_op = -1;
       for (const Piece& piece : its_pieces) {
         write_changes(walk_.sites[piece.first].forward, item, Pass::forward, side_at(piece.first, chunk),
                       received);
         Op op = compute_op(Pass::forward, item, piece, cut || its_pieces.size() > 1);
-        read_weights(op, part);
+        read_weights(op, part, gathered);
         if (piece.first == begin) use(op.reads, tensors.input[k]);
         wait_for(op, received);
         use(op.writes, tensors.activations[k]);
@@ -310,14 +331,15 @@ private:
   }
 
   // Run again by autograd's engine, so only once the gradient has arrived.
-  void recompute(const PassItem& item, const Part& part, bool cut, int received) {
+  void recompute(const PassItem& item, const Part& part, bool cut, int received,
+                 std::vector<Weights>& gathered) {
     const auto its_pieces =
         pieces(part.layers, [](const Site& site) { return site.repeated && !site.forward.empty(); });
     for (const Piece& piece : its_pieces) {
       if (piece.first > its_pieces.front().first)
         write_changes(walk_.sites[piece.first].forward, item, Pass::recompute, Side::both, received);
       Op op = compute_op(Pass::recompute, item, piece, cut || its_pieces.size() > 1);
-      read_weights(op, part);
+      read_weights(op, part, gathered);
       use(op.reads, tensors_[item.chunk].activations[item.microbatch]);
       use(op.writes, recomputed_);
       wait_for(op, received);
@@ -330,12 +352,21 @@ private:
     const Chunk& chunk = stage_.chunks[item.chunk];
     const ChunkTensors& tensors = tensors_[item.chunk];
     const bool last_microbatch = k == microbatches_ - 1;
-    const bool cut = stage_.cut_last_backward && last_microbatch && chunk.end_bucket - chunk.first_bucket > 1;
+    const bool sends = last_microbatch || stage_.cut_every_backward;
+    const bool cut = (stage_.cut_every_backward || (stage_.cut_last_backward && last_microbatch)) &&
+                     chunk.end_bucket - chunk.first_bucket > 1;
     const int begin = walk_.first_segment[chunk.layers.first],
               end = walk_.first_segment[chunk.layers.last + 1];
     if (hooks_.before_backward) hooks_.before_backward(item, received);
     for (const Part& part : parts(chunk, cut)) {
-      if (recomputes_) recompute(item, part, cut, part.layers.last == chunk.layers.last ? received : -1);
+      std::vector<Weights> gathered = gather_weights(item, part);
+      std::vector<PassHooks::Gradients> gradients;
+      for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
+        gradients.push_back(hooks_.gradients_of_pass && stage_.gradients[b] >= 0
+                                ? hooks_.gradients_of_pass(item, b)
+                                : PassHooks::Gradients{stage_.gradients[b], -1});
+      if (recomputes_)
+        recompute(item, part, cut, part.layers.last == chunk.layers.last ? received : -1, gathered);
       auto its_pieces =
           pieces(part.layers, [](const Site& site) { return !site.backward.empty() || !site.again.empty(); });
       std::reverse(its_pieces.begin(), its_pieces.end());
@@ -345,11 +376,12 @@ private:
                       received, true);
         write_changes(walk_.sites[piece.end].again, item, Pass::backward, Side::both, received);
         Op op = compute_op(Pass::backward, item, piece, cut || its_pieces.size() > 1);
-        read_weights(op, part);
+        read_weights(op, part, gathered);
         for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
-          if (stage_.buckets[b].first_layer <= op.last_layer &&
-              stage_.buckets[b].last_layer >= op.first_layer)
-            use(op.writes, stage_.gradients[b]);
+          if (covers(op, b)) {
+            use(op.writes, gradients[b - part.first_bucket].tensor);
+            wait_for(op, gradients[b - part.first_bucket].free);
+          }
         use(op.reads, tensors.activations[k]);
         use(op.reads, recomputed_);
         use(op.writes, between_);
@@ -360,14 +392,14 @@ private:
       }
       if (part.layers.first == chunk.layers.first)
         write_changes(walk_.sites[begin].backward, item, Pass::backward, Side::reader, received, true);
-      if (!last_microbatch) continue;
+      if (!sends) continue;
       for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b) {
         stage_.backward_of_bucket[b] = number;
-        const int summed = sum_partial_gradients(plan_, stage_, b);
+        const int summed = sum_partial_gradients(plan_, stage_, b, gradients[b - part.first_bucket].tensor);
         if (summed >= 0) stage_.backward_of_bucket[b] = summed;
       }
       for (std::size_t b = part.first_bucket; hooks_.behind_bucket && b < part.end_bucket; ++b)
-        hooks_.behind_bucket(b);
+        hooks_.behind_bucket(item, b);
     }
     if (item.chunk == 0 && hooks_.behind_backward) hooks_.behind_backward(k);
   }

@@ -14,7 +14,21 @@ struct PassHooks {
   std::function<void(int microbatch)> before_forward;
   // `received`: the op that brought the gradient of the stage's output; -1 if it waits for none.
   std::function<void(const PassItem& item, int received)> before_backward;
-  std::function<void(std::size_t bucket)> behind_bucket;  // whose gradients are complete
+  // Behind the backward pass that completes a bucket's gradients: that of the last micro-batch or, if
+  // gradients leave behind each pass, of any.
+  std::function<void(const PassItem& item, std::size_t bucket)> behind_bucket;
+  // Before a pass over a bucket's layers, where weights are gathered for it.
+  struct Weights {
+    int ready = -1;   // the op that the pass waits for; -1: none
+    int tensor = -1;  // what it reads
+  };
+  std::function<Weights(const PassItem& item, std::size_t bucket)> gather_weights;
+  // Where a backward pass writes a bucket's gradients; without it, StageProgram::gradients.
+  struct Gradients {
+    int tensor = -1;
+    int free = -1;  // the op that must have ended before; -1: none
+  };
+  std::function<Gradients(const PassItem& item, std::size_t bucket)> gradients_of_pass;
   std::function<void(int microbatch)> behind_backward;
 };
 

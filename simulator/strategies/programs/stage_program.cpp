@@ -168,12 +168,16 @@ StageProgram begin_stage(const StepPlan& plan, int number, StageTraffic traffic,
     stage.cut_last_backward = stage.cut_last_backward || (strategy.overlap && buckets.size() > 1);
   }
   stage.cut_first_forward = stage.cut_last_backward && traffic.receives_weights;
+  stage.cut_every_forward = traffic.every_forward;
+  stage.cut_every_backward = traffic.every_backward;
+  stage.held = traffic.held;
 
   const StateBytes bytes = state_bytes(scenario.training.optimizer, scenario.training.precision,
                                        scenario.training.gradient_precision);
   for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
     const Bucket& bucket = stage.buckets[b];
-    const auto tensor = [&](TensorKind kind, const char* name, Precision type, double per_parameter) {
+    const auto tensor = [&](TensorKind kind, const char* name, Precision type, double per_parameter,
+                            int shards) {
       if (bucket.parameters == 0) return -1;
       Tensor t;
       t.kind = kind;
@@ -181,12 +185,14 @@ StageProgram begin_stage(const StepPlan& plan, int number, StageTraffic traffic,
       t.first_layer = bucket.first_layer;
       t.last_layer = bucket.last_layer;
       t.type = type;
-      t.bytes = bucket.parameters * per_parameter;
+      t.shards = shards;
+      t.bytes = bucket.parameters * per_parameter / shards;
       return add_tensor(stage.program, std::move(t));
     };
-    stage.weights.push_back(tensor(TensorKind::weight, "weights", scenario.training.precision, bytes.weight));
-    stage.gradients.push_back(
-        tensor(TensorKind::gradient, "gradients", scenario.training.gradient_precision, bytes.gradient));
+    stage.weights.push_back(
+        tensor(TensorKind::weight, "weights", scenario.training.precision, bytes.weight, stage.held.weights));
+    stage.gradients.push_back(tensor(TensorKind::gradient, "gradients", scenario.training.gradient_precision,
+                                     bytes.gradient, stage.held.gradients));
   }
   return stage;
 }

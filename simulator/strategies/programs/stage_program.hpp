@@ -34,10 +34,18 @@ struct StepPlan {
   std::map<std::tuple<Pass, int, int>, int> pass_works;  // of these segments, shared by micro-batches
 };
 
+// In how many shards the ranks that share a batch hold what belongs to a parameter.
+struct HeldShards {
+  int weights = 1, gradients = 1, optimizer = 1;
+};
+
 // How a stage's gradients leave it and its weights come back.
 struct StageTraffic {
   bool sends_gradients = false;   // in buckets; behind the backward pass if the strategy overlaps
   bool receives_weights = false;  // bucket by bucket, before the next step's forward pass
+  bool every_forward = false;     // receives weights before each forward pass
+  bool every_backward = false;    // sends gradients behind each backward pass
+  HeldShards held = {};
 };
 
 // A model part that the stage holds: its only one, or one of strategy.virtual_stages.
@@ -56,6 +64,8 @@ struct StageProgram {
   std::vector<int> optimizer_state;     // the same, once an optimizer has been written that keeps one
   bool cut_first_forward = false;       // one op a bucket, because weights arrive bucket by bucket
   bool cut_last_backward = false;       // one op a bucket, because gradients leave bucket by bucket
+  bool cut_every_forward = false, cut_every_backward = false;  // the same in all passes
+  HeldShards held;
   std::vector<int> forward_of_bucket;   // ops of the first micro-batch
   std::vector<int> backward_of_bucket;  // ops of the last micro-batch
   std::vector<int> sends;               // the last ones, which the step's end waits for

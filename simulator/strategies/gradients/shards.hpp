@@ -1,0 +1,14 @@
+// Sharded data parallelism: ranks that share a batch each hold a part of the optimizer state, the gradients
+// and the weights (ZeRO, FSDP).
+#pragma once
+
+#include <memory>
+
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
+
+namespace rehearse {
+
+// Parses zero_stage, fsdp and the keys that go with them; null if they ask for no shards.
+std::shared_ptr<const GradientStrategy> read_shards(Section& strategy, const StrategyChoice& choice);
+
+}  // namespace rehearse
