@@ -119,8 +119,12 @@ TEST_CASE("a told way out needs less memory", "[release]") {
       {"activations are kept", shipped("gpt3-175b"),
        "--set training.recompute=none --set training.global_batch=768", "recompute=full"},
       {"large micro-batches", shipped("gpt3-175b"), "--set training.micro_batch=8", "micro_batch=4"},
-      {"few stages", shipped("gpt3-175b"),
+      {"optimizer state on every rank", shipped("gpt3-175b"),
        "--set strategy.pipeline=12 --set strategy.data=64 --set training.global_batch=768",
+       "strategy.zero_stage=1"},
+      {"few stages", shipped("gpt3-175b"),
+       "--set strategy.pipeline=12 --set strategy.data=64 --set training.global_batch=768 --set "
+       "strategy.fsdp=hybrid --set strategy.shard_degree=2",
        "--set strategy.pipeline=24 --set strategy.data=32"},
       {"few stages, no data parallelism", shipped("gpt3-175b"),
        "--set cluster.nodes=1 --set strategy.pipeline=8 --set strategy.data=1 --set training.global_batch=32",

@@ -143,6 +143,9 @@ WayOut less_bubble(const Result& result) {
 
 WayOut less_communication(const Result& result, Purpose purpose) {
   if (purpose == Purpose::gradient_sync) return less_gradient_sync(result);
+  if (purpose == Purpose::weights)
+    return gradient_strategy(result.scenario)
+        ->less_communication(result.scenario, result.metrics.busiest_place);
   if (purpose == Purpose::pipeline) return less_pipeline_transfer(result);
   for (const AxisEntry* axis : axes())
     if (axis->purpose == purpose) return axis->less_communication(result.scenario);
@@ -234,6 +237,9 @@ WayOut less_memory(const Result& result) {
       return {"smaller micro-batches keep less", {"training.micro_batch=" + value(now.micro_batch / 2)}};
     }
   }
+  if (WayOut way = gradient_strategy(s)->less_memory(s, {use.weights, use.gradients, use.optimizer}, over);
+      !way.why.empty())
+    return way;
   if (s.strategy.schedule == PipelineSchedule::interleaved && !profiled(s) &&
       s.strategy.stage_layers.empty()) {
     const PipelineEstimate before = estimate_pipeline(s, s.strategy.schedule, s.strategy.virtual_stages);

@@ -60,6 +60,11 @@ public:
                       "a model that tells the shapes of its matrices, or another compression");
   }
 
+  Advice less_memory(const Scenario& scenario, const HeldBytes& held, double over_bytes) const override {
+    return fusion_ || compression_.kind != Compression::none ? Advice{}
+                                                             : more_shards(scenario, 0, held, over_bytes);
+  }
+
   void write(StepPlan& plan) const override {
     for (int s = 0; s < plan.scenario.strategy.pipeline; ++s) write_stage(plan, s);
     if (plan.tied_parameters > 0)
@@ -170,10 +175,11 @@ CompressionChoice read_compression(Section& strategy, const StrategyChoice& choi
 void refuse_beside_shards(Section& strategy, bool fused, const StrategyChoice& choice) {
   const char* const allowed = "zero_stage = 0 and fsdp = \"none\", or no such key";
   for (const char* key : {"fusion_mb", "cycle_ms"})
-    if (fused && strategy.has(key)) strategy.refuse(key, "given for shards (zero_stage, fsdp)", allowed);
+    if (fused && strategy.has(key))
+      strategy.refuse(key, "given beside sharded data parallelism (zero_stage, fsdp)", allowed);
   if (choice.compression.kind != Compression::none)
     strategy.refuse("compression",
-                    fmt::format("\"{}\" for shards (zero_stage, fsdp)",
+                    fmt::format("\"{}\" beside sharded data parallelism (zero_stage, fsdp)",
                                 kCompressionNames[static_cast<std::size_t>(choice.compression.kind)]),
                     allowed);
 }

@@ -40,6 +40,11 @@ public:
   // used most.
   virtual Advice less_communication(const Scenario& scenario, const LinkPlace& busiest) const;
   virtual Advice less_waiting(const Scenario& scenario, const LinkPlace& busiest) const;
+  // If a device needs `over_bytes` more than it has; `held`: what it holds for its parameters.
+  struct HeldBytes {
+    double weights = 0, gradients = 0, optimizer = 0;
+  };
+  virtual Advice less_memory(const Scenario& scenario, const HeldBytes& held, double over_bytes) const;
   // Writes the programs of all ranks to plan.schedule; roles besides the workers are added with their
   // endpoints.
   virtual void write(StepPlan& plan) const = 0;

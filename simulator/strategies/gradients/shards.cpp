@@ -223,6 +223,8 @@ public:
   }
 
   Advice less_communication(const Scenario& scenario, const LinkPlace& busiest) const override {
+    if (scenario.strategy.overlap && choice_.prefetch == 0)
+      return {"weights that are gathered ahead hide behind computation", {"strategy.prefetch=1"}};
     if (choice_.stage == 3 && choice_.reshard)
       return {"keeping the weights from the forward to the backward pass would send a third less",
               {"strategy.reshard_after_forward=false"}};
@@ -233,6 +235,10 @@ public:
       return advice;
     }
     return GradientStrategy::less_communication(scenario, busiest);
+  }
+
+  Advice less_memory(const Scenario& scenario, const HeldBytes& held, double over_bytes) const override {
+    return choice_.fsdp == Fsdp::none ? more_shards(scenario, choice_.stage, held, over_bytes) : Advice{};
   }
 
   void write(StepPlan& plan) const override {
@@ -246,6 +252,23 @@ private:
 };
 
 }  // namespace
+
+Advice more_shards(const Scenario& scenario, int stage, const GradientStrategy::HeldBytes& held,
+                   double over_bytes) {
+  const double ranks = scenario.strategy.data;
+  const std::array<double, 3> shared_out = {held.optimizer, held.gradients, held.weights};
+  double saved = 0;
+  for (int more = stage; more < 3; ++more) {
+    saved += shared_out[static_cast<std::size_t>(more)] * (1 - 1 / ranks);
+    if (saved >= over_bytes)
+      return {fmt::format("{:.0f} ranks can share out {}", ranks,
+                          more == 0   ? "the optimizer's state"
+                          : more == 1 ? "optimizer state and gradients"
+                                      : "optimizer state, gradients and weights"),
+              {fmt::format("strategy.zero_stage={}", more + 1)}};
+  }
+  return {};
+}
 
 std::shared_ptr<const GradientStrategy> read_shards(Section& strategy, const StrategyChoice& choice) {
   ShardChoice shards;
