@@ -210,7 +210,8 @@ Model read_changed(Section& section, const NamedModel& named) {
   read_shape(section, shape, model);
   model.name = section.text("name", named.model.name);
   model.title = section.text("title", named.model.title + but_for(changed));
-  model.notes = named.model.notes;
+  model.notes = section.texts("notes");
+  if (!section.has("notes")) model.notes = named.model.notes;
   model.sources = section.texts("sources");
   if (!section.has("sources")) {
     model.sources = named.model.sources;

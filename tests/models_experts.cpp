@@ -1,6 +1,4 @@
 // Mixtures of experts: parameters, arithmetic and traffic of a feed-forward that each token meets a part of.
-#include <cmath>
-
 #include "models/model.hpp"
 #include "tests/catch.hpp"
 #include "tests/models_kernels.hpp"
@@ -38,24 +36,40 @@ Model transformer(const Transformer& shape) {
 TEST_CASE("published mixtures have their published parameters") {
   struct Case {
     const char* preset;
-    double parameters;                     // of the checkpoint on Hugging Face
-    double total_billion, active_billion;  // as their makers round them
+    double parameters;  // of the checkpoint on Hugging Face
+    double total_billion, total_tolerance, active_billion, active_tolerance;  // as their makers round them
+    bool embedding;                                                           // is among the active ones
+    const char* source;
   };
-  // 8x7B: Jiang et al. 2024 say 47B and 13B; 8x22B: Mistral AI, 17 April 2024, says 141B and 39B.
-  const Case cases[] = {{"mixtral-8x7b", 46'702'792'704, 46.7, 12.9},
-                        {"mixtral-8x22b", 140'620'634'112, 140.6, 39.1}};
+  const Case cases[] = {
+      {"mixtral-8x7b", 46'702'792'704, 46.7, 0.05, 12.9, 0.06, true, "Jiang et al. 2024: 47B and 13B"},
+      {"mixtral-8x22b", 140'620'634'112, 140.6, 0.05, 39.1, 0.06, true,
+       "Mistral AI, 17 April 2024: 141B and 39B"},
+      {"qwen3-30b-a3b", 30'532'122'624, 30.5, 0.05, 3.3, 0.06, true, "model card"},
+      {"qwen3-235b-a22b", 235'093'634'560, 235, 0.5, 22, 0.5, true, "model card"},
+      // 671,026,419,200 in the main model's weights, of which 58 x 256 are the balancing bias of the routers.
+      {"deepseek-v3", 671'026'404'352, 671, 0.05, 36.6, 0.05, false,
+       "README_WEIGHTS.md: without the embedding; arXiv 2412.19437: 671B, 37B"},
+      {"gpt-oss-20b", 20'914'757'184, 20.91, 0.005, 3.61, 0.005, false, "arXiv 2508.10925, table 1"},
+      {"gpt-oss-120b", 116'829'156'672, 116.83, 0.005, 5.13, 0.005, false, "arXiv 2508.10925, table 1"},
+  };
   for (const Case& c : cases) {
-    CAPTURE(c.preset);
+    CAPTURE(c.preset, c.source);
     const Model model = model_preset(c.preset);
-    CHECK(parameter_count(model) == c.parameters);
-    CHECK(std::abs(parameter_count(model) / 1e9 - c.total_billion) < 0.05);
-    CHECK(std::abs(active_parameter_count(model) / 1e9 - c.active_billion) < 0.06);
-    // Every weight but the embedding's is multiplied with each token: 6 FLOPs for each that a token meets,
-    // and attention's 12 s h a layer; norms multiply nothing that counts.
     const auto& t = std::get<Transformer>(model.shape);
-    const double s = 4096, norms = (2 * t.layers + 1) * t.hidden;
-    const double met = active_parameter_count(model) - t.vocabulary * t.hidden - norms;
-    CHECK(flops_per_sample(model, s) == Approx(s * (6 * met + 12 * s * t.hidden * t.layers)).epsilon(1e-12));
+    const double active = active_parameter_count(model), embedding = t.vocabulary * t.hidden;
+    CHECK(parameter_count(model) == c.parameters);
+    CHECK(parameter_count(model) / 1e9 == Approx(c.total_billion).margin(c.total_tolerance));
+    CHECK((active - (c.embedding ? 0 : embedding)) / 1e9 ==
+          Approx(c.active_billion).margin(c.active_tolerance));
+    if (t.biases || t.kv_lora_rank > 0) continue;
+    // Every weight but the embedding's is multiplied with each token: 6 FLOPs for each that a token meets,
+    // and attention's 12 s a layer for each element of the queries; norms multiply nothing that counts.
+    const double s = 4096, head = t.head_dim > 0 ? t.head_dim : t.hidden / t.heads;
+    const double norms = (2 * t.layers + 1) * t.hidden + (t.qk_norm ? 2 * t.layers * head : 0);
+    const double met = active - embedding - norms;
+    CHECK(flops_per_sample(model, s) ==
+          Approx(s * (6 * met + 12 * s * t.heads * head * t.layers)).epsilon(1e-12));
   }
 }
 

@@ -129,14 +129,16 @@ TEST_CASE("families have the published parameters, and their keys give the same 
     double active_billion, active_tolerance;  // as its makers print it; 0: not a mixture
     double sequence_length;
     const char* source;
+    const char* preset = nullptr;  // the same shape
   };
   // Active parameters of DeepSeek and GPT-OSS leave out the embedding.
   const Case cases[] = {
       {"mistralai/Mistral-7B-v0.1", kMistral, 7'241'732'096, 0, 0, 8192, "safetensors of the checkpoint"},
       {"mistralai/Mistral-Nemo-Base-2407", kNemo, 12'247'782'400, 0, 0, 8192,
        "safetensors of the checkpoint"},
-      {"Qwen/Qwen3-8B", kQwen3, 8'190'735'360, 0, 0, 8192, "safetensors; model card: 8.2B"},
-      {"Qwen/Qwen3-30B-A3B", kQwen3Moe, 30'532'122'624, 3.3, 0.06, 8192, "model card: 30.5B, 3.3B activated"},
+      {"Qwen/Qwen3-8B", kQwen3, 8'190'735'360, 0, 0, 8192, "safetensors; model card: 8.2B", "qwen3-8b"},
+      {"Qwen/Qwen3-30B-A3B", kQwen3Moe, 30'532'122'624, 3.3, 0.06, 8192, "model card: 30.5B, 3.3B activated",
+       "qwen3-30b-a3b"},
       {"google/gemma-2-9b", kGemma2, 9'241'705'984, 0, 0, 8192, "safetensors of the checkpoint"},
       {"google/gemma-3-1b-pt", kGemma3, 999'885'952, 0, 0, 8192, "safetensors of the checkpoint"},
       {"google/gemma-3-4b-pt, text", kGemma3Images, 3'880'263'168, 0, 0, 8192,
@@ -150,15 +152,16 @@ TEST_CASE("families have the published parameters, and their keys give the same 
        "safetensors; arXiv 2405.04434: 236B, 21B activated"},
       // 671,026,419,200 in the main model's weights, of which 58 x 256 are the balancing bias of the routers.
       {"deepseek-ai/DeepSeek-V3", kDeepSeek3, 671'026'404'352, 36.6, 0.05, 8192,
-       "README_WEIGHTS.md: 671B, 36.6B activated without the embedding; arXiv 2412.19437: 671B, 37B"},
+       "README_WEIGHTS.md: 671B, 36.6B activated without the embedding; arXiv 2412.19437: 671B, 37B",
+       "deepseek-v3"},
       {"facebook/opt-6.7b", kOpt, 6'658'473'984, 0, 0, 2048, "the checkpoint, tied weights once"},
       {"facebook/opt-350m", kOptSmall, 331'196'416, 0, 0, 2048, "safetensors of the checkpoint: 331M"},
       {"EleutherAI/gpt-neox-20b", kNeox, 20'554'567'680, 0, 0, 2048,
        "arXiv 2204.06745, section 2.1: 20B; the checkpoint, 50,432 rows of vocabulary"},
       {"openai/gpt-oss-20b", gpt_oss(24, 32), 20'914'757'184, 3.61, 0.005, 8192,
-       "arXiv 2508.10925, table 1: 20.91B, 3.61B activated"},
+       "arXiv 2508.10925, table 1: 20.91B, 3.61B activated", "gpt-oss-20b"},
       {"openai/gpt-oss-120b", gpt_oss(36, 128), 116'829'156'672, 5.13, 0.005, 8192,
-       "arXiv 2508.10925, table 1: 116.83B, 5.13B activated"},
+       "arXiv 2508.10925, table 1: 116.83B, 5.13B activated", "gpt-oss-120b"},
   };
   for (const Case& c : cases) {
     CAPTURE(c.model, c.source);
@@ -170,6 +173,11 @@ TEST_CASE("families have the published parameters, and their keys give the same 
       const bool with_embedding = std::string(c.model).substr(0, 4) == "Qwen";
       const double active = active_parameter_count(model) - (with_embedding ? 0 : t.vocabulary * t.hidden);
       CHECK(active / 1e9 == Approx(c.active_billion).margin(c.active_tolerance));
+    }
+    if (c.preset) {
+      Transformer preset = std::get<Transformer>(model_preset(c.preset).shape);
+      preset.sequence_length = t.sequence_length;
+      CHECK(toml_text(transformer_table(preset)) == toml_text(transformer_table(t)));
     }
     Model again;
     again.shape = written_and_read(t);

@@ -95,7 +95,7 @@ TEST_CASE("a config.json opens as the model it describes") {
       {"google-bert/bert-base-uncased", bert("BertForPreTraining"), 110'106'428, 512, "bert-base"},
       {"the same as BertModel", bert("BertModel"), 109'482'240, 512, ""},
       {"the same as BertForMaskedLM", bert("BertForMaskedLM"), 109'514'298, 512, ""},
-      {"Qwen/Qwen2-7B", kQwen2, 7'615'616'512, 8192, ""},
+      {"Qwen/Qwen2-7B", kQwen2, 7'615'616'512, 8192, "qwen2.5-7b"},
       {"mistralai/Mixtral-8x7B-v0.1", mixtral(R"("num_local_experts": 8, "num_experts_per_tok": 2)"),
        46'702'792'704, 8192, "mixtral-8x7b"},
       {"the same with the library's number of experts", mixtral(R"("rope_theta": 1e6)"), 46'702'792'704, 8192,

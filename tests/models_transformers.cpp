@@ -77,8 +77,10 @@ TEST_CASE("FLOPs of models with grouped-query attention and gates equal their fo
   // A multiply and an add for each weight and token: queries and projection 2 h^2, keys and values 2 h^2
   // kv/a, feed-forward 2 h f, gated 3 h f, logits h V; scores and values of attention 2 s h. Three passes'
   // worth.
-  for (const char* preset : {"llama2-7b", "llama2-13b", "llama2-70b", "llama3-8b", "llama3-70b",
-                             "llama3-405b", "mpt-7b", "mpt-30b", "bloom-176b", "megatron-76.1b"}) {
+  for (const char* preset :
+       {"llama2-7b", "llama2-13b", "llama2-70b", "llama3-8b", "llama3-70b", "llama3-405b", "llama3.1-8b",
+        "llama3.1-70b", "qwen2.5-7b", "qwen2.5-14b", "qwen2.5-32b", "qwen2.5-72b", "nemotron4-15b",
+        "nemotron4-340b", "mpt-7b", "mpt-30b", "bloom-176b", "megatron-76.1b"}) {
     for (const double s : {1.0, 512.0, 2048.0}) {
       CAPTURE(preset, s);
       const Model model = model_preset(preset);
