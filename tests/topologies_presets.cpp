@@ -7,8 +7,8 @@ using namespace rehearse;
 
 TEST_CASE("every device preset loads, and every number has a source") {
   const auto names = device_names();
-  for (const char* needed :
-       {"a100-40", "a100-80", "b200", "cpu-core", "gb200", "h100", "h200", "k80", "p100", "tpu-v4", "v100"})
+  for (const char* needed : {"a100-40", "a100-80", "b200", "b300", "cpu-core", "gb200", "gb300", "h100",
+                             "h200", "k80", "p100", "tpu-v4", "v100", "v100-32"})
     CHECK(std::find(names.begin(), names.end(), needed) != names.end());
   for (const std::string& name : names) {
     CAPTURE(name);
@@ -48,6 +48,11 @@ TEST_CASE("devices are as their data sheets say") {
         Case{"h200", 90, 132, 67, 494.5, 989.5, 989.5, 1979, 141e9 / 1073741824, 4800},
         Case{"b200", 100, 148, 80, 1125, 2250, 2250, 4500, 180e9 / 1073741824, 8000},
         Case{"gb200", 100, 148, 80, 1250, 2500, 2500, 5000, 186e9 / 1073741824, 8000},
+        Case{"b300", 103, 148, 600.0 / 8, 18e3 / 2 / 8, 36e3 / 2 / 8, 36e3 / 2 / 8, 72e3 / 2 / 8,
+             270e9 / 1073741824, 8000},
+        Case{"gb300", 103, 148, 80, 180e3 / 2 / 72, 360e3 / 2 / 72, 360e3 / 2 / 72, 720e3 / 2 / 72,
+             279e9 / 1073741824, 8000},
+        Case{"v100-32", 70, 80, 15.7, 0, 125, 0, 0, 32, 900},
         Case{"k80", 37, 13, 8.74 / 2, 0, 0, 0, 0, 24 / 2, 480.0 / 2},
         Case{"tpu-v4", 0, 0, 275.0 / 6, 0, 0, 275, 0, 32, 1200}}) {
     CAPTURE(c.name);
@@ -88,20 +93,27 @@ TEST_CASE("every cluster preset loads, and states its sources") {
   const std::vector<Case> cases = {{"aws-p2.8xlarge", 8, 1, 1.25e9, "k80", 0},
                                    {"aws-p3.16xlarge", 8, 1, 3.125e9, "v100", 0},
                                    {"aws-p4d", 8, 4, 12.5e9, "a100-40", 8},  // 64 ports: 8 x 4 down, 32 up
+                                   {"aws-p4de", 8, 4, 12.5e9, "a100-80", 8},
                                    {"aws-p5", 8, 8, 50e9, "h100", 4},
                                    {"cpu-cluster", 1, 1, 0.125e9, "cpu-core", 0},
+                                   {"dgx-2", 16, 8, 12.5e9, "v100-32", 2},  // 36 ports: 2 x 8 down, 16 up
                                    {"dgx-a100", 8, 8, 25e9, "a100-80", 2},  // 40 ports: 2 x 8 down, 16 up
-                                   {"dgx-b200", 8, 8, 50e9, "b200", 32},    // rails: 64 ports, 32 down, 32 up
-                                   {"dgx-h100", 8, 8, 50e9, "h100", 4},     // 64 ports: 4 x 8 down, 32 up
+                                   {"dgx-a100-40", 8, 8, 25e9, "a100-40", 2},
+                                   {"dgx-b200", 8, 8, 50e9, "b200", 32},  // rails: 64 ports, 32 down, 32 up
+                                   {"dgx-h100", 8, 8, 50e9, "h100", 4},   // 64 ports: 4 x 8 down, 32 up
                                    {"dgx1-p100", 8, 4, 12.5e9, "p100", 4},
                                    {"dgx1-v100", 8, 4, 12.5e9, "v100", 4},  // 36 ports: 4 x 4 down, 16 up
                                    {"ethernet", 4, 1, 3.125e9, "p100", 0},
                                    {"gb200-nvl72", 72, 72, 50e9, "gb200", 32},
+                                   {"gb300-nvl72", 72, 72, 100e9, "gb300", 72},  // 144 ports: 72 down, 72 up
                                    {"gcp-a3", 8, 4, 25e9, "h100", 8},
                                    {"gcp-k80x8", 8, 1, 2e9, "k80", 0},
+                                   {"hgx-b300", 8, 8, 100e9, "b300", 72},
                                    {"hgx-h200", 8, 8, 50e9, "h200", 32},
+                                   {"jean-zay", 8, 4, 12.5e9, "a100-80", 6},  // 48 ports: 6 x 4 down, 24 up
                                    {"p100x4-25gbe", 4, 1, 3.125e9, "p100", 32},
                                    {"tpu-v4", 1, 1, 300e9, "tpu-v4", 0},
+                                   {"v100-32", 8, 4, 12.5e9, "v100-32", 4},
                                    {"workstation-100gbe", 4, 1, 12.5e9, "a100-80", 0},
                                    {"workstation-10gbe", 4, 1, 1.25e9, "a100-80", 0}};
   std::vector<std::string> names;
