@@ -21,7 +21,7 @@ Scenario interleaved(Model model, int data, int pipeline, int chunks, int microb
 
 // "F0a": the forward pass of micro-batch 0 through chunk a, the first one.
 std::string item_text(const PassItem& item) {
-  return (item.forward ? "F" : "B") + std::to_string(item.microbatch) + static_cast<char>('a' + item.chunk);
+  return (item.forward() ? "F" : "B") + std::to_string(item.microbatch) + static_cast<char>('a' + item.chunk);
 }
 
 std::string table(int stages, int chunks, int microbatches) {
@@ -114,7 +114,7 @@ TEST_CASE("chunks go round the pipeline") {
       CHECK(op.last_layer == last[stage][chunk]);
       CHECK(op.name == std::string(op.pass == Pass::forward ? "forward " : "backward ") +
                            std::to_string(op.microbatch) + ", chunk " + std::to_string(chunk));
-      found.push_back(item_text({op.pass == Pass::forward, op.microbatch, chunk}));
+      found.push_back(item_text({op.pass, op.microbatch, chunk}));
     }
     for (const PassItem& item : pipeline_order(PipelineSchedule::interleaved, 3, stage, 6, 2))
       expected.push_back(item_text(item));

@@ -166,7 +166,9 @@ void Perceptron::allocate_activations(HeldLayer& layer) {
     allocate(layer.input_gradient, input, precision, each);
   }
   allocate(layer.output, output, loss ? Precision::fp32 : precision, each);
-  allocate(layer.output_gradient, output, precision, layer.ends_range ? each : 1);
+  allocate(layer.output_gradient, output, precision, layer.ends_range || options_.keeps_gradients ? each : 1);
+  if (options_.keeps_gradients && layer.rows != layer.output_rows)
+    allocate(layer.gathered_gradient, layer.rows * layer.outputs, precision, each);
 }
 
 void Perceptron::allocate_batches() {
@@ -250,7 +252,8 @@ Array Perceptron::input_of(const HeldLayer& layer, long step, int microbatch) co
 }
 
 Array Perceptron::output_gradient_of(const HeldLayer& layer, int microbatch) const {
-  return layer.output_gradient.at(layer.ends_range ? static_cast<std::size_t>(microbatch) : 0);
+  return layer.output_gradient.at(layer.output_gradient.size() > 1 ? static_cast<std::size_t>(microbatch)
+                                                                   : 0);
 }
 
 Array Perceptron::input_gradient_of(const HeldLayer& layer, int microbatch) const {
@@ -342,41 +345,83 @@ void Perceptron::backward(int stream, long step, int microbatch, LayerRange laye
   backward_segments(stream, step, microbatch, segments_of(layers));
 }
 
-void Perceptron::backward_segments(int stream, long step, int microbatch, SegmentRange segments) {
-  for (int s = segments.end - 1; s >= segments.first; --s) backward_segment(stream, step, microbatch, s);
-}
-
 // The loss has given the gradient of the logits in the forward pass.
-void Perceptron::backward_segment(int stream, long step, int microbatch, int segment) {
+Perceptron::BackwardStep Perceptron::backward_step(int segment) {
   const auto [number, in_layer] = segments_.at(static_cast<std::size_t>(segment));
   HeldLayer& layer = held(number);
-  const bool has_bias = (in_layer > 0) == (layer.kind == SegmentKind::down);
-  if (has_bias) backward_bias(stream, step, microbatch, layer);
-  if (in_layer == 0) backward_product(stream, step, microbatch, layer);
+  return {layer, (in_layer > 0) == (layer.kind == SegmentKind::down), in_layer == 0};
+}
+
+void Perceptron::backward_segments(int stream, long step, int microbatch, SegmentRange segments) {
+  for (int s = segments.end - 1; s >= segments.first; --s) {
+    const auto [layer, bias, product] = backward_step(s);
+    if (bias) {
+      backward_activation(stream, microbatch, layer);
+      backward_bias(stream, step, microbatch, layer);
+    }
+    if (!product) continue;
+    const Array gradient = product_gradient_of(layer, microbatch);
+    backward_to_input(stream, microbatch, layer, gradient);
+    backward_to_matrix(stream, step, microbatch, layer, gradient);
+  }
+}
+
+// A gradient that was gathered is kept: its memory is used again before the weight part comes.
+void Perceptron::backward_input_segments(int stream, int microbatch, SegmentRange segments) {
+  for (int s = segments.end - 1; s >= segments.first; --s) {
+    const auto [layer, bias, product] = backward_step(s);
+    if (bias) backward_activation(stream, microbatch, layer);
+    if (!product) continue;
+    const Array gradient = product_gradient_of(layer, microbatch);
+    if (!layer.gathered_gradient.empty())
+      arithmetic_.copy(stream, gradient, layer.gathered_gradient.at(static_cast<std::size_t>(microbatch)));
+    backward_to_input(stream, microbatch, layer, gradient);
+  }
+}
+
+void Perceptron::backward_weight_segments(int stream, long step, int microbatch, SegmentRange segments) {
+  for (int s = segments.end - 1; s >= segments.first; --s) {
+    const auto [layer, bias, product] = backward_step(s);
+    if (bias) backward_bias(stream, step, microbatch, layer);
+    if (!product) continue;
+    const Array gradient = layer.gathered_gradient.empty()
+                               ? product_gradient_of(layer, microbatch)
+                               : Array(layer.gathered_gradient.at(static_cast<std::size_t>(microbatch)));
+    backward_to_matrix(stream, step, microbatch, layer, gradient);
+  }
+}
+
+void Perceptron::backward_activation(int stream, int microbatch, const HeldLayer& layer) {
+  if (layer.kind == SegmentKind::logits) return;
+  arithmetic_.activation_backward(stream, layer.output.at(static_cast<std::size_t>(microbatch)),
+                                  output_gradient_of(layer, microbatch));
 }
 
 void Perceptron::backward_bias(int stream, long step, int microbatch, HeldLayer& layer) {
-  const Array gradient = output_gradient_of(layer, microbatch);
-  if (layer.kind != SegmentKind::logits)
-    arithmetic_.activation_backward(stream, layer.output.at(static_cast<std::size_t>(microbatch)), gradient);
   layer.accumulates = layer.gradient_step == step && options_.sum_microbatches;
   layer.gradient_step = step;
-  arithmetic_.column_sums(stream, gradient, bias_of(layer, gradients({layer.number, layer.number})),
-                          layer.accumulates);
+  arithmetic_.column_sums(stream, output_gradient_of(layer, microbatch),
+                          bias_of(layer, gradients({layer.number, layer.number})), layer.accumulates);
 }
 
-void Perceptron::backward_product(int stream, long step, int microbatch, HeldLayer& layer) {
-  const Array gradient = layer.rows == layer.output_rows
-                             ? output_gradient_of(layer, microbatch)
-                             : gathered_->part(0, static_cast<std::size_t>(layer.rows * layer.outputs));
-  if (layer.number > 0) {
-    const Array input_gradient =
-        layer.rows == layer.input_rows
-            ? input_gradient_of(layer, microbatch)
-            : summands_->part(0, static_cast<std::size_t>(layer.rows * layer.inputs));
-    arithmetic_.gemm(stream, {layer.rows, layer.inputs, layer.outputs}, false, true, 1, operand(gradient),
-                     operand(matrix_of(layer, weights({layer.number, layer.number}))), 0, input_gradient);
-  }
+Array Perceptron::product_gradient_of(const HeldLayer& layer, int microbatch) const {
+  return layer.rows == layer.output_rows
+             ? output_gradient_of(layer, microbatch)
+             : gathered_->part(0, static_cast<std::size_t>(layer.rows * layer.outputs));
+}
+
+void Perceptron::backward_to_input(int stream, int microbatch, const HeldLayer& layer,
+                                   const Array& gradient) {
+  if (layer.number == 0) return;
+  const Array input_gradient = layer.rows == layer.input_rows
+                                   ? input_gradient_of(layer, microbatch)
+                                   : summands_->part(0, static_cast<std::size_t>(layer.rows * layer.inputs));
+  arithmetic_.gemm(stream, {layer.rows, layer.inputs, layer.outputs}, false, true, 1, operand(gradient),
+                   operand(matrix_of(layer, weights({layer.number, layer.number}))), 0, input_gradient);
+}
+
+void Perceptron::backward_to_matrix(int stream, long step, int microbatch, const HeldLayer& layer,
+                                    const Array& gradient) {
   arithmetic_.gemm(stream, {layer.inputs, layer.outputs, layer.rows}, true, false, 1,
                    operand(input_of(layer, step, microbatch)), operand(gradient), layer.accumulates ? 1 : 0,
                    matrix_of(layer, gradients({layer.number, layer.number})));

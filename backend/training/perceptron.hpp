@@ -29,6 +29,7 @@ struct PerceptronOptions {
   std::uint64_t seed = 1;                          // of weights and data
   bool sum_microbatches = true;  // false: each one's gradients take the place of those before
   bool loss_elsewhere = false;   // the last layer gives its logits, and is given their gradient
+  bool keeps_gradients = false;  // of every layer's output, by micro-batch: backward passes are split
   long kept_steps = 2;           // of how many steps inputs, labels and losses are kept on the device
 };
 
@@ -79,6 +80,10 @@ public:
   // The same for some segments.
   void forward_segments(int stream, long step, int microbatch, SegmentRange segments);
   void backward_segments(int stream, long step, int microbatch, SegmentRange segments);
+  // The two halves of a backward pass, where PerceptronOptions::keeps_gradients: the gradients of the inputs,
+  // then, whenever that is wanted, those of the weights.
+  void backward_input_segments(int stream, int microbatch, SegmentRange segments);
+  void backward_weight_segments(int stream, long step, int microbatch, SegmentRange segments);
 
   // The buffer of a collective between forward() or backward() of two segments, filled with what this rank
   // brings; end_transfer() takes out what has come. RunError if no such value is exchanged.
@@ -127,6 +132,7 @@ private:
     bool accumulates = false;                                 // the micro-batch at work adds to it
     std::vector<OwnedArray> input, output;                    // per micro-batch; input: of another stage
     std::vector<OwnedArray> input_gradient, output_gradient;  // output_gradient: one, or per micro-batch
+    std::vector<OwnedArray> gathered_gradient;  // per micro-batch, where backward passes are split
   };
 
   LayerShard shard_of(int layer) const;
@@ -148,11 +154,21 @@ private:
   Array bias_of(const HeldLayer& layer, const Array& parameters) const;
   SegmentRange segments_of(LayerRange layers) const;
   void forward_segment(int stream, long step, int microbatch, int segment);
-  void backward_segment(int stream, long step, int microbatch, int segment);
+  // What of a layer's backward pass a segment does.
+  struct BackwardStep {
+    HeldLayer& layer;
+    bool bias = false, product = false;
+  };
+  BackwardStep backward_step(int segment);
   void add_bias(int stream, int microbatch, const HeldLayer& layer);
   void take_losses(int stream, long step, int microbatch, SegmentKind segment);
-  void backward_product(int stream, long step, int microbatch, HeldLayer& layer);
+  void backward_activation(int stream, int microbatch, const HeldLayer& layer);
   void backward_bias(int stream, long step, int microbatch, HeldLayer& layer);
+  // Of the product's output, as the product's rows need it.
+  Array product_gradient_of(const HeldLayer& layer, int microbatch) const;
+  void backward_to_input(int stream, int microbatch, const HeldLayer& layer, const Array& gradient);
+  void backward_to_matrix(int stream, long step, int microbatch, const HeldLayer& layer,
+                          const Array& gradient);
   SegmentKind maker_of(const ValueTransfer& transfer) const;
   void for_each_shared(LayerRange layers,
                        const std::function<void(const Array& gradient, const Array& packed)>& of);

@@ -59,8 +59,16 @@ bool shares_out_gradients(const Program& program) {
 }
 
 bool is_pass(const Op& op) {
-  return op.action.kind == Action::Kind::forward || op.action.kind == Action::Kind::recompute ||
-         op.action.kind == Action::Kind::backward;
+  switch (op.action.kind) {
+    case Action::Kind::forward:
+    case Action::Kind::recompute:
+    case Action::Kind::backward:
+    case Action::Kind::backward_input:
+    case Action::Kind::backward_weight:
+      return true;
+    default:
+      return false;
+  }
 }
 
 // What a rank's program does to its tensors. Layers that it computes are a Perceptron's; weights that it
@@ -126,6 +134,12 @@ public:
         break;
       case Action::Kind::backward:
         perceptron_->backward_segments(call.stream, step, op.microbatch, segments);
+        break;
+      case Action::Kind::backward_input:
+        perceptron_->backward_input_segments(call.stream, op.microbatch, segments);
+        break;
+      case Action::Kind::backward_weight:
+        perceptron_->backward_weight_segments(call.stream, step, op.microbatch, segments);
         break;
       case Action::Kind::loss:
         take_loss(call.stream, step, op);
@@ -224,6 +238,7 @@ private:
     PerceptronOptions options = perceptron_options(scenario_, held_layers(), summed);
     options.shards = layer_shards(scenario_, coordinates);
     options.loss_elsewhere = gathers_;
+    options.keeps_gradients = computes(program_, Action::Kind::backward_input);
     const bool takes_loss = computes(program_, Action::Kind::loss);
     // Gradients that another rank sums up begin anew with each micro-batch.
     options.sum_microbatches = (!gathers_ || takes_loss) && !shares_out_gradients(program_);

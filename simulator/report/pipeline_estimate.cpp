@@ -12,47 +12,72 @@ namespace rehearse {
 namespace {
 
 struct Part {
-  double forward_s = 0, backward_s = 0;  // of one micro-batch
-  double saved_bytes = 0;                // of one micro-batch, until its backward pass
-  double state_bytes = 0;                // weights, gradients, optimizer
+  double forward_s = 0, input_s = 0, weight_s = 0;  // of one micro-batch; input_s: and what is recomputed
+  double saved_bytes = 0;  // of one micro-batch, until the last half of its backward pass
+  double state_bytes = 0;  // weights, gradients, optimizer
+
+  double seconds(Pass pass) const {
+    if (pass == Pass::forward) return forward_s;
+    if (pass == Pass::backward_input) return input_s;
+    return pass == Pass::backward_weight ? weight_s : input_s + weight_s;
+  }
 };
 
-// Until the last stage has run its order, each pass as soon as its stage and the part before it (backward:
-// the part behind it) are done.
-double makespan_s(const std::vector<Part>& model, const std::vector<std::vector<PassItem>>& orders,
-                  int microbatches) {
+struct Orders {
+  PartPlacement placement = PartPlacement::loop;
+  std::vector<std::vector<PassItem>> stages;
+
+  std::size_t part(std::size_t stage, const PassItem& item) const {
+    return static_cast<std::size_t>(
+        part_of(placement, static_cast<int>(stages.size()), static_cast<int>(stage), item.chunk));
+  }
+};
+
+// The longest time from a stage's first pass to its last one, each as soon as its stage and the part before
+// it (backward: the part behind it) are done. Where stages begin the next step as soon as they are done with
+// one, that is how far apart steps are.
+double makespan_s(const std::vector<Part>& model, const Orders& orders, int microbatches) {
   constexpr double kNotYet = -1;
-  const std::size_t parts = model.size(), stages = orders.size(), all = parts * microbatches;
-  std::vector<double> forward_end(all, kNotYet), backward_end(all, kNotYet), now(stages, 0);
+  const std::size_t parts = model.size(), stages = orders.stages.size(), all = parts * microbatches;
+  std::vector<double> forward_end(all, kNotYet), backward_end(all, kNotYet);
+  std::vector<double> begin(stages, kNotYet), now(stages, 0);
   std::vector<std::size_t> next(stages, 0);
   for (bool progress = true; progress;) {
     progress = false;
     for (std::size_t stage = 0; stage < stages; ++stage)
-      for (; next[stage] < orders[stage].size(); ++next[stage], progress = true) {
-        const PassItem& item = orders[stage][next[stage]];
-        const std::size_t part = item.chunk * stages + stage;
+      for (; next[stage] < orders.stages[stage].size(); ++next[stage], progress = true) {
+        const PassItem& item = orders.stages[stage][next[stage]];
+        const std::size_t part = orders.part(stage, item);
         const auto at = [&](std::size_t of_part) { return of_part * microbatches + item.microbatch; };
+        const bool upstream = item.pass == Pass::backward || item.pass == Pass::backward_input;
         double ready = 0;
-        if (item.forward && part > 0) ready = forward_end[at(part - 1)];
-        if (!item.forward && part + 1 < parts) ready = backward_end[at(part + 1)];
+        if (item.forward() && part > 0) ready = forward_end[at(part - 1)];
+        if (upstream && part + 1 < parts) ready = backward_end[at(part + 1)];
         if (ready == kNotYet) break;
-        now[stage] =
-            std::max(now[stage], ready) + (item.forward ? model[part].forward_s : model[part].backward_s);
-        (item.forward ? forward_end : backward_end)[at(part)] = now[stage];
+        const double start = std::max(now[stage], ready);
+        if (begin[stage] == kNotYet) begin[stage] = start;
+        now[stage] = start + model[part].seconds(item.pass);
+        if (item.forward()) forward_end[at(part)] = now[stage];
+        if (upstream) backward_end[at(part)] = now[stage];
       }
   }
-  return *std::max_element(now.begin(), now.end());
+  double longest = 0;
+  for (std::size_t stage = 0; stage < stages; ++stage) longest = std::max(longest, now[stage] - begin[stage]);
+  return longest;
 }
 
-double most_bytes(const std::vector<Part>& model, const std::vector<PassItem>& order, int stage, int stages) {
-  double kept = 0, most = 0;
-  for (const PassItem& item : order) {
-    const double saved = model[item.chunk * stages + stage].saved_bytes;
-    kept += item.forward ? saved : -saved;
+double most_bytes(const std::vector<Part>& model, const Orders& orders, std::size_t stage) {
+  double kept = 0, most = 0, state = 0;
+  int chunks = 0;
+  for (const PassItem& item : orders.stages[stage]) {
+    const double saved = model[orders.part(stage, item)].saved_bytes;
+    if (item.forward()) kept += saved;
+    if (item.pass == Pass::backward || item.pass == Pass::backward_weight) kept -= saved;
     most = std::max(most, kept);
+    chunks = std::max(chunks, item.chunk + 1);
   }
-  for (std::size_t part = stage; part < model.size(); part += stages) most += model[part].state_bytes;
-  return most;
+  for (int c = 0; c < chunks; ++c) state += model[orders.part(stage, {Pass::forward, 0, c})].state_bytes;
+  return most + state;
 }
 
 }  // namespace
@@ -69,30 +94,34 @@ PipelineEstimate estimate_pipeline(const Scenario& scenario, PipelineSchedule sc
 
   const Device& device = scenario.cluster->node().device;
   const StateBytes bytes = state_bytes(training.optimizer, training.precision, training.gradient_precision);
-  std::vector<double> times_s, forward_s;
+  std::vector<double> times_s, forward_s, weight_s;
   for (const LayerCost& layer : layers) {
     times_s.push_back(layer_time_s(layer, device, training.precision));
-    forward_s.push_back(0);
-    for (const Kernel& kernel : layer.forward)
-      forward_s.back() += kernel_time_s(kernel, device, training.precision);
+    const auto of = [&](const std::vector<Kernel>& kernels) {
+      double seconds = 0;
+      for (const Kernel& kernel : kernels) seconds += kernel_time_s(kernel, device, training.precision);
+      return seconds;
+    };
+    forward_s.push_back(of(layer.forward));
+    weight_s.push_back(of(layer.backward_weight));
   }
   std::vector<Part> model;
   for (const LayerRange& range : layer_ranges(balance_stages(times_s, parts))) {
     Part& part = model.emplace_back();
     for (int i = range.first; i <= range.last; ++i) {
       part.forward_s += forward_s[i];
-      part.backward_s += times_s[i] - forward_s[i];
+      part.input_s += times_s[i] - forward_s[i] - weight_s[i];
+      part.weight_s += weight_s[i];
       part.saved_bytes += layers[i].saved_bytes;
       part.state_bytes += layers[i].parameters * bytes.total();
     }
   }
-  std::vector<std::vector<PassItem>> orders;
+  Orders orders{order_of(schedule).placement, {}};
   for (int stage = 0; stage < stages; ++stage)
-    orders.push_back(pipeline_order(schedule, stages, stage, scenario.microbatches, chunks));
+    orders.stages.push_back(pipeline_order(schedule, stages, stage, scenario.microbatches, chunks));
   estimate.compute_s = makespan_s(model, orders, scenario.microbatches);
-  for (int stage = 0; stage < stages; ++stage)
-    estimate.fullest_bytes =
-        std::max(estimate.fullest_bytes, most_bytes(model, orders[stage], stage, stages));
+  for (std::size_t stage = 0; stage < orders.stages.size(); ++stage)
+    estimate.fullest_bytes = std::max(estimate.fullest_bytes, most_bytes(model, orders, stage));
   return estimate;
 }
 

@@ -13,6 +13,7 @@
 #include "simulator/report/wrap.hpp"
 #include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
+#include "simulator/strategies/orders/order.hpp"
 
 namespace rehearse {
 namespace {
@@ -20,15 +21,9 @@ namespace {
 constexpr int kBar = 36;  // characters of the longest bar
 
 std::string schedule_title(const StrategyChoice& strategy) {
-  switch (strategy.schedule) {
-    case PipelineSchedule::gpipe:
-      return "GPipe";
-    case PipelineSchedule::interleaved:
-      return fmt::format("interleaved 1F1B x {}", strategy.virtual_stages);
-    case PipelineSchedule::one_f_one_b:
-      break;
-  }
-  return "1F1B";
+  const OrderEntry& entry = order_of(strategy.schedule);
+  if (entry.most_chunks <= 2) return std::string(entry.title);
+  return fmt::format("{} x {}", entry.title, strategy.virtual_stages);
 }
 
 std::string bar(double share_of_largest) {

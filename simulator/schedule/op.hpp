@@ -88,23 +88,25 @@ struct Turn {
 // The arithmetic of an op on its tensors: all that an executor needs to carry it out.
 struct Action {
   enum class Kind : std::uint8_t {
-    none,        // lets time pass, or sends what it reads and writes what it receives
-    forward,     // its segments' outputs, for its micro-batch
-    recompute,   // the same again
-    backward,    // the gradients of its segments' inputs and weights
-    loss,        // of the outputs it reads, whose gradients it writes
-    change,      // carries value `part` of layer first_layer, for its micro-batch, to another placement
-    sum_shared,  // sums the gradients it reads of those weights whose ranks each have a summand
-    add,         // writes the sum of all slots of what it reads
-    update,      // an optimizer step on the weights it writes, with the gradients it reads
+    none,             // lets time pass, or sends what it reads and writes what it receives
+    forward,          // its segments' outputs, for its micro-batch
+    recompute,        // the same again
+    backward,         // the gradients of its segments' inputs and weights
+    backward_input,   // those of inputs alone, with what the weights' gradients need
+    backward_weight,  // those of weights, behind backward_input
+    loss,             // of the outputs it reads, whose gradients it writes
+    change,           // carries value `part` of layer first_layer, for its micro-batch, to another placement
+    sum_shared,       // sums the gradients it reads of those weights whose ranks each have a summand
+    add,              // writes the sum of all slots of what it reads
+    update,           // an optimizer step on the weights it writes, with the gradients it reads
     scatter_gradients,  // leaves its rank the sum of its shard of the gradients it reads
     gather_weights,     // writes the whole of the weights of which each rank has a shard
     compress,           // part number `part` of the compressed sum of the gradients it reads
   } kind = Kind::none;
   int part = 0;
   bool of_gradient = false;  // change: of the value's gradient
-  // forward, recompute, backward: segments [first_segment, end_segment) of the model, counted through all
-  // layers (models/segment.hpp).
+  // forward, recompute and all kinds of backward: segments [first_segment, end_segment) of the model, counted
+  // through all layers (models/segment.hpp).
   int first_segment = 0, end_segment = 0;
 };
 

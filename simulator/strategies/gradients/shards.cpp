@@ -109,7 +109,7 @@ private:
 
   // "all-gather forward 3, layer 5": unique in the program.
   std::string named(std::string_view what, const PassItem& item, std::size_t b) const {
-    return fmt::format("{} {} {}, {}", what, item.forward ? "forward" : "backward", item.microbatch,
+    return fmt::format("{} {} {}, {}", what, kPassNames[static_cast<std::size_t>(item.pass)], item.microbatch,
                        layers_text(stage_.buckets[b]));
   }
 
@@ -162,7 +162,7 @@ private:
     if (uses_ > 0) passed_.push_back(last_op_of_stream(stage_.program, compute_));
     ++uses_;
     if (!choice_.reshard) {
-      const bool kept = item.forward ? in_flight_[b]++ > 0 : in_flight_[b]-- > 0;
+      const bool kept = item.pass == Pass::forward ? in_flight_[b]++ > 0 : in_flight_[b]-- > 0;
       if (kept) return {-1, gathered_[b]};
     }
     const bool ahead = overlaps_ && choice_.prefetch > 0;

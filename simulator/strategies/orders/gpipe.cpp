@@ -3,13 +3,29 @@
 #include "simulator/strategies/orders/order.hpp"
 
 namespace rehearse {
+namespace {
+
+int all_ahead(const StagePlace& place) {
+  return place.microbatches;
+}
+
+}  // namespace
 
 extern const OrderEntry kGPipeOrder{
-    PipelineSchedule::gpipe,
-    [](const StagePlace& place) { return place.microbatches; },
-    [](const StagePlace&, bool forward, int i) {
-      return PassItem{forward, i, 0};
-    },
+    .schedule = PipelineSchedule::gpipe,
+    .title = "GPipe",
+    .order =
+        [](const StagePlace& place) {
+          return alternating_order(
+              place, all_ahead(place),
+              [](const StagePlace&, int i) {
+                return PassItem{Pass::forward, i, 0};
+              },
+              [](const StagePlace&, int i) {
+                return PassItem{Pass::backward, i, 0};
+              });
+        },
+    .ahead = all_ahead,
 };
 
 }  // namespace rehearse

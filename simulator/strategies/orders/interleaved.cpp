@@ -7,19 +7,35 @@
 #include "simulator/strategies/orders/order.hpp"
 
 namespace rehearse {
+namespace {
+
+int passes_ahead(const StagePlace& place) {
+  return std::min(2 * (place.stages - place.stage - 1) + (place.chunks - 1) * place.stages,
+                  place.microbatches * place.chunks);
+}
+
+PassItem item(const StagePlace& place, Pass pass, int i) {
+  if (place.chunks == 1) return {pass, i, 0};
+  const int group = i / (place.stages * place.chunks), chunk = i / place.stages % place.chunks;
+  return {pass, group * place.stages + i % place.stages,
+          pass == Pass::forward ? chunk : place.chunks - 1 - chunk};
+}
+
+}  // namespace
 
 extern const OrderEntry kInterleavedOrder{
-    PipelineSchedule::interleaved,
-    [](const StagePlace& place) {
-      return std::min(2 * (place.stages - place.stage - 1) + (place.chunks - 1) * place.stages,
-                      place.microbatches * place.chunks);
-    },
-    [](const StagePlace& place, bool forward, int i) {
-      if (place.chunks == 1) return PassItem{forward, i, 0};
-      const int group = i / (place.stages * place.chunks), chunk = i / place.stages % place.chunks;
-      return PassItem{forward, group * place.stages + i % place.stages,
-                      forward ? chunk : place.chunks - 1 - chunk};
-    },
+    .schedule = PipelineSchedule::interleaved,
+    .title = "interleaved 1F1B",
+    .fewest_chunks = 2,
+    .most_chunks = kMostChunks,
+    .order =
+        [](const StagePlace& place) {
+          return alternating_order(
+              place, passes_ahead(place),
+              [](const StagePlace& at, int i) { return item(at, Pass::forward, i); },
+              [](const StagePlace& at, int i) { return item(at, Pass::backward, i); });
+        },
+    .ahead = passes_ahead,
 };
 
 }  // namespace rehearse

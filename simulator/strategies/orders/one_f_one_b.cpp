@@ -6,13 +6,29 @@
 #include "simulator/strategies/orders/order.hpp"
 
 namespace rehearse {
+namespace {
+
+int passes_ahead(const StagePlace& place) {
+  return std::min(place.stages - place.stage - 1, place.microbatches);
+}
+
+}  // namespace
 
 extern const OrderEntry kOneFOneBOrder{
-    PipelineSchedule::one_f_one_b,
-    [](const StagePlace& place) { return std::min(place.stages - place.stage - 1, place.microbatches); },
-    [](const StagePlace&, bool forward, int i) {
-      return PassItem{forward, i, 0};
-    },
+    .schedule = PipelineSchedule::one_f_one_b,
+    .title = "1F1B",
+    .order =
+        [](const StagePlace& place) {
+          return alternating_order(
+              place, passes_ahead(place),
+              [](const StagePlace&, int i) {
+                return PassItem{Pass::forward, i, 0};
+              },
+              [](const StagePlace&, int i) {
+                return PassItem{Pass::backward, i, 0};
+              });
+        },
+    .ahead = passes_ahead,
 };
 
 }  // namespace rehearse

@@ -13,24 +13,32 @@ const OrderEntry& order_of(PipelineSchedule schedule) {
   return kOneFOneBOrder;
 }
 
-int warm_up_passes(PipelineSchedule schedule, int stages, int stage, int microbatches, int chunks) {
-  return order_of(schedule).ahead({stages, stage, microbatches, chunks});
+std::vector<PassItem> alternating_order(const StagePlace& place, int ahead, ItemAt forward, ItemAt backward) {
+  const int passes = place.microbatches * place.chunks;
+  std::vector<PassItem> order;
+  order.reserve(2 * static_cast<std::size_t>(passes));
+  for (int i = 0; i < ahead; ++i) order.push_back(forward(place, i));
+  for (int i = ahead; i < passes; ++i) {
+    order.push_back(forward(place, i));
+    order.push_back(backward(place, i - ahead));
+  }
+  for (int i = passes - ahead; i < passes; ++i) order.push_back(backward(place, i));
+  return order;
 }
 
 std::vector<PassItem> pipeline_order(PipelineSchedule schedule, int stages, int stage, int microbatches,
                                      int chunks) {
-  const StagePlace place{stages, stage, microbatches, chunks};
-  const OrderEntry& entry = order_of(schedule);
-  const int passes = microbatches * chunks, ahead = entry.ahead(place);
-  std::vector<PassItem> order;
-  order.reserve(2 * static_cast<std::size_t>(passes));
-  for (int i = 0; i < ahead; ++i) order.push_back(entry.item(place, true, i));
-  for (int i = ahead; i < passes; ++i) {
-    order.push_back(entry.item(place, true, i));
-    order.push_back(entry.item(place, false, i - ahead));
-  }
-  for (int i = passes - ahead; i < passes; ++i) order.push_back(entry.item(place, false, i));
-  return order;
+  return order_of(schedule).order({stages, stage, microbatches, chunks});
+}
+
+int part_of(PartPlacement placement, int stages, int stage, int chunk) {
+  const bool back = placement == PartPlacement::vee && chunk % 2 == 1;
+  return chunk * stages + (back ? stages - 1 - stage : stage);
+}
+
+int stage_of_part(PartPlacement placement, int stages, int part) {
+  const bool back = placement == PartPlacement::vee && part / stages % 2 == 1;
+  return back ? stages - 1 - part % stages : part % stages;
 }
 
 }  // namespace rehearse

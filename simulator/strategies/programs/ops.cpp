@@ -73,19 +73,21 @@ Work pass_work(const StepPlan& plan, Pass pass, int first_segment, int end_segme
     flops += product_flops(kernels) / duplicates(walk, walk.segments[segment]->kind);
   };
   // Backward runs through the layers from the last one to the first.
+  const bool input = pass == Pass::backward || pass == Pass::backward_input;
+  const bool weight = pass == Pass::backward || pass == Pass::backward_weight;
+  const bool downwards = input || weight;
   const int first_layer = walk.layer_of[first_segment], last_layer = walk.layer_of[end_segment - 1];
   for (int i = first_layer; i <= last_layer; ++i) {
-    const int layer = pass == Pass::backward ? first_layer + last_layer - i : i;
+    const int layer = downwards ? first_layer + last_layer - i : i;
     const int first = std::max(first_segment, walk.first_segment[layer]);
     const int end = std::min(end_segment, walk.first_segment[layer + 1]);
     for (int s = first; s < end; ++s) {
       const LayerCost& cost = walk.segments[s]->cost;
       if (pass == Pass::forward) add(s, cost.forward);
       if (pass == Pass::recompute) add(s, cost.recompute);
-      if (pass == Pass::backward) add(s, cost.backward_input);
+      if (input) add(s, cost.backward_input);
     }
-    for (int s = first; pass == Pass::backward && s < end; ++s)
-      add(s, walk.segments[s]->cost.backward_weight);
+    for (int s = first; weight && s < end; ++s) add(s, walk.segments[s]->cost.backward_weight);
   }
   return work;
 }

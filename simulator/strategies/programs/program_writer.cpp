@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "simulator/strategies/programs/ops.hpp"
+#include "simulator/strategies/programs/pass_tensors.hpp"
 
 namespace rehearse {
 namespace {
@@ -19,21 +20,21 @@ public:
         hooks_(hooks),
         program_(stage.program),
         walk_(plan.walk),
+        entry_(order_of(plan.scenario.strategy.schedule)),
         microbatches_(plan.scenario.microbatches),
-        blocking_(plan.scenario.strategy.blocking_p2p) {
-    compute_ = stream_named(program_, "compute");
+        blocking_(plan.scenario.strategy.blocking_p2p),
+        compute_(stream_named(program_, "compute")),
+        tensors_(add_pass_tensors(plan, stage)) {
     stage_.forward_of_bucket.assign(stage_.buckets.size(), -1);
     stage_.backward_of_bucket.assign(stage_.buckets.size(), -1);
-    add_tensors();
   }
 
   void write() {
-    const PipelineSchedule schedule = plan_.scenario.strategy.schedule;
-    const int chunks = static_cast<int>(stage_.chunks.size());
-    const std::vector<PassItem> order =
-        pipeline_order(schedule, stage_.stages, stage_.stage, microbatches_, chunks);
-    if (blocking_ && schedule == PipelineSchedule::interleaved) {
-      write_rounds(order, warm_up_passes(schedule, stage_.stages, stage_.stage, microbatches_, chunks));
+    const StagePlace place{stage_.stages, stage_.stage, microbatches_,
+                           static_cast<int>(stage_.chunks.size())};
+    const std::vector<PassItem> order = entry_.order(place);
+    if (blocking_ && place.chunks > 1) {
+      write_rounds(order, entry_.ahead(place));
       return;
     }
     if (stage_.stages > 1 && !blocking_) {
@@ -49,9 +50,7 @@ public:
       last_of_item_.push_back(last_op_of_stream(program_, compute_));
     }
     if (blocking_) return;
-    for (const char* name : {"send forward", "send backward"})
-      if (const int send = last_op_of_stream(program_, find_stream(program_, name)); send >= 0)
-        stage_.sends.push_back(send);
+    for (const auto& [name, send] : sends_) stage_.sends.push_back(send);
   }
 
 private:
@@ -64,114 +63,6 @@ private:
         changes +=
             walk_.sites[s].forward.size() + walk_.sites[s].backward.size() + walk_.sites[s].again.size();
     return items * 4 + static_cast<std::size_t>(microbatches_) * 2 * changes;
-  }
-
-  // ----- tensors
-
-  int tensor(TensorKind kind, const std::string& name, LayerRange layers, double bytes, int microbatch,
-             Precision type) {
-    Tensor t;
-    t.kind = kind;
-    t.name = name;
-    t.first_layer = layers.first;
-    t.last_layer = layers.last;
-    t.microbatch = microbatch;
-    t.type = type;
-    t.bytes = bytes;
-    return add_tensor(program_, std::move(t));
-  }
-
-  void add_tensors() {
-    const Training& training = plan_.scenario.training;
-    double transient = 0, between = 0;
-    for (std::size_t c = 0; c < stage_.chunks.size(); ++c) {
-      const LayerRange layers = stage_.chunks[c].layers;
-      double saved = 0;
-      for (int i = layers.first; i <= layers.last; ++i) {
-        const LayerCost& layer = plan_.layers[i];
-        saved += layer.saved_bytes;
-        transient = std::max(transient, plan_.transient_bytes[i]);
-        recomputes_ = recomputes_ || !layer.recompute.empty();
-        between = std::max(between, layer.output_bytes + (i > 0 ? plan_.layers[i - 1].output_bytes : 0));
-      }
-      tensors_.push_back(add_chunk_tensors(static_cast<int>(c), layers, saved));
-    }
-    between_ = tensor(TensorKind::activation_gradient, "gradients between layers", stage_.layers, between, -1,
-                      training.precision);
-    if (recomputes_)
-      recomputed_ = tensor(TensorKind::activation, "recomputed activations of a layer", stage_.layers,
-                           transient, -1, training.precision);
-    if (const double bytes = gathered_bytes(); bytes > 0)
-      gathered_ =
-          tensor(TensorKind::buffer, "gathered activations", stage_.layers, bytes, -1, training.precision);
-  }
-
-  // Of the largest tensor that is gathered from shards: the stage uses the same memory for all.
-  double gathered_bytes() const {
-    double most = 0;
-    for (const Chunk& chunk : stage_.chunks)
-      for (int s = walk_.first_segment[chunk.layers.first] + 1;
-           s <= walk_.first_segment[chunk.layers.last + 1]; ++s)
-        for (const auto* side : {&walk_.sites[s].forward, &walk_.sites[s].backward, &walk_.sites[s].again})
-          for (const ValueChange& change : *side)
-            if (change.change.kind == Change::Kind::all_gather)
-              most = std::max(most, change.change.elements * change.element);
-    return most;
-  }
-
-  struct ChunkTensors {
-    std::vector<int> activations, input, output, output_gradient, input_gradient;  // by micro-batch
-  };
-  ChunkTensors add_chunk_tensors(int chunk, LayerRange layers, double saved_bytes) {
-    using enum TensorKind;
-    const Training& training = plan_.scenario.training;
-    const bool first = begins_model(chunk), last = ends_model(chunk);
-    ChunkTensors tensors;
-    for (int k = 0; k < microbatches_; ++k) {
-      const std::string of = item_text({true, k, chunk});
-      tensors.activations.push_back(
-          tensor(activation, "activations " + of, layers, saved_bytes, k, training.precision));
-      const auto at_boundary = [&](TensorKind kind, const char* name, bool here, int layer) {
-        if (!here) return -1;
-        const int number =
-            tensor(kind, name + of, layers, boundary_bytes(layer), k, training.activation_precision);
-        program_.tensors[number].boundary = layer;
-        return number;
-      };
-      tensors.input.push_back(at_boundary(buffer, "input ", !first, layers.first - 1));
-      tensors.output.push_back(at_boundary(buffer, "output ", !last, layers.last));
-      tensors.output_gradient.push_back(
-          at_boundary(activation_gradient, "output gradient ", !last, layers.last));
-      tensors.input_gradient.push_back(
-          at_boundary(activation_gradient, "input gradient ", !first, layers.first - 1));
-    }
-    return tensors;
-  }
-
-  bool begins_model(int chunk) const { return stage_.stage == 0 && chunk == 0; }
-  bool ends_model(int chunk) const {
-    return stage_.stage == stage_.stages - 1 && chunk == static_cast<int>(stage_.chunks.size()) - 1;
-  }
-
-  // "3", or "3, chunk 1".
-  std::string item_text(const PassItem& item) const {
-    std::string text = fmt::format("{}", item.microbatch);
-    if (stage_.chunks.size() > 1) text += fmt::format(", chunk {}", item.chunk);
-    return text;
-  }
-
-  // What layer `layer` hands to the next one, in the precision in which it is sent. A profile tells the bytes
-  // as they were sent.
-  double boundary_bytes(int layer) const {
-    const Training& training = plan_.scenario.training;
-    double bytes = plan_.layers[layer].output_bytes;
-    if (!walk_.factors.empty()) {
-      const Layer& its_layer = plan_.model[static_cast<std::size_t>(layer)];
-      const Value& output = its_layer.values[static_cast<std::size_t>(its_layer.output())];
-      bytes = output.elements * output.element / walk_.output_shards[static_cast<std::size_t>(layer)];
-    }
-    if (std::holds_alternative<ProfiledModel>(plan_.scenario.model.shape)) return bytes;
-    return bytes * element_bytes(training.activation_precision) / element_bytes(training.precision);
   }
 
   // ----- computation
@@ -189,10 +80,25 @@ private:
     return plan_.pass_works[key] = static_cast<int>(plan_.schedule.works.size()) - 1;
   }
 
+  static Action::Kind action_of(Pass pass) {
+    switch (pass) {
+      case Pass::forward:
+        return Action::Kind::forward;
+      case Pass::recompute:
+        return Action::Kind::recompute;
+      case Pass::backward_input:
+        return Action::Kind::backward_input;
+      case Pass::backward_weight:
+        return Action::Kind::backward_weight;
+      default:
+        return Action::Kind::backward;
+    }
+  }
+
   // `cut`: the pass is several ops, which are told apart by what they compute.
   Op compute_op(Pass pass, const PassItem& item, const Piece& piece, bool cut) {
     Op op;
-    op.name = fmt::format("{} {}", kPassNames[static_cast<std::size_t>(pass)], item_text(item));
+    op.name = fmt::format("{} {}", kPassNames[static_cast<std::size_t>(pass)], item_text(stage_, item));
     if (cut) op.name += ", " + segments_text(plan_, piece.first, piece.end);
     op.stream = compute_;
     op.pass = pass;
@@ -200,9 +106,7 @@ private:
     op.last_layer = walk_.layer_of[piece.end - 1];
     op.microbatch = item.microbatch;
     op.work = work(pass, piece);
-    op.action.kind = pass == Pass::forward     ? Action::Kind::forward
-                     : pass == Pass::recompute ? Action::Kind::recompute
-                                               : Action::Kind::backward;
+    op.action.kind = action_of(pass);
     op.action.first_segment = piece.first;
     op.action.end_segment = piece.end;
     return op;
@@ -233,11 +137,12 @@ private:
       if (fresh) known->second = change_op(plan_, program_, change, pass);
       Op op = known->second;
       op.name = fmt::format("{} {} {}, {}", kCollectiveNames[static_cast<std::size_t>(op.collective.kind)],
-                            kPassNames[static_cast<std::size_t>(pass)], item_text(item), change.of);
+                            kPassNames[static_cast<std::size_t>(pass)], item_text(stage_, item), change.of);
       op.microbatch = item.microbatch;
       op.action.of_gradient = of_gradients;
       wait_for(op, received);
-      if (gathered_ >= 0 && change.change.kind == Change::Kind::all_gather) op.writes = {gathered_};
+      if (tensors_.gathered >= 0 && change.change.kind == Change::Kind::all_gather)
+        op.writes = {tensors_.gathered};
       add_op(program_, std::move(op));
     }
   }
@@ -299,7 +204,7 @@ private:
   void forward(const PassItem& item, int received) {
     const int k = item.microbatch;
     const Chunk& chunk = stage_.chunks[item.chunk];
-    const ChunkTensors& tensors = tensors_[item.chunk];
+    const ChunkTensors& tensors = tensors_.chunks[item.chunk];
     const bool cut = (stage_.cut_every_forward || (stage_.cut_first_forward && k == 0)) &&
                      chunk.end_bucket - chunk.first_bucket > 1;
     if (item.chunk == 0 && hooks_.before_forward) hooks_.before_forward(k);
@@ -330,6 +235,11 @@ private:
     write_changes(walk_.sites[end].forward, item, Pass::forward, Side::maker, received);
   }
 
+  int recomputed_by(const PassItem& item) const {
+    return entry_.splits_backward ? tensors_.chunks[item.chunk].kept_recomputed[item.microbatch]
+                                  : tensors_.recomputed;
+  }
+
   // Run again by autograd's engine, so only once the gradient has arrived.
   void recompute(const PassItem& item, const Part& part, bool cut, int received,
                  std::vector<Weights>& gathered) {
@@ -340,123 +250,198 @@ private:
         write_changes(walk_.sites[piece.first].forward, item, Pass::recompute, Side::both, received);
       Op op = compute_op(Pass::recompute, item, piece, cut || its_pieces.size() > 1);
       read_weights(op, part, gathered);
-      use(op.reads, tensors_[item.chunk].activations[item.microbatch]);
-      use(op.writes, recomputed_);
+      use(op.reads, tensors_.chunks[item.chunk].activations[item.microbatch]);
+      use(op.writes, recomputed_by(item));
       wait_for(op, received);
       add_op(program_, std::move(op));
     }
   }
 
+  // Gradients leave behind this pass, bucket by bucket.
+  bool sends_gradients(const PassItem& item) const {
+    return stage_.cut_every_backward || item.microbatch == microbatches_ - 1;
+  }
+  bool cut_in_buckets(const PassItem& item, const Chunk& chunk) const {
+    return (stage_.cut_every_backward || stage_.cut_last_backward) && sends_gradients(item) &&
+           chunk.end_bucket - chunk.first_bucket > 1;
+  }
+
+  using Gradients = PassHooks::Gradients;
+  // Where the pass writes them, by bucket of the part.
+  std::vector<Gradients> gradients_of(const PassItem& item, const Part& part) const {
+    std::vector<Gradients> gradients;
+    for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
+      gradients.push_back(hooks_.gradients_of_pass && stage_.gradients[b] >= 0
+                              ? hooks_.gradients_of_pass(item, b)
+                              : Gradients{stage_.gradients[b], -1});
+    return gradients;
+  }
+
+  void write_gradients(Op& op, const Part& part, std::vector<Gradients>& gradients) const {
+    for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b) {
+      if (!covers(op, b)) continue;
+      use(op.writes, gradients[b - part.first_bucket].tensor);
+      wait_for(op, gradients[b - part.first_bucket].free);
+    }
+  }
+
+  // The pass' gradients of `part` are complete behind op `number`.
+  void end_part(const PassItem& item, const Part& part, const std::vector<Gradients>& gradients, int number) {
+    if (!sends_gradients(item)) return;
+    for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b) {
+      const int summed = sum_partial_gradients(plan_, stage_, b, gradients[b - part.first_bucket].tensor);
+      stage_.backward_of_bucket[b] = summed >= 0 ? summed : number;
+    }
+    for (std::size_t b = part.first_bucket; hooks_.behind_bucket && b < part.end_bucket; ++b)
+      hooks_.behind_bucket(item, b);
+  }
+
+  // All of a backward pass, or its input part alone.
   void backward(const PassItem& item, int received) {
     const int k = item.microbatch;
+    const bool whole = item.pass == Pass::backward;
     const Chunk& chunk = stage_.chunks[item.chunk];
-    const ChunkTensors& tensors = tensors_[item.chunk];
-    const bool last_microbatch = k == microbatches_ - 1;
-    const bool sends = last_microbatch || stage_.cut_every_backward;
-    const bool cut = (stage_.cut_every_backward || (stage_.cut_last_backward && last_microbatch)) &&
-                     chunk.end_bucket - chunk.first_bucket > 1;
+    const ChunkTensors& tensors = tensors_.chunks[item.chunk];
+    // An input part is cut where its weights are gathered bucket by bucket.
+    const bool cut = whole ? cut_in_buckets(item, chunk)
+                           : stage_.cut_every_forward && chunk.end_bucket - chunk.first_bucket > 1;
     const int begin = walk_.first_segment[chunk.layers.first],
               end = walk_.first_segment[chunk.layers.last + 1];
     if (hooks_.before_backward) hooks_.before_backward(item, received);
     for (const Part& part : parts(chunk, cut)) {
       std::vector<Weights> gathered = gather_weights(item, part);
-      std::vector<PassHooks::Gradients> gradients;
-      for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
-        gradients.push_back(hooks_.gradients_of_pass && stage_.gradients[b] >= 0
-                                ? hooks_.gradients_of_pass(item, b)
-                                : PassHooks::Gradients{stage_.gradients[b], -1});
-      if (recomputes_)
+      std::vector<Gradients> gradients;
+      if (whole) gradients = gradients_of(item, part);
+      if (tensors_.recomputes)
         recompute(item, part, cut, part.layers.last == chunk.layers.last ? received : -1, gathered);
-      auto its_pieces =
-          pieces(part.layers, [](const Site& site) { return !site.backward.empty() || !site.again.empty(); });
+      auto its_pieces = pieces(part.layers, [&](const Site& site) {
+        return !site.backward.empty() || (whole && !site.again.empty());
+      });
       std::reverse(its_pieces.begin(), its_pieces.end());
       int number = -1;
       for (const Piece& piece : its_pieces) {
-        write_changes(walk_.sites[piece.end].backward, item, Pass::backward, side_at(piece.end, chunk),
-                      received, true);
-        write_changes(walk_.sites[piece.end].again, item, Pass::backward, Side::both, received);
-        Op op = compute_op(Pass::backward, item, piece, cut || its_pieces.size() > 1);
+        write_changes(walk_.sites[piece.end].backward, item, item.pass, side_at(piece.end, chunk), received,
+                      true);
+        if (whole) write_changes(walk_.sites[piece.end].again, item, item.pass, Side::both, received);
+        Op op = compute_op(item.pass, item, piece, cut || its_pieces.size() > 1);
         read_weights(op, part, gathered);
-        for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
-          if (covers(op, b)) {
-            use(op.writes, gradients[b - part.first_bucket].tensor);
-            wait_for(op, gradients[b - part.first_bucket].free);
-          }
+        if (whole)
+          write_gradients(op, part, gradients);
+        else
+          use(op.writes, tensors.kept_gradients[k]);
         use(op.reads, tensors.activations[k]);
-        use(op.reads, recomputed_);
-        use(op.writes, between_);
+        use(op.reads, recomputed_by(item));
+        use(op.writes, tensors_.between);
         if (piece.end == end) use(op.reads, tensors.output_gradient[k]);
         wait_for(op, received);
         if (piece.first == begin) use(op.writes, tensors.input_gradient[k]);
         number = add_op(program_, std::move(op));
       }
       if (part.layers.first == chunk.layers.first)
-        write_changes(walk_.sites[begin].backward, item, Pass::backward, Side::reader, received, true);
-      if (!sends) continue;
-      for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b) {
-        stage_.backward_of_bucket[b] = number;
-        const int summed = sum_partial_gradients(plan_, stage_, b, gradients[b - part.first_bucket].tensor);
-        if (summed >= 0) stage_.backward_of_bucket[b] = summed;
+        write_changes(walk_.sites[begin].backward, item, item.pass, Side::reader, received, true);
+      if (whole) end_part(item, part, gradients, number);
+    }
+    if (whole && item.chunk == 0 && hooks_.behind_backward) hooks_.behind_backward(k);
+  }
+
+  // The other half. Inputs of products that lie in shards are gathered again; the gradients of their outputs
+  // were kept as the products read them.
+  void backward_weight(const PassItem& item) {
+    const int k = item.microbatch;
+    const Chunk& chunk = stage_.chunks[item.chunk];
+    const ChunkTensors& tensors = tensors_.chunks[item.chunk];
+    const bool cut = cut_in_buckets(item, chunk);
+    int received = -1;
+    for (const Part& part : parts(chunk, cut)) {
+      auto its_pieces = pieces(part.layers, [](const Site& site) { return !site.again.empty(); });
+      std::vector<Gradients> gradients = gradients_of(item, part);
+      std::reverse(its_pieces.begin(), its_pieces.end());
+      int number = -1;
+      for (const Piece& piece : its_pieces) {
+        write_changes(walk_.sites[piece.end].again, item, item.pass, Side::both, received);
+        Op op = compute_op(item.pass, item, piece, cut || its_pieces.size() > 1);
+        write_gradients(op, part, gradients);
+        use(op.reads, tensors.activations[k]);
+        use(op.reads, tensors.kept_gradients[k]);
+        use(op.reads, recomputed_by(item));
+        number = add_op(program_, std::move(op));
       }
-      for (std::size_t b = part.first_bucket; hooks_.behind_bucket && b < part.end_bucket; ++b)
-        hooks_.behind_bucket(item, b);
+      end_part(item, part, gradients, number);
     }
     if (item.chunk == 0 && hooks_.behind_backward) hooks_.behind_backward(k);
   }
 
   void compute(const PassItem& item, int received) {
-    if (item.forward)
+    if (item.forward())
       forward(item, received);
+    else if (item.pass == Pass::backward_weight)
+      backward_weight(item);
     else
       backward(item, received);
   }
 
   // ----- transfers
 
-  bool receives(const PassItem& item) const {
-    return stage_.stages > 1 && !(item.forward ? begins_model(item.chunk) : ends_model(item.chunk));
+  // The stage from which an item's input comes, and that to which its result goes; -1: none.
+  int source(const PassItem& item) const {
+    const Chunk& chunk = stage_.chunks[item.chunk];
+    return item.pass == Pass::backward_weight ? -1 : item.forward() ? chunk.before : chunk.behind;
   }
-  bool sends(const PassItem& item) const {
-    return stage_.stages > 1 && !(item.forward ? ends_model(item.chunk) : begins_model(item.chunk));
+  int target(const PassItem& item) const {
+    const Chunk& chunk = stage_.chunks[item.chunk];
+    return item.pass == Pass::backward_weight ? -1 : item.forward() ? chunk.behind : chunk.before;
   }
+  bool receives(const PassItem& item) const { return source(item) >= 0 && source(item) != stage_.stage; }
+  bool sends(const PassItem& item) const { return target(item) >= 0 && target(item) != stage_.stage; }
 
-  static const char* direction(const PassItem& item) { return item.forward ? "forward" : "backward"; }
+  static const char* direction(const PassItem& item) { return item.forward() ? "forward" : "backward"; }
+
+  // A direction has a stream each way. In a vee its two chunks have neighbours on different sides, which must
+  // not wait for each other.
+  std::string stream_of(const char* way, const PassItem& item) const {
+    std::string name = fmt::format("{} {}", way, direction(item));
+    if (entry_.placement == PartPlacement::vee) name += fmt::format(", chunk {}", item.chunk);
+    return name;
+  }
 
   // Adds the receive before an item, or the send after it, to an exchange.
   void add_message(Op& op, const PassItem& item, Message::Direction way) {
     const bool send = way == Message::Direction::send;
     const int k = item.microbatch;
     const LayerRange layers = stage_.chunks[item.chunk].layers;
-    const ChunkTensors& tensors = tensors_[item.chunk];
-    // Behind the last stage's chunk comes the first stage's next one. Of two stages each is then the other's
-    // neighbour on both sides, so that the tag tells the directions apart.
-    const bool chunked = stage_.chunks.size() > 1;
+    const ChunkTensors& tensors = tensors_.chunks[item.chunk];
+    // In a loop the first stage's next chunk comes behind the last stage's; in a vee the last stage turns
+    // round. A stage may then send both ways to the same neighbour, so that the tag tells the directions
+    // apart.
+    const bool chunked = stage_.chunks.size() > 1, wraps = entry_.placement == PartPlacement::loop;
+    const int offset =
+        wraps ? (item.forward() == send ? 1 : -1) : (send ? target(item) : source(item)) - stage_.stage;
     Message message;
     message.direction = way;
-    message.peer = Peer::along(plan_.pipeline_axis, item.forward == send ? 1 : -1, chunked);
-    message.tag = chunked && !item.forward ? 1 : 0;
-    message.bytes = boundary_bytes(item.forward == send ? layers.last : layers.first - 1);
+    message.peer = Peer::along(plan_.pipeline_axis, offset, chunked && wraps);
+    message.tag = chunked && !item.forward() ? 1 : 0;
+    message.bytes = boundary_bytes(plan_, item.forward() == send ? layers.last : layers.first - 1);
     if (!op.name.empty()) op.name += chunked ? "; " : ", ";
-    op.name += fmt::format("{} {} {}", send ? "send" : "receive", direction(item), item_text(item));
+    op.name += fmt::format("{} {} {}", send ? "send" : "receive", direction(item), item_text(stage_, item));
     if (op.messages.empty()) {
       op.kind = OpKind::exchange;
       op.purpose = Purpose::pipeline;
-      op.pass = item.forward ? Pass::forward : Pass::backward;
+      op.pass = item.forward() ? Pass::forward : Pass::backward;
       op.microbatch = k;
     }
     op.messages.push_back(std::move(message));
     if (send)
-      op.reads.push_back((item.forward ? tensors.output : tensors.input_gradient)[k]);
+      op.reads.push_back((item.forward() ? tensors.output : tensors.input_gradient)[k]);
     else
-      op.writes.push_back((item.forward ? tensors.input : tensors.output_gradient)[k]);
+      op.writes.push_back((item.forward() ? tensors.input : tensors.output_gradient)[k]);
   }
 
-  // Every direction has its own stream. A receive is posted while the item before its own runs: two buffers.
+  // Every direction has its own streams. A receive is posted while the item before its own runs: two buffers.
   void write_overlapped(const PassItem& item) {
     int received = -1;
     if (receives(item)) {
       Op op;
-      op.stream = stream_named(program_, fmt::format("receive {}", direction(item)));
+      op.stream = stream_named(program_, stream_of("receive", item));
       add_message(op, item, Message::Direction::receive);
       const std::size_t done = last_of_item_.size();
       op.after.push_back({done >= 2 ? last_of_item_[done - 2] : begin_});
@@ -466,9 +451,10 @@ private:
     if (sends(item)) {
       Op op;
       op.after.push_back({last_op_of_stream(program_, compute_)});
-      op.stream = stream_named(program_, fmt::format("send {}", direction(item)));
+      const std::string stream = stream_of("send", item);
+      op.stream = stream_named(program_, stream);
       add_message(op, item, Message::Direction::send);
-      add_op(program_, std::move(op));
+      sends_[stream] = add_op(program_, std::move(op));
     }
   }
 
@@ -495,7 +481,7 @@ private:
 
   // What `a` sends goes to the neighbour from which `b` receives.
   bool together(const PassItem& a, const PassItem& b) const {
-    return a.forward != b.forward && sends(a) && receives(b);
+    return a.forward() != b.forward() && sends(a) && receives(b);
   }
 
   // As Megatron-LM's forward_backward_pipelining_with_interleaving without overlap: a forward pass alone
@@ -528,12 +514,15 @@ private:
   const PassHooks& hooks_;
   Program& program_;
   const Walk& walk_;
+  const OrderEntry& entry_;
   const int microbatches_;
   const bool blocking_;
-  bool recomputes_ = false;
-  int compute_ = 0, begin_ = -1, between_ = -1, recomputed_ = -1, gathered_ = -1;
+  const int compute_;
+  StageTensors tensors_;
+  int begin_ = -1;
   std::map<std::pair<const ValueChange*, Pass>, Op> changes_;
-  std::vector<ChunkTensors> tensors_;
+  // The last ops of the streams of sends, forward before backward.
+  std::map<std::string, int, std::greater<>> sends_;
   std::vector<int> last_of_item_;  // ops that end the items written so far
 };
 

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "simulator/costs/memory.hpp"
+#include "simulator/strategies/orders/order.hpp"
 
 namespace rehearse {
 
@@ -156,8 +157,15 @@ StageProgram begin_stage(const StepPlan& plan, int number, StageTraffic traffic,
   stage.program.where = at_stage(plan, number);
   stage.program.streams = {"compute"};
 
-  for (std::size_t part = number; part < plan.parts.size(); part += stage.stages)
-    stage.chunks.push_back({plan.parts[part]});
+  const PartPlacement placement = order_of(strategy.schedule).placement;
+  const int parts = static_cast<int>(plan.parts.size());
+  const auto holder = [&](int part) {
+    return part < 0 || part >= parts ? -1 : stage_of_part(placement, stage.stages, part);
+  };
+  for (int c = 0; c < parts / stage.stages; ++c) {
+    const int part = part_of(placement, stage.stages, number, c);
+    stage.chunks.push_back({plan.parts[part], holder(part - 1), holder(part + 1)});
+  }
   stage.layers = {stage.chunks.front().layers.first, stage.chunks.back().layers.last};
   // The last chunk's backward pass comes first.
   for (auto chunk = stage.chunks.rbegin(); chunk != stage.chunks.rend(); ++chunk) {

@@ -26,7 +26,7 @@ struct StepPlan {
   std::vector<double> transient_bytes;  // by layer: activations that recomputation brings back for a while
   int data_axis = 0, pipeline_axis = 1;
   double tied_parameters = 0;      // of the table that first and last stage both keep; 0: none
-  std::vector<LayerRange> parts;   // part c * pipeline + s of the model is chunk c of stage s
+  std::vector<LayerRange> parts;   // of the model; who holds which: simulator/strategies/orders/order.hpp
   std::vector<int> endpoints;      // by rank: the workers'; who adds a role adds where its ranks sit
   std::vector<std::string> notes;  // assumptions worth telling, one sentence each
   std::shared_ptr<AlgorithmChoice> algorithms;  // of all-reduces
@@ -51,6 +51,7 @@ struct StageTraffic {
 // A model part that the stage holds: its only one, or one of strategy.virtual_stages.
 struct Chunk {
   LayerRange layers;
+  int before = -1, behind = -1;  // stages that hold the parts before and behind it; -1: there is none
   std::size_t first_bucket = 0, end_bucket = 0;  // of its gradients
 };
 
@@ -67,7 +68,7 @@ struct StageProgram {
   bool cut_every_forward = false, cut_every_backward = false;  // the same in all passes
   HeldShards held;
   std::vector<int> forward_of_bucket;   // ops of the first micro-batch
-  std::vector<int> backward_of_bucket;  // ops of the last micro-batch
+  std::vector<int> backward_of_bucket;  // ops of the last micro-batch that complete the gradients
   std::vector<int> sends;               // the last ones, which the step's end waits for
 
   double parameters() const;

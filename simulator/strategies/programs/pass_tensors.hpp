@@ -1,0 +1,36 @@
+// The tensors that the passes of a stage's micro-batches read and write.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "simulator/strategies/orders/order.hpp"
+#include "simulator/strategies/programs/stage_program.hpp"
+
+namespace rehearse {
+
+// By micro-batch; -1: there is none.
+struct ChunkTensors {
+  std::vector<int> activations, input, output, output_gradient, input_gradient;
+  // What a backward pass that is split leaves to its weight part: the gradients of what segments with weights
+  // give, and the activations that were computed again.
+  std::vector<int> kept_gradients, kept_recomputed;
+};
+
+struct StageTensors {
+  std::vector<ChunkTensors> chunks;
+  int between = -1;     // gradients between layers
+  int recomputed = -1;  // activations of a layer that are computed again
+  int gathered = -1;    // activations gathered from their shards
+  bool recomputes = false;
+};
+
+StageTensors add_pass_tensors(const StepPlan& plan, StageProgram& stage);
+
+// What layer `layer` hands to the next one, in the precision in which it is sent. A profile tells the bytes
+// as they were sent.
+double boundary_bytes(const StepPlan& plan, int layer);
+// "3", or "3, chunk 1".
+std::string item_text(const StageProgram& stage, const PassItem& item);
+
+}  // namespace rehearse
