@@ -94,6 +94,29 @@ const Case kCases[] = {
     {"fusion, interleaved", 4, "adam",
      "strategy.data=2 strategy.pipeline=2 cluster.nodes=4 strategy.schedule=\"interleaved\" "
      "strategy.virtual_stages=2 strategy.fusion_mb=0.02 strategy.cycle_ms=0.2"},
+    {"breadth-first", 4, "momentum",
+     "strategy.pipeline=4 cluster.nodes=4 strategy.schedule=\"breadth-first\" strategy.virtual_stages=2"},
+    {"ZB-H1", 4, "adam", "strategy.pipeline=4 cluster.nodes=4 strategy.schedule=\"zb-h1\"", true},
+    {"ZB-H2", 8, "momentum", "strategy.pipeline=8 cluster.nodes=8 strategy.schedule=\"zb-h2\""},
+    {"ZB-V", 4, "adam", "strategy.pipeline=4 cluster.nodes=4 strategy.schedule=\"zb-v\"", true},
+    {"data x ZB-H1", 4, "momentum",
+     "strategy.data=2 strategy.pipeline=2 cluster.nodes=4 strategy.schedule=\"zb-h1\" "
+     "strategy.bucket_mb=0.02"},
+    {"data x ZB-H2 with fusion", 4, "adam",
+     "strategy.data=2 strategy.pipeline=2 cluster.nodes=4 strategy.schedule=\"zb-h2\" "
+     "strategy.fusion_mb=0.02 strategy.cycle_ms=0.2"},
+    {"data x ZB-V", 4, "adam",
+     "strategy.data=2 strategy.pipeline=2 cluster.nodes=4 strategy.schedule=\"zb-v\" "
+     "strategy.bucket_mb=0.02"},
+    {"tensor x ZB-H1 with sequence parallelism", 4, "momentum",
+     "strategy.tensor=2 strategy.pipeline=2 strategy.sequence_parallel=true cluster.nodes=4 "
+     "strategy.schedule=\"zb-h1\""},
+    {"data x tensor x ZB-V with sequence parallelism", 8, "adam",
+     "strategy.data=2 strategy.tensor=2 strategy.pipeline=2 strategy.sequence_parallel=true cluster.nodes=8 "
+     "strategy.schedule=\"zb-v\""},
+    {"ZB-H1 with 2 servers", 6, "adam",
+     "strategy.data=2 strategy.pipeline=2 cluster.nodes=4 strategy.gradients=\"parameter-server\" "
+     "strategy.parameter_server.servers=2 strategy.schedule=\"zb-h1\""},
     {"tensor", 2, "adam", "strategy.tensor=2 cluster.nodes=2"},
     {"tensor with sequence parallelism", 4, "momentum",
      "strategy.tensor=4 strategy.sequence_parallel=true cluster.nodes=4", true},

@@ -250,10 +250,8 @@ TEST_CASE("messages list only what is available") {
     CHECK(message.find(", which is not available in this version; allowed: ") != std::string::npos);
   }
   CHECK(refusal(strategy + "schedule = \"zigzag\"\n") ==
-        "job.toml:9:12: strategy.schedule is \"zigzag\"; allowed: \"gpipe\", \"1f1b\", \"interleaved\"");
-  CHECK(refusal(strategy + "schedule = \"zb-v\"\n") ==
-        "job.toml:9:12: strategy.schedule is \"zb-v\", which is not available in this version; allowed: "
-        "\"gpipe\", \"1f1b\", \"interleaved\"");
+        "job.toml:9:12: strategy.schedule is \"zigzag\"; allowed: \"gpipe\", \"1f1b\", \"interleaved\", "
+        "\"breadth-first\", \"zb-h1\", \"zb-h2\", \"zb-v\"");
   CHECK(refusal(strategy + "schedule = \"interleaved\"\n") ==
         "job.toml:9:12: strategy.virtual_stages is missing beside schedule = \"interleaved\"; allowed: an "
         "integer from 2 to 10000");

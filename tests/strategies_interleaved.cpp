@@ -273,10 +273,10 @@ TEST_CASE("what cannot be interleaved is refused") {
   };
   std::vector<Case> cases = {
       {interleaved(perceptron(6), 1, 2, 2, 3), "with 3 micro-batches; allowed: a multiple of pipeline, 2"},
-      {interleaved(perceptron(6), 1, 2, 1, 2), "at least 2 of both"},
-      {interleaved(perceptron(6), 1, 1, 2, 2), "at least 2 of both"},
+      {interleaved(perceptron(6), 1, 2, 1, 2), "allowed: at least 2 and 2"},
+      {interleaved(perceptron(6), 1, 1, 2, 2), "allowed: at least 2 and 2"},
       {interleaved(perceptron(6), 1, 2, 4, 2), "with 4 virtual stages each; allowed: at most 1"},
-      {scenario(perceptron(6), 1, 2, 2), "unless schedule = \"interleaved\""},
+      {scenario(perceptron(6), 1, 2, 2), "virtual_stages is 2 with schedule = \"1f1b\"; allowed: 1"},
       {interleaved(perceptron(6), 1, 2, 2, 2), "has 2 numbers; allowed: 4"},
   };
   cases[4].scenario.strategy.virtual_stages = 2;

@@ -78,7 +78,7 @@ const std::vector<ScenarioField>& scenario_fields() {
        "Strategy",
        "strategy.virtual_stages",
        "Virtual stages",
-       "Parts of the model on each stage, with the interleaved schedule",
+       "Parts of the model on each stage, with the interleaved or breadth-first schedule",
        {}},
       {choice, "Strategy", "strategy.gradients", "Gradients", "How ranks bring their gradients together",
        gradient_names()},

@@ -178,7 +178,8 @@ void ScenarioForm::refresh() {
     bool used = true;
     if (row.field->key == "servers") used = has_servers(chosen);
     if (row.field->key == "strategy.all_reduce") used = chosen.isEmpty() || !has_servers(chosen);
-    if (row.field->key == "strategy.virtual_stages") used = known("strategy.schedule") == "interleaved";
+    if (row.field->key == "strategy.virtual_stages")
+      used = known("strategy.schedule") == "interleaved" || known("strategy.schedule") == "breadth-first";
     if (row.field->key == "training.sequence_length")
       used = usual_.isEmpty() || usual_.contains("training.sequence_length");
     used = used || draft_->value(key).has_value();

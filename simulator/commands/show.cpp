@@ -25,7 +25,7 @@ struct StrategyText {
 };
 
 // The values of strategy.schedule; simulator/strategies/orders/order.hpp.
-constexpr std::array<StrategyText, 3> kSchedules = {{
+constexpr std::array<StrategyText, 7> kSchedules = {{
     {"gpipe", "pipeline: all micro-batches forward, then all backward",
      "The layers are cut into stages. Every stage keeps the activations of all micro-batches (Huang et al. "
      "2019).",
@@ -46,6 +46,35 @@ constexpr std::array<StrategyText, 3> kSchedules = {{
      "pipeline = 8                # stages\n"
      "schedule = \"interleaved\"\n"
      "virtual_stages = 2          # parts of the model on each\n"},
+    {"breadth-first", "pipeline: all micro-batches through one part of the model, then through the next",
+     "Parts lie as in the interleaved schedule, and all micro-batches run through one before the first "
+     "enters\n"
+     "the next. The bubble is divided by virtual_stages, gradients are complete part by part, and every "
+     "stage\n"
+     "keeps the activations of all micro-batches (Lamy-Poirier 2023).",
+     "pipeline = 8                # stages\n"
+     "schedule = \"breadth-first\"\n"
+     "virtual_stages = 2          # parts of the model on each\n"},
+    {"zb-h1", "pipeline: 1F1B with split backward passes, for a third of its bubble",
+     "A backward pass is split: its input part, for which the stage before waits, and its weight part, for\n"
+     "which nobody waits and which fills the bubble. No stage keeps the activations of more than `pipeline`\n"
+     "micro-batches, as many as the first stage of 1F1B (Qi et al. 2023, figure 2).",
+     "pipeline = 8                # stages\n"
+     "schedule = \"zb-h1\"\n"},
+    {"zb-h2", "pipeline: split backward passes and no bubble, for twice the activations",
+     "As zb-h1, with twice as many forward passes ahead: stages keep the activations of 2 x pipeline - 1\n"
+     "micro-batches. There is no bubble if the three kinds of passes take equally long; each stage begins "
+     "the\n"
+     "next step when it is done with one (Qi et al. 2023, figure 3).",
+     "pipeline = 8                # stages\n"
+     "schedule = \"zb-h2\"\n"},
+    {"zb-v", "pipeline: split backward passes and no bubble, with the activations of 1F1B",
+     "The model is cut into 2 x pipeline parts, which lie there and back: stage s of p holds parts s and\n"
+     "2p - 1 - s. There is no bubble if the three kinds of passes take equally long, and no stage keeps "
+     "more\n"
+     "than `pipeline` micro-batches' activations (Qi et al. 2023, section 6).",
+     "pipeline = 8                # stages\n"
+     "schedule = \"zb-v\"\n"},
 }};
 
 std::string title_of_strategy(const std::string& preset) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "simulator/report/format.hpp"
+#include "simulator/report/pipeline_estimate.hpp"
 #include "simulator/report/report.hpp"
 #include "simulator/report/way_out.hpp"
 
@@ -27,17 +28,17 @@ std::string link_load(const Result& result) {
 
 std::string bubble(const Result& result) {
   const Scenario& s = result.scenario;
-  const double p = s.strategy.pipeline, m = s.microbatches, v = s.strategy.virtual_stages;
-  const double slots = m * v + p - 1;
+  const int p = s.strategy.pipeline, m = s.microbatches, v = s.strategy.virtual_stages;
+  const Slots slots = slots_of(s.strategy.schedule, p, m, v);
   const double seconds = result.metrics.breakdown.pipeline_bubble_s;
-  std::string text =
-      fmt::format("the pipeline bubble, {}. {}{} and {} leave {} of {} slots idle",
-                  of_the_step(result, seconds), counted(p, "stage"),
-                  v > 1 ? fmt::format(" of {} chunks", v) : "", counted(m, "micro-batch"), p - 1, slots);
+  std::string text = fmt::format(
+      "the pipeline bubble, {}. {}{} and {} leave {}", of_the_step(result, seconds), counted(p, "stage"),
+      v > 1 ? fmt::format(" of {} chunks", v) : "", counted(m, "micro-batch"), idle_slots(slots));
   // Equal stages leave exactly the slots' share; what is well above comes from the wait for the slowest
-  // stage.
-  if (seconds > 1.25 * (p - 1) / slots * result.metrics.step_time_s) {
-    text += ", and stages of unequal length add to it";
+  // stage, or of a split backward pass from halves that take unlike times.
+  if (seconds > 1.25 * slots.idle / slots.all * result.metrics.step_time_s) {
+    text += slots.are_passes ? ", and passes of unequal length add to it"
+                             : ", and stages of unequal length add to it";
   }
   return text + told(less_bubble(result));
 }

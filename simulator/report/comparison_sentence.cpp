@@ -9,6 +9,7 @@
 #include "models/text/text.hpp"
 #include "simulator/report/comparison.hpp"
 #include "simulator/report/format.hpp"
+#include "simulator/report/pipeline_estimate.hpp"
 #include "simulator/trace/causes.hpp"
 #include "simulator/trace/rows.hpp"
 #include "simulator/trace/step_traffic.hpp"
@@ -69,8 +70,9 @@ struct Facts {
   bool servers() const { return result.plan.schedule->roles.size() > 1; }
   std::string slots() const {
     const StrategyChoice& strategy = result.scenario.strategy;
-    const double p = strategy.pipeline, passes = 1.0 * result.scenario.microbatches * strategy.virtual_stages;
-    return fmt::format("{} of {}", p - 1, passes + p - 1);
+    const Slots slots =
+        slots_of(strategy.schedule, strategy.pipeline, result.scenario.microbatches, strategy.virtual_stages);
+    return fmt::format("{} of {}", slots.idle, slots.all);
   }
   // "1f1b", as the file sets it or by default
   std::string schedule() const {

@@ -1,5 +1,7 @@
 #include "simulator/report/pipeline_estimate.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "simulator/costs/compute.hpp"
@@ -32,6 +34,13 @@ struct Orders {
         part_of(placement, static_cast<int>(stages.size()), static_cast<int>(stage), item.chunk));
   }
 };
+
+Orders orders_of(PipelineSchedule schedule, int stages, int microbatches, int chunks) {
+  Orders orders{order_of(schedule).placement, {}};
+  for (int stage = 0; stage < stages; ++stage)
+    orders.stages.push_back(pipeline_order(schedule, stages, stage, microbatches, chunks));
+  return orders;
+}
 
 // The longest time from a stage's first pass to its last one, each as soon as its stage and the part before
 // it (backward: the part behind it) are done. Where stages begin the next step as soon as they are done with
@@ -87,9 +96,10 @@ PipelineEstimate estimate_pipeline(const Scenario& scenario, PipelineSchedule sc
   const int stages = scenario.strategy.pipeline, parts = stages * chunks;
   const std::vector<LayerCost> layers = layer_costs(scenario.model, pass_shape(scenario));
   PipelineEstimate estimate;
-  estimate.possible = parts <= static_cast<int>(layers.size()) &&
-                      (schedule != PipelineSchedule::interleaved ||
-                       (chunks > 1 && stages > 1 && scenario.microbatches % stages == 0));
+  const OrderEntry& entry = order_of(schedule);
+  estimate.possible = parts <= static_cast<int>(layers.size()) && stages >= entry.fewest_stages &&
+                      chunks >= entry.fewest_chunks && chunks <= entry.most_chunks &&
+                      (schedule != PipelineSchedule::interleaved || scenario.microbatches % stages == 0);
   if (!estimate.possible) return estimate;
 
   const Device& device = scenario.cluster->node().device;
@@ -116,13 +126,27 @@ PipelineEstimate estimate_pipeline(const Scenario& scenario, PipelineSchedule sc
       part.state_bytes += layers[i].parameters * bytes.total();
     }
   }
-  Orders orders{order_of(schedule).placement, {}};
-  for (int stage = 0; stage < stages; ++stage)
-    orders.stages.push_back(pipeline_order(schedule, stages, stage, scenario.microbatches, chunks));
+  const Orders orders = orders_of(schedule, stages, scenario.microbatches, chunks);
   estimate.compute_s = makespan_s(model, orders, scenario.microbatches);
   for (std::size_t stage = 0; stage < orders.stages.size(); ++stage)
     estimate.fullest_bytes = std::max(estimate.fullest_bytes, most_bytes(model, orders, stage));
   return estimate;
+}
+
+Slots slots_of(PipelineSchedule schedule, int stages, int microbatches, int chunks) {
+  const OrderEntry& entry = order_of(schedule);
+  const double passes = 1.0 * microbatches * chunks;
+  if (!entry.splits_backward) return {stages - 1.0, passes + stages - 1, false};
+  const std::vector<Part> parts(static_cast<std::size_t>(stages) * static_cast<std::size_t>(chunks),
+                                {1, 1, 1, 0, 0});
+  const double all = makespan_s(parts, orders_of(schedule, stages, microbatches, chunks), microbatches);
+  return {all - 3 * passes, all, true};
+}
+
+std::string idle_slots(const Slots& slots) {
+  if (!slots.are_passes) return fmt::format("{} of {} slots idle", slots.idle, slots.all);
+  const std::string idle = slots.idle > 0 ? fmt::format("{}", slots.idle) : "none";
+  return fmt::format("{} of {} equal passes idle", idle, slots.all);
 }
 
 }  // namespace rehearse

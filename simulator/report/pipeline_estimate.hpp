@@ -1,6 +1,8 @@
 // What a pipeline's schedule costs on a free network, without an engine: to choose one in a way out.
 #pragma once
 
+#include <string>
+
 #include "simulator/scenario/scenario.hpp"
 
 namespace rehearse {
@@ -14,5 +16,16 @@ struct PipelineEstimate {
 
 // The scenario's pipeline with this schedule and number of chunks a stage, its layers balanced by time.
 PipelineEstimate estimate_pipeline(const Scenario& scenario, PipelineSchedule schedule, int chunks);
+
+// Of equal stages with free transfers, on each: how many slots are idle, and how many there are. A slot is a
+// micro-batch's pass forward and backward through a model part; where backward passes are split, one pass of
+// three that take equally long.
+struct Slots {
+  double idle = 0, all = 0;
+  bool are_passes = false;
+};
+Slots slots_of(PipelineSchedule schedule, int stages, int microbatches, int chunks);
+// "3 of 11 slots idle", "3 of 27 equal passes idle", "none of 24 equal passes idle"
+std::string idle_slots(const Slots& slots);
 
 }  // namespace rehearse

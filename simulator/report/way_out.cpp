@@ -11,6 +11,7 @@
 #include "simulator/report/pipeline_estimate.hpp"
 #include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/layout/stages.hpp"
+#include "simulator/strategies/orders/order.hpp"
 
 namespace rehearse {
 namespace {
@@ -54,36 +55,54 @@ bool can_halve(double micro_batch) {
   return micro_batch >= 2 && std::fmod(micro_batch, 2) == 0;
 }
 
-// GPipe keeps the activations of all micro-batches; any other plan as many as before.
+// GPipe and breadth-first keep the activations of all micro-batches; any other plan as many as before.
 bool larger_batch_fits(const Result& result) {
   const StrategyChoice& strategy = result.scenario.strategy;
-  const bool keeps_all = strategy.pipeline > 1 && strategy.schedule == PipelineSchedule::gpipe;
+  const bool keeps_all = strategy.pipeline > 1 && (strategy.schedule == PipelineSchedule::gpipe ||
+                                                   strategy.schedule == PipelineSchedule::breadth_first);
   return has_room_for(result, keeps_all ? result.metrics.memory.activations : 0);
 }
 
-// Idle slots of all: a slot is one pass forward and backward of a model part.
-std::string idle_slots(double stages, double microbatches, double chunks) {
-  return fmt::format("{} of {}", stages - 1, microbatches * chunks + stages - 1);
+// "3 of 11"
+std::string idle_of_all(const Scenario& scenario, PipelineSchedule schedule, int microbatches, int chunks) {
+  const Slots slots = slots_of(schedule, scenario.strategy.pipeline, microbatches, chunks);
+  return fmt::format("{} of {}", slots.idle, slots.all);
 }
 
 // More chunks a stage make slots, and with them the bubble, shorter; each is sent on its way once more.
 WayOut more_chunks(const Result& result) {
   const Scenario& s = result.scenario;
   const StrategyChoice& strategy = s.strategy;
-  if (profiled(s) || !strategy.stage_layers.empty()) return {};
+  const OrderEntry& entry = order_of(strategy.schedule);
+  if (profiled(s) || !strategy.stage_layers.empty() || entry.splits_backward) return {};
   const int now = strategy.virtual_stages, then = 2 * now;
+  const PipelineSchedule schedule = now == 1 ? PipelineSchedule::interleaved : strategy.schedule;
   const PipelineEstimate before = estimate_pipeline(s, strategy.schedule, now);
-  const PipelineEstimate after = estimate_pipeline(s, PipelineSchedule::interleaved, then);
+  const PipelineEstimate after = estimate_pipeline(s, schedule, then);
   if (!after.possible || !has_room_for(result, after.fullest_bytes - before.fullest_bytes)) return {};
   const auto& exposed = result.metrics.breakdown.exposed_s;
   const auto transfers = exposed.find(Purpose::pipeline);
   const double more_s = transfers == exposed.end() ? 0 : transfers->second;  // twice as many
   if (after.compute_s + more_s >= kWorthTrying * before.compute_s) return {};
-  WayOut way{fmt::format("{} virtual stages would leave {}", then,
-                         idle_slots(strategy.pipeline, s.microbatches, then)),
-             {fmt::format("strategy.virtual_stages={}", then)}};
+  WayOut way{
+      fmt::format("{} virtual stages would leave {}", then, idle_of_all(s, schedule, s.microbatches, then)),
+      {fmt::format("strategy.virtual_stages={}", then)}};
   if (now == 1) way.sets.insert(way.sets.begin(), "strategy.schedule=interleaved");
   return way;
+}
+
+// ZB-H1 keeps as many activations as ZB-V, which leaves a smaller bubble for one more transfer each way.
+WayOut back_and_forth(const Result& result) {
+  const Scenario& s = result.scenario;
+  if (s.strategy.schedule != PipelineSchedule::zb_h1 || profiled(s) || !s.strategy.stage_layers.empty())
+    return {};
+  const PipelineEstimate before = estimate_pipeline(s, s.strategy.schedule, 1);
+  const PipelineEstimate after = estimate_pipeline(s, PipelineSchedule::zb_v, 2);
+  if (!after.possible || !has_room_for(result, after.fullest_bytes - before.fullest_bytes) ||
+      after.compute_s >= kWorthTrying * before.compute_s)
+    return {};
+  return {"ZB-V would leave " + idle_of_all(s, PipelineSchedule::zb_v, s.microbatches, 2),
+          {"strategy.schedule=zb-v"}};
 }
 
 WayOut less_gradient_sync(const Result& result) {
@@ -124,20 +143,29 @@ std::string told(const WayOut& way) {
 
 WayOut less_bubble(const Result& result) {
   const Scenario& s = result.scenario;
-  const double p = s.strategy.pipeline, m = s.microbatches, v = s.strategy.virtual_stages;
+  const int p = s.strategy.pipeline, m = s.microbatches, v = s.strategy.virtual_stages;
+  const PipelineSchedule schedule = s.strategy.schedule;
   if (const WayOut way = more_chunks(result); !way.why.empty()) return way;
+  if (const WayOut way = back_and_forth(result); !way.why.empty()) return way;
   if (!profiled(s) && can_halve(s.training.micro_batch)) {
+    const auto step_s = [&](const PassShape& shape, int microbatches) {
+      const Slots slots = slots_of(schedule, p, microbatches, v);
+      return slots.all / (slots.all - slots.idle) * microbatches * shape.micro_batch *
+             compute_s_per_sample(s, shape);
+    };
     PassShape half = pass_shape(s);
-    const double now_s = (m + (p - 1) / v) * half.micro_batch * compute_s_per_sample(s, half);
+    const double now_s = step_s(half, m);
     half.micro_batch /= 2;
-    const double then_s = (2 * m + (p - 1) / v) * half.micro_batch * compute_s_per_sample(s, half);
-    if (then_s < kWorthTrying * now_s) {
-      return {"micro-batches of half the size would leave " + idle_slots(p, 2 * m, v),
+    if (step_s(half, 2 * m) < kWorthTrying * now_s) {
+      return {"micro-batches of half the size would leave " + idle_of_all(s, schedule, 2 * m, v),
               {"training.micro_batch=" + value(half.micro_batch)}};
     }
   }
   if (!larger_batch_fits(result)) return {};
-  return {"twice the global batch would leave " + idle_slots(p, 2 * m, v),
+  if (order_of(schedule).splits_backward)  // unlike times of its halves make a bubble of their own
+    return {"twice the global batch would halve its share",
+            {"training.global_batch=" + value(2 * s.training.global_batch)}};
+  return {"twice the global batch would leave " + idle_of_all(s, schedule, 2 * m, v),
           {"training.global_batch=" + value(2 * s.training.global_batch)}};
 }
 
@@ -240,13 +268,15 @@ WayOut less_memory(const Result& result) {
   if (WayOut way = gradient_strategy(s)->less_memory(s, {use.weights, use.gradients, use.optimizer}, over);
       !way.why.empty())
     return way;
-  if (s.strategy.schedule == PipelineSchedule::interleaved && !profiled(s) &&
-      s.strategy.stage_layers.empty()) {
+  if (order_of(s.strategy.schedule).fewest_stages > 1 && !profiled(s) && s.strategy.stage_layers.empty()) {
     const PipelineEstimate before = estimate_pipeline(s, s.strategy.schedule, s.strategy.virtual_stages);
     const PipelineEstimate after = estimate_pipeline(s, PipelineSchedule::one_f_one_b, 1);
     if (before.fullest_bytes - after.fullest_bytes >= over) {
-      return {"1F1B without virtual stages keeps fewer activations",
-              {"strategy.schedule=1f1b", "strategy.virtual_stages=1"}};
+      WayOut way{fmt::format("1F1B{} keeps fewer activations",
+                             s.strategy.virtual_stages > 1 ? " without virtual stages" : ""),
+                 {"strategy.schedule=1f1b"}};
+      if (s.strategy.virtual_stages > 1) way.sets.push_back("strategy.virtual_stages=1");
+      return way;
     }
   }
   const int stages = 2 * s.strategy.pipeline, chunks = s.strategy.virtual_stages;

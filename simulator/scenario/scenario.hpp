@@ -27,8 +27,9 @@ struct Training {
   Recompute recompute = Recompute::none;
 };
 
-enum class PipelineSchedule { gpipe, one_f_one_b, interleaved };
-inline constexpr std::array<std::string_view, 3> kPipelineScheduleNames = {"gpipe", "1f1b", "interleaved"};
+enum class PipelineSchedule { gpipe, one_f_one_b, interleaved, breadth_first, zb_h1, zb_h2, zb_v };
+inline constexpr std::array<std::string_view, 7> kPipelineScheduleNames = {
+    "gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v"};
 
 class GradientStrategy;  // simulator/strategies/gradients/gradient_strategy.hpp
 
@@ -63,7 +64,7 @@ struct StrategyChoice {
   bool sequence_parallel = false;      // tokens are shared out by the tensor axis where products are not
   std::vector<std::string> placement;  // axis names, innermost first
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
-  int virtual_stages = 1;         // model parts that each stage holds: part c * pipeline + s is stage s's
+  int virtual_stages = 1;         // model parts that each stage holds
   std::vector<int> stage_layers;  // of each model part, in the model's order; empty: balanced by time
   bool blocking_p2p = false;
   std::string gradients = "all-reduce";                       // which gradient strategy

@@ -52,7 +52,7 @@ bool Schedule::has_control_ops() const {
 
 int Schedule::repeats(int steps) const {
   if (asynchrony) return asynchrony->warmup_rounds + steps * asynchrony->window_rounds;
-  return steps + (crosses_step() ? 1 : 0);
+  return steps + (crosses_step() || staggered ? 1 : 0);
 }
 
 bool Schedule::crosses_step() const {

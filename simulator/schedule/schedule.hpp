@@ -62,6 +62,9 @@ struct Schedule {
   double samples = 0;  // trained in the whole schedule, all ranks together
   double tokens = 0;
   int optimizer_steps = 1;  // that it holds: results are of one of them
+  // Some ranks are done with a step before others and begin the next, so that a step takes the time from the
+  // end of one to the end of the next.
+  bool staggered = false;
   std::optional<Asynchrony> asynchrony;
 
   int ranks() const;               // of all roles

@@ -9,6 +9,7 @@
 #include "models/text/error.hpp"
 #include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
+#include "simulator/strategies/orders/order.hpp"
 #include "simulator/strategies/programs/program_writer.hpp"
 #include "topologies/uplinks.hpp"
 
@@ -38,10 +39,14 @@ std::vector<Axis> worker_axes(const StrategyChoice& strategy) {
   return axes;
 }
 
-// The table that the first stage's input and the last stage's output layer share.
+// The table that the input layer and the output layer share, if they are on different stages.
 double tied_parameters(const Scenario& scenario) {
   const auto* transformer = std::get_if<Transformer>(&scenario.model.shape);
-  if (!transformer || scenario.strategy.pipeline == 1 || !transformer->tied_embeddings) return 0;
+  const StrategyChoice& strategy = scenario.strategy;
+  const PartPlacement placement = order_of(strategy.schedule).placement;
+  const int last =
+      stage_of_part(placement, strategy.pipeline, strategy.pipeline * strategy.virtual_stages - 1);
+  if (!transformer || last == 0 || !transformer->tied_embeddings) return 0;
   if (!transformer->causal && !transformer->masked_lm_head) return 0;
   const int shards = pass_shape(scenario).splits.of(SegmentKind::embedding, Dim::vocabulary);
   return share_of(transformer->vocabulary, shards) * transformer->table_width();
@@ -68,27 +73,29 @@ StepPlan begin_plan(const Scenario& scenario) {
   plan.pipeline_axis = mesh.axis("pipeline");
   workers.meshes.push_back(mesh);
   plan.schedule.roles.push_back(std::move(workers));
+  plan.schedule.staggered = order_of(scenario.strategy.schedule).staggered;
   plan.schedule.samples = training.micro_batch * scenario.microbatches * scenario.strategy.data;
   plan.schedule.tokens = plan.schedule.samples * tokens_per_sample(scenario.model, training.sequence_length);
   return plan;
 }
 
 // The reader refuses the same by the place of the key; a scenario may also be made by hand.
-void check_interleaving(const Scenario& scenario) {
+void check_schedule(const Scenario& scenario) {
   const StrategyChoice& strategy = scenario.strategy;
-  if (strategy.schedule != PipelineSchedule::interleaved) {
-    if (strategy.virtual_stages > 1)
-      refuse(scenario,
-             fmt::format("strategy.virtual_stages is {}; allowed: 1 unless schedule = \"interleaved\"",
-                         strategy.virtual_stages));
-    return;
-  }
-  if (strategy.virtual_stages < 2 || strategy.pipeline < 2)
+  const OrderEntry& entry = order_of(strategy.schedule);
+  const std::string_view name = kPipelineScheduleNames[static_cast<std::size_t>(strategy.schedule)];
+  if (strategy.virtual_stages > entry.most_chunks)
+    refuse(scenario, fmt::format("strategy.virtual_stages is {} with schedule = \"{}\"; allowed: {}",
+                                 strategy.virtual_stages, name, entry.most_chunks));
+  if (strategy.virtual_stages < entry.fewest_chunks || strategy.pipeline < entry.fewest_stages)
+    refuse(scenario, fmt::format("strategy.schedule is \"{}\" with pipeline {} and virtual_stages {}; "
+                                 "allowed: at least {} and {}",
+                                 name, strategy.pipeline, strategy.virtual_stages, entry.fewest_stages,
+                                 entry.fewest_chunks));
+  if (strategy.blocking_p2p && !entry.ahead)
     refuse(scenario,
-           fmt::format("strategy.schedule is \"interleaved\" with pipeline {} and virtual_stages {}; "
-                       "allowed: at least 2 of both",
-                       strategy.pipeline, strategy.virtual_stages));
-  if (scenario.microbatches % strategy.pipeline != 0)
+           fmt::format("strategy.blocking_p2p is true with schedule = \"{}\"; allowed: false", name));
+  if (strategy.schedule == PipelineSchedule::interleaved && scenario.microbatches % strategy.pipeline != 0)
     refuse(scenario, fmt::format("strategy.schedule is \"interleaved\" with {} micro-batches; allowed: a "
                                  "multiple of pipeline, {}",
                                  scenario.microbatches, strategy.pipeline));
@@ -172,7 +179,7 @@ std::vector<std::string> assumptions(const StepPlan& plan) {
 }  // namespace
 
 Plan write_schedule(const Scenario& scenario) {
-  check_interleaving(scenario);
+  check_schedule(scenario);
   StepPlan plan = begin_plan(scenario);
   Plan result;
   result.stage_layers = choose_stages(plan);

@@ -125,15 +125,27 @@ private:
   Sums sums_;
 };
 
+// Of ranks that do not end a step together: from the end of the step before.
+StepWindow own_last_step(const Trace& trace, int rank_class) {
+  const auto [first, end] = rows_of_class(trace, rank_class);
+  const int last = last_step_number(trace, trace.classes[rank_class].job);
+  StepWindow window;
+  for (std::size_t row = first; row < end; ++row) {
+    double& side = trace.spans.step[row] < last ? window.begin_s : window.end_s;
+    side = std::max(side, trace.spans.end_s[row]);
+  }
+  return window;
+}
+
 }  // namespace
 
 Breakdown break_down(const Trace& trace, int job) {
-  StepWindow window;
+  StepWindow step;
   std::optional<AsynchronyFigures> asynchrony;
   if (trace.run.jobs[job].phases.back().schedule->asynchrony)
     asynchrony = asynchrony_figures(trace, job);
   else
-    window = last_step(trace, job);
+    step = last_step(trace, job);
   Sums total;
   long double ranks = 0;
   for (std::size_t c = 0; c < trace.classes.size(); ++c) {
@@ -142,11 +154,17 @@ Breakdown break_down(const Trace& trace, int job) {
     if (rank_class.job != job || rank_class.role != kWorkers) continue;
     auto weight = static_cast<long double>(rank_class.ranks.size());
     ranks += weight;
+    StepWindow window = step;
     if (asynchrony) {  // whole rounds of its own, cut or stretched to the time of a step
       const AsynchronyFigures::Worker& worker = asynchrony->workers[rank_class.ranks.front()];
       window = {worker.begin_s, worker.end_s};
       weight *= static_cast<long double>(schedule.samples / asynchrony->samples_per_s) /
                 (static_cast<long double>(window.end_s) - window.begin_s);
+    } else if (trace.run.jobs[job].phases.back().schedule->staggered) {
+      window = own_last_step(trace, static_cast<int>(c));
+      if (window.end_s > window.begin_s)
+        weight *= (static_cast<long double>(step.end_s) - step.begin_s) /
+                  (static_cast<long double>(window.end_s) - window.begin_s);
     }
     const Sums sums = ClassBreakdown(trace, static_cast<int>(c), window).run();
     total.compute += weight * sums.compute;

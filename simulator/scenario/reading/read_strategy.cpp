@@ -13,14 +13,12 @@
 #include "simulator/scenario/reading/readers.hpp"
 #include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
+#include "simulator/strategies/orders/order.hpp"
 
 namespace rehearse {
 namespace {
 
 constexpr std::array<std::string_view, 5> kAxes = {"tensor", "context", "expert", "data", "pipeline"};
-
-// Values that other programs and papers name and this version does not have.
-constexpr std::array<std::string_view, 3> kUnbuiltSchedules = {"zb-h1", "zb-h2", "zb-v"};
 
 // Keys of features that this version does not have. A scenario may hold them with the value that turns the
 // feature off; no message names them as allowed.
@@ -53,24 +51,49 @@ void read_unbuilt(Section& section) {
   }
 }
 
+std::string_view name_of(PipelineSchedule schedule) {
+  return kPipelineScheduleNames[static_cast<std::size_t>(schedule)];
+}
+
+// `"1f1b" or "interleaved"`: the schedules of which this is so.
+std::string schedules_that(bool (*is_so)(const OrderEntry&)) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kPipelineScheduleNames.size(); ++i)
+    if (is_so(order_of(static_cast<PipelineSchedule>(i))))
+      names.push_back(in_quotes(kPipelineScheduleNames[i]));
+  const std::string last = names.back();
+  names.pop_back();
+  return names.empty() ? last : fmt::format("{} or {}", fmt::join(names, ", "), last);
+}
+
 void read_schedule(StrategyChoice& strategy, Section& section) {
-  const TomlValue* given = section.present() ? find(*section.tree(), "schedule") : nullptr;
-  const auto* name = given ? given->get<std::string>() : nullptr;
-  if (name && std::find(kUnbuiltSchedules.begin(), kUnbuiltSchedules.end(), *name) != kUnbuiltSchedules.end())
-    refuse_unbuilt(section, "schedule", in_quotes(*name),
-                   fmt::format("\"{}\"", fmt::join(kPipelineScheduleNames, "\", \"")));
   strategy.schedule = static_cast<PipelineSchedule>(section.choice("schedule", kPipelineScheduleNames, 1));
-  strategy.virtual_stages = static_cast<int>(section.integer("virtual_stages", 1, 10'000, 1));
-  const bool interleaved = strategy.schedule == PipelineSchedule::interleaved;
-  if (!interleaved && strategy.virtual_stages > 1) {
-    section.refuse("virtual_stages", fmt::format("{}", strategy.virtual_stages),
-                   "1, or schedule = \"interleaved\" beside it");
+  const OrderEntry& entry = order_of(strategy.schedule);
+  const int fewest = entry.fewest_chunks, most = entry.most_chunks;
+  const std::string with = fmt::format(" with schedule = \"{}\"", name_of(strategy.schedule));
+  strategy.virtual_stages =
+      static_cast<int>(section.integer("virtual_stages", 1, kMostChunks, fewest == most ? fewest : 1));
+  const int chunks = strategy.virtual_stages;
+  if (chunks > most) {
+    const std::string allowed =
+        fmt::format("{}{}, or schedule = {} beside it", most, most > 1 ? with : "",
+                    schedules_that([](const OrderEntry& e) { return e.most_chunks == kMostChunks; }));
+    section.refuse("virtual_stages", fmt::format("{}", chunks), allowed);
   }
-  if (!interleaved || strategy.virtual_stages > 1) return;
-  if (section.has("virtual_stages")) {
-    section.refuse("virtual_stages", "1", "2 or more with schedule = \"interleaved\"");
-  }
-  section.require("virtual_stages", "schedule", "an integer from 2 to 10000");
+  if (chunks >= fewest) return;
+  if (section.has("virtual_stages"))
+    section.refuse("virtual_stages", fmt::format("{}", chunks),
+                   fmt::format("{}{}{}", fewest, fewest < most ? " or more" : "", with));
+  section.require("virtual_stages", "schedule", fmt::format("an integer from {} to {}", fewest, most));
+}
+
+// Where a transfer holds up the computation, both ends must come to it without waiting for each other.
+void read_blocking(StrategyChoice& strategy, Section& section) {
+  strategy.blocking_p2p = section.boolean("blocking_p2p", false);
+  if (!strategy.blocking_p2p || order_of(strategy.schedule).ahead) return;
+  section.refuse("blocking_p2p", fmt::format("true with schedule = \"{}\"", name_of(strategy.schedule)),
+                 fmt::format("false, or schedule = {} beside it",
+                             schedules_that([](const OrderEntry& e) { return e.ahead != nullptr; })));
 }
 
 std::vector<std::string> read_placement(const StrategyChoice& strategy, Section& section) {
@@ -152,8 +175,11 @@ void fit_degrees(StrategyChoice& strategy, Section& section, const Scenario& sce
     std::string told = "the stages of the profiled model";
     if (int chunks = strategy.virtual_stages; chunks > 1) {
       if (stages % chunks != 0) {
-        section.refuse("virtual_stages", fmt::format("{}", chunks),
-                       fmt::format("a divisor of {}, {}", stages, told));
+        const std::string parts = fmt::format("{}, {}", stages, told);
+        if (!section.has("virtual_stages"))  // the schedule says how many
+          section.refuse("schedule", fmt::format("{} for {}", in_quotes(name_of(strategy.schedule)), parts),
+                         fmt::format("it for a multiple of {} stages", chunks));
+        section.refuse("virtual_stages", fmt::format("{}", chunks), "a divisor of " + parts);
       }
       told = fmt::format("{}, {}, over virtual_stages, {}", told, stages, chunks);
       stages /= chunks;
@@ -185,11 +211,17 @@ void fit_degrees(StrategyChoice& strategy, Section& section, const Scenario& sce
 
 void fit_stages(const StrategyChoice& strategy, Section& section, const Scenario& scenario) {
   auto layers = static_cast<std::int64_t>(model_layers(scenario.model, pass_shape(scenario)).size());
-  if (strategy.virtual_stages > 1 && strategy.pipeline == 1) {
-    section.refuse("schedule", "\"interleaved\" with a pipeline of 1 stage", "a pipeline of 2 or more");
+  if (order_of(strategy.schedule).fewest_stages > strategy.pipeline) {
+    section.refuse("schedule", in_quotes(name_of(strategy.schedule)) + " with a pipeline of 1 stage",
+                   "a pipeline of 2 or more");
   }
   std::int64_t parts = std::int64_t{strategy.pipeline} * strategy.virtual_stages;
   if (strategy.pipeline <= layers && parts > layers) {
+    if (!section.has("virtual_stages"))
+      section.refuse(
+          "schedule",
+          fmt::format("{}, which cuts the model into {} parts", in_quotes(name_of(strategy.schedule)), parts),
+          fmt::format("at most {} parts, the layers of {}", layers, scenario.model.name));
     section.refuse("virtual_stages",
                    fmt::format("{}, which is {} parts of the model", strategy.virtual_stages, parts),
                    fmt::format("at most {} parts, the layers of {}", layers, scenario.model.name));
@@ -231,7 +263,7 @@ StrategyChoice read_strategy(Section& section) {
   for (std::int64_t layers : section.integers("stage_layers", 1, 1'000'000)) {
     strategy.stage_layers.push_back(static_cast<int>(layers));
   }
-  strategy.blocking_p2p = section.boolean("blocking_p2p", false);
+  read_blocking(strategy, section);
   strategy.all_reduce = static_cast<Algorithm>(section.choice("all_reduce", kAlgorithmNames, 0));
   strategy.chunk_bytes = section.number("chunk_kb", {1, 1e9}, 0) * 1024;
   strategy.channels = static_cast<int>(section.integer("channels", 1, 256, 0));

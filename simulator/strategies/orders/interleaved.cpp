@@ -26,6 +26,7 @@ PassItem item(const StagePlace& place, Pass pass, int i) {
 extern const OrderEntry kInterleavedOrder{
     .schedule = PipelineSchedule::interleaved,
     .title = "interleaved 1F1B",
+    .fewest_stages = 2,
     .fewest_chunks = 2,
     .most_chunks = kMostChunks,
     .order =

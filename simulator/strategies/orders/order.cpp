@@ -4,10 +4,13 @@
 
 namespace rehearse {
 
-extern const OrderEntry kGPipeOrder, kOneFOneBOrder, kInterleavedOrder;
+extern const OrderEntry kGPipeOrder, kOneFOneBOrder, kInterleavedOrder, kBreadthFirstOrder,
+    kZeroBubbleH1Order, kZeroBubbleH2Order, kZeroBubbleVOrder;
 
 const OrderEntry& order_of(PipelineSchedule schedule) {
-  static constexpr std::array kOrders = {&kGPipeOrder, &kOneFOneBOrder, &kInterleavedOrder};
+  static constexpr std::array kOrders = {&kGPipeOrder,        &kOneFOneBOrder,     &kInterleavedOrder,
+                                         &kBreadthFirstOrder, &kZeroBubbleH1Order, &kZeroBubbleH2Order,
+                                         &kZeroBubbleVOrder};
   for (const OrderEntry* order : kOrders)
     if (order->schedule == schedule) return *order;
   return kOneFOneBOrder;

@@ -39,6 +39,7 @@ struct OrderEntry {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   std::string_view title;  // for headlines: "1F1B"
   PartPlacement placement = PartPlacement::loop;
+  int fewest_stages = 1;
   int fewest_chunks = 1, most_chunks = 1;  // of a stage
   bool splits_backward = false;
   // The first stage is done with a step before the last one is, and begins the next.

@@ -109,7 +109,8 @@ private:
     const Layer& layer = plan_.model[static_cast<std::size_t>(number)];
     double bytes = 0;
     for (const Segment& segment : layer.segments) {
-      if (segment.cost.backward_weight.empty()) continue;
+      // The bias of a row product needs what the product needs.
+      if (segment.cost.backward_weight.empty() || segment.kind == SegmentKind::residual) continue;
       for (std::size_t o = 0; o < segment.outputs.size(); ++o) {
         const Value& value = layer.values[static_cast<std::size_t>(segment.outputs[o])];
         if (!value.has_gradient) continue;

@@ -1,0 +1,82 @@
+// ZB-V (Qi et al., "Zero Bubble Pipeline Parallelism", section 6; "Pipeline Parallelism with Controllable
+// Memory", arXiv 2405.15362): stage s of p holds the model's parts s and 2p - 1 - s, so that the first stage
+// also ends the model and backward passes begin there as soon as a micro-batch has gone there and back. No
+// stage keeps more than 2p activations of its chunks, as much as 1F1B keeps on its first stage, and there is
+// no bubble if a forward pass and both halves of a backward pass take equally long. The order is the one
+// drawn there for such times and at least 2p - 1 micro-batches; of fewer, those that there are not are left
+// out.
+#include <algorithm>
+#include <array>
+
+#include "simulator/strategies/orders/order.hpp"
+
+namespace rehearse {
+namespace {
+
+class VeeOrder {
+public:
+  explicit VeeOrder(const StagePlace& place) : place_(place) {}
+
+  std::vector<PassItem> write() {
+    const int p = place_.stages, s = place_.stage, planned = std::max(place_.microbatches, 2 * p - 1);
+    // The pipeline fills: until the first micro-batch comes back, then one out and one back in turn, then
+    // backward passes of what has come back first.
+    for (int i = 0; i < 2 * (p - s) - 1; ++i) forward(0);
+    for (int i = 0; i < s; ++i) {
+      forward(1);
+      forward(0);
+    }
+    for (int i = 0; i < p - s; ++i) {
+      forward(1);
+      backward(1);
+    }
+    while (next_forward_[1] < planned) {
+      if (next_forward_[0] < planned) forward(0);
+      backward(0);
+      forward(1);
+      backward(1);
+    }
+    // It drains: input parts first, for which other stages wait.
+    for (int i = 0; i < s; ++i) {
+      add(Pass::backward_input, next_input_[0]++, 0);
+      add(Pass::backward_input, next_input_[1]++, 1);
+    }
+    for (int i = 0; i < p - s; ++i) {
+      add(Pass::backward_input, next_input_[0]++, 0);
+      add(Pass::backward_weight, next_weight_[0]++, 0);
+    }
+    for (const int chunk : {1, 0})
+      while (next_weight_[chunk] < planned) add(Pass::backward_weight, next_weight_[chunk]++, chunk);
+    return std::move(order_);
+  }
+
+private:
+  void add(Pass pass, int microbatch, int chunk) {
+    if (microbatch < place_.microbatches) order_.push_back({pass, microbatch, chunk});
+  }
+  void forward(int chunk) { add(Pass::forward, next_forward_[chunk]++, chunk); }
+  void backward(int chunk) {
+    add(Pass::backward_input, next_input_[chunk]++, chunk);
+    add(Pass::backward_weight, next_weight_[chunk]++, chunk);
+  }
+
+  const StagePlace& place_;
+  std::array<int, 2> next_forward_{}, next_input_{}, next_weight_{};  // micro-batches, by chunk
+  std::vector<PassItem> order_;
+};
+
+}  // namespace
+
+extern const OrderEntry kZeroBubbleVOrder{
+    .schedule = PipelineSchedule::zb_v,
+    .title = "ZB-V",
+    .placement = PartPlacement::vee,
+    .fewest_stages = 2,
+    .fewest_chunks = 2,
+    .most_chunks = 2,
+    .splits_backward = true,
+    .staggered = true,
+    .order = [](const StagePlace& place) { return VeeOrder(place).write(); },
+};
+
+}  // namespace rehearse
