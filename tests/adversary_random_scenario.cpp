@@ -146,6 +146,12 @@ std::string gradients(Generator& random, int pipeline, int nodes, bool torus) {
   }
 }
 
+std::string split_backward(Generator& random, bool two_parts_a_stage) {
+  if (!two_parts_a_stage) return fmt::format("schedule = \"{}\"\n", pick(random, {"zb-h1", "zb-h2"}));
+  return fmt::format("schedule = {}\n", pick(random, {"\"zb-h1\"", "\"zb-h2\"", "\"zb-v\"", "\"zb-v\"",
+                                                      "\"breadth-first\"\nvirtual_stages = 2"}));
+}
+
 }  // namespace
 
 std::string random_scenario(Generator& random) {
@@ -182,12 +188,15 @@ std::string random_scenario(Generator& random) {
                       pick(random, {"1", "10", "25", "200"}), fabric.toml);
 
   text += fmt::format("\n[strategy]\ndata = {}\npipeline = {}\n", data, pipeline);
+  const bool blocking = random.one_in(4);
   if (interleaved)
     text += "schedule = \"interleaved\"\nvirtual_stages = 2\n";
+  else if (pipeline > 1 && !blocking && random.one_in(2))
+    text += split_backward(random, !model.profiled && 2 * pipeline <= model.layers);
   else if (random.one_in(3))
     text += "schedule = \"gpipe\"\n";
   if (random.one_in(3)) text += "placement = [\"pipeline\", \"data\"]\n";
-  if (random.one_in(4)) text += "blocking_p2p = true\n";
+  if (blocking) text += "blocking_p2p = true\n";
   const std::string sync = gradients(random, pipeline, nodes, fabric.torus);
   if (sync.find("fusion_mb") == std::string::npos) {
     if (random.one_in(4)) text += "overlap = false\n";

@@ -15,8 +15,9 @@ namespace {
 
 struct Part {
   double forward_s = 0, input_s = 0, weight_s = 0;  // of one micro-batch; input_s: and what is recomputed
-  double saved_bytes = 0;  // of one micro-batch, until the last half of its backward pass
-  double state_bytes = 0;  // weights, gradients, optimizer
+  double saved_bytes = 0;       // of one micro-batch, until the last half of its backward pass
+  double recomputed_bytes = 0;  // of one micro-batch, between the two halves if the backward pass is split
+  double state_bytes = 0;       // weights, gradients, optimizer
 
   double seconds(Pass pass) const {
     if (pass == Pass::forward) return forward_s;
@@ -79,10 +80,12 @@ double most_bytes(const std::vector<Part>& model, const Orders& orders, std::siz
   double kept = 0, most = 0, state = 0;
   int chunks = 0;
   for (const PassItem& item : orders.stages[stage]) {
-    const double saved = model[orders.part(stage, item)].saved_bytes;
-    if (item.forward()) kept += saved;
-    if (item.pass == Pass::backward || item.pass == Pass::backward_weight) kept -= saved;
+    const Part& part = model[orders.part(stage, item)];
+    if (item.forward()) kept += part.saved_bytes;
+    if (item.pass == Pass::backward) kept -= part.saved_bytes;
+    if (item.pass == Pass::backward_input) kept += part.recomputed_bytes;
     most = std::max(most, kept);
+    if (item.pass == Pass::backward_weight) kept -= part.saved_bytes + part.recomputed_bytes;
     chunks = std::max(chunks, item.chunk + 1);
   }
   for (int c = 0; c < chunks; ++c) state += model[orders.part(stage, {Pass::forward, 0, c})].state_bytes;
@@ -95,6 +98,9 @@ PipelineEstimate estimate_pipeline(const Scenario& scenario, PipelineSchedule sc
   const Training& training = scenario.training;
   const int stages = scenario.strategy.pipeline, parts = stages * chunks;
   const std::vector<LayerCost> layers = layer_costs(scenario.model, pass_shape(scenario));
+  PassShape keeps_all = pass_shape(scenario);
+  keeps_all.recompute = Recompute::none;
+  const std::vector<LayerCost> whole = layer_costs(scenario.model, keeps_all);
   PipelineEstimate estimate;
   const OrderEntry& entry = order_of(schedule);
   estimate.possible = parts <= static_cast<int>(layers.size()) && stages >= entry.fewest_stages &&
@@ -123,6 +129,7 @@ PipelineEstimate estimate_pipeline(const Scenario& scenario, PipelineSchedule sc
       part.input_s += times_s[i] - forward_s[i] - weight_s[i];
       part.weight_s += weight_s[i];
       part.saved_bytes += layers[i].saved_bytes;
+      part.recomputed_bytes += std::max(0.0, whole[i].saved_bytes - layers[i].saved_bytes);
       part.state_bytes += layers[i].parameters * bytes.total();
     }
   }
@@ -138,7 +145,7 @@ Slots slots_of(PipelineSchedule schedule, int stages, int microbatches, int chun
   const double passes = 1.0 * microbatches * chunks;
   if (!entry.splits_backward) return {stages - 1.0, passes + stages - 1, false};
   const std::vector<Part> parts(static_cast<std::size_t>(stages) * static_cast<std::size_t>(chunks),
-                                {1, 1, 1, 0, 0});
+                                {1, 1, 1, 0, 0, 0});
   const double all = makespan_s(parts, orders_of(schedule, stages, microbatches, chunks), microbatches);
   return {all - 3 * passes, all, true};
 }
