@@ -6,18 +6,34 @@
 
 namespace rehearse {
 
-enum class Precision { fp32, tf32, fp16, bf16, fp8 };
+// Scales of the narrow ones: one of fp32 for a tensor (fp8); one of 8 bits for 32 elements (mxfp8: OCP
+// Microscaling Formats, 2023); one of fp8 for 16 elements of 4 bits, and one of fp32 for the tensor (nvfp4:
+// NVIDIA, "Pretraining Large Language Models with NVFP4", 2025, arXiv 2509.25149, section 2).
+enum class Precision { fp32, tf32, fp16, bf16, fp8, mxfp8, nvfp4 };
 
-inline constexpr std::array<std::string_view, 5> kPrecisionNames = {"fp32", "tf32", "fp16", "bf16", "fp8"};
+inline constexpr std::array<std::string_view, 7> kPrecisionNames = {"fp32", "tf32",  "fp16", "bf16",
+                                                                    "fp8",  "mxfp8", "nvfp4"};
 
 constexpr std::string_view name_of(Precision p) {
   return kPrecisionNames[static_cast<std::size_t>(p)];
 }
 
-// Bytes of one stored element. fp8 training keeps activations and weights in bf16 (only the operands of
-// matrix products are cast), so its elements are 2 bytes wide in memory.
+// Only the operands of linear layers' products are cast to it, each time anew. All else, attention among it,
+// is computed in bf16 (arXiv 2509.25149, section 4; Transformer Engine by default).
+constexpr bool casts_operands(Precision p) {
+  return p == Precision::fp8 || p == Precision::mxfp8 || p == Precision::nvfp4;
+}
+
+// What tensors are stored in when products are computed in `p`.
+constexpr Precision stored_precision(Precision p) {
+  if (p == Precision::tf32) return Precision::fp32;
+  return casts_operands(p) ? Precision::bf16 : p;
+}
+
+// Bytes of one stored element. A cast operand and its scales live as long as the product, and are not
+// counted.
 constexpr double element_bytes(Precision p) {
-  return p == Precision::fp32 || p == Precision::tf32 ? 4.0 : 2.0;
+  return stored_precision(p) == Precision::fp32 ? 4.0 : 2.0;
 }
 
 }  // namespace rehearse

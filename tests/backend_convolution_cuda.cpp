@@ -96,7 +96,8 @@ TEST_CASE("convolutions on a GPU", "[gpu]") {
         s.pass = pass;
         check(*device, *convolutions, s, precision);
       }
-  CHECK_THROWS_AS(convolutions->sizes(shape(1, 8, 8, 9, 9, 3, 3, 1, 1, 1), Precision::fp8), RunError);
+  for (const Precision precision : {Precision::fp8, Precision::mxfp8, Precision::nvfp4})
+    CHECK_THROWS_AS(convolutions->sizes(shape(1, 8, 8, 9, 9, 3, 3, 1, 1, 1), precision), RunError);
 }
 
 TEST_CASE("convolutions are replayed on a GPU as what they are", "[gpu]") {

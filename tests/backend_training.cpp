@@ -173,6 +173,8 @@ TEST_CASE("what cannot be trained is refused") {
                 [](auto& o) { o.precision = o.gradient_precision = Precision::bf16; }},
            Case{"processors train in fp32", [](auto& o) { o.precision = Precision::tf32; }},
            Case{"training.precision is fp8", [](auto& o) { o.precision = Precision::fp8; }},
+           Case{"training.precision is mxfp8", [](auto& o) { o.precision = Precision::mxfp8; }},
+           Case{"training.precision is nvfp4", [](auto& o) { o.precision = Precision::nvfp4; }},
            Case{"gradients in bf16 with weights in fp32",
                 [](auto& o) { o.gradient_precision = Precision::bf16; }},
            Case{"held layers 1 to 2",

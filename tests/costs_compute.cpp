@@ -67,6 +67,24 @@ TEST_CASE("kernels of a device without wave quantisation") {
     CAPTURE(c.what);
     CHECK(1e6 * kernel_time_s(c.kernel, device(), c.precision) == Approx(c.microseconds).epsilon(1e-9));
   }
+  SECTION("of formats to which operands are cast, products alone have the rate") {
+    struct Cast {
+      Precision precision;
+      double peak, gemm_microseconds;
+    };
+    for (const Cast& c : {Cast{Precision::fp8, 200e12, 12.5}, Cast{Precision::mxfp8, 200e12, 12.5},
+                          Cast{Precision::nvfp4, 400e12, 6.25}}) {
+      CAPTURE(name_of(c.precision));
+      Device d = device();
+      d.peak_flops[static_cast<std::size_t>(c.precision)].value = c.peak;
+      const auto microseconds = [&](Kind kind) {
+        return 1e6 * kernel_time_s(kernel(kind, 1000, 1000, 1000), d, c.precision);
+      };
+      CHECK(microseconds(Kind::gemm) == Approx(c.gemm_microseconds));
+      CHECK(microseconds(Kind::convolution) == Approx(40));  // in bf16, as above
+      CHECK(microseconds(Kind::attention) == Approx(50));
+    }
+  }
   SECTION("the prologue is some more of k") {
     Device d = device();
     d.gemm_prologue_k.value = 100;

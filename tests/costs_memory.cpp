@@ -14,6 +14,9 @@ TEST_CASE("model states per parameter") {
       // Rajbhandari et al. (2020), section 3.1: 2 + 2 + 12.
       {Optimizer::adam, Precision::bf16, Precision::bf16, 2, 2, 12, 2 + 24 + 2},
       {Optimizer::adam, Precision::fp16, Precision::fp16, 2, 2, 12, 2 + 24 + 2},
+      // Cast operands are no stored tensors.
+      {Optimizer::adam, Precision::mxfp8, Precision::bf16, 2, 2, 12, 2 + 24 + 2},
+      {Optimizer::adam, Precision::nvfp4, Precision::bf16, 2, 2, 12, 2 + 24 + 2},
       // Gradients accumulated in fp32, as Megatron-LM and BLOOM do in bf16: 2 + 4 + 12.
       {Optimizer::adam, Precision::bf16, Precision::fp32, 2, 4, 12, 4 + 24 + 2},
       {Optimizer::adam, Precision::fp32, Precision::fp32, 4, 4, 8, 4 + 16 + 8},

@@ -171,6 +171,8 @@ TEST_CASE("precision: the best that the device has, sent as it is stored") {
       {"cpu-cluster", "", Precision::fp32, Precision::fp32},
       {"dgx-a100", "tf32", Precision::tf32, Precision::fp32},
       {"dgx-h100", "fp8", Precision::fp8, Precision::bf16},
+      {"dgx-b200", "mxfp8", Precision::mxfp8, Precision::bf16},
+      {"hgx-b300", "nvfp4", Precision::nvfp4, Precision::bf16},
       {"dgx-a100", "fp16", Precision::fp16, Precision::fp16},
   };
   for (const auto& c : cases) {

@@ -28,8 +28,8 @@ TEST_CASE("every device preset loads, and every number has a source") {
     for (const Sourced& s : {d.peak_flops[0], d.memory_bytes, d.memory_bandwidth, d.gemm_efficiency,
                              d.convolution_efficiency, d.attention_efficiency, d.memory_efficiency})
       CHECK(s.value > 0);
-    for (Precision p : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16, Precision::fp8})
-      CHECK(d.gemm_efficiency_of(p).value <= 1);
+    for (std::size_t p = 0; p < kPrecisionNames.size(); ++p)
+      CHECK(d.gemm_efficiency_of(static_cast<Precision>(p)).value <= 1);
   }
 }
 
@@ -39,6 +39,7 @@ TEST_CASE("devices are as their data sheets say") {
     int capability, units;
     double fp32, tf32, fp16, bf16, fp8;  // dense TFLOP/s; 0: not supported
     double gib, gb_per_s;
+    double nvfp4 = 0;  // beside mxfp8, which has the peak of fp8
   };
   for (const Case& c :
        {Case{"p100", 60, 56, 10.6, 0, 21.2, 0, 0, 16, 732}, Case{"v100", 70, 80, 15.7, 0, 125, 0, 0, 16, 900},
@@ -46,12 +47,12 @@ TEST_CASE("devices are as their data sheets say") {
         Case{"h100", 90, 132, 67, 494.5, 989.5, 989.5, 1979, 80, 3350},
         Case{"a100-40", 80, 108, 19.5, 156, 312, 312, 0, 40, 1555},
         Case{"h200", 90, 132, 67, 494.5, 989.5, 989.5, 1979, 141e9 / 1073741824, 4800},
-        Case{"b200", 100, 148, 80, 1125, 2250, 2250, 4500, 180e9 / 1073741824, 8000},
-        Case{"gb200", 100, 148, 80, 1250, 2500, 2500, 5000, 186e9 / 1073741824, 8000},
+        Case{"b200", 100, 148, 80, 1125, 2250, 2250, 4500, 180e9 / 1073741824, 8000, 9000},
+        Case{"gb200", 100, 148, 80, 1250, 2500, 2500, 5000, 186e9 / 1073741824, 8000, 10000},
         Case{"b300", 103, 148, 600.0 / 8, 18e3 / 2 / 8, 36e3 / 2 / 8, 36e3 / 2 / 8, 72e3 / 2 / 8,
-             270e9 / 1073741824, 8000},
+             270e9 / 1073741824, 8000, 108e3 / 8},
         Case{"gb300", 103, 148, 80, 180e3 / 2 / 72, 360e3 / 2 / 72, 360e3 / 2 / 72, 720e3 / 2 / 72,
-             279e9 / 1073741824, 8000},
+             279e9 / 1073741824, 8000, 15000},
         Case{"v100-32", 70, 80, 15.7, 0, 125, 0, 0, 32, 900},
         Case{"k80", 37, 13, 8.74 / 2, 0, 0, 0, 0, 24 / 2, 480.0 / 2},
         Case{"tpu-v4", 0, 0, 275.0 / 6, 0, 0, 275, 0, 32, 1200}}) {
@@ -59,8 +60,9 @@ TEST_CASE("devices are as their data sheets say") {
     const Device d = device_preset(c.name);
     CHECK(d.compute_capability == c.capability);
     CHECK(d.compute_units == c.units);
-    const double peaks[] = {c.fp32, c.tf32, c.fp16, c.bf16, c.fp8};
-    for (std::size_t i = 0; i < 5; ++i) CHECK(d.peak_flops[i].value == Approx(peaks[i] * 1e12).epsilon(1e-3));
+    const double peaks[] = {c.fp32, c.tf32, c.fp16, c.bf16, c.fp8, c.nvfp4 > 0 ? c.fp8 : 0, c.nvfp4};
+    for (std::size_t i = 0; i < kPrecisionNames.size(); ++i)
+      CHECK(d.peak_flops[i].value == Approx(peaks[i] * 1e12).epsilon(1e-3));
     CHECK(d.memory_bytes.value == Approx(c.gib * 1073741824).epsilon(1e-3));
     CHECK(d.memory_bandwidth.value == Approx(c.gb_per_s * 1e9));
   }

@@ -26,14 +26,14 @@ Sourced read_sourced(Section& section, std::string_view key, Range range, double
 }
 
 void read_by_precision(Section& section, std::string_view key, Range range, double unit,
-                       std::array<Sourced, 5>& numbers) {
+                       ByPrecision& numbers) {
   Section table = section.section(key);
   for (std::size_t i = 0; i < kPrecisionNames.size(); ++i)
     if (table.has(kPrecisionNames[i])) numbers[i] = read_sourced(table, kPrecisionNames[i], range, unit);
   table.finish();
 }
 
-const Sourced& one_of(const std::array<Sourced, 5>& exceptions, Precision p, const Sourced& rule) {
+const Sourced& one_of(const ByPrecision& exceptions, Precision p, const Sourced& rule) {
   const Sourced& exception = exceptions[static_cast<std::size_t>(p)];
   return exception.value > 0 ? exception : rule;
 }

@@ -19,10 +19,12 @@ struct Sourced {
   std::string source;
 };
 
+using ByPrecision = std::array<Sourced, kPrecisionNames.size()>;
+
 struct Device {
-  std::string name;                   // "a100-80"
-  std::string title;                  // "NVIDIA A100 SXM 80GB"
-  std::array<Sourced, 5> peak_flops;  // dense FLOP/s by Precision; 0: not supported
+  std::string name;        // "a100-80"
+  std::string title;       // "NVIDIA A100 SXM 80GB"
+  ByPrecision peak_flops;  // dense FLOP/s by Precision; 0: not supported
   Sourced memory_bytes;
   Sourced memory_bandwidth;  // bytes/s, nominal
   // Compute-time constants (simulator/costs/compute.hpp says how they enter):
@@ -35,7 +37,7 @@ struct Device {
   Sourced
       optimizer_bytes_per_parameter;  // moved by one mixed-precision Adam update; 0: counted from the states
   // Where one precision reaches another share of its peak than the constants above say; value 0: it does not.
-  std::array<Sourced, 5> gemm_efficiency_at, convolution_efficiency_at;
+  ByPrecision gemm_efficiency_at, convolution_efficiency_at;
   double compute_units = 0;    // SMs; 0: no wave quantisation
   int compute_capability = 0;  // CUDA: 60 P100, 70 V100, 80 A100, 90 H100; 0: not a GPU
 

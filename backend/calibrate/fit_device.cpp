@@ -204,7 +204,7 @@ DeviceFit fit_device(const Device& base, const std::vector<KernelSample>& kernel
   take_measures(device, measures, source);
   take_peaks(device, kernels, source);
 
-  std::array<Samples, 5> products;
+  std::array<Samples, kPrecisionNames.size()> products;
   Samples memory, convolutions, attention, held_out;
   for (const KernelSample& s : kernels) {
     if (s.held_out) {

@@ -38,8 +38,7 @@ std::string spread(const Spread& s, double unit) {
                      number(s.high / unit));
 }
 
-void add_by_precision(std::string& out, const char* table, const std::array<Sourced, 5>& numbers,
-                      double unit) {
+void add_by_precision(std::string& out, const char* table, const ByPrecision& numbers, double unit) {
   bool first = true;
   for (std::size_t p = 0; p < numbers.size(); ++p) {
     if (numbers[p].value <= 0) continue;

@@ -110,6 +110,8 @@ cudnnDataType_t data_type(Precision precision) {
     case Precision::fp16:
       return CUDNN_DATA_HALF;
     case Precision::fp8:
+    case Precision::mxfp8:
+    case Precision::nvfp4:
       break;
   }
   throw RunError(fmt::format("convolutions of {}; allowed: fp32, tf32, bf16, fp16", name_of(precision)));

@@ -39,6 +39,8 @@ cudaDataType_t data_type(Precision precision) {
     case Precision::fp16:
       return CUDA_R_16F;
     case Precision::fp8:
+    case Precision::mxfp8:
+    case Precision::nvfp4:
       break;
   }
   throw RunError(fmt::format("products of {} on GPUs; allowed: fp32, tf32, bf16, fp16", name_of(precision)));

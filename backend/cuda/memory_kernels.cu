@@ -39,6 +39,8 @@ void packed(Precision precision, std::size_t width, With&& with) {
     case Precision::fp16:
       return packed_as<Half>(width, with);
     case Precision::fp8:
+    case Precision::mxfp8:
+    case Precision::nvfp4:
       break;
   }
   throw RunError("no kernels for " + std::string(name_of(precision)) + " (allowed: fp32, tf32, bf16, fp16)");

@@ -100,7 +100,7 @@ std::optional<RowKernel> row_kernel(const Kernel& kernel, Precision precision) {
                  static_cast<std::size_t>(kernel.channels)};
   const double element = static_cast<double>(kernel.element);
   if (element != element_bytes(precision)) rows.precision = Precision::fp32;
-  if (element != element_bytes(rows.precision) || rows.precision == Precision::fp8) return {};
+  if (element != element_bytes(rows.precision) || casts_operands(rows.precision)) return {};
   return rows;
 }
 

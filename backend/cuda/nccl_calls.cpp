@@ -22,6 +22,8 @@ Type type_of(Precision precision) {
     case Precision::bf16:
       return {ncclBfloat16, 2};
     case Precision::fp8:
+    case Precision::mxfp8:
+    case Precision::nvfp4:
       break;
   }
   throw RunError(fmt::format("a collective of {} numbers; allowed: fp32, fp16, bf16", name_of(precision)));

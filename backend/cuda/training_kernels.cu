@@ -23,6 +23,8 @@ void typed(const Array& array, With&& with) {
       return with(elements<Bfloat16>(array));
     case Precision::fp16:
     case Precision::fp8:
+    case Precision::mxfp8:
+    case Precision::nvfp4:
       break;
   }
   throw RunError("no kernels for " + std::string(name_of(array.precision)) + " (allowed: fp32, tf32, bf16)");

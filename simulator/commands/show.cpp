@@ -177,7 +177,7 @@ void device_facts(const Device& device, std::ostream& out) {
   const auto share = [&](const std::string& what, const Sourced& number, const char* of) {
     if (number.value > 0) fact(out, what, number, fmt::format("{} of {}", in_percent(number.value), of));
   };
-  const auto shares = [&](const std::string& what, const Sourced& number, const std::array<Sourced, 5>& at) {
+  const auto shares = [&](const std::string& what, const Sourced& number, const ByPrecision& at) {
     share(what, number, "the peak");
     for (std::size_t p = 0; p < at.size(); ++p) {
       share(fmt::format("{} in {}", what, kPrecisionNames[p]), at[p], "that peak");

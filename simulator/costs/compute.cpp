@@ -31,11 +31,6 @@ double fraction(const Sourced& share) {
   return share.value > 0 ? share.value : 1;
 }
 
-// A device without units for a format computes in fp32.
-Precision computed_in(const Device& device, Precision precision) {
-  return device.peak_flops[static_cast<std::size_t>(precision)].value > 0 ? precision : Precision::fp32;
-}
-
 double memory_time_s(double bytes, const Device& device) {
   if (bytes <= 0) return 0;
   return bytes / (device.memory_bandwidth.value * fraction(device.memory_efficiency));
@@ -95,9 +90,15 @@ double optimizer_time_s(const Work& work, const Device& device) {
 
 }  // namespace
 
+Precision computed_in(const Device& device, Kernel::Kind kind, Precision precision) {
+  const Precision wanted =
+      kind != Kernel::Kind::gemm && casts_operands(precision) ? stored_precision(precision) : precision;
+  return device.peak_flops[static_cast<std::size_t>(wanted)].value > 0 ? wanted : Precision::fp32;
+}
+
 double kernel_time_s(const Kernel& kernel, const Device& device, Precision precision) {
   if (kernel.kind == Kernel::Kind::fixed) return kernel.seconds * kernel.count;
-  const Precision used = computed_in(device, precision);
+  const Precision used = computed_in(device, kernel.kind, precision);
   const double peak = device.peak_flops[static_cast<std::size_t>(used)].value;
   const double flops = 2 * kernel.m * kernel.n * kernel.k * kernel.batch;
   double arithmetic_s = 0;

@@ -6,6 +6,10 @@
 
 namespace rehearse {
 
+// The precision in which a device runs a kind of kernels of a training in `precision`: fp32 if it has no
+// units for that format; of formats to which operands are cast only products are computed in them.
+Precision computed_in(const Device& device, Kernel::Kind kind, Precision precision);
+
 // Seconds of one kernel (all `count` of it). Matrix products: max(FLOPs over the reached peak, bytes over the
 // reached memory bandwidth); the source of each term stands in compute.cpp.
 double kernel_time_s(const Kernel& kernel, const Device& device, Precision precision);

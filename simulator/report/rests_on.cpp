@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 
+#include "simulator/costs/compute.hpp"
 #include "simulator/report/report.hpp"
 
 namespace rehearse {
@@ -46,21 +47,26 @@ std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
 
   const bool products =
       uses(Kernel::Kind::gemm) || uses(Kernel::Kind::convolution) || uses(Kernel::Kind::attention);
-  // A device without units for a format computes in fp32.
-  const Precision wanted = scenario.training.precision;
-  const Precision precision =
-      device.peak_flops[static_cast<std::size_t>(wanted)].value > 0 ? wanted : Precision::fp32;
+  const auto precision_of = [&](Kernel::Kind kind) {
+    return computed_in(device, kind, scenario.training.precision);
+  };
   if (uses(Kernel::Kind::fixed)) {
     // The scenario gives the times; the file's author says where they were taken.
     inputs.push_back({Input::Group::compute, Basis::measured, "stage times", scenario.model.title,
                       joined(scenario.model.sources)});
   }
-  constant(products, device.peak_flops[static_cast<std::size_t>(precision)],
-           fmt::format("{} peak", name_of(precision)));
-  constant(uses(Kernel::Kind::gemm), device.gemm_efficiency_of(precision), "matrix product efficiency");
+  std::set<Precision> peaks;
+  for (const Kernel::Kind kind : {Kernel::Kind::gemm, Kernel::Kind::convolution, Kernel::Kind::attention})
+    if (uses(kind)) peaks.insert(precision_of(kind));
+  for (const Precision precision : peaks)
+    constant(true, device.peak_flops[static_cast<std::size_t>(precision)],
+             fmt::format("{} peak", name_of(precision)));
+  constant(uses(Kernel::Kind::gemm), device.gemm_efficiency_of(precision_of(Kernel::Kind::gemm)),
+           "matrix product efficiency");
   constant(uses(Kernel::Kind::gemm) && device.compute_units > 0, device.gemm_prologue_k,
            "matrix product prologue");
-  constant(uses(Kernel::Kind::convolution), device.convolution_efficiency_of(precision),
+  constant(uses(Kernel::Kind::convolution),
+           device.convolution_efficiency_of(precision_of(Kernel::Kind::convolution)),
            "convolution efficiency");
   constant(uses(Kernel::Kind::attention), device.attention_efficiency, "attention efficiency");
   constant(products || uses(Kernel::Kind::memory) || optimizer, device.memory_bandwidth, "memory bandwidth");

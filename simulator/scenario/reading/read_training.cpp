@@ -8,13 +8,6 @@ namespace {
 constexpr std::array<std::string_view, 3> kSentPrecisionNames = {"fp32", "fp16", "bf16"};
 constexpr std::array<Precision, 3> kSentPrecisions = {Precision::fp32, Precision::fp16, Precision::bf16};
 
-// What tensors are stored in when products are computed in `precision`.
-Precision stored_precision(Precision precision) {
-  if (precision == Precision::tf32) return Precision::fp32;
-  if (precision == Precision::fp8) return Precision::bf16;
-  return precision;
-}
-
 Precision read_sent_precision(Section& section, std::string_view key, Precision training) {
   Precision fallback = stored_precision(training);
   std::size_t index = 0;
