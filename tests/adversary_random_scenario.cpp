@@ -148,7 +148,7 @@ std::string gradients(Generator& random, int pipeline, int nodes, bool torus) {
 
 std::string split_backward(Generator& random, bool two_parts_a_stage) {
   if (!two_parts_a_stage) return fmt::format("schedule = \"{}\"\n", pick(random, {"zb-h1", "zb-h2"}));
-  return fmt::format("schedule = {}\n", pick(random, {"\"zb-h1\"", "\"zb-h2\"", "\"zb-v\"", "\"zb-v\"",
+  return fmt::format("schedule = {}\n", pick(random, {"\"zb-h1\"", "\"zb-h2\"", "\"zb-v\"", "\"dualpipe-v\"",
                                                       "\"breadth-first\"\nvirtual_stages = 2"}));
 }
 

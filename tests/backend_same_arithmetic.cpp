@@ -54,6 +54,8 @@ const Case kCases[] = {
     {"ZeRO-1, interleaved", 4, "adam",
      "strategy.data=2 strategy.pipeline=2 cluster.nodes=4 strategy.schedule=\"interleaved\" "
      "strategy.virtual_stages=2 strategy.zero_stage=1"},
+    {"ZeRO-3 with ZB-H1", 4, "adam",
+     "strategy.data=2 strategy.pipeline=2 cluster.nodes=4 strategy.schedule=\"zb-h1\" strategy.zero_stage=3"},
     {"1 server", 5, "momentum", "strategy.data=4 cluster.nodes=4 strategy.gradients=\"parameter-server\""},
     {"3 servers", 7, "adam",
      "strategy.data=4 cluster.nodes=4 strategy.gradients=\"parameter-server\" "
@@ -99,6 +101,10 @@ const Case kCases[] = {
     {"ZB-H1", 4, "adam", "strategy.pipeline=4 cluster.nodes=4 strategy.schedule=\"zb-h1\"", true},
     {"ZB-H2", 8, "momentum", "strategy.pipeline=8 cluster.nodes=8 strategy.schedule=\"zb-h2\""},
     {"ZB-V", 4, "adam", "strategy.pipeline=4 cluster.nodes=4 strategy.schedule=\"zb-v\"", true},
+    {"DualPipeV", 4, "adam", "strategy.pipeline=4 cluster.nodes=4 strategy.schedule=\"dualpipe-v\""},
+    {"data x DualPipeV with sequence parallelism", 8, "momentum",
+     "strategy.data=2 strategy.tensor=2 strategy.pipeline=2 strategy.sequence_parallel=true cluster.nodes=8 "
+     "strategy.schedule=\"dualpipe-v\""},
     {"data x ZB-H1", 4, "momentum",
      "strategy.data=2 strategy.pipeline=2 cluster.nodes=4 strategy.schedule=\"zb-h1\" "
      "strategy.bucket_mb=0.02"},

@@ -97,6 +97,23 @@ TEST_CASE("ZB-V has no bubble if all passes take equally long, else a smaller on
       }
 }
 
+TEST_CASE("DualPipeV's bubble is below the published one, (p - 1)(F + 2B - 3W) of whole backward passes B") {
+  // The table in the README of github.com/deepseek-ai/DualPipe, for forward and backward passes that do not
+  // overlap; times are those of a part, half a stage. It takes a forward and a backward pass as one, whose
+  // results leave together; here those of the forward pass leave first.
+  for (const Times& times : kTimes)
+    for (const int p : {2, 4, 8})
+      for (const int m : {2 * p, 3 * p, 5 * p}) {
+        CAPTURE(times.forward, times.input, times.weight, p, m);
+        const double found = bubble_ms(run(profiled("dualpipe-v", p, 2, m, times, 0)), m, times);
+        const double whole = times.input + times.weight;
+        CHECK(found > 0);
+        CHECK(found < (p - 1) * (times.forward + 2 * whole - 3 * times.weight) / 2);
+        if (times.forward == times.weight && times.input == times.weight)
+          CHECK(found == Approx((p - 1) * times.forward / 2).margin(1e-6));
+      }
+}
+
 TEST_CASE("breadth-first has the bubble of interleaved 1F1B, (p - 1)(tF + tB) / v") {
   const Times times{10, 12, 8};
   for (const int p : {2, 4, 8})
@@ -143,10 +160,10 @@ TEST_CASE("bubble rates are those that the paper calculates from its profiled ti
 }
 
 TEST_CASE("a staggered pipeline's steps follow each other, and fold") {
-  for (const char* schedule : {"zb-h1", "zb-h2", "zb-v"})
+  for (const char* schedule : {"zb-h1", "zb-h2", "zb-v", "dualpipe-v"})
     for (const char* slow : {"[]", "[{device=3,factor=0.5}]"}) {
       CAPTURE(schedule, slow);
-      const int chunks = schedule == std::string("zb-v") ? 2 : 1;
+      const int chunks = std::string(schedule).ends_with('v') ? 2 : 1;
       const Scenario scenario = profiled(
           schedule, 2, chunks, 6, {10, 12, 8}, 0.5,
           {std::string("cluster.slow=") + slow, "strategy.bucket_mb=1", "model.profiled.parameters=1e6",

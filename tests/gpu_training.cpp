@@ -51,6 +51,7 @@ constexpr const char* kStrategies[] = {
     "nodes=4 pipeline=4 schedule=zb-h1",
     "nodes=2 pipeline=2 schedule=zb-h2",
     "nodes=2 pipeline=2 schedule=zb-v",
+    "nodes=2 pipeline=2 schedule=dualpipe-v",
     "nodes=4 pipeline=2 data=2 micro_batch=2 schedule=zb-v",
     "nodes=4 tensor=2 pipeline=2 sequence_parallel=true schedule=zb-h1",
     "nodes=2 pipeline=2 blocking_p2p=true",

@@ -355,7 +355,8 @@ TEST_CASE("Fields offer what may be chosen") {
   CHECK(choices["cluster.preset"].contains("dgx-a100"));
   CHECK(choices["strategy.preset"].contains("pytorch-ddp"));
   CHECK(choices["strategy.gradients"].contains("local-sgd"));
-  CHECK(choices["strategy.schedule"] == QStringList{"gpipe", "1f1b", "interleaved"});
+  CHECK(choices["strategy.schedule"] ==
+        QStringList{"gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe-v"});
   CHECK(choices.count("strategy.hierarchical_parameter_server.servers") == 1);
   CHECK(has_servers("parameter-server"));
   CHECK_FALSE(has_servers("all-reduce"));

@@ -176,18 +176,21 @@ TEST_CASE("shards: every combination writes a sound schedule") {
     for (const bool overlap : {true, false})
       for (const auto recompute : {Recompute::none, Recompute::full})
         for (const auto schedule :
-             {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b, PipelineSchedule::interleaved})
+             {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b, PipelineSchedule::interleaved,
+              PipelineSchedule::zb_h1, PipelineSchedule::zb_v})
           for (const int pipeline : {1, 2, 4})
             for (const int data : {2, 4})
               for (const int tensor : {1, 2}) {
-                if (schedule == PipelineSchedule::interleaved && pipeline == 1) continue;
+                const bool two_parts =
+                    schedule == PipelineSchedule::interleaved || schedule == PipelineSchedule::zb_v;
+                if ((two_parts || schedule == PipelineSchedule::zb_h1) && pipeline == 1) continue;
                 CAPTURE(keys, overlap, static_cast<int>(recompute), static_cast<int>(schedule), pipeline,
                         data, tensor);
                 Scenario s = scenario(small_gpt(6), data, pipeline, 4);
                 s.training.recompute = recompute;
                 s.strategy.overlap = overlap;
                 s.strategy.schedule = schedule;
-                s.strategy.virtual_stages = schedule == PipelineSchedule::interleaved ? 2 : 1;
+                s.strategy.virtual_stages = two_parts ? 2 : 1;
                 s.strategy.bucket_bytes = 4 * 1048576.0;
                 s.strategy.tensor = tensor;
                 s.strategy.sequence_parallel = tensor > 1;

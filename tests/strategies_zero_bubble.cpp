@@ -15,7 +15,8 @@ using namespace rehearse::test;
 namespace {
 
 constexpr PipelineSchedule kSchedules[] = {PipelineSchedule::zb_h1, PipelineSchedule::zb_h2,
-                                           PipelineSchedule::zb_v, PipelineSchedule::breadth_first};
+                                           PipelineSchedule::zb_v, PipelineSchedule::breadth_first,
+                                           PipelineSchedule::dualpipe_v};
 
 Scenario with_schedule(Scenario s, PipelineSchedule schedule) {
   s.strategy.schedule = schedule;
@@ -23,9 +24,12 @@ Scenario with_schedule(Scenario s, PipelineSchedule schedule) {
   return s;
 }
 
-// "F0", "B0" and "W0": passes of micro-batch 0; in chunk 1 "f0", "b0", "w0".
+// "F0", "B0" and "W0": passes of micro-batch 0, "D0" a backward pass that is not split; in chunk 1 "f0",
+// "b0", "w0", "d0".
 std::string item_text(const PassItem& item) {
-  std::string letter = item.forward() ? "F" : item.pass == Pass::backward_weight ? "W" : "B";
+  const std::map<Pass, std::string> letters = {
+      {Pass::forward, "F"}, {Pass::backward, "D"}, {Pass::backward_input, "B"}, {Pass::backward_weight, "W"}};
+  std::string letter = letters.at(item.pass);
   if (item.chunk == 1) letter[0] = static_cast<char>(letter[0] - 'A' + 'a');
   return letter + std::to_string(item.microbatch);
 }
@@ -61,7 +65,12 @@ TEST_CASE("orders of split backward passes") {
         " F0 F1 F2 f0 b0 w0 f1 b1 w1 F3 B0 W0 f2 b2 w2 B1 W1 f3 b3 w3 B2 W2 B3 W3\n"
         " F0 f0 F1 f1 b0 w0 F2 B0 W0 f2 b1 w1 F3 B1 W1 f3 b2 w2 B2 b3 B3 W2 w3 W3\n");
   CHECK(table(PipelineSchedule::breadth_first, 2, 3) ==
-        " F0 F1 F2 f0 f1 f2 b0 b1 b2 B0 B1 B2\n F0 F1 F2 f0 f1 f2 b0 b1 b2 B0 B1 B2\n");
+        " F0 F1 F2 f0 f1 f2 d0 d1 d2 D0 D1 D2\n F0 F1 F2 f0 f1 f2 d0 d1 d2 D0 D1 D2\n");
+  // The steps of DualPipe's dualpipev.py for two ranks: nF0, nF0F1, nB1W1F1, nF0B1F1B0, nB1F1B0, nB1B0, nWB0,
+  // nW.
+  CHECK(table(PipelineSchedule::dualpipe_v, 2, 4) ==
+        " F0 F1 F2 f0 b0 w0 f1 F3 d1 f2 D0 d2 f3 D1 d3 B2 W2 B3 W3\n"
+        " F0 f0 F1 f1 F2 d0 f2 D0 F3 d1 f3 D1 d2 D2 b3 B3 w3 W3\n");
 }
 
 TEST_CASE("every pass runs once, and the halves of a backward pass in their order") {
@@ -76,10 +85,14 @@ TEST_CASE("every pass runs once, and the halves of a backward pass in their orde
           for (const PassItem& item : pipeline_order(schedule, p, stage, m, chunks))
             seen[{item.microbatch, item.chunk}].push_back(item.pass);
           REQUIRE(seen.size() == static_cast<std::size_t>(m * chunks));
-          const std::vector<Pass> expected =
-              entry.splits_backward ? std::vector{Pass::forward, Pass::backward_input, Pass::backward_weight}
-                                    : std::vector{Pass::forward, Pass::backward};
-          for (const auto& [item, passes] : seen) CHECK(passes == expected);
+          const std::vector<Pass> split = {Pass::forward, Pass::backward_input, Pass::backward_weight},
+                                  whole = {Pass::forward, Pass::backward};
+          for (const auto& [item, passes] : seen) {
+            if (schedule == PipelineSchedule::dualpipe_v)  // splits some
+              CHECK((passes == split || passes == whole));
+            else
+              CHECK(passes == (entry.splits_backward ? split : whole));
+          }
         }
 }
 
@@ -154,7 +167,8 @@ TEST_CASE("split backward passes with tensor and sequence parallelism send what 
 }
 
 TEST_CASE("each stage keeps the activations that the paper counts, until their weight part") {
-  // Table 1 of arXiv 2401.10241: p micro-batches, 2p - 1, and p micro-batches of two chunks each.
+  // Table 1 of arXiv 2401.10241: p micro-batches, 2p - 1, and p micro-batches of two chunks each. The README
+  // of DualPipe: one more than the model has parts.
   for (const int p : {2, 4})
     for (const PipelineSchedule schedule : kSchedules) {
       const int m = 3 * p;
@@ -173,10 +187,11 @@ TEST_CASE("each stage keeps the activations that the paper counts, until their w
             if (frees && program.tensors[t].kind == TensorKind::activation) alive.erase(t);
         }
         CHECK(alive.empty());
-        const int expected = schedule == PipelineSchedule::zb_h1   ? p
-                             : schedule == PipelineSchedule::zb_h2 ? 2 * p - 1
-                             : schedule == PipelineSchedule::zb_v  ? 2 * p
-                                                                   : 2 * m;
+        const int expected = schedule == PipelineSchedule::zb_h1        ? p
+                             : schedule == PipelineSchedule::zb_h2      ? 2 * p - 1
+                             : schedule == PipelineSchedule::zb_v       ? 2 * p
+                             : schedule == PipelineSchedule::dualpipe_v ? 2 * p + 1
+                                                                        : 2 * m;
         CHECK(most == static_cast<std::size_t>(expected));
       }
     }

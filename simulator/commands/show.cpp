@@ -25,7 +25,7 @@ struct StrategyText {
 };
 
 // The values of strategy.schedule; simulator/strategies/orders/order.hpp.
-constexpr std::array<StrategyText, 7> kSchedules = {{
+constexpr std::array<StrategyText, 8> kSchedules = {{
     {"gpipe", "pipeline: all micro-batches forward, then all backward",
      "The layers are cut into stages. Every stage keeps the activations of all micro-batches (Huang et al. "
      "2019).",
@@ -75,6 +75,13 @@ constexpr std::array<StrategyText, 7> kSchedules = {{
      "than `pipeline` micro-batches' activations (Qi et al. 2023, section 6).",
      "pipeline = 8                # stages\n"
      "schedule = \"zb-v\"\n"},
+    {"dualpipe-v", "pipeline: forward and whole backward passes in turn, over parts that lie there and back",
+     "DeepSeek's DualPipe cut in half, so that nobody holds a part twice: stage s of p holds parts s and\n"
+     "2p - 1 - s. Backward passes are split only where the pipeline fills and drains. A forward and a "
+     "backward\n"
+     "pass that DualPipe runs at the same time run one after the other.",
+     "pipeline = 8                # stages\n"
+     "schedule = \"dualpipe-v\"\n"},
 }};
 
 std::string title_of_strategy(const std::string& preset) {

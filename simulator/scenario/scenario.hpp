@@ -27,9 +27,18 @@ struct Training {
   Recompute recompute = Recompute::none;
 };
 
-enum class PipelineSchedule { gpipe, one_f_one_b, interleaved, breadth_first, zb_h1, zb_h2, zb_v };
-inline constexpr std::array<std::string_view, 7> kPipelineScheduleNames = {
-    "gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v"};
+enum class PipelineSchedule {
+  gpipe,
+  one_f_one_b,
+  interleaved,
+  breadth_first,
+  zb_h1,
+  zb_h2,
+  zb_v,
+  dualpipe_v
+};
+inline constexpr std::array<std::string_view, 8> kPipelineScheduleNames = {
+    "gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe-v"};
 
 class GradientStrategy;  // simulator/strategies/gradients/gradient_strategy.hpp
 

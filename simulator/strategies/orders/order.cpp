@@ -5,12 +5,12 @@
 namespace rehearse {
 
 extern const OrderEntry kGPipeOrder, kOneFOneBOrder, kInterleavedOrder, kBreadthFirstOrder,
-    kZeroBubbleH1Order, kZeroBubbleH2Order, kZeroBubbleVOrder;
+    kZeroBubbleH1Order, kZeroBubbleH2Order, kZeroBubbleVOrder, kDualPipeVOrder;
 
 const OrderEntry& order_of(PipelineSchedule schedule) {
   static constexpr std::array kOrders = {&kGPipeOrder,        &kOneFOneBOrder,     &kInterleavedOrder,
                                          &kBreadthFirstOrder, &kZeroBubbleH1Order, &kZeroBubbleH2Order,
-                                         &kZeroBubbleVOrder};
+                                         &kZeroBubbleVOrder,  &kDualPipeVOrder};
   for (const OrderEntry* order : kOrders)
     if (order->schedule == schedule) return *order;
   return kOneFOneBOrder;

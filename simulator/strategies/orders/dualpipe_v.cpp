@@ -1,0 +1,101 @@
+// DualPipeV (DeepSeek-AI, github.com/deepseek-ai/DualPipe; "cut in half" by Qi et al.): DualPipe of
+// DeepSeek-V3 (arXiv 2412.19437, section 3.2.1) runs a pipeline in both directions, so that stages s and 2p -
+// 1 - s of it do the same and hold the same two parts of the model. Here one stage does it, and nobody holds
+// a part twice: parts lie there and back as in ZB-V. Forward passes of one part alternate with whole backward
+// passes of the other; backward passes are split only where the pipeline fills and drains. No stage keeps
+// more than 2p + 1 activations of its parts.
+//
+// The order is that of the published code for at least 2p micro-batches; of fewer, those that there are not
+// are left out. A forward and a backward pass that it runs at the same time, so that each computes while the
+// other communicates, run one after the other here.
+#include <algorithm>
+#include <array>
+#include <deque>
+
+#include "simulator/strategies/orders/order.hpp"
+
+namespace rehearse {
+namespace {
+
+class DualOrder {
+public:
+  explicit DualOrder(const StagePlace& place) : place_(place) {}
+
+  std::vector<PassItem> write() {
+    const int p = place_.stages, s = place_.stage, behind = p - 1 - s;
+    const int planned = std::max(place_.microbatches, 2 * p);
+    // The pipeline fills, out, then out and back, then with the first backward passes.
+    for (int i = 0; i < 2 * behind; ++i) forward(0);
+    for (int i = 0; i <= s; ++i) {
+      forward(0);
+      forward(1);
+    }
+    for (int i = 0; i < behind; ++i) {
+      backward_input(1);
+      weight();
+      forward(1);
+    }
+    for (int i = 0; i < planned - 2 * p + s + 1; ++i) {
+      forward(0);
+      backward(1);
+      forward(1);
+      backward(0);
+    }
+    // It drains; weight parts wait from the middle of the last backward passes on.
+    for (int i = 0; i < behind; ++i) {
+      backward(1);
+      forward(1);
+      backward(0);
+    }
+    const int half = (s + 1) / 2;
+    for (int i = 0; i <= s; ++i)
+      for (const int chunk : {1, 0}) {
+        const bool split = i > half || (i == half && (s % 2 == 1 || chunk == 0));
+        split ? backward_input(chunk) : backward(chunk);
+      }
+    for (int i = 0; i < behind; ++i) {
+      weight();
+      backward_input(0);
+    }
+    while (!waiting_.empty()) weight();
+    return std::move(order_);
+  }
+
+private:
+  bool add(Pass pass, int microbatch, int chunk) {
+    if (microbatch >= place_.microbatches) return false;
+    order_.push_back({pass, microbatch, chunk});
+    return true;
+  }
+  void forward(int chunk) { add(Pass::forward, next_forward_[chunk]++, chunk); }
+  void backward(int chunk) { add(Pass::backward, next_backward_[chunk]++, chunk); }
+  void backward_input(int chunk) {
+    if (add(Pass::backward_input, next_backward_[chunk]++, chunk)) waiting_.push_back(order_.back());
+  }
+  void weight() {
+    if (waiting_.empty()) return;
+    add(Pass::backward_weight, waiting_.front().microbatch, waiting_.front().chunk);
+    waiting_.pop_front();
+  }
+
+  const StagePlace& place_;
+  std::array<int, 2> next_forward_{}, next_backward_{};  // micro-batches, by chunk
+  std::deque<PassItem> waiting_;                         // input parts whose weight parts have not been
+  std::vector<PassItem> order_;
+};
+
+}  // namespace
+
+extern const OrderEntry kDualPipeVOrder{
+    .schedule = PipelineSchedule::dualpipe_v,
+    .title = "DualPipeV",
+    .placement = PartPlacement::vee,
+    .fewest_stages = 2,
+    .fewest_chunks = 2,
+    .most_chunks = 2,
+    .splits_backward = true,
+    .staggered = true,
+    .order = [](const StagePlace& place) { return DualOrder(place).write(); },
+};
+
+}  // namespace rehearse
