@@ -287,10 +287,18 @@ TEST_CASE("what does not fit is told first, and the largest loss still") {
   // 2 of 32 GB are activations: not all of what is too much.
   result.metrics.memory.activations = 1e9;
   result.metrics.memory.weights = 31e9;
+  const std::string needs =
+      "Does not fit: stage 0 needs 29.8 of 27.9 GiB (weights 28.9, activations 0.931); ";
+  CHECK(
+      memory_sentence(result) ==
+      needs +
+          "2 ranks can share out optimizer state, gradients and weights (try --set strategy.zero_stage=3).");
+  example.scenario.strategy.gradients = "local-sgd";  // whose ranks hold weights of their own
   CHECK(memory_sentence(result) ==
-        "Does not fit: stage 0 needs 29.8 of 27.9 GiB (weights 28.9, activations 0.931); twice the stages "
-        "hold half "
-        "of the model each (try --set strategy.pipeline=4 --set strategy.data=1).");
+        needs +
+            "twice the stages hold half of the model each (try --set strategy.pipeline=4 --set "
+            "strategy.data=1).");
+  example.scenario.strategy.gradients = "all-reduce";
   result.metrics.memory.activations = 20e9;
   CHECK(memory_sentence(result).find("--set training.recompute=selective") != std::string::npos);
   example.scenario.training.recompute = Recompute::full;
