@@ -108,7 +108,9 @@ WayOut back_and_forth(const Result& result) {
 WayOut less_gradient_sync(const Result& result) {
   const Scenario& s = result.scenario;
   const LinkPlace& busiest = result.metrics.busiest_place;
-  if (const WayOut own = gradient_strategy(s)->less_communication(s, busiest); !own.why.empty()) return own;
+  if (const WayOut own = gradient_strategy(s)->less_communication(s, busiest);
+      !own.why.empty() && has_room_for(result, own.more_bytes))
+    return own;
   if (!s.strategy.overlap) return {"nothing of it runs behind the backward pass", {"strategy.overlap=true"}};
   const double oversubscription = s.cluster->fabric().oversubscription;
   if (oversubscription > 1 && s.cluster->fabric().kind == Fabric::Kind::leaf_spine &&
@@ -171,9 +173,11 @@ WayOut less_bubble(const Result& result) {
 
 WayOut less_communication(const Result& result, Purpose purpose) {
   if (purpose == Purpose::gradient_sync) return less_gradient_sync(result);
-  if (purpose == Purpose::weights)
-    return gradient_strategy(result.scenario)
-        ->less_communication(result.scenario, result.metrics.busiest_place);
+  if (purpose == Purpose::weights) {
+    WayOut own =
+        gradient_strategy(result.scenario)->less_communication(result.scenario, result.metrics.busiest_place);
+    return has_room_for(result, own.more_bytes) ? own : WayOut{};
+  }
   if (purpose == Purpose::pipeline) return less_pipeline_transfer(result);
   for (const AxisEntry* axis : axes())
     if (axis->purpose == purpose) return axis->less_communication(result.scenario);

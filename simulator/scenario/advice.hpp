@@ -10,6 +10,7 @@ namespace rehearse {
 struct Advice {
   std::string why;
   std::vector<std::string> sets;
+  double more_bytes = 0;  // that a device would have to hold besides
 };
 
 }  // namespace rehearse

@@ -10,6 +10,8 @@
 #include <numeric>
 
 #include "models/text/document.hpp"
+#include "simulator/costs/memory.hpp"
+#include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/programs/ops.hpp"
 #include "simulator/strategies/programs/program_writer.hpp"
 
@@ -127,7 +129,7 @@ private:
   void reduce_gradients(const PassItem& item, std::size_t b) {
     const std::string stream = overlaps_ ? "gradients" : "compute";
     const double bytes = gradient_bytes(plan_, stage_.buckets[b]);
-    int& ready = stage_.backward_of_bucket[b];  // what uses the sums waits for it
+    int& ready = stage_.backward_of_bucket[b];  // later users of the gradients wait for this op
     if (groups_.shards > 1) {
       Op scatter =
           collective_of(named("reduce-scatter", item, b), stream, CollectiveKind::reduce_scatter, b, bytes);
@@ -156,8 +158,8 @@ private:
     return op;
   }
 
-  // Stage 3: before each pass over a unit, unless its weights are still there. The gather waits until no more
-  // than `prefetch` units ahead of it are still to be passed.
+  // Stage 3: gathers a unit's weights for a pass, unless they are still there. The gather may begin while up
+  // to `prefetch` passes over other units are still to end.
   PassHooks::Weights gather_for(const PassItem& item, std::size_t b) {
     if (uses_ > 0) passed_.push_back(last_op_of_stream(stage_.program, compute_));
     ++uses_;
@@ -225,12 +227,19 @@ public:
   Advice less_communication(const Scenario& scenario, const LinkPlace& busiest) const override {
     if (scenario.strategy.overlap && choice_.prefetch == 0)
       return {"weights that are gathered ahead hide behind computation", {"strategy.prefetch=1"}};
+    const Training& training = scenario.training;
+    double parameters = 0;  // of a pipeline stage
+    for (const LayerCost& layer : layer_costs(scenario.model, pass_shape(scenario)))
+      parameters += layer.parameters / scenario.strategy.pipeline;
+    const StateBytes bytes = state_bytes(training.optimizer, training.precision, training.gradient_precision);
     if (choice_.stage == 3 && choice_.reshard)
       return {"keeping the weights from the forward to the backward pass would send a third less",
-              {"strategy.reshard_after_forward=false"}};
+              {"strategy.reshard_after_forward=false"},
+              parameters * bytes.weight};
     if (choice_.stage >= 2 && scenario.microbatches > 1) {
       Advice advice{"stage 1 sends gradients once a step, not behind each micro-batch",
-                    {"strategy.zero_stage=1"}};
+                    {"strategy.zero_stage=1"},
+                    parameters * (bytes.gradient + (choice_.stage == 3 ? bytes.weight : 0))};
       if (choice_.fsdp != Fsdp::none) advice.sets.insert(advice.sets.begin(), "strategy.fsdp=none");
       return advice;
     }
