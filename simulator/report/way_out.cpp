@@ -174,8 +174,7 @@ WayOut less_bubble(const Result& result) {
 WayOut less_communication(const Result& result, Purpose purpose) {
   if (purpose == Purpose::gradient_sync) return less_gradient_sync(result);
   if (purpose == Purpose::weights) {
-    WayOut own =
-        gradient_strategy(result.scenario)->less_communication(result.scenario, result.metrics.busiest_place);
+    const WayOut own = gradient_strategy(result.scenario)->less_gathering(result.scenario);
     return has_room_for(result, own.more_bytes) ? own : WayOut{};
   }
   if (purpose == Purpose::pipeline) return less_pipeline_transfer(result);

@@ -191,7 +191,8 @@ extern const GradientStrategyEntry kAllReduceStrategy{
     "Every GPU trains its share of the batch with the whole model. Gradients are sent in buckets, while the\n"
     "backward pass still computes the next ones (unless overlap = false); with fusion_mb or cycle_ms as\n"
     "Horovod's background loop fuses them. They may be compressed: to fp16, to the largest ones, to their\n"
-    "signs, or to factors of low rank. With zero_stage or fsdp the GPUs share out optimizer state, gradients\n"
+    "signs, or to factors of low rank. With zero_stage or fsdp the GPUs share out optimizer state, "
+    "gradients\n"
     "and weights: gradients are reduce-scattered, weights gathered.",
     "data = 8                    # ranks that share the batch; may be left out\n"
     "gradients = \"all-reduce\"\n"

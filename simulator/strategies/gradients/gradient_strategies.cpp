@@ -45,6 +45,10 @@ Advice GradientStrategy::less_waiting(const Scenario& scenario, const LinkPlace&
   return less_communication(scenario, busiest);
 }
 
+Advice GradientStrategy::less_gathering(const Scenario&) const {
+  return {};
+}
+
 Advice GradientStrategy::less_memory(const Scenario&, const HeldBytes&, double) const {
   return {};
 }

@@ -36,10 +36,12 @@ public:
   virtual std::optional<ServerNodes> server_nodes(Section& strategy, const StrategyChoice& choice) const;
   // Whom a worker waits for that waits for no transfer.
   virtual WaitedFor waited_for(const Scenario& scenario) const;
-  // If its communication is what a step waits for most, or whom it waits for. `busiest`: the link that was
-  // used most.
+  // If the sync of gradients is what a step waits for most, or whom it waits for. `busiest`: the link that
+  // was used most.
   virtual Advice less_communication(const Scenario& scenario, const LinkPlace& busiest) const;
   virtual Advice less_waiting(const Scenario& scenario, const LinkPlace& busiest) const;
+  // If a step waits most for weights that are gathered.
+  virtual Advice less_gathering(const Scenario& scenario) const;
   // If a device needs `over_bytes` more than it has; `held`: what it holds for its parameters.
   struct HeldBytes {
     double weights = 0, gradients = 0, optimizer = 0;

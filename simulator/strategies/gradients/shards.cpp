@@ -225,25 +225,23 @@ public:
   }
 
   Advice less_communication(const Scenario& scenario, const LinkPlace& busiest) const override {
+    if (choice_.stage < 2 || scenario.microbatches == 1)
+      return GradientStrategy::less_communication(scenario, busiest);
+    const StateBytes bytes = held_whole(scenario);
+    Advice advice{"stage 1 sends gradients once a step, not behind each micro-batch",
+                  {"strategy.zero_stage=1"},
+                  bytes.gradient + (choice_.stage == 3 ? bytes.weight : 0)};
+    if (choice_.fsdp != Fsdp::none) advice.sets.insert(advice.sets.begin(), "strategy.fsdp=none");
+    return advice;
+  }
+
+  Advice less_gathering(const Scenario& scenario) const override {
     if (scenario.strategy.overlap && choice_.prefetch == 0)
       return {"weights that are gathered ahead hide behind computation", {"strategy.prefetch=1"}};
-    const Training& training = scenario.training;
-    double parameters = 0;  // of a pipeline stage
-    for (const LayerCost& layer : layer_costs(scenario.model, pass_shape(scenario)))
-      parameters += layer.parameters / scenario.strategy.pipeline;
-    const StateBytes bytes = state_bytes(training.optimizer, training.precision, training.gradient_precision);
-    if (choice_.stage == 3 && choice_.reshard)
-      return {"keeping the weights from the forward to the backward pass would send a third less",
-              {"strategy.reshard_after_forward=false"},
-              parameters * bytes.weight};
-    if (choice_.stage >= 2 && scenario.microbatches > 1) {
-      Advice advice{"stage 1 sends gradients once a step, not behind each micro-batch",
-                    {"strategy.zero_stage=1"},
-                    parameters * (bytes.gradient + (choice_.stage == 3 ? bytes.weight : 0))};
-      if (choice_.fsdp != Fsdp::none) advice.sets.insert(advice.sets.begin(), "strategy.fsdp=none");
-      return advice;
-    }
-    return GradientStrategy::less_communication(scenario, busiest);
+    if (choice_.stage < 3 || !choice_.reshard) return {};
+    return {"keeping the weights from the forward to the backward pass would send a third less",
+            {"strategy.reshard_after_forward=false"},
+            held_whole(scenario).weight};
   }
 
   Advice less_memory(const Scenario& scenario, const HeldBytes& held, double over_bytes) const override {
@@ -257,6 +255,17 @@ public:
   }
 
 private:
+  // Bytes of a pipeline stage, a mean over all, if a rank held all of it.
+  static StateBytes held_whole(const Scenario& scenario) {
+    const Training& training = scenario.training;
+    double parameters = 0;
+    for (const LayerCost& layer : layer_costs(scenario.model, pass_shape(scenario)))
+      parameters += layer.parameters / scenario.strategy.pipeline;
+    StateBytes bytes = state_bytes(training.optimizer, training.precision, training.gradient_precision);
+    for (double* each : {&bytes.weight, &bytes.gradient, &bytes.optimizer}) *each *= parameters;
+    return bytes;
+  }
+
   ShardChoice choice_;
 };
 
