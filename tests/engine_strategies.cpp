@@ -278,12 +278,6 @@ placement = "colocated"
         const Scenario scenario = read_scenario_text(text, "test.toml");
         const Plan plan = write_schedule(scenario);
         const Run run = run_of(scenario, plan, 2);
-        EngineOptions options = scenario.engine;
-        const Trace folded = simulate_in_child(run, *scenario.cluster, options);
-        options.fold = false;
-        const Trace whole = simulate_in_child(run, *scenario.cluster, options);
-        CHECK(worst_difference(folded, whole) < 1e-9);
-        CHECK(folded.bytes_total == Approx(whole.bytes_total).epsilon(1e-9));
-        if (*fabric.slow == '\0') CHECK(folded.classes.size() < whole.classes.size());
+        check_folding(run, *scenario.cluster, scenario.engine, *fabric.slow == '\0');
       }
 }

@@ -109,4 +109,15 @@ inline double worst_difference(const Trace& one, const Trace& other) {
   return worst;
 }
 
+// Folded and unfolded, every op ends at the same time, and the network carries the same bytes. `coarser`: the
+// folded run has fewer classes.
+inline void check_folding(const Run& run, const Cluster& cluster, EngineOptions options, bool coarser) {
+  const Trace folded = simulate_in_child(run, cluster, options);
+  options.fold = false;
+  const Trace whole = simulate_in_child(run, cluster, options);
+  CHECK(worst_difference(folded, whole) < 1e-9);
+  CHECK(folded.bytes_total == Approx(whole.bytes_total).epsilon(1e-9));
+  if (coarser) CHECK(folded.classes.size() < whole.classes.size());
+}
+
 }  // namespace rehearse::testing

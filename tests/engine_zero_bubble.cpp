@@ -171,12 +171,6 @@ TEST_CASE("a staggered pipeline's steps follow each other, and fold") {
           4);
       const Plan plan = write_schedule(scenario);
       const Run run = one_job(*plan.schedule, plan.endpoints, 3);
-      EngineOptions options = scenario.engine;
-      const Trace folded = simulate_in_child(run, *scenario.cluster, options);
-      options.fold = false;
-      const Trace whole = simulate_in_child(run, *scenario.cluster, options);
-      CHECK(worst_difference(folded, whole) < 1e-9);
-      CHECK(folded.bytes_total == Approx(whole.bytes_total).epsilon(1e-9));
-      if (std::string(slow) == "[]") CHECK(folded.classes.size() < whole.classes.size());
+      check_folding(run, *scenario.cluster, scenario.engine, std::string(slow) == "[]");
     }
 }

@@ -193,7 +193,7 @@ public:
       return payload(perceptron_->all_weights());
     }
     if (is_of_shards(op)) return expect_bytes(op, wiring, payload(shards_->begin(call.stream, op)));
-    if (shards_ && shares_out_gradients(program_)) return payload(shards_->gradients(op));
+    if (shards_ && program_.tensors[op.writes.front()].shards > 1) return payload(shards_->gradients(op));
     if (op.action.kind != Action::Kind::compress)
       return payload(parameters(program_.tensors[op.writes.front()]));
     return expect_bytes(op, wiring, bucket_of(op).collective(op.action.part));

@@ -24,7 +24,7 @@ void use_huge_pages_for_heap() {
   std::free(probe);                             // volatile: compilers drop a pair of malloc and free
   mallopt(M_TOP_PAD, 1 << 20);
   const auto after = reinterpret_cast<std::uintptr_t>(sbrk(0));
-  // Another allocator, or a limit on memory: the heap has not grown.
+  // Another allocator or a memory limit kept the heap from growing.
   if (after < before + kReservedBytes) return;
   const std::uintptr_t first = (before + kPageBytes - 1) / kPageBytes * kPageBytes;
   madvise(reinterpret_cast<void*>(first), after - first, MADV_HUGEPAGE);  // NOLINT: an address
