@@ -18,20 +18,19 @@ constexpr std::string_view name_of(Precision p) {
   return kPrecisionNames[static_cast<std::size_t>(p)];
 }
 
-// Only the operands of linear layers' products are cast to it, each time anew. All else, attention among it,
-// is computed in bf16 (arXiv 2509.25149, section 4; Transformer Engine by default).
+// Whether only the operands of linear layers are cast to this precision, before each product. Everything
+// else, including attention, is computed in bf16 (arXiv 2509.25149, section 4; Transformer Engine's default).
 constexpr bool casts_operands(Precision p) {
   return p == Precision::fp8 || p == Precision::mxfp8 || p == Precision::nvfp4;
 }
 
-// What tensors are stored in when products are computed in `p`.
+// The precision in which tensors are stored when products are computed in `p`.
 constexpr Precision stored_precision(Precision p) {
   if (p == Precision::tf32) return Precision::fp32;
   return casts_operands(p) ? Precision::bf16 : p;
 }
 
-// Bytes of one stored element. A cast operand and its scales live as long as the product, and are not
-// counted.
+// Bytes of one stored element. Cast operands and their scales are temporary and not counted.
 constexpr double element_bytes(Precision p) {
   return stored_precision(p) == Precision::fp32 ? 4.0 : 2.0;
 }

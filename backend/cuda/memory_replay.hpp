@@ -13,7 +13,7 @@ using GiveMemory = std::function<std::byte*(std::size_t bytes, Precision precisi
 
 // Runs `kernel` on numbers of `precision`, or of fp32 where its elements have 4 bytes; kernels without rows
 // run in precision `any`. A launch uses at most `most_bytes`, unless one row or one sample is larger. Results
-// are stored behind the operands, so that they do not overwrite them.
+// are written to memory after the operands and do not overwrite them.
 Replayed replay_memory(kernels::Stream stream, const Kernel& kernel, Precision precision, Precision any,
                        std::size_t most_bytes, const GiveMemory& memory);
 

@@ -11,8 +11,8 @@ namespace rehearse {
 
 class ShardedWeights {
 public:
-  // Of the buckets whose gradients ops of `program` scatter; `rank`: of the role `workers`. The shards begin
-  // with the perceptron's weights, which must be in fp32.
+  // Shares out every bucket whose gradients `program` scatters. `rank` belongs to the role `workers`. Shards
+  // start from the perceptron's weights, which must be in fp32.
   ShardedWeights(const Role& workers, int rank, const Program& program, const Perceptron& perceptron,
                  const OptimizerSettings& optimizer, Arithmetic& arithmetic);
 
@@ -27,11 +27,11 @@ public:
 private:
   struct Bucket {
     LayerRange layers;
-    Part part;                       // of equal parts, the last of which may reach beyond the parameters
+    Part part;                       // this rank's; parts are equal, and the last one may be padded
     OwnedArray scattered, gathered;  // of all parts, on their way
     OwnedArray gradients;            // of this part
     ShardOptimizer optimizer;
-    bool summed = false;   // gradients have been added in this step
+    bool summed = false;   // `gradients` holds a sum of this step
     bool current = false;  // the perceptron has this step's weights
   };
 

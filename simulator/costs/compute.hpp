@@ -6,8 +6,8 @@
 
 namespace rehearse {
 
-// The precision in which a device runs a kind of kernels of a training in `precision`: fp32 if it has no
-// units for that format; of formats to which operands are cast only products are computed in them.
+// The precision in which a device runs kernels of this kind when training in `precision`. Without units for
+// the format it is fp32. In fp8, mxfp8 and nvfp4 only matrix products run; other kernels run in bf16.
 Precision computed_in(const Device& device, Kernel::Kind kind, Precision precision);
 
 // Seconds of one kernel (all `count` of it). Matrix products: max(FLOPs over the reached peak, bytes over the

@@ -43,9 +43,9 @@ Orders orders_of(PipelineSchedule schedule, int stages, int microbatches, int ch
   return orders;
 }
 
-// The longest time from a stage's first pass to its last one, each as soon as its stage and the part before
-// it (backward: the part behind it) are done. Where stages begin the next step as soon as they are done with
-// one, that is how far apart steps are.
+// The longest time from the first to the last pass of a stage. A pass begins when its stage is free and its
+// input is there: from the previous part of the model, or in the backward pass from the next part. If stages
+// begin the next step without waiting for each other, this is the time between two steps.
 double makespan_s(const std::vector<Part>& model, const Orders& orders, int microbatches) {
   constexpr double kNotYet = -1;
   const std::size_t parts = model.size(), stages = orders.stages.size(), all = parts * microbatches;

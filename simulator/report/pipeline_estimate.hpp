@@ -17,9 +17,9 @@ struct PipelineEstimate {
 // The scenario's pipeline with this schedule and number of chunks a stage, its layers balanced by time.
 PipelineEstimate estimate_pipeline(const Scenario& scenario, PipelineSchedule schedule, int chunks);
 
-// Of equal stages with free transfers, on each: how many slots are idle, and how many there are. A slot is a
-// micro-batch's pass forward and backward through a model part; where backward passes are split, one pass of
-// three that take equally long.
+// How many slots of a stage are idle, and how many it has, if stages are equal and transfers take no time. A
+// slot is the forward and backward pass of one micro-batch through one model part. Where backward passes are
+// split, a slot is a single pass: forward, backward-input or backward-weight, which then take equally long.
 struct Slots {
   double idle = 0, all = 0;
   bool are_passes = false;

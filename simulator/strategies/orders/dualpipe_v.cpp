@@ -5,9 +5,9 @@
 // passes of the other; backward passes are split only where the pipeline fills and drains. No stage keeps
 // more than 2p + 1 activations of its parts.
 //
-// The order is that of the published code for at least 2p micro-batches; of fewer, those that there are not
-// are left out. A forward and a backward pass that it runs at the same time, so that each computes while the
-// other communicates, run one after the other here.
+// The order is that of the published code for at least 2p micro-batches; with fewer, the passes of the
+// missing ones are left out. The published code runs a forward and a backward pass at the same time, so that
+// each computes while the other communicates; here they run one after the other.
 #include <algorithm>
 #include <array>
 #include <deque>

@@ -1,10 +1,10 @@
 // ZB-V (Qi et al., "Zero Bubble Pipeline Parallelism", section 6; "Pipeline Parallelism with Controllable
 // Memory", arXiv 2405.15362): stage s of p holds the model's parts s and 2p - 1 - s, so that the first stage
-// also ends the model and backward passes begin there as soon as a micro-batch has gone there and back. No
-// stage keeps more than 2p activations of its chunks, as much as 1F1B keeps on its first stage, and there is
-// no bubble if a forward pass and both halves of a backward pass take equally long. The order is the one
-// drawn there for such times and at least 2p - 1 micro-batches; of fewer, those that there are not are left
-// out.
+// holds both the first and the last part. A backward pass begins there once its micro-batch has run through
+// all stages and back. No stage keeps the activations of more than 2p passes of its chunks, as much memory as
+// the first stage of 1F1B needs. There is no bubble if a forward pass and both halves of a backward pass take
+// equally long. The order is the one that the paper draws for such times and at least 2p - 1 micro-batches;
+// with fewer micro-batches, the passes of the missing ones are left out.
 #include <algorithm>
 #include <array>
 

@@ -14,10 +14,10 @@ struct PassHooks {
   std::function<void(int microbatch)> before_forward;
   // `received`: the op that brought the gradient of the stage's output; -1 if it waits for none.
   std::function<void(const PassItem& item, int received)> before_backward;
-  // Behind the backward pass that completes a bucket's gradients: that of the last micro-batch or, if
-  // gradients leave behind each pass, of any.
+  // Called after the backward pass that completes a bucket's gradients: the last micro-batch's, or every
+  // micro-batch's if gradients are sent after each pass.
   std::function<void(const PassItem& item, std::size_t bucket)> behind_bucket;
-  // Before a pass over a bucket's layers, where weights are gathered for it.
+  // Called before a pass over a bucket's layers, if weights are gathered for each pass.
   struct Weights {
     int ready = -1;   // the op that the pass waits for; -1: none
     int tensor = -1;  // what it reads
