@@ -28,40 +28,42 @@ bool heads_share_keys(const Sizes& z) {
 
 // Keys that a query sees.
 double seen_keys(const Transformer& t, const Sizes& z, bool local) {
-  return local ? std::min(t.window, z.sequence) : z.sequence;
+  return local ? std::min(t.window, z.keys_length) : z.keys_length;
 }
 
-// Elements of the attention matrices of all heads.
-double score_count(const Transformer& t, const Sizes& z, bool local) {
-  return z.samples * z.heads * z.sequence * seen_keys(t, z, local);
+// Elements of the attention matrices of all heads, where each query sees `seen` keys.
+double score_count(const Sizes& z, double seen) {
+  return z.samples * z.heads * z.sequence * seen;
 }
 
 // A product with `seen` scores for each query and `width` elements for each query and each key. Whether the
 // scores are a factor or the result, all three matrices pass through memory once.
 Kernel attention_product(const Sizes& z, double m, double n, double k, double seen, double width) {
   Kernel kernel = product(Kind::attention, m, n, k, z.element, z.samples * z.heads);
-  kernel.bytes = z.element * kernel.batch * (z.sequence * seen + 2 * z.sequence * width);
+  kernel.bytes = z.element * kernel.batch * (z.sequence * seen + (z.sequence + z.keys_length) * width);
   return kernel;
 }
 
-std::vector<Kernel> attention_backward(const Transformer& t, const Sizes& z, bool local) {
-  const double s = z.sequence, seen = seen_keys(t, z, local), scores = score_count(t, z, local);
+std::vector<Kernel> attention_backward(const Transformer& t, const Sizes& z, double seen) {
+  const double s = z.sequence, scores = score_count(z, seen), keys = z.keys_length;
+  const double seers = seen * s / keys;  // queries that see a key
   std::vector<Kernel> kernels = {
-      moves(2 * z.bytes(z.context)),                                    // heads apart
-      attention_product(z, s, seen, z.value_head, seen, z.value_head),  // dP = dO V^T
-      attention_product(z, s, z.value_head, seen, seen, z.value_head),  // dV = P^T dO
+      moves(2 * z.bytes(z.context)),                                        // heads apart
+      attention_product(z, s, seen, z.value_head, seen, z.value_head),      // dP = dO V^T
+      attention_product(z, keys, z.value_head, seers, seen, z.value_head),  // dV = P^T dO
   };
   if (has_dropout(t)) kernels.push_back(moves((2 * z.element + kMask) * scores, 1 + kMask / z.element, 1));
   // Softmax reads P and dP and writes dS; the derivative of soft-capping needs the scores, too.
   kernels.push_back(softmax_backward({z.element * scores, seen, z.element}, t.attention_softcap));
-  kernels.push_back(attention_product(z, s, z.head, seen, seen, z.head));  // dQ = dS K
-  kernels.push_back(attention_product(z, s, z.head, seen, seen, z.head));  // dK = dS^T Q
+  kernels.push_back(attention_product(z, s, z.head, seen, seen, z.head));      // dQ = dS K
+  kernels.push_back(attention_product(z, keys, z.head, seers, seen, z.head));  // dK = dS^T Q
   // The gradients of repeated keys and values are summed over the heads that share them.
   if (heads_share_keys(z))
-    kernels.push_back(moves_between(z.bytes(z.queries + z.context + z.keys + z.values), z.queries + z.context,
-                                    z.keys + z.values));
+    kernels.push_back(moves_between(z.key_bytes(z.queries + z.context + z.keys + z.values),
+                                    z.queries + z.context, z.keys + z.values));
   // dQ, dK, dV to one tensor. Latent attention has two products to hand them to.
-  if (t.kv_lora_rank == 0) kernels.push_back(moves(2 * z.bytes(z.queries + z.keys + z.values)));
+  if (t.kv_lora_rank == 0)
+    kernels.push_back(moves(2 * (z.bytes(z.queries) + z.key_bytes(z.keys + z.values))));
   return kernels;
 }
 
@@ -186,12 +188,12 @@ QueriesKeysValues add_latent_queries_keys_values(TransformerWriter& to, int inpu
 }
 
 // Of softmax(Q K^T) V; what selective recomputation repeats.
-std::vector<Kernel> attention_forward(const Transformer& t, const Sizes& z, bool local) {
-  const double s = z.sequence, seen = seen_keys(t, z, local), scores = score_count(t, z, local);
+std::vector<Kernel> attention_forward(const Transformer& t, const Sizes& z, double seen) {
+  const double s = z.sequence, scores = score_count(z, seen);
   std::vector<Kernel> kernels;
   // Keys and values that heads share are repeated for each of them.
   if (heads_share_keys(z))
-    kernels.push_back(moves_between(z.bytes(z.keys + z.values + z.queries + z.context), z.keys + z.values,
+    kernels.push_back(moves_between(z.key_bytes(z.keys + z.values + z.queries + z.context), z.keys + z.values,
                                     z.queries + z.context));
   kernels.push_back(attention_product(z, s, seen, z.head, seen, z.head));
   // Scale, soft-capping, mask and softmax in one.
@@ -202,17 +204,65 @@ std::vector<Kernel> attention_forward(const Transformer& t, const Sizes& z, bool
   return kernels;
 }
 
-// Bytes that attention keeps for its backward pass besides its result.
-double saved_by_attention(const Transformer& t, const Sizes& z, bool local, Recompute recompute) {
+// Bytes that attention keeps for its backward pass besides its result: scores of each query with `kept_keys`
+// of the keys, and of keys and values the device's own.
+double saved_by_attention(const Transformer& t, const Sizes& z, double kept_keys, Recompute recompute) {
   double bytes = z.bytes(z.queries);  // Q
   if (recompute == Recompute::selective) return bytes + z.bytes(z.keys + z.values);
   // K and V as the products read them; softmax, its mask, dropped-out softmax; scores; shares of the sinks
   bytes += z.bytes(z.queries + z.context);
-  const double scores = score_count(t, z, local);
+  const double scores = score_count(z, kept_keys);
   bytes += (has_dropout(t) ? 2 * z.element + kMask : z.element) * scores;
   if (t.attention_softcap) bytes += z.element * scores;
   if (t.attention_sinks) bytes += z.bytes(z.heads);
   return bytes;
+}
+
+// The parts of attention in a ring. Where a sequence is split zigzag, a rank computes all of the first part
+// and half of every other one: all its queries see the first half of the keys of ranks before it in the
+// ring, its second half sees all keys of those behind (Transformer Engine's AttnFuncWithCPAndKVP2P). Each
+// part's result is merged with those before it.
+std::vector<RingStep> ring_steps(const Transformer& t, const AttentionRing& ring, const Sizes& z,
+                                 bool local) {
+  const double keys = z.keys_length / ring.ranks, reach = local ? t.window : z.keys_length;
+  std::vector<RingStep> steps;
+  for (int i = 0; i < ring.ranks; ++i) {
+    RingStep& step = steps.emplace_back();
+    Sizes part = z;
+    part.keys_length = keys;
+    if (t.causal && i > 0) {
+      if (ring.zigzag)
+        part.keys_length /= 2;
+      else
+        step.first_rank = i;
+    }
+    const double seen = std::clamp(reach - i * keys, 0.0, part.keys_length);
+    step.seen = seen;
+    if (seen == 0) continue;
+    if (t.causal && ring.zigzag && i > 0) step.masked = 2;
+    step.forward = attention_forward(t, part, seen);
+    step.backward = attention_backward(t, part, seen);
+    if (i == 0) continue;
+    step.forward.push_back(moves(3 * z.bytes(z.context), 2, 1));
+    step.backward.push_back(moves(3 * (z.bytes(z.queries) + part.key_bytes(z.keys + z.values)), 2, 1));
+  }
+  return steps;
+}
+
+// A mean over the ranks of the ring.
+LayerCost mean_of(const std::vector<RingStep>& steps) {
+  LayerCost mean;
+  const auto ranks = static_cast<double>(steps.size());
+  for (const RingStep& step : steps) {
+    const double share = (ranks - step.first_rank) / ranks;
+    const auto add = [&](std::vector<Kernel>& to, std::vector<Kernel> kernels) {
+      for (Kernel& kernel : kernels) kernel.count *= share;
+      append(to, kernels);
+    };
+    add(mean.forward, step.forward);
+    add(mean.backward_input, step.backward);
+  }
+  return mean;
 }
 
 }  // namespace
@@ -223,13 +273,22 @@ int add_attention(TransformerWriter& to, int input, bool local) {
   const QueriesKeysValues made =
       t.kv_lora_rank > 0 ? add_latent_queries_keys_values(to, input) : add_queries_keys_values(to, input);
   Sizes z = to.sizes(SegmentKind::attention);
+  double kept_keys = seen_keys(t, z, local);
   LayerCost* cost =
       &to.layer.add(SegmentKind::attention, {made.queries, made.keys},
                     {to.value({batch, sequence, kv_heads, queries, head}, whole_sizes(to).context)});
-  cost->forward = attention_forward(t, z, local);
-  cost->backward_input = attention_backward(t, z, local);
+  if (to.pass.ring.ranks > 1) {
+    std::vector<RingStep> steps = ring_steps(t, to.pass.ring, z, local);
+    *cost = mean_of(steps);
+    kept_keys = 0;
+    for (const RingStep& step : steps) kept_keys += step.seen;
+    to.layer.layer().segments.back().steps = std::move(steps);
+  } else {
+    cost->forward = attention_forward(t, z, kept_keys);
+    cost->backward_input = attention_backward(t, z, kept_keys);
+  }
   if (to.pass.recompute == Recompute::selective) cost->recompute = cost->forward;
-  cost->saved_bytes = saved_by_attention(t, z, local, to.pass.recompute);
+  cost->saved_bytes = saved_by_attention(t, z, kept_keys, to.pass.recompute);
   if (t.attention_sinks) {  // gradients: sums over the tokens of each one's share of its sink
     cost->parameters += z.heads;
     cost->backward_weight.push_back(column_sums({z.bytes(z.heads), z.heads, z.element}));

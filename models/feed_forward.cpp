@@ -75,7 +75,7 @@ int add_experts(TransformerWriter& to, int input) {
   using enum Dim;
   constexpr double kProbability = 4;  // fp32
   const Transformer& t = to.t;
-  const double chosen = t.experts_per_token;
+  const double chosen = t.experts_per_token * to.pass.expert_capacity;
 
   Sizes z = to.sizes(SegmentKind::router);
   LayerCost* cost =
@@ -99,17 +99,19 @@ int add_experts(TransformerWriter& to, int input) {
 
   const auto spread = [&](SegmentKind kind) {
     z = to.sizes(kind);
-    Spread routed_rows{chosen * z.tokens, z.experts, 0};
+    // The router spreads the rows of all tokens over all experts.
+    Spread routed_rows{chosen * z.tokens * z.experts / t.experts, z.experts, 0};
     routed_rows.used = std::min(z.experts, routed_rows.rows);
     return routed_rows;
   };
   const double width = t.feed_forward > 0 ? t.feed_forward : 4 * t.hidden;
+  const auto inner_of = [&](SegmentKind kind) { return width / to.pass.splits.of(kind, inner); };
   cost = &to.layer.add(SegmentKind::expert_up, {to.layer.last()}, {rows(inner, width)});
   Spread s = spread(SegmentKind::expert_up);
-  write_up(*cost, t, z, s, z.inner);
+  write_up(*cost, t, z, s, inner_of(SegmentKind::expert_up));
   cost = &to.layer.add(SegmentKind::expert_down, {to.layer.last()}, {rows(hidden, t.hidden)});
   s = spread(SegmentKind::expert_down);
-  write_down(*cost, z, s, z.inner);
+  write_down(*cost, z, s, inner_of(SegmentKind::expert_down));
   if (t.biases) add_spread_bias(*cost, z, s, z.hidden);
 
   // And back: their weighted sum. Backwards each result is read again, for the gradient of its weight.

@@ -18,6 +18,15 @@ namespace rehearse {
 enum class Recompute { none, selective, full };
 inline constexpr std::array<std::string_view, 3> kRecomputeNames = {"none", "selective", "full"};
 
+// Ranks in a ring, each with a share of the sequence, that pass their keys and values on (Liu et al., "Ring
+// Attention with Blockwise Transformers", 2023).
+struct AttentionRing {
+  int ranks = 1;
+  // Each rank holds two shares, one from either end of the sequence, so that causal attention takes all of
+  // them equally long.
+  bool zigzag = true;
+};
+
 // How one pass of the model is cut: what a layer's costs depend on.
 struct PassShape {
   double micro_batch = 1;      // samples
@@ -25,6 +34,8 @@ struct PassShape {
   Precision precision = Precision::bf16;
   Recompute recompute = Recompute::none;
   Splits splits = {};  // by the axes that share a layer's work
+  AttentionRing ring = {};
+  double expert_capacity = 1;  // rows that experts compute for each row that a router sends them
 };
 
 // One layer for one micro-batch, on one device.

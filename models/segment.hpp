@@ -18,11 +18,23 @@ struct Value {
   bool has_gradient = true;  // token numbers and the loss' maximum have none
 };
 
+// Attention to the keys and values of one rank of the ring.
+struct RingStep {
+  std::vector<Kernel> forward, backward;
+  double seen = 0;    // keys that a query sees, at most
+  double masked = 1;  // the model's FLOPs, which count masked scores, are so many times those computed
+  // Ranks with a lower number in the ring have nothing to compute: the keys are behind all their queries.
+  int first_rank = 0;
+};
+
 struct Segment {
   SegmentKind kind = SegmentKind::block;
   std::vector<int> inputs, outputs;  // values of the layer
   // What one device of the splits computes and keeps. Its name is empty, output_bytes are 0.
   LayerCost cost;
+  // Attention in a ring: its parts, one for each rank's keys and values, the own ones first. `cost` is what
+  // they add up to, a mean over the ranks.
+  std::vector<RingStep> steps = {};
 };
 
 // Value 0 is the layer's input (the batch, in the first layer); the last segment's first output is its

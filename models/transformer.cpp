@@ -101,7 +101,9 @@ Sizes TransformerWriter::sizes(SegmentKind kind) const {
   Sizes z{};
   z.element = element_bytes(pass.precision);
   z.samples = pass.micro_batch / split(batch);
-  z.sequence = (pass.sequence_length > 0 ? pass.sequence_length : t.sequence_length) / split(sequence);
+  const double whole = pass.sequence_length > 0 ? pass.sequence_length : t.sequence_length;
+  z.sequence = whole / split(sequence);
+  z.keys_length = whole / split(keys);
   z.tokens = z.samples * z.sequence;
   z.hidden = t.hidden;
   z.inner = (t.feed_forward > 0 ? t.feed_forward : 4 * t.hidden) / split(inner);

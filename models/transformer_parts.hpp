@@ -14,8 +14,10 @@ struct Sizes {
   double head, value_head;  // widths of one head's queries and keys, and of its values
   double queries, keys;     // widths of all of them: keys are fewer if heads share them
   double values, context;   // and of the values, and of what attention makes of them for all heads
+  double keys_length;       // keys of a sample that attention reads: where the sequence is split, of all
   double activation;        // bytes of one tensor [tokens, hidden]
   double bytes(double width) const { return element * tokens * width; }  // of one tensor [tokens, width]
+  double key_bytes(double width) const { return element * samples * keys_length * width; }
 };
 
 // A transformer's layer while it is being written.

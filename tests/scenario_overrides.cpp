@@ -241,14 +241,6 @@ TEST_CASE("messages list only what is available") {
   const std::string strategy = kGpt3 + "[strategy]\n";
   const std::string unknown = refusal(strategy + "quantisation = 8\n");
   CHECK(unknown.rfind("job.toml:9:1: unknown key \"quantisation\" in [strategy]; allowed: ", 0) == 0);
-  for (const std::string key : {"context", "expert"}) {
-    CAPTURE(key);
-    CHECK((unknown + ",").find(' ' + key + ',') == std::string::npos);
-    // It has a message of its own.
-    const std::string message = refusal(strategy + key + " = 2\n");
-    CHECK(message.find("strategy." + key + " is ") != std::string::npos);
-    CHECK(message.find(", which is not available in this version; allowed: ") != std::string::npos);
-  }
   CHECK(refusal(strategy + "schedule = \"zigzag\"\n") ==
         "job.toml:9:12: strategy.schedule is \"zigzag\"; allowed: \"gpipe\", \"1f1b\", \"interleaved\", "
         "\"breadth-first\", \"zb-h1\", \"zb-h2\", \"zb-v\", \"dualpipe-v\"");

@@ -29,7 +29,7 @@ TEST_CASE("defaults are those that the design names") {
   CHECK(s.training.recompute == Recompute::none);
   CHECK(s.strategy.data == 16);
   CHECK(s.strategy.pipeline == 1);
-  CHECK(s.strategy.placement == std::vector<std::string>{"tensor", "data", "pipeline"});
+  CHECK(s.strategy.placement == std::vector<std::string>{"tensor", "context", "data", "pipeline"});
   CHECK(s.strategy.schedule == PipelineSchedule::one_f_one_b);
   CHECK(s.strategy.stage_layers.empty());
   CHECK_FALSE(s.strategy.blocking_p2p);
@@ -60,6 +60,8 @@ recompute = "selective"
 data = 4
 tensor = 1
 context = 1
+context_kind = "all-gather"
+zigzag = false
 expert = 1
 pipeline = 4
 placement = ["tensor", "pipeline", "context", "data"]
@@ -104,7 +106,9 @@ bind = "core"
   CHECK(s.training.recompute == Recompute::selective);
   CHECK(s.strategy.data == 4);
   CHECK(s.strategy.pipeline == 4);
-  CHECK(s.strategy.placement == std::vector<std::string>{"tensor", "pipeline", "data"});
+  CHECK(s.strategy.placement == std::vector<std::string>{"tensor", "pipeline", "context", "data"});
+  CHECK(s.strategy.context_kind == ContextKind::all_gather);
+  CHECK_FALSE(s.strategy.zigzag);
   CHECK(s.strategy.schedule == PipelineSchedule::gpipe);
   CHECK(s.strategy.stage_layers == std::vector<int>{8, 6, 6, 6});
   CHECK(s.strategy.blocking_p2p);

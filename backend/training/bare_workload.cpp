@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <thread>
 
 #include "backend/runtime/control.hpp"
@@ -13,7 +14,11 @@ class BareWorkload : public Workload {
 public:
   BareWorkload(const Schedule& schedule, const Wiring& wiring, int rank, Arithmetic& arithmetic,
                std::vector<double> timed_s)
-      : schedule_(schedule), arithmetic_(arithmetic), timed_s_(std::move(timed_s)) {
+      : schedule_(schedule),
+        arithmetic_(arithmetic),
+        timed_s_(std::move(timed_s)),
+        role_(schedule.roles[static_cast<std::size_t>(wiring.place(rank).first)]),
+        number_(wiring.place(rank).second) {
     program_ = &schedule.programs[wiring.communication().program_of_rank(rank)];
     // Each stream has room for its largest op.
     std::vector<std::size_t> most(program_->streams.size(), 0);
@@ -37,13 +42,15 @@ public:
   void compute(const OpCall& call) override {
     const Op& op = program_->ops[call.op];
     if (op.work < 0) return;
-    if (!timed_s_.empty()) return sleep(timed_s_[op.work]);
+    const double share = op.share.at(role_, number_);
+    if (!timed_s_.empty()) return sleep(share * timed_s_[op.work]);
+    if (share == 0) return;
     const Work& work = schedule_.works[op.work];
     for (const Kernel& kernel : work.kernels) {
       if (kernel.kind == Kernel::Kind::fixed)
-        sleep(kernel.seconds * kernel.count);
+        sleep(share * kernel.seconds * kernel.count);
       else
-        arithmetic_.replay(call.stream, kernel, work.precision);
+        arithmetic_.replay(call.stream, share == 1 ? kernel : part_of(kernel, share), work.precision);
     }
     if (work.optimizer_bytes <= 0) return;
     Kernel update;
@@ -63,6 +70,13 @@ public:
   Learned learned() override { return {}; }
 
 private:
+  // With as large a share of the rows.
+  static Kernel part_of(Kernel kernel, double share) {
+    kernel.m = std::max(1.0, std::round(share * kernel.m));
+    kernel.bytes *= share;
+    return kernel;
+  }
+
   // To the microsecond: the system wakes a sleeper late, so the end is waited for awake.
   static void sleep(double seconds) {
     if (seconds <= 0) return;
@@ -76,6 +90,8 @@ private:
   Arithmetic& arithmetic_;
   const std::vector<double> timed_s_;
   const Program* program_ = nullptr;
+  const Role& role_;
+  const int number_;                         // of the rank in its role
   std::vector<OwnedArray> sent_, received_;  // by stream
 };
 

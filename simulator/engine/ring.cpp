@@ -74,7 +74,7 @@ void Simulation::ring(Stream& stream, int number) {
   const Collective& op = program(stream).ops[number].collective;
   const int place_slot = slot(stream, number, 0);
   const RingPlan plan = plan_ring(layout_.transfers[does(stream).transfers[place_slot].front()], op.kind,
-                                  bytes(stream, op.bytes));
+                                  amount_here(stream, op.bytes));
   used_chunk_ = true;
   stream.latency_s = plan.total_latency_s;
   if (plan.startup_s > 0) sg::s4u::this_actor::sleep_for(plan.startup_s);

@@ -139,14 +139,14 @@ private:
   const Program& program(const Stream& stream) const;
   const ClassProgram& does(const Stream& stream) const;
   const ProgramIndex& index(const Stream& stream) const;
-  int slot(const Stream& stream, int op, int part) const;            // of a message or collective
-  double bytes(const Stream& stream, const Quantity& amount) const;  // at the stream's rank
+  int slot(const Stream& stream, int op, int part) const;                  // of a message or collective
+  double amount_here(const Stream& stream, const Quantity& amount) const;  // at the stream's rank
 
   // transfers.cpp: matching the sides of transfers and carrying them out
   void exchange(Stream& stream, int op);
   void collective(Stream& stream, int op);
-  // Of ranks that all do the same at the same times, over links that nobody else uses: when it ends is known as it
-  // begins, as it is of computing. False if it is not such a one.
+  // Of ranks that all do the same at the same times, over links that nobody else uses: when it ends is known
+  // as it begins, as it is of computing. False if it is not such a one.
   bool collective_of_one_class(Stream& stream, int op, double& end_s);
   void call_message(Stream& stream, const Message& message, int own_slot, std::vector<Matched>& matched);
   bool take_any(Stream& stream, int own_slot, std::vector<Matched>& matched);

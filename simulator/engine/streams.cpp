@@ -36,7 +36,7 @@ int Simulation::slot(const Stream& stream, int op, int part) const {
   return layout_.communication[job][stream.phase]->slot(does(stream).program, op, part);
 }
 
-double Simulation::bytes(const Stream& stream, const Quantity& amount) const {
+double Simulation::amount_here(const Stream& stream, const Quantity& amount) const {
   const Layout::Class& own = layout_.classes[stream.rank_class];
   return amount.at(run_.jobs[own.job].phases[stream.phase].schedule->roles[own.role], own.ranks.front());
 }
@@ -266,7 +266,8 @@ sg::s4u::SemaphorePtr Simulation::turn_of(const Stream& stream, const Op& op) co
 }
 
 void Simulation::compute(Stream& stream, const Op& op) {
-  const double seconds = does(stream).seconds[op.work];
+  const double share = op.share.values.empty() ? op.share.base : amount_here(stream, op.share);
+  const double seconds = share * does(stream).seconds[op.work];
   const sg::s4u::SemaphorePtr turn = turn_of(stream, op);
   if (!turn) {
     stream.local_time_s = compute_end(stream, seconds);

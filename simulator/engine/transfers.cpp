@@ -103,7 +103,7 @@ void Simulation::exchange(Stream& stream, int number) {
 
 void Simulation::call_message(Stream& stream, const Message& message, int own_slot,
                               std::vector<Matched>& matched) {
-  const Call call{&stream, bytes(stream, message.bytes), CollectiveKind::all_reduce, calls_++};
+  const Call call{&stream, amount_here(stream, message.bytes), CollectiveKind::all_reduce, calls_++};
   if (message.peer.kind == Peer::Kind::any) {
     ++stream.outstanding;
     if (!take_any(stream, own_slot, matched))
@@ -154,7 +154,7 @@ void Simulation::collective(Stream& stream, int number) {
   const TransferClass& transfer = layout_.transfers[t];
   TransferState& state = transfers_[t];
   if (state.members.empty()) state.members.resize(transfer.participants.size());
-  const double size = bytes(stream, op.bytes);
+  const double size = amount_here(stream, op.bytes);
   const std::size_t place = static_cast<std::size_t>(
       std::lower_bound(transfer.participants.begin(), transfer.participants.end(), stream.rank_class) -
       transfer.participants.begin());
@@ -189,7 +189,7 @@ bool Simulation::collective_of_one_class(Stream& stream, int number, double& end
   if (transfer.participants.size() != 1 || options_.fidelity == Fidelity::chunk || op.turn >= 0 ||
       !run_.events.empty() || !is_analytic(transfer))
     return false;
-  const Matched matched = match_collective(t, bytes(stream, op.collective.bytes), op.collective.kind);
+  const Matched matched = match_collective(t, amount_here(stream, op.collective.bytes), op.collective.kind);
   stream.latency_s = matched.latency_s;
   end_s = stream.ready_s + matched.delay_s;
   return true;

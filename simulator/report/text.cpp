@@ -98,7 +98,7 @@ std::string strategy_line(const Scenario& s, const Schedule& schedule) {
   part(degrees.empty() ? "data 1" : degrees);
   if (strategy.pipeline > 1) part(schedule_title(strategy));
   part(fmt::format("micro-batch {}", s.training.micro_batch));
-  if (strategy.data > 1) {
+  if (weight_copies(strategy) > 1) {
     const std::string chosen =
         strategy.all_reduce == Algorithm::automatic ? all_reduce_algorithms(schedule) : "";
     part(gradient_strategy(s)->headline(s) + (chosen.empty() ? "" : fmt::format(" ({})", chosen)));

@@ -243,6 +243,9 @@ WayOut less_waiting(const Result& result) {
           {"cluster.slow=[]"}};
     }
   }
+  for (const AxisEntry* axis : axes())
+    if (axis->less_waiting)
+      if (const WayOut way = axis->less_waiting(s); !way.sets.empty()) return way;
   return s.strategy.data > 1 ? strategy->less_waiting(s, busiest) : WayOut{};
 }
 

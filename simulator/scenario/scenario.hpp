@@ -40,6 +40,10 @@ enum class PipelineSchedule {
 inline constexpr std::array<std::string_view, 8> kPipelineScheduleNames = {
     "gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe-v"};
 
+// How the ranks that share a sequence come by each other's keys and values.
+enum class ContextKind { ring, all_gather, all_to_all };
+inline constexpr std::array<std::string_view, 3> kContextKindNames = {"ring", "all-gather", "all-to-all"};
+
 class GradientStrategy;  // simulator/strategies/gradients/gradient_strategy.hpp
 
 // With gradients = "parameter-server".
@@ -69,8 +73,15 @@ inline constexpr int kMaxDegree = 1'000'000;  // of an axis
 
 struct StrategyChoice {
   std::string title;  // of a named strategy: "PyTorch DistributedDataParallel"
-  int data = 1, tensor = 1, pipeline = 1;
-  bool sequence_parallel = false;      // tokens are shared out by the tensor axis where products are not
+  int data = 1, context = 1, tensor = 1, pipeline = 1;
+  ContextKind context_kind = ContextKind::ring;
+  bool zigzag = true;              // each rank's share of a sequence is a piece from either end of it
+  bool sequence_parallel = false;  // tokens are shared out by the tensor axis where products are not
+  // Of a mixture: ranks that share out its experts; that share each expert (0: as many as tensor); rows that
+  // an expert has room for, over the mean (0: for all); and how far experts differ in the rows they are sent
+  // (standard deviation over mean).
+  int expert = 1, expert_tensor = 0;
+  double capacity_factor = 0, expert_imbalance = 0;
   std::vector<std::string> placement;  // axis names, innermost first
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int virtual_stages = 1;         // model parts that each stage holds

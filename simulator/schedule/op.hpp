@@ -129,6 +129,7 @@ struct Op {
   int first_layer = -1, last_layer = -1, microbatch = -1;
 
   int work = -1;       // compute: index into Schedule::works
+  Quantity share = 1;  // compute: of the work that a rank does
   double seconds = 0;  // host
   HostAction host_action = HostAction::load_batch;
   std::vector<Message> messages;  // exchange

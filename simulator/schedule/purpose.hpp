@@ -19,19 +19,23 @@ enum class Purpose : std::uint8_t {
   servers,
   tensor,
   weights,
+  context,
+  experts,
 };
 struct PurposeTraits {
   std::string_view waiting;            // "exposed tensor communication"
   bool late_side_is_a_bubble = false;  // while a side is not ready, the pipeline has a bubble
 };
-inline constexpr std::array<PurposeTraits, 8> kPurposes = {{{"communication"},
-                                                            {"data communication"},
-                                                            {"fusion cycle"},
-                                                            {"gradient sync"},
-                                                            {"pipeline transfer", true},
-                                                            {"server transfer"},
-                                                            {"tensor communication"},
-                                                            {"weight gathering"}}};
+inline constexpr std::array<PurposeTraits, 10> kPurposes = {{{"communication"},
+                                                             {"data communication"},
+                                                             {"fusion cycle"},
+                                                             {"gradient sync"},
+                                                             {"pipeline transfer", true},
+                                                             {"server transfer"},
+                                                             {"tensor communication"},
+                                                             {"weight gathering"},
+                                                             {"context communication"},
+                                                             {"expert communication"}}};
 inline std::string waiting(Purpose purpose) {
   return std::string(kPurposes[static_cast<std::size_t>(purpose)].waiting);
 }

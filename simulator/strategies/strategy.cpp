@@ -20,25 +20,6 @@ namespace {
   throw InputError({scenario.name, 0, 0}, message);
 }
 
-// The axes of the workers' mesh. Axes that the placement does not name come first if they share out layers'
-// work, which wants the fastest links, else last.
-std::vector<Axis> worker_axes(const StrategyChoice& strategy) {
-  std::vector<Axis> axes;
-  const auto add = [&](const AxisEntry* entry) {
-    const bool known =
-        entry && std::any_of(axes.begin(), axes.end(), [&](const Axis& a) { return a.name == entry->name; });
-    if (entry && !known && in_mesh(*entry, strategy))
-      axes.push_back({std::string(entry->name), entry->degree(strategy)});
-  };
-  const std::vector<std::string>& named = strategy.placement;
-  for (const AxisEntry* entry : rehearse::axes())
-    if (!entry->always_in_mesh && std::find(named.begin(), named.end(), entry->name) == named.end())
-      add(entry);
-  for (const std::string& name : named) add(find_axis(name));
-  for (const AxisEntry* entry : rehearse::axes()) add(entry);
-  return axes;
-}
-
 // The table that the input layer and the output layer share, if they are on different stages.
 double tied_parameters(const Scenario& scenario) {
   const auto* transformer = std::get_if<Transformer>(&scenario.model.shape);
@@ -52,12 +33,27 @@ double tied_parameters(const Scenario& scenario) {
   return share_of(transformer->vocabulary, shards) * transformer->table_width();
 }
 
+// By layer.
+std::vector<double> expert_parameters(const std::vector<Layer>& layers) {
+  std::vector<double> parameters;
+  for (const Layer& layer : layers) {
+    parameters.push_back(0);
+    for (const Segment& segment : layer.segments)
+      if (segment.kind == SegmentKind::expert_up || segment.kind == SegmentKind::expert_down)
+        parameters.back() += segment.cost.parameters;
+  }
+  return parameters;
+}
+
 StepPlan begin_plan(const Scenario& scenario) {
   const Training& training = scenario.training;
   PassShape pass = pass_shape(scenario);
   StepPlan plan{scenario, model_layers(scenario.model, pass), {}, {}};
   for (const Layer& layer : plan.model) plan.layers.push_back(merged(layer));
-  plan.walk = walk(plan.model, factors_of(scenario));
+  const bool sums_with_data = gradient_strategy(scenario)->context_gradients() == ContextGradients::with_data;
+  std::vector<Factor> factors = factors_of(scenario);
+  for (Factor& factor : factors) factor.sums_gradients = factor.sums_gradients && sums_with_data;
+  plan.walk = walk(plan.model, std::move(factors));
   plan.algorithms = std::make_shared<AlgorithmChoice>(scenario);
   pass.recompute = Recompute::none;
   const std::vector<LayerCost> whole =
@@ -71,7 +67,21 @@ StepPlan begin_plan(const Scenario& scenario) {
   const Mesh mesh(worker_axes(scenario.strategy));
   plan.data_axis = mesh.axis("data");
   plan.pipeline_axis = mesh.axis("pipeline");
+  plan.context_axis = mesh.axis("context");
+  for (int axis = 0; axis < static_cast<int>(mesh.axes().size()); ++axis) {
+    if (axis != plan.data_axis && !(axis == plan.context_axis && sums_with_data)) continue;
+    plan.gradient_axes.push_back({axis, 0, 1, {}});
+    const auto& [name, size] = mesh.axes()[static_cast<std::size_t>(axis)];
+    const int apart = ranks_with_experts_apart(scenario, name);
+    if (apart == 1)
+      plan.expert_axes.push_back({axis, 0, 1, {}});
+    else if (apart < size)
+      plan.expert_axes.push_back({axis, size / apart, apart, {}});
+  }
+  if (places_experts(scenario)) plan.expert_parameters = expert_parameters(plan.model);
   workers.meshes.push_back(mesh);
+  if (places_experts(scenario) && scenario.strategy.expert_imbalance > 0)
+    workers.meshes.emplace_back(expert_mesh(scenario.strategy));
   plan.schedule.roles.push_back(std::move(workers));
   plan.schedule.staggered = order_of(scenario.strategy.schedule).staggered;
   plan.schedule.samples = training.micro_batch * scenario.microbatches * scenario.strategy.data;
@@ -167,9 +177,12 @@ std::vector<std::string> assumptions(const StepPlan& plan) {
   const auto* transformer = std::get_if<Transformer>(&scenario.model.shape);
   if (transformer && transformer->experts > 0)
     notes.push_back(
-        fmt::format("Every device holds all {} experts of its layers (there is no expert parallelism), "
-                    "and the router spreads tokens evenly over them.",
-                    transformer->experts));
+        scenario.strategy.expert == 1
+            ? fmt::format("Every device holds all {} experts of its layers (there is no expert parallelism), "
+                          "and the router spreads tokens evenly over them.",
+                          transformer->experts)
+            : fmt::format("Each device holds {} of the {} experts of its layers.",
+                          transformer->experts / scenario.strategy.expert, transformer->experts));
   if (const std::string note = oversubscription_note(*scenario.cluster); !note.empty()) notes.push_back(note);
   if (transformer) add_sequence_notes(*transformer, scenario, notes);
   notes.insert(notes.end(), scenario.model.notes.begin(), scenario.model.notes.end());

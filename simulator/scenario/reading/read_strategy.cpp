@@ -4,11 +4,8 @@
 #include <algorithm>
 #include <numeric>
 #include <span>
-#include <type_traits>
-#include <variant>
 
 #include "models/segment.hpp"
-#include "models/text/toml_table.hpp"
 #include "models/text/toml_text.hpp"
 #include "simulator/scenario/reading/readers.hpp"
 #include "simulator/strategies/axes/axis.hpp"
@@ -19,37 +16,6 @@ namespace rehearse {
 namespace {
 
 constexpr std::array<std::string_view, 5> kAxes = {"tensor", "context", "expert", "data", "pipeline"};
-
-// Keys of features that this version does not have. A scenario may hold them with the value that turns the
-// feature off; no message names them as allowed.
-struct UnbuiltKey {
-  std::string_view name;
-  std::variant<std::int64_t, bool, std::string_view> off;
-};
-constexpr std::array<UnbuiltKey, 2> kUnbuiltKeys = {
-    {{"context", std::int64_t{1}}, {"expert", std::int64_t{1}}}};
-
-[[noreturn]] void refuse_unbuilt(const Section& section, std::string_view key, const std::string& found,
-                                 const std::string& allowed) {
-  section.refuse(key, found + ", which is not available in this version", allowed);
-}
-
-void read_unbuilt(Section& section) {
-  for (const UnbuiltKey& key : kUnbuiltKeys) {
-    if (!section.has(key.name)) continue;
-    section.expect({key.name});
-    const TomlValue& found = find_entry(*section.tree(), key.name)->value;
-    const TomlValue off = std::visit(
-        [](const auto& value) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string_view>)
-            return toml_value(std::string(value));
-          else
-            return toml_value(value);
-        },
-        key.off);
-    if (!same_value(found, off)) refuse_unbuilt(section, key.name, describe(found), toml_value_text(off));
-  }
-}
 
 std::string_view name_of(PipelineSchedule schedule) {
   return kPipelineScheduleNames[static_cast<std::size_t>(schedule)];
@@ -98,10 +64,14 @@ void read_blocking(StrategyChoice& strategy, Section& section) {
 
 std::vector<std::string> read_placement(const StrategyChoice& strategy, Section& section) {
   auto names = section.texts("placement");
-  if (!section.has("placement")) return {"tensor", "data", "pipeline"};
-  const std::string allowed = strategy.tensor > 1
-                                  ? "\"tensor\", \"data\" and \"pipeline\" in any order, innermost first"
-                                  : "\"data\" and \"pipeline\" in either order, innermost first";
+  if (!section.has("placement")) return {"tensor", "context", "data", "pipeline"};
+  std::vector<std::string> needed;
+  for (const std::string_view name : kAxes)
+    if (in_mesh(*find_axis(name), strategy)) needed.push_back(in_quotes(name));
+  const std::string last = needed.back();
+  needed.pop_back();
+  const std::string allowed = fmt::format("{} and {} in {} order, innermost first", fmt::join(needed, ", "),
+                                          last, needed.size() > 1 ? "any" : "either");
   std::vector<std::string> placement;
   for (const auto& name : names) {
     if (std::find(kAxes.begin(), kAxes.end(), name) == kAxes.end()) {
@@ -110,8 +80,8 @@ std::vector<std::string> read_placement(const StrategyChoice& strategy, Section&
     if (std::count(names.begin(), names.end(), name) > 1) {
       section.refuse("placement", fmt::format("an array with \"{}\" twice", name), allowed);
     }
-    // Axes that this version does not have have one member each, wherever they stand.
-    if (find_axis(name)) placement.push_back(name);
+    // The expert axis lies over the ranks of others, wherever it stands.
+    if (!find_axis(name)->overlay) placement.push_back(name);
   }
   for (const AxisEntry* axis : axes()) {
     if (!in_mesh(*axis, strategy)) continue;
@@ -157,7 +127,7 @@ void fit_degrees(StrategyChoice& strategy, Section& section, const Scenario& sce
   // The axes that share out layers' work come first; data and pipeline share what is left of the devices.
   for (const AxisEntry* axis : axes()) {
     const int sharing = axis->degree(strategy);
-    if (axis->always_in_mesh || sharing == 1) continue;
+    if (axis->always_in_mesh || axis->overlay || sharing == 1) continue;
     if (devices % sharing != 0)
       section.refuse(axis->name, fmt::format("{}", sharing), fmt::format("a divisor of {}", counted));
     devices /= sharing;
@@ -257,7 +227,6 @@ StrategyChoice read_strategy(Section& section) {
   section.text("preset", "");  // it has filled in the keys that the file leaves out
   strategy.title = section.text("title", "");
   for (const AxisEntry* axis : axes()) axis->read(section, strategy);
-  read_unbuilt(section);
   strategy.placement = read_placement(strategy, section);
   read_schedule(strategy, section);
   for (std::int64_t layers : section.integers("stage_layers", 1, 1'000'000)) {
@@ -274,8 +243,14 @@ StrategyChoice read_strategy(Section& section) {
 }
 
 void fit_strategy(StrategyChoice& strategy, Section& section, const Scenario& scenario) {
-  for (const AxisEntry* axis : axes()) axis->fit(section, scenario);
+  for (const AxisEntry* axis : axes())
+    if (!axis->overlay) axis->fit(section, scenario);
+  if (strategy.context > 1 && strategy.gradient_strategy->context_gradients() == ContextGradients::refused)
+    section.refuse("context", fmt::format("{} with gradients = \"{}\"", strategy.context, strategy.gradients),
+                   "1, or gradients = \"all-reduce\" or \"local-sgd\"");
   fit_degrees(strategy, section, scenario);
+  for (const AxisEntry* axis : axes())
+    if (axis->overlay) axis->fit(section, scenario);
   fit_stages(strategy, section, scenario);
   strategy.gradient_strategy->fit(section, scenario);
 }

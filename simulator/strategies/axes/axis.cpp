@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 namespace rehearse {
@@ -26,7 +27,32 @@ const AxisEntry* find_axis(std::string_view name) {
 }
 
 bool in_mesh(const AxisEntry& axis, const StrategyChoice& choice) {
-  return axis.always_in_mesh || axis.degree(choice) > 1;
+  return !axis.overlay && (axis.always_in_mesh || axis.degree(choice) > 1);
+}
+
+std::vector<Axis> worker_axes(const StrategyChoice& choice) {
+  std::vector<Axis> mesh;
+  const auto add = [&](const AxisEntry* entry) {
+    const bool known =
+        entry && std::any_of(mesh.begin(), mesh.end(), [&](const Axis& a) { return a.name == entry->name; });
+    if (entry && !known && in_mesh(*entry, choice))
+      mesh.push_back({std::string(entry->name), entry->degree(choice)});
+  };
+  const std::vector<std::string>& named = choice.placement;
+  const std::span<const AxisEntry* const> all = axes();
+  for (auto entry = all.rbegin(); entry != all.rend(); ++entry)
+    if (!(*entry)->always_in_mesh && std::find(named.begin(), named.end(), (*entry)->name) == named.end())
+      add(*entry);
+  for (const std::string& name : named) add(find_axis(name));
+  for (const AxisEntry* entry : all) add(entry);
+  return mesh;
+}
+
+int weight_copies(const StrategyChoice& choice) {
+  int copies = 1;
+  for (const AxisEntry* axis : axes())
+    if (axis->same_weights) copies *= axis->degree(choice);
+  return copies;
 }
 
 std::vector<Factor> factors_of(const Scenario& scenario) {
@@ -34,6 +60,8 @@ std::vector<Factor> factors_of(const Scenario& scenario) {
   for (const AxisEntry* axis : axes())
     for (Factor& factor : axis->factors(scenario))
       if (factor.size > 1) factors.push_back(std::move(factor));
+  for (const AxisEntry* axis : axes())
+    if (axis->overlay) axis->overlay(scenario, factors);
   return factors;
 }
 
@@ -58,8 +86,15 @@ Splits splits_of(const std::vector<Factor>& factors) {
 
 PassShape pass_shape(const Scenario& scenario) {
   const Training& training = scenario.training;
-  return {training.micro_batch, training.sequence_length, training.precision, training.recompute,
-          splits_of(factors_of(scenario))};
+  const std::vector<Factor> factors = factors_of(scenario);
+  PassShape shape{training.micro_batch, training.sequence_length, training.precision, training.recompute,
+                  splits_of(factors)};
+  // Factors of data parallelism hold whole micro-batches, each its own.
+  shape.micro_batch *= shape.splits.of(SegmentKind::norm, Dim::batch);
+  if (std::any_of(factors.begin(), factors.end(), [](const Factor& factor) { return factor.ring; }))
+    shape.ring = {scenario.strategy.context, scenario.strategy.zigzag};
+  if (scenario.strategy.capacity_factor > 0) shape.expert_capacity = scenario.strategy.capacity_factor;
+  return shape;
 }
 
 }  // namespace rehearse

@@ -19,8 +19,12 @@ struct Factor {
   std::string_view axis;
   int size = 1, stride = 1;
   AxisTable table;
-  // Saves the shard of a gathered product input for the backward pass, which gathers it again.
+  // Saves the shard of a gathered input for the backward pass, which gathers it again.
   bool keeps_shards = false;
+  // Its ranks take part in the sum of gradients of those that share a batch.
+  bool sums_gradients = false;
+  // What would be gathered over it is passed around a ring, and computed with piece by piece.
+  bool ring = false;
 };
 
 // A key of [strategy] that gives an axis its degree, and what follows from it.
@@ -29,6 +33,7 @@ struct AxisEntry {
   std::string_view summary;
   Purpose purpose;      // of its collectives
   bool always_in_mesh;  // even with one member; other axes then leave no trace
+  bool same_weights;    // its ranks hold the same weights
   int (*degree)(const StrategyChoice&);
   void (*read)(Section& strategy, StrategyChoice& choice);
   // Refuses what this scenario cannot have, by the place of the key in [strategy].
@@ -38,6 +43,11 @@ struct AxisEntry {
   std::string (*headline)(const StrategyChoice&);  // "tensor 8"
   // If its communication is what a step waits for most.
   Advice (*less_communication)(const Scenario& scenario);
+  // If its ranks wait most for each other, since they have unequally much to do; null: they have not.
+  Advice (*less_waiting)(const Scenario& scenario) = nullptr;
+  // Null for an axis of the workers' mesh. Else the axis lies over the same ranks as others, whose factors
+  // this changes: it splits them where it begins and ends, and names other dimensions.
+  void (*overlay)(const Scenario& scenario, std::vector<Factor>& factors) = nullptr;
 };
 
 // All of them, in the order in which a headline names them.
@@ -45,6 +55,20 @@ std::span<const AxisEntry* const> axes();
 const AxisEntry* find_axis(std::string_view name);  // null if there is none
 // Whether the workers' mesh has the axis.
 bool in_mesh(const AxisEntry& axis, const StrategyChoice& choice);
+
+// The workers' mesh, the innermost axis first. Axes that the placement does not name come first if they share
+// out layers' work, which wants the fastest links, else last.
+std::vector<Axis> worker_axes(const StrategyChoice& choice);
+// Ranks that hold the same weights.
+int weight_copies(const StrategyChoice& choice);
+
+// The experts of a mixture lie on other ranks than the mesh's axes say.
+bool places_experts(const Scenario& scenario);
+// The same ranks by who shares an expert ("expert_tensor") and who shares out experts ("expert"); no axes
+// where these are no neighbours.
+std::vector<Axis> expert_mesh(const StrategyChoice& choice);
+// Of the neighbours on an axis of the mesh, how many share out experts or their weights.
+int ranks_with_experts_apart(const Scenario& scenario, std::string_view axis);
 
 // The factors of all axes of a scenario that split the layers' work, the outermost first.
 std::vector<Factor> factors_of(const Scenario& scenario);

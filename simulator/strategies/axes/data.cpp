@@ -1,4 +1,4 @@
-// Data parallelism: each rank takes micro-batches of its own, so that a micro-batch is not split. What
+// Data parallelism: each rank takes micro-batches of its own. What
 // becomes of the gradients is a gradient strategy's (gradients/).
 #include <fmt/format.h>
 
@@ -12,12 +12,21 @@ extern const AxisEntry kDataAxis{
     "ranks that share a batch",
     Purpose::gradient_sync,
     true,
+    true,
     [](const StrategyChoice& choice) { return choice.data; },
     [](Section& strategy, StrategyChoice& choice) {
       choice.data = static_cast<int>(strategy.integer("data", 1, kMaxDegree, 1));
     },
     [](Section&, const Scenario&) {},
-    [](const Scenario&) { return std::vector<Factor>(); },
+    // Only experts that are shared out look beyond a rank's own micro-batch.
+    [](const Scenario& scenario) {
+      std::vector<Factor> factors;
+      if (places_experts(scenario)) {
+        factors.push_back({"data", scenario.strategy.data, 1, AxisTable({Split::Kind::by, Dim::batch})});
+        factors.back().sums_gradients = true;
+      }
+      return factors;
+    },
     [](const StrategyChoice& choice) { return fmt::format("data {}", choice.data); },
     [](const Scenario&) { return Advice(); },
 };

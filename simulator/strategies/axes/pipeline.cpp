@@ -11,6 +11,7 @@ extern const AxisEntry kPipelineAxis{
     "stages into which the model is cut",
     Purpose::pipeline,
     true,
+    false,
     [](const StrategyChoice& choice) { return choice.pipeline; },
     [](Section& strategy, StrategyChoice& choice) {
       choice.pipeline = static_cast<int>(strategy.integer("pipeline", 1, kMaxDegree, 1));

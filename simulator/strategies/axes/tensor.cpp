@@ -113,6 +113,7 @@ extern const AxisEntry kTensorAxis{
     "ranks that share every layer",
     Purpose::tensor,
     false,
+    false,
     [](const StrategyChoice& choice) { return choice.tensor; },
     [](Section& strategy, StrategyChoice& choice) {
       choice.tensor = static_cast<int>(strategy.integer("tensor", 1, kMaxDegree, 1));

@@ -16,16 +16,20 @@
 namespace rehearse {
 namespace {
 
-// The sum of bucket `b` over the data axis, on stream "gradients".
+// The sum of bucket `b` over the ranks with the same weights, on stream "gradients".
 void write_all_reduce(const StepPlan& plan, StageProgram& stage, std::size_t b,
-                      std::vector<Dependency> after) {
-  Op op = collective_op(plan, stage.program, fmt::format("all-reduce bucket {}", b), "gradients",
-                        CollectiveKind::all_reduce, gradient_bytes(plan, stage.buckets[b]));
-  op.first_layer = stage.buckets[b].first_layer;
-  op.last_layer = stage.buckets[b].last_layer;
-  op.after = std::move(after);
-  op.reads = op.writes = {stage.gradients[b]};
-  add_op(stage.program, std::move(op));
+                      const std::vector<Dependency>& after) {
+  const double element = element_bytes(plan.scenario.training.gradient_precision);
+  for (const BucketPart& part : parts_of(plan, stage.buckets[b])) {
+    if (part.ranks == 1) continue;
+    Op op = collective_op(plan, stage.program, fmt::format("all-reduce bucket {}{}", b, part.name),
+                          "gradients", CollectiveKind::all_reduce, part.parameters * element, &part.axes);
+    op.first_layer = stage.buckets[b].first_layer;
+    op.last_layer = stage.buckets[b].last_layer;
+    op.after = after;
+    op.reads = op.writes = {stage.gradients[b]};
+    add_op(stage.program, std::move(op));
+  }
 }
 
 class AllReduce : public GradientStrategy {
@@ -41,8 +45,14 @@ public:
                        fusion_ ? ", fused" : "");
   }
 
+  ContextGradients context_gradients() const override { return ContextGradients::with_data; }
+
   void fit(Section& strategy, const Scenario& scenario) const override {
     const Training& training = scenario.training;
+    if (places_experts(scenario) && (fusion_ || compression_.kind != Compression::none))
+      strategy.refuse(fusion_ ? strategy.has("fusion_mb") ? "fusion_mb" : "cycle_ms" : "compression",
+                      "given beside experts that are placed on other ranks (expert, expert_tensor)",
+                      "no such key, or expert = 1 and no expert_tensor");
     const Fabric::Kind kind = scenario.cluster->fabric().kind;
     if (scenario.strategy.all_reduce == Algorithm::torus && kind != Fabric::Kind::torus &&
         kind != Fabric::Kind::ring)
@@ -69,7 +79,7 @@ public:
     for (int s = 0; s < plan.scenario.strategy.pipeline; ++s) write_stage(plan, s);
     if (plan.tied_parameters > 0)
       plan.notes.push_back("First and last stage each keep the tied embedding and add up its gradients.");
-    if (plan.scenario.strategy.data == 1) return;
+    if (gradient_ranks(plan) == 1) return;
     if (compression_.kind != Compression::none)
       plan.notes.push_back("Kernels that compress are taken to run at the speed of element-wise ones.");
     if (fusion_) plan.notes.push_back("A cycle of Horovod's loop begins with the backward pass.");
@@ -79,7 +89,7 @@ private:
   // DDP does not sync the micro-batches before the last one (no_sync), whose backward pass triggers the
   // buckets.
   void write_stage(StepPlan& plan, int number) const {
-    const int ranks = plan.scenario.strategy.data;
+    const int ranks = gradient_ranks(plan);
     const bool fused = fusion_ && ranks > 1, compressed = compression_.kind != Compression::none && ranks > 1;
     FusedBuckets fusion;  // of all chunks, in the order of the stage's buckets
     StageProgram stage = fused ? begin_stage(plan, number, {true, false},

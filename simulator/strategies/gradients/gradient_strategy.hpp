@@ -25,6 +25,13 @@ enum class WaitedFor { slower_ranks, servers_and_slower_ranks, servers };
 inline constexpr std::array<std::string_view, 3> kWaitedForNames = {"slower ranks",
                                                                     "servers and slower ranks", "servers"};
 
+// What becomes of the gradients of ranks that share a sequence.
+enum class ContextGradients {
+  refused,    // the strategy has no place for such ranks
+  with_data,  // they are summed together with those of the ranks that share a batch
+  apart,      // they are summed before the strategy sees them
+};
+
 class GradientStrategy {
 public:
   virtual ~GradientStrategy() = default;
@@ -32,6 +39,7 @@ public:
   virtual std::string headline(const Scenario& scenario) const = 0;
   // Refuses what this scenario cannot have, by the place of the key in [strategy].
   virtual void fit(Section& strategy, const Scenario& scenario) const;
+  virtual ContextGradients context_gradients() const { return ContextGradients::refused; }
   // The server nodes that it needs where the scenario does not give cluster.server_nodes.
   virtual std::optional<ServerNodes> server_nodes(Section& strategy, const StrategyChoice& choice) const;
   // Whom a worker waits for that waits for no transfer.

@@ -48,6 +48,8 @@ public:
                        : fmt::format("weights averaged every {} steps", every_);
   }
 
+  ContextGradients context_gradients() const override { return ContextGradients::apart; }
+
   // All passes of a round are written down.
   void fit(Section& strategy, const Scenario& scenario) const override {
     const Training& training = scenario.training;

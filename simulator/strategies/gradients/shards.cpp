@@ -29,26 +29,49 @@ struct ShardChoice {
   bool reshard = true;  // stage 3: weights are dropped behind the forward pass, too
 };
 
-// The data axis as `replicas` groups of `shards` ranks that together hold everything once.
+// The ranks with the same weights as `replicas` groups of `shards`
+// ranks that together hold everything once.
 struct ShardGroups {
   int shards = 1, replicas = 1;
 };
 
-// The largest number of neighbours on the data axis that lie in one node and divide the axis.
+// The largest number of neighbours with the same weights that lie in one node and divide all of them.
 int shards_in_node(const Scenario& scenario) {
-  int inside = 1;  // ranks between neighbours on the data axis
+  int inside = 1;  // ranks between such neighbours
   for (const std::string& name : scenario.strategy.placement) {
-    if (name == "data") break;
-    inside *= find_axis(name)->degree(scenario.strategy);
+    const AxisEntry* axis = find_axis(name);
+    if (axis->same_weights && axis->degree(scenario.strategy) > 1) break;
+    inside *= axis->degree(scenario.strategy);
   }
-  return std::gcd(scenario.strategy.data, std::max(1, scenario.cluster->node().devices / inside));
+  return std::gcd(weight_copies(scenario.strategy), std::max(1, scenario.cluster->node().devices / inside));
 }
 
 ShardGroups shard_groups(const ShardChoice& choice, const Scenario& scenario) {
-  const int data = scenario.strategy.data;
-  if (choice.fsdp != Fsdp::hybrid) return {data, 1};
+  const int ranks = weight_copies(scenario.strategy);
+  if (choice.fsdp != Fsdp::hybrid) return {ranks, 1};
   const int shards = choice.degree > 0 ? choice.degree : shards_in_node(scenario);
-  return {shards, data / shards};
+  return {shards, ranks / shards};
+}
+
+// The innermost `shards` of the ranks of these axes, which are given the innermost first, and those with the
+// same place among them.
+struct ShardAxes {
+  std::vector<GroupAxis> shard, replicas;
+};
+ShardAxes shard_axes(const Mesh& mesh, const std::vector<GroupAxis>& axes, int shards) {
+  ShardAxes result;
+  for (const GroupAxis& part : axes) {
+    const int size = part.block > 0 ? part.block : mesh.axes()[static_cast<std::size_t>(part.axis)].size;
+    const int inner = std::gcd(size, shards);
+    shards /= inner;
+    if (inner == size) {
+      result.shard.push_back(part);
+      continue;
+    }
+    if (inner > 1) result.shard.push_back({part.axis, inner, part.stride, {}});
+    result.replicas.push_back({part.axis, size / inner, inner * part.stride, {}});
+  }
+  return result;
 }
 
 // Writes the program of one pipeline stage.
@@ -62,7 +85,7 @@ public:
         overlaps_(plan.scenario.strategy.overlap) {
     const int shards = groups_.shards;
     StageTraffic traffic;
-    traffic.sends_gradients = plan.scenario.strategy.data > 1;
+    traffic.sends_gradients = gradient_ranks(plan) > 1;
     traffic.receives_weights = zero_ == 1 || zero_ == 2;
     traffic.every_forward = zero_ == 3;
     traffic.every_backward = zero_ >= 2;
@@ -115,12 +138,27 @@ private:
                        layers_text(stage_.buckets[b]));
   }
 
+  // A part of a bucket with the ranks that share it out, and those that hold the same shard.
+  struct PartShards {
+    BucketPart part;
+    int shards = 1;
+    ShardAxes axes;
+  };
+  std::vector<PartShards> shards_of(std::size_t b) const {
+    std::vector<PartShards> all;
+    for (BucketPart& part : parts_of(plan_, stage_.buckets[b])) {
+      const int shards = std::gcd(groups_.shards, part.ranks);
+      ShardAxes axes = shard_axes(plan_.schedule.roles.front().meshes.front(), part.axes, shards);
+      all.push_back({std::move(part), shards, std::move(axes)});
+    }
+    return all;
+  }
+
   Op collective_of(std::string name, const std::string& stream, CollectiveKind kind, std::size_t b,
-                   double bytes) {
-    Op op = collective_op(plan_, stage_.program, std::move(name), stream, kind, bytes);
+                   double bytes, const std::vector<GroupAxis>& axes) {
+    Op op = collective_op(plan_, stage_.program, std::move(name), stream, kind, bytes, &axes);
     op.first_layer = stage_.buckets[b].first_layer;
     op.last_layer = stage_.buckets[b].last_layer;
-    if (groups_.replicas > 1) op.collective.group.axes = {{plan_.data_axis, groups_.shards, 1, {}}};
     return op;
   }
 
@@ -128,34 +166,45 @@ private:
   // micro-batch.
   void reduce_gradients(const PassItem& item, std::size_t b) {
     const std::string stream = overlaps_ ? "gradients" : "compute";
-    const double bytes = gradient_bytes(plan_, stage_.buckets[b]);
+    const double element = element_bytes(plan_.scenario.training.gradient_precision);
+    const int complete = stage_.backward_of_bucket[b];
     int& ready = stage_.backward_of_bucket[b];  // later users of the gradients wait for this op
-    if (groups_.shards > 1) {
-      Op scatter =
-          collective_of(named("reduce-scatter", item, b), stream, CollectiveKind::reduce_scatter, b, bytes);
-      scatter.microbatch = item.microbatch;
-      scatter.action.kind = Action::Kind::scatter_gradients;
-      scatter.after = {{ready}};
-      scatter.reads = {zero_ >= 2 ? pass_gradients_[b] : stage_.gradients[b]};
-      scatter.writes = {stage_.gradients[b]};
-      ready = scattered_[b] = add_op(stage_.program, std::move(scatter));
+    for (const PartShards& its : shards_of(b)) {
+      const double bytes = its.part.parameters * element;
+      int last = complete;
+      if (its.shards > 1) {
+        Op scatter = collective_of(named("reduce-scatter", item, b) + its.part.name, stream,
+                                   CollectiveKind::reduce_scatter, b, bytes, its.axes.shard);
+        scatter.microbatch = item.microbatch;
+        scatter.action.kind = Action::Kind::scatter_gradients;
+        scatter.after = {{last}};
+        scatter.reads = {zero_ >= 2 ? pass_gradients_[b] : stage_.gradients[b]};
+        scatter.writes = {stage_.gradients[b]};
+        ready = last = scattered_[b] = add_op(stage_.program, std::move(scatter));
+      }
+      if (its.axes.replicas.empty() || item.microbatch < plan_.scenario.microbatches - 1) continue;
+      Op sum = collective_of(named("all-reduce", item, b) + its.part.name, stream, CollectiveKind::all_reduce,
+                             b, bytes / its.shards, its.axes.replicas);
+      sum.after = {{last}};
+      sum.reads = sum.writes = {stage_.gradients[b]};
+      ready = add_op(stage_.program, std::move(sum));
     }
-    if (groups_.replicas == 1 || item.microbatch < plan_.scenario.microbatches - 1) return;
-    Op sum = collective_of(named("all-reduce", item, b), stream, CollectiveKind::all_reduce, b,
-                           bytes / groups_.shards);
-    sum.collective.group.axes = {{plan_.data_axis, groups_.replicas, groups_.shards, {}}};
-    sum.after = {{ready}};
-    sum.reads = sum.writes = {stage_.gradients[b]};
-    ready = add_op(stage_.program, std::move(sum));
   }
 
-  Op gather_op(std::string name, const std::string& stream, std::size_t b) {
-    Op op = collective_of(std::move(name), stream, CollectiveKind::all_gather, b,
-                          stage_.buckets[b].parameters * element_bytes(plan_.scenario.training.precision));
-    op.purpose = Purpose::weights;
-    op.action.kind = Action::Kind::gather_weights;
-    op.reads = {stage_.weights[b]};
-    return op;
+  // Of everything in the bucket that is shared out.
+  std::vector<Op> gather_ops(const std::string& name, const std::string& stream, std::size_t b) {
+    std::vector<Op> gathers;
+    for (const PartShards& its : shards_of(b)) {
+      if (its.shards == 1) continue;
+      Op op = collective_of(name + its.part.name, stream, CollectiveKind::all_gather, b,
+                            its.part.parameters * element_bytes(plan_.scenario.training.precision),
+                            its.axes.shard);
+      op.purpose = Purpose::weights;
+      op.action.kind = Action::Kind::gather_weights;
+      op.reads = {stage_.weights[b]};
+      gathers.push_back(std::move(op));
+    }
+    return gathers;
   }
 
   // Stage 3: gathers a unit's weights for a pass, unless they are still there. The gather may begin while up
@@ -168,14 +217,19 @@ private:
       if (kept) return {-1, gathered_[b]};
     }
     const bool ahead = overlaps_ && choice_.prefetch > 0;
-    Op gather = gather_op(named("all-gather", item, b), overlaps_ ? "weights" : "compute", b);
-    gather.microbatch = item.microbatch;
     const int behind = uses_ - 2 - (ahead ? choice_.prefetch : 0);  // the use that must be over
-    if (behind >= 0) gather.after = {{passed_[static_cast<std::size_t>(behind)]}};
-    gathered_[b] = add_buffer(stage_.program, named("weights for", item, b), gather.collective.bytes.base);
-    gather.writes = {gathered_[b]};
-    const int number = add_op(stage_.program, std::move(gather));
-    if (first_gather_ < 0) first_gather_ = number;
+    std::vector<Op> gathers = gather_ops(named("all-gather", item, b), overlaps_ ? "weights" : "compute", b);
+    double bytes = 0;
+    for (const Op& gather : gathers) bytes += gather.collective.bytes.base;
+    gathered_[b] = add_buffer(stage_.program, named("weights for", item, b), bytes);
+    int number = -1;
+    for (Op& gather : gathers) {
+      gather.microbatch = item.microbatch;
+      if (behind >= 0) gather.after = {{passed_[static_cast<std::size_t>(behind)]}};
+      gather.writes = {gathered_[b]};
+      number = add_op(stage_.program, std::move(gather));
+      if (first_gather_ < 0) first_gather_ = number;
+    }
     return {number, gathered_[b]};
   }
 
@@ -183,14 +237,15 @@ private:
   void gather_updated(int updated) {
     const bool ahead = overlaps_ && choice_.prefetch > 0;
     for (std::size_t b = stage_.buckets.size(); b-- > 0;) {
-      if (stage_.buckets[b].parameters == 0) continue;
-      Op gather = gather_op(fmt::format("all-gather {}", layers_text(stage_.buckets[b])),
-                            ahead ? "weights" : "compute", b);
-      gather.after = {{updated}};
-      gather.for_next_step = ahead;
-      gather.writes = {stage_.weights[b]};
-      const int number = add_op(stage_.program, std::move(gather));
-      if (ahead) stage_.program.ops[stage_.forward_of_bucket[b]].after.push_back({number, 1});
+      int number = -1;
+      for (Op& gather : gather_ops(fmt::format("all-gather {}", layers_text(stage_.buckets[b])),
+                                   ahead ? "weights" : "compute", b)) {
+        gather.after = {{updated}};
+        gather.for_next_step = ahead;
+        gather.writes = {stage_.weights[b]};
+        number = add_op(stage_.program, std::move(gather));
+      }
+      if (ahead && number >= 0) stage_.program.ops[stage_.forward_of_bucket[b]].after.push_back({number, 1});
     }
   }
 
@@ -218,10 +273,13 @@ public:
     return choice_.fsdp == Fsdp::full ? "FSDP" : fmt::format("hybrid FSDP, shards of {}", groups.shards);
   }
 
+  ContextGradients context_gradients() const override { return ContextGradients::with_data; }
+
   void fit(Section& strategy, const Scenario& scenario) const override {
-    if (choice_.degree > 0 && scenario.strategy.data % choice_.degree != 0)
+    if (choice_.degree > 0 && weight_copies(scenario.strategy) % choice_.degree != 0)
       strategy.refuse("shard_degree", fmt::format("{}", choice_.degree),
-                      fmt::format("a divisor of {}, strategy.data", scenario.strategy.data));
+                      fmt::format("a divisor of {}, strategy.data{}", weight_copies(scenario.strategy),
+                                  scenario.strategy.context > 1 ? " x strategy.context" : ""));
   }
 
   Advice less_communication(const Scenario& scenario, const LinkPlace& busiest) const override {
@@ -273,7 +331,7 @@ private:
 
 Advice more_shards(const Scenario& scenario, int stage, const GradientStrategy::HeldBytes& held,
                    double over_bytes) {
-  const double ranks = scenario.strategy.data;
+  const double ranks = weight_copies(scenario.strategy);
   const std::array<double, 3> shared_out = {held.optimizer, held.gradients, held.weights};
   double saved = 0;
   for (int more = stage; more < 3; ++more) {

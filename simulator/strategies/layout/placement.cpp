@@ -59,8 +59,21 @@ std::optional<Change::Kind> change_kind(const Placement& from, const Placement& 
   return {};
 }
 
+// Heads and experts are computed one by one: which rank has which of them does not matter, as long as it gets
+// the same ones each time.
+bool unordered(Dim dim) {
+  return dim == Dim::kv_heads || dim == Dim::queries || dim == Dim::experts;
+}
+
+// The all-to-alls of rows to their experts, or back, are one.
+bool same_exchange(const Placement& from_a, const Placement& to_a, const Placement& from_b,
+                   const Placement& to_b) {
+  return from_a.dim == from_b.dim || to_a.dim == to_b.dim;
+}
+
 // No factor further inside holds a shard of the same dimension.
 bool innermost(const Placements& placements, std::size_t factor, Dim dim) {
+  if (unordered(dim)) return true;
   for (std::size_t f = factor + 1; f < placements.size(); ++f)
     if (placements[f] == Placement{Kind::sharded, dim}) return false;
   return true;
@@ -114,7 +127,7 @@ Use output_use(const Layer& layer, const Segment& segment, int output, const Axi
 }
 
 std::vector<Change> changes(const Placements& from, const Placements& to,
-                            const std::vector<int>& factor_sizes, double elements) {
+                            const std::vector<int>& factor_sizes, double elements, bool in_any_order) {
   std::vector<int> differing;
   for (std::size_t f = 0; f < from.size(); ++f)
     if (!(from[f] == to[f])) differing.push_back(static_cast<int>(f));
@@ -128,17 +141,23 @@ std::vector<Change> changes(const Placements& from, const Placements& to,
     for (const int f : differing) {
       const auto factor = static_cast<std::size_t>(f);
       const Change::Kind kind = *change_kind(from[factor], to[factor]);
-      legal = legal && (from[factor].kind != Kind::sharded || innermost(now, factor, from[factor].dim)) &&
-              (to[factor].kind != Kind::sharded || innermost(now, factor, to[factor].dim));
+      legal = legal && (in_any_order ||
+                        ((from[factor].kind != Kind::sharded || innermost(now, factor, from[factor].dim)) &&
+                         (to[factor].kind != Kind::sharded || innermost(now, factor, to[factor].dim))));
       double local = elements;
       for (std::size_t other = 0; other < now.size(); ++other)
         if (other != factor && now[other].kind == Kind::sharded) local /= factor_sizes[other];
       wire += sent(kind, local, factor_sizes[factor]);
       const Dim dim = to[factor].kind == Kind::sharded ? to[factor].dim : from[factor].dim;
-      if (!order.empty() && order.back().kind == kind && order.back().dim == dim) {
+      const auto last = order.empty() ? factor : static_cast<std::size_t>(order.back().factors.front());
+      const bool exchanged = kind == Change::Kind::all_to_all;
+      if (!order.empty() && order.back().kind == kind &&
+          (exchanged ? same_exchange(from[last], to[last], from[factor], to[factor])
+                     : order.back().dim == dim)) {
         // Neighbours of one kind are one change over the product of their factors.
         order.back().factors.push_back(f);
-        order.back().elements = std::max(order.back().elements, local);
+        order.back().elements =
+            exchanged ? order.back().elements * factor_sizes[factor] : std::max(order.back().elements, local);
         std::sort(order.back().factors.begin(), order.back().factors.end());
       } else {
         order.push_back({kind, {f}, local, dim});

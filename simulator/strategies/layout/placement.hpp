@@ -75,14 +75,17 @@ struct Change {
   Dim dim = Dim::batch;      // along which it is gathered, scattered or cut
   bool operator==(const Change&) const = default;
 };
+inline constexpr std::array<std::string_view, 6> kChangeNames = {"all-reduce", "reduce-scatter", "all-gather",
+                                                                 "all-to-all", "slice",          "keep one"};
 constexpr bool costs_nothing(Change::Kind kind) {
   return kind == Change::Kind::slice || kind == Change::Kind::keep_one;
 }
 
 // The changes from one placement to another, in the order that moves the fewest bytes; shards along one
-// dimension are gathered and formed from the innermost factor outwards. `elements`: of the whole tensor.
-// std::invalid_argument if no order exists, or if a shard would have to become a term of a reduction.
+// dimension are gathered and formed from the innermost factor outwards, unless the tensor's elements may lie
+// in any order. `elements`: of the whole tensor. std::invalid_argument if no order exists, or if a shard
+// would have to become a term of a reduction.
 std::vector<Change> changes(const Placements& from, const Placements& to,
-                            const std::vector<int>& factor_sizes, double elements);
+                            const std::vector<int>& factor_sizes, double elements, bool in_any_order = false);
 
 }  // namespace rehearse

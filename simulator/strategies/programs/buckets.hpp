@@ -9,6 +9,7 @@ namespace rehearse {
 struct Bucket {
   int first_layer = 0, last_layer = -1;  // inclusive
   double parameters = 0;
+  double expert_parameters = 0;  // of these, those whose gradients are summed by StepPlan::expert_axes
 };
 
 // Buckets in the order of the backward pass. PyTorch's rule (torch/csrc/distributed/c10d/reducer.cpp,

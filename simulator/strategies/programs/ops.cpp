@@ -8,6 +8,7 @@
 
 #include "models/kernels.hpp"
 #include "simulator/costs/memory.hpp"
+#include "simulator/strategies/programs/expert_exchange.hpp"
 
 namespace rehearse {
 namespace {
@@ -27,7 +28,7 @@ void add_optimizer_state(const StepPlan& plan, StageProgram& stage) {
     state.first_layer = bucket.first_layer;
     state.last_layer = bucket.last_layer;
     state.shards = stage.held.optimizer;
-    state.bytes = bucket.parameters * of_parameter / state.shards;
+    state.bytes = kept_parameters(plan, bucket, state.shards) * of_parameter;
     stage.optimizer_state.back() = add_tensor(stage.program, std::move(state));
   }
 }
@@ -68,9 +69,13 @@ Work pass_work(const StepPlan& plan, Pass pass, int first_segment, int end_segme
   work.name = fmt::format("{} {}", kPassNames[static_cast<std::size_t>(pass)],
                           segments_text(plan, first_segment, end_segment));
   double& flops = pass == Pass::recompute ? work.extra_flops : work.model_flops;
+  // Rows that fill experts up to their capacity are not the model's.
+  const double padding = std::max(1.0, plan.scenario.strategy.capacity_factor);
   const auto add = [&](int segment, const std::vector<Kernel>& kernels) {
     append(work.kernels, kernels);
-    flops += product_flops(kernels) / duplicates(walk, walk.segments[segment]->kind);
+    const SegmentKind kind = walk.segments[segment]->kind;
+    const bool padded = kind == SegmentKind::expert_up || kind == SegmentKind::expert_down;
+    flops += product_flops(kernels) / duplicates(walk, kind) / (padded ? padding : 1);
   };
   // Backward runs through the layers from the last one to the first.
   const bool input = pass == Pass::backward || pass == Pass::backward_input;
@@ -89,6 +94,22 @@ Work pass_work(const StepPlan& plan, Pass pass, int first_segment, int end_segme
     }
     for (int s = first; weight && s < end; ++s) add(s, walk.segments[s]->cost.backward_weight);
   }
+  return work;
+}
+
+Work ring_work(const StepPlan& plan, Pass pass, int segment, int step) {
+  const Walk& walk = plan.walk;
+  const Segment& attention = *walk.segments[static_cast<std::size_t>(segment)];
+  const RingStep& its = attention.steps[static_cast<std::size_t>(step)];
+  const bool forwards = pass == Pass::forward || pass == Pass::recompute;
+  Work work;
+  work.precision = plan.scenario.training.precision;
+  work.name = fmt::format("{} {}, step {}", kPassNames[static_cast<std::size_t>(pass)],
+                          segments_text(plan, segment, segment + 1), step);
+  work.kernels = forwards ? its.forward : its.backward;
+  double& flops = pass == Pass::recompute ? work.extra_flops : work.model_flops;
+  flops = its.masked * product_flops(work.kernels) / duplicates(walk, attention.kind);
+  if (pass == Pass::backward && step == 0) append(work.kernels, attention.cost.backward_weight);
   return work;
 }
 
@@ -143,7 +164,8 @@ Op optimizer_op(StepPlan& plan, StageProgram& stage) {
   work.name =
       fmt::format("{} stage {}", kOptimizerNames[static_cast<std::size_t>(training.optimizer)], stage.stage);
   work.precision = training.precision;
-  work.parameters_updated = stage.parameters() / stage.held.optimizer;
+  for (const Bucket& bucket : stage.buckets)
+    work.parameters_updated += kept_parameters(plan, bucket, stage.held.optimizer);
   work.optimizer_bytes = work.parameters_updated *
                          update_bytes(training.optimizer, training.precision, training.gradient_precision);
   Op op = compute_op(plan, stage.program, "optimizer", Pass::optimizer, std::move(work));
@@ -197,7 +219,10 @@ Op change_op(const StepPlan& plan, const Program& program, const ValueChange& ch
   op.kind = OpKind::collective;
   op.pass = pass;
   op.purpose =
-      find_axis(plan.walk.factors[static_cast<std::size_t>(change.change.factors.front())].axis)->purpose;
+      is_expert_exchange(change)
+          ? Purpose::experts
+          : find_axis(plan.walk.factors[static_cast<std::size_t>(change.change.factors.front())].axis)
+                ->purpose;
   op.first_layer = op.last_layer = change.layer;
   op.action.kind = Action::Kind::change;
   op.action.part = change.value;
@@ -241,7 +266,7 @@ int sum_partial_gradients(const StepPlan& plan, StageProgram& stage, std::size_t
 }
 
 Op collective_op(const StepPlan& plan, Program& program, std::string name, const std::string& stream,
-                 CollectiveKind kind, double bytes) {
+                 CollectiveKind kind, double bytes, const std::vector<GroupAxis>* axes) {
   Op op;
   op.name = std::move(name);
   op.kind = OpKind::collective;
@@ -250,7 +275,7 @@ Op collective_op(const StepPlan& plan, Program& program, std::string name, const
   op.purpose = Purpose::gradient_sync;
   op.collective.kind = kind;
   op.collective.channels = plan.scenario.strategy.channels;
-  op.collective.group.axes = {{plan.data_axis, 0, 1, {}}};
+  op.collective.group.axes = axes ? *axes : plan.gradient_axes;
   op.collective.bytes = bytes;
   if (kind == CollectiveKind::all_reduce)
     op.collective.algorithm = plan.algorithms->of(endpoints_of(plan, program, op.collective.group), bytes);

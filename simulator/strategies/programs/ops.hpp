@@ -10,6 +10,8 @@ namespace rehearse {
 
 // What a pass over segments first to end - 1 of the plan's walk computes for one micro-batch, and its FLOPs.
 Work pass_work(const StepPlan& plan, Pass pass, int first_segment, int end_segment);
+// One step of attention in a ring, which segment `segment` of the walk is.
+Work ring_work(const StepPlan& plan, Pass pass, int segment, int step);
 // Takes the loss, both passes of it, out of the last layer, and returns it for `replicas` times its outputs:
 // for who computes it in one place.
 Work take_loss(StepPlan& plan, int replicas);
@@ -29,10 +31,11 @@ Op exchange_op(Program& program, std::string name, const std::string& stream, Me
 // The same for a bucket's gradients, or the weights that come back.
 Op bucket_exchange(Program& program, std::string name, const std::string& stream, const Bucket& bucket,
                    Message::Direction direction, const std::vector<Peer>& peers, double bytes);
-// A collective of the data axis over a buffer of `bytes` (see Collective::bytes), part of the gradients'
-// sync, with the channels that the strategy chose, and for an all-reduce its algorithm.
+// A collective over a buffer of `bytes` (see Collective::bytes), part of the gradients' sync, with the
+// channels that the strategy chose, and for an all-reduce its algorithm. `axes`: of the ranks that take part;
+// null: those that sum gradients.
 Op collective_op(const StepPlan& plan, Program& program, std::string name, const std::string& stream,
-                 CollectiveKind kind, double bytes);
+                 CollectiveKind kind, double bytes, const std::vector<GroupAxis>* axes = nullptr);
 // The collective that changes a tensor's placement in a pass, on the compute stream; without a name.
 Op change_op(const StepPlan& plan, const Program& program, const ValueChange& change, Pass pass);
 // Sums those gradients of a bucket that ranks with shares of the same layers hold summands of, on the compute

@@ -131,7 +131,8 @@ private:
     for (const Chunk& chunk : stage_.chunks)
       for (int s = walk_.first_segment[chunk.layers.first] + 1;
            s <= walk_.first_segment[chunk.layers.last + 1]; ++s)
-        for (const auto* side : {&walk_.sites[s].forward, &walk_.sites[s].backward, &walk_.sites[s].again})
+        for (const auto* side : {&walk_.sites[s].forward, &walk_.sites[s].backward, &walk_.sites[s].again,
+                                 &walk_.sites[s].again_for_inputs})
           for (const ValueChange& change : *side)
             if (change.change.kind == Change::Kind::all_gather)
               most = std::max(most, change.change.elements * change.element);

@@ -6,8 +6,10 @@
 #include <map>
 #include <tuple>
 
+#include "simulator/strategies/programs/expert_exchange.hpp"
 #include "simulator/strategies/programs/ops.hpp"
 #include "simulator/strategies/programs/pass_tensors.hpp"
+#include "simulator/strategies/programs/ring_attention.hpp"
 
 namespace rehearse {
 namespace {
@@ -23,8 +25,10 @@ public:
         entry_(order_of(plan.scenario.strategy.schedule)),
         microbatches_(plan.scenario.microbatches),
         blocking_(plan.scenario.strategy.blocking_p2p),
+        uneven_experts_(uneven_experts(plan)),
         compute_(stream_named(program_, "compute")),
-        tensors_(add_pass_tensors(plan, stage)) {
+        tensors_(add_pass_tensors(plan, stage)),
+        ring_(plan, stage) {
     stage_.forward_of_bucket.assign(stage_.buckets.size(), -1);
     stage_.backward_of_bucket.assign(stage_.buckets.size(), -1);
   }
@@ -60,8 +64,8 @@ private:
     for (const Chunk& chunk : stage_.chunks)
       for (int s = walk_.first_segment[chunk.layers.first]; s <= walk_.first_segment[chunk.layers.last + 1];
            ++s)
-        changes +=
-            walk_.sites[s].forward.size() + walk_.sites[s].backward.size() + walk_.sites[s].again.size();
+        changes += walk_.sites[s].forward.size() + walk_.sites[s].backward.size() +
+                   walk_.sites[s].again.size() + walk_.sites[s].again_for_inputs.size();
     return items * 4 + static_cast<std::size_t>(microbatches_) * 2 * changes;
   }
 
@@ -70,13 +74,16 @@ private:
   // Neighbouring segments that one op computes.
   struct Piece {
     int first = 0, end = 0;  // segments of the walk
+    int ring_step = -1;      // of attention in a ring
   };
 
   // The work of one pass over some segments; micro-batches share it.
   int work(Pass pass, const Piece& piece) {
-    const auto key = std::make_tuple(pass, piece.first, piece.end);
+    const auto key = std::make_tuple(pass, piece.first, piece.end, piece.ring_step);
     if (const auto found = plan_.pass_works.find(key); found != plan_.pass_works.end()) return found->second;
-    plan_.schedule.works.push_back(pass_work(plan_, pass, piece.first, piece.end));
+    plan_.schedule.works.push_back(piece.ring_step < 0
+                                       ? pass_work(plan_, pass, piece.first, piece.end)
+                                       : ring_work(plan_, pass, piece.first, piece.ring_step));
     return plan_.pass_works[key] = static_cast<int>(plan_.schedule.works.size()) - 1;
   }
 
@@ -106,6 +113,8 @@ private:
     op.last_layer = walk_.layer_of[piece.end - 1];
     op.microbatch = item.microbatch;
     op.work = work(pass, piece);
+    if (uneven_experts_ && walk_.segments[piece.first]->kind == SegmentKind::expert_up)
+      op.share = expert_share(plan_, op.first_layer);
     op.action.kind = action_of(pass);
     op.action.first_segment = piece.first;
     op.action.end_segment = piece.end;
@@ -134,9 +143,12 @@ private:
       if (side != Side::both && (side == gathering) != gathers(change.change.kind)) continue;
       // Micro-batches differ in their names only.
       const auto [known, fresh] = changes_.try_emplace({&change, pass});
-      if (fresh) known->second = change_op(plan_, program_, change, pass);
+      if (fresh)
+        known->second = uneven_experts_ && is_expert_exchange(change)
+                            ? expert_exchange(plan_, program_, change, pass, of_gradients)
+                            : change_op(plan_, program_, change, pass);
       Op op = known->second;
-      op.name = fmt::format("{} {} {}, {}", kCollectiveNames[static_cast<std::size_t>(op.collective.kind)],
+      op.name = fmt::format("{} {} {}, {}", kChangeNames[static_cast<std::size_t>(change.change.kind)],
                             kPassNames[static_cast<std::size_t>(pass)], item_text(stage_, item), change.of);
       op.microbatch = item.microbatch;
       op.action.of_gradient = of_gradients;
@@ -149,6 +161,20 @@ private:
 
   static void use(std::vector<int>& uses, int tensor) {
     if (tensor >= 0) uses.push_back(tensor);
+  }
+
+  // What computes some segments: one op, or where that is attention in a ring, several. Returns the last one.
+  int compute_piece(Pass pass, const PassItem& item, const Piece& piece, bool cut, int& received,
+                    const std::function<void(Op&)>& complete) {
+    if (walk_.sites[piece.first].ring)
+      return ring_.write(pass, item, piece.first, received, [&](int step) {
+        Op op = compute_op(pass, item, {piece.first, piece.end, step}, true);
+        complete(op);
+        return op;
+      });
+    Op op = compute_op(pass, item, piece, cut);
+    complete(op);
+    return add_op(program_, std::move(op));
   }
 
   // Buckets whose layers are computed together: one, or all of the chunk.
@@ -213,19 +239,22 @@ private:
     const int begin = walk_.first_segment[chunk.layers.first],
               end = walk_.first_segment[chunk.layers.last + 1];
     for (const Part& part : all) {
-      const auto its_pieces = pieces(part.layers, [](const Site& site) { return !site.forward.empty(); });
+      const auto its_pieces =
+          pieces(part.layers, [](const Site& site) { return !site.forward.empty() || site.at_ring(); });
       std::vector<Weights> gathered = gather_weights(item, part);
       int first_op = -1;
       for (const Piece& piece : its_pieces) {
         write_changes(walk_.sites[piece.first].forward, item, Pass::forward, side_at(piece.first, chunk),
                       received);
-        Op op = compute_op(Pass::forward, item, piece, cut || its_pieces.size() > 1);
-        read_weights(op, part, gathered);
-        if (piece.first == begin) use(op.reads, tensors.input[k]);
-        wait_for(op, received);
-        use(op.writes, tensors.activations[k]);
-        if (piece.end == end) use(op.writes, tensors.output[k]);
-        const int number = add_op(program_, std::move(op));
+        const auto complete = [&](Op& op) {
+          read_weights(op, part, gathered);
+          if (piece.first == begin) use(op.reads, tensors.input[k]);
+          wait_for(op, received);
+          use(op.writes, tensors.activations[k]);
+          if (piece.end == end) use(op.writes, tensors.output[k]);
+        };
+        const int number =
+            compute_piece(Pass::forward, item, piece, cut || its_pieces.size() > 1, received, complete);
         if (first_op < 0) first_op = number;
       }
       if (k == 0)
@@ -243,17 +272,18 @@ private:
   // Run again by autograd's engine, so only once the gradient has arrived.
   void recompute(const PassItem& item, const Part& part, bool cut, int received,
                  std::vector<Weights>& gathered) {
-    const auto its_pieces =
-        pieces(part.layers, [](const Site& site) { return site.repeated && !site.forward.empty(); });
+    const auto its_pieces = pieces(part.layers, [](const Site& site) {
+      return site.repeated && (!site.forward.empty() || site.at_ring());
+    });
     for (const Piece& piece : its_pieces) {
       if (piece.first > its_pieces.front().first)
         write_changes(walk_.sites[piece.first].forward, item, Pass::recompute, Side::both, received);
-      Op op = compute_op(Pass::recompute, item, piece, cut || its_pieces.size() > 1);
-      read_weights(op, part, gathered);
-      use(op.reads, tensors_.chunks[item.chunk].activations[item.microbatch]);
-      use(op.writes, recomputed_by(item));
-      wait_for(op, received);
-      add_op(program_, std::move(op));
+      compute_piece(Pass::recompute, item, piece, cut || its_pieces.size() > 1, received, [&](Op& op) {
+        read_weights(op, part, gathered);
+        use(op.reads, tensors_.chunks[item.chunk].activations[item.microbatch]);
+        use(op.writes, recomputed_by(item));
+        wait_for(op, received);
+      });
     }
   }
 
@@ -315,7 +345,8 @@ private:
       if (tensors_.recomputes)
         recompute(item, part, cut, part.layers.last == chunk.layers.last ? received : -1, gathered);
       auto its_pieces = pieces(part.layers, [&](const Site& site) {
-        return !site.backward.empty() || (whole && !site.again.empty());
+        return !site.backward.empty() || !site.again_for_inputs.empty() || site.at_ring() ||
+               (whole && !site.again.empty());
       });
       std::reverse(its_pieces.begin(), its_pieces.end());
       int number = -1;
@@ -323,19 +354,20 @@ private:
         write_changes(walk_.sites[piece.end].backward, item, item.pass, side_at(piece.end, chunk), received,
                       true);
         if (whole) write_changes(walk_.sites[piece.end].again, item, item.pass, Side::both, received);
-        Op op = compute_op(item.pass, item, piece, cut || its_pieces.size() > 1);
-        read_weights(op, part, gathered);
-        if (whole)
-          write_gradients(op, part, gradients);
-        else
-          use(op.writes, tensors.kept_gradients[k]);
-        use(op.reads, tensors.activations[k]);
-        use(op.reads, recomputed_by(item));
-        use(op.writes, tensors_.between);
-        if (piece.end == end) use(op.reads, tensors.output_gradient[k]);
-        wait_for(op, received);
-        if (piece.first == begin) use(op.writes, tensors.input_gradient[k]);
-        number = add_op(program_, std::move(op));
+        write_changes(walk_.sites[piece.end].again_for_inputs, item, item.pass, Side::both, received);
+        number = compute_piece(item.pass, item, piece, cut || its_pieces.size() > 1, received, [&](Op& op) {
+          read_weights(op, part, gathered);
+          if (whole)
+            write_gradients(op, part, gradients);
+          else
+            use(op.writes, tensors.kept_gradients[k]);
+          use(op.reads, tensors.activations[k]);
+          use(op.reads, recomputed_by(item));
+          use(op.writes, tensors_.between);
+          if (piece.end == end) use(op.reads, tensors.output_gradient[k]);
+          wait_for(op, received);
+          if (piece.first == begin) use(op.writes, tensors.input_gradient[k]);
+        });
       }
       if (part.layers.first == chunk.layers.first)
         write_changes(walk_.sites[begin].backward, item, item.pass, Side::reader, received, true);
@@ -516,9 +548,10 @@ private:
   const Walk& walk_;
   const OrderEntry& entry_;
   const int microbatches_;
-  const bool blocking_;
+  const bool blocking_, uneven_experts_;
   const int compute_;
   StageTensors tensors_;
+  RingAttention ring_;
   int begin_ = -1;
   std::map<std::pair<const ValueChange*, Pass>, Op> changes_;
   // The last ops of the streams of sends, forward before backward.

@@ -58,7 +58,8 @@ std::vector<WeightHolders> weight_holders(const StepPlan& plan) {
          plan.scenario.strategy.pipeline > 1 ? fmt::format(" of stage {}", stage) : std::string()}};
     for (int axis = 0; axis < static_cast<int>(mesh.axes().size()); ++axis) {
       const Axis& its = mesh.axes()[axis];
-      if (axis == plan.data_axis || axis == plan.pipeline_axis || its.size == 1) continue;
+      if (axis == plan.data_axis || axis == plan.pipeline_axis || axis == plan.context_axis || its.size == 1)
+        continue;
       std::vector<WeightHolders> apart;
       for (const WeightHolders& together : here)
         for (int c = 0; c < its.size; ++c) {
@@ -71,6 +72,30 @@ std::vector<WeightHolders> weight_holders(const StepPlan& plan) {
     holders.insert(holders.end(), here.begin(), here.end());
   }
   return holders;
+}
+
+int gradient_ranks(const StepPlan& plan) {
+  return group_size(plan.schedule.roles.front(), {plan.gradient_axes, 0});
+}
+
+int expert_ranks(const StepPlan& plan) {
+  return group_size(plan.schedule.roles.front(), {plan.expert_axes, 0});
+}
+
+std::vector<BucketPart> parts_of(const StepPlan& plan, const Bucket& bucket) {
+  std::vector<BucketPart> parts;
+  if (const double dense = bucket.parameters - bucket.expert_parameters; dense > 0)
+    parts.push_back({dense, plan.gradient_axes, gradient_ranks(plan), ""});
+  if (bucket.expert_parameters > 0)
+    parts.push_back({bucket.expert_parameters, plan.expert_axes, expert_ranks(plan), " of experts"});
+  return parts;
+}
+
+double kept_parameters(const StepPlan& plan, const Bucket& bucket, int shards) {
+  double kept = 0;
+  for (const BucketPart& part : parts_of(plan, bucket))
+    kept += part.parameters / std::gcd(shards, part.ranks);
+  return kept;
 }
 
 double gradient_bytes(const StepPlan& plan, const Bucket& bucket) {
@@ -136,7 +161,7 @@ std::vector<Bucket> chunk_buckets(const StepPlan& plan, LayerRange layers, bool 
     return gradient_buckets(parameters, layers.first,
                             element_bytes(plan.scenario.training.gradient_precision),
                             plan.scenario.strategy.first_bucket_bytes, plan.scenario.strategy.bucket_bytes);
-  return {{layers.first, layers.last, std::accumulate(parameters.begin(), parameters.end(), 0.0)}};
+  return {{layers.first, layers.last, std::accumulate(parameters.begin(), parameters.end(), 0.0), 0}};
 }
 
 }  // namespace
@@ -170,7 +195,10 @@ StageProgram begin_stage(const StepPlan& plan, int number, StageTraffic traffic,
   // The last chunk's backward pass comes first.
   for (auto chunk = stage.chunks.rbegin(); chunk != stage.chunks.rend(); ++chunk) {
     chunk->first_bucket = stage.buckets.size();
-    const std::vector<Bucket> buckets = rule(chunk->layers);
+    std::vector<Bucket> buckets = rule(chunk->layers);
+    for (Bucket& bucket : buckets)
+      for (int i = bucket.first_layer; !plan.expert_parameters.empty() && i <= bucket.last_layer; ++i)
+        bucket.expert_parameters += plan.expert_parameters[static_cast<std::size_t>(i)];
     stage.buckets.insert(stage.buckets.end(), buckets.begin(), buckets.end());
     chunk->end_bucket = stage.buckets.size();
     stage.cut_last_backward = stage.cut_last_backward || (strategy.overlap && buckets.size() > 1);
@@ -194,7 +222,7 @@ StageProgram begin_stage(const StepPlan& plan, int number, StageTraffic traffic,
       t.last_layer = bucket.last_layer;
       t.type = type;
       t.shards = shards;
-      t.bytes = bucket.parameters * per_parameter / shards;
+      t.bytes = kept_parameters(plan, bucket, shards) * per_parameter;
       return add_tensor(stage.program, std::move(t));
     };
     stage.weights.push_back(

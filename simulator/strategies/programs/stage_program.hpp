@@ -24,14 +24,19 @@ struct StepPlan {
   std::vector<LayerCost> layers;  // the same as a whole; the last stage's copy of a tied embedding included
   Walk walk;                      // over the model's segments
   std::vector<double> transient_bytes;  // by layer: activations that recomputation brings back for a while
-  int data_axis = 0, pipeline_axis = 1;
-  double tied_parameters = 0;      // of the table that first and last stage both keep; 0: none
+  int data_axis = 0, pipeline_axis = 1, context_axis = -1;
+  // Over which ranks with the same weights sum their gradients, the innermost first; and those ranks that
+  // hold the same experts, where these are placed apart.
+  std::vector<GroupAxis> gradient_axes, expert_axes;
+  std::vector<double> expert_parameters;  // by layer, where they are
+  double tied_parameters = 0;             // of the table that first and last stage both keep; 0: none
   std::vector<LayerRange> parts;   // of the model; who holds which: simulator/strategies/orders/order.hpp
   std::vector<int> endpoints;      // by rank: the workers'; who adds a role adds where its ranks sit
   std::vector<std::string> notes;  // assumptions worth telling, one sentence each
   std::shared_ptr<AlgorithmChoice> algorithms;  // of all-reduces
   Schedule schedule;
-  std::map<std::tuple<Pass, int, int>, int> pass_works;  // of these segments, shared by micro-batches
+  // Of these segments, and of this step of attention in a ring (-1: none), shared by micro-batches.
+  std::map<std::tuple<Pass, int, int, int>, int> pass_works;
 };
 
 // In how many shards the ranks that share a batch hold what belongs to a parameter.
@@ -99,8 +104,22 @@ struct WeightHolders {
 };
 // In the order of the stages.
 std::vector<WeightHolders> weight_holders(const StepPlan& plan);
+// Ranks over which gradients are summed, and those of experts that are placed apart.
+int gradient_ranks(const StepPlan& plan);
+int expert_ranks(const StepPlan& plan);
 // Collectives and messages of bucket `b` carry this many bytes of gradients.
 double gradient_bytes(const StepPlan& plan, const Bucket& bucket);
+// The part of a bucket whose gradients, and weights if they are shared out, one group of ranks has in common.
+struct BucketPart {
+  double parameters = 0;
+  std::vector<GroupAxis> axes;
+  int ranks = 1;
+  std::string name;  // " of experts", or nothing
+};
+// What has parameters: dense ones, and experts that are placed apart.
+std::vector<BucketPart> parts_of(const StepPlan& plan, const Bucket& bucket);
+// Parameters of the bucket that a rank keeps where those with the same weights hold them in `shards`.
+double kept_parameters(const StepPlan& plan, const Bucket& bucket, int shards);
 std::string layers_text(const Bucket& bucket);  // "layers 3-5"
 // "layers 3-5", or where they are not whole, "layer 3 residual to layer 4 projection".
 std::string segments_text(const StepPlan& plan, int first, int end);

@@ -12,6 +12,7 @@ struct Target {
   Placements as, gradient;
   int first = 0, last = 0;  // segments of the walk that read it so
   bool trains = false;      // one of them has weights, whose gradients need it again
+  bool attends = false;     // one of them is attention, whose inputs' gradients need it again
 };
 
 class WalkWriter {
@@ -59,8 +60,11 @@ private:
           return input_use(layers_[layer], segment, static_cast<int>(i), table);
         };
         Target target{by_factor([&](const AxisTable& t) { return use(t).as; }),
-                      by_factor([&](const AxisTable& t) { return use(t).gradient; }), s, s,
-                      segment.cost.parameters > 0 || !segment.cost.backward_weight.empty()};
+                      by_factor([&](const AxisTable& t) { return use(t).gradient; }),
+                      s,
+                      s,
+                      segment.cost.parameters > 0 || !segment.cost.backward_weight.empty(),
+                      segment.kind == SegmentKind::attention};
         const auto same = std::find_if(targets.begin(), targets.end(),
                                        [&](const Target& other) { return other.as == target.as; });
         if (same == targets.end()) {
@@ -69,6 +73,7 @@ private:
         }
         same->last = s;
         same->trains = same->trains || target.trains;
+        same->attends = same->attends || target.attends;
         // Gradients are added in the weakest placement: one that all ranks have counts as a summand of one.
         for (std::size_t f = 0; f < same->gradient.size(); ++f)
           if (target.gradient[f].kind == Placement::Kind::partial) same->gradient[f] = target.gradient[f];
@@ -100,7 +105,7 @@ private:
       told_shards = told_shards || between;
       const int at = between ? next_layer : target.first;
       const auto told = [&](std::vector<ValueChange>& where, const Placements& from, const Placements& to) {
-        for (const Change& change : changes(from, to, sizes_, value.elements)) {
+        for (const Change& change : changes(from, to, sizes_, value.elements, value.dims.has(Dim::routed))) {
           if (costs_nothing(change.kind)) continue;
           where.push_back(
               {change, layer, number, value.element, segment.kind,
@@ -113,20 +118,44 @@ private:
       site.repeated = site.repeated || (!between && its_layer.recomputed);
       const bool gathered =
           site.forward.size() > before && site.forward.back().change.kind == Change::Kind::all_gather;
-      const bool keeps = std::any_of(walk_.factors.begin(), walk_.factors.end(),
-                                     [](const Factor& factor) { return factor.keeps_shards; });
-      if (gathered && keeps && target.trains && value.has_gradient)
-        walk_.sites[static_cast<std::size_t>(target.last) + 1].again.push_back(site.forward.back());
+      const bool keeps = gathered && keeps_shards(site.forward.back().change);
+      if (keeps && target.attends && !walk_.segments[target.first]->cost.recompute.empty())
+        site.repeated = true;
+      if (gathered && target.attends && in_ring(site.forward.back().change)) {
+        site.ring = std::move(site.forward.back());
+        site.forward.pop_back();
+        Site& behind = walk_.sites[static_cast<std::size_t>(at) + 1];
+        behind.behind_ring = true;
+        behind.repeated = behind.repeated || site.repeated;
+        continue;
+      }
+      if (keeps && value.has_gradient) {
+        Site& again = walk_.sites[static_cast<std::size_t>(target.last) + 1];
+        if (target.attends)
+          again.again_for_inputs.push_back(site.forward.back());
+        else if (target.trains)
+          again.again.push_back(site.forward.back());
+      }
       if (value.has_gradient) told(site.backward, target.gradient, gradient);
     }
+  }
+
+  bool keeps_shards(const Change& change) const {
+    return std::all_of(change.factors.begin(), change.factors.end(),
+                       [&](int f) { return walk_.factors[static_cast<std::size_t>(f)].keeps_shards; });
+  }
+  bool in_ring(const Change& change) const {
+    return std::all_of(change.factors.begin(), change.factors.end(),
+                       [&](int f) { return walk_.factors[static_cast<std::size_t>(f)].ring; });
   }
 
   void add_partial_gradient(int layer, const Segment& segment) {
     if (segment.cost.parameters <= 0) return;
     std::vector<int> partial;
     for (std::size_t f = 0; f < walk_.factors.size(); ++f)
-      if (parameter_use(layers_[layer], segment, walk_.factors[f].table).gradient.kind ==
-          Placement::Kind::partial)
+      if (!walk_.factors[f].sums_gradients &&
+          parameter_use(layers_[layer], segment, walk_.factors[f].table).gradient.kind ==
+              Placement::Kind::partial)
         partial.push_back(static_cast<int>(f));
     if (partial.empty()) return;
     for (PartialGradient& known : walk_.partial_gradients)

@@ -2,6 +2,7 @@
 // through the same segments and changes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,14 @@ constexpr bool gathers(Change::Kind kind) {
 // In front of a segment.
 struct Site {
   std::vector<ValueChange> forward, backward;
-  std::vector<ValueChange> again;  // forward changes that the backward pass repeats before it comes here
-  bool repeated = false;           // recomputation repeats the forward changes
-  bool empty() const { return forward.empty() && backward.empty() && again.empty(); }
+  // Forward changes that the backward pass repeats before it comes here: for the gradients of weights, and
+  // for those of inputs.
+  std::vector<ValueChange> again, again_for_inputs;
+  bool repeated = false;  // recomputation repeats the forward changes
+  // The segment behind is attention in a ring, to the keys and values of this change; or the one in front.
+  std::optional<ValueChange> ring;
+  bool behind_ring = false;
+  bool at_ring() const { return ring || behind_ring; }
 };
 
 // A parameter's gradient that is summed over factors, besides those that share a batch.

@@ -1,0 +1,231 @@
+// Expert parallelism: a second mesh over the same ranks, what is sent over it, and whose gradients are
+// summed.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <string>
+
+#include "simulator/scenario/reading/read_scenario.hpp"
+#include "simulator/strategies/axes/axis.hpp"
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
+#include "simulator/strategies/layout/expert_loads.hpp"
+#include "simulator/strategies/layout/placement.hpp"
+#include "tests/catch.hpp"
+#include "tests/strategies_axes.hpp"
+
+namespace rehearse {
+namespace {
+
+using test::axes_mixture;
+using test::axes_scenario;
+using test::Degrees;
+using test::flops_of_all_ranks;
+
+Scenario expert_scenario(Degrees degrees, int expert, int expert_tensor, bool sequence = false,
+                         int layers = 2) {
+  Scenario s = axes_scenario(axes_mixture(layers), degrees);
+  s.strategy.expert = expert;
+  s.strategy.expert_tensor = expert_tensor;
+  s.strategy.sequence_parallel = sequence;
+  s.strategy.bucket_bytes = s.strategy.first_bucket_bytes = 1e9;
+  return s;
+}
+
+double parameters_of(const Scenario& s, bool of_experts) {
+  double sum = 0;
+  for (const Layer& layer : model_layers(s.model, pass_shape(s)))
+    for (const Segment& segment : layer.segments) {
+      const bool expert = segment.kind == SegmentKind::expert_up || segment.kind == SegmentKind::expert_down;
+      if (expert == of_experts) sum += segment.cost.parameters;
+    }
+  return sum;
+}
+
+TEST_CASE("tokens go to their experts and back in two all-to-alls each way") {
+  struct Case {
+    std::string name;
+    Degrees degrees;
+    int expert, expert_tensor;
+    bool sequence;
+    double capacity;
+    double tokens;  // of a rank that it sends, as a share of b s
+    int members;
+  };
+  const std::vector<Case> cases = {
+      {"over data", {4, 1, 1, 1}, 4, 1, false, 0, 1, 4},
+      {"over half of data", {8, 1, 1, 1}, 4, 1, false, 0, 1, 4},
+      {"with a capacity", {4, 1, 1, 1}, 2, 1, false, 1.25, 1.25, 2},
+      {"over context", {1, 4, 1, 1}, 4, 1, false, 0, 1.0 / 4, 4},
+      {"over tensor ranks with tokens of their own", {1, 1, 4, 1}, 4, 1, true, 0, 1.0 / 4, 4},
+      {"over tensor ranks, which drop duplicates", {1, 1, 4, 1}, 4, 1, false, 0, 1.0 / 4, 4},
+      {"folded: tensor x data", {4, 1, 2, 1}, 8, 1, true, 0, 1.0 / 2, 8},
+      {"beside tensor inside experts", {4, 1, 2, 1}, 4, 2, true, 0, 1.0 / 2, 4},
+      {"over context x data", {2, 2, 1, 1}, 4, 1, false, 0, 1.0 / 2, 4},
+  };
+  const double k = 2, h = 256, b = 2, sequence = 128;
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    Scenario s = expert_scenario(c.degrees, c.expert, c.expert_tensor, c.sequence);
+    s.strategy.capacity_factor = c.capacity;
+    const auto plan = write_schedule(s);
+    REQUIRE_NOTHROW(check(*plan.schedule));
+    std::map<Pass, int> calls;
+    for (const Op& op : plan.schedule->programs.front().ops) {
+      if (op.purpose != Purpose::experts || op.microbatch != 1) continue;
+      ++calls[op.pass];
+      CHECK(op.collective.kind == CollectiveKind::all_to_all);
+      CHECK(group_size(plan.schedule->roles[0], op.collective.group) == c.members);
+      // To each of the members, a member's share of what the rank sends.
+      CHECK(op.collective.bytes.base * c.members ==
+            Approx(4 * k * b * sequence * c.tokens * h).epsilon(1e-12));
+    }
+    const std::map<Pass, int> expected = {{Pass::forward, 4}, {Pass::backward, 4}};  // of 2 layers
+    CHECK(calls == expected);
+  }
+}
+
+TEST_CASE("experts are shared out, and the model's FLOPs stay the same") {
+  const double alone = flops_of_all_ranks(axes_scenario(axes_mixture(2), {1, 1, 1, 1}));
+  const double experts = parameters_of(axes_scenario(axes_mixture(2), {1, 1, 1, 1}), true);
+  struct Case {
+    Degrees degrees;
+    int expert, expert_tensor;
+    double share;  // of the experts' parameters that a rank holds
+  };
+  const std::vector<Case> cases = {
+      {{4, 1, 1, 1}, 2, 1, 1.0 / 2}, {{8, 1, 1, 1}, 8, 1, 1.0 / 8}, {{1, 1, 4, 1}, 2, 2, 1.0 / 4},
+      {{2, 1, 4, 1}, 8, 1, 1.0 / 8}, {{1, 1, 8, 1}, 2, 2, 1.0 / 4}, {{2, 2, 2, 1}, 4, 2, 1.0 / 8},
+      {{2, 1, 2, 1}, 1, 1, 1},       {{4, 1, 1, 1}, 2, 2, 1.0 / 4}, {{2, 1, 1, 2}, 2, 1, 1.0 / 2},
+  };
+  for (const Case& c : cases)
+    for (const bool sequence : {false, true})
+      for (const double capacity : {0.0, 1.5})
+        for (const char* inner : {"tensor", "data", "context"}) {
+          if (sequence && c.degrees.tensor == 1) continue;
+          Scenario s = expert_scenario(c.degrees, c.expert, c.expert_tensor, sequence);
+          s.strategy.capacity_factor = capacity;
+          std::vector<std::string>& placement = s.strategy.placement;
+          std::rotate(placement.begin(), std::find(placement.begin(), placement.end(), inner),
+                      std::next(std::find(placement.begin(), placement.end(), inner)));
+          CAPTURE(degrees_text(s.strategy), c.expert, c.expert_tensor, sequence, capacity, inner);
+          REQUIRE_NOTHROW(check(*write_schedule(s).schedule));
+          CHECK(flops_of_all_ranks(s) == Approx(c.degrees.data * alone).epsilon(1e-9));
+          CHECK(parameters_of(s, true) == Approx(c.share * experts).epsilon(2e-3));  // biases of outputs
+        }
+}
+
+TEST_CASE("gradients of experts are summed over those ranks that hold the same ones") {
+  struct Case {
+    Degrees degrees;
+    int expert, expert_tensor;
+    int copies;  // of an expert on ranks that share a batch or a sequence
+  };
+  for (const Case& c : {Case{{8, 1, 1, 1}, 4, 1, 2}, Case{{4, 1, 1, 1}, 4, 1, 1}, Case{{4, 2, 1, 1}, 2, 1, 4},
+                        Case{{4, 1, 2, 1}, 4, 1, 2}, Case{{4, 1, 2, 1}, 2, 2, 2}}) {
+    Scenario s = expert_scenario(c.degrees, c.expert, c.expert_tensor, c.degrees.tensor > 1);
+    CAPTURE(degrees_text(s.strategy), c.expert, c.expert_tensor);
+    const auto plan = write_schedule(s);
+    std::map<int, double> bytes;  // by members
+    for (const Op& op : plan.schedule->programs.front().ops)
+      if (op.kind == OpKind::collective && op.action.kind == Action::Kind::none &&
+          op.pass == Pass::gradient_sync)
+        bytes[group_size(plan.schedule->roles[0], op.collective.group)] += op.collective.bytes.base;
+    const int all = c.degrees.data * c.degrees.context;
+    CHECK(bytes[all] == Approx(4 * parameters_of(s, false)));
+    if (c.copies > 1) CHECK(bytes[c.copies] == Approx(4 * parameters_of(s, true)));
+    CHECK(bytes.size() == (c.copies > 1 ? 2U : 1U));
+  }
+}
+
+TEST_CASE("shards of experts lie on the ranks that hold the same ones") {
+  for (const int stage : {1, 2, 3}) {
+    CAPTURE(stage);
+    const std::string keys = "zero_stage = " + std::to_string(stage) + "\nexpert = 4\n";
+    const Scenario s = read_scenario_text(
+        "[model.transformer]\nlayers = 2\nhidden = 256\nheads = 8\nvocabulary = 1024\nsequence_length = 128\n"
+        "experts = 8\nexperts_per_token = 2\n[training]\nglobal_batch = 16\nprecision = \"fp32\"\n[cluster]\n"
+        "preset = \"dgx-a100\"\nnodes = 1\n[strategy]\n" +
+            keys,
+        "test.toml");
+    const double dense = parameters_of(s, false), experts = parameters_of(s, true);
+    const auto plan = write_schedule(s);
+    REQUIRE_NOTHROW(check(*plan.schedule));
+    std::map<TensorKind, double> held;
+    for (const Tensor& tensor : plan.schedule->programs.front().tensors)
+      held[tensor.kind] += tensor.bytes.base;
+    // Dense parameters on 8 ranks, experts on 2; Adam's two moments in fp32.
+    const double shared = 4 * (dense / 8 + experts / 2), whole = 4 * (dense + experts);
+    CHECK(held[TensorKind::optimizer_state] == Approx(2 * shared));
+    CHECK(held[TensorKind::gradient] == Approx(stage >= 2 ? shared : whole));
+    CHECK(held[TensorKind::weight] == Approx(stage == 3 ? shared : whole));
+  }
+}
+
+TEST_CASE("unequal loads: their mean is 1, their spread as asked, and they follow from the seed") {
+  for (const double imbalance : {0.1, 0.5, 1.0}) {
+    const std::vector<double> loads = expert_loads(20000, 20000, imbalance, 7, 3);
+    double sum = 0, squares = 0;
+    for (const double load : loads) {
+      CHECK(load > 0);
+      sum += load;
+      squares += (load - 1) * (load - 1);
+    }
+    CHECK(sum / 20000 == Approx(1));
+    CHECK(std::sqrt(squares / 20000) == Approx(imbalance).epsilon(0.05));
+  }
+  CHECK(expert_loads(8, 4, 0.3, 1, 2) == expert_loads(8, 4, 0.3, 1, 2));
+  CHECK(expert_loads(8, 4, 0.3, 1, 2) != expert_loads(8, 4, 0.3, 1, 3));
+  CHECK(expert_loads(8, 4, 0.3, 1, 2) != expert_loads(8, 4, 0.3, 2, 2));
+  // Ranks with several experts are nearer to the mean.
+  const std::vector<double> each = expert_loads(8, 8, 0.3, 1, 2), pairs = expert_loads(8, 4, 0.3, 1, 2);
+  for (std::size_t i = 0; i < 4; ++i) CHECK(pairs[i] == Approx((each[2 * i] + each[2 * i + 1]) / 2));
+}
+
+TEST_CASE("unequal loads send as many bytes and compute as much as equal ones, on other ranks") {
+  for (const auto& [degrees, expert] :
+       {std::pair(Degrees{4, 1, 1, 1}, 4), std::pair(Degrees{2, 1, 2, 2}, 4)}) {
+    Scenario s = expert_scenario(degrees, expert, 1, degrees.tensor > 1);
+    const auto equal = write_schedule(s);
+    s.strategy.expert_imbalance = 0.5;
+    const auto uneven = write_schedule(s);
+    REQUIRE_NOTHROW(check(*uneven.schedule));
+    const auto totals = [&](const Schedule& schedule) {
+      double sent = 0, computed = 0;
+      for (int rank = 0; rank < schedule.ranks(); ++rank)
+        for (const Op& op : schedule.programs[schedule.program_of(0, rank)].ops) {
+          if (op.kind == OpKind::compute)
+            computed += op.share.at(schedule.roles[0], rank) * schedule.works[op.work].model_flops;
+          if (op.purpose != Purpose::experts) continue;
+          if (op.kind == OpKind::collective) sent += (expert - 1) * op.collective.bytes.base;
+          for (const Message& message : op.messages)
+            if (message.direction == Message::Direction::send)
+              sent += message.bytes.at(schedule.roles[0], rank);
+        }
+      return std::pair(sent, computed);
+    };
+    const auto [sent, computed] = totals(*equal.schedule);
+    const auto [sent_uneven, computed_uneven] = totals(*uneven.schedule);
+    CHECK(computed_uneven == Approx(computed).epsilon(1e-9));
+    // What a rank keeps for itself differs: a hot expert's own rows do not travel.
+    CHECK(sent_uneven == Approx(sent).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("all-to-alls over several factors are one, whatever the order of routed rows") {
+  const Placement b{Placement::Kind::sharded, Dim::batch}, s{Placement::Kind::sharded, Dim::sequence},
+      e{Placement::Kind::sharded, Dim::experts}, r{};
+  const std::vector<Change> out = changes({b, s}, {e, e}, {2, 4}, 64, true);
+  REQUIRE(out.size() == 1);
+  CHECK(out[0] == Change{Change::Kind::all_to_all, {0, 1}, 64, Dim::experts});
+  const std::vector<Change> back = changes({e, e}, {b, s}, {2, 4}, 64, true);
+  REQUIRE(back.size() == 1);
+  CHECK(back[0].factors == std::vector<int>{0, 1});
+  CHECK(back[0].elements == 64);
+  // The outer of two shards may be left first only where the order does not matter.
+  CHECK_THROWS_AS(changes({s, s}, {r, s}, {2, 2}, 64), std::invalid_argument);
+  CHECK(changes({s, s}, {r, s}, {2, 2}, 64, true).size() == 1);
+}
+
+}  // namespace
+}  // namespace rehearse
