@@ -40,6 +40,8 @@ int run(int argc, char** argv) {
       ->add_option("--trace", simulation.trace, "Write the timeline (.json or .json.gz; Perfetto opens it)")
       ->check(file_name());
   simulate->add_flag("--no-fold", no_fold, "Simulate every rank, not one of each kind");
+  simulate->add_flag("--strict", simulation.strict,
+                     "Refuse what does not fit into device memory (exit status 1), instead of warning");
 
   CompareArguments comparison;
   CLI::App* compare = app.add_subcommand("compare", "Scenarios side by side, and why they differ");
@@ -50,6 +52,8 @@ int run(int argc, char** argv) {
   several("--variant", comparison.variants, "Also the first scenario with changes: \"key=value key=value\"");
   several("--set", comparison.overrides, "Override a key of all scenarios: key=value");
   compare->add_option("--format", format, "text, json or csv")->check(one_of(kFormatNames));
+  compare->add_flag("--strict", comparison.strict,
+                    "Leave out what does not fit into device memory (exit status 1), instead of warning");
 
   std::string what;
   CLI::App* list = app.add_subcommand("list", "What is shipped");
@@ -90,6 +94,8 @@ int run(int argc, char** argv) {
   sweeping->add_option("--jobs", sweep.jobs, "Simulations at once (default: all processors)")
       ->check(CLI::Range(1, 4096));
   sweeping->add_flag("--force-new", sweep.force_new, "Begin anew, whatever FILE holds");
+  sweeping->add_flag("--strict", sweep.strict,
+                     "Count points that do not fit into device memory as failed (exit status 1)");
   sweeping->add_flag("--merge", sweep.merge, "Only gather FILE.0, FILE.1, ... of ranks into FILE");
 
   if (const std::optional<int> status = parse_command_line(app, argc, argv)) return *status;

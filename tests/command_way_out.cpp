@@ -120,11 +120,12 @@ TEST_CASE("a told way out loses less time", "[release]") {
   }
 }
 
-TEST_CASE("a told way out needs less memory", "[release]") {
+TEST_CASE("a told way out fits into memory", "[release]") {
   const std::vector<Case> cases = {
       {"activations are kept", shipped("gpt3-175b"),
        "--set training.recompute=none --set training.global_batch=768", "recompute=full"},
-      {"large micro-batches", shipped("gpt3-175b"), "--set training.micro_batch=8", "micro_batch=4"},
+      // A stage keeps 24 micro-batches of 8, and as much of 4: with 48 stages only smaller ones need less.
+      {"large micro-batches", shipped("gpt3-175b"), "--set training.micro_batch=8", "micro_batch=1"},
       {"optimizer state on every rank", shipped("gpt3-175b"),
        "--set strategy.pipeline=12 --set strategy.data=64 --set training.global_batch=768",
        "strategy.zero_stage=1"},
@@ -134,7 +135,12 @@ TEST_CASE("a told way out needs less memory", "[release]") {
        "--set strategy.pipeline=24 --set strategy.data=32"},
       {"few stages, no data parallelism", shipped("gpt3-175b"),
        "--set cluster.nodes=1 --set strategy.pipeline=8 --set strategy.data=1 --set training.global_batch=32",
-       "--set cluster.nodes=2"},
+       "--set strategy.pipeline=64 --set strategy.data=1 --set cluster.nodes=8"},
+      {"no change alone is enough", shipped("gpt3-175b"),
+       "--set strategy.pipeline=12 --set strategy.data=64 --set training.recompute=none "
+       "--set training.micro_batch=4 --set training.global_batch=768 --set strategy.gradients=local-sgd",
+       "--set training.recompute=full --set training.micro_batch=1 --set strategy.pipeline=48 --set "
+       "strategy.data=16"},
   };
   for (const Case& c : cases) {
     CAPTURE(c.name);
@@ -151,6 +157,6 @@ TEST_CASE("a told way out needs less memory", "[release]") {
     REQUIRE(then.status == 0);
     const json before = json::parse(now.out)["memory_bytes"], after = json::parse(then.out)["memory_bytes"];
     CHECK_FALSE(before["fits"].get<bool>());
-    CHECK(after["total"].get<double>() < 0.95 * before["total"].get<double>());
+    CHECK(after["fits"].get<bool>());
   }
 }

@@ -16,6 +16,8 @@
 #include "simulator/report/format.hpp"
 #include "simulator/report/rank_names.hpp"
 #include "simulator/report/report.hpp"
+#include "simulator/schedule/peak_memory.hpp"
+#include "simulator/strategies/strategy.hpp"
 #include "tests/catch.hpp"
 #include "tests/golden.hpp"
 #include "tests/trace_builder.hpp"
@@ -280,34 +282,43 @@ TEST_CASE("the bottleneck is told with a way out") {
 
 TEST_CASE("what does not fit is told first, and the largest loss still") {
   Example example;
-  Result result = example.result();
-  CHECK(memory_sentence(result) == "Memory: stage 0 is the fullest: 29.8 of 74.5 GiB.");
-  result.metrics.memory.fits = false;
-  result.metrics.memory.capacity = 30e9;
-  // 2 of 32 GB are activations: not all of what is too much.
-  result.metrics.memory.activations = 1e9;
-  result.metrics.memory.weights = 31e9;
-  const std::string needs =
-      "Does not fit: stage 0 needs 29.8 of 27.9 GiB (weights 28.9, activations 0.931); ";
-  CHECK(
-      memory_sentence(result) ==
-      needs +
-          "2 ranks can share out optimizer state, gradients and weights (try --set strategy.zero_stage=3).");
-  example.scenario.strategy.gradients = "local-sgd";  // whose ranks hold weights of their own
-  CHECK(memory_sentence(result) ==
-        needs +
-            "twice the stages hold half of the model each (try --set strategy.pipeline=4 --set "
-            "strategy.data=1).");
-  example.scenario.strategy.gradients = "all-reduce";
-  result.metrics.memory.activations = 20e9;
-  CHECK(memory_sentence(result).find("--set training.recompute=selective") != std::string::npos);
+  CHECK(memory_sentence(example.result()) == "Memory: stage 0 is the fullest: 29.8 of 74.5 GiB.");
+  // GPT-2 on two stages, and devices that have `share` of what its fullest stage needs.
+  const auto told = [&](double share) {
+    Result result = example.result();
+    MemoryUse& use = result.metrics.memory;
+    use = {};
+    use.total = peak_worker_bytes(*write_schedule(example.scenario).schedule);
+    use.weights = 0.9 * use.total;
+    use.activations = 0.1 * use.total;
+    use.capacity = share * use.total;
+    use.fits = false;
+    use.fullest = "stage 0";
+    std::ostringstream text;
+    write_text(result, text);
+    const std::size_t memory = text.str().find("Does not fit"), loss = text.str().find("Bottleneck: ");
+    CHECK(memory < loss);
+    CHECK(loss != std::string::npos);
+    CHECK(memory_sentence(result) == "Does not fit: " + overflow_clause(result) + ".");
+    return overflow_clause(result);
+  };
+  const auto ends_in = [](const std::string& text, const std::string& end) {
+    CAPTURE(text, end);
+    CHECK(text.ends_with(end));
+  };
+  CHECK(told(0.9).rfind("stage 0 needs ", 0) == 0);
+  CHECK(told(0.9).find(" GiB (weights ") != std::string::npos);
+  ends_in(told(0.9), "(try --set training.recompute=selective)");
+  ends_in(told(0.5), "(try --set training.recompute=full)");
   example.scenario.training.recompute = Recompute::full;
-  CHECK(memory_sentence(result).find("--set training.micro_batch=1)") != std::string::npos);
-  std::ostringstream text;
-  write_text(result, text);
-  const std::size_t memory = text.str().find("Does not fit"), loss = text.str().find("Bottleneck: ");
-  CHECK(memory < loss);
-  CHECK(loss != std::string::npos);
+  ends_in(told(0.95), "smaller micro-batches keep less (try --set training.micro_batch=1)");
+  example.scenario.training.micro_batch = 1;
+  ends_in(told(0.75), "2 ranks can share out the optimizer's state (try --set strategy.zero_stage=1)");
+  CHECK(told(0.01).find(", which still needs ") != std::string::npos);
+  example.scenario.strategy.gradients = "local-sgd";  // whose ranks hold weights of their own
+  ends_in(
+      told(0.75),
+      "twice the stages hold half of the model each (try --set strategy.pipeline=4 --set strategy.data=1)");
 }
 
 TEST_CASE("the inputs in short: by group, and every guess by its name") {

@@ -17,7 +17,8 @@ struct SimulateArguments {
   std::string scenario;                // a path; "-": standard input
   std::vector<std::string> overrides;  // "key=value"
   Format format = Format::text;
-  std::string trace;  // where to write the timeline; empty: nowhere
+  std::string trace;    // where to write the timeline; empty: nowhere
+  bool strict = false;  // RunError where the scenario does not fit into memory
 };
 // Progress of a long run, and that it will be long, go to `err`.
 void run_simulate(const SimulateArguments& arguments, std::istream& in, std::ostream& out, std::ostream& err);
@@ -27,6 +28,7 @@ struct CompareArguments {
   std::vector<std::string> variants;   // "key=value key=value": the first scenario with these changes
   std::vector<std::string> overrides;  // of all of them
   Format format = Format::text;
+  bool strict = false;  // one that does not fit into memory has failed
 };
 // Scenarios side by side, the first one being the base. One that cannot be read or fails is told on `err` and
 // left out. Returns the exit status: 2 if one could not be read, else 1 if one failed, else 0.
@@ -58,6 +60,7 @@ struct SweepArguments {
   int jobs = 0;                        // simulations at once; 0: the processors this process may use
   bool force_new = false;              // throw away what stands in `out`
   bool merge = false;                  // only gather the files of ranks
+  bool strict = false;                 // a point that does not fit into memory has failed
 };
 // Every combination of the varied values, several at once, each in a process of its own; what `out` holds
 // already is not computed again. Returns the exit status: 1 if a point has no result. Progress and summary go

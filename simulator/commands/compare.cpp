@@ -103,6 +103,7 @@ int run_compare(const CompareArguments& arguments, std::istream& in, std::ostrea
       compared.name = scenario.name + changes;
       PredictionProgress progress(compared.letter + ": ", scenario.engine, err);
       Prediction prediction = predict(std::move(scenario), Where::child, progress.watch());
+      if (arguments.strict) refuse_overflow(prediction);
       explain(prediction, progress.watch());
       predictions.push_back(std::move(prediction));
       results.push_back(predictions.back().result());

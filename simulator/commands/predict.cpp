@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/text/error.hpp"
 #include "simulator/engine/engine.hpp"
 #include "simulator/trace/starting_phases.hpp"
 
@@ -112,6 +113,12 @@ Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch)
                     one ? "it" : "they", one ? "it" : "them"));
   }
   return p;
+}
+
+void refuse_overflow(const Prediction& prediction) {
+  if (prediction.metrics.memory.fits) return;
+  throw RunError(fmt::format("{} does not fit into memory: {}", prediction.scenario.name,
+                             overflow_clause(prediction.result())));
 }
 
 }  // namespace rehearse

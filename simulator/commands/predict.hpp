@@ -31,6 +31,10 @@ struct WatchPrediction {
 
 Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch = {});
 
+// RunError if the fullest device needs more memory than it has: which it is, what it needs and has, and what
+// would make it fit.
+void refuse_overflow(const Prediction& prediction);
+
 // Adds the critical path and what 10 % more of each resource would bring: the same plan on a cluster that is
 // changed so, simulated again in a child process for each resource that is used. Runs of too many events are
 // not simulated again (WhatIf::step_time_s is empty then): a count, and no clock, decides, so that a scenario

@@ -12,6 +12,7 @@ void run_simulate(const SimulateArguments& arguments, std::istream& in, std::ost
   Scenario scenario = read_command_scenario(arguments.scenario, arguments.overrides, in, arguments.trace);
   PredictionProgress progress("", scenario.engine, err);
   Prediction prediction = predict(std::move(scenario), Where::child, progress.watch());
+  if (arguments.strict) refuse_overflow(prediction);
   explain(prediction, progress.watch());
   progress.clear();
   const Result result = prediction.result();

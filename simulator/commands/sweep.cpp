@@ -75,6 +75,7 @@ Sweep read_sweep(const SweepArguments& arguments, std::istream& in) {
     sweep.scenario_path = path;
     sweep.scenario_text = text;
   }
+  sweep.strict = arguments.strict;
   sweep.overrides.insert(sweep.overrides.end(), arguments.overrides.begin(), arguments.overrides.end());
   for (const std::string& assignment : arguments.vary) sweep.axes.push_back(parse_vary(assignment));
   Document scenario = Document::parse_text(sweep.scenario_text, sweep.scenario_path);  // is it TOML?
@@ -119,6 +120,7 @@ std::string compute(const Sweep& sweep, const SweepRows& rows, std::int64_t poin
   try {
     const Prediction prediction = predict(
         read_scenario_text(sweep.scenario_text, sweep.scenario_path, sweep.overrides_of(point)), Where::here);
+    if (sweep.strict) refuse_overflow(prediction);
     return rows.line(point, prediction.result());
   } catch (const InputError& error) {
     return rows.line(point, PointStatus::refused, error.what());

@@ -212,6 +212,7 @@ std::string Sweep::hash() const {
     for (const auto& step : axis.values)
       for (const SweepValue& value : step) add(value.toml);
   }
+  if (strict) add("strict");
   return fmt::format("{:016x}", state);
 }
 

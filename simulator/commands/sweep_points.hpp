@@ -28,12 +28,13 @@ struct Sweep {
   std::string scenario_text;
   std::vector<std::string> overrides;  // of every point: "key=value"
   std::vector<SweepAxis> axes;         // the last one varies fastest
+  bool strict = false;                 // points that do not fit into memory fail
 
   std::int64_t points() const;                               // numbered from 1
   std::vector<std::string> keys() const;                     // all varied ones, axis by axis
   std::vector<SweepValue> values(std::int64_t point) const;  // of keys()
   std::vector<std::string> overrides_of(std::int64_t point) const;
-  // 16 hexadecimal digits that name the scenario's text, the overrides and all varied values.
+  // 16 hexadecimal digits that name the scenario's text, the overrides, all varied values, and `strict`.
   std::string hash() const;
 };
 

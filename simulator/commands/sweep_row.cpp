@@ -93,7 +93,7 @@ PointStatus status_named(std::string_view name) {
 
 [[noreturn]] void refuse_other_sweep() {
   throw std::invalid_argument(
-      "it belongs to another sweep: the scenario, an override or a varied value is not the same");
+      "it belongs to another sweep: the scenario, an override, a varied value or --strict is not the same");
 }
 
 }  // namespace

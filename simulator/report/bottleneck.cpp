@@ -119,19 +119,21 @@ std::string waited_for(const Scenario& scenario) {
   return std::string(kWaitedForNames[static_cast<std::size_t>(whom)]);
 }
 
-std::string memory_sentence(const Result& result) {
-  const MemoryUse& use = result.metrics.memory;
-  if (use.total <= 0) return "";
+namespace {
+
+bool stages_alike(const Result& result) {
   const auto& programs = result.plan.schedule->programs;
-  const bool alike =
-      std::count_if(programs.begin(), programs.end(), [](const Program& p) { return p.role == 0; }) == 1;
-  const std::string noun = device_noun(result.scenario.cluster->node().device);
-  const std::string used = fmt::format("{} of {} GiB", in_gibibytes(use.total), in_gibibytes(use.capacity));
-  if (use.capacity <= 0) return fmt::format("Memory: {} GiB.", in_gibibytes(use.total));
-  if (use.fits) {
-    return alike ? fmt::format("Memory: {} on every {}.", used, noun)
-                 : fmt::format("Memory: {} is the fullest: {}.", use.fullest, used);
-  }
+  return std::count_if(programs.begin(), programs.end(), [](const Program& p) { return p.role == 0; }) == 1;
+}
+
+std::string used_of_capacity(const MemoryUse& use) {
+  return fmt::format("{} of {} GiB", in_gibibytes(use.total), in_gibibytes(use.capacity));
+}
+
+}  // namespace
+
+std::string overflow_clause(const Result& result) {
+  const MemoryUse& use = result.metrics.memory;
   std::string parts;
   const auto part = [&](const char* name, double bytes) {
     if (bytes < 0.01 * use.total) return;
@@ -142,8 +144,20 @@ std::string memory_sentence(const Result& result) {
   part("optimizer", use.optimizer);
   part("activations", use.activations);
   part("buffers", use.buffers);
-  return fmt::format("Does not fit: {} needs {} ({}){}.", alike ? "every " + noun : use.fullest, used, parts,
-                     told(less_memory(result)));
+  const std::string who =
+      stages_alike(result) ? "every " + device_noun(result.scenario.cluster->node().device) : use.fullest;
+  return fmt::format("{} needs {} ({}){}", who, used_of_capacity(use), parts, told(less_memory(result)));
+}
+
+std::string memory_sentence(const Result& result) {
+  const MemoryUse& use = result.metrics.memory;
+  if (use.total <= 0) return "";
+  if (use.capacity <= 0) return fmt::format("Memory: {} GiB.", in_gibibytes(use.total));
+  if (!use.fits) return fmt::format("Does not fit: {}.", overflow_clause(result));
+  if (!stages_alike(result))
+    return fmt::format("Memory: {} is the fullest: {}.", use.fullest, used_of_capacity(use));
+  return fmt::format("Memory: {} on every {}.", used_of_capacity(use),
+                     device_noun(result.scenario.cluster->node().device));
 }
 
 }  // namespace rehearse

@@ -51,6 +51,9 @@ std::string waited_for(const Scenario& scenario);
 // What the fullest device needs; if that is more than it has, what would need less. Empty if nothing is
 // known.
 std::string memory_sentence(const Result& result);
+// "stage 1 needs 95.1 of 80.0 GiB (weights 7.95, ...); smaller micro-batches keep less (try ...)", of a
+// result that does not fit.
+std::string overflow_clause(const Result& result);
 
 // What the step time hangs on, and what would help most; empty if the path was not asked for.
 std::string critical_path_sentence(const Result& result);

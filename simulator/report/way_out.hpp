@@ -21,6 +21,8 @@ WayOut less_bubble(const Result& result);
 WayOut less_communication(const Result& result, Purpose purpose);
 WayOut less_compute(const Result& result);
 WayOut less_waiting(const Result& result);
+// What makes the scenario fit into memory, by the schedule that it then has: one change, else several
+// together; if even those do not suffice, it says how much is still needed.
 WayOut less_memory(const Result& result);
 
 }  // namespace rehearse

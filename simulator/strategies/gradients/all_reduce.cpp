@@ -70,9 +70,8 @@ public:
                       "a model that tells the shapes of its matrices, or another compression");
   }
 
-  Advice less_memory(const Scenario& scenario, const HeldBytes& held, double over_bytes) const override {
-    return fusion_ || compression_.kind != Compression::none ? Advice{}
-                                                             : more_shards(scenario, 0, held, over_bytes);
+  std::shared_ptr<const GradientStrategy> sharded(int stage) const override {
+    return fusion_ || compression_.kind != Compression::none ? nullptr : zero_stage(stage);
   }
 
   void write(StepPlan& plan) const override {

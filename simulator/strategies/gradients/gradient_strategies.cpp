@@ -49,8 +49,8 @@ Advice GradientStrategy::less_gathering(const Scenario&) const {
   return {};
 }
 
-Advice GradientStrategy::less_memory(const Scenario&, const HeldBytes&, double) const {
-  return {};
+std::shared_ptr<const GradientStrategy> GradientStrategy::sharded(int) const {
+  return nullptr;
 }
 
 std::optional<ServerNodes> GradientStrategy::server_nodes(Section&, const StrategyChoice&) const {

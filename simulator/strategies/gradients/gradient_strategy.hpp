@@ -50,11 +50,9 @@ public:
   virtual Advice less_waiting(const Scenario& scenario, const LinkPlace& busiest) const;
   // If a step waits most for weights that are gathered.
   virtual Advice less_gathering(const Scenario& scenario) const;
-  // If a device needs `over_bytes` more than it has; `held`: what it holds for its parameters.
-  struct HeldBytes {
-    double weights = 0, gradients = 0, optimizer = 0;
-  };
-  virtual Advice less_memory(const Scenario& scenario, const HeldBytes& held, double over_bytes) const;
+  // The same with ranks that share a batch sharing out what stage `stage` of ZeRO shares out: null if it does
+  // so already, or cannot.
+  virtual std::shared_ptr<const GradientStrategy> sharded(int stage) const;
   // Writes the programs of all ranks to plan.schedule; roles besides the workers are added with their
   // endpoints.
   virtual void write(StepPlan& plan) const = 0;

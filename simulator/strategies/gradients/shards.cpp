@@ -302,8 +302,8 @@ public:
             held_whole(scenario).weight};
   }
 
-  Advice less_memory(const Scenario& scenario, const HeldBytes& held, double over_bytes) const override {
-    return choice_.fsdp == Fsdp::none ? more_shards(scenario, choice_.stage, held, over_bytes) : Advice{};
+  std::shared_ptr<const GradientStrategy> sharded(int stage) const override {
+    return choice_.fsdp == Fsdp::none && stage > choice_.stage ? zero_stage(stage) : nullptr;
   }
 
   void write(StepPlan& plan) const override {
@@ -329,21 +329,10 @@ private:
 
 }  // namespace
 
-Advice more_shards(const Scenario& scenario, int stage, const GradientStrategy::HeldBytes& held,
-                   double over_bytes) {
-  const double ranks = weight_copies(scenario.strategy);
-  const std::array<double, 3> shared_out = {held.optimizer, held.gradients, held.weights};
-  double saved = 0;
-  for (int more = stage; more < 3; ++more) {
-    saved += shared_out[static_cast<std::size_t>(more)] * (1 - 1 / ranks);
-    if (saved >= over_bytes)
-      return {fmt::format("{:.0f} ranks can share out {}", ranks,
-                          more == 0   ? "the optimizer's state"
-                          : more == 1 ? "optimizer state and gradients"
-                                      : "optimizer state, gradients and weights"),
-              {fmt::format("strategy.zero_stage={}", more + 1)}};
-  }
-  return {};
+std::shared_ptr<const GradientStrategy> zero_stage(int stage) {
+  ShardChoice choice;
+  choice.stage = stage;
+  return std::make_shared<Shards>(choice);
 }
 
 std::shared_ptr<const GradientStrategy> read_shards(Section& strategy, const StrategyChoice& choice) {

@@ -11,9 +11,7 @@ namespace rehearse {
 // Parses zero_stage, fsdp and the keys that go with them; null if they ask for no shards.
 std::shared_ptr<const GradientStrategy> read_shards(Section& strategy, const StrategyChoice& choice);
 
-// The least that must be shared out besides what stage `stage` of ZeRO shares out already, to hold
-// `over_bytes` less on a device; empty if nothing is enough.
-Advice more_shards(const Scenario& scenario, int stage, const GradientStrategy::HeldBytes& held,
-                   double over_bytes);
+// What zero_stage = `stage` (1 to 3) alone asks for.
+std::shared_ptr<const GradientStrategy> zero_stage(int stage);
 
 }  // namespace rehearse

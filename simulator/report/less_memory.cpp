@@ -1,0 +1,182 @@
+// Each change is tried out: the schedule is written again, and what its fullest device holds is counted.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <limits>
+#include <optional>
+
+#include "models/text/error.hpp"
+#include "simulator/report/format.hpp"
+#include "simulator/report/way_out.hpp"
+#include "simulator/schedule/peak_memory.hpp"
+#include "simulator/strategies/orders/order.hpp"
+#include "simulator/strategies/strategy.hpp"
+
+namespace rehearse {
+namespace {
+
+// A change of the scenario, and how it is told.
+struct Remedy {
+  std::string why;
+  std::vector<std::string> sets;
+  Scenario scenario;
+};
+
+bool profiled(const Scenario& scenario) {
+  return std::holds_alternative<ProfiledModel>(scenario.model.shape);
+}
+
+// Bytes of the fullest device; nothing if there is no such plan.
+std::optional<double> needed(const Scenario& scenario) {
+  try {
+    return peak_worker_bytes(*write_schedule(scenario).schedule);
+  } catch (const InputError&) {
+    return std::nullopt;
+  } catch (const RunError&) {
+    return std::nullopt;
+  }
+}
+
+// The same devices behind one switch, and more of them: what a device holds does not depend on the network.
+std::shared_ptr<const Cluster> with_nodes(const Cluster& cluster, int nodes) {
+  ClusterParts parts;
+  parts.name = cluster.name;
+  parts.node = cluster.node();
+  parts.fabric.kind = Fabric::Kind::single_switch;
+  parts.nodes = nodes;
+  parts.server_nodes = cluster.server_nodes();
+  return make_cluster(parts);
+}
+
+std::vector<Remedy> recomputing(const Scenario& s) {
+  std::vector<Remedy> remedies;
+  if (profiled(s)) return remedies;
+  for (const Recompute recompute : {Recompute::selective, Recompute::full}) {
+    if (recompute <= s.training.recompute) continue;
+    if (recompute == Recompute::selective && !std::holds_alternative<Transformer>(s.model.shape)) continue;
+    Remedy remedy{
+        "activations can be recomputed instead of kept",
+        {fmt::format("training.recompute={}", kRecomputeNames[static_cast<std::size_t>(recompute)])},
+        s};
+    remedy.scenario.training.recompute = recompute;
+    remedies.push_back(std::move(remedy));
+  }
+  return remedies;
+}
+
+std::vector<Remedy> smaller_microbatches(const Scenario& s) {
+  std::vector<Remedy> remedies;
+  if (profiled(s)) return remedies;
+  Scenario smaller = s;
+  for (auto size = static_cast<std::int64_t>(s.training.micro_batch); size % 2 == 0;) {
+    size /= 2;
+    smaller.training.micro_batch = static_cast<double>(size);
+    smaller.microbatches *= 2;
+    if (smaller.microbatches > kMaxMicrobatches) break;
+    remedies.push_back(
+        {"smaller micro-batches keep less", {fmt::format("training.micro_batch={}", size)}, smaller});
+  }
+  return remedies;
+}
+
+std::vector<Remedy> sharding(const Scenario& s) {
+  static constexpr std::array kShared = {"the optimizer's state", "optimizer state and gradients",
+                                         "optimizer state, gradients and weights"};
+  std::vector<Remedy> remedies;
+  if (s.strategy.data == 1) return remedies;
+  for (int stage = 1; stage <= 3; ++stage) {
+    Remedy remedy{fmt::format("{} ranks can share out {}", s.strategy.data, kShared[stage - 1]),
+                  {fmt::format("strategy.zero_stage={}", stage)},
+                  s};
+    remedy.scenario.strategy.gradient_strategy = gradient_strategy(s)->sharded(stage);
+    if (remedy.scenario.strategy.gradient_strategy) remedies.push_back(std::move(remedy));
+  }
+  return remedies;
+}
+
+std::vector<Remedy> plainer_schedules(const Scenario& s) {
+  if (order_of(s.strategy.schedule).fewest_stages < 2 || profiled(s) || !s.strategy.stage_layers.empty())
+    return {};
+  const bool chunks = s.strategy.virtual_stages > 1;
+  Remedy remedy{fmt::format("1F1B{} keeps fewer activations", chunks ? " without virtual stages" : ""),
+                {"strategy.schedule=1f1b"},
+                s};
+  remedy.scenario.strategy.schedule = PipelineSchedule::one_f_one_b;
+  remedy.scenario.strategy.virtual_stages = 1;
+  if (chunks) remedy.sets.push_back("strategy.virtual_stages=1");
+  return {remedy};
+}
+
+// Without data parallelism it takes more devices, which run the same micro-batches; with it, each pipeline
+// runs more of them.
+std::vector<Remedy> more_stages(const Scenario& s) {
+  std::vector<Remedy> remedies;
+  if (profiled(s) || !s.strategy.stage_layers.empty()) return remedies;
+  Remedy remedy{"", {}, s};
+  StrategyChoice& strategy = remedy.scenario.strategy;
+  for (int times = 2; times <= 64; times *= 2) {
+    strategy.pipeline *= 2;
+    if (strategy.data % 2 == 0) {
+      strategy.data /= 2;
+      remedy.scenario.microbatches *= 2;
+      if (remedy.scenario.microbatches > kMaxMicrobatches) break;
+    } else {
+      remedy.scenario.cluster = with_nodes(*remedy.scenario.cluster, 2 * remedy.scenario.cluster->nodes());
+    }
+    remedy.why = times == 2 ? std::string("twice the stages hold half of the model each")
+                            : fmt::format("{} times the stages hold less of the model each", times);
+    remedy.sets = {fmt::format("strategy.pipeline={}", strategy.pipeline),
+                   fmt::format("strategy.data={}", strategy.data)};
+    if (remedy.scenario.cluster->nodes() != s.cluster->nodes())
+      remedy.sets.push_back(fmt::format("cluster.nodes={}", remedy.scenario.cluster->nodes()));
+    remedies.push_back(remedy);
+  }
+  return remedies;
+}
+
+}  // namespace
+
+WayOut less_memory(const Result& result) {
+  using Kind = std::vector<Remedy> (*)(const Scenario&);
+  // From what costs little time to what costs much, or devices.
+  static constexpr std::array<Kind, 5> kKinds = {recomputing, smaller_microbatches, sharding,
+                                                 plainer_schedules, more_stages};
+  const MemoryUse& use = result.metrics.memory;
+  const std::optional<double> now = needed(result.scenario);
+  if (!now || use.capacity <= 0) return {};
+  // What the order of programs does not tell, and a server on the device.
+  const double besides = std::max(0.0, use.total - *now);
+  const auto fits = [&](double bytes) { return bytes + besides <= use.capacity; };
+
+  for (const Kind kind : kKinds)
+    for (const Remedy& remedy : kind(result.scenario))
+      if (const std::optional<double> bytes = needed(remedy.scenario); bytes && fits(*bytes))
+        return {remedy.why, remedy.sets};
+
+  // None alone: of each kind the one that needs least, one kind after the other.
+  WayOut all;
+  Scenario scenario = result.scenario;
+  double least = *now;
+  for (const Kind kind : kKinds) {
+    const double before = least;
+    std::optional<Remedy> best;
+    for (Remedy& remedy : kind(scenario)) {
+      const std::optional<double> bytes = needed(remedy.scenario);
+      if (!bytes || *bytes >= least || *bytes > 0.99 * before) continue;
+      least = *bytes;
+      best = std::move(remedy);
+      if (fits(least)) break;
+    }
+    if (!best) continue;
+    all.why += (all.why.empty() ? "" : ", and ") + best->why;
+    all.sets.insert(all.sets.end(), best->sets.begin(), best->sets.end());
+    scenario = best->scenario;
+    if (fits(least)) return all;
+  }
+  if (!all.why.empty()) all.why += fmt::format(", which still needs {} GiB", in_gibibytes(least + besides));
+  return all;
+}
+
+}  // namespace rehearse
