@@ -12,6 +12,7 @@
 #include "simulator/report/way_out.hpp"
 #include "simulator/schedule/peak_memory.hpp"
 #include "simulator/strategies/orders/order.hpp"
+#include "simulator/strategies/programs/model_cut.hpp"
 #include "simulator/strategies/strategy.hpp"
 
 namespace rehearse {
@@ -53,6 +54,13 @@ std::shared_ptr<const Cluster> with_nodes(const Cluster& cluster, int nodes) {
 std::vector<Remedy> recomputing(const Scenario& s) {
   std::vector<Remedy> remedies;
   if (profiled(s)) return remedies;
+  Remedy more{"more layers can be recomputed", {}, s};
+  const int most = s.training.recompute_layers > 0 ? most_recompute_layers(s, cut_model(s).stage_layers) : 0;
+  for (int& layers = more.scenario.training.recompute_layers; layers < most;) {
+    ++layers;
+    more.sets = {fmt::format("training.recompute_layers={}", layers)};
+    remedies.push_back(more);
+  }
   for (const Recompute recompute : {Recompute::selective, Recompute::full}) {
     if (recompute <= s.training.recompute) continue;
     if (recompute == Recompute::selective && !std::holds_alternative<Transformer>(s.model.shape)) continue;
@@ -61,6 +69,10 @@ std::vector<Remedy> recomputing(const Scenario& s) {
         {fmt::format("training.recompute={}", kRecomputeNames[static_cast<std::size_t>(recompute)])},
         s};
     remedy.scenario.training.recompute = recompute;
+    if (most > 0) {
+      remedy.scenario.training.recompute_layers = most;
+      remedy.sets.push_back(fmt::format("training.recompute_layers={}", most));
+    }
     remedies.push_back(std::move(remedy));
   }
   return remedies;

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 
+#include "models/text/error.hpp"
 #include "simulator/costs/compute.hpp"
 #include "simulator/costs/memory.hpp"
-#include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/layout/stages.hpp"
 #include "simulator/strategies/orders/order.hpp"
+#include "simulator/strategies/programs/model_cut.hpp"
 
 namespace rehearse {
 namespace {
@@ -96,22 +97,30 @@ double most_bytes(const std::vector<Part>& model, const Orders& orders, std::siz
 
 PipelineEstimate estimate_pipeline(const Scenario& scenario, PipelineSchedule schedule, int chunks) {
   const Training& training = scenario.training;
-  const int stages = scenario.strategy.pipeline, parts = stages * chunks;
-  const std::vector<LayerCost> layers = layer_costs(scenario.model, pass_shape(scenario));
-  PassShape keeps_all = pass_shape(scenario);
-  keeps_all.recompute = Recompute::none;
-  const std::vector<LayerCost> whole = layer_costs(scenario.model, keeps_all);
+  const int stages = scenario.strategy.pipeline;
   PipelineEstimate estimate;
   const OrderEntry& entry = order_of(schedule);
-  estimate.possible = parts <= static_cast<int>(layers.size()) && stages >= entry.fewest_stages &&
-                      chunks >= entry.fewest_chunks && chunks <= entry.most_chunks &&
+  Scenario changed = scenario;
+  changed.strategy.schedule = schedule;
+  changed.strategy.virtual_stages = chunks;
+  changed.strategy.stage_layers.clear();
+  ModelCut cut;
+  estimate.possible = stages >= entry.fewest_stages && chunks >= entry.fewest_chunks &&
+                      chunks <= entry.most_chunks &&
                       (schedule != PipelineSchedule::interleaved || scenario.microbatches % stages == 0);
+  try {
+    if (estimate.possible) cut = cut_model(changed);
+  } catch (const InputError&) {
+    estimate.possible = false;
+  }
   if (!estimate.possible) return estimate;
 
   const Device& device = scenario.cluster->node().device;
   const StateBytes bytes = state_bytes(training.optimizer, training.precision, training.gradient_precision);
   std::vector<double> times_s, forward_s, weight_s;
-  for (const LayerCost& layer : layers) {
+  std::vector<LayerCost> layers;
+  for (const Layer& of_model : cut.layers) {
+    const LayerCost& layer = layers.emplace_back(merged(of_model));
     times_s.push_back(layer_time_s(layer, device, training.precision));
     const auto of = [&](const std::vector<Kernel>& kernels) {
       double seconds = 0;
@@ -122,14 +131,14 @@ PipelineEstimate estimate_pipeline(const Scenario& scenario, PipelineSchedule sc
     weight_s.push_back(of(layer.backward_weight));
   }
   std::vector<Part> model;
-  for (const LayerRange& range : layer_ranges(balance_stages(times_s, parts))) {
+  for (const LayerRange& range : layer_ranges(cut.stage_layers)) {
     Part& part = model.emplace_back();
     for (int i = range.first; i <= range.last; ++i) {
       part.forward_s += forward_s[i];
       part.input_s += times_s[i] - forward_s[i] - weight_s[i];
       part.weight_s += weight_s[i];
       part.saved_bytes += layers[i].saved_bytes;
-      part.recomputed_bytes += std::max(0.0, whole[i].saved_bytes - layers[i].saved_bytes);
+      part.recomputed_bytes += std::max(0.0, cut.keeping_all[i].saved_bytes - layers[i].saved_bytes);
       part.state_bytes += layers[i].parameters * bytes.total();
     }
   }

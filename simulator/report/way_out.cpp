@@ -12,6 +12,7 @@
 #include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/layout/stages.hpp"
 #include "simulator/strategies/orders/order.hpp"
+#include "simulator/strategies/programs/model_cut.hpp"
 
 namespace rehearse {
 namespace {
@@ -23,18 +24,26 @@ std::string value(double number) {
   return fmt::format("{}", number);
 }
 
+// The result's layers in passes of another shape.
+std::vector<LayerCost> costs_of(const Result& result, const PassShape& shape) {
+  std::vector<LayerCost> costs;
+  for (const Layer& layer : layers_in_parts(result.scenario, shape, result.plan.stage_layers))
+    costs.push_back(merged(layer));
+  return costs;
+}
+
 // Computing one sample, forward and backward, on one device.
-double compute_s_per_sample(const Scenario& scenario, const PassShape& shape) {
+double compute_s_per_sample(const Result& result, const PassShape& shape) {
   double seconds = 0;
-  for (const LayerCost& layer : layer_costs(scenario.model, shape))
-    seconds += layer_time_s(layer, scenario.cluster->node().device, shape.precision);
+  for (const LayerCost& layer : costs_of(result, shape))
+    seconds += layer_time_s(layer, result.scenario.cluster->node().device, shape.precision);
   return seconds / shape.micro_batch;
 }
 
 // Activations that one micro-batch keeps for its backward pass, over all layers.
-double saved_bytes(const Scenario& scenario, const PassShape& shape) {
+double saved_bytes(const Result& result, const PassShape& shape) {
   double bytes = 0;
-  for (const LayerCost& layer : layer_costs(scenario.model, shape)) bytes += layer.saved_bytes;
+  for (const LayerCost& layer : costs_of(result, shape)) bytes += layer.saved_bytes;
   return bytes;
 }
 
@@ -153,7 +162,7 @@ WayOut less_bubble(const Result& result) {
     const auto step_s = [&](const PassShape& shape, int microbatches) {
       const Slots slots = slots_of(schedule, p, microbatches, v);
       return slots.all / (slots.all - slots.idle) * microbatches * shape.micro_batch *
-             compute_s_per_sample(s, shape);
+             compute_s_per_sample(result, shape);
     };
     PassShape half = pass_shape(s);
     const double now_s = step_s(half, m);
@@ -187,8 +196,8 @@ WayOut less_compute(const Result& result) {
   const Scenario& s = result.scenario;
   if (profiled(s)) return {};
   const PassShape now = pass_shape(s);
-  const double now_s = compute_s_per_sample(s, now);
-  const auto gain = [&](const PassShape& shape) { return now_s / compute_s_per_sample(s, shape); };
+  const double now_s = compute_s_per_sample(result, now);
+  const auto gain = [&](const PassShape& shape) { return now_s / compute_s_per_sample(result, shape); };
   if (now.precision == Precision::fp32 || now.precision == Precision::tf32) {
     PassShape best = now;
     for (const Precision precision : {Precision::bf16, Precision::fp16, Precision::tf32}) {
@@ -205,10 +214,11 @@ WayOut less_compute(const Result& result) {
   }
   for (const Recompute recompute : {Recompute::none, Recompute::selective}) {
     if (recompute >= now.recompute) continue;
+    if (recompute == Recompute::none && s.training.recompute_layers > 0) continue;  // a key that --set keeps
     PassShape shape = now;
     shape.recompute = recompute;
-    const double saved = saved_bytes(s, now);
-    const double growth = saved > 0 ? saved_bytes(s, shape) / saved - 1 : 0;
+    const double saved = saved_bytes(result, now);
+    const double growth = saved > 0 ? saved_bytes(result, shape) / saved - 1 : 0;
     if (gain(shape) * kWorthTrying > 1 && has_room_for(result, growth * result.metrics.memory.activations)) {
       return {
           fmt::format("there is memory to recompute {}", recompute == Recompute::none ? "nothing" : "less"),

@@ -25,6 +25,7 @@ struct Training {
   Precision activation_precision = Precision::bf16;  // in which activations are sent between stages
   Optimizer optimizer = Optimizer::adam;
   Recompute recompute = Recompute::none;
+  int recompute_layers = 0;  // of each stage, or virtual stage, the first so many; 0: all
 };
 
 enum class PipelineSchedule {

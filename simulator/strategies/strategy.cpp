@@ -10,6 +10,7 @@
 #include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "simulator/strategies/orders/order.hpp"
+#include "simulator/strategies/programs/model_cut.hpp"
 #include "simulator/strategies/programs/program_writer.hpp"
 #include "topologies/uplinks.hpp"
 
@@ -45,21 +46,19 @@ std::vector<double> expert_parameters(const std::vector<Layer>& layers) {
   return parameters;
 }
 
-StepPlan begin_plan(const Scenario& scenario) {
+StepPlan begin_plan(const Scenario& scenario, ModelCut cut) {
   const Training& training = scenario.training;
-  PassShape pass = pass_shape(scenario);
-  StepPlan plan{scenario, model_layers(scenario.model, pass), {}, {}};
+  StepPlan plan{scenario, std::move(cut.layers), {}, {}};
   for (const Layer& layer : plan.model) plan.layers.push_back(merged(layer));
   const bool sums_with_data = gradient_strategy(scenario)->context_gradients() == ContextGradients::with_data;
   std::vector<Factor> factors = factors_of(scenario);
   for (Factor& factor : factors) factor.sums_gradients = factor.sums_gradients && sums_with_data;
   plan.walk = walk(plan.model, std::move(factors));
+  plan.parts = layer_ranges(cut.stage_layers);
   plan.algorithms = std::make_shared<AlgorithmChoice>(scenario);
-  pass.recompute = Recompute::none;
-  const std::vector<LayerCost> whole =
-      training.recompute == Recompute::none ? plan.layers : layer_costs(scenario.model, pass);
   for (std::size_t i = 0; i < plan.layers.size(); ++i)
-    plan.transient_bytes.push_back(std::max(0.0, whole[i].saved_bytes - plan.layers[i].saved_bytes));
+    plan.transient_bytes.push_back(
+        std::max(0.0, cut.keeping_all[i].saved_bytes - plan.layers[i].saved_bytes));
   plan.tied_parameters = tied_parameters(scenario);
   plan.layers.back().parameters += plan.tied_parameters;
 
@@ -109,34 +108,6 @@ void check_schedule(const Scenario& scenario) {
     refuse(scenario, fmt::format("strategy.schedule is \"interleaved\" with {} micro-batches; allowed: a "
                                  "multiple of pipeline, {}",
                                  scenario.microbatches, strategy.pipeline));
-}
-
-std::vector<int> choose_stages(const StepPlan& plan) {
-  const Scenario& scenario = plan.scenario;
-  const int layers = static_cast<int>(plan.layers.size());
-  const int chunks = scenario.strategy.virtual_stages, stages = scenario.strategy.pipeline * chunks;
-  if (stages > layers)
-    refuse(scenario, fmt::format("strategy.pipeline is {}{}; allowed: at most {}, the number of layers of {}",
-                                 scenario.strategy.pipeline,
-                                 chunks > 1 ? fmt::format(" with {} virtual stages each", chunks) : "",
-                                 layers / chunks, scenario.model.name));
-  const std::vector<int>& given = scenario.strategy.stage_layers;
-  if (given.empty()) {
-    std::vector<double> times_s;
-    for (const LayerCost& layer : plan.layers)
-      times_s.push_back(layer_time_s(layer, scenario.cluster->node().device, scenario.training.precision));
-    return balance_stages(times_s, stages);
-  }
-  if (static_cast<int>(given.size()) != stages)
-    refuse(scenario, fmt::format("strategy.stage_layers has {} numbers; allowed: {}, one for each {}",
-                                 given.size(), stages, chunks > 1 ? "virtual stage" : "pipeline stage"));
-  if (*std::min_element(given.begin(), given.end()) < 1)
-    refuse(scenario, "strategy.stage_layers has a stage without layers; allowed: at least 1 in each");
-  if (const int sum = std::accumulate(given.begin(), given.end(), 0); sum != layers)
-    refuse(scenario,
-           fmt::format("strategy.stage_layers add up to {}; allowed: {}, the number of layers of {}", sum,
-                       layers, scenario.model.name));
-  return given;
 }
 
 // Workers sit on the devices in their order.
@@ -193,10 +164,10 @@ std::vector<std::string> assumptions(const StepPlan& plan) {
 
 Plan write_schedule(const Scenario& scenario) {
   check_schedule(scenario);
-  StepPlan plan = begin_plan(scenario);
+  ModelCut cut = cut_model(scenario);
   Plan result;
-  result.stage_layers = choose_stages(plan);
-  plan.parts = layer_ranges(result.stage_layers);
+  result.stage_layers = cut.stage_layers;
+  StepPlan plan = begin_plan(scenario, std::move(cut));
   plan.notes = assumptions(plan);
   plan.endpoints = place_workers(scenario, plan.schedule.roles.front().size());
 

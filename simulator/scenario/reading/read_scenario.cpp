@@ -135,6 +135,7 @@ Scenario read_scenario(Document document, const std::string& path,
 
   fit_strategy(scenario.strategy, strategy, scenario);
   scenario.microbatches = count_microbatches(scenario.training, scenario.strategy, training);
+  fit_recompute_layers(training, scenario);
   scenario.engine.chunk_bytes = scenario.strategy.chunk_bytes;
   scenario.text = scenario_text(std::move(given), document.tree(), base_folder, scenario);
   return scenario;

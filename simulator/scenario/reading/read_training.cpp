@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "simulator/scenario/reading/readers.hpp"
+#include "simulator/strategies/programs/model_cut.hpp"
 
 namespace rehearse {
 namespace {
@@ -63,6 +64,15 @@ Recompute read_recompute(Section& section, const Model& model) {
   return recompute;
 }
 
+int read_recompute_layers(Section& section, Recompute recompute) {
+  const auto layers = static_cast<int>(section.integer("recompute_layers", 1, 1'000'000, 1));
+  if (!section.has("recompute_layers")) return 0;
+  if (recompute == Recompute::none)
+    section.refuse("recompute_layers", fmt::format("{} with recompute = \"none\"", layers),
+                   "recompute = \"selective\" or \"full\", or no such key");
+  return layers;
+}
+
 }  // namespace
 
 Training read_training(Section& section, const Model& model, const Device& device) {
@@ -75,6 +85,7 @@ Training read_training(Section& section, const Model& model, const Device& devic
   training.activation_precision = read_sent_precision(section, "activation_precision", training.precision);
   training.optimizer = static_cast<Optimizer>(section.choice("optimizer", kOptimizerNames, 0));
   training.recompute = read_recompute(section, model);
+  training.recompute_layers = read_recompute_layers(section, training.recompute);
   return training;
 }
 
@@ -107,6 +118,19 @@ int count_microbatches(const Training& training, const StrategyChoice& strategy,
                    fmt::format("at most {} micro-batches through so many stages", kMaxPasses / parts));
   }
   return static_cast<int>(count);
+}
+
+void fit_recompute_layers(Section& section, const Scenario& scenario) {
+  const int layers = scenario.training.recompute_layers;
+  if (layers == 0) return;
+  Scenario all = scenario;  // which can always be cut
+  all.training.recompute_layers = 1;
+  const int most = most_recompute_layers(scenario, cut_model(all).stage_layers);
+  if (layers > most)
+    section.refuse("recompute_layers", fmt::format("{}", layers),
+                   fmt::format("1 to {}, the layers that the largest stage can recompute, or no such key to "
+                               "recompute all",
+                               most));
 }
 
 }  // namespace rehearse

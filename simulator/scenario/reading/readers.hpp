@@ -29,6 +29,9 @@ void fit_strategy(StrategyChoice& strategy, Section& section, const Scenario& sc
 // global_batch / (micro_batch x data); refused if that is not whole.
 int count_microbatches(const Training& training, const StrategyChoice& strategy, Section& section);
 
+// Refuses more recompute_layers than any stage has, once the stages are known.
+void fit_recompute_layers(Section& section, const Scenario& scenario);
+
 // The whole scenario as TOML: the document `root` as it was before anything was derived from it, with the
 // model, cluster and device files that it points to in place of their names. `read` is the document after it
 // was read: what it leaves out is filled in there from what it names.

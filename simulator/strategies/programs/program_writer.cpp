@@ -269,10 +269,19 @@ private:
                                   : tensors_.recomputed;
   }
 
+  // Up to the last layer of these that is recomputed, where only some are.
+  LayerRange recomputed_layers(LayerRange layers) const {
+    if (plan_.scenario.training.recompute_layers == 0) return layers;
+    while (layers.last >= layers.first && plan_.layers[layers.last].recompute.empty()) --layers.last;
+    return layers;
+  }
+
   // Run again by autograd's engine, so only once the gradient has arrived.
   void recompute(const PassItem& item, const Part& part, bool cut, int received,
                  std::vector<Weights>& gathered) {
-    const auto its_pieces = pieces(part.layers, [](const Site& site) {
+    const LayerRange layers = recomputed_layers(part.layers);
+    if (layers.last < layers.first) return;
+    const auto its_pieces = pieces(layers, [](const Site& site) {
       return site.repeated && (!site.forward.empty() || site.at_ring());
     });
     for (const Piece& piece : its_pieces) {
