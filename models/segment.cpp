@@ -59,6 +59,11 @@ Dims input_dims(SegmentKind kind, int input, Dims value) {
   return value;
 }
 
+bool leaves_weights(const Segment& segment) {
+  return std::any_of(segment.cost.backward_weight.begin(), segment.cost.backward_weight.end(),
+                     [](const Kernel& kernel) { return kernel.kind != Kernel::Kind::memory; });
+}
+
 LayerCost merged(const Layer& layer) {
   LayerCost all;
   all.name = layer.name;

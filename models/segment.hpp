@@ -52,6 +52,12 @@ struct Layer {
 // The layers of one micro-batch, in order of the forward pass, on one device of `pass.splits`.
 std::vector<Layer> model_layers(const Model& model, const PassShape& pass);
 
+// Whether a backward pass that is split leaves the gradients of the segment's weights to its second part.
+// Those that are products are left, since only they take long and can wait with little kept: the gradients of
+// norms, biases and look-ups stand in the first part, as in the code of Qi et al., "Zero Bubble Pipeline
+// Parallelism" (arXiv 2401.10241), which splits linear layers only. Measured times are split as measured.
+bool leaves_weights(const Segment& segment);
+
 // All segments of a layer as one: kernels pass by pass, in the order of the segments.
 LayerCost merged(const Layer& layer);
 

@@ -2,6 +2,8 @@
 // computed (Megatron-LM's --recompute-method block --recompute-num-layers).
 #include <fmt/format.h>
 
+#include <map>
+
 #include "models/kernels.hpp"
 #include "models/text/error.hpp"
 #include "simulator/costs/compute.hpp"
@@ -113,16 +115,24 @@ TEST_CASE("the first layers of each stage, and of each virtual stage, are recomp
         const double left = full ? 2 * sbh / (c.sequence ? t : 1) : kept - sbh * attention / t;
         const double own =
             sbh / (c.sequence ? t : 1);  // shares of what lies whole without sequence parallelism
-        for (const Program& program : plan.schedule->programs)
+        for (const Program& program : plan.schedule->programs) {
+          // By part: what is kept of its first micro-batch, for whichever part of the backward pass.
+          std::map<int, std::pair<int, double>> parts_kept;  // by first layer: last layer, bytes
           for (const Tensor& tensor : program.tensors) {
-            if (tensor.name.rfind("activations ", 0) != 0) continue;
-            CAPTURE(tensor.name);
-            double expected = n * left + (c.whole - n) * kept;
-            if (tensor.first_layer == 0) expected += own;  // the mask of the embedding's dropout
-            if (tensor.last_layer == 9)  // the inputs of last norm and logits, and their softmax
-              expected += 4 * own + 4 * s * b * v / t;
-            CHECK(tensor.bytes.base == Approx(expected).epsilon(1e-12));
+            if (tensor.name.rfind("activations ", 0) != 0 || tensor.microbatch != 0) continue;
+            parts_kept[tensor.first_layer].first = tensor.last_layer;
+            parts_kept[tensor.first_layer].second += tensor.bytes.base;
           }
+          REQUIRE_FALSE(parts_kept.empty());
+          for (const auto& [first_layer, part] : parts_kept) {
+            CAPTURE(first_layer);
+            double expected = n * left + (c.whole - n) * kept;
+            if (first_layer == 0) expected += own;  // the mask of the embedding's dropout
+            if (part.first == 9)                    // the inputs of last norm and logits, and their softmax
+              expected += 4 * own + 4 * s * b * v / t;
+            CHECK(part.second == Approx(expected).epsilon(1e-12));
+          }
+        }
         // What is computed again, over all ranks: of a micro-batch, n layers of each part.
         double again = 0;
         for (int rank = 0; rank < plan.schedule->roles[0].size(); ++rank)

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "simulator/trace/metrics.hpp"
 #include "tests/catch.hpp"
 #include "tests/trace_builder.hpp"
@@ -65,6 +67,16 @@ TEST_CASE("memory peaks where the lifetimes overlap most") {
        {uses(compute("f0"), {}, {0}), uses(compute("b0"), {0}, {}), uses(compute("f1"), {}, {1}),
         uses(compute("b1"), {1}, {})},
        {{0, 0, 0, 1}, {1, 1, 1, 2}, {2, 2, 2, 3}, {3, 3, 3, 4}},
+       0,
+       0,
+       0,
+       7,
+       0},
+      {"the same where rounding lets an op begin before the one in front of it ends",
+       {tensor(K::activation, 5), tensor(K::activation, 7)},
+       {uses(compute("f0"), {}, {0}), uses(compute("b0"), {0}, {}), uses(compute("f1"), {}, {1}),
+        uses(compute("b1"), {1}, {})},
+       {{0, 0, 0, 1}, {1, 1, 1, 2}, {2, 2, std::nextafter(2.0, 1.0), 3}, {3, 3, 3, 4}},
        0,
        0,
        0,

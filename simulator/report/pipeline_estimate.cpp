@@ -128,7 +128,10 @@ PipelineEstimate estimate_pipeline(const Scenario& scenario, PipelineSchedule sc
       return seconds;
     };
     forward_s.push_back(of(layer.forward));
-    weight_s.push_back(of(layer.backward_weight));
+    double left_s = 0;  // to the weight part
+    for (const Segment& segment : of_model.segments)
+      if (leaves_weights(segment)) left_s += of(segment.cost.backward_weight);
+    weight_s.push_back(left_s);
   }
   std::vector<Part> model;
   for (const LayerRange& range : layer_ranges(cut.stage_layers)) {

@@ -87,10 +87,15 @@ MemoryTimeline memory_timeline(const Trace& trace, int rank_class, int step) {
     timeline.changes.push_back({begin_s, tensor.kind, bytes});
     timeline.changes.push_back({life.last_use_s, tensor.kind, -bytes});
   }
+  // One op begins when another ends, but for rounding: what is freed then is gone.
+  constexpr double kSameInstant = 1e-9;
+  const auto instant = [&](const MemoryChange& change) {
+    return change.bytes < 0 ? change.time_s - kSameInstant : change.time_s;
+  };
   std::stable_sort(timeline.changes.begin(), timeline.changes.end(),
-                   [](const MemoryChange& a, const MemoryChange& b) {
-                     return a.time_s != b.time_s ? a.time_s < b.time_s : a.bytes < b.bytes;
-                   });
+                   [&](const MemoryChange& a, const MemoryChange& b) { return instant(a) < instant(b); });
+  for (std::size_t i = 1; i < timeline.changes.size(); ++i)
+    timeline.changes[i].time_s = std::max(timeline.changes[i].time_s, timeline.changes[i - 1].time_s);
   return timeline;
 }
 

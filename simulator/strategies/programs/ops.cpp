@@ -92,7 +92,9 @@ Work pass_work(const StepPlan& plan, Pass pass, int first_segment, int end_segme
       if (pass == Pass::recompute) add(s, cost.recompute);
       if (input) add(s, cost.backward_input);
     }
-    for (int s = first; weight && s < end; ++s) add(s, walk.segments[s]->cost.backward_weight);
+    // Which part of a split pass has the gradients of a segment's weights.
+    for (int s = first; s < end; ++s)
+      if (leaves_weights(*walk.segments[s]) ? weight : input) add(s, walk.segments[s]->cost.backward_weight);
   }
   return work;
 }

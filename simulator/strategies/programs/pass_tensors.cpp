@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace rehearse {
 namespace {
@@ -21,19 +22,19 @@ public:
     double transient = 0, between = 0;
     for (std::size_t c = 0; c < stage_.chunks.size(); ++c) {
       const LayerRange layers = stage_.chunks[c].layers;
-      double saved = 0;
       for (int i = layers.first; i <= layers.last; ++i) {
         const LayerCost& layer = plan_.layers[i];
-        saved += layer.saved_bytes;
-        transient = std::max(transient, plan_.transient_bytes[i]);
+        transient = std::max(transient, plan_.transient_bytes[i] - left_to_weights(i).recomputed);
         tensors.recomputes = tensors.recomputes || !layer.recompute.empty();
-        between = std::max(between, layer.output_bytes + (i > 0 ? plan_.layers[i - 1].output_bytes : 0));
+        // The gradient of the logits has their 16 bits (or 32), as their product reads it.
+        const double output = layer.output_bytes + element_bytes(training.precision) * layer.logits;
+        between = std::max(between, output + (i > 0 ? plan_.layers[i - 1].output_bytes : 0));
       }
-      add_chunk(tensors, static_cast<int>(c), saved);
+      add_chunk(tensors, static_cast<int>(c));
     }
     tensors.between = add(TensorKind::activation_gradient, "gradients between layers", stage_.layers, between,
                           -1, training.precision);
-    if (tensors.recomputes && !splits_backward_)
+    if (tensors.recomputes)
       tensors.recomputed = add(TensorKind::activation, "recomputed activations of a layer", stage_.layers,
                                transient, -1, training.precision);
     if (const double bytes = gathered_bytes(); bytes > 0)
@@ -56,7 +57,7 @@ private:
     return add_tensor(stage_.program, std::move(t));
   }
 
-  void add_chunk(StageTensors& all, int number, double saved_bytes) {
+  void add_chunk(StageTensors& all, int number) {
     using enum TensorKind;
     const Training& training = plan_.scenario.training;
     const Chunk& chunk = stage_.chunks[static_cast<std::size_t>(number)];
@@ -64,16 +65,23 @@ private:
     const bool first = chunk.before < 0, last = chunk.behind < 0;
     // The part before is the chunk before on this stage: what that one gives is read where it stands.
     const bool continues = !first && chunk.before == stage_.stage;
-    double kept = 0, recomputed = 0;
-    for (int i = layers.first; splits_backward_ && i <= layers.last; ++i) {
+    double saved = 0, saved_for_inputs = 0, kept = 0, recomputed = 0;
+    for (int i = layers.first; i <= layers.last; ++i) {
+      if (!splits_backward_) {
+        saved += plan_.layers[i].saved_bytes;
+        continue;
+      }
+      const LeftToWeights left = left_to_weights(i);
+      saved += left.saved;
+      saved_for_inputs += plan_.layers[i].saved_bytes - left.saved;
       kept += weight_gradient_inputs(i);
-      recomputed += plan_.transient_bytes[i];
+      recomputed += left.recomputed;
     }
     ChunkTensors tensors;
     for (int k = 0; k < plan_.scenario.microbatches; ++k) {
       const std::string of = item_text(stage_, {Pass::forward, k, number});
       tensors.activations.push_back(
-          add(activation, "activations " + of, layers, saved_bytes, k, training.precision));
+          add(activation, "activations " + of, layers, saved, k, training.precision));
       const auto at_boundary = [&](TensorKind kind, const char* name, bool here, int layer, bool sent) {
         if (!here) return -1;
         const int tensor =
@@ -91,26 +99,29 @@ private:
       tensors.input_gradient.push_back(
           before ? before->output_gradient[k]
                  : at_boundary(activation_gradient, "input gradient ", !first, layers.first - 1, true));
-      const auto kept_for_weights = [&](TensorKind kind, const char* name, double bytes) {
+      const auto if_split = [&](TensorKind kind, const char* name, double bytes) {
         return splits_backward_ && bytes > 0 ? add(kind, name + of, layers, bytes, k, training.precision)
                                              : -1;
       };
-      tensors.kept_gradients.push_back(kept_for_weights(activation_gradient, "gradients for weights ", kept));
-      tensors.kept_recomputed.push_back(kept_for_weights(activation, "recomputed activations ", recomputed));
+      tensors.input_activations.push_back(
+          if_split(activation, "activations of the input part ", saved_for_inputs));
+      tensors.kept_gradients.push_back(if_split(activation_gradient, "gradients for weights ", kept));
+      tensors.kept_recomputed.push_back(if_split(activation, "recomputed activations ", recomputed));
     }
     all.chunks.push_back(std::move(tensors));
   }
 
-  // Gradients of what a layer's segments with weights give, in the placement in which products read them. A
-  // block of a convolutional network does not tell what lies between its kernels: the gradient of its output
-  // stands for it. A profile tells nothing of what it keeps.
+  bool is_profiled() const { return std::holds_alternative<ProfiledModel>(plan_.scenario.model.shape); }
+
+  // Gradients of what a layer's products with weights give, in the placement in which they are read. A block
+  // of a convolutional network does not tell what lies between its kernels: the gradient of its output stands
+  // for it. A profile tells nothing of what it keeps.
   double weight_gradient_inputs(int number) const {
-    if (std::holds_alternative<ProfiledModel>(plan_.scenario.model.shape)) return 0;
+    if (is_profiled()) return 0;
     const Layer& layer = plan_.model[static_cast<std::size_t>(number)];
     double bytes = 0;
     for (const Segment& segment : layer.segments) {
-      // The bias of a row product needs what the product needs.
-      if (segment.cost.backward_weight.empty() || segment.kind == SegmentKind::residual) continue;
+      if (!leaves_weights(segment)) continue;
       for (std::size_t o = 0; o < segment.outputs.size(); ++o) {
         const Value& value = layer.values[static_cast<std::size_t>(segment.outputs[o])];
         if (!value.has_gradient) continue;
@@ -123,6 +134,54 @@ private:
       }
     }
     return bytes;
+  }
+
+  // The inputs of a layer's products with weights, as they are kept: each once, however many read it. All
+  // that a block keeps counts, as it does not tell.
+  double inputs_of_products(int number) const {
+    const Layer& layer = plan_.model[static_cast<std::size_t>(number)];
+    std::vector<bool> counted(layer.values.size(), false);
+    double bytes = 0;
+    for (const Segment& segment : layer.segments) {
+      if (!leaves_weights(segment)) continue;
+      if (segment.kind == SegmentKind::block) return std::numeric_limits<double>::infinity();
+      for (std::size_t i = 0; i < segment.inputs.size(); ++i) {
+        const auto input = static_cast<std::size_t>(segment.inputs[i]);
+        if (counted[input]) continue;
+        counted[input] = true;
+        double elements = layer.values[input].elements;
+        for (const Factor& factor : walk_.factors)
+          if (is_kept_in_shards(layer, segment, static_cast<int>(i), factor)) elements /= factor.size;
+        bytes += elements * layer.values[input].element;
+      }
+    }
+    return bytes;
+  }
+
+  // A product that gathers its input from shards may keep its own shard alone.
+  static bool is_kept_in_shards(const Layer& layer, const Segment& reader, int input, const Factor& factor) {
+    if (input_use(layer, reader, input, factor.table).as.kind == Placement::Kind::sharded) return true;
+    if (!factor.keeps_shards) return false;
+    const int value = reader.inputs[static_cast<std::size_t>(input)];
+    for (const Segment& maker : layer.segments)
+      for (std::size_t o = 0; o < maker.outputs.size(); ++o)
+        if (maker.outputs[o] == value)
+          return output_use(layer, maker, static_cast<int>(o), factor.table).as.kind ==
+                 Placement::Kind::sharded;
+    return false;
+  }
+
+  // What the weight part of a layer's split backward pass reads, of what is saved and of what was computed
+  // again.
+  struct LeftToWeights {
+    double saved = 0, recomputed = 0;
+  };
+  LeftToWeights left_to_weights(int number) const {
+    if (!splits_backward_) return {};
+    const double saved = plan_.layers[number].saved_bytes, again = plan_.transient_bytes[number];
+    const double wanted = is_profiled() ? saved : inputs_of_products(number);
+    if (plan_.model[static_cast<std::size_t>(number)].recomputed) return {0, std::min(wanted, again)};
+    return {std::min(wanted, saved), 0};
   }
 
   // Of the largest tensor that is gathered from shards: the stage uses the same memory for all.

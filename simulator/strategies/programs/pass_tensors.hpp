@@ -12,15 +12,16 @@ namespace rehearse {
 // By micro-batch; -1: there is none.
 struct ChunkTensors {
   std::vector<int> activations, input, output, output_gradient, input_gradient;
-  // What a backward pass that is split leaves to its weight part: the gradients of what segments with weights
-  // give, and the activations that were computed again.
-  std::vector<int> kept_gradients, kept_recomputed;
+  // Of a backward pass that is split: activations that its input part reads last, as its weight part reads
+  // nothing but the inputs of products with weights; what it leaves to the weight part, besides activations:
+  // the gradients of what these products give, and their inputs that were computed again.
+  std::vector<int> input_activations, kept_gradients, kept_recomputed;
 };
 
 struct StageTensors {
   std::vector<ChunkTensors> chunks;
   int between = -1;     // gradients between layers
-  int recomputed = -1;  // activations of a layer that are computed again
+  int recomputed = -1;  // activations of a layer that are computed again, but for kept_recomputed
   int gathered = -1;    // activations gathered from their shards
   bool recomputes = false;
 };

@@ -251,6 +251,7 @@ private:
           if (piece.first == begin) use(op.reads, tensors.input[k]);
           wait_for(op, received);
           use(op.writes, tensors.activations[k]);
+          use(op.writes, tensors.input_activations[k]);
           if (piece.end == end) use(op.writes, tensors.output[k]);
         };
         const int number =
@@ -264,9 +265,8 @@ private:
     write_changes(walk_.sites[end].forward, item, Pass::forward, Side::maker, received);
   }
 
-  int recomputed_by(const PassItem& item) const {
-    return entry_.splits_backward ? tensors_.chunks[item.chunk].kept_recomputed[item.microbatch]
-                                  : tensors_.recomputed;
+  int left_recomputed(const PassItem& item) const {
+    return tensors_.chunks[item.chunk].kept_recomputed[item.microbatch];
   }
 
   // Up to the last layer of these that is recomputed, where only some are.
@@ -290,7 +290,9 @@ private:
       compute_piece(Pass::recompute, item, piece, cut || its_pieces.size() > 1, received, [&](Op& op) {
         read_weights(op, part, gathered);
         use(op.reads, tensors_.chunks[item.chunk].activations[item.microbatch]);
-        use(op.writes, recomputed_by(item));
+        use(op.reads, tensors_.chunks[item.chunk].input_activations[item.microbatch]);
+        use(op.writes, tensors_.recomputed);
+        use(op.writes, left_recomputed(item));
         wait_for(op, received);
       });
     }
@@ -371,7 +373,9 @@ private:
           else
             use(op.writes, tensors.kept_gradients[k]);
           use(op.reads, tensors.activations[k]);
-          use(op.reads, recomputed_by(item));
+          use(op.reads, tensors.input_activations[k]);
+          use(op.reads, tensors_.recomputed);
+          use(op.reads, left_recomputed(item));
           use(op.writes, tensors_.between);
           if (piece.end == end) use(op.reads, tensors.output_gradient[k]);
           wait_for(op, received);
@@ -404,7 +408,7 @@ private:
         write_gradients(op, part, gradients);
         use(op.reads, tensors.activations[k]);
         use(op.reads, tensors.kept_gradients[k]);
-        use(op.reads, recomputed_by(item));
+        use(op.reads, left_recomputed(item));
         number = add_op(program_, std::move(op));
       }
       end_part(item, part, gradients, number);
