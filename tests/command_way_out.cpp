@@ -101,6 +101,12 @@ TEST_CASE("a told way out loses less time", "[release]") {
       {"a slow precision", shipped("bert-large-ring"), "--set training.precision=fp32", "precision=bf16"},
       {"needless recomputation", shipped("bert-large-ring"), "--set training.recompute=full",
        "recompute=none"},
+      {"more recomputation than memory asks for", shipped("bert-large-ring"),
+       "--set training.recompute=full --set training.micro_batch=128 --set training.global_batch=4096",
+       "recompute="},
+      {"the same where keeping all would not fit", shipped("bert-large-ring"),
+       "--set training.recompute=full --set training.micro_batch=192 --set training.global_batch=6144",
+       "recompute_layers="},
   };
   for (const Case& c : cases) {
     CAPTURE(c.name);

@@ -308,8 +308,8 @@ TEST_CASE("what does not fit is told first, and the largest loss still") {
   };
   CHECK(told(0.9).rfind("stage 0 needs ", 0) == 0);
   CHECK(told(0.9).find(" GiB (weights ") != std::string::npos);
-  ends_in(told(0.9), "(try --set training.recompute=selective)");
-  ends_in(told(0.5), "(try --set training.recompute=full)");
+  ends_in(told(0.9), "(try --set training.recompute=selective --set training.recompute_layers=3)");
+  ends_in(told(0.5), "(try --set training.recompute=full --set training.recompute_layers=7)");
   example.scenario.training.recompute = Recompute::full;
   ends_in(told(0.95), "smaller micro-batches keep less (try --set training.micro_batch=1)");
   example.scenario.training.micro_batch = 1;

@@ -78,6 +78,23 @@ std::vector<Remedy> recomputing(const Scenario& s) {
   return remedies;
 }
 
+// How few layers of each stage can be recomputed; 0: nothing fits with fewer than all of them.
+int fewest_recomputed(const Scenario& s, const std::function<bool(const Scenario&)>& fits) {
+  Scenario changed = s;
+  changed.training.recompute_layers = 1;
+  const int all = most_recompute_layers(s, cut_model(changed).stage_layers);
+  const auto fits_with = [&](int layers) {
+    changed.training.recompute_layers = layers;
+    return fits(changed);
+  };
+  int too_few = 0, enough = all;
+  while (enough - too_few > 1) {
+    const int middle = (too_few + enough) / 2;
+    (fits_with(middle) ? enough : too_few) = middle;
+  }
+  return enough < all ? enough : 0;
+}
+
 std::vector<Remedy> smaller_microbatches(const Scenario& s) {
   std::vector<Remedy> remedies;
   if (profiled(s)) return remedies;
@@ -161,11 +178,20 @@ WayOut less_memory(const Result& result) {
   // What the order of programs does not tell, and a server on the device.
   const double besides = std::max(0.0, use.total - *now);
   const auto fits = [&](double bytes) { return bytes + besides <= use.capacity; };
+  const auto scenario_fits = [&](const Scenario& s) {
+    const std::optional<double> bytes = needed(s);
+    return bytes && fits(*bytes);
+  };
 
   for (const Kind kind : kKinds)
-    for (const Remedy& remedy : kind(result.scenario))
-      if (const std::optional<double> bytes = needed(remedy.scenario); bytes && fits(*bytes))
-        return {remedy.why, remedy.sets};
+    for (Remedy& remedy : kind(result.scenario)) {
+      const std::optional<double> bytes = needed(remedy.scenario);
+      if (!bytes || !fits(*bytes)) continue;
+      if (kind == recomputing && remedy.scenario.training.recompute_layers == 0)
+        if (const int layers = fewest_recomputed(remedy.scenario, scenario_fits); layers > 0)
+          remedy.sets.push_back(fmt::format("training.recompute_layers={}", layers));
+      return {remedy.why, remedy.sets};
+    }
 
   // None alone: of each kind the one that needs least, one kind after the other.
   WayOut all;
@@ -189,6 +215,17 @@ WayOut less_memory(const Result& result) {
   }
   if (!all.why.empty()) all.why += fmt::format(", which still needs {} GiB", in_gibibytes(least + besides));
   return all;
+}
+
+bool would_fit(const Result& result, const Scenario& changed) {
+  const MemoryUse& use = result.metrics.memory;
+  if (use.capacity <= 0) return true;
+  const std::optional<double> now = needed(result.scenario), then = needed(changed);
+  return now && then && *then + std::max(0.0, use.total - *now) <= use.capacity;
+}
+
+int fewest_recompute_layers(const Result& result) {
+  return fewest_recomputed(result.scenario, [&](const Scenario& s) { return would_fit(result, s); });
 }
 
 }  // namespace rehearse

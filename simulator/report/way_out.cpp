@@ -24,27 +24,15 @@ std::string value(double number) {
   return fmt::format("{}", number);
 }
 
-// The result's layers in passes of another shape.
-std::vector<LayerCost> costs_of(const Result& result, const PassShape& shape) {
-  std::vector<LayerCost> costs;
-  for (const Layer& layer : layers_in_parts(result.scenario, shape, result.plan.stage_layers))
-    costs.push_back(merged(layer));
-  return costs;
-}
-
-// Computing one sample, forward and backward, on one device.
-double compute_s_per_sample(const Result& result, const PassShape& shape) {
+// Computing one sample, forward and backward, on one device, in passes of this shape.
+double compute_s_per_sample(const Scenario& scenario, const Plan& plan, const PassShape& shape) {
   double seconds = 0;
-  for (const LayerCost& layer : costs_of(result, shape))
-    seconds += layer_time_s(layer, result.scenario.cluster->node().device, shape.precision);
+  for (const Layer& layer : layers_in_parts(scenario, shape, plan.stage_layers))
+    seconds += layer_time_s(merged(layer), scenario.cluster->node().device, shape.precision);
   return seconds / shape.micro_batch;
 }
-
-// Activations that one micro-batch keeps for its backward pass, over all layers.
-double saved_bytes(const Result& result, const PassShape& shape) {
-  double bytes = 0;
-  for (const LayerCost& layer : costs_of(result, shape)) bytes += layer.saved_bytes;
-  return bytes;
+double compute_s_per_sample(const Result& result, const PassShape& shape) {
+  return compute_s_per_sample(result.scenario, result.plan, shape);
 }
 
 bool has_room_for(const Result& result, double more_bytes) {
@@ -141,6 +129,18 @@ WayOut less_pipeline_transfer(const Result& result) {
           {"cluster.nic_gbps=" + value(2 * s.cluster->node().nic_bandwidth * 8 / 1e9)}};
 }
 
+// `now_s`: what computing a sample takes.
+WayOut fewer_layers_recomputed(const Result& result, double now_s) {
+  Scenario changed = result.scenario;
+  const int before = changed.training.recompute_layers;
+  const int layers = changed.training.recompute_layers = fewest_recompute_layers(result);
+  if (layers == 0 || (before > 0 && layers >= before)) return {};
+  if (compute_s_per_sample(changed, result.plan, pass_shape(changed)) >= kWorthTrying * now_s) return {};
+  return {fmt::format("there is memory to recompute no more than {}{}", counted(layers, "layer"),
+                      changed.strategy.pipeline > 1 ? " of each stage" : ""),
+          {fmt::format("training.recompute_layers={}", layers)}};
+}
+
 }  // namespace
 
 std::string told(const WayOut& way) {
@@ -217,14 +217,16 @@ WayOut less_compute(const Result& result) {
     if (recompute == Recompute::none && s.training.recompute_layers > 0) continue;  // a key that --set keeps
     PassShape shape = now;
     shape.recompute = recompute;
-    const double saved = saved_bytes(result, now);
-    const double growth = saved > 0 ? saved_bytes(result, shape) / saved - 1 : 0;
-    if (gain(shape) * kWorthTrying > 1 && has_room_for(result, growth * result.metrics.memory.activations)) {
+    Scenario changed = s;
+    changed.training.recompute = recompute;
+    if (gain(shape) * kWorthTrying > 1 && would_fit(result, changed)) {
       return {
           fmt::format("there is memory to recompute {}", recompute == Recompute::none ? "nothing" : "less"),
           {fmt::format("training.recompute={}", kRecomputeNames[static_cast<std::size_t>(recompute)])}};
     }
   }
+  if (now.recompute != Recompute::none)
+    if (const WayOut way = fewer_layers_recomputed(result, now_s); !way.why.empty()) return way;
   // In a pipeline larger micro-batches are fewer and leave a larger bubble.
   PassShape twice = now;
   twice.micro_batch *= 2;

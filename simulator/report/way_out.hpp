@@ -24,5 +24,9 @@ WayOut less_waiting(const Result& result);
 // What makes the scenario fit into memory, by the schedule that it then has: one change, else several
 // together; if even those do not suffice, it says how much is still needed.
 WayOut less_memory(const Result& result);
+// Whether the result's devices have the memory for the scenario with changes.
+bool would_fit(const Result& result, const Scenario& changed);
+// As few layers of each stage as must be recomputed to fit into memory; 0: no fewer than all of them.
+int fewest_recompute_layers(const Result& result);
 
 }  // namespace rehearse
