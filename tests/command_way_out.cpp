@@ -128,6 +128,11 @@ TEST_CASE("a told way out loses less time", "[release]") {
 
 TEST_CASE("a told way out fits into memory", "[release]") {
   const std::vector<Case> cases = {
+      {"tokens on every tensor rank", shipped("gpt3-175b"),
+       "--set strategy.tensor=8 --set strategy.data=16 --set strategy.pipeline=6 --set "
+       "training.recompute=selective "
+       "--set training.global_batch=768",
+       "strategy.sequence_parallel=true"},
       {"activations are kept", shipped("gpt3-175b"),
        "--set training.recompute=none --set training.global_batch=768", "recompute=full"},
       // A stage keeps 24 micro-batches of 8, and as much of 4: with 48 stages only smaller ones need less.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -49,6 +50,20 @@ std::shared_ptr<const Cluster> with_nodes(const Cluster& cluster, int nodes) {
   parts.nodes = nodes;
   parts.server_nodes = cluster.server_nodes();
   return make_cluster(parts);
+}
+
+// Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022: it sends no
+// more.
+std::vector<Remedy> sharing_tokens(const Scenario& s) {
+  const int ranks = s.strategy.tensor;
+  if (ranks == 1 || s.strategy.sequence_parallel || !std::holds_alternative<Transformer>(s.model.shape) ||
+      std::fmod(tokens_per_sample(s.model, s.training.sequence_length), ranks) != 0)
+    return {};
+  Remedy remedy{fmt::format("{} tensor ranks can share out tokens where they do not share products", ranks),
+                {"strategy.sequence_parallel=true"},
+                s};
+  remedy.scenario.strategy.sequence_parallel = true;
+  return {remedy};
 }
 
 std::vector<Remedy> recomputing(const Scenario& s) {
@@ -170,8 +185,8 @@ std::vector<Remedy> more_stages(const Scenario& s) {
 WayOut less_memory(const Result& result) {
   using Kind = std::vector<Remedy> (*)(const Scenario&);
   // From what costs little time to what costs much, or devices.
-  static constexpr std::array<Kind, 5> kKinds = {recomputing, smaller_microbatches, sharding,
-                                                 plainer_schedules, more_stages};
+  static constexpr std::array<Kind, 6> kKinds = {sharing_tokens, recomputing,       smaller_microbatches,
+                                                 sharding,       plainer_schedules, more_stages};
   const MemoryUse& use = result.metrics.memory;
   const std::optional<double> now = needed(result.scenario);
   if (!now || use.capacity <= 0) return {};
