@@ -171,7 +171,10 @@ std::string random_scenario(Generator& random) {
                                  model.toml, data * microbatches * micro_batch, micro_batch);
   text += fmt::format("precision = \"{}\"\n", pick(random, {"fp32", "fp16", "fp32"}));
   if (random.one_in(2)) text += fmt::format("optimizer = \"{}\"\n", pick(random, {"sgd", "momentum"}));
-  if (random.one_in(3)) text += "recompute = \"full\"\n";
+  if (random.one_in(3)) {
+    text += "recompute = \"full\"\n";
+    if (random.one_in(2)) text += "recompute_layers = 1\n";
+  }
   if (random.one_in(4)) text += "gradient_precision = \"fp32\"\n";
 
   text += fmt::format("\n[cluster]\nnodes = {}\nserver_nodes = 2\n", nodes);
