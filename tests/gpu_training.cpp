@@ -216,6 +216,63 @@ TEST_CASE("what is learned in other ways is learned alike on GPUs and on process
   }
 }
 
+// A transformer's operations are kernels of their own; its tensors are exchanged like a perceptron's.
+TEST_CASE("transformers are trained on GPUs as on processors") {
+  constexpr const char* kTransformer = R"([model.transformer]
+layers = 2
+hidden = 16
+heads = 4
+kv_heads = 2
+feed_forward = 24
+vocabulary = 20
+sequence_length = 8
+dropout = false
+[training]
+global_batch = 8
+micro_batch = 2
+precision = "fp32"
+optimizer = "momentum"
+[cluster]
+preset = "cpu-cluster"
+[run]
+steps = 3
+warmup = 1
+learning_rate = 0.3
+)";
+  constexpr const char* kLlama =
+      " --set model.transformer.rotary=true --set model.transformer.gated=true --set "
+      "model.transformer.qk_norm=true"
+      " --set model.transformer.biases=false --set model.transformer.tied_embeddings=false";
+  constexpr const char* kMixtral =
+      " --set model.transformer.biases=false --set model.transformer.experts=4"
+      " --set model.transformer.experts_per_token=2";
+  struct {
+    const char* model;
+    const char* strategy;
+  } const cases[] = {
+      {"", "nodes=1"},
+      {"", "nodes=4 tensor=2 pipeline=2 sequence_parallel=true"},
+      {"", "nodes=2 pipeline=2 schedule=zb-v"},
+      {"", "nodes=2 data=2 cuda_graphs=true"},
+      {kLlama, "nodes=4 tensor=4 sequence_parallel=true"},
+      {kLlama, "nodes=4 tensor=2 data=2 zero_stage=3"},
+      {kMixtral, "nodes=2 tensor=2"},
+  };
+  const test::Scratch scratch;
+  const std::string run = "run --format json " + scratch.write("transformer.toml", kTransformer);
+  for (const auto& c : cases) {
+    CAPTURE(c.model, c.strategy);
+    const std::vector<double> expected =
+        losses_of(test::run_program("rehearse-run", run + c.model + arguments("nodes=1")));
+    CHECK(expected.back() < expected.front());
+    check_losses(losses_of(test::run_on_stand_in(
+                     "rehearse-run",
+                     run + c.model + " --device gpu --oversubscribe --patience 20" + arguments(c.strategy),
+                     "STAND_IN_DELAY_US=300")),
+                 expected);
+  }
+}
+
 namespace {
 
 // Carries out the hidden case below in a process with the stand-in in place.

@@ -17,6 +17,7 @@
 #include "backend/cuda/memory_replay.hpp"
 #include "backend/cuda/pieces.hpp"
 #include "backend/cuda/training_kernels.hpp"
+#include "backend/cuda/transformer_kernels.hpp"
 #include "backend/training/element_wise.hpp"
 #include "backend/training/operands.hpp"
 #include "backend/training/replay.hpp"
@@ -347,6 +348,10 @@ void CudaArithmetic::update(int stream, const OptimizerSettings& optimizer, long
 
 std::unique_ptr<DeviceCompressor> CudaArithmetic::compressor(const CompressionTask& task) {
   return cuda_compressor(*this, task);
+}
+
+std::unique_ptr<TransformerArithmetic> CudaArithmetic::transformer() {
+  return kernels::transformer([this](int number) { return stream(number); });
 }
 
 Array CudaArithmetic::scratch(int stream, std::size_t bytes, Precision precision) {

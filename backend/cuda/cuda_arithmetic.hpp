@@ -52,6 +52,7 @@ public:
   void update(int stream, const OptimizerSettings& optimizer, long step,
               const OptimizerArrays& arrays) override;
   std::unique_ptr<DeviceCompressor> compressor(const CompressionTask& task) override;
+  std::unique_ptr<TransformerArithmetic> transformer() override;
   Replayed replay(int stream, const Kernel& kernel, Precision precision) override;
   std::vector<std::string> notes() const override;
 

@@ -43,6 +43,7 @@ public:
   void scale(int stream, float factor, const Array& x) override;
   void update(int stream, const OptimizerSettings& optimizer, long step,
               const OptimizerArrays& arrays) override;
+  std::unique_ptr<TransformerArithmetic> transformer() override;
   Replayed replay(int stream, const Kernel& kernel, Precision precision) override;
 
 private:

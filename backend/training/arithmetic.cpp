@@ -6,8 +6,13 @@
 
 #include "backend/training/device_compressor.hpp"
 #include "backend/training/operands.hpp"
+#include "backend/training/transformer_arithmetic.hpp"
 
 namespace rehearse {
+
+std::unique_ptr<TransformerArithmetic> Arithmetic::transformer() {
+  return nullptr;
+}
 
 std::unique_ptr<DeviceCompressor> Arithmetic::compressor(const CompressionTask&) {
   return nullptr;

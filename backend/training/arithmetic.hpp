@@ -14,7 +14,8 @@
 
 namespace rehearse {
 
-class DeviceCompressor;  // device_compressor.hpp
+class DeviceCompressor;       // device_compressor.hpp
+class TransformerArithmetic;  // transformer_arithmetic.hpp
 struct CompressionTask;
 
 // Elements in the memory of a device; a view, which owns nothing. tf32 is fp32 in memory.
@@ -142,6 +143,8 @@ public:
 
   // Compression of gradients that lie on the device, which this must outlive; null: it has none.
   virtual std::unique_ptr<DeviceCompressor> compressor(const CompressionTask& task);
+  // The operations of transformers; null: it has none.
+  virtual std::unique_ptr<TransformerArithmetic> transformer();
 
   // A kernel of a model of which only shapes are known, on memory of its own whose numbers mean nothing: a
   // real (batched) matrix product, a convolution or the product of the same m, n, k, or what its form says,

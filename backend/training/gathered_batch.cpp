@@ -6,6 +6,10 @@
 namespace rehearse {
 namespace {
 
+const MultiLayerPerceptron& shape_of(const Scenario& scenario) {
+  return std::get<MultiLayerPerceptron>(scenario.model.shape);
+}
+
 std::size_t whole(double number) {
   return static_cast<std::size_t>(std::lround(number));
 }

@@ -15,7 +15,8 @@ namespace rehearse {
 // data-parallel ranks are.
 class GatheredBatch {
 public:
-  // `steps`: of how many steps the inputs, labels and losses are kept. All in fp32.
+  // The scenario's model is a perceptron. `steps`: of how many steps the inputs, labels and losses are kept.
+  // All in fp32.
   GatheredBatch(const Scenario& scenario, Arithmetic& arithmetic, long steps);
   static double bytes_of_step(const Scenario& scenario);
 

@@ -55,10 +55,6 @@ std::size_t weight_elements(long inputs, long outputs) {
   return static_cast<std::size_t>(inputs) * static_cast<std::size_t>(outputs);
 }
 
-Precision storage(Precision precision) {
-  return element_bytes(precision) < 4 ? precision : Precision::fp32;
-}
-
 }  // namespace
 
 std::vector<float> initial_weights(const MultiLayerPerceptron& shape, std::uint64_t seed, int layer,
@@ -126,7 +122,6 @@ void Perceptron::add_held(int number) {
   layer.rows = layer.shard.samples.size(options_.micro_batch);
   layer.input_rows = number == 0 ? layer.rows : shard_of(number - 1).results.size(options_.micro_batch);
   layer.output_rows = layer.shard.results.size(options_.micro_batch);
-  layer.offset = held_.empty() ? 0 : held_.back().offset + held_.back().parameters;
   layer.parameters = weight_elements(layer.inputs + 1, layer.outputs);
   // Ranges that touch are one: nothing is exchanged between them.
   layer.begins_range = held_.empty() || held_.back().number + 1 < number;
@@ -135,13 +130,10 @@ void Perceptron::add_held(int number) {
 }
 
 void Perceptron::allocate_flat(const MultiLayerPerceptron& shape) {
-  const std::size_t elements = held_.back().offset + held_.back().parameters;
-  const auto in_fp32 = [&] { return OwnedArray(arithmetic_, elements, Precision::fp32); };
-  weights_ = OwnedArray(arithmetic_, elements, storage(options_.precision));
-  gradients_ = OwnedArray(arithmetic_, elements, storage(options_.gradient_precision));
-  if (element_bytes(options_.precision) < 4) master_ = in_fp32();
-  if (has_momentum(options_.optimizer.kind)) momentum_ = in_fp32();
-  if (has_second_moment(options_.optimizer.kind)) second_moment_ = in_fp32();
+  std::vector<LayerWeights::Layer> layers;
+  for (const HeldLayer& layer : held_) layers.push_back({layer.number, layer.parameters});
+  weights_ = LayerWeights(arithmetic_, std::move(layers), options_.optimizer, options_.precision,
+                          options_.gradient_precision);
   for (const HeldLayer& layer : held_) {
     const LayerRange only{layer.number, layer.number};
     const std::vector<float> initial = initial_weights(shape, options_.seed, layer.number, layer.shard);
@@ -159,7 +151,7 @@ void Perceptron::allocate_activations(HeldLayer& layer) {
   };
   const long input = layer.input_rows * layer.inputs, output = layer.output_rows * layer.outputs;
   const int each = options_.microbatches;
-  const Precision precision = storage(options_.precision);
+  const Precision precision = stored_as(options_.precision);
   const bool loss = layer.number + 1 == layers();
   if (layer.begins_range && layer.number > 0) {
     allocate(layer.input, input, precision, each);
@@ -177,14 +169,10 @@ void Perceptron::allocate_batches() {
   const auto samples = static_cast<std::size_t>(options_.micro_batch);
   if (holds(0))
     inputs_ = EqualArrays(arithmetic_, batches, samples * static_cast<std::size_t>(widths_.front()),
-                          storage(options_.precision));
+                          stored_as(options_.precision));
   if (!holds(layers() - 1) || options_.loss_elsewhere) return;
   labels_ = EqualArrays(arithmetic_, batches, samples, Precision::fp32);
   losses_ = EqualArrays(arithmetic_, batches, samples, Precision::fp32);
-}
-
-bool Perceptron::holds(int layer) const {
-  return std::any_of(held_.begin(), held_.end(), [&](const HeldLayer& l) { return l.number == layer; });
 }
 
 std::size_t Perceptron::parameters(int layer) const {
@@ -427,25 +415,6 @@ void Perceptron::backward_to_matrix(int stream, long step, int microbatch, const
                    matrix_of(layer, gradients({layer.number, layer.number})));
 }
 
-void Perceptron::update(int stream, LayerRange layers) {
-  const auto of = [](const OwnedArray& whole, std::size_t offset, std::size_t elements) {
-    return whole->elements > 0 ? whole->part(offset, elements) : Array{};
-  };
-  for (int first = layers.first; first <= layers.last;) {
-    const long step = held(first).steps + 1;
-    int last = first;
-    while (last < layers.last && held(last + 1).steps + 1 == step) ++last;
-    const LayerRange together{first, last};
-    const Array now = weights(together);
-    const std::size_t offset = held(first).offset;
-    arithmetic_.update(stream, options_.optimizer, step,
-                       {now, master_weights(together), gradients(together),
-                        of(momentum_, offset, now.elements), of(second_moment_, offset, now.elements)});
-    for (int layer = first; layer <= last; ++layer) held(layer).steps = step;
-    first = last + 1;
-  }
-}
-
 double Perceptron::take_loss(int stream, long step) {
   if (losses_.empty()) return 0;
   double sum = 0;
@@ -470,17 +439,6 @@ Array Perceptron::activation_gradient(int microbatch, int layer) const {
   return output_gradient_of(held(layer), microbatch);
 }
 
-Array Perceptron::flat(const OwnedArray& whole, LayerRange layers) const {
-  const HeldLayer& first = held(layers.first);
-  std::size_t elements = 0;
-  for (int layer = layers.first; layer <= layers.last; ++layer) elements += held(layer).parameters;
-  return whole->part(first.offset, elements);
-}
-
-Array Perceptron::weights(LayerRange layers) const {
-  return flat(weights_, layers);
-}
-
 std::vector<Array> Perceptron::replicated_weights(LayerRange layers) const {
   std::vector<Array> arrays;
   for (int number = layers.first; number <= layers.last; ++number) {
@@ -490,18 +448,6 @@ std::vector<Array> Perceptron::replicated_weights(LayerRange layers) const {
     arrays.push_back(bias_of(layer, weights({number, number})));
   }
   return arrays;
-}
-
-Array Perceptron::gradients(LayerRange layers) const {
-  return flat(gradients_, layers);
-}
-
-Array Perceptron::master_weights(LayerRange layers) const {
-  return flat(master_->elements > 0 ? master_ : weights_, layers);
-}
-
-void Perceptron::cast_weights(int stream, LayerRange layers) {
-  if (master_->elements > 0) arithmetic_.copy(stream, master_weights(layers), weights(layers));
 }
 
 }  // namespace rehearse

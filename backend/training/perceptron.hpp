@@ -10,7 +10,9 @@
 
 #include "backend/training/equal_arrays.hpp"
 #include "backend/training/layer_shard.hpp"
+#include "backend/training/layer_weights.hpp"
 #include "backend/training/sample_data.hpp"
+#include "backend/training/trained_network.hpp"
 #include "models/segment.hpp"
 #include "simulator/schedule/op.hpp"
 #include "simulator/strategies/layout/stages.hpp"
@@ -30,6 +32,7 @@ struct PerceptronOptions {
   bool sum_microbatches = true;  // false: each one's gradients take the place of those before
   bool loss_elsewhere = false;   // the last layer gives its logits, and is given their gradient
   bool keeps_gradients = false;  // of every layer's output, by micro-batch: backward passes are split
+  bool tells_loss = true;        // where the last layer is held
   long kept_steps = 2;           // of how many steps inputs, labels and losses are kept on the device
 };
 
@@ -42,80 +45,49 @@ std::vector<float> initial_weights(const MultiLayerPerceptron& shape, std::uint6
 std::vector<float> initial_weights(const MultiLayerPerceptron& shape, std::uint64_t seed, LayerRange layers,
                                    const std::vector<LayerShard>& shards);
 
-// Segments [first, end) of the model, counted through all layers.
-struct SegmentRange {
-  int first = 0, end = 0;
-};
-
-// A collective that carries value `value` of `layer` (models/segment.hpp), or its gradient, to another
-// placement.
-struct ValueTransfer {
-  int layer = 0, value = 0, microbatch = 0;
-  bool of_gradient = false;
-  CollectiveKind kind = CollectiveKind::all_reduce;
-};
-
-// forward() and backward() are called by one thread at a time, update() for layers whose gradients are not
-// written meanwhile; other threads may use gradients and boundary activations that are settled. Steps count
-// from 0; data are kept for the latest `kept_steps` of them.
-class Perceptron {
+class Perceptron : public TrainedNetwork {
 public:
   // RunError if the shape, the held layers or the precision cannot be.
   Perceptron(Arithmetic& arithmetic, const MultiLayerPerceptron& shape, PerceptronOptions options);
 
-  int layers() const { return static_cast<int>(widths_.size()) - 1; }  // of the whole model
-  bool holds(int layer) const;
+  int layers() const override { return static_cast<int>(widths_.size()) - 1; }
+  bool holds(int layer) const override { return weights_.holds(layer); }
   std::size_t parameters(int layer) const;  // elements here
-  MatrixShape matrix(int layer) const;      // of a held layer's weights here: m inputs, n outputs
+  MatrixShape matrix(int layer) const override;
 
-  // Makes the inputs and labels of this rank's micro-batches for `step`: sample numbers in their order,
-  // micro_batch x microbatches of them. Nothing is done where neither the first nor the last layer is held.
-  void set_batch(int stream, long step, const std::vector<std::uint64_t>& samples);
-  // Where the inputs of a step's micro-batch stand, for who makes them elsewhere, in place of set_batch().
-  Array input(long step, int microbatch);
+  void set_batch(int stream, long step, const std::vector<std::uint64_t>& samples) override;
+  Array input(long step, int microbatch) override;
   void forward(int stream, long step, int microbatch, LayerRange layers);
-  // From the last of `layers` down. The first micro-batch of a step that comes to a layer overwrites its
-  // gradient, the others add to it.
+  // From the last of `layers` down.
   void backward(int stream, long step, int microbatch, LayerRange layers);
-  // The same for some segments.
-  void forward_segments(int stream, long step, int microbatch, SegmentRange segments);
-  void backward_segments(int stream, long step, int microbatch, SegmentRange segments);
-  // The two halves of a backward pass, where PerceptronOptions::keeps_gradients: the gradients of the inputs,
-  // then, whenever that is wanted, those of the weights.
-  void backward_input_segments(int stream, int microbatch, SegmentRange segments);
-  void backward_weight_segments(int stream, long step, int microbatch, SegmentRange segments);
+  void forward_segments(int stream, long step, int microbatch, SegmentRange segments) override;
+  void recompute_segments(int stream, long step, int microbatch, SegmentRange segments) override {
+    forward_segments(stream, step, microbatch, segments);
+  }
+  void backward_segments(int stream, long step, int microbatch, SegmentRange segments) override;
+  void backward_input_segments(int stream, int microbatch, SegmentRange segments) override;
+  void backward_weight_segments(int stream, long step, int microbatch, SegmentRange segments) override;
 
-  // The buffer of a collective between forward() or backward() of two segments, filled with what this rank
-  // brings; end_transfer() takes out what has come. RunError if no such value is exchanged.
-  Array begin_transfer(int stream, const ValueTransfer& transfer);
-  void end_transfer(int stream, const ValueTransfer& transfer);
-  // The same for the gradients of those weights of `layers` of which each rank that shares them has a
-  // summand.
-  Array begin_sum(int stream, LayerRange layers);
-  void end_sum(int stream, LayerRange layers);
+  Array begin_transfer(int stream, const ValueTransfer& transfer) override;
+  void end_transfer(int stream, const ValueTransfer& transfer) override;
+  Array begin_sum(int stream, const SharedSum& sum) override;
+  void end_sum(int stream, const SharedSum& sum) override;
+  Array tied_gradient(int) const override { return {}; }
 
-  // One step of the optimizer. Each layer's steps are counted on their own.
-  void update(int stream, LayerRange layers);
-  // Sum of the losses of this rank's samples in `step`, whose data are still kept; 0 where the last layer is
-  // not held. Waits for the stream.
-  double take_loss(int stream, long step);
+  void update(int stream, LayerRange layers) override { weights_.update(stream, layers); }
+  double take_loss(int stream, long step) override;
+  bool tells_loss() const override { return options_.tells_loss && holds(layers() - 1); }
 
-  // [micro_batch, widths[layer + 1]]: a held layer's output, or that of the layer before a held range, which
-  // another stage sends. std::out_of_range otherwise.
-  Array activation(int microbatch, int layer) const;
-  // Its gradient: of the last layer of a held range (another stage sends it, or the loss gives it) and of the
-  // layer before a held range (for another stage).
-  Array activation_gradient(int microbatch, int layer) const;
+  // [micro_batch, widths[layer + 1]].
+  Array activation(int microbatch, int layer) const override;
+  Array activation_gradient(int microbatch, int layer) const override;
 
-  // Flat, layer after layer; `layers` must be held without a gap. std::out_of_range otherwise.
-  Array weights(LayerRange layers) const;
-  Array all_weights() const { return weights_; }  // of all that are held
-  // Matrices and biases that every rank which shares the layers has whole.
-  std::vector<Array> replicated_weights(LayerRange layers) const;
-  Array gradients(LayerRange layers) const;
-  Array master_weights(LayerRange layers) const;  // fp32; the weights themselves in fp32
-  // To be called when master weights were changed from outside.
-  void cast_weights(int stream, LayerRange layers);
+  Array weights(LayerRange layers) const override { return weights_.weights(layers); }
+  Array all_weights() const override { return weights_.all_weights(); }
+  std::vector<Array> replicated_weights(LayerRange layers) const override;
+  Array gradients(LayerRange layers) const override { return weights_.gradients(layers); }
+  Array master_weights(LayerRange layers) const { return weights_.master_weights(layers); }
+  void cast_weights(int stream, LayerRange layers) { weights_.cast_weights(stream, layers); }
 
 private:
   struct HeldLayer {
@@ -125,9 +97,8 @@ private:
     long inputs = 0, outputs = 0;  // of the matrix here
     // Rows of the micro-batch here: of the layer's input as it comes, in the product, of the output.
     long input_rows = 0, rows = 0, output_rows = 0;
-    std::size_t offset = 0, parameters = 0;  // in the flat arrays
+    std::size_t parameters = 0;
     bool begins_range = false, ends_range = false;
-    long steps = 0;                                           // of the optimizer
     long gradient_step = -1;                                  // the step that the gradient is of
     bool accumulates = false;                                 // the micro-batch at work adds to it
     std::vector<OwnedArray> input, output;                    // per micro-batch; input: of another stage
@@ -172,7 +143,6 @@ private:
   SegmentKind maker_of(const ValueTransfer& transfer) const;
   void for_each_shared(LayerRange layers,
                        const std::function<void(const Array& gradient, const Array& packed)>& of);
-  Array flat(const OwnedArray& whole, LayerRange layers) const;
 
   Arithmetic& arithmetic_;
   std::vector<long> widths_;
@@ -181,7 +151,7 @@ private:
   std::vector<std::pair<int, int>> segments_;  // of the model: layer, and number in it
   SampleData data_;
   std::vector<HeldLayer> held_;
-  OwnedArray weights_, master_, gradients_, momentum_, second_moment_;
+  LayerWeights weights_;
   std::vector<long> kept_;                // by slot: step s is kept in slot s modulo their count
   EqualArrays inputs_, labels_, losses_;  // by slot and micro-batch
   // What is exchanged between ranks that share layers. One transfer is under way at a time.

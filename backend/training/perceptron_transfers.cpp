@@ -21,7 +21,7 @@ Array part_of(const Array& whole, const Part& part) {
 }  // namespace
 
 void Perceptron::allocate_transfers() {
-  const Precision precision = element_bytes(options_.precision) < 4 ? options_.precision : Precision::fp32;
+  const Precision precision = stored_as(options_.precision);
   long widest = 0;
   std::size_t shared = 0;
   for (const HeldLayer& layer : held_) {
@@ -32,7 +32,7 @@ void Perceptron::allocate_transfers() {
   }
   gathered_ = OwnedArray(arithmetic_, static_cast<std::size_t>(widest), precision);
   summands_ = OwnedArray(arithmetic_, static_cast<std::size_t>(widest), precision);
-  shared_gradients_ = OwnedArray(arithmetic_, shared, gradients_->precision);
+  shared_gradients_ = OwnedArray(arithmetic_, shared, stored_as(options_.gradient_precision));
   if (!holds(layers() - 1) || shard_of(layers() - 1).outputs.of == 1) return;
   for (OwnedArray* rows : {&maxima_, &sums_, &label_logits_})
     *rows = OwnedArray(arithmetic_, static_cast<std::size_t>(options_.micro_batch), Precision::fp32);
@@ -100,17 +100,17 @@ void Perceptron::for_each_shared(LayerRange layers,
   }
 }
 
-Array Perceptron::begin_sum(int stream, LayerRange layers) {
+Array Perceptron::begin_sum(int stream, const SharedSum& sum) {
   std::size_t elements = 0;
-  for_each_shared(layers, [&](const Array& gradient, const Array& packed) {
+  for_each_shared(sum.layers, [&](const Array& gradient, const Array& packed) {
     arithmetic_.copy(stream, gradient, packed);
     elements += packed.elements;
   });
   return shared_gradients_->part(0, elements);
 }
 
-void Perceptron::end_sum(int stream, LayerRange layers) {
-  for_each_shared(layers, [&](const Array& gradient, const Array& packed) {
+void Perceptron::end_sum(int stream, const SharedSum& sum) {
+  for_each_shared(sum.layers, [&](const Array& gradient, const Array& packed) {
     arithmetic_.copy(stream, packed, gradient);
   });
 }

@@ -22,9 +22,9 @@ ServerWeights::ServerWeights(const Scenario& scenario, const Mesh& workers, cons
     const int t = is_update(op) ? weights_of(program, op) : -1;
     if (t < 0 || has(t)) continue;
     const Tensor& tensor = program.tensors[static_cast<std::size_t>(t)];
-    const std::vector<float> whole = initial_weights(
-        shape_of(scenario), scenario.run.seed, {tensor.first_layer, tensor.last_layer},
-        layer_shards(scenario, factor_coordinates(scenario, workers, far_side(program, t).where)));
+    const std::vector<float> whole =
+        initial_weights(scenario, {tensor.first_layer, tensor.last_layer},
+                        factor_coordinates(scenario, workers, far_side(program, t).where));
     const auto from = [&](int number) {
       return whole.begin() + static_cast<std::ptrdiff_t>(share_begin(whole.size(), number, share.of));
     };

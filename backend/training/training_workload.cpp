@@ -11,9 +11,10 @@
 
 #include "backend/training/compressed_bucket.hpp"
 #include "backend/training/gathered_batch.hpp"
-#include "backend/training/perceptron.hpp"
+#include "backend/training/layer_shard.hpp"
 #include "backend/training/server_weights.hpp"
 #include "backend/training/sharded_weights.hpp"
+#include "backend/training/trained_network.hpp"
 #include "backend/training/workload_parts.hpp"
 #include "models/text/error.hpp"
 
@@ -71,7 +72,7 @@ bool is_pass(const Op& op) {
   }
 }
 
-// What a rank's program does to its tensors. Layers that it computes are a Perceptron's; weights that it
+// What a rank's program does to its tensors. Layers that it computes are a TrainedNetwork's; weights that it
 // updates without are ServerWeights; the inputs and outputs of several ranks are a GatheredBatch; all other
 // tensors are arrays.
 class TrainingWorkload : public Workload {
@@ -81,22 +82,23 @@ public:
       : scenario_(scenario),
         arithmetic_(arithmetic),
         check_replicas_(training.check_replicas),
+        rank_(rank),
+        workers_(schedule.roles[kWorkers].meshes.front()),
         program_(schedule.programs[wiring.communication().program_of_rank(rank)]),
         averages_(averages(schedule)),
         gathers_(gathers_outputs(schedule)),
         steps_at_once_(schedule.optimizer_steps),
         steps_(training.repeats * steps_at_once_) {
     number_steps();
-    const Mesh& workers = schedule.roles[kWorkers].meshes.front();
     if (!computes(program_, Action::Kind::forward)) {
       const auto [role, number] = wiring.place(rank);
-      hold_tensors(workers, {number, schedule.roles[static_cast<std::size_t>(role)].size()});
+      hold_tensors(workers_, {number, schedule.roles[static_cast<std::size_t>(role)].size()});
       return;
     }
     const bool alone = schedule.asynchrony || averages_;
-    hold_layers(workers, rank, alone ? 1 : scenario.strategy.data, training);
+    hold_layers(workers_, rank, alone ? 1 : scenario.strategy.data, training);
     if (computes(program_, Action::Kind::scatter_gradients))
-      shards_.emplace(schedule.roles[kWorkers], rank, program_, *perceptron_, optimizer_of(scenario),
+      shards_.emplace(schedule.roles[kWorkers], rank, program_, *network_, optimizer_of(scenario),
                       arithmetic);
     if (compresses(schedule)) number_parts(training.on_processors);
     for (long step = 0; keeps_all_ && step < steps_; ++step) make_batch(0, step);
@@ -106,19 +108,19 @@ public:
   void prepare(const OpCall& call, const std::function<void()>& settle) override {
     const Op& op = program_.ops[call.op];
     if (is_pass(op) || carries_batch(op)) begin_step(call, step_of(call), settle);
-    if (!check_replicas_ || !perceptron_) return;
+    if (!check_replicas_ || !network_) return;
     if (averages_ || gathers_) {
       // Ranks have no gradients in common, but the weights that a round begins with.
       const long round = call.step;
       if (op.action.kind != Action::Kind::forward || hashed_round_ == round) return;
       hashed_round_ = round;
       settle();
-      learned_.gradients.push_back(hash_of_all(call.stream, &Perceptron::weights));
+      learned_.gradients.push_back(hash_of_all(call.stream, &TrainedNetwork::weights));
     } else if (is_update(op)) {
       settle();
       // Ranks that share out gradients have the step's weights in common.
       learned_.gradients.push_back(
-          hash_of_all(call.stream, shards_ ? &Perceptron::weights : &Perceptron::gradients));
+          hash_of_all(call.stream, shards_ ? &TrainedNetwork::weights : &TrainedNetwork::gradients));
     }
   }
 
@@ -128,18 +130,20 @@ public:
     const long step = step_of(call);
     switch (op.action.kind) {
       case Action::Kind::forward:
-      case Action::Kind::recompute:
         if (gathers_) take_inputs(call.stream, step, op);
-        perceptron_->forward_segments(call.stream, step, op.microbatch, segments);
+        network_->forward_segments(call.stream, step, op.microbatch, segments);
+        break;
+      case Action::Kind::recompute:
+        network_->recompute_segments(call.stream, step, op.microbatch, segments);
         break;
       case Action::Kind::backward:
-        perceptron_->backward_segments(call.stream, step, op.microbatch, segments);
+        network_->backward_segments(call.stream, step, op.microbatch, segments);
         break;
       case Action::Kind::backward_input:
-        perceptron_->backward_input_segments(call.stream, op.microbatch, segments);
+        network_->backward_input_segments(call.stream, op.microbatch, segments);
         break;
       case Action::Kind::backward_weight:
-        perceptron_->backward_weight_segments(call.stream, step, op.microbatch, segments);
+        network_->backward_weight_segments(call.stream, step, op.microbatch, segments);
         break;
       case Action::Kind::loss:
         take_loss(call.stream, step, op);
@@ -155,13 +159,14 @@ public:
         if (shards_)
           shards_->update(call.stream);
         else
-          for (const LayerRange& held : held_) perceptron_->update(call.stream, held);
+          for (const LayerRange& held : held_) network_->update(call.stream, held);
         break;
       case Action::Kind::scatter_gradients:
       case Action::Kind::gather_weights:
       case Action::Kind::none:
       case Action::Kind::change:
       case Action::Kind::sum_shared:
+      case Action::Kind::sum_tied:
         break;
     }
   }
@@ -183,14 +188,18 @@ public:
     const Op& op = program_.ops[call.op];
     if (op.action.kind == Action::Kind::change || op.action.kind == Action::Kind::sum_shared) {
       Payload exchanged = payload(op.action.kind == Action::Kind::change
-                                      ? perceptron_->begin_transfer(call.stream, transfer_of(op))
-                                      : perceptron_->begin_sum(call.stream, {op.first_layer, op.last_layer}));
+                                      ? network_->begin_transfer(call.stream, transfer_of(call, wiring))
+                                      : network_->begin_sum(call.stream, sum_of(op)));
       exchanged.reduction = op.collective.reduction;
       return expect_bytes(op, wiring, exchanged);
     }
+    if (op.action.kind == Action::Kind::sum_tied)
+      return expect_bytes(op, wiring,
+                          payload(shards_ ? shards_->tied_gradient(op.first_layer)
+                                          : network_->tied_gradient(op.first_layer)));
     if (op.collective.reduction == Collective::Reduction::mean) {  // the sum of shares
-      arithmetic_.scale(call.stream, 1 / static_cast<float>(wiring.ranks.size()), perceptron_->all_weights());
-      return payload(perceptron_->all_weights());
+      arithmetic_.scale(call.stream, 1 / static_cast<float>(wiring.ranks.size()), network_->all_weights());
+      return payload(network_->all_weights());
     }
     if (is_of_shards(op)) return expect_bytes(op, wiring, payload(shards_->begin(call.stream, op)));
     if (shards_ && program_.tensors[op.writes.front()].shards > 1) return payload(shards_->gradients(op));
@@ -201,17 +210,16 @@ public:
 
   void after_collective(const OpCall& call) override {
     const Op& op = program_.ops[call.op];
-    if (op.action.kind == Action::Kind::change) perceptron_->end_transfer(call.stream, transfer_of(op));
+    if (op.action.kind == Action::Kind::change) network_->end_transfer(call.stream, under_way_);
     if (is_of_shards(op)) shards_->end(call.stream, op);
-    if (op.action.kind == Action::Kind::sum_shared)
-      perceptron_->end_sum(call.stream, {op.first_layer, op.last_layer});
+    if (op.action.kind == Action::Kind::sum_shared) network_->end_sum(call.stream, sum_of(op));
   }
 
   bool tells_losses() const override { return has_loss_; }
 
   Learned learned() override {
     if (servers_) learned_.staleness = servers_->take_staleness();
-    if (!perceptron_) return std::move(learned_);
+    if (!network_) return std::move(learned_);
     if (on_loss || !keeps_all_)
       end_step();
     else
@@ -221,10 +229,10 @@ public:
       if (!learned_.gradients.empty()) learned_.weights = learned_.gradients.back();
       return std::move(learned_);
     }
-    learned_.weights = hash_of_all(0, &Perceptron::weights);
+    learned_.weights = hash_of_all(0, &TrainedNetwork::weights);
     learned_.replicated = kHashBegin;
     for (const LayerRange& held : held_)
-      for (const Array& array : perceptron_->replicated_weights(held))
+      for (const Array& array : network_->replicated_weights(held))
         learned_.replicated = hash_of(arithmetic_, 0, array, learned_.replicated);
     return std::move(learned_);
   }
@@ -234,29 +242,26 @@ private:
 
   void hold_layers(const Mesh& workers, int rank, int summed, const TrainingOptions& training) {
     data_rank_ = workers.coordinate(rank, workers.axis("data"));
-    const std::vector<int> coordinates = factor_coordinates(scenario_, workers, place_of(workers, rank));
-    PerceptronOptions options = perceptron_options(scenario_, held_layers(), summed);
-    options.shards = layer_shards(scenario_, coordinates);
-    options.loss_elsewhere = gathers_;
-    options.keeps_gradients = computes(program_, Action::Kind::backward_input);
+    NetworkPart part;
+    part.held = held_ = held_layers();
+    part.coordinates = factor_coordinates(scenario_, workers, place_of(workers, rank));
+    part.summed = summed;
+    part.loss_elsewhere = gathers_;
+    part.splits_backward = computes(program_, Action::Kind::backward_input);
     const bool takes_loss = computes(program_, Action::Kind::loss);
     // Gradients that another rank sums up begin anew with each micro-batch.
-    options.sum_microbatches = (!gathers_ || takes_loss) && !shares_out_gradients(program_);
-    held_ = options.held;
-    samples_ = static_cast<std::uint64_t>(options.micro_batch * options.microbatches);
+    part.sum_microbatches = (!gathers_ || takes_loss) && !shares_out_gradients(program_);
+    samples_ = static_cast<std::uint64_t>(std::lround(scenario_.training.micro_batch)) *
+               static_cast<std::uint64_t>(scenario_.microbatches);
     const double bytes = takes_loss ? GatheredBatch::bytes_of_step(scenario_)
                          : gathers_ ? 0
-                                    : bytes_of_step(options);
+                                    : batch_bytes(scenario_, held_);
     const long kept = bytes > 0 ? kept_steps(training, steps_, bytes) : 1;
     makes_batch_ = bytes > 0;
     keeps_all_ = kept >= steps_ || !makes_batch_;
-    options.kept_steps = gathers_ ? 1 : kept;
     if (takes_loss) batch_.emplace(scenario_, arithmetic_, kept);
-    perceptron_.emplace(arithmetic_, shape_of(scenario_), std::move(options));
-    // Of the ranks that share the last layer, which all know the losses, the first one tells them.
-    has_loss_ =
-        takes_loss || (!gathers_ && perceptron_->holds(perceptron_->layers() - 1) &&
-                       std::all_of(coordinates.begin(), coordinates.end(), [](int c) { return c == 0; }));
+    network_ = make_network(scenario_, std::move(part), gathers_ ? 1 : kept, arithmetic_);
+    has_loss_ = takes_loss || (!gathers_ && network_->tells_loss());
   }
 
   // `share`: this rank's, of tensors that its role shares out.
@@ -269,10 +274,9 @@ private:
           const Tensor& tensor = program_.tensors[number];
           const bool elsewhere = servers_ && tensor.kind != TensorKind::buffer;
           if (elsewhere || arrays_.count(number) > 0) continue;
-          const std::size_t whole = parameters_of(
-              shape_of(scenario_), {tensor.first_layer, tensor.last_layer},
-              layer_shards(scenario_,
-                           factor_coordinates(scenario_, workers, far_side(program_, number).where)));
+          const std::size_t whole =
+              parameters_of(scenario_, {tensor.first_layer, tensor.last_layer},
+                            factor_coordinates(scenario_, workers, far_side(program_, number).where));
           const std::size_t own = tensor.shards > 1 ? share_begin(whole, share.number + 1, share.of) -
                                                           share_begin(whole, share.number, share.of)
                                                     : whole;
@@ -300,25 +304,23 @@ private:
 
   Array parameters(const Tensor& tensor) const {
     const LayerRange layers{tensor.first_layer, tensor.last_layer};
-    return tensor.kind == TensorKind::gradient ? perceptron_->gradients(layers)
-                                               : perceptron_->weights(layers);
+    return tensor.kind == TensorKind::gradient ? network_->gradients(layers) : network_->weights(layers);
   }
 
   // All slots of the tensor that a message carries.
   Array numbers_of(const OpCall& call, const ExchangePart& part, int number) {
     const Tensor& tensor = program_.tensors[number];
     const int microbatch = tensor.microbatch >= 0 ? tensor.microbatch : program_.ops[call.op].microbatch;
-    if (!perceptron_)
+    if (!network_)
       return servers_ && servers_->has(number) ? servers_->sent(call.stream, number, part.peer)
                                                : Array(arrays_.at(number));
     if (tensor.kind == TensorKind::batch)
-      return batch_ ? batch_->inputs(step_of(call), microbatch)
-                    : perceptron_->input(step_of(call), microbatch);
+      return batch_ ? batch_->inputs(step_of(call), microbatch) : network_->input(step_of(call), microbatch);
     if (tensor.boundary < 0) return parameters(tensor);
     const bool gradient = tensor.kind == TensorKind::activation_gradient;
     if (batch_) return gradient ? batch_->gradients() : batch_->outputs();
-    return gradient ? perceptron_->activation_gradient(microbatch, tensor.boundary)
-                    : perceptron_->activation(microbatch, tensor.boundary);
+    return gradient ? network_->activation_gradient(microbatch, tensor.boundary)
+                    : network_->activation(microbatch, tensor.boundary);
   }
 
   void add_up(int stream, int from, const Array& sum) {
@@ -329,21 +331,32 @@ private:
 
   // Other ranks' inputs have come as a message.
   void take_inputs(int stream, long step, const Op& op) {
-    const Array inputs = perceptron_->input(step, op.microbatch);
+    const Array inputs = network_->input(step, op.microbatch);
     if (batch_) arithmetic_.copy(stream, batch_->first_slot(batch_->inputs(step, op.microbatch)), inputs);
   }
 
   void take_loss(int stream, long step, const Op& op) {
-    const int last = perceptron_->layers() - 1;
-    arithmetic_.copy(stream, perceptron_->activation(op.microbatch, last),
+    const int last = network_->layers() - 1;
+    arithmetic_.copy(stream, network_->activation(op.microbatch, last),
                      batch_->first_slot(batch_->outputs()));
     batch_->take_loss(stream, step, op.microbatch);
     arithmetic_.copy(stream, batch_->first_slot(batch_->gradients()),
-                     perceptron_->activation_gradient(op.microbatch, last));
+                     network_->activation_gradient(op.microbatch, last));
   }
 
-  static ValueTransfer transfer_of(const Op& op) {
-    return {op.first_layer, op.action.part, op.microbatch, op.action.of_gradient, op.collective.kind};
+  // One is under way at a time.
+  const ValueTransfer& transfer_of(const OpCall& call, const CollectiveWiring& wiring) {
+    const Op& op = program_.ops[call.op];
+    auto [members, fresh] = members_.try_emplace(&wiring);
+    for (std::size_t m = 0; fresh && m < wiring.ranks.size(); ++m)
+      members->second.push_back(factor_coordinates(scenario_, workers_, place_of(workers_, wiring.ranks[m])));
+    under_way_ = {op.first_layer,        op.action.part,     op.microbatch,
+                  op.action.of_gradient, op.collective.kind, op.action.route,
+                  op.action.step,        &members->second,   wiring.member_of(rank_)};
+    return under_way_;
+  }
+  static SharedSum sum_of(const Op& op) {
+    return {{op.first_layer, op.last_layer}, static_cast<unsigned>(op.action.part)};
   }
 
   // The last element of the table may reach beyond a buffer of 16-bit numbers.
@@ -378,7 +391,7 @@ private:
       const Op& first = program_.ops[ops.front()];
       std::vector<DenseLayer> layers;
       for (int l = first.first_layer; l <= first.last_layer; ++l)
-        layers.push_back({perceptron_->matrix(l).m, perceptron_->matrix(l).n});
+        layers.push_back({network_->matrix(l).m, network_->matrix(l).n});
       buckets_[tensor] = std::make_unique<CompressedBucket>(
           arithmetic_, on_processors,
           CompressionTask{scenario_.strategy.compression, std::move(layers), data_rank_,
@@ -391,19 +404,6 @@ private:
   long step_of(const OpCall& call) const { return call.step * steps_at_once_ + step_in_round_[call.op]; }
 
   // ----- the data of steps
-
-  // Inputs, labels and losses, where this rank has them.
-  double bytes_of_step(const PerceptronOptions& options) const {
-    const std::vector<double>& widths = shape_of(scenario_).widths;
-    const auto samples = static_cast<std::size_t>(options.micro_batch);
-    std::size_t elements = 0;  // of a micro-batch
-    for (const LayerRange& range : options.held) {
-      if (range.first == 0)
-        elements += EqualArrays::stride(samples * static_cast<std::size_t>(std::lround(widths.front())));
-      if (range.last == static_cast<int>(widths.size()) - 2) elements += 2 * EqualArrays::stride(samples);
-    }
-    return static_cast<double>(kElementBytes * elements) * options.microbatches;
-  }
 
   // Reads the step before, if its losses are wanted now or its data give way to those of this step.
   void begin_step(const OpCall& call, long step, const std::function<void()>& settle) {
@@ -427,10 +427,10 @@ private:
          static_cast<std::uint64_t>(data_rank_)) *
         samples_;
     for (std::uint64_t i = 0; i < samples_; ++i) samples[i] = first + i;
-    perceptron_->set_batch(stream, step, samples);
+    network_->set_batch(stream, step, samples);
   }
 
-  double loss_of(long step) { return batch_ ? batch_->loss(step) : perceptron_->take_loss(0, step); }
+  double loss_of(long step) { return batch_ ? batch_->loss(step) : network_->take_loss(0, step); }
 
   void end_step() {
     if (step_ < 0 || !has_loss_) return;
@@ -438,16 +438,17 @@ private:
     if (on_loss) on_loss(learned_.losses.back());
   }
 
-  std::uint64_t hash_of_all(int stream, Array (Perceptron::*what)(LayerRange) const) {
+  std::uint64_t hash_of_all(int stream, Array (TrainedNetwork::*what)(LayerRange) const) {
     std::uint64_t hash = kHashBegin;
-    for (const LayerRange& held : held_)
-      hash = hash_of(arithmetic_, stream, ((*perceptron_).*what)(held), hash);
+    for (const LayerRange& held : held_) hash = hash_of(arithmetic_, stream, ((*network_).*what)(held), hash);
     return hash;
   }
 
   const Scenario& scenario_;
   Arithmetic& arithmetic_;
   const bool check_replicas_;
+  const int rank_;
+  const Mesh& workers_;
   const Program& program_;
   const bool averages_;  // weights, once in a schedule
   const bool gathers_;   // outputs, for the loss of all
@@ -455,7 +456,10 @@ private:
   const long steps_;
   std::vector<int> step_in_round_;                            // by op
   std::map<int, std::unique_ptr<CompressedBucket>> buckets_;  // by tensor of gradients
-  std::optional<Perceptron> perceptron_;
+  std::unique_ptr<TrainedNetwork> network_;
+  // Coordinates of the members of a group, on each factor.
+  std::map<const CollectiveWiring*, std::vector<std::vector<int>>> members_;
+  ValueTransfer under_way_;
   std::optional<ServerWeights> servers_;
   std::optional<ShardedWeights> shards_;
   std::optional<GatheredBatch> batch_;
@@ -469,7 +473,7 @@ private:
   Learned learned_;
 };
 
-// What all-reduce and parameter servers move must be numbers that a perceptron has.
+// What all-reduce and parameter servers move must be numbers that a network has.
 std::string moves_other_numbers(const Schedule& schedule) {
   for (const Program& program : schedule.programs)
     for (const Op& op : program.ops) {
@@ -495,11 +499,29 @@ std::string moves_other_numbers(const Schedule& schedule) {
   return "";
 }
 
+// What a transformer's gradients do not go through.
+std::string why_not_shared(const Scenario& scenario, const Schedule& schedule) {
+  if (!std::holds_alternative<Transformer>(scenario.model.shape)) return "";
+  if (scenario.training.precision != Precision::fp32)
+    return fmt::format("a transformer in {}", name_of(scenario.training.precision));
+  if (compresses(schedule)) return "compressed gradients of a transformer";
+  if (gathers_outputs(schedule)) return "DataParallel of a transformer";
+  const auto& transformer = std::get<Transformer>(scenario.model.shape);
+  if (!transformer.tied_embeddings || scenario.strategy.pipeline == 1) return "";
+  const double table = transformer.vocabulary / scenario.strategy.tensor * transformer.hidden;
+  if (has(schedule, is_of_shards) && std::fmod(table, scenario.strategy.data) != 0)
+    return fmt::format("a tied embedding of {} weights in {} shards", table, scenario.strategy.data);
+  if (schedule.roles.size() > 1)
+    return "parameter servers with a tied embedding on the first and the last stage (tied_embeddings = "
+           "false)";
+  return "";
+}
+
 }  // namespace
 
 std::string why_not_trained(const Scenario& scenario, const Schedule& schedule, bool on_processors) {
-  if (!std::holds_alternative<MultiLayerPerceptron>(scenario.model.shape))
-    return fmt::format("{} is no multi-layer perceptron", scenario.model.title);
+  if (std::string why = why_no_network(scenario); !why.empty()) return why;
+  if (std::string why = why_not_shared(scenario, schedule); !why.empty()) return why;
   const Precision precision = scenario.training.precision;
   const auto name = [](Precision p) { return kPrecisionNames[static_cast<std::size_t>(p)]; };
   const bool on_gpus = precision == Precision::bf16 || precision == Precision::tf32;

@@ -11,36 +11,10 @@ long kept_steps(const TrainingOptions& options, long steps, double bytes_of_step
   return all ? std::max(steps, 1L) : 2;
 }
 
-const MultiLayerPerceptron& shape_of(const Scenario& scenario) {
-  return std::get<MultiLayerPerceptron>(scenario.model.shape);
-}
-
-std::size_t parameters_of(const MultiLayerPerceptron& shape, LayerRange layers,
-                          const std::vector<LayerShard>& shards) {
-  std::size_t sum = 0;
-  for (auto i = static_cast<std::size_t>(layers.first); i <= static_cast<std::size_t>(layers.last); ++i)
-    sum += static_cast<std::size_t>(shards.at(i).inputs.size(std::lround(shape.widths.at(i))) + 1) *
-           static_cast<std::size_t>(shards.at(i).outputs.size(std::lround(shape.widths.at(i + 1))));
-  return sum;
-}
-
 OptimizerSettings optimizer_of(const Scenario& scenario) {
   OptimizerSettings settings = default_settings(scenario.training.optimizer);
   if (scenario.run.learning_rate > 0) settings.learning_rate = static_cast<float>(scenario.run.learning_rate);
   return settings;
-}
-
-PerceptronOptions perceptron_options(const Scenario& scenario, std::vector<LayerRange> held, int summed) {
-  PerceptronOptions options;
-  options.held = std::move(held);
-  options.micro_batch = std::lround(scenario.training.micro_batch);
-  options.microbatches = scenario.microbatches;
-  options.batch_samples = static_cast<double>(options.micro_batch * options.microbatches * summed);
-  options.optimizer = optimizer_of(scenario);
-  options.precision = scenario.training.precision;
-  options.gradient_precision = scenario.training.gradient_precision;
-  options.seed = scenario.run.seed;
-  return options;
 }
 
 std::uint64_t hash_of(Arithmetic& arithmetic, int stream, const Array& array, std::uint64_t hash) {

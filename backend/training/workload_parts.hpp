@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backend/runtime/workload.hpp"
-#include "backend/training/perceptron.hpp"
+#include "backend/training/trained_network.hpp"
 #include "simulator/scenario/scenario.hpp"
 
 namespace rehearse {
@@ -25,15 +25,7 @@ struct TrainingOptions {
 inline constexpr double kMostData = 256e6;
 long kept_steps(const TrainingOptions& options, long steps, double bytes_of_step);
 
-// Of a scenario whose model is one; std::bad_variant_access otherwise.
-const MultiLayerPerceptron& shape_of(const Scenario& scenario);
-// Of the layers' matrices and biases, or of shards of them (PerceptronOptions::shards).
-std::size_t parameters_of(const MultiLayerPerceptron& shape, LayerRange layers,
-                          const std::vector<LayerShard>& shards);
 OptimizerSettings optimizer_of(const Scenario& scenario);
-// Options of a worker that holds these layers, of whose gradients `summed` batches like its own are added up.
-PerceptronOptions perceptron_options(const Scenario& scenario, std::vector<LayerRange> held, int summed);
-
 // FNV-1a (Fowler, Noll, Vo) of the numbers' bits, eight bytes at a time, going on from `hash`.
 inline constexpr std::uint64_t kHashBegin = 14695981039346656037ULL;
 std::uint64_t hash_of(Arithmetic& arithmetic, int stream, const Array& numbers, std::uint64_t hash);

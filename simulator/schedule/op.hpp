@@ -97,14 +97,16 @@ struct Action {
     loss,             // of the outputs it reads, whose gradients it writes
     change,           // carries value `part` of layer first_layer, for its micro-batch, to another placement
     sum_shared,       // sums the gradients it reads of those weights whose ranks each have a summand
+    sum_tied,         // sums the gradient of the table that the first and the last layer have in common
     add,              // writes the sum of all slots of what it reads
     update,           // an optimizer step on the weights it writes, with the gradients it reads
     scatter_gradients,  // leaves its rank the sum of its shard of the gradients it reads
     gather_weights,     // writes the whole of the weights of which each rank has a shard
     compress,           // part number `part` of the compressed sum of the gradients it reads
   } kind = Kind::none;
-  int part = 0;
+  int part = 0;              // sum_shared: the factors of the sum, a bit each
   bool of_gradient = false;  // change: of the value's gradient
+  int route = -1, step = 0;  // change: which of the walk's routes, and which of its changes
   // forward, recompute and all kinds of backward: segments [first_segment, end_segment) of the model, counted
   // through all layers (models/segment.hpp).
   int first_segment = 0, end_segment = 0;

@@ -120,6 +120,7 @@ unsigned atomicAdd(unsigned* to, unsigned value) {
 #include "backend/cuda/kernel_code.hpp"
 #include "backend/cuda/loss_code.hpp"
 #include "backend/cuda/row_code.hpp"
+#include "backend/cuda/transformer_code.hpp"
 
 namespace {
 
@@ -229,7 +230,13 @@ void add_memory() {
   add_rows<T, 1>();
 }
 
+template <class... Piece>
+void add_pieces(const std::tuple<Piece...>*) {
+  (add(device::each<Piece>), ...);
+}
+
 void add_all() {
+  add_pieces(static_cast<const rehearse::elements::All*>(nullptr));
   add_pair<float, float>();
   add_pair<float, Bfloat16>();
   add_pair<Bfloat16, float>();

@@ -228,6 +228,8 @@ Op change_op(const StepPlan& plan, const Program& program, const ValueChange& ch
   op.first_layer = op.last_layer = change.layer;
   op.action.kind = Action::Kind::change;
   op.action.part = change.value;
+  op.action.route = change.route;
+  op.action.step = change.step;
   if (change.maker == SegmentKind::maximum) op.collective.reduction = Collective::Reduction::maximum;
   op.collective.kind = kKinds[static_cast<std::size_t>(change.change.kind)];
   op.collective.channels = plan.scenario.strategy.channels;
@@ -261,6 +263,7 @@ int sum_partial_gradients(const StepPlan& plan, StageProgram& stage, std::size_t
     op.pass = Pass::gradient_sync;
     op.action = {};
     op.action.kind = Action::Kind::sum_shared;
+    for (const int factor : factors) op.action.part |= 1 << factor;
     op.reads = op.writes = {gradients};
     last = add_op(stage.program, std::move(op));
   }
@@ -294,6 +297,7 @@ void sync_tied_embedding(const StepPlan& plan, StageProgram& stage) {
                           plan.tied_parameters * element_bytes(plan.scenario.training.gradient_precision) /
                               stage.held.optimizer);
     op.first_layer = op.last_layer = layer;
+    op.action.kind = Action::Kind::sum_tied;
     op.collective.group.axes = {{plan.pipeline_axis, 0, 1, {0, stage.stages - 1}}};
     op.collective.algorithm = plan.algorithms->or_ring(endpoints_of(plan, stage.program, op.collective.group),
                                                        op.collective.bytes.base);

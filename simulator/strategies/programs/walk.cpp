@@ -104,17 +104,34 @@ private:
       }
       told_shards = told_shards || between;
       const int at = between ? next_layer : target.first;
-      const auto told = [&](std::vector<ValueChange>& where, const Placements& from, const Placements& to) {
-        for (const Change& change : changes(from, to, sizes_, value.elements, value.dims.has(Dim::routed))) {
+      const int route = static_cast<int>(walk_.routes.size());
+      const bool in_any_order = value.dims.has(Dim::routed);
+      const auto told = [&](std::vector<ValueChange>& where, const std::vector<Change>& all) {
+        for (std::size_t step = 0; step < all.size(); ++step) {
+          const Change& change = all[step];
           if (costs_nothing(change.kind)) continue;
           where.push_back(
               {change, layer, number, value.element, segment.kind,
-               fmt::format("layer {} {}", layer, kSegmentNames[static_cast<std::size_t>(segment.kind)])});
+               fmt::format("layer {} {}", layer, kSegmentNames[static_cast<std::size_t>(segment.kind)]),
+               route, static_cast<int>(step)});
         }
       };
+      walk_.routes.push_back({layer,
+                              number,
+                              as,
+                              target.as,
+                              target.gradient,
+                              gradient,
+                              target.first,
+                              target.last,
+                              changes(as, target.as, sizes_, value.elements, in_any_order),
+                              {}});
+      ValueRoute& way = walk_.routes.back();
+      if (value.has_gradient)
+        way.backward = changes(target.gradient, gradient, sizes_, value.elements, in_any_order);
       Site& site = walk_.sites[static_cast<std::size_t>(at)];
       const std::size_t before = site.forward.size();
-      told(site.forward, as, target.as);
+      told(site.forward, way.forward);
       site.repeated = site.repeated || (!between && its_layer.recomputed);
       const bool gathered =
           site.forward.size() > before && site.forward.back().change.kind == Change::Kind::all_gather;
@@ -136,7 +153,7 @@ private:
         else if (target.trains)
           again.again.push_back(site.forward.back());
       }
-      if (value.has_gradient) told(site.backward, target.gradient, gradient);
+      told(site.backward, way.backward);
     }
   }
 

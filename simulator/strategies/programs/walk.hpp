@@ -18,6 +18,16 @@ struct ValueChange {
   double element = 0;                      // bytes of one
   SegmentKind maker = SegmentKind::block;  // of the segment that makes the tensor
   std::string of;                          // "layer 5 projection": that segment
+  int route = 0, step = 0;                 // number `step` of the changes of this route
+};
+
+// From who makes a tensor to those of its readers that read it in one placement, and its gradient's way back.
+// Changes that cost nothing count, too. Placements are by factor.
+struct ValueRoute {
+  int layer = 0, value = 0;
+  Placements made, read, gradient_made, gradient_read;  // gradient_made: by its readers
+  int first = 0, last = 0;                              // of the readers: segments of the walk
+  std::vector<Change> forward, backward;
 };
 
 // Where the producer and the consumer of a tensor are on different stages, the producer reduces terms before
@@ -53,6 +63,7 @@ struct Walk {
   std::vector<int> layer_of;             // by segment
   std::vector<Site> sites;               // by segment, and one behind the last
   std::vector<PartialGradient> partial_gradients;
+  std::vector<ValueRoute> routes;
   // By layer: in how many shards its output lies when it goes on to another stage.
   std::vector<int> output_shards;
 };

@@ -1,0 +1,24 @@
+// Sequences of tokens made from a seed: each depends on the seed and its number alone.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace rehearse {
+
+// A Markov chain: every token has kSuccessors tokens that may follow it, one of which is taken at random, so
+// that whoever knows the chain predicts the next token with a loss of ln kSuccessors and not ln `vocabulary`.
+// There are kSequences different ones: number n is number n mod kSequences again.
+class TokenData {
+public:
+  static constexpr std::uint64_t kSequences = 1024;
+  static constexpr std::uint32_t kSuccessors = 2;
+  TokenData(std::uint64_t seed, long vocabulary);
+  std::vector<std::uint32_t> tokens(std::uint64_t sequence, long count) const;
+
+private:
+  std::uint64_t seed_;
+  std::uint32_t vocabulary_;
+};
+
+}  // namespace rehearse

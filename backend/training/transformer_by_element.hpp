@@ -1,0 +1,140 @@
+// Transformers' operations by their elements: Each carries out `elements` many pieces of work on a stream.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "backend/training/transformer_elements.hpp"
+
+namespace rehearse {
+
+// Each has a template <class Piece> void operator()(int stream, long count, const Piece& piece), which calls
+// piece(0) to piece(count - 1) in any order.
+template <class Each>
+class TransformerByElement : public TransformerArithmetic {
+public:
+  explicit TransformerByElement(Each each) : each_(each) {}
+
+  void copy_pieces(int stream, long rows, long width, const Strips& from, const Strips& to) override {
+    each_(stream, rows * width,
+          elements::CopyPieces{width, from.stride, to.stride, at(from.array) + from.first,
+                               at(to.array) + to.first});
+  }
+
+  void look_up(int stream, const Array& tokens, long first_row, long width, const Array& table,
+               const Array& y) override {
+    each_(stream, count(y),
+          elements::LookUp{width, first_row, count(table) / width, at(tokens), at(table), at(y)});
+  }
+  void look_up_backward(int stream, const Array& tokens, long first_row, long width, const Array& dy,
+                        const Array& table_gradient, bool accumulate) override {
+    each_(stream, width,
+          elements::LookUpBackward{width, first_row, count(table_gradient) / width, count(tokens), accumulate,
+                                   at(tokens), at(dy), at(table_gradient)});
+  }
+  void add_positions(int stream, const TokenRows& tokens, long offset, const Array& x, const Array& table,
+                     const Array& y) override {
+    each_(stream, count(y),
+          elements::AddPositions{count(y) / tokens.count(), tokens.sequence, offset + tokens.first, at(x),
+                                 at(table), at(y)});
+  }
+  void positions_backward(int stream, const TokenRows& tokens, long offset, long width, const Array& dy,
+                          const Array& table_gradient, bool accumulate) override {
+    each_(stream, count(table_gradient),
+          elements::PositionsBackward{width, tokens.batch, tokens.sequence, offset + tokens.first, accumulate,
+                                      at(dy), at(table_gradient)});
+  }
+
+  void norm(int stream, const NormRows& rows, const NormArrays& a, const Array& y) override {
+    each_(stream, rows.rows,
+          elements::Norm{rows.width, rows.stride, rows.centred, at(a.input), at(a.gain), at(a.offset), at(y),
+                         at(a.statistics)});
+  }
+  void norm_backward(int stream, const NormRows& rows, const NormArrays& a, const Array& dy,
+                     const Array& dx) override {
+    each_(stream, rows.rows,
+          elements::NormBackward{rows.width, rows.stride, rows.centred, at(a.input), at(a.gain),
+                                 at(a.statistics), at(dy), at(dx)});
+  }
+  void norm_gradients(int stream, const NormRows& rows, const NormArrays& a, const Array& dy,
+                      const Array& gain_gradient, const Array& offset_gradient, bool accumulate) override {
+    each_(stream, rows.width,
+          elements::NormGradients{rows.rows, rows.stride, rows.centred, accumulate, at(a.input),
+                                  at(a.statistics), at(dy), at(gain_gradient), at(offset_gradient)});
+  }
+
+  void rotate(int stream, const RotaryShape& s, bool back, const Array& x) override {
+    each_(stream, s.tokens.count() * s.heads * (s.width / 2),
+          elements::Rotate{s.heads, s.stride, s.width, s.tokens.sequence, s.tokens.first, back ? -1.0f : 1.0f,
+                           at(x)});
+  }
+
+  void activate(int stream, Activation kind, const Array& x, const Array& y) override {
+    each_(stream, count(x), elements::Activate{kind, at(x), at(y)});
+  }
+  void activate_backward(int stream, Activation kind, const Array& x, const Array& dy,
+                         const Array& dx) override {
+    each_(stream, count(x), elements::ActivateBackward{kind, at(x), at(dy), at(dx)});
+  }
+  void gate(int stream, const Array& gate, const Array& x, const Array& y) override {
+    each_(stream, count(x), elements::Gate{at(gate), at(x), at(y)});
+  }
+  void gate_backward(int stream, const Array& gate, const Array& x, const Array& dy,
+                     const Array& gate_gradient, const Array& dx) override {
+    each_(stream, count(x), elements::GateBackward{at(gate), at(x), at(dy), at(gate_gradient), at(dx)});
+  }
+
+  void attend(int stream, const AttentionShape& s, const Array& q, const Array& kv, const Array& shares,
+              const Array& y) override {
+    each_(stream, s.scores() / s.keys, elements::Attend{s, scale_of(s), at(q), at(kv), at(shares), at(y)});
+  }
+  void attend_backward(int stream, const AttentionShape& s, const Array& q, const Array& kv,
+                       const Array& shares, const Array& dy, const Array& slopes, const Array& dq,
+                       const Array& dkv) override {
+    each_(stream, s.scores() / s.keys,
+          elements::AttendBackwardQueries{s, scale_of(s), at(kv), at(shares), at(dy), at(slopes), at(dq)});
+    each_(stream, count(dkv),
+          elements::AttendBackwardKeys{s, at(q), at(shares), at(slopes), at(dy), at(dkv)});
+  }
+
+  void token_losses(int stream, const RowSums& rows, const Array& losses) override {
+    each_(stream, count(losses),
+          elements::TokenLosses{at(rows.maxima), at(rows.sums), at(rows.label_logits), at(losses)});
+  }
+  void token_losses_backward(int stream, const RowSums& rows, float scale, const Array& dsums,
+                             const Array& dlabel_logits) override {
+    each_(stream, count(dsums),
+          elements::TokenLossesBackward{scale, at(rows.sums), at(dsums), at(dlabel_logits)});
+  }
+  void logits_backward(int stream, const Array& logits, const RowLabels& labels, const Array& maxima,
+                       const Array& dsums, const Array& dlabel_logits, const Array& dlogits) override {
+    each_(stream, count(logits),
+          elements::LogitsBackward{count(logits) / count(maxima), static_cast<long>(labels.first_class),
+                                   at(logits), at(labels.labels), at(maxima), at(dsums), at(dlabel_logits),
+                                   at(dlogits)});
+  }
+
+  void choose(int stream, const RouterShape& s, const Array& logits, const Array& gates) override {
+    each_(stream, s.tokens, elements::Choose{s.experts, s.chosen, at(logits), at(gates)});
+  }
+  void choose_backward(int stream, const RouterShape& s, const Array& gates, const Array& dgates,
+                       const Array& dlogits) override {
+    each_(stream, s.tokens, elements::ChooseBackward{s.experts, at(gates), at(dgates), at(dlogits)});
+  }
+  void scale_rows(int stream, const Array& factors, const Array& x, const Array& y) override {
+    each_(stream, count(x),
+          elements::ScaleRows{count(x) / std::max(count(factors), 1L), at(factors), at(x), at(y)});
+  }
+  void row_products(int stream, const Array& x, const Array& y, const Array& factors) override {
+    each_(stream, count(factors),
+          elements::RowProducts{count(x) / std::max(count(factors), 1L), at(x), at(y), at(factors)});
+  }
+
+private:
+  static float* at(const Array& array) { return elements::at(array); }
+  static long count(const Array& array) { return static_cast<long>(array.elements); }
+  static float scale_of(const AttentionShape& s) { return 1 / std::sqrt(static_cast<float>(s.head)); }
+  Each each_;
+};
+
+}  // namespace rehearse

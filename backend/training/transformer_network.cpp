@@ -1,0 +1,390 @@
+#include "backend/training/transformer_network.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+
+#include "backend/training/workload_parts.hpp"
+#include "models/text/error.hpp"
+
+namespace rehearse {
+namespace {
+
+std::unique_ptr<TransformerArithmetic> operations_of(Arithmetic& arithmetic) {
+  std::unique_ptr<TransformerArithmetic> operations = arithmetic.transformer();
+  if (!operations)
+    throw RunError(fmt::format("{} has no arithmetic of transformers", arithmetic.device_name()));
+  return operations;
+}
+
+long first_of(const Part& part, long whole) {
+  return part.first(whole);
+}
+
+}  // namespace
+
+std::string why_no_transformer(const Scenario& scenario) {
+  const auto& t = std::get<Transformer>(scenario.model.shape);
+  struct Lacking {
+    bool is;
+    const char* what;
+  };
+  const bool dropout =
+      t.dropout || t.embedding_dropout.value_or(false) || t.attention_dropout.value_or(false);
+  for (const Lacking& lacking : {
+           Lacking{dropout, "dropout (model.transformer.dropout)"},
+           {!t.causal || t.masked_lm_head || t.pooler, "anything but the prediction of the next token"},
+           {t.token_types > 0, "token types"},
+           {t.embedding_width > 0, "an embedding of its own width"},
+           {t.kv_lora_rank > 0, "multi-head latent attention"},
+           {t.attention_sinks, "attention sinks"},
+           {t.attention_softcap || t.logit_softcap, "soft-capping"},
+           {t.shared_expert > 0, "a shared expert"},
+           {t.experts > 0 && t.biases, "experts with biases"},
+       })
+    if (lacking.is) return fmt::format("{} has {}", scenario.model.title, lacking.what);
+  const DimSizes sizes = dim_sizes(scenario);
+  if (t.positions > 0 && t.positions < static_cast<double>(sizes.sequence))
+    return fmt::format("{} has {} positions for sequences of {} tokens", scenario.model.title, t.positions,
+                       sizes.sequence);
+  if (t.rotary && std::lround(t.head_dim > 0 ? t.head_dim : t.hidden / t.heads) % 2 != 0)
+    return fmt::format("{} turns heads of an odd width", scenario.model.title);
+  const long chosen = sizes.batch * sizes.sequence * std::lround(t.experts_per_token);
+  if (t.experts > 0 && chosen % sizes.experts != 0)
+    return fmt::format("{} rows of a micro-batch for {} experts", chosen, sizes.experts);
+  for (const Factor& factor : factors_of(scenario)) {
+    const bool shared = factor.table.of(SegmentKind::dispatch).kind == Split::Kind::by ||
+                        factor.table.of(SegmentKind::expert_up).dim == Dim::experts;
+    if (t.experts > 0 && shared)
+      return fmt::format("experts whose rows ranks of axis {} share out", factor.axis);
+  }
+  return "";
+}
+
+TransformerNetwork::TransformerNetwork(const Scenario& scenario, NetworkPart part, long kept_steps,
+                                       Arithmetic& arithmetic)
+    : arithmetic_(arithmetic),
+      operations_(operations_of(arithmetic)),
+      shape_(std::get<Transformer>(scenario.model.shape)),
+      part_(std::move(part)),
+      microbatches_(scenario.microbatches),
+      sizes_(dim_sizes(scenario)),
+      model_(model_layers(scenario.model, pass_shape(scenario))),
+      shards_(factors_of(scenario), part_.coordinates),
+      walk_(walk(model_, shards_.factors())),
+      data_(scenario.run.seed, std::lround(shape_.vocabulary)),
+      head_(std::lround(shape_.head_dim > 0 ? shape_.head_dim : shape_.hidden / shape_.heads)),
+      value_head_(shape_.value_head_dim > 0 ? std::lround(shape_.value_head_dim) : head_),
+      loss_scale_(static_cast<float>(
+          1 / (static_cast<double>(sizes_.batch * sizes_.sequence) * microbatches_ * part_.summed))),
+      table_copy_(tied_apart(scenario)) {
+  if (part_.loss_elsewhere) throw RunError("the loss of a transformer is taken where its logits are");
+  std::vector<LayerWeights::Layer> layers;
+  for (const LayerRange& range : part_.held)
+    for (int layer = range.first; layer <= range.last; ++layer) {
+      add_weights(scenario, layer);
+      std::size_t elements = 0;
+      for (int s = walk_.first_segment[static_cast<std::size_t>(layer)];
+           s < walk_.first_segment[static_cast<std::size_t>(layer) + 1]; ++s)
+        for (const Weight& weight : weights_of_[s]) elements += weight.tensor.local.elements();
+      layers.push_back({layer, elements});
+    }
+  weights_ = LayerWeights(arithmetic, layers, optimizer_of(scenario), scenario.training.precision,
+                          scenario.training.gradient_precision);
+  std::size_t summed = 0;
+  for (const auto& [segment, weights] : weights_of_)
+    for (const Weight& weight : weights) {
+      const std::vector<float> initial = initial_values(weight.tensor, shards_, scenario.run.seed);
+      arithmetic.copy_to_device(
+          0, initial.data(),
+          weights_.master_weights({weight.layer, weight.layer}).part(weight.tensor.offset, initial.size()));
+      if (weight.tensor.summed != 0) summed += initial.size();
+    }
+  for (const LayerRange& range : part_.held) weights_.cast_weights(0, range);
+  summed_ = OwnedArray(arithmetic, summed, Precision::fp32);
+  values_ = std::make_unique<ValueStore>(arithmetic, *operations_, model_, walk_, shards_, sizes_, part_.held,
+                                         microbatches_);
+  for (const LayerRange& range : part_.held)
+    for (int s = walk_.first_segment[static_cast<std::size_t>(range.first)];
+         s < walk_.first_segment[static_cast<std::size_t>(range.last) + 1]; ++s)
+      allocate_saved(s);
+  std::size_t largest = values_->largest();
+  for (const auto& [segment, arrays] : saved_)
+    for (const std::vector<OwnedArray>& each : arrays) largest = std::max(largest, each.front()->elements);
+  constexpr int kScratch = 4;
+  for (int i = 0; i < kScratch; ++i) scratch_.emplace_back(arithmetic_, largest, Precision::fp32);
+  if (holds(0) && holds(TransformerNetwork::layers() - 1) && shape_.tied_embeddings &&
+      !part_.sum_microbatches)
+    tied_ = OwnedArray(arithmetic, weights_of_.at(0).front().tensor.local.elements(), Precision::fp32);
+  allocate_batches(kept_steps);
+  // Ranks among which the loss is split know a part of it each; of those that know the same, the first tells.
+  tells_loss_ = holds(TransformerNetwork::layers() - 1);
+  const Layer& last = model_.back();
+  for (std::size_t f = 0; f < shards_.factors().size(); ++f) {
+    const Use use = input_use(last, last.segments.back(), 0, shards_.factors()[f].table);
+    if (use.as.kind != Placement::Kind::sharded && shards_.coordinates()[f] > 0) tells_loss_ = false;
+  }
+  arithmetic.settle(0);
+}
+
+void TransformerNetwork::add_weights(const Scenario& scenario, int layer) {
+  const bool copy = table_copy_ && layer + 1 == layers();
+  // In the order of the layer, which is that of the segments.
+  for (ParameterTensor& tensor : layer_parameters(scenario, model_, layer, shards_, copy).tensors) {
+    const int segment = walk_.first_segment[static_cast<std::size_t>(layer)] + tensor.segment;
+    weights_of_[segment].push_back({layer, std::move(tensor)});
+  }
+}
+
+void TransformerNetwork::allocate_saved(int segment) {
+  const auto of = [&](std::size_t elements) {
+    std::vector<OwnedArray>& arrays = saved_[segment].emplace_back();
+    for (int m = 0; m < microbatches_; ++m) arrays.emplace_back(arithmetic_, elements, Precision::fp32);
+  };
+  const Segment& what = *walk_.segments[static_cast<std::size_t>(segment)];
+  const std::size_t made = what.outputs.empty() ? 0 : values_->output(segment, 0, 0).elements;
+  const auto rows = [&](std::size_t elements, long width) {
+    return elements / static_cast<std::size_t>(width);
+  };
+  switch (what.kind) {
+    case SegmentKind::norm:
+      of(2 * rows(made, std::lround(shape_.hidden)));
+      break;
+    case SegmentKind::query_norm:
+      of(2 * rows(made, head_));
+      if (what.outputs.size() > 1) of(2 * rows(values_->output(segment, 1, 0).elements, head_ + value_head_));
+      break;
+    case SegmentKind::key_norm:
+      of(2 * rows(made, head_ + value_head_));
+      break;
+    case SegmentKind::attention:  // the softmax of each query and head
+      of(rows(made, value_head_) * static_cast<std::size_t>(sizes_.sequence));
+      break;
+    case SegmentKind::dispatch:
+      of(rows(made, std::lround(shape_.hidden)));
+      of(rows(made, std::lround(shape_.hidden)));
+      break;
+    case SegmentKind::up:
+    case SegmentKind::expert_up:
+      of(made);
+      if (shape_.gated) of(made);
+      break;
+    default:
+      break;
+  }
+}
+
+void TransformerNetwork::allocate_batches(long kept_steps) {
+  kept_.assign(static_cast<std::size_t>(kept_steps), -1);
+  slot_at_work_.assign(static_cast<std::size_t>(microbatches_), 0);
+  const std::size_t batches = kept_.size() * static_cast<std::size_t>(microbatches_);
+  const auto of = [&](SegmentKind kind) {
+    return EqualArrays(arithmetic_, batches, static_cast<std::size_t>(tokens_here(kind)), Precision::fp32);
+  };
+  if (holds(0)) tokens_ = of(SegmentKind::embedding);
+  if (!holds(layers() - 1)) return;
+  labels_ = of(SegmentKind::sums);
+  losses_ = of(SegmentKind::loss);
+}
+
+std::size_t TransformerNetwork::slot(long step, int microbatch) const {
+  const std::size_t number = static_cast<std::size_t>(step) % kept_.size();
+  if (kept_[number] != step) throw std::out_of_range(fmt::format("step {} has no batch", step));
+  return number * static_cast<std::size_t>(microbatches_) + static_cast<std::size_t>(microbatch);
+}
+
+MatrixShape TransformerNetwork::matrix(int layer) const {
+  throw RunError(fmt::format("layer {} of a transformer has several matrices", layer));
+}
+
+void TransformerNetwork::set_batch(int stream, long step, const std::vector<std::uint64_t>& samples) {
+  const auto size = static_cast<std::size_t>(sizes_.batch);
+  if (samples.size() != size * static_cast<std::size_t>(microbatches_))
+    throw std::invalid_argument(fmt::format("{} samples; allowed: {}", samples.size(),
+                                            size * static_cast<std::size_t>(microbatches_)));
+  kept_[static_cast<std::size_t>(step) % kept_.size()] = step;
+  // `shift`: 1 for labels, which are the tokens that follow.
+  const auto load = [&](const EqualArrays& to, int microbatch, SegmentKind kind, long shift) {
+    if (to.empty()) return;
+    const Part batch = shards_.part(kind, Dim::batch), sequence = shards_.part(kind, Dim::sequence);
+    std::vector<float> numbers;
+    for (long b = 0; b < batch.size(sizes_.batch); ++b) {
+      const long sample = microbatch * sizes_.batch + first_of(batch, sizes_.batch) + b;
+      const std::vector<std::uint32_t> tokens =
+          data_.tokens(samples[static_cast<std::size_t>(sample)], sizes_.sequence + 1);
+      const auto from = tokens.begin() + first_of(sequence, sizes_.sequence) + shift;
+      for (auto token = from; token < from + sequence.size(sizes_.sequence); ++token)
+        numbers.push_back(static_cast<float>(*token));
+    }
+    arithmetic_.copy_to_device(stream, numbers.data(), to[slot(step, microbatch)]);
+  };
+  for (int m = 0; m < microbatches_; ++m) {
+    load(tokens_, m, SegmentKind::embedding, 0);
+    load(labels_, m, SegmentKind::sums, 1);
+  }
+}
+
+Array TransformerNetwork::input(long step, int microbatch) {
+  kept_.at(static_cast<std::size_t>(step) % kept_.size()) = step;
+  return tokens_[slot(step, microbatch)];
+}
+
+double TransformerNetwork::take_loss(int stream, long step) {
+  if (losses_.empty()) return 0;
+  double sum = 0;
+  std::vector<float> losses(static_cast<std::size_t>(tokens_here(SegmentKind::loss)));
+  for (int m = 0; m < microbatches_; ++m) {
+    arithmetic_.copy_to_host(stream, losses_[slot(step, m)], losses.data());
+    sum = std::accumulate(losses.begin(), losses.end(), sum);
+  }
+  return sum / static_cast<double>(sizes_.sequence);
+}
+
+TransformerNetwork::Call TransformerNetwork::call(int stream, long step, int microbatch, int segment) const {
+  const auto s = static_cast<std::size_t>(segment);
+  return {stream, step, microbatch, segment, walk_.layer_of.at(s), walk_.segments.at(s)};
+}
+
+void TransformerNetwork::forward_segments(int stream, long step, int microbatch, SegmentRange segments) {
+  for (int s = segments.first; s < segments.end; ++s) {
+    values_->begin_forward(s, microbatch);
+    forward(call(stream, step, microbatch, s));
+  }
+}
+
+void TransformerNetwork::recompute_segments(int stream, long step, int microbatch, SegmentRange segments) {
+  for (int s = segments.first; s < segments.end; ++s)
+    if (!walk_.segments.at(static_cast<std::size_t>(s))->cost.recompute.empty())
+      forward(call(stream, step, microbatch, s));
+}
+
+void TransformerNetwork::backward_segments(int stream, long step, int microbatch, SegmentRange segments) {
+  for (int s = segments.end - 1; s >= segments.first; --s) {
+    const Call c = call(stream, step, microbatch, s);
+    backward_input(c);
+    backward_weight(c);
+  }
+}
+
+void TransformerNetwork::backward_input_segments(int stream, int microbatch, SegmentRange segments) {
+  for (int s = segments.end - 1; s >= segments.first; --s) backward_input(call(stream, 0, microbatch, s));
+}
+
+void TransformerNetwork::backward_weight_segments(int stream, long step, int microbatch,
+                                                  SegmentRange segments) {
+  for (int s = segments.end - 1; s >= segments.first; --s) backward_weight(call(stream, step, microbatch, s));
+}
+
+// ----- weights
+
+TransformerNetwork::Weight* TransformerNetwork::find_weight(int segment, WeightRole role) {
+  const auto found = weights_of_.find(segment);
+  if (found == weights_of_.end()) return nullptr;
+  for (Weight& weight : found->second)
+    if (weight.tensor.role == role) return &weight;
+  return nullptr;
+}
+
+// The logits' product reads the first layer's table, unless the last one has its own.
+Array TransformerNetwork::weight(const Call& c, WeightRole role) {
+  const Weight* found = find_weight(c.segment, role);
+  if (!found && role == WeightRole::table) found = find_weight(0, role);
+  if (!found) return {};
+  return weights_.weights({found->layer, found->layer})
+      .part(found->tensor.offset, found->tensor.local.elements());
+}
+
+TransformerNetwork::GradientOf TransformerNetwork::gradient(const Call& c, WeightRole role) {
+  Weight* found = find_weight(c.segment, role);
+  if (!found && role == WeightRole::table) found = find_weight(0, role);
+  if (!found) return {};
+  const long now = part_.sum_microbatches ? c.step : c.step * microbatches_ + c.microbatch;
+  const bool accumulate = found->written == now;
+  found->written = now;
+  return {weights_.gradients({found->layer, found->layer})
+              .part(found->tensor.offset, found->tensor.local.elements()),
+          accumulate};
+}
+
+std::vector<Array> TransformerNetwork::replicated_weights(LayerRange layers) const {
+  std::vector<Array> arrays;
+  for (const auto& [segment, weights] : weights_of_)
+    for (const Weight& weight : weights)
+      if (weight.layer >= layers.first && weight.layer <= layers.last && !weight.tensor.sharded())
+        arrays.push_back(weights_.weights({weight.layer, weight.layer})
+                             .part(weight.tensor.offset, weight.tensor.local.elements()));
+  return arrays;
+}
+
+Array TransformerNetwork::tied_gradient(int layer) const {
+  if (!table_copy_) return {};
+  for (const auto& [segment, weights] : weights_of_)
+    for (const Weight& weight : weights)
+      if (weight.layer == layer && weight.tensor.role == WeightRole::table)
+        return weights_.gradients({layer, layer}).part(weight.tensor.offset, weight.tensor.local.elements());
+  return {};
+}
+
+void TransformerNetwork::for_each_summed(
+    const SharedSum& sum, const std::function<void(const Array& gradient, const Array& packed)>& of) {
+  std::size_t at = 0;
+  for (const auto& [segment, weights] : weights_of_)
+    for (const Weight& weight : weights) {
+      if (weight.layer < sum.layers.first || weight.layer > sum.layers.last) continue;
+      if (weight.tensor.summed != sum.factors) continue;
+      const std::size_t elements = weight.tensor.local.elements();
+      of(weights_.gradients({weight.layer, weight.layer}).part(weight.tensor.offset, elements),
+         summed_->part(at, elements));
+      at += elements;
+    }
+}
+
+Array TransformerNetwork::begin_sum(int stream, const SharedSum& sum) {
+  std::size_t elements = 0;
+  for_each_summed(sum, [&](const Array& gradient, const Array& packed) {
+    arithmetic_.copy(stream, gradient, packed);
+    elements += packed.elements;
+  });
+  return summed_->part(0, elements);
+}
+
+void TransformerNetwork::end_sum(int stream, const SharedSum& sum) {
+  for_each_summed(
+      sum, [&](const Array& gradient, const Array& packed) { arithmetic_.copy(stream, packed, gradient); });
+}
+
+// ----- operands
+
+long product_rows(const Array& x, const Array& y, const Array& w) {
+  return std::lround(std::sqrt(static_cast<double>(x.elements) * static_cast<double>(y.elements) /
+                               static_cast<double>(w.elements)));
+}
+
+void TransformerNetwork::give(const Call& c, int input, const std::function<void(const Array&)>& write) {
+  const GradientTarget target = values_->input_gradient(c.stream, c.segment, input, c.microbatch);
+  if (!target.wanted) return;
+  if (!target.accumulate) return write(target.array);
+  const Array more = scratch(0, target.array.elements);
+  write(more);
+  arithmetic_.add(c.stream, more, target.array);
+}
+
+Array TransformerNetwork::saved(const Call& c, std::size_t number) const {
+  return saved_.at(c.segment).at(number).at(static_cast<std::size_t>(c.microbatch));
+}
+
+long TransformerNetwork::tokens_here(SegmentKind kind) const {
+  return shards_.part(kind, Dim::batch).size(sizes_.batch) *
+         shards_.part(kind, Dim::sequence).size(sizes_.sequence);
+}
+
+TokenRows TransformerNetwork::token_rows(const Call& c) const {
+  const Part sequence = shards_.part(c.kind(), Dim::sequence);
+  return {shards_.part(c.kind(), Dim::batch).size(sizes_.batch), sequence.size(sizes_.sequence),
+          first_of(sequence, sizes_.sequence)};
+}
+
+}  // namespace rehearse

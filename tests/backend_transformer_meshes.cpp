@@ -1,0 +1,126 @@
+// A transformer whose ranks share out batch, layers and tensors trains as one rank alone does.
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/backend_run.hpp"
+#include "tests/catch.hpp"
+#include "tests/sanitized.hpp"
+
+using namespace rehearse::test;
+
+namespace {
+
+// Rates at which a wrong gradient shows within a few steps.
+constexpr const char* kModel = R"([model.transformer]
+layers = 4
+hidden = 32
+heads = 4
+feed_forward = 64
+vocabulary = 64
+sequence_length = 16
+dropout = false
+[training]
+global_batch = 16
+micro_batch = 2
+precision = "fp32"
+optimizer = "momentum"
+[cluster]
+preset = "cpu-cluster"
+[run]
+steps = 8
+warmup = 0
+learning_rate = 0.3
+)";
+constexpr const char* kGpt = "";
+constexpr const char* kLlama =
+    "rotary=true gated=true biases=false tied_embeddings=false kv_heads=2 qk_norm=true";
+constexpr const char* kMixtral =
+    "rotary=true gated=true biases=false tied_embeddings=false experts=4 experts_per_token=2";
+
+struct Case {
+  const char* model;
+  const char* settings;
+  bool representative = false;  // under sanitizers, too
+};
+constexpr Case kCases[] = {
+    {kGpt, "data=2 bucket_mb=0.02"},
+    {kGpt, "tensor=4 sequence_parallel=true"},
+    {kGpt, "pipeline=2 recompute=full", true},
+    {kGpt, "data=2 tensor=2 pipeline=2 sequence_parallel=true", true},
+    {kGpt, "pipeline=2 schedule=interleaved virtual_stages=3"},
+    {kGpt, "data=2 pipeline=2 schedule=zb-v"},
+    {kGpt, "data=2 zero_stage=2"},
+    {kGpt, "data=2 pipeline=2 zero_stage=1 bucket_mb=0.02"},
+    {kGpt, "data=2 tensor=2 pipeline=2 sequence_parallel=true zero_stage=3", true},
+    {kLlama, "tensor=4 sequence_parallel=true"},
+    {kLlama, "tensor=4 pipeline=2 recompute=selective"},
+    {kLlama, "data=2 pipeline=2 schedule=dualpipe-v recompute=full"},
+    {kLlama, "data=2 tensor=2 pipeline=2 sequence_parallel=true schedule=zb-h1 zero_stage=3", true},
+    {kLlama, "data=2 pipeline=2 schedule=breadth-first virtual_stages=2 fsdp=full"},
+    {kLlama, "data=2 tensor=2 gradients=parameter-server"},
+    {kMixtral, "data=2 tensor=2 zero_stage=3"},
+    {kMixtral, "tensor=2 pipeline=2 schedule=zb-h1", true},
+};
+
+nlohmann::json train(const std::string& model, const std::string& settings) {
+  const Scratch scratch;
+  std::string arguments = "run --format json --check-replicas " + scratch.write("gpt.toml", kModel);
+  int ranks = 1;
+  const auto add = [&](const std::string& section, const std::string& word) {
+    const std::size_t equals = word.find('=');
+    const std::string key = word.substr(0, equals), value = word.substr(equals + 1);
+    if (key == "data" || key == "tensor" || key == "pipeline") ranks *= std::stoi(value);
+    const bool text =
+        value != "true" && value != "false" && value.find_first_not_of("0123456789.") != std::string::npos;
+    arguments += " --set '" + section + key + "=" + (text ? "\"" + value + "\"" : value) + "'";
+  };
+  std::istringstream of_model(model), of_strategy(settings);
+  for (std::string word; of_model >> word;) add("model.transformer.", word);
+  for (std::string word; of_strategy >> word;)
+    add(word.starts_with("recompute") ? "training." : "strategy.", word);
+  const Outcome outcome =
+      run_program("rehearse-run", arguments + " --set cluster.nodes=" + std::to_string(ranks));
+  INFO(outcome.err);
+  REQUIRE(outcome.status == 0);
+  nlohmann::json measured = nlohmann::json::parse(outcome.out)["measured"];
+  if (!measured.contains("losses")) FAIL("nothing was learned: " << measured["notes"].dump());
+  return measured;
+}
+
+}  // namespace
+
+TEST_CASE("a transformer on many ranks trains as on one") {
+  std::map<std::string, std::vector<double>> alone;
+  for (const Case& c : kCases) {
+    if (rehearse::testing::kSanitized && !c.representative) continue;
+    CAPTURE(c.model, c.settings);
+    std::vector<double>& expected = alone[c.model];
+    if (expected.empty()) {
+      expected = train(c.model, "")["losses"].get<std::vector<double>>();
+      REQUIRE(expected.size() == 8);
+      CHECK(expected.back() < 0.95 * expected.front());  // it learns
+    }
+    const nlohmann::json measured = train(c.model, c.settings);
+    const auto losses = measured["losses"].get<std::vector<double>>();
+    REQUIRE(losses.size() == expected.size());
+    double worst = 0;
+    for (std::size_t step = 0; step < losses.size(); ++step)
+      worst = std::max(worst, std::abs(losses[step] - expected[step]) / expected[step]);
+    CHECK(worst < 1e-5);
+    if (std::string(c.settings).find("data=") != std::string::npos)
+      CHECK(measured["gradients_identical"].get<bool>());
+  }
+}
+
+TEST_CASE("the shipped small GPT learns the chain that its tokens come from") {
+  const Outcome outcome = run_program("rehearse-run", std::string("run --format json ") + REHEARSE_TESTS_DIR +
+                                                          "/../simulator/scenarios/small-gpt.toml");
+  INFO(outcome.err);
+  REQUIRE(outcome.status == 0);
+  const auto losses = nlohmann::json::parse(outcome.out)["measured"]["losses"].get<std::vector<double>>();
+  REQUIRE(losses.size() >= 20);
+  CHECK(losses.front() == Approx(std::log(64.0)).epsilon(0.05));
+  CHECK(losses.back() < 0.5 * losses.front());
+}
