@@ -93,7 +93,8 @@ std::unique_ptr<TrainedNetwork> make_network(const Scenario& scenario, NetworkPa
   if (const MultiLayerPerceptron* shape = perceptron_of(scenario))
     return std::make_unique<Perceptron>(arithmetic, *shape,
                                         perceptron_options(scenario, std::move(part), kept_steps));
-  return std::make_unique<TransformerNetwork>(scenario, std::move(part), kept_steps, arithmetic);
+  return std::make_unique<TransformerNetwork>(scenario, factors_of(scenario), std::move(part), kept_steps,
+                                              arithmetic);
 }
 
 double batch_bytes(const Scenario& scenario, const std::vector<LayerRange>& held) {

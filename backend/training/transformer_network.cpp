@@ -20,6 +20,12 @@ std::unique_ptr<TransformerArithmetic> operations_of(Arithmetic& arithmetic) {
   return operations;
 }
 
+std::vector<Layer> layers_of(const Scenario& scenario, const std::vector<Factor>& factors) {
+  PassShape pass = pass_shape(scenario);
+  pass.splits = splits_of(factors);
+  return model_layers(scenario.model, pass);
+}
+
 long first_of(const Part& part, long whole) {
   return part.first(whole);
 }
@@ -64,16 +70,16 @@ std::string why_no_transformer(const Scenario& scenario) {
   return "";
 }
 
-TransformerNetwork::TransformerNetwork(const Scenario& scenario, NetworkPart part, long kept_steps,
-                                       Arithmetic& arithmetic)
+TransformerNetwork::TransformerNetwork(const Scenario& scenario, const std::vector<Factor>& factors,
+                                       NetworkPart part, long kept_steps, Arithmetic& arithmetic)
     : arithmetic_(arithmetic),
       operations_(operations_of(arithmetic)),
       shape_(std::get<Transformer>(scenario.model.shape)),
       part_(std::move(part)),
       microbatches_(scenario.microbatches),
       sizes_(dim_sizes(scenario)),
-      model_(model_layers(scenario.model, pass_shape(scenario))),
-      shards_(factors_of(scenario), part_.coordinates),
+      model_(layers_of(scenario, factors)),
+      shards_(factors, part_.coordinates),
       walk_(walk(model_, shards_.factors())),
       data_(scenario.run.seed, std::lround(shape_.vocabulary)),
       head_(std::lround(shape_.head_dim > 0 ? shape_.head_dim : shape_.hidden / shape_.heads)),

@@ -20,9 +20,11 @@ namespace rehearse {
 
 class TransformerNetwork : public TrainedNetwork {
 public:
-  // The scenario's model is a transformer for which why_no_transformer() is empty. RunError if the axes or
-  // the device ask for what is not computed here.
-  TransformerNetwork(const Scenario& scenario, NetworkPart part, long kept_steps, Arithmetic& arithmetic);
+  // The scenario's model is a transformer for which why_no_transformer() is empty. `factors`: of the axes that
+  // share out layers, which are factors_of() the scenario. RunError if they or the device ask for what is not
+  // computed here.
+  TransformerNetwork(const Scenario& scenario, const std::vector<Factor>& factors, NetworkPart part,
+                     long kept_steps, Arithmetic& arithmetic);
 
   int layers() const override { return static_cast<int>(model_.size()); }
   bool holds(int layer) const override { return weights_.holds(layer); }

@@ -216,6 +216,10 @@ std::vector<float> initial_values(const ParameterTensor& tensor, const Shards& s
     standard_normal(seed, RandomUse::weights, tensor.number, values.data(), static_cast<long>(values.size()));
     for (float& value : values) value = tensor.mean + tensor.deviation * value;
   }
+  return part_of(tensor, shards, std::move(values));
+}
+
+std::vector<float> part_of(const ParameterTensor& tensor, const Shards& shards, std::vector<float> values) {
   TensorLayout layout = tensor.whole;
   for (std::size_t f = 0; f < tensor.placements.size(); ++f) {
     if (tensor.placements[f].kind != Placement::Kind::sharded) continue;

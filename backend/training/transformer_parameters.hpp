@@ -59,6 +59,9 @@ LayerParameters layer_parameters(const Scenario& scenario, const std::vector<Lay
 // layers in what ends in a residual sum.
 std::vector<float> initial_values(const ParameterTensor& tensor, const Shards& shards, std::uint64_t seed);
 
+// The rank's part of the numbers of a whole tensor.
+std::vector<float> part_of(const ParameterTensor& tensor, const Shards& shards, std::vector<float> values);
+
 DimSizes dim_sizes(const Scenario& scenario);
 // Whether the first and the last layer are held by different ranks and have a table in common.
 bool tied_apart(const Scenario& scenario);
