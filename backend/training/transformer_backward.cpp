@@ -104,6 +104,7 @@ void TransformerNetwork::backward_weight(const Call& c) {
     case SegmentKind::expert_down:
       return backward_experts(c, true);
     case SegmentKind::logits:
+      ++given_by_logits_;
       if (tied_->elements > 0) return write_tied_gradient(c);
       return product_to_weight(c, in(c), above(c), WeightRole::table);
     default:
@@ -117,6 +118,9 @@ void TransformerNetwork::write_table_gradient(const Call& c) {
   const Part part = shards_.part(c.kind(), Dim::vocabulary);
   operations_->look_up_backward(c.stream, tokens_[slot(c.step, c.microbatch)], part.number * rows, width,
                                 above(c), table, accumulate);
+  // Behind its last micro-batch the table's gradient leaves.
+  if (++given_by_embedding_ % microbatches_ == 0 && shares_table_ && given_by_logits_ != given_by_embedding_)
+    throw RunError("the gradient of a tied embedding would leave before the logits' part of it is there");
   if (!tied_filled_) return;
   arithmetic_.add(c.stream, tied_, table);
   tied_filled_ = false;

@@ -122,8 +122,8 @@ TransformerNetwork::TransformerNetwork(const Scenario& scenario, const std::vect
     for (const std::vector<OwnedArray>& each : arrays) largest = std::max(largest, each.front()->elements);
   constexpr int kScratch = 4;
   for (int i = 0; i < kScratch; ++i) scratch_.emplace_back(arithmetic_, largest, Precision::fp32);
-  if (holds(0) && holds(TransformerNetwork::layers() - 1) && shape_.tied_embeddings &&
-      !part_.sum_microbatches)
+  shares_table_ = holds(0) && holds(TransformerNetwork::layers() - 1) && shape_.tied_embeddings;
+  if (shares_table_ && !part_.sum_microbatches)
     tied_ = OwnedArray(arithmetic, weights_of_.at(0).front().tensor.local.elements(), Precision::fp32);
   allocate_batches(kept_steps);
   // Ranks among which the loss is split know a part of it each; of those that know the same, the first tells.

@@ -20,9 +20,9 @@ namespace rehearse {
 
 class TransformerNetwork : public TrainedNetwork {
 public:
-  // The scenario's model is a transformer for which why_no_transformer() is empty. `factors`: of the axes that
-  // share out layers, which are factors_of() the scenario. RunError if they or the device ask for what is not
-  // computed here.
+  // The scenario's model is a transformer for which why_no_transformer() is empty. `factors`: of the axes
+  // that share out layers, which are factors_of() the scenario. RunError if they or the device ask for what
+  // is not computed here.
   TransformerNetwork(const Scenario& scenario, const std::vector<Factor>& factors, NetworkPart part,
                      long kept_steps, Arithmetic& arithmetic);
 
@@ -178,7 +178,9 @@ private:
   // Of the table that the first and the last layer have in common on this rank, what the last one gave.
   OwnedArray tied_;
   bool tied_filled_ = false;
-  std::vector<long> kept_;                 // by slot
+  bool shares_table_ = false;                          // the first and the last layer are both here
+  long given_by_logits_ = 0, given_by_embedding_ = 0;  // micro-batches' gradients of that table
+  std::vector<long> kept_;                             // by slot
   std::vector<std::size_t> slot_at_work_;  // by micro-batch: of the labels of its last forward pass
   EqualArrays tokens_, labels_, losses_;   // by slot and micro-batch
 };
