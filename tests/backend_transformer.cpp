@@ -370,6 +370,8 @@ TEST_CASE("what of transformers is not trained is told") {
       {"biases=false experts=4 experts_per_token=2 shared_expert=8", "a shared expert"},
       {"experts=4 experts_per_token=2", "experts with biases"},
       {"positions=4", "4 positions for sequences of 5 tokens"},
+      {"cluster.nodes=2 strategy.context=2 strategy.zigzag=false training.sequence_length=4",
+       "attention in a ring"},
       {"rotary=true head_dim=3", "turns heads of an odd width"},
       {"biases=false experts=3 experts_per_token=1", "10 rows of a micro-batch for 3 experts"},
       {"cluster.preset=\"hgx-h200\" cluster.node.devices=1 training.precision=\"bf16\"",

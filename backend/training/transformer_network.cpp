@@ -62,6 +62,7 @@ std::string why_no_transformer(const Scenario& scenario) {
   if (t.experts > 0 && chosen % sizes.experts != 0)
     return fmt::format("{} rows of a micro-batch for {} experts", chosen, sizes.experts);
   for (const Factor& factor : factors_of(scenario)) {
+    if (factor.ring) return "attention in a ring (strategy.context_kind)";
     const bool shared = factor.table.of(SegmentKind::dispatch).kind == Split::Kind::by ||
                         factor.table.of(SegmentKind::expert_up).dim == Dim::experts;
     if (t.experts > 0 && shared)

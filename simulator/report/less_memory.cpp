@@ -57,7 +57,8 @@ std::shared_ptr<const Cluster> with_nodes(const Cluster& cluster, int nodes) {
 std::vector<Remedy> sharing_tokens(const Scenario& s) {
   const int ranks = s.strategy.tensor;
   if (ranks == 1 || s.strategy.sequence_parallel || !std::holds_alternative<Transformer>(s.model.shape) ||
-      std::fmod(tokens_per_sample(s.model, s.training.sequence_length), ranks) != 0)
+      std::fmod(tokens_per_sample(s.model, s.training.sequence_length),
+                ranks * (s.strategy.context > 1 ? 2 * s.strategy.context : 1)) != 0)
     return {};
   Remedy remedy{fmt::format("{} tensor ranks can share out tokens where they do not share products", ranks),
                 {"strategy.sequence_parallel=true"},
