@@ -111,9 +111,8 @@ void FlowRing(benchmark::State& state) {
   time_ring(state, static_cast<int>(state.range(0)), Fidelity::flow, state.range(1) != 0);
 }
 
-// From the scenario's text to the trace: everything but printing.
-void simulate_scenario(const std::vector<std::string>& overrides) {
-  const Scenario scenario = read_scenario_file(REHEARSE_SCENARIOS "/gpt3-175b.toml", overrides);
+// From the scenario to the trace: everything but printing.
+void simulate_scenario(const Scenario& scenario) {
   const Plan plan = write_schedule(scenario);
   Job job;
   job.phases = {{plan.schedule, scenario.steps}};
@@ -123,13 +122,17 @@ void simulate_scenario(const std::vector<std::string>& overrides) {
   benchmark::DoNotOptimize(simulate(run, *scenario.cluster, scenario.engine).end_s);
 }
 
+void simulate_gpt3(const std::vector<std::string>& overrides) {
+  simulate_scenario(read_scenario_file(REHEARSE_SCENARIOS "/gpt3-175b.toml", overrides));
+}
+
 // GPT-3 175B, pipeline 16 x data `range` on A100s, the same work for each rank.
 void Gpt3(benchmark::State& state) {
   const long data = state.range(0);
   const std::vector<std::string> overrides = {"strategy.data=" + std::to_string(data), "strategy.pipeline=16",
                                               "cluster.nodes=" + std::to_string(2 * data),
                                               "training.global_batch=" + std::to_string(24 * data)};
-  time_in_child(state, [&] { simulate_scenario(overrides); });
+  time_in_child(state, [&] { simulate_gpt3(overrides); });
 }
 
 // GPT-3 175B on 1,024 A100s, tensor 8 x pipeline 8 x data 16, with sequence parallelism or without.
@@ -142,7 +145,41 @@ void Gpt3Tensor(benchmark::State& state) {
       "training.global_batch=1536",
       "training.recompute=selective",
       std::string("strategy.sequence_parallel=") + (state.range(0) != 0 ? "true" : "false")};
-  time_in_child(state, [&] { simulate_scenario(overrides); });
+  time_in_child(state, [&] { simulate_gpt3(overrides); });
+}
+
+// The same with each rank simulated, and all collectives as flows.
+void Gpt3Unfolded(benchmark::State& state) {
+  const std::vector<std::string> overrides = {"strategy.tensor=8",         "strategy.pipeline=8",
+                                              "strategy.data=16",          "cluster.nodes=128",
+                                              "training.global_batch=384", "training.recompute=selective",
+                                              "simulation.fold=false",     "simulation.fidelity=flow"};
+  time_in_child(state, [&] { simulate_gpt3(overrides); });
+}
+
+// Llama 3 405B on `data` x 128 H100s, tensor 8 x pipeline 16, 16 micro-batches, as the scenario has it (1) or
+// with weights sharded, too (3).
+void Llama405b(benchmark::State& state) {
+  const long data = state.range(0);
+  const std::vector<std::string> overrides = {"cluster.nodes=" + std::to_string(16 * data),
+                                              "strategy.data=" + std::to_string(data),
+                                              "training.global_batch=" + std::to_string(16 * data),
+                                              "strategy.schedule=1f1b",
+                                              "strategy.virtual_stages=1",
+                                              "strategy.zero_stage=" + std::to_string(state.range(1))};
+  time_in_child(state, [&] {
+    simulate_scenario(read_scenario_file(REHEARSE_SCENARIOS "/llama3-405b.toml", overrides));
+  });
+}
+
+// DeepSeek-V3 on 2,048 GPUs, pipeline 16 x expert 64, 120 micro-batches: arXiv 2412.19437, sections 3
+// and 4.2.
+void DeepSeekV3(benchmark::State& state) {
+  const char* const text =
+      "[model]\npreset = \"deepseek-v3\"\n[training]\nglobal_batch = 15360\nmicro_batch = 1\n"
+      "precision = \"fp8\"\n[cluster]\npreset = \"dgx-h100\"\nnodes = 256\n[strategy]\npipeline = 16\n"
+      "expert = 64\nzero_stage = 1\nschedule = \"dualpipe-v\"\n";
+  time_in_child(state, [&] { simulate_scenario(read_scenario_text(text, "deepseek-v3.toml")); });
 }
 
 BENCHMARK(BareRing)->Arg(8)->Arg(64)->Arg(512)->UseManualTime()->Unit(benchmark::kMillisecond);
@@ -158,3 +195,13 @@ BENCHMARK(Gpt3)->ArgName("data")->Arg(1)->Arg(64)->Arg(128)->UseManualTime()->Un
 
 }  // namespace
 BENCHMARK(Gpt3Tensor)->ArgName("sequence")->Arg(0)->Arg(1)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(Gpt3Unfolded)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(Llama405b)
+    ->ArgNames({"data", "zero"})
+    ->Args({1, 0})
+    ->Args({128, 0})
+    ->Args({128, 1})
+    ->Args({128, 3})
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(DeepSeekV3)->UseManualTime()->Unit(benchmark::kMillisecond);

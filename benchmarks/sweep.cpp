@@ -24,11 +24,10 @@ double processor_seconds() {
   return sum;
 }
 
-// ResNet-50 over a ring: 5 cluster sizes x 4 micro-batches x 50 network speeds.
-void Sweep1000(benchmark::State& state) {
+void sweep(benchmark::State& state, const char* scenario, std::vector<std::string> vary) {
   SweepArguments arguments;
-  arguments.input = REHEARSE_SCENARIOS "/resnet50-ring.toml";
-  arguments.vary = {"cluster.nodes=1..16*2", "training.micro_batch=1..8*2", "cluster.nic_gbps=1..50"};
+  arguments.input = scenario;
+  arguments.vary = std::move(vary);
   arguments.out =
       (std::filesystem::temp_directory_path() / ("rehearse-sweep-" + std::to_string(getpid()) + ".csv"))
           .string();
@@ -45,6 +44,19 @@ void Sweep1000(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * 1000);
 }
 
+// ResNet-50 over a ring: 5 cluster sizes x 4 micro-batches x 50 network speeds.
+void Sweep1000(benchmark::State& state) {
+  sweep(state, REHEARSE_SCENARIOS "/resnet50-ring.toml",
+        {"cluster.nodes=1..16*2", "training.micro_batch=1..8*2", "cluster.nic_gbps=1..50"});
+}
+
+// Llama 3 405B on 16,384 GPUs: shards 0 to 3 x recomputation x 125 network speeds.
+void SweepLlm1000(benchmark::State& state) {
+  sweep(state, REHEARSE_SCENARIOS "/llama3-405b.toml",
+        {"strategy.zero_stage=0..3", "training.recompute=none,selective", "cluster.nic_gbps=276..400"});
+}
+
 BENCHMARK(Sweep1000)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(SweepLlm1000)->UseRealTime()->Iterations(1)->Unit(benchmark::kMillisecond);
 
 }  // namespace
