@@ -211,7 +211,7 @@ TEST_CASE("a transformer is trained alike on every axis, by its table alone") {
     std::vector<Factor> factors;
   };
   HostArithmetic host;
-  for (const char* more : {"rotary=false", "rotary=true", "qk_norm=true"}) {
+  for (const char* more : {"rotary=false", "rotary=true", "qk_norm=true", "dropout=true"}) {
     const Scenario scenario =
         read_scenario_text(kModel, "axes.toml", {std::string("model.transformer.") + more});
     Ranks alone(scenario, {}, host);

@@ -90,7 +90,8 @@ Row normalised(const Row& x, const Row& gain, const Row& offset) {
 
 class Reference {
 public:
-  Reference(const Transformer& shape, const Row& weights) : t_(shape), w_(weights) {}
+  Reference(const Transformer& shape, const Row& weights, std::uint64_t seed, std::uint64_t sample)
+      : t_(shape), w_(weights), seed_(seed), sample_(sample) {}
 
   // The mean loss of a sequence's tokens.
   double loss(const std::vector<std::uint32_t>& tokens) {
@@ -106,6 +107,7 @@ public:
         row[j] += positions[(s + static_cast<std::size_t>(t_.position_offset)) * h + j];
     }
     if (t_.embedding_norm) x = norm(x);
+    if (t_.embedding_dropout.value_or(t_.dropout)) drop(x, 0);
     for (layer_ = 0; layer_ < t_.layers; ++layer_) x = layer(x);
     if (t_.final_norm) x = norm(x);
     const Row head = t_.tied_embeddings ? table : w_.take(t_.vocabulary * t_.hidden);
@@ -124,7 +126,22 @@ public:
   }
   std::size_t weights() const { return w_.taken(); }
 
+  // What an element of a sample is multiplied by: a tenth of them are dropped.
+  double kept(int site, std::size_t element) const {
+    const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
+    const std::uint32_t drawn =
+        philox({low(element), low(element >> 32) ^ (static_cast<std::uint32_t>(site) << 8), low(sample_),
+                static_cast<std::uint32_t>(RandomUse::dropout)},
+               {low(seed_), low(seed_ >> 32)})[0];
+    return drawn * 0x1p-32 < 0.1 ? 0 : 1 / 0.9;
+  }
+
 private:
+  void drop(Rows& x, int site) const {
+    for (std::size_t s = 0; s < x.size(); ++s)
+      for (std::size_t j = 0; j < x[s].size(); ++j) x[s][j] *= kept(site, s * x[s].size() + j);
+  }
+
   Rows norm(Rows x) {
     const Row gain = w_.take(t_.hidden);
     const Row offset = w_.take(t_.norm_biases.value_or(t_.biases) ? t_.hidden : 0);
@@ -132,20 +149,24 @@ private:
     return x;
   }
 
-  static void add(Rows& x, const Rows& y, const Row& bias) {
+  // The residual sum number `number` of the layer.
+  void add(Rows& x, Rows y, const Row& bias, int number) const {
+    for (Row& row : y)
+      for (std::size_t j = 0; j < row.size(); ++j) row[j] += bias.empty() ? 0 : bias[j];
+    if (t_.dropout) drop(y, 8 * (layer_ + 1) + number);
     for (std::size_t s = 0; s < x.size(); ++s)
-      for (std::size_t j = 0; j < x[s].size(); ++j) x[s][j] += y[s][j] + (bias.empty() ? 0 : bias[j]);
+      for (std::size_t j = 0; j < x[s].size(); ++j) x[s][j] += y[s][j];
   }
 
   Rows layer(const Rows& input) {
     Rows branch = attention(norm(input));
     if (t_.post_norms) branch = norm(branch);
     Rows x = input;
-    add(x, branch, w_.take(t_.biases ? t_.hidden : 0));
+    add(x, branch, w_.take(t_.biases ? t_.hidden : 0), 0);
     branch = norm(t_.parallel_residual ? input : x);
     branch = t_.experts > 0 ? experts(branch) : feed_forward(branch);
     if (t_.post_norms) branch = norm(branch);
-    add(x, branch, w_.take(t_.biases && t_.experts == 0 ? t_.hidden : 0));
+    add(x, branch, w_.take(t_.biases && t_.experts == 0 ? t_.hidden : 0), 1);
     return x;
   }
 
@@ -192,7 +213,10 @@ private:
           const double power =
               std::exp(std::inner_product(query.begin(), query.end(), key.begin(), 0.0) / std::sqrt(d));
           const Row value = part(keys[j], g * (d + dv) + d, dv);
-          for (std::size_t i = 0; i < value.size(); ++i) result[i] += power * value[i];
+          const std::size_t score = (static_cast<std::size_t>(h) * x.size() + s) * x.size() + j;
+          const double share =
+              t_.attention_dropout.value_or(t_.dropout) ? power * kept(8 * (layer_ + 1) + 4, score) : power;
+          for (std::size_t i = 0; i < value.size(); ++i) result[i] += share * value[i];
           powers += power;
         }
         for (const double v : result) all[s].push_back(v / powers);
@@ -257,14 +281,20 @@ private:
 
   const Transformer& t_;
   Weights w_;
+  std::uint64_t seed_, sample_;
   int layer_ = 0;
 };
 
-double mean_loss(const Transformer& shape, const Row& weights,
-                 const std::vector<std::vector<std::uint32_t>>& sequences) {
+constexpr std::uint64_t kSamples[] = {3, 1, 4, 159};
+
+double mean_loss(const Scenario& scenario, const Row& weights) {
+  const auto& shape = std::get<Transformer>(scenario.model.shape);
+  const TokenData data(scenario.run.seed, std::lround(shape.vocabulary));
   double sum = 0;
-  for (const auto& tokens : sequences) sum += Reference(shape, weights).loss(tokens);
-  return sum / static_cast<double>(sequences.size());
+  for (const std::uint64_t sample : kSamples)
+    sum += Reference(shape, weights, scenario.run.seed, sample)
+               .loss(data.tokens(sample, std::lround(shape.sequence_length) + 1));
+  return sum / static_cast<double>(std::size(kSamples));
 }
 
 // The gradient of a network's only step, by one backward pass or by its two halves.
@@ -280,7 +310,7 @@ std::vector<float> gradient_of(Arithmetic& arithmetic, const Scenario& scenario,
   for (const Layer& layer : model_layers(scenario.model, pass_shape(scenario)))
     segments += static_cast<int>(layer.segments.size());
   for (const long step : {0L, 1L}) {  // the second step's gradient takes the place of the first one's
-    network->set_batch(0, step, {3, 1, 4, 159});
+    network->set_batch(0, step, {std::begin(kSamples), std::end(kSamples)});
     for (const int m : {0, 1}) network->forward_segments(0, step, m, {0, segments});
     for (const int m : {0, 1}) {
       if (m == 1) network->recompute_segments(0, step, m, {0, segments});
@@ -310,27 +340,26 @@ TEST_CASE("losses and gradients of transformers against a reference and its fini
       "post_norms=true window=3 layers=2 full_attention_layers=[1] training.recompute=\"selective\"",
       "rotary=true gated=true biases=false experts=4 experts_per_token=2 router_bias=true",  // Mixtral
       "biases=false experts=2 experts_per_token=1",
+      "dropout=true layers=2",
+      "attention_dropout=true rotary=true kv_heads=2 biases=false",
   };
   HostArithmetic host;
   for (const char* model : kModels) {
     CAPTURE(model);
     const Scenario scenario = tiny(model);
     const auto& shape = std::get<Transformer>(scenario.model.shape);
-    const TokenData data(scenario.run.seed, 11);
-    std::vector<std::vector<std::uint32_t>> sequences;
-    for (const std::uint64_t sample : {3, 1, 4, 159}) sequences.push_back(data.tokens(sample, 6));
     const std::size_t parameters = parameters_of(scenario, {0, shape.layers + 1}, {});
     CHECK(static_cast<double>(parameters) == parameter_count(scenario.model));
     std::vector<float> w = normal(1, static_cast<long>(parameters));
     for (float& weight : w) weight *= 0.5F;
     Row weights(w.begin(), w.end());
-    Reference whole(shape, weights);
-    (void)whole.loss(sequences.front());
+    Reference whole(shape, weights, scenario.run.seed, 3);
+    (void)whole.loss(TokenData(scenario.run.seed, 11).tokens(3, 6));
     CHECK(whole.weights() == parameters);
 
     double loss = 0, loss_split = 0;
     const std::vector<float> found = gradient_of(host, scenario, w, false, &loss);
-    CHECK(loss == Approx(4 * mean_loss(shape, weights, sequences)).epsilon(1e-5));
+    CHECK(loss == Approx(4 * mean_loss(scenario, weights)).epsilon(1e-5));
     // Every fifth weight: some of each tensor.
     constexpr double kMove = 1e-5;
     constexpr std::size_t kStride = 5;
@@ -343,9 +372,9 @@ TEST_CASE("losses and gradients of transformers against a reference and its fini
     for (std::size_t i = 0; i < weights.size(); i += kStride) {
       const double before = weights[i];
       weights[i] = before + kMove;
-      const double above = mean_loss(shape, weights, sequences);
+      const double above = mean_loss(scenario, weights);
       weights[i] = before - kMove;
-      expected.push_back((above - mean_loss(shape, weights, sequences)) / (2 * kMove));
+      expected.push_back((above - mean_loss(scenario, weights)) / (2 * kMove));
       most = std::max(most, std::abs(expected.back()));
       weights[i] = before;
       checked.push_back(found[i]);
@@ -362,7 +391,6 @@ TEST_CASE("what of transformers is not trained is told") {
     const char* why;
   } const cases[] = {
       {"", ""},
-      {"dropout=true", "dropout (model.transformer.dropout)"},
       {"causal=false", "anything but the prediction of the next token"},
       {"attention_sinks=true", "attention sinks"},
       {"logit_softcap=true", "soft-capping"},
@@ -393,6 +421,23 @@ TEST_CASE("what of transformers is not trained is told") {
     else
       CHECK(why.find(c.why) != std::string::npos);
   }
+}
+
+TEST_CASE("a tenth of all elements is dropped, and their mean stays") {
+  const Scenario scenario = tiny("dropout=true");
+  const Row none;
+  const Reference reference(std::get<Transformer>(scenario.model.shape), none, scenario.run.seed, 7);
+  double sum = 0;
+  int dropped = 0;
+  constexpr int kElements = 20000;
+  for (std::size_t element = 0; element < kElements; ++element) {
+    const double kept = reference.kept(9, element);
+    sum += kept / kElements;
+    dropped += kept == 0 ? 1 : 0;
+  }
+  // To four standard errors of a binomial distribution.
+  CHECK(std::abs(dropped - 0.1 * kElements) < 4 * std::sqrt(0.1 * 0.9 * kElements));
+  CHECK(std::abs(sum - 1) < 4 * std::sqrt(0.1 / 0.9 / kElements));
 }
 
 // A chain whose tokens have two successors each, both known: ln 2 a token; unknown: ln of the vocabulary.

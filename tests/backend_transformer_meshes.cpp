@@ -34,6 +34,7 @@ warmup = 0
 learning_rate = 0.3
 )";
 constexpr const char* kGpt = "";
+constexpr const char* kDropout = "dropout=true";
 constexpr const char* kLlama =
     "rotary=true gated=true biases=false tied_embeddings=false kv_heads=2 qk_norm=true";
 constexpr const char* kMixtral =
@@ -52,6 +53,8 @@ constexpr Case kCases[] = {
     {kGpt, "pipeline=2 schedule=interleaved virtual_stages=3"},
     {kGpt, "data=2 pipeline=2 schedule=zb-v"},
     {kGpt, "data=2 zero_stage=2"},
+    {kDropout, "data=2 tensor=2 pipeline=2 sequence_parallel=true recompute=full"},
+    {kDropout, "tensor=4"},
     {kGpt, "data=2 pipeline=2 zero_stage=1 bucket_mb=0.02"},
     {kGpt, "data=2 tensor=2 pipeline=2 sequence_parallel=true zero_stage=3", true},
     {kLlama, "tensor=4 sequence_parallel=true"},

@@ -257,6 +257,7 @@ learning_rate = 0.3
       {kLlama, "nodes=4 tensor=4 sequence_parallel=true"},
       {kLlama, "nodes=4 tensor=2 data=2 zero_stage=3"},
       {kMixtral, "nodes=2 tensor=2"},
+      {" --set model.transformer.dropout=true", "nodes=2 tensor=2"},
   };
   const test::Scratch scratch;
   const std::string run = "run --format json " + scratch.write("transformer.toml", kTransformer);

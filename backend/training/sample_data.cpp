@@ -4,22 +4,13 @@
 #include <cmath>
 #include <numbers>
 
+#include "backend/training/philox.hpp"
+
 namespace rehearse {
 
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
-  // Multipliers and key increments of Philox4x32: table 2 of the paper and its library Random123.
-  constexpr std::uint64_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
-  constexpr std::uint32_t kIncrement0 = 0x9E3779B9, kIncrement1 = 0xBB67AE85;
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t product0 = kMultiplier0 * counter[0], product1 = kMultiplier1 * counter[2];
-    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0],
-               static_cast<std::uint32_t>(product1),
-               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1],
-               static_cast<std::uint32_t>(product0)};
-    key[0] += kIncrement0;
-    key[1] += kIncrement1;
-  }
-  return counter;
+  const PhiloxWords drawn = philox_words({{counter[0], counter[1], counter[2], counter[3]}}, key[0], key[1]);
+  return {drawn.words[0], drawn.words[1], drawn.words[2], drawn.words[3]};
 }
 
 void standard_normal(std::uint64_t seed, RandomUse use, std::uint64_t number, float* to, long count) {

@@ -7,12 +7,11 @@
 
 namespace rehearse {
 
-// Philox4x32-10: four random words from a counter and a key. Salmon et al., "Parallel random numbers: as easy
-// as 1, 2, 3" (SC 2011).
+// Four random words from a counter and a key (philox.hpp).
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
 
 // What numbers are drawn for: each use has a sequence of its own.
-enum class RandomUse : std::uint32_t { features, teacher, weights, factors };
+enum class RandomUse : std::uint32_t { features, teacher, weights, factors, dropout };
 
 // Standard normal numbers 0 to count - 1 of the sequence (seed, use, number), by Box and Muller (1958).
 void standard_normal(std::uint64_t seed, RandomUse use, std::uint64_t number, float* to, long count);

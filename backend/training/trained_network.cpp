@@ -63,8 +63,11 @@ double transformer_batch_bytes(const Scenario& scenario, const std::vector<Layer
   const std::size_t tokens = EqualArrays::stride(static_cast<std::size_t>(sizes.batch * sizes.sequence));
   const int last = std::get<Transformer>(scenario.model.shape).layers + 1;
   std::size_t elements = 0;  // of a micro-batch
-  for (const LayerRange& range : held) elements += (range.first == 0 ? 1 : 0) + (range.last == last ? 2 : 0);
-  return static_cast<double>(kElementBytes * elements * tokens) * scenario.microbatches;
+  for (const LayerRange& range : held)
+    elements += tokens * ((range.first == 0 ? 1 : 0) + (range.last == last ? 2 : 0));
+  if (has_dropout(std::get<Transformer>(scenario.model.shape)))
+    elements += EqualArrays::stride(static_cast<std::size_t>(sizes.batch));
+  return static_cast<double>(kElementBytes * elements) * scenario.microbatches;
 }
 
 // Of a transformer's layers on the rank at these coordinates, in the order in which they lie.

@@ -29,11 +29,22 @@ struct NormArrays {
   Array statistics;           // two a row: its mean and 1 / deviation
 };
 
+// Which elements are dropped follows from the seed, the place in the model, the number of the sample and the
+// element's number in that sample alone, so that ranks which do the same work drop the same.
+struct Dropout {
+  float probability = 0;  // 0: nothing is
+  std::uint64_t seed = 0;
+  std::uint32_t site = 0;
+  Array samples;  // their numbers, one for each of the batch
+};
+
 // Queries [batch, sequence, kv_heads, queries, head] and keys beside values [batch, keys, kv_heads, head +
 // value_head]. The first query stands at token `first`, the first key at token 0.
 struct AttentionShape {
   long batch = 1, sequence = 1, first = 0, keys = 1, kv_heads = 1, queries = 1, head = 1, value_head = 1;
   long window = 0;  // keys that a query sees, its own the last; 0: all
+  // Of the model's heads, for dropout: the first key-value head here, and queries of all of one.
+  long first_kv_head = 0, first_query = 0, all_queries = 1;
   long scores() const { return batch * kv_heads * queries * sequence * keys; }
 };
 
@@ -88,13 +99,17 @@ public:
   virtual void gate_backward(int stream, const Array& gate, const Array& x, const Array& dy,
                              const Array& gate_gradient, const Array& dx) = 0;
 
-  // Causal: softmax(Q K^T / sqrt(head)) V; `shares`: the softmax, for the backward pass.
-  virtual void attend(int stream, const AttentionShape& shape, const Array& q, const Array& kv,
-                      const Array& shares, const Array& y) = 0;
+  // y = x, but for what is dropped, over 1 - probability (Srivastava et al. 2014).
+  virtual void drop(int stream, const TokenRows& tokens, const Dropout& dropout, const Array& x,
+                    const Array& y) = 0;
+
+  // Causal: softmax(Q K^T / sqrt(head)) V; `shares`: the softmax, for the backward pass, before its dropout.
+  virtual void attend(int stream, const AttentionShape& shape, const Dropout& dropout, const Array& q,
+                      const Array& kv, const Array& shares, const Array& y) = 0;
   // `slopes`: room for as much as `shares`.
-  virtual void attend_backward(int stream, const AttentionShape& shape, const Array& q, const Array& kv,
-                               const Array& shares, const Array& dy, const Array& slopes, const Array& dq,
-                               const Array& dkv) = 0;
+  virtual void attend_backward(int stream, const AttentionShape& shape, const Dropout& dropout,
+                               const Array& q, const Array& kv, const Array& shares, const Array& dy,
+                               const Array& slopes, const Array& dq, const Array& dkv) = 0;
 
   // Of each token, ln of its sum of exponentials, plus its maximum, minus its label's logit; and the
   // gradients of `scale` times the sum of losses by those sums and logits.

@@ -51,10 +51,18 @@ void TransformerNetwork::backward_input(const Call& c) {
       return backward_attention(c);
     case SegmentKind::projection:
       return product_to_input(c, above(c), WeightRole::projection, 0);
-    case SegmentKind::residual:
-      for (std::size_t i = 0; i < c.what->inputs.size(); ++i)
-        give(c, static_cast<int>(i), [&](const Array& to) { arithmetic_.copy(c.stream, above(c), to); });
+    case SegmentKind::residual: {
+      const Dropout of = dropout(c);
+      give(c, 0, [&](const Array& to) {
+        if (of.probability > 0)
+          operations_->drop(c.stream, token_rows(c), of, above(c), to);
+        else
+          arithmetic_.copy(c.stream, above(c), to);
+      });
+      if (c.what->inputs.size() > 1)
+        give(c, 1, [&](const Array& to) { arithmetic_.copy(c.stream, above(c), to); });
       return;
+    }
     case SegmentKind::up:
       return backward_up(c, false);
     case SegmentKind::down:
@@ -93,8 +101,16 @@ void TransformerNetwork::backward_weight(const Call& c) {
       return backward_heads(c, true);
     case SegmentKind::projection:
       return product_to_weight(c, in(c), above(c), WeightRole::projection);
-    case SegmentKind::residual:
-      return bias_to_weight(c, WeightRole::bias, above(c));
+    case SegmentKind::residual: {
+      if (!find_weight(c.segment, WeightRole::bias)) return;
+      Array dy = above(c);
+      if (const Dropout of = dropout(c); of.probability > 0) {
+        const Array kept = scratch(1, dy.elements);
+        operations_->drop(c.stream, token_rows(c), of, dy, kept);
+        dy = kept;
+      }
+      return bias_to_weight(c, WeightRole::bias, dy);
+    }
     case SegmentKind::up:
       return backward_up(c, true);
     case SegmentKind::down:
@@ -210,7 +226,8 @@ void TransformerNetwork::backward_attention(const Call& c) {
   const Array q = in(c, 0), kv = in(c, 1), shares = saved(c, 0), dy = above(c);
   const Array slopes = scratch(1, shares.elements), dkv = scratch(2, kv.elements),
               dq = scratch(3, q.elements);
-  operations_->attend_backward(c.stream, attention_shape(c, q, kv), q, kv, shares, dy, slopes, dq, dkv);
+  operations_->attend_backward(c.stream, attention_shape(c, q, kv), dropout(c), q, kv, shares, dy, slopes, dq,
+                               dkv);
   give(c, 0, [&](const Array& to) { arithmetic_.copy(c.stream, dq, to); });
   give(c, 1, [&](const Array& to) { arithmetic_.copy(c.stream, dkv, to); });
 }

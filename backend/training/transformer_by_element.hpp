@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backend/training/sample_data.hpp"
 #include "backend/training/transformer_elements.hpp"
 
 namespace rehearse {
@@ -84,17 +85,28 @@ public:
     each_(stream, count(x), elements::GateBackward{at(gate), at(x), at(dy), at(gate_gradient), at(dx)});
   }
 
-  void attend(int stream, const AttentionShape& s, const Array& q, const Array& kv, const Array& shares,
-              const Array& y) override {
-    each_(stream, s.scores() / s.keys, elements::Attend{s, scale_of(s), at(q), at(kv), at(shares), at(y)});
+  void drop(int stream, const TokenRows& tokens, const Dropout& dropout, const Array& x,
+            const Array& y) override {
+    each_(stream, count(x),
+          elements::Drop{keep(dropout), count(x) / tokens.count(), tokens.sequence, tokens.first,
+                         at(dropout.samples), at(x), at(y)});
   }
-  void attend_backward(int stream, const AttentionShape& s, const Array& q, const Array& kv,
-                       const Array& shares, const Array& dy, const Array& slopes, const Array& dq,
-                       const Array& dkv) override {
+
+  void attend(int stream, const AttentionShape& s, const Dropout& dropout, const Array& q, const Array& kv,
+              const Array& shares, const Array& y) override {
     each_(stream, s.scores() / s.keys,
-          elements::AttendBackwardQueries{s, scale_of(s), at(kv), at(shares), at(dy), at(slopes), at(dq)});
+          elements::Attend{s, keep(dropout), scale_of(s), at(dropout.samples), at(q), at(kv), at(shares),
+                           at(y)});
+  }
+  void attend_backward(int stream, const AttentionShape& s, const Dropout& dropout, const Array& q,
+                       const Array& kv, const Array& shares, const Array& dy, const Array& slopes,
+                       const Array& dq, const Array& dkv) override {
+    each_(stream, s.scores() / s.keys,
+          elements::AttendBackwardQueries{s, keep(dropout), scale_of(s), at(dropout.samples), at(kv),
+                                          at(shares), at(dy), at(slopes), at(dq)});
     each_(stream, count(dkv),
-          elements::AttendBackwardKeys{s, at(q), at(shares), at(slopes), at(dy), at(dkv)});
+          elements::AttendBackwardKeys{s, keep(dropout), at(dropout.samples), at(q), at(shares), at(slopes),
+                                       at(dy), at(dkv)});
   }
 
   void token_losses(int stream, const RowSums& rows, const Array& losses) override {
@@ -133,6 +145,14 @@ public:
 private:
   static float* at(const Array& array) { return elements::at(array); }
   static long count(const Array& array) { return static_cast<long>(array.elements); }
+  static elements::Keep keep(const Dropout& d) {
+    return {d.probability,
+            1 / (1 - d.probability),
+            static_cast<std::uint32_t>(d.seed),
+            static_cast<std::uint32_t>(d.seed >> 32),
+            d.site,
+            static_cast<std::uint32_t>(RandomUse::dropout)};
+  }
   static float scale_of(const AttentionShape& s) { return 1 / std::sqrt(static_cast<float>(s.head)); }
   Each each_;
 };

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "backend/training/element_wise.hpp"
+#include "backend/training/philox.hpp"
 #include "backend/training/transformer_arithmetic.hpp"
 
 namespace rehearse::elements {
@@ -195,6 +196,32 @@ struct GateBackward {
   }
 };
 
+// 0 of what is dropped, 1 / (1 - probability) of the others.
+struct Keep {
+  float probability, scale;
+  std::uint32_t seed_low, seed_high, site, use;
+  REHEARSE_ELEMENT float of(std::uint32_t sample, std::uint64_t element) const {
+    if (probability == 0) return 1;
+    const PhiloxWords drawn =
+        philox_words({{static_cast<std::uint32_t>(element),
+                       static_cast<std::uint32_t>(element >> 32) ^ (site << 8), sample, use}},
+                     seed_low, seed_high);
+    return static_cast<float>(drawn.words[0]) * 0x1p-32f < probability ? 0.0f : scale;
+  }
+};
+
+struct Drop {  // by element
+  Keep keep;
+  long width, sequence, first;
+  const float *samples, *x;
+  float* y;
+  REHEARSE_ELEMENT void operator()(long i) const {
+    const long token = i / width, position = first + token % sequence;
+    y[i] = x[i] * keep.of(static_cast<std::uint32_t>(samples[token / sequence]),
+                          static_cast<std::uint64_t>(position * width + i % width));
+  }
+};
+
 // A query of a head: i counts [batch, kv_heads, queries, sequence].
 struct QueryPlace {
   long sample, kv_head, query, token, first_key, end_key;
@@ -210,6 +237,14 @@ struct QueryPlace {
   REHEARSE_ELEMENT long row(const AttentionShape& s) const {  // in queries and results, in heads
     return ((sample * s.sequence + token) * s.kv_heads + kv_head) * s.queries + query;
   }
+  // What becomes of a share of a key.
+  REHEARSE_ELEMENT float kept(const AttentionShape& s, const Keep& keep, const float* samples,
+                              long key) const {
+    if (keep.probability == 0) return 1;
+    const long head = (s.first_kv_head + kv_head) * s.all_queries + s.first_query + query;
+    return keep.of(static_cast<std::uint32_t>(samples[sample]),
+                   static_cast<std::uint64_t>((head * s.keys + s.first + token) * s.keys + key));
+  }
   REHEARSE_ELEMENT long key_row(const AttentionShape& s, long key) const {
     return (sample * s.keys + key) * s.kv_heads + kv_head;
   }
@@ -217,8 +252,9 @@ struct QueryPlace {
 
 struct Attend {  // by query and head
   AttentionShape shape;
+  Keep keep;
   float scale;
-  const float *q, *kv;
+  const float *samples, *q, *kv;
   float *shares, *y;
   REHEARSE_ELEMENT void operator()(long i) const {
     const QueryPlace at(shape, i);
@@ -240,7 +276,8 @@ struct Attend {  // by query and head
     for (long j = at.first_key; j < at.end_key; ++j) {
       share[j] /= sum;
       const float* value = kv + at.key_row(shape, j) * pair + shape.head;
-      for (long d = 0; d < shape.value_head; ++d) result[d] += share[j] * value[d];
+      const float kept = share[j] * at.kept(shape, keep, samples, j);
+      for (long d = 0; d < shape.value_head; ++d) result[d] += kept * value[d];
     }
   }
 };
@@ -248,8 +285,9 @@ struct Attend {  // by query and head
 // Of queries, and the slopes of scores, which those of keys need.
 struct AttendBackwardQueries {  // by query and head
   AttentionShape shape;
+  Keep keep;
   float scale;
-  const float *kv, *shares, *dy;
+  const float *samples, *kv, *shares, *dy;
   float *slopes, *dq;
   REHEARSE_ELEMENT void operator()(long i) const {
     const QueryPlace at(shape, i);
@@ -262,6 +300,7 @@ struct AttendBackwardQueries {  // by query and head
       if (j < at.first_key || j >= at.end_key) continue;
       const float* value = kv + at.key_row(shape, j) * pair + shape.head;
       for (long d = 0; d < shape.value_head; ++d) slope[j] += above[d] * value[d];
+      slope[j] *= at.kept(shape, keep, samples, j);
       mean += slope[j] * share[j];
     }
     for (long d = 0; d < shape.head; ++d) result[d] = 0;
@@ -275,7 +314,8 @@ struct AttendBackwardQueries {  // by query and head
 
 struct AttendBackwardKeys {  // by element of keys and values
   AttentionShape shape;
-  const float *q, *shares, *slopes, *dy;
+  Keep keep;
+  const float *samples, *q, *shares, *slopes, *dy;
   float* dkv;
   REHEARSE_ELEMENT void operator()(long i) const {
     const long pair = shape.head + shape.value_head, d = i % pair;
@@ -290,7 +330,9 @@ struct AttendBackwardKeys {  // by element of keys and values
         const long head = ((sample * shape.kv_heads + kv_head) * shape.queries + query) * shape.sequence;
         const long row =
             ((sample * shape.sequence + token) * shape.kv_heads + kv_head) * shape.queries + query;
-        sum += weights[(head + token) * shape.keys + key] * rows[row * width + column];
+        float weight = weights[(head + token) * shape.keys + key];
+        if (!of_key && weight != 0) weight *= QueryPlace(shape, head + token).kept(shape, keep, samples, key);
+        sum += weight * rows[row * width + column];
       }
     dkv[i] = sum;
   }
@@ -377,7 +419,7 @@ struct RowProducts {  // by row
 };
 
 // All of them.
-using All = std::tuple<CopyPieces, LookUp, LookUpBackward, AddPositions, PositionsBackward, Norm,
+using All = std::tuple<Drop, CopyPieces, LookUp, LookUpBackward, AddPositions, PositionsBackward, Norm,
                        NormBackward, NormGradients, Rotate, Activate, ActivateBackward, Gate, GateBackward,
                        Attend, AttendBackwardQueries, AttendBackwardKeys, TokenLosses, TokenLossesBackward,
                        LogitsBackward, Choose, ChooseBackward, ScaleRows, RowProducts>;

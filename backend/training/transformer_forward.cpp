@@ -42,15 +42,18 @@ void TransformerNetwork::forward(const Call& c) {
       return forward_heads(c);
     case SegmentKind::attention: {
       const Array q = in(c, 0), kv = in(c, 1);
-      return operations_->attend(c.stream, attention_shape(c, q, kv), q, kv, saved(c, 0), out(c));
+      return operations_->attend(c.stream, attention_shape(c, q, kv), dropout(c), q, kv, saved(c, 0), out(c));
     }
     case SegmentKind::projection:
       return product(c, in(c), WeightRole::projection, out(c));
     case SegmentKind::residual: {
       const Array y = out(c);
       arithmetic_.copy(c.stream, in(c, 0), y);
+      add_bias(c, WeightRole::bias, y);
+      if (const Dropout of = dropout(c); of.probability > 0)
+        operations_->drop(c.stream, token_rows(c), of, y, y);
       if (c.what->inputs.size() > 1) arithmetic_.add(c.stream, in(c, 1), y);
-      return add_bias(c, WeightRole::bias, y);
+      return;
     }
     case SegmentKind::up:
       return forward_up(c);
@@ -71,7 +74,6 @@ void TransformerNetwork::forward(const Call& c) {
       const auto classes = logits.elements / maxima.elements;
       const Part part = shards_.part(c.kind(), Dim::vocabulary);
       const std::size_t number = slot(c.step, c.microbatch);
-      slot_at_work_[static_cast<std::size_t>(c.microbatch)] = number;
       return arithmetic_.exponential_sums(c.stream, logits,
                                           {labels_[number], static_cast<std::size_t>(part.number) * classes},
                                           maxima, out(c, 0), out(c, 1));
@@ -135,6 +137,26 @@ void TransformerNetwork::forward_norms(const Call& c) {
   }
 }
 
+Dropout TransformerNetwork::dropout(const Call& c) const {
+  constexpr float kProbability = 0.1F;  // of GPT-2, BERT and Megatron-LM
+  const bool of_attention = c.kind() == SegmentKind::attention;
+  const bool is = of_attention   ? shape_.attention_dropout.value_or(shape_.dropout)
+                  : c.layer == 0 ? shape_.embedding_dropout.value_or(shape_.dropout)
+                                 : shape_.dropout;
+  if (!is) return {};
+  // Segments are not counted alike on all meshes: residual sums are.
+  std::uint32_t number = 0;
+  for (int s = c.segment - 1; s >= 0 && walk_.layer_of[static_cast<std::size_t>(s)] == c.layer; --s)
+    if (walk_.segments[static_cast<std::size_t>(s)]->kind == c.kind()) ++number;
+  constexpr std::uint32_t kSitesOfLayer = 8, kAttention = 4;
+  const Part batch = shards_.part(c.kind(), Dim::batch);
+  const Array samples = samples_[slot_at_work_[static_cast<std::size_t>(c.microbatch)]];
+  return {kProbability, seed_,
+          static_cast<std::uint32_t>(c.layer) * kSitesOfLayer + (of_attention ? kAttention : number),
+          samples.part(static_cast<std::size_t>(batch.first(sizes_.batch)),
+                       static_cast<std::size_t>(batch.size(sizes_.batch)))};
+}
+
 AttentionShape TransformerNetwork::attention_shape(const Call& c, const Array& q, const Array& kv) const {
   const TokenRows rows = token_rows(c);
   AttentionShape s;
@@ -146,6 +168,9 @@ AttentionShape TransformerNetwork::attention_shape(const Call& c, const Array& q
   s.value_head = value_head_;
   s.kv_heads = static_cast<long>(kv.elements) / s.batch / s.keys / (head_ + value_head_);
   s.queries = static_cast<long>(q.elements) / rows.count() / s.kv_heads / head_;
+  s.first_kv_head = shards_.part(c.kind(), Dim::kv_heads).first(sizes_.kv_heads);
+  s.first_query = shards_.part(c.kind(), Dim::queries).first(sizes_.queries);
+  s.all_queries = sizes_.queries;
   const std::vector<int>& full = shape_.full_attention_layers;
   if (!std::binary_search(full.begin(), full.end(), c.layer - 1)) s.window = std::lround(shape_.window);
   return s;

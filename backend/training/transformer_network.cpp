@@ -32,17 +32,19 @@ long first_of(const Part& part, long whole) {
 
 }  // namespace
 
+bool has_dropout(const Transformer& t) {
+  return t.dropout || t.embedding_dropout.value_or(t.dropout) || t.attention_dropout.value_or(t.dropout);
+}
+
 std::string why_no_transformer(const Scenario& scenario) {
   const auto& t = std::get<Transformer>(scenario.model.shape);
   struct Lacking {
     bool is;
     const char* what;
   };
-  const bool dropout =
-      t.dropout || t.embedding_dropout.value_or(false) || t.attention_dropout.value_or(false);
   for (const Lacking& lacking : {
-           Lacking{dropout, "dropout (model.transformer.dropout)"},
-           {!t.causal || t.masked_lm_head || t.pooler, "anything but the prediction of the next token"},
+           Lacking{!t.causal || t.masked_lm_head || t.pooler,
+                   "anything but the prediction of the next token"},
            {t.token_types > 0, "token types"},
            {t.embedding_width > 0, "an embedding of its own width"},
            {t.kv_lora_rank > 0, "multi-head latent attention"},
@@ -83,6 +85,7 @@ TransformerNetwork::TransformerNetwork(const Scenario& scenario, const std::vect
       shards_(factors, part_.coordinates),
       walk_(walk(model_, shards_.factors())),
       data_(scenario.run.seed, std::lround(shape_.vocabulary)),
+      seed_(scenario.run.seed),
       head_(std::lround(shape_.head_dim > 0 ? shape_.head_dim : shape_.hidden / shape_.heads)),
       value_head_(shape_.value_head_dim > 0 ? std::lround(shape_.value_head_dim) : head_),
       loss_scale_(static_cast<float>(
@@ -191,6 +194,8 @@ void TransformerNetwork::allocate_batches(long kept_steps) {
   const auto of = [&](SegmentKind kind) {
     return EqualArrays(arithmetic_, batches, static_cast<std::size_t>(tokens_here(kind)), Precision::fp32);
   };
+  if (has_dropout(shape_))
+    samples_ = EqualArrays(arithmetic_, batches, static_cast<std::size_t>(sizes_.batch), Precision::fp32);
   if (holds(0)) tokens_ = of(SegmentKind::embedding);
   if (!holds(layers() - 1)) return;
   labels_ = of(SegmentKind::sums);
@@ -212,6 +217,7 @@ void TransformerNetwork::set_batch(int stream, long step, const std::vector<std:
   if (samples.size() != size * static_cast<std::size_t>(microbatches_))
     throw std::invalid_argument(fmt::format("{} samples; allowed: {}", samples.size(),
                                             size * static_cast<std::size_t>(microbatches_)));
+  constexpr std::uint64_t kNumbers = 1 << 24;  // that fp32 tells apart
   kept_[static_cast<std::size_t>(step) % kept_.size()] = step;
   // `shift`: 1 for labels, which are the tokens that follow.
   const auto load = [&](const EqualArrays& to, int microbatch, SegmentKind kind, long shift) {
@@ -231,6 +237,11 @@ void TransformerNetwork::set_batch(int stream, long step, const std::vector<std:
   for (int m = 0; m < microbatches_; ++m) {
     load(tokens_, m, SegmentKind::embedding, 0);
     load(labels_, m, SegmentKind::sums, 1);
+    if (samples_.empty()) continue;
+    std::vector<float> numbers;
+    for (std::size_t b = 0; b < size; ++b)
+      numbers.push_back(static_cast<float>(samples[static_cast<std::size_t>(m) * size + b] % kNumbers));
+    arithmetic_.copy_to_device(stream, numbers.data(), samples_[slot(step, m)]);
   }
 }
 
@@ -256,6 +267,8 @@ TransformerNetwork::Call TransformerNetwork::call(int stream, long step, int mic
 }
 
 void TransformerNetwork::forward_segments(int stream, long step, int microbatch, SegmentRange segments) {
+  if (!samples_.empty() || !labels_.empty())
+    slot_at_work_[static_cast<std::size_t>(microbatch)] = slot(step, microbatch);
   for (int s = segments.first; s < segments.end; ++s) {
     values_->begin_forward(s, microbatch);
     forward(call(stream, step, microbatch, s));

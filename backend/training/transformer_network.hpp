@@ -145,6 +145,8 @@ private:
   long tokens_here(SegmentKind kind) const;
   bool rotates(const Call& c) const;
   void rotate(const Call& c, bool keys, bool back, const Array& x);
+  // After a residual branch or the embedding, or of attention.
+  Dropout dropout(const Call& c) const;
   AttentionShape attention_shape(const Call& c, const Array& q, const Array& kv) const;
   NormRows norm_rows(const Call& c, const Array& x, bool keys) const;
   void for_each_summed(const SharedSum& sum,
@@ -162,6 +164,7 @@ private:
   const Shards shards_;
   const Walk walk_;
   const TokenData data_;
+  const std::uint64_t seed_;
   const long head_, value_head_;
   const float loss_scale_;
   const bool table_copy_;  // the last layer has its own, if it is held here
@@ -181,13 +184,16 @@ private:
   bool shares_table_ = false;                          // the first and the last layer are both here
   long given_by_logits_ = 0, given_by_embedding_ = 0;  // micro-batches' gradients of that table
   std::vector<long> kept_;                             // by slot
-  std::vector<std::size_t> slot_at_work_;  // by micro-batch: of the labels of its last forward pass
-  EqualArrays tokens_, labels_, losses_;   // by slot and micro-batch
+  std::vector<std::size_t> slot_at_work_;              // by micro-batch: of its last forward pass
+  EqualArrays tokens_, labels_, losses_;               // by slot and micro-batch
+  EqualArrays samples_;                                // their numbers, where something is dropped
 };
 
 // Of x [rows, inputs], y [rows, outputs] and w [inputs, outputs].
 long product_rows(const Array& x, const Array& y, const Array& w);
 
+// Whether something of it is dropped.
+bool has_dropout(const Transformer& shape);
 // Why a transformer cannot be trained; empty if it can.
 std::string why_no_transformer(const Scenario& scenario);
 
