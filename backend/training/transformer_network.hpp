@@ -87,7 +87,6 @@ private:
   void allocate_batches(long kept_steps);
   std::size_t slot(long step, int microbatch) const;
 
-  // ----- forward
   void forward(const Call& c);
   void forward_heads(const Call& c);
   void forward_norms(const Call& c);
@@ -102,7 +101,6 @@ private:
   void expert_product(const Call& c, const Array& x, WeightRole role, const Array& y);
   void expert_to_input(const Call& c, const Array& dy, WeightRole role);
   void expert_to_weight(const Call& c, const Array& dy, WeightRole role);
-  // ----- backward
   void backward_input(const Call& c);
   void backward_weight(const Call& c);
   void backward_heads(const Call& c, bool of_weights);
@@ -113,7 +111,6 @@ private:
   void backward_experts(const Call& c, bool of_weights);
   void backward_combine(const Call& c);
 
-  // ----- operands
   Array in(const Call& c, int input = 0) { return values_->input(c.stream, c.segment, input, c.microbatch); }
   Array out(const Call& c, int output = 0) const { return values_->output(c.segment, output, c.microbatch); }
   Array above(const Call& c, int output = 0) {

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "backend/training/sample_data.hpp"
 #include "models/text/error.hpp"

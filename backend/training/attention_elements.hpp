@@ -1,0 +1,151 @@
+// Pieces of attention and of dropout (transformer_elements.hpp). operator()(i) does piece i.
+#pragma once
+
+#include "backend/training/philox.hpp"
+#include "backend/training/transformer_arithmetic.hpp"
+
+namespace rehearse::elements {
+
+// 0 of what is dropped, 1 / (1 - probability) of the others.
+struct Keep {
+  float probability, scale;
+  std::uint32_t seed_low, seed_high, site, use;
+  REHEARSE_ELEMENT float of(std::uint32_t sample, std::uint64_t element) const {
+    if (probability == 0) return 1;
+    const PhiloxWords drawn =
+        philox_words({{static_cast<std::uint32_t>(element),
+                       static_cast<std::uint32_t>(element >> 32) ^ (site << 8), sample, use}},
+                     seed_low, seed_high);
+    return static_cast<float>(drawn.words[0]) * 0x1p-32f < probability ? 0.0f : scale;
+  }
+};
+
+struct Drop {  // by element
+  Keep keep;
+  long width, sequence, first;
+  const float *samples, *x;
+  float* y;
+  REHEARSE_ELEMENT void operator()(long i) const {
+    const long token = i / width, position = first + token % sequence;
+    y[i] = x[i] * keep.of(static_cast<std::uint32_t>(samples[token / sequence]),
+                          static_cast<std::uint64_t>(position * width + i % width));
+  }
+};
+
+// A query of a head: i counts [batch, kv_heads, queries, sequence].
+struct QueryPlace {
+  long sample, kv_head, query, token, first_key, end_key;
+  REHEARSE_ELEMENT QueryPlace(const AttentionShape& s, long i) {
+    token = i % s.sequence;
+    query = i / s.sequence % s.queries;
+    kv_head = i / s.sequence / s.queries % s.kv_heads;
+    sample = i / s.sequence / s.queries / s.kv_heads;
+    const long own = s.first + token + 1;
+    end_key = own < s.keys ? own : s.keys;
+    first_key = s.window > 0 && end_key > s.window ? end_key - s.window : 0;
+  }
+  REHEARSE_ELEMENT long row(const AttentionShape& s) const {  // in queries and results, in heads
+    return ((sample * s.sequence + token) * s.kv_heads + kv_head) * s.queries + query;
+  }
+  // What becomes of a share of a key.
+  REHEARSE_ELEMENT float kept(const AttentionShape& s, const Keep& keep, const float* samples,
+                              long key) const {
+    if (keep.probability == 0) return 1;
+    const long head = (s.first_kv_head + kv_head) * s.all_queries + s.first_query + query;
+    return keep.of(static_cast<std::uint32_t>(samples[sample]),
+                   static_cast<std::uint64_t>((head * s.keys + s.first + token) * s.keys + key));
+  }
+  REHEARSE_ELEMENT long key_row(const AttentionShape& s, long key) const {
+    return (sample * s.keys + key) * s.kv_heads + kv_head;
+  }
+};
+
+struct Attend {  // by query and head
+  AttentionShape shape;
+  Keep keep;
+  float scale;
+  const float *samples, *q, *kv;
+  float *shares, *y;
+  REHEARSE_ELEMENT void operator()(long i) const {
+    const QueryPlace at(shape, i);
+    const long pair = shape.head + shape.value_head;
+    const float* query = q + at.row(shape) * shape.head;
+    float *share = shares + i * shape.keys, *result = y + at.row(shape) * shape.value_head;
+    float most = -3.0e38f, sum = 0;
+    for (long j = 0; j < shape.keys; ++j) {
+      share[j] = 0;
+      if (j < at.first_key || j >= at.end_key) continue;
+      const float* key = kv + at.key_row(shape, j) * pair;
+      float score = 0;
+      for (long d = 0; d < shape.head; ++d) score += query[d] * key[d];
+      share[j] = score * scale;
+      most = share[j] > most ? share[j] : most;
+    }
+    for (long j = at.first_key; j < at.end_key; ++j) sum += share[j] = expf(share[j] - most);
+    for (long d = 0; d < shape.value_head; ++d) result[d] = 0;
+    for (long j = at.first_key; j < at.end_key; ++j) {
+      share[j] /= sum;
+      const float* value = kv + at.key_row(shape, j) * pair + shape.head;
+      const float kept = share[j] * at.kept(shape, keep, samples, j);
+      for (long d = 0; d < shape.value_head; ++d) result[d] += kept * value[d];
+    }
+  }
+};
+
+// Of queries, and the slopes of scores, which those of keys need.
+struct AttendBackwardQueries {  // by query and head
+  AttentionShape shape;
+  Keep keep;
+  float scale;
+  const float *samples, *kv, *shares, *dy;
+  float *slopes, *dq;
+  REHEARSE_ELEMENT void operator()(long i) const {
+    const QueryPlace at(shape, i);
+    const long pair = shape.head + shape.value_head;
+    const float *share = shares + i * shape.keys, *above = dy + at.row(shape) * shape.value_head;
+    float *slope = slopes + i * shape.keys, *result = dq + at.row(shape) * shape.head;
+    float mean = 0;
+    for (long j = 0; j < shape.keys; ++j) {
+      slope[j] = 0;
+      if (j < at.first_key || j >= at.end_key) continue;
+      const float* value = kv + at.key_row(shape, j) * pair + shape.head;
+      for (long d = 0; d < shape.value_head; ++d) slope[j] += above[d] * value[d];
+      slope[j] *= at.kept(shape, keep, samples, j);
+      mean += slope[j] * share[j];
+    }
+    for (long d = 0; d < shape.head; ++d) result[d] = 0;
+    for (long j = at.first_key; j < at.end_key; ++j) {
+      slope[j] = share[j] * (slope[j] - mean) * scale;
+      const float* key = kv + at.key_row(shape, j) * pair;
+      for (long d = 0; d < shape.head; ++d) result[d] += slope[j] * key[d];
+    }
+  }
+};
+
+struct AttendBackwardKeys {  // by element of keys and values
+  AttentionShape shape;
+  Keep keep;
+  const float *samples, *q, *shares, *slopes, *dy;
+  float* dkv;
+  REHEARSE_ELEMENT void operator()(long i) const {
+    const long pair = shape.head + shape.value_head, d = i % pair;
+    const long kv_head = i / pair % shape.kv_heads, key = i / pair / shape.kv_heads % shape.keys,
+               sample = i / pair / shape.kv_heads / shape.keys;
+    const bool of_key = d < shape.head;
+    const float *weights = of_key ? slopes : shares, *rows = of_key ? q : dy;
+    const long width = of_key ? shape.head : shape.value_head, column = of_key ? d : d - shape.head;
+    float sum = 0;
+    for (long query = 0; query < shape.queries; ++query)
+      for (long token = 0; token < shape.sequence; ++token) {
+        const long head = ((sample * shape.kv_heads + kv_head) * shape.queries + query) * shape.sequence;
+        const long row =
+            ((sample * shape.sequence + token) * shape.kv_heads + kv_head) * shape.queries + query;
+        float weight = weights[(head + token) * shape.keys + key];
+        if (!of_key && weight != 0) weight *= QueryPlace(shape, head + token).kept(shape, keep, samples, key);
+        sum += weight * rows[row * width + column];
+      }
+    dkv[i] = sum;
+  }
+};
+
+}  // namespace rehearse::elements
