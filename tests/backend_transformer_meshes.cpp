@@ -63,6 +63,12 @@ constexpr Case kCases[] = {
     {kLlama, "data=2 tensor=2 pipeline=2 sequence_parallel=true schedule=zb-h1 zero_stage=3", true},
     {kLlama, "data=2 pipeline=2 schedule=breadth-first virtual_stages=2 fsdp=full"},
     {kLlama, "data=2 tensor=2 gradients=parameter-server"},
+    {kGpt, "context=4 context_kind=all-gather"},
+    {kGpt, "context=2 tensor=2 pipeline=2 context_kind=all-gather sequence_parallel=true schedule=zb-h1",
+     true},
+    {kGpt, "data=2 context=2 pipeline=2 context_kind=all-to-all zero_stage=1"},
+    {kLlama, "context=4 context_kind=all-to-all"},
+    {kLlama, "context=2 tensor=2 context_kind=all-to-all sequence_parallel=true zero_stage=3", true},
     {kMixtral, "data=2 tensor=2 zero_stage=3"},
     {kMixtral, "tensor=2 pipeline=2 schedule=zb-h1", true},
 };
@@ -74,7 +80,7 @@ nlohmann::json train(const std::string& model, const std::string& settings) {
   const auto add = [&](const std::string& section, const std::string& word) {
     const std::size_t equals = word.find('=');
     const std::string key = word.substr(0, equals), value = word.substr(equals + 1);
-    if (key == "data" || key == "tensor" || key == "pipeline") ranks *= std::stoi(value);
+    if (key == "data" || key == "context" || key == "tensor" || key == "pipeline") ranks *= std::stoi(value);
     const bool text =
         value != "true" && value != "false" && value.find_first_not_of("0123456789.") != std::string::npos;
     arguments += " --set '" + section + key + "=" + (text ? "\"" + value + "\"" : value) + "'";

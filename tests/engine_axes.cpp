@@ -114,3 +114,22 @@ TEST_CASE("random combinations of axes: the parts of a step add up, and work and
     CHECK(flops == Approx(expected).epsilon(1e-3));
   }
 }
+
+TEST_CASE("thousands of random combinations of axes are refused in words or written soundly") {
+  int written = 0;
+  for (int seed = 1; seed <= (kSanitized ? 40 : 2000); ++seed) {
+    RandomAxes random(static_cast<std::uint64_t>(5000 + seed));
+    const std::string text = random.text(kRandomFabrics[random.below(4)], 4 << random.below(5));
+    CAPTURE(text);
+    Scenario scenario;
+    try {
+      scenario = read_scenario_text(text, "random.toml");
+    } catch (const InputError& error) {
+      CHECK(std::string(error.what()).find("allowed: ") != std::string::npos);
+      continue;
+    }
+    ++written;
+    CHECK_NOTHROW(check(*write_schedule(scenario).schedule));
+  }
+  CHECK(written >= (kSanitized ? 10 : 1000));
+}

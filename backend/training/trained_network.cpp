@@ -9,6 +9,7 @@
 #include "backend/training/perceptron.hpp"
 #include "backend/training/transformer_network.hpp"
 #include "backend/training/workload_parts.hpp"
+#include "simulator/strategies/schedule_factors.hpp"
 
 namespace rehearse {
 namespace {
@@ -74,7 +75,7 @@ double transformer_batch_bytes(const Scenario& scenario, const std::vector<Layer
 void for_each_tensor(const Scenario& scenario, LayerRange layers, const std::vector<int>& coordinates,
                      const std::function<void(const ParameterTensor&, const Shards&)>& each) {
   const std::vector<Layer> model = model_layers(scenario.model, pass_shape(scenario));
-  const Shards shards(factors_of(scenario), coordinates);
+  const Shards shards(schedule_factors(scenario), coordinates);
   for (int layer = layers.first; layer <= layers.last; ++layer) {
     const bool copy = tied_apart(scenario) && layer + 1 == static_cast<int>(model.size());
     for (const ParameterTensor& tensor : layer_parameters(scenario, model, layer, shards, copy).tensors)
@@ -96,7 +97,7 @@ std::unique_ptr<TrainedNetwork> make_network(const Scenario& scenario, NetworkPa
   if (const MultiLayerPerceptron* shape = perceptron_of(scenario))
     return std::make_unique<Perceptron>(arithmetic, *shape,
                                         perceptron_options(scenario, std::move(part), kept_steps));
-  return std::make_unique<TransformerNetwork>(scenario, factors_of(scenario), std::move(part), kept_steps,
+  return std::make_unique<TransformerNetwork>(scenario, schedule_factors(scenario), std::move(part), kept_steps,
                                               arithmetic);
 }
 

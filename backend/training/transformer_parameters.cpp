@@ -190,7 +190,8 @@ LayerParameters layer_parameters(const Scenario& scenario, const std::vector<Lay
       const bool cut = use.as.kind == Placement::Kind::sharded;
       const bool here = cut && tensor.whole.find(use.as.dim) >= 0;
       tensor.placements.push_back(here ? use.as : Placement{});
-      if ((cut && !here) || use.gradient.kind == Placement::Kind::partial) tensor.summed |= 1U << f;
+      const bool in_part = (cut && !here) || use.gradient.kind == Placement::Kind::partial;
+      if (in_part && !shards.factors()[f].sums_gradients) tensor.summed |= 1U << f;
     }
     tensor.local = shards.local(tensor.whole, tensor.placements);
     tensor.offset = result.elements;

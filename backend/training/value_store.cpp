@@ -103,7 +103,9 @@ void ValueStore::add_paths() {
     path.backward.changes = route.backward;
     lay_out(path.forward, value, route.made, route.read, sizes_);
     lay_out(path.backward, value, route.gradient_made, route.gradient_read, sizes_);
-    const int sent = steps_of_sender(route.forward), returned = steps_of_sender(route.backward);
+    const bool between_stages = !path.made_here || !path.read_here;
+    const int sent = between_stages ? steps_of_sender(route.forward) : 0,
+              returned = between_stages ? steps_of_sender(route.backward) : 0;
     if (!path.read_here) {
       path.forward.end = sent;
       path.backward.first = returned;

@@ -12,6 +12,7 @@
 #include "simulator/strategies/orders/order.hpp"
 #include "simulator/strategies/programs/model_cut.hpp"
 #include "simulator/strategies/programs/program_writer.hpp"
+#include "simulator/strategies/schedule_factors.hpp"
 #include "topologies/uplinks.hpp"
 
 namespace rehearse {
@@ -34,6 +35,10 @@ double tied_parameters(const Scenario& scenario) {
   return share_of(transformer->vocabulary, shards) * transformer->table_width();
 }
 
+bool sums_with_data(const Scenario& scenario) {
+  return gradient_strategy(scenario)->context_gradients() == ContextGradients::with_data;
+}
+
 // By layer.
 std::vector<double> expert_parameters(const std::vector<Layer>& layers) {
   std::vector<double> parameters;
@@ -50,10 +55,7 @@ StepPlan begin_plan(const Scenario& scenario, ModelCut cut) {
   const Training& training = scenario.training;
   StepPlan plan{scenario, std::move(cut.layers), {}, {}};
   for (const Layer& layer : plan.model) plan.layers.push_back(merged(layer));
-  const bool sums_with_data = gradient_strategy(scenario)->context_gradients() == ContextGradients::with_data;
-  std::vector<Factor> factors = factors_of(scenario);
-  for (Factor& factor : factors) factor.sums_gradients = factor.sums_gradients && sums_with_data;
-  plan.walk = walk(plan.model, std::move(factors));
+  plan.walk = walk(plan.model, schedule_factors(scenario));
   plan.parts = layer_ranges(cut.stage_layers);
   plan.algorithms = std::make_shared<AlgorithmChoice>(scenario);
   for (std::size_t i = 0; i < plan.layers.size(); ++i)
@@ -68,7 +70,7 @@ StepPlan begin_plan(const Scenario& scenario, ModelCut cut) {
   plan.pipeline_axis = mesh.axis("pipeline");
   plan.context_axis = mesh.axis("context");
   for (int axis = 0; axis < static_cast<int>(mesh.axes().size()); ++axis) {
-    if (axis != plan.data_axis && !(axis == plan.context_axis && sums_with_data)) continue;
+    if (axis != plan.data_axis && !(axis == plan.context_axis && sums_with_data(scenario))) continue;
     plan.gradient_axes.push_back({axis, 0, 1, {}});
     const auto& [name, size] = mesh.axes()[static_cast<std::size_t>(axis)];
     const int apart = ranks_with_experts_apart(scenario, name);
@@ -161,6 +163,13 @@ std::vector<std::string> assumptions(const StepPlan& plan) {
 }
 
 }  // namespace
+
+std::vector<Factor> schedule_factors(const Scenario& scenario) {
+  std::vector<Factor> factors = factors_of(scenario);
+  const bool with_data = sums_with_data(scenario);
+  for (Factor& factor : factors) factor.sums_gradients = factor.sums_gradients && with_data;
+  return factors;
+}
 
 Plan write_schedule(const Scenario& scenario) {
   check_schedule(scenario);

@@ -65,10 +65,12 @@ bool unordered(Dim dim) {
   return dim == Dim::kv_heads || dim == Dim::queries || dim == Dim::experts;
 }
 
-// The all-to-alls of rows to their experts, or back, are one.
+// All-to-alls that are one over the product of their factors. Routed rows go to any rank of their experts in
+// one, whichever of the dimensions of their tokens a factor splits.
 bool same_exchange(const Placement& from_a, const Placement& to_a, const Placement& from_b,
-                   const Placement& to_b) {
-  return from_a.dim == from_b.dim || to_a.dim == to_b.dim;
+                   const Placement& to_b, bool in_any_order) {
+  const bool same_from = from_a.dim == from_b.dim, same_to = to_a.dim == to_b.dim;
+  return in_any_order ? same_from || same_to : same_from && same_to;
 }
 
 // No factor further inside holds a shard of the same dimension.
@@ -152,7 +154,7 @@ std::vector<Change> changes(const Placements& from, const Placements& to,
       const auto last = order.empty() ? factor : static_cast<std::size_t>(order.back().factors.front());
       const bool exchanged = kind == Change::Kind::all_to_all;
       if (!order.empty() && order.back().kind == kind &&
-          (exchanged ? same_exchange(from[last], to[last], from[factor], to[factor])
+          (exchanged ? same_exchange(from[last], to[last], from[factor], to[factor], in_any_order)
                      : order.back().dim == dim)) {
         // Neighbours of one kind are one change over the product of their factors.
         order.back().factors.push_back(f);

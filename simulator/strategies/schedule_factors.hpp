@@ -1,0 +1,15 @@
+// The factors by which a schedule splits its layers.
+#pragma once
+
+#include <vector>
+
+#include "simulator/scenario/scenario.hpp"
+#include "simulator/strategies/axes/axis.hpp"
+
+namespace rehearse {
+
+// Those of all axes, the outermost first. Gradients are summed over the ones with sums_gradients as they are
+// over the ranks that share a batch.
+std::vector<Factor> schedule_factors(const Scenario& scenario);
+
+}  // namespace rehearse
