@@ -183,9 +183,12 @@ TEST_CASE("unequal loads: their mean is 1, their spread as asked, and they follo
 }
 
 TEST_CASE("unequal loads send as many bytes and compute as much as equal ones, on other ranks") {
-  for (const auto& [degrees, expert] :
-       {std::pair(Degrees{4, 1, 1, 1}, 4), std::pair(Degrees{2, 1, 2, 2}, 4)}) {
-    Scenario s = expert_scenario(degrees, expert, 1, degrees.tensor > 1);
+  struct Case {
+    Degrees degrees;
+    int expert;
+  };
+  for (const Case& c : {Case{{4, 1, 1, 1}, 4}, Case{{2, 1, 2, 2}, 4}}) {
+    Scenario s = expert_scenario(c.degrees, c.expert, 1, c.degrees.tensor > 1);
     const auto equal = write_schedule(s);
     s.strategy.expert_imbalance = 0.5;
     const auto uneven = write_schedule(s);
@@ -197,7 +200,7 @@ TEST_CASE("unequal loads send as many bytes and compute as much as equal ones, o
           if (op.kind == OpKind::compute)
             computed += op.share.at(schedule.roles[0], rank) * schedule.works[op.work].model_flops;
           if (op.purpose != Purpose::experts) continue;
-          if (op.kind == OpKind::collective) sent += (expert - 1) * op.collective.bytes.base;
+          if (op.kind == OpKind::collective) sent += (c.expert - 1) * op.collective.bytes.base;
           for (const Message& message : op.messages)
             if (message.direction == Message::Direction::send)
               sent += message.bytes.at(schedule.roles[0], rank);

@@ -118,6 +118,9 @@ void fit_expert(Section& strategy, const Scenario& scenario) {
   int end = 1;
   for (const Axis& axis : worker_axes(choice)) {
     if (axis.name == "pipeline") continue;
+    // An axis may itself consist of factors: ranks that share key-value heads, and those that share queries.
+    for (const Factor& factor : find_axis(axis.name)->factors(scenario))
+      ends.emplace_back(end * factor.stride * factor.size, axis.name);
     end *= axis.size;
     ends.emplace_back(end, axis.name);
   }
