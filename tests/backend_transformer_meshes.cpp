@@ -123,7 +123,7 @@ TEST_CASE("a transformer on many ranks trains as on one") {
   }
 }
 
-TEST_CASE("the shipped small GPT learns the chain that its tokens come from") {
+TEST_CASE("the shipped small GPT learns the chain that its tokens come from", "[release]") {
   const Outcome outcome = run_program("rehearse-run", std::string("run --format json ") + REHEARSE_TESTS_DIR +
                                                           "/../simulator/scenarios/small-gpt.toml");
   INFO(outcome.err);

@@ -130,7 +130,7 @@ Errors errors_of(const std::vector<Row>& rows) {
 
 }  // namespace
 
-TEST_CASE("memory of pipelines with and without split backward passes, as published") {
+TEST_CASE("memory of pipelines with and without split backward passes, as published", "[release]") {
   // Found: median 1.6 %, worst 7.0 % (1.5B with zb-h2, which keeps 2 p - 1 micro-batches where ZB-2p keeps 2
   // p).
   const Errors errors = errors_of(zero_bubble());
@@ -139,7 +139,7 @@ TEST_CASE("memory of pipelines with and without split backward passes, as publis
   CHECK(errors.worst < 0.08);
 }
 
-TEST_CASE("memory of a 200B model, as published") {
+TEST_CASE("memory of a 200B model, as published", "[release]") {
   // Found: 34 % and 42 % too little. What the process holds besides its tensors is not modelled: DeepSpeed's
   // flattened copies, what the allocator keeps, CUDA's and NCCL's own memory.
   const Errors errors = errors_of(bigscience());
