@@ -228,20 +228,15 @@ std::vector<RingStep> ring_steps(const Transformer& t, const AttentionRing& ring
   std::vector<RingStep> steps;
   for (int i = 0; i < ring.ranks; ++i) {
     RingStep& step = steps.emplace_back();
+    const bool causal = t.causal && i > 0;
+    if (causal && ring.zigzag) step.masked = 2;
+    if (causal && !ring.zigzag) step.first_rank = i;
     Sizes part = z;
-    part.keys_length = keys;
-    if (t.causal && i > 0) {
-      if (ring.zigzag)
-        part.keys_length /= 2;
-      else
-        step.first_rank = i;
-    }
-    const double seen = std::clamp(reach - i * keys, 0.0, part.keys_length);
-    step.seen = seen;
-    if (seen == 0) continue;
-    if (t.causal && ring.zigzag && i > 0) step.masked = 2;
-    step.forward = attention_forward(t, part, seen);
-    step.backward = attention_backward(t, part, seen);
+    part.keys_length = keys / step.masked;
+    step.seen = std::clamp(reach - i * keys, 0.0, part.keys_length);
+    if (step.seen == 0) continue;
+    step.forward = attention_forward(t, part, step.seen);
+    step.backward = attention_backward(t, part, step.seen);
     if (i == 0) continue;
     step.forward.push_back(moves(3 * z.bytes(z.context), 2, 1));
     step.backward.push_back(moves(3 * (z.bytes(z.queries) + part.key_bytes(z.keys + z.values)), 2, 1));

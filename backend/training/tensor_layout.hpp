@@ -1,4 +1,4 @@
-// How tensors of a transformer lie in memory, whole and on the ranks that share them.
+// Memory layouts of a transformer's tensors: of whole tensors, and of the shards that ranks hold.
 #pragma once
 
 #include <vector>
@@ -15,8 +15,8 @@ struct TensorLayout {
   std::vector<long> sizes;
 
   std::size_t elements() const;
-  // Where the dimension stands that a shard along `dim` cuts (routed rows come from batch and sequence); -1:
-  // it has none.
+  // The index in `dims` of the dimension that sharding along `dim` splits, or -1. Sharding along batch or
+  // sequence splits routed rows.
   int find(Dim dim) const;
 };
 
@@ -40,7 +40,7 @@ public:
 
   const std::vector<Factor>& factors() const { return factors_; }
   const std::vector<int>& coordinates() const { return coordinates_; }
-  // What the rank has of a tensor. RunError if a dimension cannot be shared out evenly.
+  // The layout of this rank's shard. RunError if a dimension does not divide evenly.
   TensorLayout local(TensorLayout whole, const Placements& placements) const;
   // The rank's share of the work of a segment along a dimension.
   Part part(SegmentKind kind, Dim dim) const;

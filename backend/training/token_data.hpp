@@ -1,4 +1,4 @@
-// Sequences of tokens made from a seed: each depends on the seed and its number alone.
+// Training sequences generated from a seed. A sequence depends only on the seed and its number.
 #pragma once
 
 #include <cstdint>

@@ -18,8 +18,8 @@ struct SegmentRange {
   int first = 0, end = 0;
 };
 
-// A collective that carries value `value` of `layer` (models/segment.hpp), or its gradient, to another
-// placement: step number `step` of route number `route` (simulator/strategies/programs/walk.hpp).
+// One collective that changes the placement of value `value` of `layer` (models/segment.hpp), or of its
+// gradient: step `step` of the walk's route `route` (simulator/strategies/programs/walk.hpp).
 struct ValueTransfer {
   int layer = 0, value = 0, microbatch = 0;
   bool of_gradient = false;

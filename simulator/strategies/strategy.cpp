@@ -9,6 +9,7 @@
 #include "models/text/error.hpp"
 #include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
+#include "simulator/strategies/layout/expert_loads.hpp"
 #include "simulator/strategies/orders/order.hpp"
 #include "simulator/strategies/programs/model_cut.hpp"
 #include "simulator/strategies/programs/program_writer.hpp"
@@ -81,8 +82,14 @@ StepPlan begin_plan(const Scenario& scenario, ModelCut cut) {
   }
   if (places_experts(scenario)) plan.expert_parameters = expert_parameters(plan.model);
   workers.meshes.push_back(mesh);
-  if (places_experts(scenario) && scenario.strategy.expert_imbalance > 0)
+  if (const double imbalance = scenario.strategy.expert_imbalance;
+      imbalance > 0 && scenario.strategy.expert > 1 && places_experts(scenario)) {
     workers.meshes.emplace_back(expert_mesh(scenario.strategy));
+    const auto experts = static_cast<int>(std::get<Transformer>(scenario.model.shape).experts);
+    for (int layer = 0; layer < static_cast<int>(plan.model.size()); ++layer)
+      plan.expert_loads.push_back(
+          expert_loads(experts, scenario.strategy.expert, imbalance, scenario.seed, layer));
+  }
   plan.schedule.roles.push_back(std::move(workers));
   plan.schedule.staggered = order_of(scenario.strategy.schedule).staggered;
   plan.schedule.samples = training.micro_batch * scenario.microbatches * scenario.strategy.data;

@@ -20,8 +20,8 @@ constexpr Split by(Dim dim) {
   return {Split::Kind::by, dim};
 }
 
-// The degree as heads x queries of a head: attention of whole sequences is shared out by key-value heads as
-// far as there are enough of them on a tensor rank, beyond that by the queries that share a head.
+// Factors the degree for all-to-all attention: ranks first split the key-value heads of a tensor rank. If
+// there are more ranks than heads, the remaining factor splits the query heads of each key-value head.
 struct HeadShares {
   int heads = 1, queries = 1;
 };

@@ -18,7 +18,7 @@ extern const AxisEntry kDataAxis{
       choice.data = static_cast<int>(strategy.integer("data", 1, kMaxDegree, 1));
     },
     [](Section&, const Scenario&) {},
-    // Only experts that are shared out look beyond a rank's own micro-batch.
+    // A micro-batch belongs to one rank, except that expert parallelism exchanges tokens between ranks.
     [](const Scenario& scenario) {
       std::vector<Factor> factors;
       if (places_experts(scenario)) {

@@ -1,6 +1,6 @@
-// Expert parallelism: the experts of a mixture are shared out over ranks of the tensor, context and data
-// axes, so that these form a second mesh (Lepikhin et al., "GShard", 2020; Liu et al., "MoE Parallel
-// Folding", 2025). Rows are sent to the ranks of their experts and back.
+// Expert parallelism: the ranks of the tensor, context and data axes also form a second mesh, over which the
+// experts of each layer are distributed (Lepikhin et al., "GShard", 2020; Liu et al., "MoE Parallel Folding",
+// 2025). Tokens are sent to the ranks that hold their experts, and the results are sent back.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,8 +27,8 @@ int expert_tensor(const StrategyChoice& choice) {
   return choice.expert_tensor > 0 ? choice.expert_tensor : choice.tensor;
 }
 
-// Ranks are counted through the axes that share a stage's work, the innermost first: the first
-// `expert_tensor` of them share each expert, the first `expert_tensor` x `expert` hold all experts.
+// Ranks of a stage are numbered with the innermost axis first. The first `expert_tensor` ranks share one
+// group of experts; the first `expert_tensor` x `expert` ranks together hold every expert once.
 struct Cuts {
   int tensor = 1, end = 1;
 };
@@ -49,7 +49,7 @@ int ranks_inside(const StrategyChoice& choice, std::string_view name) {
 AxisTable with_experts(const Factor& factor, int begin, const Cuts& cuts) {
   AxisTable table = factor.table;
   const Split rows = table.of(norm);
-  // Without sequence parallelism tensor ranks have the same tokens: each sends a share of them.
+  // Without sequence parallelism, tensor ranks hold the same tokens, so each dispatches a share of them.
   const bool same_tokens = rows.kind == Split::Kind::duplicate;
   if (begin < cuts.tensor) {
     if (!same_tokens) table.rows({expert_up, expert_down}, by(Dim::inner));

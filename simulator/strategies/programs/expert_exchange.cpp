@@ -1,6 +1,5 @@
 #include "simulator/strategies/programs/expert_exchange.hpp"
 
-#include "simulator/strategies/layout/expert_loads.hpp"
 #include "simulator/strategies/programs/ops.hpp"
 
 namespace rehearse {
@@ -12,11 +11,8 @@ int expert_axis(const StepPlan& plan) {
   return plan.schedule.roles.front().meshes[kMesh].axis("expert");
 }
 
-std::vector<double> loads_of(const StepPlan& plan, int layer) {
-  const Scenario& scenario = plan.scenario;
-  const auto& t = std::get<Transformer>(scenario.model.shape);
-  return expert_loads(static_cast<int>(t.experts), scenario.strategy.expert,
-                      scenario.strategy.expert_imbalance, scenario.seed, layer);
+const std::vector<double>& loads_of(const StepPlan& plan, int layer) {
+  return plan.expert_loads[static_cast<std::size_t>(layer)];
 }
 
 }  // namespace
@@ -27,8 +23,7 @@ bool is_expert_exchange(const ValueChange& change) {
 }
 
 bool uneven_experts(const StepPlan& plan) {
-  return plan.scenario.strategy.expert_imbalance > 0 && plan.scenario.strategy.expert > 1 &&
-         !plan.expert_parameters.empty();
+  return !plan.expert_loads.empty();
 }
 
 Op expert_exchange(const StepPlan& plan, const Program& program, const ValueChange& change, Pass pass,
@@ -37,7 +32,7 @@ Op expert_exchange(const StepPlan& plan, const Program& program, const ValueChan
   const double mean_bytes = op.collective.bytes.base;
   op.kind = OpKind::exchange;
   op.collective = {};
-  const std::vector<double> loads = loads_of(plan, change.layer);
+  const std::vector<double>& loads = loads_of(plan, change.layer);
   const int axis = expert_axis(plan), ranks = static_cast<int>(loads.size());
   // Rows go to the experts' rank, or come from there.
   const bool outwards = (change.maker == SegmentKind::dispatch) != of_gradient;

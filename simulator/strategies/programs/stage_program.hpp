@@ -29,7 +29,9 @@ struct StepPlan {
   // hold the same experts, where these are placed apart.
   std::vector<GroupAxis> gradient_axes, expert_axes;
   std::vector<double> expert_parameters;  // by layer, where they are
-  double tied_parameters = 0;             // of the table that first and last stage both keep; 0: none
+  // By layer and rank of an expert group: rows over their mean (expert_loads()). Empty if all are equal.
+  std::vector<std::vector<double>> expert_loads;
+  double tied_parameters = 0;      // of the table that first and last stage both keep; 0: none
   std::vector<LayerRange> parts;   // of the model; who holds which: simulator/strategies/orders/order.hpp
   std::vector<int> endpoints;      // by rank: the workers'; who adds a role adds where its ranks sit
   std::vector<std::string> notes;  // assumptions worth telling, one sentence each
