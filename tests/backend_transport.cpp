@@ -85,6 +85,31 @@ TEST_CASE("Messages of all sizes arrive in their order") {
   CAPTURE(failure);
 }
 
+// The sender waits until the message has arrived, of which the kernel would tell it late: both ranks send
+// each other messages, as in a ring of two, and have something else to do in between.
+TEST_CASE("Senders do not wait for delayed acknowledgements", "[alone]") {
+  const std::string failure = failure_of(2, [](Transport& transport) {
+    const int other = 1 - transport.rank();
+    transport.open({{0, 1, 0}, {1, 0, 1}});
+    std::vector<double> seconds;
+    for (int i = 0; i < 40; ++i) {
+      std::vector<float> out = numbers(1000, 1), in(1000);
+      Parcel send = parcel(Parcel::Kind::send, other, transport.rank(), out),
+             receive = parcel(Parcel::Kind::receive, other, other, in);
+      send.rendezvous = receive.rendezvous = true;
+      const auto begin = std::chrono::steady_clock::now();
+      carry(transport, {&send, &receive});
+      seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+      std::this_thread::sleep_for(std::chrono::milliseconds(15));
+    }
+    std::sort(seconds.begin(), seconds.end());
+    const double most = seconds[seconds.size() * 3 / 4];
+    require(most < 5e-3, "a quarter of the messages took " + std::to_string(most) + " s");
+  });
+  CAPTURE(failure);
+  CHECK(failure.empty());
+}
+
 TEST_CASE("Received numbers are combined with those that are there") {
   const std::size_t count = 1'000'003;
   using Reduction = Collective::Reduction;
