@@ -75,6 +75,7 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
     throw InputError({},
                      "--nccl-choices is about NCCL's own collectives; allowed with --device gpu (or auto) "
                      "and --collectives library (or auto)");
+  refuse_offload(scenario);
   const Plan plan = write_schedule(scenario);
   check(*plan.schedule);
   const auto body = [&](Transport& transport, Journal* journal) {

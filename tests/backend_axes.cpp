@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -74,8 +75,12 @@ public:
       NetworkPart part;
       part.held = {layers()};
       part.coordinates = coordinates;
+      const Part own = Shards(factors_, coordinates).part(norm, Dim::batch);
+      part.summed = own.of;
       networks_.push_back(std::make_unique<TransformerNetwork>(scenario, factors_, part, 1, arithmetic));
-      networks_.back()->set_batch(0, 0, {0, 1, 2, 3});
+      std::vector<std::uint64_t> samples(static_cast<std::size_t>(own.size(4)));
+      std::iota(samples.begin(), samples.end(), static_cast<std::uint64_t>(own.first(4)));
+      networks_.back()->set_batch(0, 0, samples);
     }
   }
 

@@ -510,3 +510,15 @@ TEST_CASE("Pipelines learn from asynchronous and stale-synchronous servers", "[r
     CHECK(mean(losses.size() - 5) < 0.9 * mean(0));
   }
 }
+
+TEST_CASE("What a scenario keeps off its devices is refused by real ranks") {
+  const Scratch scratch;
+  const std::string file = scratch.write("offloaded.toml", kDeepPerceptron);
+  const Outcome refused = run_program(
+      "rehearse-run", "run " + file +
+                          " --set cluster.nodes=2 --set strategy.zero_stage=2 --set strategy.offload=cpu"
+                          " --set cluster.node.host_link_gb_per_s=10 --set cluster.node.cpu_gb_per_s=10");
+  CHECK(refused.status == 2);
+  CHECK(refused.out.empty());
+  CHECK(refused.err.find("strategy.offload is \"cpu\"; allowed: \"none\"") != std::string::npos);
+}

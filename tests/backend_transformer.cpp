@@ -8,6 +8,7 @@
 
 #include "backend/host/host_arithmetic.hpp"
 #include "backend/training/token_data.hpp"
+#include "backend/training/token_order.hpp"
 #include "backend/training/training_workload.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/axes/axis.hpp"
@@ -250,6 +251,16 @@ private:
     return times(y, w_.take(f * t_.hidden));
   }
 
+  // Every token's besides.
+  Rows shared_expert(const Rows& x) {
+    const double f = t_.shared_expert;
+    const Row wg = w_.take(t_.gated ? t_.hidden * f : 0), wu = w_.take(t_.hidden * f);
+    const Rows up = times(x, wu), gate = t_.gated ? times(x, wg) : Rows(x.size());
+    Rows y;
+    for (std::size_t s = 0; s < x.size(); ++s) y.push_back(activated(gate[s], up[s]));
+    return times(y, w_.take(f * t_.hidden));
+  }
+
   Rows experts(const Rows& x) {
     const double f = t_.feed_forward, matrix = t_.hidden * f;
     const Row router = w_.take(t_.hidden * t_.experts), bias = w_.take(t_.router_bias ? t_.experts : 0);
@@ -277,6 +288,10 @@ private:
         for (std::size_t j = 0; j < z.size(); ++j) result[j] += std::exp(logits[s][e]) / powers * z[j];
       }
     }
+    if (t_.shared_expert == 0) return y;
+    const Rows shared = shared_expert(x);
+    for (std::size_t s = 0; s < y.size(); ++s)
+      for (std::size_t j = 0; j < y[s].size(); ++j) y[s][j] += shared[s][j];
     return y;
   }
 
@@ -341,6 +356,9 @@ TEST_CASE("losses and gradients of transformers against a reference and its fini
       "post_norms=true window=3 layers=2 full_attention_layers=[1] training.recompute=\"selective\"",
       "rotary=true gated=true biases=false experts=4 experts_per_token=2 router_bias=true",  // Mixtral
       "biases=false experts=2 experts_per_token=1",
+      "biases=false experts=4 experts_per_token=2 strategy.capacity_factor=2",  // room for every token
+      ("biases=false gated=true dropout=true experts=4 experts_per_token=2 shared_expert=6 "
+       "shared_expert_gate=false"),
       "dropout=true layers=2",
       "attention_dropout=true rotary=true kv_heads=2 biases=false",
   };
@@ -398,13 +416,21 @@ TEST_CASE("what of transformers is not trained is told") {
       {"attention_sinks=true", "attention sinks"},
       {"logit_softcap=true", "soft-capping"},
       {"embedding_width=4", "an embedding of its own width"},
-      {"biases=false experts=4 experts_per_token=2 shared_expert=8", "a shared expert"},
+      {"biases=false experts=4 experts_per_token=2 shared_expert=8", "a gated shared expert"},
       {"experts=4 experts_per_token=2", "experts with biases"},
       {"positions=4", "4 positions for sequences of 5 tokens"},
-      {"cluster.nodes=2 strategy.context=2 strategy.zigzag=false training.sequence_length=4",
-       "attention in a ring"},
+      {"dropout=true heads=4 hidden=16 cluster.nodes=4 strategy.tensor=2 strategy.context=2 "
+       "strategy.context_kind=\"all-to-all\" training.sequence_length=4",
+       "dropout of scores whose heads tensor and context ranks share out"},
       {"rotary=true head_dim=3", "turns heads of an odd width"},
       {"biases=false experts=3 experts_per_token=1", "10 rows of a micro-batch for 3 experts"},
+      {"biases=false experts=4 experts_per_token=2 cluster.nodes=2 strategy.data=2 strategy.expert=2",
+       "strategy.capacity_factor = 2, room for every token"},
+      {"biases=false experts=4 experts_per_token=2 strategy.capacity_factor=1.5",
+       "no token is dropped: strategy.capacity_factor is 1.5; trained are 2"},
+      {"biases=false experts=4 experts_per_token=2 cluster.nodes=2 strategy.data=2 strategy.expert=2 "
+       "strategy.expert_imbalance=0.5",
+       "rows of experts are the router's"},
       {"cluster.preset=\"hgx-h200\" cluster.node.devices=1 training.precision=\"bf16\"",
        "a transformer in bf16"},
       {"cluster.nodes=2 strategy.data=2 strategy.compression=\"fp16\"",
@@ -424,6 +450,21 @@ TEST_CASE("what of transformers is not trained is told") {
     else
       CHECK(why.find(c.why) != std::string::npos);
   }
+}
+
+// Ranks have equal parts of the order: in a ring, piece r from the front and piece r from the back.
+TEST_CASE("tokens that ranks share out in a zigzag stand where their pieces do") {
+  const TokenOrder natural, zigzag{3, 8};
+  std::vector<long> positions;
+  for (long number = 0; number < 24; ++number) {
+    CHECK(natural.position(number) == number);
+    CHECK(natural.number(number) == number);
+    positions.push_back(zigzag.position(number));
+    CHECK(zigzag.number(positions.back()) == number);
+  }
+  CHECK(positions == std::vector<long>{0, 1, 2, 21, 22, 23, 3, 4,  5,  18, 19, 20,
+                                       6, 7, 8, 15, 16, 17, 9, 10, 11, 12, 13, 14});
+  CHECK(zigzag.number(24) < 0);  // of a table with more positions than tokens
 }
 
 TEST_CASE("a tenth of all elements is dropped, and their mean stays") {

@@ -40,6 +40,10 @@ constexpr const char* kLlama =
 constexpr const char* kMixtral =
     "rotary=true gated=true biases=false tied_embeddings=false experts=4 experts_per_token=2";
 
+constexpr const char* kShared =
+    "gated=true biases=false experts=4 experts_per_token=2 shared_expert=32 shared_expert_gate=false "
+    "dropout=true";
+
 struct Case {
   const char* model;
   const char* settings;
@@ -68,9 +72,30 @@ constexpr Case kCases[] = {
      true},
     {kGpt, "data=2 context=2 pipeline=2 context_kind=all-to-all zero_stage=1"},
     {kLlama, "context=4 context_kind=all-to-all"},
+    {kGpt, "tensor=4 sequence_parallel=true tensor_overlap=weight-gradients"},
+    {kGpt, "context=2 pipeline=2 schedule=dualpipe-v overlap_passes=true recompute=selective"},
+    {kLlama,
+     "data=2 tensor=2 pipeline=2 sequence_parallel=true schedule=dualpipe-v overlap_passes=true "
+     "tensor_overlap=weight-gradients recompute=selective"},
     {kLlama, "context=2 tensor=2 context_kind=all-to-all sequence_parallel=true zero_stage=3", true},
     {kMixtral, "data=2 tensor=2 zero_stage=3"},
     {kMixtral, "tensor=2 pipeline=2 schedule=zb-h1", true},
+    {kMixtral, "context=2 data=2 context_kind=all-gather"},
+    {kMixtral, "data=4 expert=2 capacity_factor=2 bucket_mb=0.02", true},
+    {kMixtral, "data=2 expert=2 capacity_factor=2 zero_stage=2", true},
+    {kMixtral, "data=4 expert=2 capacity_factor=2 zero_stage=3"},
+    {kMixtral, "data=2 expert=2 capacity_factor=2 fsdp=hybrid"},  // in shards of 1
+    {kMixtral, "data=2 tensor=2 expert=4 expert_tensor=1 capacity_factor=2 pipeline=2 schedule=zb-h1"},
+    {kMixtral, "tensor=4 expert=2 expert_tensor=1 capacity_factor=2"},
+    {kMixtral,
+     "context=2 tensor=2 data=2 expert=4 context_kind=all-to-all sequence_parallel=true "
+     "expert_tensor=1 capacity_factor=2"},
+    {kShared, "data=2 tensor=2 expert=2 sequence_parallel=true capacity_factor=2"},
+    {kGpt, "context=4 zigzag=false", true},
+    {kLlama, "context=4", true},
+    {kDropout, "context=2 tensor=2 pipeline=2 sequence_parallel=true recompute=selective"},
+    {kGpt, "context=2 data=2 pipeline=2 schedule=zb-v zero_stage=2", true},
+    {kMixtral, "context=2 data=2 expert=4 capacity_factor=2", true},
 };
 
 nlohmann::json train(const std::string& model, const std::string& settings) {

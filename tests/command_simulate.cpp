@@ -81,7 +81,7 @@ TEST_CASE("JSON has the keys that the README defines, in their order") {
         "critical_path memory_bytes network asynchrony engine rests_on notes ");
   CHECK(keys(result["breakdown_s"]) == "compute exposed_communication data_stall pipeline_bubble other ");
   CHECK(keys(result["memory_bytes"]) ==
-        "weights gradients optimizer activations buffers total capacity fits ");
+        "weights gradients optimizer activations buffers total capacity fits reserved ");
   CHECK(keys(result["network"]) == "bytes_per_step busiest_link ");
   CHECK(keys(result["engine"]) == "fidelity classes events ");
   CHECK(keys(result["rests_on"]) == "measured published guessed ");

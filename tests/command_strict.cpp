@@ -87,3 +87,29 @@ TEST_CASE("sweeps and comparisons count what does not fit as failed with --stric
   CHECK_FALSE(holds(one.out, "A: large, "));
   CHECK(holds(one.out, "B: large"));
 }
+
+TEST_CASE("what does not fit into host memory is warned of, and refused with --strict") {
+  const Scratch scratch;
+  const std::string file = scratch.write("offloaded.toml", R"([model]
+preset = "gpt2"
+[training]
+global_batch = 16
+micro_batch = 2
+precision = "fp16"
+[cluster]
+preset = "dgx1-v100"
+[strategy]
+preset = "deepspeed-zero-offload"
+)");
+  const Outcome fits = run_rehearse("simulate " + file + " --strict");
+  CAPTURE(fits.err);
+  CHECK(fits.status == 0);
+  CHECK(holds(fits.out, " of 512 GiB on node0."));
+  const std::string small = " --set cluster.node.cpu_memory_gib=1";
+  CHECK(holds(run_rehearse("simulate " + file + small).out, "Host memory: does not fit, node0 needs "));
+  const Outcome refused = run_rehearse("simulate " + file + small + " --strict");
+  CHECK(refused.status == 1);
+  CHECK(refused.out.empty());
+  CHECK(refused.err.rfind("rehearse: offloaded does not fit: Host memory: does not fit, node0 needs ", 0) ==
+        0);
+}

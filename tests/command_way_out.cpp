@@ -45,6 +45,18 @@ nodes_per_leaf = 1
 oversubscription = 8
 )";
 
+constexpr const char* kSharedLayers = R"([model]
+preset = "megatron-1.7b"
+[training]
+global_batch = 16
+micro_batch = 1
+[cluster]
+preset = "dgx-a100"
+nodes = 1
+[strategy]
+tensor = 8
+)";
+
 }  // namespace
 
 TEST_CASE("a told way out loses less time", "[release]") {
@@ -52,6 +64,8 @@ TEST_CASE("a told way out loses less time", "[release]") {
   const std::string profiled = scratch.write("profiled.toml", kMeasuredStages);
   const std::string oversubscribed = scratch.write("oversubscribed.toml", kOversubscribed);
   const std::vector<Case> cases = {
+      {"tensor communication inside a node", scratch.write("shared.toml", kSharedLayers), "",
+       "strategy.tensor_overlap=weight-gradients"},
       {"bubble, virtual stages", shipped("gpt3-175b"), "--set training.global_batch=768",
        "--set strategy.schedule=interleaved --set strategy.virtual_stages=2"},
       {"bubble, more virtual stages", shipped("megatron-7.5b-interleaved"),
@@ -146,7 +160,15 @@ TEST_CASE("a told way out fits into memory", "[release]") {
        "--set strategy.pipeline=24 --set strategy.data=32"},
       {"few stages, no data parallelism", shipped("gpt3-175b"),
        "--set cluster.nodes=1 --set strategy.pipeline=8 --set strategy.data=1 --set training.global_batch=32",
+       "--set strategy.zero_stage=2 --set strategy.offload=cpu"},
+      {"few stages, no data parallelism, unknown hosts", shipped("gpt3-175b"),
+       "--set cluster.nodes=1 --set strategy.pipeline=8 --set strategy.data=1 --set training.global_batch=32 "
+       "--set cluster.node.cpu_gb_per_s=0",
        "--set strategy.pipeline=64 --set strategy.data=1 --set cluster.nodes=8"},
+      {"gradients on the device", shipped("gpt3-175b"),
+       "--set cluster.nodes=1 --set strategy.pipeline=8 --set strategy.data=1 --set training.global_batch=32 "
+       "--set strategy.zero_stage=1 --set strategy.offload=cpu",
+       "--set strategy.zero_stage=2"},
       {"no change alone is enough", shipped("gpt3-175b"),
        "--set strategy.pipeline=12 --set strategy.data=64 --set training.recompute=none "
        "--set training.micro_batch=4 --set training.global_batch=768 --set strategy.gradients=local-sgd",

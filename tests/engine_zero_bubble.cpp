@@ -1,5 +1,7 @@
 // Pipelines with split backward passes, and breadth-first: how long steps take, against closed forms and the
 // bubble rates that Qi et al. published ("Zero Bubble Pipeline Parallelism", arXiv 2401.10241).
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "simulator/scenario/reading/read_scenario.hpp"
@@ -112,6 +114,29 @@ TEST_CASE("DualPipeV's bubble is below the published one, (p - 1)(F + 2B - 3W) o
         if (times.forward == times.weight && times.input == times.weight)
           CHECK(found == Approx((p - 1) * times.forward / 2).margin(1e-6));
       }
+}
+
+TEST_CASE("DualPipe is DualPipeV of half as many stages with twice the data-parallel ranks") {
+  const auto of = [](const char* schedule, int pipeline, int data) {
+    return read_scenario_text(
+        fmt::format("[model]\npreset = \"gpt2\"\n[training]\nglobal_batch = 64\nmicro_batch = 1\n"
+                    "[cluster]\npreset = \"dgx-a100\"\nnodes = 2\n[strategy]\nschedule = \"{}\"\n"
+                    "pipeline = {}\ndata = {}\nplacement = [\"data\", \"pipeline\"]\n",
+                    schedule, pipeline, data),
+        "dual.toml");
+  };
+  const Scenario whole = of("dualpipe", 8, 2), half = of("dualpipe-v", 4, 4);
+  CHECK(whole.strategy.pipeline == 4);
+  CHECK(whole.strategy.data == 4);
+  CHECK(whole.microbatches == half.microbatches);
+  const Plan one = write_schedule(whole), other = write_schedule(half);
+  REQUIRE(one.schedule->programs.size() == other.schedule->programs.size());
+  for (std::size_t p = 0; p < one.schedule->programs.size(); ++p) {
+    const std::vector<Op>&a = one.schedule->programs[p].ops, &b = other.schedule->programs[p].ops;
+    REQUIRE(a.size() == b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i].name == b[i].name);
+  }
+  // So the published bubble of DualPipe with 2p stages is that of DualPipeV with p.
 }
 
 TEST_CASE("breadth-first has the bubble of interleaved 1F1B, (p - 1)(tF + tB) / v") {

@@ -257,6 +257,10 @@ learning_rate = 0.3
       {kLlama, "nodes=4 tensor=4 sequence_parallel=true"},
       {kLlama, "nodes=4 tensor=2 data=2 zero_stage=3"},
       {kMixtral, "nodes=2 tensor=2"},
+      {kMixtral, "nodes=4 data=4 micro_batch=1 expert=2 capacity_factor=2 cuda_graphs=true"},
+      {kMixtral, "nodes=4 data=2 tensor=2 expert=4 expert_tensor=1 capacity_factor=2 zero_stage=3"},
+      {"", "nodes=2 context=2 cuda_graphs=true"},
+      {kLlama, "nodes=4 context=2 pipeline=2 zigzag=false"},
       {" --set model.transformer.dropout=true", "nodes=2 tensor=2"},
   };
   const test::Scratch scratch;

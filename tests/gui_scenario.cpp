@@ -355,8 +355,10 @@ TEST_CASE("Fields offer what may be chosen") {
   CHECK(choices["cluster.preset"].contains("dgx-a100"));
   CHECK(choices["strategy.preset"].contains("pytorch-ddp"));
   CHECK(choices["strategy.gradients"].contains("local-sgd"));
+  CHECK(choices["strategy.offload"] == QStringList{"none", "cpu", "nvme"});
+  CHECK(choices["strategy.offload_parameters"] == choices["strategy.offload"]);
   CHECK(choices["strategy.schedule"] ==
-        QStringList{"gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe-v"});
+        QStringList{"gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe-v", "dualpipe"});
   CHECK(choices.count("strategy.hierarchical_parameter_server.servers") == 1);
   CHECK(has_servers("parameter-server"));
   CHECK_FALSE(has_servers("all-reduce"));

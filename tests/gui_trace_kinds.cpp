@@ -21,6 +21,9 @@ TEST_CASE("Ops of ours by their pass and kind") {
         Case{"data", "host", "load_batch", {Kind::data, Pass::none}},
         Case{"other", "host", "write_checkpoint", {Kind::checkpoint, Pass::none}},
         Case{"gradient_sync", "host", "sleep", {Kind::waiting, Pass::none}},
+        Case{"gradient_sync", "host", "copy_to_host", {Kind::copy, Pass::none}},
+        Case{"other", "host", "read_nvme", {Kind::copy, Pass::none}},
+        Case{"optimizer", "host", "update", {Kind::host, Pass::optimizer}},
         Case{"other", "wait_until", "", {Kind::waiting, Pass::none}},
         Case{"other", "signal", "", {Kind::other, Pass::none}}}) {
     CAPTURE(category, kind, host_action);

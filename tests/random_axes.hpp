@@ -64,6 +64,9 @@ public:
     std::string strategy =
         fmt::format("data = {}\ntensor = {}\npipeline = {}\ncontext = {}\n", data, tensor, pipeline, context);
     if (tensor > 1 && maybe()) strategy += "sequence_parallel = true\n";
+    if (tensor > 1 && maybe())
+      strategy += maybe() ? "tensor_overlap = \"weight-gradients\"\n" : "tensor_overlap = \"chunks\"\n";
+    if (pipeline > 1 && maybe()) strategy += "overlap_passes = true\n";
     if (context > 1) {
       const char* const kinds[] = {"ring", "all-gather", "all-to-all"};
       const int kind = below(3);
@@ -82,9 +85,9 @@ public:
                                       "placement = [\"context\", \"tensor\", \"data\", \"pipeline\"]\n"};
     strategy += placements[below(4)];
     if (pipeline > 1) {
-      const char* const schedules[] = {"gpipe", "1f1b",  "interleaved", "breadth-first",
-                                       "zb-h1", "zb-h2", "zb-v",        "dualpipe-v"};
-      const int schedule = below(8);
+      const char* const schedules[] = {"gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1",
+                                       "zb-h2", "zb-v", "dualpipe-v",  "dualpipe"};
+      const int schedule = below(9);
       strategy += fmt::format("schedule = \"{}\"\n", schedules[schedule]);
       if (schedule == 2 || schedule == 3) strategy += "virtual_stages = 2\n";
     }

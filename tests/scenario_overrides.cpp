@@ -243,7 +243,7 @@ TEST_CASE("messages list only what is available") {
   CHECK(unknown.rfind("job.toml:9:1: unknown key \"quantisation\" in [strategy]; allowed: ", 0) == 0);
   CHECK(refusal(strategy + "schedule = \"zigzag\"\n") ==
         "job.toml:9:12: strategy.schedule is \"zigzag\"; allowed: \"gpipe\", \"1f1b\", \"interleaved\", "
-        "\"breadth-first\", \"zb-h1\", \"zb-h2\", \"zb-v\", \"dualpipe-v\"");
+        "\"breadth-first\", \"zb-h1\", \"zb-h2\", \"zb-v\", \"dualpipe-v\", \"dualpipe\"");
   CHECK(refusal(strategy + "schedule = \"interleaved\"\n") ==
         "job.toml:9:12: strategy.virtual_stages is missing beside schedule = \"interleaved\"; allowed: an "
         "integer from 2 to 10000");

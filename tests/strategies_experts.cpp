@@ -128,8 +128,8 @@ TEST_CASE("gradients of experts are summed over those ranks that hold the same o
     const auto plan = write_schedule(s);
     std::map<int, double> bytes;  // by members
     for (const Op& op : plan.schedule->programs.front().ops)
-      if (op.kind == OpKind::collective && op.action.kind == Action::Kind::none &&
-          op.pass == Pass::gradient_sync)
+      if (op.kind == OpKind::collective && op.pass == Pass::gradient_sync &&
+          (op.action.kind == Action::Kind::none || op.action.kind == Action::Kind::sum_part))
         bytes[group_size(plan.schedule->roles[0], op.collective.group)] += op.collective.bytes.base;
     const int all = c.degrees.data * c.degrees.context;
     CHECK(bytes[all] == Approx(4 * parameters_of(s, false)));

@@ -51,6 +51,11 @@ struct Node {
   double nic_bandwidth = 0;  // bytes/s a direction
   int cpu_cores = 1;
   double cpu_memory_bandwidth = 0;  // bytes/s of all the node's processors; 0: a core's (cpu-core) for each
+  // Host memory and NVMe, for offloading. 0 means unknown; host_links_bandwidth 0 means no shared link.
+  double cpu_memory_bytes = 0;
+  double host_link_bandwidth = 0;   // bytes/s a direction that copies of one device alone reach
+  double host_links_bandwidth = 0;  // the same of all devices of the node together
+  double nvme_read_bandwidth = 0, nvme_write_bandwidth = 0;  // bytes/s of all drives of the node
 };
 
 struct Fabric {

@@ -13,6 +13,11 @@ public:
     device_speed_ *= factors.devices;
     processor_speed_ *= factors.processors;
     node_.device.memory_bandwidth.value *= factors.device_memory;
+    for (double* link : {&node_.host_link_bandwidth, &node_.host_links_bandwidth})
+      *link *= factors.intra_node_links;
+    for (double* rate :
+         {&node_.cpu_memory_bandwidth, &node_.nvme_read_bandwidth, &node_.nvme_write_bandwidth})
+      *rate *= factors.host;
     for (const int number : factors.at_full_speed) {
       const SlowPart& part = slow_parts.at(static_cast<std::size_t>(number));
       if (part.device >= 0) device_factors_.at(part.device) /= part.factor;

@@ -15,6 +15,7 @@ struct Faster {
   double intra_node_links = 1;     // NVLink and PCIe
   double network_links = 1;        // network cards and the links behind them
   double processors = 1;           // of the nodes, where parameter servers compute
+  double host = 1;                 // host memory and NVMe, where optimizer state is kept there
   std::vector<int> at_full_speed;  // of Cluster::slow_parts: these lose their factors
 };
 

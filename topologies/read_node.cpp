@@ -111,6 +111,20 @@ void read_pcie_switches(Section& section, Node& node) {
   if (!node.pcie_switches.empty()) section.require("pcie_gb_per_s", "pcie_switch", kGBPerS);
 }
 
+// Copies between devices and host. Unless they are given, PCIe and the uplinks of its switches tell them.
+void read_host_links(Section& section, Node& node) {
+  node.host_link_bandwidth = section.number("host_link_gb_per_s", kBandwidth, 0) * kGB;
+  node.host_links_bandwidth = section.number("host_links_gb_per_s", kBandwidth, 0) * kGB;
+  if (node.host_link_bandwidth <= 0) node.host_link_bandwidth = node.pcie_bandwidth;
+  if (node.host_links_bandwidth > 0) return;
+  for (const Node::PcieSwitches& level : node.pcie_switches) {
+    const int switches = (node.devices + level.devices - 1) / level.devices;
+    const double uplinks = switches * level.bandwidth;
+    const double least = node.host_links_bandwidth;
+    node.host_links_bandwidth = least > 0 ? std::min(least, uplinks) : uplinks;
+  }
+}
+
 void read_mesh(Section& section, Node& node) {
   for (Section& link : section.sections("nvlink")) {
     Node::MeshLink& m = node.mesh.emplace_back();
@@ -198,7 +212,8 @@ std::string beside(const std::string& folder, const std::string& file) {
 Node read_node(Section& section, const std::string& folder) {
   section.expect({"device", "device_file", "devices", "interconnect", "nvlink_gb_per_s", "device_latency_us",
                   "pcie_gb_per_s", "pcie_switch", "nvlink", "ring", "nics", "nic_gbps", "cpu_cores",
-                  "cpu_gb_per_s"});
+                  "cpu_gb_per_s", "cpu_memory_gib", "host_link_gb_per_s", "host_links_gb_per_s",
+                  "nvme_read_gb_per_s", "nvme_write_gb_per_s"});
   Node node;
   node.device = device_of(section, folder);
   node.devices = static_cast<int>(section.integer("devices", 1, 4096));
@@ -227,6 +242,10 @@ Node read_node(Section& section, const std::string& folder) {
   node.nic_bandwidth = section.number("nic_gbps", kBandwidth, 0) * kGb;
   node.cpu_cores = static_cast<int>(section.integer("cpu_cores", 1, 65'536, 1));
   node.cpu_memory_bandwidth = 1e9 * section.number("cpu_gb_per_s", kNotNegative, 0.0);
+  node.cpu_memory_bytes = 1073741824.0 * section.number("cpu_memory_gib", {0, 1e6, true}, 0);
+  read_host_links(section, node);
+  node.nvme_read_bandwidth = section.number("nvme_read_gb_per_s", kBandwidth, 0) * kGB;
+  node.nvme_write_bandwidth = section.number("nvme_write_gb_per_s", kBandwidth, 0) * kGB;
   section.finish();
   return node;
 }

@@ -10,6 +10,7 @@
 #include "backend/runtime/control.hpp"
 #include "backend/runtime/placement.hpp"
 #include "backend/training/bare_workload.hpp"
+#include "backend/training/layer_shard.hpp"
 #include "backend/training/training_workload.hpp"
 #include "models/text/error.hpp"
 #include "simulator/costs/compute.hpp"
@@ -49,19 +50,13 @@ std::set<int> layers_held(const Program& program) {
 }
 
 // Workers that hold the same shards of the same layers learn the same.
-std::optional<bool> compare_replicas(const std::vector<RankReport>& reports, const Schedule& schedule,
-                                     const Wiring& wiring) {
+std::optional<bool> compare_replicas(const Scenario& scenario, const std::vector<RankReport>& reports,
+                                     const Schedule& schedule, const Wiring& wiring) {
   using Shards =
-      std::pair<std::set<int>, std::vector<int>>;  // layers; coordinates on the axes that split them
+      std::pair<std::set<int>, std::vector<int>>;  // layers; coordinates on the factors that split them
   std::map<Shards, const Workload::Learned*> first_with_shards;
   std::map<std::set<int>, const Workload::Learned*> first_with_layers;
   const Mesh& mesh = schedule.roles.front().meshes.front();
-  const auto coordinates = [&](int rank) {
-    std::vector<int> on_axes;
-    for (std::size_t axis = 0; axis < mesh.axes().size(); ++axis)
-      if (mesh.axes()[axis].name != "data") on_axes.push_back(mesh.coordinate(rank, static_cast<int>(axis)));
-    return on_axes;
-  };
   bool compared = false, equal = true;
   for (std::size_t r = 0; r < reports.size(); ++r) {
     const auto [role, rank] = wiring.place(static_cast<int>(r));
@@ -72,7 +67,8 @@ std::optional<bool> compare_replicas(const std::vector<RankReport>& reports, con
     const auto [same_layers, first] = first_with_layers.try_emplace(layers, &own);
     compared = compared || !first;
     equal = equal && own.replicated == same_layers->second->replicated;
-    const auto [it, fresh] = first_with_shards.try_emplace({layers, coordinates(rank)}, &own);
+    const auto [it, fresh] = first_with_shards.try_emplace(
+        {layers, factor_coordinates(scenario, mesh, place_of(mesh, rank))}, &own);
     if (fresh) continue;
     equal = equal && own.weights == it->second->weights && own.gradients == it->second->gradients;
   }
@@ -111,6 +107,15 @@ std::vector<double> step_bounds(const std::vector<RankSpan>& spans, double begin
 }
 
 }  // namespace
+
+void refuse_offload(const Scenario& scenario) {
+  const OffloadTo to = scenario.strategy.offload.optimizer;
+  if (to == OffloadTo::none) return;
+  throw InputError(
+      {}, fmt::format("{}: strategy.offload is \"{}\"; allowed: \"none\", as real ranks keep optimizer "
+                      "state and weights where they compute (rehearse simulate predicts the others)",
+                      scenario.name, kOffloadNames[static_cast<std::size_t>(to)]));
+}
 
 int real_repeats(const Scenario& scenario, const Schedule& schedule) {
   if (schedule.asynchrony) return schedule.repeats(scenario.run.steps);
@@ -195,7 +200,7 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   if (not_trained.empty()) {
     result.losses = mean_losses(result.reports, scenario);
     if (options.check_replicas && !schedule.asynchrony)
-      result.replicas_equal = compare_replicas(result.reports, schedule, wiring);
+      result.replicas_equal = compare_replicas(scenario, result.reports, schedule, wiring);
   }
   result.device = arithmetic->device_name();
   result.executor = executor.name;

@@ -73,6 +73,9 @@ struct UnfinishedRun {
   int finished = 0, of = 0;  // steps of the schedule, or rounds, the warm-up's among them
 };
 
+// InputError if the scenario keeps something off its devices: real ranks hold all of their own.
+void refuse_offload(const Scenario& scenario);
+
 // How often the schedule is repeated for [run] steps and warmup.
 int real_repeats(const Scenario& scenario, const Schedule& schedule);
 

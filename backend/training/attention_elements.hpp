@@ -23,10 +23,11 @@ struct Keep {
 struct Drop {  // by element
   Keep keep;
   long width, sequence, first;
+  TokenOrder order;
   const float *samples, *x;
   float* y;
   REHEARSE_ELEMENT void operator()(long i) const {
-    const long token = i / width, position = first + token % sequence;
+    const long token = i / width, position = order.position(first + token % sequence);
     y[i] = x[i] * keep.of(static_cast<std::uint32_t>(samples[token / sequence]),
                           static_cast<std::uint64_t>(position * width + i % width));
   }
@@ -34,16 +35,17 @@ struct Drop {  // by element
 
 // A query of a head: i counts [batch, kv_heads, queries, sequence].
 struct QueryPlace {
-  long sample, kv_head, query, token, first_key, end_key;
+  long sample, kv_head, query, token, position, first_key, end_key;
   REHEARSE_ELEMENT QueryPlace(const AttentionShape& s, long i) {
     token = i % s.sequence;
     query = i / s.sequence % s.queries;
     kv_head = i / s.sequence / s.queries % s.kv_heads;
     sample = i / s.sequence / s.queries / s.kv_heads;
-    const long own = s.first + token + 1;
-    end_key = own < s.keys ? own : s.keys;
+    position = s.order.position(s.first + token);
+    end_key = position + 1;
     first_key = s.window > 0 && end_key > s.window ? end_key - s.window : 0;
   }
+  REHEARSE_ELEMENT bool sees(long key) const { return key >= first_key && key < end_key; }
   REHEARSE_ELEMENT long row(const AttentionShape& s) const {  // in queries and results, in heads
     return ((sample * s.sequence + token) * s.kv_heads + kv_head) * s.queries + query;
   }
@@ -53,10 +55,11 @@ struct QueryPlace {
     if (keep.probability == 0) return 1;
     const long head = (s.first_kv_head + kv_head) * s.all_queries + s.first_query + query;
     return keep.of(static_cast<std::uint32_t>(samples[sample]),
-                   static_cast<std::uint64_t>((head * s.keys + s.first + token) * s.keys + key));
+                   static_cast<std::uint64_t>((head * s.keys + position) * s.keys + key));
   }
-  REHEARSE_ELEMENT long key_row(const AttentionShape& s, long key) const {
-    return (sample * s.keys + key) * s.kv_heads + kv_head;
+  // In keys and values: `held` counts those at hand.
+  REHEARSE_ELEMENT long key_row(const AttentionShape& s, long held) const {
+    return (sample * s.held + held) * s.kv_heads + kv_head;
   }
 };
 
@@ -65,59 +68,78 @@ struct Attend {  // by query and head
   Keep keep;
   float scale;
   const float *samples, *q, *kv;
-  float *shares, *y;
+  float *shares, *sums, *y;
   REHEARSE_ELEMENT void operator()(long i) const {
     const QueryPlace at(shape, i);
     const long pair = shape.head + shape.value_head;
     const float* query = q + at.row(shape) * shape.head;
     float *share = shares + i * shape.keys, *result = y + at.row(shape) * shape.value_head;
-    float most = -3.0e38f, sum = 0;
-    for (long j = 0; j < shape.keys; ++j) {
-      share[j] = 0;
-      if (j < at.first_key || j >= at.end_key) continue;
+    float most = -3.0e38f, sum = 0;  // of the scores so far, and of their exponentials
+    if (!shape.begins) {
+      most = sums[2 * i];
+      sum = sums[2 * i + 1];
+    }
+    for (long j = 0; shape.begins && j < shape.keys; ++j) share[j] = 0;
+    for (long d = 0; shape.begins && d < shape.value_head; ++d) result[d] = 0;
+    const float before = most;
+    for (long j = 0; j < shape.held; ++j) {
+      const long position = shape.order.position(shape.held_first + j);
+      if (!at.sees(position)) continue;
       const float* key = kv + at.key_row(shape, j) * pair;
       float score = 0;
       for (long d = 0; d < shape.head; ++d) score += query[d] * key[d];
-      share[j] = score * scale;
-      most = share[j] > most ? share[j] : most;
+      share[position] = score * scale;
+      most = share[position] > most ? share[position] : most;
     }
-    for (long j = at.first_key; j < at.end_key; ++j) sum += share[j] = expf(share[j] - most);
-    for (long d = 0; d < shape.value_head; ++d) result[d] = 0;
-    for (long j = at.first_key; j < at.end_key; ++j) {
-      share[j] /= sum;
+    const float smaller = expf(before - most);
+    sum *= smaller;
+    for (long d = 0; d < shape.value_head; ++d) result[d] *= smaller;
+    for (long j = 0; j < shape.held; ++j) {
+      const long position = shape.order.position(shape.held_first + j);
+      if (!at.sees(position)) continue;
       const float* value = kv + at.key_row(shape, j) * pair + shape.head;
-      const float kept = share[j] * at.kept(shape, keep, samples, j);
+      const float power = expf(share[position] - most);
+      const float kept = power * at.kept(shape, keep, samples, position);
+      sum += power;
       for (long d = 0; d < shape.value_head; ++d) result[d] += kept * value[d];
     }
+    if (!shape.ends) {
+      sums[2 * i] = most;
+      sums[2 * i + 1] = sum;
+      return;
+    }
+    for (long d = 0; d < shape.value_head; ++d) result[d] /= sum;
+    for (long j = at.first_key; j < at.end_key; ++j) share[j] = expf(share[j] - most) / sum;
   }
 };
 
-// Of queries, and the slopes of scores, which those of keys need.
+// Of queries, and the slopes of scores, which those of keys need. The mean slope of a query's scores is the
+// product of its result and the result's gradient (Dao et al., "FlashAttention", 2022, appendix B.2).
 struct AttendBackwardQueries {  // by query and head
   AttentionShape shape;
   Keep keep;
   float scale;
-  const float *samples, *kv, *shares, *dy;
+  const float *samples, *kv, *shares, *y, *dy;
   float *slopes, *dq;
   REHEARSE_ELEMENT void operator()(long i) const {
     const QueryPlace at(shape, i);
-    const long pair = shape.head + shape.value_head;
-    const float *share = shares + i * shape.keys, *above = dy + at.row(shape) * shape.value_head;
-    float *slope = slopes + i * shape.keys, *result = dq + at.row(shape) * shape.head;
+    const long pair = shape.head + shape.value_head, row = at.row(shape);
+    const float *share = shares + i * shape.keys, *own = y + row * shape.value_head,
+                *above = dy + row * shape.value_head;
+    float *slope = slopes + i * shape.keys, *result = dq + row * shape.head;
     float mean = 0;
-    for (long j = 0; j < shape.keys; ++j) {
-      slope[j] = 0;
-      if (j < at.first_key || j >= at.end_key) continue;
-      const float* value = kv + at.key_row(shape, j) * pair + shape.head;
-      for (long d = 0; d < shape.value_head; ++d) slope[j] += above[d] * value[d];
-      slope[j] *= at.kept(shape, keep, samples, j);
-      mean += slope[j] * share[j];
-    }
+    for (long d = 0; d < shape.value_head; ++d) mean += own[d] * above[d];
     for (long d = 0; d < shape.head; ++d) result[d] = 0;
-    for (long j = at.first_key; j < at.end_key; ++j) {
-      slope[j] = share[j] * (slope[j] - mean) * scale;
-      const float* key = kv + at.key_row(shape, j) * pair;
-      for (long d = 0; d < shape.head; ++d) result[d] += slope[j] * key[d];
+    for (long j = 0; j < shape.held; ++j) {
+      const long position = shape.order.position(shape.held_first + j);
+      slope[position] = 0;
+      if (!at.sees(position)) continue;
+      const float *key = kv + at.key_row(shape, j) * pair, *value = key + shape.head;
+      float product = 0;
+      for (long d = 0; d < shape.value_head; ++d) product += above[d] * value[d];
+      product *= at.kept(shape, keep, samples, position);
+      slope[position] = share[position] * (product - mean) * scale;
+      for (long d = 0; d < shape.head; ++d) result[d] += slope[position] * key[d];
     }
   }
 };
@@ -129,8 +151,9 @@ struct AttendBackwardKeys {  // by element of keys and values
   float* dkv;
   REHEARSE_ELEMENT void operator()(long i) const {
     const long pair = shape.head + shape.value_head, d = i % pair;
-    const long kv_head = i / pair % shape.kv_heads, key = i / pair / shape.kv_heads % shape.keys,
-               sample = i / pair / shape.kv_heads / shape.keys;
+    const long kv_head = i / pair % shape.kv_heads, held = i / pair / shape.kv_heads % shape.held,
+               sample = i / pair / shape.kv_heads / shape.held;
+    const long key = shape.order.position(shape.held_first + held);
     const bool of_key = d < shape.head;
     const float *weights = of_key ? slopes : shares, *rows = of_key ? q : dy;
     const long width = of_key ? shape.head : shape.value_head, column = of_key ? d : d - shape.head;

@@ -115,6 +115,47 @@ struct ChooseBackward {  // by token
   }
 };
 
+// Rows of all tokens for each expert: row `token` of expert `e` is 0 unless the router chose it.
+struct SpreadRows {  // by element of the experts' rows
+  long tokens, experts, width;
+  bool weighted;  // by its gate
+  const float *gates, *x;
+  float* y;
+  REHEARSE_ELEMENT void operator()(long i) const {
+    const long row = i / width, token = row % tokens;
+    const float gate = gates[token * experts + row / tokens];
+    y[i] = gate == 0 ? 0.0f : (weighted ? gate : 1.0f) * x[token * width + i % width];
+  }
+};
+
+struct GatherRows {  // by element of the tokens' rows
+  long tokens, experts, width;
+  bool weighted;
+  const float *gates, *x;
+  float* y;
+  REHEARSE_ELEMENT void operator()(long i) const {
+    const long token = i / width;
+    float sum = 0;
+    for (long e = 0; e < experts; ++e)
+      if (const float gate = gates[token * experts + e]; gate != 0)
+        sum += (weighted ? gate : 1.0f) * x[(e * tokens + token) * width + i % width];
+    y[i] = sum;
+  }
+};
+
+struct GateSlopes {  // by gate
+  long tokens, experts, width;
+  const float *gates, *x, *dy;
+  float* dgates;
+  REHEARSE_ELEMENT void operator()(long i) const {
+    const long token = i / experts;
+    const float* row = x + (i % experts * tokens + token) * width;
+    float sum = 0;
+    for (long j = 0; gates[i] != 0 && j < width; ++j) sum += row[j] * dy[token * width + j];
+    dgates[i] = sum;
+  }
+};
+
 struct ScaleRows {  // by element
   long width;
   const float *factors, *x;

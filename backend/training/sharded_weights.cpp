@@ -13,44 +13,69 @@ ShardedWeights::ShardedWeights(const Role& workers, int rank, const Program& pro
                                Arithmetic& arithmetic)
     : arithmetic_(arithmetic), network_(network) {
   for (const Op& op : program.ops) {
-    if (op.action.kind != Action::Kind::scatter_gradients || buckets_.count(op.first_layer) > 0) continue;
-    const LayerRange layers{op.first_layer, op.last_layer};
+    if (op.action.kind != Action::Kind::scatter_gradients ||
+        buckets_.count({op.first_layer, op.action.part}) > 0)
+      continue;
     const std::vector<int> members = group_members(workers, op.collective.group, rank);
-    const Part part{static_cast<int>(std::find(members.begin(), members.end(), rank) - members.begin()),
-                    static_cast<int>(members.size())};
-    Bucket bucket{layers, part, runs_of(layers, part.of)};
-    const Run& last = bucket.runs.back();
-    const std::size_t each = last.at + last.each, all = each * static_cast<std::size_t>(part.of);
-    bucket.scattered = OwnedArray(arithmetic, all, Precision::fp32);
-    bucket.gathered = OwnedArray(arithmetic, all, Precision::fp32);
-    bucket.gradients = OwnedArray(arithmetic, each, Precision::fp32);
-    copy(0, bucket, network.weights(layers), bucket.gathered, true);
-    std::vector<float> initial(all);
-    arithmetic.copy_to_host(0, bucket.gathered, initial.data());
-    const auto own = initial.begin() + static_cast<std::ptrdiff_t>(each) * part.number;
-    bucket.optimizer = std::make_unique<ShardOptimizer>(
-        arithmetic, 0, std::vector<float>(own, own + static_cast<std::ptrdiff_t>(each)), optimizer);
-    buckets_.emplace(op.first_layer, std::move(bucket));
+    add({op.first_layer, op.last_layer}, op.action.part,
+        {static_cast<int>(std::find(members.begin(), members.end(), rank) - members.begin()),
+         static_cast<int>(members.size())},
+        optimizer);
   }
+  std::vector<LayerRange> shared;
+  for (const auto& [key, bucket] : buckets_) shared.push_back(bucket.layers);
+  for (const LayerRange& layers : shared)
+    if (buckets_.count({layers.first, 1}) == 0 && !network.runs(layers, 1).empty())
+      add(layers, 1, {0, 1}, optimizer);
   arithmetic.settle(0);
+}
+
+void ShardedWeights::add(LayerRange layers, int number, const Part& part,
+                         const OptimizerSettings& optimizer) {
+  Bucket bucket;
+  bucket.layers = layers;
+  bucket.contents = network_.runs(layers, number);
+  bucket.part = part;
+  bucket.alone = part.of == 1;
+  bucket.runs = runs_of(layers, bucket.contents, part.of);
+  const Run& last = bucket.runs.back();
+  const std::size_t each = last.at + last.each, all = each * static_cast<std::size_t>(part.of);
+  bucket.scattered = OwnedArray(arithmetic_, all, Precision::fp32);
+  bucket.gathered = OwnedArray(arithmetic_, all, Precision::fp32);
+  bucket.gradients = OwnedArray(arithmetic_, each, Precision::fp32);
+  copy(0, bucket, network_.weights(layers), bucket.gathered, true);
+  std::vector<float> initial(all);
+  arithmetic_.copy_to_host(0, bucket.gathered, initial.data());
+  const auto own = initial.begin() + static_cast<std::ptrdiff_t>(each) * part.number;
+  bucket.optimizer = std::make_unique<ShardOptimizer>(
+      arithmetic_, 0, std::vector<float>(own, own + static_cast<std::ptrdiff_t>(each)), optimizer);
+  buckets_.emplace(std::pair<int, int>{layers.first, number}, std::move(bucket));
 }
 
 // A table that stands at the beginning or the end of its bucket is shared out by itself, so that its shards
 // are the same ones on both stages that keep it.
-std::vector<ShardedWeights::Run> ShardedWeights::runs_of(LayerRange layers, int parts) const {
+std::vector<ShardedWeights::Run> ShardedWeights::runs_of(LayerRange layers,
+                                                         const std::vector<WeightRun>& contents,
+                                                         int parts) const {
   const auto n = static_cast<std::size_t>(parts);
-  const Array all = network_.gradients(layers);
-  const Run whole{0, all.elements, 0, (all.elements + n - 1) / n, false};
+  const std::size_t all = elements_of(contents);
+  const Run whole{0, all, 0, (all + n - 1) / n, false};
+  const Array gradients = network_.gradients(layers);
   Array table;
   for (int layer = layers.first; layer <= layers.last && table.elements == 0; ++layer)
     table = network_.tied_gradient(layer);
-  if (table.elements == 0 || table.elements % n != 0 || table.elements == all.elements) {
+  const auto at = table.elements == 0
+                      ? std::size_t{0}
+                      : static_cast<std::size_t>(table.data - gradients.data) / gradients.element_size();
+  const bool here = std::any_of(contents.begin(), contents.end(), [&](const WeightRun& run) {
+    return at >= run.first && at < run.first + run.count;
+  });
+  if (table.elements == 0 || !here || table.elements % n != 0 || table.elements == all) {
     Run only = whole;
-    only.tied = table.elements > 0 && table.elements == all.elements;
+    only.tied = here && table.elements > 0 && table.elements == all;
     return {only};
   }
-  const auto first = static_cast<std::size_t>(table.data - all.data) / all.element_size();
-  const std::size_t rest = all.elements - table.elements, each = table.elements / n;
+  const std::size_t rest = all - table.elements, first = at == 0 ? 0 : rest, each = table.elements / n;
   return {{first, table.elements, 0, each, true},
           {first == 0 ? table.elements : 0, rest, each, (rest + n - 1) / n, false}};
 }
@@ -65,9 +90,8 @@ void ShardedWeights::copy(int stream, const Bucket& bucket, const Array& layers,
       const std::size_t first = std::min(r * run.each, run.elements),
                         count = std::min(run.each, run.elements - first);
       if (count == 0) continue;
-      const Array in_layers = layers.part(run.first + first, count),
-                  in_parts = parts.part(r * of_rank + run.at, count);
-      arithmetic_.copy(stream, to_parts ? in_layers : in_parts, to_parts ? in_parts : in_layers);
+      copy_runs(arithmetic_, stream, bucket.contents, run.first + first, layers,
+                parts.part(r * of_rank + run.at, count), to_parts);
     }
 }
 
@@ -76,9 +100,19 @@ Array ShardedWeights::own_part(const Bucket& bucket, const Array& all) {
   return all.part(static_cast<std::size_t>(bucket.part.number) * each, each);
 }
 
+// The gradients of a pass are there as long as those that are scattered have not left.
+void ShardedWeights::add_alone(int stream, Bucket& bucket) {
+  const Array& pass = bucket.summed ? bucket.scattered : bucket.gradients;
+  copy(stream, bucket, network_.gradients(bucket.layers), pass, true);
+  if (bucket.summed) arithmetic_.add(stream, pass, bucket.gradients);
+  bucket.summed = true;
+}
+
 Array ShardedWeights::begin(int stream, const Op& op) {
-  const Bucket& bucket = buckets_.at(op.first_layer);
+  const Bucket& bucket = buckets_.at({op.first_layer, op.action.part});
   if (op.action.kind == Action::Kind::scatter_gradients) {
+    if (const auto other = buckets_.find({op.first_layer, 1}); other != buckets_.end() && other->second.alone)
+      add_alone(stream, other->second);
     copy(stream, bucket, network_.gradients(bucket.layers), bucket.scattered, true);
     return bucket.scattered;
   }
@@ -87,7 +121,7 @@ Array ShardedWeights::begin(int stream, const Op& op) {
 }
 
 void ShardedWeights::end(int stream, const Op& op) {
-  Bucket& bucket = buckets_.at(op.first_layer);
+  Bucket& bucket = buckets_.at({op.first_layer, op.action.part});
   if (op.action.kind == Action::Kind::scatter_gradients) {
     const Array own = own_part(bucket, bucket.scattered);
     if (bucket.summed)
@@ -102,7 +136,7 @@ void ShardedWeights::end(int stream, const Op& op) {
 }
 
 Array ShardedWeights::tied_gradient(int layer) const {
-  for (const auto& [first, bucket] : buckets_)
+  for (const auto& [key, bucket] : buckets_)
     for (const Run& run : bucket.runs)
       if (run.tied && layer >= bucket.layers.first && layer <= bucket.layers.last)
         return bucket.gradients->part(run.at, run.each);
@@ -110,12 +144,14 @@ Array ShardedWeights::tied_gradient(int layer) const {
 }
 
 Array ShardedWeights::gradients(const Op& op) const {
-  return buckets_.at(op.first_layer).gradients;
+  return buckets_.at({op.first_layer, op.action.part}).gradients;
 }
 
 void ShardedWeights::update(int stream) {
-  for (auto& [layer, bucket] : buckets_) {
+  for (auto& [key, bucket] : buckets_) {
     bucket.optimizer->apply(stream, bucket.gradients);
+    if (bucket.alone)
+      copy(stream, bucket, network_.weights(bucket.layers), bucket.optimizer->weights(), false);
     bucket.summed = bucket.current = false;
   }
 }

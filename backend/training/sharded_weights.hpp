@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "backend/training/layer_shard.hpp"
@@ -14,7 +15,8 @@ namespace rehearse {
 
 class ShardedWeights {
 public:
-  // Shares out every bucket whose gradients `program` scatters. `rank` belongs to the role `workers`. Shards
+  // Shares out every part of a bucket whose gradients `program` scatters; experts of such a bucket that no
+  // other rank holds are updated whole. `rank` belongs to the role `workers`. Shards
   // start from the network's weights, which must be in fp32.
   ShardedWeights(const Role& workers, int rank, const Program& program, const TrainedNetwork& network,
                  const OptimizerSettings& optimizer, Arithmetic& arithmetic);
@@ -25,7 +27,7 @@ public:
   // This rank's shard of the gradient of the table that the first and the last layer have in common, where
   // they are on different ranks. RunError if there is none.
   Array tied_gradient(int layer) const;
-  // This rank's shard of the summed gradients of the bucket that `op` names by its layers.
+  // This rank's shard of the summed gradients of the part of a bucket that `op` names.
   Array gradients(const Op& op) const;
   // A step of the optimizer on all shards. The gradients of the next step begin anew.
   void update(int stream);
@@ -39,7 +41,9 @@ private:
   };
   struct Bucket {
     LayerRange layers;
-    Part part;  // this rank's
+    std::vector<WeightRun> contents;  // of the layers' weights
+    Part part;                        // this rank's
+    bool alone = false;               // nobody has a share in it
     std::vector<Run> runs;
     OwnedArray scattered, gathered;  // of all parts, on their way
     OwnedArray gradients;            // of this part
@@ -48,13 +52,15 @@ private:
     bool current = false;  // the network has this step's weights
   };
 
-  std::vector<Run> runs_of(LayerRange layers, int parts) const;
+  void add(LayerRange layers, int number, const Part& part, const OptimizerSettings& optimizer);
+  void add_alone(int stream, Bucket& bucket);
+  std::vector<Run> runs_of(LayerRange layers, const std::vector<WeightRun>& contents, int parts) const;
   void copy(int stream, const Bucket& bucket, const Array& layers, const Array& parts, bool to_parts) const;
   static Array own_part(const Bucket& bucket, const Array& all);
 
   Arithmetic& arithmetic_;
   const TrainedNetwork& network_;
-  std::map<int, Bucket> buckets_;  // by first layer
+  std::map<std::pair<int, int>, Bucket> buckets_;  // by first layer and Action::part
 };
 
 }  // namespace rehearse

@@ -41,7 +41,10 @@ TensorLayout whole_layout(const Value& value, const DimSizes& sizes) {
   TensorLayout layout;
   for (const Dim dim :
        {experts, routed, batch, sequence, kv_heads, queries, head, latent, inner, vocabulary, hidden})
-    if (value.dims.has(dim)) layout.dims.push_back(dim);
+    if (value.dims.has(dim) && dim == routed && sizes.room_for_all)
+      layout.dims.insert(layout.dims.end(), {batch, sequence});
+    else if (value.dims.has(dim))
+      layout.dims.push_back(dim);
   // The router's gates are its tokens' rows.
   if (value.dims.has(experts) && value.dims.has(batch)) layout.dims = {batch, sequence, experts};
   long others = 1;

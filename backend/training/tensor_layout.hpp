@@ -29,6 +29,9 @@ DimCut cut_along(const TensorLayout& whole, Dim dim, int parts);
 // Sizes of dimensions that several tensors of a model have; of the last dimension of each, its elements tell.
 struct DimSizes {
   long batch = 1, sequence = 1, kv_heads = 1, queries = 1, experts = 1, routed = 1;
+  // Each expert has room for every token (strategy.capacity_factor = experts / experts_per_token): routed
+  // rows are [experts, batch, sequence], and ranks exchange as many of them whatever the router chooses.
+  bool room_for_all = false;
 };
 TensorLayout whole_layout(const Value& value, const DimSizes& sizes);
 

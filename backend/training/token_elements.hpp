@@ -2,7 +2,7 @@
 // operator()(i) does piece i.
 #pragma once
 
-#include "backend/training/element_wise.hpp"
+#include "backend/training/token_order.hpp"
 
 namespace rehearse::elements {
 
@@ -41,25 +41,28 @@ struct LookUpBackward {  // by column
 };
 
 struct AddPositions {  // by element
-  long width, sequence, first;
+  long width, sequence, first, offset;
+  TokenOrder order;
   const float *x, *table;
   float* y;
   REHEARSE_ELEMENT void operator()(long i) const {
-    const long position = first + i / width % sequence;
+    const long position = offset + order.position(first + i / width % sequence);
     y[i] = x[i] + table[position * width + i % width];
   }
 };
 
 struct PositionsBackward {  // by element of the table
-  long width, batch, sequence, first;
+  long width, batch, sequence, first, offset;
+  TokenOrder order;
   bool accumulate;
   const float* dy;
   float* gradient;
   REHEARSE_ELEMENT void operator()(long i) const {
-    const long position = i / width - first;
+    const long position = i / width - offset;
+    const long token = position < 0 ? -1 : order.number(position) - first;
     float sum = accumulate ? gradient[i] : 0.0f;
-    for (long b = 0; b < batch && position >= 0 && position < sequence; ++b)
-      sum += dy[(b * sequence + position) * width + i % width];
+    for (long b = 0; b < batch && token >= 0 && token < sequence; ++b)
+      sum += dy[(b * sequence + token) * width + i % width];
     gradient[i] = sum;
   }
 };
@@ -126,11 +129,12 @@ struct NormGradients {  // by column
 
 struct Rotate {  // by pair
   long heads, stride, width, sequence, first;
+  TokenOrder order;
   float sign;
   float* x;
   REHEARSE_ELEMENT void operator()(long i) const {
     const long half = width / 2, pair = i % half, head = i / half;
-    const float position = static_cast<float>(first + head / heads % sequence);
+    const float position = static_cast<float>(order.position(first + head / heads % sequence));
     const float angle =
         position * powf(10000.0f, -2.0f * static_cast<float>(pair) / static_cast<float>(width));
     const float cosine = cosf(angle), sine = sign * sinf(angle);

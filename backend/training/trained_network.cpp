@@ -7,8 +7,10 @@
 #include <functional>
 
 #include "backend/training/perceptron.hpp"
+#include "backend/training/trainable_transformer.hpp"
 #include "backend/training/transformer_network.hpp"
 #include "backend/training/workload_parts.hpp"
+#include "models/text/error.hpp"
 #include "simulator/strategies/schedule_factors.hpp"
 
 namespace rehearse {
@@ -60,14 +62,14 @@ std::size_t parameters_of(const MultiLayerPerceptron& shape, LayerRange layers,
 }
 
 double transformer_batch_bytes(const Scenario& scenario, const std::vector<LayerRange>& held) {
-  const DimSizes sizes = dim_sizes(scenario);
-  const std::size_t tokens = EqualArrays::stride(static_cast<std::size_t>(sizes.batch * sizes.sequence));
+  const auto samples = static_cast<std::size_t>(std::lround(scenario.training.micro_batch));
+  const std::size_t tokens =
+      EqualArrays::stride(samples * static_cast<std::size_t>(dim_sizes(scenario).sequence));
   const int last = std::get<Transformer>(scenario.model.shape).layers + 1;
   std::size_t elements = 0;  // of a micro-batch
   for (const LayerRange& range : held)
     elements += tokens * ((range.first == 0 ? 1 : 0) + (range.last == last ? 2 : 0));
-  if (has_dropout(std::get<Transformer>(scenario.model.shape)))
-    elements += EqualArrays::stride(static_cast<std::size_t>(sizes.batch));
+  if (has_dropout(std::get<Transformer>(scenario.model.shape))) elements += EqualArrays::stride(samples);
   return static_cast<double>(kElementBytes * elements) * scenario.microbatches;
 }
 
@@ -85,6 +87,10 @@ void for_each_tensor(const Scenario& scenario, LayerRange layers, const std::vec
 
 }  // namespace
 
+Array TrainedNetwork::ring_message(int, int segment, int, const RingMessage&, bool) {
+  throw RunError(fmt::format("segment {} is no attention in a ring", segment));
+}
+
 std::string why_no_network(const Scenario& scenario) {
   if (perceptron_of(scenario)) return "";
   if (!std::holds_alternative<Transformer>(scenario.model.shape))
@@ -97,8 +103,8 @@ std::unique_ptr<TrainedNetwork> make_network(const Scenario& scenario, NetworkPa
   if (const MultiLayerPerceptron* shape = perceptron_of(scenario))
     return std::make_unique<Perceptron>(arithmetic, *shape,
                                         perceptron_options(scenario, std::move(part), kept_steps));
-  return std::make_unique<TransformerNetwork>(scenario, schedule_factors(scenario), std::move(part), kept_steps,
-                                              arithmetic);
+  return std::make_unique<TransformerNetwork>(scenario, schedule_factors(scenario), std::move(part),
+                                              kept_steps, arithmetic);
 }
 
 double batch_bytes(const Scenario& scenario, const std::vector<LayerRange>& held) {

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "backend/training/arithmetic.hpp"
+#include "backend/training/ring_keys.hpp"
+#include "backend/training/weight_runs.hpp"
 #include "simulator/scenario/scenario.hpp"
 #include "simulator/schedule/collective.hpp"
 #include "simulator/strategies/layout/stages.hpp"
@@ -16,6 +18,7 @@ namespace rehearse {
 // Segments [first, end) of the model, counted through all layers.
 struct SegmentRange {
   int first = 0, end = 0;
+  int ring_step = 0;  // of ring attention: which rank's keys and values it attends to, counted backwards
 };
 
 // One collective that changes the placement of value `value` of `layer` (models/segment.hpp), or of its
@@ -43,7 +46,8 @@ struct NetworkPart {
   int summed = 1;                // batches like its own whose gradients are added up
   bool loss_elsewhere = false;   // the last layer gives its logits, and is given their gradient
   bool splits_backward = false;
-  bool sum_microbatches = true;  // false: each one's gradients take the place of those before
+  bool sum_microbatches = true;           // false: each one's gradients take the place of those before
+  std::vector<int> change_streams = {0};  // streams on which its values change their placement
 };
 
 // forward() and backward() are called by one thread at a time, update() for layers whose gradients are not
@@ -78,6 +82,9 @@ public:
   // out what has come. RunError if no such value is exchanged.
   virtual Array begin_transfer(int stream, const ValueTransfer& transfer) = 0;
   virtual void end_transfer(int stream, const ValueTransfer& transfer) = 0;
+  // What a message of attention in a ring (segment `segment` of the model) sends, or where it is received.
+  // RunError if there is none.
+  virtual Array ring_message(int stream, int segment, int microbatch, const RingMessage& message, bool send);
   virtual Array begin_sum(int stream, const SharedSum& sum) = 0;
   virtual void end_sum(int stream, const SharedSum& sum) = 0;
   // The gradient of the table that the first and the last layer have in common, where they are on different
@@ -102,6 +109,10 @@ public:
   virtual Array weights(LayerRange layers) const = 0;
   virtual Array gradients(LayerRange layers) const = 0;
   virtual Array all_weights() const = 0;  // of all that are held
+  // Where those of one part (Action::part) stand among the weights of these layers.
+  virtual std::vector<WeightRun> runs(LayerRange layers, int part) const {
+    return part == 0 ? std::vector<WeightRun>{{0, weights(layers).elements}} : std::vector<WeightRun>();
+  }
   // Those that every rank which shares the layers has whole.
   virtual std::vector<Array> replicated_weights(LayerRange layers) const = 0;
 };

@@ -15,6 +15,7 @@
 #include "backend/training/server_weights.hpp"
 #include "backend/training/sharded_weights.hpp"
 #include "backend/training/trained_network.hpp"
+#include "backend/training/weight_runs.hpp"
 #include "backend/training/workload_parts.hpp"
 #include "models/text/error.hpp"
 
@@ -100,6 +101,8 @@ public:
     if (computes(program_, Action::Kind::scatter_gradients))
       shards_.emplace(schedule.roles[kWorkers], rank, program_, *network_, optimizer_of(scenario),
                       arithmetic);
+    if (!shards_ && computes(program_, Action::Kind::sum_part))
+      part_sums_.emplace(program_, *network_, arithmetic);
     if (compresses(schedule)) number_parts(training.on_processors);
     for (long step = 0; keeps_all_ && step < steps_; ++step) make_batch(0, step);
     arithmetic.settle(0);
@@ -126,7 +129,7 @@ public:
 
   void compute(const OpCall& call) override {
     const Op& op = program_.ops[call.op];
-    const SegmentRange segments{op.action.first_segment, op.action.end_segment};
+    const SegmentRange segments{op.action.first_segment, op.action.end_segment, op.action.part};
     const long step = step_of(call);
     switch (op.action.kind) {
       case Action::Kind::forward:
@@ -167,12 +170,19 @@ public:
       case Action::Kind::change:
       case Action::Kind::sum_shared:
       case Action::Kind::sum_tied:
+      case Action::Kind::sum_part:
+      case Action::Kind::pass_keys:
         break;
     }
   }
 
   Payload message(const OpCall& call, const ExchangePart& part) override {
     const Op& op = program_.ops[call.op];
+    if (op.action.kind == Action::Kind::pass_keys)
+      return payload(network_->ring_message(
+          call.stream, op.action.first_segment, op.microbatch,
+          {op.action.part, scenario_.strategy.context, op.action.of_gradient, op.pass == Pass::forward},
+          part.send));
     const Message& message = op.messages[part.message];
     const int number = tensor_of(op, part.message);
     const Tensor& tensor = program_.tensors[number];
@@ -201,6 +211,8 @@ public:
       arithmetic_.scale(call.stream, 1 / static_cast<float>(wiring.ranks.size()), network_->all_weights());
       return payload(network_->all_weights());
     }
+    if (op.action.kind == Action::Kind::sum_part && part_sums_)
+      return expect_bytes(op, wiring, payload(part_sums_->begin(call.stream, op)));
     if (is_of_shards(op)) return expect_bytes(op, wiring, payload(shards_->begin(call.stream, op)));
     if (shards_ && program_.tensors[op.writes.front()].shards > 1) return payload(shards_->gradients(op));
     if (op.action.kind != Action::Kind::compress)
@@ -211,6 +223,7 @@ public:
   void after_collective(const OpCall& call) override {
     const Op& op = program_.ops[call.op];
     if (op.action.kind == Action::Kind::change) network_->end_transfer(call.stream, under_way_);
+    if (op.action.kind == Action::Kind::sum_part && part_sums_) part_sums_->end(call.stream, op);
     if (is_of_shards(op)) shards_->end(call.stream, op);
     if (op.action.kind == Action::Kind::sum_shared) network_->end_sum(call.stream, sum_of(op));
   }
@@ -248,6 +261,10 @@ private:
     part.summed = summed;
     part.loss_elsewhere = gathers_;
     part.splits_backward = computes(program_, Action::Kind::backward_input);
+    std::set<int> streams;
+    for (const Op& op : program_.ops)
+      if (op.action.kind == Action::Kind::change) streams.insert(op.stream);
+    part.change_streams.assign(streams.begin(), streams.end());
     const bool takes_loss = computes(program_, Action::Kind::loss);
     // Gradients that another rank sums up begin anew with each micro-batch.
     part.sum_microbatches = (!gathers_ || takes_loss) && !shares_out_gradients(program_);
@@ -369,7 +386,8 @@ private:
   }
 
   bool carries_batch(const Op& op) const {
-    return op.kind == OpKind::exchange && program_.tensors[tensor_of(op, 0)].kind == TensorKind::batch;
+    return op.kind == OpKind::exchange && op.action.kind != Action::Kind::pass_keys &&
+           program_.tensors[tensor_of(op, 0)].kind == TensorKind::batch;
   }
 
   // Which optimizer step of the schedule each op belongs to.
@@ -462,6 +480,7 @@ private:
   ValueTransfer under_way_;
   std::optional<ServerWeights> servers_;
   std::optional<ShardedWeights> shards_;
+  std::optional<PartSums> part_sums_;
   std::optional<GatheredBatch> batch_;
   std::map<int, OwnedArray> arrays_;  // by tensor
   std::vector<LayerRange> held_;
@@ -486,7 +505,8 @@ std::string moves_other_numbers(const Schedule& schedule) {
       if (op.kind == OpKind::collective && !of_workload &&
           (op.collective.kind != CollectiveKind::all_reduce || !moves_gradients))
         return fmt::format("\"{}\" sums up something else than gradients", op.name);
-      for (std::size_t m = 0; op.kind == OpKind::exchange && m < op.messages.size(); ++m) {
+      const bool messages = op.kind == OpKind::exchange && op.action.kind != Action::Kind::pass_keys;
+      for (std::size_t m = 0; messages && m < op.messages.size(); ++m) {
         const int t = tensor_of(op, static_cast<int>(m));
         const bool server = program.role != 0 && t >= 0;
         const bool worker =
@@ -522,6 +542,8 @@ std::string why_not_shared(const Scenario& scenario, const Schedule& schedule) {
 std::string why_not_trained(const Scenario& scenario, const Schedule& schedule, bool on_processors) {
   if (std::string why = why_no_network(scenario); !why.empty()) return why;
   if (std::string why = why_not_shared(scenario, schedule); !why.empty()) return why;
+  if (scenario.strategy.tensor > 1 && scenario.strategy.tensor_overlap == TensorOverlap::chunks)
+    return "products in chunks (tensor_overlap = \"weight-gradients\" or \"none\")";
   const Precision precision = scenario.training.precision;
   const auto name = [](Precision p) { return kPrecisionNames[static_cast<std::size_t>(p)]; };
   const bool on_gpus = precision == Precision::bf16 || precision == Precision::tf32;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/training/arithmetic.hpp"
+#include "backend/training/token_order.hpp"
 
 namespace rehearse {
 
@@ -11,10 +12,11 @@ struct Strips {
   long first = 0, stride = 0;
 };
 
-// Tokens of a micro-batch on a rank: `batch` samples of `sequence` tokens each, the first of which is token
-// `first` of its sample.
+// Tokens of a micro-batch on a rank: `batch` samples of `sequence` tokens each, the first of which is number
+// `first` of its sample in `order`.
 struct TokenRows {
   long batch = 1, sequence = 1, first = 0;
+  TokenOrder order;
   long count() const { return batch * sequence; }
 };
 
@@ -38,14 +40,18 @@ struct Dropout {
   Array samples;  // their numbers, one for each of the batch
 };
 
-// Queries [batch, sequence, kv_heads, queries, head] and keys beside values [batch, keys, kv_heads, head +
-// value_head]. The first query stands at token `first`, the first key at token 0.
+// Queries [batch, sequence, kv_heads, queries, head] of tokens from number `first` of `order` on, and, beside
+// each other, keys and values [batch, held, kv_heads, head + value_head] of those from `held_first` on: all
+// `keys` of a sample, or in a ring those of one rank after another.
 struct AttentionShape {
   long batch = 1, sequence = 1, first = 0, keys = 1, kv_heads = 1, queries = 1, head = 1, value_head = 1;
   long window = 0;  // keys that a query sees, its own the last; 0: all
   // Of the model's heads, for dropout: the first key-value head here, and queries of all of one.
   long first_kv_head = 0, first_query = 0, all_queries = 1;
-  long scores() const { return batch * kv_heads * queries * sequence * keys; }
+  TokenOrder order;
+  long held_first = 0, held = 1;
+  bool begins = true, ends = true;  // the keys at hand are the first ones, or the last ones
+  long heads() const { return batch * kv_heads * queries * sequence; }  // of all queries
 };
 
 // A part of each head that is turned by its token's position: `width` of `stride` elements, of `heads` heads.
@@ -59,6 +65,12 @@ enum class Activation { gelu, relu };
 // Experts that a router chooses for each of `tokens`.
 struct RouterShape {
   long tokens = 0, experts = 1, chosen = 1;
+};
+
+// Experts with room for every token: rows [experts, tokens, width], of which a token has those of its
+// experts.
+struct ExpertRows {
+  long tokens = 0, experts = 1, width = 1;
 };
 
 // Results replace what was there, unless `accumulate` adds them to it. All operations are deterministic.
@@ -103,13 +115,15 @@ public:
   virtual void drop(int stream, const TokenRows& tokens, const Dropout& dropout, const Array& x,
                     const Array& y) = 0;
 
-  // Causal: softmax(Q K^T / sqrt(head)) V; `shares`: the softmax, for the backward pass, before its dropout.
+  // Causal: softmax(Q K^T / sqrt(head)) V. `shares` [heads, keys]: the softmax, for the backward pass, before
+  // its dropout. `sums` [heads, 2]: between the parts of a ring. y and shares are complete behind the last
+  // one (Liu et al., "Ring Attention", 2023, section 3: sums are rescaled as larger scores come).
   virtual void attend(int stream, const AttentionShape& shape, const Dropout& dropout, const Array& q,
-                      const Array& kv, const Array& shares, const Array& y) = 0;
-  // `slopes`: room for as much as `shares`.
+                      const Array& kv, const Array& shares, const Array& sums, const Array& y) = 0;
+  // `slopes`: room for as much as `shares`. dq and dkv are what the keys at hand give to them.
   virtual void attend_backward(int stream, const AttentionShape& shape, const Dropout& dropout,
-                               const Array& q, const Array& kv, const Array& shares, const Array& dy,
-                               const Array& slopes, const Array& dq, const Array& dkv) = 0;
+                               const Array& q, const Array& kv, const Array& shares, const Array& y,
+                               const Array& dy, const Array& slopes, const Array& dq, const Array& dkv) = 0;
 
   // Of each token, ln of its sum of exponentials, plus its maximum, minus its label's logit; and the
   // gradients of `scale` times the sum of losses by those sums and logits.
@@ -125,6 +139,14 @@ public:
   virtual void choose(int stream, const RouterShape& shape, const Array& logits, const Array& gates) = 0;
   virtual void choose_backward(int stream, const RouterShape& shape, const Array& gates, const Array& dgates,
                                const Array& dlogits) = 0;
+  // Each token's row x[t] to its experts' y[e, t], as it is or times its gate; other rows are 0. And y[t],
+  // the sum of its experts' rows x[e, t]; and the gradients of gates by which x[e, t] was weighted.
+  virtual void spread_rows(int stream, const ExpertRows& shape, bool weighted, const Array& gates,
+                           const Array& x, const Array& y) = 0;
+  virtual void gather_rows(int stream, const ExpertRows& shape, bool weighted, const Array& gates,
+                           const Array& x, const Array& y) = 0;
+  virtual void gate_slopes(int stream, const ExpertRows& shape, const Array& gates, const Array& x,
+                           const Array& dy, const Array& dgates) = 0;
   // y[r] = factors[r] x[r], of rows; and factors[r] = the inner product of two rows.
   virtual void scale_rows(int stream, const Array& factors, const Array& x, const Array& y) = 0;
   virtual void row_products(int stream, const Array& x, const Array& y, const Array& factors) = 0;

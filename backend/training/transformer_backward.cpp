@@ -223,12 +223,15 @@ void TransformerNetwork::backward_up(const Call& c, bool of_weights) {
 }
 
 void TransformerNetwork::backward_attention(const Call& c) {
-  const Array q = in(c, 0), kv = in(c, 1), shares = saved(c, 0), dy = above(c);
-  const Array slopes = scratch(1, shares.elements), dkv = scratch(2, kv.elements),
+  const bool in_ring = ring_ranks(c) > 0;
+  const Array q = in(c, 0), kv = keys_at_hand(c), shares = saved(c, 0), dy = above(c);
+  const Array slopes = scratch(1, shares.elements),
+              dkv = in_ring ? ring(c.in_forward_pass).gradients(c.ring_step) : scratch(2, kv.elements),
               dq = scratch(3, q.elements);
-  operations_->attend_backward(c.stream, attention_shape(c, q, kv), dropout(c), q, kv, shares, dy, slopes, dq,
-                               dkv);
+  operations_->attend_backward(c.stream, attention_shape(c, q, kv), dropout(c), q, kv, shares, out(c), dy,
+                               slopes, dq, dkv);
   give(c, 0, [&](const Array& to) { arithmetic_.copy(c.stream, dq, to); });
+  if (in_ring) return;  // they go on with the keys and values
   give(c, 1, [&](const Array& to) { arithmetic_.copy(c.stream, dkv, to); });
 }
 

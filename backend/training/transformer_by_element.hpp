@@ -36,14 +36,14 @@ public:
   void add_positions(int stream, const TokenRows& tokens, long offset, const Array& x, const Array& table,
                      const Array& y) override {
     each_(stream, count(y),
-          elements::AddPositions{count(y) / tokens.count(), tokens.sequence, offset + tokens.first, at(x),
-                                 at(table), at(y)});
+          elements::AddPositions{count(y) / tokens.count(), tokens.sequence, tokens.first, offset,
+                                 tokens.order, at(x), at(table), at(y)});
   }
   void positions_backward(int stream, const TokenRows& tokens, long offset, long width, const Array& dy,
                           const Array& table_gradient, bool accumulate) override {
     each_(stream, count(table_gradient),
-          elements::PositionsBackward{width, tokens.batch, tokens.sequence, offset + tokens.first, accumulate,
-                                      at(dy), at(table_gradient)});
+          elements::PositionsBackward{width, tokens.batch, tokens.sequence, tokens.first, offset,
+                                      tokens.order, accumulate, at(dy), at(table_gradient)});
   }
 
   void norm(int stream, const NormRows& rows, const NormArrays& a, const Array& y) override {
@@ -66,8 +66,8 @@ public:
 
   void rotate(int stream, const RotaryShape& s, bool back, const Array& x) override {
     each_(stream, s.tokens.count() * s.heads * (s.width / 2),
-          elements::Rotate{s.heads, s.stride, s.width, s.tokens.sequence, s.tokens.first, back ? -1.0f : 1.0f,
-                           at(x)});
+          elements::Rotate{s.heads, s.stride, s.width, s.tokens.sequence, s.tokens.first, s.tokens.order,
+                           back ? -1.0f : 1.0f, at(x)});
   }
 
   void activate(int stream, Activation kind, const Array& x, const Array& y) override {
@@ -89,21 +89,21 @@ public:
             const Array& y) override {
     each_(stream, count(x),
           elements::Drop{keep(dropout), count(x) / tokens.count(), tokens.sequence, tokens.first,
-                         at(dropout.samples), at(x), at(y)});
+                         tokens.order, at(dropout.samples), at(x), at(y)});
   }
 
   void attend(int stream, const AttentionShape& s, const Dropout& dropout, const Array& q, const Array& kv,
-              const Array& shares, const Array& y) override {
-    each_(stream, s.scores() / s.keys,
+              const Array& shares, const Array& sums, const Array& y) override {
+    each_(stream, s.heads(),
           elements::Attend{s, keep(dropout), scale_of(s), at(dropout.samples), at(q), at(kv), at(shares),
-                           at(y)});
+                           at(sums), at(y)});
   }
   void attend_backward(int stream, const AttentionShape& s, const Dropout& dropout, const Array& q,
-                       const Array& kv, const Array& shares, const Array& dy, const Array& slopes,
-                       const Array& dq, const Array& dkv) override {
-    each_(stream, s.scores() / s.keys,
+                       const Array& kv, const Array& shares, const Array& y, const Array& dy,
+                       const Array& slopes, const Array& dq, const Array& dkv) override {
+    each_(stream, s.heads(),
           elements::AttendBackwardQueries{s, keep(dropout), scale_of(s), at(dropout.samples), at(kv),
-                                          at(shares), at(dy), at(slopes), at(dq)});
+                                          at(shares), at(y), at(dy), at(slopes), at(dq)});
     each_(stream, count(dkv),
           elements::AttendBackwardKeys{s, keep(dropout), at(dropout.samples), at(q), at(shares), at(slopes),
                                        at(dy), at(dkv)});
@@ -132,6 +132,21 @@ public:
   void choose_backward(int stream, const RouterShape& s, const Array& gates, const Array& dgates,
                        const Array& dlogits) override {
     each_(stream, s.tokens, elements::ChooseBackward{s.experts, at(gates), at(dgates), at(dlogits)});
+  }
+  void spread_rows(int stream, const ExpertRows& s, bool weighted, const Array& gates, const Array& x,
+                   const Array& y) override {
+    each_(stream, count(y),
+          elements::SpreadRows{s.tokens, s.experts, s.width, weighted, at(gates), at(x), at(y)});
+  }
+  void gather_rows(int stream, const ExpertRows& s, bool weighted, const Array& gates, const Array& x,
+                   const Array& y) override {
+    each_(stream, count(y),
+          elements::GatherRows{s.tokens, s.experts, s.width, weighted, at(gates), at(x), at(y)});
+  }
+  void gate_slopes(int stream, const ExpertRows& s, const Array& gates, const Array& x, const Array& dy,
+                   const Array& dgates) override {
+    each_(stream, count(dgates),
+          elements::GateSlopes{s.tokens, s.experts, s.width, at(gates), at(x), at(dy), at(dgates)});
   }
   void scale_rows(int stream, const Array& factors, const Array& x, const Array& y) override {
     each_(stream, count(x),

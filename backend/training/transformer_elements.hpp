@@ -15,9 +15,10 @@ inline float* at(const Array& array) {
 }
 
 // All of them.
-using All = std::tuple<Drop, CopyPieces, LookUp, LookUpBackward, AddPositions, PositionsBackward, Norm,
-                       NormBackward, NormGradients, Rotate, Activate, ActivateBackward, Gate, GateBackward,
-                       Attend, AttendBackwardQueries, AttendBackwardKeys, TokenLosses, TokenLossesBackward,
-                       LogitsBackward, Choose, ChooseBackward, ScaleRows, RowProducts>;
+using All =
+    std::tuple<Drop, CopyPieces, LookUp, LookUpBackward, AddPositions, PositionsBackward, Norm, NormBackward,
+               NormGradients, Rotate, Activate, ActivateBackward, Gate, GateBackward, Attend,
+               AttendBackwardQueries, AttendBackwardKeys, TokenLosses, TokenLossesBackward, LogitsBackward,
+               Choose, ChooseBackward, SpreadRows, GatherRows, GateSlopes, ScaleRows, RowProducts>;
 
 }  // namespace rehearse::elements

@@ -1,5 +1,6 @@
 // Mixtures of experts: rows of tokens stand in the order of their experts, and each expert multiplies its
-// own. No token is dropped.
+// own. No token is dropped: an expert has as many rows as the router chose, or room for all tokens
+// (DimSizes::room_for_all), whose other rows are 0.
 #include <cmath>
 
 #include "backend/training/transformer_network.hpp"
@@ -33,14 +34,30 @@ Array TransformerNetwork::routed(const Call& c, std::size_t number) const {
   return saved_.at(dispatch).at(number).at(static_cast<std::size_t>(c.microbatch));
 }
 
-// Calls `each` with the rows of x and y and the matrix of every expert; `first` and `count` of its rows.
+ExpertRows TransformerNetwork::expert_rows(const Call& c) const {
+  return {tokens_here(c.kind()), sizes_.experts, std::lround(shape_.hidden)};
+}
+
+long TransformerNetwork::routed_rows(const Call& c) const {
+  return sizes_.room_for_all
+             ? shards_.part(c.kind(), Dim::experts).size(sizes_.experts) * tokens_here(c.kind())
+             : static_cast<long>(routed(c, 0).elements);
+}
+
+// Calls `each` for every expert on this rank, with its weight matrix and its `count` rows from row `first` on.
 void TransformerNetwork::for_each_expert(
     const Call& c, const Array& matrices,
     const std::function<void(long first, long count, const Array& matrix)>& each) const {
+  const auto experts = static_cast<std::size_t>(shards_.part(c.kind(), Dim::experts).size(sizes_.experts));
+  const std::size_t elements = matrices.elements / experts;
+  const auto matrix = [&](std::size_t expert) { return matrices.part(expert * elements, elements); };
+  if (sizes_.room_for_all) {
+    const long tokens = tokens_here(c.kind());
+    for (std::size_t e = 0; e < experts; ++e) each(static_cast<long>(e) * tokens, tokens, matrix(e));
+    return;
+  }
   const std::vector<long>& begin = first_rows_.at({c.layer, c.microbatch});
-  const std::size_t elements = matrices.elements / static_cast<std::size_t>(sizes_.experts);
-  for (std::size_t e = 0; e + 1 < begin.size(); ++e)
-    each(begin[e], begin[e + 1] - begin[e], matrices.part(e * elements, elements));
+  for (std::size_t e = 0; e < experts; ++e) each(begin[e], begin[e + 1] - begin[e], matrix(e));
 }
 
 namespace {
@@ -52,7 +69,7 @@ Array rows_of(const Array& all, long width, long first, long count) {
 }  // namespace
 
 void TransformerNetwork::expert_product(const Call& c, const Array& x, WeightRole role, const Array& y) {
-  const auto rows = static_cast<long>(routed(c, 0).elements);
+  const long rows = routed_rows(c);
   const long inputs = static_cast<long>(x.elements) / rows, outputs = static_cast<long>(y.elements) / rows;
   for_each_expert(c, weight(c, role), [&](long first, long count, const Array& matrix) {
     if (count > 0)
@@ -64,7 +81,7 @@ void TransformerNetwork::expert_product(const Call& c, const Array& x, WeightRol
 void TransformerNetwork::expert_to_input(const Call& c, const Array& dy, WeightRole role) {
   const GradientTarget target = values_->input_gradient(c.stream, c.segment, 0, c.microbatch);
   if (!target.wanted) return;
-  const auto rows = static_cast<long>(routed(c, 0).elements);
+  const long rows = routed_rows(c);
   const long inputs = static_cast<long>(target.array.elements) / rows,
              outputs = static_cast<long>(dy.elements) / rows;
   for_each_expert(c, weight(c, role), [&](long first, long count, const Array& matrix) {
@@ -76,7 +93,7 @@ void TransformerNetwork::expert_to_input(const Call& c, const Array& dy, WeightR
 
 void TransformerNetwork::expert_to_weight(const Call& c, const Array& dy, WeightRole role) {
   const Array x = in(c);
-  const auto rows = static_cast<long>(routed(c, 0).elements);
+  const long rows = routed_rows(c);
   const long inputs = static_cast<long>(x.elements) / rows, outputs = static_cast<long>(dy.elements) / rows;
   const auto [dw, accumulate] = gradient(c, role);
   for_each_expert(c, dw, [&, beta = accumulate ? 1.0F : 0.0F](long first, long count, const Array& matrix) {
@@ -97,6 +114,8 @@ void TransformerNetwork::forward_experts(const Call& c) {
       return operations_->choose(c.stream, router_shape(gates), logits, gates);
     }
     case SegmentKind::dispatch:
+      if (sizes_.room_for_all)
+        return operations_->spread_rows(c.stream, expert_rows(c), false, in(c, 1), in(c), out(c));
       route(c);
       return operations_->look_up(c.stream, saved(c, 0), 0, std::lround(shape_.hidden), in(c), out(c));
     case SegmentKind::expert_up: {
@@ -111,6 +130,8 @@ void TransformerNetwork::forward_experts(const Call& c) {
     case SegmentKind::expert_down:
       return expert_product(c, in(c), WeightRole::down, out(c));
     default: {  // combine
+      if (sizes_.room_for_all)
+        return operations_->gather_rows(c.stream, expert_rows(c), true, in(c, 1), in(c, 0), out(c));
       const Array z = in(c, 0), gates = in(c, 1), rows = routed(c, 0);
       const Array factors = scratch(1, rows.elements), scaled = scratch(2, z.elements);
       operations_->look_up(c.stream, routed(c, 1), 0, 1, gates, factors);
@@ -137,6 +158,8 @@ void TransformerNetwork::backward_experts(const Call& c, bool of_weights) {
     }
     case SegmentKind::dispatch:
       return give(c, 0, [&](const Array& to) {
+        if (sizes_.room_for_all)
+          return operations_->gather_rows(c.stream, expert_rows(c), false, in(c, 1), above(c), to);
         operations_->look_up_backward(c.stream, saved(c, 0), 0, std::lround(shape_.hidden), above(c), to,
                                       false);
       });
@@ -163,6 +186,14 @@ void TransformerNetwork::backward_experts(const Call& c, bool of_weights) {
 }
 
 void TransformerNetwork::backward_combine(const Call& c) {
+  if (sizes_.room_for_all) {
+    give(c, 1, [&](const Array& to) {
+      operations_->gate_slopes(c.stream, expert_rows(c), in(c, 1), in(c, 0), above(c), to);
+    });
+    return give(c, 0, [&](const Array& to) {
+      operations_->spread_rows(c.stream, expert_rows(c), true, in(c, 1), above(c), to);
+    });
+  }
   const Array z = in(c, 0), gates = in(c, 1), rows = routed(c, 0), dy = above(c);
   const Array factors = scratch(1, rows.elements), slopes = scratch(2, z.elements);
   operations_->look_up(c.stream, rows, 0, std::lround(shape_.hidden), dy, slopes);

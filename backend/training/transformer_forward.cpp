@@ -41,8 +41,9 @@ void TransformerNetwork::forward(const Call& c) {
     case SegmentKind::key_value:
       return forward_heads(c);
     case SegmentKind::attention: {
-      const Array q = in(c, 0), kv = in(c, 1);
-      return operations_->attend(c.stream, attention_shape(c, q, kv), dropout(c), q, kv, saved(c, 0), out(c));
+      const Array q = in(c, 0), kv = keys_at_hand(c);
+      return operations_->attend(c.stream, attention_shape(c, q, kv), dropout(c), q, kv, saved(c, 0),
+                                 ring_ranks(c) > 0 ? saved(c, 1) : Array{}, out(c));
     }
     case SegmentKind::projection:
       return product(c, in(c), WeightRole::projection, out(c));
@@ -137,8 +138,16 @@ void TransformerNetwork::forward_norms(const Call& c) {
   }
 }
 
+// Adds what the routed experts and the shared one give: no residual sum, though it is computed like one.
+bool TransformerNetwork::sums_experts(int segment) const {
+  const auto kind = [&](int s) { return walk_.segments[static_cast<std::size_t>(s)]->kind; };
+  return kind(segment) == SegmentKind::residual && segment >= 3 && kind(segment - 1) == SegmentKind::down &&
+         kind(segment - 3) == SegmentKind::combine;
+}
+
 Dropout TransformerNetwork::dropout(const Call& c) const {
   constexpr float kProbability = 0.1F;  // of GPT-2, BERT and Megatron-LM
+  if (sums_experts(c.segment)) return {};
   const bool of_attention = c.kind() == SegmentKind::attention;
   const bool is = of_attention   ? shape_.attention_dropout.value_or(shape_.dropout)
                   : c.layer == 0 ? shape_.embedding_dropout.value_or(shape_.dropout)
@@ -147,14 +156,16 @@ Dropout TransformerNetwork::dropout(const Call& c) const {
   // Segments are not counted alike on all meshes: residual sums are.
   std::uint32_t number = 0;
   for (int s = c.segment - 1; s >= 0 && walk_.layer_of[static_cast<std::size_t>(s)] == c.layer; --s)
-    if (walk_.segments[static_cast<std::size_t>(s)]->kind == c.kind()) ++number;
+    if (walk_.segments[static_cast<std::size_t>(s)]->kind == c.kind() && !sums_experts(s)) ++number;
   constexpr std::uint32_t kSitesOfLayer = 8, kAttention = 4;
-  const Part batch = shards_.part(c.kind(), Dim::batch);
-  const Array samples = samples_[slot_at_work_[static_cast<std::size_t>(c.microbatch)]];
   return {kProbability, seed_,
           static_cast<std::uint32_t>(c.layer) * kSitesOfLayer + (of_attention ? kAttention : number),
-          samples.part(static_cast<std::size_t>(batch.first(sizes_.batch)),
-                       static_cast<std::size_t>(batch.size(sizes_.batch)))};
+          samples_[slot_at_work_[static_cast<std::size_t>(c.microbatch)]]};
+}
+
+Array TransformerNetwork::keys_at_hand(const Call& c) {
+  const Array own = in(c, 1);
+  return ring_ranks(c) > 0 ? ring(c.in_forward_pass).held(c.ring_step, own) : own;
 }
 
 AttentionShape TransformerNetwork::attention_shape(const Call& c, const Array& q, const Array& kv) const {
@@ -163,10 +174,18 @@ AttentionShape TransformerNetwork::attention_shape(const Call& c, const Array& q
   s.batch = rows.batch;
   s.sequence = rows.sequence;
   s.first = rows.first;
-  s.keys = sizes_.sequence;
+  s.order = rows.order;
+  s.keys = s.held = sizes_.sequence;
+  if (const int ranks = ring_ranks(c); ranks > 0) {
+    const Part own = shards_.part(c.kind(), Dim::sequence);
+    s.held /= ranks;
+    s.held_first = (own.number + ranks - c.ring_step) % ranks * s.held;
+    s.begins = c.ring_step == 0;
+    s.ends = c.ring_step + 1 == ranks;
+  }
   s.head = head_;
   s.value_head = value_head_;
-  s.kv_heads = static_cast<long>(kv.elements) / s.batch / s.keys / (head_ + value_head_);
+  s.kv_heads = static_cast<long>(kv.elements) / s.batch / s.held / (head_ + value_head_);
   s.queries = static_cast<long>(q.elements) / rows.count() / s.kv_heads / head_;
   s.first_kv_head = shards_.part(c.kind(), Dim::kv_heads).first(sizes_.kv_heads);
   s.first_query = shards_.part(c.kind(), Dim::queries).first(sizes_.queries);

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "backend/training/trainable_transformer.hpp"
 #include "backend/training/workload_parts.hpp"
 #include "models/text/error.hpp"
 
@@ -26,52 +27,14 @@ std::vector<Layer> layers_of(const Scenario& scenario, const std::vector<Factor>
   return model_layers(scenario.model, pass);
 }
 
-long first_of(const Part& part, long whole) {
-  return part.first(whole);
+TokenOrder order_of_tokens(const Scenario& scenario, const DimSizes& sizes) {
+  const StrategyChoice& strategy = scenario.strategy;
+  if (strategy.context == 1 || strategy.context_kind != ContextKind::ring || !strategy.zigzag) return {};
+  const long pieces = 2L * strategy.context;
+  return {sizes.sequence / pieces, pieces};
 }
 
 }  // namespace
-
-bool has_dropout(const Transformer& t) {
-  return t.dropout || t.embedding_dropout.value_or(t.dropout) || t.attention_dropout.value_or(t.dropout);
-}
-
-std::string why_no_transformer(const Scenario& scenario) {
-  const auto& t = std::get<Transformer>(scenario.model.shape);
-  struct Lacking {
-    bool is;
-    const char* what;
-  };
-  for (const Lacking& lacking : {
-           Lacking{!t.causal || t.masked_lm_head || t.pooler,
-                   "anything but the prediction of the next token"},
-           {t.token_types > 0, "token types"},
-           {t.embedding_width > 0, "an embedding of its own width"},
-           {t.kv_lora_rank > 0, "multi-head latent attention"},
-           {t.attention_sinks, "attention sinks"},
-           {t.attention_softcap || t.logit_softcap, "soft-capping"},
-           {t.shared_expert > 0, "a shared expert"},
-           {t.experts > 0 && t.biases, "experts with biases"},
-       })
-    if (lacking.is) return fmt::format("{} has {}", scenario.model.title, lacking.what);
-  const DimSizes sizes = dim_sizes(scenario);
-  if (t.positions > 0 && t.positions < static_cast<double>(sizes.sequence))
-    return fmt::format("{} has {} positions for sequences of {} tokens", scenario.model.title, t.positions,
-                       sizes.sequence);
-  if (t.rotary && std::lround(t.head_dim > 0 ? t.head_dim : t.hidden / t.heads) % 2 != 0)
-    return fmt::format("{} turns heads of an odd width", scenario.model.title);
-  const long chosen = sizes.batch * sizes.sequence * std::lround(t.experts_per_token);
-  if (t.experts > 0 && chosen % sizes.experts != 0)
-    return fmt::format("{} rows of a micro-batch for {} experts", chosen, sizes.experts);
-  for (const Factor& factor : factors_of(scenario)) {
-    if (factor.ring) return "attention in a ring (strategy.context_kind)";
-    const bool shared = factor.table.of(SegmentKind::dispatch).kind == Split::Kind::by ||
-                        factor.table.of(SegmentKind::expert_up).dim == Dim::experts;
-    if (t.experts > 0 && shared)
-      return fmt::format("experts whose rows ranks of axis {} share out", factor.axis);
-  }
-  return "";
-}
 
 TransformerNetwork::TransformerNetwork(const Scenario& scenario, const std::vector<Factor>& factors,
                                        NetworkPart part, long kept_steps, Arithmetic& arithmetic)
@@ -84,12 +47,14 @@ TransformerNetwork::TransformerNetwork(const Scenario& scenario, const std::vect
       model_(layers_of(scenario, factors)),
       shards_(factors, part_.coordinates),
       walk_(walk(model_, shards_.factors())),
+      order_(order_of_tokens(scenario, sizes_)),
       data_(scenario.run.seed, std::lround(shape_.vocabulary)),
       seed_(scenario.run.seed),
       head_(std::lround(shape_.head_dim > 0 ? shape_.head_dim : shape_.hidden / shape_.heads)),
       value_head_(shape_.value_head_dim > 0 ? std::lround(shape_.value_head_dim) : head_),
       loss_scale_(static_cast<float>(
-          1 / (static_cast<double>(sizes_.batch * sizes_.sequence) * microbatches_ * part_.summed))),
+          1 / (static_cast<double>(own_samples() * sizes_.sequence) * microbatches_ * part_.summed))),
+      experts_apart_(places_experts(scenario)),
       table_copy_(tied_apart(scenario)) {
   if (part_.loss_elsewhere) throw RunError("the loss of a transformer is taken where its logits are");
   std::vector<LayerWeights::Layer> layers;
@@ -116,12 +81,17 @@ TransformerNetwork::TransformerNetwork(const Scenario& scenario, const std::vect
   for (const LayerRange& range : part_.held) weights_.cast_weights(0, range);
   summed_ = OwnedArray(arithmetic, summed, Precision::fp32);
   values_ = std::make_unique<ValueStore>(arithmetic, *operations_, model_, walk_, shards_, sizes_, part_.held,
-                                         microbatches_);
+                                         microbatches_, part_.change_streams);
   for (const LayerRange& range : part_.held)
     for (int s = walk_.first_segment[static_cast<std::size_t>(range.first)];
          s < walk_.first_segment[static_cast<std::size_t>(range.last) + 1]; ++s)
       allocate_saved(s);
-  std::size_t largest = values_->largest();
+  std::size_t largest = values_->largest(), ring = 0;
+  for (std::size_t s = 0; s < walk_.segments.size(); ++s)
+    if (holds(walk_.layer_of[s]) && !walk_.segments[s]->steps.empty())
+      ring = std::max(ring, values_->input(0, static_cast<int>(s), 1, 0).elements);
+  rings_apart_ = scenario.strategy.overlap_passes;
+  for (std::size_t i = 0; ring > 0 && i < (rings_apart_ ? 2 : 1); ++i) rings_[i] = RingKeys(arithmetic, ring);
   for (const auto& [segment, arrays] : saved_)
     for (const std::vector<OwnedArray>& each : arrays) largest = std::max(largest, each.front()->elements);
   constexpr int kScratch = 4;
@@ -172,8 +142,10 @@ void TransformerNetwork::allocate_saved(int segment) {
       break;
     case SegmentKind::attention:  // the softmax of each query and head
       of(rows(made, value_head_) * static_cast<std::size_t>(sizes_.sequence));
+      if (!what.steps.empty()) of(2 * rows(made, value_head_));
       break;
     case SegmentKind::dispatch:
+      if (sizes_.room_for_all) break;
       of(rows(made, std::lround(shape_.hidden)));
       of(rows(made, std::lround(shape_.hidden)));
       break;
@@ -195,7 +167,7 @@ void TransformerNetwork::allocate_batches(long kept_steps) {
     return EqualArrays(arithmetic_, batches, static_cast<std::size_t>(tokens_here(kind)), Precision::fp32);
   };
   if (has_dropout(shape_))
-    samples_ = EqualArrays(arithmetic_, batches, static_cast<std::size_t>(sizes_.batch), Precision::fp32);
+    samples_ = EqualArrays(arithmetic_, batches, static_cast<std::size_t>(own_samples()), Precision::fp32);
   if (holds(0)) tokens_ = of(SegmentKind::embedding);
   if (!holds(layers() - 1)) return;
   labels_ = of(SegmentKind::sums);
@@ -213,7 +185,7 @@ MatrixShape TransformerNetwork::matrix(int layer) const {
 }
 
 void TransformerNetwork::set_batch(int stream, long step, const std::vector<std::uint64_t>& samples) {
-  const auto size = static_cast<std::size_t>(sizes_.batch);
+  const auto size = static_cast<std::size_t>(own_samples());
   if (samples.size() != size * static_cast<std::size_t>(microbatches_))
     throw std::invalid_argument(fmt::format("{} samples; allowed: {}", samples.size(),
                                             size * static_cast<std::size_t>(microbatches_)));
@@ -222,15 +194,15 @@ void TransformerNetwork::set_batch(int stream, long step, const std::vector<std:
   // `shift`: 1 for labels, which are the tokens that follow.
   const auto load = [&](const EqualArrays& to, int microbatch, SegmentKind kind, long shift) {
     if (to.empty()) return;
-    const Part batch = shards_.part(kind, Dim::batch), sequence = shards_.part(kind, Dim::sequence);
+    const Part sequence = shards_.part(kind, Dim::sequence);
     std::vector<float> numbers;
-    for (long b = 0; b < batch.size(sizes_.batch); ++b) {
-      const long sample = microbatch * sizes_.batch + first_of(batch, sizes_.batch) + b;
-      const std::vector<std::uint32_t> tokens =
-          data_.tokens(samples[static_cast<std::size_t>(sample)], sizes_.sequence + 1);
-      const auto from = tokens.begin() + first_of(sequence, sizes_.sequence) + shift;
-      for (auto token = from; token < from + sequence.size(sizes_.sequence); ++token)
-        numbers.push_back(static_cast<float>(*token));
+    for (std::size_t b = 0; b < size; ++b) {
+      const std::uint64_t sample = samples[static_cast<std::size_t>(microbatch) * size + b];
+      const std::vector<std::uint32_t> tokens = data_.tokens(sample, sizes_.sequence + 1);
+      const long first = sequence.first(sizes_.sequence);
+      for (long token = first; token < first + sequence.size(sizes_.sequence); ++token)
+        numbers.push_back(
+            static_cast<float>(tokens[static_cast<std::size_t>(order_.position(token) + shift)]));
     }
     arithmetic_.copy_to_device(stream, numbers.data(), to[slot(step, microbatch)]);
   };
@@ -261,9 +233,10 @@ double TransformerNetwork::take_loss(int stream, long step) {
   return sum / static_cast<double>(sizes_.sequence);
 }
 
-TransformerNetwork::Call TransformerNetwork::call(int stream, long step, int microbatch, int segment) const {
+TransformerNetwork::Call TransformerNetwork::call(int stream, long step, int microbatch, int segment,
+                                                  int ring_step) const {
   const auto s = static_cast<std::size_t>(segment);
-  return {stream, step, microbatch, segment, walk_.layer_of.at(s), walk_.segments.at(s)};
+  return {stream, step, microbatch, segment, walk_.layer_of.at(s), ring_step, walk_.segments.at(s)};
 }
 
 void TransformerNetwork::forward_segments(int stream, long step, int microbatch, SegmentRange segments) {
@@ -271,26 +244,29 @@ void TransformerNetwork::forward_segments(int stream, long step, int microbatch,
     slot_at_work_[static_cast<std::size_t>(microbatch)] = slot(step, microbatch);
   for (int s = segments.first; s < segments.end; ++s) {
     values_->begin_forward(s, microbatch);
-    forward(call(stream, step, microbatch, s));
+    Call c = call(stream, step, microbatch, s, segments.ring_step);
+    c.in_forward_pass = true;
+    forward(c);
   }
 }
 
 void TransformerNetwork::recompute_segments(int stream, long step, int microbatch, SegmentRange segments) {
   for (int s = segments.first; s < segments.end; ++s)
     if (!walk_.segments.at(static_cast<std::size_t>(s))->cost.recompute.empty())
-      forward(call(stream, step, microbatch, s));
+      forward(call(stream, step, microbatch, s, segments.ring_step));
 }
 
 void TransformerNetwork::backward_segments(int stream, long step, int microbatch, SegmentRange segments) {
   for (int s = segments.end - 1; s >= segments.first; --s) {
-    const Call c = call(stream, step, microbatch, s);
+    const Call c = call(stream, step, microbatch, s, segments.ring_step);
     backward_input(c);
     backward_weight(c);
   }
 }
 
 void TransformerNetwork::backward_input_segments(int stream, int microbatch, SegmentRange segments) {
-  for (int s = segments.end - 1; s >= segments.first; --s) backward_input(call(stream, 0, microbatch, s));
+  for (int s = segments.end - 1; s >= segments.first; --s)
+    backward_input(call(stream, 0, microbatch, s, segments.ring_step));
 }
 
 void TransformerNetwork::backward_weight_segments(int stream, long step, int microbatch,
@@ -339,6 +315,31 @@ std::vector<Array> TransformerNetwork::replicated_weights(LayerRange layers) con
   return arrays;
 }
 
+std::vector<WeightRun> TransformerNetwork::runs(LayerRange layers, int part) const {
+  std::vector<WeightRun> runs;
+  std::size_t at = 0;
+  for (int layer = layers.first; layer <= layers.last; ++layer)
+    for (int s = walk_.first_segment[static_cast<std::size_t>(layer)];
+         s < walk_.first_segment[static_cast<std::size_t>(layer) + 1]; ++s) {
+      const SegmentKind kind = walk_.segments[static_cast<std::size_t>(s)]->kind;
+      const bool apart =
+          experts_apart_ && (kind == SegmentKind::expert_up || kind == SegmentKind::expert_down);
+      const auto found = weights_of_.find(s);
+      if (found == weights_of_.end()) continue;
+      for (const Weight& weight : found->second) {
+        const std::size_t count = weight.tensor.local.elements();
+        if (apart == (part == 1)) {
+          if (!runs.empty() && runs.back().first + runs.back().count == at)
+            runs.back().count += count;
+          else
+            runs.push_back({at, count});
+        }
+        at += count;
+      }
+    }
+  return runs;
+}
+
 Array TransformerNetwork::tied_gradient(int layer) const {
   if (!table_copy_) return {};
   for (const auto& [segment, weights] : weights_of_)
@@ -360,6 +361,16 @@ void TransformerNetwork::for_each_summed(
          summed_->part(at, elements));
       at += elements;
     }
+}
+
+// Gradients that come home are those that attention gives to its keys and values.
+Array TransformerNetwork::ring_message(int stream, int segment, int microbatch, const RingMessage& message,
+                                       bool send) {
+  if (!send && !message.keys() && message.step == message.ranks)
+    return values_->input_gradient(stream, segment, 1, microbatch).array;
+  RingKeys& keys = ring(message.of_forward_pass);
+  return send ? keys.sent(stream, message, values_->input(stream, segment, 1, microbatch))
+              : keys.received(message);
 }
 
 Array TransformerNetwork::begin_sum(int stream, const SharedSum& sum) {
@@ -396,6 +407,11 @@ Array TransformerNetwork::saved(const Call& c, std::size_t number) const {
   return saved_.at(c.segment).at(number).at(static_cast<std::size_t>(c.microbatch));
 }
 
+// Ranks that exchange rows of theirs have samples of their own.
+long TransformerNetwork::own_samples() const {
+  return shards_.part(SegmentKind::norm, Dim::batch).size(sizes_.batch);
+}
+
 long TransformerNetwork::tokens_here(SegmentKind kind) const {
   return shards_.part(kind, Dim::batch).size(sizes_.batch) *
          shards_.part(kind, Dim::sequence).size(sizes_.sequence);
@@ -404,7 +420,7 @@ long TransformerNetwork::tokens_here(SegmentKind kind) const {
 TokenRows TransformerNetwork::token_rows(const Call& c) const {
   const Part sequence = shards_.part(c.kind(), Dim::sequence);
   return {shards_.part(c.kind(), Dim::batch).size(sizes_.batch), sequence.size(sizes_.sequence),
-          first_of(sequence, sizes_.sequence)};
+          sequence.first(sizes_.sequence), order_};
 }
 
 }  // namespace rehearse

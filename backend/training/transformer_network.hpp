@@ -3,6 +3,7 @@
 // tables of the axes alone (value_store.hpp).
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -45,6 +46,7 @@ public:
   void end_transfer(int stream, const ValueTransfer& transfer) override {
     values_->end_transfer(stream, transfer);
   }
+  Array ring_message(int stream, int segment, int microbatch, const RingMessage& message, bool send) override;
   Array begin_sum(int stream, const SharedSum& sum) override;
   void end_sum(int stream, const SharedSum& sum) override;
   Array tied_gradient(int layer) const override;
@@ -63,6 +65,7 @@ public:
   Array weights(LayerRange layers) const override { return weights_.weights(layers); }
   Array gradients(LayerRange layers) const override { return weights_.gradients(layers); }
   Array all_weights() const override { return weights_.all_weights(); }
+  std::vector<WeightRun> runs(LayerRange layers, int part) const override;
   std::vector<Array> replicated_weights(LayerRange layers) const override;
 
 private:
@@ -70,10 +73,10 @@ private:
   struct Call {
     int stream = 0;
     long step = 0;
-    int microbatch = 0;
-    int segment = 0;  // of the model
-    int layer = 0;
+    int microbatch = 0, segment = 0;  // the segment is of the model
+    int layer = 0, ring_step = 0;
     const Segment* what = nullptr;
+    bool in_forward_pass = false;  // else in a recomputation or a backward pass
     SegmentKind kind() const { return what->kind; }
   };
   struct Weight {  // of a segment
@@ -81,12 +84,11 @@ private:
     ParameterTensor tensor;
     long written = -1;  // the step (and micro-batch) that its gradient is of
   };
-  Call call(int stream, long step, int microbatch, int segment) const;
+  Call call(int stream, long step, int microbatch, int segment, int ring_step = 0) const;
   void add_weights(const Scenario& scenario, int layer);
   void allocate_saved(int segment);
   void allocate_batches(long kept_steps);
   std::size_t slot(long step, int microbatch) const;
-
   void forward(const Call& c);
   void forward_heads(const Call& c);
   void forward_norms(const Call& c);
@@ -95,6 +97,8 @@ private:
   void route(const Call& c);
   // Of a mixture of experts: by row, the number of its token (0), and that of its gate (1).
   Array routed(const Call& c, std::size_t number) const;
+  ExpertRows expert_rows(const Call& c) const;
+  long routed_rows(const Call& c) const;  // of all experts here
   RouterShape router_shape(const Array& gates) const;
   void for_each_expert(const Call& c, const Array& matrices,
                        const std::function<void(long first, long count, const Array& matrix)>& each) const;
@@ -110,7 +114,6 @@ private:
   void backward_loss(const Call& c);
   void backward_experts(const Call& c, bool of_weights);
   void backward_combine(const Call& c);
-
   Array in(const Call& c, int input = 0) { return values_->input(c.stream, c.segment, input, c.microbatch); }
   Array out(const Call& c, int output = 0) const { return values_->output(c.segment, output, c.microbatch); }
   Array above(const Call& c, int output = 0) {
@@ -137,13 +140,16 @@ private:
   void product_to_weight(const Call& c, const Array& x, const Array& dy, WeightRole role);
   void add_bias(const Call& c, WeightRole role, const Array& y);
   void bias_to_weight(const Call& c, WeightRole role, const Array& dy);
-
   TokenRows token_rows(const Call& c) const;
+  long own_samples() const;  // of a micro-batch
   long tokens_here(SegmentKind kind) const;
   bool rotates(const Call& c) const;
   void rotate(const Call& c, bool keys, bool back, const Array& x);
+  bool sums_experts(int segment) const;
   // After a residual branch or the embedding, or of attention.
   Dropout dropout(const Call& c) const;
+  int ring_ranks(const Call& c) const { return static_cast<int>(c.what->steps.size()); }  // 0: no ring
+  Array keys_at_hand(const Call& c);                                                      // and values
   AttentionShape attention_shape(const Call& c, const Array& q, const Array& kv) const;
   NormRows norm_rows(const Call& c, const Array& x, bool keys) const;
   void for_each_summed(const SharedSum& sum,
@@ -160,11 +166,13 @@ private:
   const std::vector<Layer> model_;
   const Shards shards_;
   const Walk walk_;
+  const TokenOrder order_;
   const TokenData data_;
   const std::uint64_t seed_;
   const long head_, value_head_;
   const float loss_scale_;
-  const bool table_copy_;  // the last layer has its own, if it is held here
+  const bool experts_apart_;  // on ranks of their own
+  const bool table_copy_;     // the last layer has its own, if it is held here
   bool tells_loss_ = false;
   LayerWeights weights_;
   std::map<int, std::vector<Weight>> weights_of_;  // by segment
@@ -174,6 +182,10 @@ private:
   // By layer and micro-batch: the first row of each expert, and the number of rows.
   std::map<std::pair<int, int>, std::vector<long>> first_rows_;
   std::vector<OwnedArray> scratch_;
+  std::array<RingKeys, 2>
+      rings_;  // of forward passes and of others; the first for all, unless they take turns
+  bool rings_apart_ = false;
+  RingKeys& ring(bool of_forward_pass) { return rings_[rings_apart_ && !of_forward_pass ? 1 : 0]; }
   OwnedArray summed_;  // gradients on their way
   // Of the table that the first and the last layer have in common on this rank, what the last one gave.
   OwnedArray tied_;
@@ -188,10 +200,5 @@ private:
 
 // Of x [rows, inputs], y [rows, outputs] and w [inputs, outputs].
 long product_rows(const Array& x, const Array& y, const Array& w);
-
-// Whether something of it is dropped.
-bool has_dropout(const Transformer& shape);
-// Why a transformer cannot be trained; empty if it can.
-std::string why_no_transformer(const Scenario& scenario);
 
 }  // namespace rehearse

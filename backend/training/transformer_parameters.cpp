@@ -159,7 +159,8 @@ DimSizes dim_sizes(const Scenario& scenario) {
   const auto& t = std::get<Transformer>(scenario.model.shape);
   const double kv = t.kv_heads > 0 ? t.kv_heads : t.heads;
   DimSizes sizes;
-  sizes.batch = std::lround(scenario.training.micro_batch);
+  // Of all ranks that exchange rows of theirs.
+  sizes.batch = std::lround(pass_shape(scenario).micro_batch);
   sizes.sequence = std::lround(tokens_per_sample(scenario.model, scenario.training.sequence_length));
   sizes.kv_heads = std::lround(kv);
   sizes.queries = std::lround(t.heads / kv);
@@ -167,6 +168,7 @@ DimSizes dim_sizes(const Scenario& scenario) {
   // Rows of all experts together stand one behind the other.
   sizes.routed =
       sizes.batch * sizes.sequence * std::max(1L, std::lround(t.experts_per_token)) / sizes.experts;
+  sizes.room_for_all = t.experts > 0 && scenario.strategy.capacity_factor > 0;
   return sizes;
 }
 

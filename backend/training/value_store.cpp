@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <stdexcept>
 
 #include "models/text/error.hpp"
@@ -26,7 +28,8 @@ int steps_of_sender(const std::vector<Change>& changes) {
 
 ValueStore::ValueStore(Arithmetic& arithmetic, TransformerArithmetic& pieces, const std::vector<Layer>& model,
                        const Walk& walk, const Shards& shards, const DimSizes& sizes,
-                       const std::vector<LayerRange>& held, int microbatches)
+                       const std::vector<LayerRange>& held, int microbatches,
+                       const std::vector<int>& change_streams)
     : arithmetic_(arithmetic),
       pieces_(pieces),
       model_(model),
@@ -48,7 +51,7 @@ ValueStore::ValueStore(Arithmetic& arithmetic, TransformerArithmetic& pieces, co
   add_paths();
   for (int s = 0; s < segments; ++s)
     if (here(s)) add_readers(s);
-  allocate_packed();
+  allocate_packed(change_streams);
 }
 
 void ValueStore::allocate(std::vector<OwnedArray>& arrays, std::size_t elements) const {
@@ -101,11 +104,21 @@ void ValueStore::add_paths() {
     const Value& value = model_[maker_layer].values[static_cast<std::size_t>(route.value)];
     path.forward.changes = route.forward;
     path.backward.changes = route.backward;
+    Placements gradient_made = route.gradient_made;
+    const std::optional<ValueChange>& ring = walk_.sites[static_cast<std::size_t>(route.first)].ring;
+    if (ring && ring->route == static_cast<int>(r)) {
+      // Instead of gathered and scattered, it goes around.
+      if (route.forward.size() != 1 || route.backward.size() != 1)
+        throw RunError("what goes around a ring would have to change its placement otherwise, too");
+      gradient_made = after(std::move(gradient_made), route.backward.front(), route.gradient_read);
+      path.forward.changes.clear();
+      path.backward.changes.clear();
+    }
     lay_out(path.forward, value, route.made, route.read, sizes_);
-    lay_out(path.backward, value, route.gradient_made, route.gradient_read, sizes_);
+    lay_out(path.backward, value, gradient_made, route.gradient_read, sizes_);
     const bool between_stages = !path.made_here || !path.read_here;
-    const int sent = between_stages ? steps_of_sender(route.forward) : 0,
-              returned = between_stages ? steps_of_sender(route.backward) : 0;
+    const int sent = between_stages ? steps_of_sender(path.forward.changes) : 0,
+              returned = between_stages ? steps_of_sender(path.backward.changes) : 0;
     if (!path.read_here) {
       path.forward.end = sent;
       path.backward.first = returned;
@@ -201,12 +214,40 @@ Array ValueStore::state(const Path& path, const Way& way, int state, int microba
   return way.here.at(k).at(m);
 }
 
-void ValueStore::copy_part(int stream, const TensorLayout& whole, Dim dim, int part, int parts,
-                           const Array& all, const Array& block, bool into_block) const {
-  const DimCut c = cut_along(whole, dim, parts);
-  const Strips in_whole{all, part * c.width, c.stride}, in_block{block, 0, c.width};
-  pieces_.copy_pieces(stream, c.rows, c.width, into_block ? in_whole : in_block,
-                      into_block ? in_block : in_whole);
+// Factors may cut a tensor along several dimensions: of routed rows, batch and sequence.
+void ValueStore::copy_block(int stream, const TensorLayout& whole, const Change& change,
+                            const Placements& sharded, const std::vector<int>& coordinates, const Array& all,
+                            const Array& block, bool into_block) const {
+  const std::vector<long>& sizes = whole.sizes;
+  std::vector<long> box = sizes, begin(sizes.size(), 0);
+  std::size_t first = sizes.size(), inner = 0;  // the outermost and the innermost dimension that is cut
+  for (const int f : change.factors) {
+    const auto at = static_cast<std::size_t>(whole.find(sharded[static_cast<std::size_t>(f)].dim));
+    const int size = shards_.factors()[static_cast<std::size_t>(f)].size;
+    box.at(at) /= size;
+    begin[at] += coordinates[static_cast<std::size_t>(f)] * box[at];
+    first = std::min(first, at);
+    inner = std::max(inner, at);
+  }
+  const auto behind = [](const std::vector<long>& of, std::size_t dim) {
+    return std::accumulate(of.begin() + static_cast<std::ptrdiff_t>(dim), of.end(), 1L, std::multiplies<>());
+  };
+  const long rows = behind(sizes, 0) / behind(sizes, first), width = behind(box, inner);
+  // Once for each place on the dimensions from the outermost one to that in front of the innermost.
+  for (std::vector<long> index(sizes.size(), 0);;) {
+    long in_whole = 0, in_block = 0;
+    for (std::size_t i = first; i <= inner; ++i) {
+      in_whole = in_whole * sizes[i] + begin[i] + index[i];
+      in_block = in_block * box[i] + index[i];
+    }
+    const Strips of_whole{all, in_whole * behind(sizes, inner + 1), behind(sizes, first)},
+        of_block{block, in_block * behind(sizes, inner + 1), behind(box, first)};
+    pieces_.copy_pieces(stream, rows, width, into_block ? of_whole : of_block,
+                        into_block ? of_block : of_whole);
+    std::size_t i = inner;
+    while (i > first && ++index[i - 1] == box[i - 1]) index[--i] = 0;
+    if (i == first) return;
+  }
 }
 
 void ValueStore::run_free(int stream, const Path& path, const Way& way, int begin, int end, int microbatch) {
@@ -215,8 +256,8 @@ void ValueStore::run_free(int stream, const Path& path, const Way& way, int begi
     const Array from = state(path, way, k, microbatch), to = state(path, way, k + 1, microbatch);
     const int number = shards_.number(change, shards_.coordinates());
     if (change.kind == Change::Kind::slice) {
-      copy_part(stream, way.layouts[static_cast<std::size_t>(k)], change.dim, number, shards_.members(change),
-                from, to, true);
+      copy_block(stream, way.layouts[static_cast<std::size_t>(k)], change,
+                 way.placements[static_cast<std::size_t>(k) + 1], shards_.coordinates(), from, to, true);
     } else {
       arithmetic_.copy(stream, from, to);
       if (number > 0) arithmetic_.scale(stream, 0, to);
@@ -287,8 +328,8 @@ GradientTarget ValueStore::input_gradient(int stream, int segment, int input, in
   return target;
 }
 
-// For the transfer under way, of which there is one at a time.
-void ValueStore::allocate_packed() {
+// For the transfers under way, of which each stream has one at a time.
+void ValueStore::allocate_packed(const std::vector<int>& streams) {
   std::size_t most = 0;
   for (const Path& path : paths_)
     for (const Way* way : {&path.forward, &path.backward})
@@ -299,7 +340,7 @@ void ValueStore::allocate_packed() {
         if (gathers(change.kind))
           most = std::max(most, elements * static_cast<std::size_t>(shards_.members(change)));
       }
-  packed_ = OwnedArray(arithmetic_, most, Precision::fp32);
+  for (const int stream : streams) packed_[stream] = OwnedArray(arithmetic_, most, Precision::fp32);
 }
 
 std::size_t ValueStore::largest() const {
@@ -329,7 +370,7 @@ Array ValueStore::begin_transfer(int stream, const ValueTransfer& t) {
       return to;
     }
     case Change::Kind::all_gather: {
-      const Array all = packed(from.elements * parts);
+      const Array all = packed(stream, from.elements * parts);
       arithmetic_.copy(stream, from, all.part(self * from.elements, from.elements));
       return all;
     }
@@ -337,11 +378,10 @@ Array ValueStore::begin_transfer(int stream, const ValueTransfer& t) {
     case Change::Kind::all_to_all: {
       const bool to_all = change.kind == Change::Kind::all_to_all;
       const std::size_t each = from.elements / parts;
-      const Array all = packed(to_all ? from.elements * parts : from.elements);
+      const Array all = packed(stream, to_all ? from.elements * parts : from.elements);
       for (std::size_t m = 0; m < parts; ++m)
-        copy_part(stream, way.layouts[k], change.dim, shards_.number(change, t.members->at(m)),
-                  static_cast<int>(parts), from, all.part(((to_all ? self * parts : 0) + m) * each, each),
-                  true);
+        copy_block(stream, way.layouts[k], change, way.placements[k + 1], t.members->at(m), from,
+                   all.part(((to_all ? self * parts : 0) + m) * each, each), true);
       return all;
     }
     case Change::Kind::slice:
@@ -361,18 +401,16 @@ void ValueStore::end_transfer(int stream, const ValueTransfer& t) {
   const auto parts = static_cast<std::size_t>(shards_.members(change)),
              self = static_cast<std::size_t>(t.self);
   if (change.kind == Change::Kind::reduce_scatter) {
-    const Array all = packed(to.elements * parts);
+    const Array all = packed(stream, to.elements * parts);
     arithmetic_.copy(stream, all.part(self * to.elements, to.elements), to);
     return;
   }
   const bool to_all = change.kind == Change::Kind::all_to_all;
   const std::size_t each = to.elements / parts;
-  const Array all = packed(to_all ? to.elements * parts : to.elements);
-  const Dim dim =
-      to_all ? way.placements[k][static_cast<std::size_t>(change.factors.front())].dim : change.dim;
+  const Array all = packed(stream, to_all ? to.elements * parts : to.elements);
   for (std::size_t m = 0; m < parts; ++m)
-    copy_part(stream, way.layouts[k + 1], dim, shards_.number(change, t.members->at(m)),
-              static_cast<int>(parts), to, all.part((to_all ? m * parts + self : m) * each, each), false);
+    copy_block(stream, way.layouts[k + 1], change, way.placements[k], t.members->at(m), to,
+               all.part((to_all ? m * parts + self : m) * each, each), false);
 }
 
 Array ValueStore::activation(int microbatch, int layer) const {

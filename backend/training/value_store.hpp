@@ -3,6 +3,7 @@
 // other ranks.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "backend/training/tensor_layout.hpp"
@@ -24,7 +25,7 @@ public:
   // scenario's axes ask for what is not exchanged here.
   ValueStore(Arithmetic& arithmetic, TransformerArithmetic& pieces, const std::vector<Layer>& model,
              const Walk& walk, const Shards& shards, const DimSizes& sizes,
-             const std::vector<LayerRange>& held, int microbatches);
+             const std::vector<LayerRange>& held, int microbatches, const std::vector<int>& change_streams);
 
   // Of segment number `segment` of the model. The gradients of what it makes begin anew.
   void begin_forward(int segment, int microbatch);
@@ -83,10 +84,13 @@ private:
   Array state(const Path& path, const Way& way, int state, int microbatch) const;
   void run_free(int stream, const Path& path, const Way& way, int begin, int end, int microbatch);
   void run_trailing(int stream, const Path& path, const Way& way, int microbatch);
-  Array packed(std::size_t elements) const { return packed_->part(0, elements); }
-  void allocate_packed();
-  void copy_part(int stream, const TensorLayout& whole, Dim dim, int part, int parts, const Array& all,
-                 const Array& block, bool into_block) const;
+  Array packed(int stream, std::size_t elements) const { return packed_.at(stream)->part(0, elements); }
+  void allocate_packed(const std::vector<int>& streams);
+  // Between a tensor and the block of it that is the shard, in `sharded`, of the member of a change at these
+  // coordinates.
+  void copy_block(int stream, const TensorLayout& whole, const Change& change, const Placements& sharded,
+                  const std::vector<int>& coordinates, const Array& all, const Array& block,
+                  bool into_block) const;
 
   Arithmetic& arithmetic_;
   TransformerArithmetic& pieces_;
@@ -100,7 +104,7 @@ private:
   std::vector<Made> made_;
   std::vector<std::vector<int>> outputs_;     // by segment: numbers in made_
   std::vector<std::vector<Reader>> readers_;  // by segment and input
-  OwnedArray packed_;                         // for the transfer under way
+  std::map<int, OwnedArray> packed_;          // by stream: for its transfer under way
 };
 
 }  // namespace rehearse

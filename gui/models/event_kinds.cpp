@@ -127,6 +127,10 @@ Sorted sorted_op(std::string_view category, std::string_view kind, std::string_v
       return host_action == kHostActionNames[static_cast<std::size_t>(action)];
     };
     if (is(HostAction::write_checkpoint)) return {checkpoint, kNone};
+    if (is(HostAction::update)) return {host, kOptimizer};
+    for (const HostAction moved : {HostAction::copy_to_host, HostAction::copy_to_device,
+                                   HostAction::read_nvme, HostAction::write_nvme})
+      if (is(moved)) return {copy, kNone};
     return {is(HostAction::load_batch) ? data : waiting, kNone};
   }
   return {kind == "wait_until" ? waiting : other, kNone};

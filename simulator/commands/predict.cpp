@@ -116,6 +116,9 @@ Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch)
 }
 
 void refuse_overflow(const Prediction& prediction) {
+  const std::optional<HostMemoryUse>& host = prediction.metrics.host_memory;
+  if (host && !host->fits)
+    throw RunError(fmt::format("{} does not fit: {}", prediction.scenario.name, host_memory_sentence(*host)));
   if (prediction.metrics.memory.fits) return;
   throw RunError(fmt::format("{} does not fit into memory: {}", prediction.scenario.name,
                              overflow_clause(prediction.result())));

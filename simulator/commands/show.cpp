@@ -25,7 +25,7 @@ struct StrategyText {
 };
 
 // The values of strategy.schedule; simulator/strategies/orders/order.hpp.
-constexpr std::array<StrategyText, 8> kSchedules = {{
+constexpr std::array<StrategyText, 9> kSchedules = {{
     {"gpipe", "pipeline: all micro-batches forward, then all backward",
      "The layers are cut into stages. Every stage keeps the activations of all micro-batches (Huang et al. "
      "2019).",
@@ -77,11 +77,17 @@ constexpr std::array<StrategyText, 8> kSchedules = {{
      "schedule = \"zb-v\"\n"},
     {"dualpipe-v", "pipeline: forward and whole backward passes in turn, over parts that lie there and back",
      "DeepSeek's DualPipe cut in half, so that nobody holds a part twice: stage s of p holds parts s and\n"
-     "2p - 1 - s. Backward passes are split only where the pipeline fills and drains. A forward and a "
-     "backward\n"
-     "pass that DualPipe runs at the same time run one after the other.",
+     "2p - 1 - s. Backward passes are split only where the pipeline fills and drains.",
      "pipeline = 8                # stages\n"
-     "schedule = \"dualpipe-v\"\n"},
+     "schedule = \"dualpipe-v\"\n"
+     "overlap_passes = true       # a forward and a backward pass at the same time\n"},
+    {"dualpipe", "pipeline: DeepSeek's DualPipe, whose micro-batches enter at both ends",
+     "Stages s and p - 1 - s of p hold the same layers and do the same, one for each direction: dualpipe-v "
+     "of\n"
+     "p / 2 stages with twice the data-parallel ranks.",
+     "pipeline = 16               # stages\n"
+     "schedule = \"dualpipe\"\n"
+     "overlap_passes = true       # a forward and a backward pass at the same time\n"},
 }};
 
 std::string title_of_strategy(const std::string& preset) {
@@ -222,6 +228,22 @@ void cluster_facts(const Cluster& cluster, std::ostream& out) {
     fact(out, "PCIe switches",
          fmt::format("{} devices behind each, {}B/s a direction up", level.devices,
                      with_prefix(level.bandwidth)));
+  if (node.host_link_bandwidth > 0) {
+    const bool shared = node.host_links_bandwidth > 0;
+    fact(out, "a device and its host",
+         with_prefix(node.host_link_bandwidth) + "B/s a direction" +
+             (shared ? fmt::format(", {}B/s for all of the node", with_prefix(node.host_links_bandwidth))
+                     : ""));
+  }
+  if (node.cpu_memory_bandwidth > 0) {
+    const std::string size =
+        node.cpu_memory_bytes > 0 ? in_gibibytes(node.cpu_memory_bytes) + " GiB, " : std::string();
+    fact(out, "memory of a node", fmt::format("{}{}B/s", size, with_prefix(node.cpu_memory_bandwidth)));
+  }
+  if (node.nvme_read_bandwidth > 0)
+    fact(out, "NVMe of a node",
+         fmt::format("{}B/s read, {}B/s written", with_prefix(node.nvme_read_bandwidth),
+                     with_prefix(node.nvme_write_bandwidth)));
   fact(out, "network cards",
        fmt::format("{}, {}B/s a direction each", nic_speed(node), with_prefix(node.nic_bandwidth)));
   constexpr std::array<std::string_view, 8> kinds = {"one switch",

@@ -19,6 +19,13 @@ namespace {
 constexpr double kMostEvents = 500'000;
 constexpr double kMostSlowAlone = 4;
 
+template <class Condition>
+bool has_op(const Schedule& schedule, Condition condition) {
+  return std::any_of(schedule.programs.begin(), schedule.programs.end(), [&](const Program& program) {
+    return std::any_of(program.ops.begin(), program.ops.end(), condition);
+  });
+}
+
 // A resource that a run does not use need not be tried.
 bool uses(const Prediction& p, Resource resource) {
   const Cluster& cluster = *p.scenario.cluster;
@@ -39,7 +46,7 @@ bool uses(const Prediction& p, Resource resource) {
       });
     }
     case Resource::intra_node_links:
-      return link_used(true);
+      return link_used(true) || has_op(*p.plan.schedule, copies_to_or_from_device);
     case Resource::network_links:
       return link_used(false);
     case Resource::latency:
@@ -47,14 +54,11 @@ bool uses(const Prediction& p, Resource resource) {
                          [](double seconds) { return seconds > 0; });
     case Resource::servers:
       return p.plan.schedule->roles.size() > 1;
+    case Resource::host:
+      return has_op(*p.plan.schedule, [](const Op& op) {
+        return op.kind == OpKind::host && op.host_bytes > 0 && !copies_to_or_from_device(op);
+      });
   }
-  return false;
-}
-
-bool has_timers(const Schedule& schedule) {
-  for (const Program& program : schedule.programs)
-    for (const Op& op : program.ops)
-      if (is_timer(op)) return true;
   return false;
 }
 
@@ -81,10 +85,13 @@ double step_time_with(const Prediction& p, Resource resource) {
     case Resource::servers:
       factors.processors = kFaster;
       break;
+    case Resource::host:
+      factors.host = kFaster;
+      break;
   }
   const std::shared_ptr<const Cluster> cluster = faster(p.scenario.cluster, factors);
   Run run = p.trace.run;
-  if (has_timers(*p.plan.schedule)) {  // they are set for the device's speed
+  if (has_op(*p.plan.schedule, is_timer)) {  // they are set for the device's speed
     Scenario scenario = p.scenario;
     scenario.cluster = cluster;
     run.jobs.front().phases.front().schedule = write_schedule(scenario).schedule;

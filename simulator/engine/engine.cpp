@@ -114,6 +114,9 @@ Trace Simulation::run() {
   trace.run = run_;
   for (const Layout::Class& c : layout_.classes)
     trace.classes.push_back({c.job, c.role, c.phases.front().program, c.ranks});
+  std::size_t spans = 0;
+  for (const Stream& s : streams_) spans += s.spans.size();
+  trace.spans.reserve(spans);
   std::string stuck;
   for (Stream& s : streams_) {
     const JobState& job = jobs_[layout_.classes[s.rank_class].job];
@@ -121,18 +124,8 @@ Trace Simulation::run() {
       stuck += fmt::format("\n  \"{}\", stream \"{}\", op {} \"{}\"", program(s).name,
                            program(s).streams[s.number], s.cursor.at_end() ? -1 : s.cursor.op(),
                            s.cursor.at_end() ? "" : s.cursor.current().name);
-    const auto append = [](auto& all, const auto& own) { all.insert(all.end(), own.begin(), own.end()); };
-    append(trace.spans.rank_class, s.spans.rank_class);
-    append(trace.spans.phase, s.spans.phase);
-    append(trace.spans.step, s.spans.step);
-    append(trace.spans.op, s.spans.op);
-    append(trace.spans.iteration, s.spans.iteration);
-    append(trace.spans.ready_s, s.spans.ready_s);
-    append(trace.spans.begin_s, s.spans.begin_s);
-    append(trace.spans.end_s, s.spans.end_s);
-    append(trace.spans.latency_s, s.spans.latency_s);
-    append(trace.spans.status, s.spans.status);
-    append(trace.spans.sender, s.spans.sender);
+    trace.spans.append(s.spans);
+    s.spans = {};
   }
   if (!stuck.empty()) throw RunError("the run cannot go on; these ops wait for ever:" + stuck);
   for (double end : trace.spans.end_s) trace.end_s = std::max(trace.end_s, end);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "simulator/costs/host.hpp"
 #include "simulator/engine/progress.hpp"
 #include "simulator/engine/simulation.hpp"
 
@@ -192,7 +193,7 @@ void Simulation::run_op(Stream& stream) {
       end = stream.local_time_s;
       break;
     case OpKind::host:
-      end = stream.ready_s + op.seconds;
+      end = stream.ready_s + op.seconds + host_time_s(op, cluster_.node());
       break;
     case OpKind::collective:
       if (collective_of_one_class(stream, number, end)) break;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "simulator/costs/reserved.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/report/pipeline_estimate.hpp"
 #include "simulator/report/report.hpp"
@@ -43,9 +44,14 @@ std::string bubble(const Result& result) {
   return text + told(less_bubble(result));
 }
 
+// What goes between a device, its host and the drives crosses no link of the cluster.
+bool is_of_host(Purpose purpose) {
+  return purpose == Purpose::host_copy || purpose == Purpose::host_update || purpose == Purpose::nvme;
+}
+
 std::string exposed(const Result& result, Purpose purpose, double seconds) {
-  return fmt::format("exposed {}, {}{}{}", waiting(purpose), of_the_step(result, seconds), link_load(result),
-                     told(less_communication(result, purpose)));
+  return fmt::format("exposed {}, {}{}{}", waiting(purpose), of_the_step(result, seconds),
+                     is_of_host(purpose) ? "" : link_load(result), told(less_communication(result, purpose)));
 }
 
 std::string compute(const Result& result) {
@@ -130,6 +136,16 @@ std::string used_of_capacity(const MemoryUse& use) {
   return fmt::format("{} of {} GiB", in_gibibytes(use.total), in_gibibytes(use.capacity));
 }
 
+// Told where tensors fit, but not beside what libraries keep for themselves.
+std::string reserved_clause(const Result& result) {
+  const MemoryUse& use = result.metrics.memory;
+  const double reserved =
+      reserved_bytes(*result.plan.schedule, result.plan.endpoints, *result.scenario.cluster).total();
+  if (use.total + reserved <= use.capacity) return "";
+  return fmt::format("; CUDA, NCCL and cuBLAS take about {} GiB besides, so that it may not fit",
+                     in_gibibytes(reserved));
+}
+
 }  // namespace
 
 std::string overflow_clause(const Result& result) {
@@ -149,15 +165,30 @@ std::string overflow_clause(const Result& result) {
   return fmt::format("{} needs {} ({}){}", who, used_of_capacity(use), parts, told(less_memory(result)));
 }
 
+std::string host_memory_sentence(const HostMemoryUse& host) {
+  std::string text = "Host memory: ";
+  if (host.capacity <= 0)
+    text += fmt::format("{} GiB on {}", in_gibibytes(host.total), host.fullest);
+  else if (host.fits)
+    text += fmt::format("{} of {} GiB on {}", in_gibibytes(host.total), in_gibibytes(host.capacity),
+                        host.fullest);
+  else
+    text += fmt::format("does not fit, {} needs {} of {} GiB", host.fullest, in_gibibytes(host.total),
+                        in_gibibytes(host.capacity));
+  if (host.nvme > 0) text += fmt::format("; {} GiB on NVMe", in_gibibytes(host.nvme));
+  return text + ".";
+}
+
 std::string memory_sentence(const Result& result) {
   const MemoryUse& use = result.metrics.memory;
   if (use.total <= 0) return "";
   if (use.capacity <= 0) return fmt::format("Memory: {} GiB.", in_gibibytes(use.total));
   if (!use.fits) return fmt::format("Does not fit: {}.", overflow_clause(result));
+  const std::string close = reserved_clause(result);
   if (!stages_alike(result))
-    return fmt::format("Memory: {} is the fullest: {}.", use.fullest, used_of_capacity(use));
-  return fmt::format("Memory: {} on every {}.", used_of_capacity(use),
-                     device_noun(result.scenario.cluster->node().device));
+    return fmt::format("Memory: {} is the fullest: {}{}.", use.fullest, used_of_capacity(use), close);
+  return fmt::format("Memory: {} on every {}{}.", used_of_capacity(use),
+                     device_noun(result.scenario.cluster->node().device), close);
 }
 
 }  // namespace rehearse

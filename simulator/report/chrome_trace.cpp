@@ -265,6 +265,7 @@ private:
     if (op.purpose != Purpose::none) out_.print(R"(,"purpose":"{}")", waiting(op.purpose));
     if (op.kind == OpKind::host)
       out_.print(R"(,"action":"{}")", kHostActionNames[static_cast<std::size_t>(op.host_action)]);
+    if (op.host_bytes > 0) out_.print(R"(,"bytes":{})", op.host_bytes);
     if (op.first_layer >= 0) {
       if (op.last_layer > op.first_layer) {
         out_.print(R"(,"layer":"{}-{}")", op.first_layer, op.last_layer);

@@ -4,6 +4,8 @@
 
 #include <ostream>
 
+#include "simulator/costs/reserved.hpp"
+
 namespace rehearse {
 
 using nlohmann::ordered_json;
@@ -117,6 +119,20 @@ ordered_json to_json(const Result& result) {
                           {"optimizer", m.memory.optimizer}, {"activations", m.memory.activations},
                           {"buffers", m.memory.buffers},     {"total", m.memory.total},
                           {"capacity", m.memory.capacity},   {"fits", m.memory.fits}};
+  const ReservedBytes reserved =
+      reserved_bytes(*result.plan.schedule, result.plan.endpoints, *result.scenario.cluster);
+  json["memory_bytes"]["reserved"] = {{"context", reserved.context},
+                                      {"communication", reserved.communication},
+                                      {"workspaces", reserved.workspaces}};
+  if (const std::optional<HostMemoryUse>& host = m.host_memory) {
+    json["host_memory_bytes"] = {{"node", host->fullest},        {"weights", host->weights},
+                                 {"gradients", host->gradients}, {"optimizer", host->optimizer},
+                                 {"buffers", host->buffers},     {"total", host->total}};
+    json["host_memory_bytes"]["capacity"] = nullptr;  // the cluster does not say
+    if (host->capacity > 0) json["host_memory_bytes"]["capacity"] = host->capacity;
+    json["host_memory_bytes"]["fits"] = host->fits;
+    json["host_memory_bytes"]["nvme"] = host->nvme;
+  }
   json["network"]["bytes_per_step"] = m.network_bytes_per_step;
   json["network"]["busiest_link"] = nullptr;  // no link was used
   if (!m.busiest_link.empty()) {

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "models/text/error.hpp"
+#include "simulator/costs/host.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/report/way_out.hpp"
 #include "simulator/schedule/peak_memory.hpp"
@@ -141,6 +142,37 @@ std::vector<Remedy> sharding(const Scenario& s) {
   return remedies;
 }
 
+// What ranks share out, or one alone has, is kept in host memory, if the cluster says how fast that is.
+std::vector<Remedy> offloading(const Scenario& s) {
+  static constexpr std::array kKept = {"optimizer state and gradients",
+                                       "optimizer state, gradients and weights"};
+  std::vector<Remedy> remedies;
+  if (!missing_host_key(s.cluster->node(), false).empty()) return remedies;
+  for (int stage = 2; stage <= 3; ++stage) {
+    Remedy remedy{fmt::format("{} can be kept in host memory", kKept[static_cast<std::size_t>(stage) - 2]),
+                  {fmt::format("strategy.zero_stage={}", stage)},
+                  s};
+    StrategyChoice& strategy = remedy.scenario.strategy;
+    const std::shared_ptr<const GradientStrategy> now = gradient_strategy(s);
+    strategy.gradient_strategy = now->sharded(stage);
+    if (stage == 2 && !strategy.gradient_strategy && now->sharded(3)) {  // it is at this stage
+      if (strategy.offload.optimizer != OffloadTo::none) continue;
+      strategy.gradient_strategy = now;
+      remedy.sets.clear();
+    }
+    if (!strategy.gradient_strategy) continue;
+    const auto keep = [&](OffloadTo& what, const char* key) {
+      if (what != OffloadTo::none) return;
+      what = OffloadTo::cpu;
+      remedy.sets.push_back(fmt::format("strategy.{}=cpu", key));
+    };
+    keep(strategy.offload.optimizer, "offload");
+    if (stage == 3) keep(strategy.offload.parameters, "offload_parameters");
+    remedies.push_back(std::move(remedy));
+  }
+  return remedies;
+}
+
 std::vector<Remedy> plainer_schedules(const Scenario& s) {
   if (order_of(s.strategy.schedule).fewest_stages < 2 || profiled(s) || !s.strategy.stage_layers.empty())
     return {};
@@ -186,8 +218,9 @@ std::vector<Remedy> more_stages(const Scenario& s) {
 WayOut less_memory(const Result& result) {
   using Kind = std::vector<Remedy> (*)(const Scenario&);
   // From what costs little time to what costs much, or devices.
-  static constexpr std::array<Kind, 6> kKinds = {sharing_tokens, recomputing,       smaller_microbatches,
-                                                 sharding,       plainer_schedules, more_stages};
+  static constexpr std::array<Kind, 7> kKinds = {sharing_tokens, recomputing,       smaller_microbatches,
+                                                 sharding,       plainer_schedules, offloading,
+                                                 more_stages};
   const MemoryUse& use = result.metrics.memory;
   const std::optional<double> now = needed(result.scenario);
   if (!now || use.capacity <= 0) return {};

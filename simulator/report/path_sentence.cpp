@@ -14,7 +14,8 @@ namespace {
 constexpr double kWorthTelling = 0.001;  // of the step
 constexpr std::size_t kMost = 3;
 constexpr std::array<const char*, kResourceNames.size()> kNames = {
-    "compute", "device memory", "links inside nodes", "network", "latency", "servers"};
+    "compute", "device memory", "links inside nodes",  "network",
+    "latency", "servers",       "host memory and NVMe"};
 
 using Amounts = std::vector<std::pair<std::string, double>>;
 

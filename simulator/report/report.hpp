@@ -51,6 +51,8 @@ std::string waited_for(const Scenario& scenario);
 // What the fullest device needs; if that is more than it has, what would need less. Empty if nothing is
 // known.
 std::string memory_sentence(const Result& result);
+// "Host memory: 145 of 1,536 GiB on node0."; what does not fit is said first.
+std::string host_memory_sentence(const HostMemoryUse& host);
 // "stage 1 needs 95.1 of 80.0 GiB (weights 7.95, ...); smaller micro-batches keep less (try ...)", of a
 // result that does not fit.
 std::string overflow_clause(const Result& result);

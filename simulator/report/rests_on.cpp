@@ -7,6 +7,7 @@
 #include <set>
 
 #include "simulator/costs/compute.hpp"
+#include "simulator/costs/host.hpp"
 #include "simulator/report/report.hpp"
 
 namespace rehearse {
@@ -76,6 +77,10 @@ std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
   constant(optimizer && device.optimizer_bytes_per_parameter.value > 0, device.optimizer_bytes_per_parameter,
            "optimizer traffic");
   constant(parameter_count(scenario.model) > 0, device.memory_bytes, "memory size");
+
+  if (scenario.strategy.offload.optimizer != OffloadTo::none)
+    inputs.push_back(
+        {Input::Group::compute, Basis::published, "host update efficiency", "CPU-Adam", kHostUpdateSource});
 
   inputs.push_back({Input::Group::network, scenario.cluster->network_basis, "network", scenario.cluster->name,
                     joined(scenario.cluster->sources)});

@@ -98,7 +98,7 @@ std::string strategy_line(const Scenario& s, const Schedule& schedule) {
   part(degrees.empty() ? "data 1" : degrees);
   if (strategy.pipeline > 1) part(schedule_title(strategy));
   part(fmt::format("micro-batch {}", s.training.micro_batch));
-  if (weight_copies(strategy) > 1) {
+  if (weight_copies(strategy) > 1 || strategy.offload.optimizer != OffloadTo::none) {
     const std::string chosen =
         strategy.all_reduce == Algorithm::automatic ? all_reduce_algorithms(schedule) : "";
     part(gradient_strategy(s)->headline(s) + (chosen.empty() ? "" : fmt::format(" ({})", chosen)));
@@ -145,6 +145,7 @@ void write_text(const Result& result, std::ostream& out) {
                              in_percent(m.busiest_utilization));
   }
   if (!resources.empty()) out << wrapped(resources) << '\n';
+  if (m.host_memory) out << wrapped(host_memory_sentence(*m.host_memory)) << '\n';
   if (m.asynchrony) out << wrapped(asynchrony_sentence(result)) << '\n';
   if (result.measured == nullptr)
     out << wrapped("Rests on: " + in_short(rests_on(s, result.plan)) + ".") << '\n';

@@ -36,10 +36,11 @@ enum class PipelineSchedule {
   zb_h1,
   zb_h2,
   zb_v,
-  dualpipe_v
+  dualpipe_v,
+  dualpipe
 };
-inline constexpr std::array<std::string_view, 8> kPipelineScheduleNames = {
-    "gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe-v"};
+inline constexpr std::array<std::string_view, 9> kPipelineScheduleNames = {
+    "gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe-v", "dualpipe"};
 
 // How the ranks that share a sequence come by each other's keys and values.
 enum class ContextKind { ring, all_gather, all_to_all };
@@ -70,6 +71,19 @@ struct CompressionChoice {
   double rank = 4;        // PowerSGD
 };
 
+// What runs beside tensor communication (simulator/strategies/programs/overlap.hpp).
+enum class TensorOverlap { none, weight_gradients, chunks };
+inline constexpr std::array<std::string_view, 3> kTensorOverlapNames = {"none", "weight-gradients", "chunks"};
+
+// Where ranks that share out optimizer state keep it: in device memory, or off it, where the optimizer step
+// then runs on the host's processors; and where they keep the shards of their weights.
+enum class OffloadTo { none, cpu, nvme };
+inline constexpr std::array<std::string_view, 3> kOffloadNames = {"none", "cpu", "nvme"};
+struct OffloadChoice {
+  OffloadTo optimizer = OffloadTo::none, parameters = OffloadTo::none;
+  bool uses_nvme() const { return optimizer == OffloadTo::nvme || parameters == OffloadTo::nvme; }
+};
+
 inline constexpr int kMaxDegree = 1'000'000;  // of an axis
 
 struct StrategyChoice {
@@ -78,6 +92,8 @@ struct StrategyChoice {
   ContextKind context_kind = ContextKind::ring;
   bool zigzag = true;              // each rank's share of a sequence is a piece from either end of it
   bool sequence_parallel = false;  // tokens are shared out by the tensor axis where products are not
+  TensorOverlap tensor_overlap = TensorOverlap::none;
+  int tensor_chunks = 4;
   // Of a mixture: ranks that share out its experts; that share each expert (0: as many as tensor); rows that
   // an expert has room for, over the mean (0: for all); and how far experts differ in the rows they are sent
   // (standard deviation over mean).
@@ -88,6 +104,7 @@ struct StrategyChoice {
   int virtual_stages = 1;         // model parts that each stage holds
   std::vector<int> stage_layers;  // of each model part, in the model's order; empty: balanced by time
   bool blocking_p2p = false;
+  bool overlap_passes = false;  // a forward and a backward pass take turns, one computing, one communicating
   std::string gradients = "all-reduce";                       // which gradient strategy
   std::shared_ptr<const GradientStrategy> gradient_strategy;  // with what it read; null: its defaults
   Algorithm all_reduce = Algorithm::ring;
@@ -97,6 +114,7 @@ struct StrategyChoice {
   double first_bucket_bytes = 1048576;  // limit of the first bucket, which lets communication begin early
   bool overlap = true;
   CompressionChoice compression;
+  OffloadChoice offload;
   ParameterServer parameter_server;
 };
 

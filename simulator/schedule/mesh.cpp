@@ -76,6 +76,20 @@ std::vector<int> part_of_axis(const GroupAxis& part, int size, int own) {
 
 }  // namespace
 
+int first_rank_at(const Role& role, const std::vector<At>& where) {
+  const auto satisfies = [&](int rank) {
+    return std::all_of(where.begin(), where.end(), [&](const At& at) {
+      return role.meshes[at.mesh].coordinate(rank, at.axis) == at.coordinate;
+    });
+  };
+  int first = 0;
+  for (const At& at : where) first = role.meshes[at.mesh].moved(first, at.axis, at.coordinate);
+  if (satisfies(first)) return first;
+  for (first = 0; first < role.size(); ++first)  // conditions on several meshes
+    if (satisfies(first)) return first;
+  return -1;
+}
+
 std::vector<int> group_members(const Role& role, const Group& group, int rank) {
   const Mesh& mesh = role.meshes[group.mesh];
   std::vector<int> members = {rank};

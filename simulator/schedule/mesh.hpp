@@ -102,6 +102,9 @@ struct Group {
   bool operator==(const Group&) const = default;
 };
 
+// The lowest rank of the role that satisfies all conditions; -1 if there is none.
+int first_rank_at(const Role& role, const std::vector<At>& where);
+
 // Members of the group of `rank`, in mesh order with the first axis of the group innermost. Empty if the rank
 // is at none of the named coordinates.
 std::vector<int> group_members(const Role& role, const Group& group, int rank);

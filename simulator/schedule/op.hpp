@@ -19,7 +19,7 @@ enum class OpKind {
   compute,       // `work` on the device
   exchange,      // sends and receives that go together; done when all are done
   collective,    // with all members of a group
-  host,          // load a batch, write a checkpoint: takes `seconds`
+  host,          // what the host does for the rank: takes `seconds`, and the time of `host_bytes`
   signal,        // adds 1 to a counter, here or at the peers named
   wait_until,    // waits until a counter has reached a value
   repeat_begin,  // the ops up to the matching repeat_end, `count` times (0: until the job's other ranks are
@@ -29,9 +29,19 @@ enum class OpKind {
 inline constexpr std::array<std::string_view, 8> kOpKindNames = {
     "compute", "exchange", "collective", "host", "signal", "wait_until", "repeat_begin", "repeat_end"};
 
-enum class HostAction { load_batch, write_checkpoint, sleep };
-inline constexpr std::array<std::string_view, 3> kHostActionNames = {"load_batch", "write_checkpoint",
-                                                                     "sleep"};
+enum class HostAction {
+  load_batch,
+  write_checkpoint,
+  sleep,
+  copy_to_host,    // from the device's memory
+  copy_to_device,  // from the host's memory
+  update,          // an optimizer step on the host's processors
+  read_nvme,       // into the host's memory
+  write_nvme,
+};
+inline constexpr std::array<std::string_view, 8> kHostActionNames = {
+    "load_batch",     "write_checkpoint", "sleep",     "copy_to_host",
+    "copy_to_device", "update",           "read_nvme", "write_nvme"};
 
 // The part of training that an op belongs to, for names, colours and breakdowns.
 enum class Pass {
@@ -96,19 +106,24 @@ struct Action {
     backward_weight,  // those of weights, behind backward_input
     loss,             // of the outputs it reads, whose gradients it writes
     change,           // carries value `part` of layer first_layer, for its micro-batch, to another placement
+    pass_keys,        // passes keys and values, and gradients of those before, around a ring: step `part`
     sum_shared,       // sums the gradients it reads of those weights whose ranks each have a summand
     sum_tied,         // sums the gradient of the table that the first and the last layer have in common
+    sum_part,         // sums those gradients it reads that are of part `part`
     add,              // writes the sum of all slots of what it reads
     update,           // an optimizer step on the weights it writes, with the gradients it reads
     scatter_gradients,  // leaves its rank the sum of its shard of the gradients it reads
     gather_weights,     // writes the whole of the weights of which each rank has a shard
     compress,           // part number `part` of the compressed sum of the gradients it reads
   } kind = Kind::none;
-  int part = 0;              // sum_shared: the factors of the sum, a bit each
-  bool of_gradient = false;  // change: of the value's gradient
+  // A step of attention in a ring, computed or passed on. sum_shared: the factors of the sum, a bit each.
+  // sum_part, scatter_gradients, gather_weights: 1: of experts that lie on ranks of their own, 0: of all
+  // other weights.
+  int part = 0;
+  bool of_gradient = false;  // change: of the value's gradient; pass_keys: in a backward pass
   int route = -1, step = 0;  // change: which of the walk's routes, and which of its changes
-  // forward, recompute and all kinds of backward: segments [first_segment, end_segment) of the model, counted
-  // through all layers (models/segment.hpp).
+  // forward, recompute, all kinds of backward, pass_keys: segments [first_segment, end_segment) of the model,
+  // counted through all layers (models/segment.hpp).
   int first_segment = 0, end_segment = 0;
 };
 
@@ -134,6 +149,7 @@ struct Op {
   Quantity share = 1;  // compute: of the work that a rank does
   double seconds = 0;  // host
   HostAction host_action = HostAction::load_batch;
+  double host_bytes = 0;          // host: copied, read, written, or moved through memory by an update
   std::vector<Message> messages;  // exchange
   Collective collective;
   Counter counter;                                  // signal, wait_until

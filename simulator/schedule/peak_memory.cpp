@@ -39,6 +39,7 @@ double peak_bytes(const Role& role, const Program& program) {
   double persistent = 0;
   std::vector<double> begins(program.ops.size() + 1, 0), ends(program.ops.size() + 1, 0);
   for (std::size_t t = 0; t < lives.size(); ++t) {
+    if (program.tensors[t].memory != TensorMemory::device) continue;
     const double bytes = program.tensors[t].bytes.at(role, rank);
     if (program.tensors[t].persistent()) {
       persistent += bytes;

@@ -21,12 +21,15 @@ enum class Purpose : std::uint8_t {
   weights,
   context,
   experts,
+  host_copy,
+  host_update,
+  nvme,
 };
 struct PurposeTraits {
   std::string_view waiting;            // "exposed tensor communication"
   bool late_side_is_a_bubble = false;  // while a side is not ready, the pipeline has a bubble
 };
-inline constexpr std::array<PurposeTraits, 10> kPurposes = {{{"communication"},
+inline constexpr std::array<PurposeTraits, 13> kPurposes = {{{"communication"},
                                                              {"data communication"},
                                                              {"fusion cycle"},
                                                              {"gradient sync"},
@@ -35,7 +38,10 @@ inline constexpr std::array<PurposeTraits, 10> kPurposes = {{{"communication"},
                                                              {"tensor communication"},
                                                              {"weight gathering"},
                                                              {"context communication"},
-                                                             {"expert communication"}}};
+                                                             {"expert communication"},
+                                                             {"host copy"},
+                                                             {"host update"},
+                                                             {"NVMe transfer"}}};
 inline std::string waiting(Purpose purpose) {
   return std::string(kPurposes[static_cast<std::size_t>(purpose)].waiting);
 }

@@ -14,6 +14,8 @@ namespace rehearse {
 enum class TensorKind { weight, gradient, activation, activation_gradient, optimizer_state, batch, buffer };
 inline constexpr std::array<std::string_view, 7> kTensorKindNames = {
     "weight", "gradient", "activation", "activation_gradient", "optimizer_state", "batch", "buffer"};
+// Where a tensor lies: in the memory of its rank's device, in that of the node's processors, or on drives.
+enum class TensorMemory { device, host, nvme };
 struct Tensor {
   TensorKind kind = TensorKind::activation;
   std::string name;
@@ -25,6 +27,7 @@ struct Tensor {
   Precision type = Precision::fp32;
   Quantity bytes;
   bool shared = false;  // used in no order on purpose, as asynchronous servers use their weights: no race
+  TensorMemory memory = TensorMemory::device;
   // Persistent tensors (weights, optimizer state, gradient buffers) live throughout; others from their first
   // write to their last use in a step.
   bool persistent() const {

@@ -12,6 +12,7 @@
 #include "simulator/strategies/layout/expert_loads.hpp"
 #include "simulator/strategies/orders/order.hpp"
 #include "simulator/strategies/programs/model_cut.hpp"
+#include "simulator/strategies/programs/overlap.hpp"
 #include "simulator/strategies/programs/program_writer.hpp"
 #include "simulator/strategies/schedule_factors.hpp"
 #include "topologies/uplinks.hpp"
@@ -163,6 +164,11 @@ std::vector<std::string> assumptions(const StepPlan& plan) {
                           transformer->experts)
             : fmt::format("Each device holds {} of the {} experts of its layers.",
                           transformer->experts / scenario.strategy.expert, transformer->experts));
+  if (const StrategyChoice& choice = scenario.strategy; order_of(choice.schedule).mirrored)
+    notes.push_back(fmt::format(
+        "Of the {} stages of {}, s and {} - s hold the same layers and do the same: they count as {} "
+        "stages with twice the data-parallel ranks.",
+        2 * choice.pipeline, order_of(choice.schedule).title, 2 * choice.pipeline - 1, choice.pipeline));
   if (const std::string note = oversubscription_note(*scenario.cluster); !note.empty()) notes.push_back(note);
   if (transformer) add_sequence_notes(*transformer, scenario, notes);
   notes.insert(notes.end(), scenario.model.notes.begin(), scenario.model.notes.end());
@@ -193,6 +199,8 @@ Plan write_schedule(const Scenario& scenario) {
     gradient_strategy(scenario)->write(plan);
   else  // nothing is sent besides activations
     write_stages(plan, {}, [](StageProgram&) {});
+
+  overlap_communication(plan);
 
   result.endpoints = std::move(plan.endpoints);
   result.notes = std::move(plan.notes);

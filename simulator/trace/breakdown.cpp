@@ -101,6 +101,8 @@ private:
       (traits_of(op.purpose).late_side_is_a_bubble ? sums_.pipeline_bubble : sums_.other) += waiting;
     } else if (op.kind == OpKind::host && op.host_action == HostAction::load_batch) {
       sums_.data_stall += under_way + waiting;
+    } else if (op.kind == OpKind::host && op.purpose != Purpose::none) {
+      sums_.exposed[op.purpose] += under_way + waiting;
     } else if (is_timer(op)) {
       sums_.exposed[Purpose::fusion_cycle] += under_way + waiting;
     } else if (op.kind == OpKind::compute) {

@@ -70,7 +70,9 @@ private:
       return wait_before(last_side(row));
     }
     if (op.kind == OpKind::host) {
-      constexpr std::array<const char*, 3> kKinds = {"data", "checkpoint", "fusion cycle"};
+      constexpr std::array<const char*, kHostActionNames.size()> kKinds = {
+          "data",      "checkpoint",  "fusion cycle",  "host copy",
+          "host copy", "host update", "NVMe transfer", "NVMe transfer"};
       add(row, begin_s, kKinds[static_cast<std::size_t>(op.host_action)]);
     } else {
       add(row, begin_s, on_server(trace_, row) ? "server work" : pass_name(op.pass));

@@ -23,8 +23,9 @@ struct MemoryTimeline {
 
 // Other tensors live from the begin of the first op that writes them to the end of the last one that uses
 // them; one that is read before anything wrote it came from the step before and is there from the step's
-// beginning.
-MemoryTimeline memory_timeline(const Trace& trace, int rank_class, int step);
+// beginning. Of the tensors in one memory.
+MemoryTimeline memory_timeline(const Trace& trace, int rank_class, int step,
+                               TensorMemory memory = TensorMemory::device);
 
 // What a rank of a class holds when it holds the most.
 struct MemoryPeak {

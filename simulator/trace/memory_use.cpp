@@ -21,8 +21,8 @@ double sum(const BytesByKind& bytes) {
   return total;
 }
 
-MemoryPeak peak_of(const Trace& trace, int rank_class, int step) {
-  const MemoryTimeline timeline = memory_timeline(trace, rank_class, step);
+MemoryPeak peak_of(const Trace& trace, int rank_class, int step, TensorMemory memory = TensorMemory::device) {
+  const MemoryTimeline timeline = memory_timeline(trace, rank_class, step, memory);
   BytesByKind now = timeline.persistent;
   MemoryPeak peak{rank_class, false, sum(now), now};
   for (std::size_t i = 0; i < timeline.changes.size(); ++i) {
@@ -43,7 +43,7 @@ int endpoint_of(const Trace& trace, int job, const Schedule& schedule, int role,
 
 }  // namespace
 
-MemoryTimeline memory_timeline(const Trace& trace, int rank_class, int step) {
+MemoryTimeline memory_timeline(const Trace& trace, int rank_class, int step, TensorMemory memory) {
   MemoryTimeline timeline;
   const auto [first, last] = rows_of_class(trace, rank_class);
   const Spans& spans = trace.spans;
@@ -75,6 +75,7 @@ MemoryTimeline memory_timeline(const Trace& trace, int rank_class, int step) {
   const int rank = trace.classes[rank_class].ranks.front();
   for (std::size_t i = 0; i < lifetimes.size(); ++i) {
     const Tensor& tensor = program->tensors[i];
+    if (tensor.memory != memory) continue;
     const double bytes = tensor.bytes.at(*role, rank);
     if (tensor.persistent()) {
       timeline.persistent[static_cast<std::size_t>(tensor.kind)] += bytes;
@@ -153,6 +154,43 @@ MemoryUse memory_use(const Trace& trace, int job, double capacity_bytes) {
   use.buffers = of(TensorKind::buffer);
   use.total = fullest.total;
   use.fits = capacity_bytes <= 0 || use.total <= capacity_bytes;  // 0: not known
+  return use;
+}
+
+HostMemoryUse host_memory_use(const Trace& trace, int job, const Cluster& cluster) {
+  std::map<int, std::pair<BytesByKind, BytesByKind>> by_node;  // in host memory, on NVMe
+  const int last_step = last_step_number(trace, job);
+  for (std::size_t c = 0; c < trace.classes.size(); ++c) {
+    const RankClass& who = trace.classes[c];
+    if (who.job != job || who.role != kWorkers) continue;
+    const MemoryPeak host = peak_of(trace, static_cast<int>(c), last_step, TensorMemory::host);
+    const MemoryPeak nvme = peak_of(trace, static_cast<int>(c), last_step, TensorMemory::nvme);
+    if (host.total + nvme.total <= 0) continue;
+    const Schedule& schedule = *trace.run.jobs[job].phases.front().schedule;
+    for (const int rank : who.ranks) {
+      const int endpoint = endpoint_of(trace, job, schedule, who.role, rank);
+      auto& [in_memory, on_nvme] = by_node[cluster.node_of(endpoint)];
+      for (std::size_t kind = 0; kind < in_memory.size(); ++kind) {
+        in_memory[kind] += host.by_kind[kind];
+        on_nvme[kind] += nvme.by_kind[kind];
+      }
+    }
+  }
+  HostMemoryUse use;
+  use.capacity = cluster.node().cpu_memory_bytes;
+  for (const auto& [node, bytes] : by_node) {
+    const BytesByKind &in_memory = bytes.first, &on_nvme = bytes.second;
+    use.nvme = std::max(use.nvme, sum(on_nvme));
+    if (sum(in_memory) <= use.total) continue;
+    const auto of = [&](TensorKind kind) { return in_memory[static_cast<std::size_t>(kind)]; };
+    use.weights = of(TensorKind::weight);
+    use.gradients = of(TensorKind::gradient);
+    use.optimizer = of(TensorKind::optimizer_state);
+    use.buffers = of(TensorKind::buffer);
+    use.total = sum(in_memory);
+    use.fullest = "node" + std::to_string(node);
+  }
+  use.fits = use.capacity <= 0 || use.total <= use.capacity;
   return use;
 }
 

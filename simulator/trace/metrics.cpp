@@ -99,6 +99,8 @@ Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan)
   metrics.breakdown.scale(1 / steps_of_schedule);
   metrics.memory = memory_use(trace, 0, device.memory_bytes.value);
 
+  if (scenario.strategy.offload.optimizer != OffloadTo::none)
+    metrics.host_memory = host_memory_use(trace, 0, *scenario.cluster);
   add_traffic(metrics, trace, *scenario.cluster);
   return metrics;
 }

@@ -39,6 +39,15 @@ struct MemoryUse {
   std::string fullest;  // "stage 1"
 };
 
+// What is kept off the devices: peak bytes in the memory of the node that holds most, by tensor kind, and on
+// its NVMe. `capacity` 0: not known.
+struct HostMemoryUse {
+  double weights = 0, gradients = 0, optimizer = 0, buffers = 0, total = 0, capacity = 0;
+  double nvme = 0;
+  bool fits = true;
+  std::string fullest;  // "node0"
+};
+
 struct Metrics {
   double step_time_s = 0;
   double samples_per_s = 0;
@@ -47,6 +56,7 @@ struct Metrics {
   double model_tflops_per_device = 0, mfu = 0, hfu = 0;
   Breakdown breakdown;
   MemoryUse memory;
+  std::optional<HostMemoryUse> host_memory;  // where something is kept off the devices
   double network_bytes_per_step = 0;
   std::string busiest_link;  // empty: no link was used
   LinkPlace busiest_place;   // of that link
@@ -74,5 +84,7 @@ struct StepWindow {
 StepWindow last_step(const Trace& trace, int job);
 // Peak memory of the fullest worker device, from the lifetimes of its tensors and of those of a server on it.
 MemoryUse memory_use(const Trace& trace, int job, double capacity_bytes);
+// The same of the nodes' own memory; the peaks of a node's ranks need not come at the same time.
+HostMemoryUse host_memory_use(const Trace& trace, int job, const Cluster& cluster);
 
 }  // namespace rehearse

@@ -124,6 +124,8 @@ std::array<double, kResourceNames.size()> path_savings_s(const std::vector<PathS
         if (now_s > 0) share->second = 1 - work_time_s(schedule.works[op.work], faster_memory) / now_s;
       }
       add(Resource::memory_bandwidth, share->second * seconds);
+    } else if (op.kind == OpKind::host && op.host_bytes > 0) {
+      add(copies_to_or_from_device(op) ? Resource::intra_node_links : Resource::host, gain * seconds);
     } else if (is_transfer(op) && segment.kind == "latency") {
       add(Resource::latency, gain * seconds);
     } else if (is_transfer(op)) {

@@ -29,6 +29,12 @@ inline bool is_transfer(const Op& op) {
   return op.kind == OpKind::exchange || op.kind == OpKind::collective;
 }
 
+// Between the memory of its device and that of the node's processors.
+inline bool copies_to_or_from_device(const Op& op) {
+  return op.kind == OpKind::host &&
+         (op.host_action == HostAction::copy_to_host || op.host_action == HostAction::copy_to_device);
+}
+
 // Sleeps until a time that was set when the schedule was written.
 inline bool is_timer(const Op& op) {
   return op.kind == OpKind::host && op.host_action == HostAction::sleep;

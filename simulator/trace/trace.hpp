@@ -33,6 +33,25 @@ struct Spans {
   std::vector<Status> status;
   std::vector<int> sender;  // rank received from, for receives from anyone; -1
   std::size_t size() const { return op.size(); }
+  void reserve(std::size_t spans) {
+    for (auto* column : {&rank_class, &phase, &step, &op, &iteration, &sender}) column->reserve(spans);
+    for (auto* column : {&ready_s, &begin_s, &end_s, &latency_s}) column->reserve(spans);
+    status.reserve(spans);
+  }
+  void append(const Spans& more) {
+    const auto add = [](auto& all, const auto& own) { all.insert(all.end(), own.begin(), own.end()); };
+    add(rank_class, more.rank_class);
+    add(phase, more.phase);
+    add(step, more.step);
+    add(op, more.op);
+    add(iteration, more.iteration);
+    add(ready_s, more.ready_s);
+    add(begin_s, more.begin_s);
+    add(end_s, more.end_s);
+    add(latency_s, more.latency_s);
+    add(status, more.status);
+    add(sender, more.sender);
+  }
 };
 
 struct LinkUse {

@@ -35,6 +35,17 @@ std::string schedules_that(bool (*is_so)(const OrderEntry&)) {
 void read_schedule(StrategyChoice& strategy, Section& section) {
   strategy.schedule = static_cast<PipelineSchedule>(section.choice("schedule", kPipelineScheduleNames, 1));
   const OrderEntry& entry = order_of(strategy.schedule);
+  if (entry.mirrored) {
+    const int least = 2 * entry.fewest_stages;
+    if (section.has("pipeline") && (strategy.pipeline % 2 != 0 || strategy.pipeline < least))
+      section.refuse(
+          "pipeline", fmt::format("{}", strategy.pipeline),
+          fmt::format("an even number from {} on with schedule = \"{}\", whose stages s and p - 1 - s "
+                      "hold the same layers",
+                      least, name_of(strategy.schedule)));
+    strategy.pipeline /= 2;
+    strategy.data *= 2;
+  }
   const int fewest = entry.fewest_chunks, most = entry.most_chunks;
   const std::string with = fmt::format(" with schedule = \"{}\"", name_of(strategy.schedule));
   strategy.virtual_stages =
@@ -60,6 +71,17 @@ void read_blocking(StrategyChoice& strategy, Section& section) {
   section.refuse("blocking_p2p", fmt::format("true with schedule = \"{}\"", name_of(strategy.schedule)),
                  fmt::format("false, or schedule = {} beside it",
                              schedules_that([](const OrderEntry& e) { return e.ahead != nullptr; })));
+}
+
+// Passes of different micro-batches stand one behind the other only in pipelines, and transfers on the
+// compute stream would hold up both.
+void fit_overlap(const StrategyChoice& strategy, Section& section) {
+  if (!strategy.overlap_passes) return;
+  if (strategy.pipeline == 1)
+    section.refuse("overlap_passes", "true with pipeline = 1", "false, or a pipeline of 2 or more stages");
+  if (strategy.blocking_p2p)
+    section.refuse("overlap_passes", "true with blocking_p2p = true",
+                   "false, or blocking_p2p = false beside it");
 }
 
 std::vector<std::string> read_placement(const StrategyChoice& strategy, Section& section) {
@@ -233,6 +255,7 @@ StrategyChoice read_strategy(Section& section) {
     strategy.stage_layers.push_back(static_cast<int>(layers));
   }
   read_blocking(strategy, section);
+  strategy.overlap_passes = section.boolean("overlap_passes", false);
   strategy.all_reduce = static_cast<Algorithm>(section.choice("all_reduce", kAlgorithmNames, 0));
   strategy.chunk_bytes = section.number("chunk_kb", {1, 1e9}, 0) * 1024;
   strategy.channels = static_cast<int>(section.integer("channels", 1, 256, 0));
@@ -252,6 +275,7 @@ void fit_strategy(StrategyChoice& strategy, Section& section, const Scenario& sc
   for (const AxisEntry* axis : axes())
     if (axis->overlay) axis->fit(section, scenario);
   fit_stages(strategy, section, scenario);
+  fit_overlap(strategy, section);
   strategy.gradient_strategy->fit(section, scenario);
 }
 

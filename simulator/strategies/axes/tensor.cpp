@@ -98,6 +98,9 @@ Advice less_communication(const Scenario& scenario) {
     return {"inside a node it would not cross the network",
             {fmt::format("strategy.tensor={}", in_node),
              fmt::format("strategy.pipeline={}", strategy.pipeline * strategy.tensor / in_node)}};
+  if (strategy.tensor_overlap == TensorOverlap::none)
+    return {"the gradients of weights can be computed meanwhile",
+            {"strategy.tensor_overlap=weight-gradients"}};
   const std::size_t layers = model_layers(scenario.model, pass_shape(scenario)).size();
   const auto parts = static_cast<std::size_t>(2 * strategy.pipeline * strategy.virtual_stages);
   if (strategy.tensor % 2 != 0 || parts > layers || !strategy.stage_layers.empty()) return {};
@@ -118,6 +121,9 @@ extern const AxisEntry kTensorAxis{
     [](Section& strategy, StrategyChoice& choice) {
       choice.tensor = static_cast<int>(strategy.integer("tensor", 1, kMaxDegree, 1));
       choice.sequence_parallel = strategy.boolean("sequence_parallel", false);
+      choice.tensor_overlap =
+          static_cast<TensorOverlap>(strategy.choice("tensor_overlap", kTensorOverlapNames, 0));
+      choice.tensor_chunks = static_cast<int>(strategy.integer("tensor_chunks", 2, 64, 4));
     },
     fit_tensor,
     tensor_factors,

@@ -28,6 +28,8 @@ void write_all_reduce(const StepPlan& plan, StageProgram& stage, std::size_t b,
     op.last_layer = stage.buckets[b].last_layer;
     op.after = after;
     op.reads = op.writes = {stage.gradients[b]};
+    if (stage.buckets[b].expert_parameters > 0) op.action.kind = Action::Kind::sum_part;
+    op.action.part = part.number;
     add_op(stage.program, std::move(op));
   }
 }
@@ -219,6 +221,9 @@ extern const GradientStrategyEntry kAllReduceStrategy{
     "# shard_degree = 8          # ranks of a group; left out: those of a node\n"
     "# prefetch = 1              # layers whose weights are gathered ahead of their pass\n"
     "# reshard_after_forward = true  # with zero_stage = 3: drop weights until the backward pass\n"
+    "offload = \"none\"            # cpu, nvme: with zero_stage or fsdp, optimizer state is kept off the "
+    "device\n"
+    "offload_parameters = \"none\" # cpu, nvme: shards of the weights, too (zero_stage = 3)\n"
     "overlap = true\n",
     [](Section& strategy, StrategyChoice& choice) -> std::shared_ptr<const GradientStrategy> {
       const std::optional<FusionBuffer> fusion = read_fusion(strategy, choice);

@@ -1,17 +1,21 @@
 // ZeRO (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC 2020),
 // whose first stage is also Megatron-LM's distributed optimizer, and PyTorch FSDP (Zhao et al., "PyTorch
 // FSDP: Experiences on Scaling Fully Sharded Data Parallel", VLDB 2023). Stage 1 shares out the optimizer
-// state, stage 2 the gradients too, stage 3 and FSDP the weights too, which are gathered layer by layer.
+// state, stage 2 the gradients too, stage 3 and FSDP the weights too, which are gathered layer by layer. What
+// a rank holds may be kept off its device (offload.hpp).
 #include "simulator/strategies/gradients/shards.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <numeric>
+#include <optional>
 
 #include "models/text/document.hpp"
 #include "simulator/costs/memory.hpp"
 #include "simulator/strategies/axes/axis.hpp"
+#include "simulator/strategies/gradients/offload.hpp"
 #include "simulator/strategies/programs/ops.hpp"
 #include "simulator/strategies/programs/program_writer.hpp"
 
@@ -80,13 +84,15 @@ public:
   StageWriter(StepPlan& plan, int number, const ShardChoice& choice)
       : plan_(plan),
         choice_(choice),
+        offload_(plan.scenario.strategy.offload),
+        offloads_(offload_.optimizer != OffloadTo::none),
         groups_(shard_groups(choice, plan.scenario)),
-        zero_(groups_.shards > 1 ? choice.stage : 0),
+        zero_(groups_.shards > 1 || offloads_ ? choice.stage : 0),
         overlaps_(plan.scenario.strategy.overlap) {
     const int shards = groups_.shards;
     StageTraffic traffic;
-    traffic.sends_gradients = gradient_ranks(plan) > 1;
-    traffic.receives_weights = zero_ == 1 || zero_ == 2;
+    traffic.sends_gradients = gradient_ranks(plan) > 1 || offloads_;
+    traffic.receives_weights = shards > 1 && (zero_ == 1 || zero_ == 2);
     traffic.every_forward = zero_ == 3;
     traffic.every_backward = zero_ >= 2;
     traffic.held = {zero_ == 3 ? shards : 1, zero_ >= 2 ? shards : 1, zero_ >= 1 ? shards : 1};
@@ -98,6 +104,7 @@ public:
     gathered_.resize(stage_.buckets.size());
     pass_gradients_.assign(stage_.buckets.size(), -1);
     scattered_.assign(stage_.buckets.size(), -1);
+    if (offloads_) place_tensors();
   }
 
   void write() {
@@ -111,14 +118,19 @@ public:
       hooks.gradients_of_pass = [&](const PassItem& item, std::size_t b) {
         pass_gradients_[b] = add_buffer(stage_.program, named("gradients of", item, b),
                                         gradient_bytes(plan_, stage_.buckets[b]));
-        return PassHooks::Gradients{pass_gradients_[b], scattered_[b]};
+        return PassHooks::Gradients{pass_gradients_[b], offloads_ ? copied_before() : scattered_[b]};
       };
     write_passes(plan_, stage_, hooks);
     if (stage_.parameters() > 0) {
+      const std::size_t ops = stage_.program.ops.size();
       sync_tied_embedding(plan_, stage_);
-      const int updated = add_op(stage_.program, optimizer_op(plan_, stage_));
+      if (offloads_) copy_remaining(stage_.program.ops.size() > ops ? static_cast<int>(ops) : -1);
+      std::vector<int> updated_buckets;  // ops behind which weights are up to date
+      const int updated =
+          offloads_ ? update_on_host(updated_buckets) : add_op(stage_.program, optimizer_op(plan_, stage_));
+      if (!offloads_) updated_buckets.assign(stage_.buckets.size(), updated);
       if (first_gather_ >= 0) stage_.program.ops[first_gather_].after.push_back({updated, 1});
-      if (zero_ == 1 || zero_ == 2) gather_updated(updated);
+      if (groups_.shards > 1 && (zero_ == 1 || zero_ == 2)) gather_updated(updated_buckets);
     }
     end_stage(plan_, stage_);
     plan_.schedule.programs.push_back(std::move(stage_.program));
@@ -162,6 +174,152 @@ private:
     return op;
   }
 
+  // ----- what is kept off the device
+
+  // Behind begin_stage(): from stage 2 on the sum of the gradients is kept in host memory, and at stage 1 a
+  // copy of it is.
+  void place_tensors() {
+    last_copy_.assign(stage_.buckets.size(), -1);
+    fetched_.assign(stage_.buckets.size(), -1);
+    const auto lies = [&](int tensor, TensorMemory memory) {
+      if (tensor >= 0) stage_.program.tensors[static_cast<std::size_t>(tensor)].memory = memory;
+    };
+    const StateBytes bytes = state_bytes(plan_.scenario.training.optimizer, plan_.scenario.training.precision,
+                                         plan_.scenario.training.gradient_precision);
+    for (std::size_t b = 0; b < stage_.buckets.size(); ++b) {
+      lies(stage_.weights[b], memory_of(offload_.parameters));
+      if (zero_ >= 2) lies(stage_.gradients[b], TensorMemory::host);
+      host_gradients_.push_back(stage_.gradients[b]);
+      if (zero_ >= 2 || stage_.gradients[b] < 0) continue;
+      Tensor copy = stage_.program.tensors[static_cast<std::size_t>(stage_.gradients[b])];
+      copy.name += " in host memory";
+      copy.memory = TensorMemory::host;
+      copy.shards = stage_.held.optimizer;
+      copy.bytes = kept_parameters(plan_, stage_.buckets[b], copy.shards) * bytes.gradient;
+      host_gradients_[b] = add_tensor(stage_.program, std::move(copy));
+    }
+  }
+
+  // A backward pass waits for the copy of the gradients of the pass before the last: two buffers.
+  int copied_before() const { return copies_.size() < 2 ? -1 : copies_[copies_.size() - 2]; }
+
+  // A copy of the sum of a bucket's gradients, as much as a rank keeps of it.
+  Op gradient_copy(std::string name, std::size_t b, HostAction action) {
+    const bool to_host = action == HostAction::copy_to_host;
+    Op op = host_op(stage_.program, std::move(name),
+                    overlaps_ ? to_host ? kToHostStream : kToDeviceStream : "compute", action,
+                    stage_.buckets[b], shard_bytes(b));
+    op.pass = Pass::gradient_sync;
+    return op;
+  }
+  double shard_bytes(std::size_t b) const {
+    return kept_parameters(plan_, stage_.buckets[b], stage_.held.optimizer) *
+           element_bytes(plan_.scenario.training.gradient_precision);
+  }
+
+  // Stages 2 and 3 add a micro-batch's gradients to the sum in host memory as DeepSpeed does, on the device
+  // (stage_1_and_2.py, async_accumulate_grad_in_cpu_via_gpu; stage3.py, partition_grads): the sum so far is
+  // brought back. The addition itself is not counted. -1: there is no sum yet.
+  int fetch_sum(const PassItem& item, std::size_t b, int complete) {
+    if (last_copy_[b] < 0) return -1;
+    Op fetch = gradient_copy(named("copy gradients back", item, b), b, HostAction::copy_to_device);
+    fetched_[b] = add_buffer(stage_.program, named("sum of gradients before", item, b), shard_bytes(b));
+    fetch.microbatch = item.microbatch;
+    fetch.after = {{complete}, {last_copy_[b]}};
+    fetch.reads = {stage_.gradients[b]};
+    fetch.writes = {fetched_[b]};
+    return add_op(stage_.program, std::move(fetch));
+  }
+
+  // `sum`: the tensor that holds them on the device. A tied embedding's gradients wait for those of the other
+  // stage.
+  void copy_to_host(const PassItem& item, std::size_t b, int sum, const std::vector<Dependency>& after) {
+    Op copy = gradient_copy(named("copy gradients to host", item, b), b, HostAction::copy_to_host);
+    copy.microbatch = item.microbatch;
+    copy.after = after;
+    copy.reads = {sum};
+    if (sum != pass_gradients_[b]) copy.reads.push_back(pass_gradients_[b]);
+    if (fetched_[b] >= 0) copy.reads.push_back(fetched_[b]);
+    copy.writes = {stage_.gradients[b]};
+    if (item.microbatch == plan_.scenario.microbatches - 1 && holds_tied_embedding(plan_, stage_, b)) {
+      tied_sum_ = sum;
+      tied_copy_ = std::move(copy);
+      return;
+    }
+    copies_.push_back(last_copy_[b] = add_op(stage_.program, std::move(copy)));
+  }
+
+  // Copies the gradients that are not in host memory behind the passes: at stage 1 all, else those of a tied
+  // embedding. `tied`: the op that has summed the latter; -1: none.
+  void copy_remaining(int tied) {
+    if (tied_copy_) {
+      Op& sum = stage_.program.ops[static_cast<std::size_t>(tied)];
+      sum.reads = sum.writes = {tied_sum_};
+      tied_copy_->after.push_back({tied});
+      copies_.push_back(add_op(stage_.program, *std::move(tied_copy_)));
+    }
+    for (std::size_t b = 0; zero_ == 1 && b < stage_.buckets.size(); ++b) {
+      if (stage_.buckets[b].parameters == 0) continue;
+      Op copy = gradient_copy(fmt::format("copy gradients to host, {}", layers_text(stage_.buckets[b])), b,
+                              HostAction::copy_to_host);
+      copy.after = {{stage_.backward_of_bucket[b]}};
+      if (holds_tied_embedding(plan_, stage_, b)) copy.after.push_back({tied});
+      copy.reads = {stage_.gradients[b]};
+      copy.writes = {host_gradients_[b]};
+      copies_.push_back(add_op(stage_.program, std::move(copy)));
+    }
+  }
+
+  // The update, and an op of the device that waits for all of it: its number. `updated`: by bucket the op
+  // behind which its weights are up to date.
+  int update_on_host(std::vector<int>& updated) {
+    HostUpdate update = write_host_update(plan_, stage_, host_gradients_, copies_.back());
+    Op wait = marker(plan_, stage_, "wait for the host's update");
+    wait.pass = Pass::optimizer;
+    for (const int last : update.last) wait.after.push_back({last});
+    for (const int send : stage_.sends) wait.after.push_back({send});
+    updated = std::move(update.updated);
+    return add_op(stage_.program, std::move(wait));
+  }
+
+  // A rank's shard of a bucket's weights comes from where it is kept, behind op `behind` (-1: at once): the
+  // number of the op that ends it, and of the first one.
+  struct Fetched {
+    int first = -1, last = -1;
+  };
+  Fetched fetch_weights(const PassItem& item, std::size_t b, int behind, std::vector<int> writes) {
+    const Bucket& bucket = stage_.buckets[b];
+    const double bytes = kept_parameters(plan_, bucket, stage_.held.weights) *
+                         element_bytes(plan_.scenario.training.precision);
+    const auto write = [&](Op op, int reads, std::vector<int> its_writes) {
+      op.microbatch = item.microbatch;
+      op.reads = {reads};
+      op.writes = std::move(its_writes);
+      return add_op(stage_.program, std::move(op));
+    };
+    Fetched fetched;
+    int source = stage_.weights[b];
+    if (offload_.parameters == OffloadTo::nvme) {
+      const int staged = add_host_buffer(stage_.program, named("weights read for", item, b), bytes);
+      Op read = host_op(stage_.program, named("read weights", item, b), kNvmeReadStream,
+                        HostAction::read_nvme, bucket, bytes);
+      if (behind >= 0) read.after = {{behind}};
+      fetched.first = fetched.last = write(std::move(read), source, {staged});
+      source = staged;
+    }
+    Op copy = host_op(stage_.program, named("copy weights to device", item, b),
+                      overlaps_ ? kToDeviceStream : "compute", HostAction::copy_to_device, bucket, bytes);
+    if (fetched.last >= 0)
+      copy.after = {{fetched.last}};
+    else if (behind >= 0)
+      copy.after = {{behind}};
+    fetched.last = write(std::move(copy), source, std::move(writes));
+    if (fetched.first < 0) fetched.first = fetched.last;
+    return fetched;
+  }
+
+  // ----- what is exchanged with other ranks
+
   // Leaves each rank with the sum of its shard. Replicas of a shard are summed once, behind the last
   // micro-batch.
   void reduce_gradients(const PassItem& item, std::size_t b) {
@@ -169,7 +327,16 @@ private:
     const double element = element_bytes(plan_.scenario.training.gradient_precision);
     const int complete = stage_.backward_of_bucket[b];
     int& ready = stage_.backward_of_bucket[b];  // later users of the gradients wait for this op
-    for (const PartShards& its : shards_of(b)) {
+    const bool to_host = offloads_ && zero_ >= 2;
+    const std::vector<PartShards> parts = shards_of(b);
+    const bool scatters = std::any_of(parts.begin(), parts.end(), [](const auto& p) { return p.shards > 1; });
+    const int whole = zero_ >= 2 ? pass_gradients_[b] : stage_.gradients[b];
+    const int sum = !to_host ? stage_.gradients[b]
+                    : scatters
+                        ? add_buffer(stage_.program, named("sum of gradients", item, b), shard_bytes(b))
+                        : whole;
+    const int fetched = to_host ? fetch_sum(item, b, complete) : -1;
+    for (const PartShards& its : parts) {
       const double bytes = its.part.parameters * element;
       int last = complete;
       if (its.shards > 1) {
@@ -177,18 +344,26 @@ private:
                                    CollectiveKind::reduce_scatter, b, bytes, its.axes.shard);
         scatter.microbatch = item.microbatch;
         scatter.action.kind = Action::Kind::scatter_gradients;
+        scatter.action.part = its.part.number;
         scatter.after = {{last}};
-        scatter.reads = {zero_ >= 2 ? pass_gradients_[b] : stage_.gradients[b]};
-        scatter.writes = {stage_.gradients[b]};
+        scatter.reads = {whole};
+        scatter.writes = {sum};
         ready = last = scattered_[b] = add_op(stage_.program, std::move(scatter));
       }
       if (its.axes.replicas.empty() || item.microbatch < plan_.scenario.microbatches - 1) continue;
-      Op sum = collective_of(named("all-reduce", item, b) + its.part.name, stream, CollectiveKind::all_reduce,
-                             b, bytes / its.shards, its.axes.replicas);
-      sum.after = {{last}};
-      sum.reads = sum.writes = {stage_.gradients[b]};
-      ready = add_op(stage_.program, std::move(sum));
+      Op total = collective_of(named("all-reduce", item, b) + its.part.name, stream,
+                               CollectiveKind::all_reduce, b, bytes / its.shards, its.axes.replicas);
+      if (stage_.buckets[b].expert_parameters > 0) total.action.kind = Action::Kind::sum_part;
+      total.action.part = its.part.number;
+      total.after = {{last}};
+      if (fetched >= 0) total.after.push_back({fetched});
+      total.reads = total.writes = {sum};
+      ready = add_op(stage_.program, std::move(total));
     }
+    if (!to_host) return;
+    std::vector<Dependency> after = {{ready}};
+    if (fetched >= 0) after.push_back({fetched});
+    copy_to_host(item, b, sum, after);
   }
 
   // Of everything in the bucket that is shared out.
@@ -201,6 +376,7 @@ private:
                             its.axes.shard);
       op.purpose = Purpose::weights;
       op.action.kind = Action::Kind::gather_weights;
+      op.action.part = its.part.number;
       op.reads = {stage_.weights[b]};
       gathers.push_back(std::move(op));
     }
@@ -218,14 +394,34 @@ private:
     }
     const bool ahead = overlaps_ && choice_.prefetch > 0;
     const int behind = uses_ - 2 - (ahead ? choice_.prefetch : 0);  // the use that must be over
+    const bool fetches = offload_.parameters != OffloadTo::none;
     std::vector<Op> gathers = gather_ops(named("all-gather", item, b), overlaps_ ? "weights" : "compute", b);
     double bytes = 0;
-    for (const Op& gather : gathers) bytes += gather.collective.bytes.base;
+    for (const PartShards& its : shards_of(b))
+      if (its.shards > 1 || fetches)
+        bytes += its.part.parameters * element_bytes(plan_.scenario.training.precision);
     gathered_[b] = add_buffer(stage_.program, named("weights for", item, b), bytes);
-    int number = -1;
+    int number = -1, shard = -1;
+    std::vector<Dependency> after;
+    if (behind >= 0) after = {{passed_[static_cast<std::size_t>(behind)]}};
+    if (fetches) {
+      std::vector<int> writes = {gathered_[b]};
+      if (!gathers.empty()) {
+        shard = add_buffer(stage_.program, named("shard of weights for", item, b),
+                           kept_parameters(plan_, stage_.buckets[b], stage_.held.weights) *
+                               element_bytes(plan_.scenario.training.precision));
+        writes.push_back(shard);
+      }
+      const Fetched fetched =
+          fetch_weights(item, b, after.empty() ? -1 : after.front().op, std::move(writes));
+      if (first_gather_ < 0) first_gather_ = fetched.first;
+      after = {{fetched.last}};
+      number = fetched.last;
+    }
     for (Op& gather : gathers) {
       gather.microbatch = item.microbatch;
-      if (behind >= 0) gather.after = {{passed_[static_cast<std::size_t>(behind)]}};
+      gather.after = after;
+      if (shard >= 0) gather.reads = {shard};
       gather.writes = {gathered_[b]};
       number = add_op(stage_.program, std::move(gather));
       if (first_gather_ < 0) first_gather_ = number;
@@ -234,13 +430,14 @@ private:
   }
 
   // Stages 1 and 2: all ranks' updated shards, in the order in which the next forward pass needs them.
-  void gather_updated(int updated) {
+  // `updated`: by bucket, the op that has updated the rank's own.
+  void gather_updated(const std::vector<int>& updated) {
     const bool ahead = overlaps_ && choice_.prefetch > 0;
     for (std::size_t b = stage_.buckets.size(); b-- > 0;) {
       int number = -1;
       for (Op& gather : gather_ops(fmt::format("all-gather {}", layers_text(stage_.buckets[b])),
                                    ahead ? "weights" : "compute", b)) {
-        gather.after = {{updated}};
+        gather.after = {{updated[b]}};
         gather.for_next_step = ahead;
         gather.writes = {stage_.weights[b]};
         number = add_op(stage_.program, std::move(gather));
@@ -251,8 +448,10 @@ private:
 
   StepPlan& plan_;
   const ShardChoice& choice_;
+  const OffloadChoice& offload_;
+  const bool offloads_;
   const ShardGroups groups_;
-  const int zero_;  // the stage of ZeRO, 0 where nothing is shared out
+  const int zero_;  // the stage of ZeRO, 0 where nothing is shared out or kept off the device
   const bool overlaps_;
   StageProgram stage_;
   int compute_ = 0, first_gather_ = -1, uses_ = 0;
@@ -261,6 +460,12 @@ private:
   std::vector<int> gathered_;   // by unit: tensor of the weights gathered last
   // By bucket: the tensor of the gradients of the pass at work, and the op that sent those before.
   std::vector<int> pass_gradients_, scattered_;
+  // With offload, by bucket: the sum of its gradients in host memory, the op that brought it there last, and
+  // the buffer in which it came back.
+  std::vector<int> host_gradients_, last_copy_, fetched_;
+  std::vector<int> copies_;  // of gradients to host memory, in their order
+  std::optional<Op> tied_copy_;
+  int tied_sum_ = -1;
 };
 
 class Shards : public GradientStrategy {
@@ -268,9 +473,11 @@ public:
   explicit Shards(ShardChoice choice) : choice_(choice) {}
 
   std::string headline(const Scenario& scenario) const override {
-    if (choice_.fsdp == Fsdp::none) return fmt::format("ZeRO-{}", choice_.stage);
+    const std::string where = offload_text(scenario.strategy.offload);
+    if (choice_.fsdp == Fsdp::none) return fmt::format("ZeRO-{}{}", choice_.stage, where);
     const ShardGroups groups = shard_groups(choice_, scenario);
-    return choice_.fsdp == Fsdp::full ? "FSDP" : fmt::format("hybrid FSDP, shards of {}", groups.shards);
+    return (choice_.fsdp == Fsdp::full ? "FSDP" : fmt::format("hybrid FSDP, shards of {}", groups.shards)) +
+           where;
   }
 
   ContextGradients context_gradients() const override { return ContextGradients::with_data; }
@@ -280,6 +487,7 @@ public:
       strategy.refuse("shard_degree", fmt::format("{}", choice_.degree),
                       fmt::format("a divisor of {}, strategy.data{}", weight_copies(scenario.strategy),
                                   scenario.strategy.context > 1 ? " x strategy.context" : ""));
+    fit_offload(strategy, scenario);
   }
 
   Advice less_communication(const Scenario& scenario, const LinkPlace& busiest) const override {
@@ -335,7 +543,7 @@ std::shared_ptr<const GradientStrategy> zero_stage(int stage) {
   return std::make_shared<Shards>(choice);
 }
 
-std::shared_ptr<const GradientStrategy> read_shards(Section& strategy, const StrategyChoice& choice) {
+std::shared_ptr<const GradientStrategy> read_shards(Section& strategy, StrategyChoice& choice) {
   ShardChoice shards;
   shards.fsdp = static_cast<Fsdp>(strategy.choice("fsdp", kFsdpNames, 0));
   const bool fsdp = shards.fsdp != Fsdp::none;
@@ -355,6 +563,8 @@ std::shared_ptr<const GradientStrategy> read_shards(Section& strategy, const Str
   if (shards.stage < 3 && !shards.reshard)
     strategy.refuse("reshard_after_forward", fmt::format("false with zero_stage = {}", shards.stage),
                     "zero_stage = 3 or fsdp, or no such key");
+  const OffloadChoice offload = read_offload(strategy, choice, shards.stage);
+  if (choice.gradients == "all-reduce") choice.offload = offload;
   if (shards.stage == 0) return nullptr;
   if (choice.gradients != "all-reduce")
     strategy.refuse(

@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-// Parses zero_stage, fsdp and the keys that go with them; null if they ask for no shards.
-std::shared_ptr<const GradientStrategy> read_shards(Section& strategy, const StrategyChoice& choice);
+// Parses zero_stage, fsdp and the keys that go with them, offload among them; null if they ask for no shards.
+std::shared_ptr<const GradientStrategy> read_shards(Section& strategy, StrategyChoice& choice);
 
 // What zero_stage = `stage` (1 to 3) alone asks for.
 std::shared_ptr<const GradientStrategy> zero_stage(int stage);

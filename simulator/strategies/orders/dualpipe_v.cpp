@@ -7,7 +7,11 @@
 //
 // The order is that of the published code for at least 2p micro-batches; with fewer, the passes of the
 // missing ones are left out. The published code runs a forward and a backward pass at the same time, so that
-// each computes while the other communicates; here they run one after the other.
+// each computes while the other communicates, if strategy.overlap_passes says so; else they run one after the
+// other.
+//
+// DualPipe itself is the same with both halves of the pipeline: its stages s and 2p - 1 - s are two
+// data-parallel ranks here.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -86,16 +90,27 @@ private:
 
 }  // namespace
 
-extern const OrderEntry kDualPipeVOrder{
-    .schedule = PipelineSchedule::dualpipe_v,
-    .title = "DualPipeV",
-    .placement = PartPlacement::vee,
-    .fewest_stages = 2,
-    .fewest_chunks = 2,
-    .most_chunks = 2,
-    .splits_backward = true,
-    .staggered = true,
-    .order = [](const StagePlace& place) { return DualOrder(place).write(); },
-};
+namespace {
+
+constexpr OrderEntry dualpipe(PipelineSchedule schedule, std::string_view title, bool mirrored) {
+  return {
+      .schedule = schedule,
+      .title = title,
+      .placement = PartPlacement::vee,
+      .fewest_stages = 2,
+      .fewest_chunks = 2,
+      .most_chunks = 2,
+      .splits_backward = true,
+      .mirrored = mirrored,
+      .staggered = true,
+      .order = [](const StagePlace& place) { return DualOrder(place).write(); },
+      .ahead = nullptr,
+  };
+}
+
+}  // namespace
+
+extern const OrderEntry kDualPipeVOrder = dualpipe(PipelineSchedule::dualpipe_v, "DualPipeV", false);
+extern const OrderEntry kDualPipeOrder = dualpipe(PipelineSchedule::dualpipe, "DualPipe", true);
 
 }  // namespace rehearse

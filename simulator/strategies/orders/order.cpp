@@ -5,12 +5,12 @@
 namespace rehearse {
 
 extern const OrderEntry kGPipeOrder, kOneFOneBOrder, kInterleavedOrder, kBreadthFirstOrder,
-    kZeroBubbleH1Order, kZeroBubbleH2Order, kZeroBubbleVOrder, kDualPipeVOrder;
+    kZeroBubbleH1Order, kZeroBubbleH2Order, kZeroBubbleVOrder, kDualPipeVOrder, kDualPipeOrder;
 
 const OrderEntry& order_of(PipelineSchedule schedule) {
   static constexpr std::array kOrders = {&kGPipeOrder,        &kOneFOneBOrder,     &kInterleavedOrder,
                                          &kBreadthFirstOrder, &kZeroBubbleH1Order, &kZeroBubbleH2Order,
-                                         &kZeroBubbleVOrder,  &kDualPipeVOrder};
+                                         &kZeroBubbleVOrder,  &kDualPipeVOrder,    &kDualPipeOrder};
   for (const OrderEntry* order : kOrders)
     if (order->schedule == schedule) return *order;
   return kOneFOneBOrder;

@@ -42,6 +42,9 @@ struct OrderEntry {
   int fewest_stages = 1;
   int fewest_chunks = 1, most_chunks = 1;  // of a stage
   bool splits_backward = false;
+  // Stages s and p - 1 - s of p hold the same parts of the model and do the same: in `pipeline` they count as
+  // one, and in `data` as two.
+  bool mirrored = false;
   // The first stage is done with a step before the last one is, and begins the next.
   bool staggered = false;
   // The passes of a stage.

@@ -42,6 +42,7 @@ Op expert_exchange(const StepPlan& plan, const Program& program, const ValueChan
       Message message;
       message.direction = way;
       message.peer = Peer::along(axis, send ? far : -far, true, kMesh);
+      message.tag = 1;  // 0 is for what attention in a ring sends to the same ranks
       message.bytes.axis = axis;
       message.bytes.mesh = kMesh;
       for (int own = 0; own < ranks; ++own) {

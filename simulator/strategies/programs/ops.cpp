@@ -13,36 +13,10 @@
 namespace rehearse {
 namespace {
 
-void add_optimizer_state(const StepPlan& plan, StageProgram& stage) {
-  if (!stage.optimizer_state.empty()) return;
-  const Training& training = plan.scenario.training;
-  const double of_parameter =
-      state_bytes(training.optimizer, training.precision, training.gradient_precision).optimizer;
-  for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
-    const Bucket& bucket = stage.buckets[b];
-    stage.optimizer_state.push_back(-1);
-    if (bucket.parameters == 0 || of_parameter == 0) continue;
-    Tensor state;
-    state.kind = TensorKind::optimizer_state;
-    state.name = fmt::format("optimizer state {}", b);
-    state.first_layer = bucket.first_layer;
-    state.last_layer = bucket.last_layer;
-    state.shards = stage.held.optimizer;
-    state.bytes = kept_parameters(plan, bucket, state.shards) * of_parameter;
-    stage.optimizer_state.back() = add_tensor(stage.program, std::move(state));
-  }
-}
-
 // Members of the group that the program's first rank belongs to; its other ranks' groups lie alike.
 std::vector<Endpoint> endpoints_of(const StepPlan& plan, const Program& program, const Group& group) {
   const Role& workers = plan.schedule.roles.front();
-  const auto runs_it = [&](int rank) {
-    return std::all_of(program.where.begin(), program.where.end(), [&](const At& at) {
-      return workers.meshes[at.mesh].coordinate(rank, at.axis) == at.coordinate;
-    });
-  };
-  int first = 0;
-  while (!runs_it(first)) ++first;
+  const int first = first_rank_at(workers, program.where);
   std::vector<Endpoint> endpoints;
   for (const int rank : group_members(workers, group, first)) endpoints.push_back(plan.endpoints[rank]);
   return endpoints;
@@ -97,6 +71,12 @@ Work pass_work(const StepPlan& plan, Pass pass, int first_segment, int end_segme
       if (leaves_weights(*walk.segments[s]) ? weight : input) add(s, walk.segments[s]->cost.backward_weight);
   }
   return work;
+}
+
+int shared_work(StepPlan& plan, const WorkKey& key, const std::function<Work()>& make) {
+  const auto [known, fresh] = plan.pass_works.try_emplace(key, static_cast<int>(plan.schedule.works.size()));
+  if (fresh) plan.schedule.works.push_back(make());
+  return known->second;
 }
 
 Work ring_work(const StepPlan& plan, Pass pass, int segment, int step) {
@@ -158,6 +138,26 @@ Op compute_op(StepPlan& plan, Program& program, std::string name, Pass pass, Wor
   plan.schedule.works.push_back(std::move(work));
   op.work = static_cast<int>(plan.schedule.works.size()) - 1;
   return op;
+}
+
+void add_optimizer_state(const StepPlan& plan, StageProgram& stage) {
+  if (!stage.optimizer_state.empty()) return;
+  const Training& training = plan.scenario.training;
+  const double of_parameter =
+      state_bytes(training.optimizer, training.precision, training.gradient_precision).optimizer;
+  for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
+    const Bucket& bucket = stage.buckets[b];
+    stage.optimizer_state.push_back(-1);
+    if (bucket.parameters == 0 || of_parameter == 0) continue;
+    Tensor state;
+    state.kind = TensorKind::optimizer_state;
+    state.name = fmt::format("optimizer state {}", b);
+    state.first_layer = bucket.first_layer;
+    state.last_layer = bucket.last_layer;
+    state.shards = stage.held.optimizer;
+    state.bytes = kept_parameters(plan, bucket, state.shards) * of_parameter;
+    stage.optimizer_state.back() = add_tensor(stage.program, std::move(state));
+  }
 }
 
 Op optimizer_op(StepPlan& plan, StageProgram& stage) {
@@ -287,16 +287,21 @@ Op collective_op(const StepPlan& plan, Program& program, std::string name, const
   return op;
 }
 
-void sync_tied_embedding(const StepPlan& plan, StageProgram& stage) {
-  if (plan.tied_parameters == 0 || (stage.stage > 0 && stage.stage < stage.stages - 1)) return;
+bool holds_tied_embedding(const StepPlan& plan, const StageProgram& stage, std::size_t number) {
+  if (plan.tied_parameters == 0 || (stage.stage > 0 && stage.stage < stage.stages - 1)) return false;
   const int layer = stage.stage == 0 ? stage.layers.first : stage.layers.last;
+  const Bucket& bucket = stage.buckets[number];
+  return layer >= bucket.first_layer && layer <= bucket.last_layer;
+}
+
+void sync_tied_embedding(const StepPlan& plan, StageProgram& stage) {
   for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
-    if (layer < stage.buckets[b].first_layer || layer > stage.buckets[b].last_layer) continue;
+    if (!holds_tied_embedding(plan, stage, b)) continue;
     Op op = collective_op(plan, stage.program, "all-reduce tied embedding", "gradients",
                           CollectiveKind::all_reduce,
                           plan.tied_parameters * element_bytes(plan.scenario.training.gradient_precision) /
                               stage.held.optimizer);
-    op.first_layer = op.last_layer = layer;
+    op.first_layer = op.last_layer = stage.stage == 0 ? stage.layers.first : stage.layers.last;
     op.action.kind = Action::Kind::sum_tied;
     op.collective.group.axes = {{plan.pipeline_axis, 0, 1, {0, stage.stages - 1}}};
     op.collective.algorithm = plan.algorithms->or_ring(endpoints_of(plan, stage.program, op.collective.group),

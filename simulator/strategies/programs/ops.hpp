@@ -1,6 +1,7 @@
 // The ops that strategies write, with what all of a kind have in common filled in.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@ namespace rehearse {
 
 // What a pass over segments first to end - 1 of the plan's walk computes for one micro-batch, and its FLOPs.
 Work pass_work(const StepPlan& plan, Pass pass, int first_segment, int end_segment);
+// The number of the work with this key, which `make` makes the first time; micro-batches share it.
+int shared_work(StepPlan& plan, const WorkKey& key, const std::function<Work()>& make);
 // One step of attention in a ring, which segment `segment` of the walk is.
 Work ring_work(const StepPlan& plan, Pass pass, int segment, int step);
 // Takes the loss, both passes of it, out of the last layer, and returns it for `replicas` times its outputs:
@@ -22,6 +25,8 @@ int add_buffer(Program& program, std::string name, double bytes);  // the tensor
 
 // Computes `work` on the compute stream.
 Op compute_op(StepPlan& plan, Program& program, std::string name, Pass pass, Work work);
+// Adds the optimizer's state to the program, bucket by bucket, unless it is there.
+void add_optimizer_state(const StepPlan& plan, StageProgram& stage);
 // The optimizer's update of the stage's weights from its gradients, whose state it adds to the program. It
 // waits for the stage's sends and for the last op of its stream "gradients".
 Op optimizer_op(StepPlan& plan, StageProgram& stage);
@@ -41,6 +46,8 @@ Op change_op(const StepPlan& plan, const Program& program, const ValueChange& ch
 // Sums those gradients of a bucket that ranks with shares of the same layers hold summands of, on the compute
 // stream; the number of the last op, -1 if there are none. `gradients`: the tensor that holds them.
 int sum_partial_gradients(const StepPlan& plan, StageProgram& stage, std::size_t bucket, int gradients);
+// Whether bucket `number` has the layer with the embedding that the first and the last stage both keep.
+bool holds_tied_embedding(const StepPlan& plan, const StageProgram& stage, std::size_t number);
 // First and last stage each keep a tied embedding and add up its gradients, as Megatron-LM does. Nothing to
 // write for other stages, or if there is none.
 void sync_tied_embedding(const StepPlan& plan, StageProgram& stage);

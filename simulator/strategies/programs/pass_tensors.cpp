@@ -37,9 +37,14 @@ public:
     if (tensors.recomputes)
       tensors.recomputed = add(TensorKind::activation, "recomputed activations of a layer", stage_.layers,
                                transient, -1, training.precision);
-    if (const double bytes = gathered_bytes(); bytes > 0)
-      tensors.gathered =
-          add(TensorKind::buffer, "gathered activations", stage_.layers, bytes, -1, training.precision);
+    if (const double bytes = gathered_bytes(); bytes > 0) {
+      const auto buffer = [&](const char* name) {
+        return add(TensorKind::buffer, name, stage_.layers, bytes, -1, training.precision);
+      };
+      tensors.gathered.fill(buffer("gathered activations"));
+      if (plan_.scenario.strategy.overlap_passes)
+        tensors.gathered[1] = buffer("gathered activations (backward)");
+    }
     return tensors;
   }
 

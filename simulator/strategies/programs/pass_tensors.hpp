@@ -1,6 +1,7 @@
 // The tensors that the passes of a stage's micro-batches read and write.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,9 @@ struct StageTensors {
   std::vector<ChunkTensors> chunks;
   int between = -1;     // gradients between layers
   int recomputed = -1;  // activations of a layer that are computed again, but for kept_recomputed
-  int gathered = -1;    // activations gathered from their shards
+  // Activations gathered from their shards, of forward passes and of others; one tensor for both, unless
+  // these take turns.
+  std::array<int, 2> gathered = {-1, -1};
   bool recomputes = false;
 };
 

@@ -6,10 +6,12 @@
 #include <map>
 #include <tuple>
 
+#include "simulator/schedule/huge_pages.hpp"
 #include "simulator/strategies/programs/expert_exchange.hpp"
 #include "simulator/strategies/programs/ops.hpp"
 #include "simulator/strategies/programs/pass_tensors.hpp"
 #include "simulator/strategies/programs/ring_attention.hpp"
+#include "simulator/strategies/programs/stage_transfers.hpp"
 
 namespace rehearse {
 namespace {
@@ -28,7 +30,8 @@ public:
         uneven_experts_(uneven_experts(plan)),
         compute_(stream_named(program_, "compute")),
         tensors_(add_pass_tensors(plan, stage)),
-        ring_(plan, stage) {
+        ring_(plan, stage),
+        transfers_(plan, stage, tensors_) {
     stage_.forward_of_bucket.assign(stage_.buckets.size(), -1);
     stage_.backward_of_bucket.assign(stage_.buckets.size(), -1);
   }
@@ -45,19 +48,27 @@ public:
       // Buffers are used again in the next step, so nothing may be received for it before this one is over.
       begin_ = add_op(program_, marker(plan_, stage_, "begin step"));
     }
-    program_.ops.reserve(program_.ops.size() + most_ops(order.size()));
+    reserve_in_huge_pages(program_.ops, program_.ops.size() + most_ops(order.size()));
     for (std::size_t i = 0; i < order.size(); ++i) {
+      note_pass();
       if (blocking_)
         write_blocking(order, i);
       else
         write_overlapped(order[i]);
       last_of_item_.push_back(last_op_of_stream(program_, compute_));
     }
+    note_pass();
     if (blocking_) return;
     for (const auto& [name, send] : sends_) stage_.sends.push_back(send);
   }
 
 private:
+  void note_pass() {
+    if (!plan_.scenario.strategy.overlap_passes) return;
+    plan_.first_ops.resize(static_cast<std::size_t>(stage_.stages));
+    plan_.first_ops[static_cast<std::size_t>(stage_.stage)].push_back(static_cast<int>(program_.ops.size()));
+  }
+
   // That so many items need: a receive, a send and what is computed between changes, each pass on its own.
   std::size_t most_ops(std::size_t items) const {
     std::size_t changes = 0;
@@ -79,12 +90,10 @@ private:
 
   // The work of one pass over some segments; micro-batches share it.
   int work(Pass pass, const Piece& piece) {
-    const auto key = std::make_tuple(pass, piece.first, piece.end, piece.ring_step);
-    if (const auto found = plan_.pass_works.find(key); found != plan_.pass_works.end()) return found->second;
-    plan_.schedule.works.push_back(piece.ring_step < 0
-                                       ? pass_work(plan_, pass, piece.first, piece.end)
-                                       : ring_work(plan_, pass, piece.first, piece.ring_step));
-    return plan_.pass_works[key] = static_cast<int>(plan_.schedule.works.size()) - 1;
+    return shared_work(plan_, {pass, piece.first, piece.end, piece.ring_step}, [&] {
+      return piece.ring_step < 0 ? pass_work(plan_, pass, piece.first, piece.end)
+                                 : ring_work(plan_, pass, piece.first, piece.ring_step);
+    });
   }
 
   static Action::Kind action_of(Pass pass) {
@@ -102,11 +111,18 @@ private:
     }
   }
 
+  // ", layer 3 up to down"; micro-batches share it.
+  const std::string& piece_text(const Piece& piece) {
+    const auto [known, fresh] = piece_texts_.try_emplace({piece.first, piece.end});
+    if (fresh) known->second = ", " + segments_text(plan_, piece.first, piece.end);
+    return known->second;
+  }
+
   // `cut`: the pass is several ops, which are told apart by what they compute.
   Op compute_op(Pass pass, const PassItem& item, const Piece& piece, bool cut) {
     Op op;
     op.name = fmt::format("{} {}", kPassNames[static_cast<std::size_t>(pass)], item_text(stage_, item));
-    if (cut) op.name += ", " + segments_text(plan_, piece.first, piece.end);
+    if (cut) op.name += piece_text(piece);
     op.stream = compute_;
     op.pass = pass;
     op.first_layer = walk_.layer_of[piece.first];
@@ -153,8 +169,9 @@ private:
       op.microbatch = item.microbatch;
       op.action.of_gradient = of_gradients;
       wait_for(op, received);
-      if (tensors_.gathered >= 0 && change.change.kind == Change::Kind::all_gather)
-        op.writes = {tensors_.gathered};
+      if (const int gathered = tensors_.gathered[pass == Pass::forward ? 0 : 1];
+          gathered >= 0 && change.change.kind == Change::Kind::all_gather)
+        op.writes = {gathered};
       add_op(program_, std::move(op));
     }
   }
@@ -281,9 +298,8 @@ private:
                  std::vector<Weights>& gathered) {
     const LayerRange layers = recomputed_layers(part.layers);
     if (layers.last < layers.first) return;
-    const auto its_pieces = pieces(layers, [](const Site& site) {
-      return site.repeated && (!site.forward.empty() || site.at_ring());
-    });
+    const auto its_pieces = pieces(
+        layers, [](const Site& site) { return site.repeated && (!site.forward.empty() || site.at_ring()); });
     for (const Piece& piece : its_pieces) {
       if (piece.first > its_pieces.front().first)
         write_changes(walk_.sites[piece.first].forward, item, Pass::recompute, Side::both, received);
@@ -427,78 +443,24 @@ private:
 
   // ----- transfers
 
-  // The stage from which an item's input comes, and that to which its result goes; -1: none.
-  int source(const PassItem& item) const {
-    const Chunk& chunk = stage_.chunks[item.chunk];
-    return item.pass == Pass::backward_weight ? -1 : item.forward() ? chunk.before : chunk.behind;
-  }
-  int target(const PassItem& item) const {
-    const Chunk& chunk = stage_.chunks[item.chunk];
-    return item.pass == Pass::backward_weight ? -1 : item.forward() ? chunk.behind : chunk.before;
-  }
-  bool receives(const PassItem& item) const { return source(item) >= 0 && source(item) != stage_.stage; }
-  bool sends(const PassItem& item) const { return target(item) >= 0 && target(item) != stage_.stage; }
-
-  static const char* direction(const PassItem& item) { return item.forward() ? "forward" : "backward"; }
-
-  // A direction has a stream each way. In a vee its two chunks have neighbours on different sides, which must
-  // not wait for each other.
-  std::string stream_of(const char* way, const PassItem& item) const {
-    std::string name = fmt::format("{} {}", way, direction(item));
-    if (entry_.placement == PartPlacement::vee) name += fmt::format(", chunk {}", item.chunk);
-    return name;
-  }
-
-  // Adds the receive before an item, or the send after it, to an exchange.
-  void add_message(Op& op, const PassItem& item, Message::Direction way) {
-    const bool send = way == Message::Direction::send;
-    const int k = item.microbatch;
-    const LayerRange layers = stage_.chunks[item.chunk].layers;
-    const ChunkTensors& tensors = tensors_.chunks[item.chunk];
-    // In a loop the first stage's next chunk comes behind the last stage's; in a vee the last stage turns
-    // round. A stage may then send both ways to the same neighbour, so that the tag tells the directions
-    // apart.
-    const bool chunked = stage_.chunks.size() > 1, wraps = entry_.placement == PartPlacement::loop;
-    const int offset =
-        wraps ? (item.forward() == send ? 1 : -1) : (send ? target(item) : source(item)) - stage_.stage;
-    Message message;
-    message.direction = way;
-    message.peer = Peer::along(plan_.pipeline_axis, offset, chunked && wraps);
-    message.tag = chunked && !item.forward() ? 1 : 0;
-    message.bytes = boundary_bytes(plan_, item.forward() == send ? layers.last : layers.first - 1);
-    if (!op.name.empty()) op.name += chunked ? "; " : ", ";
-    op.name += fmt::format("{} {} {}", send ? "send" : "receive", direction(item), item_text(stage_, item));
-    if (op.messages.empty()) {
-      op.kind = OpKind::exchange;
-      op.purpose = Purpose::pipeline;
-      op.pass = item.forward() ? Pass::forward : Pass::backward;
-      op.microbatch = k;
-    }
-    op.messages.push_back(std::move(message));
-    if (send)
-      op.reads.push_back((item.forward() ? tensors.output : tensors.input_gradient)[k]);
-    else
-      op.writes.push_back((item.forward() ? tensors.input : tensors.output_gradient)[k]);
-  }
-
   // Every direction has its own streams. A receive is posted while the item before its own runs: two buffers.
   void write_overlapped(const PassItem& item) {
     int received = -1;
-    if (receives(item)) {
+    if (transfers_.receives(item)) {
       Op op;
-      op.stream = stream_named(program_, stream_of("receive", item));
-      add_message(op, item, Message::Direction::receive);
+      op.stream = stream_named(program_, transfers_.stream_of("receive", item));
+      transfers_.add_message(op, item, Message::Direction::receive);
       const std::size_t done = last_of_item_.size();
       op.after.push_back({done >= 2 ? last_of_item_[done - 2] : begin_});
       received = add_op(program_, std::move(op));
     }
     compute(item, received);
-    if (sends(item)) {
+    if (transfers_.sends(item)) {
       Op op;
       op.after.push_back({last_op_of_stream(program_, compute_)});
-      const std::string stream = stream_of("send", item);
+      const std::string stream = transfers_.stream_of("send", item);
       op.stream = stream_named(program_, stream);
-      add_message(op, item, Message::Direction::send);
+      transfers_.add_message(op, item, Message::Direction::send);
       sends_[stream] = add_op(program_, std::move(op));
     }
   }
@@ -507,26 +469,21 @@ private:
   // a send goes together with the receive that follows it from the same neighbour, or both neighbours would
   // wait to send.
   void write_blocking(const std::vector<PassItem>& order, std::size_t i) {
-    if (receives(order[i]) && !(i > 0 && together(order[i - 1], order[i]))) {
+    if (transfers_.receives(order[i]) && !(i > 0 && transfers_.together(order[i - 1], order[i]))) {
       Op op;
       op.stream = compute_;
-      add_message(op, order[i], Message::Direction::receive);
+      transfers_.add_message(op, order[i], Message::Direction::receive);
       add_op(program_, std::move(op));
     }
     compute(order[i], -1);
-    if (sends(order[i])) {
+    if (transfers_.sends(order[i])) {
       Op op;
       op.stream = compute_;
-      add_message(op, order[i], Message::Direction::send);
-      if (i + 1 < order.size() && together(order[i], order[i + 1]))
-        add_message(op, order[i + 1], Message::Direction::receive);
+      transfers_.add_message(op, order[i], Message::Direction::send);
+      if (i + 1 < order.size() && transfers_.together(order[i], order[i + 1]))
+        transfers_.add_message(op, order[i + 1], Message::Direction::receive);
       add_op(program_, std::move(op));
     }
-  }
-
-  // What `a` sends goes to the neighbour from which `b` receives.
-  bool together(const PassItem& a, const PassItem& b) const {
-    return a.forward() != b.forward() && sends(a) && receives(b);
   }
 
   // As Megatron-LM's forward_backward_pipelining_with_interleaving without overlap: a forward pass alone
@@ -544,11 +501,12 @@ private:
       const std::size_t end = i + (i >= filling && i < draining ? 2 : 1);
       if (i == draining && i == filling) finish_exchange();  // no pairs: the last output leaves alone
       for (std::size_t j = i; j < end; ++j)
-        if (receives(order[j])) add_message(exchange, order[j], Message::Direction::receive);
+        if (transfers_.receives(order[j]))
+          transfers_.add_message(exchange, order[j], Message::Direction::receive);
       finish_exchange();
       for (std::size_t j = i; j < end; ++j) compute(order[j], -1);
       for (std::size_t j = i; j < end; ++j)
-        if (sends(order[j])) add_message(exchange, order[j], Message::Direction::send);
+        if (transfers_.sends(order[j])) transfers_.add_message(exchange, order[j], Message::Direction::send);
       i = end;
     }
     finish_exchange();
@@ -565,8 +523,10 @@ private:
   const int compute_;
   StageTensors tensors_;
   RingAttention ring_;
+  StageTransfers transfers_;
   int begin_ = -1;
   std::map<std::pair<const ValueChange*, Pass>, Op> changes_;
+  std::map<std::pair<int, int>, std::string> piece_texts_;
   // The last ops of the streams of sends, forward before backward.
   std::map<std::string, int, std::greater<>> sends_;
   std::vector<int> last_of_item_;  // ops that end the items written so far

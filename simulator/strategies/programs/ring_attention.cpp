@@ -8,25 +8,35 @@
 #include "simulator/strategies/programs/pass_tensors.hpp"
 
 namespace rehearse {
+namespace {
+
+bool is_backward(Pass pass) {
+  return pass == Pass::backward || pass == Pass::backward_input;
+}
+
+}  // namespace
 
 // All layers use the same buffers.
-void RingAttention::add_buffers(double bytes, bool gradients) {
+RingAttention::Buffers& RingAttention::add_buffers(Pass pass, double bytes, bool gradients) {
   Program& program = stage_.program;
+  const bool apart = pass != Pass::forward && plan_.scenario.strategy.overlap_passes;
+  Buffers& buffers = buffers_[apart ? 1 : 0];
   const auto hold = [&](int& tensor, const char* name) {
-    if (tensor < 0) tensor = add_buffer(program, name, 0);
+    if (tensor < 0) tensor = add_buffer(program, fmt::format("{}{}", name, apart ? " (backward)" : ""), 0);
     double& held = program.tensors[static_cast<std::size_t>(tensor)].bytes.base;
     held = std::max(held, bytes);
   };
-  hold(held_[0], "keys and values, even steps");
-  hold(held_[1], "keys and values, odd steps");
-  if (!gradients) return;
-  hold(leaving_[0], "gradients of keys and values, even steps");
-  hold(leaving_[1], "gradients of keys and values, odd steps");
-  hold(arriving_, "received gradients of keys and values");
+  hold(buffers.held[0], "keys and values, even steps");
+  hold(buffers.held[1], "keys and values, odd steps");
+  if (!gradients) return buffers;
+  hold(buffers.leaving[0], "gradients of keys and values, even steps");
+  hold(buffers.leaving[1], "gradients of keys and values, odd steps");
+  hold(buffers.arriving, "received gradients of keys and values");
+  return buffers;
 }
 
-Op RingAttention::exchange(Pass pass, const PassItem& item, const ValueChange& keys, int step,
-                           double bytes) const {
+Op RingAttention::exchange(Pass pass, const PassItem& item, int segment, int step, double bytes) const {
+  const ValueChange& keys = *plan_.walk.sites[static_cast<std::size_t>(segment)].ring;
   Op op;
   op.name = fmt::format("ring exchange {} {}, {}, step {}", kPassNames[static_cast<std::size_t>(pass)],
                         item_text(stage_, item), keys.of, step);
@@ -36,6 +46,11 @@ Op RingAttention::exchange(Pass pass, const PassItem& item, const ValueChange& k
   op.purpose = Purpose::context;
   op.first_layer = op.last_layer = keys.layer;
   op.microbatch = item.microbatch;
+  op.action.kind = Action::Kind::pass_keys;
+  op.action.part = step;
+  op.action.of_gradient = is_backward(pass);
+  op.action.first_segment = segment;
+  op.action.end_segment = segment + 1;
   for (const auto way : {Message::Direction::send, Message::Direction::receive}) {
     Message message;
     message.direction = way;
@@ -53,19 +68,19 @@ int RingAttention::write(Pass pass, const PassItem& item, int segment, int& rece
   const std::vector<RingStep>& steps = plan_.walk.segments[static_cast<std::size_t>(segment)]->steps;
   const int ranks = static_cast<int>(steps.size());
   const double bytes = keys.change.elements * keys.element / ranks;
-  const bool backward = pass == Pass::backward || pass == Pass::backward_input;
-  add_buffers(bytes, backward);
+  const bool backward = is_backward(pass);
+  const Buffers& buffers = add_buffers(pass, bytes, backward);
   int computed = last_op_of_stream(program, stream_named(program, "compute")), exchanged = -1;
 
   const auto pass_on = [&](int step) {
     const bool sends_keys = step < ranks - 1, sends_gradients = backward && step > 0;
     if (!sends_keys && !sends_gradients) return;
-    Op op = exchange(pass, item, keys, step, bytes * ((sends_keys ? 1 : 0) + (sends_gradients ? 1 : 0)));
+    Op op = exchange(pass, item, segment, step, bytes * ((sends_keys ? 1 : 0) + (sends_gradients ? 1 : 0)));
     if (computed >= 0) op.after = {{computed}};  // the buffers at both ends are free, the gradients complete
-    if (sends_keys && step > 0) op.reads.push_back(held_[step % 2]);
-    if (sends_keys) op.writes.push_back(held_[(step + 1) % 2]);
-    if (sends_gradients) op.reads.push_back(leaving_[(step - 1) % 2]);
-    if (sends_gradients) op.writes.push_back(arriving_);
+    if (sends_keys && step > 0) op.reads.push_back(buffers.held[step % 2]);
+    if (sends_keys) op.writes.push_back(buffers.held[(step + 1) % 2]);
+    if (sends_gradients) op.reads.push_back(buffers.leaving[(step - 1) % 2]);
+    if (sends_gradients) op.writes.push_back(buffers.arriving);
     exchanged = add_op(program, std::move(op));
   };
   for (int step = 0; step < ranks; ++step) {
@@ -80,8 +95,8 @@ int RingAttention::write(Pass pass, const PassItem& item, int segment, int& rece
     }
     if (held >= 0) op.after.push_back({held});
     if (step == 0 && received >= 0) op.after.push_back({received});
-    if (step > 0) op.reads.push_back(held_[step % 2]);
-    if (backward) op.writes.push_back(leaving_[step % 2]);
+    if (step > 0) op.reads.push_back(buffers.held[step % 2]);
+    if (backward) op.writes.push_back(buffers.leaving[step % 2]);
     computed = add_op(program, std::move(op));
   }
   received = -1;

@@ -24,15 +24,19 @@ public:
             const std::function<Op(int step)>& compute);
 
 private:
-  void add_buffers(double bytes, bool gradients);
-  Op exchange(Pass pass, const PassItem& item, const ValueChange& keys, int step, double bytes) const;
+  // Tensors by parity of the step; -1: not yet wanted.
+  struct Buffers {
+    std::array<int, 2> held = {-1, -1};     // keys and values at hand
+    std::array<int, 2> leaving = {-1, -1};  // their gradients
+    int arriving = -1;                      // gradients that come from the rank before
+  };
+  Buffers& add_buffers(Pass pass, double bytes, bool gradients);
+  Op exchange(Pass pass, const PassItem& item, int segment, int step, double bytes) const;
 
   const StepPlan& plan_;
   StageProgram& stage_;
-  // Tensors by parity of the step; -1: not yet wanted.
-  std::array<int, 2> held_ = {-1, -1};     // keys and values at hand
-  std::array<int, 2> leaving_ = {-1, -1};  // their gradients
-  int arriving_ = -1;                      // gradients that come from the rank before
+  // Of forward passes and of others; the first for all, unless these take turns.
+  std::array<Buffers, 2> buffers_;
 };
 
 }  // namespace rehearse

@@ -85,9 +85,9 @@ int expert_ranks(const StepPlan& plan) {
 std::vector<BucketPart> parts_of(const StepPlan& plan, const Bucket& bucket) {
   std::vector<BucketPart> parts;
   if (const double dense = bucket.parameters - bucket.expert_parameters; dense > 0)
-    parts.push_back({dense, plan.gradient_axes, gradient_ranks(plan), ""});
+    parts.push_back({dense, plan.gradient_axes, gradient_ranks(plan), "", 0});
   if (bucket.expert_parameters > 0)
-    parts.push_back({bucket.expert_parameters, plan.expert_axes, expert_ranks(plan), " of experts"});
+    parts.push_back({bucket.expert_parameters, plan.expert_axes, expert_ranks(plan), " of experts", 1});
   return parts;
 }
 

@@ -17,6 +17,9 @@
 
 namespace rehearse {
 
+// A pass over segments [first, end), and a step of attention in a ring (-1: none; -n: one of n equal chunks).
+using WorkKey = std::tuple<Pass, int, int, int>;
+
 // The step as a whole. Worker ranks are role 0, factored by one mesh.
 struct StepPlan {
   const Scenario& scenario;
@@ -37,8 +40,9 @@ struct StepPlan {
   std::vector<std::string> notes;  // assumptions worth telling, one sentence each
   std::shared_ptr<AlgorithmChoice> algorithms;  // of all-reduces
   Schedule schedule;
-  // Of these segments, and of this step of attention in a ring (-1: none), shared by micro-batches.
-  std::map<std::tuple<Pass, int, int, int>, int> pass_works;
+  // If strategy.overlap_passes: by stage, where its passes begin in its program, and where the last one ends.
+  std::vector<std::vector<int>> first_ops;
+  std::map<WorkKey, int> pass_works;  // numbers of works
 };
 
 // In how many shards the ranks that share a batch hold what belongs to a parameter.
@@ -117,6 +121,7 @@ struct BucketPart {
   std::vector<GroupAxis> axes;
   int ranks = 1;
   std::string name;  // " of experts", or nothing
+  int number = 0;    // Action::part
 };
 // What has parameters: dense ones, and experts that are placed apart.
 std::vector<BucketPart> parts_of(const StepPlan& plan, const Bucket& bucket);

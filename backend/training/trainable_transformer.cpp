@@ -1,0 +1,83 @@
+#include "backend/training/trainable_transformer.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "backend/training/transformer_parameters.hpp"
+#include "simulator/strategies/axes/axis.hpp"
+
+namespace rehearse {
+namespace {
+
+// Whether ranks exchange routed rows: they take them from tokens otherwise than they compute experts' rows.
+bool exchanges_rows(const Factor& factor) {
+  const Split &tokens = factor.table.of(SegmentKind::dispatch),
+              &rows = factor.table.of(SegmentKind::expert_up);
+  const bool apart = tokens.kind == Split::Kind::by && (rows.kind != tokens.kind || rows.dim != tokens.dim);
+  return apart || (rows.kind == Split::Kind::by && rows.dim == Dim::experts);
+}
+
+std::string why_no_experts(const Scenario& scenario, const Transformer& t, const DimSizes& sizes) {
+  if (scenario.strategy.expert_imbalance > 0)
+    return "rows of experts are the router's, not drawn at random (strategy.expert_imbalance)";
+  // A ratio that has no end as a decimal is given cut short.
+  const double room = t.experts / t.experts_per_token, capacity = scenario.strategy.capacity_factor;
+  if (capacity > 0 && (capacity > room || capacity < room * (1 - 1e-6)))
+    return fmt::format(
+        "no token is dropped: strategy.capacity_factor is {}; trained are {}, room for every "
+        "token, or none",
+        capacity, room);
+  if (capacity > 0) return "";
+  const long chosen = sizes.batch * sizes.sequence * std::lround(t.experts_per_token);
+  if (chosen % sizes.experts != 0)
+    return fmt::format("{} rows of a micro-batch for {} experts", chosen, sizes.experts);
+  for (const Factor& factor : factors_of(scenario))
+    if (exchanges_rows(factor))
+      return fmt::format(
+          "ranks of axis {} exchange rows of experts, and cannot know how many come: trained is "
+          "strategy.capacity_factor = {}, room for every token",
+          factor.axis, room);
+  return "";
+}
+
+}  // namespace
+
+bool has_dropout(const Transformer& t) {
+  return t.dropout || t.embedding_dropout.value_or(t.dropout) || t.attention_dropout.value_or(t.dropout);
+}
+
+std::string why_no_transformer(const Scenario& scenario) {
+  const auto& t = std::get<Transformer>(scenario.model.shape);
+  struct Lacking {
+    bool is;
+    const char* what;
+  };
+  for (const Lacking& lacking : {
+           Lacking{!t.causal || t.masked_lm_head || t.pooler,
+                   "anything but the prediction of the next token"},
+           {t.token_types > 0, "token types"},
+           {t.embedding_width > 0, "an embedding of its own width"},
+           {t.kv_lora_rank > 0, "multi-head latent attention"},
+           {t.attention_sinks, "attention sinks"},
+           {t.attention_softcap || t.logit_softcap, "soft-capping"},
+           {t.shared_expert > 0 && t.shared_expert_gate, "a gated shared expert"},
+           {t.experts > 0 && t.biases, "experts with biases"},
+       })
+    if (lacking.is) return fmt::format("{} has {}", scenario.model.title, lacking.what);
+  const DimSizes sizes = dim_sizes(scenario);
+  if (t.positions > 0 && t.positions < static_cast<double>(sizes.sequence))
+    return fmt::format("{} has {} positions for sequences of {} tokens", scenario.model.title, t.positions,
+                       sizes.sequence);
+  if (t.rotary && std::lround(t.head_dim > 0 ? t.head_dim : t.hidden / t.heads) % 2 != 0)
+    return fmt::format("{} turns heads of an odd width", scenario.model.title);
+  // Ranks draw by the number of a head, and context ranks take turns among a tensor rank's heads.
+  const StrategyChoice& s = scenario.strategy;
+  if (t.attention_dropout.value_or(t.dropout) && s.tensor > 1 && s.context > 1 &&
+      s.context_kind == ContextKind::all_to_all)
+    return "dropout of scores whose heads tensor and context ranks share out (context_kind = \"all-to-all\")";
+  if (std::string why = t.experts > 0 ? why_no_experts(scenario, t, sizes) : ""; !why.empty()) return why;
+  return "";
+}
+
+}  // namespace rehearse

@@ -1,0 +1,82 @@
+#include "simulator/costs/reserved.hpp"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace rehearse {
+namespace {
+
+constexpr double kMiB = 1048576, kGiB = 1073741824;
+
+// stas00/ml-engineering, training/performance/README.md, "Preloaded CUDA kernels memory usage", of an 80 GB
+// GPU with PyTorch 2.1: 0.47 GB where kernels are loaded as they are called, 0.92 where all are; a training
+// job lies between.
+constexpr double kContextBytes = 0.7 * kGiB;
+
+// A connection has a buffer for each protocol, on one of its sides: NVIDIA/nccl v2.30.7, src/init.cc
+// (DEFAULT_LL_BUFFSIZE, DEFAULT_LL128_BUFFSIZE, DEFAULT_BUFFSIZE): 512 threads x 8 lines x 8 steps x 16 B;
+// 640 threads x 120 elements x 8 steps x 8 B; 4 MiB.
+constexpr double kConnectionBytes = 512.0 * 8 * 8 * 16 + 640.0 * 120 * 8 * 8 + 4 * kMiB;
+// A channel's ring: one neighbour from whom a rank receives. NCCL connects trees only once they are used.
+constexpr double kConnectionsOfChannel = 1;
+
+// Channels, as NCCL's logs tell them ("coll channels"): 24 of eight GPUs on an NVSwitch, 16 where several
+// nodes take part, 12 on the mesh of a DGX-1 with V100, 2 over PCIe.
+double channels_of(const std::vector<int>& members, const Cluster& cluster) {
+  const int node = cluster.node_of(members.front());
+  const bool inside =
+      std::all_of(members.begin(), members.end(), [&](int e) { return cluster.node_of(e) == node; });
+  if (!inside) return 16;
+  switch (cluster.node().interconnect) {
+    case Node::Interconnect::nvswitch:
+      return 24;
+    case Node::Interconnect::nvlink_mesh:
+      return 12;
+    case Node::Interconnect::pcie:
+    case Node::Interconnect::none:
+      break;
+  }
+  return 2;
+}
+
+// PyTorch, aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize: 2 x 4,096 + 8 x 16 KiB for a
+// handle and stream, on Hopper and later 32 MiB, as NVIDIA's documentation of cuBLAS recommends.
+double workspace_bytes(const Device& device) {
+  constexpr int kHopper = 90;
+  return device.compute_capability >= kHopper ? 32 * kMiB : (2 * 4096 + 8 * 16) * 1024.0;
+}
+
+}  // namespace
+
+ReservedBytes reserved_bytes(const Schedule& schedule, const std::vector<int>& endpoints,
+                             const Cluster& cluster) {
+  ReservedBytes reserved;
+  const Device& device = cluster.node().device;
+  if (device.compute_capability == 0) return reserved;
+  reserved.context = kContextBytes;
+  reserved.workspaces = workspace_bytes(device);
+  for (const Program& program : schedule.programs) {
+    if (program.role != kWorkers) continue;
+    const int rank = first_rank_at(schedule.roles[kWorkers], program.where);
+    if (rank < 0) continue;
+    std::vector<Group> called;
+    for (const Op& op : program.ops)
+      if (op.kind == OpKind::collective &&
+          std::find(called.begin(), called.end(), op.collective.group) == called.end())
+        called.push_back(op.collective.group);
+    std::set<std::vector<int>> groups;
+    for (const Group& group : called) groups.insert(group_members(schedule.roles[kWorkers], group, rank));
+    double bytes = 0;
+    for (const std::vector<int>& group : groups) {
+      if (group.size() < 2) continue;
+      std::vector<int> members;
+      for (const int member : group) members.push_back(endpoints[static_cast<std::size_t>(member)]);
+      bytes += channels_of(members, cluster) * kConnectionsOfChannel * kConnectionBytes;
+    }
+    reserved.communication = std::max(reserved.communication, bytes);
+  }
+  return reserved;
+}
+
+}  // namespace rehearse

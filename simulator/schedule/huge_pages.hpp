@@ -1,0 +1,26 @@
+// Room for large vectors in pages of 2 MiB.
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace rehearse {
+
+// Reserves room for `elements` in huge pages where the system gives them on request: page by page, the first
+// touch of what a step's ops lie in takes a tenth of a simulation's time. Changes nothing else.
+template <class Element>
+void reserve_in_huge_pages(std::vector<Element>& vector, std::size_t elements) {
+  vector.reserve(elements);
+#ifdef MADV_HUGEPAGE
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<std::uintptr_t>(vector.data()) + page - 1) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(vector.data() + vector.capacity()) / page * page;
+  constexpr std::uintptr_t kHugePage = 2 << 20;
+  if (end > begin + kHugePage) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#endif
+}
+
+}  // namespace rehearse

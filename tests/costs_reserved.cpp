@@ -1,0 +1,38 @@
+// What CUDA, NCCL and cuBLAS keep for themselves on a GPU.
+#include "simulator/costs/reserved.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
+#include "simulator/strategies/strategy.hpp"
+#include "tests/catch.hpp"
+
+using namespace rehearse;
+
+namespace {
+
+ReservedBytes reserved(const std::string& cluster, const std::string& strategy) {
+  const Scenario scenario =
+      read_scenario_text("[model]\npreset = \"bert-large\"\n[training]\nglobal_batch = 64\n[cluster]\n" +
+                             cluster + "[strategy]\n" + strategy,
+                         "test.toml", {});
+  const Plan plan = write_schedule(scenario);
+  return reserved_bytes(*plan.schedule, plan.endpoints, *scenario.cluster);
+}
+
+constexpr double kMiB = 1048576, kConnection = 0.5 * kMiB + 4.6875 * kMiB + 4 * kMiB;
+
+}  // namespace
+
+TEST_CASE("reserved memory: NCCL's buffers by communicator, cuBLAS's workspace by device") {
+  // One ring of all GPUs of a node: 24 channels.
+  const ReservedBytes one = reserved("preset = \"dgx-a100\"\nnodes = 1\n", "data = 8\n");
+  CHECK(one.communication == Approx(24 * kConnection));
+  CHECK(one.workspaces == Approx(8.125 * kMiB));
+  CHECK(one.context > 0.47e9);
+  CHECK(one.context < 0.92 * 1073741824);
+  // Tensor ranks have a communicator inside the node, data ranks another between nodes.
+  const ReservedBytes two = reserved("preset = \"dgx-h100\"\nnodes = 2\n", "data = 2\ntensor = 8\n");
+  CHECK(two.communication == Approx((24 + 16) * kConnection));
+  CHECK(two.workspaces == Approx(32 * kMiB));
+  CHECK(two.context == one.context);
+  CHECK(reserved("preset = \"dgx-a100\"\nnodes = 1\ndevices_per_node = 1\n", "").communication == 0);
+  CHECK(reserved("preset = \"cpu-cluster\"\nnodes = 2\n", "data = 2\n").total() == 0);
+}
