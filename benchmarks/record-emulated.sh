@@ -49,6 +49,27 @@ nodes-2x4-8mb-ring             nodes-2x4-8mb
 nodes-2x4-8mb-hierarchical     nodes-2x4-8mb     strategy.all_reduce="hierarchical"
 nodes-2x4-8mb-halving-doubling nodes-2x4-8mb     strategy.all_reduce="halving-doubling"
 nodes-2x4-8mb-tree             nodes-2x4-8mb     strategy.all_reduce="tree"
+star-4-gpt-ring                star-4-gpt
+star-4-gpt-zero-1              star-4-gpt        strategy.zero_stage=1
+star-4-gpt-zero-3              star-4-gpt        strategy.zero_stage=3
+star-4-gpt-fsdp-kept-weights   star-4-gpt        strategy.fsdp="full" strategy.reshard_after_forward=false
+star-4-gpt-tensor              star-4-gpt        strategy.data=1 strategy.tensor=4
+star-4-gpt-sequence            star-4-gpt        strategy.data=1 strategy.tensor=4 strategy.sequence_parallel=true
+star-4-gpt-tensor-x-data       star-4-gpt        strategy.data=2 strategy.tensor=2
+star-4-gpt-ring-attention      star-4-gpt        strategy.data=1 strategy.context=4
+star-4-gpt-gathered-context    star-4-gpt        strategy.data=1 strategy.context=4 strategy.context_kind="all-gather"
+star-4-gpt-ulysses             star-4-gpt        strategy.data=1 strategy.context=4 strategy.context_kind="all-to-all"
+star-4-gpt-context-x-tensor    star-4-gpt        strategy.data=1 strategy.context=2 strategy.tensor=2
+star-4-experts-4               star-4-experts    strategy.expert=4
+star-4-experts-2               star-4-experts    strategy.expert=2
+star-4-experts-replicated      star-4-experts
+tree-2to1-8-gpt-zero-3         tree-2to1-8-gpt   strategy.zero_stage=3
+tree-2to1-8-gpt-zero-3-x-tensor tree-2to1-8-gpt  strategy.zero_stage=3 strategy.data=4 strategy.tensor=2
+tree-2to1-8-gpt-tensor-4       tree-2to1-8-gpt   strategy.data=2 strategy.tensor=4
+tree-2to1-8-gpt-ring-attention tree-2to1-8-gpt   strategy.data=2 strategy.context=4
+tree-2to1-8-gpt-zb-h1          tree-2to1-8-gpt   strategy.data=2 strategy.pipeline=4 strategy.schedule="zb-h1"
+tree-2to1-8-experts-8          tree-2to1-8-experts strategy.expert=8
+tree-2to1-8-experts-4          tree-2to1-8-experts strategy.expert=4
 '
 
 work=$(mktemp -d)
