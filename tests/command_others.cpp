@@ -115,7 +115,8 @@ TEST_CASE("validate tells every row's error and their summary") {
   CHECK(table["median_absolute_error"].get<double>() == Approx(absolute[6]));
   CHECK(std::abs(table["worst_error"].get<double>()) == Approx(absolute.back()));
   CHECK(table["mean_error"].get<double>() == Approx(sum / 13));
-  const Outcome text = run_rehearse("validate zero-bubble-1f1b"), csv = run_rehearse("validate --format csv");
+  const Outcome text = run_rehearse("validate zero-bubble-1f1b"),
+                csv = run_rehearse("validate zero-bubble-1f1b --format csv");
   CHECK(text.status == 0);
   CHECK(text.out.find("table4-1.5B-m32") != std::string::npos);
   CHECK(text.out.find("13 rows: mean error") != std::string::npos);

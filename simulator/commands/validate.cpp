@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <ostream>
+#include <thread>
 
 #include "models/text/error.hpp"
 #include "simulator/commands/commands.hpp"
@@ -9,6 +11,7 @@
 #include "simulator/commands/predict.hpp"
 #include "simulator/commands/statistics.hpp"
 #include "simulator/commands/table.hpp"
+#include "simulator/commands/task_pool.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/report/json.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
@@ -56,13 +59,53 @@ Summary summary_of(const Validation& v, const std::vector<Efficiency>& efficienc
   return summary;
 }
 
+struct PredictedRow {
+  double samples = 0, step_s = 0;
+  int devices = 0;
+};
+
+PredictedRow predict_row(const MeasurementTable& table, std::size_t row,
+                         const std::vector<std::string>& overrides, Where where) {
+  const PublishedRow& m = table.rows[row];
+  const std::string place = fmt::format("{}:{}", table.path, m.id);
+  const Prediction prediction = predict(read_scenario_text(m.scenario, place, overrides), where);
+  return {prediction.plan.schedule->samples, prediction.metrics.step_time_s,
+          prediction.scenario.cluster->devices()};
+}
+
+// Several rows at once, each in a process of its own.
+std::vector<PredictedRow> predict_rows(const MeasurementTable& table,
+                                       const std::vector<std::string>& overrides) {
+  std::vector<PredictedRow> predicted(table.rows.size());
+  std::vector<bool> known(table.rows.size(), false);
+  TaskPool pool;
+  pool.jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  pool.next = [&, row = std::size_t{0}]() mutable {
+    return row < table.rows.size() ? static_cast<std::int64_t>(row++) : -1;
+  };
+  pool.work = [&](std::int64_t row) {
+    const PredictedRow one = predict_row(table, static_cast<std::size_t>(row), overrides, Where::here);
+    return std::string(reinterpret_cast<const char*>(&one), sizeof one);
+  };
+  pool.ended = [&](const TaskEnd& end) {
+    const auto row = static_cast<std::size_t>(end.task);
+    known[row] = end.failure.empty() && end.output.size() == sizeof(PredictedRow);
+    if (known[row]) std::memcpy(&predicted[row], end.output.data(), sizeof(PredictedRow));
+  };
+  pool.tick = [] {};
+  run(pool);
+  // The first row that failed fails here again, with its own error.
+  for (std::size_t row = 0; row < table.rows.size(); ++row)
+    if (!known[row]) predicted[row] = predict_row(table, row, overrides, Where::child);
+  return predicted;
+}
+
 Validation validate(const MeasurementTable& table, const std::vector<std::string>& overrides) {
   Validation v{&table, {}, {}, {}, {}, {}};
-  for (const PublishedRow& m : table.rows) {
-    const std::string place = fmt::format("{}:{}", table.path, m.id);
-    const Prediction prediction = predict(read_scenario_text(m.scenario, place, overrides), Where::child);
-    const double samples = prediction.plan.schedule->samples, step_s = prediction.metrics.step_time_s;
-    const int devices = prediction.scenario.cluster->devices();
+  const std::vector<PredictedRow> predicted = predict_rows(table, overrides);
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    const PublishedRow& m = table.rows[row];
+    const auto& [samples, step_s, devices] = predicted[row];
     const double measured_s =
         m.measured_samples_per_s > 0 ? samples / m.measured_samples_per_s : m.measured_step_s;
     v.rows.push_back({&m, measured_s, step_s, devices});
