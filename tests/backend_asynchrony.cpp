@@ -72,8 +72,8 @@ void check_staleness(std::vector<int> counted, const std::vector<Bounds>& bounds
   for (std::vector<int>* values : {&counted, &least, &most}) std::sort(values->begin(), values->end());
   for (std::size_t i = 0; i < counted.size(); ++i)
     require(least[i] <= counted[i] && counted[i] <= most[i],
-            fmt::format("the {}th smallest staleness is {}, and the trace allows {} to {}", i + 1, counted[i],
-                        least[i], most[i]));
+            fmt::format("of {} stalenesses in ascending order, number {} is {}; the trace allows {} to {}",
+                        counted.size(), i + 1, counted[i], least[i], most[i]));
 }
 
 void check_run(const Scenario& scenario, const Plan& plan, const RealRunResult& run) {
