@@ -58,8 +58,18 @@ double product_flops(const std::vector<Kernel>& kernels) {
   return sum;
 }
 
+void add_accumulation(std::vector<Layer>& layers, double bytes_per_parameter) {
+  if (bytes_per_parameter <= 0) return;
+  for (Layer& layer : layers)
+    for (Segment& segment : layer.segments)
+      if (segment.cost.parameters > 0) {
+        // A gradient in 16 bits and the sum are read, and the sum is written.
+        segment.cost.backward_weight.push_back(moves(segment.cost.parameters * bytes_per_parameter, 2, 1));
+      }
+}
+
 std::vector<Layer> model_layers(const Model& model, const PassShape& pass) {
-  return std::visit(
+  std::vector<Layer> layers = std::visit(
       [&](const auto& shape) {
         using Shape = std::decay_t<decltype(shape)>;
         if constexpr (std::is_same_v<Shape, Transformer>) {
@@ -73,6 +83,8 @@ std::vector<Layer> model_layers(const Model& model, const PassShape& pass) {
         }
       },
       model.shape);
+  add_accumulation(layers, pass.accumulation_bytes);
+  return layers;
 }
 
 double parameter_count(const Model& model) {

@@ -36,6 +36,9 @@ struct PassShape {
   Splits splits = {};  // by the axes that share a layer's work
   AttentionRing ring = {};
   double expert_capacity = 1;  // rows that experts compute for each row that a router sends them
+  // Bytes moved for each parameter to add a micro-batch's gradients to those before, in kernels of their own
+  // behind the products; 0: the products add them up.
+  double accumulation_bytes = 0;
 };
 
 // One layer for one micro-batch, on one device.

@@ -57,7 +57,7 @@ int run(int argc, char** argv) {
 
   std::string what;
   CLI::App* list = app.add_subcommand("list", "What is shipped");
-  list->add_option("WHAT", what, "models, clusters, devices or strategies")
+  list->add_option("WHAT", what, "models, clusters, devices, strategies or frameworks")
       ->required()
       ->check(one_of(kListNames));
 

@@ -28,9 +28,10 @@ TEST_CASE("a wrong argument is named, and the nearest right one") {
                 "unknown option \"--vresion\"; did you mean \"--version\"?; allowed: --help, --version\n"},
            Case{"simulate a.toml --format jsn",
                 "--format: is \"jsn\"; allowed: text, json, csv; did you mean \"json\"?"},
-           Case{"list modls",
-                "WHAT: is \"modls\"; allowed: models, clusters, devices, strategies; did you mean "
-                "\"models\"?"},
+           Case{
+               "list modls",
+               "WHAT: is \"modls\"; allowed: models, clusters, devices, strategies, frameworks; did you mean "
+               "\"models\"?"},
        }) {
     CAPTURE(one.arguments);
     const Outcome run = run_rehearse(one.arguments);

@@ -5,11 +5,8 @@
 #include "models/text/printable.hpp"
 
 namespace rehearse {
-namespace {
 
-// {value = 0.8, basis = "published", source = "..."}; the value is multiplied by `unit`.
-Sourced read_sourced(Section& section, std::string_view key, Range range, double unit,
-                     bool required = false) {
+Sourced read_sourced(Section& section, std::string_view key, Range range, double unit, bool required) {
   Sourced number;
   Section table = section.section(key);  // also if it is absent: "did you mean" knows it then
   if (!table.present()) {
@@ -24,6 +21,8 @@ Sourced read_sourced(Section& section, std::string_view key, Range range, double
   table.finish();
   return number;
 }
+
+namespace {
 
 void read_by_precision(Section& section, std::string_view key, Range range, double unit,
                        ByPrecision& numbers) {

@@ -19,6 +19,10 @@ struct Sourced {
   std::string source;
 };
 
+// {value = 0.8, basis = "published", source = "..."}; the value is multiplied by `unit`. An absent table
+// gives 0; InputError if it is `required`.
+Sourced read_sourced(Section& section, std::string_view key, Range range, double unit, bool required = false);
+
 using ByPrecision = std::array<Sourced, kPrecisionNames.size()>;
 
 struct Device {

@@ -292,7 +292,10 @@ RunFigures figures_of(const Timeline& timeline, const Judged& judged) {
   for (const auto& [purpose, exposed_s] : m.breakdown.exposed_s)
     add_part(figures, "exposed " + waiting(purpose), Kind::communication, exposed_s);
   add_part(figures, "waiting for data", Kind::data, m.breakdown.data_stall_s);
-  add_part(figures, "waiting for " + waited_for(result.scenario), Kind::waiting, m.breakdown.other_s);
+  if (m.breakdown.launches_s > 0)
+    add_part(figures, "waiting for kernel launches", Kind::waiting, m.breakdown.launches_s);
+  add_part(figures, "waiting for " + waited_for(result.scenario), Kind::waiting,
+           m.breakdown.other_s - m.breakdown.launches_s);
   figures.memory = m.memory;
   figures.bottleneck = bottleneck_sentence(result);
   // What the trace's own result tells also says what would help, which takes simulations.

@@ -60,6 +60,8 @@ const std::vector<ScenarioField>& scenario_fields() {
        list_of(kOptimizerNames)},
       {choice, "Training", "training.recompute", "Recompute",
        "Activations that are computed again instead of kept", list_of(kRecomputeNames)},
+      {choice, "Training", "training.framework", "Framework", "Whose launches and extra kernels are counted",
+       list_of(preset_names("simulator/frameworks"))},
       {choice, "Strategy", "strategy.preset", "Preset",
        "A library's way of training; it gives the keys that the text leaves out",
        list_of(preset_names("simulator/strategies"))},

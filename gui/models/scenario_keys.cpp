@@ -16,7 +16,7 @@ namespace rehearse::gui {
 
 namespace {
 
-const QStringList kSections = {"model", "training", "cluster", "strategy", "simulation", "run"};
+const QStringList kSections = {"model", "training", "cluster", "strategy", "simulation", "run", "framework"};
 
 // "cluster.slow" of "cluster.slow[0]"
 QString without_numbers(QString path) {
@@ -39,6 +39,7 @@ QStringList names_for(const QString& path) {
   if (path == "model.preset") return quoted(preset_names("models"));
   if (path == "cluster.preset") return quoted(preset_names("topologies"));
   if (path == "strategy.preset") return quoted(preset_names("simulator/strategies"));
+  if (path == "training.framework") return quoted(preset_names("simulator/frameworks"));
   if (path.endsWith(".device.preset") || path.endsWith(".node.device")) return quoted(device_names());
   return {};
 }

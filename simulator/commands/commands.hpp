@@ -34,7 +34,8 @@ struct CompareArguments {
 // left out. Returns the exit status: 2 if one could not be read, else 1 if one failed, else 0.
 int run_compare(const CompareArguments& arguments, std::istream& in, std::ostream& out, std::ostream& err);
 
-inline constexpr std::array<std::string_view, 4> kListNames = {"models", "clusters", "devices", "strategies"};
+inline constexpr std::array<std::string_view, 5> kListNames = {"models", "clusters", "devices", "strategies",
+                                                               "frameworks"};
 void run_list(const std::string& what, std::ostream& out);
 void run_show(const std::string& name, std::ostream& out);
 

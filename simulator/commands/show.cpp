@@ -95,6 +95,11 @@ std::string title_of_strategy(const std::string& preset) {
   return document.root().section("strategy").text("title");
 }
 
+std::string title_of_framework(const std::string& preset) {
+  Document document = Document::parse_file(preset_path("simulator/frameworks", preset));
+  return document.root().section("framework").text("title");
+}
+
 std::vector<StrategyText> strategies() {
   std::vector<StrategyText> all;
   for (const GradientStrategyEntry* entry : gradient_strategies())
@@ -383,6 +388,9 @@ void run_list(const std::string& what, std::ostream& out) {
       rows.emplace_back(name, fmt::format("{}: {} GiB, {}", device.title,
                                           in_gibibytes(device.memory_bytes.value), usual_peak(device, 1)));
     }
+  } else if (what == "frameworks") {
+    for (const std::string& name : preset_names("simulator/frameworks"))
+      rows.emplace_back(name, title_of_framework(name));
   } else {
     for (const StrategyText& strategy : strategies()) rows.emplace_back(strategy.name, strategy.summary);
     for (const std::string& name : preset_names("simulator/strategies"))
@@ -414,13 +422,19 @@ void run_show(const std::string& name, std::ostream& out) {
     show_file(path, out);
     return;
   }
+  if (const std::string path = preset_path("simulator/frameworks", name); !path.empty()) {
+    out << fmt::format("{}: {}; [training] framework = \"{}\"\n", name, title_of_framework(name), name);
+    show_file(path, out);
+    return;
+  }
   if (names_file(name)) {
     describe_file(name, out);
     show_file(name, out);
     return;
   }
   std::vector<std::string> known = preset_names("models");
-  for (const auto& more : {preset_names("topologies"), device_names(), preset_names("simulator/strategies")})
+  for (const auto& more : {preset_names("topologies"), device_names(), preset_names("simulator/strategies"),
+                           preset_names("simulator/frameworks")})
     known.insert(known.end(), more.begin(), more.end());
   for (const StrategyText& strategy : strategies()) {
     if (name == strategy.name) {
@@ -433,7 +447,7 @@ void run_show(const std::string& name, std::ostream& out) {
   const std::string near = nearest_name(name, known);
   throw InputError({name},
                    fmt::format("there is no preset of this name{}; allowed: what `rehearse list models`, "
-                               "clusters, devices and strategies name, or a file",
+                               "clusters, devices, strategies and frameworks name, or a file",
                                near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near)));
 }
 

@@ -27,6 +27,12 @@ bool has_op(const Schedule& schedule, Condition condition) {
 }
 
 // A resource that a run does not use need not be tried.
+bool has_latency(const Trace& trace) {
+  for (std::size_t row = 0; row < trace.spans.latency_s.size(); ++row)
+    if (trace.spans.latency_s[row] > 0 && is_transfer(trace.op_of(row))) return true;
+  return false;
+}
+
 bool uses(const Prediction& p, Resource resource) {
   const Cluster& cluster = *p.scenario.cluster;
   const auto link_used = [&](bool inside) {
@@ -50,14 +56,15 @@ bool uses(const Prediction& p, Resource resource) {
     case Resource::network_links:
       return link_used(false);
     case Resource::latency:
-      return std::any_of(p.trace.spans.latency_s.begin(), p.trace.spans.latency_s.end(),
-                         [](double seconds) { return seconds > 0; });
+      return has_latency(p.trace);
     case Resource::servers:
       return p.plan.schedule->roles.size() > 1;
     case Resource::host:
       return has_op(*p.plan.schedule, [](const Op& op) {
         return op.kind == OpKind::host && op.host_bytes > 0 && !copies_to_or_from_device(op);
       });
+    case Resource::launches:
+      return p.scenario.engine.launches.any();
   }
   return false;
 }
@@ -87,6 +94,11 @@ double step_time_with(const Prediction& p, Resource resource) {
       break;
     case Resource::host:
       factors.host = kFaster;
+      break;
+    case Resource::launches:
+      options.launches.kernel_s /= kFaster;
+      options.launches.collective_s /= kFaster;
+      options.launches.step_s /= kFaster;
       break;
   }
   const std::shared_ptr<const Cluster> cluster = faster(p.scenario.cluster, factors);

@@ -16,8 +16,12 @@ namespace {
 // From the graph and its partition to classes: what is simulated, and for what it stands.
 class Quotient {
 public:
-  Quotient(const Run& run, const Cluster& cluster, FlowGraph graph, const std::vector<LinkId>& shared)
-      : run_(run), cluster_(cluster), g_(std::move(graph)), shared_(shared.begin(), shared.end()) {}
+  Quotient(const Run& run, const Cluster& cluster, FlowGraph graph, const EngineOptions& options)
+      : run_(run),
+        cluster_(cluster),
+        g_(std::move(graph)),
+        shared_(options.shared_links.begin(), options.shared_links.end()),
+        launches_(options.launches) {}
 
   Layout make(const Partition& p) {
     layout_.communication = g_.communication;
@@ -229,6 +233,23 @@ private:
     }
   }
 
+  std::vector<double> launch_times(const Schedule& schedule, const Program& program) const {
+    std::vector<double> launch_s(program.ops.size(), 0);
+    double others_s = 0;
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+      const Op& op = program.ops[i];
+      const double own_s =
+          op.kind == OpKind::compute ? launches_.kernel_s * launched_kernels(schedule.works[op.work])
+          : op.kind == OpKind::collective || op.kind == OpKind::exchange ? launches_.collective_s
+                                                                         : 0;
+      others_s += own_s;
+      if (op.stream != 0) continue;
+      launch_s[i] = others_s;
+      others_s = 0;
+    }
+    return launch_s;
+  }
+
   void make_programs() {
     std::map<std::pair<int, int>, std::set<int>> positions_of;  // (rank node, transfer) -> position classes
     for (std::size_t i = 0; i < g_.places.size(); ++i)
@@ -266,6 +287,8 @@ private:
           does.seconds.assign(schedule.works.size(), 0);
           for (std::size_t w = 0; w < used.size(); ++w)
             if (used[w]) does.seconds[w] = work_time_s(schedule.works[w], device, speed);
+          if (launches_.any() && rank_class.role == kWorkers && device.compute_capability > 0)
+            does.launch_s = launch_times(schedule, schedule.programs[does.program]);
         }
         rank_class.phases.push_back(std::move(does));
       }
@@ -276,6 +299,7 @@ private:
   const Cluster& cluster_;
   FlowGraph g_;
   std::set<LinkId> shared_;
+  HostLaunches launches_;
   Layout layout_;
   std::vector<int> rank_class_, representative_rank_, link_class_, flow_class_, transfer_class_,
       position_class_;
@@ -293,7 +317,7 @@ Layout lay_out(const Run& run, const Cluster& cluster, const EngineOptions& opti
   begin_stage(SimulationStage::ranks, 0);
   const Partition p = options.fold && graph.foldable ? coarsest_equitable_partition(graph.graph)
                                                      : discrete_partition(graph.graph);
-  return Quotient(run, cluster, std::move(graph), options.shared_links).make(p);
+  return Quotient(run, cluster, std::move(graph), options).make(p);
 }
 
 }  // namespace rehearse

@@ -79,6 +79,9 @@ struct ClassProgram {
   std::vector<std::vector<int>> transfers;  // by slot: transfer classes
   std::vector<std::vector<int>> positions;  // by slot: ring positions (chunk)
   std::vector<double> seconds;  // by work: how long it takes on this class's device, at its first speed
+  // By op of the first stream: how long the process takes to issue it and what other streams run between it
+  // and the op before. Empty: no time.
+  std::vector<double> launch_s;
 };
 
 struct Layout {

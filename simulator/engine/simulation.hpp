@@ -46,6 +46,7 @@ private:
     int outstanding = 0;  // transfers of the current op under way or not yet matched
     bool in_op = false, ended = false, endless = false;
     double ready_s = 0, begin_s = 0, latency_s = 0;
+    double host_s = 0;  // when the process that issues its ops has issued the last one; of the first stream
     Status status = Status::done;
     int last_sender = -1, received_from = -1;
     sg::s4u::ActorPtr actor;
@@ -131,6 +132,10 @@ private:
   void end_op(Stream& stream, double end_s);
   void end_phase(Stream& stream);
   void compute(Stream& stream, const Op& op);
+  // Whether a process issues the stream's ops (HostLaunches); and when it has issued the current one. It
+  // begins with that when it has issued the one before.
+  bool is_issued(const Stream& stream) const;
+  double issue(Stream& stream);
   double compute_end(const Stream& stream, double seconds) const;
   sg::s4u::SemaphorePtr turn_of(const Stream& stream, const Op& op) const;  // null: none to wait for
   void record(Stream& stream, double end_s, Status status);

@@ -163,6 +163,8 @@ void Simulation::end_phase(Stream& stream) {
 }
 
 void Simulation::run_step(Stream& stream) {
+  // The process reads the loss and whether gradients overflowed, for which it waits.
+  stream.host_s = std::max(stream.host_s, stream.local_time_s) + options_.launches.step_s;
   for (; !stream.cursor.at_end(); stream.cursor.advance()) switch (stream.cursor.current().kind) {
       case OpKind::repeat_begin:
         wait_for_dependencies(stream);
@@ -181,6 +183,8 @@ void Simulation::run_op(Stream& stream) {
   const Op& op = stream.cursor.current();
   const int number = stream.cursor.op();
   wait_for_dependencies(stream);
+  if (op.kind == OpKind::collective || op.kind == OpKind::exchange)
+    stream.local_time_s = std::max(stream.local_time_s, issue(stream));
   stream.ready_s = stream.begin_s = stream.local_time_s;
   stream.latency_s = 0;
   stream.status = Status::done;
@@ -213,6 +217,8 @@ void Simulation::run_op(Stream& stream) {
     case OpKind::repeat_end:
       break;
   }
+  if (op.kind == OpKind::exchange && options_.launches.waits_for_messages)
+    stream.host_s = std::max(stream.host_s, end);
   if (op.arithmetic) {
     stream.local_time_s = end;
     catch_up(stream);
@@ -271,7 +277,12 @@ void Simulation::compute(Stream& stream, const Op& op) {
   const double seconds = share * does(stream).seconds[op.work];
   const sg::s4u::SemaphorePtr turn = turn_of(stream, op);
   if (!turn) {
-    stream.local_time_s = compute_end(stream, seconds);
+    // The first kernel begins when it was issued, and the last one ends after it was issued.
+    stream.local_time_s = std::max(stream.local_time_s, is_issued(stream) ? stream.host_s : 0);
+    const double end_s = compute_end(stream, seconds);
+    stream.latency_s = stream.local_time_s - stream.ready_s;
+    stream.local_time_s = std::max(end_s, issue(stream));
+    stream.latency_s += stream.local_time_s - end_s;
     return;
   }
   catch_up(stream);
@@ -280,6 +291,16 @@ void Simulation::compute(Stream& stream, const Op& op) {
   stream.local_time_s = compute_end(stream, seconds);
   catch_up(stream);
   turn->release();
+}
+
+bool Simulation::is_issued(const Stream& stream) const {
+  return stream.number == 0 && !does(stream).launch_s.empty();
+}
+
+double Simulation::issue(Stream& stream) {
+  if (!is_issued(stream)) return 0;
+  stream.host_s += does(stream).launch_s[stream.cursor.op()];
+  return stream.host_s;
 }
 
 // Computing at a speed that events may change on the way; their times are known from the start.

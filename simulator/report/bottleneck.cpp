@@ -113,9 +113,16 @@ std::string bottleneck_sentence(const Result& result) {
     worst = b.data_stall_s;
     text = "loading data: a batch is awaited for " + of_the_step(result, worst);
   }
-  if (b.other_s > worst) {
-    text = fmt::format("waiting for {}, {}{}", waited_for(result.scenario), of_the_step(result, b.other_s),
-                       told(less_waiting(result)));
+  if (b.launches_s > worst) {
+    worst = b.launches_s;
+    text = fmt::format(
+        "kernel launches: the process of each GPU issues kernels more slowly than the device runs them, {} "
+        "(try --set training.cuda_graphs=true, or a larger training.micro_batch)",
+        of_the_step(result, worst));
+  }
+  if (b.other_s - b.launches_s > worst) {
+    text = fmt::format("waiting for {}, {}{}", waited_for(result.scenario),
+                       of_the_step(result, b.other_s - b.launches_s), told(less_waiting(result)));
   }
   return "Bottleneck: " + text + ".";
 }

@@ -14,8 +14,8 @@ namespace {
 constexpr double kWorthTelling = 0.001;  // of the step
 constexpr std::size_t kMost = 3;
 constexpr std::array<const char*, kResourceNames.size()> kNames = {
-    "compute", "device memory", "links inside nodes",  "network",
-    "latency", "servers",       "host memory and NVMe"};
+    "compute", "device memory", "links inside nodes",   "network",
+    "latency", "servers",       "host memory and NVMe", "kernel launches"};
 
 using Amounts = std::vector<std::pair<std::string, double>>;
 
@@ -61,7 +61,7 @@ std::string critical_path_sentence(const Result& result) {
   std::map<std::string, double> by_kind;
   for (const PathSegment& segment : result.path) {
     const bool computes = segment.row != kNoRow && result.trace.op_of(segment.row).kind == OpKind::compute &&
-                          segment.kind != "server work";
+                          segment.kind != "server work" && segment.kind != kLaunches;
     by_kind[computes ? "compute" : segment.kind] +=
         (segment.end_s - segment.begin_s) / result.plan.schedule->optimizer_steps;
   }

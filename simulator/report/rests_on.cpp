@@ -78,6 +78,15 @@ std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
            "optimizer traffic");
   constant(parameter_count(scenario.model) > 0, device.memory_bytes, "memory size");
 
+  const Framework& framework = scenario.framework;
+  const auto of_framework = [&](const Sourced& number, const std::string& what) {
+    if (number.value > 0)
+      inputs.push_back({Input::Group::compute, number.basis, what, framework.name, number.source});
+  };
+  of_framework(framework.kernel_launch_s, "kernel launch");
+  of_framework(framework.collective_launch_s, "collective launch");
+  of_framework(framework.step_s, "fixed time of a step");
+  of_framework(framework.accumulation_bytes, "gradient accumulation traffic");
   if (scenario.strategy.offload.optimizer != OffloadTo::none)
     inputs.push_back(
         {Input::Group::compute, Basis::published, "host update efficiency", "CPU-Adam", kHostUpdateSource});

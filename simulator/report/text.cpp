@@ -45,7 +45,9 @@ void write_breakdown(const Result& result, std::ostream& out) {
   for (const auto& [purpose, seconds] : m.breakdown.exposed_s)
     rows.emplace_back("exposed " + waiting(purpose), seconds);
   rows.emplace_back("waiting for data", m.breakdown.data_stall_s);
-  rows.emplace_back("waiting for " + waited_for(result.scenario), m.breakdown.other_s);
+  rows.emplace_back("waiting for kernel launches", m.breakdown.launches_s);
+  rows.emplace_back("waiting for " + waited_for(result.scenario),
+                    m.breakdown.other_s - m.breakdown.launches_s);
   double largest = 0;
   std::size_t width = 0;
   for (const auto& [name, seconds] : rows) {

@@ -11,6 +11,7 @@
 
 #include "models/model.hpp"
 #include "simulator/costs/engine_options.hpp"
+#include "simulator/costs/framework.hpp"
 #include "simulator/costs/optimizer.hpp"
 #include "topologies/cluster.hpp"
 
@@ -26,6 +27,7 @@ struct Training {
   Optimizer optimizer = Optimizer::adam;
   Recompute recompute = Recompute::none;
   int recompute_layers = 0;  // of each stage, or virtual stage, the first so many; 0: all
+  bool cuda_graphs = false;  // kernels are launched by graphs, which take the host no time
 };
 
 enum class PipelineSchedule {
@@ -144,6 +146,7 @@ struct Scenario {
   std::string text;
   Model model;
   Training training;
+  Framework framework;
   std::shared_ptr<const Cluster> cluster;
   StrategyChoice strategy;
   EngineOptions engine;

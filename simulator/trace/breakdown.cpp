@@ -14,6 +14,7 @@ namespace {
 // Sums of thousands of pieces; long double keeps their total exact to the last digit of a double.
 struct Sums {
   long double compute = 0, data_stall = 0, pipeline_bubble = 0, other = 0;
+  long double launches = 0;  // of other
   std::map<Purpose, long double> exposed;
 };
 
@@ -48,7 +49,11 @@ public:
       }
       const double end = std::min(spans_.end_s[row], window_.end_s);
       if (end > told) {
-        sums_.compute += static_cast<long double>(end) - told;
+        // What a kernel waits to be issued is told at the beginning of its op, wherever in it that was.
+        const double launched = std::clamp(spans_.begin_s[row] + launch_wait_s(row), told, end);
+        sums_.launches += static_cast<long double>(launched) - told;
+        sums_.other += static_cast<long double>(launched) - told;
+        sums_.compute += static_cast<long double>(end) - launched;
         told = end;
       }
     }
@@ -114,6 +119,8 @@ private:
     return ready;
   }
 
+  double launch_wait_s(std::size_t row) const { return spans_.latency_s.empty() ? 0 : spans_.latency_s[row]; }
+
   void nothing_to_do(double lo, double hi) {
     (in_pipeline_ ? sums_.pipeline_bubble : sums_.other) += static_cast<long double>(hi) - lo;
   }
@@ -173,6 +180,7 @@ Breakdown break_down(const Trace& trace, int job) {
     total.data_stall += weight * sums.data_stall;
     total.pipeline_bubble += weight * sums.pipeline_bubble;
     total.other += weight * sums.other;
+    total.launches += weight * sums.launches;
     for (const auto& [purpose, seconds] : sums.exposed) total.exposed[purpose] += weight * seconds;
   }
   Breakdown breakdown;
@@ -182,6 +190,7 @@ Breakdown break_down(const Trace& trace, int job) {
   breakdown.data_stall_s = mean(total.data_stall);
   breakdown.pipeline_bubble_s = mean(total.pipeline_bubble);
   breakdown.other_s = mean(total.other);
+  breakdown.launches_s = mean(total.launches);
   long double exposed = 0;
   for (const auto& [purpose, seconds] : total.exposed) {
     exposed += seconds;

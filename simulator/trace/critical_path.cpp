@@ -75,7 +75,9 @@ private:
           "host copy", "host update", "NVMe transfer", "NVMe transfer"};
       add(row, begin_s, kKinds[static_cast<std::size_t>(op.host_action)]);
     } else {
-      add(row, begin_s, on_server(trace_, row) ? "server work" : pass_name(op.pass));
+      const double launched_s = begin_s + (spans_.latency_s.empty() ? 0 : spans_.latency_s[row]);
+      add(row, launched_s, on_server(trace_, row) ? "server work" : pass_name(op.pass));
+      if (launched_s > begin_s) add(row, begin_s, std::string(kLaunches));
     }
     return wait_before(row);
   }

@@ -36,9 +36,22 @@ std::vector<std::pair<std::string, double>> seconds_by_kind(const std::vector<Pa
 // What could be made faster. `compute` is all that devices do, `memory_bandwidth` the bandwidth of their
 // memory alone.
 // `host`: the bandwidth of the nodes' memory and NVMe, where optimizer state is kept there.
-enum class Resource { compute, memory_bandwidth, intra_node_links, network_links, latency, servers, host };
-inline constexpr std::array<std::string_view, 7> kResourceNames = {
-    "compute", "memory_bandwidth", "intra_node_links", "network_links", "latency", "servers", "host"};
+enum class Resource {
+  compute,
+  memory_bandwidth,
+  intra_node_links,
+  network_links,
+  latency,
+  servers,
+  host,
+  launches
+};
+inline constexpr std::array<std::string_view, 8> kResourceNames = {
+    "compute", "memory_bandwidth", "intra_node_links", "network_links", "latency", "servers",
+    "host",    "kernel_launches"};
+
+// The kind of a segment in which a device waits for its process to issue kernels.
+inline constexpr std::string_view kLaunches = "kernel launches";
 
 // A resource at `kFaster` times its rate takes 1/1.1 of its time.
 inline constexpr double kFaster = 1.1;

@@ -21,12 +21,14 @@ struct Breakdown {
   double data_stall_s = 0;
   double pipeline_bubble_s = 0;  // a pipeline peer is not ready
   double other_s = 0;
+  double launches_s = 0;  // of other_s: kernels that their process has not issued yet
   double total_s() const {
     return compute_s + exposed_communication_s + data_stall_s + pipeline_bubble_s + other_s;
   }
   std::map<Purpose, double> exposed_s;  // exposed_communication_s by what was awaited
   void scale(double factor) {
-    for (double* s : {&compute_s, &exposed_communication_s, &data_stall_s, &pipeline_bubble_s, &other_s})
+    for (double* s :
+         {&compute_s, &exposed_communication_s, &data_stall_s, &pipeline_bubble_s, &other_s, &launches_s})
       *s *= factor;
     for (auto& [purpose, s] : exposed_s) s *= factor;
   }

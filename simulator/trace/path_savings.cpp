@@ -115,6 +115,8 @@ std::array<double, kResourceNames.size()> path_savings_s(const std::vector<PathS
     const Schedule& schedule = schedule_of(trace, segment.row);
     if (op.kind == OpKind::compute && on_server(trace, segment.row)) {
       add(Resource::servers, gain * seconds);
+    } else if (segment.kind == kLaunches) {
+      add(Resource::launches, gain * seconds);
     } else if (op.kind == OpKind::compute) {
       add(Resource::compute, gain * seconds);
       if (op.work < 0) continue;

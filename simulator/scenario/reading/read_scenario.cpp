@@ -76,21 +76,26 @@ RealRun read_run(Section& section) {
   return run;
 }
 
+// The preset that `key` of a section names, out of FOLDER/presets.
+Document named_preset(const Section& section, std::string_view key, const std::string& name,
+                      std::string_view folder) {
+  const std::string path = preset_path(folder, name);
+  if (path.empty()) {
+    const std::vector<std::string> known = preset_names(folder);
+    const std::string near = nearest_name(name, known);
+    section.refuse(key, fmt::format("\"{}\"", name.substr(0, 60)),
+                   fmt::format("{}{}", fmt::join(known, ", "),
+                               near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+  }
+  return Document::parse_file(path);
+}
+
 // A named strategy gives values to the keys of [strategy] that the scenario leaves out. Returns in which keys
 // the scenario differs from it: ", but for bucket_mb".
 std::string apply_strategy_preset(Document& document) {
   Section strategy = document.root().section("strategy");
   if (!strategy.has("preset")) return "";
-  const std::string name = strategy.text("preset");
-  const std::string path = preset_path("simulator/strategies", name);
-  if (path.empty()) {
-    const std::vector<std::string> known = preset_names("simulator/strategies");
-    const std::string near = nearest_name(name, known);
-    strategy.refuse("preset", fmt::format("\"{}\"", name.substr(0, 60)),
-                    fmt::format("{}{}", fmt::join(known, ", "),
-                                near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
-  }
-  Document preset = Document::parse_file(path);
+  Document preset = named_preset(strategy, "preset", strategy.text("preset"), "simulator/strategies");
   Section root = preset.root();
   root.section("strategy");
   root.finish();
@@ -99,16 +104,31 @@ std::string apply_strategy_preset(Document& document) {
   return but_for(kept);
 }
 
+// A named framework gives values to the keys of [framework] and [strategy] that the scenario and its named
+// strategy leave out.
+std::string apply_framework(Document& document) {
+  Section training = document.root().section("training");
+  if (!training.has("framework")) return "";
+  const std::string name = training.text("framework");
+  Document preset = named_preset(training, "framework", name, "simulator/frameworks");
+  Section root = preset.root();
+  root.section("framework");
+  root.section("strategy");
+  root.finish();
+  document.fill_in(preset);
+  return name;
+}
+
 Scenario read_scenario(Document document, const std::string& path,
                        const std::vector<std::string>& overrides) {
   const std::string base_folder = std::filesystem::path(path).parent_path().string();
   apply_overrides(document, base_folder, overrides);
-  const std::string changes = apply_strategy_preset(document);
+  const std::string changes = apply_strategy_preset(document), framework = apply_framework(document);
   Section root = document.root();
   Section model = root.section("model"), training = root.section("training"),
           cluster = root.section("cluster");
   Section strategy = root.section("strategy"), simulation = root.section("simulation"),
-          run = root.section("run");
+          run = root.section("run"), costs = root.section("framework");
   root.finish();  // first: a misspelt section would otherwise be reported as missing
 
   Scenario scenario;
@@ -128,6 +148,8 @@ Scenario read_scenario(Document document, const std::string& path,
 
   scenario.training = read_training(training, scenario.model, scenario.cluster->node().device);
   training.finish();
+  scenario.framework = read_framework(costs, framework);
+  scenario.engine.launches = host_launches(scenario.framework, scenario.training.cuda_graphs);
   read_simulation(simulation, scenario, base_folder);
   simulation.finish();
   scenario.run = read_run(run);

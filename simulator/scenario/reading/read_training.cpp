@@ -86,6 +86,8 @@ Training read_training(Section& section, const Model& model, const Device& devic
   training.optimizer = static_cast<Optimizer>(section.choice("optimizer", kOptimizerNames, 0));
   training.recompute = read_recompute(section, model);
   training.recompute_layers = read_recompute_layers(section, training.recompute);
+  section.text("framework", "");  // it has filled in [framework]
+  training.cuda_graphs = section.boolean("cuda_graphs", false);
   return training;
 }
 

@@ -94,6 +94,7 @@ PassShape pass_shape(const Scenario& scenario) {
   if (std::any_of(factors.begin(), factors.end(), [](const Factor& factor) { return factor.ring; }))
     shape.ring = {scenario.strategy.context, scenario.strategy.zigzag};
   if (scenario.strategy.capacity_factor > 0) shape.expert_capacity = scenario.strategy.capacity_factor;
+  shape.accumulation_bytes = scenario.framework.accumulation_bytes.value;
   return shape;
 }
 

@@ -1,0 +1,30 @@
+#include "simulator/costs/framework.hpp"
+
+namespace rehearse {
+
+Framework read_framework(Section& section, const std::string& name) {
+  Framework framework;
+  framework.title = section.text("title", name.empty() && section.present() ? "own" : name);
+  framework.name = name.empty() ? framework.title : name;
+  framework.kernel_launch_s = read_sourced(section, "kernel_launch_us", {0, 1e6}, 1e-6);
+  framework.collective_launch_s = read_sourced(section, "collective_launch_us", {0, 1e6}, 1e-6);
+  framework.step_s = read_sourced(section, "step_ms", {0, 1e6}, 1e-3);
+  framework.accumulation_bytes = read_sourced(section, "accumulation_bytes_per_parameter", {0, 1e4}, 1);
+  framework.synchronous_p2p = section.boolean("synchronous_p2p", false);
+  section.finish();
+  return framework;
+}
+
+HostLaunches host_launches(const Framework& framework, bool cuda_graphs) {
+  return {cuda_graphs ? 0 : framework.kernel_launch_s.value, framework.collective_launch_s.value,
+          framework.step_s.value, framework.synchronous_p2p};
+}
+
+double launched_kernels(const Work& work) {
+  double count = work.parameters_updated > 0 ? 1 : 0;
+  for (const Kernel& kernel : work.kernels)
+    if (kernel.kind != Kernel::Kind::fixed) count += kernel.count;
+  return count;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,41 @@
+// What a training framework costs beside the model's own kernels: its process issues them, and it runs some
+// kernels that a leaner implementation would not.
+#pragma once
+
+#include <string>
+
+#include "models/text/document.hpp"
+#include "simulator/schedule/schedule.hpp"
+#include "topologies/device.hpp"
+
+namespace rehearse {
+
+// Each GPU is fed by one process, which issues its ops in the order of the program and runs ahead of the
+// device. A kernel cannot begin before it was issued.
+struct HostLaunches {
+  double kernel_s = 0;              // of the process, for each kernel
+  double collective_s = 0;          // for each collective or exchange of messages
+  double step_s = 0;                // once a step, when the device is idle
+  bool waits_for_messages = false;  // between pipeline stages: the process goes on when they have arrived
+  bool any() const { return kernel_s > 0 || collective_s > 0 || step_s > 0; }
+};
+
+// A named set of costs, dated: simulator/frameworks/presets/.
+struct Framework {
+  std::string name;   // empty: none of these costs
+  std::string title;  // "Megatron-LM, April 2021"
+  Sourced kernel_launch_s, collective_launch_s, step_s;
+  Sourced accumulation_bytes;  // PassShape::accumulation_bytes
+  bool synchronous_p2p = false;
+};
+
+// Parses [framework]; finishes the section. The costs are tables {value, basis, source}.
+Framework read_framework(Section& section, const std::string& name);
+
+// What the process of a GPU takes for it. With `cuda_graphs`, issuing kernels takes no time.
+HostLaunches host_launches(const Framework& framework, bool cuda_graphs);
+
+// Kernels of a work item, as its layers list them; measured times, which contain their launches, count none.
+double launched_kernels(const Work& work);
+
+}  // namespace rehearse

@@ -1,0 +1,137 @@
+// What issuing kernels takes of each GPU's process: closed forms, by hand.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simulator/costs/compute.hpp"
+#include "simulator/costs/framework.hpp"
+#include "simulator/strategies/strategy.hpp"
+#include "simulator/trace/metrics.hpp"
+#include "tests/catch.hpp"
+#include "tests/engine_support.hpp"
+#include "tests/strategies_axes.hpp"
+
+using namespace rehearse;
+using namespace rehearse::testing;
+
+namespace {
+
+Scenario on_ranks(test::Degrees degrees, HostLaunches launches) {
+  Scenario s = test::axes_scenario(test::axes_gpt(4), degrees);
+  s.microbatches = 4;
+  s.training.global_batch = 4 * s.training.micro_batch * degrees.data;
+  s.engine.launches = launches;
+  s.cluster = make_cluster(star(s.cluster->devices()));
+  return s;
+}
+
+struct Simulated {
+  Plan plan;
+  Trace trace;
+  Breakdown parts;
+  double step_s = 0;
+};
+
+Simulated simulate(const Scenario& s) {
+  Simulated run;
+  run.plan = write_schedule(s);
+  run.trace = simulate_in_child(one_job(*run.plan.schedule, run.plan.endpoints), *s.cluster, s.engine);
+  run.parts = break_down(run.trace, 0);
+  for (const double end_s : run.trace.spans.end_s) run.step_s = std::max(run.step_s, end_s);
+  return run;
+}
+
+double kernels_of(const Plan& plan) {
+  double count = 0;
+  for (const Op& op : plan.schedule->programs.front().ops)
+    if (op.kind == OpKind::compute) count += launched_kernels(plan.schedule->works[op.work]);
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("a process that issues kernels more slowly than they run sets the step") {
+  const Scenario s = on_ranks({}, {1e-3, 0, 0, false});
+  const Simulated run = simulate(s);
+  CHECK(kernels_of(run.plan) > 100);
+  CHECK(run.step_s == Approx(1e-3 * kernels_of(run.plan)).epsilon(1e-12));
+}
+
+TEST_CASE("a process that runs ahead of its device costs what it does once a step") {
+  const double plain_s = simulate(on_ranks({}, {})).step_s;
+  CHECK(simulate(on_ranks({}, {1e-9, 0, 0, false})).step_s == Approx(plain_s).epsilon(1e-12));
+  CHECK(simulate(on_ranks({}, {1e-9, 0, 7e-3, false})).step_s == Approx(plain_s + 7e-3).epsilon(1e-12));
+}
+
+// begin = max(the op before, when its first kernel is issued); end = max(begin + device, issued).
+TEST_CASE("each op begins when its first kernel is issued and ends after its last one is") {
+  for (const double kernel_s : {2e-6, 10e-6, 30e-6, 100e-6}) {
+    CAPTURE(kernel_s);
+    const Scenario s = on_ranks({}, {kernel_s, 0, 0, false});
+    const Simulated run = simulate(s);
+    double issued_s = 0, device_s = 0, waits_s = 0;
+    std::size_t row = 0;
+    for (const Op& op : run.plan.schedule->programs.front().ops) {
+      if (op.kind != OpKind::compute) continue;
+      const Work& work = run.plan.schedule->works[op.work];
+      const double own_s = work_time_s(work, s.cluster->node().device);
+      const double begin_s = std::max(device_s, issued_s), before_s = device_s;
+      issued_s += kernel_s * launched_kernels(work);
+      device_s = std::max(begin_s + own_s, issued_s);
+      waits_s += device_s - before_s - own_s;
+      while (run.trace.op_of(row).kind != OpKind::compute) ++row;
+      CHECK(run.trace.spans.end_s[row++] == Approx(device_s).epsilon(1e-12));
+    }
+    CHECK(run.step_s == Approx(device_s).epsilon(1e-12));
+    CHECK(run.parts.launches_s == Approx(waits_s).margin(1e-12 * device_s));
+    CHECK(run.parts.compute_s == Approx(device_s - waits_s).epsilon(1e-12));
+    CHECK(run.parts.total_s() == Approx(device_s).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("a process that waits for messages does not run ahead of them") {
+  const auto step_s = [](bool waits) {
+    Scenario s = on_ranks({1, 1, 1, 4}, {20e-6, 0, 0, waits});
+    s.strategy.blocking_p2p = true;
+    return simulate(s).step_s;
+  };
+  CHECK(step_s(true) > 1.02 * step_s(false));
+}
+
+TEST_CASE("launches fold exactly") {
+  const std::vector<std::pair<test::Degrees, bool>> cases = {
+      {{2, 1, 2, 2}, false}, {{2, 1, 2, 2}, true}, {{4, 1, 1, 2}, false}, {{2, 2, 2, 1}, true}};
+  for (const auto& [degrees, waits] : cases) {
+    CAPTURE(degrees.data, degrees.context, degrees.tensor, degrees.pipeline, waits);
+    Scenario s = on_ranks(degrees, {15e-6, 25e-6, 1e-3, waits});
+    s.strategy.blocking_p2p = waits;
+    std::map<std::pair<int, int>, double> ends;  // by rank and op
+    for (const bool fold : {true, false}) {
+      s.engine.fold = fold;
+      const Simulated run = simulate(s);
+      for (std::size_t row = 0; row < run.trace.spans.size(); ++row)
+        for (const int rank : run.trace.classes[run.trace.spans.rank_class[row]].ranks) {
+          const double end_s = run.trace.spans.end_s[row];
+          const auto [known, fresh] = ends.try_emplace({rank, run.trace.spans.op[row]}, end_s);
+          if (!fresh) CHECK(end_s == Approx(known->second).epsilon(1e-9));
+        }
+    }
+  }
+}
+
+TEST_CASE("gradients that are added up in kernels of their own move bytes for each parameter") {
+  Scenario s = on_ranks({}, {});
+  const auto bytes = [](const Plan& plan) {
+    double sum = 0;
+    for (const Op& op : plan.schedule->programs.front().ops)
+      if (op.kind == OpKind::compute)
+        for (const Kernel& kernel : plan.schedule->works[op.work].kernels) sum += kernel.count * kernel.bytes;
+    return sum;
+  };
+  const double plain = bytes(write_schedule(s));
+  s.framework.accumulation_bytes.value = 6;
+  const double parameters = parameter_count(s.model);
+  CHECK(bytes(write_schedule(s)) - plain == Approx(4 * 6 * parameters).epsilon(1e-9));
+}
