@@ -38,8 +38,9 @@ double window_of(const Convolution& c) {
   return c.kernel * width_of_kernel(c);
 }
 
-bool winograd_applies(const Convolution& c) {
-  return (c.kernel == 3 || c.kernel == 5) && width_of_kernel(c) == c.kernel && c.stride == 1;
+bool winograd_applies(const ConvolutionShape& shape) {
+  const int side = shape.kernel_height;
+  return (side == 3 || side == 5) && shape.kernel_width == side && shape.stride == 1;
 }
 
 // Both sides of a map have one length, so that a kernel that is not square is padded differently along them.
@@ -150,45 +151,52 @@ double saved_bytes(const ConvolutionalNet::Block& block, const Maps& maps) {
 
 }  // namespace
 
-Kernel convolution_kernel(const Convolution& c, double samples, double element, ConvolutionShape::Pass pass) {
+Kernel convolution_kernel(const ConvolutionShape& shape, double element) {
   using Pass = ConvolutionShape::Pass;
-  const Maps maps{element, samples};
-  const double window = window_of(c), weights = c.in_channels * c.out_channels * window;
-  const double out_pixels = samples * c.out_size * c.out_size, in_pixels = samples * c.in_size * c.in_size;
+  const double window = static_cast<double>(shape.kernel_height) * shape.kernel_width;
+  const double in = shape.in_channels, out = shape.out_channels, weights = in * out * window;
+  const double in_pixels = shape.samples * shape.height * shape.width;
+  const double out_pixels = shape.samples * shape.out_height() * shape.out_width();
+  const auto product_of = [&](double m, double n, double k) {
+    return product(Kernel::Kind::convolution, m, n, k, element);
+  };
   Kernel kernel;
-  switch (pass) {
+  switch (shape.pass) {
     case Pass::forward:
-      kernel =
-          product(Kernel::Kind::convolution, out_pixels, c.out_channels, c.in_channels * window, element);
+      kernel = product_of(out_pixels, out, in * window);
       break;
     case Pass::backward_input:  // an input pixel is seen by window / stride^2 outputs
-      kernel = product(Kernel::Kind::convolution, in_pixels, c.in_channels,
-                       c.out_channels * window * out_pixels / in_pixels, element);
+      kernel = product_of(in_pixels, in, out * window * out_pixels / in_pixels);
       break;
     case Pass::backward_weight:
-      kernel =
-          product(Kernel::Kind::convolution, c.out_channels, c.in_channels * window, out_pixels, element);
+      kernel = product_of(out, in * window, out_pixels);
       break;
   }
   // Less than an explicit product's: a pixel is read once for all windows it is in.
-  kernel.bytes = maps.in_bytes(c) + maps.out_bytes(c) + element * weights;
-  kernel.convolution = shape_of(c, samples);
-  kernel.convolution.pass = pass;
-  if (!winograd_applies(c)) return kernel;
+  kernel.bytes = element * (in * in_pixels + out * out_pixels + weights);
+  kernel.convolution = shape;
+  if (!winograd_applies(shape)) return kernel;
 
-  const double tiles_a_side = std::ceil(c.out_size / kWinogradTile);
-  const double tiles = samples * tiles_a_side * tiles_a_side;
-  const double side = kWinogradTile + c.kernel - 1, products = side * side;
+  const double tiles = shape.samples * std::ceil(shape.out_height() / kWinogradTile) *
+                       std::ceil(shape.out_width() / kWinogradTile);
+  const double side = kWinogradTile + shape.kernel_height - 1, products = side * side;
   const double map_traffic = 1 + 2 * products / (kWinogradTile * kWinogradTile);
   const double filter_traffic = 1 + 2 * products / window;
-  const double bytes = element * (map_traffic * (maps.in(c) + maps.out(c)) + filter_traffic * weights);
-  if (pass == Pass::forward)
-    kernel.winograd = {tiles, c.out_channels, c.in_channels, products, bytes};
-  else if (pass == Pass::backward_input)
-    kernel.winograd = {tiles, c.in_channels, c.out_channels, products, bytes};
+  const double bytes =
+      element * (map_traffic * (in * in_pixels + out * out_pixels) + filter_traffic * weights);
+  if (shape.pass == Pass::forward)
+    kernel.winograd = {tiles, out, in, products, bytes};
+  else if (shape.pass == Pass::backward_input)
+    kernel.winograd = {tiles, in, out, products, bytes};
   else
-    kernel.winograd = {c.out_channels, c.in_channels, tiles, products, bytes};
+    kernel.winograd = {out, in, tiles, products, bytes};
   return kernel;
+}
+
+Kernel convolution_kernel(const Convolution& c, double samples, double element, ConvolutionShape::Pass pass) {
+  ConvolutionShape shape = shape_of(c, samples);
+  shape.pass = pass;
+  return convolution_kernel(shape, element);
 }
 
 std::vector<Layer> convolutional_layers(const ConvolutionalNet& net, const PassShape& pass) {

@@ -100,6 +100,7 @@ void add_loss(LayerWriter& layer, int logits, const PassShape& pass, double rows
 // each output pixel sees.
 Kernel convolution_kernel(const Convolution& convolution, double samples, double element,
                           ConvolutionShape::Pass pass);
+Kernel convolution_kernel(const ConvolutionShape& shape, double element);
 
 // FLOPs of matrix products in these kernels.
 double product_flops(const std::vector<Kernel>& kernels);

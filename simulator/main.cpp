@@ -98,6 +98,25 @@ int run(int argc, char** argv) {
                      "Count points that do not fit into device memory as failed (exit status 1)");
   sweeping->add_flag("--merge", sweep.merge, "Only gather FILE.0, FILE.1, ... of ranks into FILE");
 
+  KernelArguments kernel;
+  CLI::App* one_kernel = app.add_subcommand("kernel", "One kernel's time on a device, and what bounds it");
+  one_kernel->add_option("KIND", kernel.kind, "gemm, attention, convolution or norm")
+      ->required()
+      ->check(rehearse::one_of(kernel_names()));
+  one_kernel
+      ->add_option("SIZE", kernel.sizes,
+                   "gemm: M N K; attention: BATCH HEADS SEQUENCE HEAD_DIM; convolution: W H C N K S R [PAD_W "
+                   "PAD_H [STRIDE_W STRIDE_H]]; norm: ROWS WIDTH")
+      ->required();
+  one_kernel->add_option("--device", kernel.device, "The name of a device, or a device file")->required();
+  one_kernel->add_option("--precision", kernel.precision, "Of training: bf16 unless given")
+      ->check(rehearse::one_of(precision_names()));
+  one_kernel->add_option("--batch", kernel.batch, "gemm: as many products")
+      ->check(CLI::Range(1.0, kLargestKernelSize));
+  one_kernel->add_option("--pass", kernel.pass, "forward, backward, backward-input or backward-weight")
+      ->check(rehearse::one_of(kernel_pass_names()));
+  one_kernel->add_option("--format", format, "text, json or csv")->check(one_of(kFormatNames));
+
   if (const std::optional<int> status = parse_command_line(app, argc, argv)) return *status;
   if (no_fold) simulation.overrides.push_back("simulation.fold=false");
   simulation.format = format_named(format);
@@ -105,6 +124,10 @@ int run(int argc, char** argv) {
   if (*compare) {
     comparison.format = format_named(format);
     return run_compare(comparison, std::cin, std::cout, std::cerr);
+  }
+  if (*one_kernel) {
+    kernel.format = format_named(format);
+    run_kernel(kernel, std::cout);
   }
   if (*list) run_list(what, std::cout);
   if (*show) run_show(name, std::cout);

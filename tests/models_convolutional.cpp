@@ -209,6 +209,7 @@ TEST_CASE("Winograd's products and traffic, counted by hand") {
     c.kernel = kernel;
     c.kernel_width = width;
     c.stride = stride;
+    c.padding = (kernel - 1) / 2;
     c.in_size = c.out_size = 10;
     Model model;
     ConvolutionalNet net;

@@ -34,6 +34,19 @@ struct CompareArguments {
 // left out. Returns the exit status: 2 if one could not be read, else 1 if one failed, else 0.
 int run_compare(const CompareArguments& arguments, std::istream& in, std::ostream& out, std::ostream& err);
 
+struct KernelArguments {
+  std::string kind;           // one of kernel_names()
+  std::vector<double> sizes;  // in the order of that kind: simulator/commands/kernel_question.hpp
+  double batch = 0;           // gemm: products of this shape; 0: not given
+  std::string pass = "forward", precision = "bf16";  // of kernel_pass_names(), of precision_names()
+  std::string device;                                // a preset's name or a device file
+  Format format = Format::text;
+};
+inline constexpr double kLargestKernelSize = 1e8;
+std::vector<std::string> kernel_names(), kernel_pass_names(), precision_names();
+// One kernel's time on a device, what bounds it and what that rests on.
+void run_kernel(const KernelArguments& arguments, std::ostream& out);
+
 inline constexpr std::array<std::string_view, 5> kListNames = {"models", "clusters", "devices", "strategies",
                                                                "frameworks"};
 void run_list(const std::string& what, std::ostream& out);
