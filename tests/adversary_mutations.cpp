@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 
+#include "simulator/commands/kernel_table.hpp"
 #include "simulator/commands/sweep_points.hpp"
 #include "simulator/commands/table.hpp"
 #include "simulator/report/recorded_run.hpp"
@@ -104,6 +105,12 @@ Verdict judge_sweep(const std::string&, const std::string& text) {
 }
 
 Verdict judge_table(const std::string& path, const std::string& text) {
+  if (is_kernel_table(text)) {
+    const std::vector<double> seconds = predicted_times_s(parse_kernel_table(text, path));
+    if (!(*std::min_element(seconds.begin(), seconds.end()) > 0))
+      return {Verdict::Kind::broken, "a kernel takes no time"};
+    return {Verdict::Kind::result, ""};
+  }
   const MeasurementTable table = parse_measurements(text, path);
   return simulated(read_scenario_text(table.rows.front().scenario, path + ":" + table.rows.front().id));
 }

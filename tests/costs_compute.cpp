@@ -1,6 +1,8 @@
 // Kernel times worked out by hand, and how they grow.
+#include <cmath>
 #include <string>
 
+#include "models/kernels.hpp"
 #include "simulator/costs/compute.hpp"
 #include "tests/catch.hpp"
 
@@ -234,6 +236,68 @@ TEST_CASE("matrix products come in tiles and waves") {
   }
 }
 
+TEST_CASE(
+    "products on GPUs are split along k where tiles of 64x64 leave units idle, and small tiles are tried") {
+  Device gpu = device(10);
+  gpu.compute_capability = 70;
+  gpu.kernel_overhead_s.value = 1e-6;
+  Device old = gpu;
+  old.compute_capability = 60;
+  // bf16 counts as arithmetic of tensor cores from capability 70 on, fp32 never does.
+  const double tensor = 80e12 / 10, single = 8e12 / 10;  // FLOP/s of a unit
+  struct Case {
+    const char* what;
+    const Device* device;
+    Kernel kernel;
+    Precision precision;
+    ProductTime expected;
+  };
+  const Case cases[] = {
+      // One tile of 64x64 at 0.60 of the rate, in ten parts of 10,000: a full wave; the sums of 10 parts of
+      // 64x64 in fp32 written and read at 0.5 TB/s, and another kernel.
+      {"split into as many parts as units",
+       &gpu,
+       kernel(Kind::gemm, 64, 64, 1e5),
+       Precision::bf16,
+       {2.0 * 64 * 64 * 1e4 / (tensor * 0.60) + 8.0 * 64 * 64 * 10 / 0.5e12 + 1e-6, 64, 64, 10, 1}},
+      {"parts have at least 512 elements",
+       &gpu,
+       kernel(Kind::gemm, 32, 32, 2000),
+       Precision::fp32,
+       {0.76 * 2.0 * 32 * 32 * 512 / (single * 0.58) + 8.0 * 32 * 32 * 4 / 0.5e12 + 1e-6, 32, 32, 4, 0.4}},
+      // cuBLAS before Volta: one of ten units computes; 0.1 + 0.6 x 0.9 of a wave is charged.
+      {"old libraries do not split",
+       &old,
+       kernel(Kind::gemm, 32, 32, 1e5),
+       Precision::fp32,
+       {0.64 * 2.0 * 32 * 32 * 1e5 / (single * 0.58), 32, 32, 1, 0.1}},
+      {"a narrow product takes a narrow tile",
+       &old,
+       kernel(Kind::gemm, 640, 32, 1000),
+       Precision::fp32,
+       {2.0 * 64 * 32 * 1000 / (single * 0.72), 64, 32, 1, 1}},
+      {"ten tiles of 64x64 fill the device: no split",
+       &gpu,
+       kernel(Kind::gemm, 640, 64, 1e5),
+       Precision::bf16,
+       {2.0 * 64 * 64 * 1e5 / (tensor * 0.60), 64, 64, 1, 1}},
+      {"a matrix by a vector: no tiles",
+       &gpu,
+       kernel(Kind::gemm, 4096, 1, 4096),
+       Precision::bf16,
+       {2.0 * 4096 * 4096 / 80e12, 0, 0, 1, 0}},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.what);
+    const KernelTime time = kernel_time(c.kernel, *c.device, c.precision);
+    CHECK(time.product.seconds == Approx(c.expected.seconds).epsilon(1e-9));
+    CHECK(time.product.tile_m == c.expected.tile_m);
+    CHECK(time.product.tile_n == c.expected.tile_n);
+    CHECK(time.product.split == c.expected.split);
+    CHECK(time.product.waves == Approx(c.expected.waves));
+  }
+}
+
 TEST_CASE("a large product on an A100 takes what cuBLAS is published to take") {
   // 0.78 of 312 TF/s and 85 elements of prologue give 240 TF/s for 8192^3 in bf16. The best that was found in
   // a search over all shapes is 271.2 (stas00/ml-engineering, "maximum achievable matmul FLOPS"), for short
@@ -259,6 +323,22 @@ TEST_CASE("times grow with every dimension and, for large products, in proportio
       CHECK(kernel_time_s(kernel(Kind::gemm, m, 512, 2 * k), d, Precision::bf16) == Approx(2 * one));
       CHECK(kernel_time_s(kernel(Kind::gemm, m, 512, k, 0, 2), d, Precision::bf16) >= one);
     }
+  // Library kernels of GPUs, too, whatever tile and split they choose: more tiles may be in fewer parts,
+  // whose sums take less to add.
+  for (const char* name : {"p100", "v100", "a100-80", "h100"})
+    for (const Precision precision : {Precision::fp32, Precision::fp16})
+      for (double m = 1; m < 20000; m *= 1.7)
+        for (double k = 16; k < 1e6; k *= 5) {
+          const Device gpu = device_preset(name);
+          const auto seconds = [&](double rows, double columns, double length) {
+            return kernel_time_s(product(Kind::gemm, std::ceil(rows), columns, length, 4), gpu, precision);
+          };
+          CAPTURE(name, name_of(precision), m, k);
+          const double small = seconds(m, 48, k);
+          CHECK(seconds(1.5 * m, 48, k) >= 0.97 * small);
+          CHECK(seconds(m, 96, k) >= 0.97 * small);
+          CHECK(seconds(m, 48, 2 * k) >= small);
+        }
   const double one = kernel_time_s(kernel(Kind::gemm, 16384, 16384, 4096), d, Precision::bf16);
   const double two = kernel_time_s(kernel(Kind::gemm, 32768, 16384, 4096), d, Precision::bf16);
   CHECK(two / one == Approx(2).epsilon(0.01));

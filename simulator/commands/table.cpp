@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -15,75 +14,16 @@
 #include "models/text/error.hpp"
 #include "models/text/printable.hpp"
 #include "models/text/toml_text.hpp"
+#include "simulator/commands/csv_records.hpp"
 
 namespace rehearse {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Record {
-  int line = 1;
-  std::vector<std::string> fields;
-};
-
-// RFC 4180: fields may be quoted, a doubled quote stands for one, quoted fields may hold line ends.
-std::vector<Record> parse_csv(const std::string& text, const std::string& path) {
-  std::vector<Record> records;
-  Record record;
-  std::string field;
-  bool quoted = false, started = false;
-  int line = 1;
-  const auto end_record = [&] {
-    if (started) {
-      record.fields.push_back(std::move(field));
-      records.push_back(std::move(record));
-    }
-    field.clear();
-    record = {line, {}};
-    started = false;
-  };
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '\n') ++line;
-    if (quoted) {
-      if (c != '"') {
-        field += c;
-      } else if (i + 1 < text.size() && text[i + 1] == '"') {
-        field += text[++i];
-      } else {
-        quoted = false;
-      }
-    } else if (c == '"' && field.empty()) {
-      quoted = started = true;
-    } else if (c == ',') {
-      record.fields.push_back(std::move(field));
-      field.clear();
-      started = true;
-    } else if (c == '\n') {
-      end_record();
-    } else if (c != '\r') {
-      field += c;
-      started = true;
-    }
-  }
-  if (quoted)
-    throw InputError({path, line, 1}, "a quoted field is not closed; allowed: an even number of quotes");
-  end_record();
-  return records;
-}
-
 constexpr std::array<std::string_view, 9> kOwnColumns = {
     "id",      "measured_step_s", "measured_samples_per_s", "measured_efficiency", "source", "note", "group",
     "scaling", "comparison"};
-
-double positive(const std::string& cell, std::string_view column, const Place& place) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  const bool whole = error == std::errc() && end == cell.data() + cell.size();
-  if (!whole || !(value > 0) || !std::isfinite(value))
-    throw InputError(place, fmt::format("{} is {}; allowed: a number above 0", column, in_quotes(cell)));
-  return value;
-}
 
 // As after --set: what is no TOML value by itself counts as a string.
 std::string toml_value(const std::string& cell) {
@@ -112,9 +52,7 @@ fs::path measurement_folder() {
 }  // namespace
 
 MeasurementTable parse_measurements(const std::string& text, const std::string& path) {
-  const std::vector<Record> records = parse_csv(text, path);
-  if (records.empty())
-    throw InputError({path}, "the table is empty; allowed: a line of column names, then rows");
+  const std::vector<CsvRecord> records = parse_csv(text, path);
   const std::vector<std::string>& columns = records.front().fields;
   const auto column = [&](std::string_view name) {
     const auto found = std::find(columns.begin(), columns.end(), name);
@@ -122,8 +60,6 @@ MeasurementTable parse_measurements(const std::string& text, const std::string& 
                                   : static_cast<std::size_t>(found - columns.begin());
   };
   for (const std::string& name : columns) {
-    if (std::count(columns.begin(), columns.end(), name) > 1)
-      throw InputError({path, 1, 1}, fmt::format("column {} stands twice; allowed: once", in_quotes(name)));
     if (name.find('.') == std::string::npos &&
         std::find(kOwnColumns.begin(), kOwnColumns.end(), name) == kOwnColumns.end())
       throw InputError({path, 1, 1},
@@ -142,18 +78,13 @@ MeasurementTable parse_measurements(const std::string& text, const std::string& 
   for (std::size_t r = 1; r < records.size(); ++r) {
     const int line = records[r].line;
     const std::vector<std::string>& fields = records[r].fields;
-    if (fields.size() != columns.size()) {
-      throw InputError({path, line, 1},
-                       fmt::format("the row has {} fields; allowed: {}, as many as there are columns",
-                                   fields.size(), columns.size()));
-    }
     const auto cell_of = [&](std::string_view name) {
       const auto at = column(name);
       return at ? fields[*at] : std::string();
     };
     const auto number = [&](std::string_view name) {
       const std::string cell = cell_of(name);
-      return cell.empty() ? 0.0 : positive(cell, name, {path, line, 1});
+      return cell.empty() ? 0.0 : positive_number(cell, name, {path, line, 1});
     };
     PublishedRow row;
     row.id = cell_of("id");

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <ostream>
 #include <thread>
 
+#include "models/text/document.hpp"
 #include "models/text/error.hpp"
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/judged_run.hpp"
+#include "simulator/commands/kernel_table.hpp"
 #include "simulator/commands/predict.hpp"
 #include "simulator/commands/statistics.hpp"
 #include "simulator/commands/table.hpp"
@@ -36,6 +39,8 @@ struct Summary {
 
 struct Validation {
   const MeasurementTable* table;
+  bool kernels = false;  // of single kernels, whose times stand in the place of the steps'
+
   std::vector<Row> rows;
   std::vector<Observation> observations;  // by row
   Summary whole;
@@ -57,6 +62,31 @@ Summary summary_of(const Validation& v, const std::vector<Efficiency>& efficienc
   for (const Efficiency& e : efficiencies)
     if (inside(e.row)) summary.efficiencies.push_back(e);
   return summary;
+}
+
+// Brings the rows and their observations together.
+void summarize(Validation& v) {
+  const std::vector<Efficiency> efficiencies = scaling_efficiencies(v.observations);
+  v.whole = summary_of(v, efficiencies, nullptr);
+  std::vector<std::string> names;
+  for (const Observation& o : v.observations)
+    if (std::find(names.begin(), names.end(), o.group) == names.end()) names.push_back(o.group);
+  if (names.size() > 1)
+    for (const std::string& name : names) v.groups.push_back(summary_of(v, efficiencies, &name));
+  v.comparisons = compared_orders(v.observations);
+}
+
+Validation validate(const KernelTable& kernels) {
+  Validation v{&kernels.table, true, {}, {}, {}, {}, {}};
+  const std::vector<double> seconds = predicted_times_s(kernels);
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    const PublishedRow& m = kernels.table.rows[i];
+    v.rows.push_back({&m, m.measured_step_s, seconds[i], 1});
+    Observation& observation = v.observations.emplace_back();
+    observation.group = m.group;
+  }
+  summarize(v);
+  return v;
 }
 
 struct PredictedRow {
@@ -101,7 +131,7 @@ std::vector<PredictedRow> predict_rows(const MeasurementTable& table,
 }
 
 Validation validate(const MeasurementTable& table, const std::vector<std::string>& overrides) {
-  Validation v{&table, {}, {}, {}, {}, {}};
+  Validation v{&table, false, {}, {}, {}, {}, {}};
   const std::vector<PredictedRow> predicted = predict_rows(table, overrides);
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     const PublishedRow& m = table.rows[row];
@@ -113,14 +143,7 @@ Validation validate(const MeasurementTable& table, const std::vector<std::string
                               measured_s > 0 ? samples / measured_s : 0, samples / step_s,
                               m.measured_efficiency});
   }
-  const std::vector<Efficiency> efficiencies = scaling_efficiencies(v.observations);
-  v.whole = summary_of(v, efficiencies, nullptr);
-  std::vector<std::string> names;
-  for (const Observation& o : v.observations)
-    if (std::find(names.begin(), names.end(), o.group) == names.end()) names.push_back(o.group);
-  if (names.size() > 1)
-    for (const std::string& name : names) v.groups.push_back(summary_of(v, efficiencies, &name));
-  v.comparisons = compared_orders(v.observations);
+  summarize(v);
   return v;
 }
 
@@ -144,9 +167,12 @@ void write_rows(const Validation& v, std::ostream& out) {
   for (std::size_t i = 0; i < v.rows.size(); ++i) {
     const Row& row = v.rows[i];
     const bool measured = row.measured_step_s > 0;
-    std::string line = fmt::format("  {:<{}}  {:>10}  {:>8.4f} s  {:>9}", row.measurement->id, width,
-                                   measured ? fmt::format("{:.4f} s", row.measured_step_s) : "-",
-                                   row.predicted_step_s, measured ? signed_percent(row.error()) : "-");
+    const auto time = [&](double seconds) {
+      return v.kernels ? fmt::format("{:.1f} us", 1e6 * seconds) : fmt::format("{:.4f} s", seconds);
+    };
+    std::string line = fmt::format("  {:<{}}  {:>10}  {:>10}  {:>9}", row.measurement->id, width,
+                                   measured ? time(row.measured_step_s) : "-", time(row.predicted_step_s),
+                                   measured ? signed_percent(row.error()) : "-");
     if (const Efficiency* e = efficiency_of(v, i))
       line += fmt::format("  {:>20}  {:>9}", in_percent(e->measured), in_percent(e->predicted));
     out << line << '\n';
@@ -231,7 +257,7 @@ void write_csv(const std::vector<Validation>& all, std::ostream& out) {
                          csv_field(row.measurement->id), number(row.measured_step_s), row.predicted_step_s,
                          row.measured_step_s > 0 ? fmt::format("{}", row.error()) : "",
                          csv_field(row.measurement->source), csv_field(row.measurement->note),
-                         csv_field(o.group), row.devices, number(o.measured_per_s), o.predicted_per_s,
+                         csv_field(o.group), row.devices, number(o.measured_per_s), number(o.predicted_per_s),
                          e ? number(e->measured) : "", e ? number(e->predicted) : "");
     }
   }
@@ -273,9 +299,10 @@ nlohmann::ordered_json to_json(const std::vector<Validation>& all) {
       const Row& row = v.rows[i];
       nlohmann::ordered_json told = {{"id", row.measurement->id}};
       if (!row.measurement->group.empty()) told["group"] = row.measurement->group;
-      told["devices"] = row.devices;
-      if (row.measured_step_s > 0) told["measured_step_s"] = row.measured_step_s;
-      told["predicted_step_s"] = row.predicted_step_s;
+      if (!v.kernels) told["devices"] = row.devices;
+      const std::string time = v.kernels ? "time_s" : "step_s";
+      if (row.measured_step_s > 0) told["measured_" + time] = row.measured_step_s;
+      told["predicted_" + time] = row.predicted_step_s;
       if (row.measured_step_s > 0) told["error"] = row.error();
       if (const Efficiency* e = efficiency_of(v, i))
         told["efficiency"] = {{"measured", e->measured},
@@ -304,11 +331,21 @@ void run_validate(const ValidateArguments& arguments, std::ostream& out) {
   if (arguments.format == Format::csv && !runs.empty() && !names.empty())
     throw InputError({names.front(), 0, 0},
                      "is a table beside recorded runs; allowed with --format csv: only one of both kinds");
-  std::vector<MeasurementTable> read;
-  for (const std::string& name : names) read.push_back(read_measurements(measurement_path(name)));
+  // Validations point to their tables.
+  std::deque<MeasurementTable> tables;
+  std::deque<KernelTable> kernels;
   std::vector<Validation> all;
-  for (const MeasurementTable& table : read) {
-    all.push_back(validate(table, arguments.overrides));
+  for (const std::string& name : names) {
+    const std::string path = measurement_path(name), text = read_text_file(path, "table");
+    if (is_kernel_table(text)) {
+      if (!arguments.overrides.empty() && arguments.inputs.empty()) continue;
+      if (!arguments.overrides.empty())
+        throw InputError({path}, "is a table of kernels beside --set; allowed: tables of scenarios");
+      all.push_back(validate(kernels.emplace_back(parse_kernel_table(text, path))));
+    } else {
+      const MeasurementTable& table = tables.emplace_back(parse_measurements(text, path));
+      all.push_back(validate(table, arguments.overrides));
+    }
     if (arguments.format == Format::text) write_text(all.back(), out << (all.size() > 1 ? "\n" : ""));
   }
   const std::vector<JudgedRun> judged = judge(runs, arguments.overrides);

@@ -16,22 +16,26 @@ double memory_time_s(double bytes, const Device& device) {
   return bytes / (device.memory_bandwidth.value * fraction(device.memory_efficiency));
 }
 
+bool on_tensor_cores(const Device& device, Precision precision) {
+  return device.compute_capability >= 70 && precision != Precision::fp32;
+}
+
 // As libraries do that try all their algorithms first: an implicit product, or Winograd's algorithm, whose
 // transforms are kernels of their own. Tensor cores are given implicit products.
 KernelTime convolution_time(const Kernel& kernel, const Device& device, double peak, Precision precision) {
   KernelTime implicit;
-  implicit.product = product_time({kernel.m, kernel.n, kernel.k, kernel.batch},
-                                  peak * fraction(device.convolution_efficiency_of(precision)), device, true);
+  implicit.product =
+      product_time({kernel.m, kernel.n, kernel.k, kernel.batch},
+                   {peak * fraction(device.convolution_efficiency_of(precision)), false, true}, device);
   implicit.arithmetic_s = implicit.product.seconds;
   implicit.memory_s = memory_time_s(kernel.bytes, device);
   implicit.one_s = std::max(implicit.arithmetic_s, implicit.memory_s);
   const Kernel::Winograd& w = kernel.winograd;
-  const bool tensor_cores = device.compute_capability >= 70 && precision != Precision::fp32;
-  if (w.batch <= 0 || device.compute_capability == 0 || tensor_cores) return implicit;
+  if (w.batch <= 0 || device.compute_capability == 0 || on_tensor_cores(device, precision)) return implicit;
   KernelTime winograd;
   winograd.winograd = true;
-  winograd.product = product_time({w.m, w.n, w.k, w.batch},
-                                  peak * fraction(device.gemm_efficiency_of(precision)), device, true);
+  winograd.product = product_time(
+      {w.m, w.n, w.k, w.batch}, {peak * fraction(device.gemm_efficiency_of(precision)), false, true}, device);
   winograd.arithmetic_s = winograd.product.seconds;
   winograd.memory_s = memory_time_s(w.bytes, device);
   winograd.one_s = winograd.arithmetic_s + winograd.memory_s;
@@ -89,7 +93,8 @@ KernelTime kernel_time(const Kernel& kernel, const Device& device, Precision pre
     time = convolution_time(kernel, device, peak, used);
   } else {
     if (kernel.kind == Kernel::Kind::gemm) {
-      time.product = product_time({kernel.m, kernel.n, kernel.k, kernel.batch}, rate, device, false);
+      time.product = product_time({kernel.m, kernel.n, kernel.k, kernel.batch},
+                                  {rate, on_tensor_cores(device, used)}, device);
       time.arithmetic_s = time.product.seconds;
     } else if (kernel.kind == Kernel::Kind::attention) {
       time.arithmetic_s = 2 * kernel.m * kernel.n * kernel.k * kernel.batch / rate;

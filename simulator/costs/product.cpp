@@ -4,20 +4,35 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 
 namespace rehearse {
 namespace {
 
-// Tiles that a matrix product's library chooses from, the share of the large tile's rate that each reaches,
-// and how much of the loss of a partly filled last wave shows. Fitted on published A100 training tables:
-// Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM" (SC
-// 2021), and Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models" (2022). The
-// fits leave the share between 0.45 and 0.75 at a GEMM efficiency of 0.78 (stream-K and split-k kernels fill
-// what is left of a wave).
+// Tiles that a matrix product's library chooses from, and the share of the large tile's rate that each
+// reaches.
 struct Tile {
   double m, n, efficiency;
 };
-constexpr std::array<Tile, 4> kTiles = {{{256, 128, 1.0}, {128, 128, 0.93}, {128, 64, 0.78}, {64, 64, 0.60}}};
+
+// Of tensor cores. The first four are fitted on published A100 training tables: Narayanan et al., "Efficient
+// Large-Scale Language Model Training on GPU Clusters Using Megatron-LM" (SC 2021), and Korthikanti et al.,
+// "Reducing Activation Recomputation in Large Transformer Models" (2022). Smaller tiles take as long for a
+// step along k as those of 64 x 64: DeepBench's products with a side of at most 64 take 10 to 11 ns an
+// element of k on a V100 (baidu-research/DeepBench results/train/DeepBench_NV_V100.xlsx), a tile of 64 x 64
+// at 0.60 of its rate takes 9.8 ns.
+constexpr std::array<Tile, 6> kTensorTiles = {
+    {{256, 128, 1.0}, {128, 128, 0.93}, {128, 64, 0.78}, {64, 64, 0.60}, {64, 32, 0.30}, {32, 32, 0.15}}};
+constexpr std::size_t kTilesOfConvolutions = 4;
+
+// Of units that multiply and add single numbers, which small tiles keep busier. Fitted on DeepBench's fp32
+// products on a V100, every other shape (58 of 113 rows; same source): the errors of all rows stand in
+// tests/command_kernel_table.cpp.
+constexpr std::array<Tile, 6> kSingleTiles = {
+    {{256, 128, 1.0}, {128, 128, 0.97}, {128, 64, 0.92}, {64, 64, 0.90}, {64, 32, 0.72}, {32, 32, 0.58}}};
+
+// How much of the loss of a partly filled last wave shows. The fits on A100 training tables leave it between
+// 0.45 and 0.75 at a GEMM efficiency of 0.78 (stream-K and split-k kernels fill what is left of a wave).
 constexpr double kWaveQuantisation = 0.6;
 
 // A convolution's gradient of its filters sums over all pixels: few results, each a long sum. Libraries split
@@ -25,32 +40,81 @@ constexpr double kWaveQuantisation = 0.6;
 // convolution_efficiency (512 to 2,048 do alike).
 constexpr double kShortestSplit = 1024;
 
+// cuBLAS splits products, too, since version 9 (Volta): DeepBench's products with k = 500,000 read their
+// operands at 570 to 850 GB/s on a V100 and at 100 to 190 GB/s on a P100. Parts are not shorter than this,
+// but the last one (128 to 2,048 do alike on its rows), and only products are split that not even tiles of
+// kFullTile fill the device with.
+constexpr int kFirstCapabilityOfSplits = 70;
+constexpr double kShortestSplitOfProducts = 512, kFullTile = 64;
+// Each part writes its sums, and a second kernel reads them, in fp32.
+constexpr double kBytesOfSum = 8;
+
+std::span<const Tile> tiles_of(const ProductUnits& units, const Device& device) {
+  if (units.convolution || device.compute_capability == 0)
+    return std::span(kTensorTiles).first(kTilesOfConvolutions);
+  return units.tensor_cores ? kTensorTiles : kSingleTiles;
+}
+
+// The numbers of parts that a library tries for a product of `tiles` tiles: as many as do not need a second
+// wave, or as fill one.
+struct Splits {
+  double fewer = 1, more = 1;
+};
+Splits splits_of(const ProductShape& shape, const ProductUnits& units, const Device& device, double tiles) {
+  const double all = device.compute_units;
+  if (units.convolution) {
+    const double most = std::floor(shape.k / kShortestSplit);
+    const double parts = std::max(1.0, std::min(most, std::ceil(2 * all / tiles)));
+    return {parts, parts};
+  }
+  const bool few = std::ceil(shape.m / kFullTile) * std::ceil(shape.n / kFullTile) * shape.batch < all;
+  if (device.compute_capability < kFirstCapabilityOfSplits || !few) return {};
+  const double most = std::ceil(shape.k / kShortestSplitOfProducts);
+  return {std::max(1.0, std::min(most, std::floor(all / tiles))),
+          std::max(1.0, std::min(most, std::ceil(all / tiles)))};
+}
+
+// Seconds in which the sums of parts are written and added.
+double adding_time_s(const ProductShape& shape, double parts, const Device& device) {
+  const double efficiency = device.memory_efficiency.value > 0 ? device.memory_efficiency.value : 1;
+  return kBytesOfSum * shape.m * shape.n * shape.batch * parts /
+             (device.memory_bandwidth.value * efficiency) +
+         device.kernel_overhead_s.value;
+}
+
 }  // namespace
 
-ProductTime product_time(const ProductShape& shape, double rate, const Device& device, bool may_split) {
+ProductTime product_time(const ProductShape& shape, const ProductUnits& units, const Device& device) {
   const auto [m, n, k, batch] = shape;
-  const double units = device.compute_units, prologue = device.gemm_prologue_k.value;
+  const double prologue = device.gemm_prologue_k.value;
   ProductTime best;
-  if (units <= 0) {
-    best.seconds = 2 * m * n * (k + prologue) * batch / rate;
+  // A product with a vector has a kernel of its own, which keeps pace with memory.
+  const bool vector = std::min(m, n) <= 1 && device.compute_capability > 0 && !units.convolution;
+  if (device.compute_units <= 0 || vector) {
+    best.seconds = 2 * m * n * (k + prologue) * batch / units.rate;
     return best;
   }
   best.seconds = std::numeric_limits<double>::infinity();
-  for (const Tile& tile : kTiles)
+  for (const Tile& tile : tiles_of(units, device))
     // A product is computed as it stands or transposed: the long side of the tile lies along either.
-    for (bool turned : {false, true}) {
+    for (const bool turned : {false, true}) {
       const double tile_m = turned ? tile.n : tile.m, tile_n = turned ? tile.m : tile.n;
-      double tiles = std::ceil(m / tile_m) * std::ceil(n / tile_n) * batch, length = k, parts = 1;
-      if (may_split) {
-        parts = std::max(1.0, std::min(std::floor(k / kShortestSplit), std::ceil(2 * units / tiles)));
-        tiles *= parts;
-        length /= parts;
+      const double tiles = std::ceil(m / tile_m) * std::ceil(n / tile_n) * batch;
+      const Splits splits = splits_of(shape, units, device, tiles);
+      double last = 0;
+      // Convolutions are split whenever they can be.
+      for (const double parts : {units.convolution ? splits.fewer : 1.0, splits.fewer, splits.more}) {
+        if (parts == last) continue;
+        last = parts;
+        double length = k / parts;
+        if (parts > 1 && !units.convolution) length = std::max(length, kShortestSplitOfProducts);
+        const double waves = tiles * parts / device.compute_units;
+        const double charged = waves + kWaveQuantisation * (std::ceil(waves) - waves);
+        const double flops_of_wave = 2 * tile.m * tile.n * (length + prologue) * device.compute_units;
+        double seconds = charged * flops_of_wave / (units.rate * tile.efficiency);
+        if (parts > 1 && !units.convolution) seconds += adding_time_s(shape, parts, device);
+        if (seconds < best.seconds) best = {seconds, tile_m, tile_n, parts, waves};
       }
-      const double waves = tiles / units;
-      const double charged = waves + kWaveQuantisation * (std::ceil(waves) - waves);
-      const double flops_of_wave = 2 * tile.m * tile.n * (length + prologue) * units;
-      const double seconds = charged * flops_of_wave / (rate * tile.efficiency);
-      if (seconds < best.seconds) best = {seconds, tile_m, tile_n, parts, waves};
     }
   return best;
 }
