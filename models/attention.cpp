@@ -1,5 +1,7 @@
-// Attention: unfused, with its scores in memory, as Megatron-LM runs it, with a fused kernel for scale, mask
-// and softmax (and ALiBi, whose slopes are no traffic, and soft-capping).
+// Attention: unfused, with its scores in memory, as Megatron-LM ran it until 2022, with a fused kernel for
+// scale, mask and softmax (and ALiBi, whose slopes are no traffic, and soft-capping); or fused, where
+// queries, keys, values and the result are all that passes through memory, and of the softmax only the
+// logarithm of each query's sum is kept (PassShape::attention).
 //
 // Sliding windows: Beltagy et al., "Longformer", 2020; Jiang et al., "Mistral 7B", 2023, section 2. A kernel
 // that forms all scores and masks most of them gains nothing by a window, so that whoever trains with one has
@@ -70,6 +72,59 @@ std::vector<Kernel> attention_backward(const Transformer& t, const Sizes& z, dou
 void add_both_ways(LayerCost& layer, double bytes) {
   layer.forward.push_back(moves(bytes));
   layer.backward_input.push_back(moves(bytes));
+}
+
+double logarithms_of_sums(const Sizes& z) {
+  constexpr double kFp32 = 4;
+  return kFp32 * z.samples * z.heads * z.sequence;
+}
+
+// Keys that a query sees in the mean, of `seen` at most: with a causal mask the first ones see fewer.
+double seen_in_the_mean(const Sizes& z, double seen, bool masked) {
+  return masked ? seen - seen * seen / (2 * z.keys_length) : seen;
+}
+
+// All products of one pass of fused attention, [s, keys] by `width` elements of queries, keys and values
+// together, of which the model counts `counted` and all `seen` keys.
+Kernel fused_products(const PassShape& pass, const Sizes& z, double seen, bool masked, double width,
+                      double counted) {
+  Kernel kernel;
+  kernel.kind = Kind::fused_attention;
+  kernel.fused = pass.attention;
+  kernel.m = z.sequence;
+  kernel.n = seen_in_the_mean(z, seen, masked);
+  kernel.k = width;
+  kernel.batch = z.samples * z.heads;
+  kernel.counted = counted / width * seen / kernel.n;
+  return kernel;
+}
+
+// Q K^T and P V. `masked`: causal, and the own keys are among these.
+std::vector<Kernel> fused_forward(const PassShape& pass, const Sizes& z, double seen, bool masked) {
+  const double width = z.head + z.value_head;
+  Kernel kernel = fused_products(pass, z, seen, masked, width, width);
+  kernel.bytes = z.bytes(z.queries + z.context) + z.key_bytes(z.keys + z.values) + logarithms_of_sums(z);
+  return {kernel};
+}
+
+// The five products of Dao et al. 2022, algorithm 4: Q K^T once more, dP = dO V^T, dV, dQ and dK; 2.5 times
+// the forward pass. Before it, the sums over dO times O.
+std::vector<Kernel> fused_backward(const Transformer& t, const PassShape& pass, const Sizes& z, double seen,
+                                   bool masked) {
+  Kernel kernel =
+      fused_products(pass, z, seen, masked, 3 * z.head + 2 * z.value_head, 2 * (z.head + z.value_head));
+  kernel.backward = true;
+  kernel.bytes =
+      z.bytes(2 * z.queries + z.context) + 2 * z.key_bytes(z.keys + z.values) + 2 * logarithms_of_sums(z);
+  std::vector<Kernel> kernels = {moves(2 * z.bytes(z.context), 2, 0), kernel};
+  // FlashAttention and FlashAttention-2 write gradients of keys and values for each head, which are then
+  // added.
+  if (heads_share_keys(z) && pass.attention != AttentionKernels::flash_3)
+    kernels.push_back(moves_between(z.key_bytes(z.queries + z.context + z.keys + z.values),
+                                    z.queries + z.context, z.keys + z.values));
+  if (t.kv_lora_rank == 0)  // dQ, dK, dV to one tensor
+    kernels.push_back(moves(2 * (z.bytes(z.queries) + z.key_bytes(z.keys + z.values))));
+  return kernels;
 }
 
 // On all devices together.
@@ -206,9 +261,11 @@ std::vector<Kernel> attention_forward(const Transformer& t, const Sizes& z, doub
 
 // Bytes that attention keeps for its backward pass besides its result: scores of each query with `kept_keys`
 // of the keys, and of keys and values the device's own.
-double saved_by_attention(const Transformer& t, const Sizes& z, double kept_keys, Recompute recompute) {
+double saved_by_attention(const Transformer& t, const PassShape& pass, const Sizes& z, double kept_keys) {
   double bytes = z.bytes(z.queries);  // Q
-  if (recompute == Recompute::selective) return bytes + z.bytes(z.keys + z.values);
+  if (pass.attention != AttentionKernels::unfused)
+    return bytes + z.bytes(z.keys + z.values) + logarithms_of_sums(z);
+  if (pass.recompute == Recompute::selective) return bytes + z.bytes(z.keys + z.values);
   // K and V as the products read them; softmax, its mask, dropped-out softmax; scores; shares of the sinks
   bytes += z.bytes(z.queries + z.context);
   const double scores = score_count(z, kept_keys);
@@ -222,8 +279,8 @@ double saved_by_attention(const Transformer& t, const Sizes& z, double kept_keys
 // and half of every other one: all its queries see the first half of the keys of ranks before it in the
 // ring, its second half sees all keys of those behind (Transformer Engine's AttnFuncWithCPAndKVP2P). Each
 // part's result is merged with those before it.
-std::vector<RingStep> ring_steps(const Transformer& t, const AttentionRing& ring, const Sizes& z,
-                                 bool local) {
+std::vector<RingStep> ring_steps(const Transformer& t, const PassShape& pass, const Sizes& z, bool local) {
+  const AttentionRing& ring = pass.ring;
   const double keys = z.keys_length / ring.ranks, reach = local ? t.window : z.keys_length;
   std::vector<RingStep> steps;
   for (int i = 0; i < ring.ranks; ++i) {
@@ -235,8 +292,13 @@ std::vector<RingStep> ring_steps(const Transformer& t, const AttentionRing& ring
     part.keys_length = keys / step.masked;
     step.seen = std::clamp(reach - i * keys, 0.0, part.keys_length);
     if (step.seen == 0) continue;
-    step.forward = attention_forward(t, part, step.seen);
-    step.backward = attention_backward(t, part, step.seen);
+    if (pass.attention == AttentionKernels::unfused) {
+      step.forward = attention_forward(t, part, step.seen);
+      step.backward = attention_backward(t, part, step.seen);
+    } else {  // of the own keys a causal mask hides half, of others none
+      step.forward = fused_forward(pass, part, step.seen, t.causal && i == 0);
+      step.backward = fused_backward(t, pass, part, step.seen, t.causal && i == 0);
+    }
     if (i == 0) continue;
     step.forward.push_back(moves(3 * z.bytes(z.context), 2, 1));
     step.backward.push_back(moves(3 * (z.bytes(z.queries) + part.key_bytes(z.keys + z.values)), 2, 1));
@@ -269,21 +331,26 @@ int add_attention(TransformerWriter& to, int input, bool local) {
       t.kv_lora_rank > 0 ? add_latent_queries_keys_values(to, input) : add_queries_keys_values(to, input);
   Sizes z = to.sizes(SegmentKind::attention);
   double kept_keys = seen_keys(t, z, local);
+  const bool fused = to.pass.attention != AttentionKernels::unfused;
   LayerCost* cost =
       &to.layer.add(SegmentKind::attention, {made.queries, made.keys},
                     {to.value({batch, sequence, kv_heads, queries, head}, whole_sizes(to).context)});
   if (to.pass.ring.ranks > 1) {
-    std::vector<RingStep> steps = ring_steps(t, to.pass.ring, z, local);
+    std::vector<RingStep> steps = ring_steps(t, to.pass, z, local);
     *cost = mean_of(steps);
     kept_keys = 0;
     for (const RingStep& step : steps) kept_keys += step.seen;
     to.layer.layer().segments.back().steps = std::move(steps);
+  } else if (fused) {
+    cost->forward = fused_forward(to.pass, z, kept_keys, t.causal);
+    cost->backward_input = fused_backward(t, to.pass, z, kept_keys, t.causal);
   } else {
     cost->forward = attention_forward(t, z, kept_keys);
     cost->backward_input = attention_backward(t, z, kept_keys);
   }
-  if (to.pass.recompute == Recompute::selective) cost->recompute = cost->forward;
-  cost->saved_bytes = saved_by_attention(t, z, kept_keys, to.pass.recompute);
+  // Fused attention forms its scores again in any case.
+  if (to.pass.recompute == Recompute::selective && !fused) cost->recompute = cost->forward;
+  cost->saved_bytes = saved_by_attention(t, to.pass, z, kept_keys);
   if (t.attention_sinks) {  // gradients: sums over the tokens of each one's share of its sink
     cost->parameters += z.heads;
     cost->backward_weight.push_back(column_sums({z.bytes(z.heads), z.heads, z.element}));

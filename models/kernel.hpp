@@ -1,7 +1,9 @@
 // One kernel of a layer: what it moves and computes.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 namespace rehearse {
 
@@ -21,6 +23,13 @@ enum class MemoryForm : std::uint8_t {
   batch_norm_backward,  // reads both again, writes dx
 };
 
+// By which kernels attention is computed: one after the other, with its scores in memory; or fused, without
+// them (Dao et al., "FlashAttention", 2022, arXiv 2205.14135; Dao, "FlashAttention-2", 2023, arXiv
+// 2307.08691; Shah et al., "FlashAttention-3", 2024, arXiv 2407.08608).
+enum class AttentionKernels : std::uint8_t { unfused, flash_1, flash_2, flash_3 };
+inline constexpr std::array<std::string_view, 4> kAttentionKernelsNames = {"unfused", "flash-1", "flash-2",
+                                                                           "flash-3"};
+
 // The geometry of a convolution over maps [samples, channels, height, width], and which pass of it this is.
 struct ConvolutionShape {
   enum class Pass : std::uint8_t { forward, backward_input, backward_weight } pass = Pass::forward;
@@ -36,11 +45,12 @@ struct ConvolutionShape {
 // One kernel of a layer, or `count` equal ones. Times follow from a device: simulator/costs/compute.hpp.
 struct Kernel {
   enum class Kind {
-    gemm,         // `batch` products of [m,k] x [k,n]
-    convolution,  // an implicit product of the same m, n, k
-    attention,    // a batched product inside unfused attention (scores or values)
-    memory,       // element-wise, normalisation, softmax, pooling: bound by memory
-    fixed,        // measured: takes `seconds` on the device it was measured on
+    gemm,             // `batch` products of [m,k] x [k,n]
+    convolution,      // an implicit product of the same m, n, k
+    attention,        // a batched product inside unfused attention (scores or values)
+    memory,           // element-wise, normalisation, softmax, pooling: bound by memory
+    fixed,            // measured: takes `seconds` on the device it was measured on
+    fused_attention,  // the products of attention for the scores that are not masked, and its softmax
   };
   Kind kind = Kind::memory;
   double m = 0, n = 0, k = 0, batch = 1;
@@ -52,7 +62,12 @@ struct Kernel {
   } winograd;
   double seconds = 0;  // kind fixed
   double count = 1;
-  bool loss = false;  // softmax and cross-entropy behind the model's outputs
+  // The model's FLOPs are so many times those computed: fused attention leaves masked scores out, which the
+  // model's count, and forms the others again in the backward pass, which they do not.
+  double counted = 1;
+  AttentionKernels fused = AttentionKernels::unfused;  // kind fused_attention
+  bool backward = false;                               // kind fused_attention
+  bool loss = false;                                   // softmax and cross-entropy behind the model's outputs
 
   // How devices carry it out; no cost depends on what follows. A kernel bound by memory reads `reads` arrays
   // of equal size and writes `writes` (a mask is part of one), with rows of `width` elements of `element`

@@ -102,7 +102,7 @@ Kernel convolution_kernel(const Convolution& convolution, double samples, double
                           ConvolutionShape::Pass pass);
 Kernel convolution_kernel(const ConvolutionShape& shape, double element);
 
-// FLOPs of matrix products in these kernels.
+// The model's FLOPs in these kernels: those of matrix products.
 double product_flops(const std::vector<Kernel>& kernels);
 
 std::vector<Layer> transformer_layers(const Transformer& shape, const PassShape& pass);

@@ -54,7 +54,7 @@ void add_loss(LayerWriter& layer, int logits, const PassShape& pass, double rows
 
 double product_flops(const std::vector<Kernel>& kernels) {
   double sum = 0;
-  for (const Kernel& kernel : kernels) sum += kernel.flops();
+  for (const Kernel& kernel : kernels) sum += kernel.flops() * kernel.counted;
   return sum;
 }
 

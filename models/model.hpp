@@ -35,6 +35,7 @@ struct PassShape {
   Recompute recompute = Recompute::none;
   Splits splits = {};  // by the axes that share a layer's work
   AttentionRing ring = {};
+  AttentionKernels attention = AttentionKernels::unfused;
   double expert_capacity = 1;  // rows that experts compute for each row that a router sends them
   // Bytes moved for each parameter to add a micro-batch's gradients to those before, in kernels of their own
   // behind the products; 0: the products add them up.

@@ -115,6 +115,11 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1.0, kLargestKernelSize));
   one_kernel->add_option("--pass", kernel.pass, "forward, backward, backward-input or backward-weight")
       ->check(rehearse::one_of(kernel_pass_names()));
+  one_kernel
+      ->add_option("--attention", kernel.attention,
+                   "attention: unfused, or fused by flash-1, flash-2 or flash-3")
+      ->check(rehearse::one_of(attention_names()));
+  one_kernel->add_flag("--causal", kernel.causal, "attention: queries see no later keys");
   one_kernel->add_option("--format", format, "text, json or csv")->check(one_of(kFormatNames));
 
   if (const std::optional<int> status = parse_command_line(app, argc, argv)) return *status;

@@ -32,6 +32,10 @@ TEST_CASE("a kernel's time, rate and share follow from each other, and it is the
            // read; queries, keys and values read once and the result written.
            Case{"attention 2 4 256 32 --device h100", "h100", Precision::bf16, 4.0 * 8 * 256 * 256 * 32,
                 2.0 * 8 * (4.0 * 256 * 256 + 4 * 256 * 32 + 2 * 256 * 32)},
+           // Half of the scores; queries, keys, values and result, and a logarithm for each head's query in
+           // fp32.
+           Case{"attention 2 4 256 32 --device h100 --attention flash-3 --causal", "h100", Precision::bf16,
+                2.0 * 8 * 256 * 256 * 32, 2.0 * 8 * 4 * 256 * 32 + 4.0 * 8 * 256},
            Case{"norm 100 64 --device h100", "h100", Precision::bf16, 0, 2.0 * 2 * 100 * 64},
            // dx from x and dy; gain and bias from both again.
            Case{"norm 100 64 --pass backward --device h100", "h100", Precision::bf16, 0, 2.0 * 5 * 100 * 64},
@@ -58,6 +62,11 @@ TEST_CASE("a kernel's time, rate and share follow from each other, and it is the
     for (std::size_t i = 0; i < kKernelPassNames.size(); ++i)
       if (told["pass"] == kKernelPassNames[i]) question.pass = static_cast<KernelPass>(i);
     question.precision = c.precision;
+    if (told.contains("attention"))
+      for (std::size_t i = 0; i < kAttentionKernelsNames.size(); ++i)
+        if (told["attention"] == kAttentionKernelsNames[i])
+          question.attention = static_cast<AttentionKernels>(i);
+    question.causal = told.value("causal", false);
     double simulated_s = 0;
     for (const Kernel& kernel : kernels_of(question, "test"))
       simulated_s += kernel_time_s(kernel, device, c.precision);
@@ -133,6 +142,13 @@ TEST_CASE("a wrong question about a kernel is refused with what is allowed") {
            Case{"convolution 9 9 4 4 4 3 3 1 1 1 2 --device v100",
                 "kernel convolution: stride_h is 2 beside stride_w = 1; allowed: the same stride"},
            Case{"gemm 3 4 5", "--device is required\n"},
+           Case{"gemm 3 4 5 --device v100 --causal", "kernel gemm: gemm is causal; allowed: attention\n"},
+           Case{"gemm 3 4 5 --device a100-80 --attention flash-2",
+                "kernel gemm: gemm by flash-2; allowed: attention\n"},
+           Case{"attention 1 2 3 4 --device a100-80 --attention flash-3",
+                "kernel attention: attention by flash-3, of which a100-80 has no efficiency; allowed: "
+                "unfused, "
+                "flash-1, flash-2\n"},
        }) {
     CAPTURE(c.arguments);
     const Outcome run = run_rehearse(std::string("kernel ") + c.arguments);

@@ -87,6 +87,21 @@ TEST_CASE("kernels of a device without wave quantisation") {
       CHECK(microseconds(Kind::attention) == Approx(50));
     }
   }
+  SECTION("fused attention, by its generation and pass") {
+    Device d = device();
+    d.fused_attention[2] = {{0.6, Basis::guess, ""}, {0.3, Basis::guess, ""}};
+    Kernel fused = kernel(Kind::fused_attention, 1000, 1000, 1000);
+    fused.fused = AttentionKernels::flash_2;
+    CHECK(kernel_time_s(fused, d, Precision::bf16) == Approx(2e9 / 60e12));
+    CHECK(kernel_time(fused, d, Precision::bf16).bound == Bound::compute);
+    fused.backward = true;
+    CHECK(kernel_time_s(fused, d, Precision::fp8) == Approx(2e9 / 30e12));  // in bf16
+    fused.bytes = 1e9;
+    CHECK(kernel_time_s(fused, d, Precision::bf16) == Approx(2e-3));
+    CHECK(d.has(AttentionKernels::flash_2));
+    CHECK(d.has(AttentionKernels::unfused));
+    CHECK_FALSE(d.has(AttentionKernels::flash_3));
+  }
   SECTION("the prologue is some more of k") {
     Device d = device();
     d.gemm_prologue_k.value = 100;

@@ -41,6 +41,24 @@ std::map<Pass, Sent> sent_for_microbatch(const Schedule& schedule, int microbatc
   return sent;
 }
 
+TEST_CASE("fused attention counts the model's FLOPs and sends the same, however its sequence is shared") {
+  for (const ContextKind kind : kKinds)
+    for (const int context : {1, 2, 4})
+      for (const bool zigzag : {true, false}) {
+        CAPTURE(kContextKindNames[static_cast<std::size_t>(kind)], context, zigzag);
+        Scenario unfused = context_scenario(test::axes_gpt(2), context, kind, 1, 2);
+        unfused.strategy.zigzag = zigzag;
+        Scenario fused = unfused;
+        fused.training.attention = AttentionKernels::flash_2;
+        CHECK(flops_of_all_ranks(fused) == Approx(flops_of_all_ranks(unfused)));
+        const auto sent = sent_for_microbatch(*write_schedule(unfused).schedule, 0);
+        for (const auto& [pass, its] : sent_for_microbatch(*write_schedule(fused).schedule, 0)) {
+          CHECK(its.calls == sent.at(pass).calls);
+          CHECK(its.bytes == sent.at(pass).bytes);
+        }
+      }
+}
+
 TEST_CASE("context parallelism sends keys and values, or swaps tokens for heads") {
   const int layers = 3;
   struct Case {

@@ -32,12 +32,30 @@ void read_by_precision(Section& section, std::string_view key, Range range, doub
   table.finish();
 }
 
+// [fused_attention.flash-2] forward = {...}, backward = {...}
+void read_fused_attention(Section& section, Range range, Device& device) {
+  Section table = section.section("fused_attention");
+  for (std::size_t i = 1; i < kAttentionKernelsNames.size(); ++i) {
+    Section shares = table.section(kAttentionKernelsNames[i]);
+    if (!shares.present()) continue;
+    device.fused_attention[i] = {read_sourced(shares, "forward", range, 1, true),
+                                 read_sourced(shares, "backward", range, 1, true)};
+    shares.finish();
+  }
+  table.finish();
+}
+
 const Sourced& one_of(const ByPrecision& exceptions, Precision p, const Sourced& rule) {
   const Sourced& exception = exceptions[static_cast<std::size_t>(p)];
   return exception.value > 0 ? exception : rule;
 }
 
 }  // namespace
+
+bool Device::has(AttentionKernels kernels) const {
+  return kernels == AttentionKernels::unfused ||
+         fused_attention[static_cast<std::size_t>(kernels)].forward.value > 0;
+}
 
 const Sourced& Device::gemm_efficiency_of(Precision p) const {
   return one_of(gemm_efficiency_at, p, gemm_efficiency);
@@ -66,6 +84,7 @@ Device read_device(Section& section) {
   device.convolution_efficiency = read_sourced(section, "convolution_efficiency", kShare, 1);
   read_by_precision(section, "convolution_efficiency_at", kShare, 1, device.convolution_efficiency_at);
   device.attention_efficiency = read_sourced(section, "attention_efficiency", kShare, 1);
+  read_fused_attention(section, kFraction, device);
   device.memory_efficiency = read_sourced(section, "memory_efficiency", kShare, 1);
   device.kernel_overhead_s = read_sourced(section, "kernel_overhead_us", {0, 1e6}, 1e-6);
   device.optimizer_bytes_per_parameter = read_sourced(section, "optimizer_bytes_per_parameter", {0, 1e4}, 1);

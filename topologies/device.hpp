@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/kernel.hpp"
 #include "models/precision.hpp"
 #include "models/text/document.hpp"
 
@@ -25,6 +26,11 @@ Sourced read_sourced(Section& section, std::string_view key, Range range, double
 
 using ByPrecision = std::array<Sourced, kPrecisionNames.size()>;
 
+// Shares of the peak that fused attention reaches, of the FLOPs that it computes; value 0: no such kernels.
+struct FusedAttentionShares {
+  Sourced forward, backward;
+};
+
 struct Device {
   std::string name;        // "a100-80"
   std::string title;       // "NVIDIA A100 SXM 80GB"
@@ -42,9 +48,12 @@ struct Device {
       optimizer_bytes_per_parameter;  // moved by one mixed-precision Adam update; 0: counted from the states
   // Where one precision reaches another share of its peak than the constants above say; value 0: it does not.
   ByPrecision gemm_efficiency_at, convolution_efficiency_at;
+  // By AttentionKernels; none of unfused attention.
+  std::array<FusedAttentionShares, kAttentionKernelsNames.size()> fused_attention;
   double compute_units = 0;    // SMs; 0: no wave quantisation
   int compute_capability = 0;  // CUDA: 60 P100, 70 V100, 80 A100, 90 H100; 0: not a GPU
 
+  bool has(AttentionKernels kernels) const;  // all have unfused ones
   const Sourced& gemm_efficiency_of(Precision p) const;
   const Sourced& convolution_efficiency_of(Precision p) const;
 };

@@ -71,6 +71,12 @@ std::string device_profile_text(const Device& device, const std::string& heading
   add_by_precision(out, "peak_tflops", device.peak_flops, 1e12);
   add_by_precision(out, "gemm_efficiency_at", device.gemm_efficiency_at, 1);
   add_by_precision(out, "convolution_efficiency_at", device.convolution_efficiency_at, 1);
+  for (std::size_t i = 0; i < device.fused_attention.size(); ++i) {
+    const FusedAttentionShares& shares = device.fused_attention[i];
+    if (shares.forward.value <= 0) continue;
+    out += fmt::format("\n[fused_attention.{}]\nforward = {}\nbackward = {}\n", kAttentionKernelsNames[i],
+                       sourced(shares.forward, 1), sourced(shares.backward, 1));
+  }
   return out;
 }
 

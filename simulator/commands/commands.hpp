@@ -39,11 +39,13 @@ struct KernelArguments {
   std::vector<double> sizes;  // in the order of that kind: simulator/commands/kernel_question.hpp
   double batch = 0;           // gemm: products of this shape; 0: not given
   std::string pass = "forward", precision = "bf16";  // of kernel_pass_names(), of precision_names()
+  std::string attention = "unfused";                 // of attention_names()
+  bool causal = false;                               // attention
   std::string device;                                // a preset's name or a device file
   Format format = Format::text;
 };
 inline constexpr double kLargestKernelSize = 1e8;
-std::vector<std::string> kernel_names(), kernel_pass_names(), precision_names();
+std::vector<std::string> kernel_names(), kernel_pass_names(), precision_names(), attention_names();
 // One kernel's time on a device, what bounds it and what that rests on.
 void run_kernel(const KernelArguments& arguments, std::ostream& out);
 

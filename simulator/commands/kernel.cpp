@@ -71,11 +71,14 @@ std::vector<std::pair<std::string, const Sourced*>> constants_of(const KernelAns
 }
 
 void write_text(const KernelQuestion& q, const KernelAnswer& a, const Device& device, std::ostream& out) {
+  std::string details;
+  if (q.kind->passes.size() > 1)
+    details += fmt::format("{}, ", kKernelPassNames[static_cast<std::size_t>(q.pass)]);
+  if (q.kind->name == "attention")
+    details += fmt::format("{}{}, ", kAttentionKernelsNames[static_cast<std::size_t>(q.attention)],
+                           q.causal ? ", causal" : "");
   out << fmt::format(
-      "{} {}{}, {}{} on {}\n\n", q.kind->name, q.shape(),
-      q.kind->passes.size() > 1 ? fmt::format(", {}", kKernelPassNames[static_cast<std::size_t>(q.pass)])
-                                : "",
-      name_of(q.precision),
+      "{} {}, {}{}{} on {}\n\n", q.kind->name, q.shape(), details, name_of(q.precision),
       a.computed_in != q.precision ? fmt::format(" (computed in {})", name_of(a.computed_in)) : "",
       device.title);
   out << fmt::format("  time       {}\n", human_time_s(a.time_s));
@@ -98,6 +101,10 @@ nlohmann::ordered_json to_json(const KernelQuestion& q, const KernelAnswer& a, c
   for (std::size_t i = 0; i < q.sizes.size(); ++i)
     json["shape"][std::string(q.kind->sizes[i])] = static_cast<long>(q.sizes[i]);
   json["pass"] = kKernelPassNames[static_cast<std::size_t>(q.pass)];
+  if (q.kind->name == "attention") {
+    json["attention"] = kAttentionKernelsNames[static_cast<std::size_t>(q.attention)];
+    json["causal"] = q.causal;
+  }
   json["precision"] = name_of(q.precision);
   json["computed_in"] = name_of(a.computed_in);
   json["device"] = device.name;
@@ -157,6 +164,10 @@ std::vector<std::string> kernel_pass_names() {
   return all_of(kKernelPassNames);
 }
 
+std::vector<std::string> attention_names() {
+  return all_of(kAttentionKernelsNames);
+}
+
 std::vector<std::string> precision_names() {
   return all_of(kPrecisionNames);
 }
@@ -165,6 +176,8 @@ void run_kernel(const KernelArguments& arguments, std::ostream& out) {
   KernelQuestion q{&kernel_kind(arguments.kind), arguments.sizes,
                    named<KernelPass>(kKernelPassNames, arguments.pass),
                    named<Precision>(kPrecisionNames, arguments.precision)};
+  q.attention = named<AttentionKernels>(kAttentionKernelsNames, arguments.attention);
+  q.causal = arguments.causal;
   const std::string place = "kernel " + arguments.kind;
   if (arguments.batch > 0) {
     if (q.kind->name != "gemm") throw InputError({place}, "--batch is given; allowed: with gemm only");

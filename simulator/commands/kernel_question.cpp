@@ -35,6 +35,11 @@ void check(const KernelQuestion& q, const std::string& place) {
       throw InputError({place}, fmt::format("{} is {}; allowed: a whole number from {} to {:.0f}",
                                             kind.sizes[i], size, least(kind.sizes[i]), kLargestKernelSize));
   }
+  if (kind.name != "attention" && q.causal)
+    throw InputError({place}, fmt::format("{} is causal; allowed: attention", kind.name));
+  if (kind.name != "attention" && q.attention != AttentionKernels::unfused)
+    throw InputError({place}, fmt::format("{} by {}; allowed: attention", kind.name,
+                                          kAttentionKernelsNames[static_cast<std::size_t>(q.attention)]));
   if (std::find(kind.passes.begin(), kind.passes.end(), q.pass) == kind.passes.end()) {
     std::vector<std::string_view> allowed;
     for (const KernelPass pass : kind.passes)
@@ -54,9 +59,11 @@ std::vector<Kernel> attention(const KernelQuestion& q) {
   shape.hidden = shape.heads * shape.head_dim;
   shape.vocabulary = 1;
   shape.dropout = false;
+  shape.causal = q.causal;
   PassShape pass;
   pass.micro_batch = q.sizes[0];
   pass.precision = q.precision;
+  pass.attention = q.attention;
   for (const Layer& layer : transformer_layers(shape, pass))
     for (const Segment& segment : layer.segments)
       if (segment.kind == SegmentKind::attention)
@@ -146,6 +153,8 @@ std::string_view name_of(const Kernel& kernel) {
     case Kernel::Kind::gemm:
     case Kernel::Kind::attention:
       return "product";
+    case Kernel::Kind::fused_attention:
+      return kernel.backward ? "fused attention, backward" : "fused attention";
     case Kernel::Kind::convolution:
       return "convolution";
     case Kernel::Kind::fixed:
@@ -171,6 +180,14 @@ std::string_view name_of(const Kernel& kernel) {
 
 KernelAnswer answer(const KernelQuestion& q, const Device& device, const std::string& place) {
   KernelAnswer a;
+  if (!device.has(q.attention)) {
+    std::vector<std::string_view> allowed;
+    for (std::size_t i = 0; i < kAttentionKernelsNames.size(); ++i)
+      if (device.has(static_cast<AttentionKernels>(i))) allowed.push_back(kAttentionKernelsNames[i]);
+    throw InputError({place}, fmt::format("attention by {}, of which {} has no efficiency; allowed: {}",
+                                          kAttentionKernelsNames[static_cast<std::size_t>(q.attention)],
+                                          device.name, fmt::join(allowed, ", ")));
+  }
   a.kernels = kernels_of(q, place);
   std::array<double, kBoundNames.size()> by_bound{};
   for (const Kernel& kernel : a.kernels) {

@@ -31,13 +31,15 @@ struct KernelQuestion {
   std::vector<double> sizes;  // by KernelKind::sizes; the last ones may be missing
   KernelPass pass = KernelPass::forward;
   Precision precision = Precision::bf16;
+  AttentionKernels attention = AttentionKernels::unfused;
+  bool causal = false;  // attention: the first queries see fewer keys
 
   std::string shape() const;  // "4096 x 4096 x 512"
 };
 
 // The kernels that models run for it (models/). Throws InputError, naming `place`, for sizes that are not
 // whole numbers up to kLargestKernelSize, too few or too many of them, filters larger than their padded
-// input, and passes that the kind does not have.
+// input, passes that the kind does not have, and fused or causal kernels that are no attention.
 std::vector<Kernel> kernels_of(const KernelQuestion& question, const std::string& place);
 
 // The name of a kernel for people: "product", "softmax", "norm".

@@ -208,6 +208,12 @@ void device_facts(const Device& device, std::ostream& out) {
   }
   shares("convolutions reach", device.convolution_efficiency, device.convolution_efficiency_at);
   share("attention's products reach", device.attention_efficiency, "the peak");
+  for (std::size_t i = 1; i < kAttentionKernelsNames.size(); ++i) {
+    const FusedAttentionShares& shares_of_peak = device.fused_attention[i];
+    share(fmt::format("{} reaches, forward", kAttentionKernelsNames[i]), shares_of_peak.forward, "the peak");
+    share(fmt::format("{} reaches, backward", kAttentionKernelsNames[i]), shares_of_peak.backward,
+          "the peak");
+  }
   share("element-wise kernels reach", device.memory_efficiency, "the memory bandwidth");
   fact(out, "between two kernels", device.kernel_overhead_s,
        with_digits(device.kernel_overhead_s.value * 1e6, 2) + " us");

@@ -71,6 +71,10 @@ const Sourced& reached_share(const Device& device, const Kernel& kernel, Precisi
       return winograd ? device.gemm_efficiency_of(used) : device.convolution_efficiency_of(used);
     case Kernel::Kind::attention:
       return device.attention_efficiency;
+    case Kernel::Kind::fused_attention: {
+      const FusedAttentionShares& shares = device.fused_attention[static_cast<std::size_t>(kernel.fused)];
+      return kernel.backward ? shares.backward : shares.forward;
+    }
     case Kernel::Kind::memory:
     case Kernel::Kind::fixed:
       break;
@@ -96,7 +100,7 @@ KernelTime kernel_time(const Kernel& kernel, const Device& device, Precision pre
       time.product = product_time({kernel.m, kernel.n, kernel.k, kernel.batch},
                                   {rate, on_tensor_cores(device, used)}, device);
       time.arithmetic_s = time.product.seconds;
-    } else if (kernel.kind == Kernel::Kind::attention) {
+    } else if (kernel.kind == Kernel::Kind::attention || kernel.kind == Kernel::Kind::fused_attention) {
       time.arithmetic_s = 2 * kernel.m * kernel.n * kernel.k * kernel.batch / rate;
     }
     // Operands stream in while products are computed, so the slower of both sets the pace (the roofline:

@@ -80,7 +80,9 @@ std::vector<Remedy> recomputing(const Scenario& s) {
   }
   for (const Recompute recompute : {Recompute::selective, Recompute::full}) {
     if (recompute <= s.training.recompute) continue;
-    if (recompute == Recompute::selective && !std::holds_alternative<Transformer>(s.model.shape)) continue;
+    const bool scores = std::holds_alternative<Transformer>(s.model.shape) &&
+                        s.training.attention == AttentionKernels::unfused;
+    if (recompute == Recompute::selective && !scores) continue;
     Remedy remedy{
         "activations can be recomputed instead of kept",
         {fmt::format("training.recompute={}", kRecomputeNames[static_cast<std::size_t>(recompute)])},

@@ -34,9 +34,13 @@ std::string all_reduce_algorithms(const Schedule& schedule) {
 
 std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
   std::set<Kernel::Kind> kinds;
+  std::set<std::pair<AttentionKernels, bool>> fused;  // and whether backward
   bool optimizer = false;
   for (const Work& work : plan.schedule->works) {
-    for (const Kernel& kernel : work.kernels) kinds.insert(kernel.kind);
+    for (const Kernel& kernel : work.kernels) {
+      kinds.insert(kernel.kind);
+      if (kernel.kind == Kernel::Kind::fused_attention) fused.emplace(kernel.fused, kernel.backward);
+    }
     optimizer = optimizer || work.parameters_updated > 0;
   }
   const auto uses = [&](Kernel::Kind kind) { return kinds.count(kind) > 0; };
@@ -46,8 +50,8 @@ std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
     if (used) inputs.push_back({Input::Group::compute, number.basis, what, device.name, number.source});
   };
 
-  const bool products =
-      uses(Kernel::Kind::gemm) || uses(Kernel::Kind::convolution) || uses(Kernel::Kind::attention);
+  const bool products = uses(Kernel::Kind::gemm) || uses(Kernel::Kind::convolution) ||
+                        uses(Kernel::Kind::attention) || !fused.empty();
   const auto precision_of = [&](Kernel::Kind kind) {
     return computed_in(device, kind, scenario.training.precision);
   };
@@ -57,7 +61,8 @@ std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
                       joined(scenario.model.sources)});
   }
   std::set<Precision> peaks;
-  for (const Kernel::Kind kind : {Kernel::Kind::gemm, Kernel::Kind::convolution, Kernel::Kind::attention})
+  for (const Kernel::Kind kind : {Kernel::Kind::gemm, Kernel::Kind::convolution, Kernel::Kind::attention,
+                                  Kernel::Kind::fused_attention})
     if (uses(kind)) peaks.insert(precision_of(kind));
   for (const Precision precision : peaks)
     constant(true, device.peak_flops[static_cast<std::size_t>(precision)],
@@ -70,6 +75,12 @@ std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
            device.convolution_efficiency_of(precision_of(Kernel::Kind::convolution)),
            "convolution efficiency");
   constant(uses(Kernel::Kind::attention), device.attention_efficiency, "attention efficiency");
+  for (const auto& [kernels, backward] : fused) {
+    const FusedAttentionShares& shares = device.fused_attention[static_cast<std::size_t>(kernels)];
+    constant(true, backward ? shares.backward : shares.forward,
+             fmt::format("{} {} efficiency", kAttentionKernelsNames[static_cast<std::size_t>(kernels)],
+                         backward ? "backward" : "forward"));
+  }
   constant(products || uses(Kernel::Kind::memory) || optimizer, device.memory_bandwidth, "memory bandwidth");
   constant(products || uses(Kernel::Kind::memory) || optimizer, device.memory_efficiency,
            "memory efficiency");

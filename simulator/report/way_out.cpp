@@ -212,9 +212,11 @@ WayOut less_compute(const Result& result) {
           {fmt::format("training.precision={}", name_of(best.precision))}};
     }
   }
+  const bool fused = now.attention != AttentionKernels::unfused;
   for (const Recompute recompute : {Recompute::none, Recompute::selective}) {
     if (recompute >= now.recompute) continue;
     if (recompute == Recompute::none && s.training.recompute_layers > 0) continue;  // a key that --set keeps
+    if (recompute == Recompute::selective && fused) continue;  // nothing would be recomputed
     PassShape shape = now;
     shape.recompute = recompute;
     Scenario changed = s;
@@ -225,7 +227,7 @@ WayOut less_compute(const Result& result) {
           {fmt::format("training.recompute={}", kRecomputeNames[static_cast<std::size_t>(recompute)])}};
     }
   }
-  if (now.recompute != Recompute::none)
+  if (now.recompute == Recompute::full || (now.recompute == Recompute::selective && !fused))
     if (const WayOut way = fewer_layers_recomputed(result, now_s); !way.why.empty()) return way;
   // In a pipeline larger micro-batches are fewer and leave a larger bubble.
   PassShape twice = now;

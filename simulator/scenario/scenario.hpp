@@ -25,6 +25,7 @@ struct Training {
   Precision gradient_precision = Precision::bf16;  // in which gradients are sent: training.gradient_precision
   Precision activation_precision = Precision::bf16;  // in which activations are sent between stages
   Optimizer optimizer = Optimizer::adam;
+  AttentionKernels attention = AttentionKernels::unfused;
   Recompute recompute = Recompute::none;
   int recompute_layers = 0;  // of each stage, or virtual stage, the first so many; 0: all
   bool cuda_graphs = false;  // kernels are launched by graphs, which take the host no time

@@ -171,6 +171,15 @@ std::vector<std::string> assumptions(const StepPlan& plan) {
         2 * choice.pipeline, order_of(choice.schedule).title, 2 * choice.pipeline - 1, choice.pipeline));
   if (const std::string note = oversubscription_note(*scenario.cluster); !note.empty()) notes.push_back(note);
   if (transformer) add_sequence_notes(*transformer, scenario, notes);
+  if (const AttentionKernels kernels = scenario.training.attention; kernels != AttentionKernels::unfused)
+    notes.push_back(
+        fmt::format("Attention is fused ({}): scores are neither kept nor moved{}. Real ranks compute it "
+                    "unfused, with the "
+                    "same result.",
+                    kAttentionKernelsNames[static_cast<std::size_t>(kernels)],
+                    scenario.training.recompute == Recompute::selective
+                        ? ", and selective recomputation has nothing to do"
+                        : ""));
   notes.insert(notes.end(), scenario.model.notes.begin(), scenario.model.notes.end());
   return notes;
 }

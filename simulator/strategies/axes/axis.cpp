@@ -93,6 +93,7 @@ PassShape pass_shape(const Scenario& scenario) {
   shape.micro_batch *= shape.splits.of(SegmentKind::norm, Dim::batch);
   if (std::any_of(factors.begin(), factors.end(), [](const Factor& factor) { return factor.ring; }))
     shape.ring = {scenario.strategy.context, scenario.strategy.zigzag};
+  shape.attention = training.attention;
   if (scenario.strategy.capacity_factor > 0) shape.expert_capacity = scenario.strategy.capacity_factor;
   shape.accumulation_bytes = scenario.framework.accumulation_bytes.value;
   return shape;
