@@ -177,6 +177,23 @@ TEST_CASE("validate predicts tensor and sequence parallelism, within what device
   }
 }
 
+TEST_CASE("MPT on H100, of which every other row set the share of the peak that products reach",
+          "[release]") {
+  const Outcome run = run_rehearse("validate mosaicml-h100 --format json");
+  CAPTURE(run.err);
+  REQUIRE(run.status == 0);
+  const json table = json::parse(run.out)[0];
+  REQUIRE(table["rows"].size() == 27);
+  REQUIRE(table["groups"].size() == 2);
+  // The mean is that of a few rows of 13 and 30 billion parameters in small micro-batches, predicted up to
+  // 24 % too fast; memory is probably all but full there, and what an allocator then does is not modelled.
+  for (const json& group : table["groups"]) {
+    const bool unseen = group["group"] == "unseen";
+    CHECK(group["median_absolute_error"].get<double>() == Approx(unseen ? 0.041 : 0.026).margin(0.005));
+    CHECK(group["mean_absolute_error"].get<double>() < 0.07);
+  }
+}
+
 TEST_CASE("a table's cells become a scenario") {
   const auto table = rehearse::parse_measurements(
       "id,measured_step_s,source,strategy.pipeline,strategy.schedule,strategy.overlap,strategy.stage_"
