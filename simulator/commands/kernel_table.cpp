@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kRequired = {"id",     "source",    "kernel",
                                                        "device", "precision", "measured_time_us"};
-constexpr std::array<std::string_view, 3> kOptional = {"note", "group", "pass"};
+constexpr std::array<std::string_view, 5> kOptional = {"note", "group", "pass", "attention", "causal"};
 
 std::set<std::string_view> size_names() {
   std::set<std::string_view> names;
@@ -93,6 +93,10 @@ KernelQuestion question_of(const Cells& cells) {
   question.precision = static_cast<Precision>(cells.choice("precision", kPrecisionNames));
   if (!cells.text("pass").empty())
     question.pass = static_cast<KernelPass>(cells.choice("pass", kKernelPassNames));
+  if (!cells.text("attention").empty())
+    question.attention = static_cast<AttentionKernels>(cells.choice("attention", kAttentionKernelsNames));
+  static constexpr std::array<std::string_view, 2> kBooleans = {"false", "true"};
+  if (!cells.text("causal").empty()) question.causal = cells.choice("causal", kBooleans) == 1;
   return question;
 }
 
