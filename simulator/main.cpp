@@ -78,6 +78,26 @@ int run(int argc, char** argv) {
       ->allow_extra_args(false);
   validate->add_option("--format", format, "text, json or csv")->check(one_of(kFormatNames));
 
+  CollectiveArguments collective;
+  CLI::App* collectives = app.add_subcommand("collective", "Predict a collective, as nccl-tests measures it");
+  collectives->add_option("KIND", collective.kind, "all-reduce, all-gather, reduce-scatter, all-to-all, ...")
+      ->required()
+      ->check(one_of(kExchangeNames));
+  collectives
+      ->add_option("--cluster", collective.cluster, "The name of a cluster, or a file that describes one")
+      ->required();
+  collectives->add_option("--nodes", collective.nodes, "Nodes (default: those that --devices fill, or 1)")
+      ->check(CLI::Range(1, 1'000'000));
+  collectives
+      ->add_option("--devices", collective.devices, "Only so many devices, from the first (default: all)")
+      ->check(CLI::Range(2, 1'000'000));
+  collectives->add_option("--bytes", collective.bytes,
+                          "Sizes: 8, 64K, 1M, 8G, 8..8G*2, 1M..16M+1M (default: 8..8G*2)");
+  collectives
+      ->add_option("--algorithm", collective.algorithm, "Of an all-reduce: ring, tree, ... (default: auto)")
+      ->check(rehearse::one_of(all_reduce_algorithm_names()));
+  collectives->add_option("--format", format, "text, json or csv")->check(one_of(kFormatNames));
+
   SweepArguments sweep;
   std::string sweep_format;
   CLI::App* sweeping = app.add_subcommand("sweep", "Predict every combination of varied keys");
@@ -139,6 +159,10 @@ int run(int argc, char** argv) {
   if (*sweeping) {
     if (!sweep_format.empty()) sweep.format = sweep_format == "csv" ? SweepFormat::csv : SweepFormat::jsonl;
     return run_sweep(sweep, std::cin, std::cerr);
+  }
+  if (*collectives) {
+    collective.format = format_named(format);
+    run_collective(collective, std::cout);
   }
   if (*validate) {
     validation.format = format_named(format);

@@ -64,6 +64,24 @@ struct ValidateArguments {
 // Measurements, beside each its prediction.
 void run_validate(const ValidateArguments& arguments, std::ostream& out);
 
+// What nccl-tests measures. send_receive: every rank sends to the next one and receives from the one before.
+enum class Exchange { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, reduce, send_receive };
+inline constexpr std::array<std::string_view, 7> kExchangeNames = {
+    "all-reduce", "reduce-scatter", "all-gather", "all-to-all", "broadcast", "reduce", "send-receive"};
+
+std::vector<std::string> all_reduce_algorithm_names();  // "auto" among them
+
+struct CollectiveArguments {
+  std::string kind;                // one of kExchangeNames
+  std::string cluster;             // a preset's name or a path
+  int nodes = 0, devices = 0;      // 0: as many as follow from the other, and from the cluster's file
+  std::string bytes = "8..8G*2";   // collective_sizes.hpp
+  std::string algorithm = "auto";  // of all-reduces
+  Format format = Format::text;
+};
+// The table of nccl-tests, predicted for a collective that is alone on the cluster.
+void run_collective(const CollectiveArguments& arguments, std::ostream& out);
+
 inline constexpr std::array<std::string_view, 2> kSweepFormatNames = {"csv", "jsonl"};
 enum class SweepFormat { csv, jsonl };
 

@@ -1,0 +1,136 @@
+// collective: the table that nccl-tests would print, predicted.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ostream>
+
+#include "models/text/error.hpp"
+#include "simulator/commands/collective_sizes.hpp"
+#include "simulator/commands/collective_time.hpp"
+#include "simulator/commands/commands.hpp"
+#include "simulator/report/format.hpp"
+#include "simulator/report/json.hpp"
+
+namespace rehearse {
+namespace {
+
+constexpr double kElement = 4;  // bytes of nccl-tests' default type, float
+
+template <std::size_t N>
+std::size_t index_of(const std::array<std::string_view, N>& names, const std::string& name) {
+  return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+int ranks_of(const Cluster& cluster, int devices) {
+  const int all = cluster.devices();
+  if (devices > all)
+    throw InputError({"--devices"}, fmt::format("is {}; allowed: 2 to {}, the devices of {}", devices, all,
+                                                cluster.title.empty() ? cluster.name : cluster.title));
+  if (all < 2)
+    throw InputError({"--nodes"}, fmt::format("{} has one device in all; allowed: as many nodes as have at "
+                                              "least 2 devices",
+                                              cluster.name));
+  return devices > 0 ? devices : all;
+}
+
+double gigabytes(double bandwidth) {
+  return bandwidth / 1e9;
+}
+
+// As nccl-tests prints microseconds: seven places, as many decimals as fit.
+std::string microseconds(double seconds) {
+  const double us = 1e6 * seconds;
+  return us >= 10000 ? fmt::format("{:7.0f}", us)
+         : us >= 100 ? fmt::format("{:7.1f}", us)
+                     : fmt::format("{:7.2f}", us);
+}
+
+// Elements that the table's `count` tells: of the buffer, or of each rank's part of it.
+double count_of(Exchange kind, double bytes, int ranks) {
+  const bool parts =
+      kind == Exchange::all_gather || kind == Exchange::reduce_scatter || kind == Exchange::all_to_all;
+  return std::floor(bytes / kElement / (parts ? ranks : 1));
+}
+
+void write_text(Exchange kind, const Cluster& cluster, int ranks, const std::vector<CollectiveTime>& times,
+                std::ostream& out) {
+  const bool reduces =
+      kind == Exchange::all_reduce || kind == Exchange::reduce_scatter || kind == Exchange::reduce;
+  const bool rooted = kind == Exchange::broadcast || kind == Exchange::reduce;
+  const std::string name = cluster.title.empty() ? cluster.name : cluster.title;
+  out << fmt::format("# {} on {}{}: predicted, in the columns of nccl-tests\n#\n",
+                     kExchangeNames[static_cast<std::size_t>(kind)],
+                     ranks < cluster.devices() ? fmt::format("the first {} devices of ", ranks) : "", name);
+  out << fmt::format("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}\n", "size", "count", "type",
+                     "redop", "root", "time", "algbw", "busbw");
+  out << fmt::format("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}\n", "(B)", "(elements)", "",
+                     "", "", "(us)", "(GB/s)", "(GB/s)");
+  double sum = 0;
+  for (const CollectiveTime& time : times) {
+    const double algbw = gigabytes(algorithm_bandwidth(time)), busbw = algbw * bus_factor(kind, ranks);
+    sum += busbw;
+    std::string how(time.algorithm);
+    if (!time.protocol.empty()) how += fmt::format("{}{}", how.empty() ? "" : " ", time.protocol);
+    out << fmt::format("{:>12.0f}  {:>12.0f}  {:>8}  {:>6}  {:>6}  {}  {:>6.2f}  {:>6.2f}  {}\n", time.bytes,
+                       count_of(kind, time.bytes, ranks), "float", reduces ? "sum" : "none",
+                       rooted ? "0" : "-1", microseconds(time.time_s), algbw, busbw, how);
+  }
+  out << fmt::format("# Avg bus bandwidth    : {:g}\n", sum / static_cast<double>(times.size()));
+}
+
+void write_json(Exchange kind, int ranks, const std::vector<CollectiveTime>& times, std::ostream& out) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const CollectiveTime& time : times) {
+    const double algbw = gigabytes(algorithm_bandwidth(time));
+    json.push_back({{"kind", kExchangeNames[static_cast<std::size_t>(kind)]},
+                    {"bytes", static_cast<std::int64_t>(time.bytes)},
+                    {"time_s", time.time_s},
+                    {"algbw_gb_per_s", algbw},
+                    {"busbw_gb_per_s", algbw * bus_factor(kind, ranks)},
+                    {"algorithm", time.algorithm},
+                    {"protocol", time.protocol}});
+  }
+  out << json_text(json, 2) << '\n';
+}
+
+void write_csv(Exchange kind, int ranks, const std::vector<CollectiveTime>& times, std::ostream& out) {
+  out << "kind,devices,bytes,time_s,algbw_gb_per_s,busbw_gb_per_s,algorithm,protocol\n";
+  for (const CollectiveTime& time : times) {
+    const double algbw = gigabytes(algorithm_bandwidth(time));
+    out << fmt::format("{},{},{:.0f},{},{},{},{},{}\n", kExchangeNames[static_cast<std::size_t>(kind)], ranks,
+                       time.bytes, time.time_s, algbw, algbw * bus_factor(kind, ranks), time.algorithm,
+                       time.protocol);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> all_reduce_algorithm_names() {
+  return {kAlgorithmNames.begin(), kAlgorithmNames.end()};
+}
+
+void run_collective(const CollectiveArguments& arguments, std::ostream& out) {
+  const auto kind = static_cast<Exchange>(index_of(kExchangeNames, arguments.kind));
+  const auto algorithm = static_cast<Algorithm>(index_of(kAlgorithmNames, arguments.algorithm));
+  if (kind != Exchange::all_reduce && algorithm != Algorithm::automatic && algorithm != Algorithm::ring)
+    throw InputError({"--algorithm"}, fmt::format("is \"{}\" for {}; allowed: auto, ring",
+                                                  arguments.algorithm, arguments.kind));
+  const std::vector<double> sizes = parse_collective_sizes(arguments.bytes);
+  const auto cluster = collective_cluster(arguments.cluster, arguments.nodes, arguments.devices);
+  const int ranks = ranks_of(*cluster, arguments.devices);
+  const std::vector<CollectiveTime> times = collective_times(kind, cluster, ranks, sizes, algorithm);
+  switch (arguments.format) {
+    case Format::text:
+      write_text(kind, *cluster, ranks, times, out);
+      break;
+    case Format::json:
+      write_json(kind, ranks, times, out);
+      break;
+    case Format::csv:
+      write_csv(kind, ranks, times, out);
+      break;
+  }
+}
+
+}  // namespace rehearse

@@ -1,0 +1,192 @@
+#include "simulator/commands/collective_time.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <numeric>
+
+#include "models/text/document.hpp"
+#include "models/text/error.hpp"
+#include "models/text/toml_text.hpp"
+#include "models/text/toml_value.hpp"
+#include "simulator/collectives/cost.hpp"
+#include "simulator/engine/engine.hpp"
+#include "simulator/scenario/scenario.hpp"
+#include "simulator/strategies/programs/algorithm.hpp"
+
+namespace rehearse {
+namespace {
+
+Group everyone() {
+  return {{{0}}};
+}
+
+Schedule schedule_of(int ranks, std::vector<Op> ops) {
+  Schedule schedule;
+  schedule.roles = {{"rank", {Mesh({{"data", ranks}})}}};
+  Program program;
+  program.name = "rank";
+  program.streams = {"communication"};
+  program.ops = std::move(ops);
+  schedule.programs = {std::move(program)};
+  return schedule;
+}
+
+Op collective_op(Exchange kind, double bytes, int ranks, Algorithm algorithm) {
+  Op op;
+  op.kind = OpKind::collective;
+  op.collective.kind = static_cast<CollectiveKind>(kind);
+  op.collective.algorithm = algorithm;
+  op.collective.group = everyone();
+  op.collective.bytes = kind == Exchange::all_to_all ? bytes / ranks : bytes;
+  return op;
+}
+
+Op send_receive_op(double bytes) {
+  Op op;
+  op.kind = OpKind::exchange;
+  op.messages = {{Message::Direction::send, Peer::along(0, 1, true), bytes},
+                 {Message::Direction::receive, Peer::along(0, -1, true), bytes}};
+  return op;
+}
+
+// Seconds from the beginning of each op to the end of its last rank. The ops follow one another; each begins
+// on all ranks at the same time if the one before ends so.
+std::vector<double> simulated_s(std::vector<Op> ops, const Cluster& cluster, int ranks) {
+  const std::size_t count = ops.size();
+  for (std::size_t i = 0; i < count; ++i) ops[i].name = fmt::format("{}", i);
+  Job job;
+  job.name = "collective";
+  job.phases = {{std::make_shared<Schedule>(schedule_of(ranks, std::move(ops))), 1}};
+  job.endpoints.resize(static_cast<std::size_t>(ranks));
+  std::iota(job.endpoints.begin(), job.endpoints.end(), 0);
+  Run run;
+  run.jobs = {std::move(job)};
+  const Trace trace = simulate_in_child(run, cluster, {});
+  std::vector<double> begin_s(count, 0), end_s(count, 0);
+  for (std::size_t i = 0; i < trace.spans.size(); ++i) {
+    const auto op = static_cast<std::size_t>(trace.spans.op[i]);
+    begin_s[op] = std::max(begin_s[op], trace.spans.begin_s[i]);
+    end_s[op] = std::max(end_s[op], trace.spans.end_s[i]);
+  }
+  for (std::size_t i = 0; i < count; ++i) end_s[i] -= begin_s[i];
+  return end_s;
+}
+
+// The protocol that the cost model takes for a collective of this kind.
+class ProtocolOf {
+public:
+  ProtocolOf(Exchange kind, const Cluster& cluster, int ranks)
+      : kind_(kind), cluster_(cluster), members_(static_cast<std::size_t>(ranks)) {
+    std::iota(members_.begin(), members_.end(), 0);
+  }
+  std::string_view operator()(Algorithm algorithm, double bytes) {
+    if (members_.size() < 2) return {};
+    auto [plan, fresh] = plans_.try_emplace(algorithm);
+    if (fresh)
+      plan->second = on_network(collective_plan(algorithm, cluster_, members_, 0), cluster_, members_);
+    const StageOnNetwork& stage = plan->second.lanes.front().front();
+    if (kind_ == Exchange::all_reduce) return stage_cost(algorithm, stage, bytes, Protocol::nccl, 0).protocol;
+    if (kind_ == Exchange::send_receive) return message_cost(bytes, stage.shape, Protocol::nccl).protocol;
+    return ring_cost(static_cast<CollectiveKind>(kind_), bytes, stage.shape, Protocol::nccl).protocol;
+  }
+
+private:
+  Exchange kind_;
+  const Cluster& cluster_;
+  std::vector<Endpoint> members_;
+  std::map<Algorithm, PlanOnNetwork> plans_;
+};
+
+}  // namespace
+
+std::vector<CollectiveTime> collective_times(Exchange kind, const std::shared_ptr<const Cluster>& cluster,
+                                             int ranks, const std::vector<double>& bytes, Algorithm asked) {
+  std::vector<Endpoint> members(static_cast<std::size_t>(ranks));
+  std::iota(members.begin(), members.end(), 0);
+  Scenario scenario;
+  scenario.cluster = cluster;
+  scenario.strategy.all_reduce = asked;
+  if (const std::string why = asked == Algorithm::automatic ? "" : misfit(asked, *cluster, members);
+      kind == Exchange::all_reduce && !why.empty())
+    throw InputError({"--algorithm"}, fmt::format("is \"{}\", for a group with {}",
+                                                  kAlgorithmNames[static_cast<std::size_t>(asked)], why));
+  AlgorithmChoice choice(scenario);
+  std::vector<Algorithm> algorithms(bytes.size(), Algorithm::ring);
+  if (kind == Exchange::all_reduce && ranks > 1)
+    for (std::size_t i = 0; i < bytes.size(); ++i) algorithms[i] = choice.of(members, bytes[i]);
+
+  std::vector<CollectiveTime> times(bytes.size());
+  ProtocolOf protocol(kind, *cluster, ranks);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    times[i].bytes = bytes[i];
+    const bool direct = kind == Exchange::all_to_all || kind == Exchange::send_receive;
+    if (!direct) times[i].algorithm = kAlgorithmNames[static_cast<std::size_t>(algorithms[i])];
+    times[i].protocol = protocol(algorithms[i], bytes[i]);
+  }
+  if (kind == Exchange::send_receive) {  // whose ranks end at different times: each on its own
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      times[i].time_s = simulated_s({send_receive_op(bytes[i])}, *cluster, ranks).front();
+    return times;
+  }
+  std::map<Algorithm, std::vector<std::size_t>> simulated_together;
+  for (std::size_t i = 0; i < bytes.size(); ++i) simulated_together[algorithms[i]].push_back(i);
+  for (const auto& [algorithm, sizes] : simulated_together) {
+    std::vector<Op> ops;
+    for (const std::size_t i : sizes) ops.push_back(collective_op(kind, bytes[i], ranks, algorithm));
+    const std::vector<double> seconds = simulated_s(std::move(ops), *cluster, ranks);
+    for (std::size_t k = 0; k < sizes.size(); ++k) times[sizes[k]].time_s = seconds[k];
+  }
+  return times;
+}
+
+double algorithm_bandwidth(const CollectiveTime& time) {
+  return time.time_s > 0 ? time.bytes / time.time_s : 0;
+}
+
+double bus_factor(Exchange kind, int ranks) {
+  const double n = ranks;
+  switch (kind) {
+    case Exchange::all_reduce:
+      return 2 * (n - 1) / n;
+    case Exchange::reduce_scatter:
+    case Exchange::all_gather:
+    case Exchange::all_to_all:
+      return (n - 1) / n;
+    case Exchange::broadcast:
+    case Exchange::reduce:
+    case Exchange::send_receive:
+      break;
+  }
+  return 1;
+}
+
+std::shared_ptr<const Cluster> collective_cluster(const std::string& name, int nodes, int devices) {
+  const std::vector<std::string> known = cluster_names();
+  const bool preset = std::find(known.begin(), known.end(), name) != known.end();
+  std::error_code ignored;
+  if (!preset && !std::filesystem::is_regular_file(name, ignored)) {
+    const std::string near = nearest_name(name, known);
+    throw InputError(
+        {"--cluster"},
+        fmt::format("is {}; allowed: {}, or the path of a file{}", in_quotes(name), fmt::join(known, ", "),
+                    near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+  }
+  const auto with = [&](int count) {
+    std::string text = fmt::format("[cluster]\n{} = {}\n", preset ? "preset" : "file", toml_string(name));
+    if (count > 0) text += fmt::format("nodes = {}\n", count);
+    Document document = Document::parse_text(text, "--cluster");
+    Section section = document.root().section("cluster");
+    return read_cluster(section, "");
+  };
+  if (nodes == 0 && devices > 0) {
+    const int each = with(1)->node().devices;
+    nodes = (devices + each - 1) / each;
+  }
+  return with(nodes);
+}
+
+}  // namespace rehearse

@@ -1,0 +1,173 @@
+// The command `collective`: nccl-tests' table, predicted.
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "models/text/error.hpp"
+#include "simulator/commands/collective_sizes.hpp"
+#include "simulator/commands/collective_time.hpp"
+#include "tests/catch.hpp"
+#include "tests/command_run.hpp"
+
+using namespace rehearse;
+using namespace rehearse::test;
+using nlohmann::json;
+
+TEST_CASE("sizes of a collective: numbers with binary suffixes, lists and ranges") {
+  constexpr double kK = 1024;
+  struct Case {
+    const char* text;
+    std::vector<double> bytes;
+  };
+  for (const Case& one :
+       {Case{"8", {8}}, Case{"64K", {64 * kK}}, Case{"1M,4m", {kK * kK, 4 * kK * kK}},
+        Case{"8G", {8 * kK * kK * kK}}, Case{"8..64*2", {8, 16, 32, 64}}, Case{"8..100", {8, 16, 32, 64}},
+        Case{"1K..3K+1K", {kK, 2 * kK, 3 * kK}}, Case{"8..1K*8,5", {8, 64, 512, 5}}, Case{"8..8+1", {8}}}) {
+    CAPTURE(one.text);
+    CHECK(parse_collective_sizes(one.text) == one.bytes);
+  }
+  CHECK(parse_collective_sizes("8..8G*2").size() == 31);
+  for (const char* wrong : {"", "K", "1Q", "-8", "8..", "..8", "64..8", "8..64*1", "8..64+0", "8,,16", "3",
+                            "2048G", "8..1G+1", "8..64*x", "99999999999999999999", "8 "}) {
+    CAPTURE(wrong);
+    CHECK_THROWS_WITH(parse_collective_sizes(wrong), Catch::Matchers::Contains("--bytes: ") &&
+                                                         Catch::Matchers::Contains("; allowed: sizes from"));
+  }
+}
+
+TEST_CASE("bus bandwidth factors of nccl-tests' doc/PERFORMANCE.md") {
+  CHECK(bus_factor(Exchange::all_reduce, 8) == Approx(1.75));
+  CHECK(bus_factor(Exchange::all_reduce, 2) == Approx(1));
+  for (const Exchange kind : {Exchange::all_gather, Exchange::reduce_scatter, Exchange::all_to_all})
+    CHECK(bus_factor(kind, 8) == Approx(0.875));
+  for (const Exchange kind : {Exchange::broadcast, Exchange::reduce, Exchange::send_receive})
+    CHECK(bus_factor(kind, 8) == 1);
+}
+
+TEST_CASE("a collective's table has nccl-tests' columns") {
+  const Outcome run = run_rehearse("collective all-reduce --cluster dgx-a100 --nodes 2 --bytes 8..8G*8");
+  CHECK(run.status == 0);
+  CHECK(run.err.empty());
+  check_golden("collective-2x-dgx-a100.txt", run.out);
+}
+
+TEST_CASE("a collective's JSON holds times and bandwidths that belong together") {
+  struct Case {
+    const char* kind;
+    double factor;  // of 16 ranks
+    const char* algorithm;
+  };
+  for (const Case& one :
+       {Case{"all-reduce", 2 * 15 / 16.0, nullptr}, Case{"all-gather", 15 / 16.0, "ring"},
+        Case{"reduce-scatter", 15 / 16.0, "ring"}, Case{"all-to-all", 15 / 16.0, ""},
+        Case{"broadcast", 1, "ring"}, Case{"reduce", 1, "ring"}, Case{"send-receive", 1, ""}}) {
+    CAPTURE(one.kind);
+    const Outcome run = run_rehearse(std::string("collective ") + one.kind +
+                                     " --cluster dgx-a100 --nodes 2 --bytes 1K,64M --format json");
+    REQUIRE(run.status == 0);
+    const json rows = json::parse(run.out);
+    REQUIRE(rows.size() == 2);
+    const double bytes[] = {1024, 67108864};
+    for (std::size_t i = 0; i < 2; ++i) {
+      const json& row = rows[i];
+      CHECK(row.at("kind") == one.kind);
+      CHECK(row.at("bytes") == bytes[i]);
+      const double time_s = row.at("time_s"), algbw = row.at("algbw_gb_per_s");
+      CHECK(time_s > 0);
+      CHECK(algbw == Approx(bytes[i] / time_s / 1e9));
+      CHECK(row.at("busbw_gb_per_s").get<double>() == Approx(algbw * one.factor));
+      if (one.algorithm != nullptr) CHECK(row.at("algorithm") == one.algorithm);
+      CHECK_FALSE(row.at("protocol").get<std::string>().empty());
+    }
+    CHECK(rows[1].at("time_s") > rows[0].at("time_s"));
+  }
+}
+
+TEST_CASE("send-receive and all-to-all move what nccl-tests says they move") {
+  // Two nodes of a GPU each, a NIC of 25 GB/s: 256 MiB to the other rank; of an all-to-all half of it.
+  const Scratch scratch;
+  const std::string pair = scratch.write(
+      "pair.toml",
+      "[node]\ndevice = \"a100-80\"\ndevices = 1\nnics = 1\nnic_gbps = 200\n[fabric]\nkind = \"switch\"\n");
+  const auto time_s = [&](const std::string& kind) {
+    const Outcome run =
+        run_rehearse("collective " + kind + " --cluster " + pair + " --nodes 2 --bytes 256M --format json");
+    CAPTURE(run.err);
+    REQUIRE(run.status == 0);
+    return json::parse(run.out)[0].at("time_s").get<double>();
+  };
+  const Outcome alone = run_rehearse("collective all-reduce --cluster " + pair);
+  CHECK(alone.status == 2);
+  CHECK(alone.err.find("--nodes: pair has one device in all; allowed: ") == 0);
+  const double bytes_s = 268435456 / 25e9;
+  CHECK(time_s("send-receive") == Approx(bytes_s).epsilon(0.01));
+  CHECK(time_s("all-to-all") == Approx(bytes_s / 2).epsilon(0.01));
+}
+
+TEST_CASE("a collective takes the time that it takes in a training step") {
+  // One all-reduce of all gradients after the backward pass, at --trace, and the command for as many bytes.
+  const Scratch scratch;
+  for (const std::string cluster :
+       {"preset = \"dgx-a100\"\nnodes = 2\n", "preset = \"dgx1-v100\"\nnodes = 1\n",
+        "preset = \"aws-p5\"\nnodes = 4\n"})
+    for (const std::string algorithm : {"auto", "ring", "tree"})
+      for (const int width : {16, 1024, 16384}) {
+        const std::string scenario = scratch.write(
+            "step.toml", "[model.multi_layer_perceptron]\nwidths = [" + std::to_string(width) + ", " +
+                             std::to_string(width) + "]\n[training]\nglobal_batch = 64\n[cluster]\n" +
+                             cluster + "[strategy]\nall_reduce = \"" + algorithm +
+                             "\"\nbucket_mb = 100000\nfirst_bucket_mb = 100000\noverlap = false\n");
+        CAPTURE(cluster, algorithm, width);
+        const std::string trace = scratch.path("trace.json");
+        const Outcome step = run_rehearse("simulate " + scenario + " --trace " + trace);
+        CAPTURE(step.err);
+        REQUIRE(step.status == 0);
+        double bytes = 0, step_s = 0;
+        const json events = json::parse(read_file(trace));
+        for (const json& event : events.at("traceEvents"))
+          if (event.contains("args") && event.at("args").contains("algorithm")) {
+            bytes = event.at("args").at("bytes");
+            step_s = event.at("dur").get<double>() * 1e-6;
+          }
+        REQUIRE(bytes > 0);
+        const std::string preset = cluster.substr(10, cluster.find('"', 10) - 10),
+                          nodes = cluster.substr(cluster.find("nodes = ") + 8, 1);
+        const Outcome alone = run_rehearse("collective all-reduce --cluster " + preset + " --nodes " + nodes +
+                                           " --algorithm " + algorithm + " --format json --bytes " +
+                                           std::to_string(static_cast<long long>(bytes)));
+        CAPTURE(alone.err);
+        REQUIRE(alone.status == 0);
+        CHECK(json::parse(alone.out)[0].at("time_s").get<double>() == Approx(step_s).epsilon(1e-4));
+      }
+}
+
+TEST_CASE("wrong arguments of collective are named") {
+  struct Case {
+    const char* arguments;
+    const char* said;
+  };
+  for (const Case& one : {
+           Case{"all-reduc --cluster dgx-a100", "KIND: is \"all-reduc\"; allowed: all-reduce, "},
+           Case{"all-reduce", "--cluster is required"},
+           Case{"all-reduce --cluster dgx-a10", "--cluster: is \"dgx-a10\"; allowed: aws-p2.8xlarge, "},
+           Case{"all-reduce --cluster dgx-a100 --nodes 1 --devices 9",
+                "--devices: is 9; allowed: 2 to 8, the devices of 1 x dgx-a100 (8 GPUs)"},
+           Case{"all-reduce --cluster dgx-a100 --devices 1", "--devices: "},
+           Case{"all-reduce --cluster dgx-a100 --nodes 0", "--nodes: "},
+           Case{"all-reduce --cluster dgx-a100 --bytes 1Q", "--bytes: \"1Q\" is not a size; allowed: "},
+           Case{"all-gather --cluster dgx-a100 --algorithm tree",
+                "--algorithm: is \"tree\" for all-gather; allowed: auto, ring"},
+           Case{"all-reduce --cluster dgx-a100 --algorithm torus --bytes 8",
+                "--algorithm: is \"torus\", for a group with a fabric that is no torus; allowed: "},
+           Case{"all-reduce --cluster dgx-a100 --algorithm rings",
+                "--algorithm: is \"rings\"; allowed: ring, tree, "},
+       }) {
+    CAPTURE(one.arguments);
+    const Outcome run = run_rehearse(std::string("collective ") + one.arguments);
+    CHECK(run.status == 2);
+    CHECK(run.out.empty());
+    CAPTURE(run.err);
+    CHECK(run.err.find(one.said) != std::string::npos);
+  }
+}
