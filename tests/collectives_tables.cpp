@@ -254,3 +254,16 @@ TEST_CASE("what does not fit says what would") {
   CHECK(misfit(Algorithm::torus, *torus, {8, 9, 10, 11}).empty());
   CHECK_THROWS_AS(collective_plan(Algorithm::torus, *torus, {0, 1, 2}, 0), InputError);
 }
+
+TEST_CASE("NVLS without a switch: its messages leave every member the sum") {
+  for (const int nodes : {1, 2, 3, 5})
+    for (const std::int64_t elements : {1, 37, 1000}) {
+      CAPTURE(nodes, elements);
+      ClusterParts parts = dgx_like(nodes);
+      parts.node.device = device_preset("h100");
+      const auto cluster = make_cluster(parts);
+      const Algorithm algorithm = nodes > 1 ? Algorithm::nvls_tree : Algorithm::nvls;
+      check_sum(collective_plan(algorithm, *cluster, all_devices(*cluster), 0), elements, {0, 0});
+      check_sum(collective_plan(algorithm, *cluster, all_devices(*cluster), 0), elements, {7, 5});
+    }
+}

@@ -100,7 +100,7 @@ TEST_CASE("send-receive and all-to-all move what nccl-tests says they move") {
   const Outcome alone = run_rehearse("collective all-reduce --cluster " + pair);
   CHECK(alone.status == 2);
   CHECK(alone.err.find("--nodes: pair has one device in all; allowed: ") == 0);
-  const double bytes_s = 268435456 / 25e9;
+  const double bytes_s = 268435456 / (0.96 * 25e9);  // what NCCL gets of a NIC
   CHECK(time_s("send-receive") == Approx(bytes_s).epsilon(0.01));
   CHECK(time_s("all-to-all") == Approx(bytes_s / 2).epsilon(0.01));
 }

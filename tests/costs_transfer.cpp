@@ -84,10 +84,10 @@ TEST_CASE("an all-reduce costs what NCCL predicts") {
       {"2 x DGX A100, 8 B", shape(16, 2, 96e9, 80, 1e-6), 8, "LL", 42.0},
       // Eight NICs of 25 GB/s: 14 + 28 x 1.9 + 2 x (4 + 1) + 1.875 x 8 MiB / (8 x 20 GB/s)
       {"2 x DGX A100, 8 MiB", shape(16, 2, 200e9, 80, 1e-6, 8), 8 * kMiB, "LL128", 77.2 + 98.30},
-      // 1.4 x (8.4 + 28 x 3.4 + 2 x (14 + 2 x 1)) + 1.875 GiB / 96 GB/s
-      {"2 x DGX A100, 1 GiB", shape(16, 2, 96e9, 80, 1e-6), 1024 * kMiB, "Simple", 189.84 + 20971.52},
+      // 1.4 x (8.4 + 28 x 3.4 + 2 x (14 + 2 x 1)) + 1.875 GiB / (0.96 x 96 GB/s)
+      {"2 x DGX A100, 1 GiB", shape(16, 2, 96e9, 80, 1e-6), 1024 * kMiB, "Simple", 189.84 + 21845.33},
       // before Ampere 1.9
-      {"2 x DGX-1 V100, 1 GiB", shape(16, 2, 48e9, 70, 1e-6), 1024 * kMiB, "Simple", 257.64 + 41943.04},
+      {"2 x DGX-1 V100, 1 GiB", shape(16, 2, 48e9, 70, 1e-6), 1024 * kMiB, "Simple", 257.64 + 43690.67},
   };
   for (const Case& c : cases) {
     CAPTURE(c.what);
@@ -105,6 +105,75 @@ TEST_CASE("large all-reduces of eight A100 reach the measured bus bandwidth") {
     const TransferCost cost = ring_cost(CollectiveKind::all_reduce, mib * kMiB, s, Protocol::nccl);
     CHECK(cost.bytes_per_edge / seconds(cost, s.ring_bandwidth) == Approx(238e9).epsilon(0.06));
   }
+}
+
+TEST_CASE("what channels reach on NVLinks and NICs, and how they ramp up") {
+  // Worked out by hand from nccl_constants.hpp; bytes in MiB, latencies as above.
+  struct Case {
+    std::string what;
+    TransferShape shape;
+    bool all_reduce;
+    double mib;
+    std::string protocol;
+    double microseconds;
+  };
+  const auto nvlink = [](TransferShape s, double bandwidth) {
+    s.nvlink_only = s.nodes == 1;
+    s.nvlink_bandwidth = bandwidth;
+    return s;
+  };
+  TransferShape relayed = nvlink(shape(5, 1, 50e9, 70, 0, 2), 50e9);
+  relayed.relayed = true;
+  const Case cases[] = {
+      // 8.4 + 14 x 3.4 + (1.75 S (1 + 0.372/14) + 2.19 sqrt(S x 1 MB)) / (0.817 x 300 GB/s), S = 1 GiB
+      {"8 A100", nvlink(shape(8, 1, 300e9, 80), 300e9), true, 1024, "Simple", 56 + 7870.14 + 292.78},
+      // two: 8.4 + 2 x 3.4 + (S (1 + 0.372/2) + 2.19 sqrt(S x 1 MB)) / (0.817 x 300 GB/s)
+      {"2 A100", nvlink(shape(2, 1, 300e9, 80), 300e9), true, 1024, "Simple", 15.2 + 5195.74 + 292.78},
+      // half of the steps, and of the ramp; no sum is stored and sent on
+      {"8 A100, all-gather", nvlink(shape(8, 1, 300e9, 80), 300e9), false, 1024, "Simple",
+       8.4 + 23.8 + 3833.11 + 146.39},
+      // six rings of 25 GB/s: 56 + 1.75 S / (0.884 x 150 GB/s)
+      {"8 V100", nvlink(shape(8, 1, 150e9, 70, 0, 6), 150e9), true, 1024, "Simple", 56 + 14170.8},
+      // two rings with a relay: 8.4 + 8 x 3.4 + 1.6 S / (0.84 x 0.884 x 50 GB/s)
+      {"5 V100", relayed, true, 1024, "Simple", 35.6 + 46271.8},
+      // NICs of 50 GB/s bound: 0.96 of 400 GB/s are more than 0.828 of 450 GB/s
+      {"16 H100, NVLink bounds", nvlink(shape(16, 2, 400e9, 90, 0, 8), 450e9), true, 4096, "Simple",
+       1.4 * (8.4 + 28 * 3.4 + 2 * 14) + 21613.6},
+      {"16 A100, NICs bound", nvlink(shape(16, 2, 200e9, 80, 0, 8), 300e9), true, 4096, "Simple",
+       1.4 * (8.4 + 28 * 3.4 + 2 * 14) + 41943.0},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.what);
+    const TransferCost cost =
+        ring_cost(c.all_reduce ? CollectiveKind::all_reduce : CollectiveKind::all_gather, c.mib * kMiB,
+                  c.shape, Protocol::nccl);
+    CHECK(cost.protocol == c.protocol);
+    CHECK(1e6 * (seconds(cost, c.shape.ring_bandwidth) + cost.ramp_s) ==
+          Approx(c.microseconds).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("NVLS costs what was measured in one node, and the slower of nodes and network over several") {
+  TransferShape node = shape(8, 1, 450e9, 90);
+  node.nvlink_only = true;
+  node.nvlink_bandwidth = 450e9;
+  // 25 us + (S + 2.49 sqrt(S x 1 MB)) / (0.681 x 450 GB/s x (1 - 0.62 / 8)), of which nccl-tests measured
+  // 123.8, 1112.5 and 31,307 us on a DGX H100.
+  for (const auto& [mib, microseconds] : {std::pair{16.0, 120.43}, {256.0, 1118.8}, {8192.0, 31192.0}}) {
+    CAPTURE(mib);
+    const TransferCost cost = nvls_cost(mib * kMiB, node, Protocol::nccl);
+    CHECK(cost.protocol == "Simple");
+    CHECK(1e6 * (seconds(cost, 450e9) + cost.ramp_s) == Approx(microseconds).epsilon(2e-3));
+  }
+  // Twelve nodes: 25 + 2 x 3 x (20.9 + 0.5) us, and the network's 0.96 x 200 GB/s take longer than the nodes.
+  TransferShape nodes = shape(96, 12, 200e9, 90, 0.5e-6, 8);
+  nodes.nvlink_bandwidth = 450e9;
+  const TransferCost cost = nvls_cost(1024 * kMiB, nodes, Protocol::nccl);
+  CHECK(cost.ramp_s == 0);
+  CHECK(1e6 * seconds(cost, 200e9) == Approx(25 + 6 * 21.4 + 5592.4).epsilon(1e-4));
+  // Without NCCL: the links' bandwidth and the way's latency.
+  const TransferCost ideal = nvls_cost(1e9, shape(8, 1, 450e9, 90, 1e-6), Protocol::ideal);
+  CHECK(seconds(ideal, 450e9) == Approx(1e-6 + 1 / 450.0));
 }
 
 TEST_CASE("a protocol is chosen for every size, and more bytes never take less time") {
@@ -146,20 +215,24 @@ TEST_CASE("a message is one step") {
     std::string what;
     TransferShape shape;
     Protocol protocol;
-    double startup_us, step_us;
+    double startup_us, step_us, efficiency;
   };
+  TransferShape nvlink = shape(2, 1, 300e9, 80, 1e-6);
+  nvlink.nvlink_only = true;
+  nvlink.nvlink_bandwidth = 300e9;
   const Case cases[] = {
-      {"ideal", shape(2, 2, 25e9, 80, 3e-6), Protocol::ideal, 0, 3},
-      {"NCCL over NVLink", shape(2, 1, 240e9, 80, 1e-6), Protocol::nccl, 8.4, 3.4},
-      {"NCCL between nodes", shape(2, 2, 25e9, 80, 3e-6), Protocol::nccl, 8.4, 20},
-      {"processors", shape(2, 2, 25e9, 0, 3e-6), Protocol::nccl, 0, 3},
+      {"ideal", shape(2, 2, 25e9, 80, 3e-6), Protocol::ideal, 0, 3, 1},
+      {"NCCL over NVLink", nvlink, Protocol::nccl, 8.4, 3.4, 0.817},
+      {"NCCL over PCIe", shape(2, 1, 31.5e9, 80, 1e-6), Protocol::nccl, 8.4, 3.4, 1},
+      {"NCCL between nodes", shape(2, 2, 25e9, 80, 3e-6), Protocol::nccl, 8.4, 20, 0.96},
+      {"processors", shape(2, 2, 25e9, 0, 3e-6), Protocol::nccl, 0, 3, 1},
   };
   for (const Case& c : cases) {
     CAPTURE(c.what);
     const TransferCost cost = message_cost(1e6, c.shape, c.protocol);
     CHECK(cost.steps == 1);
     CHECK(cost.bytes_per_edge == 1e6);
-    CHECK(cost.efficiency == 1);
+    CHECK(cost.efficiency == Approx(c.efficiency));
     CHECK(1e6 * cost.startup_s == Approx(c.startup_us).margin(1e-9));
     CHECK(1e6 * cost.step_latency_s == Approx(c.step_us).margin(1e-9));
   }

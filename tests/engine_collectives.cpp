@@ -382,3 +382,36 @@ TEST_CASE("a link that dies fails the all-reduce, whatever its algorithm") {
       CHECK(trace.end_s == Approx(0.5).epsilon(1e-6));
     }
 }
+
+TEST_CASE("NVLS: a member's NVLink carries the buffer once each way, a NIC as with trees") {
+  for (const int nodes : {1, 2, 3, 4, 8})
+    for (const double bytes : {64.0, 1e6, 1e8})
+      for (const Fidelity fidelity : kAll) {
+        CAPTURE(nodes, bytes, name(fidelity));
+        ClusterParts parts = dgx_like(nodes);
+        parts.node.device = device_preset("h100");
+        const double buffers = nodes == 2 ? 1 : nodes == 3 ? 1.5 : 2;
+        const double theory = nodes == 1 ? bytes / 12e9 + 0.5e-6
+                                         : buffers * bytes / (4 * kB) + kRoute + 2 * log2_up(nodes) * kRoute;
+        CHECK(time_s(nodes == 1 ? Algorithm::nvls : Algorithm::nvls_tree, parts, bytes, fidelity) ==
+              Approx(theory).epsilon(kTolerance));
+      }
+}
+
+TEST_CASE("NVLS shares NVLinks with others as rings do") {
+  // Two groups of all eight GPUs at the same time: each NVLink carries both buffers.
+  ClusterParts parts = dgx_like(1);
+  parts.node.device = device_preset("h100");
+  Schedule s = ring_schedule(8, 1e8);
+  s.programs[0].streams.push_back("other");
+  s.programs[0].ops[0].collective.algorithm = Algorithm::nvls;
+  s.programs[0].ops.push_back(s.programs[0].ops[0]);
+  s.programs[0].ops[1].name = "other";
+  s.programs[0].ops[1].stream = 1;
+  const auto cluster = make_cluster(parts);
+  for (const Fidelity fidelity : {Fidelity::flow, Fidelity::automatic}) {
+    CAPTURE(name(fidelity));
+    CHECK(run_time_s(one_job(s, all_devices(*cluster)), parts, ideal(fidelity)) ==
+          Approx(2e8 / 12e9 + 0.5e-6).epsilon(kTolerance));
+  }
+}

@@ -50,8 +50,8 @@ TEST_CASE("auto takes the least of those that fit, by their own cost") {
         double best_s = std::numeric_limits<double>::infinity();
         for (const Algorithm a : candidates(*s.cluster, members, protocol)) {
           const double seconds =
-              time_alone_s(on_network(collective_plan(a, *s.cluster, members, 0), *s.cluster, members), bytes,
-                           protocol, 0);
+              time_as_chosen_s(on_network(collective_plan(a, *s.cluster, members, 0), *s.cluster, members),
+                               bytes, protocol, 0);
           if (seconds < best_s) best = a;
           best_s = std::min(best_s, seconds);
         }
@@ -102,4 +102,33 @@ TEST_CASE("what does not fit the gradients' group is refused, a tied embedding's
   s.strategy.pipeline = 6;
   s.cluster = make_cluster(testing::torus_of({4, 3}));
   CHECK_THROWS_AS(write_schedule(s), InputError);
+}
+
+TEST_CASE("auto on H100: rings for kilobytes, NVLS from 2 MiB on, NVLSTree over several nodes") {
+  // As NCCL's log has it for eight GPUs of one node: RING with LL up to 1 MiB, NVLS from 2 MiB on; rings of
+  // four GPUs (stas00/ml-engineering network/README.md).
+  ClusterParts parts = testing::dgx_like(1);
+  parts.node.device = device_preset("h100");
+  parts.node.device_bandwidth = 450e9;
+  parts.node.device_latency_s = 0.6e-6;
+  parts.node.nics = 8;
+  parts.node.nic_bandwidth = 50e9;
+  const Scenario one = on(parts, Algorithm::automatic, Protocol::nccl);
+  const std::vector<Endpoint> eight = testing::all_devices(*one.cluster);
+  for (const double bytes : {8.0, 65536.0, 1048576.0})
+    CHECK(AlgorithmChoice(one).of(eight, bytes) == Algorithm::ring);
+  for (const double bytes : {2097152.0, 1e8, 1e10})
+    CHECK(AlgorithmChoice(one).of(eight, bytes) == Algorithm::nvls);
+  CHECK(AlgorithmChoice(one).of({0, 1, 2, 3}, 1e10) == Algorithm::ring);
+  CHECK(AlgorithmChoice(one).of({0, 1, 2, 3, 4}, 1e10) == Algorithm::nvls);
+  parts.nodes = 2;
+  const Scenario two = on(parts, Algorithm::automatic, Protocol::nccl);
+  CHECK(AlgorithmChoice(two).of(testing::all_devices(*two.cluster), 1e10) == Algorithm::nvls_tree);
+  // A100: no switch that sums.
+  parts.node.device = device_preset("a100-80");
+  const Scenario ampere = on(parts, Algorithm::automatic, Protocol::nccl);
+  CHECK(AlgorithmChoice(ampere).of(testing::all_devices(*ampere.cluster), 1e10) == Algorithm::ring);
+  CHECK_THROWS_WITH(AlgorithmChoice(on(parts, Algorithm::nvls, Protocol::nccl)).of({0, 1}, 8),
+                    Catch::Matchers::Contains(
+                        "members without an NVSwitch that sums; allowed: GPUs from compute capability"));
 }

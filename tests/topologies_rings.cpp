@@ -86,11 +86,13 @@ TEST_CASE("a subset of a mesh gets the rings that its NVLinks carry") {
     std::vector<Endpoint> members;
     std::size_t rings;
   };
-  // 0-1-2-3 closes by the single NVLink 0-1: one ring, both ways. 0-4 is a pair with two NVLinks, and a ring
-  // of two uses both directions of one. 0 and 7 have none: PCIe, one ring. So have 0, 1, 6 and 7 between 1
-  // and 6.
-  for (const Case& c :
-       {Case{{0, 1, 2, 3}, 2}, Case{{0, 4}, 2}, Case{{0, 7}, 1}, Case{{0, 1, 6, 7}, 1}, Case{{3}, 1}}) {
+  // 0 and 1 have four NVLinks each to 1, 2 and 3: 0-1-2-3 and 0-2-1-3, both ways. 0-4 is a pair with two
+  // NVLinks, and a ring of two uses both directions of one. 0-1-2 closes by one NVLink 0-1. With 5 and 6 as
+  // neighbours, 4 has four NVLinks in the first seven; in the first six it has three, of which rings use two.
+  // 0 and 7 have none: PCIe, one ring. So have 0, 1, 6 and 7 between 1 and 6.
+  for (const Case& c : {Case{{0, 1, 2, 3}, 4}, Case{{0, 1, 2}, 2}, Case{{0, 4}, 2}, Case{{0, 1}, 1},
+                        Case{{0, 1, 2, 3, 4, 5}, 2}, Case{{0, 1, 2, 3, 4, 5, 6}, 4}, Case{{0, 7}, 1},
+                        Case{{0, 1, 6, 7}, 1}, Case{{3}, 1}}) {
     CAPTURE(c.members);
     const Rings rings = ring_orders(*cluster, c.members, 0);
     REQUIRE(rings.orders.size() == c.rings);
@@ -100,6 +102,39 @@ TEST_CASE("a subset of a mesh gets the rings that its NVLinks carry") {
       CAPTURE(name);
       if (c.rings > 1) CHECK(count * 25e9 <= cluster->bandwidth(cluster->find_links(name).at(0)));
     }
+  }
+}
+
+TEST_CASE("a member with one neighbour on a mesh is reached through it") {
+  // 4 has two NVLinks, both to 0, among the first five: two rings, in which 0 relays what 4 sends or
+  // receives.
+  const auto cluster = preset("dgx1-v100", 1);
+  const Rings rings = ring_orders(*cluster, first_devices(5), 0);
+  REQUIRE(rings.orders.size() == 2);
+  std::map<std::pair<int, int>, int> used;
+  for (std::size_t c = 0; c < rings.orders.size(); ++c) {
+    REQUIRE(rings.relays[c].size() == 1);
+    const auto& hop = rings.relays[c].front();
+    CHECK(hop[1] == 0);
+    CHECK((hop[0] == 4 || hop[2] == 4));
+    const auto& order = rings.orders[c];
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const int from = order[i], to = order[(i + 1) % order.size()];
+      if (from == hop[0] && to == hop[2]) {
+        ++used[{from, 0}];
+        ++used[{0, to}];
+      } else {
+        ++used[{from, to}];
+      }
+    }
+  }
+  for (const auto& [pair, times] : used) {  // no NVLink twice in one direction
+    CAPTURE(pair.first, pair.second, times);
+    int links = 0;
+    for (const auto& m : cluster->node().mesh)
+      if ((m.a == pair.first && m.b == pair.second) || (m.b == pair.first && m.a == pair.second))
+        links = m.count;
+    CHECK(times <= links);
   }
 }
 

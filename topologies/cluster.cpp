@@ -67,7 +67,7 @@ private:
          "at most 1,000,000 devices, and 2,000,000 devices and processors");
     need(node_.nics >= 1 && node_.nics <= 256, fmt::format("a node has {} NICs", node_.nics), "1 to 256");
     need(finite(node_.device_bandwidth) && finite(node_.pcie_bandwidth) && finite(node_.nic_bandwidth) &&
-             finite(node_.device_latency_s) && finite(fabric_.latency_s) && finite(fabric_.link_bandwidth),
+             finite(node_.device_latency_s) && finite(node_.nic_latency_s) && finite(fabric_.latency_s) && finite(fabric_.link_bandwidth),
          "a bandwidth or latency is negative or not a number", "0 and more");
     using enum Node::Interconnect;
     need(node_.devices == 1 || node_.interconnect != none,

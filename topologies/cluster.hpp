@@ -26,6 +26,9 @@ struct Node {
   int devices = 8;
   enum class Interconnect { none, nvswitch, nvlink_mesh, pcie } interconnect = Interconnect::nvswitch;
   double device_bandwidth = 0;  // bytes/s a direction: device to NVSwitch, or one NVLink of the mesh
+  // What both ends' NICs and their software add to the latency of a message between nodes; it is that of the
+  // NIC on which the message leaves.
+  double nic_latency_s = 0;
   // One hop between two devices of the node. It is the latency of the link on which the hop starts (NVLink
   // out; PCIe out where devices talk over PCIe); the links that end a hop have none.
   double device_latency_s = 0;
@@ -201,10 +204,14 @@ std::shared_ptr<const Cluster> make_cluster(const ClusterParts& parts);
 struct Rings {
   std::vector<std::vector<Endpoint>> orders;
   std::vector<int> rails;
+  // By channel: hops {from, through, to} of a mesh that go over NVLink through another member, as NCCL's do
+  // where two members have no NVLink between them.
+  std::vector<std::vector<std::array<Endpoint, 3>>> relays;
 };
-// `channels` = 0: as many as the members of a node have NICs (one node: 1, on a mesh as many rings as its
-// NVLinks carry, both ways counted). More than make a difference are not made: on several nodes one a NIC, on
-// a mesh one a NIC and ring; on one node as many as for 0.
+// `channels` = 0: as many as the members of a node have NICs (one node: 1, on a mesh as many rings as the
+// members' NVLinks carry, both ways counted; if none closes, hops may go through members that relay). More
+// than make a difference are not made: on several nodes one a NIC, on a mesh one a NIC and ring; on one node
+// as many as for 0.
 Rings ring_orders(const Cluster& cluster, const std::vector<Endpoint>& members, int channels);
 
 }  // namespace rehearse

@@ -154,7 +154,7 @@ double Network::latency_s(LinkId l) const {
       return devices_talk_over_it && !link.back && link.number <= node_.devices ? node_.device_latency_s : 0;
     }
     case Kind::nic:
-      return joins_nodes(fabric_.kind) ? 0 : fabric_.latency_s;
+      return (joins_nodes(fabric_.kind) ? 0 : fabric_.latency_s) + (link.back ? 0 : node_.nic_latency_s);
     case Kind::fabric:
       return fabric_.latency_s;
     case Kind::graph:

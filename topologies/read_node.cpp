@@ -211,7 +211,7 @@ std::string beside(const std::string& folder, const std::string& file) {
 
 Node read_node(Section& section, const std::string& folder) {
   section.expect({"device", "device_file", "devices", "interconnect", "nvlink_gb_per_s", "device_latency_us",
-                  "pcie_gb_per_s", "pcie_switch", "nvlink", "ring", "nics", "nic_gbps", "cpu_cores",
+                  "pcie_gb_per_s", "pcie_switch", "nvlink", "ring", "nics", "nic_gbps", "nic_latency_us", "cpu_cores",
                   "cpu_gb_per_s", "cpu_memory_gib", "host_link_gb_per_s", "host_links_gb_per_s",
                   "nvme_read_gb_per_s", "nvme_write_gb_per_s"});
   Node node;
@@ -240,6 +240,7 @@ Node read_node(Section& section, const std::string& folder) {
   read_rings(section, node);
   node.nics = static_cast<int>(section.integer("nics", 1, 256, 1));
   node.nic_bandwidth = section.number("nic_gbps", kBandwidth, 0) * kGb;
+  node.nic_latency_s = section.number("nic_latency_us", kLatency, 0) * kMicrosecond;
   node.cpu_cores = static_cast<int>(section.integer("cpu_cores", 1, 65'536, 1));
   node.cpu_memory_bandwidth = 1e9 * section.number("cpu_gb_per_s", kNotNegative, 0.0);
   node.cpu_memory_bytes = 1073741824.0 * section.number("cpu_memory_gib", {0, 1e6, true}, 0);

@@ -26,13 +26,19 @@ std::vector<PlanEdge> edges_in_order(const Stage& stage) {
   return edges;
 }
 
+int relay_of(const Stage& stage, int from, int to) {
+  for (const std::array<int, 3>& hop : stage.relays)
+    if (hop[0] == from && hop[2] == to) return hop[1];
+  return -1;
+}
+
 // Stages of a lane that use the same edge share its connection.
 void add_stages(const Lane& lane, int number, std::vector<Connection>& connections) {
   std::set<std::tuple<int, int, int>> known;
   for (const Stage& stage : lane.stages)
     for (const PlanEdge& edge : edges_in_order(stage))
       if (lane.stages.size() == 1 || known.emplace(edge.tree, edge.from, edge.to).second)
-        connections.push_back({edge.from, edge.to, stage.rail, number, edge.tree});
+        connections.push_back({edge.from, edge.to, stage.rail, number, edge.tree, edge.through});
 }
 
 }  // namespace
@@ -70,7 +76,8 @@ std::vector<Connection> pairs_from(int member, int members) {
   return connections;
 }
 
-std::vector<Connection> connections_of(Course course, const CollectivePlan& plan) {
+std::vector<Connection> connections_of(Course course, const CollectivePlan& given) {
+  const CollectivePlan plan = in_messages(given);
   std::vector<Connection> connections;
   if (course == Course::pairs) {
     for (int member = 0; member < plan.members; ++member) {
@@ -88,12 +95,14 @@ std::vector<Connection> connections_of(Course course, const CollectivePlan& plan
     }
     const std::vector<int> chain = chain_of(lane, course);
     for (std::size_t i = 0; i + 1 < chain.size(); ++i)
-      connections.push_back({chain[i], chain[i + 1], lane.stages.front().rail, number});
+      connections.push_back({chain[i], chain[i + 1], lane.stages.front().rail, number, 0,
+                             relay_of(lane.stages.front(), chain[i], chain[i + 1])});
   }
   return connections;
 }
 
-std::vector<double> connection_shares(CollectiveKind kind, const CollectivePlan& plan) {
+std::vector<double> connection_shares(CollectiveKind kind, const CollectivePlan& given) {
+  const CollectivePlan plan = in_messages(given);
   const std::vector<Connection> connections = connections_of(course_of(kind), plan);
   std::vector<double> shares(connections.size(), 1);
   if (kind == CollectiveKind::all_reduce) {

@@ -13,9 +13,11 @@ struct Connection {
   int from = 0, to = 0;
   int rail = -1;           // as Cluster::route has it
   int lane = 0, tree = 0;  // of the plan
+  int through = -1;        // a member that relays; -1: none
 };
 
-// The connections of all collectives of a course, lane by lane, in the order of their first messages.
+// The connections of all collectives of a course (of NVLS those of in_messages()), lane by lane, in the order
+// of their first messages.
 //   ring: of the plan's stages. Every other course needs the plan of a ring (RunError if it is not).
 //   from_root, to_root: the lane's ring without its edge into the root, member 0, or without that out of it;
 //     they begin where the chain begins.

@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "simulator/costs/nccl_constants.hpp"
+
 namespace rehearse {
 namespace {
 
@@ -61,7 +63,7 @@ StageOnNetwork stage_on_network(const Stage& stage, const Cluster& cluster,
   std::vector<double> latency_s(edges.size(), 0), s_per_byte(edges.size(), 0);
   for (std::size_t e = 0; e < edges.size(); ++e) {
     const std::size_t first = on.links.size();
-    cluster.route(members[edges[e].from], members[edges[e].to], stage.rail, on.links);
+    route_edge(cluster, members, edges[e], stage.rail, on.links);
     for (std::size_t l = first; l < on.links.size(); ++l) {
       latency_s[e] += cluster.latency_s(on.links[l]);
       s_per_byte[e] = std::max(s_per_byte[e], 1 / cluster.bandwidth(on.links[l]));
@@ -72,6 +74,17 @@ StageOnNetwork stage_on_network(const Stage& stage, const Cluster& cluster,
   bool processors = false;
   for (const Endpoint e : members) processors = processors || e >= cluster.devices();
   on.shape.compute_capability = processors ? 0 : cluster.node().device.compute_capability;
+  const bool switched = stage.kind == Stage::Kind::switched;
+  if (switched && !stage.parents.empty()) {
+    std::vector<PlanEdge> between;
+    std::vector<double> between_s;
+    for (std::size_t e = 0; e < edges.size(); ++e)
+      if (cluster.node_of(members[edges[e].from]) != cluster.node_of(members[edges[e].to])) {
+        between.push_back(edges[e]);
+        between_s.push_back(latency_s[e]);
+      }
+    on.shape.tree_latency_s = longest_way(stage, between, between_s).sum;
+  }
   if (stage.kind == Stage::Kind::trees) {
     const Way way = longest_way(stage, edges, latency_s);
     on.shape.tree_latency_s = way.sum;
@@ -79,6 +92,8 @@ StageOnNetwork stage_on_network(const Stage& stage, const Cluster& cluster,
     on.shape.tree_s_per_byte = longest_way(stage, edges, s_per_byte).sum;
     for (const double edge : s_per_byte)
       on.shape.tree_edge_s_per_byte = std::max(on.shape.tree_edge_s_per_byte, edge);
+  }
+  if (stage.kind == Stage::Kind::trees || switched) {
     on.shape.ranks = static_cast<int>(members.size());
     std::set<int> nodes;
     for (const Endpoint e : members) nodes.insert(cluster.node_of(e));
@@ -89,6 +104,7 @@ StageOnNetwork stage_on_network(const Stage& stage, const Cluster& cluster,
     for (const std::vector<int>& group : stage.groups)
       on.shape.nodes = std::max(on.shape.nodes, nodes_of(cluster, members, group));
   }
+  take_interconnect(on.shape, cluster, members, edges);
   return on;
 }
 
@@ -103,7 +119,41 @@ void each_link(const std::vector<LinkId>& links, Visit visit) {
   }
 }
 
+// NCCL's choice between rings and NVLS on one node depends on the number of GPUs.
+bool prefers_nvls(int compute_capability, std::size_t members) {
+  return static_cast<int>(members) >= nccl::kLeastRanksNvls[compute_capability >= 100 ? 3 : 2];
+}
+
+bool joined_by_nvlink(const Cluster& cluster, Endpoint a, Endpoint b) {
+  const Node& node = cluster.node();
+  if (a >= cluster.devices() || b >= cluster.devices() || cluster.node_of(a) != cluster.node_of(b))
+    return false;
+  if (node.interconnect == Node::Interconnect::nvswitch) return true;
+  if (node.interconnect != Node::Interconnect::nvlink_mesh) return false;
+  const int x = cluster.local_of(a), y = cluster.local_of(b);
+  return std::any_of(node.mesh.begin(), node.mesh.end(), [&](const Node::MeshLink& m) {
+    return (m.a == x && m.b == y) || (m.a == y && m.b == x);
+  });
+}
+
 }  // namespace
+
+void take_interconnect(TransferShape& shape, const Cluster& cluster, const std::vector<Endpoint>& members,
+                       const std::vector<PlanEdge>& edges) {
+  const Node& node = cluster.node();
+  bool all = shape.nodes == 1 && !edges.empty(), any = false;
+  for (const PlanEdge& edge : edges) {
+    const Endpoint from = members[edge.from], to = members[edge.to];
+    const bool nvlink = edge.through >= 0 || joined_by_nvlink(cluster, from, to);
+    any = any || nvlink;
+    all = all && nvlink;
+    shape.relayed = shape.relayed || edge.through >= 0;
+  }
+  shape.nvlink_only = all;
+  if (!any) return;
+  const bool mesh = node.interconnect == Node::Interconnect::nvlink_mesh;
+  shape.nvlink_bandwidth = node.device_bandwidth * (mesh ? shape.channels : 1);
+}
 
 PlanOnNetwork on_network(const CollectivePlan& plan, const Cluster& cluster,
                          const std::vector<Endpoint>& members) {
@@ -131,7 +181,8 @@ PlanOnNetwork on_network(const CollectivePlan& plan, const Cluster& cluster,
         stage.inverse_bandwidth = std::max(stage.inverse_bandwidth, crossed[link] / cluster.bandwidth(link));
       });
       // Trees are counted by 2 S over their time; an edge carries a half of the lane's share.
-      const double edges = stage.kind == Stage::Kind::trees ? 4 : 1;
+      // NVLS by S over its time; an edge carries a half of the lane's share as well.
+      const double edges = stage.kind == Stage::Kind::trees ? 4 : stage.kind == Stage::Kind::switched ? 2 : 1;
       if (stage.inverse_bandwidth > 0)
         stage.shape.ring_bandwidth = edges * stage.shape.channels / stage.inverse_bandwidth;
     }
@@ -145,6 +196,8 @@ TransferCost stage_cost(Algorithm algorithm, const StageOnNetwork& stage, double
   const double edge_bytes = bytes * stage.share.edge;
   if (stage.kind == Stage::Kind::trees) {
     cost = tree_cost(bytes, stage.shape, protocol, chunk_bytes);
+  } else if (stage.kind == Stage::Kind::switched) {
+    cost = nvls_cost(bytes, stage.shape, protocol);
   } else if (algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical) {
     const CollectiveKind kind = stage.kind == Stage::Kind::reduce_scatter ? CollectiveKind::reduce_scatter
                                 : stage.kind == Stage::Kind::all_gather   ? CollectiveKind::all_gather
@@ -161,7 +214,10 @@ TransferCost stage_cost(Algorithm algorithm, const StageOnNetwork& stage, double
   return cost;
 }
 
-double time_alone_s(const PlanOnNetwork& plan, double bytes, const Protocol& protocol, double chunk_bytes) {
+namespace {
+
+double plan_time_s(const PlanOnNetwork& plan, double bytes, const Protocol& protocol, double chunk_bytes,
+                   bool ramps) {
   double longest = 0;
   for (const std::vector<StageOnNetwork>& lane : plan.lanes) {
     double seconds = 0;
@@ -171,7 +227,7 @@ double time_alone_s(const PlanOnNetwork& plan, double bytes, const Protocol& pro
           stage.kind == Stage::Kind::trees
               ? cost.step_latency_s
               : exposed_latency_s(cost, cost.bytes_per_edge, stage.inverse_bandwidth, chunk_bytes);
-      seconds += cost.startup_s + cost.filling_s + cost.steps * latency_s +
+      seconds += cost.startup_s + cost.filling_s + (ramps ? cost.ramp_s : 0) + cost.steps * latency_s +
                  cost.bytes_per_edge / cost.efficiency * stage.inverse_bandwidth;
     }
     longest = std::max(longest, seconds);
@@ -179,13 +235,27 @@ double time_alone_s(const PlanOnNetwork& plan, double bytes, const Protocol& pro
   return longest;
 }
 
+}  // namespace
+
+double time_alone_s(const PlanOnNetwork& plan, double bytes, const Protocol& protocol, double chunk_bytes) {
+  return plan_time_s(plan, bytes, protocol, chunk_bytes, true);
+}
+
+double time_as_chosen_s(const PlanOnNetwork& plan, double bytes, const Protocol& protocol,
+                        double chunk_bytes) {
+  return plan_time_s(plan, bytes, protocol, chunk_bytes, false);
+}
+
 std::vector<Algorithm> candidates(const Cluster& cluster, const std::vector<Endpoint>& members,
                                   const Protocol& protocol) {
   const bool nccl = protocol.kind == Protocol::nccl && cluster.node().device.compute_capability > 0;
   std::vector<Algorithm> fitting;
-  for (const Algorithm a : {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling,
-                            Algorithm::hierarchical, Algorithm::torus}) {
-    if (nccl && a != Algorithm::ring && a != Algorithm::tree) continue;
+  for (const Algorithm a :
+       {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical,
+        Algorithm::torus, Algorithm::nvls, Algorithm::nvls_tree}) {
+    if (nccl ? a != Algorithm::ring && a != Algorithm::tree && !is_switched(a) : is_switched(a)) continue;
+    if (a == Algorithm::nvls && !prefers_nvls(cluster.node().device.compute_capability, members.size()))
+      continue;
     if (misfit(a, cluster, members).empty()) fitting.push_back(a);
   }
   return fitting;

@@ -25,16 +25,26 @@ struct PlanOnNetwork {
 PlanOnNetwork on_network(const CollectivePlan& plan, const Cluster& cluster,
                          const std::vector<Endpoint>& members);
 
+// Sets what the edges tell of the NVLinks in their way: nvlink_only, relayed, nvlink_bandwidth. `nodes` and
+// `channels` must be right already.
+void take_interconnect(TransferShape& shape, const Cluster& cluster, const std::vector<Endpoint>& members,
+                       const std::vector<PlanEdge>& edges);
+
 // What a stage costs in an all-reduce of `bytes`; its edges carry bytes_per_edge each. Rings cost what
-// ring_cost() says, trees tree_cost(); halving-doubling and torus send plain messages, step by step. Messages
-// are at most `chunk_bytes` long (0: not cut).
+// ring_cost() says, trees tree_cost(), NVLS nvls_cost(); halving-doubling and torus send plain messages, step
+// by step. Messages are at most `chunk_bytes` long (0: not cut).
 TransferCost stage_cost(Algorithm algorithm, const StageOnNetwork& stage, double bytes,
                         const Protocol& protocol, double chunk_bytes);
 
 // Seconds of an all-reduce of `bytes` alone on the network, its lanes side by side, their stages in step.
 double time_alone_s(const PlanOnNetwork& plan, double bytes, const Protocol& protocol, double chunk_bytes);
 
-// What `auto` chooses from: what fits, and of that, where GPUs speak NCCL, only its rings and trees.
+// The same as NCCL predicts it when it chooses: without ramps (TransferCost::ramp_s).
+double time_as_chosen_s(const PlanOnNetwork& plan, double bytes, const Protocol& protocol,
+                        double chunk_bytes);
+
+// What `auto` chooses from: what fits, and of that, where GPUs speak NCCL, only its rings and
+// trees, and NVLS with as many GPUs as make NCCL prefer it.
 std::vector<Algorithm> candidates(const Cluster& cluster, const std::vector<Endpoint>& members,
                                   const Protocol& protocol);
 

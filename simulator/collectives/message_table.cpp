@@ -153,6 +153,8 @@ private:
       case Stage::Kind::trees:
         trees(stage);
         break;
+      case Stage::Kind::switched:  // in_messages() has left none
+        break;
     }
   }
 
@@ -270,7 +272,7 @@ private:
 }  // namespace
 
 MessageTable message_table(CollectiveKind kind, const CollectivePlan& plan, std::int64_t elements, Cut cut) {
-  return Writer(kind, plan, elements, cut).write();
+  return Writer(kind, in_messages(plan), elements, cut).write();
 }
 
 double message_count(const CollectivePlan& plan, double elements, Cut cut) {

@@ -46,6 +46,8 @@ std::vector<Lane> ring_lanes(const Cluster& cluster, const std::vector<Endpoint>
     Stage stage;
     stage.groups = {numbers.of(rings.orders[c])};
     stage.rail = rings.rails[c];
+    for (const std::array<Endpoint, 3>& hop : rings.relays[c])
+      stage.relays.push_back({numbers.of({hop[0]})[0], numbers.of({hop[1]})[0], numbers.of({hop[2]})[0]});
     lanes.push_back({1.0 / static_cast<double>(rings.orders.size()), {std::move(stage)}});
   }
   return lanes;
@@ -73,6 +75,46 @@ std::vector<Lane> tree_lanes(const Cluster& cluster, const std::vector<Endpoint>
     }
   }
   return lanes;
+}
+
+std::vector<Lane> switched_lanes(const Cluster& cluster, const std::vector<Endpoint>& members, int channels) {
+  std::vector<Lane> lanes = ring_lanes(cluster, members, channels);
+  for (Lane& lane : lanes) {
+    Stage& stage = lane.stages.front();
+    const Members order = std::move(stage.groups.front());
+    stage.kind = Stage::Kind::switched;
+    stage.groups.clear();
+    for (const int m : order) {
+      if (stage.groups.empty() ||
+          cluster.node_of(members[m]) != cluster.node_of(members[stage.groups.back().front()]))
+        stage.groups.emplace_back();
+      stage.groups.back().push_back(m);
+    }
+    if (stage.groups.size() < 2) continue;
+    for (const Members& tree : double_tree(static_cast<int>(stage.groups.size()))) {
+      Members& parents = stage.parents.emplace_back(members.size(), -1);
+      for (std::size_t g = 0; g < tree.size(); ++g)
+        if (tree[g] >= 0) parents[stage.groups[g].front()] = stage.groups[tree[g]].front();
+    }
+  }
+  return lanes;
+}
+
+// NVLS needs NVSwitches that can sum.
+std::string switch_misfit(Algorithm algorithm, const Cluster& cluster, const std::vector<Endpoint>& members,
+                          const std::vector<Members>& nodes) {
+  const Node& node = cluster.node();
+  bool processors = false;
+  for (const Endpoint e : members) processors = processors || e >= cluster.devices();
+  if (node.interconnect != Node::Interconnect::nvswitch || processors || node.device.compute_capability < 90)
+    return "members without an NVSwitch that sums; allowed: GPUs from compute capability 9.0 on (H100) with "
+           "interconnect = \"nvswitch\"";
+  if (algorithm == Algorithm::nvls && nodes.size() > 1)
+    return fmt::format("members on {} nodes; allowed: one node (several: nvls-tree)", nodes.size());
+  if (algorithm == Algorithm::nvls_tree && nodes.size() < 2)
+    return "members on one node; allowed: several nodes (one: nvls)";
+  if (nodes.front().size() < 2) return "one member on each node; allowed: at least 2";
+  return {};
 }
 
 std::vector<Lane> halving_doubling_lanes(int n) {
@@ -155,12 +197,14 @@ std::vector<std::vector<int>> members_by_node(const Cluster& cluster, const std:
 std::string misfit(Algorithm algorithm, const Cluster& cluster, const std::vector<Endpoint>& members) {
   if (members.size() < 2) return {};
   if (algorithm == Algorithm::torus) return torus_misfit(cluster, members);
-  if (algorithm != Algorithm::hierarchical) return {};
+  const bool switched = is_switched(algorithm);
+  if (algorithm != Algorithm::hierarchical && !switched) return {};
   const std::vector<Members> nodes = members_by_node(cluster, members);
   for (std::size_t i = 1; i < nodes.size(); ++i)
     if (nodes[i].size() != nodes[0].size())
       return fmt::format("{} members on one node and {} on another; allowed: equally many on every node",
                          nodes[0].size(), nodes[i].size());
+  if (switched) return switch_misfit(algorithm, cluster, members, nodes);
   return {};
 }
 
@@ -189,6 +233,10 @@ CollectivePlan collective_plan(Algorithm algorithm, const Cluster& cluster,
     case Algorithm::torus:
       plan.lanes = torus_lanes(cluster, members);
       break;
+    case Algorithm::nvls:
+    case Algorithm::nvls_tree:
+      plan.lanes = switched_lanes(cluster, members, channels);
+      break;
     case Algorithm::automatic:
       throw RunError("an all-reduce is of algorithm \"auto\"; a schedule names the one that was chosen");
   }
@@ -203,8 +251,13 @@ std::vector<PlanEdge> stage_edges(const Stage& stage) {
     else if (stage.kind == Stage::Kind::take_back)
       edges.push_back({group[1], group[0]});
     else
-      for (std::size_t i = 0; i < group.size(); ++i)
+      for (std::size_t i = 0; i < group.size(); ++i) {
         edges.push_back({group[i], group[(i + 1) % group.size()]});
+        for (const std::array<int, 3>& hop : stage.relays)
+          if (hop[0] == edges.back().from && hop[2] == edges.back().to) edges.back().through = hop[1];
+        // Out of the one and into the other, over the switch; both halves of the block.
+        if (stage.kind == Stage::Kind::switched) edges.push_back(edges.back());
+      }
   }
   for (std::size_t t = 0; t < stage.parents.size(); ++t)
     for (std::size_t m = 0; m < stage.parents[t].size(); ++m)
@@ -213,6 +266,27 @@ std::vector<PlanEdge> stage_edges(const Stage& stage) {
         edges.push_back({parent, static_cast<int>(m), static_cast<int>(t)});
       }
   return edges;
+}
+
+void route_edge(const Cluster& cluster, const std::vector<Endpoint>& members, const PlanEdge& edge, int rail,
+                std::vector<LinkId>& links) {
+  if (edge.through < 0) return cluster.route(members[edge.from], members[edge.to], rail, links);
+  cluster.route(members[edge.from], members[edge.through], rail, links);
+  cluster.route(members[edge.through], members[edge.to], rail, links);
+}
+
+CollectivePlan in_messages(CollectivePlan plan) {
+  for (Lane& lane : plan.lanes)
+    for (Stage& stage : lane.stages) {
+      if (stage.kind != Stage::Kind::switched) continue;
+      stage.kind = stage.parents.empty() ? Stage::Kind::all_reduce : Stage::Kind::trees;
+      if (stage.parents.empty()) continue;
+      for (Members& parents : stage.parents)
+        for (const Members& group : stage.groups)
+          for (std::size_t i = 1; i < group.size(); ++i) parents[group[i]] = group[i - 1];
+      stage.groups.clear();
+    }
+  return plan;
 }
 
 int stage_steps(const Stage& stage) {
@@ -224,6 +298,7 @@ int stage_steps(const Stage& stage) {
       return static_cast<int>(stage.groups.front().size()) - 1;
     case Stage::Kind::give:
     case Stage::Kind::take_back:
+    case Stage::Kind::switched:
       return 1;
     case Stage::Kind::trees:
       break;
@@ -237,6 +312,10 @@ std::vector<StageShare> stage_shares(const Lane& lane) {
   for (const Stage& stage : lane.stages) {
     if (stage.kind == Stage::Kind::trees) {
       shares.push_back({block, block / static_cast<double>(stage.parents.size())});
+      continue;
+    }
+    if (stage.kind == Stage::Kind::switched) {
+      shares.push_back({block, block / 2});
       continue;
     }
     const double size = static_cast<double>(stage.groups.front().size());

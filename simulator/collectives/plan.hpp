@@ -1,6 +1,7 @@
 // How an all-reduce goes over the members of a group: who talks with whom, in which order, with which share.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,14 @@ struct Stage {
     all_gather,      // in rings: undoes the last reduce_scatter, whose groups it has
     give,            // pairs: the first sends its block to the second, which adds it
     take_back,       // pairs: the second sends the result back
+    switched,        // NVLS: the groups' switches sum and multicast, half of the block for each tree, if any
     trees,           // each tree its part of the block: up to the root and back, cut into pieces
   } kind = Kind::all_reduce;
   std::vector<std::vector<int>> groups;   // all of one size, at least 2; each member in one at most
-  std::vector<std::vector<int>> parents;  // trees: of every member; -1 at the root
-  int rail = -1;                          // as Cluster::route has it
+  std::vector<std::vector<int>> parents;  // trees, switched: of every member; -1 at a root, and at others
+  // Hops of rings on a mesh that go through another member: {from, through, to}.
+  std::vector<std::array<int, 3>> relays;
+  int rail = -1;  // as Cluster::route has it
 };
 
 // A share of the buffer that goes its own way, stage by stage, beside the other lanes.
@@ -47,6 +51,9 @@ struct CollectivePlan {
 //     first 2 r are pairs, whose first member gives its buffer to the second and takes the sum back.
 //   hierarchical: reduce-scatter inside the nodes, all-reduce over the nodes between members of one place,
 //     all-gather inside (Horovod's NCCLHierarchicalAllreduce; Cho et al., "BlueConnect", 2019).
+//   nvls: the switch of one node; nvls-tree: those of several, with two trees between the nodes, as NCCL's
+//   NVLS
+//     and NVLSTree. A member's NVLink carries the buffer once each way; between nodes it goes as with `tree`.
 //   torus: two lanes a dimension, one each way around, which begin with different dimensions.
 // InputError if misfit() says that the algorithm does not fit.
 CollectivePlan collective_plan(Algorithm algorithm, const Cluster& cluster,
@@ -59,8 +66,15 @@ std::string misfit(Algorithm algorithm, const Cluster& cluster, const std::vecto
 struct PlanEdge {
   int from = 0, to = 0;
   int tree = 0;
+  int through = -1;  // a member that relays; -1: none
 };
 std::vector<PlanEdge> stage_edges(const Stage& stage);
+// The links from one member to another, through `through` if that is not -1.
+void route_edge(const Cluster& cluster, const std::vector<Endpoint>& members, const PlanEdge& edge, int rail,
+                std::vector<LinkId>& links);
+// The same all-reduce in messages between members, for executors without an NVSwitch: `switched` stages
+// become rings, or trees that go on as chains inside the nodes.
+CollectivePlan in_messages(CollectivePlan plan);
 // Steps that follow one another; trees: 0, since their pieces follow the way of each tree.
 int stage_steps(const Stage& stage);
 // Of the lane's stages: the share of the whole buffer in the block that the stage works on, and on each edge.

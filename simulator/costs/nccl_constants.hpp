@@ -76,6 +76,45 @@ inline constexpr double kPieceBytes = 4194304.0 / 8;
 inline constexpr double kPlateauFactor = 1.4, kPlateauFactorBeforeAmpere = 1.9;
 inline constexpr double kPlateauBytes = 64;
 
+// What channels reach on the links, measured. Sources: [LUT] VIA-Research/vTrain
+// trace/{a100,v100}/AR_GPU*_LUT (nccl-tests in one node, 2 to 8 GPUs, 1 MiB to 1 GiB); [ML]
+// stas00/ml-engineering network/README.md (H200, B200, 8 GiB); [DGXC] NVIDIA/dgxc-benchmarking nccl/README.md
+// (DGX H100); [AWS] aws-samples/ awsome-distributed-training micro-benchmarks/nccl-tests/README.md (2 x p5).
+// Of tables with many sizes every other row set the constants. Entries by architecture: Volta, Ampere,
+// Hopper, Blackwell.
+using ByArchitecture = std::array<double, 4>;
+
+// Share of NVLink's wire rate that Simple rings fill with payload [LUT, LUT, ML, ML]. NCCL itself counts with
+// 0.80, 0.80, 0.82 and 0.80 (src/graph/topo.h: 20, 20, 20.6 and 40.1 GB/s of a link).
+inline constexpr ByArchitecture kNvlinkShare = {0.884, 0.817, 0.828, 0.7745};
+
+// Of a hop that passes through another GPU, on a mesh, as a share of the above [LUT: V100, five GPUs].
+inline constexpr double kRelayShare = 0.84;
+
+// At one of its 2 (n-1) steps a ring all-reduce completes a sum, and stores it besides passing it on; that
+// step takes so much longer than the others [LUT, LUT, ML, ML].
+inline constexpr ByArchitecture kStoreAndSend = {0, 0.372, 0.057, 0.115};
+
+// Until its channels carry their full bandwidth an all-reduce loses the time of so many times
+// sqrt(bytes x 1 MB): rings and trees on NVLink [LUT, LUT; Hopper and Blackwell taken as Ampere].
+inline constexpr ByArchitecture kRamp = {0, 2.19, 2.19, 2.19};
+inline constexpr double kRampBytes = 1e6;
+
+// NVLS: time in microseconds in a node, and of each of the 2 log2(nodes) hops between nodes (NCCL, NVLS and
+// NVLSTree). Bandwidth, in bytes of the buffer, as a share of a GPU's NVLinks: this, times 1 - kNvlsOwnShare
+// / ranks of a node [DGXC, ML]. Ramps as above, in one node [DGXC, ML] and over several [AWS; ML].
+inline constexpr double kNvlsLatencyUs = 25.0, kNvlsTreeNetLatencyUs = 20.9;
+inline constexpr ByArchitecture kNvlsShare = {0, 0, 0.681, 0.656};
+inline constexpr double kNvlsOwnShare = 0.62;
+inline constexpr ByArchitecture kNvlsRamp = {0, 0, 2.49, 9.97};
+inline constexpr ByArchitecture kNvlsTreeRamp = {0, 0, 7.8, 9.97};
+// The first architecture with NVLS; and the least GPUs of one node with which NCCL prefers it to rings [ML].
+inline constexpr int kFirstCapabilityNvls = 90;
+inline constexpr std::array<int, 4> kLeastRanksNvls = {0, 0, 5, 6};
+
+// Share of a NIC's bandwidth that payload gets: NCCL counts 12 GB/s for 100 Gb/s (src/graph/topo.h).
+inline constexpr double kNetworkShare = 0.96;
+
 // LL128 needs stores of 128 bytes that NVLink keeps together: Volta and later.
 inline constexpr int kFirstCapabilityLL128 = 70;
 

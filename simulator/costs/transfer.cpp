@@ -64,6 +64,28 @@ int steps_between_nodes(CollectiveKind kind, const TransferShape& shape) {
   return shape.nodes - 1;
 }
 
+// The share of `ring_bandwidth` that NCCL's channels fill: of NVLinks or NICs, whichever bounds them.
+double channel_share(const TransferShape& shape) {
+  const auto arch = static_cast<std::size_t>(architecture(shape.compute_capability));
+  const double nvlink = nccl::kNvlinkShare[arch] * (shape.relayed ? nccl::kRelayShare : 1);
+  if (shape.nodes == 1) return shape.nvlink_only ? nvlink : 1;
+  if (shape.nvlink_bandwidth <= 0 || shape.ring_bandwidth <= 0) return nccl::kNetworkShare;
+  return std::min(nccl::kNetworkShare, nvlink * shape.nvlink_bandwidth / shape.ring_bandwidth);
+}
+
+double ramp_s(double bytes, double factor, double bandwidth) {
+  return bandwidth > 0 ? factor * std::sqrt(bytes * nccl::kRampBytes) / bandwidth : 0;
+}
+
+// Of rings and trees on NVLink. LL's bandwidth is so low that nothing of it is lost. A reduce-scatter or
+// all-gather is half of an all-reduce.
+double nvlink_ramp_s(CollectiveKind kind, double bytes, const TransferShape& shape, int protocol) {
+  if (!shape.nvlink_only || protocol == nccl::kLL) return 0;
+  const auto arch = static_cast<std::size_t>(architecture(shape.compute_capability));
+  const double part = kind == CollectiveKind::all_reduce ? 1 : 0.5;
+  return ramp_s(bytes, part * nccl::kRamp[arch], channel_share(shape) * shape.ring_bandwidth);
+}
+
 TransferCost nccl_cost(CollectiveKind kind, double bytes, const TransferShape& shape, int protocol) {
   TransferCost cost = ideal_cost(kind, bytes, shape);
   cost.protocol = nccl::kProtocols[protocol];
@@ -83,7 +105,13 @@ TransferCost nccl_cost(CollectiveKind kind, double bytes, const TransferShape& s
   cost.startup_s = 1e-6 * startup_us;
   cost.step_latency_s = 1e-6 * steps_us / cost.steps;
 
-  cost.efficiency = nccl::kRingEfficiency[protocol];
+  cost.efficiency = nccl::kRingEfficiency[protocol] * channel_share(shape);
+  if (shape.nvlink_only && kind == CollectiveKind::all_reduce && protocol != nccl::kLL) {
+    const double store =
+        nccl::kStoreAndSend[static_cast<std::size_t>(architecture(shape.compute_capability))];
+    cost.efficiency /= 1 + store / cost.steps;
+  }
+  cost.ramp_s = nvlink_ramp_s(kind, bytes, shape, protocol);
   if (protocol == nccl::kLL && shape.ring_bandwidth > 0) {
     const int row = shape.nodes == 1 ? architecture(shape.compute_capability) : 0;
     const int column = std::min(shape.nodes, 3) - 1;
@@ -100,7 +128,11 @@ TransferCost nccl_cost(CollectiveKind kind, double bytes, const TransferShape& s
 // What the tree's protocols make of the bus bandwidth.
 double tree_efficiency(double bytes, const TransferShape& shape, int protocol) {
   const int arch = architecture(shape.compute_capability), column = std::min(shape.nodes, 3) - 1;
-  const double bus = shape.ring_bandwidth, channels = std::max(1, shape.channels);
+  const double channels = std::max(1, shape.channels);
+  double bus = shape.ring_bandwidth * channel_share(shape);
+  // A chain of two has one edge each way where longer ones have two; NCCL counts with two.
+  if (shape.nvlink_only)
+    bus = std::min(bus, nccl::kNvlinkShare[static_cast<std::size_t>(arch)] * shape.nvlink_bandwidth);
   double reached = nccl::kTreeEfficiency * bus;
   if (shape.nodes > 1) reached = std::min(reached, channels * nccl::kMaxChannelBandwidthTree[arch][column]);
   if (protocol == nccl::kLL) {
@@ -118,7 +150,7 @@ double tree_efficiency(double bytes, const TransferShape& shape, int protocol) {
     const auto size = static_cast<std::size_t>(std::ilogb(bytes / 64));
     if (size < correction.size()) reached *= correction[size];
   }
-  return reached / bus;
+  return reached / shape.ring_bandwidth;
 }
 
 Reach reach_of(const TransferShape& shape) {
@@ -171,7 +203,8 @@ double message_of_ring(CollectiveKind kind, const TransferCost& cost, const Tran
   return piece_of(channel_bytes / cost.steps, chunk_bytes);
 }
 
-double time_alone(const TransferCost& cost, double bandwidth) {
+// As NCCL predicts it when it chooses: it does not know of ramps.
+double time_as_chosen(const TransferCost& cost, double bandwidth) {
   const double bytes_s = bandwidth > 0 ? cost.bytes_per_edge / (cost.efficiency * bandwidth) : 0;
   return cost.startup_s + cost.filling_s + cost.steps * cost.step_latency_s + bytes_s;
 }
@@ -215,7 +248,7 @@ TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& s
   for (int p : {nccl::kLL, nccl::kLL128, nccl::kSimple}) {
     if (p == nccl::kLL128 && shape.compute_capability < nccl::kFirstCapabilityLL128) continue;
     const TransferCost cost = nccl_cost(kind, bytes, shape, p);
-    const double seconds = time_alone(cost, shape.ring_bandwidth);
+    const double seconds = time_as_chosen(cost, shape.ring_bandwidth);
     if (seconds < best_s) {
       best_s = seconds;
       best = cost;
@@ -256,13 +289,43 @@ TransferCost tree_cost(double bytes, const TransferShape& shape, const Protocol&
     cost.step_latency_s =
         2e-6 * (in_node * nccl::kTreeNvlinkLatencyUs[p] + std::ilogb(shape.nodes) * inter_us);
     cost.efficiency = tree_efficiency(bytes, shape, p);
-    const double seconds = time_alone(cost, shape.ring_bandwidth);
+    cost.ramp_s = nvlink_ramp_s(CollectiveKind::all_reduce, bytes, shape, p);
+    const double seconds = time_as_chosen(cost, shape.ring_bandwidth);
     if (seconds < best_s) {
       best_s = seconds;
       best = cost;
     }
   }
   return best;
+}
+
+TransferCost nvls_cost(double bytes, const TransferShape& shape, const Protocol& protocol) {
+  TransferCost cost;
+  if (shape.ranks < 2) return cost;
+  cost.steps = 1;
+  cost.bytes_per_edge = bytes;  // as counted by ring_bandwidth
+  cost.step_latency_s = shape.hop_latency_s + shape.tree_latency_s;
+  if (protocol.kind == Protocol::tcp) add_tcp(cost, shape, protocol);
+  if (protocol.kind == Protocol::measured)
+    add_measured(cost, protocol.links->messages(reach_of(shape)), bytes / shape.ranks, 2,
+                 shape.ring_bandwidth / std::max(1, shape.channels));
+  if (protocol.kind != Protocol::nccl || shape.compute_capability < nccl::kFirstCapabilityNvls) return cost;
+  const auto arch = static_cast<std::size_t>(architecture(shape.compute_capability));
+  const double local = static_cast<double>(shape.ranks) / shape.nodes;
+  const double switched = nccl::kNvlsShare[arch] * shape.nvlink_bandwidth * (1 - nccl::kNvlsOwnShare / local);
+  cost.protocol = nccl::kProtocols[nccl::kSimple];
+  cost.step_latency_s = 1e-6 * nccl::kNvlsLatencyUs;
+  if (shape.nodes > 1)
+    cost.step_latency_s +=
+        2 * std::ilogb(shape.nodes) * (1e-6 * nccl::kNvlsTreeNetLatencyUs + shape.hop_latency_s);
+  if (switched <= 0 || shape.ring_bandwidth <= 0) return cost;
+  // Nodes and the network between them work at the same time: the slower one sets the pace.
+  const double net = shape.nodes > 1 ? nccl::kNetworkShare : 1;
+  cost.efficiency = std::min(net, switched / shape.ring_bandwidth);
+  const double ramp = (shape.nodes > 1 ? nccl::kNvlsTreeRamp : nccl::kNvlsRamp)[arch];
+  cost.ramp_s = std::max(0.0, bytes / switched + ramp_s(bytes, ramp, switched) -
+                                  bytes / (cost.efficiency * shape.ring_bandwidth));
+  return cost;
 }
 
 double exposed_latency_s(const TransferCost& cost, double bytes_on_an_edge, double inverse_bandwidth,
@@ -289,6 +352,7 @@ TransferCost message_cost(double bytes, const TransferShape& shape, const Protoc
   cost.startup_s = 1e-6 * nccl::kBaseLatencyUs[nccl::kSimple];
   cost.step_latency_s = 1e-6 * (shape.nodes > 1 ? inter_latency_us(nccl::kSimple, shape.hop_latency_s)
                                                 : intra_latency_us(nccl::kSimple, shape.nodes));
+  cost.efficiency = channel_share(shape);
   return cost;
 }
 

@@ -37,13 +37,17 @@ struct TransferShape {
   double tree_s_per_byte = 0, tree_edge_s_per_byte = 0;
   double ring_bandwidth = 0;    // bytes/s of all channels together, alone on the network
   int compute_capability = 80;  // of the devices: 60 P100, 70 V100, 80 A100, 90 H100; 0: not a GPU
+  bool nvlink_only = false;     // one node, and every hop goes over NVLink
+  bool relayed = false;         // some hop goes over NVLink through another member, which has no other way
+  double nvlink_bandwidth = 0;  // bytes/s of all channels together over the nodes' NVLinks alone; 0: none
 };
 
-// duration alone on the network = startup_s + filling_s + steps * step_latency_s + bytes_on_an_edge /
-// (efficiency * bandwidth)
+// duration alone on the network = startup_s + filling_s + ramp_s + steps * step_latency_s + bytes_on_an_edge
+// / (efficiency * bandwidth)
 struct TransferCost {
   double startup_s = 0;  // paid once
   double filling_s = 0;  // until all edges of a chain or tree are busy; message by message it comes by itself
+  double ramp_s = 0;     // until channels carry their full bandwidth; grows with the square root of the bytes
   double step_latency_s = 0;  // paid at every step
   int steps = 0;              // ring all-reduce: 2(n-1)
   double bytes_per_edge = 0;  // of ALL channels together; ring all-reduce: 2(n-1)/n S
@@ -72,6 +76,12 @@ TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& s
 //   take.
 TransferCost tree_cost(double bytes, const TransferShape& shape, const Protocol& protocol,
                        double chunk_bytes = 0);
+
+// An all-reduce of `bytes` that NVLink switches sum and multicast (NVLS), and over several nodes by two trees
+// between them (NVLSTree): `ring_bandwidth` is `bytes` over the time of the bytes on the links, one step.
+//   nccl: the latencies of NCCL 2.30.7 src/graph/tuning.cc; bandwidth as measured (nccl_constants.hpp).
+//   All others: the links' bandwidth and the latency of the way.
+TransferCost nvls_cost(double bytes, const TransferShape& shape, const Protocol& protocol);
 
 // The part of a step's latency that pieces of at most `chunk_bytes` in flight do not hide: a step of k pieces
 // takes max(k c, c + latency), c being the time of a piece, bytes_on_an_edge * inverse_bandwidth / k.

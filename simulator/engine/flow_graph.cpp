@@ -131,9 +131,9 @@ private:
     return static_cast<int>(g_.flows.size()) - 1;
   }
 
-  void cross(int flow, Endpoint from, Endpoint to, int rail) {
+  void cross(int flow, const std::vector<Endpoint>& members, const Connection& c) {
     route_.clear();
-    cluster_.route(from, to, rail, route_);
+    route_edge(cluster_, members, edge_of(c), c.rail, route_);
     double latency = 0, bandwidth = std::numeric_limits<double>::infinity();
     for (LinkId l : route_) {
       latency += cluster_.latency_s(l);
@@ -143,6 +143,20 @@ private:
     g_.flows[flow].latency_s = std::max(g_.flows[flow].latency_s, latency);
     g_.flows[flow].slowest_bandwidth = bandwidth;
     ++g_.flows[flow].hops;
+  }
+
+  static PlanEdge edge_of(const Connection& c) { return {c.from, c.to, c.tree, c.through}; }
+
+  // Of an all-to-all only as many as tell what all others are like: those along the members' order.
+  static std::vector<PlanEdge> edges_of(Course course, const CollectivePlan& plan, std::size_t members) {
+    std::vector<PlanEdge> edges;
+    if (course == Course::pairs)
+      for (int m = 0; m < static_cast<int>(members); ++m)
+        for (int far = 1; far < static_cast<int>(std::min<std::size_t>(members, 16)); ++far)
+          edges.push_back({m, (m + far) % static_cast<int>(members)});
+    else
+      for (const Connection& c : connections_of(course, plan)) edges.push_back(edge_of(c));
+    return edges;
   }
 
   void touch_crossed_links() {
@@ -177,12 +191,13 @@ private:
       if (!talk.transfers[info.number].collective) {
         const Endpoint from = g_.ranks[info.ranks[0]].endpoint, to = g_.ranks[info.ranks[1]].endpoint;
         const int flow = add_flow(static_cast<int>(n), colour);
-        cross(flow, from, to, -1);
+        cross(flow, {from, to}, {0, 1});
         info.edge = g_.flows[flow].edge;
         g_.graph.touch(info.ranks[0], kSends);
         g_.graph.touch(info.ranks[1], kReceives);
         touch_crossed_links();
         info.shape = shape_of({from, to}, 1);
+        take_interconnect(info.shape, cluster_, {from, to}, {{0, 1}});
         info.shape.hop_latency_s = g_.flows[flow].latency_s;
         info.shape.ring_bandwidth = g_.flows[flow].slowest_bandwidth;
         continue;
@@ -203,6 +218,8 @@ private:
       g_.graph.touch(info.node, kCollective);
       for (int r : info.ranks) g_.graph.touch(r, kMember);
       info.shape = shape_of(members, info.channels);
+      if (members.size() > 1)
+        take_interconnect(info.shape, cluster_, members, edges_of(info.course, plan, members.size()));
       const int number = static_cast<int>(n);
       if (info.course == Course::pairs)
         add_pairs(number, colour, members);
@@ -239,7 +256,7 @@ private:
     each_lane(connections, [&](auto first, auto end) {
       const int flow = add_flow(transfer, colour);
       g_.graph.touch(g_.transfers[transfer].node, kCollective);
-      for (auto c = first; c != end; ++c) cross(flow, members[c->from], members[c->to], c->rail);
+      for (auto c = first; c != end; ++c) cross(flow, members, *c);
       touch_crossed_links();
     });
   }
@@ -249,20 +266,21 @@ private:
     g_.graph.touch(g_.transfers[transfer].node, kCollective);
     for (int member = 0; member < count; ++member)
       for (const Connection& c : pairs_from(member, count))
-        if (members[c.from] != members[c.to]) cross(flow, members[c.from], members[c.to], c.rail);
+        if (members[c.from] != members[c.to]) cross(flow, members, c);
     touch_crossed_links();
   }
 
-  // One coupled flow for each stage of each lane; at `chunk` one flow for each connection.
+  // One coupled flow for each stage of each lane; at `chunk` one flow for each connection, but of NVLS, whose
+  // sums are made by switches.
   void add_plan(int transfer, std::uint64_t colour, const std::vector<Endpoint>& members,
                 CollectivePlan plan) {
     FlowGraph::TransferInfo& info = g_.transfers[transfer];
     info.plan = on_network(plan, cluster_, members);
-    if (options_.fidelity == Fidelity::chunk) {
+    if (options_.fidelity == Fidelity::chunk && !is_switched(plan.algorithm)) {
       g_.foldable = false;
       for (const Connection& c : connections_of(info.course, plan)) {
         const int flow = add_flow(transfer, colour);
-        cross(flow, members[c.from], members[c.to], c.rail);
+        cross(flow, members, c);
         touch_crossed_links();
       }
       info.steps = std::make_shared<CollectivePlan>(std::move(plan));
@@ -277,10 +295,12 @@ private:
   static std::uint64_t cost_colour(const StageOnNetwork& stage) {
     std::uint64_t colour = mix_hash(static_cast<std::uint64_t>(stage.kind), stage.steps);
     for (const int count :
-         {stage.shape.ranks, stage.shape.nodes, stage.shape.channels, stage.shape.compute_capability})
+         {stage.shape.ranks, stage.shape.nodes, stage.shape.channels, stage.shape.compute_capability,
+          stage.shape.nvlink_only ? 1 : 0, stage.shape.relayed ? 1 : 0})
       colour = mix_hash(colour, static_cast<std::uint64_t>(count));
-    for (const double number : {stage.share.block, stage.share.edge, stage.inverse_bandwidth,
-                                stage.shape.hop_latency_s, stage.shape.tree_latency_s})
+    for (const double number :
+         {stage.share.block, stage.share.edge, stage.inverse_bandwidth, stage.shape.hop_latency_s,
+          stage.shape.tree_latency_s, stage.shape.nvlink_bandwidth})
       colour = mix_hash(colour, std::bit_cast<std::uint64_t>(number));
     return colour;
   }
@@ -334,7 +354,7 @@ private:
         const int flow = add_flow(transfer, mix_hash(colour, 29));
         g_.graph.touch(places[i], kSends);
         g_.graph.touch(places[next], kReceives);
-        cross(flow, members[connection.from], members[connection.to], connection.rail);
+        cross(flow, members, connection);
         touch_crossed_links();
         FlowGraph::Place& from = g_.places[g_.place_of_node[places[i]]];
         FlowGraph::Place& to = g_.places[g_.place_of_node[places[next]]];

@@ -29,7 +29,7 @@ Simulation::Matched Simulation::match_plan(const TransferClass& transfer, double
       const FlowClass& flow = layout_.flows[stage.flow];
       account(stage.flow, cost.bytes_per_edge);
       const double stage_s = stage_latency_s(stage.costs, cost);
-      stages.push_back({stage_s + cost.filling_s, {stage.flow, wire_bytes}});
+      stages.push_back({stage_s + cost.filling_s + cost.ramp_s, {stage.flow, wire_bytes}});
       latency_s += stage_s;
       seconds +=
           stages.back().delay_s + wire_bytes * (alone ? flow.own_inverse_bandwidth : flow.inverse_bandwidth);

@@ -18,7 +18,7 @@ Simulation::RingPlan Simulation::plan_ring(const TransferClass& transfer, Collec
       at_latency_factor(ring_cost(kind, bytes, transfer.shape, options_.protocol, options_.chunk_bytes));
   RingPlan plan;
   plan.steps = cost.steps;
-  plan.startup_s = cost.startup_s + cost.filling_s;  // its places begin at once, those of a chain too
+  plan.startup_s = cost.startup_s + cost.filling_s + cost.ramp_s;  // its places begin at once, those of a chain too
   plan.latency_s = cost.step_latency_s;
   plan.total_latency_s = cost.startup_s + cost.steps * step_latency_s(transfer, cost);
   const double step_bytes = cost.bytes_per_edge / std::max(1, cost.steps) / transfer.channels;

@@ -62,7 +62,7 @@ void Simulation::take_plan_table(TableRun& run, double bytes) const {
       const TransferCost cost = at_latency_factor(
           stage_cost(transfer.algorithm, stage, bytes, options_.protocol, options_.chunk_bytes));
       lane_latency_s += stage_latency_s(stage, cost);
-      costs.push_back({cost.startup_s, cost.step_latency_s, cost.efficiency});
+      costs.push_back({cost.startup_s + cost.ramp_s, cost.step_latency_s, cost.efficiency});
       if (stage.kind != Stage::Kind::trees) continue;
       // Each edge has its part of the longest way, so that the whole way takes what the tree's cost says.
       const double way_s = stage.shape.tree_latency_s;

@@ -74,7 +74,7 @@ Simulation::Matched Simulation::match_collective(int number, double bytes, Colle
       at_latency_factor(ring_cost(kind, bytes, transfer.shape, options_.protocol, options_.chunk_bytes));
   m.analytic = is_analytic(transfer);
   m.latency_s = cost.startup_s + cost.steps * step_latency_s(transfer, cost);
-  m.delay_s = m.latency_s + cost.filling_s;
+  m.delay_s = m.latency_s + cost.filling_s + cost.ramp_s;
   // bytes_per_edge is what a member puts on its way: shared among channels, or among its n - 1 peers.
   const double payload =
       cost.bytes_per_edge / (transfer.pairwise ? transfer.shape.ranks - 1 : transfer.channels);
@@ -161,8 +161,8 @@ void Simulation::collective(Stream& stream, int number) {
   state.members[place].push_back({&stream, size, op.kind, calls_++});
   const bool all = std::all_of(state.members.begin(), state.members.end(),
                                [](const std::deque<Call>& c) { return !c.empty(); });
-  const bool chunks =
-      options_.fidelity == Fidelity::chunk && transfer.shape.ranks > 1 && course_of(op.kind) == Course::ring;
+  const bool chunks = options_.fidelity == Fidelity::chunk && transfer.shape.ranks > 1 &&
+                      course_of(op.kind) == Course::ring && !is_switched(op.used_algorithm());
   Matched m;
   if (all) {
     if (!chunks) m = match_collective(t, size, op.kind);

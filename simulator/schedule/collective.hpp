@@ -22,9 +22,14 @@ constexpr Course course_of(CollectiveKind kind) {
 }
 // The algorithm of an all-reduce (simulator/collectives/plan.hpp). Other kinds use a ring or direct messages
 // between pairs. `automatic` is for scenarios: the ops of a schedule name the algorithm that was chosen.
-enum class Algorithm { ring, tree, halving_doubling, hierarchical, torus, automatic };
-inline constexpr std::array<std::string_view, 6> kAlgorithmNames = {
-    "ring", "tree", "halving-doubling", "hierarchical", "torus", "auto"};
+enum class Algorithm { ring, tree, halving_doubling, hierarchical, torus, nvls, nvls_tree, automatic };
+inline constexpr std::array<std::string_view, 8> kAlgorithmNames = {
+    "ring", "tree", "halving-doubling", "hierarchical", "torus", "nvls", "nvls-tree", "auto"};
+
+// NVLS: GPUs leave it to their NVLink switches to sum. There are no messages between members.
+constexpr bool is_switched(Algorithm algorithm) {
+  return algorithm == Algorithm::nvls || algorithm == Algorithm::nvls_tree;
+}
 
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;

@@ -37,7 +37,8 @@ Algorithm AlgorithmChoice::fastest(const std::vector<Endpoint>& members, double 
   Algorithm best = Algorithm::ring;
   double best_s = std::numeric_limits<double>::infinity();
   for (const PlanOnNetwork& plan : plans) {
-    const double seconds = time_alone_s(plan, bytes, scenario_.engine.protocol, scenario_.engine.chunk_bytes);
+    const double seconds =
+        time_as_chosen_s(plan, bytes, scenario_.engine.protocol, scenario_.engine.chunk_bytes);
     if (seconds < best_s) {
       best_s = seconds;
       best = plan.algorithm;
