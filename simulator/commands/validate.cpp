@@ -8,6 +8,7 @@
 
 #include "models/text/document.hpp"
 #include "models/text/error.hpp"
+#include "simulator/commands/collective_table.hpp"
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/judged_run.hpp"
 #include "simulator/commands/kernel_table.hpp"
@@ -39,8 +40,9 @@ struct Summary {
 
 struct Validation {
   const MeasurementTable* table;
-  bool kernels = false;  // of single kernels, whose times stand in the place of the steps'
-
+  bool kernels = false;  // of single kernels
+  // Times of single kernels or collectives stand in the place of the steps'.
+  bool of_operations() const { return kernels || table->collectives; }
   std::vector<Row> rows;
   std::vector<Observation> observations;  // by row
   Summary whole;
@@ -130,7 +132,21 @@ std::vector<PredictedRow> predict_rows(const MeasurementTable& table,
   return predicted;
 }
 
+Validation validate_collectives(const MeasurementTable& table, const std::vector<std::string>& overrides) {
+  Validation v{&table, false, {}, {}, {}, {}, {}};
+  const std::vector<double> predicted_s = predict_collectives(table, overrides);
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const PublishedRow& m = table.rows[i];
+    v.rows.push_back({&m, m.measured_step_s, predicted_s[i], m.collective->devices});
+    v.observations.push_back(
+        {m.group, "", "", m.collective->devices, 1 / m.measured_step_s, 1 / predicted_s[i]});
+  }
+  summarize(v);
+  return v;
+}
+
 Validation validate(const MeasurementTable& table, const std::vector<std::string>& overrides) {
+  if (table.collectives) return validate_collectives(table, overrides);
   Validation v{&table, false, {}, {}, {}, {}, {}};
   const std::vector<PredictedRow> predicted = predict_rows(table, overrides);
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
@@ -164,12 +180,12 @@ void write_rows(const Validation& v, std::ostream& out) {
   const bool scaling = !v.whole.efficiencies.empty();
   out << fmt::format("{}\n\n  {:<{}}  {:>10}  {:>10}  {:>9}{}\n", v.table->name, "row", width, "measured",
                      "predicted", "error", scaling ? "   efficiency measured  predicted" : "");
+  const auto time = [&](double seconds) {
+    return v.of_operations() ? fmt::format("{:.1f} us", 1e6 * seconds) : fmt::format("{:.4f} s", seconds);
+  };
   for (std::size_t i = 0; i < v.rows.size(); ++i) {
     const Row& row = v.rows[i];
     const bool measured = row.measured_step_s > 0;
-    const auto time = [&](double seconds) {
-      return v.kernels ? fmt::format("{:.1f} us", 1e6 * seconds) : fmt::format("{:.4f} s", seconds);
-    };
     std::string line = fmt::format("  {:<{}}  {:>10}  {:>10}  {:>9}", row.measurement->id, width,
                                    measured ? time(row.measured_step_s) : "-", time(row.predicted_step_s),
                                    measured ? signed_percent(row.error()) : "-");
@@ -299,10 +315,10 @@ nlohmann::ordered_json to_json(const std::vector<Validation>& all) {
       const Row& row = v.rows[i];
       nlohmann::ordered_json told = {{"id", row.measurement->id}};
       if (!row.measurement->group.empty()) told["group"] = row.measurement->group;
-      if (!v.kernels) told["devices"] = row.devices;
-      const std::string time = v.kernels ? "time_s" : "step_s";
-      if (row.measured_step_s > 0) told["measured_" + time] = row.measured_step_s;
-      told["predicted_" + time] = row.predicted_step_s;
+      if (!v.kernels && row.devices > 0) told["devices"] = row.devices;
+      const char* what = v.of_operations() ? "time_s" : "step_s";
+      if (row.measured_step_s > 0) told[fmt::format("measured_{}", what)] = row.measured_step_s;
+      told[fmt::format("predicted_{}", what)] = row.predicted_step_s;
       if (row.measured_step_s > 0) told["error"] = row.error();
       if (const Efficiency* e = efficiency_of(v, i))
         told["efficiency"] = {{"measured", e->measured},
@@ -343,7 +359,10 @@ void run_validate(const ValidateArguments& arguments, std::ostream& out) {
         throw InputError({path}, "is a table of kernels beside --set; allowed: tables of scenarios");
       all.push_back(validate(kernels.emplace_back(parse_kernel_table(text, path))));
     } else {
-      const MeasurementTable& table = tables.emplace_back(parse_measurements(text, path));
+      const bool collectives = is_collective_table(text);
+      if (collectives && !arguments.overrides.empty() && arguments.inputs.empty()) continue;
+      const MeasurementTable& table = tables.emplace_back(collectives ? parse_collective_table(text, path)
+                                                                      : parse_measurements(text, path));
       all.push_back(validate(table, arguments.overrides));
     }
     if (arguments.format == Format::text) write_text(all.back(), out << (all.size() > 1 ? "\n" : ""));

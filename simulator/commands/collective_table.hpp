@@ -1,0 +1,26 @@
+// Tables of measured collectives: CSV files, and what nccl-tests prints.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "simulator/commands/table.hpp"
+
+namespace rehearse {
+
+// A CSV file with the column measured_time_us, or nccl-tests' table, by its header.
+bool is_collective_table(const std::string& text);
+
+// CSV columns: id, source, note, group, collective, cluster.preset, cluster.nodes, devices, bytes, algorithm,
+// measured_time_us; all but id, source, bytes and measured_time_us may be left out or empty. Of nccl-tests'
+// output the sizes and the times out of place are read, and how many ranks there were, if it lists them; its
+// `collective` is that which it names, else an all-reduce where it sums. InputError for anything else.
+MeasurementTable parse_collective_table(const std::string& text, const std::string& path);
+
+// Seconds that are predicted for each row. `overrides` ("key=value") set or replace, for all rows,
+// cluster.preset, cluster.nodes, devices, collective and algorithm. InputError for a row whose cluster is not
+// known, or that does not fit its cluster.
+std::vector<double> predict_collectives(const MeasurementTable& table,
+                                        const std::vector<std::string>& overrides);
+
+}  // namespace rehearse

@@ -1,0 +1,184 @@
+// `validate` over tables of measured collectives, and how exact the shipped ones are predicted.
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "models/text/error.hpp"
+#include "simulator/commands/collective_table.hpp"
+#include "tests/catch.hpp"
+#include "tests/command_run.hpp"
+
+using namespace rehearse;
+using namespace rehearse::test;
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* kPrinted = R"(# Collective test starting: all_reduce_perf
+# nThread 1 nGpus 2 minBytes 8 maxBytes 8589934592 step: 2(factor) warmup iters: 5 iters: 20
+#
+# Using devices
+#  Rank  0 Group  0 Pid    100 on      node0 device  0 [0x07] NVIDIA A100-SXM4-80GB
+#  Rank  1 Group  0 Pid    100 on      node0 device  1 [0x0f] NVIDIA A100-SXM4-80GB
+#
+#                                                              out-of-place                       in-place
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+     2097152        524288     float     sum      -1    53.43   39.25   39.25      0    51.13   41.01   41.01      0
+   104857600      26214400     float     sum      -1    644.6  162.66  162.66      0    640.1  163.80  163.80      0
+# Out of bounds values : 0 OK
+# Avg bus bandwidth    : 101.5
+)";
+
+}  // namespace
+
+TEST_CASE("nccl-tests' output is a table: sizes, times out of place, ranks and collective") {
+  REQUIRE(is_collective_table(kPrinted));
+  const MeasurementTable table = parse_collective_table(kPrinted, "a.txt");
+  REQUIRE(table.rows.size() == 2);
+  const PublishedRow& row = table.rows[1];
+  CHECK(row.id == "104857600");
+  CHECK(row.measured_step_s == Approx(644.6e-6));
+  CHECK(row.collective->bytes == 104857600);
+  CHECK(row.collective->devices == 2);
+  CHECK(row.collective->kind == "all-reduce");
+}
+
+TEST_CASE("what collective prints is a table in which nothing is off") {
+  const Scratch scratch;
+  for (const std::string kind : {"all-reduce", "all-gather", "send-receive"}) {
+    CAPTURE(kind);
+    const std::string sizes = " --bytes 1K..1G*32";
+    const Outcome printed = run_rehearse("collective " + kind + " --cluster dgx-a100 --nodes 2" + sizes);
+    REQUIRE(printed.status == 0);
+    const std::string file = scratch.write("printed.txt", printed.out);
+    const Outcome run = run_rehearse(
+        "validate " + file + " --set cluster.preset=dgx-a100 --set cluster.nodes=2 --set collective=" + kind +
+        " --format json");
+    CAPTURE(run.err);
+    REQUIRE(run.status == 0);
+    const json table = json::parse(run.out)[0];
+    CHECK(table.at("rows").size() == 5);
+    CHECK(table.at("mean_absolute_error").get<double>() < 0.005);  // the last digit that was printed
+  }
+}
+
+TEST_CASE("wrong tables of collectives are refused") {
+  const std::string header =
+      "id,source,collective,cluster.preset,cluster.nodes,devices,bytes,measured_time_us\n";
+  struct Case {
+    std::string text, said;
+  };
+  for (const Case& one : {
+           Case{header, "t.csv: the table has no rows"},
+           Case{"id,source,measured_time_us\nx,y,1\n",
+                "t.csv:1:1: column \"bytes\" is missing; required: id, source, bytes, measured_time_us"},
+           Case{"id,source,bytes,measured_time_us,nodes\n",
+                "t.csv:1:1: column \"nodes\" is unknown; allowed in a table of collectives: id, "},
+           Case{header + "a,b,all-reduc,dgx-a100,1,8,8,1\n",
+                "t.csv:2:1: collective is \"all-reduc\"; allowed: all-reduce, "},
+           Case{header + "a,b,all-reduce,dgx-a10,1,8,8,1\n",
+                "t.csv:2:1: cluster.preset is \"dgx-a10\"; allowed: "},
+           Case{header + "a,b,all-reduce,dgx-a100,0,8,8,1\n", "t.csv:2:1: cluster.nodes is \"0\"; allowed: "},
+           Case{header + "a,b,all-reduce,dgx-a100,1.5,8,8,1\n",
+                "t.csv:2:1: cluster.nodes is \"1.5\"; allowed: "},
+           Case{header + "a,b,all-reduce,dgx-a100,1,8,1M,1\n",
+                "t.csv:2:1: bytes is \"1M\"; allowed: a number"},
+           Case{header + "a,b,all-reduce,dgx-a100,1,8,8,0\n",
+                "t.csv:2:1: measured_time_us is \"0\"; allowed: "},
+           Case{header + "a,b,all-reduce,dgx-a100,1,8,8\n", "t.csv:2:1: the row has 7 fields; allowed: 8"},
+           Case{"# size count type redop root time algbw\n8 2 float\n",
+                "t.csv:2:1: the row has 3 columns; allowed: 6 and more"},
+       }) {
+    CAPTURE(one.text);
+    REQUIRE(is_collective_table(one.text));
+    CHECK_THROWS_WITH(parse_collective_table(one.text, "t.csv"), Catch::Matchers::Contains(one.said));
+  }
+  const Scratch scratch;
+  const std::string file = scratch.write("printed.txt", kPrinted);
+  struct Argument {
+    std::string arguments, said;
+  };
+  for (const Argument& one :
+       {Argument{"", "the row names no cluster; allowed: a name in the column cluster.preset"},
+        Argument{" --set training.micro_batch=2",
+                 "\"training.micro_batch\" is not a key of tables of collectives"},
+        Argument{" --set cluster.preset=workstation-10gb", "--set: cluster.preset is \"workstation-10gb\""},
+        Argument{" --set cluster.preset=dgx-a100 --set devices=9 --set cluster.nodes=1", "9 devices on "}}) {
+    CAPTURE(one.arguments);
+    const Outcome run = run_rehearse("validate " + file + one.arguments);
+    CHECK(run.status == 2);
+    CAPTURE(run.err);
+    CHECK(run.err.find(one.said) != std::string::npos);
+  }
+}
+
+TEST_CASE("how exact the shipped collectives are predicted") {
+  // Means of absolute errors in per cent, of the rows that set constants and of all others (the column `note`
+  // says which are which); 0: no such row. A change that moves one of them by more than half a point is seen.
+  struct Pinned {
+    double below_mib_seen, below_mib, from_mib_seen, from_mib;
+  };
+  const std::map<std::string, std::map<std::string, Pinned>> expected = {
+      {"nccl-lut-a100",
+       {{"2 GPUs", {0, 0, 6.1, 3.9}},
+        {"4 GPUs", {0, 0, 6, 3.4}},
+        {"5 GPUs", {0, 0, 8.3, 1.7}},
+        {"7 GPUs", {0, 0, 6.2, 2.1}},
+        {"8 GPUs", {0, 0, 11.6, 6.2}}}},
+      {"nccl-lut-v100",
+       {{"2 GPUs", {0, 0, 2.5, 2.2}},
+        {"4 GPUs", {0, 0, 7, 6.7}},
+        {"5 GPUs", {0, 0, 2, 0.9}},
+        {"7 GPUs", {0, 0, 8.3, 8}},
+        {"8 GPUs", {0, 0, 17.3, 8}}}},
+      {"nccl-tests-published",
+       {{"DGX H100", {0, 16.8, 2.5, 2.4}},
+        {"2 x p5", {3, 13.5, 4.1, 7.9}},
+        {"2 x p5, EKS", {0, 0, 0, 33.2}},
+        {"2 x 8 B200, InfiniBand", {2, 14.3, 0, 7.2}},
+        {"2 x 8 B200, RoCE", {0, 0, 0, 8}},
+        {"8 B200, timed by PyTorch", {0, 66.7, 15.5, 15.9}},
+        {"2 x 8 A100, RoCE", {0, 0, 0, 1.5}},
+        {"96 GPUs, InfiniBand", {0, 0, 0, 1.5}},
+        {"GB200 NVL72", {0, 0, 0, 20.8}},
+        {"2 x GB200 NVL72", {0, 0, 0, 28.2}},
+        {"2 x A3 High", {0, 0, 0, 54.7}},
+        {"H200, rings", {0, 0, 0.1, 0}},
+        {"H200, NVLS", {0, 0, 1.5, 0}},
+        {"B200, rings", {0, 0, 0.2, 0}},
+        {"B200, NVLS", {0, 0, 2.4, 0}}}},
+  };
+  for (const auto& [name, groups] : expected) {
+    const Outcome run = run_rehearse("validate " + name + " --format json");
+    CAPTURE(name, run.err);
+    REQUIRE(run.status == 0);
+    struct Sum {
+      double error = 0;
+      int rows = 0;
+      double mean() const { return rows > 0 ? 100 * error / rows : 0; }
+    };
+    std::map<std::string, std::array<Sum, 4>> sums;
+    std::map<std::string, double> bytes_of;
+    for (const PublishedRow& row : read_measurements(measurement_path(name)).rows)
+      bytes_of[row.id] = row.collective->bytes;
+    const json table = json::parse(run.out)[0];
+    for (const json& row : table.at("rows")) {
+      const bool seen = row.at("note").get<std::string>().rfind("one of the rows that set", 0) == 0,
+                 small = bytes_of.at(row.at("id")) < 1048576;
+      Sum& sum = sums[row.at("group")][(small ? 0 : 2) + (seen ? 0 : 1)];
+      sum.error += std::abs(row.at("error").get<double>());
+      ++sum.rows;
+    }
+    CHECK(sums.size() == groups.size());
+    for (const auto& [group, pinned] : groups) {
+      CAPTURE(group);
+      const std::array<Sum, 4>& sum = sums[group];
+      CHECK(sum[0].mean() == Approx(pinned.below_mib_seen).margin(0.5));
+      CHECK(sum[1].mean() == Approx(pinned.below_mib).margin(0.5));
+      CHECK(sum[2].mean() == Approx(pinned.from_mib_seen).margin(0.5));
+      CHECK(sum[3].mean() == Approx(pinned.from_mib).margin(0.5));
+    }
+  }
+}
