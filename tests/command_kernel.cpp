@@ -112,6 +112,8 @@ TEST_CASE("a kernel runs on a device of the user's file") {
   CHECK(run.out ==
         "kind,shape,pass,precision,device,time_s,tflops,share_of_peak,gb_per_s,bound\n"
         "gemm,1000 x 1000 x 1000,forward,fp32,chip,0.001,2,1,12,compute\n");
+  const Outcome text = run_rehearse("kernel gemm 1000 1000 1000 --precision fp32 --device " + chip);
+  CHECK(text.out.find("Rests on: 1 of it is reached (guess): not given\n") != std::string::npos);
 }
 
 TEST_CASE("a wrong question about a kernel is refused with what is allowed") {
@@ -132,7 +134,7 @@ TEST_CASE("a wrong question about a kernel is refused with what is allowed") {
            Case{"gemm 1 1 1 1 --batch 2 --device v100", "kernel gemm: --batch is given beside a fourth size"},
            Case{"norm 2 3 --batch 4 --device v100",
                 "kernel norm: --batch is given; allowed: with gemm only\n"},
-           Case{"gemm 3 4 5 --device v10", "there is no device \"v10\"; allowed: a100-40, "},
+           Case{"gemm 3 4 5 --device v10", "--device: there is no device \"v10\"; allowed: a100-40, "},
            Case{"gemm 3 4 5 --device v100 --precision fp12", "--precision: is \"fp12\"; allowed: fp32, "},
            Case{"gemm 3 4 5 --device v100 --pass backward",
                 "kernel gemm: the pass of gemm is backward; allowed: forward\n"},

@@ -55,6 +55,11 @@ void write_several(const KernelAnswer& a, std::ostream& out) {
   out << '\n';
 }
 
+// A device file that does not say how much of a peak is reached means all of it.
+std::string reached(const Sourced& share) {
+  return fmt::format("{} of it is reached", share.value > 0 ? share.value : 1);
+}
+
 // The constants that set the longest kernel's time.
 std::vector<std::pair<std::string, const Sourced*>> constants_of(const KernelAnswer& a, const Device& device,
                                                                  Precision precision) {
@@ -63,11 +68,11 @@ std::vector<std::pair<std::string, const Sourced*>> constants_of(const KernelAns
   if (time.bound == Bound::overhead) return {{"overhead of a kernel", &device.kernel_overhead_s}};
   if (time.bound == Bound::memory)
     return {{"memory bandwidth", &device.memory_bandwidth},
-            {fmt::format("{} of it is reached", device.memory_efficiency.value), &device.memory_efficiency}};
+            {reached(device.memory_efficiency), &device.memory_efficiency}};
   const Sourced& share = reached_share(device, kernel, precision, time.winograd);
   return {{fmt::format("{} peak", name_of(a.computed_in)),
            &device.peak_flops[static_cast<std::size_t>(a.computed_in)]},
-          {fmt::format("{} of it is reached", share.value), &share}};
+          {reached(share), &share}};
 }
 
 void write_text(const KernelQuestion& q, const KernelAnswer& a, const Device& device, std::ostream& out) {
@@ -184,7 +189,7 @@ void run_kernel(const KernelArguments& arguments, std::ostream& out) {
     if (q.sizes.size() > 3) throw InputError({place}, "--batch is given beside a fourth size; allowed: one");
     if (q.sizes.size() == 3) q.sizes.push_back(arguments.batch);
   }
-  const Device device = device_named(arguments.device);
+  const Device device = device_named(arguments.device, "--device");
   const KernelAnswer a = answer(q, device, place);
   switch (arguments.format) {
     case Format::text:

@@ -207,9 +207,16 @@ KernelAnswer answer(const KernelQuestion& q, const Device& device, const std::st
   return a;
 }
 
-Device device_named(const std::string& name) {
+Device device_named(const std::string& name, const std::string& place) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(name, ignored)) return device_preset(name);
+  if (!std::filesystem::is_regular_file(name, ignored)) {
+    try {
+      return device_preset(name);
+    } catch (const InputError& error) {
+      if (!error.place().file.empty()) throw;
+      throw InputError({place}, error.what());
+    }
+  }
   Document document = Document::parse_file(name);
   Section root = document.root();
   return read_device(root);

@@ -63,7 +63,8 @@ struct KernelAnswer {
 };
 KernelAnswer answer(const KernelQuestion& question, const Device& device, const std::string& place);
 
-// The device of a preset's name, or in a device file. Throws InputError.
-Device device_named(const std::string& name);
+// The device of a preset's name, or in a device file. Throws InputError, naming the file or, for a name that
+// is neither, `place`.
+Device device_named(const std::string& name, const std::string& place);
 
 }  // namespace rehearse

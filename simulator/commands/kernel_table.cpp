@@ -149,7 +149,7 @@ std::vector<double> predicted_times_s(const KernelTable& kernels) {
   std::vector<double> seconds;
   for (std::size_t i = 0; i < kernels.questions.size(); ++i) {
     const auto [known, added] = devices.try_emplace(kernels.devices[i]);
-    if (added) known->second = device_named(kernels.devices[i]);
+    if (added) known->second = device_named(kernels.devices[i], place_of(kernels, i));
     seconds.push_back(answer(kernels.questions[i], known->second, place_of(kernels, i)).time_s);
   }
   return seconds;

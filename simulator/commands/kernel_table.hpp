@@ -20,7 +20,8 @@ bool is_kernel_table(const std::string& text);
 
 // Columns: id, source, kernel, device, precision, measured_time_us, the sizes of the kernels (m, n, k, batch
 // of gemm, and so on: kernel_kinds()), and, if there are any, note, group, pass, attention (unfused, flash-1,
-// ...) and causal (true, false); an empty cell leaves a column out. Throws InputError, naming the line, for a file that is not such a table.
+// ...) and causal (true, false); an empty cell leaves a column out. Throws InputError, naming the line, for a
+// file that is not such a table.
 KernelTable parse_kernel_table(const std::string& text, const std::string& path);
 
 // Seconds that each row's kernel is predicted to take. Throws InputError for devices that there are not.
