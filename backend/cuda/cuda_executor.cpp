@@ -21,9 +21,14 @@ namespace {
 void choose_algorithm(const CudaOptions& options) {
   if (options.message_tables) return;
   if (options.all_reduce == Algorithm::ring) setenv("NCCL_ALGO", "Ring", 0);
-  // Other collectives have no tree. Lists by function: NCCL's environment variables, NCCL_ALGO, from 2.24 on.
-  if (options.all_reduce == Algorithm::tree)
-    setenv("NCCL_ALGO", nccl_version_number() >= 22400 ? "allreduce:tree" : "Tree", 0);
+  // Other collectives do not have these. Lists by function: NCCL's environment variables, NCCL_ALGO,
+  // from 2.24 on.
+  const auto choose = [](const char* of_all_reduces, const char* of_all) {
+    setenv("NCCL_ALGO", nccl_version_number() >= 22400 ? of_all_reduces : of_all, 0);
+  };
+  if (options.all_reduce == Algorithm::tree) choose("allreduce:tree", "Tree");
+  if (options.all_reduce == Algorithm::nvls) choose("allreduce:nvls", "NVLS");
+  if (options.all_reduce == Algorithm::nvls_tree) choose("allreduce:nvlstree", "NVLSTree");
 }
 
 // The record's note on which algorithms carried out the collectives.
