@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 
+#include "simulator/commands/collective_table.hpp"
 #include "simulator/commands/kernel_table.hpp"
 #include "simulator/commands/sweep_points.hpp"
 #include "simulator/commands/table.hpp"
@@ -109,6 +110,13 @@ Verdict judge_table(const std::string& path, const std::string& text) {
     const std::vector<double> seconds = predicted_times_s(parse_kernel_table(text, path));
     if (!(*std::min_element(seconds.begin(), seconds.end()) > 0))
       return {Verdict::Kind::broken, "a kernel takes no time"};
+    return {Verdict::Kind::result, ""};
+  }
+  if (is_collective_table(text)) {
+    MeasurementTable collectives = parse_collective_table(text, path);
+    collectives.rows.resize(1);
+    if (!(predict_collectives(collectives, {}).front() > 0))
+      return {Verdict::Kind::broken, "a collective takes no time"};
     return {Verdict::Kind::result, ""};
   }
   const MeasurementTable table = parse_measurements(text, path);

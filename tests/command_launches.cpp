@@ -19,7 +19,8 @@ const std::string kSmall =
     " --set training.framework=megatron-2021 --set strategy.blocking_p2p=false";
 
 Outcome simulate_small(const std::string& more) {
-  return run_rehearse("simulate simulator/scenarios/small-gpt.toml" + kSmall + more);
+  return run_rehearse("simulate " REHEARSE_TESTS_DIR "/../simulator/scenarios/small-gpt.toml" + kSmall +
+                      more);
 }
 
 }  // namespace
