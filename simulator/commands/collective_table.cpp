@@ -251,4 +251,9 @@ std::vector<double> predict_collectives(const MeasurementTable& table,
   return seconds;
 }
 
+MeasurementTable read_measurements(const std::string& path) {
+  const std::string text = read_text_file(path, "table");
+  return is_collective_table(text) ? parse_collective_table(text, path) : parse_measurements(text, path);
+}
+
 }  // namespace rehearse

@@ -14,7 +14,6 @@
 #include "models/text/error.hpp"
 #include "models/text/printable.hpp"
 #include "models/text/toml_text.hpp"
-#include "simulator/commands/collective_table.hpp"
 #include "simulator/commands/csv_records.hpp"
 
 namespace rehearse {
@@ -117,11 +116,6 @@ MeasurementTable parse_measurements(const std::string& text, const std::string& 
   }
   if (table.rows.empty()) throw InputError({path}, "the table has no rows");
   return table;
-}
-
-MeasurementTable read_measurements(const std::string& path) {
-  const std::string text = read_text_file(path, "table");
-  return is_collective_table(text) ? parse_collective_table(text, path) : parse_measurements(text, path);
 }
 
 std::vector<std::string> measurement_tables() {
