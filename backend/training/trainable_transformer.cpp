@@ -10,7 +10,7 @@
 namespace rehearse {
 namespace {
 
-// Whether ranks exchange routed rows: they take them from tokens otherwise than they compute experts' rows.
+// Whether ranks exchange routed rows, because tokens and the rows of experts are split differently.
 bool exchanges_rows(const Factor& factor) {
   const Split &tokens = factor.table.of(SegmentKind::dispatch),
               &rows = factor.table.of(SegmentKind::expert_up);

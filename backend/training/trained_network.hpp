@@ -109,7 +109,7 @@ public:
   virtual Array weights(LayerRange layers) const = 0;
   virtual Array gradients(LayerRange layers) const = 0;
   virtual Array all_weights() const = 0;  // of all that are held
-  // Where those of one part (Action::part) stand among the weights of these layers.
+  // The positions, among the weights of these layers, of the weights that belong to one part (Action::part).
   virtual std::vector<WeightRun> runs(LayerRange layers, int part) const {
     return part == 0 ? std::vector<WeightRun>{{0, weights(layers).elements}} : std::vector<WeightRun>();
   }

@@ -40,9 +40,9 @@ struct Dropout {
   Array samples;  // their numbers, one for each of the batch
 };
 
-// Queries [batch, sequence, kv_heads, queries, head] of tokens from number `first` of `order` on, and, beside
-// each other, keys and values [batch, held, kv_heads, head + value_head] of those from `held_first` on: all
-// `keys` of a sample, or in a ring those of one rank after another.
+// Queries are [batch, sequence, kv_heads, queries, head]; their tokens start at position `first` of `order`.
+// Keys and values share an array, [batch, held, kv_heads, head + value_head]; their tokens start at position
+// `held_first`. They are all `keys` of a sample or, in ring attention, those of one rank at a time.
 struct AttentionShape {
   long batch = 1, sequence = 1, first = 0, keys = 1, kv_heads = 1, queries = 1, head = 1, value_head = 1;
   long window = 0;  // keys that a query sees, its own the last; 0: all

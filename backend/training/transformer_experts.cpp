@@ -1,6 +1,6 @@
-// Mixtures of experts: rows of tokens stand in the order of their experts, and each expert multiplies its
-// own. No token is dropped: an expert has as many rows as the router chose, or room for all tokens
-// (DimSizes::room_for_all), whose other rows are 0.
+// Mixtures of experts. Token rows are sorted by expert, and each expert multiplies its own rows. No token is
+// dropped: an expert's buffer holds the rows that the router sent it or, with DimSizes::room_for_all, a row
+// for every token, the unused ones 0.
 #include <cmath>
 
 #include "backend/training/transformer_network.hpp"

@@ -53,15 +53,21 @@ std::vector<Lane> ring_lanes(const Cluster& cluster, const std::vector<Endpoint>
   return lanes;
 }
 
+// Gives a ring's stage another kind, without groups; returns the order of the ring.
+Members turn_into(Stage& stage, Stage::Kind kind) {
+  Members order = std::move(stage.groups.front());
+  stage.kind = kind;
+  stage.groups.clear();
+  return order;
+}
+
 // Each channel's ring enters a node at the device of its NIC; there the trees have the node's head, and the
 // others follow it as a chain.
 std::vector<Lane> tree_lanes(const Cluster& cluster, const std::vector<Endpoint>& members, int channels) {
   std::vector<Lane> lanes = ring_lanes(cluster, members, channels);
   for (Lane& lane : lanes) {
     Stage& stage = lane.stages.front();
-    const Members order = std::move(stage.groups.front());
-    stage.kind = Stage::Kind::trees;
-    stage.groups.clear();
+    const Members order = turn_into(stage, Stage::Kind::trees);
     Members heads, before(members.size(), -1);
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (i > 0 && cluster.node_of(members[order[i]]) == cluster.node_of(members[order[i - 1]]))
@@ -81,9 +87,7 @@ std::vector<Lane> switched_lanes(const Cluster& cluster, const std::vector<Endpo
   std::vector<Lane> lanes = ring_lanes(cluster, members, channels);
   for (Lane& lane : lanes) {
     Stage& stage = lane.stages.front();
-    const Members order = std::move(stage.groups.front());
-    stage.kind = Stage::Kind::switched;
-    stage.groups.clear();
+    const Members order = turn_into(stage, Stage::Kind::switched);
     for (const int m : order) {
       if (stage.groups.empty() ||
           cluster.node_of(members[m]) != cluster.node_of(members[stage.groups.back().front()]))

@@ -90,14 +90,18 @@ constexpr std::array<StrategyText, 9> kSchedules = {{
      "overlap_passes = true       # a forward and a backward pass at the same time\n"},
 }};
 
+// The title in a preset's table `section`, out of FOLDER/presets.
+std::string title_of(std::string_view folder, std::string_view section, const std::string& preset) {
+  Document document = Document::parse_file(preset_path(folder, preset));
+  return document.root().section(section).text("title");
+}
+
 std::string title_of_strategy(const std::string& preset) {
-  Document document = Document::parse_file(preset_path("simulator/strategies", preset));
-  return document.root().section("strategy").text("title");
+  return title_of("simulator/strategies", "strategy", preset);
 }
 
 std::string title_of_framework(const std::string& preset) {
-  Document document = Document::parse_file(preset_path("simulator/frameworks", preset));
-  return document.root().section("framework").text("title");
+  return title_of("simulator/frameworks", "framework", preset);
 }
 
 std::vector<StrategyText> strategies() {

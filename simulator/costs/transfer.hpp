@@ -77,10 +77,10 @@ TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& s
 TransferCost tree_cost(double bytes, const TransferShape& shape, const Protocol& protocol,
                        double chunk_bytes = 0);
 
-// An all-reduce of `bytes` that NVLink switches sum and multicast (NVLS), and over several nodes by two trees
-// between them (NVLSTree): `ring_bandwidth` is `bytes` over the time of the bytes on the links, one step.
-//   nccl: the latencies of NCCL 2.30.7 src/graph/tuning.cc; bandwidth as measured (nccl_constants.hpp).
-//   All others: the links' bandwidth and the latency of the way.
+// An all-reduce of `bytes` in which NVLink switches sum and multicast (NVLS); several nodes are joined by two
+// trees (NVLSTree). It counts as one step; `ring_bandwidth` is `bytes` divided by their time on the links.
+//   nccl: latencies of NCCL 2.30.7 src/graph/tuning.cc; measured bandwidth (nccl_constants.hpp).
+//   All other protocols: the bandwidth of the links and the latency of the route.
 TransferCost nvls_cost(double bytes, const TransferShape& shape, const Protocol& protocol);
 
 // The part of a step's latency that pieces of at most `chunk_bytes` in flight do not hide: a step of k pieces

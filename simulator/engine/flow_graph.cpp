@@ -270,8 +270,8 @@ private:
     touch_crossed_links();
   }
 
-  // One coupled flow for each stage of each lane; at `chunk` one flow for each connection, but of NVLS, whose
-  // sums are made by switches.
+  // Adds one coupled flow for each stage of each lane; at `chunk`, one flow for each connection. NVLS has no
+  // connections, because switches form its sums: it stays coupled at `chunk`, too.
   void add_plan(int transfer, std::uint64_t colour, const std::vector<Endpoint>& members,
                 CollectivePlan plan) {
     FlowGraph::TransferInfo& info = g_.transfers[transfer];
