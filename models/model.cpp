@@ -42,7 +42,8 @@ void add_loss(LayerWriter& layer, int logits, const PassShape& pass, double rows
   constexpr SegmentKind kHere = SegmentKind::sums;
   const double local = rows / splits.of(kHere, Dim::batch) / splits.of(kHere, Dim::sequence) *
                        share_of(vocabulary, splits.of(kHere, Dim::vocabulary));
-  const double bytes = element < 4 ? kLossBytes : kLossBytes - 12;  // fp32 logits need no conversion
+  const double unfused = element < 4 ? kLossBytes : kLossBytes - 12;  // fp32 logits need no conversion
+  const double bytes = pass.loss_bytes > 0 ? pass.loss_bytes : unfused;
   // As counted: bytes read and written.
   cost.forward.push_back(moves_between(kLossForwardShare * bytes * local, 22, 16));
   cost.backward_input.push_back(moves_between((1 - kLossForwardShare) * bytes * local, 8, 6));

@@ -40,6 +40,9 @@ struct PassShape {
   // Bytes moved for each parameter to add a micro-batch's gradients to those before, in kernels of their own
   // behind the products; 0: the products add them up.
   double accumulation_bytes = 0;
+  // Tokens of a sample whose logits a masked language model computes; 0: all.
+  double predicted_tokens = 0;
+  double loss_bytes = 0;  // moved for each output that the loss reads, both ways; 0: as unfused kernels do
 };
 
 // One layer for one micro-batch, on one device.

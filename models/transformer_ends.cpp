@@ -50,31 +50,21 @@ Layer embedding_layer(const Transformer& t, const PassShape& pass) {
   return to.layer.take(to.sizes(layer.segments.back().kind).activation);
 }
 
-Layer head_layer(const Transformer& t, const PassShape& pass) {
+namespace {
+
+// What follows the final norm: a masked language model's transform, logits and loss. `to` knows as many
+// tokens of a sample as are predicted.
+void add_predictions(TransformerWriter& to, int last, double whole_activation) {
   using enum Dim;
-  TransformerWriter to(t, pass, "head");
-  int last = 0;
-  if (t.final_norm) {
-    last = add_norm(to, last);
-    to.layer.layer().segments.back().cost.saved_bytes = to.sizes(SegmentKind::norm).activation;
-  }
-  if (t.pooler) {  // first token of each sample: linear, tanh
-    const Sizes z = to.sizes(SegmentKind::pooler);
-    LayerCost& cost = to.layer.add(SegmentKind::pooler, {last}, {});
-    add_linear(cost, z.samples, z.hidden, z.hidden, z.element);
-    const double pooled = z.element * z.samples * z.hidden;
-    cost.parameters += z.hidden;
-    cost.forward.push_back(moves(2 * pooled));
-    cost.backward_input.push_back(moves(3 * pooled, 2, 1));
-    cost.saved_bytes = 2 * pooled;
-    if (t.masked_lm_head) {  // next-sentence classifier
-      add_linear(cost, z.samples, 2, z.hidden, z.element);
-      cost.parameters += 2;
-    }
-  }
+  const Transformer& t = to.t;
+  const PassShape& pass = to.pass;
   if (t.masked_lm_head) {
     const Sizes z = to.sizes(SegmentKind::dense);
     LayerCost& cost = to.layer.add(SegmentKind::dense, {last}, {to.tokens()});
+    if (pass.predicted_tokens > 0) {  // their rows are gathered; backward, spread over a tensor of zeros
+      cost.forward.push_back(moves(2 * z.activation));
+      cost.backward_input.push_back(moves(z.activation + whole_activation));
+    }
     add_linear(cost, z.tokens, z.hidden, z.hidden, z.element);
     add_bias(cost, z, z.hidden, true);
     add_gelu(cost, z.activation);
@@ -109,7 +99,39 @@ Layer head_layer(const Transformer& t, const PassShape& pass) {
     const double sequence_length = pass.sequence_length > 0 ? pass.sequence_length : t.sequence_length;
     add_loss(to.layer, to.layer.last(), pass, pass.micro_batch * sequence_length, t.vocabulary);
   }
-  return to.layer.take(0);
+}
+
+}  // namespace
+
+Layer head_layer(const Transformer& t, const PassShape& pass) {
+  using enum Dim;
+  TransformerWriter to(t, pass, "head");
+  int last = 0;
+  if (t.final_norm) {
+    last = add_norm(to, last);
+    to.layer.layer().segments.back().cost.saved_bytes = to.sizes(SegmentKind::norm).activation;
+  }
+  if (t.pooler) {  // first token of each sample: linear, tanh
+    const Sizes z = to.sizes(SegmentKind::pooler);
+    LayerCost& cost = to.layer.add(SegmentKind::pooler, {last}, {});
+    add_linear(cost, z.samples, z.hidden, z.hidden, z.element);
+    const double pooled = z.element * z.samples * z.hidden;
+    cost.parameters += z.hidden;
+    cost.forward.push_back(moves(2 * pooled));
+    cost.backward_input.push_back(moves(3 * pooled, 2, 1));
+    cost.saved_bytes = 2 * pooled;
+    if (t.masked_lm_head) {  // next-sentence classifier
+      add_linear(cost, z.samples, 2, z.hidden, z.element);
+      cost.parameters += 2;
+    }
+  }
+  // From here on only the tokens that are predicted.
+  PassShape predicted = pass;
+  if (pass.predicted_tokens > 0) predicted.sequence_length = pass.predicted_tokens;
+  TransformerWriter rest(t, predicted, "head");
+  rest.layer = std::move(to.layer);
+  add_predictions(rest, last, to.sizes(SegmentKind::dense).activation);
+  return rest.layer.take(0);
 }
 
 }  // namespace rehearse

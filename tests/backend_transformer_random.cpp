@@ -98,6 +98,7 @@ public:
     for (const auto& [axis, degree] : degrees) set(axis, fmt::format("{}", degree));
     if (degrees["tensor"] > 1 && maybe()) set("sequence_parallel", "true");
     if (degrees["tensor"] > 1 && maybe()) set("tensor_overlap", "\"weight-gradients\"");
+    if (degrees["tensor"] > 1 && degrees["pipeline"] > 1 && maybe()) set("scatter_gather", "true");
     if (degrees["pipeline"] > 1 && maybe()) set("overlap_passes", "true");
     if (degrees["context"] > 1) {
       const char* const kinds[] = {"\"ring\"", "\"all-gather\"", "\"all-to-all\""};
@@ -199,7 +200,7 @@ TEST_CASE("transformers on 2 to 8 ranks with random axes train as on one") {
   // What is drawn depends on the seed alone.
   for (const char* some :
        {"strategy.context_kind=\"ring\"", "strategy.context_kind=\"all-to-all\"", "strategy.zigzag=false",
-        "strategy.sequence_parallel=true", "strategy.expert=2", "strategy.expert_tensor=1",
+        "strategy.sequence_parallel=true", "strategy.scatter_gather=true", "strategy.expert=2", "strategy.expert_tensor=1",
         "strategy.zero_stage=3", "strategy.fsdp=\"hybrid\"", "strategy.schedule=\"zb-v\"",
         "strategy.overlap_passes=true", "strategy.tensor_overlap=\"weight-gradients\""}) {
     CAPTURE(some);

@@ -161,3 +161,41 @@ TEST_CASE("keys of [model.transformer] for newer shapes") {
   CHECK(read("").dropout);
   CHECK(!read("dropout = false").dropout);
 }
+
+// google-research/bert (run_pretraining.py, gather_indexes): the transform, its norm and the logits are
+// computed for max_predictions_per_seq tokens of a sequence, while the pooler sees the first of all.
+TEST_CASE("a masked language model may compute the logits of its predicted tokens alone") {
+  const Model bert = model_preset("bert-large");
+  PassShape pass{32, 128};
+  const LayerCost all = layer_costs(bert, pass).back();
+  pass.predicted_tokens = 20;
+  const LayerCost some = layer_costs(bert, pass).back();
+  const double hidden = 1024, vocabulary = 30522;
+  const auto logits = [&](double tokens) {
+    return 2 * 32 * tokens * (hidden * hidden + hidden * vocabulary);  // FLOPs of the transform and the logits
+  };
+  CHECK(flops(all.forward) - flops(some.forward) == Approx(logits(128) - logits(20)));
+  CHECK(flops(all.backward_weight) - flops(some.backward_weight) ==
+        Approx(logits(128) - logits(20)));
+  CHECK(some.logits == 32 * 20 * vocabulary);
+  CHECK(some.parameters == all.parameters);
+  pass.predicted_tokens = 128;
+  CHECK(flops(layer_costs(bert, pass).back().forward) == flops(all.forward));
+}
+
+TEST_CASE("a framework says what its loss moves for each logit") {
+  const Model gpt2 = model_preset("gpt2");
+  PassShape pass{1, 1024};
+  const auto moved = [&] {
+    const LayerCost head = layer_costs(gpt2, pass).back();
+    double bytes = 0;
+    for (const std::vector<Kernel>* kernels : {&head.forward, &head.backward_input})
+      for (const Kernel& kernel : *kernels)
+        if (kernel.loss) bytes += kernel.count * kernel.bytes;
+    return bytes;
+  };
+  const double logits = 1024 * 50257;
+  CHECK(moved() == Approx(115 * logits));  // fp32 kernels one behind the other
+  pass.loss_bytes = 12;
+  CHECK(moved() == Approx(12 * logits));
+}

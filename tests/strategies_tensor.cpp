@@ -234,6 +234,44 @@ TEST_CASE("stages exchange the shards that they hold") {
   }
 }
 
+// Narayanan et al. (SC 2021), section 4.1: each of t tensor ranks sends 1/t of the tensor, and the receivers
+// gather it over NVLink.
+TEST_CASE("with scatter and gather each tensor rank sends its part to the next stage") {
+  for (const bool vee : {false, true}) {
+    CAPTURE(vee);
+    Scenario s = tensor_scenario(gpt({6}), 4, false, 1, 2);
+    s.strategy.scatter_gather = true;
+    if (vee) {
+      s.strategy.schedule = PipelineSchedule::zb_v;
+      s.strategy.virtual_stages = 2;
+    }
+    const auto plan = write_schedule(s);
+    CHECK_NOTHROW(check(*plan.schedule));
+    Scenario whole_sent = s;
+    whole_sent.strategy.scatter_gather = false;
+    const auto without = write_schedule(whole_sent);
+    const double whole = 4 * s.training.micro_batch * 128 * 256;
+    for (std::size_t p = 0; p < plan.schedule->programs.size(); ++p) {
+      int received = 0, gathers = 0, before = 0;
+      for (const Op& op : without.schedule->programs[p].ops)
+        before += op.kind == OpKind::collective && op.collective.kind == CollectiveKind::all_gather ? 1 : 0;
+      for (const Op& op : plan.schedule->programs[p].ops) {
+        for (const Message& message : op.messages) {
+          CHECK(message.bytes.base == Approx(whole / 4));
+          received += message.direction == Message::Direction::receive ? 1 : 0;
+        }
+        if (op.kind != OpKind::collective || op.collective.kind != CollectiveKind::all_gather) continue;
+        CHECK(op.collective.bytes.base == Approx(whole));
+        CHECK(op.purpose == Purpose::tensor);
+        ++gathers;
+      }
+      CHECK(received > 0);
+      CHECK(before == 0);
+      CHECK(gathers == received);  // where a vee turns nothing is sent, and nothing gathered
+    }
+  }
+}
+
 // ----- the algebra
 
 TEST_CASE("changes between placements, with their order and their elements") {

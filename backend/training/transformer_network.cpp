@@ -34,6 +34,18 @@ TokenOrder order_of_tokens(const Scenario& scenario, const DimSizes& sizes) {
   return {sizes.sequence / pieces, pieces};
 }
 
+// The layers behind which a transfer between this rank's stage and another one lies.
+std::vector<int> ends_of_stages(const std::vector<LayerRange>& held, std::size_t layers) {
+  const auto is_held = [&](int layer) {
+    return std::any_of(held.begin(), held.end(),
+                       [&](const LayerRange& range) { return range.first <= layer && layer <= range.last; });
+  };
+  std::vector<int> ends;
+  for (int layer = 0; layer + 1 < static_cast<int>(layers); ++layer)
+    if (is_held(layer) != is_held(layer + 1)) ends.push_back(layer);
+  return ends;
+}
+
 }  // namespace
 
 TransformerNetwork::TransformerNetwork(const Scenario& scenario, const std::vector<Factor>& factors,
@@ -46,7 +58,7 @@ TransformerNetwork::TransformerNetwork(const Scenario& scenario, const std::vect
       sizes_(dim_sizes(scenario)),
       model_(layers_of(scenario, factors)),
       shards_(factors, part_.coordinates),
-      walk_(walk(model_, shards_.factors())),
+      walk_(walk(model_, shards_.factors(), ends_of_stages(part_.held, model_.size()))),
       order_(order_of_tokens(scenario, sizes_)),
       data_(scenario.run.seed, std::lround(shape_.vocabulary)),
       seed_(scenario.run.seed),

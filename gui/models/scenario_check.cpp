@@ -38,6 +38,7 @@ QMap<QString, QString> values_of(const Scenario& s, const Plan& plan) {
       {"strategy.tensor", QString::number(c.tensor)},
       {"strategy.sequence_parallel", c.sequence_parallel ? "true" : "false"},
       {"strategy.tensor_overlap", name_in(kTensorOverlapNames, c.tensor_overlap)},
+      {"strategy.scatter_gather", c.scatter_gather ? "true" : "false"},
       {"strategy.context", QString::number(c.context)},
       {"strategy.context_kind", name_in(kContextKindNames, c.context_kind)},
       {"strategy.expert", QString::number(c.expert)},

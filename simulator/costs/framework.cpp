@@ -10,6 +10,7 @@ Framework read_framework(Section& section, const std::string& name) {
   framework.collective_launch_s = read_sourced(section, "collective_launch_us", {0, 1e6}, 1e-6);
   framework.step_s = read_sourced(section, "step_ms", {0, 1e6}, 1e-3);
   framework.accumulation_bytes = read_sourced(section, "accumulation_bytes_per_parameter", {0, 1e4}, 1);
+  framework.loss_bytes = read_sourced(section, "loss_bytes_per_logit", {0, 1e4}, 1);
   framework.synchronous_p2p = section.boolean("synchronous_p2p", false);
   section.finish();
   return framework;

@@ -26,6 +26,7 @@ struct Framework {
   std::string title;  // "Megatron-LM, April 2021"
   Sourced kernel_launch_s, collective_launch_s, step_s;
   Sourced accumulation_bytes;  // PassShape::accumulation_bytes
+  Sourced loss_bytes;          // PassShape::loss_bytes
   bool synchronous_p2p = false;
 };
 

@@ -98,6 +98,7 @@ std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
   of_framework(framework.collective_launch_s, "collective launch");
   of_framework(framework.step_s, "fixed time of a step");
   of_framework(framework.accumulation_bytes, "gradient accumulation traffic");
+  of_framework(framework.loss_bytes, "loss traffic");
   if (scenario.strategy.offload.optimizer != OffloadTo::none)
     inputs.push_back(
         {Input::Group::compute, Basis::published, "host update efficiency", "CPU-Adam", kHostUpdateSource});

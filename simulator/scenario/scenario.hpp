@@ -21,6 +21,7 @@ struct Training {
   double global_batch = 0;     // samples an optimizer step, over all ranks
   double micro_batch = 1;      // samples
   double sequence_length = 0;  // tokens; 0: the model's own
+  double predicted_tokens = 0;  // of a sample, by a masked language model: their logits are computed; 0: all
   Precision precision = Precision::bf16;
   Precision gradient_precision = Precision::bf16;  // in which gradients are sent: training.gradient_precision
   Precision activation_precision = Precision::bf16;  // in which activations are sent between stages
@@ -97,6 +98,9 @@ struct StrategyChoice {
   bool sequence_parallel = false;  // tokens are shared out by the tensor axis where products are not
   TensorOverlap tensor_overlap = TensorOverlap::none;
   int tensor_chunks = 4;
+  // A tensor that all tensor ranks have goes on to the next stage in parts, one from each of them, which are
+  // gathered there.
+  bool scatter_gather = false;
   // Of a mixture: ranks that share out its experts; that share each expert (0: as many as tensor); rows that
   // an expert has room for, over the mean (0: for all); and how far experts differ in the rows they are sent
   // (standard deviation over mean).

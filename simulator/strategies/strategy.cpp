@@ -53,12 +53,23 @@ std::vector<double> expert_parameters(const std::vector<Layer>& layers) {
   return parameters;
 }
 
+// The layers behind which another stage goes on.
+std::vector<int> last_of_stage(const Scenario& scenario, const std::vector<LayerRange>& parts) {
+  const PartPlacement placement = order_of(scenario.strategy.schedule).placement;
+  const int stages = scenario.strategy.pipeline;
+  std::vector<int> layers;
+  for (int part = 0; part + 1 < static_cast<int>(parts.size()); ++part)
+    if (stage_of_part(placement, stages, part) != stage_of_part(placement, stages, part + 1))
+      layers.push_back(parts[static_cast<std::size_t>(part)].last);
+  return layers;
+}
+
 StepPlan begin_plan(const Scenario& scenario, ModelCut cut) {
   const Training& training = scenario.training;
   StepPlan plan{scenario, std::move(cut.layers), {}, {}};
   for (const Layer& layer : plan.model) plan.layers.push_back(merged(layer));
-  plan.walk = walk(plan.model, schedule_factors(scenario));
   plan.parts = layer_ranges(cut.stage_layers);
+  plan.walk = walk(plan.model, schedule_factors(scenario), last_of_stage(scenario, plan.parts));
   plan.algorithms = std::make_shared<AlgorithmChoice>(scenario);
   for (std::size_t i = 0; i < plan.layers.size(); ++i)
     plan.transient_bytes.push_back(

@@ -50,6 +50,19 @@ double read_sequence_length(Section& section, const Model& model) {
   return static_cast<double>(section.integer("sequence_length", 1, max, 0));
 }
 
+double read_predicted_tokens(Section& section, const Model& model, double sequence_length) {
+  if (!section.has("predicted_tokens")) {
+    section.expect({"predicted_tokens"});
+    return 0;
+  }
+  const auto* transformer = std::get_if<Transformer>(&model.shape);
+  if (!transformer || !transformer->masked_lm_head)
+    section.refuse("predicted_tokens", fmt::format("given, but {} is no masked language model", model.name),
+                   "to leave it out");
+  return static_cast<double>(section.integer(
+      "predicted_tokens", 1, static_cast<std::int64_t>(tokens_per_sample(model, sequence_length))));
+}
+
 Recompute read_recompute(Section& section, const Model& model) {
   auto recompute = static_cast<Recompute>(section.choice("recompute", kRecomputeNames, 0));
   if (recompute == Recompute::none) return recompute;
@@ -98,6 +111,7 @@ Training read_training(Section& section, const Model& model, const Device& devic
   training.global_batch = static_cast<double>(section.integer("global_batch", 1, 1'000'000'000));
   training.micro_batch = static_cast<double>(section.integer("micro_batch", 1, 1'000'000, 1));
   training.sequence_length = read_sequence_length(section, model);
+  training.predicted_tokens = read_predicted_tokens(section, model, training.sequence_length);
   training.precision = read_precision(section, model, device);
   training.gradient_precision = read_sent_precision(section, "gradient_precision", training.precision);
   training.activation_precision = read_sent_precision(section, "activation_precision", training.precision);

@@ -96,6 +96,8 @@ PassShape pass_shape(const Scenario& scenario) {
   shape.attention = training.attention;
   if (scenario.strategy.capacity_factor > 0) shape.expert_capacity = scenario.strategy.capacity_factor;
   shape.accumulation_bytes = scenario.framework.accumulation_bytes.value;
+  shape.predicted_tokens = training.predicted_tokens;
+  shape.loss_bytes = scenario.framework.loss_bytes.value;
   return shape;
 }
 

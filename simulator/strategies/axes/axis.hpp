@@ -25,6 +25,8 @@ struct Factor {
   bool sums_gradients = false;
   // What would be gathered over it is passed around a ring, and computed with piece by piece.
   bool ring = false;
+  // What its ranks all have goes on to another stage in shards of the sequence, and is gathered there.
+  bool scatters_between_stages = false;
 };
 
 // A key of [strategy] that gives an axis its degree, and what follows from it.

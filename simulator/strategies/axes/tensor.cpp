@@ -47,13 +47,29 @@ std::vector<Factor> tensor_factors(const Scenario& scenario) {
   const bool sequence = scenario.strategy.sequence_parallel;
   const auto* t = std::get_if<Transformer>(&scenario.model.shape);
   const int heads = t ? std::gcd(degree, key_value_heads(*t)) : degree, queries = degree / heads;
-  return {{"tensor", heads, queries, tensor_table(sequence), sequence},
-          {"tensor", queries, 1, query_table(sequence), sequence}};
+  const bool scatters = scenario.strategy.scatter_gather;
+  return {{"tensor", heads, queries, tensor_table(sequence), sequence, false, false, scatters},
+          {"tensor", queries, 1, query_table(sequence), sequence, false, false, scatters}};
+}
+
+// A framework's preset may ask for it; plans without such transfers, or of tokens that are shared out anyway,
+// take no notice.
+void fit_scatter_gather(Section& strategy, const Scenario& scenario) {
+  const StrategyChoice& choice = scenario.strategy;
+  if (!choice.scatter_gather || choice.tensor == 1 || choice.pipeline == 1 || choice.sequence_parallel)
+    return;
+  const auto* t = std::get_if<Transformer>(&scenario.model.shape);
+  if (!t) strategy.refuse("scatter_gather", "true with " + scenario.model.name, "false, or a transformer");
+  const double tokens = tokens_per_sample(scenario.model, scenario.training.sequence_length);
+  if (std::fmod(tokens, choice.tensor * choice.context) != 0)
+    strategy.refuse("scatter_gather", fmt::format("true with sequences of {} tokens", tokens),
+                    fmt::format("false, or a multiple of the tensor ranks, {}", choice.tensor));
 }
 
 void fit_tensor(Section& strategy, const Scenario& scenario) {
   const int degree = scenario.strategy.tensor;
   const bool sequence = scenario.strategy.sequence_parallel;
+  fit_scatter_gather(strategy, scenario);
   if (degree == 1) {
     if (sequence)
       strategy.refuse("sequence_parallel", "true with tensor = 1", "a tensor degree of 2 or more beside it");
@@ -124,6 +140,7 @@ extern const AxisEntry kTensorAxis{
       choice.tensor_overlap =
           static_cast<TensorOverlap>(strategy.choice("tensor_overlap", kTensorOverlapNames, 0));
       choice.tensor_chunks = static_cast<int>(strategy.integer("tensor_chunks", 2, 64, 4));
+      choice.scatter_gather = strategy.boolean("scatter_gather", false);
     },
     fit_tensor,
     tensor_factors,

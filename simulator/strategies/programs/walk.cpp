@@ -17,7 +17,10 @@ struct Target {
 
 class WalkWriter {
 public:
-  WalkWriter(const std::vector<Layer>& layers, std::vector<Factor> factors) : layers_(layers) {
+  WalkWriter(const std::vector<Layer>& layers, std::vector<Factor> factors,
+             const std::vector<int>& last_of_stage)
+      : layers_(layers), leaves_stage_(layers.size(), false) {
+    for (const int layer : last_of_stage) leaves_stage_[static_cast<std::size_t>(layer)] = true;
     walk_.factors = std::move(factors);
     for (const Factor& factor : walk_.factors) sizes_.push_back(factor.size);
     for (std::size_t l = 0; l < layers.size(); ++l) {
@@ -98,10 +101,10 @@ private:
     bool told_shards = false;
     for (const Target& target : targets) {
       const bool between = target.first >= next_layer;
-      for (std::size_t f = 0; between && !told_shards && f < as.size(); ++f) {
-        const Placement& sent = as[f].kind == Placement::Kind::partial ? target.as[f] : as[f];
-        if (sent.kind == Placement::Kind::sharded) walk_.output_shards[layer] *= sizes_[f];
-      }
+      const bool to_stage = between && leaves_stage_[static_cast<std::size_t>(layer)];
+      const Placements sent = sent_as(as, target.as, to_stage, value);
+      for (std::size_t f = 0; between && !told_shards && f < as.size(); ++f)
+        if (sent[f].kind == Placement::Kind::sharded) walk_.output_shards[layer] *= sizes_[f];
       told_shards = told_shards || between;
       const int at = between ? next_layer : target.first;
       const int route = static_cast<int>(walk_.routes.size());
@@ -124,11 +127,12 @@ private:
                               gradient,
                               target.first,
                               target.last,
-                              changes(as, target.as, sizes_, value.elements, in_any_order),
+                              changes_by_way_of(sent, as, target.as, value, in_any_order),
                               {}});
       ValueRoute& way = walk_.routes.back();
       if (value.has_gradient)
-        way.backward = changes(target.gradient, gradient, sizes_, value.elements, in_any_order);
+        way.backward = changes_by_way_of(sent_as(target.gradient, gradient, to_stage, value), target.gradient,
+                                         gradient, value, in_any_order);
       Site& site = walk_.sites[static_cast<std::size_t>(at)];
       const std::size_t before = site.forward.size();
       told(site.forward, way.forward);
@@ -155,6 +159,31 @@ private:
       }
       told(site.backward, way.backward);
     }
+  }
+
+  // In what placement a tensor goes to another layer: reduced by its maker, gathered by its reader.
+  Placements sent_as(const Placements& made, const Placements& read, bool to_stage,
+                     const Value& value) const {
+    Placements sent;
+    for (std::size_t f = 0; f < made.size(); ++f) {
+      sent.push_back(made[f].kind == Placement::Kind::partial ? read[f] : made[f]);
+      if (to_stage && walk_.factors[f].scatters_between_stages && value.dims.has(Dim::sequence) &&
+          sent[f].kind == Placement::Kind::replicated)
+        sent[f] = {Placement::Kind::sharded, Dim::sequence};
+    }
+    return sent;
+  }
+
+  std::vector<Change> changes_by_way_of(const Placements& sent, const Placements& made,
+                                        const Placements& read, const Value& value, bool in_any_order) const {
+    bool scattered = false;
+    for (std::size_t f = 0; f < sent.size(); ++f)
+      scattered = scattered || !(sent[f] == made[f] || sent[f] == read[f]);
+    if (!scattered) return changes(made, read, sizes_, value.elements, in_any_order);
+    std::vector<Change> way = changes(made, sent, sizes_, value.elements, in_any_order);
+    for (Change& change : changes(sent, read, sizes_, value.elements, in_any_order))
+      way.push_back(std::move(change));
+    return way;
   }
 
   bool keeps_shards(const Change& change) const {
@@ -184,14 +213,16 @@ private:
   }
 
   const std::vector<Layer>& layers_;
+  std::vector<bool> leaves_stage_;  // by layer
   std::vector<int> sizes_;
   Walk walk_;
 };
 
 }  // namespace
 
-Walk walk(const std::vector<Layer>& layers, std::vector<Factor> factors) {
-  return WalkWriter(layers, std::move(factors)).write();
+Walk walk(const std::vector<Layer>& layers, std::vector<Factor> factors,
+          const std::vector<int>& last_of_stage) {
+  return WalkWriter(layers, std::move(factors), last_of_stage).write();
 }
 
 }  // namespace rehearse

@@ -69,7 +69,9 @@ struct Walk {
 };
 
 // Changes of a tensor between layers stand in front of the later one's first segment, others in front of the
-// first segment that wants them. `layers` must outlive the walk.
-Walk walk(const std::vector<Layer>& layers, std::vector<Factor> factors);
+// first segment that wants them. `layers` must outlive the walk. `last_of_stage`: the layers whose outputs go
+// on to another stage.
+Walk walk(const std::vector<Layer>& layers, std::vector<Factor> factors,
+          const std::vector<int>& last_of_stage = {});
 
 }  // namespace rehearse
