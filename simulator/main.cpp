@@ -42,6 +42,8 @@ int run(int argc, char** argv) {
   simulate->add_flag("--no-fold", no_fold, "Simulate every rank, not one of each kind");
   simulate->add_flag("--strict", simulation.strict,
                      "Refuse what does not fit into device memory (exit status 1), instead of warning");
+  simulate->add_flag("--uncertainty", simulation.uncertainty,
+                     "The step time as an interval, from the uncertainty of each constant");
 
   CompareArguments comparison;
   CLI::App* compare = app.add_subcommand("compare", "Scenarios side by side, and why they differ");
@@ -76,6 +78,10 @@ int run(int argc, char** argv) {
   validate->add_option("--set", validation.overrides, "Override a key of every prediction: key=value")
       ->take_all()
       ->allow_extra_args(false);
+  validate->add_flag("--uncertainty", validation.uncertainty,
+                     "Predictions as intervals, and how many measurements lie in them");
+  validate->add_option("--explain", validation.explain,
+                       "One row of a table: its breakdown, and what it would be without each term");
   validate->add_option("--format", format, "text, json or csv")->check(one_of(kFormatNames));
 
   CollectiveArguments collective;

@@ -6,6 +6,10 @@
 
 namespace rehearse {
 
+double Sourced::deviation() const {
+  return uncertainty >= 0 ? uncertainty : kDeviationOfBasis[static_cast<std::size_t>(basis)];
+}
+
 Sourced read_sourced(Section& section, std::string_view key, Range range, double unit, bool required) {
   Sourced number;
   Section table = section.section(key);  // also if it is absent: "did you mean" knows it then
@@ -17,6 +21,7 @@ Sourced read_sourced(Section& section, std::string_view key, Range range, double
   number.value = table.number("value", range) * unit;
   number.basis = static_cast<Basis>(table.choice("basis", kBasisNames));
   number.source = table.text("source");
+  number.uncertainty = table.number("uncertainty", {0, 2}, -1);
   if (number.source.empty()) table.refuse("source", "an empty text", "where the value comes from");
   table.finish();
   return number;

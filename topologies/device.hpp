@@ -18,10 +18,18 @@ struct Sourced {
   double value = 0;
   Basis basis = Basis::guess;
   std::string source;
-};
+  double uncertainty = -1;  // standard deviation of ln(value); < 0: not given
 
-// {value = 0.8, basis = "published", source = "..."}; the value is multiplied by `unit`. An absent table
-// gives 0; InputError if it is `required`.
+  // `uncertainty`, or that of its basis.
+  double deviation() const;
+};
+// Where a constant does not say how uncertain it is, by basis. Measured: calibrations repeat until their
+// medians are known to 2 %. Published: half of the distance between two constants fitted on one table that
+// predict it equally well (the A100's products, 0.78 and 0.86). Guess: twice as much.
+inline constexpr std::array<double, 3> kDeviationOfBasis = {0.02, 0.05, 0.10};
+
+// {value = 0.8, basis = "published", source = "...", uncertainty = 0.04}; the value is multiplied by `unit`.
+// An absent table gives 0; InputError if it is `required`.
 Sourced read_sourced(Section& section, std::string_view key, Range range, double unit, bool required = false);
 
 using ByPrecision = std::array<Sourced, kPrecisionNames.size()>;

@@ -12,6 +12,7 @@ public:
       : Cluster(*cluster), cluster_(std::move(cluster)), factors_(factors) {
     device_speed_ *= factors.devices;
     processor_speed_ *= factors.processors;
+    if (factors.device) node_.device = *factors.device;
     node_.device.memory_bandwidth.value *= factors.device_memory;
     for (double* link : {&node_.host_link_bandwidth, &node_.host_links_bandwidth})
       *link *= factors.intra_node_links;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "topologies/cluster.hpp"
@@ -17,6 +18,7 @@ struct Faster {
   double processors = 1;           // of the nodes, where parameter servers compute
   double host = 1;                 // host memory and NVMe, where optimizer state is kept there
   std::vector<int> at_full_speed;  // of Cluster::slow_parts: these lose their factors
+  std::optional<Device> device;    // takes the place of the nodes' own
 };
 
 // The same endpoints, links and routes.

@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kInterconnects = {"none", "nvswitch", "nvlink-mesh", "pcie"};
 constexpr const char* kGBPerS = "a number, in GB/s";
 
-// Values in `device` that differ from `base` no longer have its basis and source.
+// Values in `device` that differ from `base` no longer have its basis, source and uncertainty.
 void mark_changed_values(TomlValue& device, const TomlValue& base) {
   for (TomlEntry& entry : *device.get<TomlValue::Table>()) {
     if (!entry.value.get<TomlValue::Table>()) continue;
@@ -38,6 +38,11 @@ void mark_changed_values(TomlValue& device, const TomlValue& base) {
       put(entry.value, "basis",
           toml_value(std::string(kBasisNames[static_cast<std::size_t>(Basis::guess)]), place));
     if (!find_entry(entry.value, "source")) put(entry.value, "source", toml_value(source, place));
+    const auto* basis = find_entry(entry.value, "basis")->value.get<std::string>();
+    const auto* known = basis ? std::find(kBasisNames.begin(), kBasisNames.end(), *basis) : kBasisNames.end();
+    if (!find_entry(entry.value, "uncertainty") && known != kBasisNames.end())
+      put(entry.value, "uncertainty",
+          toml_value(kDeviationOfBasis[static_cast<std::size_t>(known - kBasisNames.begin())], place));
   }
 }
 
@@ -48,7 +53,7 @@ std::string changed_constant(const std::string& key) {
   const std::size_t dot = key.rfind('.');
   if (dot == std::string::npos) return key;
   const std::string last = key.substr(dot + 1);
-  if (last == "basis" || last == "source") return "";
+  if (last == "basis" || last == "source" || last == "uncertainty") return "";
   return last == "value" ? key.substr(0, dot) : key;
 }
 

@@ -17,8 +17,9 @@ struct SimulateArguments {
   std::string scenario;                // a path; "-": standard input
   std::vector<std::string> overrides;  // "key=value"
   Format format = Format::text;
-  std::string trace;    // where to write the timeline; empty: nowhere
-  bool strict = false;  // RunError where the scenario does not fit into memory
+  std::string trace;         // where to write the timeline; empty: nowhere
+  bool strict = false;       // RunError where the scenario does not fit into memory
+  bool uncertainty = false;  // the step time as an interval
 };
 // Progress of a long run, and that it will be long, go to `err`.
 void run_simulate(const SimulateArguments& arguments, std::istream& in, std::ostream& out, std::ostream& err);
@@ -59,6 +60,9 @@ struct ValidateArguments {
   // shipped tables.
   std::vector<std::string> inputs;
   std::vector<std::string> overrides;  // "key=value", of every prediction
+  // Both of tables of step times only:
+  bool uncertainty = false;  // predictions as intervals
+  std::string explain;       // the id of a row of the one table: its breakdown, and each term's effect
   Format format = Format::text;
 };
 // Measurements, beside each its prediction.

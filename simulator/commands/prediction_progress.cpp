@@ -62,4 +62,10 @@ WatchPrediction PredictionProgress::watch() {
   return watch;
 }
 
+std::function<void(std::size_t, std::size_t)> PredictionProgress::watch_uncertainty() {
+  return [this](std::size_t ended, std::size_t all) {
+    line_.show(fmt::format("{}with other constants: {} of {}", label_, ended, all));
+  };
+}
+
 }  // namespace rehearse

@@ -24,6 +24,7 @@ public:
       : label_(std::move(label)), engine_(engine), err_(err) {}
 
   WatchPrediction watch();
+  std::function<void(std::size_t ended, std::size_t all)> watch_uncertainty();
   void clear() { line_.clear(); }
 
 private:

@@ -3,6 +3,8 @@
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/predict.hpp"
 #include "simulator/commands/prediction_progress.hpp"
+#include "simulator/commands/side_by_side.hpp"
+#include "simulator/commands/uncertainty.hpp"
 #include "simulator/scenario/reading/command_scenario.hpp"
 
 namespace rehearse {
@@ -14,6 +16,8 @@ void run_simulate(const SimulateArguments& arguments, std::istream& in, std::ost
   Prediction prediction = predict(std::move(scenario), Where::child, progress.watch());
   if (arguments.strict) refuse_overflow(prediction);
   explain(prediction, progress.watch());
+  if (arguments.uncertainty)
+    prediction.uncertainty = uncertainty(prediction, processors(), progress.watch_uncertainty());
   progress.clear();
   const Result result = prediction.result();
   if (!arguments.trace.empty()) write_chrome_trace(result, arguments.trace);

@@ -6,6 +6,12 @@
 
 namespace rehearse {
 
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
 ErrorSummary summarize(const std::vector<double>& errors) {
   ErrorSummary summary;
   summary.rows = errors.size();
@@ -18,8 +24,7 @@ ErrorSummary summarize(const std::vector<double>& errors) {
     if (std::abs(error) > std::abs(summary.worst)) summary.worst = error;
     absolute.push_back(std::abs(error));
   }
-  std::sort(absolute.begin(), absolute.end());
-  summary.median_absolute = (absolute[(absolute.size() - 1) / 2] + absolute[absolute.size() / 2]) / 2;
+  summary.median_absolute = median(std::move(absolute));
   return summary;
 }
 

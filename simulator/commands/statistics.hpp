@@ -23,6 +23,7 @@ struct ErrorSummary {
   double mean = 0, mean_absolute = 0, median_absolute = 0;
   double worst = 0;  // the one farthest from 0, with its sign
 };
+double median(std::vector<double> values);  // 0 of none
 ErrorSummary summarize(const std::vector<double>& errors);
 
 // Throughput for each device over that of the row with the fewest devices among those of the same `scaling`

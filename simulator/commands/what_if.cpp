@@ -1,12 +1,9 @@
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <functional>
-#include <thread>
 
-#include "models/text/error.hpp"
 #include "simulator/commands/predict.hpp"
-#include "simulator/commands/task_pool.hpp"
+#include "simulator/commands/side_by_side.hpp"
 #include "simulator/costs/compute.hpp"
 #include "simulator/engine/engine.hpp"
 #include "simulator/trace/rows.hpp"
@@ -143,34 +140,6 @@ std::vector<SlowCost> slow_costs(const Prediction& p) {
   return costs;
 }
 
-// Step times, simulated side by side, each in a process of its own.
-std::vector<double> step_times(const std::vector<std::function<double()>>& runs,
-                               const WatchPrediction& watch) {
-  std::vector<double> times_s(runs.size(), 0);
-  if (runs.empty()) return times_s;
-  std::int64_t next = 0;
-  std::size_t ended = 0;
-  TaskPool pool;
-  pool.jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  pool.next = [&] { return next < static_cast<std::int64_t>(runs.size()) ? next++ : -1; };
-  pool.work = [&](std::int64_t task) {
-    const double time_s = runs[static_cast<std::size_t>(task)]();
-    std::string bytes(sizeof time_s, '\0');
-    std::memcpy(bytes.data(), &time_s, sizeof time_s);
-    return bytes;
-  };
-  pool.ended = [&](const TaskEnd& end) {
-    if (end.output.size() != sizeof(double)) throw RunError("the step on a faster cluster: " + end.failure);
-    std::memcpy(&times_s[static_cast<std::size_t>(end.task)], end.output.data(), sizeof(double));
-    ++ended;
-  };
-  pool.tick = [&] {
-    if (watch.what_ifs) watch.what_ifs(ended, runs.size());
-  };
-  run(pool);
-  return times_s;
-}
-
 }  // namespace
 
 void explain(Prediction& p, const WatchPrediction& watch) {
@@ -182,7 +151,7 @@ void explain(Prediction& p, const WatchPrediction& watch) {
     for (std::size_t i = 0; i < p.slow.size(); ++i) p.slow[i].step_time_s = times_s[i];
   };
   // Asynchronous workers have no step in common whose end a path could lead to.
-  if (p.metrics.asynchrony) return simulate_slow(step_times(runs, watch));
+  if (p.metrics.asynchrony) return simulate_slow(step_times(runs, processors(), watch.what_ifs));
   p.path = critical_path(p.trace, 0);
   const std::array<double, kResourceNames.size()> saved_s =
       path_savings_s(p.path, p.trace, *p.scenario.cluster);
@@ -193,7 +162,7 @@ void explain(Prediction& p, const WatchPrediction& watch) {
       static_cast<double>(p.trace.engine.events) * static_cast<double>(used.size()) <= kMostEvents;
   for (const Resource resource : cheap ? used : std::vector<Resource>())
     runs.emplace_back([&p, resource] { return step_time_with(p, resource); });
-  const std::vector<double> times_s = step_times(runs, watch);
+  const std::vector<double> times_s = step_times(runs, processors(), watch.what_ifs);
   simulate_slow(times_s);
   p.faster.clear();
   for (std::size_t i = 0; i < used.size(); ++i) {

@@ -40,6 +40,10 @@ std::vector<std::pair<std::string, std::string>> csv_fields(const Result& result
   field("fidelity", csv_field(result.trace.engine.fidelity));
   field("classes", fmt::format("{}", result.trace.engine.classes));
   field("events", fmt::format("{}", result.trace.engine.events));
+  if (result.uncertainty) {
+    number("step_time_low_s", result.uncertainty->low_s);
+    number("step_time_high_s", result.uncertainty->high_s);
+  }
   return fields;
 }
 

@@ -94,6 +94,17 @@ ordered_json to_json(const std::optional<AsynchronyFigures>& figures, const Scen
   return json;
 }
 
+ordered_json to_json(const Uncertainty& uncertainty) {
+  ordered_json json = ordered_json::array();
+  for (const Uncertainty::Effect& effect : uncertainty.effects)
+    json.push_back({{"constant", effect.constant},
+                    {"basis", kBasisNames[static_cast<std::size_t>(effect.basis)]},
+                    {"deviation", effect.deviation},
+                    {"better_s", effect.better_s},
+                    {"worse_s", effect.worse_s}});
+  return json;
+}
+
 }  // namespace
 
 ordered_json to_json(const Result& result) {
@@ -101,6 +112,7 @@ ordered_json to_json(const Result& result) {
   ordered_json json;
   json["scenario"] = result.scenario.name;
   json["step_time_s"] = m.step_time_s;
+  if (result.uncertainty) json["interval_s"] = {result.uncertainty->low_s, result.uncertainty->high_s};
   json["samples_per_s"] = m.samples_per_s;
   json["tokens_per_s"] = nullptr;  // the model has no tokens
   if (m.tokens_per_s > 0) json["tokens_per_s"] = m.tokens_per_s;
@@ -143,6 +155,7 @@ ordered_json to_json(const Result& result) {
   json["engine"] = {{"fidelity", result.trace.engine.fidelity},
                     {"classes", result.trace.engine.classes},
                     {"events", result.trace.engine.events}};
+  if (result.uncertainty) json["uncertainty"] = to_json(*result.uncertainty);
   json["rests_on"] = to_json(rests_on(result.scenario, result.plan));
   json["notes"] = result.plan.notes;
   return json;

@@ -1,0 +1,17 @@
+// One row of a table of step times: its predicted breakdown, and what it would be without each term.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "simulator/commands/commands.hpp"
+#include "simulator/commands/table.hpp"
+
+namespace rehearse {
+
+// InputError, with the nearest id, if the table has no row `id`.
+void explain_row(const MeasurementTable& table, const std::string& id,
+                 const std::vector<std::string>& overrides, Format format, std::ostream& out);
+
+}  // namespace rehearse

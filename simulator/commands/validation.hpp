@@ -1,0 +1,60 @@
+// Predictions of a table of measurements, and its writers.
+#pragma once
+
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "simulator/commands/statistics.hpp"
+#include "simulator/commands/table.hpp"
+
+namespace rehearse {
+
+// Nine of ten measurements are expected between them.
+struct StepInterval {
+  double low_s = 0, high_s = 0;
+};
+
+struct ValidatedRow {
+  const PublishedRow* measurement;
+  double measured_step_s = 0;  // 0: not measured
+  double predicted_step_s = 0;
+  int devices = 0;
+  std::optional<StepInterval> interval;  // none: not asked for
+  double error() const { return predicted_step_s / measured_step_s - 1; }
+};
+
+// How many measured step times lie in their intervals, and how wide those are, (high - low) / predicted.
+struct Coverage {
+  std::size_t rows = 0, inside = 0;
+  double median_width = 0;
+};
+
+// The figures of a whole table, or of one of its groups.
+struct TableSummary {
+  std::string group;
+  ErrorSummary errors;
+  std::vector<Efficiency> efficiencies;
+};
+
+struct Validation {
+  const MeasurementTable* table;
+  bool kernels = false;  // of single kernels
+  // Times of single kernels or collectives stand in the place of the steps'.
+  bool of_operations() const { return kernels || table->collectives; }
+  std::vector<ValidatedRow> rows;
+  std::vector<Observation> observations;  // by row
+  TableSummary whole;
+  std::vector<TableSummary> groups;  // if there are several, in order of their first rows
+  std::vector<Comparison> comparisons;
+  std::optional<Coverage> coverage;  // none: no intervals
+};
+
+void write_text(const Validation& validation, std::ostream& out);
+void write_csv(const std::vector<Validation>& all, std::ostream& out);
+nlohmann::ordered_json to_json(const std::vector<Validation>& all);
+
+}  // namespace rehearse
