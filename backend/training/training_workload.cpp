@@ -519,6 +519,18 @@ std::string moves_other_numbers(const Schedule& schedule) {
   return "";
 }
 
+// Gradients are summed by layers: a bucket may not share one with the bucket before it.
+bool cuts_layers(const Scenario& scenario, const Schedule& schedule) {
+  if (scenario.strategy.bucket_unit == BucketUnit::layer) return false;
+  for (const Program& program : schedule.programs) {
+    std::set<int> seen;
+    for (const Tensor& tensor : program.tensors)
+      for (int i = tensor.first_layer; tensor.kind == TensorKind::gradient && i <= tensor.last_layer; ++i)
+        if (!seen.insert(i).second) return true;
+  }
+  return false;
+}
+
 // What a transformer's gradients do not go through.
 std::string why_not_shared(const Scenario& scenario, const Schedule& schedule) {
   if (!std::holds_alternative<Transformer>(scenario.model.shape)) return "";
@@ -544,6 +556,7 @@ std::string why_not_trained(const Scenario& scenario, const Schedule& schedule, 
   if (std::string why = why_not_shared(scenario, schedule); !why.empty()) return why;
   if (scenario.strategy.tensor > 1 && scenario.strategy.tensor_overlap == TensorOverlap::chunks)
     return "products in chunks (tensor_overlap = \"weight-gradients\" or \"none\")";
+  if (cuts_layers(scenario, schedule)) return "buckets that end inside layers (bucket_unit = \"layer\")";
   const Precision precision = scenario.training.precision;
   const auto name = [](Precision p) { return kPrecisionNames[static_cast<std::size_t>(p)]; };
   const bool on_gpus = precision == Precision::bf16 || precision == Precision::tf32;

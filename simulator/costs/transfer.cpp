@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "simulator/costs/gloo_constants.hpp"
 #include "simulator/costs/nccl_constants.hpp"
 
 namespace rehearse {
@@ -182,6 +183,25 @@ void add_tcp(TransferCost& cost, const TransferShape& shape, const Protocol& pro
   if (shape.nodes > 1) cost.efficiency = tcp_efficiency(protocol.frame_overhead_bytes);
 }
 
+// Gloo's ring sends N segments in each of its two phases, c long on the wire each, and posts a segment once
+// the last but one has arrived and, in the first phase, has been summed. A phase takes N c, what the last
+// segment waits for, and for every pair of segments what of that wait is longer than the other's time on the
+// wire.
+void add_gloo(TransferCost& cost, CollectiveKind kind, double bytes, const TransferShape& shape) {
+  const double arrival_s = cost.step_latency_s + gloo::kSegmentLatencyS;
+  cost.startup_s += gloo::kCallS;
+  cost.step_latency_s = arrival_s;
+  if (kind != CollectiveKind::all_reduce || shape.ring_bandwidth <= 0) return;
+  const double of_rank = std::max(static_cast<double>(gloo::kLeastSegments),
+                                  std::ceil(std::ceil(bytes / gloo::kMostSegmentBytes) / shape.ranks));
+  const double segment = bytes / (of_rank * shape.ranks), pairs = (shape.ranks - 1) * of_rank / 2 - 1;
+  const double wire_s = segment / (cost.efficiency * shape.ring_bandwidth),
+               summed_s = arrival_s + segment / gloo::kSummedBytesPerS;
+  cost.startup_s += summed_s + arrival_s;
+  cost.step_latency_s =
+      pairs * (std::max(0.0, summed_s - wire_s) + std::max(0.0, arrival_s - wire_s)) / cost.steps;
+}
+
 // Chains and trees are cut in any case, or all but one of their edges would wait.
 double pieces_in_flight(double chunk_bytes) {
   return chunk_bytes > 0 ? chunk_bytes : nccl::kPieceBytes;
@@ -227,10 +247,11 @@ TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& s
     if (cost.steps == 0) return cost;
     const double message = message_of_ring(kind, cost, shape, chunk_bytes),
                  link = shape.ring_bandwidth / std::max(1, shape.channels);
-    if (protocol.kind == Protocol::tcp) {
+    if (protocol.over_tcp()) {
       add_tcp(cost, shape, protocol);
       if (is_chain(kind)) add_filling(cost, message, cost.efficiency * link);
     }
+    if (protocol.kind == Protocol::gloo) add_gloo(cost, kind, bytes, shape);
     if (protocol.kind == Protocol::measured) {
       const LinkCurve* curve = protocol.links->collective(kind, reach_of(shape), shape.ranks);
       add_measured(cost, curve, message, 1, link);
@@ -268,10 +289,11 @@ TransferCost tree_cost(double bytes, const TransferShape& shape, const Protocol&
   const int channels = std::max(1, shape.channels);
   const double piece = piece_of(bytes / 2 / channels, pieces_in_flight(chunk_bytes)),
                link = shape.ring_bandwidth / channels;
-  if (protocol.kind == Protocol::tcp) add_tcp(ideal, shape, protocol);
+  if (protocol.over_tcp()) add_tcp(ideal, shape, protocol);
+  if (protocol.kind == Protocol::gloo) ideal.step_latency_s += shape.tree_edges * gloo::kSegmentLatencyS;
   if (protocol.kind == Protocol::measured)
     add_measured(ideal, protocol.links->messages(reach_of(shape)), piece, shape.tree_edges, link / 4);
-  if ((protocol.kind == Protocol::tcp || protocol.kind == Protocol::measured) && link > 0)
+  if ((protocol.over_tcp() || protocol.kind == Protocol::measured) && link > 0)
     ideal.filling_s = 2 * piece / ideal.efficiency *
                       std::max(0.0, shape.tree_s_per_byte - shape.tree_edge_s_per_byte - 2 / link);
   if (protocol.kind != Protocol::nccl || shape.compute_capability == 0 || shape.ring_bandwidth <= 0)
@@ -305,7 +327,7 @@ TransferCost nvls_cost(double bytes, const TransferShape& shape, const Protocol&
   cost.steps = 1;
   cost.bytes_per_edge = bytes;  // as counted by ring_bandwidth
   cost.step_latency_s = shape.hop_latency_s + shape.tree_latency_s;
-  if (protocol.kind == Protocol::tcp) add_tcp(cost, shape, protocol);
+  if (protocol.over_tcp()) add_tcp(cost, shape, protocol);
   if (protocol.kind == Protocol::measured)
     add_measured(cost, protocol.links->messages(reach_of(shape)), bytes / shape.ranks, 2,
                  shape.ring_bandwidth / std::max(1, shape.channels));
@@ -342,7 +364,8 @@ TransferCost message_cost(double bytes, const TransferShape& shape, const Protoc
   cost.steps = 1;
   cost.bytes_per_edge = bytes;
   cost.step_latency_s = shape.hop_latency_s;
-  if (protocol.kind == Protocol::tcp) add_tcp(cost, shape, protocol);
+  if (protocol.over_tcp()) add_tcp(cost, shape, protocol);
+  if (protocol.kind == Protocol::gloo) cost.step_latency_s += gloo::kSegmentLatencyS;
   if (protocol.kind == Protocol::measured)
     add_measured(cost, protocol.links->messages(reach_of(shape)), bytes, 1,
                  shape.ring_bandwidth / std::max(1, shape.channels));

@@ -17,13 +17,16 @@ struct Protocol {
     nccl,      // GPUs: NCCL's own cost model; processors: ideal
     tcp,       // between nodes over TCP/IP on Ethernet: headers, no startup; inside nodes ideal
     measured,  // latency and bandwidth by the size of a message: `links`
+    gloo,      // tcp, and what Gloo's ring does on it: segments, handshakes, sums on the host
   } kind = nccl;
-  double frame_overhead_bytes = 38;          // tcp: what a frame costs on the link besides the packet
+  double frame_overhead_bytes = 38;          // tcp, gloo: what a frame costs on the link besides the packet
   std::shared_ptr<const LinkProfile> links;  // measured
 
   Protocol(Kind chosen = nccl) : kind(chosen) {}
+  bool over_tcp() const { return kind == tcp || kind == gloo; }
 };
-inline constexpr std::array<std::string_view, 4> kProtocolNames = {"ideal", "nccl", "tcp", "measured"};
+inline constexpr std::array<std::string_view, 5> kProtocolNames = {"ideal", "nccl", "tcp", "measured",
+                                                                   "gloo"};
 
 // Geometry of a group as a collective sees it.
 struct TransferShape {
@@ -62,6 +65,7 @@ struct TransferCost {
 //   tcp: ideal, at tcp_efficiency() between nodes. measured: each step costs what the profile says of
 //   messages as large as the step's pieces are, of which none is larger than `chunk_bytes` (0: a step's whole
 //   share; along chains 512 KiB). Both: the last edge of a chain begins n-2 pieces' time later.
+//   gloo: tcp, and gloo_constants.hpp; all-reduces go in Gloo's own segments, whatever `chunk_bytes` says.
 TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& shape,
                        const Protocol& protocol, double chunk_bytes = 0);
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "simulator/costs/compute.hpp"
+#include "simulator/costs/gloo_constants.hpp"
 #include "simulator/costs/host.hpp"
 #include "simulator/report/report.hpp"
 
@@ -111,7 +112,9 @@ std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
                       "NVIDIA/nccl v2.30.7-1 src/graph/tuning.cc" +
                           (algorithms.empty() ? "" : ": " + algorithms + " all-reduce")});
   }
-  if (scenario.engine.protocol.kind == Protocol::tcp)
+  if (scenario.engine.protocol.kind == Protocol::gloo)
+    inputs.push_back({Input::Group::protocol, Basis::measured, "protocol costs", "Gloo", gloo::kSource});
+  if (scenario.engine.protocol.over_tcp())
     inputs.push_back({Input::Group::protocol, Basis::published, "protocol costs", "TCP/IP on Ethernet",
                       "IEEE 802.3, RFC 791, RFC 9293, RFC 7323: headers of full frames"});
   if (scenario.engine.protocol.kind == Protocol::measured) {

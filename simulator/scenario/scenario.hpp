@@ -90,6 +90,13 @@ struct OffloadChoice {
 
 inline constexpr int kMaxDegree = 1'000'000;  // of an axis
 
+// PyTorch's DistributedDataParallel counts single tensors; a segment's are a weight and its bias, or fewer.
+enum class BucketUnit { layer, tensor };
+inline constexpr std::array<std::string_view, 2> kBucketUnitNames = {"layer", "tensor"};
+// Whether gradients are computed in their buckets, copied (and scaled) into them, or copied back, too.
+enum class BucketCopies { none, in, in_out };
+inline constexpr std::array<std::string_view, 3> kBucketCopiesNames = {"none", "in", "in-out"};
+
 struct StrategyChoice {
   std::string title;  // of a named strategy: "PyTorch DistributedDataParallel"
   int data = 1, context = 1, tensor = 1, pipeline = 1;
@@ -119,6 +126,9 @@ struct StrategyChoice {
   int channels = 0;        // 0: the node's NICs
   double bucket_bytes = 25 * 1048576.0;
   double first_bucket_bytes = 1048576;  // limit of the first bucket, which lets communication begin early
+  // What buckets are filled with, in order of the backward pass: gradients of whole layers, or of segments.
+  BucketUnit bucket_unit = BucketUnit::layer;
+  BucketCopies bucket_copies = BucketCopies::none;
   bool overlap = true;
   CompressionChoice compression;
   OffloadChoice offload;

@@ -18,12 +18,12 @@ namespace {
 Protocol read_protocol(Section& section, const Cluster& cluster, const std::string& base_folder) {
   Protocol protocol = static_cast<Protocol::Kind>(
       section.choice("protocol", kProtocolNames, static_cast<std::size_t>(Protocol::nccl)));
-  const auto only_with = [&](std::string_view key, Protocol::Kind kind) {
-    if (section.has(key) && protocol.kind != kind)
-      section.refuse(key, "given", fmt::format("only with protocol = \"{}\"", kProtocolNames[kind]));
+  const auto only_with = [&](std::string_view key, bool fits, const char* allowed) {
+    if (section.has(key) && !fits)
+      section.refuse(key, "given", fmt::format("only with protocol = {}", allowed));
   };
-  only_with("frame_overhead_bytes", Protocol::tcp);
-  only_with("link_profile", Protocol::measured);
+  only_with("frame_overhead_bytes", protocol.over_tcp(), "\"tcp\" or \"gloo\"");
+  only_with("link_profile", protocol.kind == Protocol::measured, "\"measured\"");
   protocol.frame_overhead_bytes =
       section.number("frame_overhead_bytes", {0, 1000}, protocol.frame_overhead_bytes);
   const bool inline_profile = section.is_table("link_profile");  // a link profile's keys, here
@@ -152,6 +152,11 @@ Scenario read_scenario(Document document, const std::string& path,
   scenario.engine.launches = host_launches(scenario.framework, scenario.training.cuda_graphs);
   read_simulation(simulation, scenario, base_folder);
   simulation.finish();
+  if (scenario.engine.protocol.kind == Protocol::gloo && scenario.strategy.all_reduce != Algorithm::ring)
+    strategy.refuse("all_reduce",
+                    fmt::format("\"{}\" with simulation.protocol = \"gloo\"",
+                                kAlgorithmNames[static_cast<std::size_t>(scenario.strategy.all_reduce)]),
+                    "\"ring\", which is what Gloo does");
   scenario.run = read_run(run);
   run.finish();
 

@@ -34,6 +34,56 @@ void write_all_reduce(const StepPlan& plan, StageProgram& stage, std::size_t b,
   }
 }
 
+// DistributedDataParallel's copies (torch/csrc/distributed/c10d/reducer.cpp): as a gradient arrives, it is
+// multiplied by 1 / ranks into its bucket's memory (mark_variable_ready_dense), and once the backward pass
+// has ended and the bucket's sum is there, copied back (finalize_backward), bucket by bucket. Both are issued
+// where the backward pass is. Each reads and writes all bytes. Gradients that are views of the buckets
+// (gradient_as_bucket_view) need no copy back.
+class BucketCopying {
+public:
+  BucketCopying(StepPlan& plan, StageProgram& stage, int ranks) : plan_(plan), stage_(stage) {
+    if (ranks == 1 || plan.scenario.strategy.bucket_copies == BucketCopies::none) return;
+    const bool separate = plan.scenario.strategy.bucket_copies == BucketCopies::in_out;
+    for (std::size_t b = 0; separate && b < stage.buckets.size(); ++b)
+      buffers_.push_back(
+          stage.buckets[b].parameters > 0
+              ? add_buffer(stage.program, fmt::format("bucket {}", b), gradient_bytes(plan, stage.buckets[b]))
+              : -1);
+    on_ = true;
+  }
+
+  void copy_in(std::size_t b) {
+    if (on_ && stage_.buckets[b].parameters > 0) stage_.backward_of_bucket[b] = write(b, "into", {});
+  }
+  // Waits for the op that holds the bucket's sum.
+  void copy_out(std::size_t b, int summed) {
+    if (on_ && !buffers_.empty() && buffers_[b] >= 0) write(b, "out of", {{summed}});
+  }
+
+private:
+  int write(std::size_t b, const char* way, std::vector<Dependency> after) {
+    Work work;
+    work.name = fmt::format("copy gradients {} bucket {}", way, b);
+    work.precision = plan_.scenario.training.gradient_precision;
+    work.kernels = {memory_kernel(2 * gradient_bytes(plan_, stage_.buckets[b]))};
+    Op copy = compute_op(plan_, stage_.program, work.name, Pass::gradient_sync, work);
+    copy.first_layer = stage_.buckets[b].first_layer;
+    copy.last_layer = stage_.buckets[b].last_layer;
+    copy.after = std::move(after);
+    copy.reads = copy.writes = {stage_.gradients[b]};
+    if (!buffers_.empty()) {
+      copy.reads.push_back(buffers_[b]);
+      copy.writes.push_back(buffers_[b]);
+    }
+    return add_op(stage_.program, std::move(copy));
+  }
+
+  StepPlan& plan_;
+  StageProgram& stage_;
+  std::vector<int> buffers_;  // of a bucket's bytes; empty: gradients lie in the buckets
+  bool on_ = false;
+};
+
 class AllReduce : public GradientStrategy {
 public:
   AllReduce(std::optional<FusionBuffer> fusion, CompressionChoice compression)
@@ -55,6 +105,11 @@ public:
       strategy.refuse(fusion_ ? strategy.has("fusion_mb") ? "fusion_mb" : "cycle_ms" : "compression",
                       "given beside experts that are placed on other ranks (expert, expert_tensor)",
                       "no such key, or expert = 1 and no expert_tensor");
+    if (places_experts(scenario) && scenario.strategy.bucket_unit == BucketUnit::tensor)
+      strategy.refuse("bucket_unit",
+                      "\"tensor\" beside experts that are placed on other ranks "
+                      "(expert, expert_tensor)",
+                      "\"layer\", or expert = 1 and no expert_tensor");
     const Fabric::Kind kind = scenario.cluster->fabric().kind;
     if (scenario.strategy.all_reduce == Algorithm::torus && kind != Fabric::Kind::torus &&
         kind != Fabric::Kind::ring)
@@ -101,6 +156,7 @@ private:
     std::vector<CompressedSync> syncs;
     for (const Bucket& bucket : stage.buckets)
       syncs.push_back(compressed_sync(compression_, plan, bucket, ranks));
+    BucketCopying copying(plan, stage, ranks);
     std::vector<int> begin_backward(stage.chunks.size(), -1);
     PassHooks hooks;
     if (fused)
@@ -110,16 +166,17 @@ private:
         if (received >= 0) begin.after = {{received}};
         begin_backward[static_cast<std::size_t>(item.chunk)] = add_op(stage.program, std::move(begin));
       };
-    if (compressed)
-      hooks.behind_bucket = [&](const PassItem&, std::size_t b) {
-        if (stage.buckets[b].parameters > 0) write_compression(plan, stage, syncs[b], b);
-      };
+    hooks.behind_bucket = [&](const PassItem&, std::size_t b) {
+      copying.copy_in(b);
+      if (compressed && stage.buckets[b].parameters > 0) write_compression(plan, stage, syncs[b], b);
+    };
     write_passes(plan, stage, hooks);
 
     std::vector<int> wakings(stage.buckets.size(), -1);
     for (std::size_t c = stage.chunks.size(); fused && c > 0; --c)
       write_cycles(stage, fusion, stage.chunks[c - 1], begin_backward[c - 1], wakings);
     const int backward_end = last_op_of_stream(stage.program, stream_named(stage.program, "compute"));
+    std::vector<int> summed(stage.buckets.size(), -1);  // by bucket: the last op of its sum
     for (std::size_t b = 0; ranks > 1 && b < stage.buckets.size(); ++b) {
       if (stage.buckets[b].parameters == 0) continue;
       std::vector<Dependency> after = {
@@ -132,7 +189,10 @@ private:
       else
         write_all_reduce(plan, stage, b, after);
       if (fused && !compressed) write_copy(plan, stage, fusion, b, "out of", sent_bytes, {});
+      summed[b] = last_op_of_stream(stage.program, stream_named(stage.program, "gradients"));
     }
+    for (std::size_t b = 0; b < stage.buckets.size(); ++b)
+      if (summed[b] >= 0) copying.copy_out(b, summed[b]);
     if (stage.parameters() > 0) {
       sync_tied_embedding(plan, stage);
       add_op(stage.program, optimizer_op(plan, stage));
@@ -183,11 +243,32 @@ CompressionChoice read_compression(Section& strategy, const StrategyChoice& choi
   return compression;
 }
 
+// What buckets hold, and how gradients come into them.
+void read_bucket_form(Section& strategy, StrategyChoice& choice, bool fused) {
+  choice.bucket_unit = static_cast<BucketUnit>(strategy.choice("bucket_unit", kBucketUnitNames, 0));
+  choice.bucket_copies = static_cast<BucketCopies>(strategy.choice("bucket_copies", kBucketCopiesNames, 0));
+  const auto refuse = [&](const char* key, std::string_view value, const char* standard) {
+    if (value == standard) return;
+    if (choice.gradients != "all-reduce")
+      strategy.refuse(key, fmt::format("\"{}\" with gradients = \"{}\"", value, choice.gradients),
+                      fmt::format("\"{}\", or gradients = \"all-reduce\"", standard));
+    if (fused)
+      strategy.refuse(key, fmt::format("\"{}\" beside fusion_mb or cycle_ms", value),
+                      fmt::format("\"{}\": Horovod fuses by a rule of its own", standard));
+  };
+  refuse("bucket_unit", kBucketUnitNames[static_cast<std::size_t>(choice.bucket_unit)], "layer");
+  refuse("bucket_copies", kBucketCopiesNames[static_cast<std::size_t>(choice.bucket_copies)], "none");
+}
+
 void refuse_beside_shards(Section& strategy, bool fused, const StrategyChoice& choice) {
   const char* const allowed = "zero_stage = 0 and fsdp = \"none\", or no such key";
   for (const char* key : {"fusion_mb", "cycle_ms"})
     if (fused && strategy.has(key))
       strategy.refuse(key, "given beside sharded data parallelism (zero_stage, fsdp)", allowed);
+  if (choice.bucket_unit != BucketUnit::layer)
+    strategy.refuse("bucket_unit", "\"tensor\" beside sharded data parallelism (zero_stage, fsdp)", allowed);
+  if (choice.bucket_copies != BucketCopies::none)
+    strategy.refuse("bucket_copies", "given beside sharded data parallelism (zero_stage, fsdp)", allowed);
   if (choice.compression.kind != Compression::none)
     strategy.refuse("compression",
                     fmt::format("\"{}\" beside sharded data parallelism (zero_stage, fsdp)",
@@ -211,6 +292,8 @@ extern const GradientStrategyEntry kAllReduceStrategy{
     "them\n"
     "bucket_mb = 25              # gradients sent together; left out: 25, but the first bucket 1\n"
     "# first_bucket_mb = 1       # limit of the first bucket, if it is less\n"
+    "bucket_unit = \"layer\"       # tensor: buckets may end inside layers, as PyTorch's do\n"
+    "bucket_copies = \"none\"      # in: gradients are copied into buckets; in-out: and back\n"
     "# fusion_mb = 128           # instead of bucket_mb: Horovod's fusion buffer,\n"
     "# cycle_ms = 1              # and how often its loop wakes\n"
     "compression = \"none\"        # fp16, top-k, one-bit, powersgd\n"
@@ -228,6 +311,7 @@ extern const GradientStrategyEntry kAllReduceStrategy{
     [](Section& strategy, StrategyChoice& choice) -> std::shared_ptr<const GradientStrategy> {
       const std::optional<FusionBuffer> fusion = read_fusion(strategy, choice);
       choice.compression = read_compression(strategy, choice);
+      read_bucket_form(strategy, choice, fusion.has_value());
       if (auto shards = read_shards(strategy, choice)) {
         refuse_beside_shards(strategy, fusion.has_value(), choice);
         return shards;

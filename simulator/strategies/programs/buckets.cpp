@@ -9,7 +9,7 @@ std::vector<Bucket> gradient_buckets(const std::vector<double>& layer_parameters
   std::vector<Bucket> buckets;
   bool open = false;
   for (int i = static_cast<int>(layer_parameters.size()) - 1; i >= 0; --i) {
-    if (!open) buckets.push_back({first_layer + i, first_layer + i, 0, 0});
+    if (!open) buckets.push_back({first_layer + i, first_layer + i});
     Bucket& bucket = buckets.back();
     bucket.first_layer = first_layer + i;
     bucket.parameters += layer_parameters[i];

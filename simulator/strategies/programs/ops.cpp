@@ -248,9 +248,13 @@ int sum_partial_gradients(const StepPlan& plan, StageProgram& stage, std::size_t
   const Bucket& bucket = stage.buckets[number];
   const double element = element_bytes(plan.scenario.training.gradient_precision);
   std::map<std::vector<int>, double> parameters;  // by factors
+  // Those of a layer that lies in two buckets go with its first segment, whose gradients come last.
+  const auto holds = [&](int layer) {
+    return layer >= bucket.first_layer && layer <= bucket.last_layer &&
+           plan.walk.first_segment[static_cast<std::size_t>(layer)] >= bucket.first_segment;
+  };
   for (const PartialGradient& partial : plan.walk.partial_gradients)
-    if (partial.layer >= bucket.first_layer && partial.layer <= bucket.last_layer)
-      parameters[partial.factors] += partial.parameters;
+    if (holds(partial.layer)) parameters[partial.factors] += partial.parameters;
   int last = -1;
   for (const auto& [factors, elements] : parameters) {
     ValueChange sum;

@@ -194,25 +194,32 @@ private:
     return add_op(program_, std::move(op));
   }
 
-  // Buckets whose layers are computed together: one, or all of the chunk.
+  // Buckets whose segments are computed together: one, or all of the chunk.
   struct Part {
-    LayerRange layers;
+    int first, end;  // segments
     std::size_t first_bucket, end_bucket;
   };
+  Part part_of_layers(const LayerRange& layers, std::size_t first_bucket, std::size_t end_bucket) const {
+    return {walk_.first_segment[layers.first], walk_.first_segment[layers.last + 1], first_bucket,
+            end_bucket};
+  }
   std::vector<Part> parts(const Chunk& chunk, bool cut) const {
-    if (!cut) return {{chunk.layers, chunk.first_bucket, chunk.end_bucket}};
+    if (!cut) return {part_of_layers(chunk.layers, chunk.first_bucket, chunk.end_bucket)};
     std::vector<Part> result;
-    for (std::size_t b = chunk.first_bucket; b < chunk.end_bucket; ++b)
-      result.push_back({{stage_.buckets[b].first_layer, stage_.buckets[b].last_layer}, b, b + 1});
+    for (std::size_t b = chunk.first_bucket; b < chunk.end_bucket; ++b) {
+      const Bucket& bucket = stage_.buckets[b];
+      result.push_back(bucket.whole_layers()
+                           ? part_of_layers({bucket.first_layer, bucket.last_layer}, b, b + 1)
+                           : Part{bucket.first_segment, bucket.end_segment, b, b + 1});
+    }
     return result;
   }
 
-  // The segments of some layers, cut where something stands between them.
-  std::vector<Piece> pieces(const LayerRange& layers, const auto& is_cut) const {
-    const int first = walk_.first_segment[layers.first], end = walk_.first_segment[layers.last + 1];
+  // Segments [first, end), cut where something stands between them.
+  static std::vector<Piece> pieces(int first, int end, const std::vector<Site>& sites, const auto& is_cut) {
     std::vector<Piece> result = {{first, end}};
     for (int s = first + 1; s < end; ++s)
-      if (is_cut(walk_.sites[s])) {
+      if (is_cut(sites[s])) {
         result.back().end = s;
         result.push_back({s, end});
       }
@@ -256,8 +263,9 @@ private:
     const int begin = walk_.first_segment[chunk.layers.first],
               end = walk_.first_segment[chunk.layers.last + 1];
     for (const Part& part : all) {
-      const auto its_pieces =
-          pieces(part.layers, [](const Site& site) { return !site.forward.empty() || site.at_ring(); });
+      const auto its_pieces = pieces(part.first, part.end, walk_.sites, [](const Site& site) {
+        return !site.forward.empty() || site.at_ring();
+      });
       std::vector<Weights> gathered = gather_weights(item, part);
       int first_op = -1;
       for (const Piece& piece : its_pieces) {
@@ -293,13 +301,21 @@ private:
     return layers;
   }
 
+  // Layers that the backward pass enters in this part: they are recomputed as a whole.
+  LayerRange layers_ended_in(const Part& part) const {
+    LayerRange layers{walk_.layer_of[part.first], walk_.layer_of[part.end - 1]};
+    if (walk_.first_segment[layers.last + 1] > part.end) --layers.last;
+    return layers;
+  }
+
   // Run again by autograd's engine, so only once the gradient has arrived.
   void recompute(const PassItem& item, const Part& part, bool cut, int received,
                  std::vector<Weights>& gathered) {
-    const LayerRange layers = recomputed_layers(part.layers);
+    const LayerRange layers = recomputed_layers(layers_ended_in(part));
     if (layers.last < layers.first) return;
-    const auto its_pieces = pieces(
-        layers, [](const Site& site) { return site.repeated && (!site.forward.empty() || site.at_ring()); });
+    const auto its_pieces =
+        pieces(walk_.first_segment[layers.first], walk_.first_segment[layers.last + 1], walk_.sites,
+               [](const Site& site) { return site.repeated && (!site.forward.empty() || site.at_ring()); });
     for (const Piece& piece : its_pieces) {
       if (piece.first > its_pieces.front().first)
         write_changes(walk_.sites[piece.first].forward, item, Pass::recompute, Side::both, received);
@@ -369,9 +385,8 @@ private:
       std::vector<Weights> gathered = gather_weights(item, part);
       std::vector<Gradients> gradients;
       if (whole) gradients = gradients_of(item, part);
-      if (tensors_.recomputes)
-        recompute(item, part, cut, part.layers.last == chunk.layers.last ? received : -1, gathered);
-      auto its_pieces = pieces(part.layers, [&](const Site& site) {
+      if (tensors_.recomputes) recompute(item, part, cut, part.end == end ? received : -1, gathered);
+      auto its_pieces = pieces(part.first, part.end, walk_.sites, [&](const Site& site) {
         return !site.backward.empty() || !site.again_for_inputs.empty() || site.at_ring() ||
                (whole && !site.again.empty());
       });
@@ -398,7 +413,7 @@ private:
           if (piece.first == begin) use(op.writes, tensors.input_gradient[k]);
         });
       }
-      if (part.layers.first == chunk.layers.first)
+      if (part.first == begin)
         write_changes(walk_.sites[begin].backward, item, item.pass, Side::reader, received, true);
       if (whole) end_part(item, part, gradients, number);
     }
@@ -414,7 +429,8 @@ private:
     const bool cut = cut_in_buckets(item, chunk);
     int received = -1;
     for (const Part& part : parts(chunk, cut)) {
-      auto its_pieces = pieces(part.layers, [](const Site& site) { return !site.again.empty(); });
+      auto its_pieces =
+          pieces(part.first, part.end, walk_.sites, [](const Site& site) { return !site.again.empty(); });
       std::vector<Gradients> gradients = gradients_of(item, part);
       std::reverse(its_pieces.begin(), its_pieces.end());
       int number = -1;

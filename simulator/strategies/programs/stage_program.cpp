@@ -111,7 +111,7 @@ std::string segments_text(const StepPlan& plan, int first, int end) {
   const Walk& walk = plan.walk;
   const int first_layer = walk.layer_of[first], last_layer = walk.layer_of[end - 1];
   if (walk.first_segment[first_layer] == first && walk.first_segment[last_layer + 1] == end)
-    return layers_text({first_layer, last_layer, 0});
+    return layers_text({first_layer, last_layer});
   const auto name = [&](int segment) {
     return std::string(kSegmentNames[static_cast<std::size_t>(walk.segments[segment]->kind)]);
   };
@@ -153,15 +153,52 @@ Op marker(StepPlan& plan, StageProgram& stage, const std::string& name) {
 
 namespace {
 
+// Buckets of segments. What a layer has beside its segments (the last stage's copy of a tied table) arrives
+// with the last one of them.
+std::vector<Bucket> segment_buckets(const StepPlan& plan, LayerRange layers) {
+  const StrategyChoice& strategy = plan.scenario.strategy;
+  const Walk& walk = plan.walk;
+  const int first = walk.first_segment[layers.first];
+  std::vector<double> parameters;
+  for (int layer = layers.first; layer <= layers.last; ++layer) {
+    double beside = plan.layers[layer].parameters;
+    for (int s = walk.first_segment[layer]; s < walk.first_segment[layer + 1]; ++s) {
+      parameters.push_back(walk.segments[s]->cost.parameters);
+      beside -= parameters.back();
+    }
+    parameters.back() += beside;
+  }
+  std::vector<Bucket> buckets =
+      gradient_buckets(parameters, first, element_bytes(plan.scenario.training.gradient_precision),
+                       strategy.first_bucket_bytes, strategy.bucket_bytes);
+  for (Bucket& bucket : buckets) {
+    bucket.first_segment = bucket.first_layer;
+    bucket.end_segment = bucket.last_layer + 1;
+    bucket.first_layer = walk.layer_of[bucket.first_segment];
+    bucket.last_layer = walk.layer_of[bucket.end_segment - 1];
+    if (walk.first_segment[bucket.first_layer] == bucket.first_segment &&
+        walk.first_segment[bucket.last_layer + 1] == bucket.end_segment) {
+      bucket.first_segment = 0;
+      bucket.end_segment = -1;
+    }
+  }
+  return buckets;
+}
+
 // Every chunk is a model of its own to DistributedDataParallel, with its own buckets.
 std::vector<Bucket> chunk_buckets(const StepPlan& plan, LayerRange layers, bool sends_gradients) {
+  // What is compressed is whole layers.
+  const StrategyChoice& strategy = plan.scenario.strategy;
+  if (sends_gradients && strategy.bucket_unit == BucketUnit::tensor &&
+      strategy.compression.kind == Compression::none)
+    return segment_buckets(plan, layers);
   std::vector<double> parameters;
   for (int i = layers.first; i <= layers.last; ++i) parameters.push_back(plan.layers[i].parameters);
   if (sends_gradients)
     return gradient_buckets(parameters, layers.first,
                             element_bytes(plan.scenario.training.gradient_precision),
                             plan.scenario.strategy.first_bucket_bytes, plan.scenario.strategy.bucket_bytes);
-  return {{layers.first, layers.last, std::accumulate(parameters.begin(), parameters.end(), 0.0), 0}};
+  return {{layers.first, layers.last, std::accumulate(parameters.begin(), parameters.end(), 0.0)}};
 }
 
 }  // namespace
