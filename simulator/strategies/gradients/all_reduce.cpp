@@ -3,6 +3,7 @@
 // background loop fuses them; whole, or compressed.
 #include <fmt/format.h>
 
+#include <array>
 #include <optional>
 
 #include "models/text/document.hpp"
@@ -16,14 +17,14 @@
 namespace rehearse {
 namespace {
 
-// The sum of bucket `b` over the ranks with the same weights, on stream "gradients".
-void write_all_reduce(const StepPlan& plan, StageProgram& stage, std::size_t b,
+// The sum of bucket `b` over the ranks with the same weights.
+void write_all_reduce(const StepPlan& plan, StageProgram& stage, std::size_t b, const std::string& stream,
                       const std::vector<Dependency>& after) {
   const double element = element_bytes(plan.scenario.training.gradient_precision);
   for (const BucketPart& part : parts_of(plan, stage.buckets[b])) {
     if (part.ranks == 1) continue;
-    Op op = collective_op(plan, stage.program, fmt::format("all-reduce bucket {}{}", b, part.name),
-                          "gradients", CollectiveKind::all_reduce, part.parameters * element, &part.axes);
+    Op op = collective_op(plan, stage.program, fmt::format("all-reduce bucket {}{}", b, part.name), stream,
+                          CollectiveKind::all_reduce, part.parameters * element, &part.axes);
     op.first_layer = stage.buckets[b].first_layer;
     op.last_layer = stage.buckets[b].last_layer;
     op.after = after;
@@ -82,6 +83,23 @@ private:
   StageProgram& stage_;
   std::vector<int> buffers_;  // of a bucket's bytes; empty: gradients lie in the buckets
   bool on_ = false;
+};
+
+// ProcessGroupGloo has two threads, of which the one that is free takes the next collective
+// (torch/csrc/distributed/c10d/ProcessGroupGloo.hpp, Options::threads): the one that has carried fewer bytes,
+// as both are as fast. All other collectives go one behind the other.
+class GradientStreams {
+public:
+  explicit GradientStreams(const Protocol& protocol) : two_(protocol.kind == Protocol::gloo) {}
+  std::string next(double bytes) {
+    const bool second = two_ && carried_[1] < carried_[0];
+    carried_[second] += bytes;
+    return second ? kSecondGradients : "gradients";
+  }
+
+private:
+  bool two_;
+  std::array<double, 2> carried_ = {0, 0};
 };
 
 class AllReduce : public GradientStrategy {
@@ -176,6 +194,7 @@ private:
     for (std::size_t c = stage.chunks.size(); fused && c > 0; --c)
       write_cycles(stage, fusion, stage.chunks[c - 1], begin_backward[c - 1], wakings);
     const int backward_end = last_op_of_stream(stage.program, stream_named(stage.program, "compute"));
+    GradientStreams streams(plan.scenario.engine.protocol);
     std::vector<int> summed(stage.buckets.size(), -1);  // by bucket: the last op of its sum
     for (std::size_t b = 0; ranks > 1 && b < stage.buckets.size(); ++b) {
       if (stage.buckets[b].parameters == 0) continue;
@@ -184,12 +203,15 @@ private:
       if (wakings[b] >= 0) after.push_back({wakings[b]});
       const double sent_bytes = compressed ? syncs[b].buffer_bytes : gradient_bytes(plan, stage.buckets[b]);
       if (fused) write_copy(plan, stage, fusion, b, "into", sent_bytes, after);
-      if (compressed)
+      std::string stream = "gradients";
+      if (compressed) {
         write_compressed_sync(plan, stage, syncs[b], b, after);
-      else
-        write_all_reduce(plan, stage, b, after);
+      } else {
+        if (!fused) stream = streams.next(sent_bytes);
+        write_all_reduce(plan, stage, b, stream, after);
+      }
       if (fused && !compressed) write_copy(plan, stage, fusion, b, "out of", sent_bytes, {});
-      summed[b] = last_op_of_stream(stage.program, stream_named(stage.program, "gradients"));
+      summed[b] = last_op_of_stream(stage.program, find_stream(stage.program, stream));
     }
     for (std::size_t b = 0; b < stage.buckets.size(); ++b)
       if (summed[b] >= 0) copying.copy_out(b, summed[b]);

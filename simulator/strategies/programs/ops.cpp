@@ -175,8 +175,9 @@ Op optimizer_op(StepPlan& plan, StageProgram& stage) {
   op.first_layer = stage.layers.first;
   op.last_layer = stage.layers.last;
   for (int send : stage.sends) op.after.push_back({send});
-  const int sync = last_op_of_stream(stage.program, find_stream(stage.program, "gradients"));
-  if (sync >= 0) op.after.push_back({sync});
+  for (const char* stream : {"gradients", kSecondGradients})
+    if (const int sync = last_op_of_stream(stage.program, find_stream(stage.program, stream)); sync >= 0)
+      op.after.push_back({sync});
   add_optimizer_state(plan, stage);
   for (std::size_t b = 0; b < stage.buckets.size(); ++b) {
     if (stage.buckets[b].parameters == 0) continue;

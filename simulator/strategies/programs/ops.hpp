@@ -27,8 +27,10 @@ int add_buffer(Program& program, std::string name, double bytes);  // the tensor
 Op compute_op(StepPlan& plan, Program& program, std::string name, Pass pass, Work work);
 // Adds the optimizer's state to the program, bucket by bucket, unless it is there.
 void add_optimizer_state(const StepPlan& plan, StageProgram& stage);
+// The stream beside "gradients", where two sums of gradients are under way at the same time.
+inline constexpr const char* kSecondGradients = "gradients 2";
 // The optimizer's update of the stage's weights from its gradients, whose state it adds to the program. It
-// waits for the stage's sends and for the last op of its stream "gradients".
+// waits for the stage's sends and for the last ops of its streams "gradients" and kSecondGradients.
 Op optimizer_op(StepPlan& plan, StageProgram& stage);
 // `bytes` to or from each of `peers`, at once.
 Op exchange_op(Program& program, std::string name, const std::string& stream, Message::Direction direction,
