@@ -92,6 +92,9 @@ const std::vector<const char*> kAllReduces = {
     "all_reduce = \"hierarchical\"",
     "all_reduce = \"auto\"",
     "channels = 1",
+    "bucket_unit = \"tensor\"",
+    "bucket_copies = \"in-out\"\nbucket_unit = \"tensor\"",
+    "bucket_copies = \"in\"",
     "compression = \"fp16\"",
     "compression = \"top-k\"\ntop_k_density = 0.02",
     "compression = \"one-bit\"",
@@ -208,7 +211,8 @@ std::string random_scenario(Generator& random) {
   text += sync;
 
   text += fmt::format("\n[simulation]\nprotocol = \"{}\"\nfidelity = \"{}\"\n",
-                      pick(random, {"ideal", "nccl", "tcp"}),
+                      sync.find("bucket_") == 0 ? pick(random, {"gloo", "nccl"})  // a ring
+                                                : pick(random, {"ideal", "nccl", "tcp"}),
                       pick(random, {"auto", "flow", "analytic", "auto", "flow", "chunk"}));
   return text;
 }

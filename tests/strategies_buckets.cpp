@@ -1,6 +1,9 @@
 // Buckets that end inside layers, and the copies into and out of buckets: schedules, bytes, order.
+#include <algorithm>
 #include <map>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "tests/catch.hpp"
 #include "tests/strategies_scenarios.hpp"
@@ -69,6 +72,33 @@ TEST_CASE("buckets that end with layers are the same, whatever fills them") {
   }
 }
 
+TEST_CASE("over Gloo two buckets are summed at a time, and the optimizer waits for both") {
+  for (const auto kind : {Protocol::gloo, Protocol::tcp}) {
+    Scenario s = scenario(perceptron(5), 4, 1, 1);
+    s.engine.protocol = kind;
+    s.strategy.first_bucket_bytes = s.strategy.bucket_bytes = 1048576;  // a bucket a layer
+    const Plan plan = write_schedule(s);
+    REQUIRE_NOTHROW(check(*plan.schedule));
+    const Program& worker = plan.schedule->programs[0];
+    std::string streams;
+    std::map<int, int> last;  // by stream
+    for (std::size_t i = 0; i < worker.ops.size(); ++i)
+      if (worker.ops[i].kind == OpKind::collective) {
+        streams += worker.streams[static_cast<std::size_t>(worker.ops[i].stream)] + "; ";
+        last[worker.ops[i].stream] = static_cast<int>(i);
+      }
+    CHECK(streams == (kind == Protocol::gloo ? "gradients; gradients 2; gradients; gradients 2; gradients; "
+                                             : "gradients; gradients; gradients; gradients; gradients; "));
+    const Op& optimizer = worker.ops.back();
+    REQUIRE(optimizer.pass == Pass::optimizer);
+    CHECK(optimizer.after.size() == last.size());
+    for (const Dependency& dependency : optimizer.after) {
+      const Op& op = worker.ops[static_cast<std::size_t>(dependency.op)];
+      CHECK(dependency.op == last.at(op.stream));
+    }
+  }
+}
+
 TEST_CASE("gradients are copied into buckets as they fill, and back in their order") {
   constexpr double kLayer = 4 * 1024.0 * 1025;  // bytes of a layer of perceptron()
   for (const auto copies : {BucketCopies::none, BucketCopies::in, BucketCopies::in_out})
@@ -99,4 +129,47 @@ TEST_CASE("gradients are copied into buckets as they fill, and back in their ord
                            (out ? "out of bucket 0; out of bucket 1; out of bucket 2; " : ""));
         CHECK(bytes_of(worker, TensorKind::buffer) == (out ? 3 * kLayer : 0));
       }
+}
+
+// What torch 2.15.0 said of its rebuilt buckets (DistributedDataParallel._get_ddp_logging_data(),
+// rebuilt_bucket_sizes) for models whose parameters are tensors of these sizes.
+TEST_CASE("buckets are those that PyTorch rebuilt") {
+  Model unequal = perceptron(0);
+  std::get<MultiLayerPerceptron>(unequal.shape).widths = {256, 2048, 2048, 128, 1024, 1024, 64, 3072, 512};
+  Model transformer = small_gpt(3);
+  auto& shape = std::get<Transformer>(transformer.shape);
+  shape.hidden = 512;
+  shape.heads = 8;
+  shape.vocabulary = 2048;
+  shape.tied_embeddings = false;
+  struct Case {
+    const Model& model;
+    double cap_mib;  // 0: bucket_cap_mb was not given
+    std::vector<double> bytes;
+  };
+  const Case cases[] = {
+      {unequal, 0, {6293504, 25727744}},
+      {unequal, 1, {6293504, 1061120, 4198400, 1577472, 16785408, 2105344}},
+      {unequal, 5, {6293504, 5259520, 18362880, 2105344}},
+      {unequal, 25, {29915904, 2105344}},
+      {unequal, 100, {32021248}},
+      {transformer, 0, {4194304, 29419520, 12869632}},
+      {transformer,
+       1,
+       {4194304, 4200448, 4202496, 1054720, 3151872, 4200448, 4202496, 1054720, 3151872, 4200448, 4202496,
+        1054720, 3151872, 4460544}},
+      {transformer, 5, {8394752, 5257216, 7352320, 5257216, 7352320, 5257216, 7612416}},
+      {transformer, 25, {26261504, 20221952}},
+      {transformer, 100, {46483456}},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.model.name, c.cap_mib);
+    Scenario s = scenario(c.model, 4, 1, 1);
+    s.strategy.bucket_unit = BucketUnit::tensor;
+    if (c.cap_mib > 0) s.strategy.first_bucket_bytes = s.strategy.bucket_bytes = c.cap_mib * 1048576;
+    std::vector<double> bytes;
+    for (const Op& op : write_schedule(s).schedule->programs[0].ops)
+      if (op.kind == OpKind::collective) bytes.push_back(op.collective.bytes.base);
+    CHECK(bytes == c.bytes);
+  }
 }
