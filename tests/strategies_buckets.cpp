@@ -24,6 +24,11 @@ TEST_CASE("buckets of tensors end inside layers, and together carry every gradie
           s.strategy.bucket_unit = BucketUnit::tensor;
           const Plan tensors = write_schedule(s);
           REQUIRE_NOTHROW(check(*tensors.schedule));
+          // Stages that share a tied table add it up once, behind all that is done to its bucket.
+          Scenario over_gloo = s;
+          over_gloo.strategy.bucket_copies = BucketCopies::in_out;
+          over_gloo.engine.protocol = Protocol::gloo;
+          REQUIRE_NOTHROW(check(*write_schedule(over_gloo).schedule));
           REQUIRE(tensors.schedule->programs.size() == layers.schedule->programs.size());
           for (std::size_t p = 0; p < tensors.schedule->programs.size(); ++p) {
             const Program &whole = layers.schedule->programs[p], &cut = tensors.schedule->programs[p];

@@ -296,7 +296,11 @@ bool holds_tied_embedding(const StepPlan& plan, const StageProgram& stage, std::
   if (plan.tied_parameters == 0 || (stage.stage > 0 && stage.stage < stage.stages - 1)) return false;
   const int layer = stage.stage == 0 ? stage.layers.first : stage.layers.last;
   const Bucket& bucket = stage.buckets[number];
-  return layer >= bucket.first_layer && layer <= bucket.last_layer;
+  if (layer < bucket.first_layer || layer > bucket.last_layer) return false;
+  // The table is looked up in the first segment of all, and multiplied with in the last one.
+  const int segment =
+      stage.stage == 0 ? plan.walk.first_segment[layer] : plan.walk.first_segment[layer + 1] - 1;
+  return bucket.whole_layers() || (segment >= bucket.first_segment && segment < bucket.end_segment);
 }
 
 void sync_tied_embedding(const StepPlan& plan, StageProgram& stage) {
@@ -312,6 +316,14 @@ void sync_tied_embedding(const StepPlan& plan, StageProgram& stage) {
     op.collective.algorithm = plan.algorithms->or_ring(endpoints_of(plan, stage.program, op.collective.group),
                                                        op.collective.bytes.base);
     op.after = {{stage.backward_of_bucket[b]}};
+    // The bucket's own sum, and what copies it, may be on other streams.
+    const std::vector<Op>& ops = stage.program.ops;
+    for (int i = static_cast<int>(ops.size()) - 1; i > stage.backward_of_bucket[b]; --i) {
+      const std::vector<int>& writes = ops[static_cast<std::size_t>(i)].writes;
+      if (std::find(writes.begin(), writes.end(), stage.gradients[b]) == writes.end()) continue;
+      if (ops[static_cast<std::size_t>(i)].stream != op.stream) op.after.push_back({i});
+      break;
+    }
     op.reads = op.writes = {stage.gradients[b]};
     add_op(stage.program, std::move(op));
   }
