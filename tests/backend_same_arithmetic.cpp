@@ -27,6 +27,9 @@ const Case kCases[] = {
     {"ring of 8", 8, "adam", "strategy.data=8 cluster.nodes=8 strategy.bucket_mb=0.02"},
     {"ring in chunks", 4, "adam", "strategy.data=4 cluster.nodes=4 strategy.chunk_kb=1"},
     {"without overlap", 4, "sgd", "strategy.data=4 cluster.nodes=4 strategy.overlap=false"},
+    {"DDP's copies over Gloo, two buckets at a time", 4, "adam",
+     "strategy.data=4 cluster.nodes=4 strategy.bucket_mb=0.02 strategy.preset=\"pytorch-ddp\" "
+     "simulation.protocol=\"gloo\""},
     {"Horovod's fusion", 4, "adam", "strategy.data=4 cluster.nodes=4 strategy.fusion_mb=1"},
     {"double tree", 8, "momentum", "strategy.data=8 cluster.nodes=8 strategy.all_reduce=\"tree\"", true},
     {"halving-doubling", 8, "adam",
