@@ -108,7 +108,7 @@ double product_flops(const std::vector<Kernel>& kernels);
 std::vector<Layer> transformer_layers(const Transformer& shape, const PassShape& pass);
 std::vector<Layer> convolutional_layers(const ConvolutionalNet& shape, const PassShape& pass);
 std::vector<Layer> perceptron_layers(const MultiLayerPerceptron& shape, const PassShape& pass);
-std::vector<Layer> profiled_layers(const ProfiledModel& shape);
+std::vector<Layer> profiled_layers(const ProfiledModel& shape, const PassShape& pass);
 
 // [convolutional]: stages written as in the papers' tables, expanded to single layers.
 ConvolutionalNet read_convolutional(Section section);

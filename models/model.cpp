@@ -80,7 +80,7 @@ std::vector<Layer> model_layers(const Model& model, const PassShape& pass) {
         } else if constexpr (std::is_same_v<Shape, MultiLayerPerceptron>) {
           return perceptron_layers(shape, pass);
         } else {
-          return profiled_layers(shape);
+          return profiled_layers(shape, pass);
         }
       },
       model.shape);

@@ -148,10 +148,21 @@ struct ConvolutionalNet {
 struct MultiLayerPerceptron {
   std::vector<double> widths;  // input, hidden..., output
 };
-struct ProfiledModel {  // measured stage times: [model.profiled]
-  std::vector<double> forward_s, backward_input_s, backward_weight_s;  // one a stage
-  double p2p_bytes = 0;
-  std::vector<double> parameters;  // elements a stage; may be empty
+struct ProfiledModel {  // measured times: [model.profiled]
+  // Its parts are layers, which the pipeline cuts as it cuts those of other models, or the stages of one
+  // pipeline.
+  bool has_layers = false;
+  std::vector<double> forward_s, backward_input_s, backward_weight_s;  // one a part
+  std::vector<double> p2p_bytes;                                       // what each part hands on
+  std::vector<double> parameters;                                      // elements a part; may be empty
+  std::vector<std::string> names;                                      // of the parts; may be empty
+  // Kernels in the times of a part that the device's process has to launch; empty: the times contain that.
+  std::vector<double> forward_kernels, backward_kernels;
+  // Samples that the times, kernels aside, and p2p_bytes were measured with: those of other micro-batches are
+  // taken to be in proportion. 0: not told, the values hold for every micro-batch.
+  double micro_batch = 0;
+  // The update of all parameters, and its kernels; 0: it follows from the device's memory bandwidth.
+  double optimizer_s = 0, optimizer_kernels = 0;
 };
 
 struct Model {

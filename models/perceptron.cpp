@@ -66,24 +66,29 @@ std::vector<Layer> perceptron_layers(const MultiLayerPerceptron& shape, const Pa
   return layers;
 }
 
-// Times hold for the micro-batch they were measured with.
-std::vector<Layer> profiled_layers(const ProfiledModel& shape) {
-  const auto fixed = [](double seconds) {
+std::vector<Layer> profiled_layers(const ProfiledModel& shape, const PassShape& pass) {
+  const double samples = shape.micro_batch > 0 ? pass.micro_batch / shape.micro_batch : 1;
+  const auto fixed = [&](double seconds, const std::vector<double>& launches, std::size_t part) {
     Kernel kernel;
     kernel.kind = Kernel::Kind::fixed;
-    kernel.seconds = seconds;
+    kernel.seconds = seconds * samples;
+    if (!launches.empty()) kernel.launches = launches[part];
     return std::vector<Kernel>{kernel};
   };
   std::vector<Layer> layers;
   for (std::size_t i = 0; i < shape.forward_s.size(); ++i) {
-    const Value between{Dims{Dim::batch, Dim::hidden}, shape.p2p_bytes, 1, true};
-    LayerWriter layer("stage" + std::to_string(i), between);
-    LayerCost& cost = layer.add(SegmentKind::block, {0}, {between});
-    cost.forward = fixed(shape.forward_s[i]);
-    cost.backward_input = fixed(shape.backward_input_s[i]);
-    cost.backward_weight = fixed(shape.backward_weight_s[i]);
+    const auto between = [&](std::size_t part) {
+      return Value{Dims{Dim::batch, Dim::hidden}, shape.p2p_bytes[part] * samples, 1, true};
+    };
+    LayerWriter layer(
+        shape.names.empty() ? (shape.has_layers ? "layer" : "stage") + std::to_string(i) : shape.names[i],
+        between(i > 0 ? i - 1 : 0));
+    LayerCost& cost = layer.add(SegmentKind::block, {0}, {between(i)});
+    cost.forward = fixed(shape.forward_s[i], shape.forward_kernels, i);
+    cost.backward_input = fixed(shape.backward_input_s[i], shape.backward_kernels, i);
+    cost.backward_weight = fixed(shape.backward_weight_s[i], {}, i);
     if (!shape.parameters.empty()) cost.parameters = shape.parameters[i];
-    layers.push_back(layer.take(i + 1 < shape.forward_s.size() ? shape.p2p_bytes : 0));
+    layers.push_back(layer.take(i + 1 < shape.forward_s.size() ? shape.p2p_bytes[i] * samples : 0));
   }
   return layers;
 }

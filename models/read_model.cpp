@@ -52,30 +52,56 @@ MultiLayerPerceptron read_perceptron(Section s) {
   return {{widths.begin(), widths.end()}};
 }
 
+// How many parts have times, as stages or as layers.
+std::size_t count_parts(Section& s) {
+  if (s.has("stages") && s.has("layers")) s.refuse("layers", "given beside stages", "one of stages, layers");
+  return static_cast<std::size_t>(s.integer(s.has("layers") ? "layers" : "stages", 1, 10'000));
+}
+
 ProfiledModel read_profiled(Section s) {
-  s.expect({"forward_ms", "backward_input_ms", "backward_weight_ms", "p2p_bytes", "parameters"});
-  const auto stages = static_cast<std::size_t>(s.integer("stages", 1, 10'000));
-  // A number for every stage, or an array with one for each.
-  const auto per_stage = [&](std::string_view key, Range range, double unit) {
+  s.expect({"stages", "layers", "forward_ms", "backward_input_ms", "backward_weight_ms", "p2p_bytes",
+            "parameters", "names", "forward_kernels", "backward_kernels", "micro_batch", "optimizer_ms",
+            "optimizer_kernels"});
+  ProfiledModel profiled;
+  profiled.has_layers = s.has("layers");
+  const std::size_t parts = count_parts(s);
+  const std::string_view noun = profiled.has_layers ? "layers" : "stages";
+  const auto check_length = [&](std::string_view key, std::size_t found, std::string_view or_one) {
+    if (found != parts)
+      s.refuse(key, fmt::format("an array of {}", found),
+               fmt::format("{}an array of one for each of the {} {}", or_one, parts, noun));
+  };
+  // A number for every part, or an array with one for each.
+  const auto per_part = [&](std::string_view key, Range range, double unit) {
     std::vector<double> values =
-        s.is_array(key) ? s.numbers(key, range) : std::vector<double>(stages, s.number(key, range));
-    if (values.size() != stages) {
-      s.refuse(key, fmt::format("an array of {}", values.size()),
-               fmt::format("a number, or an array of one for each of the {} stages", stages));
-    }
+        s.is_array(key) ? s.numbers(key, range) : std::vector<double>(parts, s.number(key, range));
+    check_length(key, values.size(), "a number, or ");
     for (double& value : values) value *= unit;
     return values;
+  };
+  const auto per_part_if_given = [&](std::string_view key, Range range) {
+    return s.has(key) ? per_part(key, range, 1) : std::vector<double>();
   };
   constexpr double kMilli = 1e-3;
   // A hundred times what a device holds; transfers of 10^14 bytes and more are beyond the engine's
   // arithmetic.
-  constexpr Range kFitsDevice{0, 1e13, false};
-  ProfiledModel profiled;
-  profiled.forward_s = per_stage("forward_ms", kPositive, kMilli);
-  profiled.backward_input_s = per_stage("backward_input_ms", kPositive, kMilli);
-  profiled.backward_weight_s = per_stage("backward_weight_ms", kNotNegative, kMilli);
-  profiled.p2p_bytes = s.number("p2p_bytes", kFitsDevice);
-  if (s.has("parameters")) profiled.parameters = per_stage("parameters", kFitsDevice, 1);
+  constexpr Range kFitsDevice{0, 1e13, false}, kKernels{0, 1e9, false};
+  // A layer may have nothing to compute, a stage may not.
+  const Range time = profiled.has_layers ? kNotNegative : kPositive;
+  profiled.forward_s = per_part("forward_ms", time, kMilli);
+  profiled.backward_input_s = per_part("backward_input_ms", time, kMilli);
+  profiled.backward_weight_s = per_part("backward_weight_ms", kNotNegative, kMilli);
+  profiled.p2p_bytes = per_part("p2p_bytes", kFitsDevice, 1);
+  profiled.parameters = per_part_if_given("parameters", kFitsDevice);
+  profiled.forward_kernels = per_part_if_given("forward_kernels", kKernels);
+  profiled.backward_kernels = per_part_if_given("backward_kernels", kKernels);
+  profiled.names = s.texts("names");
+  if (s.has("names")) check_length("names", profiled.names.size(), "");
+  profiled.micro_batch = static_cast<double>(s.integer("micro_batch", 1, 1'000'000, 0));
+  profiled.optimizer_s = s.number("optimizer_ms", kNotNegative, 0) * kMilli;
+  profiled.optimizer_kernels = s.number("optimizer_kernels", kKernels, 0);
+  if (profiled.optimizer_s > 0 && profiled.parameters.empty())
+    s.require("parameters", "optimizer_ms", "the elements that are updated");
   s.finish();
   return profiled;
 }
@@ -92,7 +118,8 @@ struct Describe {
     return fmt::format("Multi-layer perceptron {}", fmt::join(mlp.widths, "-"));
   }
   std::string operator()(const ProfiledModel& profiled) const {
-    return fmt::format("Profiled model, {} stages", profiled.forward_s.size());
+    return fmt::format("Profiled model, {} {}", profiled.forward_s.size(),
+                       profiled.has_layers ? "layers" : "stages");
   }
 };
 

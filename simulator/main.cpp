@@ -148,6 +148,19 @@ int run(int argc, char** argv) {
   one_kernel->add_flag("--causal", kernel.causal, "attention: queries see no later keys");
   one_kernel->add_option("--format", format, "text, json or csv")->check(one_of(kFormatNames));
 
+  ProfileArguments profile;
+  CLI::App* profiling = app.add_subcommand("profile", "A scenario out of a trace of PyTorch's profiler");
+  profiling->add_option("TRACE", profile.trace, "What prof.export_chrome_trace wrote (.json or .json.gz)")
+      ->required();
+  profiling->add_option("--out", profile.out, "Write the scenario (.toml)")->check(file_name());
+  profiling->add_option("--cluster", profile.cluster,
+                        "The name of a cluster, or a file that describes one (default: by the device)");
+  profiling
+      ->add_option("--micro-batch", profile.micro_batch,
+                   "Samples of a forward pass (default: as the trace's shapes tell)")
+      ->check(CLI::Range(1, 1'000'000));
+  profiling->add_option("--format", format, "text, json or csv")->check(one_of(kFormatNames));
+
   if (const std::optional<int> status = parse_command_line(app, argc, argv)) return *status;
   if (no_fold) simulation.overrides.push_back("simulation.fold=false");
   simulation.format = format_named(format);
@@ -159,6 +172,10 @@ int run(int argc, char** argv) {
   if (*one_kernel) {
     kernel.format = format_named(format);
     run_kernel(kernel, std::cout);
+  }
+  if (*profiling) {
+    profile.format = format_named(format);
+    run_profile(profile, std::cout);
   }
   if (*list) run_list(what, std::cout);
   if (*show) run_show(name, std::cout);

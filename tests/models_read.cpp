@@ -95,6 +95,41 @@ TEST_CASE("a file is found beside the scenario and holds the same tables as a pr
         std::string::npos);
 }
 
+TEST_CASE("measured layers are cut by the pipeline, and their times follow the micro-batch") {
+  const Model model = read(R"(
+    [model.profiled]
+    layers = 3
+    names = ["in", "middle", "out"]
+    micro_batch = 8
+    forward_ms = [1, 0, 3]
+    backward_input_ms = [2, 4, 6]
+    backward_weight_ms = 0
+    p2p_bytes = [100, 200, 0]
+    parameters = 10
+    forward_kernels = [5, 6, 7]
+    backward_kernels = 9
+    optimizer_ms = 0.5
+    optimizer_kernels = 2
+  )");
+  const auto& profiled = std::get<ProfiledModel>(model.shape);
+  CHECK(profiled.has_layers);
+  CHECK(profiled.optimizer_s == Approx(0.5e-3));
+  CHECK(profiled.optimizer_kernels == 2);
+  PassShape pass;
+  pass.micro_batch = 4;  // half of what was measured
+  const auto layers = layer_costs(model, pass);
+  REQUIRE(layers.size() == 3);
+  CHECK(layers[0].name == "in");
+  CHECK(layers[0].forward[0].seconds == Approx(0.5e-3));
+  CHECK(layers[1].forward[0].seconds == 0);
+  CHECK(layers[2].backward_input[0].seconds == Approx(3e-3));
+  CHECK(layers[1].output_bytes == Approx(100));
+  // Kernels are launched whatever they take.
+  CHECK(layers[2].forward[0].launches == 7);
+  CHECK(layers[2].backward_input[0].launches == 9);
+  CHECK(layers[2].backward_weight[0].launches == 0);
+}
+
 TEST_CASE("measured stages keep their times apart") {
   const Model model = read(R"(
     [model.profiled]
@@ -160,6 +195,13 @@ TEST_CASE("bad models are refused with their place") {
       {profiled + "forward_ms = [1, 2, 3]\np2p_bytes = 0",
        "job.toml:5:14: model.profiled.forward_ms is an array of 3; allowed: a number, or an array of one for "
        "each of the 2"},
+      {profiled + "layers = 2\nforward_ms = 1\np2p_bytes = 0",
+       "job.toml:5:10: model.profiled.layers is given beside stages; allowed: one of stages, layers"},
+      {profiled + "forward_ms = 1\np2p_bytes = 0\nnames = [\"a\"]",
+       "job.toml:7:9: model.profiled.names is an array of 1; allowed: an array of one for each of the 2 "
+       "stages"},
+      {profiled + "forward_ms = 1\np2p_bytes = 0\noptimizer_ms = 1",
+       "job.toml:7:16: model.profiled.parameters is missing beside optimizer_ms = "},
       {profiled + "forward_ms = 1\np2p_bytes = 1e15",
        "job.toml:6:13: model.profiled.p2p_bytes is 1000000000000000.0; allowed: a number from 0 to "},
       {profiled + "forward_ms = nan", "job.toml:5:14: model.profiled.forward_ms is NaN"},

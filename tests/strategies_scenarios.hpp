@@ -41,7 +41,7 @@ inline Model profile(int stages, std::vector<double> parameters = {}) {
   shape.forward_s.assign(stages, 1e-3);
   shape.backward_input_s.assign(stages, 1.5e-3);
   shape.backward_weight_s.assign(stages, 0.5e-3);
-  shape.p2p_bytes = 1e6;
+  shape.p2p_bytes.assign(stages, 1e6);
   shape.parameters = std::move(parameters);
   Model model;
   model.name = model.title = "profile";

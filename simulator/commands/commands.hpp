@@ -86,6 +86,16 @@ struct CollectiveArguments {
 // The table of nccl-tests, predicted for a collective that is alone on the cluster.
 void run_collective(const CollectiveArguments& arguments, std::ostream& out);
 
+struct ProfileArguments {
+  std::string trace;       // of PyTorch's profiler: .json or .json.gz
+  std::string out;         // where to write the scenario; empty: nowhere
+  std::string cluster;     // a preset's name or a file; empty: one that fits the trace's device
+  double micro_batch = 0;  // samples; 0: as the trace says
+  Format format = Format::text;
+};
+// What a trace says of the layers of a step, and a scenario made of it.
+void run_profile(const ProfileArguments& arguments, std::ostream& out);
+
 inline constexpr std::array<std::string_view, 2> kSweepFormatNames = {"csv", "jsonl"};
 enum class SweepFormat { csv, jsonl };
 

@@ -24,7 +24,7 @@ HostLaunches host_launches(const Framework& framework, bool cuda_graphs) {
 double launched_kernels(const Work& work) {
   double count = work.parameters_updated > 0 ? 1 : 0;
   for (const Kernel& kernel : work.kernels)
-    if (kernel.kind != Kernel::Kind::fixed) count += kernel.count;
+    count += kernel.count * (kernel.kind == Kernel::Kind::fixed ? kernel.launches : 1);
   return count;
 }
 

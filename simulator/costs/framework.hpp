@@ -36,7 +36,8 @@ Framework read_framework(Section& section, const std::string& name);
 // What the process of a GPU takes for it. With `cuda_graphs`, issuing kernels takes no time.
 HostLaunches host_launches(const Framework& framework, bool cuda_graphs);
 
-// Kernels of a work item, as its layers list them; measured times, which contain their launches, count none.
+// Kernels of a work item, as its layers list them; measured times count the launches
+// that they say.
 double launched_kernels(const Work& work);
 
 }  // namespace rehearse

@@ -233,8 +233,14 @@ private:
     }
   }
 
-  std::vector<double> launch_times(const Schedule& schedule, const Program& program) const {
-    std::vector<double> launch_s(program.ops.size(), 0);
+  // On processors, which run their kernels themselves, a process has only what it does once a step.
+  std::vector<double> launch_times(const Schedule& schedule, const Program& program,
+                                   const Device& device) const {
+    std::vector<double> launch_s;
+    const bool issues = device.compute_capability > 0;
+    if (!(issues ? launches_.any() : launches_.step_s > 0)) return launch_s;
+    launch_s.assign(program.ops.size(), 0);
+    if (!issues) return launch_s;
     double others_s = 0;
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
       const Op& op = program.ops[i];
@@ -287,8 +293,8 @@ private:
           does.seconds.assign(schedule.works.size(), 0);
           for (std::size_t w = 0; w < used.size(); ++w)
             if (used[w]) does.seconds[w] = work_time_s(schedule.works[w], device, speed);
-          if (launches_.any() && rank_class.role == kWorkers && device.compute_capability > 0)
-            does.launch_s = launch_times(schedule, schedule.programs[does.program]);
+          if (rank_class.role == kWorkers)
+            does.launch_s = launch_times(schedule, schedule.programs[does.program], device);
         }
         rank_class.phases.push_back(std::move(does));
       }

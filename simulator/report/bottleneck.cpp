@@ -115,10 +115,13 @@ std::string bottleneck_sentence(const Result& result) {
   }
   if (b.launches_s > worst) {
     worst = b.launches_s;
-    text = fmt::format(
-        "kernel launches: the process of each GPU issues kernels more slowly than the device runs them, {} "
-        "(try --set training.cuda_graphs=true, or a larger training.micro_batch)",
-        of_the_step(result, worst));
+    const bool on_processors = result.scenario.cluster->node().device.compute_capability == 0;
+    text = on_processors ? "what processes do outside of kernels, " + of_the_step(result, worst)
+                         : fmt::format(
+                               "kernel launches: the process of each GPU issues kernels more slowly than the "
+                               "device runs them, {} "
+                               "(try --set training.cuda_graphs=true, or a larger training.micro_batch)",
+                               of_the_step(result, worst));
   }
   if (b.other_s - b.launches_s > worst) {
     text = fmt::format("waiting for {}, {}{}", waited_for(result.scenario),

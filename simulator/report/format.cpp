@@ -67,7 +67,7 @@ std::string in_gibibytes(double bytes) {
 }
 
 std::string counted(double number, const std::string& noun) {
-  const bool hisses = noun.ends_with("ch");  // micro-batches
+  const bool hisses = noun.ends_with("ch") || noun.ends_with("ss");  // micro-batches, passes
   return with_digits(number, 1) + " " + noun + (number == 1 ? "" : hisses ? "es" : "s");
 }
 

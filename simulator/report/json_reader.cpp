@@ -1,20 +1,13 @@
 #include "simulator/report/json_reader.hpp"
 
 #include <fmt/format.h>
-#ifdef REHEARSE_HAVE_ZLIB
-#include <zlib.h>
-#endif
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <memory>
 #include <vector>
 
 #include "models/text/error.hpp"
 #include "models/text/toml_value.hpp"
+#include "simulator/report/packed_file.hpp"
 
 namespace rehearse {
 namespace {
@@ -22,70 +15,17 @@ namespace {
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // unpacked
 constexpr std::size_t kShown = 60;                          // of a value that is refused
 
-#ifdef REHEARSE_HAVE_ZLIB
-// A plain or gzipped file, read in order.
-class Source {
-public:
-  explicit Source(const std::string& path) : file_(gzopen(path.c_str(), "rb"), gzclose) {}
-  bool is_open() const { return file_ != nullptr; }
-  // How many bytes; 0 at the end, and below 0 if it cannot be read on.
-  int read(char* data, std::size_t bytes) {
-    const int n = gzread(file_.get(), data, static_cast<unsigned>(bytes));
-    if (n <= 0) what_ = gzerror(file_.get(), &state_);
-    return n < 0 || state_ != Z_OK ? -1 : n;
-  }
-  std::string why() const {
-    if (state_ == Z_BUF_ERROR) return "ends in the middle of its gzip data";
-    if (state_ == Z_ERRNO) return fmt::format("cannot be read: {}", std::strerror(errno));
-    return fmt::format("its gzip data is damaged: {}", what_);
-  }
-
-private:
-  std::unique_ptr<gzFile_s, int (*)(gzFile)> file_;
-  int state_ = Z_OK;
-  const char* what_ = "";
-};
-#else
-class Source {
-public:
-  explicit Source(const std::string& path) : file_(std::fopen(path.c_str(), "rb"), std::fclose) {}
-  bool is_open() const { return file_ != nullptr; }
-  int read(char* data, std::size_t bytes) {
-    const bool begins = std::ftell(file_.get()) == 0;
-    const std::size_t n = std::fread(data, 1, bytes, file_.get());
-    zipped_ = begins && n >= 2 && data[0] == '\x1f' && data[1] == '\x8b';  // RFC 1952, 2.3.1
-    return zipped_ || std::ferror(file_.get()) != 0 ? -1 : static_cast<int>(n);
-  }
-  std::string why() const {
-    return zipped_ ? "is gzipped, and this program was built without zlib; allowed: the unpacked file"
-                   : fmt::format("cannot be read: {}", std::strerror(errno));
-  }
-
-private:
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
-  bool zipped_ = false;
-};
-#endif
-
 }  // namespace
 
 std::string read_packed_file(const std::string& path, const std::string& kind) {
-  const auto refuse = [&](const std::string& message) { throw InputError({path, 0, 0}, message); };
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (status.type() == std::filesystem::file_type::not_found) refuse("there is no such file");
-  if (status.type() == std::filesystem::file_type::directory) refuse("is a directory; allowed: a " + kind);
-  Source source(path);
-  if (!source.is_open()) refuse(fmt::format("cannot be read: {}", std::strerror(errno)));
+  PackedFile file(path, kind);
   std::string text;
   std::vector<char> buffer(1u << 16);
-  int n = 0;
-  while ((n = source.read(buffer.data(), buffer.size())) > 0) {
-    text.append(buffer.data(), static_cast<std::size_t>(n));
+  while (const std::size_t n = file.read(buffer.data(), buffer.size())) {
+    text.append(buffer.data(), n);
     if (text.size() > kMostBytes)
-      refuse("is larger than 256 MiB; allowed: a " + kind + " of at most 256 MiB");
+      throw InputError({path, 0, 0}, "is larger than 256 MiB; allowed: a " + kind + " of at most 256 MiB");
   }
-  if (n < 0) refuse(source.why());
   return text;
 }
 

@@ -57,8 +57,10 @@ std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
     return computed_in(device, kind, scenario.training.precision);
   };
   if (uses(Kernel::Kind::fixed)) {
+    const auto* profiled = std::get_if<ProfiledModel>(&scenario.model.shape);
     // The scenario gives the times; the file's author says where they were taken.
-    inputs.push_back({Input::Group::compute, Basis::measured, "stage times", scenario.model.title,
+    inputs.push_back({Input::Group::compute, Basis::measured,
+                      profiled && profiled->has_layers ? "layer times" : "stage times", scenario.model.title,
                       joined(scenario.model.sources)});
   }
   std::set<Precision> peaks;

@@ -45,7 +45,10 @@ void write_breakdown(const Result& result, std::ostream& out) {
   for (const auto& [purpose, seconds] : m.breakdown.exposed_s)
     rows.emplace_back("exposed " + waiting(purpose), seconds);
   rows.emplace_back("waiting for data", m.breakdown.data_stall_s);
-  rows.emplace_back("waiting for kernel launches", m.breakdown.launches_s);
+  // A processor runs its kernels itself: there it is what the process does between them.
+  const bool on_processors = result.scenario.cluster->node().device.compute_capability == 0;
+  rows.emplace_back(on_processors ? "outside of kernels" : "waiting for kernel launches",
+                    m.breakdown.launches_s);
   rows.emplace_back("waiting for " + waited_for(result.scenario),
                     m.breakdown.other_s - m.breakdown.launches_s);
   double largest = 0;

@@ -176,6 +176,11 @@ std::vector<std::string> assumptions(const StepPlan& plan) {
   const auto precision = static_cast<std::size_t>(scenario.training.precision);
   const bool profiled = std::holds_alternative<ProfiledModel>(scenario.model.shape);
   std::vector<std::string> notes;
+  if (const auto* times = std::get_if<ProfiledModel>(&scenario.model.shape);
+      times && times->micro_batch > 0 && times->micro_batch != scenario.training.micro_batch)
+    notes.push_back(fmt::format(
+        "The times were measured with a micro-batch of {}; those with {} are taken to be in proportion.",
+        times->micro_batch, scenario.training.micro_batch));
   if (!profiled && device.peak_flops[precision].value <= 0)
     notes.push_back(fmt::format("{} has no {} units: products are computed at its fp32 rate.", device.title,
                                 kPrecisionNames[precision]));

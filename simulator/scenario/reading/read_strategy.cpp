@@ -143,6 +143,7 @@ void read_gradients(StrategyChoice& strategy, Section& section) {
 void fit_degrees(StrategyChoice& strategy, Section& section, const Scenario& scenario) {
   const Cluster& cluster = *scenario.cluster;
   const auto* profiled = std::get_if<ProfiledModel>(&scenario.model.shape);
+  if (profiled && profiled->has_layers) profiled = nullptr;  // the pipeline cuts them as any others
   int devices = cluster.devices();
   std::string counted =
       fmt::format("the number of devices, {} ({} x {})", devices, cluster.nodes(), cluster.node().devices);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 
 #include "models/kernels.hpp"
 #include "simulator/costs/memory.hpp"
@@ -160,16 +161,33 @@ void add_optimizer_state(const StepPlan& plan, StageProgram& stage) {
   }
 }
 
+// An update of so many parameters whose time was measured for all parameters of the model.
+Kernel measured_update(const ProfiledModel& profiled, double parameters) {
+  const double all = std::accumulate(profiled.parameters.begin(), profiled.parameters.end(), 0.0);
+  Kernel kernel;
+  kernel.kind = Kernel::Kind::fixed;
+  kernel.seconds = profiled.optimizer_s * parameters / all;
+  kernel.launches = profiled.optimizer_kernels;
+  return kernel;
+}
+
 Op optimizer_op(StepPlan& plan, StageProgram& stage) {
   const Training& training = plan.scenario.training;
   Work work;
   work.name =
       fmt::format("{} stage {}", kOptimizerNames[static_cast<std::size_t>(training.optimizer)], stage.stage);
   work.precision = training.precision;
+  double parameters = 0;
   for (const Bucket& bucket : stage.buckets)
-    work.parameters_updated += kept_parameters(plan, bucket, stage.held.optimizer);
-  work.optimizer_bytes = work.parameters_updated *
-                         update_bytes(training.optimizer, training.precision, training.gradient_precision);
+    parameters += kept_parameters(plan, bucket, stage.held.optimizer);
+  const auto* profiled = std::get_if<ProfiledModel>(&plan.scenario.model.shape);
+  if (profiled && profiled->optimizer_s > 0) {
+    work.kernels = {measured_update(*profiled, parameters)};
+  } else {
+    work.parameters_updated = parameters;
+    work.optimizer_bytes =
+        parameters * update_bytes(training.optimizer, training.precision, training.gradient_precision);
+  }
   Op op = compute_op(plan, stage.program, "optimizer", Pass::optimizer, std::move(work));
   op.action.kind = Action::Kind::update;
   op.first_layer = stage.layers.first;

@@ -1,0 +1,351 @@
+#include "simulator/profiler/measured_step.hpp"
+
+#include <algorithm>
+
+namespace rehearse {
+namespace {
+
+// Tables of embeddings stand in front of the numbers that look them up.
+bool looks_up(std::string_view name) {
+  return begins_with(name, "aten::embedding");
+}
+
+// Indices of the outer operators that begin in `window`.
+struct Range {
+  std::size_t first = 0, end = 0;
+};
+Range within(const std::vector<OuterOp>& ops, Interval window) {
+  const auto before = [](const OuterOp& op, double time) { return op.begin < time; };
+  const auto first = std::lower_bound(ops.begin(), ops.end(), window.begin, before);
+  const auto end = std::lower_bound(first, ops.end(), window.end, before);
+  return {static_cast<std::size_t>(first - ops.begin()), static_cast<std::size_t>(end - ops.begin())};
+}
+
+// One forward pass and the backward pass behind it.
+struct PassOps {
+  std::vector<std::size_t> forward;   // of the main thread
+  std::vector<std::size_t> backward;  // of HostOps::backward()
+};
+
+class StepReader {
+public:
+  StepReader(const StepSource& source, std::size_t window)
+      : s_(source),
+        number_(window),
+        window_(source.windows[window]),
+        main_(source.ops.of_thread(source.main_thread)) {}
+
+  MeasuredStep read() {
+    find_updates();
+    find_passes();
+    for (const PassOps& pass : passes_) name_layers(pass);
+    step_.passes = static_cast<int>(passes_.size());
+    if (passes_.empty()) return step_;
+    if (s_.trace.has_kernels)
+      time_kernels();
+    else
+      time_host();
+    return step_;
+  }
+
+private:
+  const ProfilerEvent& event(const OuterOp& op) const { return s_.trace.events[op.event]; }
+  const std::string& name(const OuterOp& op) const { return s_.trace.names[event(op).name]; }
+
+  void find_updates() {
+    for (const HostOps::Annotation& one : s_.ops.annotations()) {
+      if (one.time.begin < window_.begin || one.time.begin >= window_.end) continue;
+      if (one.thread != s_.main_thread || !begins_with(s_.trace.names[one.name], "Optimizer.step#")) continue;
+      updates_.push_back(one.time);
+      step_.optimizer_name = one.name;
+    }
+    const Range all = within(main_, window_);
+    for (std::size_t i = all.first; i < all.end; ++i)
+      if (in_update(main_[i].begin) &&
+          (name(main_[i]) == "aten::mul_" || name(main_[i]) == "aten::_foreach_mul_" ||
+           name(main_[i]) == "aten::_fused_sgd_"))
+        step_.momentum = true;
+  }
+  bool in_update(double time) const {
+    return std::any_of(updates_.begin(), updates_.end(),
+                       [&](const Interval& update) { return time >= update.begin && time < update.end; });
+  }
+
+  // An operator belongs to the forward pass if it lies between two that made nodes of the backward pass.
+  void find_passes() {
+    const std::vector<OuterOp>& backward = s_.ops.backward();
+    const Range range = within(backward, window_);
+    std::vector<std::size_t> makers;  // of the main thread, by time
+    for (std::size_t b = range.first; b < range.end; ++b) {
+      const std::int64_t sequence = event(backward[b]).sequence;
+      const int maker = sequence < 0 ? -1 : s_.ops.maker_of(s_.main_thread, sequence);
+      const bool here = maker >= 0 && main_[static_cast<std::size_t>(maker)].begin >= window_.begin &&
+                        main_[static_cast<std::size_t>(maker)].begin < backward[b].begin;
+      maker_[b] = here ? maker : -1;
+      if (here) makers.push_back(static_cast<std::size_t>(maker));
+    }
+    std::sort(makers.begin(), makers.end());
+    makers.erase(std::unique(makers.begin(), makers.end()), makers.end());
+    std::size_t next = 0;
+    for (std::size_t b = range.first; b < range.end; ++b) {
+      const std::size_t first = next;
+      while (next < makers.size() && main_[makers[next]].begin < backward[b].begin) ++next;
+      if (next > first) {
+        PassOps pass;
+        for (std::size_t i = makers[first]; i <= makers[next - 1]; ++i)
+          if (!main_[i].is_backward && !in_update(main_[i].begin)) pass.forward.push_back(i);
+        passes_.push_back(std::move(pass));
+      }
+      if (!passes_.empty()) passes_.back().backward.push_back(b);
+    }
+  }
+
+  // Which layer each operator of a pass belongs to.
+  void name_layers(const PassOps& pass) {
+    const std::vector<OuterOp>& backward = s_.ops.backward();
+    std::unordered_map<std::size_t, MeasuredLayer> of_unit;    // what nodes of an operator accumulate
+    std::vector<std::pair<std::size_t, std::size_t>> unit_of;  // of each backward operator
+    std::size_t unit = pass.forward.back();
+    for (const std::size_t b : pass.backward) {
+      if (maker_.at(b) >= 0) unit = static_cast<std::size_t>(maker_.at(b));
+      unit_of.emplace_back(b, unit);
+      if (!backward[b].accumulates) continue;
+      MeasuredLayer& its = of_unit[unit];
+      its.parameters += backward[b].parameters;
+      its.gradient_bytes += backward[b].gradient_bytes;
+    }
+    std::vector<MeasuredLayer> layers;
+    bool owns = false;
+    for (const std::size_t i : pass.forward) {
+      const auto owned = of_unit.find(i);
+      if (layers.empty() || (owned != of_unit.end() && owns)) layers.emplace_back().head = main_[i].event;
+      if (owned != of_unit.end()) {
+        if (!owns) layers.back().head = main_[i].event;  // those before it are of the first layer
+        owns = true;
+        layers.back().parameters += owned->second.parameters;
+        layers.back().gradient_bytes += owned->second.gradient_bytes;
+      }
+      layer_of_[main_[i].event] = static_cast<int>(layers.size()) - 1;
+    }
+    std::vector<int> ready;
+    for (const auto& [b, its_unit] : unit_of) {
+      const auto its_layer = layer_of_.find(main_[its_unit].event);
+      const int layer = its_layer == layer_of_.end() ? 0 : its_layer->second;
+      layer_of_[backward[b].event] = layer;
+      if (!backward[b].accumulates) continue;
+      std::erase(ready, layer);
+      ready.push_back(layer);
+    }
+    if (step_.layers.empty()) {
+      tell_shapes(pass, layers);
+      step_.layers = std::move(layers);
+      step_.ready = std::move(ready);
+    }
+  }
+
+  // Batch, element type, and what layers hand on, where the trace has shapes.
+  void tell_shapes(const PassOps& pass, std::vector<MeasuredLayer>& layers) {
+    std::vector<double> input_bytes(layers.size(), 0);
+    for (const std::size_t i : pass.forward) {
+      const ProfilerEvent& op = event(main_[i]);
+      if (op.elements < 0) continue;
+      const bool table = looks_up(name(main_[i]));
+      if (step_.micro_batch == 0) step_.micro_batch = table ? op.second_leading : op.leading;
+      double& bytes = input_bytes[static_cast<std::size_t>(layer_of_.at(main_[i].event))];
+      if (bytes == 0 && !table && !op.integers) bytes = op.elements * op.element_bytes;
+    }
+    double handed_on = 0;
+    for (std::size_t i = layers.size(); i-- > 0;) {
+      layers[i].output_bytes = handed_on;
+      const bool table = looks_up(s_.trace.names[s_.trace.events[layers[i].head].name]);
+      if (!table && input_bytes[i] > 0) handed_on = input_bytes[i];
+    }
+    double elements = 0, bytes = 0;
+    for (const MeasuredLayer& layer : layers) {
+      elements += layer.parameters;
+      bytes += layer.gradient_bytes;
+    }
+    if (elements > 0) step_.element_bytes = bytes / elements;
+  }
+
+  MeasuredLayer* layer_of(const OuterOp& op) {
+    const auto it = layer_of_.find(op.event);
+    if (it == layer_of_.end()) return nullptr;
+    return &step_.layers[std::min(static_cast<std::size_t>(it->second), step_.layers.size() - 1)];
+  }
+
+  // ----- on processors: every moment of the main thread belongs to something
+  struct Taken {
+    double own = 0, communication = 0;
+  };
+  // From `from` to the end of `op`: waiting for collectives, and issuing them, is communication.
+  Taken taken(double from, const OuterOp& op) const {
+    const Interval gap{from, op.begin}, inside{std::max(from, op.begin), op.end};
+    const double waited = covered(gap, s_.ops.collectives());
+    const double called = covered(inside, s_.ops.collective_calls());
+    return {gap.length() - waited + inside.length() - called, waited + called};
+  }
+
+  void time_host() {
+    std::vector<Interval> passes = updates_;
+    for (const PassOps& pass : passes_) {
+      double from = main_[pass.forward.front()].begin;
+      passes.push_back({from, 0});
+      for (const std::size_t i : pass.forward) {
+        const Taken its = taken(from, main_[i]);
+        layer_of(main_[i])->forward += its.own;
+        step_.communication += its.communication;
+        from = std::max(from, main_[i].end);
+      }
+      passes.back().end = from;
+      const std::vector<OuterOp>& backward = s_.ops.backward();
+      from = backward[pass.backward.front()].begin;
+      passes.push_back({from, 0});
+      for (const std::size_t b : pass.backward) {
+        const Taken its = taken(from, backward[b]);
+        layer_of(backward[b])->backward += its.own;
+        step_.communication += its.communication;
+        from = std::max(from, backward[b].end);
+      }
+      passes.back().end = from;
+    }
+    for (const Interval& update : updates_) {
+      const double called = covered(update, s_.ops.collective_calls());
+      step_.optimizer += update.length() - called;
+      step_.communication += called;
+    }
+    step_.step = window_.length();
+    step_.collective = covered(window_, s_.ops.collectives());
+    double from = window_.begin;
+    for (const Interval& pass : united(std::move(passes))) {
+      outside({from, pass.begin});
+      from = pass.end;
+    }
+    outside({from, window_.end});
+  }
+
+  // What lies between the passes.
+  void outside(Interval piece) {
+    if (piece.length() == 0) return;
+    const Range range = within(main_, piece);
+    double from = piece.begin;
+    for (std::size_t i = range.first; i < range.end; ++i) {
+      const Taken its = taken(from, main_[i]);
+      step_.other += its.own;
+      step_.communication += its.communication;
+      from = std::max(from, main_[i].end);
+    }
+    const Interval rest{from, piece.end};
+    const double waited = covered(rest, s_.ops.collectives());
+    step_.other += rest.length() - waited;
+    step_.communication += waited;
+  }
+
+  // ----- on a GPU: every moment of the device belongs to a kernel, a collective, or nobody
+  struct StepKernels {
+    std::vector<PlacedKernel> all;
+    double begin = 0;  // of the first kernel of the first layer
+    bool found = false;
+  };
+  StepKernels kernels_of(Interval window) const {
+    StepKernels result;
+    const auto before = [](const PlacedKernel& kernel, double time) { return kernel.launched < time; };
+    const auto first = std::lower_bound(s_.kernels.begin(), s_.kernels.end(), window.begin, before);
+    const auto end = std::lower_bound(first, s_.kernels.end(), window.end, before);
+    result.all.assign(first, end);
+    std::sort(result.all.begin(), result.all.end(),
+              [](const PlacedKernel& a, const PlacedKernel& b) { return a.time.begin < b.time.begin; });
+    // Copies of the batch may run ahead: the step begins with what an operator that makes a node launches.
+    for (const PlacedKernel& kernel : result.all) {
+      const OuterOp* op = s_.ops.at(kernel.thread, kernel.launched);
+      if (kernel.collective || !op || event(*op).sequence < 0) continue;
+      result.begin = kernel.time.begin;
+      result.found = true;
+      break;
+    }
+    return result;
+  }
+
+  void time_kernels() {
+    const StepKernels its = kernels_of(window_);
+    StepKernels next;
+    if (number_ + 1 < s_.windows.size()) next = kernels_of(s_.windows[number_ + 1]);
+    double cursor = its.begin, busy = 0;
+    std::vector<Interval> computing, collectives;
+    for (const PlacedKernel& kernel : its.all) {
+      if (kernel.collective) {
+        collectives.push_back(kernel.time);
+        continue;
+      }
+      computing.push_back(kernel.time);
+      const double took = Interval{std::max(cursor, kernel.time.begin), kernel.time.end}.length();
+      cursor = std::max(cursor, kernel.time.end);
+      busy += took;
+      add_kernel(kernel, took);
+    }
+    count_launches();
+    computing = united(std::move(computing));
+    collectives = united(std::move(collectives));
+    for (const Interval& one : collectives) {
+      step_.collective += one.length();
+      step_.communication += one.length() - covered(one, computing);
+    }
+    if (!its.found || !next.found) return;
+    step_.step = next.begin - its.begin;
+    step_.idle = std::max(0.0, step_.step - busy - step_.communication);
+    const Interval between{cursor, next.begin};
+    step_.between = std::max(0.0, between.length() - covered(between, collectives));
+  }
+
+  void add_kernel(const PlacedKernel& kernel, double took) {
+    if (kernel.thread == s_.main_thread && in_update(kernel.launched)) {
+      step_.optimizer += took;
+      ++step_.optimizer_kernels;
+      return;
+    }
+    const OuterOp* op = s_.ops.at(kernel.thread, kernel.launched);
+    MeasuredLayer* layer = op ? layer_of(*op) : nullptr;
+    if (!layer) {
+      step_.other += took;
+    } else if (op->is_backward) {
+      layer->backward += took;
+      ++layer->backward_kernels;
+    } else {
+      layer->forward += took;
+      ++layer->forward_kernels;
+    }
+  }
+
+  // How long the host issues kernels of passes and updates, without its waits for the device.
+  void count_launches() {
+    std::vector<Interval> issuing = updates_;
+    const std::vector<OuterOp>& backward = s_.ops.backward();
+    for (const PassOps& pass : passes_) {
+      issuing.push_back({main_[pass.forward.front()].begin, main_[pass.forward.back()].end});
+      issuing.push_back({backward[pass.backward.front()].begin, backward[pass.backward.back()].end});
+    }
+    for (const Interval& one : united(std::move(issuing)))
+      step_.issuing += one.length() - covered(one, s_.waits);
+    step_.issued_kernels = step_.optimizer_kernels;
+    for (const MeasuredLayer& layer : step_.layers)
+      step_.issued_kernels += layer.forward_kernels + layer.backward_kernels;
+  }
+
+  const StepSource& s_;
+  const std::size_t number_;
+  const Interval window_;
+  const std::vector<OuterOp>& main_;
+  MeasuredStep step_;
+  std::vector<Interval> updates_;
+  std::vector<PassOps> passes_;
+  std::unordered_map<std::size_t, int> maker_;       // of backward operators
+  std::unordered_map<std::uint32_t, int> layer_of_;  // of outer operators' events
+};
+
+}  // namespace
+
+MeasuredStep measure_step(const StepSource& source, std::size_t window) {
+  return StepReader(source, window).read();
+}
+
+}  // namespace rehearse

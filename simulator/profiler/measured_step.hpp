@@ -1,0 +1,58 @@
+// One training step of a trace: its passes, the layers in them, and what each took.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "simulator/profiler/host_ops.hpp"
+
+namespace rehearse {
+
+// Times are microseconds, those of layers sums over the passes of the step.
+struct MeasuredLayer {
+  std::uint32_t head = 0;  // event of its first operator
+  double forward = 0, backward = 0;
+  double parameters = 0, gradient_bytes = 0;
+  double forward_kernels = 0, backward_kernels = 0;
+  double output_bytes = 0;
+};
+
+struct MeasuredStep {
+  std::vector<MeasuredLayer> layers;
+  std::vector<int> ready;  // layers in the order of their last gradients
+  int passes = 0;
+  double micro_batch = 0, element_bytes = 0;
+  double step = 0, optimizer = 0, communication = 0, other = 0, idle = 0, between = 0, collective = 0;
+  double optimizer_kernels = 0;
+  double issued_kernels = 0, issuing = 0;  // by the host, in passes and update; the time it took
+  bool momentum = false;
+  std::uint32_t optimizer_name = 0;  // of the annotation
+};
+
+// A kernel, and the call of the host that launched it.
+struct PlacedKernel {
+  Interval time;
+  std::uint32_t thread = 0;
+  double launched = 0;
+  bool collective = false;
+};
+
+// What all steps of a trace are read from.
+struct StepSource {
+  explicit StepSource(const ProfilerTrace& its_trace);
+  const ProfilerTrace& trace;
+  HostOps ops;
+  std::vector<PlacedKernel> kernels;  // by the time of their launches
+  std::vector<Interval> waits;        // of the host for the GPU
+  std::uint32_t main_thread = 0;      // which runs the steps
+  std::vector<Interval> windows;      // the steps, one behind the other
+  bool told_by_updates = false;
+};
+
+// The step of a window. Without passes if it has no forward and backward pass; passes that differ have as
+// many layers as the first. On a GPU `next` tells where the step ends: a step behind which there is none has
+// step = 0.
+MeasuredStep measure_step(const StepSource& source, std::size_t window);
+
+}  // namespace rehearse

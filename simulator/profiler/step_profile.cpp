@@ -1,0 +1,204 @@
+#include "simulator/profiler/step_profile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "models/text/error.hpp"
+#include "simulator/profiler/measured_step.hpp"
+
+namespace rehearse {
+namespace {
+
+constexpr double kMicro = 1e-6;
+constexpr const char* kHowTo =
+    "a trace of forward pass, backward pass and optimizer.step(), with prof.step() behind each of them under "
+    "torch.profiler.schedule";
+
+using Measure = std::function<double(const MeasuredStep&)>;
+
+// Of an even number of steps the mean of the two in the middle.
+double median(const std::vector<MeasuredStep>& steps, const Measure& measure) {
+  std::vector<double> values;
+  for (const MeasuredStep& step : steps) values.push_back(measure(step));
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+// Steps of one shape: the operators that begin layers, and their parameters.
+using Signature = std::vector<std::pair<std::uint32_t, double>>;
+Signature signature_of(const MeasuredStep& step, const ProfilerTrace& trace) {
+  Signature signature = {{static_cast<std::uint32_t>(step.passes), 0}};
+  for (const MeasuredLayer& layer : step.layers)
+    signature.emplace_back(trace.events[layer.head].name, layer.parameters);
+  return signature;
+}
+
+std::vector<MeasuredStep> steps_of(const StepSource& source) {
+  const auto refuse = [&](const std::string& found) {
+    throw InputError({source.trace.file, 0, 0}, fmt::format("{}; allowed: {}", found, kHowTo));
+  };
+  if (source.trace.events.empty()) refuse("has no events of PyTorch's profiler");
+  if (source.windows.empty())
+    refuse(
+        fmt::format("has {} events of PyTorch's profiler, but no step: neither \"ProfilerStep#\" nor two "
+                    "\"Optimizer.step#\" annotations",
+                    source.trace.events.size()));
+  std::vector<MeasuredStep> steps;
+  std::size_t without_passes = 0;
+  for (std::size_t i = 0; i < source.windows.size(); ++i) {
+    MeasuredStep step = measure_step(source, i);
+    if (step.passes == 0)
+      ++without_passes;
+    else
+      steps.push_back(std::move(step));
+  }
+  if (steps.empty())
+    refuse(
+        fmt::format("has {} steps, none of them with a forward and a backward pass (operators with a "
+                    "\"Sequence number\" and nodes \"autograd::engine::evaluate_function\")",
+                    without_passes));
+  // Where a GPU's step ends shows in the next one.
+  std::erase_if(steps, [](const MeasuredStep& step) { return step.step <= 0; });
+  if (steps.empty())
+    refuse(fmt::format("has {} steps, none of them followed by another on the GPU", source.windows.size()));
+  // The first step is slower than others, as the profiler warms up; one bounded by updates begins behind it.
+  if (steps.size() > 1 && !source.told_by_updates) steps.erase(steps.begin());
+  return steps;
+}
+
+std::vector<MeasuredStep> most_common(std::vector<MeasuredStep> steps, const ProfilerTrace& trace) {
+  std::map<Signature, std::size_t> counts;
+  for (const MeasuredStep& step : steps) ++counts[signature_of(step, trace)];
+  const auto most = std::max_element(counts.begin(), counts.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most->second == 1 && steps.size() > 1)
+    throw InputError({trace.file, 0, 0},
+                     fmt::format("its {} steps have layers that differ from each other; allowed: steps that "
+                                 "repeat the same layers",
+                                 steps.size()));
+  std::erase_if(steps, [&](const MeasuredStep& step) { return signature_of(step, trace) != most->first; });
+  return steps;
+}
+
+// The innermost module around an operator; else the operator's own name. Numbered where it is not the only
+// one of its name.
+std::vector<std::string> names_of_layers(const StepSource& source, const MeasuredStep& step) {
+  const auto& events = source.trace.events;
+  double first = events[step.layers.front().head].begin_us, last = first;
+  for (const MeasuredLayer& layer : step.layers) {
+    first = std::min(first, events[layer.head].begin_us);
+    last = std::max(last, events[layer.head].begin_us);
+  }
+  std::vector<HostOps::Annotation> calls;  // of this step
+  for (const HostOps::Annotation& call : source.ops.modules())
+    if (call.time.begin <= last && call.time.end >= first) calls.push_back(call);
+  std::vector<std::string> names;
+  std::map<std::string, int> uses;
+  for (const MeasuredLayer& layer : step.layers) {
+    const ProfilerEvent& head = events[layer.head];
+    std::string name;
+    double shortest = 0;
+    for (const HostOps::Annotation& call : calls) {
+      if (call.time.begin > head.begin_us) break;
+      if (call.thread != head.thread || call.time.end < head.end_us) continue;
+      if (!name.empty() && call.time.length() > shortest) continue;
+      name = source.trace.names[call.name].substr(std::string_view("nn.Module: ").size());
+      shortest = call.time.length();
+    }
+    if (name.empty()) {
+      name = source.trace.names[head.name];
+      if (begins_with(name, "aten::")) name.erase(0, 6);
+    }
+    ++uses[name];
+    names.push_back(std::move(name));
+  }
+  std::map<std::string, int> so_far;
+  for (std::string& name : names)
+    if (uses[name] > 1) name += fmt::format(".{}", so_far[name]++);
+  return names;
+}
+
+// "Optimizer.step#AdamW.step": AdamW.
+std::string optimizer_of(const std::string& annotation) {
+  const std::size_t begin = annotation.find('#');
+  if (begin == std::string::npos) return "";
+  return annotation.substr(begin + 1, annotation.rfind(".step") - begin - 1);
+}
+
+void add_layers(StepProfile& profile, const StepSource& source, const std::vector<MeasuredStep>& steps) {
+  const std::vector<std::string> names = names_of_layers(source, steps.front());
+  const double passes = profile.passes;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto of_layer = [&](double MeasuredLayer::*field) {
+      return median(steps, [&](const MeasuredStep& step) { return step.layers[i].*field; });
+    };
+    ProfiledLayer layer;
+    layer.name = names[i];
+    layer.forward_s = of_layer(&MeasuredLayer::forward) * kMicro / passes;
+    layer.backward_s = of_layer(&MeasuredLayer::backward) * kMicro / passes;
+    layer.parameters = steps.front().layers[i].parameters;
+    layer.gradient_bytes = steps.front().layers[i].gradient_bytes;
+    layer.output_bytes = steps.front().layers[i].output_bytes;
+    layer.forward_kernels = of_layer(&MeasuredLayer::forward_kernels) / passes;
+    layer.backward_kernels = of_layer(&MeasuredLayer::backward_kernels) / passes;
+    profile.has_shapes = profile.has_shapes || layer.parameters > 0;
+    profile.layers.push_back(std::move(layer));
+  }
+}
+
+}  // namespace
+
+double StepProfile::layers_s() const {
+  double sum = 0;
+  for (const ProfiledLayer& layer : layers) sum += layer.forward_s + layer.backward_s;
+  return passes * sum;
+}
+
+StepProfile profile_steps(const ProfilerTrace& trace) {
+  const StepSource source(trace);
+  const std::vector<MeasuredStep> steps = most_common(steps_of(source), trace);
+  StepProfile profile;
+  profile.file = trace.file;
+  profile.gpu = trace.gpu;
+  profile.on_gpu = trace.has_kernels;
+  profile.told_by_updates = source.told_by_updates;
+  profile.steps_found = static_cast<int>(source.windows.size());
+  profile.steps_used = static_cast<int>(steps.size());
+  const MeasuredStep& first = steps.front();
+  profile.passes = first.passes;
+  profile.micro_batch = first.micro_batch;
+  profile.element_bytes = first.element_bytes;
+  profile.gradients_ready = first.ready;
+  profile.communication = trace.communication;
+  profile.ranks = trace.ranks;
+  add_layers(profile, source, steps);
+
+  const auto seconds = [&](double MeasuredStep::*field) {
+    return kMicro * median(steps, [&](const MeasuredStep& step) { return step.*field; });
+  };
+  profile.step_s = seconds(&MeasuredStep::step);
+  profile.optimizer_s = seconds(&MeasuredStep::optimizer);
+  profile.communication_s = seconds(&MeasuredStep::communication);
+  profile.collective_s = seconds(&MeasuredStep::collective);
+  profile.other_s = seconds(&MeasuredStep::other);
+  profile.idle_s = seconds(&MeasuredStep::idle);
+  profile.between_steps_s = seconds(&MeasuredStep::between);
+  profile.optimizer_kernels = seconds(&MeasuredStep::optimizer_kernels) / kMicro;
+  const auto by_length = [](const MeasuredStep& a, const MeasuredStep& b) { return a.step < b.step; };
+  const auto [least, most] = std::minmax_element(steps.begin(), steps.end(), by_length);
+  profile.least_step_s = least->step * kMicro;
+  profile.most_step_s = most->step * kMicro;
+  if (first.optimizer > 0) profile.optimizer = optimizer_of(trace.names[first.optimizer_name]);
+  profile.momentum = first.momentum;
+  if (profile.on_gpu && first.issued_kernels > 0)
+    profile.kernel_launch_s = kMicro * median(steps, [](const MeasuredStep& step) {
+                                return step.issued_kernels > 0 ? step.issuing / step.issued_kernels : 0;
+                              });
+  return profile;
+}
+
+}  // namespace rehearse
