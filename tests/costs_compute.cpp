@@ -4,6 +4,7 @@
 
 #include "models/kernels.hpp"
 #include "simulator/costs/compute.hpp"
+#include "simulator/costs/memory.hpp"
 #include "tests/catch.hpp"
 
 using namespace rehearse;
@@ -369,6 +370,7 @@ TEST_CASE("a work item is its kernels and its update, on a device as fast as it 
 
   SECTION("updates move bytes") {
     work.kernels.clear();
+    d.compute_capability = 80;
     work.parameters_updated = 1e6;
     work.optimizer_bytes = 28e6;  // mixed-precision Adam
     CHECK(work_time_s(work, d) == Approx(56e-6));
@@ -378,5 +380,16 @@ TEST_CASE("a work item is its kernels and its update, on a device as fast as it 
     CHECK(work_time_s(work, d) == Approx(84e-6));
     work.optimizer_bytes = 14e6;  // another optimizer, in proportion
     CHECK(work_time_s(work, d) == Approx(42e-6));
+    // A processor's figure is its arithmetic for Adam, which SGD and momentum do not have.
+    d.compute_capability = 0;
+    CHECK(work_time_s(work, d) == Approx(28e-6));
+    for (const Precision precision : {Precision::fp32, Precision::bf16})
+      for (const Optimizer optimizer : {Optimizer::adam, Optimizer::sgd, Optimizer::momentum}) {
+        CAPTURE(precision, optimizer);
+        work.precision = precision;
+        work.optimizer_bytes = 1e6 * update_bytes(optimizer, precision, Precision::fp32);
+        const double half_more = optimizer == Optimizer::adam ? 1.5 : 1;
+        CHECK(work_time_s(work, d) == Approx(half_more * work.optimizer_bytes * 2e-12));
+      }
   }
 }

@@ -46,10 +46,16 @@ double optimizer_time_s(const Work& work, const Device& device) {
   const double measured = device.optimizer_bytes_per_parameter.value;
   double bytes = work.optimizer_bytes;
   if (work.parameters_updated > 0 && measured > 0) {
-    // The device's figure is of mixed-precision Adam; what other optimizers move more than is counted is
-    // taken to be in proportion.
+    // The device's figure is of mixed-precision Adam. On GPUs what other optimizers move more than is counted
+    // is taken to be in proportion: it is the traffic of kernels that are not fused. On processors it is time
+    // of Adam's arithmetic, a root and two divisions for each parameter, which the others do not have: they
+    // move what is counted.
     static const double counted = update_bytes(Optimizer::adam, Precision::bf16, Precision::bf16);
-    bytes = bytes > 0 ? bytes * measured / counted : work.parameters_updated * measured;
+    const bool is_adam =
+        bytes <= 0 ||
+        bytes >= work.parameters_updated * update_bytes(Optimizer::adam, work.precision, work.precision);
+    if (is_adam || device.compute_capability > 0)
+      bytes = bytes > 0 ? bytes * measured / counted : work.parameters_updated * measured;
   }
   return memory_time_s(bytes, device);
 }

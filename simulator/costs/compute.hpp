@@ -45,7 +45,7 @@ double kernel_time_s(const Kernel& kernel, const Device& device, Precision preci
 // Seconds of a work item: its kernels and its optimizer update. `speed` is the device's factor (1: as
 // specified). An update moves Work::optimizer_bytes through memory; where the device says what
 // mixed-precision Adam really moves per parameter, as many times more (or less) as that exceeds its counted
-// bytes.
+// bytes; on processors that holds of Adam alone.
 double work_time_s(const Work& work, const Device& device, double speed = 1);
 
 // The device that computes at an endpoint: a node's processor is its cores taken together.
