@@ -121,6 +121,12 @@ int run(int argc, char** argv) {
                         "A preset or device file whose peaks, bandwidth and memory are kept");
   calibrate->add_option("--ranks", measured.ranks, "Ranks between which links are measured (2)")
       ->check(CLI::Range(1, 1024));
+  std::string ranks_are;
+  calibrate
+      ->add_option("--ranks-are", ranks_are,
+                   "nodes (containers or namespaces of their own) or devices of one node, instead of what "
+                   "their machines' names tell")
+      ->check(one_of({"nodes", "devices"}));
   calibrate
       ->add_option("--link-gbps", measured.common.link_gbps,
                    "The links' own rate: shares of it are written instead of bandwidths")
@@ -172,6 +178,7 @@ int run(int argc, char** argv) {
   if (*emulate) run_emulate(emulation, std::cin, std::cout);
   measured.compute = !only_links && ground.scenario.empty();
   measured.links = !only_compute;
+  if (!ranks_are.empty()) measured.ranks_are = ranks_are == "nodes" ? RanksAre::nodes : RanksAre::devices;
   if (calibrated == "gpu" && ground.scenario.empty())
     calibrate_gpu(measured, nccl);
   else if (nccl.given())

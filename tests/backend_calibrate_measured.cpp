@@ -253,3 +253,31 @@ TEST_CASE("calibrate refuses what it cannot use before it measures") {
   CHECK(
       refusal([&] { run_calibrate(arguments, out); }).starts_with("there is no device \"h2000\"; allowed: "));
 }
+
+TEST_CASE("ranks are what the user says, and no link is written as faster than it is", "[alone]") {
+  struct Case {
+    const char* option;
+    Reach reach;
+  };
+  for (const Case& c : {Case{"", Reach::in_node}, Case{"--ranks-are devices", Reach::in_node},
+                        Case{"--ranks-are nodes", Reach::between_nodes}}) {
+    CAPTURE(c.option);
+    const TemporaryFolder folder;
+    // Memory of this machine carries far more than 10 Mbit/s.
+    const test::Outcome run = test::run_program(
+        "rehearse-run",
+        std::string("calibrate --only-links --seconds 1 --link-gbps 0.01 --name here --out ") +
+            folder.path.string() + " " + c.option);
+    CAPTURE(run.err);
+    REQUIRE(run.status == 0);
+    CHECK(run.out.find("Measured were messages of up to ") != std::string::npos);
+    CHECK(run.out.find("seemed faster than the links") != std::string::npos);
+    const LinkProfile profile = read_link_profile_file((folder.path / "here-links.toml").string());
+    REQUIRE(profile.messages(c.reach) != nullptr);
+    CHECK(profile.messages(c.reach == Reach::in_node ? Reach::between_nodes : Reach::in_node) == nullptr);
+    for (const LinkCurve& curve : profile.curves)
+      for (const SizeRange& range : curve.ranges) CHECK(range.efficiency.high <= 1);
+  }
+  CHECK(test::run_program("rehearse-run", "calibrate --ranks-are racks")
+            .err.find("--ranks-are: is \"racks\"; allowed: nodes, devices") != std::string::npos);
+}

@@ -96,7 +96,8 @@ void calibrate_device(const CalibrateArguments& arguments, const Machine& machin
   for (const std::string& note : found.notes) heading += "\nNote: " + note + ".";
   write_whole_file(path, device_profile_text(fit.device, heading));
   progress.clear();
-  out << fmt::format("{}: {}\n", path, base.title);
+  out << fmt::format("{}: {}{}{}\n", path, base.title, arguments.versions.empty() ? "" : ", ",
+                     arguments.versions);
   for (std::size_t p = 0; p < kPrecisionNames.size(); ++p)
     if (fit.device.peak_flops[p].value > 0)
       out << fmt::format("  {:<28}{:>10} TFLOP/s\n", fmt::format("{} peak", kPrecisionNames[p]),
@@ -131,6 +132,32 @@ void take_efficiencies(LinkCurve& curve, double link) {
   }
 }
 
+// No message is carried faster than its link for long: what a shaper lets pass at once or a cache holds is
+// kept to the link's own rate. Returns how many ranges that concerns.
+int keep_to_rate(LinkCurve& curve, double rate) {
+  int faster = 0;
+  for (SizeRange& range : curve.ranges) {
+    if (range.bandwidth.value > rate) ++faster;
+    for (double* bandwidth : {&range.bandwidth.value, &range.bandwidth.low, &range.bandwidth.high})
+      *bandwidth = std::min(*bandwidth, rate);
+  }
+  return faster;
+}
+
+// The rate of the links between ranks, where it is known (bytes/s of payload); 0: it is not.
+double rate_of_links(const CalibrateArguments& arguments, Reach reach) {
+  if (arguments.link_gbps > 0) return arguments.link_gbps * 1e9 / 8;
+  for (const LinkTrial& trial : arguments.links)
+    if (trial.ranks == 0 && trial.reach == reach) return trial.link_payload_bandwidth;
+  return 0;
+}
+
+double largest(const std::vector<SizedSample>& samples) {
+  double bytes = 0;
+  for (const SizedSample& sample : samples) bytes = std::max(bytes, sample.bytes);
+  return bytes;
+}
+
 // What was fitted to the largest and the smallest messages, and what their links are known to be.
 std::string compare_with_links(const LinkTrial& trial, const LinkCurve& curve) {
   const double fitted = curve.ranges.back().bandwidth.value, links = trial.link_payload_bandwidth;
@@ -158,7 +185,8 @@ void calibrate_links(const CalibrateArguments& arguments, const Machine& machine
   const Clock::time_point begin = Clock::now();
   // Messages stand in for what is not measured.
   const auto weight = [](const LinkTrial& trial) { return trial.ranks == 0 ? 4.0 : 1.0; };
-  double weights_left = 0;
+  double weights_left = 0, most_message = 0, most_step = 0;
+  int faster = 0;
   for (const LinkTrial& trial : arguments.links) weights_left += weight(trial);
   for (std::size_t i = 0; i < arguments.links.size(); ++i) {
     const LinkTrial& trial = arguments.links[i];
@@ -170,6 +198,11 @@ void calibrate_links(const CalibrateArguments& arguments, const Machine& machine
       progress.show(
           progress_text(what, (static_cast<double>(i) + done) / static_cast<double>(arguments.links.size())));
     });
+    double& most = trial.ranks == 0 ? most_message : most_step;
+    most = std::max(most, largest(link.samples));
+    if (trial.link_payload_bandwidth > 0) compared += compare_with_links(trial, link.curve);
+    const double rate = rate_of_links(arguments, trial.reach);
+    if (rate > 0) faster += keep_to_rate(link.curve, rate);
     const std::string what =
         trial.ranks == 0
             ? "message"
@@ -181,7 +214,6 @@ void calibrate_links(const CalibrateArguments& arguments, const Machine& machine
                       human_time_s(r.latency_s.value), human_bytes(r.bandwidth.value) + "/s", 100 * r.error);
     if (arguments.print_bandwidths) bandwidths += bandwidth_text(link);
     rows += bandwidth_csv(link, arguments.links_algorithm, arguments.links_protocol);
-    if (trial.link_payload_bandwidth > 0) compared += compare_with_links(trial, link.curve);
     if (arguments.link_gbps > 0) take_efficiencies(link.curve, arguments.link_gbps * 1e9 / 8);
     profile.curves.push_back(std::move(link.curve));
   }
@@ -190,14 +222,24 @@ void calibrate_links(const CalibrateArguments& arguments, const Machine& machine
       "Measured by `rehearse-run calibrate` on {}. A message takes its range's latency and its "
       "bytes over the bandwidth;\nlow and high are fitted to the quartiles.",
       machine.date);
-  for (const std::string& note : arguments.links_notes) heading += "\n" + note + ".";
+  std::vector<std::string> notes = arguments.links_notes;
+  notes.push_back(fmt::format(
+      "Measured were messages of up to {}{}; longer ones are taken to be as fast", human_bytes(most_message),
+      most_step > 0 ? fmt::format(", and of up to {} in the steps of collectives", human_bytes(most_step))
+                    : ""));
+  if (faster > 0)
+    notes.push_back(fmt::format(
+        "{} of sizes seemed faster than the links, as shapers and caches let short messages be: written is "
+        "the links' rate",
+        faster == 1 ? "One range" : fmt::format("{} ranges", faster)));
+  for (const std::string& note : notes) heading += "\n" + note + ".";
   write_whole_file(path, link_profile_text(profile, heading));
   if (!arguments.table.empty()) write_whole_file(arguments.table, rows);
   progress.clear();
   out << fmt::format("{}: {}\n  {:<22}{:<15}{:>10}{:>12}{:>13}{:>10}\n", path, profile.title,
                      "message or step of", "where", "from", "latency", "bandwidth", "median")
       << table << compared << bandwidths;
-  for (const std::string& note : arguments.links_notes) out << "  Note: " << note << ".\n";
+  for (const std::string& note : notes) out << "  Note: " << note << ".\n";
 }
 
 }  // namespace

@@ -8,26 +8,40 @@
 #include "backend/calibrate/link_ranks.hpp"
 #include "backend/host/host_arithmetic.hpp"
 #include "backend/host/join.hpp"
+#include "backend/host/products.hpp"
 #include "backend/runtime/placement.hpp"
 #include "models/text/error.hpp"
 
 namespace rehearse {
 namespace {
 
-void calibrate_links(Transport& transport, CalibrateArguments arguments,
-                     const std::optional<LinkGround>& ground, const LinkWay& way, std::ostream& out) {
-  LinkRanks ranks(transport, ground ? ground->node(transport.rank()) : machine_name(),
+std::string node_of(const HostCalibrateArguments& arguments, int rank) {
+  if (arguments.ground) return arguments.ground->node(rank);
+  if (arguments.ranks_are == RanksAre::nodes) return fmt::format("node{}", rank);
+  return arguments.ranks_are == RanksAre::devices ? "node0" : machine_name();
+}
+
+void calibrate_links(Transport& transport, CalibrateArguments arguments, const HostCalibrateArguments& choice,
+                     const LinkWay& way, std::ostream& out) {
+  const std::optional<LinkGround>& ground = choice.ground;
+  LinkRanks ranks(transport, node_of(choice, transport.rank()),
                   way.carrier ? way.carrier(transport) : nullptr);
   if (transport.rank() != 0) return ranks.follow();
   const LinkCarrier& carrier = ranks.carrier();
   arguments.links = ranks.trials();
-  arguments.links_title = ground
-                              ? ground->title
-                              : fmt::format("{}, {} ranks on {} machine{}", carrier.name(), transport.ranks(),
-                                            ranks.nodes(), ranks.nodes() == 1 ? "" : "s");
+  arguments.links_title =
+      ground ? ground->title
+             : fmt::format("{}, {} ranks on {} {}{}", carrier.name(), transport.ranks(), ranks.nodes(),
+                           choice.ranks_are == RanksAre::by_machine ? "machine" : "node",
+                           ranks.nodes() == 1 ? "" : "s");
   if (way.carrier) arguments.versions = carrier.name();
   arguments.links_hardware = carrier.hardware();
   arguments.links_notes = carrier.notes();
+  if (!ground && choice.ranks_are != RanksAre::by_machine)
+    arguments.links_notes.push_back(
+        choice.ranks_are == RanksAre::nodes
+            ? "Each rank counts as a node of its own, as --ranks-are nodes says"
+            : "All ranks count as devices of one node, as --ranks-are devices says");
   arguments.links_algorithm = way.algorithm;
   arguments.links_protocol = way.protocol;
   arguments.print_bandwidths = way.carrier != nullptr;
@@ -42,6 +56,10 @@ void calibrate_compute(const HostCalibrateArguments& choice, CalibrateArguments 
   const std::unique_ptr<Arithmetic> device =
       choice.device ? choice.device() : std::make_unique<HostArithmetic>();
   arguments.arithmetic = device.get();
+  if (!choice.device) {
+    if (!arguments.versions.empty()) arguments.versions += ", ";
+    arguments.versions += product_library();
+  }
   run_calibrate(arguments, out);
 }
 
@@ -64,7 +82,7 @@ int run_host_calibrate(const HostCalibrateArguments& arguments, std::ostream& ou
   };
   const auto measure_links = [&](Transport& ranks, const LinkWay& way) {
     if (ranks.ranks() < 2) throw InputError({}, "links need at least 2 ranks; there is 1");
-    calibrate_links(ranks, links, arguments.ground, way, out);
+    calibrate_links(ranks, links, arguments, way, out);
   };
   // Ranks are forked, which CUDA does not live through: a GPU is measured after them.
   const bool links_first = arguments.device != nullptr;

@@ -29,6 +29,10 @@ struct LinkWay {
   std::function<std::unique_ptr<LinkCarrier>(Transport&)> carrier;  // empty: the ranks' transport
 };
 
+// What ranks on one machine stand for: devices of one node where they share a machine (by_machine), each a
+// node of its own (containers, namespaces), or all of them devices of one node.
+enum class RanksAre { by_machine, nodes, devices };
+
 struct HostCalibrateArguments {
   CalibrateArguments common;  // without arithmetic and links
   bool compute = true, links = true;
@@ -37,6 +41,7 @@ struct HostCalibrateArguments {
   std::vector<LinkWay> ways = std::vector<LinkWay>(1);
   // Started here and joined by TCP; if something else has started processes (started.hpp), they take part.
   int ranks = 2;
+  RanksAre ranks_are = RanksAre::by_machine;
   std::optional<LinkGround> ground;
   double patience_s = 60;
 };

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -12,6 +11,7 @@
 #include <stdexcept>
 
 #include "backend/host/machine.hpp"
+#include "backend/host/products.hpp"
 #include "backend/host/stopwatch.hpp"
 #include "backend/training/element_wise.hpp"
 #include "backend/training/operands.hpp"
@@ -21,9 +21,6 @@
 
 namespace rehearse {
 namespace {
-
-using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using MatrixView = Eigen::Map<Matrix>;
 
 constexpr std::size_t kAlignment = 64;
 
@@ -35,16 +32,6 @@ float* floats(const Array& array) {
   if (array.precision != Precision::fp32)
     throw RunError(fmt::format("processors train in fp32; found an array in {}", name_of(array.precision)));
   return reinterpret_cast<float*>(array.data);
-}
-
-template <class Left, class Right>
-void multiply(float alpha, const Left& a, const Right& b, float beta, MatrixView& c) {
-  if (beta == 0) {
-    c.noalias() = alpha * a * b;
-  } else {
-    if (beta != 1) c *= beta;
-    c.noalias() += alpha * a * b;
-  }
 }
 
 template <Optimizer kind>
@@ -130,18 +117,11 @@ void HostArithmetic::gemm(int, const MatrixShape& shape, bool transpose_a, bool 
                           const Array& a, const Array& b, float beta, const Array& c) {
   expect_product(shape, a, b, c);
   const auto [m, n, k] = shape;
-  const MatrixView left(floats(a), transpose_a ? k : m, transpose_a ? m : k);
-  const MatrixView right(floats(b), transpose_b ? n : k, transpose_b ? k : n);
-  MatrixView result(floats(c), m, n);
-  if (transpose_a && transpose_b) {
-    multiply(alpha, left.transpose(), right.transpose(), beta, result);
-  } else if (transpose_a) {
-    multiply(alpha, left.transpose(), right, beta, result);
-  } else if (transpose_b) {
-    multiply(alpha, left, right.transpose(), beta, result);
-  } else {
-    multiply(alpha, left, right, beta, result);
-  }
+  HostProduct product{m, n, k, transpose_a, transpose_b, alpha, beta};
+  product.a = floats(a);
+  product.b = floats(b);
+  product.c = floats(c);
+  product_codes().front().multiply(product);
 }
 
 void HostArithmetic::add_bias(int, const Array& y, const Array& bias, bool activate) {
