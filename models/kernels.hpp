@@ -91,6 +91,10 @@ void add_linear(LayerCost& layer, double rows, double out, double in, double ele
 // A dimension of `size` on one of `shards` devices that share it: padded to a multiple of them.
 double share_of(double size, int shards);
 
+// Bytes that softmax and cross-entropy move for each logit, forward and backward together, by kernels one
+// behind the other.
+double unfused_loss_bytes(Precision precision);
+
 // Softmax cross-entropy over value `logits`, `rows` rows of `vocabulary` elements on all devices together:
 // the segments maximum, sums and loss. Logits are stored with the precision's width and handled in fp32, in
 // which the softmax is kept (Korthikanti et al. 2022, section 4.3).

@@ -30,10 +30,13 @@ double share_of(double size, int shards) {
   return shards == 1 ? size : std::ceil(size / shards);
 }
 
+double unfused_loss_bytes(Precision precision) {
+  return element_bytes(precision) < 4 ? kLossBytes : kLossBytes - 12;  // fp32 logits need no conversion
+}
+
 // The kernels are those of `sums`: the maximum and the loss of each token are counted with them.
 void add_loss(LayerWriter& layer, int logits, const PassShape& pass, double rows, double vocabulary) {
   constexpr double kSumBytes = 4;
-  const double element = element_bytes(pass.precision);
   const Value maximum{{Dim::batch, Dim::sequence}, rows, kSumBytes, false};
   const Value sum{{Dim::batch, Dim::sequence}, rows, kSumBytes};
   layer.add(SegmentKind::maximum, {logits}, {maximum});
@@ -42,8 +45,7 @@ void add_loss(LayerWriter& layer, int logits, const PassShape& pass, double rows
   constexpr SegmentKind kHere = SegmentKind::sums;
   const double local = rows / splits.of(kHere, Dim::batch) / splits.of(kHere, Dim::sequence) *
                        share_of(vocabulary, splits.of(kHere, Dim::vocabulary));
-  const double unfused = element < 4 ? kLossBytes : kLossBytes - 12;  // fp32 logits need no conversion
-  const double bytes = pass.loss_bytes > 0 ? pass.loss_bytes : unfused;
+  const double bytes = pass.loss_bytes > 0 ? pass.loss_bytes : unfused_loss_bytes(pass.precision);
   // As counted: bytes read and written.
   cost.forward.push_back(moves_between(kLossForwardShare * bytes * local, 22, 16));
   cost.backward_input.push_back(moves_between((1 - kLossForwardShare) * bytes * local, 8, 6));

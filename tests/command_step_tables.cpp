@@ -31,10 +31,10 @@ void check(const Pinned& pinned) {
 
 }  // namespace
 
-// Of vTrain's 883 rows, 220 set the costs in simulator/frameworks/presets/megatron-2021.toml; no row of the
-// other tables sets anything.
+// Of vTrain's 883 rows, 220 set the costs in simulator/frameworks/presets/megatron-2021.toml, of
+// mosaicml-a100 every other row the loss in llm-foundry-2023.toml; no row of the other tables sets anything.
 TEST_CASE("errors of step time tables are pinned", "[release]") {
-  for (const Pinned& pinned : std::vector<Pinned>{{"vtrain-single-node", 883, 0.1018, 0.0132},
+  for (const Pinned& pinned : std::vector<Pinned>{{"vtrain-single-node", 883, 0.1017, 0.0135},
                                                   {"mosaicml-a100", 82, 0.0511, -0.0308},
                                                   {"bert-nvidia", 13, 0.0593, -0.0481},
                                                   {"megascale-2024", 4, 0.0406, 0.0175},
@@ -46,8 +46,8 @@ TEST_CASE("errors of step time tables are pinned", "[release]") {
 
 // Minutes: build/bin/test_command "[tables]".
 TEST_CASE("errors of large step time tables are pinned", "[.][tables]") {
-  for (const Pinned& pinned : std::vector<Pinned>{{"narayanan-2021", 24, 0.1324, -0.0853},
-                                                  {"vtrain-multi-node", 64, 0.0935, 0.0102},
-                                                  {"bloom-2022", 63, 0.1040, -0.1005}})
+  for (const Pinned& pinned : std::vector<Pinned>{{"narayanan-2021", 24, 0.0476, 0.0122},
+                                                  {"vtrain-multi-node", 64, 0.0750, -0.0151},
+                                                  {"bloom-2022", 63, 0.1449, -0.1449}})
     check(pinned);
 }

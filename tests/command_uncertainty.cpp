@@ -18,6 +18,8 @@ widths = [4096, 4096, 4096, 4096]
 global_batch = 4096
 micro_batch = 4096
 precision = "bf16"
+[framework]
+loss_bytes_per_logit = {value = 115, basis = "guess", source = "test", uncertainty = 0}
 [cluster]
 nodes = 1
 [cluster.node]

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "models/kernels.hpp"
 #include "simulator/costs/compute.hpp"
 #include "simulator/costs/link_uncertainty.hpp"
 #include "topologies/faster.hpp"
@@ -91,6 +92,22 @@ void add_framework_constants(const Prediction& p, std::vector<UncertainConstant>
       [](Scenario& s, double better) { s.framework.loss_bytes.value /= better; });
 }
 
+// Tables of one GPU type imply 100 to 130 bytes a logit where the loss is unfused, single rows 15 to 180
+// (Megatron-DeepSpeed on one A100 and on two: VIA-Research/vTrain data/ground_truth_single.csv).
+constexpr double kLossDeviation = 0.3;
+
+void add_loss_constant(const Prediction& p, std::vector<UncertainConstant>& found) {
+  const auto& works = p.plan.schedule->works;
+  const bool has_loss = std::any_of(works.begin(), works.end(), [](const Work& work) {
+    return std::any_of(work.kernels.begin(), work.kernels.end(), [](const Kernel& k) { return k.loss; });
+  });
+  if (!has_loss || p.scenario.framework.loss_bytes.value > 0) return;
+  found.push_back(
+      {"bytes that the loss moves", Basis::published, kLossDeviation, [](Scenario& s, double better) {
+         s.framework.loss_bytes.value = unfused_loss_bytes(s.training.precision) / better;
+       }});
+}
+
 void add_link_constants(const Prediction& p, std::vector<UncertainConstant>& found) {
   const LinkUncertainty uncertainty = link_uncertainty(p.scenario.engine.protocol);
   const Cluster& cluster = *p.scenario.cluster;
@@ -125,6 +142,7 @@ std::vector<UncertainConstant> uncertain_constants(const Prediction& prediction)
   std::vector<UncertainConstant> found;
   add_device_constants(prediction, found);
   add_framework_constants(prediction, found);
+  add_loss_constant(prediction, found);
   add_link_constants(prediction, found);
   return found;
 }

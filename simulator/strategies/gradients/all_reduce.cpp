@@ -17,6 +17,13 @@
 namespace rehearse {
 namespace {
 
+// Whether the named strategy gave the key, and not the scenario.
+bool from_preset(Section& strategy, std::string_view key) {
+  const std::string preset = strategy.text("preset", "");
+  return !preset.empty() && strategy.has(key) &&
+         strategy.place(key).file == preset_path("simulator/strategies", preset);
+}
+
 // The sum of bucket `b` over the ranks with the same weights.
 void write_all_reduce(const StepPlan& plan, StageProgram& stage, std::size_t b, const std::string& stream,
                       const std::vector<Dependency>& after) {
@@ -125,7 +132,9 @@ public:
       strategy.refuse(fusion_ ? strategy.has("fusion_mb") ? "fusion_mb" : "cycle_ms" : "compression",
                       "given beside experts that are placed on other ranks (expert, expert_tensor)",
                       "no such key, or expert = 1 and no expert_tensor");
-    if (places_experts(scenario) && scenario.strategy.bucket_unit == BucketUnit::tensor)
+    // A preset's buckets then are whole layers (stage_program.cpp).
+    if (places_experts(scenario) && scenario.strategy.bucket_unit == BucketUnit::tensor &&
+        !from_preset(strategy, "bucket_unit"))
       strategy.refuse("bucket_unit",
                       "\"tensor\" beside experts that are placed on other ranks "
                       "(expert, expert_tensor)",
@@ -267,10 +276,17 @@ CompressionChoice read_compression(Section& strategy, const StrategyChoice& choi
   return compression;
 }
 
-// What buckets hold, and how gradients come into them.
+void forget_preset_buckets(Section& strategy, StrategyChoice& choice) {
+  if (from_preset(strategy, "bucket_unit")) choice.bucket_unit = BucketUnit::layer;
+  if (from_preset(strategy, "bucket_copies")) choice.bucket_copies = BucketCopies::none;
+}
+
+// What buckets hold, and how gradients come into them. A preset's values count where they have a meaning; the
+// scenario's own are refused elsewhere.
 void read_bucket_form(Section& strategy, StrategyChoice& choice, bool fused) {
   choice.bucket_unit = static_cast<BucketUnit>(strategy.choice("bucket_unit", kBucketUnitNames, 0));
   choice.bucket_copies = static_cast<BucketCopies>(strategy.choice("bucket_copies", kBucketCopiesNames, 0));
+  if (choice.gradients != "all-reduce" || fused) forget_preset_buckets(strategy, choice);
   const auto refuse = [&](const char* key, std::string_view value, const char* standard) {
     if (value == standard) return;
     if (choice.gradients != "all-reduce")
@@ -284,7 +300,8 @@ void read_bucket_form(Section& strategy, StrategyChoice& choice, bool fused) {
   refuse("bucket_copies", kBucketCopiesNames[static_cast<std::size_t>(choice.bucket_copies)], "none");
 }
 
-void refuse_beside_shards(Section& strategy, bool fused, const StrategyChoice& choice) {
+void refuse_beside_shards(Section& strategy, bool fused, StrategyChoice& choice) {
+  forget_preset_buckets(strategy, choice);
   const char* const allowed = "zero_stage = 0 and fsdp = \"none\", or no such key";
   for (const char* key : {"fusion_mb", "cycle_ms"})
     if (fused && strategy.has(key))
