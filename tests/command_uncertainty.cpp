@@ -132,7 +132,7 @@ TEST_CASE("a table tells how many measurements lie in their intervals") {
   };
   for (const Refused& refused : std::vector<Refused>{
            {csv + " --explain sane", "has no row \"sane\" (did you mean \"same\"?)"},
-           {csv + " zero-bubble-1f1b --explain same", "is one of several tables beside --explain"},
+           {csv + " zero-bubble-1f1b --explain same", "--explain is given with 2 tables; allowed: one table"},
            {"nccl-lut-v100 --uncertainty", "is a table of collectives beside --uncertainty"},
            {"deepbench-products --explain x", "is a table of kernels beside --explain"}}) {
     CAPTURE(refused.arguments);

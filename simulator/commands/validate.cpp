@@ -184,6 +184,9 @@ void run_validate(const ValidateArguments& arguments, std::ostream& out) {
   if (steps_only && !runs.empty())
     throw InputError({runs.front(), 0, 0},
                      fmt::format("is a recorded run beside {}; allowed: tables of step times", asked_for));
+  if (!arguments.explain.empty() && names.size() != 1)
+    throw InputError({}, fmt::format("--explain is given with {} tables; allowed: one table",
+                                     arguments.inputs.empty() ? "all" : fmt::format("{}", names.size())));
   // Validations point to their tables.
   std::deque<MeasurementTable> tables;
   std::deque<KernelTable> kernels;
@@ -206,8 +209,6 @@ void run_validate(const ValidateArguments& arguments, std::ostream& out) {
       const MeasurementTable& table = tables.emplace_back(
           is_collective_table(text) ? parse_collective_table(text, path) : parse_measurements(text, path));
       if (!arguments.explain.empty()) {
-        if (names.size() > 1)
-          throw InputError({path}, "is one of several tables beside --explain; allowed: one table");
         return explain_row(table, arguments.explain, arguments.overrides, arguments.format, out);
       }
       all.push_back(validate(table, {arguments.overrides, arguments.uncertainty}));
