@@ -173,7 +173,8 @@ TEST_CASE("buckets are those that PyTorch rebuilt") {
     s.strategy.bucket_unit = BucketUnit::tensor;
     if (c.cap_mib > 0) s.strategy.first_bucket_bytes = s.strategy.bucket_bytes = c.cap_mib * 1048576;
     std::vector<double> bytes;
-    for (const Op& op : write_schedule(s).schedule->programs[0].ops)
+    const Plan plan = write_schedule(s);
+    for (const Op& op : plan.schedule->programs[0].ops)
       if (op.kind == OpKind::collective) bytes.push_back(op.collective.bytes.base);
     CHECK(bytes == c.bytes);
   }
