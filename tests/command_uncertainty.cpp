@@ -1,4 +1,5 @@
 // Predictions as intervals, and rows of tables with each term taken out of them.
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
