@@ -161,7 +161,7 @@ struct ProfiledModel {  // measured times: [model.profiled]
   // Samples that the times, kernels aside, and p2p_bytes were measured with: those of other micro-batches are
   // taken to be in proportion. 0: not told, the values hold for every micro-batch.
   double micro_batch = 0;
-  // The update of all parameters, and its kernels; 0: it follows from the device's memory bandwidth.
+  // Time of the optimizer step and the kernels it launches; 0: computed from the device's memory bandwidth.
   double optimizer_s = 0, optimizer_kernels = 0;
 };
 

@@ -86,7 +86,7 @@ ProfiledModel read_profiled(Section s) {
   // A hundred times what a device holds; transfers of 10^14 bytes and more are beyond the engine's
   // arithmetic.
   constexpr Range kFitsDevice{0, 1e13, false}, kKernels{0, 1e9, false};
-  // A layer may have nothing to compute, a stage may not.
+  // A layer's times may be 0, a stage's may not.
   const Range time = profiled.has_layers ? kNotNegative : kPositive;
   profiled.forward_s = per_part("forward_ms", time, kMilli);
   profiled.backward_input_s = per_part("backward_input_ms", time, kMilli);

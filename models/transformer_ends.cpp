@@ -125,7 +125,7 @@ Layer head_layer(const Transformer& t, const PassShape& pass) {
       cost.parameters += 2;
     }
   }
-  // From here on only the tokens that are predicted.
+  // The rest runs on the predicted tokens only.
   PassShape predicted = pass;
   if (pass.predicted_tokens > 0) predicted.sequence_length = pass.predicted_tokens;
   TransformerWriter rest(t, predicted, "head");

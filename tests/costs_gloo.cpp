@@ -11,8 +11,9 @@ using namespace rehearse;
 
 namespace {
 
-// All ranks do the same at the same time, so one of them tells: it sends what its neighbour receives. In
-// iteration i the loop waits for segment i-2, sums it, and posts segment i. Seconds of one phase.
+// Seconds of one phase of Gloo's loop. All ranks run in lockstep, so one of them is simulated: a segment that
+// it sends is one that its neighbour receives. Iteration i waits for segment i-2, sums it, and posts segment
+// i.
 double phase_s(int segments, double wire_s, double arrival_s, double sum_s) {
   std::vector<double> arrived(static_cast<std::size_t>(segments));
   double now = 0, wire_free = 0;
@@ -40,7 +41,7 @@ TEST_CASE("an all-reduce over Gloo takes as long as its loop") {
         CHECK(cost.efficiency == tcp_efficiency(38));
         const double found = cost.startup_s + cost.steps * cost.step_latency_s +
                              cost.bytes_per_edge / (cost.efficiency * bandwidth);
-        // As many segments for each rank as keep all below 1 MiB, two at least.
+        // At least two segments for each rank, of at most 1 MiB each.
         const double of_rank = std::max(2.0, std::ceil(std::ceil(bytes / 1048576) / ranks));
         const double segment = bytes / of_rank / ranks, wire_s = segment / (cost.efficiency * bandwidth);
         const double arrival_s = 10e-6 + gloo::kSegmentLatencyS, sum_s = segment / gloo::kSummedBytesPerS;

@@ -162,8 +162,8 @@ TEST_CASE("keys of [model.transformer] for newer shapes") {
   CHECK(!read("dropout = false").dropout);
 }
 
-// google-research/bert (run_pretraining.py, gather_indexes): the transform, its norm and the logits are
-// computed for max_predictions_per_seq tokens of a sequence, while the pooler sees the first of all.
+// As in google-research/bert (run_pretraining.py, gather_indexes), the transform, its norm and the logits run
+// on the masked tokens of a sample only (max_predictions_per_seq).
 TEST_CASE("a masked language model may compute the logits of its predicted tokens alone") {
   const Model bert = model_preset("bert-large");
   PassShape pass{32, 128};
@@ -172,11 +172,11 @@ TEST_CASE("a masked language model may compute the logits of its predicted token
   const LayerCost some = layer_costs(bert, pass).back();
   const double hidden = 1024, vocabulary = 30522;
   const auto logits = [&](double tokens) {
-    return 2 * 32 * tokens * (hidden * hidden + hidden * vocabulary);  // FLOPs of the transform and the logits
+    return 2 * 32 * tokens *
+           (hidden * hidden + hidden * vocabulary);  // FLOPs of the transform and the logits
   };
   CHECK(flops(all.forward) - flops(some.forward) == Approx(logits(128) - logits(20)));
-  CHECK(flops(all.backward_weight) - flops(some.backward_weight) ==
-        Approx(logits(128) - logits(20)));
+  CHECK(flops(all.backward_weight) - flops(some.backward_weight) == Approx(logits(128) - logits(20)));
   CHECK(some.logits == 32 * 20 * vocabulary);
   CHECK(some.parameters == all.parameters);
   pass.predicted_tokens = 128;

@@ -132,8 +132,8 @@ void take_efficiencies(LinkCurve& curve, double link) {
   }
 }
 
-// No message is carried faster than its link for long: what a shaper lets pass at once or a cache holds is
-// kept to the link's own rate. Returns how many ranges that concerns.
+// Shapers and caches let short messages exceed the link's rate. Clamps all ranges to that rate and returns
+// how many exceeded it.
 int keep_to_rate(LinkCurve& curve, double rate) {
   int faster = 0;
   for (SizeRange& range : curve.ranges) {
@@ -144,7 +144,7 @@ int keep_to_rate(LinkCurve& curve, double rate) {
   return faster;
 }
 
-// The rate of the links between ranks, where it is known (bytes/s of payload); 0: it is not.
+// The payload rate of the links between ranks in bytes/s; 0: unknown.
 double rate_of_links(const CalibrateArguments& arguments, Reach reach) {
   if (arguments.link_gbps > 0) return arguments.link_gbps * 1e9 / 8;
   for (const LinkTrial& trial : arguments.links)

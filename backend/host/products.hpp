@@ -23,7 +23,7 @@ struct ProductCode {
   void (*multiply)(const HostProduct& product) = nullptr;
 };
 
-// What this processor can run, the widest first. They differ by rounding.
+// The codes that this processor can run, the widest first. Their results differ by rounding.
 std::span<const ProductCode> product_codes();
 
 // "products by Eigen 3.4.0 with AVX-512"

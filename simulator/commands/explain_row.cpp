@@ -100,9 +100,7 @@ void explain_row(const MeasurementTable& table, const std::string& id,
   explain(prediction);
   prediction.uncertainty = uncertainty(prediction, processors());
   Explanation e{row, prediction, terms_of(prediction)};
-  e.measured_s = row.measured_samples_per_s > 0
-                     ? prediction.plan.schedule->samples / row.measured_samples_per_s
-                     : row.measured_step_s;
+  e.measured_s = row.step_s(prediction.plan.schedule->samples);
   switch (format) {
     case Format::text:
       return write_text(e, out);

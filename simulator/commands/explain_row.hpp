@@ -10,7 +10,7 @@
 
 namespace rehearse {
 
-// InputError, with the nearest id, if the table has no row `id`.
+// Throws InputError, which suggests the nearest id, if the table has no row `id`.
 void explain_row(const MeasurementTable& table, const std::string& id,
                  const std::vector<std::string>& overrides, Format format, std::ostream& out);
 

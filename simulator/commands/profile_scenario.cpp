@@ -37,8 +37,7 @@ constexpr std::array<KnownGpu, 10> kKnownGpus = {{{"NVIDIA A100-SXM4-40GB", "dgx
 std::string cluster_of(const StepProfile& profile) {
   if (!profile.on_gpu) return "cpu-cluster";
   for (const KnownGpu& known : kKnownGpus)
-    if (std::string_view(profile.gpu).substr(0, known.name.size()) == known.name)
-      return std::string(known.cluster);
+    if (profile.gpu.starts_with(known.name)) return std::string(known.cluster);
   throw InputError({"--cluster"},
                    fmt::format("is not given, and the trace is of {}, which no shipped cluster has; allowed: "
                                "the name of a cluster (rehearse list clusters), or a file that describes one",
@@ -54,7 +53,7 @@ std::string cluster_text(const StepProfile& profile, const std::string& asked) {
                      toml_string(preset ? name : std::filesystem::absolute(name).string()));
 }
 
-// Enough digits for a nanosecond of an hour; no exponent, which TOML would want a dot for.
+// Fixed notation with six decimals, which of milliseconds resolve a nanosecond.
 std::string number(double value) {
   std::string text = fmt::format("{:.6f}", value);
   text.erase(text.find_last_not_of('0') + 1);

@@ -7,7 +7,7 @@
 
 namespace rehearse {
 
-// That this process may use; at least 1.
+// Processors of this machine; at least 1.
 int processors();
 
 // What each run returns, in seconds, each computed in a process of its own, `jobs` at once; `ended(some,

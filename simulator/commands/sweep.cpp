@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <istream>
 #include <ostream>
-#include <thread>
 
 #include "models/text/document.hpp"
 #include "models/text/output_file.hpp"
@@ -18,6 +17,7 @@
 #include "models/text/text.hpp"
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/predict.hpp"
+#include "simulator/commands/side_by_side.hpp"
 #include "simulator/commands/sweep_output.hpp"
 #include "simulator/commands/task_pool.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
@@ -266,8 +266,7 @@ int run_sweep(const SweepArguments& arguments, std::istream& in, std::ostream& e
   Progress progress(mine);
   if (!arguments.merge) {
     TaskPool pool;
-    pool.jobs = arguments.jobs > 0 ? arguments.jobs
-                                   : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    pool.jobs = arguments.jobs > 0 ? arguments.jobs : processors();
     pool.next = [&, point = 1 + ranks.rank]() mutable -> std::int64_t {
       while (point <= sweep.points() && done[static_cast<std::size_t>(point)]) point += ranks.size;
       const std::int64_t next = point;

@@ -23,6 +23,10 @@ struct PublishedRow {
   // What was measured, one of them; all 0: nothing, the row is there because others scale from it.
   double measured_step_s = 0;         // of a collective: its time
   double measured_samples_per_s = 0;  // over the whole job
+  // The measured time of a step that trains so many samples; 0: neither is measured.
+  double step_s(double samples) const {
+    return measured_samples_per_s > 0 ? samples / measured_samples_per_s : measured_step_s;
+  }
   double measured_efficiency =
       0;  // a share: throughput over that of `scaling`'s smallest row, for each device
   std::string group, scaling, comparison;  // simulator/commands/statistics.hpp says what they bring together

@@ -12,7 +12,7 @@
 namespace rehearse {
 namespace {
 
-// What is simulated: a copy that a term is taken out of.
+// The inputs of a simulation, copied so that one term can be removed from them.
 struct Setting {
   Schedule schedule;
   Device device;

@@ -12,7 +12,7 @@
 namespace rehearse {
 namespace {
 
-// A constant of the device, found in any device.
+// A constant of a device, with access to it in any Device.
 struct DeviceConstant {
   std::string key;
   std::function<Sourced&(Device&)> in;

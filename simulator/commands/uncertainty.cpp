@@ -41,19 +41,23 @@ Uncertainty uncertainty(const Prediction& p, int jobs,
   const std::vector<UncertainConstant> constants = uncertain_constants(p);
   const double step_s = p.metrics.step_time_s;
   const std::vector<double> worse_s = step_times_with(p, constants, -1, jobs, ended);
+  std::vector<double> better_s;
+  std::vector<std::size_t> places;  // of the constants with larger effects
   std::vector<UncertainConstant> larger;
-  for (std::size_t i = 0; i < constants.size(); ++i)
-    if (std::abs(std::log(worse_s[i] / step_s)) > kSmallEffect) larger.push_back(constants[i]);
-  const std::vector<double> larger_better_s = step_times_with(p, larger, 1, jobs, ended);
+  for (std::size_t i = 0; i < constants.size(); ++i) {
+    better_s.push_back(step_s * step_s / worse_s[i]);
+    if (std::abs(std::log(worse_s[i] / step_s)) <= kSmallEffect) continue;
+    places.push_back(i);
+    larger.push_back(constants[i]);
+  }
+  const std::vector<double> simulated_s = step_times_with(p, larger, 1, jobs, ended);
+  for (std::size_t i = 0; i < places.size(); ++i) better_s[places[i]] = simulated_s[i];
 
   Uncertainty found;
-  std::size_t next = 0;  // of `larger`
   double below = kDeviationOfRuns * kDeviationOfRuns, above = below;
   for (std::size_t i = 0; i < constants.size(); ++i) {
-    const bool is_larger = next < larger.size() && larger[next].name == constants[i].name;
-    const double better_s = is_larger ? larger_better_s[next++] : step_s * step_s / worse_s[i];
-    const Uncertainty::Effect effect{constants[i].name, constants[i].basis, constants[i].deviation, better_s,
-                                     worse_s[i]};
+    const Uncertainty::Effect effect{constants[i].name, constants[i].basis, constants[i].deviation,
+                                     better_s[i], worse_s[i]};
     const double better = std::log(effect.better_s / step_s), worse = std::log(effect.worse_s / step_s);
     (better < 0 ? below : above) += better * better;
     (worse < 0 ? below : above) += worse * worse;

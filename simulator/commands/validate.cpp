@@ -137,8 +137,7 @@ Coverage coverage_of(const std::vector<ValidatedRow>& rows) {
   for (const ValidatedRow& row : rows) {
     if (row.measured_step_s <= 0) continue;
     ++coverage.rows;
-    if (row.interval->low_s <= row.measured_step_s && row.measured_step_s <= row.interval->high_s)
-      ++coverage.inside;
+    if (row.inside()) ++coverage.inside;
     widths.push_back((row.interval->high_s - row.interval->low_s) / row.predicted_step_s);
   }
   coverage.median_width = median(std::move(widths));
@@ -152,8 +151,7 @@ Validation validate(const MeasurementTable& table, const Asked& asked) {
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     const PublishedRow& m = table.rows[row];
     const auto& [samples, step_s, devices, interval] = predicted[row];
-    const double measured_s =
-        m.measured_samples_per_s > 0 ? samples / m.measured_samples_per_s : m.measured_step_s;
+    const double measured_s = m.step_s(samples);
     v.rows.push_back({&m, measured_s, step_s, devices, {}});
     if (asked.uncertainty) v.rows.back().interval = interval;
     v.observations.push_back({m.group, m.scaling, m.comparison, devices,

@@ -10,11 +10,6 @@
 namespace rehearse {
 namespace {
 
-// Whether the measurement lies in the interval.
-bool inside(const ValidatedRow& row) {
-  return row.interval->low_s <= row.measured_step_s && row.measured_step_s <= row.interval->high_s;
-}
-
 const Efficiency* efficiency_of(const Validation& v, std::size_t row) {
   for (const Efficiency& e : v.whole.efficiencies)
     if (e.row == row) return &e;
@@ -44,7 +39,7 @@ void write_rows(const Validation& v, std::ostream& out) {
                                    measured ? signed_percent(row.error()) : "-");
     if (row.interval)
       line += fmt::format("  {:>9} to {:>9}{}", time(row.interval->low_s), time(row.interval->high_s),
-                          !measured || inside(row) ? " " : "!");
+                          !measured || row.inside() ? " " : "!");
     if (const Efficiency* e = efficiency_of(v, i))
       line += fmt::format("  {:>20}  {:>9}", in_percent(e->measured), in_percent(e->predicted));
     out << line << '\n';
@@ -196,7 +191,7 @@ nlohmann::ordered_json to_json(const std::vector<Validation>& all) {
       if (row.measured_step_s > 0) told["error"] = row.error();
       if (row.interval) {
         told["interval_s"] = {row.interval->low_s, row.interval->high_s};
-        if (row.measured_step_s > 0) told["inside"] = inside(row);
+        if (row.measured_step_s > 0) told["inside"] = row.inside();
       }
       if (const Efficiency* e = efficiency_of(v, i))
         told["efficiency"] = {{"measured", e->measured},

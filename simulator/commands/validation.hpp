@@ -13,7 +13,7 @@
 
 namespace rehearse {
 
-// Nine of ten measurements are expected between them.
+// Nine of ten measurements are expected inside.
 struct StepInterval {
   double low_s = 0, high_s = 0;
 };
@@ -25,6 +25,8 @@ struct ValidatedRow {
   int devices = 0;
   std::optional<StepInterval> interval;  // none: not asked for
   double error() const { return predicted_step_s / measured_step_s - 1; }
+  // Whether the measurement lies in the interval, which must be there.
+  bool inside() const { return interval->low_s <= measured_step_s && measured_step_s <= interval->high_s; }
 };
 
 // How many measured step times lie in their intervals, and how wide those are, (high - low) / predicted.

@@ -5,7 +5,7 @@
 namespace rehearse {
 namespace {
 
-// Of a normal distribution, between its quartiles.
+// Standard deviations between the quartiles of a normal distribution.
 constexpr double kDeviationsBetweenQuartiles = 1.349;
 
 struct Mean {

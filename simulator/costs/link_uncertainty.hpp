@@ -1,4 +1,4 @@
-// How uncertain what links carry is, under each protocol.
+// The uncertainty of bandwidths and latencies, by protocol.
 #pragma once
 
 #include "simulator/costs/transfer.hpp"

@@ -11,20 +11,16 @@ constexpr std::string_view kAccumulate = "torch::autograd::AccumulateGrad";
 
 // "gloo:all_reduce", "nccl:all_gather" run on threads of their own; the rest are calls that hand one over.
 bool is_collective_call(std::string_view name) {
-  return begins_with(name, "c10d::") || name == "record_param_comms";
+  return name.starts_with("c10d::") || name == "record_param_comms";
 }
 bool is_collective(std::string_view name) {
-  return begins_with(name, "gloo:") || begins_with(name, "mpi:") || begins_with(name, "nccl:");
+  return name.starts_with("gloo:") || name.starts_with("mpi:") || name.starts_with("nccl:");
 }
 
 }  // namespace
 
-bool begins_with(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 bool is_collective_kernel(std::string_view name) {
-  return begins_with(name, "nccl") || begins_with(name, "rccl");
+  return name.starts_with("nccl") || name.starts_with("rccl");
 }
 
 std::vector<Interval> united(std::vector<Interval> intervals) {
@@ -88,9 +84,9 @@ void HostOps::add_ops(const ProfilerTrace& trace, std::vector<std::vector<std::u
       const ProfilerEvent& event = trace.events[i];
       const std::string& name = trace.names[event.name];
       if (outer.empty() || event.begin_us >= outer.back().end)
-        outer.push_back({i, t, event.begin_us, event.end_us, begins_with(name, kEvaluate)});
+        outer.push_back({i, t, event.begin_us, event.end_us, name.starts_with(kEvaluate)});
       OuterOp& its = outer.back();
-      // The name of the node itself, which lies in its evaluation and knows the gradient.
+      // The node itself, nested in its evaluation; its first input is the gradient.
       if (name == kAccumulate) {
         its.accumulates = true;
         if (event.elements > 0) {
@@ -98,7 +94,7 @@ void HostOps::add_ops(const ProfilerTrace& trace, std::vector<std::vector<std::u
           its.gradient_bytes += event.elements * event.element_bytes;
         }
       }
-      // A number stands at all operators that begin before the node is made: the last one makes it.
+      // All operators that begin before a node is made carry its sequence number; the last of them makes it.
       if (event.sequence >= 0 && !event.backward && !its.is_backward)
         makers_[t][event.sequence] = static_cast<int>(outer.size()) - 1;
     }

@@ -15,7 +15,7 @@ struct Interval {
   double length() const { return end > begin ? end - begin : 0; }
 };
 
-// Sorted, without overlaps.
+// The union of these intervals: sorted, without overlaps.
 std::vector<Interval> united(std::vector<Interval> intervals);
 // How long `of` is covered by `intervals`, which are sorted and do not overlap.
 double covered(Interval of, const std::vector<Interval>& intervals);
@@ -26,7 +26,7 @@ struct OuterOp {
   std::uint32_t thread = 0;
   double begin = 0, end = 0;
   bool is_backward = false;  // evaluates a node of the backward pass
-  // Of AccumulateGrad nodes in it.
+  // Summed over the AccumulateGrad nodes inside it.
   double parameters = 0, gradient_bytes = 0;
   bool accumulates = false;
 };
@@ -66,7 +66,6 @@ private:
   std::vector<Interval> collectives_, collective_calls_;
 };
 
-bool begins_with(std::string_view text, std::string_view prefix);
 // Kernels of NCCL and its relatives.
 bool is_collective_kernel(std::string_view name);
 

@@ -5,9 +5,9 @@
 namespace rehearse {
 namespace {
 
-// Tables of embeddings stand in front of the numbers that look them up.
+// An embedding's first input is its table; the second holds the indices.
 bool looks_up(std::string_view name) {
-  return begins_with(name, "aten::embedding");
+  return name.starts_with("aten::embedding");
 }
 
 // Indices of the outer operators that begin in `window`.
@@ -55,7 +55,7 @@ private:
   void find_updates() {
     for (const HostOps::Annotation& one : s_.ops.annotations()) {
       if (one.time.begin < window_.begin || one.time.begin >= window_.end) continue;
-      if (one.thread != s_.main_thread || !begins_with(s_.trace.names[one.name], "Optimizer.step#")) continue;
+      if (one.thread != s_.main_thread || !s_.trace.names[one.name].starts_with("Optimizer.step#")) continue;
       updates_.push_back(one.time);
       step_.optimizer_name = one.name;
     }
@@ -174,11 +174,12 @@ private:
     return &step_.layers[std::min(static_cast<std::size_t>(it->second), step_.layers.size() - 1)];
   }
 
-  // ----- on processors: every moment of the main thread belongs to something
+  // ----- on processors: every moment of the main thread is attributed
   struct Taken {
     double own = 0, communication = 0;
   };
-  // From `from` to the end of `op`: waiting for collectives, and issuing them, is communication.
+  // Splits the time from `from` to the end of `op`: waiting for collectives and issuing them is
+  // communication.
   Taken taken(double from, const OuterOp& op) const {
     const Interval gap{from, op.begin}, inside{std::max(from, op.begin), op.end};
     const double waited = covered(gap, s_.ops.collectives());
@@ -186,28 +187,25 @@ private:
     return {gap.length() - waited + inside.length() - called, waited + called};
   }
 
+  // Adds the time of these operators, one behind the other, to `field` of their layers; returns from when to
+  // when they ran.
+  Interval time_pass(const std::vector<OuterOp>& ops, const std::vector<std::size_t>& numbers,
+                     double MeasuredLayer::*field) {
+    Interval pass{ops[numbers.front()].begin, ops[numbers.front()].begin};
+    for (const std::size_t i : numbers) {
+      const Taken its = taken(pass.end, ops[i]);
+      layer_of(ops[i])->*field += its.own;
+      step_.communication += its.communication;
+      pass.end = std::max(pass.end, ops[i].end);
+    }
+    return pass;
+  }
+
   void time_host() {
     std::vector<Interval> passes = updates_;
     for (const PassOps& pass : passes_) {
-      double from = main_[pass.forward.front()].begin;
-      passes.push_back({from, 0});
-      for (const std::size_t i : pass.forward) {
-        const Taken its = taken(from, main_[i]);
-        layer_of(main_[i])->forward += its.own;
-        step_.communication += its.communication;
-        from = std::max(from, main_[i].end);
-      }
-      passes.back().end = from;
-      const std::vector<OuterOp>& backward = s_.ops.backward();
-      from = backward[pass.backward.front()].begin;
-      passes.push_back({from, 0});
-      for (const std::size_t b : pass.backward) {
-        const Taken its = taken(from, backward[b]);
-        layer_of(backward[b])->backward += its.own;
-        step_.communication += its.communication;
-        from = std::max(from, backward[b].end);
-      }
-      passes.back().end = from;
+      passes.push_back(time_pass(main_, pass.forward, &MeasuredLayer::forward));
+      passes.push_back(time_pass(s_.ops.backward(), pass.backward, &MeasuredLayer::backward));
     }
     for (const Interval& update : updates_) {
       const double called = covered(update, s_.ops.collective_calls());
@@ -224,7 +222,7 @@ private:
     outside({from, window_.end});
   }
 
-  // What lies between the passes.
+  // Time outside of passes and updates.
   void outside(Interval piece) {
     if (piece.length() == 0) return;
     const Range range = within(main_, piece);
@@ -241,7 +239,7 @@ private:
     step_.communication += waited;
   }
 
-  // ----- on a GPU: every moment of the device belongs to a kernel, a collective, or nobody
+  // ----- on a GPU: at every moment it runs a kernel or a collective, or idles
   struct StepKernels {
     std::vector<PlacedKernel> all;
     double begin = 0;  // of the first kernel of the first layer

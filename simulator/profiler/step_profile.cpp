@@ -61,7 +61,7 @@ std::vector<MeasuredStep> steps_of(const StepSource& source) {
         fmt::format("has {} steps, none of them with a forward and a backward pass (operators with a "
                     "\"Sequence number\" and nodes \"autograd::engine::evaluate_function\")",
                     without_passes));
-  // Where a GPU's step ends shows in the next one.
+  // On a GPU the end of a step is known only from the step after it.
   std::erase_if(steps, [](const MeasuredStep& step) { return step.step <= 0; });
   if (steps.empty())
     refuse(fmt::format("has {} steps, none of them followed by another on the GPU", source.windows.size()));
@@ -111,7 +111,7 @@ std::vector<std::string> names_of_layers(const StepSource& source, const Measure
     }
     if (name.empty()) {
       name = source.trace.names[head.name];
-      if (begins_with(name, "aten::")) name.erase(0, 6);
+      if (name.starts_with("aten::")) name.erase(0, 6);
     }
     ++uses[name];
     names.push_back(std::move(name));

@@ -60,8 +60,8 @@ void find_windows(StepSource& source) {
   std::vector<HostOps::Annotation> steps, updates;
   for (const HostOps::Annotation& one : source.ops.annotations()) {
     const std::string& name = source.trace.names[one.name];
-    if (begins_with(name, "ProfilerStep#")) steps.push_back(one);
-    if (begins_with(name, "Optimizer.step#")) updates.push_back(one);
+    if (name.starts_with("ProfilerStep#")) steps.push_back(one);
+    if (name.starts_with("Optimizer.step#")) updates.push_back(one);
   }
   source.told_by_updates = steps.empty();
   const std::vector<HostOps::Annotation>& marks = steps.empty() ? updates : steps;

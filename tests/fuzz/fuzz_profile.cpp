@@ -1,4 +1,4 @@
-// Any bytes as a trace of PyTorch's profiler, up to the profile of its steps.
+// Reads arbitrary bytes as a PyTorch profiler trace and profiles its steps.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -97,7 +97,7 @@ private:
 // as both are as fast. All other collectives go one behind the other.
 class GradientStreams {
 public:
-  // Without contention two would take the time of one: they go one behind the other then, too.
+  // Without contention two concurrent sums would take the time of one, so they run one after the other there.
   explicit GradientStreams(const EngineOptions& engine)
       : two_(engine.protocol.kind == Protocol::gloo && engine.fidelity != Fidelity::analytic) {}
   std::string next(double bytes) {
@@ -132,7 +132,7 @@ public:
       strategy.refuse(fusion_ ? strategy.has("fusion_mb") ? "fusion_mb" : "cycle_ms" : "compression",
                       "given beside experts that are placed on other ranks (expert, expert_tensor)",
                       "no such key, or expert = 1 and no expert_tensor");
-    // A preset's buckets then are whole layers (stage_program.cpp).
+    // If the preset asked for tensors, buckets hold whole layers instead (stage_program.cpp).
     if (places_experts(scenario) && scenario.strategy.bucket_unit == BucketUnit::tensor &&
         !from_preset(strategy, "bucket_unit"))
       strategy.refuse("bucket_unit",

@@ -187,7 +187,7 @@ std::vector<Bucket> segment_buckets(const StepPlan& plan, LayerRange layers) {
 
 // Every chunk is a model of its own to DistributedDataParallel, with its own buckets.
 std::vector<Bucket> chunk_buckets(const StepPlan& plan, LayerRange layers, bool sends_gradients) {
-  // What is compressed is whole layers, and so is what holds experts that are summed apart.
+  // Compression works on whole layers, and so does the separate sum of experts' gradients.
   const StrategyChoice& strategy = plan.scenario.strategy;
   if (sends_gradients && strategy.bucket_unit == BucketUnit::tensor &&
       strategy.compression.kind == Compression::none && !places_experts(plan.scenario))

@@ -161,7 +161,7 @@ private:
     }
   }
 
-  // In what placement a tensor goes to another layer: reduced by its maker, gathered by its reader.
+  // The placement in which a tensor is passed on: its producer reduces terms, its consumer gathers shards.
   Placements sent_as(const Placements& made, const Placements& read, bool to_stage,
                      const Value& value) const {
     Placements sent;
