@@ -57,6 +57,30 @@ TEST_CASE("waiting for kernel launches is told, as part of the step and as what 
   CHECK(graphs["step_time_s"].get<double>() < promised_s);
 }
 
+TEST_CASE("launches that block add their time to the device's") {
+  const auto step_s = [](const std::string& launch_us, const std::string& more) {
+    const Outcome run = simulate_small(" --set strategy.overlap=false --format json " + more +
+                                       " --set 'framework.kernel_launch_us={value=" + launch_us +
+                                       ",basis=\"guess\",source=\"a test\"}'");
+    CAPTURE(run.err);
+    REQUIRE(run.status == 0);
+    return json::parse(run.out)["step_time_s"].get<double>();
+  };
+  const std::string blocking = "--set training.blocking_launches=true";
+  const double free_s = step_s("0", blocking), once_s = step_s("5", blocking);
+  CHECK(once_s > 1.01 * free_s);
+  CHECK(step_s("10", blocking) - once_s == Approx(once_s - free_s));
+  // A process that runs ahead hides short launches behind longer kernels.
+  CHECK(step_s("5", "") - step_s("0", "") < 0.5 * (once_s - free_s));
+
+  for (const char* overlapping : {"strategy.overlap=true", "strategy.tensor_overlap=weight-gradients"}) {
+    const Outcome refused =
+        simulate_small(" --set strategy.overlap=false " + blocking + " --set " + overlapping);
+    CHECK(refused.status != 0);
+    CHECK(refused.err.find("blocking_launches is true with strategy.") != std::string::npos);
+  }
+}
+
 TEST_CASE("costs of one's own replace a framework's, alone or beside it") {
   const std::string slow =
       " --set 'framework.kernel_launch_us={value=1000,basis=\"measured\",source=\"a profile\"}' --format "

@@ -103,6 +103,24 @@ TEST_CASE("kernels of a device without wave quantisation") {
     CHECK(d.has(AttentionKernels::unfused));
     CHECK_FALSE(d.has(AttentionKernels::flash_3));
   }
+  SECTION("tensor cores need rows of attention's operands at multiples of 16 bytes") {
+    Device d = device();
+    d.compute_capability = 80;
+    struct Head {
+      double head;
+      Precision precision;
+      double rate;
+    };
+    for (const Head& c : {Head{96, Precision::bf16, 40e12}, Head{100, Precision::bf16, 4e12},
+                          Head{100, Precision::fp32, 4e12}, Head{104, Precision::fp8, 40e12}}) {
+      CAPTURE(c.head, c.rate);
+      const double flops = 2.0 * 1024 * 1024 * c.head;
+      CHECK(kernel_time_s(kernel(Kind::attention, 1024, 1024, c.head), d, c.precision) ==
+            Approx(flops / c.rate));
+      CHECK(kernel_time_s(kernel(Kind::attention, 1024, c.head, 1024), d, c.precision) ==
+            Approx(flops / c.rate));
+    }
+  }
   SECTION("the prologue is some more of k") {
     Device d = device();
     d.gemm_prologue_k.value = 100;

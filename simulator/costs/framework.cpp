@@ -16,9 +16,9 @@ Framework read_framework(Section& section, const std::string& name) {
   return framework;
 }
 
-HostLaunches host_launches(const Framework& framework, bool cuda_graphs) {
+HostLaunches host_launches(const Framework& framework, bool cuda_graphs, bool blocking) {
   return {cuda_graphs ? 0 : framework.kernel_launch_s.value, framework.collective_launch_s.value,
-          framework.step_s.value, framework.synchronous_p2p};
+          framework.step_s.value, framework.synchronous_p2p, blocking};
 }
 
 double launched_kernels(const Work& work) {

@@ -17,6 +17,9 @@ struct HostLaunches {
   double collective_s = 0;          // for each collective or exchange of messages
   double step_s = 0;                // once a step, when the device is idle
   bool waits_for_messages = false;  // between pipeline stages: the process goes on when they have arrived
+  // Every launch waits until its kernel has ended (CUDA_LAUNCH_BLOCKING=1): the process never runs ahead, so
+  // its time adds to the device's.
+  bool blocking = false;
   bool any() const { return kernel_s > 0 || collective_s > 0 || step_s > 0; }
 };
 
@@ -33,8 +36,9 @@ struct Framework {
 // Parses [framework]; finishes the section. The costs are tables {value, basis, source}.
 Framework read_framework(Section& section, const std::string& name);
 
-// What the process of a GPU takes for it. With `cuda_graphs`, issuing kernels takes no time.
-HostLaunches host_launches(const Framework& framework, bool cuda_graphs);
+// What the process of a GPU takes for it. With `cuda_graphs`, issuing kernels takes no time; with `blocking`,
+// each launch waits for its kernel.
+HostLaunches host_launches(const Framework& framework, bool cuda_graphs, bool blocking);
 
 // Kernels of a work item, as its layers list them; measured times count the launches
 // that they say.

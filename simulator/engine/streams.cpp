@@ -277,6 +277,13 @@ void Simulation::compute(Stream& stream, const Op& op) {
   const double seconds = share * does(stream).seconds[op.work];
   const sg::s4u::SemaphorePtr turn = turn_of(stream, op);
   if (!turn) {
+    if (options_.launches.blocking && is_issued(stream)) {
+      // Each kernel is launched when the one before has ended: launches and kernels take turns.
+      stream.local_time_s = issue(stream);
+      stream.latency_s = stream.local_time_s - stream.ready_s;
+      stream.local_time_s = compute_end(stream, seconds);
+      return;
+    }
     // The first kernel begins when it was issued, and the last one ends after it was issued.
     stream.local_time_s = std::max(stream.local_time_s, is_issued(stream) ? stream.host_s : 0);
     const double end_s = compute_end(stream, seconds);
@@ -299,6 +306,7 @@ bool Simulation::is_issued(const Stream& stream) const {
 
 double Simulation::issue(Stream& stream) {
   if (!is_issued(stream)) return 0;
+  if (options_.launches.blocking) stream.host_s = std::max(stream.host_s, stream.local_time_s);
   stream.host_s += does(stream).launch_s[stream.cursor.op()];
   return stream.host_s;
 }

@@ -30,6 +30,7 @@ struct Training {
   Recompute recompute = Recompute::none;
   int recompute_layers = 0;  // of each stage, or virtual stage, the first so many; 0: all
   bool cuda_graphs = false;  // kernels are launched by graphs, which take the host no time
+  bool blocking_launches = false;  // each launch waits until its kernel has ended (CUDA_LAUNCH_BLOCKING=1)
 };
 
 enum class PipelineSchedule {

@@ -90,6 +90,21 @@ Document named_preset(const Section& section, std::string_view key, const std::s
   return Document::parse_file(path);
 }
 
+// While a launch waits for its kernel, nothing else is issued.
+void refuse_overlap_of_blocking_launches(Section& training, const Scenario& scenario) {
+  const StrategyChoice& strategy = scenario.strategy;
+  if (!scenario.training.blocking_launches) return;
+  const char* overlapping = strategy.overlap                                 ? "strategy.overlap = true"
+                            : strategy.tensor_overlap != TensorOverlap::none ? "strategy.tensor_overlap"
+                            : strategy.pipeline > 1 && !strategy.blocking_p2p
+                                ? "strategy.blocking_p2p = false"
+                                : nullptr;
+  if (overlapping)
+    training.refuse("blocking_launches", fmt::format("true with {}", overlapping),
+                    "false, or a strategy that overlaps nothing: overlap = false, tensor_overlap = \"none\", "
+                    "blocking_p2p = true");
+}
+
 // A named strategy gives values to the keys of [strategy] that the scenario leaves out. Returns in which keys
 // the scenario differs from it: ", but for bucket_mb".
 std::string apply_strategy_preset(Document& document) {
@@ -147,9 +162,11 @@ Scenario read_scenario(Document document, const std::string& path,
   scenario.cluster = read_cluster(cluster, base_folder);
 
   scenario.training = read_training(training, scenario.model, scenario.cluster->node().device);
+  refuse_overlap_of_blocking_launches(training, scenario);
   training.finish();
   scenario.framework = read_framework(costs, framework);
-  scenario.engine.launches = host_launches(scenario.framework, scenario.training.cuda_graphs);
+  scenario.engine.launches =
+      host_launches(scenario.framework, scenario.training.cuda_graphs, scenario.training.blocking_launches);
   read_simulation(simulation, scenario, base_folder);
   simulation.finish();
   if (scenario.engine.protocol.kind == Protocol::gloo && scenario.strategy.all_reduce != Algorithm::ring)

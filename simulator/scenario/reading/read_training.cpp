@@ -127,6 +127,7 @@ Training read_training(Section& section, const Model& model, const Device& devic
         "recompute = \"full\", or no such key: fused attention keeps no scores to recompute");
   section.text("framework", "");  // it has filled in [framework]
   training.cuda_graphs = section.boolean("cuda_graphs", false);
+  training.blocking_launches = section.boolean("blocking_launches", false);
   return training;
 }
 
