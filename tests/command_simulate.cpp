@@ -84,7 +84,7 @@ TEST_CASE("JSON has the keys that the README defines, in their order") {
         "weights gradients optimizer activations buffers total capacity fits reserved ");
   CHECK(keys(result["network"]) == "bytes_per_step busiest_link ");
   CHECK(keys(result["engine"]) == "fidelity classes events ");
-  CHECK(keys(result["rests_on"]) == "measured published guessed ");
+  CHECK(keys(result["rests_on"]) == "measured published interpolated guessed ");
 }
 
 TEST_CASE("asynchronous servers: who is how fast, and how stale gradients are", "[release]") {

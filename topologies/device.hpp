@@ -11,9 +11,10 @@
 
 namespace rehearse {
 
-// A number and where it comes from.
-enum class Basis { measured, published, guess };
-inline constexpr std::array<std::string_view, 3> kBasisNames = {"measured", "published", "guess"};
+// A number and where it comes from. Interpolated: taken over from measured devices that are alike, or lie on
+// either side of this one.
+enum class Basis { measured, published, interpolated, guess };
+inline constexpr std::array<std::string_view, 4> kBasisNames = {"measured", "published", "interpolated", "guess"};
 struct Sourced {
   double value = 0;
   Basis basis = Basis::guess;
@@ -25,8 +26,10 @@ struct Sourced {
 };
 // Where a constant does not say how uncertain it is, by basis. Measured: calibrations repeat until their
 // medians are known to 2 %. Published: half of the distance between two constants fitted on one table that
-// predict it equally well (the A100's products, 0.78 and 0.86). Guess: twice as much.
-inline constexpr std::array<double, 3> kDeviationOfBasis = {0.02, 0.05, 0.10};
+// predict it equally well (the A100's products, 0.78 and 0.86). Interpolated: by which the best products of
+// A100, H100, GH200, B200, B300 and GB200 differ as shares of their peaks (standard deviation of their
+// logarithms; stas00/ml-engineering compute/accelerator/README.md, bf16). Guess: twice as much as published.
+inline constexpr std::array<double, 4> kDeviationOfBasis = {0.02, 0.05, 0.06, 0.10};
 
 // {value = 0.8, basis = "published", source = "...", uncertainty = 0.04}; the value is multiplied by `unit`.
 // An absent table gives 0; InputError if it is `required`.

@@ -108,7 +108,7 @@ std::string path_sentence(const json& path, const Amounts& by_kind, double step_
 // "9 published figures, 2 guesses (attention efficiency of a100-80, kernel overhead of a100-80)"
 std::string rests_on_of(const json& inputs) {
   std::string text;
-  for (const char* basis : {"measured", "published", "guessed"}) {
+  for (const char* basis : {"measured", "published", "interpolated", "guessed"}) {
     const json& list = at(inputs, basis);
     if (!list.is_array() || list.empty()) continue;
     const bool one = list.size() == 1, guessed = basis == std::string_view("guessed");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <ostream>
 
 #include "simulator/costs/reserved.hpp"
@@ -16,11 +17,11 @@ constexpr double kRounding = 1e-9;  // of a simulated time
 
 ordered_json to_json(const std::vector<Input>& inputs) {
   ordered_json json;
-  for (const char* basis : {"measured", "published", "guessed"}) json[basis] = ordered_json::array();
+  constexpr std::array<const char*, kBasisNames.size()> lists = {"measured", "published", "interpolated",
+                                                                 "guessed"};
+  for (const char* list : lists) json[list] = ordered_json::array();
   for (const Input& input : inputs) {
-    ordered_json& list = json[input.basis == Basis::measured    ? "measured"
-                              : input.basis == Basis::published ? "published"
-                                                                : "guessed"];
+    ordered_json& list = json[lists[static_cast<std::size_t>(input.basis)]];
     const std::string name = input.name + " of " + input.of;
     list.push_back(input.source.empty() ? name : name + ": " + input.source);
   }

@@ -132,7 +132,7 @@ std::string in_short(const std::vector<Input>& inputs) {
   constexpr std::array<const char*, 3> groups = {"compute", "network", "protocol costs"};
   std::string text;
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    for (const Basis basis : {Basis::measured, Basis::published}) {
+    for (const Basis basis : {Basis::measured, Basis::published, Basis::interpolated}) {
       std::vector<const Input*> found;
       for (const Input& input : inputs) {
         if (static_cast<std::size_t>(input.group) == g && input.basis == basis) found.push_back(&input);
