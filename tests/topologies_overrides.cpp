@@ -283,7 +283,8 @@ TEST_CASE("a bad change of a preset is refused at its own place, in the scenario
       {{"cluster.node.device.preset=h10"},
        "--set cluster.node.device.preset=h10: cluster.node.device.preset is \"h10\"; allowed: a100-40, "
        "a100-80, "
-       "b200, b300, cpu-core, gb200, gb300, h100, h200, k80, p100, tpu-v4, v100, v100-32; did you mean "
+       "b200, b300, cpu-core, gb200, gb300, h100, h100-96-500w, h200, k80, p100, tpu-v4, v100, v100-32; did "
+       "you mean "
        "\"h100\"?"},
       {{"cluster.link=[]"},
        "--set cluster.link=[]: cluster.link is given; allowed: only with kind = \"links\""},

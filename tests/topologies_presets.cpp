@@ -8,7 +8,7 @@ using namespace rehearse;
 TEST_CASE("every device preset loads, and every number has a source") {
   const auto names = device_names();
   for (const char* needed : {"a100-40", "a100-80", "b200", "b300", "cpu-core", "gb200", "gb300", "h100",
-                             "h200", "k80", "p100", "tpu-v4", "v100", "v100-32"})
+                             "h100-96-500w", "h200", "k80", "p100", "tpu-v4", "v100", "v100-32"})
     CHECK(std::find(names.begin(), names.end(), needed) != names.end());
   for (const std::string& name : names) {
     CAPTURE(name);
@@ -45,6 +45,7 @@ TEST_CASE("devices are as their data sheets say") {
        {Case{"p100", 60, 56, 10.6, 0, 21.2, 0, 0, 16, 732}, Case{"v100", 70, 80, 15.7, 0, 125, 0, 0, 16, 900},
         Case{"a100-80", 80, 108, 19.5, 156, 312, 312, 0, 80, 2039},
         Case{"h100", 90, 132, 67, 494.5, 989.5, 989.5, 1979, 80, 3350},
+        Case{"h100-96-500w", 90, 132, 67, 494.5, 989.5, 989.5, 1979, 96, 2400},
         Case{"a100-40", 80, 108, 19.5, 156, 312, 312, 0, 40, 1555},
         Case{"h200", 90, 132, 67, 494.5, 989.5, 989.5, 1979, 141e9 / 1073741824, 4800},
         Case{"b200", 100, 148, 80, 1125, 2250, 2250, 4500, 180e9 / 1073741824, 8000, 9000},
@@ -110,6 +111,7 @@ TEST_CASE("every cluster preset loads, and states its sources") {
                                    {"gb300-nvl72", 72, 72, 100e9, "gb300", 72},  // 144 ports: 72 down, 72 up
                                    {"gcp-a3", 8, 4, 25e9, "h100", 8},
                                    {"gcp-k80x8", 8, 1, 2e9, "k80", 0},
+                                   {"grand-teton-h100", 8, 8, 50e9, "h100-96-500w", 4},
                                    {"hgx-b300", 8, 8, 100e9, "b300", 72},
                                    {"hgx-h200", 8, 8, 50e9, "h200", 32},
                                    {"jean-zay", 8, 4, 12.5e9, "a100-80", 6},  // 48 ports: 6 x 4 down, 24 up
