@@ -50,6 +50,7 @@ Emulation emulation(const ScenarioArguments& arguments, std::istream& in,
   Emulation made;
   made.scenario = read_command_scenario(arguments.scenario, arguments.overrides, in, arguments.output.trace);
   refuse_offload(made.scenario);
+  refuse_simulated_sizes(made.scenario);
   made.plan = write_schedule(made.scenario);
   check(*made.plan.schedule);
   if (const std::string missing = emulation_missing(); !missing.empty()) throw RunError(missing);

@@ -76,6 +76,7 @@ void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out)
                      "--nccl-choices is about NCCL's own collectives; allowed with --device gpu (or auto) "
                      "and --collectives library (or auto)");
   refuse_offload(scenario);
+  refuse_simulated_sizes(scenario);
   const Plan plan = write_schedule(scenario);
   check(*plan.schedule);
   const auto body = [&](Transport& transport, Journal* journal) {

@@ -136,8 +136,10 @@ Sizes whole_sizes(const TransformerWriter& to) {
 
 // Each way reads and writes queries and keys. Where a part of each head is turned (GPT-NeoX's rotary_pct),
 // Transformer Engine's kernel copies the rest.
-void add_rotary(LayerCost& cost, const Sizes& z, double width) {
-  add_both_ways(cost, 2 * z.bytes(width));
+void add_rotary(LayerCost& cost, const TransformerWriter& to, const Sizes& z, double width) {
+  constexpr double kFused = 8;  // bytes of an element in 16 bits, both ways together
+  const double given = to.pass.kernels.rotary_bytes;
+  add_both_ways(cost, 2 * z.bytes(width) * (given > 0 ? given / kFused : 1));
 }
 
 struct QueriesKeysValues {
@@ -150,7 +152,9 @@ QueriesKeysValues add_queries_keys_values(TransformerWriter& to, int input) {
   const Transformer& t = to.t;
   const Sizes whole = whole_sizes(to);
   const Value q = to.value({batch, sequence, kv_heads, queries, head}, whole.queries);
-  const Value kv = to.value({batch, sequence, kv_heads, head}, whole.keys + whole.values);
+  Value kv = to.value({batch, sequence, kv_heads, head}, whole.keys + whole.values);
+  if (to.pass.kernels.expanded_keys)  // all that is sent of them
+    kv.element *= (whole.queries + whole.context) / (whole.keys + whole.values);
   const bool together = to.pass.splits.of(SegmentKind::query, queries) == 1;
   QueriesKeysValues made;
   const auto add_products = [&](SegmentKind kind, const std::vector<Value>& outputs, double width) {
@@ -193,8 +197,8 @@ QueriesKeysValues add_queries_keys_values(TransformerWriter& to, int input) {
   }
   if (t.rotary) {
     const Sizes r = to.sizes(layer.segments[of_queries].kind), k = to.sizes(layer.segments[of_keys].kind);
-    add_rotary(layer.segments[of_queries].cost, r, together ? r.queries + r.keys : r.queries);
-    if (!together) add_rotary(layer.segments[of_keys].cost, k, k.keys);
+    add_rotary(layer.segments[of_queries].cost, to, r, together ? r.queries + r.keys : r.queries);
+    if (!together) add_rotary(layer.segments[of_keys].cost, to, k, k.keys);
   }
   return made;
 }
@@ -264,7 +268,8 @@ std::vector<Kernel> attention_forward(const Transformer& t, const Sizes& z, doub
 double saved_by_attention(const Transformer& t, const PassShape& pass, const Sizes& z, double kept_keys) {
   double bytes = z.bytes(z.queries);  // Q
   if (pass.attention != AttentionKernels::unfused)
-    return bytes + z.bytes(z.keys + z.values) + logarithms_of_sums(z);
+    return bytes + z.bytes(pass.kernels.expanded_keys ? z.queries + z.context : z.keys + z.values) +
+           logarithms_of_sums(z);
   if (pass.recompute == Recompute::selective) return bytes + z.bytes(z.keys + z.values);
   // K and V as the products read them; softmax, its mask, dropped-out softmax; scores; shares of the sinks
   bytes += z.bytes(z.queries + z.context);
@@ -344,6 +349,10 @@ int add_attention(TransformerWriter& to, int input, bool local) {
   } else if (fused) {
     cost->forward = fused_forward(to.pass, z, kept_keys, t.causal);
     cost->backward_input = fused_backward(t, to.pass, z, kept_keys, t.causal);
+    if (to.pass.kernels.expanded_keys && heads_share_keys(z))
+      cost->forward.insert(cost->forward.begin(),
+                           moves_between(z.bytes(z.keys + z.values + z.queries + z.context),
+                                         z.keys + z.values, z.queries + z.context));
   } else {
     cost->forward = attention_forward(t, z, kept_keys);
     cost->backward_input = attention_backward(t, z, kept_keys);

@@ -10,9 +10,11 @@ using Kind = Kernel::Kind;
 
 // SiLU (or GELU) of one half of the first product times its other half. Backward reads dy and both halves and
 // writes the gradient of both.
-void add_swiglu(LayerCost& layer, double bytes) {
-  layer.forward.push_back(moves(3 * bytes, 2, 1));
-  layer.backward_input.push_back(moves(5 * bytes, 3, 2));
+void add_swiglu(LayerCost& layer, double bytes, double given) {
+  constexpr double kFused = 16;  // bytes of an element in 16 bits, both ways together
+  const double factor = given > 0 ? given / kFused : 1;
+  layer.forward.push_back(moves(3 * bytes * factor, 2, 1));
+  layer.backward_input.push_back(moves(5 * bytes * factor, 3, 2));
 }
 
 // The rows that a feed-forward sees, and how many sets of weights they are spread over.
@@ -38,12 +40,13 @@ void add_spread_bias(LayerCost& layer, const Sizes& z, const Spread& s, double w
 
 // To the inner width, and the activation function. It keeps the function's inputs (of SwiGLU: two); ReLU
 // needs its result alone, which is the next product's input.
-void write_up(LayerCost& cost, const Transformer& t, const Sizes& z, const Spread& s, double inner) {
+void write_up(LayerCost& cost, const TransformerWriter& to, const Sizes& z, const Spread& s, double inner) {
+  const Transformer& t = to.t;
   const double out = t.gated ? 2 * inner : inner, bytes = z.element * s.rows * inner;
   add_spread_linear(cost, z, s, out, z.hidden);
   if (t.biases) add_spread_bias(cost, z, s, out);
   if (t.gated)
-    add_swiglu(cost, bytes);
+    add_swiglu(cost, bytes, to.pass.kernels.gate_bytes);
   else
     add_gelu(cost, bytes);
   cost.saved_bytes = (t.gated ? 2 : t.relu ? 0 : 1) * bytes;
@@ -61,7 +64,7 @@ int add_dense(TransformerWriter& to, int input, double width) {
   const auto inner_of = [&](SegmentKind kind) { return width / to.pass.splits.of(kind, inner); };
   const Sizes up = to.sizes(SegmentKind::up), down = to.sizes(SegmentKind::down);
   LayerCost* cost = &to.layer.add(SegmentKind::up, {input}, {to.value({batch, sequence, inner}, width)});
-  write_up(*cost, to.t, up, {up.tokens, 1, 1}, inner_of(SegmentKind::up));
+  write_up(*cost, to, up, {up.tokens, 1, 1}, inner_of(SegmentKind::up));
   cost = &to.layer.add(SegmentKind::down, {to.layer.last()}, {to.tokens()});
   write_down(*cost, down, {down.tokens, 1, 1}, inner_of(SegmentKind::down));
   return to.layer.last();
@@ -108,7 +111,7 @@ int add_experts(TransformerWriter& to, int input) {
   const auto inner_of = [&](SegmentKind kind) { return width / to.pass.splits.of(kind, inner); };
   cost = &to.layer.add(SegmentKind::expert_up, {to.layer.last()}, {rows(inner, width)});
   Spread s = spread(SegmentKind::expert_up);
-  write_up(*cost, t, z, s, inner_of(SegmentKind::expert_up));
+  write_up(*cost, to, z, s, inner_of(SegmentKind::expert_up));
   cost = &to.layer.add(SegmentKind::expert_down, {to.layer.last()}, {rows(hidden, t.hidden)});
   s = spread(SegmentKind::expert_down);
   write_down(*cost, z, s, inner_of(SegmentKind::expert_down));

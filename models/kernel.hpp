@@ -68,6 +68,7 @@ struct Kernel {
   double counted = 1;
   AttentionKernels fused = AttentionKernels::unfused;  // kind fused_attention
   bool backward = false;                               // kind fused_attention
+  bool wide = false;                                   // kind gemm: its operands are not cast
   bool loss = false;                                   // softmax and cross-entropy behind the model's outputs
 
   // How devices carry it out; no cost depends on what follows. A kernel bound by memory reads `reads` arrays

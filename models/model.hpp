@@ -15,8 +15,10 @@
 
 namespace rehearse {
 
-enum class Recompute { none, selective, full };
-inline constexpr std::array<std::string_view, 3> kRecomputeNames = {"none", "selective", "full"};
+// selective: unfused attention. operators: all but the results of fused attention, of sums over tensor ranks
+// and of every second product (kept_operators.cpp).
+enum class Recompute { none, selective, operators, full };
+inline constexpr std::array<std::string_view, 4> kRecomputeNames = {"none", "selective", "operators", "full"};
 
 // Ranks in a ring, each with a share of the sequence, that pass their keys and values on (Liu et al., "Ring
 // Attention with Blockwise Transformers", 2023).
@@ -25,6 +27,22 @@ struct AttentionRing {
   // Each rank holds two shares, one from either end of the sequence, so that causal attention takes all of
   // them equally long.
   bool zigzag = true;
+};
+
+// In what a framework's kernels differ from fused ones; bytes are moved forward and backward together, for
+// each element in 16 bits, and 0 means fused kernels.
+struct FrameworkKernels {
+  double norm_bytes = 0;    // of a norm's input
+  double rotary_bytes = 0;  // of the queries and keys that are turned by their position
+  double gate_bytes = 0;    // of the inner width, by the gated activation function
+  // Moved to scale and cast each element of a product's input or of its output's gradient to 8 bits or fewer;
+  // 0: the efficiency of such products contains it.
+  double cast_bytes = 0;
+  bool wide_logits = false;    // the product that makes the logits casts no operands
+  bool expanded_keys = false;  // keys and values are repeated for each query head before attention
+  // Recomputation ends behind the last tensor that the backward pass reads, and what it gathers is held until
+  // then.
+  bool autograd_checkpoints = false;
 };
 
 // How one pass of the model is cut: what a layer's costs depend on.
@@ -42,6 +60,7 @@ struct PassShape {
   double accumulation_bytes = 0;
   // Tokens of a sample whose logits a masked language model computes; 0: all.
   double predicted_tokens = 0;
+  FrameworkKernels kernels = {};
   double loss_bytes = 0;  // moved for each output that the loss reads, both ways; 0: as unfused kernels do
 };
 

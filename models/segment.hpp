@@ -45,6 +45,8 @@ struct Layer {
   std::vector<Segment> segments;
   double output_bytes = 0;  // on one device
   bool recomputed = false;  // all of it runs again before the backward pass
+  // Inputs that recomputation gathers from shards are held until the backward pass has read them.
+  bool holds_gathered = false;
 
   int output() const { return segments.back().outputs.empty() ? -1 : segments.back().outputs.front(); }
 };

@@ -14,6 +14,7 @@
 #include <array>
 #include <optional>
 
+#include "models/kept_operators.hpp"
 #include "models/transformer_parts.hpp"
 
 namespace rehearse {
@@ -34,6 +35,27 @@ int add_residual(TransformerWriter& to, int branch, int trunk) {
   cost.backward_input.push_back(moves(3 * z.activation, 2, 1));
   cost.saved_bytes = mask;
   return to.layer.last();
+}
+
+// Scaling and casting the operands of products. Input and output gradient are read for the largest magnitude
+// and again to be cast; the products for gradients read weights, and for those of weights both their
+// operands, in the other order of memory: each is transposed in 8 bits, read and written once.
+void add_casts(Layer& layer, double cast_bytes) {
+  constexpr double kTransposed = 2;
+  for (Segment& segment : layer.segments) {
+    LayerCost& cost = segment.cost;
+    for (std::size_t i = 0; i < cost.forward.size(); ++i) {
+      const Kernel made = cost.forward[i];
+      if (made.kind != Kernel::Kind::gemm || made.wide) continue;
+      const double inputs = made.m * made.k * made.batch, outputs = made.m * made.n * made.batch;
+      cost.forward.insert(cost.forward.begin() + static_cast<std::ptrdiff_t>(i),
+                          moves(cast_bytes * inputs, 4, 1));
+      cost.backward_input.push_back(moves(cast_bytes * outputs, 4, 1));
+      cost.backward_input.push_back(moves(kTransposed * made.n * made.k * made.batch));
+      cost.backward_weight.push_back(moves(kTransposed * (inputs + outputs)));
+      break;  // a segment has one
+    }
+  }
 }
 
 // In what a layer may differ from others of the same model.
@@ -69,15 +91,24 @@ Layer transformer_layer(const Transformer& t, const PassShape& pass, const Layer
       if (segment.kind == SegmentKind::norm && segment.inputs.front() != 0 &&
           segment.inputs.front() != middle)
         segment.cost.saved_bytes -= to.sizes(SegmentKind::norm).activation;
+  if (casts_operands(pass.precision) && pass.kernels.cast_bytes > 0)
+    add_casts(layer, pass.kernels.cast_bytes);
   if (pass.recompute == Recompute::full) {
     layer.recomputed = true;
     for (Segment& segment : layer.segments) {
-      segment.cost.recompute = segment.cost.forward;
+      if (!pass.kernels.autograd_checkpoints || !read_by_last_alone(layer, segment))
+        segment.cost.recompute = segment.cost.forward;
       segment.cost.saved_bytes = 0;
     }
+    layer.holds_gathered = pass.kernels.autograd_checkpoints;
     layer.segments.front().cost.saved_bytes = to.sizes(SegmentKind::norm).activation;
   }
+  if (pass.recompute == Recompute::operators) keep_operators(to);
   return to.layer.take(to.sizes(SegmentKind::residual).activation);
+}
+
+void scale(std::vector<Kernel>& kernels, double factor) {
+  for (Kernel& kernel : kernels) kernel.bytes *= factor;
 }
 
 bool contains(const std::vector<int>& layers, int layer) {
@@ -121,6 +152,11 @@ Sizes TransformerWriter::sizes(SegmentKind kind) const {
   return z;
 }
 
+double TransformerWriter::whole_context() const {
+  const double head = t.head_dim > 0 ? t.head_dim : t.hidden / t.heads;
+  return t.heads * (t.value_head_dim > 0 ? t.value_head_dim : head);
+}
+
 Value TransformerWriter::value(Dims dims, double width) const {
   const double sequence = pass.sequence_length > 0 ? pass.sequence_length : t.sequence_length;
   return {dims, pass.micro_batch * sequence * width, element_bytes(pass.precision)};
@@ -140,6 +176,11 @@ int add_norm(TransformerWriter& to, int input) {
   const Sizes z = to.sizes(SegmentKind::norm);
   LayerCost& cost = to.layer.add(SegmentKind::norm, {input}, {to.tokens()});
   add_norm(cost, z, z.hidden, z.hidden, (t.norm_biases.value_or(t.biases) ? 2 : 1) * z.hidden);
+  if (to.pass.kernels.norm_bytes > 0) {
+    constexpr double kFusedArrays = 7;  // read and written by the three kernels of add_norm
+    const double factor = to.pass.kernels.norm_bytes / (kFusedArrays * 2);
+    for (auto* pass : {&cost.forward, &cost.backward_input, &cost.backward_weight}) scale(*pass, factor);
+  }
   cost.saved_bytes = 2 * z.activation;
   return to.layer.last();
 }

@@ -87,6 +87,9 @@ void add_predictions(TransformerWriter& to, int last, double whole_activation) {
         to.layer.add(SegmentKind::logits, {last}, {to.value({batch, sequence, vocabulary}, t.vocabulary)});
     const double logits = z.tokens * z.vocabulary;
     add_linear(cost, z.tokens, z.vocabulary, width, z.element);
+    if (pass.kernels.wide_logits)
+      for (auto* passed : {&cost.forward, &cost.backward_input, &cost.backward_weight})
+        for (Kernel& kernel : *passed) kernel.wide = true;
     if (t.tied_embeddings) cost.parameters -= z.vocabulary * width;  // the embedding has counted it
     if (t.masked_lm_head) add_bias(cost, z, z.vocabulary, false);
     if (t.logit_softcap) {  // backward reads its result

@@ -28,6 +28,7 @@ struct TransformerWriter {
 
   TransformerWriter(const Transformer& shape, const PassShape& of, std::string name, bool gradient = true);
   Sizes sizes(SegmentKind kind) const;
+  double whole_context() const;                // width of what attention makes of all heads, on all devices
   Value value(Dims dims, double width) const;  // [tokens, width], whole
   // The dimensions [batch, sequence, hidden].
   Value tokens() const { return value({Dim::batch, Dim::sequence, Dim::hidden}, t.hidden); }

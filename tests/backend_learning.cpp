@@ -522,3 +522,13 @@ TEST_CASE("What a scenario keeps off its devices is refused by real ranks") {
   CHECK(refused.out.empty());
   CHECK(refused.err.find("strategy.offload is \"cpu\"; allowed: \"none\"") != std::string::npos);
 }
+
+TEST_CASE("What a framework sends in another size than it is stored in is refused by real ranks") {
+  const Outcome refused =
+      run_program("rehearse-run", std::string("run ") + REHEARSE_TESTS_DIR +
+                                      "/../simulator/scenarios/small-gpt.toml --set strategy.context=2 --set "
+                                      "strategy.data=1 --set framework.expanded_keys=true");
+  CHECK(refused.status == 2);
+  CHECK(refused.out.empty());
+  CHECK(refused.err.find("framework.expanded_keys is true; allowed: false") != std::string::npos);
+}

@@ -126,7 +126,7 @@ public:
     const char* const placements[] = {"", R"(["tensor", "context", "pipeline", "data"])",
                                       R"(["context", "tensor", "data", "pipeline"])"};
     if (const std::string chosen = one_of(placements); !chosen.empty()) set("placement", chosen);
-    const char* const recompute[] = {"\"none\"", "\"selective\"", "\"full\""};
+    const char* const recompute[] = {"\"none\"", "\"selective\"", "\"operators\"", "\"full\""};
     settings.push_back(std::string("training.recompute=") + one_of(recompute));
     return settings;
   }
@@ -198,11 +198,11 @@ TEST_CASE("transformers on 2 to 8 ranks with random axes train as on one") {
   }
   if (testing::kSanitized) return;
   // What is drawn depends on the seed alone.
-  for (const char* some :
-       {"strategy.context_kind=\"ring\"", "strategy.context_kind=\"all-to-all\"", "strategy.zigzag=false",
-        "strategy.sequence_parallel=true", "strategy.scatter_gather=true", "strategy.expert=2", "strategy.expert_tensor=1",
-        "strategy.zero_stage=3", "strategy.fsdp=\"hybrid\"", "strategy.schedule=\"zb-v\"",
-        "strategy.overlap_passes=true", "strategy.tensor_overlap=\"weight-gradients\""}) {
+  for (const char* some : {"strategy.context_kind=\"ring\"", "strategy.context_kind=\"all-to-all\"",
+                           "strategy.zigzag=false", "strategy.sequence_parallel=true",
+                           "strategy.scatter_gather=true", "strategy.expert=2", "strategy.expert_tensor=1",
+                           "strategy.zero_stage=3", "strategy.fsdp=\"hybrid\"", "strategy.schedule=\"zb-v\"",
+                           "strategy.overlap_passes=true", "strategy.tensor_overlap=\"weight-gradients\""}) {
     CAPTURE(some);
     CHECK(drawn[some] > 0);
   }

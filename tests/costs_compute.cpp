@@ -134,6 +134,16 @@ TEST_CASE("kernels of a device without wave quantisation") {
   }
 }
 
+TEST_CASE("a product whose operands are not cast takes what it takes in 16 bits") {
+  Device d = device();
+  d.peak_flops[static_cast<std::size_t>(Precision::fp8)].value = 200e12;
+  Kernel product = kernel(Kind::gemm, 1024, 1024, 1024);
+  const double narrow_s = kernel_time_s(product, d, Precision::fp8);
+  product.wide = true;
+  CHECK(kernel_time_s(product, d, Precision::fp8) == kernel_time_s(product, d, Precision::bf16));
+  CHECK(kernel_time_s(product, d, Precision::fp8) > narrow_s);
+}
+
 TEST_CASE("a convolution is an implicit product or goes by Winograd's algorithm, whichever is faster") {
   Device gpu = device();
   gpu.compute_capability = 70;

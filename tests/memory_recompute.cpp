@@ -44,7 +44,9 @@ TEST_CASE("recomputing n layers adds n times what is computed again, and keeps t
     const char* recompute;
     double left;  // bytes of a layer that is recomputed
   };
-  for (const Case& c : {Case{"full", 2 * sbh}, Case{"selective", 34 * sbh}}) {
+  for (const Case& c : {Case{"full", 2 * sbh}, Case{"selective", 34 * sbh},
+                        // Input, queries, values, and what is put into GELU.
+                        Case{"operators", (2 + 2 + 2 + 8) * sbh}}) {
     constexpr int kMicrobatches = 3;
     const auto run = [&](const std::string& keys) {
       return predicted(scenario_of(
@@ -168,7 +170,7 @@ TEST_CASE("recompute_layers that no stage has are refused, with those that one h
        "2]\n",
        "is 2;", "allowed: 1 to 1, ", 2},
       {batch + "recompute_layers = 2\n", "data = 1\n", "is 2 with recompute = \"none\";",
-       "recompute = \"selective\" or \"full\", or no such key", 1},
+       "recompute = \"selective\", \"operators\" or \"full\", or no such key", 1},
   };
   for (const Case& c : cases) {
     CAPTURE(c.training, c.strategy);

@@ -100,7 +100,7 @@ public:
                                   "fsdp = \"hybrid\"\n"};
     strategy += shards[below(7)];
     if (maybe()) strategy += "bucket_mb = 1\n";
-    const char* const recompute[] = {"none", "selective", "full"};
+    const char* const recompute[] = {"none", "selective", "operators", "full"};
     const std::string dims =
         fabric.devices_per_node == 1 && std::string(fabric.name) == "torus"
             ? fmt::format("dims = [{}, {}]\n", devices >= 4 ? devices / 4 : 1, devices >= 4 ? 4 : devices)
@@ -111,7 +111,7 @@ public:
         "[cluster]\nnodes = {}\n{}{}{}[simulation]\nseed = {}\n[strategy]\n{}",
         maybe() ? 16 : 4,
         mixture ? "experts = 8\nexperts_per_token = 2\ndense_layers = [0]\ndense_feed_forward = 512\n" : "",
-        1, microbatches * data, recompute[below(3)], devices / fabric.devices_per_node, slow, fabric.keys,
+        1, microbatches * data, recompute[below(4)], devices / fabric.devices_per_node, slow, fabric.keys,
         dims, 1 + below(1000), strategy);
   }
 

@@ -95,6 +95,16 @@ TEST_CASE("tensor parallelism sends what Megatron-LM sends") {
         {{all_reduce, Pass::forward}, {3, loss}},
         {{all_gather, Pass::backward}, {2 * layers + 1 + 2 * layers + 1, 4 * layers + 2}},
         {{reduce_scatter, Pass::backward}, {2 * layers + 1, 2 * layers + 1}}}},
+      // What recomputation gathers of them is held for the gradients of weights; sums are kept.
+      {8,
+       true,
+       Recompute::operators,
+       {{{all_gather, Pass::forward}, {2 * layers + 1, 2 * layers + 1}},
+        {{reduce_scatter, Pass::forward}, {2 * layers + 1, 2 * layers + 1}},
+        {{all_reduce, Pass::forward}, {3, loss}},
+        {{all_gather, Pass::recompute}, {2 * layers, 2 * layers}},
+        {{all_gather, Pass::backward}, {2 * layers + 1 + 1, 2 * layers + 2}},
+        {{reduce_scatter, Pass::backward}, {2 * layers + 1, 2 * layers + 1}}}},
   };
   for (const Case& c : cases) {
     CAPTURE(c.tensor, c.sequence, static_cast<int>(c.recompute));

@@ -117,6 +117,20 @@ void refuse_offload(const Scenario& scenario) {
                       scenario.name, kOffloadNames[static_cast<std::size_t>(to)]));
 }
 
+void refuse_simulated_sizes(const Scenario& scenario) {
+  const Framework& framework = scenario.framework;
+  const auto refuse = [&](const char* key, const char* what) {
+    throw InputError(
+        {}, fmt::format("{}: framework.{} is true; allowed: false, as real ranks {} (rehearse simulate "
+                        "predicts the others)",
+                        scenario.name, key, what));
+  };
+  if (framework.narrow_gathers && casts_operands(scenario.training.precision))
+    refuse("narrow_gathers", "gather what they store");
+  if (framework.expanded_keys && scenario.strategy.context > 1)
+    refuse("expanded_keys", "send each key and value once");
+}
+
 int real_repeats(const Scenario& scenario, const Schedule& schedule) {
   if (schedule.asynchrony) return schedule.repeats(scenario.run.steps);
   return scenario.run.warmup + scenario.run.steps;

@@ -75,6 +75,8 @@ struct UnfinishedRun {
 
 // InputError if the scenario keeps something off its devices: real ranks hold all of their own.
 void refuse_offload(const Scenario& scenario);
+// InputError if the framework sends tensors in another size than they are stored in, which is predicted only.
+void refuse_simulated_sizes(const Scenario& scenario);
 
 // How often the schedule is repeated for [run] steps and warmup.
 int real_repeats(const Scenario& scenario, const Schedule& schedule);

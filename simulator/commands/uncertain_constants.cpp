@@ -90,6 +90,14 @@ void add_framework_constants(const Prediction& p, std::vector<UncertainConstant>
       [](Scenario& s, double better) { s.framework.accumulation_bytes.value /= better; });
   add("loss_bytes_per_logit", framework.loss_bytes,
       [](Scenario& s, double better) { s.framework.loss_bytes.value /= better; });
+  add("norm_bytes_per_element", framework.norm_bytes,
+      [](Scenario& s, double better) { s.framework.norm_bytes.value /= better; });
+  add("rotary_bytes_per_element", framework.rotary_bytes,
+      [](Scenario& s, double better) { s.framework.rotary_bytes.value /= better; });
+  add("gate_bytes_per_element", framework.gate_bytes,
+      [](Scenario& s, double better) { s.framework.gate_bytes.value /= better; });
+  add("cast_bytes_per_element", framework.cast_bytes,
+      [](Scenario& s, double better) { s.framework.cast_bytes.value /= better; });
 }
 
 // Tables of one GPU type imply 100 to 130 bytes a logit where the loss is unfused, single rows 15 to 180

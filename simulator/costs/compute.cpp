@@ -71,6 +71,10 @@ double optimizer_time_s(const Work& work, const Device& device) {
   return memory_time_s(bytes, device);
 }
 
+Precision computed_in(const Device& device, const Kernel& kernel, Precision precision) {
+  return computed_in(device, kernel.kind, kernel.wide ? stored_precision(precision) : precision);
+}
+
 }  // namespace
 
 Precision computed_in(const Device& device, Kernel::Kind kind, Precision precision) {
@@ -80,7 +84,7 @@ Precision computed_in(const Device& device, Kernel::Kind kind, Precision precisi
 }
 
 const Sourced& reached_share(const Device& device, const Kernel& kernel, Precision precision, bool winograd) {
-  const Precision used = computed_in(device, kernel.kind, precision);
+  const Precision used = computed_in(device, kernel, precision);
   switch (kernel.kind) {
     case Kernel::Kind::gemm:
       return device.gemm_efficiency_of(used);
@@ -107,7 +111,7 @@ KernelTime kernel_time(const Kernel& kernel, const Device& device, Precision pre
     time.seconds = kernel.seconds * kernel.count;
     return time;
   }
-  const Precision used = computed_in(device, kernel.kind, precision);
+  const Precision used = computed_in(device, kernel, precision);
   const double peak = device.peak_flops[static_cast<std::size_t>(used)].value;
   const double rate = peak * fraction(reached_share(device, kernel, precision));
   if (kernel.kind == Kernel::Kind::convolution) {

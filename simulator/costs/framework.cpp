@@ -12,8 +12,21 @@ Framework read_framework(Section& section, const std::string& name) {
   framework.accumulation_bytes = read_sourced(section, "accumulation_bytes_per_parameter", {0, 1e4}, 1);
   framework.loss_bytes = read_sourced(section, "loss_bytes_per_logit", {0, 1e4}, 1);
   framework.synchronous_p2p = section.boolean("synchronous_p2p", false);
+  framework.norm_bytes = read_sourced(section, "norm_bytes_per_element", {0, 1e4}, 1);
+  framework.rotary_bytes = read_sourced(section, "rotary_bytes_per_element", {0, 1e4}, 1);
+  framework.gate_bytes = read_sourced(section, "gate_bytes_per_element", {0, 1e4}, 1);
+  framework.cast_bytes = read_sourced(section, "cast_bytes_per_element", {0, 1e4}, 1);
+  framework.wide_logits = section.boolean("wide_logits", false);
+  framework.expanded_keys = section.boolean("expanded_keys", false);
+  framework.narrow_gathers = section.boolean("narrow_gathers", false);
+  framework.autograd_checkpoints = section.boolean("autograd_checkpoints", false);
   section.finish();
   return framework;
+}
+
+FrameworkKernels Framework::kernels() const {
+  return {norm_bytes.value, rotary_bytes.value, gate_bytes.value,    cast_bytes.value,
+          wide_logits,      expanded_keys,      autograd_checkpoints};
 }
 
 HostLaunches host_launches(const Framework& framework, bool cuda_graphs, bool blocking) {

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "models/model.hpp"
 #include "models/text/document.hpp"
 #include "simulator/schedule/schedule.hpp"
 #include "topologies/device.hpp"
@@ -28,9 +29,15 @@ struct Framework {
   std::string name;   // empty: none of these costs
   std::string title;  // "Megatron-LM, April 2021"
   Sourced kernel_launch_s, collective_launch_s, step_s;
-  Sourced accumulation_bytes;  // PassShape::accumulation_bytes
-  Sourced loss_bytes;          // PassShape::loss_bytes
+  Sourced accumulation_bytes;                                // PassShape::accumulation_bytes
+  Sourced loss_bytes;                                        // PassShape::loss_bytes
+  Sourced norm_bytes, rotary_bytes, gate_bytes, cast_bytes;  // FrameworkKernels
   bool synchronous_p2p = false;
+  bool wide_logits = false, expanded_keys = false, autograd_checkpoints = false;  // FrameworkKernels
+  // Where operands are cast to 8 bits, they are before weights are gathered from shards and inputs of
+  // products from the tensor ranks' sequence shards.
+  bool narrow_gathers = false;
+  FrameworkKernels kernels() const;
 };
 
 // Parses [framework]; finishes the section. The costs are tables {value, basis, source}.

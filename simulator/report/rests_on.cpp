@@ -102,6 +102,10 @@ std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
   of_framework(framework.step_s, "fixed time of a step");
   of_framework(framework.accumulation_bytes, "gradient accumulation traffic");
   of_framework(framework.loss_bytes, "loss traffic");
+  of_framework(framework.norm_bytes, "norm traffic");
+  of_framework(framework.rotary_bytes, "rotary position traffic");
+  of_framework(framework.gate_bytes, "activation function traffic");
+  of_framework(framework.cast_bytes, "cast traffic");
   if (scenario.strategy.offload.optimizer != OffloadTo::none)
     inputs.push_back(
         {Input::Group::compute, Basis::published, "host update efficiency", "CPU-Adam", kHostUpdateSource});

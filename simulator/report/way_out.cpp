@@ -227,7 +227,7 @@ WayOut less_compute(const Result& result) {
           {fmt::format("training.recompute={}", kRecomputeNames[static_cast<std::size_t>(recompute)])}};
     }
   }
-  if (now.recompute == Recompute::full || (now.recompute == Recompute::selective && !fused))
+  if (now.recompute >= Recompute::operators || (now.recompute == Recompute::selective && !fused))
     if (const WayOut way = fewer_layers_recomputed(result, now_s); !way.why.empty()) return way;
   // In a pipeline larger micro-batches are fewer and leave a larger bubble.
   PassShape twice = now;

@@ -74,6 +74,9 @@ Recompute read_recompute(Section& section, const Model& model) {
     section.refuse("recompute", found + fmt::format(", but {} has no attention to recompute", model.name),
                    "\"none\", \"full\"");
   }
+  if (recompute == Recompute::operators && !std::holds_alternative<Transformer>(model.shape))
+    section.refuse("recompute", found + fmt::format(", but {} is not a transformer", model.name),
+                   "\"none\", \"full\"");
   return recompute;
 }
 
@@ -100,7 +103,7 @@ int read_recompute_layers(Section& section, Recompute recompute) {
   if (!section.has("recompute_layers")) return 0;
   if (recompute == Recompute::none)
     section.refuse("recompute_layers", fmt::format("{} with recompute = \"none\"", layers),
-                   "recompute = \"selective\" or \"full\", or no such key");
+                   "recompute = \"selective\", \"operators\" or \"full\", or no such key");
   return layers;
 }
 
@@ -124,7 +127,8 @@ Training read_training(Section& section, const Model& model, const Device& devic
     section.refuse(
         "recompute_layers",
         fmt::format("{} with recompute = \"selective\" and fused attention", training.recompute_layers),
-        "recompute = \"full\", or no such key: fused attention keeps no scores to recompute");
+        "recompute = \"operators\" or \"full\", or no such key: fused attention keeps no scores to "
+        "recompute");
   section.text("framework", "");  // it has filled in [framework]
   training.cuda_graphs = section.boolean("cuda_graphs", false);
   training.blocking_launches = section.boolean("blocking_launches", false);

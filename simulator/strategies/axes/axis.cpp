@@ -97,6 +97,7 @@ PassShape pass_shape(const Scenario& scenario) {
   if (scenario.strategy.capacity_factor > 0) shape.expert_capacity = scenario.strategy.capacity_factor;
   shape.accumulation_bytes = scenario.framework.accumulation_bytes.value;
   shape.predicted_tokens = training.predicted_tokens;
+  shape.kernels = scenario.framework.kernels();
   shape.loss_bytes = scenario.framework.loss_bytes.value;
   return shape;
 }

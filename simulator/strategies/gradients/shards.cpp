@@ -367,12 +367,20 @@ private:
   }
 
   // Of everything in the bucket that is shared out.
+  // Tables of the embedding and of the logits are not cast.
+  double weights_gathered_share(const Bucket& bucket) const {
+    const bool at_an_end =
+        bucket.first_layer == 0 || bucket.last_layer + 1 == static_cast<int>(plan_.model.size());
+    return at_an_end ? 1 : gathered_share(plan_.scenario);
+  }
+
   std::vector<Op> gather_ops(const std::string& name, const std::string& stream, std::size_t b) {
     std::vector<Op> gathers;
     for (const PartShards& its : shards_of(b)) {
       if (its.shards == 1) continue;
       Op op = collective_of(name + its.part.name, stream, CollectiveKind::all_gather, b,
-                            its.part.parameters * element_bytes(plan_.scenario.training.precision),
+                            its.part.parameters * element_bytes(plan_.scenario.training.precision) *
+                                weights_gathered_share(stage_.buckets[b]),
                             its.axes.shard);
       op.purpose = Purpose::weights;
       op.action.kind = Action::Kind::gather_weights;

@@ -256,11 +256,21 @@ Op change_op(const StepPlan& plan, const Program& program, const ValueChange& ch
   double bytes = change.change.elements * change.element;
   const double members = group_size(plan.schedule.roles.front(), op.collective.group);
   if (op.collective.kind == CollectiveKind::all_to_all) bytes /= members * members;
+  if (op.collective.kind == CollectiveKind::all_gather && op.purpose == Purpose::tensor &&
+      change.layer + 1 < static_cast<int>(plan.model.size()))
+    bytes *= gathered_share(plan.scenario);
   op.collective.bytes = bytes;
   if (op.collective.kind == CollectiveKind::all_reduce)
     op.collective.algorithm =
         plan.algorithms->or_ring(endpoints_of(plan, program, op.collective.group), bytes);
   return op;
+}
+
+double gathered_share(const Scenario& scenario) {
+  constexpr double kCast = 1;  // byte of an element
+  const Precision precision = scenario.training.precision;
+  return scenario.framework.narrow_gathers && casts_operands(precision) ? kCast / element_bytes(precision)
+                                                                        : 1;
 }
 
 int sum_partial_gradients(const StepPlan& plan, StageProgram& stage, std::size_t number, int gradients) {

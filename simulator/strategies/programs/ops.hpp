@@ -43,6 +43,9 @@ Op bucket_exchange(Program& program, std::string name, const std::string& stream
 // null: those that sum gradients.
 Op collective_op(const StepPlan& plan, Program& program, std::string name, const std::string& stream,
                  CollectiveKind kind, double bytes, const std::vector<GroupAxis>* axes = nullptr);
+// Of the bytes of a tensor as it is stored, those that are gathered of it where the framework casts operands
+// before it gathers them; 1 where it does not.
+double gathered_share(const Scenario& scenario);
 // The collective that changes a tensor's placement in a pass, on the compute stream; without a name.
 Op change_op(const StepPlan& plan, const Program& program, const ValueChange& change, Pass pass);
 // Sums those gradients of a bucket that ranks with shares of the same layers hold summands of, on the compute

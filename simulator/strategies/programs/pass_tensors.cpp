@@ -185,7 +185,8 @@ private:
     if (!splits_backward_) return {};
     const double saved = plan_.layers[number].saved_bytes, again = plan_.transient_bytes[number];
     const double wanted = is_profiled() ? saved : inputs_of_products(number);
-    if (plan_.model[static_cast<std::size_t>(number)].recomputed) return {0, std::min(wanted, again)};
+    const Layer& layer = plan_.model[static_cast<std::size_t>(number)];
+    if (layer.recomputed || layer.holds_gathered) return {0, std::min(wanted, again)};
     return {std::min(wanted, saved), 0};
   }
 

@@ -140,8 +140,12 @@ private:
       const bool gathered =
           site.forward.size() > before && site.forward.back().change.kind == Change::Kind::all_gather;
       const bool keeps = gathered && keeps_shards(site.forward.back().change);
-      if (keeps && target.attends && !walk_.segments[target.first]->cost.recompute.empty())
-        site.repeated = true;
+      const bool reader_again = !walk_.segments[target.first]->cost.recompute.empty();
+      if (keeps && target.attends && reader_again) site.repeated = true;
+      // What recomputation gathers for a product is held for the gradients of its weights.
+      const bool held = keeps && !between && its_layer.holds_gathered && target.trains &&
+                        again_in(target.first, target.last);
+      if (held) site.repeated = true;
       if (gathered && target.attends && in_ring(site.forward.back().change)) {
         site.ring = std::move(site.forward.back());
         site.forward.pop_back();
@@ -150,7 +154,7 @@ private:
         behind.repeated = behind.repeated || site.repeated;
         continue;
       }
-      if (keeps && value.has_gradient) {
+      if (keeps && !held && value.has_gradient) {
         Site& again = walk_.sites[static_cast<std::size_t>(target.last) + 1];
         if (target.attends)
           again.again_for_inputs.push_back(site.forward.back());
@@ -184,6 +188,12 @@ private:
     for (Change& change : changes(sent, read, sizes_, value.elements, in_any_order))
       way.push_back(std::move(change));
     return way;
+  }
+
+  // Whether recomputation repeats a part of one of these segments.
+  bool again_in(int first, int last) const {
+    return std::any_of(walk_.segments.begin() + first, walk_.segments.begin() + last + 1,
+                       [](const Segment* segment) { return !segment->cost.recompute.empty(); });
   }
 
   bool keeps_shards(const Change& change) const {
