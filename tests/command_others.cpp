@@ -194,6 +194,26 @@ TEST_CASE("MPT on H100, of which every other row set the share of the peak that 
   }
 }
 
+TEST_CASE("rows with the same scenario have the same prediction, and each its own error") {
+  const Scratch scratch;
+  const std::string path =
+      scratch.write("rows.csv",
+                    "id,measured_step_s,source,model.preset,training.global_batch,strategy.data,"
+                    "cluster.preset,cluster.nodes,cluster.devices_per_node\n"
+                    "once,1,none,resnet50,128,2,dgx-a100,1,2\n"
+                    "other,1,none,resnet50,256,2,dgx-a100,1,2\n"
+                    "again,2,none,resnet50,128,2,dgx-a100,1,2\n");
+  const Outcome run = run_rehearse("validate " + path + " --format json");
+  CAPTURE(run.err);
+  REQUIRE(run.status == 0);
+  const json rows = json::parse(run.out)[0]["rows"];
+  REQUIRE(rows.size() == 3);
+  const auto of = [&rows](int row, const char* key) { return rows[row][key].get<double>(); };
+  CHECK(of(2, "predicted_step_s") == of(0, "predicted_step_s"));
+  CHECK(of(1, "predicted_step_s") > of(0, "predicted_step_s"));
+  CHECK(of(2, "error") == Approx((1 + of(0, "error")) / 2 - 1));
+}
+
 TEST_CASE("a table's cells become a scenario") {
   const auto table = rehearse::parse_measurements(
       "id,measured_step_s,source,strategy.pipeline,strategy.schedule,strategy.overlap,strategy.stage_"

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <ostream>
+#include <string_view>
 
 #include "models/text/document.hpp"
 #include "models/text/error.hpp"
@@ -92,14 +94,25 @@ PredictedRow predict_row(const MeasurementTable& table, std::size_t row, const A
   return predicted;
 }
 
-// Several rows at once, each in a process of its own.
+// For each row the first one with the same scenario: measurements are often repeated.
+std::vector<std::size_t> first_rows_alike(const MeasurementTable& table) {
+  std::map<std::string_view, std::size_t> first;
+  std::vector<std::size_t> alike;
+  for (const PublishedRow& row : table.rows)
+    alike.push_back(first.emplace(row.scenario, alike.size()).first->second);
+  return alike;
+}
+
+// Several rows at once, each in a process of its own; rows with the same scenario only once.
 std::vector<PredictedRow> predict_rows(const MeasurementTable& table, const Asked& asked) {
+  const std::vector<std::size_t> alike = first_rows_alike(table);
   std::vector<PredictedRow> predicted(table.rows.size());
   std::vector<bool> known(table.rows.size(), false);
   TaskPool pool;
   pool.jobs = processors();
   pool.next = [&, row = std::size_t{0}]() mutable {
-    return row < table.rows.size() ? static_cast<std::int64_t>(row++) : -1;
+    while (row < alike.size() && alike[row] != row) ++row;
+    return row < alike.size() ? static_cast<std::int64_t>(row++) : -1;
   };
   pool.work = [&](std::int64_t row) {
     const PredictedRow one = predict_row(table, static_cast<std::size_t>(row), asked, Where::here);
@@ -113,8 +126,12 @@ std::vector<PredictedRow> predict_rows(const MeasurementTable& table, const Aske
   pool.tick = [] {};
   run(pool);
   // The first row that failed fails here again, with its own error.
-  for (std::size_t row = 0; row < table.rows.size(); ++row)
-    if (!known[row]) predicted[row] = predict_row(table, row, asked, Where::child);
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    if (alike[row] != row)
+      predicted[row] = predicted[alike[row]];
+    else if (!known[row])
+      predicted[row] = predict_row(table, row, asked, Where::child);
+  }
   return predicted;
 }
 
