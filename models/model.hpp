@@ -15,8 +15,8 @@
 
 namespace rehearse {
 
-// selective: unfused attention. operators: all but the results of fused attention, of sums over tensor ranks
-// and of every second product (kept_operators.cpp).
+// What the backward pass recomputes. selective: unfused attention. operators: everything except fused
+// attention, reductions over tensor ranks, and every second matrix product (see kept_operators.cpp).
 enum class Recompute { none, selective, operators, full };
 inline constexpr std::array<std::string_view, 4> kRecomputeNames = {"none", "selective", "operators", "full"};
 

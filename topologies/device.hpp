@@ -11,10 +11,10 @@
 
 namespace rehearse {
 
-// A number and where it comes from. Interpolated: taken over from measured devices that are alike, or lie on
-// either side of this one.
+// A number, its basis and its source. `interpolated`: copied or scaled from measurements of similar devices.
 enum class Basis { measured, published, interpolated, guess };
-inline constexpr std::array<std::string_view, 4> kBasisNames = {"measured", "published", "interpolated", "guess"};
+inline constexpr std::array<std::string_view, 4> kBasisNames = {"measured", "published", "interpolated",
+                                                                "guess"};
 struct Sourced {
   double value = 0;
   Basis basis = Basis::guess;

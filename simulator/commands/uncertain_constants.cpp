@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
+#include <utility>
 
 #include "models/kernels.hpp"
 #include "simulator/costs/compute.hpp"
@@ -86,18 +88,16 @@ void add_framework_constants(const Prediction& p, std::vector<UncertainConstant>
   add("collective_launch_us", framework.collective_launch_s,
       [](Scenario& s, double better) { s.engine.launches.collective_s /= better; });
   add("step_ms", framework.step_s, [](Scenario& s, double better) { s.engine.launches.step_s /= better; });
-  add("accumulation_bytes_per_parameter", framework.accumulation_bytes,
-      [](Scenario& s, double better) { s.framework.accumulation_bytes.value /= better; });
-  add("loss_bytes_per_logit", framework.loss_bytes,
-      [](Scenario& s, double better) { s.framework.loss_bytes.value /= better; });
-  add("norm_bytes_per_element", framework.norm_bytes,
-      [](Scenario& s, double better) { s.framework.norm_bytes.value /= better; });
-  add("rotary_bytes_per_element", framework.rotary_bytes,
-      [](Scenario& s, double better) { s.framework.rotary_bytes.value /= better; });
-  add("gate_bytes_per_element", framework.gate_bytes,
-      [](Scenario& s, double better) { s.framework.gate_bytes.value /= better; });
-  add("cast_bytes_per_element", framework.cast_bytes,
-      [](Scenario& s, double better) { s.framework.cast_bytes.value /= better; });
+  using Bytes = Sourced Framework::*;
+  for (const auto& [key, bytes] : std::initializer_list<std::pair<const char*, Bytes>>{
+           {"accumulation_bytes_per_parameter", &Framework::accumulation_bytes},
+           {"loss_bytes_per_logit", &Framework::loss_bytes},
+           {"norm_bytes_per_element", &Framework::norm_bytes},
+           {"rotary_bytes_per_element", &Framework::rotary_bytes},
+           {"gate_bytes_per_element", &Framework::gate_bytes},
+           {"cast_bytes_per_element", &Framework::cast_bytes}})
+    add(key, framework.*bytes,
+        [which = bytes](Scenario& s, double better) { (s.framework.*which).value /= better; });
 }
 
 // Tables of one GPU type imply 100 to 130 bytes a logit where the loss is unfused, single rows 15 to 180

@@ -13,7 +13,7 @@
 
 namespace rehearse {
 
-// Nine of ten measurements are expected inside.
+// The 90 % prediction interval of a step time.
 struct StepInterval {
   double low_s = 0, high_s = 0;
 };

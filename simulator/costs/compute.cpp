@@ -21,11 +21,11 @@ bool on_tensor_cores(const Device& device, Precision precision) {
   return device.compute_capability >= 70 && precision != Precision::fp32;
 }
 
-// Whether every row of the operands of an unfused attention product begins at a multiple of 16 bytes. Tensor
-// cores are not used otherwise: heads of 108 numbers took 13,824 wide models from 118 to 157 s a step
-// (bigscience-workshop/bigscience train/tr11-176B-ml/chronicles-prequel.md, "Another round of NHEADS"), and
-// "NVIDIA Deep Learning Performance: Matrix Multiplication Background", section 4.1, asks for this alignment.
-// Libraries pad single products, which are not strided: DeepBench's with sides of 5,124 keep their rate.
+// Whether every row of the operands of an unfused attention product begins at a multiple of 16 bytes, as
+// tensor cores require (NVIDIA, "Matrix Multiplication Background User's Guide", section 4.1). A model with a
+// hidden size of 13,824 took 118 s a step with 96 heads of 144 elements, and 157 s with 128 heads of 108
+// (bigscience-workshop/bigscience train/tr11-176B-ml/chronicles-prequel.md, "Another round of NHEADS").
+// Single products are not affected: DeepBench's products with a side of 5,124 keep their rate.
 bool aligned(const Kernel& kernel, Precision precision) {
   const double numbers = 16 / element_bytes(stored_precision(precision));
   return std::fmod(kernel.n, numbers) == 0 && std::fmod(kernel.k, numbers) == 0;
@@ -72,7 +72,11 @@ double optimizer_time_s(const Work& work, const Device& device) {
 }
 
 Precision computed_in(const Device& device, const Kernel& kernel, Precision precision) {
-  return computed_in(device, kernel.kind, kernel.wide ? stored_precision(precision) : precision);
+  const Precision used =
+      computed_in(device, kernel.kind, kernel.wide ? stored_precision(precision) : precision);
+  const bool misaligned =
+      kernel.kind == Kernel::Kind::attention && on_tensor_cores(device, used) && !aligned(kernel, used);
+  return misaligned ? Precision::fp32 : used;
 }
 
 }  // namespace
@@ -122,11 +126,7 @@ KernelTime kernel_time(const Kernel& kernel, const Device& device, Precision pre
                                   {rate, on_tensor_cores(device, used)}, device);
       time.arithmetic_s = time.product.seconds;
     } else if (kernel.kind == Kernel::Kind::attention || kernel.kind == Kernel::Kind::fused_attention) {
-      const bool slow =
-          kernel.kind == Kernel::Kind::attention && on_tensor_cores(device, used) && !aligned(kernel, used);
-      const double slow_peak = device.peak_flops[static_cast<std::size_t>(Precision::fp32)].value;
-      time.arithmetic_s = 2 * kernel.m * kernel.n * kernel.k * kernel.batch /
-                          (slow && slow_peak > 0 ? rate / peak * slow_peak : rate);
+      time.arithmetic_s = 2 * kernel.m * kernel.n * kernel.k * kernel.batch / rate;
     }
     // Operands stream in while products are computed, so the slower of both sets the pace (the roofline:
     // Williams, Waterman, Patterson 2009).

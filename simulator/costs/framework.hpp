@@ -34,8 +34,8 @@ struct Framework {
   Sourced norm_bytes, rotary_bytes, gate_bytes, cast_bytes;  // FrameworkKernels
   bool synchronous_p2p = false;
   bool wide_logits = false, expanded_keys = false, autograd_checkpoints = false;  // FrameworkKernels
-  // Where operands are cast to 8 bits, they are before weights are gathered from shards and inputs of
-  // products from the tensor ranks' sequence shards.
+  // Operands are cast to 8 bits before they are gathered: weights from their shards, and activations from the
+  // sequence shards of the tensor ranks.
   bool narrow_gathers = false;
   FrameworkKernels kernels() const;
 };
@@ -43,8 +43,8 @@ struct Framework {
 // Parses [framework]; finishes the section. The costs are tables {value, basis, source}.
 Framework read_framework(Section& section, const std::string& name);
 
-// What the process of a GPU takes for it. With `cuda_graphs`, issuing kernels takes no time; with `blocking`,
-// each launch waits for its kernel.
+// The launch costs of a GPU's process. With `cuda_graphs`, launching kernels takes no time; with `blocking`,
+// each launch waits until its kernel has ended.
 HostLaunches host_launches(const Framework& framework, bool cuda_graphs, bool blocking);
 
 // Kernels of a work item, as its layers list them; measured times count the launches

@@ -94,7 +94,8 @@ void HostOps::add_ops(const ProfilerTrace& trace, std::vector<std::vector<std::u
           its.gradient_bytes += event.elements * event.element_bytes;
         }
       }
-      // All operators that begin before a node is made carry its sequence number; the last of them makes it.
+      // Operators carry the sequence number of the next autograd node; the last operator with a number
+      // creates the node.
       if (event.sequence >= 0 && !event.backward && !its.is_backward)
         makers_[t][event.sequence] = static_cast<int>(outer.size()) - 1;
     }

@@ -26,7 +26,7 @@ struct OuterOp {
   std::uint32_t thread = 0;
   double begin = 0, end = 0;
   bool is_backward = false;  // evaluates a node of the backward pass
-  // Summed over the AccumulateGrad nodes inside it.
+  // Totals over the AccumulateGrad nodes inside this op.
   double parameters = 0, gradient_bytes = 0;
   bool accumulates = false;
 };
