@@ -64,6 +64,19 @@ TEST_CASE("what collective prints is a table in which nothing is off") {
   }
 }
 
+TEST_CASE("no call is shorter than the host takes to issue it") {
+  const std::string columns = "id,source,collective,cluster.preset,cluster.nodes,bytes,";
+  const std::string row = "a,b,all-reduce,dgx-a100,1,1048576,";
+  const double alone_s = predict_collectives(
+      parse_collective_table(columns + "measured_time_us\n" + row + "1\n", "t.csv"), {})[0];
+  for (const double issue_us : {0.0, 0.5e6 * alone_s, 1e6 * alone_s, 3e6 * alone_s}) {
+    const std::string text =
+        columns + "issue_us,measured_time_us\n" + row + std::to_string(issue_us) + ",1\n";
+    CHECK(predict_collectives(parse_collective_table(text, "t.csv"), {})[0] ==
+          Approx(std::max(alone_s, 1e-6 * issue_us)).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("wrong tables of collectives are refused") {
   const std::string header =
       "id,source,collective,cluster.preset,cluster.nodes,devices,bytes,measured_time_us\n";
@@ -87,6 +100,8 @@ TEST_CASE("wrong tables of collectives are refused") {
                 "t.csv:2:1: bytes is \"1M\"; allowed: a number"},
            Case{header + "a,b,all-reduce,dgx-a100,1,8,8,0\n",
                 "t.csv:2:1: measured_time_us is \"0\"; allowed: "},
+           Case{"id,source,bytes,issue_us,measured_time_us\na,b,8,-1,1\n",
+                "t.csv:2:1: issue_us is \"-1\"; allowed: a number from 0"},
            Case{header + "a,b,all-reduce,dgx-a100,1,8,8\n", "t.csv:2:1: the row has 7 fields; allowed: 8"},
            Case{"# size count type redop root time algbw\n8 2 float\n",
                 "t.csv:2:1: the row has 3 columns; allowed: 6 and more"},
@@ -123,10 +138,10 @@ TEST_CASE("how exact the shipped collectives are predicted") {
   const std::map<std::string, std::map<std::string, Pinned>> expected = {
       {"nccl-lut-a100",
        {{"2 GPUs", {0, 0, 6.1, 3.9}},
-        {"4 GPUs", {0, 0, 6, 3.4}},
-        {"5 GPUs", {0, 0, 1.7, 8.3}},
-        {"7 GPUs", {0, 0, 6.2, 2.1}},
-        {"8 GPUs", {0, 0, 11.6, 6.2}}}},
+        {"4 GPUs", {0, 0, 2.8, 3.4}},
+        {"5 GPUs", {0, 0, 1.7, 2.8}},
+        {"7 GPUs", {0, 0, 4.2, 2.1}},
+        {"8 GPUs", {0, 0, 2.5, 2.7}}}},
       {"nccl-lut-v100",
        {{"2 GPUs", {0, 0, 2.5, 2.2}},
         {"4 GPUs", {0, 0, 6.7, 7}},
@@ -139,7 +154,7 @@ TEST_CASE("how exact the shipped collectives are predicted") {
         {"2 x p5, EKS", {0, 0, 0, 33.2}},
         {"2 x 8 B200, InfiniBand", {2, 14.3, 0, 7.2}},
         {"2 x 8 B200, RoCE", {0, 0, 0, 8}},
-        {"8 B200, timed by PyTorch", {0, 66.7, 15.5, 15.9}},
+        {"8 B200, timed by PyTorch", {1.4, 4.7, 10.6, 9.4}},
         {"2 x 8 A100, RoCE", {0, 0, 0, 1.5}},
         {"96 GPUs, InfiniBand", {0, 0, 0, 1.5}},
         {"GB200 NVL72", {0, 0, 0, 20.8}},

@@ -21,9 +21,9 @@
 namespace rehearse {
 namespace {
 
-constexpr std::array<std::string_view, 11> kColumns = {
-    "id",      "source", "note",      "group",           "collective", "cluster.preset", "cluster.nodes",
-    "devices", "bytes",  "algorithm", "measured_time_us"};
+constexpr std::array<std::string_view, 12> kColumns = {
+    "id",      "source", "note",      "group",    "collective",      "cluster.preset", "cluster.nodes",
+    "devices", "bytes",  "algorithm", "issue_us", "measured_time_us"};
 constexpr std::array<std::string_view, 4> kNeeded = {"id", "source", "bytes", "measured_time_us"};
 constexpr std::array<std::string_view, 5> kSettable = {"cluster.preset", "cluster.nodes", "devices",
                                                        "collective", "algorithm"};
@@ -109,6 +109,8 @@ MeasurementTable parse_csv_table(const std::string& text, const std::string& pat
         row.collective->bytes = number_from(cell, kLeastCollectiveBytes, kMostCollectiveBytes, name, place);
       if (name == "measured_time_us")
         row.measured_step_s = 1e-6 * number_from(cell, kLeastTimeUs, kMostTimeUs, name, place);
+      if (name == "issue_us" && !cell.empty())
+        row.collective->issue_s = 1e-6 * number_from(cell, 0, kMostTimeUs, name, place);
       if (!cell.empty()) set(*row.collective, name, cell, place);
     }
   }
@@ -246,7 +248,8 @@ std::vector<double> predict_collectives(const MeasurementTable& table,
     const std::vector<CollectiveTime> times =
         collective_times(static_cast<Exchange>(index(kExchangeNames, kind)), cluster, ranks, bytes,
                          static_cast<Algorithm>(index(kAlgorithmNames, algorithm)));
-    for (std::size_t k = 0; k < rows.size(); ++k) seconds[rows[k]] = times[k].time_s;
+    for (std::size_t k = 0; k < rows.size(); ++k)
+      seconds[rows[k]] = std::max(times[k].time_s, table.rows[rows[k]].collective->issue_s);
   }
   return seconds;
 }

@@ -12,7 +12,8 @@ struct MeasuredCollective {
   std::string kind;     // one of kExchangeNames
   std::string cluster;  // a preset's name
   int nodes = 0, devices = 0;
-  double bytes = 0;  // as collective_time.hpp counts them
+  double bytes = 0;    // as collective_time.hpp counts them
+  double issue_s = 0;  // what the host takes to issue it on all devices, below which nothing is measured
   std::string algorithm = "auto";
 };
 
