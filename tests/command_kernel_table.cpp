@@ -70,6 +70,41 @@ TEST_CASE("DeepBench's products on a P100 and a V100 take about as long as measu
   }
 }
 
+TEST_CASE("DeepBench's convolutions on a P100 and a V100 take about as long as measured") {
+  const std::string path = measurement_path("deepbench-convolutions");
+  const KernelTable kernels = parse_kernel_table(read_text_file(path, "table"), path);
+  const std::vector<double> seconds = predicted_times_s(kernels);
+  REQUIRE(seconds.size() == 1060);
+  // By group, and by whether the input has at least 16 channels: libraries have kernels of their own for
+  // images and spectrograms of one to three, which products in whole tiles do not stand for.
+  std::map<std::pair<std::string, bool>, std::vector<double>> errors;
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    const double channels = kernels.questions[i].sizes[2];
+    errors[{kernels.table.rows[i].group, channels >= 16}].push_back(
+        seconds[i] / kernels.table.rows[i].measured_step_s - 1);
+  }
+  struct Case {
+    const char* group;
+    bool wide;
+    std::size_t count;
+    double median, mean;  // of absolute errors, rounded up to a per cent
+  };
+  for (const Case& c :
+       {Case{"V100 fp32", true, 240, 0.35, 0.50}, Case{"V100 fp32", false, 20, 1.05, 2.17},
+        Case{"V100 tensor cores", true, 240, 0.24, 0.28}, Case{"V100 tensor cores", false, 20, 0.82, 0.75},
+        Case{"P100 fp32", true, 240, 0.23, 0.32}, Case{"P100 fp32", false, 30, 1.80, 5.045},
+        Case{"P100 fp16 operands", true, 240, 0.45, 0.49},
+        Case{"P100 fp16 operands", false, 30, 0.67, 1.06}}) {
+    CAPTURE(c.group, c.wide);
+    const ErrorSummary summary = summarize(errors[{c.group, c.wide}]);
+    CHECK(summary.rows == c.count);
+    CHECK(summary.median_absolute < c.median);
+    CHECK(summary.mean_absolute < c.mean);
+    CHECK(summary.median_absolute > c.median - 0.01);
+    CHECK(summary.mean_absolute > c.mean - 0.01);
+  }
+}
+
 TEST_CASE(
     "fused attention on an H100 takes about as long as measured, for heads and lengths like those of "
     "training") {
