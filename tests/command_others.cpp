@@ -186,11 +186,11 @@ TEST_CASE("MPT on H100, of which every other row set the share of the peak that 
   REQUIRE(table["rows"].size() == 27);
   REQUIRE(table["groups"].size() == 2);
   // The mean is that of a few rows of 13 and 30 billion parameters in small micro-batches, predicted up to
-  // 24 % too fast; memory is probably all but full there, and what an allocator then does is not modelled.
+  // 21 % too fast; memory is probably all but full there, and what an allocator then does is not modelled.
   for (const json& group : table["groups"]) {
     const bool unseen = group["group"] == "unseen";
-    CHECK(group["median_absolute_error"].get<double>() == Approx(unseen ? 0.041 : 0.026).margin(0.005));
-    CHECK(group["mean_absolute_error"].get<double>() < 0.07);
+    CHECK(group["median_absolute_error"].get<double>() == Approx(unseen ? 0.032 : 0.028).margin(0.005));
+    CHECK(group["mean_absolute_error"].get<double>() < 0.06);
   }
 }
 

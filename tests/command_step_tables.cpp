@@ -35,12 +35,12 @@ void check(const Pinned& pinned) {
 // mosaicml-a100 every other row the loss in llm-foundry-2023.toml; no row of the other tables sets anything.
 TEST_CASE("errors of step time tables are pinned", "[release]") {
   for (const Pinned& pinned : std::vector<Pinned>{{"vtrain-single-node", 883, 0.1017, 0.0135},
-                                                  {"mosaicml-a100", 82, 0.0511, -0.0308},
-                                                  {"bert-nvidia", 13, 0.0593, -0.0481},
+                                                  {"mosaicml-a100", 82, 0.0442, -0.0205},
+                                                  {"bert-nvidia", 13, 0.0581, -0.0469},
                                                   {"megascale-2024", 4, 0.0406, 0.0175},
-                                                  {"megatron-core-h100", 5, 0.1465, 0.1465},
-                                                  {"nemo-h100-2024", 22, 0.0277, 0.0020},
-                                                  {"torchtitan-h100", 22, 0.1016, -0.0947},
+                                                  {"megatron-core-h100", 5, 0.1665, 0.1665},
+                                                  {"nemo-h100-2024", 22, 0.0294, 0.0132},
+                                                  {"torchtitan-h100", 22, 0.0944, -0.0785},
                                                   {"pytorch-ddp-gloo", 45, 0.0109, -0.0106}})
     check(pinned);
 }
@@ -49,7 +49,7 @@ TEST_CASE("errors of step time tables are pinned", "[release]") {
 TEST_CASE("errors of large step time tables are pinned", "[.][tables]") {
   for (const Pinned& pinned : std::vector<Pinned>{{"narayanan-2021", 24, 0.0476, 0.0122},
                                                   {"vtrain-multi-node", 64, 0.0750, -0.0151},
-                                                  {"megatron-bridge-dense", 36, 0.0331, 0.0111},
+                                                  {"megatron-bridge-dense", 36, 0.0370, 0.0246},
                                                   {"bloom-2022", 62, 0.0639, -0.0484}})
     check(pinned);
 }

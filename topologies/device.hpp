@@ -61,9 +61,11 @@ struct Device {
   ByPrecision gemm_efficiency_at, convolution_efficiency_at;
   // By AttentionKernels; none of unfused attention.
   std::array<FusedAttentionShares, kAttentionKernelsNames.size()> fused_attention;
-  double compute_units = 0;    // SMs; 0: no wave quantisation
+  double compute_units = 0;  // SMs; 0: no wave quantisation
+  double busy_units = 0;     // of these, what collectives leave no kernel (simulator/costs/interference.hpp)
   int compute_capability = 0;  // CUDA: 60 P100, 70 V100, 80 A100, 90 H100; 0: not a GPU
 
+  double free_share() const { return compute_units > 0 ? 1 - busy_units / compute_units : 1; }
   bool has(AttentionKernels kernels) const;  // all have unfused ones
   const Sourced& gemm_efficiency_of(Precision p) const;
   const Sourced& convolution_efficiency_of(Precision p) const;

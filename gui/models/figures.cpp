@@ -287,7 +287,8 @@ RunFigures figures_of(const Timeline& timeline, const Judged& judged) {
   figures.tflops_per_device = m.model_tflops_per_device;
   figures.mfu = m.mfu;
   figures.breakdown.clear();
-  add_part(figures, "compute", Kind::compute, m.breakdown.compute_s);
+  add_part(figures, "compute", Kind::compute, m.breakdown.compute_s - m.breakdown.slowed_s);
+  if (m.breakdown.slowed_s > 0) add_part(figures, kSlowedCompute, Kind::waiting, m.breakdown.slowed_s);
   add_part(figures, "pipeline bubble", Kind::bubble, m.breakdown.pipeline_bubble_s);
   for (const auto& [purpose, exposed_s] : m.breakdown.exposed_s)
     add_part(figures, "exposed " + waiting(purpose), Kind::communication, exposed_s);

@@ -114,13 +114,17 @@ void add_args(std::string_view detail, std::vector<SpanDetails::Field>& fields) 
   const Json args = Json::parse(detail, nullptr, false);
   if (!args.is_object()) return;
   static const std::set<std::string, std::less<>> kShown = {
-      "op",        "microbatch", "bytes",    "flops",  "step",       "ready_us", "deps",       "kind",
-      "algorithm", "members",    "critical", "status", "latency_us", "layer",    "External id"};
+      "op",        "microbatch", "bytes",    "flops",  "step",       "ready_us",  "deps",  "kind",
+      "algorithm", "members",    "critical", "status", "latency_us", "slowed_us", "layer", "External id"};
   if (args.contains("layer"))
     fields.push_back(
         {"Layers", args["layer"].is_string() ? args["layer"].get<std::string>() : args["layer"].dump()});
-  if (args.contains("latency_us") && args["latency_us"].is_number())
-    fields.push_back({"Latency in it", duration_text(std::llround(args["latency_us"].get<double>() * 1e3))});
+  const auto add_duration = [&](const char* key, const char* title) {
+    if (args.contains(key) && args[key].is_number())
+      fields.push_back({title, duration_text(std::llround(args[key].get<double>() * 1e3))});
+  };
+  add_duration("latency_us", "Latency in it");
+  add_duration("slowed_us", "Slowed by collectives");
   if (args.contains("status") && args["status"] != "done")
     fields.push_back(
         {"Status", args["status"].is_string() ? args["status"].get<std::string>() : args["status"].dump()});

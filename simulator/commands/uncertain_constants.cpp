@@ -142,6 +142,9 @@ void add_link_constants(const Prediction& p, std::vector<UncertainConstant>& fou
   });
   add("startup and latency", inside || between, uncertainty.latency,
       [](Scenario& s, double better) { s.engine.latency_factor /= better; });
+  if (p.metrics.breakdown.slowed_s > 0)
+    found.push_back({"what collectives take from computing", Basis::published, kInterferenceDeviation,
+                     [](Scenario& s, double better) { s.engine.interference.scale /= better; }});
 }
 
 }  // namespace

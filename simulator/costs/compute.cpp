@@ -126,7 +126,7 @@ KernelTime kernel_time(const Kernel& kernel, const Device& device, Precision pre
                                   {rate, on_tensor_cores(device, used)}, device);
       time.arithmetic_s = time.product.seconds;
     } else if (kernel.kind == Kernel::Kind::attention || kernel.kind == Kernel::Kind::fused_attention) {
-      time.arithmetic_s = 2 * kernel.m * kernel.n * kernel.k * kernel.batch / rate;
+      time.arithmetic_s = 2 * kernel.m * kernel.n * kernel.k * kernel.batch / (rate * device.free_share());
     }
     // Operands stream in while products are computed, so the slower of both sets the pace (the roofline:
     // Williams, Waterman, Patterson 2009).

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "simulator/costs/framework.hpp"
+#include "simulator/costs/interference.hpp"
 #include "simulator/costs/transfer.hpp"
 
 namespace rehearse {
@@ -26,8 +27,9 @@ struct EngineOptions {
   Protocol protocol = Protocol::nccl;
   bool fold = true;           // simulate one rank of each kind
   double latency_factor = 1;  // on the startup and latency of every transfer
-  HostLaunches launches;      // what issuing kernels takes of each GPU's process
-  double chunk_bytes = 0;     // largest message at `chunk`; 0: a ring step's whole share
+  Interference interference;
+  HostLaunches launches;   // what issuing kernels takes of each GPU's process
+  double chunk_bytes = 0;  // largest message at `chunk`; 0: a ring step's whole share
   // `chunk`: rings go by their message tables too, as all other algorithms do, instead of by the order of
   // their steps alone. Slower and never folded; the times are the same.
   bool ring_tables = false;

@@ -3,9 +3,15 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <string_view>
 
 namespace rehearse::nccl {
+
+// Index of a device's architecture into the tables below: Volta (and older), Ampere, Hopper, Blackwell.
+constexpr std::size_t architecture(int compute_capability) {
+  return compute_capability >= 100 ? 3 : compute_capability >= 90 ? 2 : compute_capability >= 80 ? 1 : 0;
+}
 
 enum ProtocolIndex { kLL, kLL128, kSimple };
 inline constexpr std::array<std::string_view, 3> kProtocols = {"LL", "LL128", "Simple"};
@@ -111,6 +117,22 @@ inline constexpr ByArchitecture kNvlsTreeRamp = {0, 0, 7.8, 9.97};
 // The first architecture with NVLS; and the least GPUs of one node with which NCCL prefers it to rings [ML].
 inline constexpr int kFirstCapabilityNvls = 90;
 inline constexpr std::array<int, 4> kLeastRanksNvls = {0, 0, 5, 6};
+
+// Thread blocks of a collective, one for each of its channels; each keeps a streaming multiprocessor busy.
+// NCCL makes two channels of each ring that its search finds (src/graph/connect.cc). In one node over NVLink:
+// its logs of 8 A100 (NVIDIA/nccl-tests#100: "Channel 23/24") and 8 H100 ("24 coll channels, 16 nvls
+// channels"), and the six rings of 4 V100 (NVIDIA/nccl#713); Blackwell is taken as Hopper. Over PCIe there is
+// one ring ("Channel 00/02"). Between nodes a ring carries up to a NIC of 200 Gb/s, and there are up to 16
+// channels: with four NICs of 400 Gb/s H100 count them from 0 to 15 (NVIDIA/nccl#1357). NVLS: NCCL v2.28
+// src/transport/nvls.cc, NVLS_NCHANNELS_SM90, _SM100_NVL (one node) and _SM100.
+inline constexpr double kBlocksOfRing = 2, kMostBlocksBetweenNodes = 16, kRingBetweenNodes = 25e9;  // bytes/s
+inline constexpr ByArchitecture kBlocksInNode = {12, 24, 24, 24};
+inline constexpr ByArchitecture kBlocksNvls = {0, 0, 16, 24}, kBlocksNvlsTree = {0, 0, 16, 32};
+
+// How often a member's memory is read or written for each byte that passes it on a ring
+// (src/device/prims_simple.h): the byte arrives in a buffer, from which it is read, and meets a local operand
+// or is stored. Of a message: read by its sender; written to the receiver's buffer, read there and stored.
+inline constexpr double kMemoryPasses = 3, kMemoryPassesOfMessages = 4;
 
 // Share of a NIC's bandwidth that payload gets: NCCL counts 12 GB/s for 100 Gb/s (src/graph/topo.h).
 inline constexpr double kNetworkShare = 0.96;

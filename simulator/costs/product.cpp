@@ -82,6 +82,11 @@ double adding_time_s(const ProductShape& shape, double parts, const Device& devi
          device.kernel_overhead_s.value;
 }
 
+// What waves of tiles take, in waves of which none is partly filled.
+double charged_waves(double waves) {
+  return waves + kWaveQuantisation * (std::ceil(waves) - waves);
+}
+
 }  // namespace
 
 ProductTime product_time(const ProductShape& shape, const ProductUnits& units, const Device& device) {
@@ -91,10 +96,11 @@ ProductTime product_time(const ProductShape& shape, const ProductUnits& units, c
   // A product with a vector has a kernel of its own, which keeps pace with memory.
   const bool vector = std::min(m, n) <= 1 && device.compute_capability > 0 && !units.convolution;
   if (device.compute_units <= 0 || vector) {
-    best.seconds = 2 * m * n * (k + prologue) * batch / units.rate;
+    best.seconds = 2 * m * n * (k + prologue) * batch / (units.rate * device.free_share());
     return best;
   }
   best.seconds = std::numeric_limits<double>::infinity();
+  double beside_s = best.seconds;
   for (const Tile& tile : tiles_of(units, device))
     // A product is computed as it stands or transposed: the long side of the tile lies along either.
     for (const bool turned : {false, true}) {
@@ -109,13 +115,17 @@ ProductTime product_time(const ProductShape& shape, const ProductUnits& units, c
         double length = k / parts;
         if (parts > 1 && !units.convolution) length = std::max(length, kShortestSplitOfProducts);
         const double waves = tiles * parts / device.compute_units;
-        const double charged = waves + kWaveQuantisation * (std::ceil(waves) - waves);
-        const double flops_of_wave = 2 * tile.m * tile.n * (length + prologue) * device.compute_units;
-        double seconds = charged * flops_of_wave / (units.rate * tile.efficiency);
-        if (parts > 1 && !units.convolution) seconds += adding_time_s(shape, parts, device);
-        if (seconds < best.seconds) best = {seconds, tile_m, tile_n, parts, waves};
+        const double flops_of_tile = 2 * tile.m * tile.n * (length + prologue);
+        const double wave_s = flops_of_tile * device.compute_units / (units.rate * tile.efficiency);
+        const double adding_s = parts > 1 && !units.convolution ? adding_time_s(shape, parts, device) : 0;
+        const double seconds = charged_waves(waves) * wave_s + adding_s;
+        if (seconds >= best.seconds) continue;
+        best = {seconds, tile_m, tile_n, parts, waves};
+        beside_s = charged_waves(waves / device.free_share()) * wave_s + adding_s;
       }
     }
+  // The library chooses as if the whole device were free.
+  best.seconds = beside_s;
   return best;
 }
 

@@ -41,10 +41,6 @@ TransferCost ideal_cost(CollectiveKind kind, double bytes, const TransferShape& 
   return cost;
 }
 
-int architecture(int compute_capability) {
-  return compute_capability >= 100 ? 3 : compute_capability >= 90 ? 2 : compute_capability >= 80 ? 1 : 0;
-}
-
 // One hop inside a node, and one between nodes. The tables contain what the route inside a node costs; of the
 // network they contain the software's share, to which the route's latency comes (twice for Simple, which
 // flushes).
@@ -67,7 +63,7 @@ int steps_between_nodes(CollectiveKind kind, const TransferShape& shape) {
 
 // The share of `ring_bandwidth` that NCCL's channels fill: of NVLinks or NICs, whichever bounds them.
 double channel_share(const TransferShape& shape) {
-  const auto arch = static_cast<std::size_t>(architecture(shape.compute_capability));
+  const auto arch = nccl::architecture(shape.compute_capability);
   const double nvlink = nccl::kNvlinkShare[arch] * (shape.relayed ? nccl::kRelayShare : 1);
   if (shape.nodes == 1) return shape.nvlink_only ? nvlink : 1;
   if (shape.nvlink_bandwidth <= 0 || shape.ring_bandwidth <= 0) return nccl::kNetworkShare;
@@ -82,7 +78,7 @@ double ramp_s(double bytes, double factor, double bandwidth) {
 // all-gather is half of an all-reduce.
 double nvlink_ramp_s(CollectiveKind kind, double bytes, const TransferShape& shape, int protocol) {
   if (!shape.nvlink_only || protocol == nccl::kLL) return 0;
-  const auto arch = static_cast<std::size_t>(architecture(shape.compute_capability));
+  const auto arch = nccl::architecture(shape.compute_capability);
   const double part = kind == CollectiveKind::all_reduce ? 1 : 0.5;
   return ramp_s(bytes, part * nccl::kRamp[arch], channel_share(shape) * shape.ring_bandwidth);
 }
@@ -108,19 +104,18 @@ TransferCost nccl_cost(CollectiveKind kind, double bytes, const TransferShape& s
 
   cost.efficiency = nccl::kRingEfficiency[protocol] * channel_share(shape);
   if (shape.nvlink_only && kind == CollectiveKind::all_reduce && protocol != nccl::kLL) {
-    const double store =
-        nccl::kStoreAndSend[static_cast<std::size_t>(architecture(shape.compute_capability))];
+    const double store = nccl::kStoreAndSend[nccl::architecture(shape.compute_capability)];
     cost.efficiency /= 1 + store / cost.steps;
   }
   cost.ramp_s = nvlink_ramp_s(kind, bytes, shape, protocol);
   if (protocol == nccl::kLL && shape.ring_bandwidth > 0) {
-    const int row = shape.nodes == 1 ? architecture(shape.compute_capability) : 0;
+    const int row = shape.nodes == 1 ? nccl::architecture(shape.compute_capability) : 0;
     const int column = std::min(shape.nodes, 3) - 1;
     cost.efficiency = std::min(cost.efficiency, nccl::kMaxBandwidthLL[row][column] / shape.ring_bandwidth);
   }
   if (protocol == nccl::kLL128 && shape.ring_bandwidth > 0 && shape.nodes > 1) {
-    const double most =
-        std::max(1, shape.channels) * nccl::kMaxChannelBandwidthLL128[architecture(shape.compute_capability)];
+    const double most = std::max(1, shape.channels) *
+                        nccl::kMaxChannelBandwidthLL128[nccl::architecture(shape.compute_capability)];
     cost.efficiency = std::min(cost.efficiency, most / shape.ring_bandwidth);
   }
   return cost;
@@ -128,7 +123,7 @@ TransferCost nccl_cost(CollectiveKind kind, double bytes, const TransferShape& s
 
 // What the tree's protocols make of the bus bandwidth.
 double tree_efficiency(double bytes, const TransferShape& shape, int protocol) {
-  const int arch = architecture(shape.compute_capability), column = std::min(shape.nodes, 3) - 1;
+  const int arch = nccl::architecture(shape.compute_capability), column = std::min(shape.nodes, 3) - 1;
   const double channels = std::max(1, shape.channels);
   double bus = shape.ring_bandwidth * channel_share(shape);
   // A chain of two has one edge each way where longer ones have two; NCCL counts with two.
@@ -332,7 +327,7 @@ TransferCost nvls_cost(double bytes, const TransferShape& shape, const Protocol&
     add_measured(cost, protocol.links->messages(reach_of(shape)), bytes / shape.ranks, 2,
                  shape.ring_bandwidth / std::max(1, shape.channels));
   if (protocol.kind != Protocol::nccl || shape.compute_capability < nccl::kFirstCapabilityNvls) return cost;
-  const auto arch = static_cast<std::size_t>(architecture(shape.compute_capability));
+  const auto arch = nccl::architecture(shape.compute_capability);
   const double local = static_cast<double>(shape.ranks) / shape.nodes;
   const double switched = nccl::kNvlsShare[arch] * shape.nvlink_bandwidth * (1 - nccl::kNvlsOwnShare / local);
   cost.protocol = nccl::kProtocols[nccl::kSimple];

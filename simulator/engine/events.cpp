@@ -97,6 +97,7 @@ void Simulation::finish_trace() {
       kept.begin_s.push_back(s.begin_s[i]);
       kept.end_s.push_back(cut ? job.failed_at_s : s.end_s[i]);
       kept.latency_s.push_back(s.latency_s[i]);
+      if (!s.slowed_s.empty()) kept.slowed_s.push_back(s.slowed_s[i]);
       kept.status.push_back(cut ? Status::cancelled : s.status[i]);
       kept.sender.push_back(s.sender[i]);
     }

@@ -20,7 +20,7 @@ Simulation::Matched Simulation::match_plan(const TransferClass& transfer, double
   Matched m;
   m.analytic = is_analytic(transfer);
   for (const std::vector<TransferClass::StageClass>& lane : transfer.lanes) {
-    double seconds = 0, latency_s = 0;
+    double seconds = 0, alone_s = 0, latency_s = 0;
     std::vector<Matched::StageBytes> stages;
     for (const TransferClass::StageClass& stage : lane) {
       const TransferCost cost = at_latency_factor(
@@ -31,9 +31,11 @@ Simulation::Matched Simulation::match_plan(const TransferClass& transfer, double
       const double stage_s = stage_latency_s(stage.costs, cost);
       stages.push_back({stage_s + cost.filling_s + cost.ramp_s, {stage.flow, wire_bytes}});
       latency_s += stage_s;
+      alone_s += stages.back().delay_s + wire_bytes * flow.own_inverse_bandwidth;
       seconds +=
           stages.back().delay_s + wire_bytes * (alone ? flow.own_inverse_bandwidth : flow.inverse_bandwidth);
     }
+    m.alone_s = std::max(m.alone_s, alone_s);
     m.delay_s = std::max(m.delay_s, seconds);
     m.latency_s = std::max(m.latency_s, latency_s);
     if (!m.analytic) m.lanes.push_back(std::move(stages));

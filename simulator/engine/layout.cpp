@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "simulator/costs/compute.hpp"
+#include "simulator/engine/concurrency.hpp"
 #include "simulator/engine/flow_graph.hpp"
 #include "simulator/engine/progress.hpp"
 
@@ -21,7 +22,8 @@ public:
         cluster_(cluster),
         g_(std::move(graph)),
         shared_(options.shared_links.begin(), options.shared_links.end()),
-        launches_(options.launches) {}
+        launches_(options.launches),
+        options_(options) {}
 
   Layout make(const Partition& p) {
     layout_.communication = g_.communication;
@@ -256,6 +258,17 @@ private:
     return launch_s;
   }
 
+  // The same for all classes of a program; empty where there is none.
+  const std::vector<bool>& beside_of(int job, std::size_t phase, int program) {
+    const auto [entry, fresh] = beside_.try_emplace({job, phase, program});
+    std::vector<bool>& beside = entry->second;
+    if (!fresh) return beside;
+    beside = computes_beside_collectives(run_.jobs[job].phases[phase].schedule->programs[program],
+                                         layout_.index[job][phase][program]);
+    if (std::none_of(beside.begin(), beside.end(), [](bool b) { return b; })) beside.clear();
+    return beside;
+  }
+
   void make_programs() {
     std::map<std::pair<int, int>, std::set<int>> positions_of;  // (rank node, transfer) -> position classes
     for (std::size_t i = 0; i < g_.places.size(); ++i)
@@ -295,6 +308,10 @@ private:
             if (used[w]) does.seconds[w] = work_time_s(schedule.works[w], device, speed);
           if (rank_class.role == kWorkers)
             does.launch_s = launch_times(schedule, schedule.programs[does.program], device);
+          if (options_.interference.applies(options_.protocol, device)) {
+            does.beside = beside_of(rank_class.job, ph, does.program);
+            layout_.interferes |= !does.beside.empty();
+          }
         }
         rank_class.phases.push_back(std::move(does));
       }
@@ -306,6 +323,8 @@ private:
   FlowGraph g_;
   std::set<LinkId> shared_;
   HostLaunches launches_;
+  const EngineOptions& options_;
+  std::map<std::tuple<int, std::size_t, int>, std::vector<bool>> beside_;
   Layout layout_;
   std::vector<int> rank_class_, representative_rank_, link_class_, flow_class_, transfer_class_,
       position_class_;

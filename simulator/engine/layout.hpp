@@ -82,6 +82,8 @@ struct ClassProgram {
   // By op of the first stream: how long the process takes to issue it and what other streams run between it
   // and the op before. Empty: no time.
   std::vector<double> launch_s;
+  // By op: computing that collectives may slow down, and those collectives (concurrency.hpp). Empty: none.
+  std::vector<bool> beside;
 };
 
 struct Layout {
@@ -96,6 +98,7 @@ struct Layout {
   std::vector<FlowClass> flows;
   std::vector<LinkClass> links;
   std::vector<RingPosition> positions;
+  bool interferes = false;  // some class computes beside collectives that slow it down
   // By job and phase.
   std::vector<std::vector<std::shared_ptr<const Communication>>> communication;
   std::vector<std::vector<std::vector<ProgramIndex>>> index;

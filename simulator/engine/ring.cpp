@@ -20,6 +20,7 @@ Simulation::RingPlan Simulation::plan_ring(const TransferClass& transfer, Collec
   plan.steps = cost.steps;
   plan.startup_s = cost.startup_s + cost.filling_s + cost.ramp_s;  // its places begin at once, those of a chain too
   plan.latency_s = cost.step_latency_s;
+  plan.alone_s = ring_alone_s(transfer, cost);
   plan.total_latency_s = cost.startup_s + cost.steps * step_latency_s(transfer, cost);
   const double step_bytes = cost.bytes_per_edge / std::max(1, cost.steps) / transfer.channels;
   if (options_.chunk_bytes > 0)
@@ -77,6 +78,8 @@ void Simulation::ring(Stream& stream, int number) {
                                   amount_here(stream, op.bytes));
   used_chunk_ = true;
   stream.latency_s = plan.total_latency_s;
+  if (runs_beside(stream, number))
+    set_load(stream, layout_.transfers[does(stream).transfers[place_slot].front()], plan.alone_s);
   if (plan.startup_s > 0) sg::s4u::this_actor::sleep_for(plan.startup_s);
   const std::vector<int>& places = does(stream).positions[place_slot];
   stream.outstanding += static_cast<int>(places.size()) - 1;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "simulator/collectives/message_table.hpp"
+#include "simulator/costs/interference.hpp"
 #include "simulator/engine/layout.hpp"
 #include "simulator/engine/platform.hpp"
 #include "simulator/engine/simgrid.hpp"
@@ -30,7 +31,8 @@ private:
     sg::s4u::SemaphorePtr semaphore = sg::s4u::Semaphore::create(0);
     bool waiting = false;
     void wait();
-    void ring();  // does nothing if nobody waits
+    bool wait_for(double seconds);  // true if nobody rang in this time
+    void ring();                    // does nothing if nobody waits
   };
 
   // Where a stream is, and what its current op has come to.
@@ -45,7 +47,8 @@ private:
     double awaited_value = 0;
     int outstanding = 0;  // transfers of the current op under way or not yet matched
     bool in_op = false, ended = false, endless = false;
-    double ready_s = 0, begin_s = 0, latency_s = 0;
+    bool computing = false;  // beside collectives that may begin and end meanwhile
+    double ready_s = 0, begin_s = 0, latency_s = 0, slowed_s = 0;
     double host_s = 0;  // when the process that issues its ops has issued the last one; of the first stream
     Status status = Status::done;
     int last_sender = -1, received_from = -1;
@@ -60,6 +63,9 @@ private:
     std::vector<int> streams_ended;          // by phase
     Counters counters;
     std::vector<std::vector<sg::s4u::SemaphorePtr>> turns;  // by phase
+    std::map<int, DeviceLoad> loads;                        // of collectives under way, by stream
+    // By phase and load: how long each work takes beside it; below 0: not known yet.
+    std::map<std::pair<int, DeviceLoad>, std::vector<double>> seconds_beside;
   };
 
   // A call of an op that waits for its other sides.
@@ -83,6 +89,7 @@ private:
   struct Matched {
     double delay_s = 0;
     double latency_s = 0;  // startup and latency, also where `delay_s` contains more
+    double alone_s = 0;    // of a collective: how long it takes with nothing else on the network
     bool analytic = false;
     struct FlowBytes {
       int flow = 0;
@@ -110,6 +117,7 @@ private:
     double startup_s = 0, latency_s = 0, efficiency = 1, piece_bytes = 0;  // on the wire
     double total_latency_s = 0;  // startup, and of all steps the latency that pieces in flight do not hide
     double payload_per_piece = 0;
+    double alone_s = 0;
   };
 
   struct JobState {
@@ -137,7 +145,8 @@ private:
   bool is_issued(const Stream& stream) const;
   double issue(Stream& stream);
   double compute_end(const Stream& stream, double seconds) const;
-  sg::s4u::SemaphorePtr turn_of(const Stream& stream, const Op& op) const;  // null: none to wait for
+  double computed_s(const Stream& stream, double begin_s, double end_s) const;  // at the device's first speed
+  sg::s4u::SemaphorePtr turn_of(const Stream& stream, const Op& op) const;      // null: none to wait for
   void record(Stream& stream, double end_s, Status status);
   void signal(Stream& stream, const Op& op);
   void wait_for_counter(Stream& stream);
@@ -150,6 +159,7 @@ private:
   // transfers.cpp: matching the sides of transfers and carrying them out
   void exchange(Stream& stream, int op);
   void collective(Stream& stream, int op);
+  void join_collective(Stream& stream, int op);
   // Of ranks that all do the same at the same times, over links that nobody else uses: when it ends is known
   // as it begins, as it is of computing. False if it is not such a one.
   bool collective_of_one_class(Stream& stream, int op, double& end_s);
@@ -159,6 +169,7 @@ private:
   Matched match_collective(int transfer, double bytes, CollectiveKind kind);
   bool is_analytic(const TransferClass& transfer) const;
   double step_latency_s(const TransferClass& transfer, const TransferCost& cost) const;
+  double ring_alone_s(const TransferClass& transfer, const TransferCost& cost) const;
   TransferCost at_latency_factor(TransferCost cost) const;
   void drive(int job, std::vector<Matched> matched);
   void drive_in_turn(int job, const Matched& matched);
@@ -167,6 +178,15 @@ private:
   void wait_for_transfers(Stream& stream);
   void account(int flow, double payload_bytes, int messages = 1);
   void help(int job, const std::function<void()>& code);  // in an actor of its own
+
+  // interference.cpp: computing beside collectives
+  bool runs_beside(const Stream& stream, int op) const;
+  double compute_beside(Stream& stream, int work, double seconds);
+  double seconds_beside(const Stream& stream, int work);
+  // Of a collective on `stream`: takes `alone_s` seconds when alone, 0 while it waits for its members.
+  void set_load(const Stream& stream, const TransferClass& transfer, double alone_s);
+  void end_load(const Stream& stream);
+  void change_load(int rank_class);
 
   // ring.cpp: rings in chunks
   void ring(Stream& stream, int op);

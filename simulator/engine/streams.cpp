@@ -11,6 +11,14 @@ namespace rehearse {
 void Simulation::Bell::wait() {
   waiting = true;
   semaphore->acquire();
+  waiting = false;
+}
+
+bool Simulation::Bell::wait_for(double seconds) {
+  waiting = true;
+  const bool in_vain = semaphore->acquire_timeout(seconds);
+  waiting = false;
+  return in_vain;
 }
 
 void Simulation::Bell::ring() {
@@ -186,7 +194,7 @@ void Simulation::run_op(Stream& stream) {
   if (op.kind == OpKind::collective || op.kind == OpKind::exchange)
     stream.local_time_s = std::max(stream.local_time_s, issue(stream));
   stream.ready_s = stream.begin_s = stream.local_time_s;
-  stream.latency_s = 0;
+  stream.latency_s = stream.slowed_s = 0;
   stream.status = Status::done;
   stream.received_from = -1;
   stream.in_op = true;
@@ -286,8 +294,9 @@ void Simulation::compute(Stream& stream, const Op& op) {
     }
     // The first kernel begins when it was issued, and the last one ends after it was issued.
     stream.local_time_s = std::max(stream.local_time_s, is_issued(stream) ? stream.host_s : 0);
-    const double end_s = compute_end(stream, seconds);
     stream.latency_s = stream.local_time_s - stream.ready_s;
+    const double end_s = runs_beside(stream, stream.cursor.op()) ? compute_beside(stream, op.work, seconds)
+                                                                 : compute_end(stream, seconds);
     stream.local_time_s = std::max(end_s, issue(stream));
     stream.latency_s += stream.local_time_s - end_s;
     return;
@@ -327,6 +336,21 @@ double Simulation::compute_end(const Stream& stream, double seconds) const {
   return time + left / factor;
 }
 
+double Simulation::computed_s(const Stream& stream, double begin_s, double end_s) const {
+  const auto it = speed_changes_.find(layout_.classes[stream.rank_class].endpoint);
+  if (it == speed_changes_.end()) return end_s - begin_s;
+  double time = begin_s, factor = 1, computed = 0;
+  for (const auto& [at, next_factor] : it->second) {
+    if (at >= end_s) break;
+    if (at > time) {
+      computed += (at - time) * factor;
+      time = at;
+    }
+    factor = next_factor;
+  }
+  return computed + (end_s - time) * factor;
+}
+
 void Simulation::record(Stream& stream, double end_s, Status status) {
   Spans& s = stream.spans;
   s.rank_class.push_back(stream.rank_class);
@@ -338,6 +362,7 @@ void Simulation::record(Stream& stream, double end_s, Status status) {
   s.begin_s.push_back(stream.begin_s);
   s.end_s.push_back(end_s);
   s.latency_s.push_back(stream.latency_s);
+  if (layout_.interferes) s.slowed_s.push_back(stream.slowed_s);
   s.status.push_back(status);
   s.sender.push_back(stream.received_from);
 }

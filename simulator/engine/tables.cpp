@@ -22,6 +22,7 @@ struct Simulation::TableRun {
   MessageTable table;
   double bytes_per_element = 0;
   double latency_s = 0;  // of its longest lane
+  double alone_s = 0;
   struct StageCost {
     double startup_s = 0, latency_s = 0, efficiency = 1;
     double per_route_s = 0;  // latency for each second that the message's route has
@@ -71,6 +72,7 @@ void Simulation::take_plan_table(TableRun& run, double bytes) const {
     }
     run.latency_s = std::max(run.latency_s, lane_latency_s);
   }
+  run.alone_s = time_alone_s(transfer.plan, bytes, options_.protocol, options_.chunk_bytes);
 }
 
 // The table of a ring, cut and timed as ring.cpp does it. The number of elements divides evenly.
@@ -84,6 +86,7 @@ void Simulation::take_ring_table(TableRun& run, CollectiveKind kind, double byte
   const TableRun::StageCost cost{plan.startup_s, plan.latency_s, plan.efficiency};
   run.costs.assign(static_cast<std::size_t>(lanes), {cost});
   run.latency_s = plan.total_latency_s;
+  run.alone_s = plan.alone_s;
 }
 
 std::shared_ptr<Simulation::TableRun> Simulation::begin_table(const TransferClass& transfer,
@@ -137,6 +140,7 @@ void Simulation::table(Stream& stream, int number, double bytes) {
   used_chunk_ = true;
   run->called_s[member] = now();
   stream.latency_s = run->latency_s;
+  if (runs_beside(stream, number)) set_load(stream, transfer, run->alone_s);
   run->streams[member] = &stream;
   stream.outstanding = 1;
   if (run->left[member] == 0) stream.outstanding = 0;

@@ -94,6 +94,7 @@ void pass(Stream& s, AnyTrace& trace) {
   s.values(spans.begin_s);
   s.values(spans.end_s);
   s.values(spans.latency_s);
+  s.values(spans.slowed_s);
   s.values(spans.status);
   s.values(spans.sender);
   s.values(trace.link_use);

@@ -24,6 +24,16 @@ double Simulation::step_latency_s(const TransferClass& transfer, const TransferC
                            transfer.channels / transfer.shape.ring_bandwidth, options_.chunk_bytes);
 }
 
+double Simulation::ring_alone_s(const TransferClass& transfer, const TransferCost& cost) const {
+  const double wire_bytes = cost.bytes_per_edge / cost.efficiency /
+                            (transfer.pairwise ? transfer.shape.ranks - 1 : transfer.channels);
+  double slowest_s_per_byte = 0;
+  for (int f : transfer.flows)
+    slowest_s_per_byte = std::max(slowest_s_per_byte, layout_.flows[f].own_inverse_bandwidth);
+  return cost.startup_s + cost.steps * step_latency_s(transfer, cost) + cost.filling_s + cost.ramp_s +
+         wire_bytes * slowest_s_per_byte;
+}
+
 TransferCost Simulation::at_latency_factor(TransferCost cost) const {
   cost.startup_s *= options_.latency_factor;
   cost.step_latency_s *= options_.latency_factor;
@@ -88,6 +98,7 @@ Simulation::Matched Simulation::match_collective(int number, double bytes, Colle
     if (!m.analytic) m.flows.push_back({flow, wire_bytes});
   }
   if (m.analytic) m.delay_s += wire_bytes * slowest;
+  m.alone_s = ring_alone_s(transfer, cost);
   (m.analytic ? used_analytic_ : used_flow_) = true;
   return m;
 }
@@ -149,6 +160,14 @@ bool Simulation::take_any(Stream& stream, int own_slot, std::vector<Matched>& ma
 }
 
 void Simulation::collective(Stream& stream, int number) {
+  if (!runs_beside(stream, number)) return join_collective(stream, number);
+  // Its thread blocks are there from now on, whether the other members have come or not.
+  set_load(stream, layout_.transfers[does(stream).transfers[slot(stream, number, 0)].front()], 0);
+  join_collective(stream, number);
+  end_load(stream);
+}
+
+void Simulation::join_collective(Stream& stream, int number) {
   const Collective& op = program(stream).ops[number].collective;
   const int t = does(stream).transfers[slot(stream, number, 0)].front();
   const TransferClass& transfer = layout_.transfers[t];
@@ -167,9 +186,11 @@ void Simulation::collective(Stream& stream, int number) {
   if (all) {
     if (!chunks) m = match_collective(t, size, op.kind);
     for (std::deque<Call>& calls : state.members) {
-      m.sides.push_back(calls.front().stream);
-      calls.front().stream->begin_s = now();
-      if (!chunks) calls.front().stream->latency_s = m.latency_s;
+      Stream* side = calls.front().stream;
+      m.sides.push_back(side);
+      side->begin_s = now();
+      if (!chunks) side->latency_s = m.latency_s;
+      if (!chunks && runs_beside(*side, side->cursor.op())) set_load(*side, transfer, m.alone_s);
       calls.pop_front();
     }
   }
@@ -186,8 +207,8 @@ bool Simulation::collective_of_one_class(Stream& stream, int number, double& end
   const Op& op = program(stream).ops[number];
   const int t = does(stream).transfers[slot(stream, number, 0)].front();
   const TransferClass& transfer = layout_.transfers[t];
-  if (transfer.participants.size() != 1 || options_.fidelity == Fidelity::chunk || op.turn >= 0 ||
-      !run_.events.empty() || !is_analytic(transfer))
+  if (transfer.participants.size() != 1 || runs_beside(stream, number) ||
+      options_.fidelity == Fidelity::chunk || op.turn >= 0 || !run_.events.empty() || !is_analytic(transfer))
     return false;
   const Matched matched = match_collective(t, amount_here(stream, op.collective.bytes), op.collective.kind);
   stream.latency_s = matched.latency_s;

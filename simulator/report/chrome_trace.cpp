@@ -287,6 +287,8 @@ private:
     out_.print(R"(,"step":{},"ready_us":{})", spans.step[row], microseconds(nanoseconds(spans.ready_s[row])));
     if (spans.iteration[row] != 0) out_.print(R"(,"iteration":{})", spans.iteration[row]);
     if (spans.sender[row] >= 0) out_.print(R"(,"sender":{})", spans.sender[row]);
+    if (!spans.slowed_s.empty() && spans.slowed_s[row] > 0)
+      out_.print(R"(,"slowed_us":{})", microseconds(nanoseconds(spans.slowed_s[row])));
     if (!spans.latency_s.empty() && spans.latency_s[row] != 0)
       out_.print(R"(,"latency_us":{})", microseconds(nanoseconds(spans.latency_s[row])));
     out_.print(R"(,"deps":[)");

@@ -159,6 +159,8 @@ private:
       return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
     });
     for (const auto& [c, stream, i] : rows) read_span(events.item(i), c, stream, trace);
+    std::vector<double>& slowed_s = trace.spans.slowed_s;
+    if (std::all_of(slowed_s.begin(), slowed_s.end(), [](double s) { return s == 0; })) slowed_s.clear();
   }
 
   void read_kernel(const JsonReader& json, int c, Trace& trace) const {
@@ -208,6 +210,7 @@ private:
     spans.end_s.push_back(seconds(begin_ns + nanoseconds(json.at("dur"))));
     if (latency_known_)
       spans.latency_s.push_back(args.has("latency_us") ? seconds(nanoseconds(args.at("latency_us"))) : 0);
+    spans.slowed_s.push_back(args.has("slowed_us") ? seconds(nanoseconds(args.at("slowed_us"))) : 0);
     spans.status.push_back(static_cast<Status>(args.at("status").choice(kStatusNames)));
     spans.sender.push_back(
         args.has("sender") ? static_cast<int>(args.at("sender").integer(0, schedule_->ranks() - 1)) : -1);

@@ -40,8 +40,10 @@ bool is_shown(double seconds, const Metrics& m) {
 
 void write_breakdown(const Result& result, std::ostream& out) {
   const Metrics& m = result.metrics;
-  std::vector<std::pair<std::string, double>> rows = {{"compute", m.breakdown.compute_s},
-                                                      {"pipeline bubble", m.breakdown.pipeline_bubble_s}};
+  std::vector<std::pair<std::string, double>> rows = {
+      {"compute", m.breakdown.compute_s - m.breakdown.slowed_s},
+      {kSlowedCompute, m.breakdown.slowed_s},
+      {"pipeline bubble", m.breakdown.pipeline_bubble_s}};
   for (const auto& [purpose, seconds] : m.breakdown.exposed_s)
     rows.emplace_back("exposed " + waiting(purpose), seconds);
   rows.emplace_back("waiting for data", m.breakdown.data_stall_s);

@@ -38,7 +38,8 @@ struct Collective {
   // all-reduce, broadcast, reduce: bytes of the buffer; reduce-scatter, all-gather: of the concatenated
   // buffer; all-to-all: bytes each member sends to each other member.
   Quantity bytes;
-  int channels = 0;  // 0: as many as the node has NICs
+  int channels = 0;           // 0: as many as the node has NICs
+  bool copy_engines = false;  // they move its bytes, and no thread blocks do
   // How a reduction combines the members' numbers.
   enum class Reduction : std::uint8_t { sum, mean, maximum } reduction = Reduction::sum;
 

@@ -15,6 +15,7 @@ namespace {
 struct Sums {
   long double compute = 0, data_stall = 0, pipeline_bubble = 0, other = 0;
   long double launches = 0;  // of other
+  long double slowed = 0;    // of compute
   std::map<Purpose, long double> exposed;
 };
 
@@ -54,6 +55,9 @@ public:
         sums_.launches += static_cast<long double>(launched) - told;
         sums_.other += static_cast<long double>(launched) - told;
         sums_.compute += static_cast<long double>(end) - launched;
+        if (!spans_.slowed_s.empty() && spans_.end_s[row] > spans_.begin_s[row])
+          sums_.slowed += static_cast<long double>(spans_.slowed_s[row]) * (end - told) /
+                          (spans_.end_s[row] - spans_.begin_s[row]);
         told = end;
       }
     }
@@ -181,6 +185,7 @@ Breakdown break_down(const Trace& trace, int job) {
     total.pipeline_bubble += weight * sums.pipeline_bubble;
     total.other += weight * sums.other;
     total.launches += weight * sums.launches;
+    total.slowed += weight * sums.slowed;
     for (const auto& [purpose, seconds] : sums.exposed) total.exposed[purpose] += weight * seconds;
   }
   Breakdown breakdown;
@@ -191,6 +196,7 @@ Breakdown break_down(const Trace& trace, int job) {
   breakdown.pipeline_bubble_s = mean(total.pipeline_bubble);
   breakdown.other_s = mean(total.other);
   breakdown.launches_s = mean(total.launches);
+  breakdown.slowed_s = mean(total.slowed);
   long double exposed = 0;
   for (const auto& [purpose, seconds] : total.exposed) {
     exposed += seconds;

@@ -90,6 +90,7 @@ Trace up_to_step(const Trace& trace, int step) {
     kept.ready_s.push_back(all.ready_s[row]);
     kept.begin_s.push_back(all.begin_s[row]);
     kept.end_s.push_back(all.end_s[row]);
+    if (!all.slowed_s.empty()) kept.slowed_s.push_back(all.slowed_s[row]);
     if (!all.latency_s.empty()) kept.latency_s.push_back(all.latency_s[row]);
     kept.status.push_back(all.status[row]);
     kept.sender.push_back(all.sender[row]);

@@ -22,17 +22,21 @@ struct Breakdown {
   double pipeline_bubble_s = 0;  // a pipeline peer is not ready
   double other_s = 0;
   double launches_s = 0;  // of other_s: kernels that their process has not issued yet
+  double slowed_s = 0;    // of compute_s: by which collectives beside it prolong it
   double total_s() const {
     return compute_s + exposed_communication_s + data_stall_s + pipeline_bubble_s + other_s;
   }
   std::map<Purpose, double> exposed_s;  // exposed_communication_s by what was awaited
   void scale(double factor) {
-    for (double* s :
-         {&compute_s, &exposed_communication_s, &data_stall_s, &pipeline_bubble_s, &other_s, &launches_s})
+    for (double* s : {&compute_s, &exposed_communication_s, &data_stall_s, &pipeline_bubble_s, &other_s,
+                      &launches_s, &slowed_s})
       *s *= factor;
     for (auto& [purpose, s] : exposed_s) s *= factor;
   }
 };
+
+// What Breakdown::slowed_s is called.
+inline constexpr const char* kSlowedCompute = "compute slowed by collectives";
 
 // Peak bytes of one device, by tensor kind; `stage` names the fullest.
 struct MemoryUse {

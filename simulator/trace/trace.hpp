@@ -30,6 +30,8 @@ struct Spans {
   std::vector<double> begin_s;   // transfers: all sides ready; otherwise ready_s
   std::vector<double> end_s;
   std::vector<double> latency_s;  // transfers: startup and latency in front of the bytes; empty: not known
+  // Computing: by how much collectives beside it prolong it; empty: by nothing, or not known.
+  std::vector<double> slowed_s;
   std::vector<Status> status;
   std::vector<int> sender;  // rank received from, for receives from anyone; -1
   std::size_t size() const { return op.size(); }
@@ -49,6 +51,7 @@ struct Spans {
     add(begin_s, more.begin_s);
     add(end_s, more.end_s);
     add(latency_s, more.latency_s);
+    add(slowed_s, more.slowed_s);
     add(status, more.status);
     add(sender, more.sender);
   }

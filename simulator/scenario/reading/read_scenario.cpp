@@ -51,11 +51,17 @@ Protocol read_protocol(Section& section, const Cluster& cluster, const std::stri
 // [simulation] into the options of the engine; `chunk_bytes` stands in [strategy].
 void read_simulation(Section& section, Scenario& scenario, const std::string& base_folder) {
   EngineOptions& engine = scenario.engine;
-  section.expect({"fidelity", "fold", "steps", "seed", "frame_overhead_bytes"});
+  section.expect({"fidelity", "fold", "steps", "seed", "frame_overhead_bytes", "interference"});
   engine.fidelity = static_cast<Fidelity>(
       section.choice("fidelity", kFidelityNames, static_cast<std::size_t>(Fidelity::automatic)));
   engine.protocol = read_protocol(section, *scenario.cluster, base_folder);
   engine.fold = section.boolean("fold", true);
+  const bool nccl = engine.protocol.kind == Protocol::nccl;
+  engine.interference.on = section.boolean("interference", nccl);
+  if (engine.interference.on && !nccl)
+    section.refuse("interference",
+                   fmt::format("true with protocol = \"{}\"", kProtocolNames[engine.protocol.kind]),
+                   "false, or protocol = \"nccl\"");
   scenario.steps = static_cast<int>(section.integer("steps", 1, 1000, 1));
   scenario.seed =
       static_cast<std::uint64_t>(section.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 1));

@@ -144,6 +144,8 @@ private:
   int communicate(Op op) { return communicate(std::move(op), before_communication()); }
   int communicate(Op op, std::vector<int> after) {
     op.stream = stream_named(program_, "layers");
+    // Transformer Engine's user buffers are exchanged by copy engines.
+    op.collective.copy_engines = mode_ == TensorOverlap::chunks && overlaps_tensor(op);
     return place(std::move(op), std::move(after));
   }
 
