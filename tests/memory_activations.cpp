@@ -140,7 +140,7 @@ TEST_CASE("a backward pass in two parts keeps for its second part what the paper
       if (t == 1 && sequence) continue;
       CAPTURE(t, sequence);
       const Scenario scenario =
-          scenario_of(gpt_text(gpt), "global_batch = 8\n",
+          scenario_of(gpt_text(gpt), "global_batch = 8\nattention = \"unfused\"\n",
                       fmt::format("data = 1\ntensor = {}\nsequence_parallel = {}\npipeline = 4\nschedule = "
                                   "\"zb-h1\"\nstage_layers = [3, 2, 2, 3]\n",
                                   t, sequence),

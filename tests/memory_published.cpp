@@ -55,7 +55,7 @@ std::vector<Row> zero_bubble() {
         cut += fmt::format("{}{}", part > 0 ? ", " : "", layers / parts);
       rows.push_back(
           {fmt::format("Zero Bubble, {}, {}", size.name, name), gpt_text(size.gpt),
-           fmt::format("micro_batch = {}\nglobal_batch = {}\n", size.micro_batch,
+           fmt::format("micro_batch = {}\nglobal_batch = {}\nattention = \"unfused\"\n", size.micro_batch,
                        size.micro_batch * size.microbatches),
            fmt::format("data = 1\npipeline = {}\nschedule = \"{}\"\nstage_layers = [{}]\n{}", size.stages,
                        name, cut,
@@ -71,12 +71,13 @@ std::vector<Row> zero_bubble() {
 std::vector<Row> bigscience() {
   const std::string model = gpt_text({80, 14400, 96, 2048, 51200});
   return {{"BigScience 200B, fp16, ZeRO-1", model,
-           "micro_batch = 1\nglobal_batch = 512\nprecision = \"fp16\"\nrecompute = \"full\"\n",
+           "micro_batch = 1\nglobal_batch = 512\nprecision = \"fp16\"\nattention = \"unfused\"\nrecompute = "
+           "\"full\"\n",
            "data = 2\ntensor = 8\npipeline = 10\nzero_stage = 1\n", "preset = \"dgx-a100\"\nnodes = 20\n",
            51 * kGib},
           {"BigScience 200B, bf16", model,
            "micro_batch = 1\nglobal_batch = 512\nprecision = \"bf16\"\ngradient_precision = "
-           "\"fp32\"\nrecompute = \"full\"\n",
+           "\"fp32\"\nattention = \"unfused\"\nrecompute = \"full\"\n",
            "data = 1\ntensor = 8\npipeline = 10\n", "preset = \"dgx-a100\"\nnodes = 10\n", 75 * kGib}};
 }
 

@@ -49,9 +49,11 @@ TEST_CASE("recomputing n layers adds n times what is computed again, and keeps t
                         Case{"operators", (2 + 2 + 2 + 8) * sbh}}) {
     constexpr int kMicrobatches = 3;
     const auto run = [&](const std::string& keys) {
-      return predicted(scenario_of(
-          gpt_text(gpt), fmt::format("micro_batch = 2\nglobal_batch = {}\n{}", 2 * kMicrobatches, keys),
-          "data = 1\n", fmt::format(kClusterOf, 1)));
+      return predicted(
+          scenario_of(gpt_text(gpt),
+                      fmt::format("micro_batch = 2\nglobal_batch = {}\nattention = \"unfused\"\n{}",
+                                  2 * kMicrobatches, keys),
+                      "data = 1\n", fmt::format(kClusterOf, 1)));
     };
     const Prediction base = run("");
     for (int n = 1; n <= gpt.layers; ++n) {
@@ -106,7 +108,8 @@ TEST_CASE("the first layers of each stage, and of each virtual stage, are recomp
           parts += fmt::format("{}{}", part > 0 ? ", " : "", c.whole + (part == 0) + (part == c.parts - 1));
         const Scenario scenario = scenario_of(
             gpt_text({}),
-            fmt::format("micro_batch = 1\nglobal_batch = {}\nrecompute = \"{}\"\nrecompute_layers = {}\n",
+            fmt::format("micro_batch = 1\nglobal_batch = {}\nattention = \"unfused\"\nrecompute = \"{}\"\n"
+                        "recompute_layers = {}\n",
                         4 * c.data, full ? "full" : "selective", n),
             c.strategy + fmt::format("stage_layers = [{}]\n", parts), fmt::format(kClusterOf, c.devices));
         const Plan plan = write_schedule(scenario);

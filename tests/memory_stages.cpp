@@ -48,7 +48,7 @@ TEST_CASE(
       for (const int layers : c.stage_layers) parts += fmt::format("{}{}", parts.empty() ? "" : ", ", layers);
       const Scenario scenario =
           scenario_of(gpt_text(gpt) + fmt::format("tied_embeddings = {}\n", tied),
-                      fmt::format("micro_batch = {}\nglobal_batch = {}\n", b, b * m),
+                      fmt::format("micro_batch = {}\nglobal_batch = {}\nattention = \"unfused\"\n", b, b * m),
                       fmt::format("data = 1\npipeline = 4\nstage_layers = [{}]\n", parts), kCluster);
       const Prediction run = predicted(scenario);
       const std::vector<LayerCost> costs = layer_costs(scenario.model, pass_shape(scenario));

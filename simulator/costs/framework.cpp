@@ -20,6 +20,9 @@ Framework read_framework(Section& section, const std::string& name) {
   framework.expanded_keys = section.boolean("expanded_keys", false);
   framework.narrow_gathers = section.boolean("narrow_gathers", false);
   framework.autograd_checkpoints = section.boolean("autograd_checkpoints", false);
+  section.expect({"attention"});
+  if (section.has("attention"))
+    framework.attention = static_cast<AttentionKernels>(section.choice("attention", kAttentionKernelsNames));
   section.finish();
   return framework;
 }

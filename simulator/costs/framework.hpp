@@ -2,6 +2,7 @@
 // kernels that a leaner implementation would not.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "models/model.hpp"
@@ -37,6 +38,7 @@ struct Framework {
   // Operands are cast to 8 bits before they are gathered: weights from their shards, and activations from the
   // sequence shards of the tensor ranks.
   bool narrow_gathers = false;
+  std::optional<AttentionKernels> attention;  // that it ran, where training.attention is not given
   FrameworkKernels kernels() const;
 };
 

@@ -204,6 +204,9 @@ WayOut less_compute(const Result& result) {
       if (s.cluster->node().device.peak_flops[static_cast<std::size_t>(precision)].value <= 0) continue;
       PassShape shape = now;
       shape.precision = precision;
+      if (s.training.attention_reason != AttentionReason::given)
+        shape.attention =
+            default_attention(s.model, s.cluster->node().device, precision, s.framework).kernels;
       if (gain(shape) > gain(best)) best = shape;
     }
     if (gain(best) * kWorthTrying > 1) {

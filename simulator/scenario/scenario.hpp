@@ -13,6 +13,7 @@
 #include "simulator/costs/engine_options.hpp"
 #include "simulator/costs/framework.hpp"
 #include "simulator/costs/optimizer.hpp"
+#include "simulator/scenario/default_attention.hpp"
 #include "topologies/cluster.hpp"
 
 namespace rehearse {
@@ -27,6 +28,7 @@ struct Training {
   Precision activation_precision = Precision::bf16;  // in which activations are sent between stages
   Optimizer optimizer = Optimizer::adam;
   AttentionKernels attention = AttentionKernels::unfused;
+  AttentionReason attention_reason = AttentionReason::given;
   Recompute recompute = Recompute::none;
   int recompute_layers = 0;  // of each stage, or virtual stage, the first so many; 0: all
   bool cuda_graphs = false;  // kernels are launched by graphs, which take the host no time

@@ -157,19 +157,6 @@ void add_sequence_notes(const Transformer& shape, const Scenario& scenario, std:
                     shape.window));
 }
 
-// Names the newest fused kernels that the device has, where training in 16 bits could use them.
-void add_fused_hint(const Scenario& scenario, std::vector<std::string>& notes) {
-  if (stored_precision(scenario.training.precision) == Precision::fp32) return;
-  for (std::size_t i = kAttentionKernelsNames.size() - 1; i > 0; --i)
-    if (scenario.cluster->node().device.has(static_cast<AttentionKernels>(i))) {
-      notes.push_back(fmt::format(
-          "Attention is unfused: its scores pass through memory. Fused kernels are predicted with "
-          "training.attention = \"{}\".",
-          kAttentionKernelsNames[i]));
-      return;
-    }
-}
-
 std::vector<std::string> assumptions(const StepPlan& plan) {
   const Scenario& scenario = plan.scenario;
   const Device& device = scenario.cluster->node().device;
@@ -200,17 +187,7 @@ std::vector<std::string> assumptions(const StepPlan& plan) {
         2 * choice.pipeline, order_of(choice.schedule).title, 2 * choice.pipeline - 1, choice.pipeline));
   if (const std::string note = oversubscription_note(*scenario.cluster); !note.empty()) notes.push_back(note);
   if (transformer) add_sequence_notes(*transformer, scenario, notes);
-  if (transformer && scenario.training.attention == AttentionKernels::unfused)
-    add_fused_hint(scenario, notes);
-  if (const AttentionKernels kernels = scenario.training.attention; kernels != AttentionKernels::unfused)
-    notes.push_back(
-        fmt::format("Attention is fused ({}): scores are neither kept nor moved{}. Real ranks compute it "
-                    "unfused, with the "
-                    "same result.",
-                    kAttentionKernelsNames[static_cast<std::size_t>(kernels)],
-                    scenario.training.recompute == Recompute::selective
-                        ? ", and selective recomputation has nothing to do"
-                        : ""));
+  if (std::string note = attention_note(scenario); !note.empty()) notes.push_back(std::move(note));
   notes.insert(notes.end(), scenario.model.notes.begin(), scenario.model.notes.end());
   return notes;
 }

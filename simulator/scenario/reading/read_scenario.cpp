@@ -167,10 +167,11 @@ Scenario read_scenario(Document document, const std::string& path,
   }
   scenario.cluster = read_cluster(cluster, base_folder);
 
-  scenario.training = read_training(training, scenario.model, scenario.cluster->node().device);
+  scenario.framework = read_framework(costs, framework);
+  scenario.training =
+      read_training(training, scenario.model, scenario.cluster->node().device, scenario.framework);
   refuse_overlap_of_blocking_launches(training, scenario);
   training.finish();
-  scenario.framework = read_framework(costs, framework);
   scenario.engine.launches =
       host_launches(scenario.framework, scenario.training.cuda_graphs, scenario.training.blocking_launches);
   read_simulation(simulation, scenario, base_folder);

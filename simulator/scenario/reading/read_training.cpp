@@ -80,17 +80,20 @@ Recompute read_recompute(Section& section, const Model& model) {
   return recompute;
 }
 
-AttentionKernels read_attention(Section& section, const Model& model, const Device& device,
-                                Precision precision) {
-  const auto kernels = static_cast<AttentionKernels>(section.choice("attention", kAttentionKernelsNames, 0));
-  if (kernels == AttentionKernels::unfused) return kernels;
+AttentionChoice read_attention(Section& section, const Model& model, const Device& device,
+                               Precision precision, const Framework& framework) {
+  const AttentionChoice fallback = default_attention(model, device, precision, framework);
+  const auto kernels = static_cast<AttentionKernels>(
+      section.choice("attention", kAttentionKernelsNames, static_cast<std::size_t>(fallback.kernels)));
+  if (!section.has("attention")) return fallback;
+  if (kernels == AttentionKernels::unfused) return {kernels, AttentionReason::given};
   const std::string found = fmt::format("\"{}\"", kAttentionKernelsNames[static_cast<std::size_t>(kernels)]);
   if (!std::holds_alternative<Transformer>(model.shape))
     section.refuse("attention", found + fmt::format(", but {} has no attention", model.name), "no such key");
   if (stored_precision(precision) == Precision::fp32)
     section.refuse("attention", found + fmt::format(" in {}", name_of(precision)),
                    "\"unfused\", or a precision of which tensors are stored in 16 bits");
-  if (device.has(kernels)) return kernels;
+  if (device.has(kernels)) return {kernels, AttentionReason::given};
   std::string allowed;
   for (std::size_t i = 0; i < kAttentionKernelsNames.size(); ++i)
     if (device.has(static_cast<AttentionKernels>(i)))
@@ -109,7 +112,8 @@ int read_recompute_layers(Section& section, Recompute recompute) {
 
 }  // namespace
 
-Training read_training(Section& section, const Model& model, const Device& device) {
+Training read_training(Section& section, const Model& model, const Device& device,
+                       const Framework& framework) {
   Training training;
   training.global_batch = static_cast<double>(section.integer("global_batch", 1, 1'000'000'000));
   training.micro_batch = static_cast<double>(section.integer("micro_batch", 1, 1'000'000, 1));
@@ -120,15 +124,17 @@ Training read_training(Section& section, const Model& model, const Device& devic
   training.activation_precision = read_sent_precision(section, "activation_precision", training.precision);
   training.optimizer = static_cast<Optimizer>(section.choice("optimizer", kOptimizerNames, 0));
   training.recompute = read_recompute(section, model);
-  training.attention = read_attention(section, model, device, training.precision);
+  const AttentionChoice attention = read_attention(section, model, device, training.precision, framework);
+  training.attention = attention.kernels;
+  training.attention_reason = attention.reason;
   training.recompute_layers = read_recompute_layers(section, training.recompute);
   if (training.recompute_layers > 0 && training.recompute == Recompute::selective &&
       training.attention != AttentionKernels::unfused)
     section.refuse(
         "recompute_layers",
         fmt::format("{} with recompute = \"selective\" and fused attention", training.recompute_layers),
-        "recompute = \"operators\" or \"full\", or no such key: fused attention keeps no scores to "
-        "recompute");
+        "attention = \"unfused\", recompute = \"operators\" or \"full\", or no such key: fused attention "
+        "keeps no scores to recompute");
   section.text("framework", "");  // it has filled in [framework]
   training.cuda_graphs = section.boolean("cuda_graphs", false);
   training.blocking_launches = section.boolean("blocking_launches", false);

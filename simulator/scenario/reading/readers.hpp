@@ -14,8 +14,10 @@ void apply_overrides(Document& document, const std::string& base_folder,
 
 // [training]. Defaults: micro_batch 1; precision the first of bf16, fp16, fp32 that the device has a peak
 // for; gradient_precision and activation_precision what the training precision stores (tf32: fp32, fp8:
-// bf16); optimizer adam; recompute none. global_batch has no default: it decides what is learnt.
-Training read_training(Section& section, const Model& model, const Device& device);
+// bf16); optimizer adam; recompute none; attention default_attention(). global_batch has no default: it
+// decides what is learnt.
+Training read_training(Section& section, const Model& model, const Device& device,
+                       const Framework& framework);
 
 // [strategy] without what depends on the cluster. Defaults: 1f1b, ring all-reduce, DDP's 25 MB buckets,
 // overlapped. A key of a feature that is not built may only have the value that turns the feature off.
