@@ -182,6 +182,9 @@ struct ProfiledModel {  // measured times: [model.profiled]
   double micro_batch = 0;
   // Time of the optimizer step and the kernels it launches; 0: computed from the device's memory bandwidth.
   double optimizer_s = 0, optimizer_kernels = 0;
+  // Standard deviation of the times of the pipeline's stages as a share of their mean, where the times given
+  // are those of a mean stage (simulator/strategies/layout/stage_spread.hpp); 0: the times are each stage's.
+  double stage_deviation = 0;
 };
 
 struct Model {

@@ -61,7 +61,7 @@ std::size_t count_parts(Section& s) {
 ProfiledModel read_profiled(Section s) {
   s.expect({"stages", "layers", "forward_ms", "backward_input_ms", "backward_weight_ms", "p2p_bytes",
             "parameters", "names", "forward_kernels", "backward_kernels", "micro_batch", "optimizer_ms",
-            "optimizer_kernels"});
+            "optimizer_kernels", "stage_deviation"});
   ProfiledModel profiled;
   profiled.has_layers = s.has("layers");
   const std::size_t parts = count_parts(s);
@@ -102,6 +102,10 @@ ProfiledModel read_profiled(Section s) {
   profiled.optimizer_kernels = s.number("optimizer_kernels", kKernels, 0);
   if (profiled.optimizer_s > 0 && profiled.parameters.empty())
     s.require("parameters", "optimizer_ms", "the elements that are updated");
+  // Even the fastest of 10,000 stages then takes a positive time: expected are 3.9 deviations below the mean.
+  profiled.stage_deviation = s.number("stage_deviation", {0, 0.25}, 0);
+  if (profiled.has_layers && s.has("stage_deviation"))
+    s.refuse("stage_deviation", "given beside layers", "only beside stages");
   s.finish();
   return profiled;
 }

@@ -45,6 +45,15 @@ TEST_CASE("errors of step time tables are pinned", "[release]") {
     check(pinned);
 }
 
+// Every other row of zero-bubble-1f1b set the stage_deviation of all four, no other row anything.
+TEST_CASE("errors of the tables of pipelines with profiled stages are pinned") {
+  for (const Pinned& pinned : std::vector<Pinned>{{"zero-bubble-1f1b", 13, 0.0134, -0.0052},
+                                                  {"zero-bubble-1f1b-interleaved", 8, 0.0170, 0.0055},
+                                                  {"zero-bubble-1p-2p", 21, 0.0123, -0.0109},
+                                                  {"zero-bubble-table-6", 20, 0.0318, 0.0265}})
+    check(pinned);
+}
+
 // Minutes: build/bin/test_command "[tables]".
 TEST_CASE("errors of large step time tables are pinned", "[.][tables]") {
   for (const Pinned& pinned : std::vector<Pinned>{{"narayanan-2021", 24, 0.0476, 0.0122},

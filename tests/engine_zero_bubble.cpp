@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "simulator/scenario/reading/read_scenario.hpp"
+#include "simulator/strategies/layout/stage_spread.hpp"
 #include "simulator/strategies/strategy.hpp"
 #include "simulator/trace/metrics.hpp"
 #include "tests/catch.hpp"
@@ -197,5 +198,30 @@ TEST_CASE("a staggered pipeline's steps follow each other, and fold") {
       const Plan plan = write_schedule(scenario);
       const Run run = one_job(*plan.schedule, plan.endpoints, 3);
       check_folding(run, *scenario.cluster, scenario.engine, std::string(slow) == "[]");
+    }
+}
+
+TEST_CASE("the slowest stage sets the pace of every schedule") {
+  const Times times{10, 12, 8};
+  const double deviation = 0.05;
+  const struct {
+    const char* schedule;
+    int chunks;
+  } cases[] = {{"gpipe", 1}, {"1f1b", 1},  {"interleaved", 2}, {"breadth-first", 2},
+               {"zb-h1", 1}, {"zb-h2", 1}, {"zb-v", 2}};
+  for (const auto& c : cases)
+    for (const int p : {2, 4, 8}) {
+      CAPTURE(c.schedule, p);
+      const auto step_ms = [&](int microbatches, const char* given) {
+        const std::vector<std::string> more = {"model.profiled.stage_deviation=" + std::string(given)};
+        return 1e3 * run(profiled(c.schedule, p, c.chunks, microbatches, times, 0, more)).step_time_s;
+      };
+      // What 2p more micro-batches take once the pipeline is full.
+      const double pace = (step_ms(8 * p, "0.05") - step_ms(6 * p, "0.05")) / (2 * p);
+      CHECK(pace == Approx(times.sum() * (1 + deviation * normal_order_statistics(p).back())).epsilon(1e-6));
+      // No deviation changes nothing.
+      const double equal = 1e3 * run(profiled(c.schedule, p, c.chunks, 6 * p, times, 0)).step_time_s;
+      CHECK(step_ms(6 * p, "0") == equal);
+      CHECK(step_ms(6 * p, "0.05") > equal);
     }
 }

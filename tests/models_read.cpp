@@ -95,6 +95,19 @@ TEST_CASE("a file is found beside the scenario and holds the same tables as a pr
         std::string::npos);
 }
 
+TEST_CASE("measured stages may differ from each other") {
+  const std::string text = R"(
+    [model.profiled]
+    stages = 4
+    forward_ms = 1
+    backward_input_ms = 2
+    backward_weight_ms = 1
+    p2p_bytes = 100
+  )";
+  CHECK(std::get<ProfiledModel>(read(text).shape).stage_deviation == 0);
+  CHECK(std::get<ProfiledModel>(read(text + "stage_deviation = 0.05\n").shape).stage_deviation == 0.05);
+}
+
 TEST_CASE("measured layers are cut by the pipeline, and their times follow the micro-batch") {
   const Model model = read(R"(
     [model.profiled]

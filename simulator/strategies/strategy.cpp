@@ -10,6 +10,7 @@
 #include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "simulator/strategies/layout/expert_loads.hpp"
+#include "simulator/strategies/layout/stage_spread.hpp"
 #include "simulator/strategies/orders/order.hpp"
 #include "simulator/strategies/programs/model_cut.hpp"
 #include "simulator/strategies/programs/overlap.hpp"
@@ -161,14 +162,21 @@ std::vector<std::string> assumptions(const StepPlan& plan) {
   const Scenario& scenario = plan.scenario;
   const Device& device = scenario.cluster->node().device;
   const auto precision = static_cast<std::size_t>(scenario.training.precision);
-  const bool profiled = std::holds_alternative<ProfiledModel>(scenario.model.shape);
   std::vector<std::string> notes;
-  if (const auto* times = std::get_if<ProfiledModel>(&scenario.model.shape);
-      times && times->micro_batch > 0 && times->micro_batch != scenario.training.micro_batch)
+  const auto* times = std::get_if<ProfiledModel>(&scenario.model.shape);
+  if (times && times->micro_batch > 0 && times->micro_batch != scenario.training.micro_batch)
     notes.push_back(fmt::format(
         "The times were measured with a micro-batch of {}; those with {} are taken to be in proportion.",
         times->micro_batch, scenario.training.micro_batch));
-  if (!profiled && device.peak_flops[precision].value <= 0)
+  if (times && times->stage_deviation > 0) {
+    const std::vector<double> factors = stage_factors(scenario.strategy.pipeline, times->stage_deviation);
+    const auto [least, most] = std::minmax_element(factors.begin(), factors.end());
+    notes.push_back(
+        fmt::format("Stages are taken to differ: the fastest takes {:.3f}, the slowest {:.3f} "
+                    "times the profiled times.",
+                    *least, *most));
+  }
+  if (!times && device.peak_flops[precision].value <= 0)
     notes.push_back(fmt::format("{} has no {} units: products are computed at its fp32 rate.", device.title,
                                 kPrecisionNames[precision]));
   const auto* transformer = std::get_if<Transformer>(&scenario.model.shape);

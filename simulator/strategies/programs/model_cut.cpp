@@ -7,6 +7,8 @@
 
 #include "models/text/error.hpp"
 #include "simulator/strategies/axes/axis.hpp"
+#include "simulator/strategies/layout/stage_spread.hpp"
+#include "simulator/strategies/orders/order.hpp"
 
 namespace rehearse {
 namespace {
@@ -23,6 +25,24 @@ bool is_recomputed(const Layer& layer) {
 PassShape without_recompute(PassShape pass) {
   pass.recompute = Recompute::none;
   return pass;
+}
+
+// The model's layers, as the stages that hold them compute them.
+std::vector<Layer> layers_of(const Scenario& scenario, const PassShape& pass) {
+  std::vector<Layer> layers = model_layers(scenario.model, pass);
+  const auto* profiled = std::get_if<ProfiledModel>(&scenario.model.shape);
+  if (!profiled || profiled->stage_deviation == 0) return layers;
+  const int stages = scenario.strategy.pipeline;
+  const std::vector<double> factors = stage_factors(stages, profiled->stage_deviation);
+  const PartPlacement placement = order_of(scenario.strategy.schedule).placement;
+  for (std::size_t part = 0; part < layers.size(); ++part) {
+    const int stage = stage_of_part(placement, stages, static_cast<int>(part));
+    for (Segment& segment : layers[part].segments)
+      for (auto* kernels :
+           {&segment.cost.forward, &segment.cost.backward_input, &segment.cost.backward_weight})
+        for (Kernel& kernel : *kernels) kernel.seconds *= factors[static_cast<std::size_t>(stage)];
+  }
+  return layers;
 }
 
 std::vector<int> choose_stages(const Scenario& scenario, const std::vector<LayerCost>& costs) {
@@ -62,10 +82,10 @@ std::vector<LayerCost> costs_of(const std::vector<Layer>& layers) {
 
 std::vector<Layer> layers_in_parts(const Scenario& scenario, const PassShape& pass,
                                    const std::vector<int>& stage_layers) {
-  std::vector<Layer> layers = model_layers(scenario.model, pass);
+  std::vector<Layer> layers = layers_of(scenario, pass);
   const int most = scenario.training.recompute_layers;
   if (most == 0 || pass.recompute == Recompute::none) return layers;
-  const std::vector<Layer> kept = model_layers(scenario.model, without_recompute(pass));
+  const std::vector<Layer> kept = layers_of(scenario, without_recompute(pass));
   for (const LayerRange& part : layer_ranges(stage_layers)) {
     int recomputed = 0;
     for (int i = part.first; i <= part.last; ++i) {
@@ -77,7 +97,7 @@ std::vector<Layer> layers_in_parts(const Scenario& scenario, const PassShape& pa
 }
 
 int most_recompute_layers(const Scenario& scenario, const std::vector<int>& stage_layers) {
-  const std::vector<Layer> layers = model_layers(scenario.model, pass_shape(scenario));
+  const std::vector<Layer> layers = layers_of(scenario, pass_shape(scenario));
   std::ptrdiff_t most = 0;
   for (const LayerRange& part : layer_ranges(stage_layers))
     most = std::max(most, std::count_if(layers.begin() + part.first, layers.begin() + part.last + 1,
@@ -90,10 +110,10 @@ ModelCut cut_model(const Scenario& scenario) {
   const int of_each = scenario.training.recompute_layers;
   const bool some = pass.recompute != Recompute::none && of_each > 0;
   ModelCut cut;
-  if (!some) cut.layers = model_layers(scenario.model, pass);
+  if (!some) cut.layers = layers_of(scenario, pass);
   const std::vector<LayerCost> own = costs_of(cut.layers);
   cut.keeping_all =
-      pass.recompute == Recompute::none ? own : layer_costs(scenario.model, without_recompute(pass));
+      pass.recompute == Recompute::none ? own : costs_of(layers_of(scenario, without_recompute(pass)));
   cut.stage_layers = choose_stages(scenario, some ? cut.keeping_all : own);
   if (!some) return cut;
   if (const int most = most_recompute_layers(scenario, cut.stage_layers); of_each > most)
