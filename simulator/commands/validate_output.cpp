@@ -110,10 +110,13 @@ void write_text(const Validation& v, std::ostream& out) {
   if (!v.comparisons.empty()) {
     out << fmt::format("  Order: {} of {} comparisons right, of rows measured more than 5 % apart\n",
                        right_ones(v), v.comparisons.size());
+    constexpr std::size_t kTold = 10;
+    std::size_t wrong = 0;
     for (const Comparison& c : v.comparisons)
-      if (!c.right)
+      if (!c.right && ++wrong <= kTold)
         out << fmt::format("    wrong: {} is faster than {}\n", v.rows[c.faster].measurement->id,
                            v.rows[c.slower].measurement->id);
+    if (wrong > kTold) out << fmt::format("    and {} more (--format json)\n", wrong - kTold);
   }
   std::vector<std::string> told;  // rows share most of what is to be said about them
   const auto tell = [&](const char* label, const std::string& text) {
