@@ -102,6 +102,8 @@ int run(int argc, char** argv) {
   collectives
       ->add_option("--algorithm", collective.algorithm, "Of an all-reduce: ring, tree, ... (default: auto)")
       ->check(rehearse::one_of(all_reduce_algorithm_names()));
+  collectives->add_flag("--uncertainty", collective.uncertainty,
+                        "Times as intervals, from the uncertainty of each constant of the links");
   collectives->add_option("--format", format, "text, json or csv")->check(one_of(kFormatNames));
 
   SweepArguments sweep;
@@ -146,6 +148,8 @@ int run(int argc, char** argv) {
                    "attention: unfused, or fused by flash-1, flash-2 or flash-3")
       ->check(rehearse::one_of(attention_names()));
   one_kernel->add_flag("--causal", kernel.causal, "attention: queries see no later keys");
+  one_kernel->add_flag("--uncertainty", kernel.uncertainty,
+                       "The time as an interval, from the uncertainty of each constant of the device");
   one_kernel->add_option("--format", format, "text, json or csv")->check(one_of(kFormatNames));
 
   ProfileArguments profile;

@@ -115,7 +115,7 @@ Verdict judge_table(const std::string& path, const std::string& text) {
   if (is_collective_table(text)) {
     MeasurementTable collectives = parse_collective_table(text, path);
     collectives.rows.resize(1);
-    if (!(predict_collectives(collectives, {}).front() > 0))
+    if (!(predict_collectives(collectives, {}).front().time_s > 0))
       return {Verdict::Kind::broken, "a collective takes no time"};
     return {Verdict::Kind::result, ""};
   }

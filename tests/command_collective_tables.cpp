@@ -67,12 +67,14 @@ TEST_CASE("what collective prints is a table in which nothing is off") {
 TEST_CASE("no call is shorter than the host takes to issue it") {
   const std::string columns = "id,source,collective,cluster.preset,cluster.nodes,bytes,";
   const std::string row = "a,b,all-reduce,dgx-a100,1,1048576,";
-  const double alone_s = predict_collectives(
-      parse_collective_table(columns + "measured_time_us\n" + row + "1\n", "t.csv"), {})[0];
+  const double alone_s =
+      predict_collectives(parse_collective_table(columns + "measured_time_us\n" + row + "1\n", "t.csv"),
+                          {})[0]
+          .time_s;
   for (const double issue_us : {0.0, 0.5e6 * alone_s, 1e6 * alone_s, 3e6 * alone_s}) {
     const std::string text =
         columns + "issue_us,measured_time_us\n" + row + std::to_string(issue_us) + ",1\n";
-    CHECK(predict_collectives(parse_collective_table(text, "t.csv"), {})[0] ==
+    CHECK(predict_collectives(parse_collective_table(text, "t.csv"), {})[0].time_s ==
           Approx(std::max(alone_s, 1e-6 * issue_us)).epsilon(1e-6));
   }
 }

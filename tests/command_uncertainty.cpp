@@ -1,9 +1,10 @@
-// Predictions as intervals, and rows of tables with each term taken out of them.
+// Predicted steps and rows of tables as intervals, and rows with each term taken out of them.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "simulator/commands/propagation.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 
@@ -47,9 +48,9 @@ json simulated(const std::string& file, const std::string& more) {
 }
 
 // Half of the width of an interval around 1, of logarithms, for effects that are as large on both sides.
-// 1.645: 90 % of a normal distribution; 0.025: runs differ among themselves.
+// 1.645: 90 % of a normal distribution; runs differ among themselves, too.
 double half_width(double effect) {
-  return 1.645 * std::hypot(effect, 0.025);
+  return 1.645 * std::hypot(effect, rehearse::kDeviationOfRuns);
 }
 
 }  // namespace
@@ -90,14 +91,24 @@ TEST_CASE("an interval follows from the uncertainty of each constant") {
   CHECK(csv.out.find(",step_time_low_s,step_time_high_s\n") != std::string::npos);
 }
 
-TEST_CASE("links are certain under the ideal protocol and uncertain under NCCL's") {
+TEST_CASE("links are certain under the ideal protocol and uncertain under NCCL's, profiles under both") {
   const Scratch scratch;
   const std::string file = scratch.write("stages.toml", kMeasuredStages);
-  CHECK(simulated(file, "--uncertainty --set simulation.protocol=ideal")["uncertainty"].empty());
+  const json ideal = simulated(file, "--uncertainty --set simulation.protocol=ideal");
+  REQUIRE(ideal["uncertainty"].size() == 1);
+  CHECK(ideal["uncertainty"][0]["constant"] == "profiled times");
+  CHECK(ideal["uncertainty"][0]["basis"] == "measured");
   const json nccl = simulated(file, "--uncertainty");
-  REQUIRE(nccl["uncertainty"].size() == 2);
+  REQUIRE(nccl["uncertainty"].size() == 3);
   for (const json& effect : nccl["uncertainty"])
     CHECK(effect["better_s"].get<double>() < effect["worse_s"].get<double>());
+  // Without anything to transfer, the step is in proportion to the times.
+  const json alone =
+      simulated(file, "--uncertainty --set simulation.protocol=ideal --set model.profiled.p2p_bytes=0");
+  const json& effect = alone["uncertainty"][0];
+  CHECK(
+      effect["worse_s"].get<double>() ==
+      Approx(alone["step_time_s"].get<double>() * std::exp(effect["deviation"].get<double>())).epsilon(1e-3));
 }
 
 TEST_CASE("a table tells how many measurements lie in their intervals") {
@@ -134,7 +145,9 @@ TEST_CASE("a table tells how many measurements lie in their intervals") {
   for (const Refused& refused : std::vector<Refused>{
            {csv + " --explain sane", "has no row \"sane\" (did you mean \"same\"?)"},
            {csv + " zero-bubble-1f1b --explain same", "--explain is given with 2 tables; allowed: one table"},
-           {"nccl-lut-v100 --uncertainty", "is a table of collectives beside --uncertainty"},
+           {std::string(REHEARSE_TESTS_DIR) + "/golden/runs/two-ranks.json --uncertainty",
+            "is a recorded run beside --uncertainty; allowed: tables"},
+           {"nccl-lut-v100 --explain x", "is a table of collectives beside --explain"},
            {"deepbench-products --explain x", "is a table of kernels beside --explain"}}) {
     CAPTURE(refused.arguments);
     const Outcome bad = run_rehearse("validate " + refused.arguments);
@@ -180,8 +193,7 @@ TEST_CASE("a row is explained by what it would be without each term") {
 
   bool gradients = false;
   const json two = explained("two");
-  for (const json& term : two["without"])
-    gradients = gradients || term["term"] == "bytes of gradient sync";
+  for (const json& term : two["without"]) gradients = gradients || term["term"] == "bytes of gradient sync";
   CHECK(gradients);
 
   const Outcome text = run_rehearse("validate --explain alone " + csv);

@@ -42,6 +42,14 @@ struct FusedAttentionShares {
   Sourced forward, backward;
 };
 
+// How matrix products come in tiles, which is the library's doing, not the device's: the same for all
+// devices, and in no device file. simulator/costs/product.cpp says how they enter.
+struct ProductConstants {
+  Sourced small_tiles;        // factor on the shares that tiles below the largest reach
+  Sourced wave_quantisation;  // how much of the loss of a partly filled last wave shows
+  ProductConstants();
+};
+
 struct Device {
   std::string name;        // "a100-80"
   std::string title;       // "NVIDIA A100 SXM 80GB"
@@ -61,6 +69,7 @@ struct Device {
   ByPrecision gemm_efficiency_at, convolution_efficiency_at;
   // By AttentionKernels; none of unfused attention.
   std::array<FusedAttentionShares, kAttentionKernelsNames.size()> fused_attention;
+  ProductConstants products;
   double compute_units = 0;  // SMs; 0: no wave quantisation
   double busy_units = 0;     // of these, what collectives leave no kernel (simulator/costs/interference.hpp)
   int compute_capability = 0;  // CUDA: 60 P100, 70 V100, 80 A100, 90 H100; 0: not a GPU

@@ -1,5 +1,6 @@
 // collective: the table that nccl-tests would print, predicted.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +9,7 @@
 #include "models/text/error.hpp"
 #include "simulator/commands/collective_sizes.hpp"
 #include "simulator/commands/collective_time.hpp"
+#include "simulator/commands/collective_uncertainty.hpp"
 #include "simulator/commands/commands.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/report/json.hpp"
@@ -53,8 +55,24 @@ double count_of(Exchange kind, double bytes, int ranks) {
   return std::floor(bytes / kElement / (parts ? ranks : 1));
 }
 
+// The intervals by size; empty: not asked for. They stand behind the columns that nccl-tests has out of
+// place, so that those keep their places.
+using Intervals = std::vector<Uncertainty>;
+
+// Of the constants that make the intervals wide, how uncertain they are.
+void write_constants(const Intervals& intervals, std::ostream& out) {
+  std::vector<std::string> told;
+  for (const Uncertainty& interval : intervals)
+    for (const Uncertainty::Effect& effect : interval.effects) {
+      const std::string text = fmt::format("{} {:.0f} %", effect.constant, 100 * effect.deviation);
+      if (std::find(told.begin(), told.end(), text) == told.end()) told.push_back(text);
+    }
+  out << "# low, high            : nine of ten measurements are expected between them\n";
+  if (!told.empty()) out << fmt::format("# Standard deviations  : {}\n", fmt::join(told, ", "));
+}
+
 void write_text(Exchange kind, const Cluster& cluster, int ranks, const std::vector<CollectiveTime>& times,
-                std::ostream& out) {
+                const Intervals& intervals, std::ostream& out) {
   const bool reduces =
       kind == Exchange::all_reduce || kind == Exchange::reduce_scatter || kind == Exchange::reduce;
   const bool rooted = kind == Exchange::broadcast || kind == Exchange::reduce;
@@ -62,45 +80,64 @@ void write_text(Exchange kind, const Cluster& cluster, int ranks, const std::vec
   out << fmt::format("# {} on {}{}: predicted, in the columns of nccl-tests\n#\n",
                      kExchangeNames[static_cast<std::size_t>(kind)],
                      ranks < cluster.devices() ? fmt::format("the first {} devices of ", ranks) : "", name);
-  out << fmt::format("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}\n", "size", "count", "type",
-                     "redop", "root", "time", "algbw", "busbw");
-  out << fmt::format("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}\n", "(B)", "(elements)", "",
-                     "", "", "(us)", "(GB/s)", "(GB/s)");
+  const auto with_bounds = [&](const std::string& low, const std::string& high) {
+    return intervals.empty() ? std::string() : fmt::format("  {:>7}  {:>7}", low, high);
+  };
+  out << fmt::format("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}{}\n", "size", "count",
+                     "type", "redop", "root", "time", "algbw", "busbw", with_bounds("low", "high"));
+  out << fmt::format("# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}{}\n", "(B)", "(elements)",
+                     "", "", "", "(us)", "(GB/s)", "(GB/s)", with_bounds("(us)", "(us)"));
   double sum = 0;
-  for (const CollectiveTime& time : times) {
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const CollectiveTime& time = times[i];
     const double algbw = gigabytes(algorithm_bandwidth(time)), busbw = algbw * bus_factor(kind, ranks);
     sum += busbw;
     std::string how(time.algorithm);
     if (!time.protocol.empty()) how += fmt::format("{}{}", how.empty() ? "" : " ", time.protocol);
-    out << fmt::format("{:>12.0f}  {:>12.0f}  {:>8}  {:>6}  {:>6}  {}  {:>6.2f}  {:>6.2f}  {}\n", time.bytes,
-                       count_of(kind, time.bytes, ranks), "float", reduces ? "sum" : "none",
-                       rooted ? "0" : "-1", microseconds(time.time_s), algbw, busbw, how);
+    out << fmt::format("{:>12.0f}  {:>12.0f}  {:>8}  {:>6}  {:>6}  {}  {:>6.2f}  {:>6.2f}{}  {}\n",
+                       time.bytes, count_of(kind, time.bytes, ranks), "float", reduces ? "sum" : "none",
+                       rooted ? "0" : "-1", microseconds(time.time_s), algbw, busbw,
+                       intervals.empty()
+                           ? ""
+                           : with_bounds(microseconds(intervals[i].low_s), microseconds(intervals[i].high_s)),
+                       how);
   }
   out << fmt::format("# Avg bus bandwidth    : {:g}\n", sum / static_cast<double>(times.size()));
+  if (!intervals.empty()) write_constants(intervals, out);
 }
 
-void write_json(Exchange kind, int ranks, const std::vector<CollectiveTime>& times, std::ostream& out) {
+void write_json(Exchange kind, int ranks, const std::vector<CollectiveTime>& times,
+                const Intervals& intervals, std::ostream& out) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const CollectiveTime& time : times) {
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const CollectiveTime& time = times[i];
     const double algbw = gigabytes(algorithm_bandwidth(time));
-    json.push_back({{"kind", kExchangeNames[static_cast<std::size_t>(kind)]},
-                    {"bytes", static_cast<std::int64_t>(time.bytes)},
-                    {"time_s", time.time_s},
-                    {"algbw_gb_per_s", algbw},
-                    {"busbw_gb_per_s", algbw * bus_factor(kind, ranks)},
-                    {"algorithm", time.algorithm},
-                    {"protocol", time.protocol}});
+    nlohmann::ordered_json one = {{"kind", kExchangeNames[static_cast<std::size_t>(kind)]},
+                                  {"bytes", static_cast<std::int64_t>(time.bytes)},
+                                  {"time_s", time.time_s}};
+    if (!intervals.empty()) one["interval_s"] = {intervals[i].low_s, intervals[i].high_s};
+    one["algbw_gb_per_s"] = algbw;
+    one["busbw_gb_per_s"] = algbw * bus_factor(kind, ranks);
+    one["algorithm"] = time.algorithm;
+    one["protocol"] = time.protocol;
+    if (!intervals.empty()) one["uncertainty"] = to_json(intervals[i]);
+    json.push_back(std::move(one));
   }
   out << json_text(json, 2) << '\n';
 }
 
-void write_csv(Exchange kind, int ranks, const std::vector<CollectiveTime>& times, std::ostream& out) {
-  out << "kind,devices,bytes,time_s,algbw_gb_per_s,busbw_gb_per_s,algorithm,protocol\n";
-  for (const CollectiveTime& time : times) {
+void write_csv(Exchange kind, int ranks, const std::vector<CollectiveTime>& times, const Intervals& intervals,
+               std::ostream& out) {
+  out << "kind,devices,bytes,time_s,algbw_gb_per_s,busbw_gb_per_s,algorithm,protocol"
+      << (intervals.empty() ? "\n" : ",time_low_s,time_high_s\n");
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const CollectiveTime& time = times[i];
     const double algbw = gigabytes(algorithm_bandwidth(time));
-    out << fmt::format("{},{},{:.0f},{},{},{},{},{}\n", kExchangeNames[static_cast<std::size_t>(kind)], ranks,
+    out << fmt::format("{},{},{:.0f},{},{},{},{},{}", kExchangeNames[static_cast<std::size_t>(kind)], ranks,
                        time.bytes, time.time_s, algbw, algbw * bus_factor(kind, ranks), time.algorithm,
                        time.protocol);
+    if (!intervals.empty()) out << fmt::format(",{},{}", intervals[i].low_s, intervals[i].high_s);
+    out << '\n';
   }
 }
 
@@ -120,15 +157,17 @@ void run_collective(const CollectiveArguments& arguments, std::ostream& out) {
   const auto cluster = collective_cluster(arguments.cluster, arguments.nodes, arguments.devices);
   const int ranks = ranks_of(*cluster, arguments.devices);
   const std::vector<CollectiveTime> times = collective_times(kind, cluster, ranks, sizes, algorithm);
+  Intervals intervals;
+  if (arguments.uncertainty) intervals = collective_uncertainties(kind, cluster, ranks, times);
   switch (arguments.format) {
     case Format::text:
-      write_text(kind, *cluster, ranks, times, out);
+      write_text(kind, *cluster, ranks, times, intervals, out);
       break;
     case Format::json:
-      write_json(kind, ranks, times, out);
+      write_json(kind, ranks, times, intervals, out);
       break;
     case Format::csv:
-      write_csv(kind, ranks, times, out);
+      write_csv(kind, ranks, times, intervals, out);
       break;
   }
 }

@@ -16,6 +16,7 @@
 #include "models/text/printable.hpp"
 #include "models/text/toml_value.hpp"
 #include "simulator/commands/collective_time.hpp"
+#include "simulator/commands/collective_uncertainty.hpp"
 #include "simulator/commands/csv_records.hpp"
 
 namespace rehearse {
@@ -189,6 +190,14 @@ std::vector<std::pair<std::string, std::string>> settings_of(const std::vector<s
   return settings;
 }
 
+// The interval of a time that cannot be shorter than `least_s`.
+Uncertainty at_least(Uncertainty uncertainty, double least_s) {
+  for (double* s : {&uncertainty.low_s, &uncertainty.high_s}) *s = std::max(*s, least_s);
+  for (Uncertainty::Effect& effect : uncertainty.effects)
+    for (double* s : {&effect.better_s, &effect.worse_s}) *s = std::max(*s, least_s);
+  return uncertainty;
+}
+
 }  // namespace
 
 bool is_collective_table(const std::string& text) {
@@ -212,8 +221,9 @@ MeasurementTable parse_collective_table(const std::string& text, const std::stri
   return table;
 }
 
-std::vector<double> predict_collectives(const MeasurementTable& table,
-                                        const std::vector<std::string>& overrides) {
+std::vector<PredictedCollective> predict_collectives(const MeasurementTable& table,
+                                                     const std::vector<std::string>& overrides,
+                                                     bool with_uncertainty) {
   const auto settings = settings_of(overrides);
   using Where = std::tuple<std::string, std::string, int, int, std::string>;
   std::map<Where, std::vector<std::size_t>> together;
@@ -231,9 +241,9 @@ std::vector<double> predict_collectives(const MeasurementTable& table,
                                           fmt::join(kExchangeNames, ", ")));
     together[{c.kind, c.cluster, c.nodes, c.devices, c.algorithm}].push_back(i);
   }
-  std::vector<double> seconds(table.rows.size(), 0);
+  std::vector<PredictedCollective> predicted(table.rows.size());
   for (const auto& [where, rows] : together) {
-    const auto& [kind, preset, nodes, devices, algorithm] = where;
+    const auto& [name, preset, nodes, devices, algorithm] = where;
     const auto cluster = collective_cluster(preset, nodes, devices);
     const int ranks = devices > 0 ? devices : cluster->devices();
     if (ranks < 2 || ranks > cluster->devices())
@@ -242,16 +252,21 @@ std::vector<double> predict_collectives(const MeasurementTable& table,
           fmt::format("{} devices on {}; allowed: 2 to {}", ranks, cluster->title, cluster->devices()));
     std::vector<double> bytes;
     for (const std::size_t i : rows) bytes.push_back(table.rows[i].collective->bytes);
-    const auto index = [](const auto& names, const std::string& name) {
-      return std::find(names.begin(), names.end(), name) - names.begin();
+    const auto index = [](const auto& names, const std::string& wanted) {
+      return std::find(names.begin(), names.end(), wanted) - names.begin();
     };
-    const std::vector<CollectiveTime> times =
-        collective_times(static_cast<Exchange>(index(kExchangeNames, kind)), cluster, ranks, bytes,
-                         static_cast<Algorithm>(index(kAlgorithmNames, algorithm)));
-    for (std::size_t k = 0; k < rows.size(); ++k)
-      seconds[rows[k]] = std::max(times[k].time_s, table.rows[rows[k]].collective->issue_s);
+    const auto kind = static_cast<Exchange>(index(kExchangeNames, name));
+    const std::vector<CollectiveTime> times = collective_times(
+        kind, cluster, ranks, bytes, static_cast<Algorithm>(index(kAlgorithmNames, algorithm)));
+    std::vector<Uncertainty> found;
+    if (with_uncertainty) found = collective_uncertainties(kind, cluster, ranks, times);
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      const double issue_s = table.rows[rows[k]].collective->issue_s;
+      predicted[rows[k]].time_s = std::max(times[k].time_s, issue_s);
+      if (with_uncertainty) predicted[rows[k]].uncertainty = at_least(std::move(found[k]), issue_s);
+    }
   }
-  return seconds;
+  return predicted;
 }
 
 MeasurementTable read_measurements(const std::string& path) {

@@ -1,10 +1,12 @@
 // Tables of measured collectives: CSV files, and what nccl-tests prints.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "simulator/commands/table.hpp"
+#include "simulator/report/uncertainty.hpp"
 
 namespace rehearse {
 
@@ -18,11 +20,17 @@ bool is_collective_table(const std::string& text);
 // anything else.
 MeasurementTable parse_collective_table(const std::string& text, const std::string& path);
 
-// Seconds that are predicted for each row: calls follow each other as fast as the collective takes, or as the
-// host issues it (issue_us), whichever is longer. `overrides` ("key=value") set or replace, for all rows,
+struct PredictedCollective {
+  double time_s = 0;
+  std::optional<Uncertainty> uncertainty;  // none: not asked for
+};
+
+// What is predicted for each row: calls follow each other as fast as the collective takes, or as the host
+// issues it (issue_us), whichever is longer. `overrides` ("key=value") set or replace, for all rows,
 // cluster.preset, cluster.nodes, devices, collective and algorithm. InputError for a row whose cluster is not
 // known, or that does not fit its cluster.
-std::vector<double> predict_collectives(const MeasurementTable& table,
-                                        const std::vector<std::string>& overrides);
+std::vector<PredictedCollective> predict_collectives(const MeasurementTable& table,
+                                                     const std::vector<std::string>& overrides,
+                                                     bool with_uncertainty = false);
 
 }  // namespace rehearse

@@ -55,7 +55,8 @@ Op send_receive_op(double bytes) {
 
 // Seconds from the beginning of each op to the end of its last rank. The ops follow one another; each begins
 // on all ranks at the same time if the one before ends so.
-std::vector<double> simulated_s(std::vector<Op> ops, const Cluster& cluster, int ranks) {
+std::vector<double> simulated_s(std::vector<Op> ops, const Cluster& cluster, int ranks,
+                                const EngineOptions& options) {
   const std::size_t count = ops.size();
   for (std::size_t i = 0; i < count; ++i) ops[i].name = fmt::format("{}", i);
   Job job;
@@ -65,7 +66,7 @@ std::vector<double> simulated_s(std::vector<Op> ops, const Cluster& cluster, int
   std::iota(job.endpoints.begin(), job.endpoints.end(), 0);
   Run run;
   run.jobs = {std::move(job)};
-  const Trace trace = simulate_in_child(run, cluster, {});
+  const Trace trace = simulate_in_child(run, cluster, options);
   std::vector<double> begin_s(count, 0), end_s(count, 0);
   for (std::size_t i = 0; i < trace.spans.size(); ++i) {
     const auto op = static_cast<std::size_t>(trace.spans.op[i]);
@@ -123,24 +124,34 @@ std::vector<CollectiveTime> collective_times(Exchange kind, const std::shared_pt
   ProtocolOf protocol(kind, *cluster, ranks);
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     times[i].bytes = bytes[i];
+    times[i].chosen = algorithms[i];
     const bool direct = kind == Exchange::all_to_all || kind == Exchange::send_receive;
     if (!direct) times[i].algorithm = kAlgorithmNames[static_cast<std::size_t>(algorithms[i])];
     times[i].protocol = protocol(algorithms[i], bytes[i]);
   }
+  const std::vector<double> seconds = simulated_again_s(kind, *cluster, ranks, times, {});
+  for (std::size_t i = 0; i < bytes.size(); ++i) times[i].time_s = seconds[i];
+  return times;
+}
+
+std::vector<double> simulated_again_s(Exchange kind, const Cluster& cluster, int ranks,
+                                      const std::vector<CollectiveTime>& times,
+                                      const EngineOptions& options) {
+  std::vector<double> seconds(times.size(), 0);
   if (kind == Exchange::send_receive) {  // whose ranks end at different times: each on its own
-    for (std::size_t i = 0; i < bytes.size(); ++i)
-      times[i].time_s = simulated_s({send_receive_op(bytes[i])}, *cluster, ranks).front();
-    return times;
+    for (std::size_t i = 0; i < times.size(); ++i)
+      seconds[i] = simulated_s({send_receive_op(times[i].bytes)}, cluster, ranks, options).front();
+    return seconds;
   }
   std::map<Algorithm, std::vector<std::size_t>> simulated_together;
-  for (std::size_t i = 0; i < bytes.size(); ++i) simulated_together[algorithms[i]].push_back(i);
+  for (std::size_t i = 0; i < times.size(); ++i) simulated_together[times[i].chosen].push_back(i);
   for (const auto& [algorithm, sizes] : simulated_together) {
     std::vector<Op> ops;
-    for (const std::size_t i : sizes) ops.push_back(collective_op(kind, bytes[i], ranks, algorithm));
-    const std::vector<double> seconds = simulated_s(std::move(ops), *cluster, ranks);
-    for (std::size_t k = 0; k < sizes.size(); ++k) times[sizes[k]].time_s = seconds[k];
+    for (const std::size_t i : sizes) ops.push_back(collective_op(kind, times[i].bytes, ranks, algorithm));
+    const std::vector<double> together_s = simulated_s(std::move(ops), cluster, ranks, options);
+    for (std::size_t k = 0; k < sizes.size(); ++k) seconds[sizes[k]] = together_s[k];
   }
-  return times;
+  return seconds;
 }
 
 double algorithm_bandwidth(const CollectiveTime& time) {

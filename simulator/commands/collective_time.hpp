@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "simulator/commands/commands.hpp"
+#include "simulator/costs/engine_options.hpp"
 #include "simulator/schedule/collective.hpp"
 #include "topologies/cluster.hpp"
 
@@ -20,8 +21,9 @@ inline constexpr double kLeastCollectiveBytes = 4, kMostCollectiveBytes = 109951
 struct CollectiveTime {
   double bytes = 0;
   double time_s = 0;
-  std::string_view algorithm;  // "ring"; "" where messages go directly
-  std::string_view protocol;   // NCCL's "LL", "LL128" or "Simple"; "" where none is modelled
+  std::string_view algorithm;          // "ring"; "" where messages go directly
+  Algorithm chosen = Algorithm::ring;  // the same; ring where messages go directly
+  std::string_view protocol;           // NCCL's "LL", "LL128" or "Simple"; "" where none is modelled
 };
 
 // Predicts each size (bytes) on the first `ranks` devices of the cluster, alone on the network, with the
@@ -30,6 +32,10 @@ struct CollectiveTime {
 // if the algorithm does not fit.
 std::vector<CollectiveTime> collective_times(Exchange kind, const std::shared_ptr<const Cluster>& cluster,
                                              int ranks, const std::vector<double>& bytes, Algorithm asked);
+
+// Seconds of the same sizes by the same algorithms, with other options or on another cluster.
+std::vector<double> simulated_again_s(Exchange kind, const Cluster& cluster, int ranks,
+                                      const std::vector<CollectiveTime>& times, const EngineOptions& options);
 
 // bytes / time.
 double algorithm_bandwidth(const CollectiveTime& time);

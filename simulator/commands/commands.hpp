@@ -43,6 +43,7 @@ struct KernelArguments {
   std::string attention = "unfused";                 // of attention_names()
   bool causal = false;                               // attention
   std::string device;                                // a preset's name or a device file
+  bool uncertainty = false;                          // the time as an interval
   Format format = Format::text;
 };
 inline constexpr double kLargestKernelSize = 1e8;
@@ -60,9 +61,9 @@ struct ValidateArguments {
   // shipped tables.
   std::vector<std::string> inputs;
   std::vector<std::string> overrides;  // "key=value", of every prediction
-  // Both of tables of step times only:
-  bool uncertainty = false;  // predictions as intervals
-  std::string explain;       // the id of a row of the one table: its breakdown, and each term's effect
+  bool uncertainty = false;            // of tables: predictions as intervals
+  // The id of a row of the one table, which is of step times: its breakdown, and each term's effect.
+  std::string explain;
   Format format = Format::text;
 };
 // Measurements, beside each its prediction.
@@ -81,6 +82,7 @@ struct CollectiveArguments {
   int nodes = 0, devices = 0;      // 0: as many as follow from the other, and from the cluster's file
   std::string bytes = "8..8G*2";   // collective_sizes.hpp
   std::string algorithm = "auto";  // of all-reduces
+  bool uncertainty = false;        // times as intervals
   Format format = Format::text;
 };
 // The table of nccl-tests, predicted for a collective that is alone on the cluster.

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 
 #include "models/text/error.hpp"
 #include "models/text/text.hpp"
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/kernel_question.hpp"
+#include "simulator/commands/kernel_uncertainty.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/report/json.hpp"
 
@@ -75,7 +77,10 @@ std::vector<std::pair<std::string, const Sourced*>> constants_of(const KernelAns
           {reached(share), &share}};
 }
 
-void write_text(const KernelQuestion& q, const KernelAnswer& a, const Device& device, std::ostream& out) {
+using Interval = std::optional<Uncertainty>;  // none: not asked for
+
+void write_text(const KernelQuestion& q, const KernelAnswer& a, const Device& device,
+                const Interval& interval, std::ostream& out) {
   std::string details;
   if (q.kind->passes.size() > 1)
     details += fmt::format("{}, ", kKernelPassNames[static_cast<std::size_t>(q.pass)]);
@@ -99,9 +104,11 @@ void write_text(const KernelQuestion& q, const KernelAnswer& a, const Device& de
     write_several(a, out);
   for (const auto& [what, number] : constants_of(a, device, q.precision))
     out << fmt::format("  Rests on: {} ({}): {}\n", what, text_of(number->basis), number->source);
+  if (interval) out << "  " << uncertainty_sentence(*interval, a.time_s) << '\n';
 }
 
-nlohmann::ordered_json to_json(const KernelQuestion& q, const KernelAnswer& a, const Device& device) {
+nlohmann::ordered_json to_json(const KernelQuestion& q, const KernelAnswer& a, const Device& device,
+                               const Interval& interval) {
   nlohmann::ordered_json json = {{"kind", q.kind->name}};
   for (std::size_t i = 0; i < q.sizes.size(); ++i)
     json["shape"][std::string(q.kind->sizes[i])] = static_cast<long>(q.sizes[i]);
@@ -114,6 +121,7 @@ nlohmann::ordered_json to_json(const KernelQuestion& q, const KernelAnswer& a, c
   json["computed_in"] = name_of(a.computed_in);
   json["device"] = device.name;
   json["time_s"] = a.time_s;
+  if (interval) json["interval_s"] = {interval->low_s, interval->high_s};
   json["tflops"] = a.flops_per_s() / kTera;
   json["share_of_peak"] = a.share_of_peak();
   json["gb_per_s"] = a.bytes_per_s() / kGiga;
@@ -136,15 +144,20 @@ nlohmann::ordered_json to_json(const KernelQuestion& q, const KernelAnswer& a, c
   for (const auto& [what, number] : constants_of(a, device, q.precision))
     json["rests_on"].push_back(
         {{"input", what}, {"basis", text_of(number->basis)}, {"source", number->source}});
+  if (interval) json["uncertainty"] = to_json(*interval);
   return json;
 }
 
-void write_csv(const KernelQuestion& q, const KernelAnswer& a, const Device& device, std::ostream& out) {
-  out << "kind,shape,pass,precision,device,time_s,tflops,share_of_peak,gb_per_s,bound\n"
-      << fmt::format("{},{},{},{},{},{},{},{},{},{}\n", q.kind->name, q.shape(),
+void write_csv(const KernelQuestion& q, const KernelAnswer& a, const Device& device, const Interval& interval,
+               std::ostream& out) {
+  out << "kind,shape,pass,precision,device,time_s,tflops,share_of_peak,gb_per_s,bound"
+      << (interval ? ",time_low_s,time_high_s\n" : "\n")
+      << fmt::format("{},{},{},{},{},{},{},{},{},{}", q.kind->name, q.shape(),
                      kKernelPassNames[static_cast<std::size_t>(q.pass)], name_of(q.precision),
                      csv_field(device.name), a.time_s, a.flops_per_s() / kTera, a.share_of_peak(),
                      a.bytes_per_s() / kGiga, text_of(a.bound));
+  if (interval) out << fmt::format(",{},{}", interval->low_s, interval->high_s);
+  out << '\n';
 }
 
 template <std::size_t N>
@@ -191,15 +204,17 @@ void run_kernel(const KernelArguments& arguments, std::ostream& out) {
   }
   const Device device = device_named(arguments.device, "--device");
   const KernelAnswer a = answer(q, device, place);
+  Interval interval;
+  if (arguments.uncertainty) interval = kernel_uncertainty(q, device, place);
   switch (arguments.format) {
     case Format::text:
-      write_text(q, a, device, out);
+      write_text(q, a, device, interval, out);
       break;
     case Format::csv:
-      write_csv(q, a, device, out);
+      write_csv(q, a, device, interval, out);
       break;
     case Format::json:
-      out << json_text(to_json(q, a, device), 2) << '\n';
+      out << json_text(to_json(q, a, device, interval), 2) << '\n';
       break;
   }
 }

@@ -13,6 +13,7 @@
 #include "models/text/printable.hpp"
 #include "models/text/toml_value.hpp"
 #include "simulator/commands/csv_records.hpp"
+#include "simulator/commands/kernel_uncertainty.hpp"
 
 namespace rehearse {
 namespace {
@@ -104,6 +105,22 @@ std::string place_of(const KernelTable& kernels, std::size_t row) {
   return kernels.table.path + ":" + kernels.table.rows[row].id;
 }
 
+// The devices that a table names, each read once.
+class DevicesByRow {
+public:
+  explicit DevicesByRow(const KernelTable& kernels) : names_(kernels.devices) {
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      const auto [known, added] = devices_.try_emplace(names_[i]);
+      if (added) known->second = device_named(names_[i], place_of(kernels, i));
+    }
+  }
+  const Device& operator[](std::size_t row) const { return devices_.at(names_[row]); }
+
+private:
+  const std::vector<std::string>& names_;
+  std::map<std::string, Device> devices_;
+};
+
 }  // namespace
 
 bool is_kernel_table(const std::string& text) {
@@ -145,14 +162,19 @@ KernelTable parse_kernel_table(const std::string& text, const std::string& path)
 }
 
 std::vector<double> predicted_times_s(const KernelTable& kernels) {
-  std::map<std::string, Device> devices;
+  const DevicesByRow devices(kernels);
   std::vector<double> seconds;
-  for (std::size_t i = 0; i < kernels.questions.size(); ++i) {
-    const auto [known, added] = devices.try_emplace(kernels.devices[i]);
-    if (added) known->second = device_named(kernels.devices[i], place_of(kernels, i));
-    seconds.push_back(answer(kernels.questions[i], known->second, place_of(kernels, i)).time_s);
-  }
+  for (std::size_t i = 0; i < kernels.questions.size(); ++i)
+    seconds.push_back(answer(kernels.questions[i], devices[i], place_of(kernels, i)).time_s);
   return seconds;
+}
+
+std::vector<Uncertainty> kernel_uncertainties(const KernelTable& kernels) {
+  const DevicesByRow devices(kernels);
+  std::vector<Uncertainty> found;
+  for (std::size_t i = 0; i < kernels.questions.size(); ++i)
+    found.push_back(kernel_uncertainty(kernels.questions[i], devices[i], place_of(kernels, i)));
+  return found;
 }
 
 }  // namespace rehearse

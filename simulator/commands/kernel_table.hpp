@@ -6,6 +6,7 @@
 
 #include "simulator/commands/kernel_question.hpp"
 #include "simulator/commands/table.hpp"
+#include "simulator/report/uncertainty.hpp"
 
 namespace rehearse {
 
@@ -26,5 +27,7 @@ KernelTable parse_kernel_table(const std::string& text, const std::string& path)
 
 // Seconds that each row's kernel is predicted to take. Throws InputError for devices that there are not.
 std::vector<double> predicted_times_s(const KernelTable& table);
+// Their intervals (kernel_uncertainty.hpp).
+std::vector<Uncertainty> kernel_uncertainties(const KernelTable& table);
 
 }  // namespace rehearse

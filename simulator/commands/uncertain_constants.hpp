@@ -18,8 +18,8 @@ struct UncertainConstant {
   std::function<void(Scenario&, double better)> change;
 };
 
-// Of the device, the framework and the links; those that do not enter `prediction` are left out. Peaks and
-// sizes of a data sheet are certain: what is reached of them is not.
+// Of the device, the framework, the profile and the links; those that do not enter `prediction` are left out.
+// Peaks and sizes of a data sheet are certain: what is reached of them is not.
 std::vector<UncertainConstant> uncertain_constants(const Prediction& prediction);
 
 }  // namespace rehearse

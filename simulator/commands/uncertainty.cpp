@@ -1,20 +1,14 @@
 #include "simulator/commands/uncertainty.hpp"
 
-#include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "simulator/commands/propagation.hpp"
 #include "simulator/commands/side_by_side.hpp"
 #include "simulator/commands/uncertain_constants.hpp"
 
 namespace rehearse {
 namespace {
-
-constexpr double kDeviationsOf90Percent = 1.645;
-
-// Runs of one plan on one machine scatter, too. The same configuration measured twice differs by 4 to 6 %
-// (BLOOM, bigscience-workshop/bigscience train/tr11-176B-ml/chronicles.md) and 2 to 7 % (releases of NeMo):
-// standard deviations of 1.5 to 3 %.
-constexpr double kDeviationOfRuns = 0.025;
 
 // A constant that makes the step less than this longer is taken to make it as much shorter: what that leaves
 // out vanishes beside kDeviationOfRuns.
@@ -53,22 +47,11 @@ Uncertainty uncertainty(const Prediction& p, int jobs,
   const std::vector<double> simulated_s = step_times_with(p, larger, 1, jobs, ended);
   for (std::size_t i = 0; i < places.size(); ++i) better_s[places[i]] = simulated_s[i];
 
-  Uncertainty found;
-  double below = kDeviationOfRuns * kDeviationOfRuns, above = below;
-  for (std::size_t i = 0; i < constants.size(); ++i) {
-    const Uncertainty::Effect effect{constants[i].name, constants[i].basis, constants[i].deviation,
-                                     better_s[i], worse_s[i]};
-    const double better = std::log(effect.better_s / step_s), worse = std::log(effect.worse_s / step_s);
-    (better < 0 ? below : above) += better * better;
-    (worse < 0 ? below : above) += worse * worse;
-    if (effect.better_s != step_s || effect.worse_s != step_s) found.effects.push_back(effect);
-  }
-  const auto size = [](const Uncertainty::Effect& e) { return std::abs(e.worse_s - e.better_s); };
-  std::stable_sort(found.effects.begin(), found.effects.end(),
-                   [&](const auto& a, const auto& b) { return size(a) > size(b); });
-  found.low_s = step_s * std::exp(-kDeviationsOf90Percent * std::sqrt(below));
-  found.high_s = step_s * std::exp(kDeviationsOf90Percent * std::sqrt(above));
-  return found;
+  std::vector<Uncertainty::Effect> effects;
+  for (std::size_t i = 0; i < constants.size(); ++i)
+    effects.push_back(
+        {constants[i].name, constants[i].basis, constants[i].deviation, better_s[i], worse_s[i]});
+  return propagated(step_s, std::move(effects), kDeviationOfRuns);
 }
 
 }  // namespace rehearse

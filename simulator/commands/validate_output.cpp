@@ -6,6 +6,7 @@
 
 #include "simulator/commands/validation.hpp"
 #include "simulator/report/format.hpp"
+#include "simulator/report/json.hpp"
 
 namespace rehearse {
 namespace {
@@ -26,7 +27,7 @@ void write_rows(const Validation& v, std::ostream& out) {
   for (const ValidatedRow& row : v.rows) width = std::max(width, row.measurement->id.size());
   const bool scaling = !v.whole.efficiencies.empty();
   out << fmt::format("{}\n\n  {:<{}}  {:>10}  {:>10}  {:>9}{}{}\n", v.table->name, "row", width, "measured",
-                     "predicted", "error", v.coverage ? "     90 % interval     " : "",
+                     "predicted", "error", v.whole.coverage ? "     90 % interval     " : "",
                      scaling ? "   efficiency measured  predicted" : "");
   const auto time = [&](double seconds) {
     return v.of_operations() ? fmt::format("{:.1f} us", 1e6 * seconds) : fmt::format("{:.4f} s", seconds);
@@ -37,8 +38,8 @@ void write_rows(const Validation& v, std::ostream& out) {
     std::string line = fmt::format("  {:<{}}  {:>10}  {:>10}  {:>9}", row.measurement->id, width,
                                    measured ? time(row.measured_step_s) : "-", time(row.predicted_step_s),
                                    measured ? signed_percent(row.error()) : "-");
-    if (row.interval)
-      line += fmt::format("  {:>9} to {:>9}{}", time(row.interval->low_s), time(row.interval->high_s),
+    if (row.uncertainty)
+      line += fmt::format("  {:>9} to {:>9}{}", time(row.uncertainty->low_s), time(row.uncertainty->high_s),
                           !measured || row.inside() ? " " : "!");
     if (const Efficiency* e = efficiency_of(v, i))
       line += fmt::format("  {:>20}  {:>9}", in_percent(e->measured), in_percent(e->predicted));
@@ -54,8 +55,10 @@ void write_groups(const Validation& v, std::ostream& out) {
   if (v.groups.empty()) return;
   std::size_t width = 5;
   for (const TableSummary& group : v.groups) width = std::max(width, group.group.size());
-  out << fmt::format("\n  {:<{}}  {:>4}  {:>10}  {:>8}  {:>8}  {:>9}  {}\n", "group", width, "rows",
-                     "mean error", "absolute", "median", "worst", "efficiencies: off by");
+  out << fmt::format("\n  {:<{}}  {:>4}  {:>10}  {:>8}  {:>8}  {:>9}{}  {}\n", "group", width, "rows",
+                     "mean error", "absolute", "median", "worst",
+                     v.whole.coverage ? fmt::format("  {:>8}  {:>7}", "inside", "width") : "",
+                     "efficiencies: off by");
   for (const TableSummary& group : v.groups) {
     const ErrorSummary& e = group.errors;
     if (e.rows == 0) {
@@ -66,6 +69,9 @@ void write_groups(const Validation& v, std::ostream& out) {
                          signed_percent(e.mean), in_percent(e.mean_absolute), in_percent(e.median_absolute),
                          signed_percent(e.worst));
     }
+    if (group.coverage)
+      out << fmt::format("  {:>8}  {:>7}", in_percent(group.coverage->share()),
+                         in_percent(group.coverage->median_width));
     if (!group.efficiencies.empty())
       out << fmt::format("  {:>12}: {}", group.efficiencies.size(),
                          in_points(mean_difference(group.efficiencies)));
@@ -83,6 +89,10 @@ void add_summary(nlohmann::ordered_json& json, const TableSummary& summary) {
   if (!summary.efficiencies.empty())
     json["efficiency"] = {{"rows", summary.efficiencies.size()},
                           {"mean_absolute_difference", mean_difference(summary.efficiencies)}};
+  if (summary.coverage)
+    json["intervals"] = {{"rows", summary.coverage->rows},
+                         {"inside", summary.coverage->inside},
+                         {"median_width", summary.coverage->median_width}};
 }
 
 }  // namespace
@@ -96,13 +106,10 @@ void write_text(const Validation& v, std::ostream& out) {
     out << fmt::format("  {}: mean error {}, mean of absolute errors {}, median {}, worst {}\n",
                        counted(static_cast<double>(e.rows), "row"), signed_percent(e.mean),
                        in_percent(e.mean_absolute), in_percent(e.median_absolute), signed_percent(e.worst));
-  if (v.coverage)
+  if (const std::optional<Coverage>& coverage = v.whole.coverage)
     out << fmt::format(
         "  Intervals: {} of {} measurements inside ({}), median width {}; ! marks those outside\n",
-        v.coverage->inside, v.coverage->rows,
-        in_percent(static_cast<double>(v.coverage->inside) /
-                   static_cast<double>(std::max<std::size_t>(1, v.coverage->rows))),
-        in_percent(v.coverage->median_width));
+        coverage->inside, coverage->rows, in_percent(coverage->share()), in_percent(coverage->median_width));
   if (!v.whole.efficiencies.empty())
     out << fmt::format("  Scaling efficiencies of {}: predictions are off by {} in the mean\n",
                        counted(static_cast<double>(v.whole.efficiencies.size()), "row"),
@@ -139,7 +146,7 @@ void write_csv(const std::vector<Validation>& all, std::ostream& out) {
   out << "table,id,measured_step_s,predicted_step_s,error,source,note,group,devices,measured_samples_per_s,"
          "predicted_samples_per_s,measured_efficiency,predicted_efficiency";
   const bool intervals =
-      std::any_of(all.begin(), all.end(), [](const Validation& v) { return v.coverage.has_value(); });
+      std::any_of(all.begin(), all.end(), [](const Validation& v) { return v.whole.coverage.has_value(); });
   out << (intervals ? ",predicted_low_s,predicted_high_s\n" : "\n");
   const auto number = [](double value) { return value > 0 ? fmt::format("{}", value) : std::string(); };
   for (const Validation& v : all) {
@@ -153,7 +160,7 @@ void write_csv(const std::vector<Validation>& all, std::ostream& out) {
                          csv_field(row.measurement->source), csv_field(row.measurement->note),
                          csv_field(o.group), row.devices, number(o.measured_per_s), number(o.predicted_per_s),
                          e ? number(e->measured) : "", e ? number(e->predicted) : "");
-      if (row.interval) out << fmt::format(",{},{}", row.interval->low_s, row.interval->high_s);
+      if (row.uncertainty) out << fmt::format(",{},{}", row.uncertainty->low_s, row.uncertainty->high_s);
       out << '\n';
     }
   }
@@ -165,10 +172,6 @@ nlohmann::ordered_json to_json(const std::vector<Validation>& all) {
     nlohmann::ordered_json table;
     table["table"] = v.table->name;
     add_summary(table, v.whole);
-    if (v.coverage)
-      table["intervals"] = {{"rows", v.coverage->rows},
-                            {"inside", v.coverage->inside},
-                            {"median_width", v.coverage->median_width}};
     for (const TableSummary& summary : v.groups) {
       nlohmann::ordered_json group = {{"group", summary.group}, {"rows", summary.errors.rows}};
       add_summary(group, summary);
@@ -192,9 +195,10 @@ nlohmann::ordered_json to_json(const std::vector<Validation>& all) {
       if (row.measured_step_s > 0) told[fmt::format("measured_{}", what)] = row.measured_step_s;
       told[fmt::format("predicted_{}", what)] = row.predicted_step_s;
       if (row.measured_step_s > 0) told["error"] = row.error();
-      if (row.interval) {
-        told["interval_s"] = {row.interval->low_s, row.interval->high_s};
+      if (row.uncertainty) {
+        told["interval_s"] = {row.uncertainty->low_s, row.uncertainty->high_s};
         if (row.measured_step_s > 0) told["inside"] = row.inside();
+        told["uncertainty"] = to_json(*row.uncertainty);
       }
       if (const Efficiency* e = efficiency_of(v, i))
         told["efficiency"] = {{"measured", e->measured},

@@ -10,29 +10,28 @@
 
 #include "simulator/commands/statistics.hpp"
 #include "simulator/commands/table.hpp"
+#include "simulator/report/uncertainty.hpp"
 
 namespace rehearse {
-
-// The 90 % prediction interval of a step time.
-struct StepInterval {
-  double low_s = 0, high_s = 0;
-};
 
 struct ValidatedRow {
   const PublishedRow* measurement;
   double measured_step_s = 0;  // 0: not measured
   double predicted_step_s = 0;
   int devices = 0;
-  std::optional<StepInterval> interval;  // none: not asked for
+  std::optional<Uncertainty> uncertainty;  // none: not asked for
   double error() const { return predicted_step_s / measured_step_s - 1; }
   // Whether the measurement lies in the interval, which must be there.
-  bool inside() const { return interval->low_s <= measured_step_s && measured_step_s <= interval->high_s; }
+  bool inside() const {
+    return uncertainty->low_s <= measured_step_s && measured_step_s <= uncertainty->high_s;
+  }
 };
 
 // How many measured step times lie in their intervals, and how wide those are, (high - low) / predicted.
 struct Coverage {
   std::size_t rows = 0, inside = 0;
   double median_width = 0;
+  double share() const { return rows > 0 ? static_cast<double>(inside) / static_cast<double>(rows) : 0; }
 };
 
 // The figures of a whole table, or of one of its groups.
@@ -40,6 +39,7 @@ struct TableSummary {
   std::string group;
   ErrorSummary errors;
   std::vector<Efficiency> efficiencies;
+  std::optional<Coverage> coverage;  // none: no intervals
 };
 
 struct Validation {
@@ -52,7 +52,6 @@ struct Validation {
   TableSummary whole;
   std::vector<TableSummary> groups;  // if there are several, in order of their first rows
   std::vector<Comparison> comparisons;
-  std::optional<Coverage> coverage;  // none: no intervals
 };
 
 void write_text(const Validation& validation, std::ostream& out);

@@ -30,16 +30,28 @@ LinkUncertainty of_profile(const LinkProfile& profile) {
   return {inside.value(), between.value(), latency.value(), profile.basis, "quartiles of the link profile"};
 }
 
+// NVLink was measured on boards of up to so many devices (nccl_constants.hpp); what is extrapolated to racks
+// differs by the second deviation: every other row of a GB200 NVL72 in nccl-tests-published.csv.
+constexpr int kMostDevicesOfBoard = 8;
+constexpr double kBoard = 0.03, kRack = 0.25;
+
+LinkUncertainty of_nccl(bool rack) {
+  return {
+      rack ? kRack : kBoard, 0.25, 0.3, rack ? Basis::interpolated : Basis::published,
+      "errors on rows of published NCCL tables: 2.8 % on NVLink from 16 MiB on (rows of A100, V100 and DGX "
+      "H100 that set constants), 20 to 26 % in a rack, 2 to 55 % from system to system over several nodes; "
+      "NCCL's latencies against DGX H100 and p5 below 1 MiB"};
+}
+
 }  // namespace
 
-LinkUncertainty link_uncertainty(const Protocol& protocol) {
+LinkUncertainty link_uncertainty(const Protocol& protocol, const Node& node) {
   switch (protocol.kind) {
     case Protocol::ideal:
       return {};
     case Protocol::nccl:
-      return {0.05, 0.25, 0.3, Basis::published,
-              "errors on rows of published NCCL tables that set no constant: 1 to 6 % on NVLink from 1 MiB "
-              "on, 6 to 55 % over several nodes; NCCL's latencies against DGX H100 and p5 below 1 MiB"};
+      if (node.device.compute_capability == 0) return {};
+      return of_nccl(node.devices > kMostDevicesOfBoard);
     case Protocol::tcp:
       return {0.03, 0.03, 0.3, Basis::measured,
               "59 runs in emulated clusters, median of absolute errors 3.1 %"};

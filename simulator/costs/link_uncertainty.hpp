@@ -1,7 +1,8 @@
-// The uncertainty of bandwidths and latencies, by protocol.
+// The uncertainty of bandwidths and latencies, by protocol and kind of node.
 #pragma once
 
 #include "simulator/costs/transfer.hpp"
+#include "topologies/cluster.hpp"
 
 namespace rehearse {
 
@@ -13,8 +14,8 @@ struct LinkUncertainty {
   const char* source = "";
 };
 
-// Of the ideal protocol all are 0: it is exact by definition. Of a measured link profile they are those of
-// its quartiles, in the mean over its ranges.
-LinkUncertainty link_uncertainty(const Protocol& protocol);
+// Of the ideal protocol all are 0: it is exact by definition, and NCCL's between processors is the same. Of a
+// measured link profile they are those of its quartiles, in the mean over its ranges.
+LinkUncertainty link_uncertainty(const Protocol& protocol, const Node& node);
 
 }  // namespace rehearse

@@ -31,10 +31,6 @@ constexpr std::size_t kTilesOfConvolutions = 4;
 constexpr std::array<Tile, 6> kSingleTiles = {
     {{256, 128, 1.0}, {128, 128, 0.97}, {128, 64, 0.92}, {64, 64, 0.90}, {64, 32, 0.72}, {32, 32, 0.58}}};
 
-// How much of the loss of a partly filled last wave shows. The fits on A100 training tables leave it between
-// 0.45 and 0.75 at a GEMM efficiency of 0.78 (stream-K and split-k kernels fill what is left of a wave).
-constexpr double kWaveQuantisation = 0.6;
-
 // A convolution's gradient of its filters sums over all pixels: few results, each a long sum. Libraries split
 // the sum until the device is full, in parts not shorter than this. Fitted with the P100's
 // convolution_efficiency (512 to 2,048 do alike).
@@ -83,8 +79,8 @@ double adding_time_s(const ProductShape& shape, double parts, const Device& devi
 }
 
 // What waves of tiles take, in waves of which none is partly filled.
-double charged_waves(double waves) {
-  return waves + kWaveQuantisation * (std::ceil(waves) - waves);
+double charged_waves(double waves, double quantisation) {
+  return waves + quantisation * (std::ceil(waves) - waves);
 }
 
 }  // namespace
@@ -92,6 +88,7 @@ double charged_waves(double waves) {
 ProductTime product_time(const ProductShape& shape, const ProductUnits& units, const Device& device) {
   const auto [m, n, k, batch] = shape;
   const double prologue = device.gemm_prologue_k.value;
+  const double wave_quantisation = device.products.wave_quantisation.value;
   ProductTime best;
   // A product with a vector has a kernel of its own, which keeps pace with memory.
   const bool vector = std::min(m, n) <= 1 && device.compute_capability > 0 && !units.convolution;
@@ -104,6 +101,8 @@ ProductTime product_time(const ProductShape& shape, const ProductUnits& units, c
   for (const Tile& tile : tiles_of(units, device))
     // A product is computed as it stands or transposed: the long side of the tile lies along either.
     for (const bool turned : {false, true}) {
+      const double share =
+          tile.efficiency < 1 ? std::min(1.0, tile.efficiency * device.products.small_tiles.value) : 1;
       const double tile_m = turned ? tile.n : tile.m, tile_n = turned ? tile.m : tile.n;
       const double tiles = std::ceil(m / tile_m) * std::ceil(n / tile_n) * batch;
       const Splits splits = splits_of(shape, units, device, tiles);
@@ -116,12 +115,12 @@ ProductTime product_time(const ProductShape& shape, const ProductUnits& units, c
         if (parts > 1 && !units.convolution) length = std::max(length, kShortestSplitOfProducts);
         const double waves = tiles * parts / device.compute_units;
         const double flops_of_tile = 2 * tile.m * tile.n * (length + prologue);
-        const double wave_s = flops_of_tile * device.compute_units / (units.rate * tile.efficiency);
+        const double wave_s = flops_of_tile * device.compute_units / (units.rate * share);
         const double adding_s = parts > 1 && !units.convolution ? adding_time_s(shape, parts, device) : 0;
-        const double seconds = charged_waves(waves) * wave_s + adding_s;
+        const double seconds = charged_waves(waves, wave_quantisation) * wave_s + adding_s;
         if (seconds >= best.seconds) continue;
         best = {seconds, tile_m, tile_n, parts, waves};
-        beside_s = charged_waves(waves / device.free_share()) * wave_s + adding_s;
+        beside_s = charged_waves(waves / device.free_share(), wave_quantisation) * wave_s + adding_s;
       }
     }
   // The library chooses as if the whole device were free.

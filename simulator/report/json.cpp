@@ -95,6 +95,8 @@ ordered_json to_json(const std::optional<AsynchronyFigures>& figures, const Scen
   return json;
 }
 
+}  // namespace
+
 ordered_json to_json(const Uncertainty& uncertainty) {
   ordered_json json = ordered_json::array();
   for (const Uncertainty::Effect& effect : uncertainty.effects)
@@ -105,8 +107,6 @@ ordered_json to_json(const Uncertainty& uncertainty) {
                     {"worse_s", effect.worse_s}});
   return json;
 }
-
-}  // namespace
 
 ordered_json to_json(const Result& result) {
   const Metrics& m = result.metrics;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/report/uncertainty.hpp"
 #include "simulator/trace/measurement.hpp"
 
 namespace rehearse {
@@ -15,19 +16,6 @@ namespace rehearse {
 struct SlowCost {
   std::vector<int> parts;  // of Cluster::slow_parts
   double step_time_s = 0;
-};
-
-// The step time as an interval: what the uncertainty of the constants lets it be.
-struct Uncertainty {
-  double low_s = 0, high_s = 0;  // nine of ten measurements are expected between them
-  // A constant, and the step time with it one standard deviation better and worse.
-  struct Effect {
-    std::string constant;  // "a100-80 gemm_efficiency"
-    Basis basis = Basis::guess;
-    double deviation = 0;  // of the logarithm of the constant
-    double better_s = 0, worse_s = 0;
-  };
-  std::vector<Effect> effects;  // the largest first; constants without any effect are left out
 };
 
 // Everything a writer may need.
@@ -40,7 +28,7 @@ struct Result {
   std::vector<WhatIf> faster;             // what 10 % more of each resource that is used would bring
   const Measurement* measured = nullptr;  // null: predicted
   std::vector<SlowCost> slow = {};        // of all slowed parts together, then of some alone
-  std::optional<Uncertainty> uncertainty = std::nullopt;  // none: not asked for
+  std::optional<Uncertainty> uncertainty = std::nullopt;  // of the step time; none: not asked for
 };
 
 // Which inputs the answer rests on, and how good they are.

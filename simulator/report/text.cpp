@@ -84,25 +84,6 @@ std::string asynchrony_sentence(const Result& result) {
                      unit);
 }
 
-std::string uncertainty_sentence(const Result& result) {
-  const Uncertainty& uncertainty = *result.uncertainty;
-  const double step_s = result.metrics.step_time_s;
-  const TimeScale time(uncertainty.high_s);
-  std::string text = fmt::format(
-      "Uncertainty: nine of ten measurements are expected between {} and {} ({} to {}).",
-      time(uncertainty.low_s), time(uncertainty.high_s), signed_percent(uncertainty.low_s / step_s - 1),
-      signed_percent(uncertainty.high_s / step_s - 1));
-  constexpr std::size_t kTold = 4;
-  const std::size_t told = std::min(kTold, uncertainty.effects.size());
-  for (std::size_t i = 0; i < told; ++i) {
-    const Uncertainty::Effect& effect = uncertainty.effects[i];
-    text += fmt::format("{}{} ({:.0f} % uncertain: {} to {})", i == 0 ? " Most of it comes from " : ", ",
-                        effect.constant, 100 * effect.deviation, signed_percent(effect.better_s / step_s - 1),
-                        signed_percent(effect.worse_s / step_s - 1));
-  }
-  return told > 0 ? text + "." : text;
-}
-
 }  // namespace
 
 std::string starting_phases_clause(const Metrics& metrics) {
@@ -175,7 +156,7 @@ void write_text(const Result& result, std::ostream& out) {
   if (m.asynchrony) out << wrapped(asynchrony_sentence(result)) << '\n';
   if (result.measured == nullptr)
     out << wrapped("Rests on: " + in_short(rests_on(s, result.plan)) + ".") << '\n';
-  if (result.uncertainty) out << wrapped(uncertainty_sentence(result)) << '\n';
+  if (result.uncertainty) out << wrapped(uncertainty_sentence(*result.uncertainty, m.step_time_s)) << '\n';
   for (const std::string& note : result.plan.notes) out << wrapped("Note: " + note) << '\n';
 }
 
