@@ -157,7 +157,7 @@ TEST_CASE("the sentence names the cause of a difference") {
       {ring,
        "cluster.slow=[{device=3, factor=0.5}]",
        {"waiting for slower ranks (node0.gpu3 runs at 50.0 % of its speed)"}},
-      {ring, "training.micro_batch=128 training.global_batch=4096", {"does not fit: ", " of 80.0 GiB."}},
+      {ring, "training.micro_batch=256 training.global_batch=8192", {"does not fit: ", " of 80.0 GiB."}},
       {pipeline,
        "training.global_batch=32",
        {"ms pipeline bubble (3 of 19 slots are idle instead of 3 of 11)"}},
