@@ -247,18 +247,21 @@ TEST_CASE("What is right is told in one line, with what every key comes to") {
     int devices;
     std::map<QString, QString> values;
   };
-  // gpt3-175b: 96 nodes of 8 A100 are 768; the sequences of its model are 2048 long; bf16, Adam, ring:
-  // README.
+  // gpt3-175b: 96 nodes of 8 A100 are 768; the sequences of its model are 2048 long; bf16, Adam, ring,
+  // and the newest attention that they have: README.
   const std::vector<Case> cases = {
       {"gpt3-175b.toml",
        768,
        {{"training.sequence_length", "2048"},
         {"training.precision", "bf16"},
         {"training.optimizer", "adam"},
+        {"training.attention", "flash-2"},
         {"strategy.pipeline", "48"},
         {"strategy.all_reduce", "ring"},
         {"model.preset", "gpt3-175b"}}},
-      {"resnet50-ring.toml", 32, {{"strategy.data", "32"}, {"cluster.nodes", "8"}}},
+      {"resnet50-ring.toml",
+       32,
+       {{"strategy.data", "32"}, {"cluster.nodes", "8"}, {"training.attention", ""}}},
       {"bert-large-ps.toml", 32, {{"servers", "4"}}}};
   for (const Case& c : cases) {
     CAPTURE(c.file);

@@ -49,8 +49,10 @@ QMap<QString, QString> values_of(const Scenario& s, const Plan& plan) {
       {"strategy.gradients", QString::fromStdString(c.gradients)},
       {"strategy.all_reduce", name_in(kAlgorithmNames, c.all_reduce)},
   };
-  if (std::holds_alternative<Transformer>(s.model.shape))
+  if (std::holds_alternative<Transformer>(s.model.shape)) {
     values["training.sequence_length"] = number(tokens_per_sample(s.model, t.sequence_length));
+    values["training.attention"] = name_in(kAttentionKernelsNames, t.attention);
+  }
   for (const Role& role : plan.schedule->roles)
     if (role.name == "server") values["servers"] = QString::number(role.size());
   return values;

@@ -58,6 +58,8 @@ const std::vector<ScenarioField>& scenario_fields() {
        list_of(kPrecisionNames)},
       {choice, "Training", "training.optimizer", "Optimizer", "What updates the weights",
        list_of(kOptimizerNames)},
+      {choice, "Training", "training.attention", "Attention",
+       "Its kernels, of transformers: unfused or fused", list_of(kAttentionKernelsNames)},
       {choice, "Training", "training.recompute", "Recompute",
        "Activations that are computed again instead of kept", list_of(kRecomputeNames)},
       {choice, "Training", "training.framework", "Framework", "Whose launches and extra kernels are counted",
