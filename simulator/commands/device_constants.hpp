@@ -10,7 +10,7 @@
 namespace rehearse {
 
 struct DeviceConstant {
-  std::string key;                      // as in a device file: "gemm_efficiency_at.fp8"
+  std::string key;  // as in a device file: "gemm_efficiency_at.fp8"; in words for those that are in none
   std::function<Sourced&(Device&)> in;  // access to it in any device
   bool less_is_better = false;
 
