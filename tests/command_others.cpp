@@ -137,6 +137,27 @@ TEST_CASE("validate compares throughputs, scaling and order: the golden answers 
   }
 }
 
+TEST_CASE("of many comparisons that are wrong, the text tells some and JSON all") {
+  const Scratch scratch;
+  // Six alternatives that are the same and so predicted alike, measured 10 % and more apart: 15 pairs.
+  std::string table =
+      "id,source,measured_step_s,comparison,model.preset,training.global_batch,training.micro_batch," +
+      std::string("cluster.preset,cluster.nodes,cluster.devices_per_node\n");
+  for (int i = 0; i < 6; ++i)
+    table +=
+        "r" + std::to_string(i) + ",test," + std::to_string(1 + 0.2 * i) + ",plans,gpt2,8,4,dgx-a100,1,1\n";
+  const std::string csv = scratch.write("own.csv", table);
+  const Outcome text = run_rehearse("validate " + csv);
+  CHECK(text.out.find("Order: 0 of 15 comparisons right") != std::string::npos);
+  CHECK(text.out.find("    wrong: r0 is faster than r1\n") != std::string::npos);
+  CHECK(text.out.find("    and 5 more (--format json tells all)\n") != std::string::npos);
+  std::size_t wrong = 0;
+  for (std::size_t at = 0; (at = text.out.find("    wrong: ", at)) != std::string::npos; ++at) ++wrong;
+  CHECK(wrong == 10);
+  const Outcome all = run_rehearse("validate --format json " + csv);
+  CHECK(nlohmann::json::parse(all.out)[0]["order"]["wrong"].size() == 15);
+}
+
 TEST_CASE("TensorFlow's benchmarks of 2017 scale as measured, and come in the measured order", "[release]") {
   const Outcome run = run_rehearse("validate tensorflow-2017 --format json");
   CAPTURE(run.err);

@@ -123,7 +123,7 @@ void write_text(const Validation& v, std::ostream& out) {
       if (!c.right && ++wrong <= kTold)
         out << fmt::format("    wrong: {} is faster than {}\n", v.rows[c.faster].measurement->id,
                            v.rows[c.slower].measurement->id);
-    if (wrong > kTold) out << fmt::format("    and {} more (--format json)\n", wrong - kTold);
+    if (wrong > kTold) out << fmt::format("    and {} more (--format json tells all)\n", wrong - kTold);
   }
   std::vector<std::string> told;  // rows share most of what is to be said about them
   const auto tell = [&](const char* label, const std::string& text) {
