@@ -267,3 +267,39 @@ TEST_CASE("NVLS without a switch: its messages leave every member the sum") {
       check_sum(collective_plan(algorithm, *cluster, all_devices(*cluster), 0), elements, {7, 5});
     }
 }
+
+TEST_CASE("CollNet without a network that sums: its messages leave every member the sum") {
+  for (const Algorithm algorithm : {Algorithm::collnet_chain, Algorithm::collnet_direct})
+    for (const int nodes : {2, 3, 5})
+      for (const std::int64_t elements : {1, 37, 1000}) {
+        CAPTURE(static_cast<int>(algorithm), nodes, elements);
+        ClusterParts parts = dgx_like(nodes);
+        parts.fabric.sharp = true;
+        const auto cluster = make_cluster(parts);
+        check_sum(collective_plan(algorithm, *cluster, all_devices(*cluster), 0), elements, {0, 0});
+        check_sum(collective_plan(algorithm, *cluster, all_devices(*cluster), 0), elements, {7, 5});
+      }
+}
+
+TEST_CASE("what CollNet needs") {
+  ClusterParts parts = dgx_like(2);
+  const auto plain = make_cluster(parts);
+  parts.fabric.sharp = true;
+  const auto sums = make_cluster(parts);
+  parts.node.interconnect = Node::Interconnect::pcie;
+  parts.node.pcie_bandwidth = 16e9;
+  const auto pcie = make_cluster(parts);
+  const std::vector<Endpoint> both = {0, 1, 8, 9};
+  for (const Algorithm algorithm : {Algorithm::collnet_chain, Algorithm::collnet_direct}) {
+    CHECK(misfit(algorithm, *sums, both).empty());
+    CHECK(misfit(algorithm, *plain, both) ==
+          "a network whose switches do not sum; allowed: a fabric with sharp = true");
+    CHECK(misfit(algorithm, *sums, {0, 1, 2}) == "members on one node; allowed: several nodes");
+    CHECK(misfit(algorithm, *sums, {0, 1, 8}).find("allowed: equally many on every node") !=
+          std::string::npos);
+    CHECK(misfit(algorithm, *pcie, {0, 8}).empty());
+  }
+  CHECK(misfit(Algorithm::collnet_chain, *pcie, both).empty());
+  CHECK(misfit(Algorithm::collnet_direct, *pcie, both) ==
+        "several members on nodes without an NVSwitch; allowed: interconnect = \"nvswitch\"");
+}

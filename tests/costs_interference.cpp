@@ -90,6 +90,12 @@ TEST_CASE(
        shape_of(100, 16, 2, 8),
        8e8,
        {32, 16e8 / 0.01}},
+      // a chain in each node, both ways
+      {"CollNet",
+       collective_of(all_reduce, Algorithm::collnet_chain),
+       shape_of(80, 16, 2, 8),
+       8e8,
+       {16, 3 * 15e8 / 0.01}},
       {"copy engines",
        collective_of(all_gather, Algorithm::ring, true),
        shape_of(90, 8, 1, 8),

@@ -176,6 +176,34 @@ TEST_CASE("NVLS costs what was measured in one node, and the slower of nodes and
   CHECK(seconds(ideal, 450e9) == Approx(1e-6 + 1 / 450.0));
 }
 
+TEST_CASE("CollNet costs what NCCL counts with") {
+  // 16 nodes of 8: DGX A100, whose devices' NVLinks carry 2 x 7/8 of the buffer; DGX H100; nodes of one A100.
+  TransferShape ampere = shape(128, 16, 300e9 / 1.75, 80, 0.5e-6),
+                hopper = shape(128, 16, 450e9 / 1.75, 90, 0.5e-6), alone = shape(16, 16, 25e9, 80, 0.5e-6);
+  ampere.nvlink_bandwidth = 300e9;
+  hopper.nvlink_bandwidth = 450e9;
+  const struct {
+    const TransferShape& shape;
+    bool direct;
+    double latency_us, bandwidth;
+  } cases[] = {{ampere, false, 2 * 7 * 2.8 + 30 + 1, 0.5 * 0.817 * 300e9},
+               {ampere, true, 2 * (3.7 + 7 * 0.4) + 31 + 1, 0.5 * 0.817 * 300e9},
+               {hopper, false, 2 * 7 * 2.8 + 30 + 1, 0.5 * 0.828 * 450e9},
+               {hopper, true, 2 * (3.7 + 7 * 0.4) + 31 + 1, 0.5 * 0.828 * 450e9 * 0.85},
+               {alone, false, 14 + 1, 0.96 * 25e9},
+               {alone, true, 14 + 1, 0.96 * 25e9}};
+  for (const auto& c : cases) {
+    CAPTURE(c.direct, c.latency_us, c.bandwidth);
+    for (const double bytes : {8.0, 1e6, 1e9}) {
+      const TransferCost cost = collnet_cost(bytes, c.shape, Protocol::nccl, c.direct);
+      CHECK(cost.protocol == "Simple");
+      CHECK(seconds(cost, c.shape.ring_bandwidth) == Approx(1e-6 * c.latency_us + bytes / c.bandwidth));
+    }
+  }
+  // Without NCCL: the links' bandwidth and the way's latency.
+  CHECK(seconds(collnet_cost(1e9, alone, Protocol::ideal, false), 25e9) == Approx(0.5e-6 + 1 / 25.0));
+}
+
 TEST_CASE("a protocol is chosen for every size, and more bytes never take less time") {
   for (int capability : {60, 70, 80, 90, 100})
     for (int nodes : {1, 2, 4})

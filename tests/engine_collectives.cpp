@@ -398,6 +398,44 @@ TEST_CASE("NVLS: a member's NVLink carries the buffer once each way, a NIC as wi
       }
 }
 
+TEST_CASE("CollNet: a NIC carries its share of the buffer once each way, a device's NVLink 2 (g-1)/g of it") {
+  for (const int nodes : {2, 3, 8})
+    for (const double bytes : {64.0, 1e6, 1e8})
+      for (const Fidelity fidelity : kAll) {
+        CAPTURE(nodes, bytes, name(fidelity));
+        ClusterParts parts = dgx_like(nodes);
+        parts.fabric.sharp = true;
+        const double chain_s = kRoute + 14 * 0.5e-6, direct_s = kRoute + 2 * 0.5e-6;
+        CHECK(time_s(Algorithm::collnet_chain, parts, bytes, fidelity) ==
+              Approx(bytes / (4 * kB) + chain_s).epsilon(kTolerance));
+        CHECK(time_s(Algorithm::collnet_direct, parts, bytes, fidelity) ==
+              Approx(bytes / (4 * kB) + direct_s).epsilon(kTolerance));
+        // With faster NICs the nodes' NVLinks set the pace.
+        parts.node.nics = 8;
+        parts.node.nic_bandwidth = 100e9;
+        CHECK(time_s(Algorithm::collnet_chain, parts, bytes, fidelity) ==
+              Approx(1.75 * bytes / 12e9 + chain_s).epsilon(kTolerance));
+        CHECK(time_s(Algorithm::collnet_direct, parts, bytes, fidelity) ==
+              Approx(1.75 * bytes / 12e9 + direct_s).epsilon(kTolerance));
+      }
+}
+
+TEST_CASE("CollNet: a leaf's uplink carries what the leaf has summed") {
+  // Four nodes a leaf behind one uplink of a NIC's rate: a ring over nodes that do not follow one another
+  // would cross it four times.
+  ClusterParts parts = star_of(16);
+  parts.fabric.sharp = true;
+  parts.fabric.kind = Fabric::Kind::leaf_spine;
+  parts.fabric.nodes_per_leaf = 4;
+  parts.fabric.spines = 1;
+  parts.fabric.link_bandwidth = kB;
+  for (const Fidelity fidelity : kAll) {
+    CAPTURE(name(fidelity));
+    CHECK(time_s(Algorithm::collnet_chain, parts, 1e8, fidelity) ==
+          Approx(1e8 / kB + 2 * kRoute).epsilon(kTolerance));
+  }
+}
+
 TEST_CASE("NVLS shares NVLinks with others as rings do") {
   // Two groups of all eight GPUs at the same time: each NVLink carries both buffers.
   ClusterParts parts = dgx_like(1);

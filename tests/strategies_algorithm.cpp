@@ -132,3 +132,21 @@ TEST_CASE("auto on H100: rings for kilobytes, NVLS from 2 MiB on, NVLSTree over 
                     Catch::Matchers::Contains(
                         "members without an NVSwitch that sums; allowed: GPUs from compute capability"));
 }
+
+TEST_CASE("auto takes CollNet where the network sums") {
+  ClusterParts parts = testing::dgx_like(16);
+  parts.node.device = device_preset("a100-80");
+  parts.node.device_bandwidth = 300e9;
+  parts.node.nics = 8;
+  parts.node.nic_bandwidth = 25e9;
+  const Scenario plain = on(parts, Algorithm::automatic, Protocol::nccl);
+  const std::vector<Endpoint> all = testing::all_devices(*plain.cluster);
+  CHECK(AlgorithmChoice(plain).of(all, 1e9) == Algorithm::ring);
+  parts.fabric.sharp = true;
+  const Scenario sums = on(parts, Algorithm::automatic, Protocol::nccl);
+  CHECK(AlgorithmChoice(sums).of(all, 1e9) == Algorithm::collnet_direct);
+  CHECK(AlgorithmChoice(sums).of({0, 1, 2, 3}, 1e9) == Algorithm::ring);
+  const Scenario two = on(testing::dgx_like(2), Algorithm::collnet_chain, Protocol::nccl);
+  CHECK_THROWS_WITH(AlgorithmChoice(two).of(testing::all_devices(*two.cluster), 8),
+                    Catch::Matchers::Contains("allowed: a fabric with sharp = true"));
+}

@@ -46,11 +46,11 @@ std::string described(const Device& d) {
 
 // All that a result may depend on: every link, the rings, the processors, the device.
 std::string described(const Cluster& c) {
-  std::string text = c.name + c.changes + '\n' + c.title + '\n' + described(c.node().device) +
-                     std::to_string(c.node().cpu_cores) + ' ' +
-                     std::to_string(c.node().cpu_memory_bandwidth) + ' ' +
-                     std::to_string(static_cast<int>(c.network_basis)) + ' ' +
-                     std::to_string(static_cast<int>(c.fabric().routing)) + '\n';
+  std::string text =
+      c.name + c.changes + '\n' + c.title + '\n' + described(c.node().device) +
+      std::to_string(c.node().cpu_cores) + ' ' + std::to_string(c.node().cpu_memory_bandwidth) + ' ' +
+      std::to_string(static_cast<int>(c.network_basis)) + ' ' +
+      std::to_string(static_cast<int>(c.fabric().routing)) + (c.fabric().sharp ? " sharp" : "") + '\n';
   for (const std::string& source : c.sources) text += source + '\n';
   for (LinkId l = 0; l < c.links(); ++l)
     text += c.link_name(l) + ' ' + std::to_string(c.bandwidth(l)) + ' ' +

@@ -38,6 +38,8 @@ TEST_CASE("overrides reach node and fabric") {
   CHECK(half->fabric().latency_s == Approx(3e-6));
   CHECK(half->fabric().routing == Fabric::Routing::ecmp_hash);
   CHECK(half->server_nodes() == 2);
+  CHECK_FALSE(plain->fabric().sharp);
+  CHECK(cluster_of(head + "sharp = true\n")->fabric().sharp);
   CHECK(half->endpoint_name(half->server_processor(1)) == "server1.cpu");
   CHECK(half->endpoint_name(half->processor_of_node(7)) == "node7.cpu");
   CHECK(half->endpoint_name(35) == "node4.gpu3");
@@ -147,6 +149,8 @@ TEST_CASE("bad cluster input is refused at its place") {
       {dgx + "radix = 8\n", "lab.toml:4:", "at least 16"},
       {dgx + "routing = \"random\"\n", "lab.toml:4:", "ecmp-hash"},
       {dgx + "kind = \"switch\"\noversubscription = 2\n", "lab.toml:5:", "leaf-spine"},
+      {dgx + "kind = \"ring\"\nsharp = true\n",
+       "lab.toml:5:", "only with kind = \"switch\", \"leaf-spine\", \"rail\", \"fat-tree\""},
       {"[cluster]\npreset = \"dgx-a100\"\nnodes = 0\n", "lab.toml:3:", "nodes"},
       {"[cluster]\npreset = \"dgx-a100\"\nnodes = 1000000\n", "lab.toml:", "1,000,000 devices"},
       {"[cluster]\npreset = \"dgx-a100\"\nnodes = 99999999999\n", "lab.toml:3:", "nodes"},

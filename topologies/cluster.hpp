@@ -86,6 +86,7 @@ struct Fabric {
   double global_bandwidth = 0;  // dragonfly: bytes/s a direction between two groups; 0: as link_bandwidth
   double latency_s = 0;         // one hop: NIC to switch, switch to switch, or (ring, torus) node to node
   enum class Routing { d_mod_k, ecmp_hash } routing = Routing::d_mod_k;
+  bool sharp = false;  // its switches sum what nodes send (NVIDIA SHARP), and NCCL may use it
 };
 
 struct SlowLink {

@@ -36,6 +36,7 @@ const std::vector<FabricKey>& fabric_keys() {
       {"oversubscription", {leaf_spine, rail, fat_tree}},
       {"link_gbps", {leaf_spine, rail, fat_tree, ring, torus, dragonfly}},
       {"routing", {leaf_spine, rail, fat_tree}},
+      {"sharp", {single_switch, leaf_spine, rail, fat_tree}},
       {"dims", {torus}},
       {"groups", {dragonfly}},
       {"routers_per_group", {dragonfly}},
@@ -59,6 +60,7 @@ public:
   std::optional<std::size_t> kind, routing;
   std::optional<double> oversubscription, link_gbps, global_gbps, latency_us;
   std::optional<int> radix, nodes_per_leaf, spines, groups, routers_per_group, nodes_per_router;
+  std::optional<bool> sharp;
   std::vector<int> dims;
 
   Fabric::Kind fabric() const { return static_cast<Fabric::Kind>(kind.value_or(0)); }
@@ -70,6 +72,7 @@ public:
         s.refuse(key.name, "given", "only with kind = " + quoted(key.kinds));
     if (s.has("radix")) nodes_per_leaf.reset();  // it follows anew
     take(s, "routing", routing, s.choice("routing", kRoutings, 0));
+    take(s, "sharp", sharp, s.boolean("sharp", false));
     take(s, "oversubscription", oversubscription, s.number("oversubscription", {0.001, 1000}, 1));
     take(s, "link_gbps", link_gbps, s.number("link_gbps", kBandwidth, 1));
     take(s, "latency_us", latency_us, s.number("latency_us", kLatency, 0));
@@ -108,6 +111,7 @@ Fabric make_fabric(const FabricKeys& keys, const Node& node, const Section& sect
   using enum Fabric::Kind;
   fabric.kind = keys.fabric();
   fabric.latency_s = keys.latency_us.value_or(0) * kMicrosecond;
+  fabric.sharp = keys.sharp.value_or(false);
   if (fabric.kind == single_switch || fabric.kind == links) return fabric;
   const std::string name = fmt::format("\"{}\"", kFabricNames[static_cast<std::size_t>(fabric.kind)]);
   fabric.link_bandwidth = keys.link_gbps ? *keys.link_gbps * kGb : node.nic_bandwidth;

@@ -29,6 +29,8 @@ void choose_algorithm(const CudaOptions& options) {
   if (options.all_reduce == Algorithm::tree) choose("allreduce:tree", "Tree");
   if (options.all_reduce == Algorithm::nvls) choose("allreduce:nvls", "NVLS");
   if (options.all_reduce == Algorithm::nvls_tree) choose("allreduce:nvlstree", "NVLSTree");
+  if (options.all_reduce == Algorithm::collnet_chain) choose("allreduce:collnetchain", "CollnetChain");
+  if (options.all_reduce == Algorithm::collnet_direct) choose("allreduce:collnetdirect", "CollnetDirect");
 }
 
 // The record's note on which algorithms carried out the collectives.

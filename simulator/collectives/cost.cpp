@@ -76,15 +76,20 @@ StageOnNetwork stage_on_network(const Stage& stage, const Cluster& cluster,
   on.shape.compute_capability = processors ? 0 : cluster.node().device.compute_capability;
   const bool switched = stage.kind == Stage::Kind::switched;
   if (switched && !stage.parents.empty()) {
-    std::vector<PlanEdge> between;
-    std::vector<double> between_s;
-    for (std::size_t e = 0; e < edges.size(); ++e)
-      if (cluster.node_of(members[edges[e].from]) != cluster.node_of(members[edges[e].to])) {
-        between.push_back(edges[e]);
-        between_s.push_back(latency_s[e]);
-      }
-    on.shape.tree_latency_s = longest_way(stage, between, between_s).sum;
+    std::vector<PlanEdge> of_trees;
+    std::vector<double> of_trees_s;
+    for (std::size_t e = 0; e < edges.size(); ++e) {
+      const std::vector<int>& parents = stage.parents[static_cast<std::size_t>(edges[e].tree)];
+      if (parents[edges[e].from] != edges[e].to && parents[edges[e].to] != edges[e].from) continue;
+      of_trees.push_back(edges[e]);
+      of_trees_s.push_back(latency_s[e]);
+    }
+    on.shape.tree_latency_s = longest_way(stage, of_trees, of_trees_s).sum;
   }
+  if (!stage.exchanges.empty())
+    for (std::size_t e = 0; e < edges.size(); ++e)
+      if (cluster.node_of(members[edges[e].from]) == cluster.node_of(members[edges[e].to]))
+        on.shape.tree_latency_s = std::max(on.shape.tree_latency_s, 2 * latency_s[e]);  // there and back
   if (stage.kind == Stage::Kind::trees) {
     const Way way = longest_way(stage, edges, latency_s);
     on.shape.tree_latency_s = way.sum;
@@ -180,9 +185,11 @@ PlanOnNetwork on_network(const CollectivePlan& plan, const Cluster& cluster,
       each_link(stage.links, [&](LinkId link, int) {
         stage.inverse_bandwidth = std::max(stage.inverse_bandwidth, crossed[link] / cluster.bandwidth(link));
       });
-      // Trees are counted by 2 S over their time; an edge carries a half of the lane's share.
-      // NVLS by S over its time; an edge carries a half of the lane's share as well.
-      const double edges = stage.kind == Stage::Kind::trees ? 4 : stage.kind == Stage::Kind::switched ? 2 : 1;
+      // Trees are counted by 2 S over their time; an edge carries a half of the lane's share. What switches
+      // sum is counted by S over its time.
+      const double edges = stage.kind == Stage::Kind::trees      ? 4
+                           : stage.kind == Stage::Kind::switched ? stage.share.block / stage.share.edge
+                                                                 : 1;
       if (stage.inverse_bandwidth > 0)
         stage.shape.ring_bandwidth = edges * stage.shape.channels / stage.inverse_bandwidth;
     }
@@ -197,7 +204,9 @@ TransferCost stage_cost(Algorithm algorithm, const StageOnNetwork& stage, double
   if (stage.kind == Stage::Kind::trees) {
     cost = tree_cost(bytes, stage.shape, protocol, chunk_bytes);
   } else if (stage.kind == Stage::Kind::switched) {
-    cost = nvls_cost(bytes, stage.shape, protocol);
+    cost = is_collnet(algorithm)
+               ? collnet_cost(bytes, stage.shape, protocol, algorithm == Algorithm::collnet_direct)
+               : nvls_cost(bytes, stage.shape, protocol);
   } else if (algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical) {
     const CollectiveKind kind = stage.kind == Stage::Kind::reduce_scatter ? CollectiveKind::reduce_scatter
                                 : stage.kind == Stage::Kind::all_gather   ? CollectiveKind::all_gather
@@ -250,9 +259,9 @@ std::vector<Algorithm> candidates(const Cluster& cluster, const std::vector<Endp
                                   const Protocol& protocol) {
   const bool nccl = protocol.kind == Protocol::nccl && cluster.node().device.compute_capability > 0;
   std::vector<Algorithm> fitting;
-  for (const Algorithm a :
-       {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical,
-        Algorithm::torus, Algorithm::nvls, Algorithm::nvls_tree}) {
+  for (const Algorithm a : {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling,
+                            Algorithm::hierarchical, Algorithm::torus, Algorithm::nvls, Algorithm::nvls_tree,
+                            Algorithm::collnet_chain, Algorithm::collnet_direct}) {
     if (nccl ? a != Algorithm::ring && a != Algorithm::tree && !is_switched(a) : is_switched(a)) continue;
     if (a == Algorithm::nvls && !prefers_nvls(cluster.node().device.compute_capability, members.size()))
       continue;

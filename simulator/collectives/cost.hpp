@@ -31,8 +31,8 @@ void take_interconnect(TransferShape& shape, const Cluster& cluster, const std::
                        const std::vector<PlanEdge>& edges);
 
 // What a stage costs in an all-reduce of `bytes`; its edges carry bytes_per_edge each. Rings cost what
-// ring_cost() says, trees tree_cost(), NVLS nvls_cost(); halving-doubling and torus send plain messages, step
-// by step. Messages are at most `chunk_bytes` long (0: not cut).
+// ring_cost() says, trees tree_cost(), NVLS nvls_cost(), CollNet collnet_cost(); halving-doubling and torus
+// send plain messages, step by step. Messages are at most `chunk_bytes` long (0: not cut).
 TransferCost stage_cost(Algorithm algorithm, const StageOnNetwork& stage, double bytes,
                         const Protocol& protocol, double chunk_bytes);
 
@@ -43,8 +43,8 @@ double time_alone_s(const PlanOnNetwork& plan, double bytes, const Protocol& pro
 double time_as_chosen_s(const PlanOnNetwork& plan, double bytes, const Protocol& protocol,
                         double chunk_bytes);
 
-// What `auto` chooses from: what fits, and of that, where GPUs speak NCCL, only its rings and
-// trees, and NVLS with as many GPUs as make NCCL prefer it.
+// What `auto` chooses from: what fits, and of that, where GPUs speak NCCL, only its rings and trees, NVLS
+// with as many GPUs as make NCCL prefer it, and CollNet.
 std::vector<Algorithm> candidates(const Cluster& cluster, const std::vector<Endpoint>& members,
                                   const Protocol& protocol);
 

@@ -61,6 +61,16 @@ Members turn_into(Stage& stage, Stage::Kind kind) {
   return order;
 }
 
+// The parents in two trees over the heads of nodes; `before` has those of the other members.
+std::vector<Members> trees_over(const Members& heads, const Members& before) {
+  std::vector<Members> trees;
+  for (const Members& tree : double_tree(static_cast<int>(heads.size()))) {
+    Members& parents = trees.emplace_back(before);
+    for (std::size_t h = 0; h < heads.size(); ++h) parents[heads[h]] = tree[h] < 0 ? -1 : heads[tree[h]];
+  }
+  return trees;
+}
+
 // Each channel's ring enters a node at the device of its NIC; there the trees have the node's head, and the
 // others follow it as a chain.
 std::vector<Lane> tree_lanes(const Cluster& cluster, const std::vector<Endpoint>& members, int channels) {
@@ -75,12 +85,21 @@ std::vector<Lane> tree_lanes(const Cluster& cluster, const std::vector<Endpoint>
       else
         heads.push_back(order[i]);
     }
-    for (const Members& tree : double_tree(static_cast<int>(heads.size()))) {
-      Members& parents = stage.parents.emplace_back(before);
-      for (std::size_t h = 0; h < heads.size(); ++h) parents[heads[h]] = tree[h] < 0 ? -1 : heads[tree[h]];
-    }
+    stage.parents = trees_over(heads, before);
   }
   return lanes;
+}
+
+// The members of each node in a channel's ring, which enters a node at the device of its NIC.
+std::vector<Members> split_by_node(const Cluster& cluster, const std::vector<Endpoint>& members,
+                                   const Members& order) {
+  std::vector<Members> nodes;
+  for (const int m : order) {
+    if (nodes.empty() || cluster.node_of(members[m]) != cluster.node_of(members[nodes.back().front()]))
+      nodes.emplace_back();
+    nodes.back().push_back(m);
+  }
+  return nodes;
 }
 
 std::vector<Lane> switched_lanes(const Cluster& cluster, const std::vector<Endpoint>& members, int channels) {
@@ -88,12 +107,7 @@ std::vector<Lane> switched_lanes(const Cluster& cluster, const std::vector<Endpo
   for (Lane& lane : lanes) {
     Stage& stage = lane.stages.front();
     const Members order = turn_into(stage, Stage::Kind::switched);
-    for (const int m : order) {
-      if (stage.groups.empty() ||
-          cluster.node_of(members[m]) != cluster.node_of(members[stage.groups.back().front()]))
-        stage.groups.emplace_back();
-      stage.groups.back().push_back(m);
-    }
+    stage.groups = split_by_node(cluster, members, order);
     if (stage.groups.size() < 2) continue;
     for (const Members& tree : double_tree(static_cast<int>(stage.groups.size()))) {
       Members& parents = stage.parents.emplace_back(members.size(), -1);
@@ -102,6 +116,61 @@ std::vector<Lane> switched_lanes(const Cluster& cluster, const std::vector<Endpo
     }
   }
   return lanes;
+}
+
+// CollNet without the network's sums: trees over the heads of the nodes, which the others follow as a chain.
+void turn_collnet_into_trees(Stage& stage, int members) {
+  Members before(static_cast<std::size_t>(members), -1);
+  if (!stage.parents.empty()) before = stage.parents.front();
+  for (const Members& node : stage.exchanges)
+    for (std::size_t i = 1; i < node.size(); ++i) before[node[i]] = node[i - 1];
+  stage.kind = Stage::Kind::trees;
+  stage.parents = trees_over(stage.groups.front(), before);
+  stage.groups.clear();
+  stage.exchanges.clear();
+}
+
+// In each node a chain to the head and back; the network sums over the heads.
+std::vector<Lane> collnet_chain_lanes(const Cluster& cluster, const std::vector<Endpoint>& members,
+                                      int channels) {
+  std::vector<Lane> lanes = ring_lanes(cluster, members, channels);
+  for (Lane& lane : lanes) {
+    Stage& stage = lane.stages.front();
+    const Members order = turn_into(stage, Stage::Kind::switched);
+    Members heads, before(members.size(), -1);
+    for (const Members& node : split_by_node(cluster, members, order)) {
+      heads.push_back(node.front());
+      for (std::size_t i = 1; i < node.size(); ++i) before[node[i]] = node[i - 1];
+    }
+    stage.groups = {heads};
+    if (heads.size() < members.size()) stage.parents = {before, before};  // each for half of the block
+  }
+  return lanes;
+}
+
+std::vector<Lane> collnet_direct_lanes(const Cluster& cluster, const std::vector<Endpoint>& members) {
+  Stage stage;
+  stage.kind = Stage::Kind::switched;
+  stage.exchanges = members_by_node(cluster, members);
+  for (std::size_t place = 0; place < stage.exchanges.front().size(); ++place) {
+    Members& group = stage.groups.emplace_back();
+    for (const Members& node : stage.exchanges) group.push_back(node[place]);
+  }
+  return {{1, {std::move(stage)}}};
+}
+
+// CollNet needs a network whose switches sum; CollNetDirect also NVSwitches, as in NCCL.
+std::string collnet_misfit(Algorithm algorithm, const Cluster& cluster, const std::vector<Endpoint>& members,
+                           const std::vector<Members>& nodes) {
+  if (!cluster.fabric().sharp)
+    return "a network whose switches do not sum; allowed: a fabric with sharp = true";
+  if (std::any_of(members.begin(), members.end(), [&](Endpoint e) { return e >= cluster.devices(); }))
+    return "members that are no devices; allowed: devices";
+  if (nodes.size() < 2) return "members on one node; allowed: several nodes";
+  if (algorithm == Algorithm::collnet_direct && nodes.front().size() > 1 &&
+      cluster.node().interconnect != Node::Interconnect::nvswitch)
+    return "several members on nodes without an NVSwitch; allowed: interconnect = \"nvswitch\"";
+  return {};
 }
 
 // NVLS needs NVSwitches that can sum.
@@ -208,6 +277,7 @@ std::string misfit(Algorithm algorithm, const Cluster& cluster, const std::vecto
     if (nodes[i].size() != nodes[0].size())
       return fmt::format("{} members on one node and {} on another; allowed: equally many on every node",
                          nodes[0].size(), nodes[i].size());
+  if (is_collnet(algorithm)) return collnet_misfit(algorithm, cluster, members, nodes);
   if (switched) return switch_misfit(algorithm, cluster, members, nodes);
   return {};
 }
@@ -241,6 +311,12 @@ CollectivePlan collective_plan(Algorithm algorithm, const Cluster& cluster,
     case Algorithm::nvls_tree:
       plan.lanes = switched_lanes(cluster, members, channels);
       break;
+    case Algorithm::collnet_chain:
+      plan.lanes = collnet_chain_lanes(cluster, members, channels);
+      break;
+    case Algorithm::collnet_direct:
+      plan.lanes = collnet_direct_lanes(cluster, members);
+      break;
     case Algorithm::automatic:
       throw RunError("an all-reduce is of algorithm \"auto\"; a schedule names the one that was chosen");
   }
@@ -259,10 +335,16 @@ std::vector<PlanEdge> stage_edges(const Stage& stage) {
         edges.push_back({group[i], group[(i + 1) % group.size()]});
         for (const std::array<int, 3>& hop : stage.relays)
           if (hop[0] == edges.back().from && hop[2] == edges.back().to) edges.back().through = hop[1];
-        // Out of the one and into the other, over the switch; both halves of the block.
-        if (stage.kind == Stage::Kind::switched) edges.push_back(edges.back());
+        // Out of the one and into the other, over the switch; both halves of the block. Between nodes, those
+        // of a leaf follow one another, so that its uplinks carry what its switch has summed.
+        if (stage.kind == Stage::Kind::switched && stage.exchanges.empty()) edges.push_back(edges.back());
       }
   }
+  // Each member's part of the other's block, and the sum over all nodes of the own one.
+  for (const Members& node : stage.exchanges)
+    for (const int from : node)
+      for (const int to : node)
+        if (from != to) edges.insert(edges.end(), 2, {from, to});
   for (std::size_t t = 0; t < stage.parents.size(); ++t)
     for (std::size_t m = 0; m < stage.parents[t].size(); ++m)
       if (const int parent = stage.parents[t][m]; parent >= 0) {
@@ -283,6 +365,10 @@ CollectivePlan in_messages(CollectivePlan plan) {
   for (Lane& lane : plan.lanes)
     for (Stage& stage : lane.stages) {
       if (stage.kind != Stage::Kind::switched) continue;
+      if (is_collnet(plan.algorithm)) {
+        turn_collnet_into_trees(stage, plan.members);
+        continue;
+      }
       stage.kind = stage.parents.empty() ? Stage::Kind::all_reduce : Stage::Kind::trees;
       if (stage.parents.empty()) continue;
       for (Members& parents : stage.parents)
@@ -319,7 +405,8 @@ std::vector<StageShare> stage_shares(const Lane& lane) {
       continue;
     }
     if (stage.kind == Stage::Kind::switched) {
-      shares.push_back({block, block / 2});
+      const double parts = stage.exchanges.empty() ? 2 : static_cast<double>(stage.exchanges.front().size());
+      shares.push_back({block, block / parts});
       continue;
     }
     const double size = static_cast<double>(stage.groups.front().size());

@@ -19,11 +19,15 @@ struct Stage {
     all_gather,      // in rings: undoes the last reduce_scatter, whose groups it has
     give,            // pairs: the first sends its block to the second, which adds it
     take_back,       // pairs: the second sends the result back
-    switched,        // NVLS: the groups' switches sum and multicast, half of the block for each tree, if any
+    switched,        // switches sum over each group and hand the sum out: NVLink's (NVLS; half of the block
+                     // for each tree, if any), or the network's (CollNet)
     trees,           // each tree its part of the block: up to the root and back, cut into pieces
   } kind = Kind::all_reduce;
   std::vector<std::vector<int>> groups;   // all of one size, at least 2; each member in one at most
   std::vector<std::vector<int>> parents;  // trees, switched: of every member; -1 at a root, and at others
+  // CollNetDirect: the members of each node. Each sums a part of the block for its node, which the others
+  // send to it, has the network's switches sum it over its group, and sends the others the sum.
+  std::vector<std::vector<int>> exchanges;
   // Hops of rings on a mesh that go through another member: {from, through, to}.
   std::vector<std::array<int, 3>> relays;
   int rail = -1;  // as Cluster::route has it
@@ -52,8 +56,11 @@ struct CollectivePlan {
 //   hierarchical: reduce-scatter inside the nodes, all-reduce over the nodes between members of one place,
 //     all-gather inside (Horovod's NCCLHierarchicalAllreduce; Cho et al., "BlueConnect", 2019).
 //   nvls: the switch of one node; nvls-tree: those of several, with two trees between the nodes, as NCCL's
-//   NVLS
-//     and NVLSTree. A member's NVLink carries the buffer once each way; between nodes it goes as with `tree`.
+//     NVLS and NVLSTree. A member's NVLink carries the buffer once each way; between nodes it goes as with
+//     `tree`.
+//   collnet-chain, collnet-direct: the network's switches sum over the nodes, as with NCCL's CollNetChain and
+//     CollNetDirect: a NIC carries its share of the buffer once each way. Inside a node, a chain to the
+//     device of the channel's NIC and back, or all members with one another.
 //   torus: two lanes a dimension, one each way around, which begin with different dimensions.
 // InputError if misfit() says that the algorithm does not fit.
 CollectivePlan collective_plan(Algorithm algorithm, const Cluster& cluster,

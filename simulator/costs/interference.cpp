@@ -8,11 +8,14 @@
 namespace rehearse {
 namespace {
 
+bool by_nvls(const Collective& collective) {
+  return is_switched(collective.used_algorithm()) && !is_collnet(collective.used_algorithm());
+}
+
 double thread_blocks(const Collective& collective, const TransferShape& shape) {
   if (collective.copy_engines) return 0;
   const std::size_t arch = nccl::architecture(shape.compute_capability);
-  if (is_switched(collective.used_algorithm()))
-    return (shape.nodes > 1 ? nccl::kBlocksNvlsTree : nccl::kBlocksNvls)[arch];
+  if (by_nvls(collective)) return (shape.nodes > 1 ? nccl::kBlocksNvlsTree : nccl::kBlocksNvls)[arch];
   if (shape.nodes == 1) return shape.nvlink_only ? nccl::kBlocksInNode[arch] : nccl::kBlocksOfRing;
   const int nics = std::max(1, shape.channels);
   constexpr double kRounding = 1e-6;
@@ -26,7 +29,7 @@ double memory_traffic(const Collective& collective, double bytes, const Transfer
   const double n = shape.ranks;
   switch (collective.kind) {
     case CollectiveKind::all_reduce:
-      if (is_switched(collective.used_algorithm())) return 2 * bytes;
+      if (by_nvls(collective)) return 2 * bytes;
       return nccl::kMemoryPasses * 2 * (n - 1) / n * bytes;
     case CollectiveKind::reduce_scatter:
     case CollectiveKind::all_gather:

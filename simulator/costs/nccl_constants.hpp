@@ -134,6 +134,16 @@ inline constexpr ByArchitecture kBlocksNvls = {0, 0, 16, 24}, kBlocksNvlsTree = 
 // or is stored. Of a message: read by its sender; written to the receiver's buffer, read there and stored.
 inline constexpr double kMemoryPasses = 3, kMemoryPassesOfMessages = 4;
 
+// CollNet, Simple protocol, in microseconds: of each hop of a chain in a node; of the exchange of all members
+// of a node, once and for each other member; of the network. A node with one member takes a tree's latency.
+inline constexpr double kCollnetChainLatencyUs = 2.8;
+inline constexpr double kCollnetDirectLatencyUs = 3.7, kCollnetDirectPeerUs = 0.4;
+inline constexpr double kCollnetChainNetLatencyUs = 30.0, kCollnetDirectNetLatencyUs = 31.0;
+// Share of the nodes' bus bandwidth that the buffer gets, since it passes through a GPU twice; of that, the
+// share of CollNetDirect, by architecture.
+inline constexpr double kCollnetShare = 0.5;
+inline constexpr ByArchitecture kCollnetDirectShare = {1, 1, 0.85, 0.85};
+
 // Share of a NIC's bandwidth that payload gets: NCCL counts 12 GB/s for 100 Gb/s (src/graph/topo.h).
 inline constexpr double kNetworkShare = 0.96;
 

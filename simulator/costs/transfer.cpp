@@ -316,9 +316,11 @@ TransferCost tree_cost(double bytes, const TransferShape& shape, const Protocol&
   return best;
 }
 
-TransferCost nvls_cost(double bytes, const TransferShape& shape, const Protocol& protocol) {
+namespace {
+
+// Switches sum: the links' bandwidth and the latency of the way.
+TransferCost switched_cost(double bytes, const TransferShape& shape, const Protocol& protocol) {
   TransferCost cost;
-  if (shape.ranks < 2) return cost;
   cost.steps = 1;
   cost.bytes_per_edge = bytes;  // as counted by ring_bandwidth
   cost.step_latency_s = shape.hop_latency_s + shape.tree_latency_s;
@@ -326,6 +328,14 @@ TransferCost nvls_cost(double bytes, const TransferShape& shape, const Protocol&
   if (protocol.kind == Protocol::measured)
     add_measured(cost, protocol.links->messages(reach_of(shape)), bytes / shape.ranks, 2,
                  shape.ring_bandwidth / std::max(1, shape.channels));
+  return cost;
+}
+
+}  // namespace
+
+TransferCost nvls_cost(double bytes, const TransferShape& shape, const Protocol& protocol) {
+  if (shape.ranks < 2) return {};
+  TransferCost cost = switched_cost(bytes, shape, protocol);
   if (protocol.kind != Protocol::nccl || shape.compute_capability < nccl::kFirstCapabilityNvls) return cost;
   const auto arch = nccl::architecture(shape.compute_capability);
   const double local = static_cast<double>(shape.ranks) / shape.nodes;
@@ -342,6 +352,29 @@ TransferCost nvls_cost(double bytes, const TransferShape& shape, const Protocol&
   const double ramp = (shape.nodes > 1 ? nccl::kNvlsTreeRamp : nccl::kNvlsRamp)[arch];
   cost.ramp_s = std::max(0.0, bytes / switched + ramp_s(bytes, ramp, switched) -
                                   bytes / (cost.efficiency * shape.ring_bandwidth));
+  return cost;
+}
+
+TransferCost collnet_cost(double bytes, const TransferShape& shape, const Protocol& protocol, bool direct) {
+  if (shape.ranks < 2) return {};
+  TransferCost cost = switched_cost(bytes, shape, protocol);
+  if (protocol.kind != Protocol::nccl || shape.compute_capability == 0) return cost;
+  const auto arch = static_cast<std::size_t>(architecture(shape.compute_capability));
+  const double others = static_cast<double>(shape.ranks) / shape.nodes - 1;  // in a node
+  double in_node_us = 0;
+  if (direct && others > 0) in_node_us = nccl::kCollnetDirectLatencyUs + others * nccl::kCollnetDirectPeerUs;
+  if (!direct) in_node_us = others * nccl::kCollnetChainLatencyUs;
+  const double net_us = others == 0 ? nccl::kTreeNetLatencyUs[nccl::kSimple]
+                        : direct    ? nccl::kCollnetDirectNetLatencyUs
+                                    : nccl::kCollnetChainNetLatencyUs;
+  cost.protocol = nccl::kProtocols[nccl::kSimple];
+  cost.step_latency_s = 1e-6 * (2 * in_node_us + net_us) + 2 * shape.hop_latency_s;
+  cost.efficiency = nccl::kNetworkShare;
+  if (shape.nvlink_bandwidth <= 0 || shape.ring_bandwidth <= 0) return cost;
+  // Nodes and the network between them work at the same time: the slower one sets the pace.
+  double in_node = nccl::kCollnetShare * nccl::kNvlinkShare[arch] * shape.nvlink_bandwidth;
+  if (direct) in_node *= nccl::kCollnetDirectShare[arch];
+  cost.efficiency = std::min(cost.efficiency, in_node / shape.ring_bandwidth);
   return cost;
 }
 

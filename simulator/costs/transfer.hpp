@@ -87,6 +87,14 @@ TransferCost tree_cost(double bytes, const TransferShape& shape, const Protocol&
 //   All other protocols: the bandwidth of the links and the latency of the route.
 TransferCost nvls_cost(double bytes, const TransferShape& shape, const Protocol& protocol);
 
+// An all-reduce of `bytes` over several nodes in which the network's switches sum (CollNetDirect where
+// `direct`, else CollNetChain), `ring_bandwidth` as for nvls_cost().
+//   nccl: NCCL 2.30.7 src/graph/tuning.cc. No ramp is known, nor a measurement: of CollNetChain on DGX A100,
+//   122 GB/s of the buffer with 8 NICs and 96 with 4, an author of NCCL expects some 110 and 80 (NVIDIA/nccl
+//   issue 320, comment of 2023-01-03).
+//   All other protocols: as nvls_cost().
+TransferCost collnet_cost(double bytes, const TransferShape& shape, const Protocol& protocol, bool direct);
+
 // The part of a step's latency that pieces of at most `chunk_bytes` in flight do not hide: a step of k pieces
 // takes max(k c, c + latency), c being the time of a piece, bytes_on_an_edge * inverse_bandwidth / k.
 double exposed_latency_s(const TransferCost& cost, double bytes_on_an_edge, double inverse_bandwidth,

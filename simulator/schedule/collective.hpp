@@ -22,13 +22,29 @@ constexpr Course course_of(CollectiveKind kind) {
 }
 // The algorithm of an all-reduce (simulator/collectives/plan.hpp). Other kinds use a ring or direct messages
 // between pairs. `automatic` is for scenarios: the ops of a schedule name the algorithm that was chosen.
-enum class Algorithm { ring, tree, halving_doubling, hierarchical, torus, nvls, nvls_tree, automatic };
-inline constexpr std::array<std::string_view, 8> kAlgorithmNames = {
-    "ring", "tree", "halving-doubling", "hierarchical", "torus", "nvls", "nvls-tree", "auto"};
+enum class Algorithm {
+  ring,
+  tree,
+  halving_doubling,
+  hierarchical,
+  torus,
+  nvls,
+  nvls_tree,
+  collnet_chain,
+  collnet_direct,
+  automatic
+};
+inline constexpr std::array<std::string_view, 10> kAlgorithmNames = {
+    "ring", "tree",      "halving-doubling", "hierarchical",   "torus",
+    "nvls", "nvls-tree", "collnet-chain",    "collnet-direct", "auto"};
 
-// NVLS: GPUs leave it to their NVLink switches to sum. There are no messages between members.
+// CollNet: the network's switches sum what the nodes send.
+constexpr bool is_collnet(Algorithm algorithm) {
+  return algorithm == Algorithm::collnet_chain || algorithm == Algorithm::collnet_direct;
+}
+// Switches sum, those of NVLink (NVLS) or of the network: members do not send to each other.
 constexpr bool is_switched(Algorithm algorithm) {
-  return algorithm == Algorithm::nvls || algorithm == Algorithm::nvls_tree;
+  return algorithm == Algorithm::nvls || algorithm == Algorithm::nvls_tree || is_collnet(algorithm);
 }
 
 struct Collective {
