@@ -102,7 +102,7 @@ ProfiledModel read_profiled(Section s) {
   profiled.optimizer_kernels = s.number("optimizer_kernels", kKernels, 0);
   if (profiled.optimizer_s > 0 && profiled.parameters.empty())
     s.require("parameters", "optimizer_ms", "the elements that are updated");
-  // Even the fastest of 10,000 stages then takes a positive time: expected are 3.9 deviations below the mean.
+  // The fastest of 10,000 stages is expected 3.9 deviations below the mean, and must take a positive time.
   profiled.stage_deviation = s.number("stage_deviation", {0, 0.25}, 0);
   if (profiled.has_layers && s.has("stage_deviation"))
     s.refuse("stage_deviation", "given beside layers", "only beside stages");

@@ -359,7 +359,7 @@ TransferCost collnet_cost(double bytes, const TransferShape& shape, const Protoc
   if (shape.ranks < 2) return {};
   TransferCost cost = switched_cost(bytes, shape, protocol);
   if (protocol.kind != Protocol::nccl || shape.compute_capability == 0) return cost;
-  const auto arch = static_cast<std::size_t>(architecture(shape.compute_capability));
+  const auto arch = nccl::architecture(shape.compute_capability);
   const double others = static_cast<double>(shape.ranks) / shape.nodes - 1;  // in a node
   double in_node_us = 0;
   if (direct && others > 0) in_node_us = nccl::kCollnetDirectLatencyUs + others * nccl::kCollnetDirectPeerUs;
