@@ -122,9 +122,11 @@ std::string why_compute(const Facts& a, const Facts& b, double difference) {
   const double base_slowed_s = a.result.metrics.breakdown.slowed_s / a.scale;
   const double other_slowed_s = b.result.metrics.breakdown.slowed_s / b.scale;
   const double slowed_s = other_slowed_s - base_slowed_s;
-  if (std::abs(slowed_s) > 0.6 * std::abs(difference) && slowed_s * difference > 0)
-    return fmt::format("collectives beside it prolong it by {} instead of {}", human_time_s(other_slowed_s),
-                       human_time_s(base_slowed_s));
+  if (std::abs(slowed_s) > 0.6 * std::abs(difference) && slowed_s * difference > 0) {
+    if (other_slowed_s == 0) return "no collectives slow it down";
+    return fmt::format("collectives beside it prolong it by {}{}", human_time_s(other_slowed_s),
+                       base_slowed_s > 0 ? " instead of " + human_time_s(base_slowed_s) : "");
+  }
   const Scenario &base = a.result.scenario, &other = b.result.scenario;
   std::vector<std::string> causes;
   if (a.result.metrics.devices != b.result.metrics.devices)
