@@ -87,6 +87,34 @@ TEST_CASE("n chunks of a gather and a product take one of each and n - 1 of the 
   }
 }
 
+TEST_CASE("without a pipeline a pass takes turns with that of the next micro-batch") {
+  const auto plan = [](bool turns, int microbatches) {
+    Scenario s = test::axes_scenario(test::axes_mixture(8), {4, 1, 1, 1});
+    s.strategy.expert = 4;
+    s.microbatches = microbatches;
+    s.training.global_batch = 2.0 * microbatches * 4;
+    s.strategy.overlap_passes = turns;
+    s.engine.protocol = Protocol::ideal;
+    s.cluster = make_cluster(star(4, 100 / 8 * 1e9));
+    return s;
+  };
+  // What one more micro-batch takes: its computation and its all-to-alls, or little more than the longer of
+  // both.
+  const Simulated run = simulate(plan(false, 2));
+  double computing_s = 0, communicating_s = 0;
+  for (std::size_t i = 0; i < run.ops().size(); ++i) {
+    if (run.ops()[i].microbatch != 0) continue;  // the sum of gradients runs beside the last one
+    (run.ops()[i].purpose == Purpose::experts ? communicating_s : computing_s) += run.time_s(i);
+  }
+  const auto one_more_s = [&](bool turns) {
+    return simulate(plan(turns, 9)).step_s() - simulate(plan(turns, 8)).step_s();
+  };
+  CAPTURE(computing_s, communicating_s);
+  CHECK(one_more_s(false) == Approx(computing_s + communicating_s).epsilon(1e-6));
+  CHECK(one_more_s(true) > (1 - 1e-9) * std::max(computing_s, communicating_s));
+  CHECK(one_more_s(true) < computing_s + communicating_s - 0.5 * std::min(computing_s, communicating_s));
+}
+
 TEST_CASE("passes that take turns hide the smaller of computation and communication") {
   // All-to-alls of experts beside computation, in a pipeline whose stages do the same.
   const auto plan = [](bool turns) {

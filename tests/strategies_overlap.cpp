@@ -127,7 +127,7 @@ TEST_CASE("passes that take turns") {
   struct Case {
     PipelineSchedule schedule;
     int chunks;
-    std::vector<int> pairs;  // by stage, of 4; 8 micro-batches
+    std::vector<int> pairs;  // by stage; 8 micro-batches
   };
   const Case cases[] = {
       // The first backward pass waits, over the later stages, for the last forward pass in front of it, but
@@ -137,12 +137,18 @@ TEST_CASE("passes that take turns") {
       // Stage s runs 3 - s forward passes ahead: 5 + s pairs, of which the last stage's are of one
       // micro-batch.
       {PipelineSchedule::one_f_one_b, 1, {5, 6, 7, 0}},
+      // Without a pipeline one forward pass runs ahead.
+      {PipelineSchedule::one_f_one_b, 1, {7}},
+      // Of 16 forward passes 2 (3 - s) + 4 + 1 run ahead, and each other one has a partner, on the last
+      // stage,
+      // too.
+      {PipelineSchedule::interleaved, 2, {5, 7, 9, 11}},
   };
   for (const Case& c : cases) {
     CAPTURE(static_cast<int>(c.schedule));
-    const auto pairs = pass_pairs(c.schedule, 4, 8, c.chunks);
-    REQUIRE(pairs.size() == 4);
-    for (std::size_t s = 0; s < 4; ++s)
+    const auto pairs = pass_pairs(c.schedule, static_cast<int>(c.pairs.size()), 8, c.chunks);
+    REQUIRE(pairs.size() == c.pairs.size());
+    for (std::size_t s = 0; s < pairs.size(); ++s)
       CHECK(std::count(pairs[s].begin(), pairs[s].end(), true) == c.pairs[s]);
   }
   // DualPipeV's published code overlaps two pairs in each of m - 2p + s + 1 steady-state iterations, and one

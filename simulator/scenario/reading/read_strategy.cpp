@@ -73,12 +73,14 @@ void read_blocking(StrategyChoice& strategy, Section& section) {
                              schedules_that([](const OrderEntry& e) { return e.ahead != nullptr; })));
 }
 
-// Passes of different micro-batches stand one behind the other only in pipelines, and transfers on the
-// compute stream would hold up both.
+// Without a pipeline only 1F1B has an order of passes that take turns, and transfers on the compute stream
+// would hold up both.
 void fit_overlap(const StrategyChoice& strategy, Section& section) {
   if (!strategy.overlap_passes) return;
-  if (strategy.pipeline == 1)
-    section.refuse("overlap_passes", "true with pipeline = 1", "false, or a pipeline of 2 or more stages");
+  if (strategy.pipeline == 1 && strategy.schedule != PipelineSchedule::one_f_one_b)
+    section.refuse("overlap_passes",
+                   fmt::format("true with pipeline = 1 and schedule = \"{}\"", name_of(strategy.schedule)),
+                   "false, schedule = \"1f1b\" beside it, or a pipeline of 2 or more stages");
   if (strategy.blocking_p2p)
     section.refuse("overlap_passes", "true with blocking_p2p = true",
                    "false, or blocking_p2p = false beside it");

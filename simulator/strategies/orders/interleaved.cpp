@@ -1,7 +1,8 @@
 // Interleaved 1F1B over v chunks a stage (Narayanan et al., SC 2021, figure 4; Megatron-LM's
 // forward_backward_pipelining_with_interleaving): p micro-batches run through chunk 0, then through chunk 1,
 // ..., then the next p; backward from the last chunk to the first. Stage s runs 2(p-s-1) + (v-1)p passes
-// ahead.
+// ahead; one more where passes take turns, so that even on the last stage both are of different micro-batches
+// (get_pp_rank_microbatches in Megatron-LM's megatron/core/pipeline_parallel/schedules.py).
 #include <algorithm>
 
 #include "simulator/strategies/orders/order.hpp"
@@ -10,8 +11,9 @@ namespace rehearse {
 namespace {
 
 int passes_ahead(const StagePlace& place) {
-  return std::min(2 * (place.stages - place.stage - 1) + (place.chunks - 1) * place.stages,
-                  place.microbatches * place.chunks);
+  return std::min(
+      2 * (place.stages - place.stage - 1) + (place.chunks - 1) * place.stages + (place.pairs ? 1 : 0),
+      place.microbatches * place.chunks);
 }
 
 PassItem item(const StagePlace& place, Pass pass, int i) {

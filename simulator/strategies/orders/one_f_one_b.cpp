@@ -1,6 +1,8 @@
 // 1F1B, or PipeDream-flush (Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters
 // Using Megatron-LM", SC 2021): stage s of p runs p-s-1 forward passes ahead, then one forward and one
-// backward in turn, so that it never keeps more than p-s micro-batches.
+// backward in turn, so that it never keeps more than p-s micro-batches. Without a pipeline, passes that take
+// turns are of two micro-batches: one pass runs ahead (Megatron-LM's
+// megatron/core/pipeline_parallel/combined_1f1b.py, combined_1f1b_schedule_for_no_pipelining).
 #include <algorithm>
 
 #include "simulator/strategies/orders/order.hpp"
@@ -9,7 +11,8 @@ namespace rehearse {
 namespace {
 
 int passes_ahead(const StagePlace& place) {
-  return std::min(place.stages - place.stage - 1, place.microbatches);
+  const int ahead = place.stages == 1 && place.pairs ? 1 : place.stages - place.stage - 1;
+  return std::min(ahead, place.microbatches);
 }
 
 }  // namespace

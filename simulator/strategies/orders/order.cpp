@@ -30,8 +30,8 @@ std::vector<PassItem> alternating_order(const StagePlace& place, int ahead, Item
 }
 
 std::vector<PassItem> pipeline_order(PipelineSchedule schedule, int stages, int stage, int microbatches,
-                                     int chunks) {
-  return order_of(schedule).order({stages, stage, microbatches, chunks});
+                                     int chunks, bool pairs) {
+  return order_of(schedule).order({stages, stage, microbatches, chunks, pairs});
 }
 
 int part_of(PartPlacement placement, int stages, int stage, int chunk) {

@@ -25,6 +25,7 @@ struct PassItem {
 // A stage and what it has to run.
 struct StagePlace {
   int stages = 1, stage = 0, microbatches = 1, chunks = 1;
+  bool pairs = false;  // a forward pass and the backward pass behind it take turns (overlap_passes)
 };
 
 // Which parts of the model a stage holds.
@@ -63,7 +64,7 @@ std::vector<PassItem> alternating_order(const StagePlace& place, int ahead, Item
 
 // `microbatches` must be a multiple of `stages` for interleaved 1F1B.
 std::vector<PassItem> pipeline_order(PipelineSchedule schedule, int stages, int stage, int microbatches,
-                                     int chunks = 1);
+                                     int chunks = 1, bool pairs = false);
 
 // The part of the model that is chunk `chunk` of a stage, and the stage that holds a part.
 int part_of(PartPlacement placement, int stages, int stage, int chunk);

@@ -11,7 +11,7 @@ public:
   Pipeline(PipelineSchedule schedule, int stages, int microbatches, int chunks)
       : placement_(order_of(schedule).placement), stages_(stages), parts_(stages * chunks) {
     for (int s = 0; s < stages; ++s) {
-      orders_.push_back(pipeline_order(schedule, stages, s, microbatches, chunks));
+      orders_.push_back(pipeline_order(schedule, stages, s, microbatches, chunks, true));
       pairs_.emplace_back(orders_.back().size(), false);
     }
     next_.assign(static_cast<std::size_t>(stages), 0);

@@ -37,8 +37,8 @@ public:
   }
 
   void write() {
-    const StagePlace place{stage_.stages, stage_.stage, microbatches_,
-                           static_cast<int>(stage_.chunks.size())};
+    const StagePlace place{stage_.stages, stage_.stage, microbatches_, static_cast<int>(stage_.chunks.size()),
+                           plan_.scenario.strategy.overlap_passes};
     const std::vector<PassItem> order = entry_.order(place);
     if (blocking_ && place.chunks > 1) {
       write_rounds(order, entry_.ahead(place));
