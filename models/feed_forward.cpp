@@ -27,9 +27,14 @@ struct Spread {
 void add_spread_linear(LayerCost& layer, const Sizes& z, const Spread& s, double out, double in) {
   layer.parameters += s.sets * in * out;
   const double rows = s.rows / s.used;
-  layer.forward.push_back(product(Kind::gemm, rows, out, in, z.element, s.used));
-  layer.backward_input.push_back(product(Kind::gemm, rows, in, out, z.element, s.used));
-  layer.backward_weight.push_back(product(Kind::gemm, out, in, rows, z.element, s.used));
+  const auto grouped = [&](double m, double n, double k) {
+    Kernel kernel = product(Kind::gemm, m, n, k, z.element, s.used);
+    if (s.sets > 1) kernel.launches = s.used;
+    return kernel;
+  };
+  layer.forward.push_back(grouped(rows, out, in));
+  layer.backward_input.push_back(grouped(rows, in, out));
+  layer.backward_weight.push_back(grouped(out, in, rows));
 }
 
 // The next kernel adds the bias; its gradient is summed over the rows.
@@ -38,14 +43,17 @@ void add_spread_bias(LayerCost& layer, const Sizes& z, const Spread& s, double w
   layer.backward_weight.push_back(column_sums({z.element * s.rows * width, width, z.element}));
 }
 
-// To the inner width, and the activation function. It keeps the function's inputs (of SwiGLU: two); ReLU
-// needs its result alone, which is the next product's input.
-void write_up(LayerCost& cost, const TransformerWriter& to, const Sizes& z, const Spread& s, double inner) {
+// To the inner width, and the activation function, unless a kernel of the product applies it. It keeps the
+// function's inputs (of SwiGLU: two); ReLU needs its result alone, which is the next product's input.
+void write_up(LayerCost& cost, const TransformerWriter& to, const Sizes& z, const Spread& s, double inner,
+              bool applied = false) {
   const Transformer& t = to.t;
   const double out = t.gated ? 2 * inner : inner, bytes = z.element * s.rows * inner;
   add_spread_linear(cost, z, s, out, z.hidden);
   if (t.biases) add_spread_bias(cost, z, s, out);
-  if (t.gated)
+  if (applied) {
+    // Nothing moves beside what the product does.
+  } else if (t.gated)
     add_swiglu(cost, bytes, to.pass.kernels.gate_bytes);
   else
     add_gelu(cost, bytes);
@@ -68,6 +76,49 @@ int add_dense(TransformerWriter& to, int input, double width) {
   cost = &to.layer.add(SegmentKind::down, {to.layer.last()}, {to.tokens()});
   write_down(*cost, down, {down.tokens, 1, 1}, inner_of(SegmentKind::down));
   return to.layer.last();
+}
+
+// Casts of the rows that experts' products read to 8 bits or fewer, and of the gradients of what they return;
+// in rows of `input` and `output` elements.
+void add_routed_casts(LayerCost& cost, const TransformerWriter& to, double rows, double input,
+                      double output) {
+  const double bytes = casts_operands(to.pass.precision) ? to.pass.kernels.routed_cast_bytes : 0;
+  if (bytes == 0) return;
+  const auto cast = [&](std::vector<Kernel>& kernels, double width) {
+    if (width > 0) kernels.insert(kernels.begin(), moves(bytes * rows * width));
+  };
+  cast(cost.forward, input);
+  cast(cost.backward_input, output);
+}
+
+// Copies what one of the experts' products keeps, in rows of `input` elements of its operand and `gated` ones
+// of the activation function's input, to a stash and back. Operands are kept as they were cast.
+void add_stash(LayerCost& cost, const TransformerWriter& to, double rows, double input, double gated) {
+  if (!to.pass.kernels.stashed_experts) return;
+  const double element = element_bytes(to.pass.precision);
+  const double operand = casts_operands(to.pass.precision) ? 1 : element;
+  const Kernel copy = moves(2 * rows * (operand * input + element * gated));
+  cost.forward.push_back(copy);
+  cost.backward_input.push_back(copy);
+}
+
+// Further copies of all routed rows, and of their gradients, on their way to experts or back.
+void add_routed_copies(LayerCost& cost, double copies, double row_bytes) {
+  for (; copies > 0; --copies) {
+    cost.forward.push_back(moves(2 * row_bytes));
+    cost.backward_input.push_back(moves(2 * row_bytes));
+  }
+}
+
+void mark_routed(Layer& layer) {
+  using enum SegmentKind;
+  for (Segment& segment : layer.segments) {
+    if (segment.kind != dispatch && segment.kind != expert_up && segment.kind != expert_down &&
+        segment.kind != combine)
+      continue;
+    for (auto* kernels : {&segment.cost.forward, &segment.cost.backward_input, &segment.cost.backward_weight})
+      for (Kernel& kernel : *kernels) kernel.routed = true;
+  }
 }
 
 // Lepikhin et al., "GShard", 2020, and Jiang et al., "Mixtral of Experts", 2024, section 2.1: a linear
@@ -98,6 +149,7 @@ int add_experts(TransformerWriter& to, int input) {
   cost = &to.layer.add(SegmentKind::dispatch, {input, gates}, {rows(hidden, t.hidden)});
   cost->forward.push_back(moves(2 * chosen * z.activation));
   cost->backward_input.push_back(moves((chosen + 1) * z.activation, chosen, 1));
+  add_routed_copies(*cost, to.pass.kernels.routed_copies, chosen * z.activation);
   cost->saved_bytes = chosen * z.activation;
 
   const auto spread = [&](SegmentKind kind) {
@@ -111,10 +163,17 @@ int add_experts(TransformerWriter& to, int input) {
   const auto inner_of = [&](SegmentKind kind) { return width / to.pass.splits.of(kind, inner); };
   cost = &to.layer.add(SegmentKind::expert_up, {to.layer.last()}, {rows(inner, width)});
   Spread s = spread(SegmentKind::expert_up);
-  write_up(*cost, to, z, s, inner_of(SegmentKind::expert_up));
+  const bool fused = to.pass.kernels.fused_experts;
+  const double inner_width = inner_of(SegmentKind::expert_up);
+  write_up(*cost, to, z, s, inner_width, fused);
+  const double up_width = (t.gated ? 2 : 1) * inner_width;
+  add_routed_casts(*cost, to, s.rows, z.hidden, fused ? 0 : up_width);
+  add_stash(*cost, to, s.rows, z.hidden, up_width);
   cost = &to.layer.add(SegmentKind::expert_down, {to.layer.last()}, {rows(hidden, t.hidden)});
   s = spread(SegmentKind::expert_down);
   write_down(*cost, z, s, inner_of(SegmentKind::expert_down));
+  add_routed_casts(*cost, to, s.rows, fused ? 0 : inner_of(SegmentKind::expert_down), z.hidden);
+  add_stash(*cost, to, s.rows, inner_of(SegmentKind::expert_down), 0);
   if (t.biases) add_spread_bias(*cost, z, s, z.hidden);
 
   // And back: their weighted sum. Backwards each result is read again, for the gradient of its weight.
@@ -122,7 +181,9 @@ int add_experts(TransformerWriter& to, int input) {
   cost = &to.layer.add(SegmentKind::combine, {to.layer.last(), gates}, {to.tokens()});
   cost->forward.push_back(moves((chosen + 1) * z.activation, chosen, 1));
   cost->backward_input.push_back(moves((2 * chosen + 1) * z.activation, chosen + 1, chosen));
+  add_routed_copies(*cost, to.pass.kernels.routed_copies, chosen * z.activation);
   cost->saved_bytes = chosen * z.activation;
+  mark_routed(to.layer.layer());
   if (t.shared_expert == 0) return to.layer.last();
 
   const int combined = to.layer.last(), shared = add_dense(to, input, t.shared_expert);

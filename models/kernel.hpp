@@ -60,8 +60,11 @@ struct Kernel {
   struct Winograd {
     double m = 0, n = 0, k = 0, batch = 0, bytes = 0;
   } winograd;
-  double seconds = 0;   // kind fixed
-  double launches = 0;  // kind fixed: kernels in this time that the device's process has to launch
+  double seconds = 0;  // kind fixed
+  // kind fixed: kernels in this time that the device's process has to launch; a grouped product of experts:
+  // how many experts have a product in it.
+  double launches = 0;
+  bool routed = false;  // computes rows that a router sent to experts, which a process counts as they come
   double count = 1;
   // The model's FLOPs are so many times those computed: fused attention leaves masked scores out, which the
   // model's count, and forms the others again in the backward pass, which they do not.

@@ -43,6 +43,14 @@ struct FrameworkKernels {
   // Recomputation ends behind the last tensor that the backward pass reads, and what it gathers is held until
   // then.
   bool autograd_checkpoints = false;
+  // Of a mixture: casts of routed rows, as cast_bytes, by kernels that the efficiency of products does not
+  // contain; how often rows are copied on their way to experts, and back, beyond once; and whether the
+  // products of experts apply the activation function and cast what they return themselves.
+  double routed_cast_bytes = 0, routed_copies = 0;
+  bool fused_experts = false;
+  // What experts keep for the backward pass is copied to a stash, and back, as buffers for a number of rows
+  // that is not known beforehand are used again by the next layer.
+  bool stashed_experts = false;
 };
 
 // How one pass of the model is cut: what a layer's costs depend on.

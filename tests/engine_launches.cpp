@@ -59,6 +59,34 @@ TEST_CASE("a process that issues kernels more slowly than they run sets the step
   CHECK(run.step_s == Approx(1e-3 * kernels_of(run.plan)).epsilon(1e-12));
 }
 
+// k and e: seconds for each of the 10 listed kernels, 4 of them on routed rows, and for each of the 2 x 8
+// products of single experts.
+TEST_CASE("CUDA graphs issue what they hold, and experts' products go one by one where nothing groups them") {
+  Work work;
+  work.kernels.resize(10);
+  for (std::size_t i = 0; i < 4; ++i) work.kernels[i].routed = true;
+  for (std::size_t i = 0; i < 2; ++i) {
+    work.kernels[i].kind = Kernel::Kind::gemm;
+    work.kernels[i].launches = 8;
+  }
+  const double k = 5e-6, e = 20e-6;
+  Framework framework;
+  framework.kernel_launch_s.value = k;
+  framework.expert_launch_s.value = e;
+  struct Case {
+    bool graphs, hold_experts;
+    double launch_s;
+  };
+  for (const Case& c : {Case{false, false, 10 * k + 16 * e}, Case{false, true, 10 * k + 16 * e},
+                        Case{true, false, 4 * k + 16 * e}, Case{true, true, 0}}) {
+    CAPTURE(c.graphs, c.hold_experts);
+    framework.graphs_hold_experts = c.hold_experts;
+    const HostLaunches launches = host_launches(framework, c.graphs, false);
+    CHECK(launch_time_s(launches, work) == Approx(c.launch_s).margin(1e-18));
+    CHECK(launches.any() == (c.launch_s > 0));
+  }
+}
+
 TEST_CASE("a process that runs ahead of its device costs what it does once a step") {
   const double plain_s = simulate(on_ranks({}, {})).step_s;
   CHECK(simulate(on_ranks({}, {1e-9, 0, 0, false})).step_s == Approx(plain_s).epsilon(1e-12));
@@ -89,6 +117,45 @@ TEST_CASE("each op begins when its first kernel is issued and ends after its las
     CHECK(run.parts.compute_s == Approx(device_s - waits_s).epsilon(1e-12));
     CHECK(run.parts.total_s() == Approx(device_s).epsilon(1e-12));
   }
+}
+
+// Of a work item with experts, forward: issued = max(issued, begin) before its kernels are.
+TEST_CASE("a process that counts the rows of experts does not run ahead of them") {
+  for (const double kernel_s : {2e-6, 5e-6, 8e-6, 11e-6, 14e-6, 17e-6, 20e-6, 25e-6, 30e-6, 300e-6}) {
+    double step_s[2] = {};
+    for (const bool waits : {false, true}) {
+      CAPTURE(kernel_s, waits);
+      HostLaunches launches{kernel_s, 0, 0, false};
+      launches.expert_product_s = 5e-6;
+      launches.waits_for_rows = waits;
+      Scenario s = on_ranks({}, launches);
+      s.model = test::axes_mixture(4);
+      const Simulated run = simulate(s);
+      double issued_s = 0, device_s = 0;
+      for (const Op& op : run.plan.schedule->programs.front().ops) {
+        if (op.kind != OpKind::compute) continue;
+        const Work& work = run.plan.schedule->works[op.work];
+        const double begin_s = std::max(device_s, issued_s);
+        if (waits && op.pass == Pass::forward) issued_s = begin_s;
+        issued_s += launch_time_s(launches, work);
+        device_s = std::max(begin_s + work_time_s(work, s.cluster->node().device), issued_s);
+      }
+      CHECK(run.step_s == Approx(device_s).epsilon(1e-12));
+      step_s[waits ? 1 : 0] = run.step_s;
+    }
+    CHECK(step_s[1] >= (1 - 1e-12) * step_s[0]);
+  }
+  // While all-to-alls are under way, a process that does not wait gets ahead of the device.
+  const auto exchanging_s = [](bool waits) {
+    HostLaunches launches{200e-6, 0, 0, false};
+    launches.waits_for_rows = waits;
+    Scenario s = on_ranks({4, 1, 1, 1}, launches);
+    s.model = test::axes_mixture(4);
+    s.strategy.expert = 4;
+    s.cluster = make_cluster(star(4, 4e8));
+    return simulate(s).step_s;
+  };
+  CHECK(exchanging_s(true) > 1.005 * exchanging_s(false));
 }
 
 TEST_CASE("a process that waits for messages does not run ahead of them") {

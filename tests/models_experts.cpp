@@ -128,3 +128,73 @@ TEST_CASE("all experts' weights are read, however few tokens there are") {
   CHECK(grouped(1000).m == 1);
   CHECK(grouped(8).bytes == 2 * (64 * 64 + 8 * 64 * 192 + 64 * 192));
 }
+
+TEST_CASE("kernels of frameworks on routed rows move what is given") {
+  const double h = 64, f = 96, k = 2, rows = 32 * 4 * k, element = 2;
+  const auto moved = [&](auto change) {
+    PassShape pass;
+    pass.micro_batch = 4;
+    pass.precision = Precision::mxfp8;
+    change(pass);
+    const LayerCost layer = layer_costs(transformer(small(8, k)), pass)[1];
+    return memory_bytes(layer.forward) + memory_bytes(layer.backward_input) +
+           memory_bytes(layer.backward_weight);
+  };
+  const double base = moved([](PassShape&) {});
+  const double gate = (3 + 5) * element * rows * f;  // SwiGLU forward and backward
+  struct Case {
+    const char* name;
+    void (*change)(PassShape&);
+    double more;
+  };
+  const Case cases[] = {
+      // Inputs of both products, h and f, and gradients of what they return, 2 f and h.
+      {"casts", [](PassShape& p) { p.kernels.routed_cast_bytes = 4; }, 4 * rows * (h + f + 2 * f + h)},
+      {"bf16 casts nothing",
+       [](PassShape& p) {
+         p.kernels.routed_cast_bytes = 4;
+         p.precision = Precision::bf16;
+       },
+       0},
+      {"a further copy", [](PassShape& p) { p.kernels.routed_copies = 1; }, 4 * 2 * element * rows * h},
+      {"fused experts", [](PassShape& p) { p.kernels.fused_experts = true; }, -gate},
+      {"fused experts cast the rows that come alone",
+       [](PassShape& p) {
+         p.kernels.fused_experts = true;
+         p.kernels.routed_cast_bytes = 4;
+       },
+       4 * rows * 2 * h - gate},
+      // Operands in 8 bits, SwiGLU's input in 16, to the stash and back.
+      {"stash", [](PassShape& p) { p.kernels.stashed_experts = true; },
+       2 * 2 * rows * (h + f + element * 2 * f)},
+      {"stash in 16 bits",
+       [](PassShape& p) {
+         p.kernels.stashed_experts = true;
+         p.precision = Precision::bf16;
+       },
+       2 * 2 * rows * element * (h + f + 2 * f)},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(c.name);
+    CHECK(moved(c.change) - base == Approx(c.more).margin(1e-6));
+  }
+}
+
+TEST_CASE("kernels on routed rows are known, and how many experts' products they hold") {
+  PassShape pass;
+  pass.micro_batch = 1;
+  pass.sequence_length = 32;
+  const auto count = [&](double experts, bool products) {
+    const LayerCost layer = layer_costs(transformer(small(experts, 2, 96)), pass)[1];
+    double sum = 0;
+    for (const auto* kernels : {&layer.forward, &layer.backward_input, &layer.backward_weight})
+      for (const Kernel& kernel : *kernels)
+        if (kernel.routed) sum += !products ? 1 : kernel.kind == Kernel::Kind::gemm ? kernel.launches : 0;
+    return sum;
+  };
+  // Rows sent and summed up, forward and backward; two products of three passes; SwiGLU, twice.
+  CHECK(count(8, false) == 4 + 6 + 2);
+  CHECK(count(8, true) == 6 * 8);
+  CHECK(count(1000, true) == 6 * 64);  // of 1000 experts, 64 have a row
+  CHECK(count(0, false) == 0);
+}

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string>
 
 #include "simulator/scenario/reading/read_scenario.hpp"
@@ -13,6 +14,7 @@
 #include "simulator/strategies/layout/placement.hpp"
 #include "tests/catch.hpp"
 #include "tests/strategies_axes.hpp"
+#include "tests/topologies_cases.hpp"
 
 namespace rehearse {
 namespace {
@@ -82,6 +84,58 @@ TEST_CASE("tokens go to their experts and back in two all-to-alls each way") {
     }
     const std::map<Pass, int> expected = {{Pass::forward, 4}, {Pass::backward, 4}};  // of 2 layers
     CHECK(calls == expected);
+  }
+}
+
+// Of all ways to choose k of E experts, on how many of n places one lies, in the mean: counted.
+double counted_places(int experts, int chosen, int places) {
+  double sum = 0, ways = 0;
+  for (unsigned choice = 0; choice < 1u << experts; ++choice) {
+    std::set<int> hit;
+    int size = 0;
+    for (int e = 0; e < experts; ++e)
+      if (choice >> e & 1) {
+        ++size;
+        hit.insert(e / (experts / places));
+      }
+    if (size != chosen) continue;
+    ++ways;
+    sum += static_cast<double>(hit.size());
+  }
+  return sum / ways;
+}
+
+TEST_CASE("a row goes once to each rank or node that has any of a token's experts") {
+  struct Case {
+    ExpertDispatch dispatch;
+    int devices;  // of a node
+    int places;   // for a row each; 0: one for each expert
+  };
+  // 8 ranks with 2 of 16 experts each.
+  const std::vector<Case> cases = {{ExpertDispatch::experts, 1, 0}, {ExpertDispatch::ranks, 1, 8},
+                                   {ExpertDispatch::ranks, 4, 8},   {ExpertDispatch::nodes, 1, 8},
+                                   {ExpertDispatch::nodes, 4, 2},   {ExpertDispatch::nodes, 2, 4},
+                                   {ExpertDispatch::nodes, 8, 8}};
+  for (const int chosen : {1, 3, 4}) {
+    const auto bytes_of = [&](const Case& c) {
+      Scenario s = axes_scenario(axes_mixture(2, 16), {8, 1, 1, 1});
+      std::get<Transformer>(s.model.shape).experts_per_token = chosen;
+      s.strategy.expert = 8;
+      s.strategy.expert_dispatch = c.dispatch;
+      s.cluster = make_cluster(gpu_nodes(8 / c.devices, c.devices, c.devices));
+      const auto plan = write_schedule(s);
+      REQUIRE_NOTHROW(check(*plan.schedule));
+      double sum = 0;
+      for (const Op& op : plan.schedule->programs.front().ops)
+        if (op.purpose == Purpose::experts) sum += op.collective.bytes.base;
+      return sum;
+    };
+    const double all = bytes_of(cases.front());
+    for (const Case& c : cases) {
+      CAPTURE(chosen, static_cast<int>(c.dispatch), c.devices);
+      const double share = c.places == 0 ? 1 : counted_places(16, chosen, c.places) / chosen;
+      CHECK(bytes_of(c) == Approx(share * all).epsilon(1e-12));
+    }
   }
 }
 

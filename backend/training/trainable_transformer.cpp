@@ -21,6 +21,8 @@ bool exchanges_rows(const Factor& factor) {
 std::string why_no_experts(const Scenario& scenario, const Transformer& t, const DimSizes& sizes) {
   if (scenario.strategy.expert_imbalance > 0)
     return "rows of experts are the router's, not drawn at random (strategy.expert_imbalance)";
+  if (scenario.strategy.expert_dispatch != ExpertDispatch::experts)
+    return "a row goes to each expert, not once to ranks or nodes (strategy.expert_dispatch)";
   // A ratio that has no end as a decimal is given cut short.
   const double room = t.experts / t.experts_per_token, capacity = scenario.strategy.capacity_factor;
   if (capacity > 0 && (capacity > room || capacity < room * (1 - 1e-6)))

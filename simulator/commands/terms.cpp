@@ -63,7 +63,11 @@ std::vector<TermRule> compute_rules() {
       {"partly filled waves of tiles", [](Setting& s) { s.device.compute_units = 0; }},
       {"prologues of matrix products", [](Setting& s) { s.device.gemm_prologue_k.value = 0; }},
       {"gaps between kernels", [](Setting& s) { s.device.kernel_overhead_s.value = 0; }},
-      {"issuing kernels", [](Setting& s) { s.options.launches.kernel_s = 0; }},
+      {"issuing kernels",
+       [](Setting& s) {
+         HostLaunches& launches = s.options.launches;
+         launches.kernel_s = launches.routed_kernel_s = launches.expert_product_s = 0;
+       }},
       {"issuing collectives and messages", [](Setting& s) { s.options.launches.collective_s = 0; }},
       {"fixed time of a step", [](Setting& s) { s.options.launches.step_s = 0; }},
       {"collectives slowing computing", [](Setting& s) { s.options.interference.on = false; }},

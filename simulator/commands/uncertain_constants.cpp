@@ -46,8 +46,12 @@ void add_framework_constants(const Prediction& p, std::vector<UncertainConstant>
       found.push_back(
           {fmt::format("{} {}", framework.name, key), number.basis, number.deviation(), std::move(change)});
   };
-  add("kernel_launch_us", framework.kernel_launch_s,
-      [](Scenario& s, double better) { s.engine.launches.kernel_s /= better; });
+  add("kernel_launch_us", framework.kernel_launch_s, [](Scenario& s, double better) {
+    s.engine.launches.kernel_s /= better;
+    s.engine.launches.routed_kernel_s /= better;
+  });
+  add("expert_launch_us", framework.expert_launch_s,
+      [](Scenario& s, double better) { s.engine.launches.expert_product_s /= better; });
   add("collective_launch_us", framework.collective_launch_s,
       [](Scenario& s, double better) { s.engine.launches.collective_s /= better; });
   add("step_ms", framework.step_s, [](Scenario& s, double better) { s.engine.launches.step_s /= better; });
@@ -58,7 +62,8 @@ void add_framework_constants(const Prediction& p, std::vector<UncertainConstant>
            {"norm_bytes_per_element", &Framework::norm_bytes},
            {"rotary_bytes_per_element", &Framework::rotary_bytes},
            {"gate_bytes_per_element", &Framework::gate_bytes},
-           {"cast_bytes_per_element", &Framework::cast_bytes}})
+           {"cast_bytes_per_element", &Framework::cast_bytes},
+           {"routed_cast_bytes_per_element", &Framework::routed_cast_bytes}})
     add(key, framework.*bytes,
         [which = bytes](Scenario& s, double better) { (s.framework.*which).value /= better; });
 }

@@ -94,6 +94,8 @@ double step_time_with(const Prediction& p, Resource resource) {
       break;
     case Resource::launches:
       options.launches.kernel_s /= kFaster;
+      options.launches.routed_kernel_s /= kFaster;
+      options.launches.expert_product_s /= kFaster;
       options.launches.collective_s /= kFaster;
       options.launches.step_s /= kFaster;
       break;

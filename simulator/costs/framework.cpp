@@ -1,5 +1,7 @@
 #include "simulator/costs/framework.hpp"
 
+#include <algorithm>
+
 namespace rehearse {
 
 Framework read_framework(Section& section, const std::string& name) {
@@ -23,18 +25,52 @@ Framework read_framework(Section& section, const std::string& name) {
   section.expect({"attention"});
   if (section.has("attention"))
     framework.attention = static_cast<AttentionKernels>(section.choice("attention", kAttentionKernelsNames));
+  framework.expert_launch_s = read_sourced(section, "expert_launch_us", {0, 1e6}, 1e-6);
+  framework.routed_cast_bytes = read_sourced(section, "routed_cast_bytes_per_element", {0, 1e4}, 1);
+  framework.fused_experts = section.boolean("fused_experts", false);
+  framework.stashed_experts = section.boolean("stashed_experts", false);
+  framework.graphs_hold_experts = section.boolean("graphs_hold_experts", false);
+  framework.waits_for_rows = section.boolean("waits_for_rows", false);
+  framework.sorts_received_rows = section.boolean("sorts_received_rows", false);
   section.finish();
   return framework;
 }
 
 FrameworkKernels Framework::kernels() const {
-  return {norm_bytes.value, rotary_bytes.value, gate_bytes.value,    cast_bytes.value,
-          wide_logits,      expanded_keys,      autograd_checkpoints};
+  FrameworkKernels kernels{norm_bytes.value, rotary_bytes.value, gate_bytes.value,    cast_bytes.value,
+                           wide_logits,      expanded_keys,      autograd_checkpoints};
+  kernels.routed_cast_bytes = routed_cast_bytes.value;
+  kernels.fused_experts = fused_experts;
+  kernels.stashed_experts = stashed_experts;
+  return kernels;
 }
 
 HostLaunches host_launches(const Framework& framework, bool cuda_graphs, bool blocking) {
-  return {cuda_graphs ? 0 : framework.kernel_launch_s.value, framework.collective_launch_s.value,
-          framework.step_s.value, framework.synchronous_p2p, blocking};
+  const bool held = cuda_graphs && framework.graphs_hold_experts;
+  return {cuda_graphs ? 0 : framework.kernel_launch_s.value,
+          framework.collective_launch_s.value,
+          framework.step_s.value,
+          framework.synchronous_p2p,
+          blocking,
+          cuda_graphs && !held ? framework.kernel_launch_s.value : 0,
+          held ? 0 : framework.expert_launch_s.value,
+          framework.waits_for_rows && !held};
+}
+
+double launch_time_s(const HostLaunches& launches, const Work& work) {
+  double time_s = launches.kernel_s * launched_kernels(work);
+  for (const Kernel& kernel : work.kernels)
+    if (kernel.routed)
+      time_s += kernel.count *
+                (launches.routed_kernel_s +
+                 (kernel.kind == Kernel::Kind::gemm ? kernel.launches * launches.expert_product_s : 0));
+  return time_s;
+}
+
+bool waits_for_rows(const HostLaunches& launches, const Work& work) {
+  return launches.waits_for_rows &&
+         std::any_of(work.kernels.begin(), work.kernels.end(),
+                     [](const Kernel& kernel) { return kernel.routed && kernel.kind == Kernel::Kind::gemm; });
 }
 
 double launched_kernels(const Work& work) {

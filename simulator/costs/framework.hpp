@@ -22,7 +22,13 @@ struct HostLaunches {
   // Every launch waits until its kernel has ended (CUDA_LAUNCH_BLOCKING=1): the process never runs ahead, so
   // its time adds to the device's.
   bool blocking = false;
-  bool any() const { return kernel_s > 0 || collective_s > 0 || step_s > 0; }
+  double routed_kernel_s = 0;   // more, for each kernel on rows that a router sent to experts
+  double expert_product_s = 0;  // more, for each product of a single expert
+  // Forward, the process waits until rows have come to the experts, whose products it issues by their number.
+  bool waits_for_rows = false;
+  bool any() const {
+    return kernel_s > 0 || collective_s > 0 || step_s > 0 || routed_kernel_s > 0 || expert_product_s > 0;
+  }
 };
 
 // A named set of costs, dated: simulator/frameworks/presets/.
@@ -39,6 +45,13 @@ struct Framework {
   // sequence shards of the tensor ranks.
   bool narrow_gathers = false;
   std::optional<AttentionKernels> attention;  // that it ran, where training.attention is not given
+  // Of mixtures of experts.
+  Sourced expert_launch_s;                              // HostLaunches::expert_product_s
+  Sourced routed_cast_bytes;                            // FrameworkKernels
+  bool fused_experts = false, stashed_experts = false;  // FrameworkKernels
+  bool graphs_hold_experts = false;                     // CUDA graphs contain the kernels on routed rows
+  bool waits_for_rows = false;                          // HostLaunches, unless graphs hold the experts
+  bool sorts_received_rows = false;  // rows that arrive by all-to-all are copied into the experts' order
   FrameworkKernels kernels() const;
 };
 
@@ -48,6 +61,12 @@ Framework read_framework(Section& section, const std::string& name);
 // The launch costs of a GPU's process. With `cuda_graphs`, launching kernels takes no time; with `blocking`,
 // each launch waits until its kernel has ended.
 HostLaunches host_launches(const Framework& framework, bool cuda_graphs, bool blocking);
+
+// What a process takes to issue the kernels of a work item.
+double launch_time_s(const HostLaunches& launches, const Work& work);
+// Whether the process waits for the rows that the work item reads before it issues its kernels, in a forward
+// pass or one that is repeated.
+bool waits_for_rows(const HostLaunches& launches, const Work& work);
 
 // Kernels of a work item, as its layers list them; measured times count the launches
 // that they say.

@@ -236,26 +236,28 @@ private:
   }
 
   // On processors, which run their kernels themselves, a process has only what it does once a step.
-  std::vector<double> launch_times(const Schedule& schedule, const Program& program,
-                                   const Device& device) const {
-    std::vector<double> launch_s;
+  void add_launches(ClassProgram& does, const Schedule& schedule, const Device& device) const {
+    const Program& program = schedule.programs[does.program];
     const bool issues = device.compute_capability > 0;
-    if (!(issues ? launches_.any() : launches_.step_s > 0)) return launch_s;
-    launch_s.assign(program.ops.size(), 0);
-    if (!issues) return launch_s;
+    if (!(issues ? launches_.any() : launches_.step_s > 0)) return;
+    does.launch_s.assign(program.ops.size(), 0);
+    if (!issues) return;
+    if (launches_.waits_for_rows) does.waits.assign(program.ops.size(), false);
     double others_s = 0;
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
       const Op& op = program.ops[i];
-      const double own_s =
-          op.kind == OpKind::compute ? launches_.kernel_s * launched_kernels(schedule.works[op.work])
-          : op.kind == OpKind::collective || op.kind == OpKind::exchange ? launches_.collective_s
-                                                                         : 0;
+      const double own_s = op.kind == OpKind::compute ? launch_time_s(launches_, schedule.works[op.work])
+                           : op.kind == OpKind::collective || op.kind == OpKind::exchange
+                               ? launches_.collective_s
+                               : 0;
       others_s += own_s;
       if (op.stream != 0) continue;
-      launch_s[i] = others_s;
+      does.launch_s[i] = others_s;
       others_s = 0;
+      if (op.kind == OpKind::compute && (op.pass == Pass::forward || op.pass == Pass::recompute) &&
+          waits_for_rows(launches_, schedule.works[op.work]))
+        does.waits[i] = true;
     }
-    return launch_s;
   }
 
   // The same for all classes of a program; empty where there is none.
@@ -306,8 +308,7 @@ private:
           does.seconds.assign(schedule.works.size(), 0);
           for (std::size_t w = 0; w < used.size(); ++w)
             if (used[w]) does.seconds[w] = work_time_s(schedule.works[w], device, speed);
-          if (rank_class.role == kWorkers)
-            does.launch_s = launch_times(schedule, schedule.programs[does.program], device);
+          if (rank_class.role == kWorkers) add_launches(does, schedule, device);
           if (options_.interference.applies(options_.protocol, device)) {
             does.beside = beside_of(rank_class.job, ph, does.program);
             layout_.interferes |= !does.beside.empty();

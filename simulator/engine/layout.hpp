@@ -82,6 +82,7 @@ struct ClassProgram {
   // By op of the first stream: how long the process takes to issue it and what other streams run between it
   // and the op before. Empty: no time.
   std::vector<double> launch_s;
+  std::vector<char> waits;  // beside launch_s: whether the process waits for the op before; empty: never
   // By op: computing that collectives may slow down, and those collectives (concurrency.hpp). Empty: none.
   std::vector<bool> beside;
 };

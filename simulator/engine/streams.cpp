@@ -315,8 +315,10 @@ bool Simulation::is_issued(const Stream& stream) const {
 
 double Simulation::issue(Stream& stream) {
   if (!is_issued(stream)) return 0;
-  if (options_.launches.blocking) stream.host_s = std::max(stream.host_s, stream.local_time_s);
-  stream.host_s += does(stream).launch_s[stream.cursor.op()];
+  const auto op = static_cast<std::size_t>(stream.cursor.op());
+  const bool waits = options_.launches.blocking || (!does(stream).waits.empty() && does(stream).waits[op]);
+  if (waits) stream.host_s = std::max(stream.host_s, stream.local_time_s);
+  stream.host_s += does(stream).launch_s[op];
   return stream.host_s;
 }
 

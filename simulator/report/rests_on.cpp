@@ -106,6 +106,10 @@ std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
   of_framework(framework.rotary_bytes, "rotary position traffic");
   of_framework(framework.gate_bytes, "activation function traffic");
   of_framework(framework.cast_bytes, "cast traffic");
+  if (const auto* t = std::get_if<Transformer>(&scenario.model.shape); t && t->experts > 0) {
+    of_framework(framework.expert_launch_s, "launch of an expert's product");
+    of_framework(framework.routed_cast_bytes, "cast traffic of experts");
+  }
   if (scenario.strategy.offload.optimizer != OffloadTo::none)
     inputs.push_back(
         {Input::Group::compute, Basis::published, "host update efficiency", "CPU-Adam", kHostUpdateSource});

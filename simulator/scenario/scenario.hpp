@@ -19,9 +19,9 @@
 namespace rehearse {
 
 struct Training {
-  double global_batch = 0;     // samples an optimizer step, over all ranks
-  double micro_batch = 1;      // samples
-  double sequence_length = 0;  // tokens; 0: the model's own
+  double global_batch = 0;      // samples an optimizer step, over all ranks
+  double micro_batch = 1;       // samples
+  double sequence_length = 0;   // tokens; 0: the model's own
   double predicted_tokens = 0;  // of a sample, by a masked language model: their logits are computed; 0: all
   Precision precision = Precision::bf16;
   Precision gradient_precision = Precision::bf16;  // in which gradients are sent: training.gradient_precision
@@ -30,8 +30,8 @@ struct Training {
   AttentionKernels attention = AttentionKernels::unfused;
   AttentionReason attention_reason = AttentionReason::given;
   Recompute recompute = Recompute::none;
-  int recompute_layers = 0;  // of each stage, or virtual stage, the first so many; 0: all
-  bool cuda_graphs = false;  // kernels are launched by graphs, which take the host no time
+  int recompute_layers = 0;        // of each stage, or virtual stage, the first so many; 0: all
+  bool cuda_graphs = false;        // kernels are launched by graphs, which take the host no time
   bool blocking_launches = false;  // each launch waits until its kernel has ended (CUDA_LAUNCH_BLOCKING=1)
 };
 
@@ -100,6 +100,11 @@ inline constexpr std::array<std::string_view, 2> kBucketUnitNames = {"layer", "t
 enum class BucketCopies { none, in, in_out };
 inline constexpr std::array<std::string_view, 3> kBucketCopiesNames = {"none", "in", "in-out"};
 
+// How rows reach the experts of other ranks: a row for each expert; one for each rank that has any of a
+// token's experts; or one for each node, which is spread inside it.
+enum class ExpertDispatch { experts, ranks, nodes };
+inline constexpr std::array<std::string_view, 3> kExpertDispatchNames = {"experts", "ranks", "nodes"};
+
 struct StrategyChoice {
   std::string title;  // of a named strategy: "PyTorch DistributedDataParallel"
   int data = 1, context = 1, tensor = 1, pipeline = 1;
@@ -116,6 +121,7 @@ struct StrategyChoice {
   // (standard deviation over mean).
   int expert = 1, expert_tensor = 0;
   double capacity_factor = 0, expert_imbalance = 0;
+  ExpertDispatch expert_dispatch = ExpertDispatch::experts;
   std::vector<std::string> placement;  // axis names, innermost first
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int virtual_stages = 1;         // model parts that each stage holds

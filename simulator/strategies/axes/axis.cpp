@@ -98,6 +98,11 @@ PassShape pass_shape(const Scenario& scenario) {
   shape.accumulation_bytes = scenario.framework.accumulation_bytes.value;
   shape.predicted_tokens = training.predicted_tokens;
   shape.kernels = scenario.framework.kernels();
+  // A fused dispatch puts rows into the order of experts where they arrive; an all-to-all brings them by
+  // rank.
+  if (scenario.framework.sorts_received_rows && scenario.strategy.expert > 1 &&
+      scenario.strategy.expert_dispatch == ExpertDispatch::experts)
+    shape.kernels.routed_copies = 1;
   shape.loss_bytes = scenario.framework.loss_bytes.value;
   return shape;
 }

@@ -89,7 +89,8 @@ void overlay(const Scenario& scenario, std::vector<Factor>& factors) {
 void fit_expert(Section& strategy, const Scenario& scenario) {
   const StrategyChoice& choice = scenario.strategy;
   const Transformer* t = mixture(scenario);
-  for (const char* key : {"expert", "expert_tensor", "capacity_factor", "expert_imbalance"})
+  for (const char* key :
+       {"expert", "expert_tensor", "capacity_factor", "expert_imbalance", "expert_dispatch"})
     if (!t && strategy.has(key) && !(std::string_view(key) == "expert" && choice.expert == 1))
       strategy.refuse(key, fmt::format("given with {}", scenario.model.name),
                       "a model with a mixture of experts, or no such key");
@@ -100,6 +101,16 @@ void fit_expert(Section& strategy, const Scenario& scenario) {
   if (choice.expert_imbalance > 0 && choice.expert == 1)
     strategy.refuse("expert_imbalance", fmt::format("{} with expert = 1", choice.expert_imbalance),
                     "an expert degree of 2 or more beside it");
+  if (choice.expert_dispatch != ExpertDispatch::experts) {
+    const std::string name =
+        fmt::format("\"{}\"", kExpertDispatchNames[static_cast<std::size_t>(choice.expert_dispatch)]);
+    if (choice.capacity_factor > 0)
+      strategy.refuse("expert_dispatch", name + " beside capacity_factor",
+                      "\"experts\", or no capacity_factor: rows that fill an expert up are sent to it");
+    if (choice.expert == 1)
+      strategy.refuse("expert_dispatch", name + " with expert = 1",
+                      "an expert degree of 2 or more beside it");
+  }
   const std::string found = fmt::format("{}", choice.expert);
   if (std::fmod(t->experts, choice.expert) != 0)
     strategy.refuse("expert", found,
@@ -212,6 +223,8 @@ extern const AxisEntry kExpertAxis{
       choice.capacity_factor = strategy.number("capacity_factor", {0.1, 100}, 1);
       if (!strategy.has("capacity_factor")) choice.capacity_factor = 0;
       choice.expert_imbalance = strategy.number("expert_imbalance", {0, 10}, 0);
+      choice.expert_dispatch =
+          static_cast<ExpertDispatch>(strategy.choice("expert_dispatch", kExpertDispatchNames, 0));
     },
     fit_expert,
     [](const Scenario&) { return std::vector<Factor>(); },

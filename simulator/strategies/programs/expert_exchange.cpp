@@ -1,5 +1,8 @@
 #include "simulator/strategies/programs/expert_exchange.hpp"
 
+#include <algorithm>
+#include <set>
+
 #include "simulator/strategies/programs/ops.hpp"
 
 namespace rehearse {
@@ -9,6 +12,14 @@ constexpr int kMesh = 1;  // that of the experts
 
 int expert_axis(const StepPlan& plan) {
   return plan.schedule.roles.front().meshes[kMesh].axis("expert");
+}
+
+// Of `places` that share out `experts` evenly, how many have any of `chosen` ones, in the mean.
+double places_with_any(double places, double experts, double chosen) {
+  const double elsewhere = experts - experts / places;
+  double none = 1;  // C(elsewhere, chosen) / C(experts, chosen)
+  for (double i = 0; i < chosen; ++i) none *= std::max(0.0, elsewhere - i) / (experts - i);
+  return places * (1 - none);
 }
 
 const std::vector<double>& loads_of(const StepPlan& plan, int layer) {
@@ -53,6 +64,19 @@ Op expert_exchange(const StepPlan& plan, const Program& program, const ValueChan
       op.messages.push_back(std::move(message));
     }
   return op;
+}
+
+double dispatched_share(const Scenario& scenario, std::span<const Endpoint> endpoints) {
+  const ExpertDispatch dispatch = scenario.strategy.expert_dispatch;
+  if (dispatch == ExpertDispatch::experts) return 1;
+  auto places = static_cast<double>(endpoints.size());
+  if (dispatch == ExpertDispatch::nodes) {
+    std::set<int> nodes;
+    for (const Endpoint endpoint : endpoints) nodes.insert(scenario.cluster->node_of(endpoint));
+    if (nodes.size() > 1) places = static_cast<double>(nodes.size());
+  }
+  const auto& t = std::get<Transformer>(scenario.model.shape);
+  return places_with_any(places, t.experts, t.experts_per_token) / t.experts_per_token;
 }
 
 Quantity expert_share(const StepPlan& plan, int layer) {

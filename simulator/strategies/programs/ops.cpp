@@ -259,6 +259,8 @@ Op change_op(const StepPlan& plan, const Program& program, const ValueChange& ch
   if (op.collective.kind == CollectiveKind::all_gather && op.purpose == Purpose::tensor &&
       change.layer + 1 < static_cast<int>(plan.model.size()))
     bytes *= gathered_share(plan.scenario);
+  if (op.purpose == Purpose::experts)
+    bytes *= dispatched_share(plan.scenario, endpoints_of(plan, program, op.collective.group));
   op.collective.bytes = bytes;
   if (op.collective.kind == CollectiveKind::all_reduce)
     op.collective.algorithm =
