@@ -42,7 +42,7 @@ TEST_CASE("errors of step time tables are pinned", "[release]") {
                                                   {"megatron-core-h100", 5, 0.0407, -0.0252},
                                                   {"nemo-h100-2024", 22, 0.0294, 0.0132},
                                                   {"torchtitan-h100", 22, 0.0944, -0.0785},
-                                                  {"megatron-bridge-gpt-oss", 19, 0.3931, -0.3931},
+                                                  {"megatron-bridge-gpt-oss", 19, 0.3826, -0.3826},
                                                   {"pytorch-ddp-gloo", 45, 0.0109, -0.0106}})
     check(pinned);
 }
@@ -61,7 +61,7 @@ TEST_CASE("errors of large step time tables are pinned", "[.][tables]") {
   for (const Pinned& pinned : std::vector<Pinned>{{"narayanan-2021", 24, 0.0476, 0.0122},
                                                   {"vtrain-multi-node", 64, 0.0750, -0.0151},
                                                   {"megatron-bridge-dense", 36, 0.0370, 0.0246},
-                                                  {"megatron-bridge-experts", 52, 0.1321, -0.1068},
+                                                  {"megatron-bridge-experts", 52, 0.1178, -0.0830},
                                                   {"bloom-2022", 62, 0.0639, -0.0484}})
     check(pinned);
 }
