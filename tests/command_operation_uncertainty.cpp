@@ -148,7 +148,7 @@ TEST_CASE("a collective's interval follows from latency where it is small and fr
   // NVLink switches that sum (NVLS) are counted by what a GPU's NVLinks carry.
   const json nvls = told_by("collective all-reduce --cluster dgx-h100 --bytes 8G --uncertainty")[0];
   REQUIRE(nvls["algorithm"] == "nvls");
-  const json& share = effect_of(nvls, "dgx-h100 bandwidth inside nodes");
+  const json share = effect_of(nvls, "dgx-h100 bandwidth inside nodes");
   CHECK(share["worse_s"].get<double>() ==
         Approx(nvls["time_s"].get<double>() * std::exp(share["deviation"].get<double>())).epsilon(0.01));
   // Eight devices of one node use no link between nodes.
