@@ -40,7 +40,7 @@ TEST_CASE("attention's kernels follow from device, precision, heads and framewor
     Reason reason;
   };
   for (const Case& c : {
-           // Without a framework: the newest that the device has.
+           // Without a framework the newest kernels of the device are chosen.
            Case{"dgx-a100", kLlama, "", Kernels::flash_2, Reason::newest},
            Case{"dgx-h100", kLlama, "", Kernels::flash_3, Reason::newest},
            Case{"gb200-nvl72", kLlama, "", Kernels::flash_3, Reason::newest},
@@ -50,7 +50,7 @@ TEST_CASE("attention's kernels follow from device, precision, heads and framewor
            Case{"gb200-nvl72", kLlama, precision("nvfp4"), Kernels::flash_3, Reason::newest},
            Case{"dgx-a100", kLlama, precision("tf32"), Kernels::unfused, Reason::precision},
            Case{"dgx-h100", kLlama, precision("fp32"), Kernels::unfused, Reason::precision},
-           // By device: none of these has fused kernels.
+           // These devices have no fused kernels.
            Case{"dgx1-v100", kLlama, precision("fp16"), Kernels::unfused, Reason::device},
            Case{"dgx1-v100", kLlama, precision("fp32"), Kernels::unfused, Reason::device},
            Case{"dgx1-v100", kLlama, framework("llm-foundry-2023"), Kernels::unfused, Reason::device},
@@ -68,7 +68,8 @@ TEST_CASE("attention's kernels follow from device, precision, heads and framewor
            Case{"dgx-h100", kLlama, framework("torchtitan-2025-rowwise"), Kernels::flash_2,
                 Reason::framework},
            Case{"dgx-h100", kLlama, framework("megatron-bridge-2025"), Kernels::flash_3, Reason::framework},
-           // Of what the device has, the nearest: older kernels, or newer ones where it has no older ones.
+           // A device without the kernels that the framework ran uses the nearest older ones, or else newer
+           // ones.
            Case{"dgx-a100", kLlama, framework("megatron-bridge-2025"), Kernels::flash_2, Reason::nearest},
            Case{"gb200-nvl72", kLlama, framework("torchtitan-2024"), Kernels::flash_3, Reason::nearest},
            // A framework of one's own says it, or has what is newest.
@@ -77,7 +78,7 @@ TEST_CASE("attention's kernels follow from device, precision, heads and framewor
                 Reason::framework},
            Case{"dgx-h100", kLlama, "[framework]\nattention = \"unfused\"", Kernels::unfused,
                 Reason::framework},
-           // By the width of heads: 128 elements at most, later 256.
+           // The first generation takes heads of up to 128 elements, later ones up to 256.
            Case{"dgx-h100", heads_of(256), "", Kernels::flash_3, Reason::newest},
            Case{"dgx-h100", heads_of(264), "", Kernels::unfused, Reason::heads},
            Case{"dgx-a100", heads_of(128), framework("llm-foundry-2023"), Kernels::flash_1,

@@ -59,7 +59,7 @@ double count_of(Exchange kind, double bytes, int ranks) {
 // place, so that those keep their places.
 using Intervals = std::vector<Uncertainty>;
 
-// Of the constants that make the intervals wide, how uncertain they are.
+// Names the uncertain constants of the links, and how uncertain each of them is.
 void write_constants(const Intervals& intervals, std::ostream& out) {
   std::vector<std::string> told;
   for (const Uncertainty& interval : intervals)

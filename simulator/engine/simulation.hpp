@@ -89,7 +89,7 @@ private:
   struct Matched {
     double delay_s = 0;
     double latency_s = 0;  // startup and latency, also where `delay_s` contains more
-    double alone_s = 0;    // of a collective: how long it takes with nothing else on the network
+    double alone_s = 0;    // of a collective that may slow computing down: its time alone on the network
     bool analytic = false;
     struct FlowBytes {
       int flow = 0;

@@ -98,7 +98,7 @@ Simulation::Matched Simulation::match_collective(int number, double bytes, Colle
     if (!m.analytic) m.flows.push_back({flow, wire_bytes});
   }
   if (m.analytic) m.delay_s += wire_bytes * slowest;
-  m.alone_s = ring_alone_s(transfer, cost);
+  if (layout_.interferes) m.alone_s = ring_alone_s(transfer, cost);
   (m.analytic ? used_analytic_ : used_flow_) = true;
   return m;
 }
