@@ -2,10 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <istream>
 #include <ostream>
@@ -17,6 +15,7 @@
 #include "models/text/text.hpp"
 #include "simulator/commands/commands.hpp"
 #include "simulator/commands/predict.hpp"
+#include "simulator/commands/ranks.hpp"
 #include "simulator/commands/side_by_side.hpp"
 #include "simulator/commands/sweep_output.hpp"
 #include "simulator/commands/task_pool.hpp"
@@ -28,34 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-
-struct Ranks {
-  long rank = 0, size = 1;
-};
-
-std::optional<long> number_in_environment(const char* name) {
-  const char* text = std::getenv(name);
-  if (text == nullptr) return std::nullopt;
-  long number = 0;
-  const char* end = text + std::char_traits<char>::length(text);
-  const auto [stop, error] = std::from_chars(text, end, number);
-  return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
-}
-
-// Open MPI, MPICH and its kin, Slurm. A Slurm batch script has SLURM_PROCID=0 and SLURM_NTASKS too, but it is
-// no rank among several: only what srun starts has a step.
-Ranks ranks_of_this_run() {
-  constexpr std::pair<const char*, const char*> kLaunchers[] = {
-      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-      {"PMI_RANK", "PMI_SIZE"},
-      {"SLURM_PROCID", "SLURM_NTASKS"}};
-  for (const auto& [rank_name, size_name] : kLaunchers) {
-    if (std::string_view(rank_name) == "SLURM_PROCID" && std::getenv("SLURM_STEP_ID") == nullptr) continue;
-    const auto rank = number_in_environment(rank_name), size = number_in_environment(size_name);
-    if (rank && size && *rank >= 0 && *rank < *size) return {*rank, *size};
-  }
-  return {};
-}
 
 std::string read_input(const std::string& path, std::istream& in) {
   if (path != "-") return read_text_file(path, "scenario or sweep file");

@@ -5,13 +5,9 @@
 #include <functional>
 #include <string>
 
-namespace rehearse {
+#include "simulator/commands/child_tasks.hpp"
 
-struct TaskEnd {
-  std::int64_t task = 0;
-  std::string output;   // what `work` returned
-  std::string failure;  // how the process ended, if not by itself; else empty
-};
+namespace rehearse {
 
 struct TaskPool {
   int jobs = 1;
