@@ -27,7 +27,8 @@ std::vector<int> balance_stages(const std::vector<double>& layer_times_s, int st
   slowest[0][0] = 0;
   for (int s = 1; s <= stages; ++s)
     for (int end = s; end <= layers; ++end)
-      for (int begin = s - 1; begin < end; ++begin)
+      // Stages that begin earlier take longer.
+      for (int begin = end - 1; begin >= s - 1 && before[end] - before[begin] < slowest[s][end]; --begin)
         slowest[s][end] =
             std::min(slowest[s][end], std::max(slowest[s - 1][begin], before[end] - before[begin]));
   const double bound = slowest[stages][layers] * (1 + 1e-12);
@@ -36,10 +37,12 @@ std::vector<int> balance_stages(const std::vector<double>& layer_times_s, int st
   std::vector<std::vector<int>> cut(stages + 1, std::vector<int>(layers + 1, -1));
   squares[0][0] = 0;
   for (int s = 1; s <= stages; ++s)
-    for (int end = s; end <= layers; ++end)
-      for (int begin = s - 1; begin < end; ++begin) {
+    for (int end = s, first = s - 1; end <= layers; ++end) {
+      first = std::max(first, s - 1);
+      while (first < end && before[end] - before[first] > bound) ++first;
+      for (int begin = first; begin < end; ++begin) {
         const double stage_s = before[end] - before[begin];
-        if (stage_s > bound || squares[s - 1][begin] == kNever) continue;
+        if (squares[s - 1][begin] == kNever) continue;
         const double sum = squares[s - 1][begin] + stage_s * stage_s;
         // Rounding must not decide between equal cuts: the first one stays.
         if (sum < squares[s][end] * (1 - 1e-12) || cut[s][end] < 0) {
@@ -47,6 +50,7 @@ std::vector<int> balance_stages(const std::vector<double>& layer_times_s, int st
           cut[s][end] = begin;
         }
       }
+    }
   std::vector<int> result(stages, 0);
   for (int s = stages, end = layers; s > 0; --s) {
     result[s - 1] = end - cut[s][end];
