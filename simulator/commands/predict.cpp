@@ -86,9 +86,14 @@ void simulate_starting_phases(Prediction& p, Run run, const std::vector<std::vec
 }  // namespace
 
 Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch) {
+  Plan plan = write_schedule(scenario);
+  return predict(std::move(scenario), std::move(plan), where, watch);
+}
+
+Prediction predict(Scenario scenario, Plan plan, Where where, const WatchPrediction& watch) {
   Prediction p;
   p.scenario = std::move(scenario);
-  p.plan = write_schedule(p.scenario);
+  p.plan = std::move(plan);
   Phase phase;
   phase.schedule = p.plan.schedule;
   phase.repeats = p.plan.schedule->repeats(p.scenario.steps);

@@ -31,6 +31,8 @@ struct WatchPrediction {
 };
 
 Prediction predict(Scenario scenario, Where where, const WatchPrediction& watch = {});
+// The same with the scenario's schedule, which is written already.
+Prediction predict(Scenario scenario, Plan plan, Where where, const WatchPrediction& watch = {});
 
 // RunError if the fullest device needs more memory than it has: which it is, what it needs and has, and what
 // would make it fit.

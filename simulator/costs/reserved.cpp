@@ -49,13 +49,23 @@ double workspace_bytes(const Device& device) {
 
 }  // namespace
 
-ReservedBytes reserved_bytes(const Schedule& schedule, const std::vector<int>& endpoints,
-                             const Cluster& cluster) {
+double communicator_bytes(const std::vector<int>& members, const Cluster& cluster) {
+  if (members.size() < 2 || cluster.node().device.compute_capability == 0) return 0;
+  return channels_of(members, cluster) * kConnectionsOfChannel * kConnectionBytes;
+}
+
+ReservedBytes reserved_on(const Device& device) {
   ReservedBytes reserved;
-  const Device& device = cluster.node().device;
   if (device.compute_capability == 0) return reserved;
   reserved.context = kContextBytes;
   reserved.workspaces = workspace_bytes(device);
+  return reserved;
+}
+
+ReservedBytes reserved_bytes(const Schedule& schedule, const std::vector<int>& endpoints,
+                             const Cluster& cluster) {
+  ReservedBytes reserved = reserved_on(cluster.node().device);
+  if (reserved.context == 0) return reserved;
   for (const Program& program : schedule.programs) {
     if (program.role != kWorkers) continue;
     const int rank = first_rank_at(schedule.roles[kWorkers], program.where);
@@ -69,10 +79,9 @@ ReservedBytes reserved_bytes(const Schedule& schedule, const std::vector<int>& e
     for (const Group& group : called) groups.insert(group_members(schedule.roles[kWorkers], group, rank));
     double bytes = 0;
     for (const std::vector<int>& group : groups) {
-      if (group.size() < 2) continue;
       std::vector<int> members;
       for (const int member : group) members.push_back(endpoints[static_cast<std::size_t>(member)]);
-      bytes += channels_of(members, cluster) * kConnectionsOfChannel * kConnectionBytes;
+      bytes += communicator_bytes(members, cluster);
     }
     reserved.communication = std::max(reserved.communication, bytes);
   }

@@ -19,4 +19,9 @@ struct ReservedBytes {
 ReservedBytes reserved_bytes(const Schedule& schedule, const std::vector<int>& endpoints,
                              const Cluster& cluster);
 
+// Of a device without communicators.
+ReservedBytes reserved_on(const Device& device);
+// What NCCL keeps for one communicator of these members.
+double communicator_bytes(const std::vector<int>& members, const Cluster& cluster);
+
 }  // namespace rehearse

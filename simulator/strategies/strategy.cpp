@@ -16,6 +16,7 @@
 #include "simulator/strategies/programs/overlap.hpp"
 #include "simulator/strategies/programs/program_writer.hpp"
 #include "simulator/strategies/schedule_factors.hpp"
+#include "simulator/strategies/step_plan.hpp"
 #include "topologies/uplinks.hpp"
 
 namespace rehearse {
@@ -63,51 +64,6 @@ std::vector<int> last_of_stage(const Scenario& scenario, const std::vector<Layer
     if (stage_of_part(placement, stages, part) != stage_of_part(placement, stages, part + 1))
       layers.push_back(parts[static_cast<std::size_t>(part)].last);
   return layers;
-}
-
-StepPlan begin_plan(const Scenario& scenario, ModelCut cut) {
-  const Training& training = scenario.training;
-  StepPlan plan{scenario, std::move(cut.layers), {}, {}};
-  for (const Layer& layer : plan.model) plan.layers.push_back(merged(layer));
-  plan.parts = layer_ranges(cut.stage_layers);
-  plan.walk = walk(plan.model, schedule_factors(scenario), last_of_stage(scenario, plan.parts));
-  plan.algorithms = std::make_shared<AlgorithmChoice>(scenario);
-  for (std::size_t i = 0; i < plan.layers.size(); ++i)
-    plan.transient_bytes.push_back(
-        std::max(0.0, cut.keeping_all[i].saved_bytes - plan.layers[i].saved_bytes));
-  plan.tied_parameters = tied_parameters(scenario);
-  plan.layers.back().parameters += plan.tied_parameters;
-
-  Role workers;
-  const Mesh mesh(worker_axes(scenario.strategy));
-  plan.data_axis = mesh.axis("data");
-  plan.pipeline_axis = mesh.axis("pipeline");
-  plan.context_axis = mesh.axis("context");
-  for (int axis = 0; axis < static_cast<int>(mesh.axes().size()); ++axis) {
-    if (axis != plan.data_axis && !(axis == plan.context_axis && sums_with_data(scenario))) continue;
-    plan.gradient_axes.push_back({axis, 0, 1, {}});
-    const auto& [name, size] = mesh.axes()[static_cast<std::size_t>(axis)];
-    const int apart = ranks_with_experts_apart(scenario, name);
-    if (apart == 1)
-      plan.expert_axes.push_back({axis, 0, 1, {}});
-    else if (apart < size)
-      plan.expert_axes.push_back({axis, size / apart, apart, {}});
-  }
-  if (places_experts(scenario)) plan.expert_parameters = expert_parameters(plan.model);
-  workers.meshes.push_back(mesh);
-  if (const double imbalance = scenario.strategy.expert_imbalance;
-      imbalance > 0 && scenario.strategy.expert > 1 && places_experts(scenario)) {
-    workers.meshes.emplace_back(expert_mesh(scenario.strategy));
-    const auto experts = static_cast<int>(std::get<Transformer>(scenario.model.shape).experts);
-    for (int layer = 0; layer < static_cast<int>(plan.model.size()); ++layer)
-      plan.expert_loads.push_back(
-          expert_loads(experts, scenario.strategy.expert, imbalance, scenario.seed, layer));
-  }
-  plan.schedule.roles.push_back(std::move(workers));
-  plan.schedule.staggered = order_of(scenario.strategy.schedule).staggered;
-  plan.schedule.samples = training.micro_batch * scenario.microbatches * scenario.strategy.data;
-  plan.schedule.tokens = plan.schedule.samples * tokens_per_sample(scenario.model, training.sequence_length);
-  return plan;
 }
 
 // The reader refuses the same by the place of the key; a scenario may also be made by hand.
@@ -202,6 +158,51 @@ std::vector<std::string> assumptions(const StepPlan& plan) {
 
 }  // namespace
 
+StepPlan begin_step_plan(const Scenario& scenario, ModelCut cut) {
+  const Training& training = scenario.training;
+  StepPlan plan{scenario, std::move(cut.layers), {}, {}};
+  for (const Layer& layer : plan.model) plan.layers.push_back(merged(layer));
+  plan.parts = layer_ranges(cut.stage_layers);
+  plan.walk = walk(plan.model, schedule_factors(scenario), last_of_stage(scenario, plan.parts));
+  plan.algorithms = std::make_shared<AlgorithmChoice>(scenario);
+  for (std::size_t i = 0; i < plan.layers.size(); ++i)
+    plan.transient_bytes.push_back(
+        std::max(0.0, cut.keeping_all[i].saved_bytes - plan.layers[i].saved_bytes));
+  plan.tied_parameters = tied_parameters(scenario);
+  plan.layers.back().parameters += plan.tied_parameters;
+
+  Role workers;
+  const Mesh mesh(worker_axes(scenario.strategy));
+  plan.data_axis = mesh.axis("data");
+  plan.pipeline_axis = mesh.axis("pipeline");
+  plan.context_axis = mesh.axis("context");
+  for (int axis = 0; axis < static_cast<int>(mesh.axes().size()); ++axis) {
+    if (axis != plan.data_axis && !(axis == plan.context_axis && sums_with_data(scenario))) continue;
+    plan.gradient_axes.push_back({axis, 0, 1, {}});
+    const auto& [name, size] = mesh.axes()[static_cast<std::size_t>(axis)];
+    const int apart = ranks_with_experts_apart(scenario, name);
+    if (apart == 1)
+      plan.expert_axes.push_back({axis, 0, 1, {}});
+    else if (apart < size)
+      plan.expert_axes.push_back({axis, size / apart, apart, {}});
+  }
+  if (places_experts(scenario)) plan.expert_parameters = expert_parameters(plan.model);
+  workers.meshes.push_back(mesh);
+  if (const double imbalance = scenario.strategy.expert_imbalance;
+      imbalance > 0 && scenario.strategy.expert > 1 && places_experts(scenario)) {
+    workers.meshes.emplace_back(expert_mesh(scenario.strategy));
+    const auto experts = static_cast<int>(std::get<Transformer>(scenario.model.shape).experts);
+    for (int layer = 0; layer < static_cast<int>(plan.model.size()); ++layer)
+      plan.expert_loads.push_back(
+          expert_loads(experts, scenario.strategy.expert, imbalance, scenario.seed, layer));
+  }
+  plan.schedule.roles.push_back(std::move(workers));
+  plan.schedule.staggered = order_of(scenario.strategy.schedule).staggered;
+  plan.schedule.samples = training.micro_batch * scenario.microbatches * scenario.strategy.data;
+  plan.schedule.tokens = plan.schedule.samples * tokens_per_sample(scenario.model, training.sequence_length);
+  return plan;
+}
+
 std::vector<Factor> schedule_factors(const Scenario& scenario) {
   std::vector<Factor> factors = factors_of(scenario);
   const bool with_data = sums_with_data(scenario);
@@ -214,7 +215,7 @@ Plan write_schedule(const Scenario& scenario) {
   ModelCut cut = cut_model(scenario);
   Plan result;
   result.stage_layers = cut.stage_layers;
-  StepPlan plan = begin_plan(scenario, std::move(cut));
+  StepPlan plan = begin_step_plan(scenario, std::move(cut));
   plan.notes = assumptions(plan);
   plan.endpoints = place_workers(scenario, plan.schedule.roles.front().size());
 
