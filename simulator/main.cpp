@@ -165,6 +165,59 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1, 1'000'000));
   profiling->add_option("--format", format, "text, json or csv")->check(one_of(kFormatNames));
 
+  PlanArguments plan;
+  std::string objective = "time", progress = "auto";
+  CLI::App* planning =
+      app.add_subcommand("plan", "The best plan for a model on a cluster, and what it costs");
+  const auto listed = [&](const char* option, std::vector<std::string>& values, const char* help) {
+    planning->add_option(option, values, help)->take_all()->allow_extra_args(false);
+  };
+  planning
+      ->add_option(
+          "SCENARIO", plan.scenario,
+          "A scenario file, whose degrees and other keys of plans do not count; - for standard input")
+      ->required();
+  listed("--set", plan.overrides, "Override a key of the scenario: key=value");
+  listed("--vary", plan.vary, "The only values that plans may give a key: key=a,b,c");
+  listed("--keep", plan.keep, "Plans leave a key as the scenario has it");
+  planning->add_option("--cluster", plan.clusters, "Clusters to choose from: presets or files, with commas")
+      ->delimiter(',');
+  planning->add_option("--nodes", plan.nodes, "Numbers of nodes to choose from: 8, 8,12 or 8..512");
+  planning->add_option("--global-batch", plan.global_batches,
+                       "Global batches to choose from: 512, 512,1024 or 512..2048");
+  planning->add_option("--objective", objective, "What is to be least: time, cost or energy (of a sample)")
+      ->check(one_of(kPlanObjectiveNames));
+  planning->add_option(
+      "--reserve", plan.reserve,
+      "Memory that stays free on each device: 4GiB or 5% (default: as CUDA, NCCL and cuBLAS need)");
+  planning->add_option("--budget", plan.budget, "The most that the whole training may cost")
+      ->check(CLI::PositiveNumber);
+  planning->add_option("--deadline", plan.deadline_days, "Days that the whole training may take")
+      ->check(CLI::PositiveNumber);
+  planning->add_option("--least-mfu", plan.least_mfu, "The least model FLOPs utilization: 0.4")
+      ->check(CLI::Range(0.0, 1.0));
+  planning
+      ->add_option("--tolerance", plan.tolerance,
+                   "By which share the answer may be slower than the best plan there is (default: 0.005)")
+      ->check(CLI::Range(0.0, 0.5));
+  planning->add_option("--top", plan.top, "Plans in the answer (default: 10)")->check(CLI::Range(1, 1000));
+  planning->add_option("--out", plan.out,
+                       "Write a scenario file of each plan, and what starts it, to this folder");
+  planning
+      ->add_option(
+          "--results", plan.results,
+          "Keep simulated plans in FILE, go on with what stands there, and share it with other ranks")
+      ->check(file_name());
+  planning->add_flag("--force-new", plan.force_new, "Begin anew, whatever FILE holds");
+  planning->add_option("--jobs", plan.jobs, "Simulations at once (default: all processors)")
+      ->check(CLI::Range(1, 4096));
+  planning->add_flag("--what-if", plan.what_if,
+                     "Also the best plans with a faster network, more memory, or a slow node");
+  planning->add_flag("--exact", plan.exact, "Simulate all micro-batches of every plan");
+  planning->add_option("--progress", progress, "auto (a line on a terminal) or lines")
+      ->check(rehearse::one_of(std::vector<std::string>{"auto", "lines"}));
+  planning->add_option("--format", format, "text, json or csv")->check(one_of(kFormatNames));
+
   if (const std::optional<int> status = parse_command_line(app, argc, argv)) return *status;
   if (no_fold) simulation.overrides.push_back("simulation.fold=false");
   simulation.format = format_named(format);
@@ -180,6 +233,14 @@ int run(int argc, char** argv) {
   if (*profiling) {
     profile.format = format_named(format);
     run_profile(profile, std::cout);
+  }
+  if (*planning) {
+    plan.format = format_named(format);
+    plan.objective = static_cast<PlanObjective>(
+        std::find(kPlanObjectiveNames.begin(), kPlanObjectiveNames.end(), objective) -
+        kPlanObjectiveNames.begin());
+    plan.progress_lines = progress == "lines";
+    return run_plan(plan, std::cin, std::cout, std::cerr);
   }
   if (*list) run_list(what, std::cout);
   if (*show) run_show(name, std::cout);

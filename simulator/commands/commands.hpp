@@ -98,6 +98,35 @@ struct ProfileArguments {
 // What a trace says of the layers of a step, and a scenario made of it.
 void run_profile(const ProfileArguments& arguments, std::ostream& out);
 
+// What the best plan is best at.
+enum class PlanObjective { time, cost, energy };
+inline constexpr std::array<std::string_view, 3> kPlanObjectiveNames = {"time", "cost", "energy"};
+
+struct PlanArguments {
+  std::string scenario;                // a path; "-": standard input
+  std::string text;                    // of the scenario file, once it has been read
+  std::vector<std::string> overrides;  // "key=value"
+  std::vector<std::string> vary;       // "key=a,b,c": the only values that plans may give the key
+  std::vector<std::string> keep;       // keys that plans leave as the scenario has them
+  std::vector<std::string> clusters;   // presets or files; empty: the scenario's
+  std::string nodes, global_batches;   // "8", "8,16" or "8..512"; empty: the scenario's
+  PlanObjective objective = PlanObjective::time;
+  std::string reserve;                   // of each device's memory: "4GiB", "5%"; empty: as estimated
+  double budget = 0, deadline_days = 0;  // of the whole training; 0: none
+  double least_mfu = 0;
+  double tolerance = 0.005;  // by which a plan may be slower than the best one that there is
+  int top = 10;              // plans in the answer
+  std::string out;           // a folder for a scenario file of each plan; empty: none
+  std::string results;       // a file of simulated plans, to go on with; empty: none
+  bool force_new = false;
+  int jobs = 0;                         // simulations at once; 0: processors
+  bool what_if = false, exact = false;  // exact: simulates all micro-batches of every plan
+  bool progress_lines = false;          // tells its progress in lines, also where `err` is no terminal
+  Format format = Format::text;
+};
+// Returns the exit status: 1 if no plan satisfies the constraints.
+int run_plan(const PlanArguments& arguments, std::istream& in, std::ostream& out, std::ostream& err);
+
 inline constexpr std::array<std::string_view, 2> kSweepFormatNames = {"csv", "jsonl"};
 enum class SweepFormat { csv, jsonl };
 

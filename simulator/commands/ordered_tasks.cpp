@@ -45,7 +45,8 @@ private:
     const std::int64_t before = turn_;
     for (; turn_ < tasks_.count; ++turn_) {
       if (tasks_.wanted(turn_)) {
-        const std::string* known = tasks_.results != nullptr ? tasks_.results->find(turn_) : nullptr;
+        const std::string* known =
+            tasks_.results != nullptr ? tasks_.results->find(tasks_.first + turn_) : nullptr;
         const auto ended = ended_.find(turn_);
         if (known == nullptr && ended == ended_.end()) {
           if (is_forgotten(turn_)) throw std::logic_error("a task is wanted again");
@@ -89,10 +90,10 @@ private:
     SharedResults* results = tasks_.results;
     if (!tasks_.wanted(task)) return true;
     if (results != nullptr) {
-      if (!results->claim(task)) return results->find(task) != nullptr;
+      if (!results->claim(tasks_.first + task)) return results->find(tasks_.first + task) != nullptr;
       // Another process may have stopped the task because of results that this one has not handed over yet.
       if (hand_over() && !tasks_.wanted(task)) {
-        results->release(task);
+        results->release(tasks_.first + task);
         return true;
       }
     }
@@ -102,17 +103,17 @@ private:
 
   void stop(std::int64_t task) {
     children_.stop(task);
-    if (tasks_.results != nullptr) tasks_.results->release(task);
+    if (tasks_.results != nullptr) tasks_.results->release(tasks_.first + task);
   }
 
   void take(const TaskEnd& end) {
     if (tasks_.results == nullptr) {
       ended_[end.task] = end;
     } else if (end.failure.empty()) {
-      tasks_.results->add(end.task, end.output);
+      tasks_.results->add(tasks_.first + end.task, end.output);
     } else {
       ended_[end.task] = end;
-      tasks_.results->release(end.task);
+      tasks_.results->release(tasks_.first + end.task);
     }
   }
 

@@ -15,6 +15,7 @@ class SharedResults;
 struct OrderedTasks {
   int jobs = 1;            // children of this process that compute at once
   std::int64_t count = 0;  // tasks are numbered from 0
+  std::int64_t first = 0;  // the number of task 0 in the file of results
   // In this process: whether the task is wanted, given the results handed over so far. Once it is false for a
   // task, it stays false.
   std::function<bool(std::int64_t)> wanted;

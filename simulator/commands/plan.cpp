@@ -1,0 +1,193 @@
+// `rehearse plan`: what is asked, and where the answer goes.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <istream>
+#include <ostream>
+
+#include "models/text/document.hpp"
+#include "models/text/output_file.hpp"
+#include "models/text/progress_line.hpp"
+#include "models/text/read_text.hpp"
+#include "models/text/text.hpp"
+#include "models/text/toml_value.hpp"
+#include "simulator/commands/plan_answer.hpp"
+#include "simulator/commands/shared_results.hpp"
+#include "simulator/commands/side_by_side.hpp"
+
+namespace rehearse {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+// Ops that a simulation of all micro-batches may have, unless --exact is given: some 0.2 s of one core.
+constexpr double kMostOps = 150'000;
+
+std::pair<std::string, std::vector<std::string>> parse_limit(const std::string& assignment) {
+  const std::size_t equals = assignment.find('=');
+  const std::string key = assignment.substr(0, equals);
+  const std::vector<std::string> known = limited_keys();
+  if (std::find(known.begin(), known.end(), key) == known.end()) {
+    const std::string near = nearest_name(key, known);
+    throw InputError({"--vary"},
+                     fmt::format("names the key {}; allowed: {}{}", in_quotes(key), fmt::join(known, ", "),
+                                 near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+  }
+  std::vector<std::string> values;
+  if (equals != std::string::npos)
+    for (std::size_t begin = equals + 1; begin <= assignment.size();) {
+      const std::size_t end = std::min(assignment.find(',', begin), assignment.size());
+      values.push_back(assignment.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  if (values.empty() || std::find(values.begin(), values.end(), "") != values.end())
+    throw InputError({"--vary " + key}, "has no value; allowed: key=a,b,c");
+  return {key, values};
+}
+
+// The value that the scenario file gives a key; one that it leaves out has the default of a scenario.
+std::string own_value(const std::string& key,
+                      const std::vector<std::pair<std::string, std::string>>& values) {
+  const auto found =
+      std::find_if(values.begin(), values.end(), [&](const auto& value) { return value.first == key; });
+  if (found != values.end()) return found->second;
+  throw InputError({"--keep " + key},
+                   "names a key that the scenario does not give; allowed: a key that it gives, "
+                   "or --vary with a value");
+}
+
+PlanLimits limits_of(const PlanArguments& arguments, const std::string& text, const std::string& path) {
+  PlanLimits limits;
+  limits.tolerance = arguments.tolerance;
+  limits.most_ops = arguments.exact ? 0 : kMostOps;
+  for (const std::string& assignment : arguments.vary) limits.space.insert(parse_limit(assignment));
+  if (!arguments.keep.empty()) {
+    Document document = Document::parse_text(text, path);
+    for (const std::string& assignment : arguments.overrides) document.set(assignment);
+    const auto values = document.values();
+    for (const std::string& key : arguments.keep)
+      limits.space.insert(parse_limit(fmt::format("{}={}", key, own_value(key, values))));
+  }
+  if (!arguments.reserve.empty()) {
+    const std::string& reserve = arguments.reserve;
+    double number = 0;
+    const auto [stop, error] = std::from_chars(reserve.data(), reserve.data() + reserve.size(), number);
+    const std::string unit(stop, reserve.data() + reserve.size());
+    const bool share = unit == "%", bytes = unit == "GiB";
+    if (error != std::errc() || number < 0 || !(share || bytes) || (share && number >= 100))
+      throw InputError({"--reserve"}, fmt::format("is {}; allowed: such as 4GiB, or a share below 100%",
+                                                  in_quotes(reserve)));
+    if (share)
+      limits.reserve_share = number / 100;
+    else
+      limits.reserve_bytes = number * 1073741824.0;
+  }
+  return limits;
+}
+
+std::string progress_text(const PlanProgress& progress) {
+  std::string text = fmt::format("plan: bounded {} of {}; simulated {}", progress.bounded, progress.plans,
+                                 progress.simulated);
+  if (progress.best_s > 0)
+    text += fmt::format("; best {} ({})", human_time_s(progress.best_s), progress.best);
+  return text;
+}
+
+// Of all that an answer follows from.
+std::string identity_of(const PlanArguments& arguments, const std::vector<SearchedWorld>& worlds) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, 64 bits
+  const auto add = [&](const std::string& text) {
+    for (const char c : text + '\n') hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  };
+  for (const SearchedWorld& world : worlds) {
+    add(world.world.question.text);
+    add(fmt::format("{} {}", world.world.memory_factor, world.world.question.factors.network_links));
+  }
+  for (const auto* list : {&arguments.vary, &arguments.keep, &arguments.overrides})
+    for (const std::string& text : *list) add(text);
+  add(fmt::format("{} {} {} {} {} {}", arguments.reserve, arguments.budget, arguments.deadline_days,
+                  arguments.least_mfu, arguments.tolerance, arguments.exact));
+  return fmt::format("plan-{:016x}", hash);
+}
+
+// A scenario file for each plan, the answer, and what starts the jobs.
+void write_files(const PlanArguments& arguments, const std::vector<SearchedWorld>& worlds,
+                 PlanAnswer& answer) {
+  std::error_code error;
+  fs::create_directories(arguments.out, error);
+  if (error)
+    throw InputError(
+        {"--out"}, fmt::format("is {}, which cannot be made: {}", in_quotes(arguments.out), error.message()));
+  for (std::size_t i = 0; i < answer.plans.size(); ++i) {
+    AnsweredPlan& plan = answer.plans[i];
+    plan.file = fmt::format("plan-{}.toml", i + 1);
+    const std::string comment =
+        fmt::format("# {}: {} a step.\n", plan.words, human_time_s(plan.figures.step_time_s));
+    write_whole_file((fs::path(arguments.out) / plan.file).string(),
+                     scenario_file_text(worlds[plan.world].world.question, plan.plan, comment));
+  }
+}
+
+}  // namespace
+
+int run_plan(const PlanArguments& asked, std::istream& in, std::ostream& out, std::ostream& err) {
+  PlanArguments arguments = asked;
+  const bool piped = arguments.scenario == "-";
+  const FilesRead files_read;
+  const std::string text =
+      piped ? read_text(in, "<stdin>", "scenario") : read_text_file(arguments.scenario, "scenario file");
+  arguments.text = text;
+  const std::string path = piped ? "<stdin>" : arguments.scenario;
+  const PlanLimits limits = limits_of(arguments, text, path);
+  const Ranks ranks = ranks_of_this_run();
+  if (ranks.size > 1 && arguments.results.empty())
+    throw InputError({}, "several ranks need a file in common; allowed: --results FILE");
+
+  std::vector<SearchedWorld> worlds;
+  for (PlanWorld& world : plan_worlds(arguments, text, path))
+    worlds.push_back(bounded(std::move(world), limits));
+  std::vector<std::string> files = files_read.paths();
+  if (!arguments.results.empty()) refuse_to_overwrite("--results", arguments.results, files);
+  std::unique_ptr<SharedResults> results;
+  if (!arguments.results.empty())
+    results = std::make_unique<SharedResults>(arguments.results, identity_of(arguments, worlds),
+                                              arguments.force_new);
+
+  ProgressLine line;
+  Clock::time_point told{};
+  const auto progress = [&](const PlanProgress& now) {
+    if (!line.is_shown() && !arguments.progress_lines) return;
+    const Clock::time_point time = Clock::now();
+    if (time - told < std::chrono::milliseconds(100)) return;
+    told = time;
+    if (arguments.progress_lines)
+      err << progress_text(now) << std::endl;
+    else
+      line.show(progress_text(now));
+  };
+  const int jobs = arguments.jobs > 0 ? arguments.jobs : processors();
+  simulate(worlds, limits, jobs, results.get(), progress);
+  PlanAnswer answer = plan_answer(arguments, worlds, limits, jobs, results.get());
+  line.clear();
+  if (ranks.rank > 0) return answer.plans.empty() ? 1 : 0;  // rank 0 tells
+  if (!arguments.out.empty()) write_files(arguments, worlds, answer);
+  switch (arguments.format) {
+    case Format::text:
+      write_plan_text(answer, out);
+      break;
+    case Format::json:
+      write_plan_json(answer, out);
+      break;
+    case Format::csv:
+      write_plan_csv(answer, out);
+      break;
+  }
+  return answer.plans.empty() ? 1 : 0;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,323 @@
+#include "simulator/commands/plan_answer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "models/text/text.hpp"
+#include "simulator/commands/ordered_tasks.hpp"
+#include "simulator/report/format.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
+#include "simulator/strategies/axes/axis.hpp"
+
+namespace rehearse {
+namespace {
+
+constexpr std::int64_t kFirstFurtherTask = std::int64_t{1} << 40;  // behind all plans of the search
+constexpr std::int64_t kOwnTask = std::int64_t{1} << 41;
+constexpr std::size_t kMostNear = 3;
+// Of a device's memory: how small the fastest plans are asked to be.
+constexpr std::array kMemoryShares = {0.75, 0.5, 0.25};
+
+AnsweredPlan answered(const SearchedWorld& world, std::size_t number, const PlanChoice& plan,
+                      PlanFigures figures) {
+  AnsweredPlan answer;
+  const Scenario& scenario = world.world.question.scenario;
+  answer.world = number;
+  answer.plan = plan;
+  answer.words = in_words(plan);
+  answer.settings = world.world.settings;
+  for (auto& setting : settings_of(plan, scenario.model)) answer.settings.push_back(std::move(setting));
+  answer.basis = figures.simulated_microbatches > 0 ? PlanBasis::extended : PlanBasis::simulated;
+  answer.capacity_bytes = world.memory.capacity_bytes;
+  answer.fits = world.memory.fits(figures);
+  answer.samples = scenario.training.global_batch;
+  answer.devices = scenario.cluster->devices();
+  answer.figures = std::move(figures);
+  return answer;
+}
+
+double value_of(const AnsweredPlan& plan, PlanObjective objective) {
+  const auto known = [](const std::optional<double>& value) {
+    return value ? *value : std::numeric_limits<double>::infinity();
+  };
+  switch (objective) {
+    case PlanObjective::time:
+      return plan.figures.step_time_s / plan.samples;
+    case PlanObjective::cost:
+      return known(plan.cost_per_step) / plan.samples;
+    case PlanObjective::energy:
+      return known(plan.energy_wh_per_step) / plan.samples;
+  }
+  return 0;
+}
+
+// "+1.4 s of pipeline bubble": the part of a device's step that grows most.
+std::string loss(const AnsweredPlan& plan, const AnsweredPlan& best) {
+  if (plan.world != best.world) return "";
+  const PlanFigures &its = plan.figures, &least = best.figures;
+  const std::array<std::pair<const char*, double>, 4> parts = {
+      {{"computing", its.compute_s - least.compute_s},
+       {"waiting for communication", its.communication_s - least.communication_s},
+       {"the pipeline's bubble", its.bubble_s - least.bubble_s},
+       {"waiting for other ranks", its.other_s - least.other_s}}};
+  const auto most = std::max_element(parts.begin(), parts.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most->second <= 0) return "";
+  return fmt::format("{} more of {}", human_time_s(most->second), most->first);
+}
+
+// Simulates further plans; those that cannot be simulated are left out.
+std::vector<AnsweredPlan> simulated(const std::vector<SearchedWorld>& worlds,
+                                    const std::vector<std::pair<std::size_t, PlanChoice>>& plans,
+                                    std::int64_t first, const PlanLimits& limits, int jobs,
+                                    SharedResults* results) {
+  std::vector<AnsweredPlan> answers;
+  OrderedTasks tasks;
+  tasks.jobs = jobs;
+  tasks.count = static_cast<std::int64_t>(plans.size());
+  tasks.first = first;
+  tasks.results = results;
+  tasks.wanted = [](std::int64_t) { return true; };
+  tasks.work = [&](std::int64_t task) {
+    const auto& [world, plan] = plans[static_cast<std::size_t>(task)];
+    return to_line(simulate_plan(worlds[world].world.question, plan, {}, limits.most_ops, Where::here));
+  };
+  tasks.taken = [&](const TaskEnd& end) {
+    const auto& [world, plan] = plans[static_cast<std::size_t>(end.task)];
+    if (!end.failure.empty()) return;
+    PlanFigures figures = plan_figures(end.output);
+    if (figures.status == PlanFigures::Status::ok)
+      answers.push_back(answered(worlds[world], world, plan, std::move(figures)));
+  };
+  run(tasks);
+  return answers;
+}
+
+bool no_better(double a, double b) {
+  return a >= b * (1 - 1e-12);
+}
+
+// Another plan is at least as good in all, and better in one.
+bool dominated(const AnsweredPlan& plan, const AnsweredPlan& other) {
+  const auto figures = [](const AnsweredPlan& p) {
+    return std::array{p.figures.step_time_s / p.samples, p.figures.memory_bytes,
+                      p.cost_per_step.value_or(0) / p.samples};
+  };
+  const auto its = figures(plan), theirs = figures(other);
+  bool better = false;
+  for (std::size_t i = 0; i < its.size(); ++i) {
+    if (!no_better(its[i], theirs[i])) return false;
+    better = better || theirs[i] < its[i] * (1 - 1e-12);
+  }
+  return better;
+}
+
+void add_near(PlanAnswer& answer, SearchedWorld& world, double best_s) {
+  for (const Candidate& candidate : world.search->nearly_fitting()) {
+    if (answer.near.size() == kMostNear) return;
+    if (candidate.bound_s >= best_s) continue;
+    NearPlan near;
+    near.words = in_words(candidate.plan);
+    if (std::any_of(answer.near.begin(), answer.near.end(), [&](const NearPlan& other) {
+          return near.words.substr(0, near.words.find(',')) == other.words.substr(0, other.words.find(','));
+        }))
+      continue;
+    const Model& model = world.world.question.scenario.model;
+    near.settings = settings_of(candidate.plan, model);
+    near.least_step_s = candidate.bound_s;
+    near.least_bytes = candidate.bound_bytes;
+    near.capacity_bytes = world.memory.capacity_bytes;
+    if (const auto fitting =
+            world.search->fastest_within(world.memory.capacity_bytes, &candidate.plan.core)) {
+      near.fitting_least_step_s = fitting->bound_s;
+      for (const auto& [key, value] : settings_of(fitting->plan, model))
+        if (key != "strategy.stage_layers" && std::find(near.settings.begin(), near.settings.end(),
+                                                        std::pair(key, value)) == near.settings.end())
+          near.sets.push_back(fmt::format("{}={}", key, value));
+    }
+    answer.near.push_back(std::move(near));
+  }
+}
+
+void add_space(PlanAnswer& answer, const SearchedWorld& world) {
+  const SearchedSpace& space = world.search->space();
+  answer.space += space.plans + space.impossible;
+  answer.impossible += space.impossible;
+  answer.too_large += space.too_large + world.too_large;
+  answer.slower += world.ruled_out_by_bound;
+  answer.beyond_limits += world.ruled_out_by_limit;
+  answer.bounded += space.bounded;
+  answer.simulated += static_cast<std::int64_t>(world.simulated.size());
+  answer.failed += world.refused + world.failed;
+  if (answer.first_failure.empty()) answer.first_failure = world.first_failure;
+}
+
+// Of a world without a plan that fits: the least that one would need.
+void add_binding(PlanAnswer& answer, SearchedWorld& world) {
+  const std::string& name = world.world.name;
+  const SearchedSpace& space = world.search->space();
+  if (space.plans == 0) {
+    answer.binding.push_back(
+        fmt::format("{}: no plan divides the devices, the model and the global batch{}", name,
+                    space.refusals.empty() ? "" : "; the first refusal: " + space.refusals.front()));
+    return;
+  }
+  if (!world.simulated.empty()) {
+    answer.binding.push_back(fmt::format("{}: the fastest plan takes {} a step; the constraints allow {}",
+                                         name, human_time_s(world.simulated.front().figures.step_time_s),
+                                         human_time_s(world.most_step_s)));
+    return;
+  }
+  if (space.bounded > 0 && world.ruled_out_by_limit > 0 && !world.least_memory) {
+    answer.binding.push_back(fmt::format("{}: no plan takes less than {} a step; the constraints allow {}",
+                                         name, human_time_s(world.search->candidate(0)->bound_s),
+                                         human_time_s(world.most_step_s)));
+    return;
+  }
+  double least = std::numeric_limits<double>::infinity();
+  std::string words;
+  if (world.least_memory) {
+    least = world.memory.needed(world.least_memory->figures);
+    words = in_words(world.least_memory->candidate.plan);
+  }
+  for (const Candidate& candidate : world.search->nearly_fitting())
+    if (candidate.bound_bytes < least) {
+      least = candidate.bound_bytes;
+      words = in_words(candidate.plan);
+    }
+  answer.binding.push_back(
+      fmt::format("{}: memory. The smallest plan ({}) needs {} GiB on a device with {} GiB, {} GiB too much",
+                  name, words, in_gibibytes(least), in_gibibytes(world.memory.capacity_bytes),
+                  in_gibibytes(least - world.memory.capacity_bytes)));
+}
+
+// The scenario as it stands, if it can be read and simulated.
+std::optional<AnsweredPlan> own_plan(const PlanArguments& arguments, const SearchedWorld& world,
+                                     SharedResults* results, std::string& refusal) {
+  const PlanQuestion& question = world.world.question;
+  const auto read = [&] { return read_scenario_text(arguments.text, question.path, arguments.overrides); };
+  try {
+    if (read().cluster->devices() != question.scenario.cluster->devices()) return std::nullopt;
+  } catch (const InputError& error) {
+    refusal = error.what();
+    return std::nullopt;
+  }
+  std::optional<AnsweredPlan> own;
+  OrderedTasks tasks;
+  tasks.count = 1;
+  tasks.first = kOwnTask;
+  tasks.results = results;
+  tasks.wanted = [](std::int64_t) { return true; };
+  tasks.work = [&](std::int64_t) {
+    PlanFigures figures;
+    try {
+      figures = figures_of(predict(read(), Where::here));
+    } catch (const std::exception& error) {
+      figures.error = error.what();
+    }
+    return to_line(figures);
+  };
+  tasks.taken = [&](const TaskEnd& end) {
+    if (!end.failure.empty()) return;
+    PlanFigures figures = plan_figures(end.output);
+    if (figures.status != PlanFigures::Status::ok) {
+      refusal = figures.error;
+      return;
+    }
+    own = answered(world, 0, {}, std::move(figures));
+    const Scenario scenario = read();
+    own->words = degrees_text(scenario.strategy);
+    own->settings = scenario.settings;
+  };
+  run(tasks);
+  return own;
+}
+
+}  // namespace
+
+PlanAnswer plan_answer(const PlanArguments& arguments, std::vector<SearchedWorld>& worlds,
+                       const PlanLimits& limits, int jobs, SharedResults* results) {
+  PlanAnswer answer;
+  const Scenario& scenario = worlds.front().world.question.scenario;
+  answer.scenario = scenario.name;
+  answer.model = scenario.model.title;
+  answer.objective = kPlanObjectiveNames[static_cast<std::size_t>(arguments.objective)];
+  answer.tolerance = limits.tolerance;
+  answer.own = own_plan(arguments, worlds.front(), results, answer.own_refusal);
+  std::vector<AnsweredPlan> all;
+  std::vector<std::pair<std::size_t, PlanChoice>> further;
+  for (std::size_t w = 0; w < worlds.size(); ++w) {
+    SearchedWorld& world = worlds[w];
+    if (world.world.what_if) continue;
+    answer.worlds.push_back(world.world.name);
+    add_space(answer, world);
+    for (const SimulatedPlan& plan : world.simulated)
+      if (world.most_step_s <= 0 || plan.figures.step_time_s <= world.most_step_s)
+        all.push_back(answered(world, w, plan.candidate.plan, plan.figures));
+    for (const double share : kMemoryShares)
+      if (const auto small = world.search->fastest_within(share * world.memory.capacity_bytes))
+        further.emplace_back(w, small->plan);
+  }
+  const bool possible = !all.empty();
+  if (possible)
+    for (AnsweredPlan& plan : simulated(worlds, further, kFirstFurtherTask, limits, jobs, results))
+      if (plan.fits && std::none_of(all.begin(), all.end(), [&](const AnsweredPlan& other) {
+            return other.world == plan.world && other.plan == plan.plan;
+          }))
+        all.push_back(std::move(plan));
+  std::stable_sort(all.begin(), all.end(), [&](const AnsweredPlan& a, const AnsweredPlan& b) {
+    return value_of(a, arguments.objective) < value_of(b, arguments.objective);
+  });
+
+  // The best of each world, the front, and then the others.
+  std::vector<bool> kept(all.size(), false);
+  std::vector<bool> seen(worlds.size(), false);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool first = !seen[all[i].world];
+    seen[all[i].world] = true;
+    const bool in_front = std::none_of(all.begin(), all.end(),
+                                       [&](const AnsweredPlan& other) { return dominated(all[i], other); });
+    kept[i] = first || in_front;
+  }
+  auto count = static_cast<int>(std::count(kept.begin(), kept.end(), true));
+  for (std::size_t i = 0; i < all.size() && count < arguments.top; ++i)
+    if (!kept[i]) {
+      kept[i] = true;
+      ++count;
+    }
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (kept[i]) answer.plans.push_back(std::move(all[i]));
+  for (std::size_t i = 0; i < answer.plans.size(); ++i) {
+    AnsweredPlan& plan = answer.plans[i];
+    plan.slower =
+        value_of(plan, arguments.objective) / value_of(answer.plans.front(), arguments.objective) - 1;
+    if (i > 0) plan.why = loss(plan, answer.plans.front());
+    if (std::none_of(answer.plans.begin(), answer.plans.end(),
+                     [&](const AnsweredPlan& other) { return dominated(plan, other); }))
+      answer.pareto.push_back(i);
+  }
+  for (SearchedWorld& world : worlds) {
+    if (world.world.what_if) continue;
+    if (!possible)
+      add_binding(answer, world);
+    else if (!world.simulated.empty() && worlds.size() >= 1 && &world == &worlds[answer.plans.front().world])
+      add_near(answer, world, world.simulated.front().figures.step_time_s);
+  }
+  for (std::size_t w = 0; w < worlds.size(); ++w) {
+    if (!worlds[w].world.what_if) continue;
+    ChangedWorld changed{worlds[w].world.name, std::nullopt, false};
+    if (!worlds[w].simulated.empty()) {
+      const SimulatedPlan& best = worlds[w].simulated.front();
+      changed.best = answered(worlds[w], w, best.candidate.plan, best.figures);
+      changed.same_plan = possible && answer.plans.front().plan == best.candidate.plan;
+    }
+    answer.changed.push_back(std::move(changed));
+  }
+  return answer;
+}
+
+}  // namespace rehearse

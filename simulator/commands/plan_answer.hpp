@@ -1,0 +1,74 @@
+// The answer to a search for plans: the best ones, what they cost, and why others are not among them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simulator/commands/plan_runs.hpp"
+
+namespace rehearse {
+
+// What a plan's step time rests on: the simulation of all micro-batches; of a few, extended to all; or a
+// bound, which the plan cannot be faster than.
+enum class PlanBasis { simulated, extended, bounded };
+inline constexpr std::array<std::string_view, 3> kPlanBasisNames = {"simulated", "extended", "bounded"};
+
+struct AnsweredPlan {
+  std::size_t world = 0;
+  PlanChoice plan;
+  std::string words;
+  std::vector<std::pair<std::string, std::string>> settings;  // of the scenario
+  PlanBasis basis = PlanBasis::simulated;
+  PlanFigures figures;
+  int devices = 0;
+  std::optional<std::pair<double, double>> interval_s;  // that holds nine of ten measurements
+  double capacity_bytes = 0;
+  bool fits = true;
+  double samples = 0;  // of a step
+  double slower = 0;   // than the best plan, by the objective: 0.02 is 2 %
+  std::string why;     // where it loses the time, against the best plan
+  std::optional<double> cost_per_step, energy_wh_per_step;
+  std::string file;  // of its scenario
+};
+
+struct NearPlan {
+  std::string words;
+  std::vector<std::pair<std::string, std::string>> settings;
+  double least_step_s = 0, least_bytes = 0, capacity_bytes = 0;
+  std::vector<std::string> sets;  // "key=value": what makes a plan of it that fits
+  double fitting_least_step_s = 0;
+};
+
+struct ChangedWorld {
+  std::string name;
+  std::optional<AnsweredPlan> best;
+  bool same_plan = false;
+};
+
+struct PlanAnswer {
+  std::string scenario, model, objective;
+  std::vector<std::string> worlds;
+  std::vector<AnsweredPlan> plans;  // the best first
+  std::vector<std::size_t> pareto;  // of `plans`: no other is at least as good in time, memory and cost
+  std::optional<AnsweredPlan> own;  // as the scenario has it
+  std::string own_refusal;          // why the scenario's own plan is none
+  std::vector<NearPlan> near;
+  std::vector<ChangedWorld> changed;
+  double tolerance = 0;
+  std::int64_t space = 0, impossible = 0, too_large = 0, slower = 0, beyond_limits = 0, bounded = 0,
+               simulated = 0, failed = 0;
+  std::string first_failure;
+  std::vector<std::string> binding;  // what would have to change, if no plan is possible
+  std::string currency;
+};
+
+PlanAnswer plan_answer(const PlanArguments& arguments, std::vector<SearchedWorld>& worlds,
+                       const PlanLimits& limits, int jobs, SharedResults* results);
+
+void write_plan_text(const PlanAnswer& answer, std::ostream& out);
+void write_plan_json(const PlanAnswer& answer, std::ostream& out);
+void write_plan_csv(const PlanAnswer& answer, std::ostream& out);
+
+}  // namespace rehearse

@@ -1,0 +1,143 @@
+#include "simulator/commands/plan_question.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+
+#include "models/text/document.hpp"
+#include "models/text/toml_table.hpp"
+#include "models/text/toml_text.hpp"
+#include "simulator/scenario/reading/read_scenario.hpp"
+#include "simulator/scenario/reading/readers.hpp"
+
+namespace rehearse {
+namespace {
+
+// Of "strategy.parameter_server.servers", the table "strategy.parameter_server" and "servers".
+void erase_path(TomlValue& root, std::string_view path) {
+  TomlValue* table = &root;
+  for (std::size_t dot; table && (dot = path.find('.')) != std::string_view::npos;
+       path.remove_prefix(dot + 1))
+    table = find_table(*table, path.substr(0, dot));
+  if (table) erase_key(*table, path);
+}
+
+TomlValue& table_at(TomlValue& root, std::string_view key) {
+  if (!find_table(root, key)) put(root, key, toml_table());
+  return *find_table(root, key);
+}
+
+// The values that the named strategy gives, as the scenario's own.
+void take_over_preset(TomlValue& root) {
+  const TomlValue* strategy = find_table(root, "strategy");
+  const TomlEntry* preset = strategy ? find_entry(*strategy, "preset") : nullptr;
+  const auto* name = preset ? preset->value.get<std::string>() : nullptr;
+  if (!name) return;
+  const std::string path = preset_path("simulator/strategies", *name);
+  if (path.empty()) return;  // whoever reads the scenario says so
+  fill_in(root, Document::parse_file(path).tree());
+}
+
+std::int64_t integer_at(const TomlValue& root, std::string_view table, std::string_view key,
+                        std::int64_t fallback) {
+  const TomlValue* section = find_table(root, table);
+  const TomlEntry* entry = section ? find_entry(*section, key) : nullptr;
+  const auto* value = entry ? entry->value.get<std::int64_t>() : nullptr;
+  return value ? *value : fallback;
+}
+
+// A copy on so few devices that any split of them may be read, with one sample for each data-parallel rank.
+TomlValue on_devices(const TomlValue& root, std::int64_t nodes, std::int64_t samples) {
+  TomlValue small = root;
+  TomlValue& cluster = table_at(small, "cluster");
+  erase_key(cluster, "slow");
+  put(cluster, "nodes", toml_value(nodes));
+  put(table_at(small, "training"), "global_batch", toml_value(samples));
+  return small;
+}
+
+std::shared_ptr<const Cluster> cluster_of(const TomlValue& root, const std::string& path) {
+  TomlValue alone = toml_table();
+  put(alone, "cluster", find_table(root, "cluster") ? *find_table(root, "cluster") : toml_table());
+  Document document = Document::parse_text(toml_text(alone), path);
+  Section section = document.root().section("cluster");
+  return read_cluster(section, std::filesystem::path(path).parent_path().string());
+}
+
+}  // namespace
+
+PlanQuestion plan_question(const std::string& text, const std::string& path,
+                           const std::vector<std::string>& overrides) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  Document document = Document::parse_text(text, path);
+  apply_overrides(document, folder, overrides);
+  document.root().section("training").integer("global_batch", 1, 1'000'000'000);  // an error names its place
+  TomlValue root = document.tree();
+  take_over_preset(root);
+  for (const std::string& key : searched_keys()) erase_path(root, key);
+  erase_path(root, "strategy.title");
+
+  PlanQuestion question;
+  question.path = path;
+  const std::shared_ptr<const Cluster> cluster = cluster_of(root, path);
+  const TomlValue small = on_devices(root, 1, cluster->node().devices);
+  question.scenario = read_scenario_text(toml_text(small), path);
+  // The text that the reader made of it points to no other file; what was changed to read it is put back.
+  TomlValue whole = parse_toml(question.scenario.text, path);
+  TomlValue& section = table_at(whole, "cluster");
+  const TomlValue& given = *find_table(root, "cluster");
+  erase_key(section, "nodes");
+  for (const char* key : {"nodes", "slow"})
+    if (const TomlEntry* entry = find_entry(given, key)) put(section, key, entry->value);
+  const std::int64_t samples = integer_at(root, "training", "global_batch", 1);
+  put(table_at(whole, "training"), "global_batch", toml_value(samples));
+  question.text = toml_text(whole);
+  question.scenario.cluster = cluster;
+  question.scenario.training.global_batch = static_cast<double>(samples);
+  question.scenario.microbatches = 1;
+  return question;
+}
+
+Scenario scenario_of(const PlanQuestion& question, const PlanChoice& plan) {
+  std::vector<std::string> overrides;
+  for (const auto& [key, value] : settings_of(plan, question.scenario.model))
+    overrides.push_back(fmt::format("{}={}", key, value));
+  Scenario scenario = read_scenario_text(question.text, question.path, overrides);
+  if (question.factors.network_links != 1) scenario.cluster = faster(scenario.cluster, question.factors);
+  return scenario;
+}
+
+std::string scenario_file_text(const PlanQuestion& question, const PlanChoice& plan,
+                               const std::string& comment) {
+  Document document = Document::parse_text(question.text, question.path);
+  for (const auto& [key, value] : settings_of(plan, question.scenario.model))
+    document.set(fmt::format("{}={}", key, value));
+  return comment + toml_text(document.tree());
+}
+
+std::string refusal(const PlanQuestion& question, const CoreChoice& split) {
+  const std::int64_t in_node = question.scenario.cluster->node().devices;
+  const std::int64_t ranks = std::int64_t{split.tensor} * split.context;
+  const std::int64_t devices = std::lcm(
+      std::lcm(in_node, ranks), std::int64_t{std::max(split.expert, 1)} * std::max(1, split.expert_tensor));
+  const TomlValue small =
+      on_devices(parse_toml(question.text, question.path), devices / in_node, devices / ranks);
+  PlanChoice plan;
+  plan.core = split;
+  plan.core.data = static_cast<int>(devices / ranks);
+  std::vector<std::string> overrides;
+  for (const auto& [key, value] : settings_of(plan, question.scenario.model))
+    overrides.push_back(fmt::format("{}={}", key, value));
+  try {
+    read_scenario_text(toml_text(small), question.path, overrides);
+  } catch (const InputError& error) {
+    return std::string(error.what()).substr(std::string(error.what()).find(": ") + 2);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return {};
+}
+
+}  // namespace rehearse

@@ -1,0 +1,159 @@
+#include "simulator/commands/plan_runs.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "simulator/commands/ordered_tasks.hpp"
+
+namespace rehearse {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// A world while its plans are simulated.
+class WorldRun {
+public:
+  WorldRun(SearchedWorld& world, double tolerance) : world_(world), share_(1 - tolerance) {}
+
+  // Whether the plan could still be the best one, by what is known.
+  bool wanted(std::int64_t number) {
+    if (number >= end_) return false;
+    const Candidate* candidate = world_.search->candidate(static_cast<std::size_t>(number));
+    const double most_s = world_.most_step_s > 0 ? world_.most_step_s : kNever;
+    if (!candidate || candidate->bound_s >= best_s_ * share_ || candidate->bound_s > most_s) {
+      end_ = number;  // those behind it have higher bounds
+      return false;
+    }
+    if (too_large_.count({candidate->core, holding_of(candidate->plan.gradients)}) > 0) return false;
+    const auto core = without_gradients_s_.find(candidate->core);
+    return core == without_gradients_s_.end() || core->second < best_s_ * share_;
+  }
+
+  const Candidate& candidate(std::int64_t number) {
+    return *world_.search->candidate(static_cast<std::size_t>(number));
+  }
+
+  void take(std::int64_t number, PlanFigures figures) {
+    SimulatedPlan plan{candidate(number), std::move(figures)};
+    const PlanFigures& its = plan.figures;
+    switch (its.status) {
+      case PlanFigures::Status::ok:
+        if (world_.most_step_s <= 0 || its.step_time_s <= world_.most_step_s)
+          best_s_ = std::min(best_s_, its.step_time_s);
+        if (!plan.candidate.plan.gradients.servers)
+          without_gradients_s_[plan.candidate.core] = its.without_gradients_s;
+        world_.simulated.push_back(std::move(plan));
+        break;
+      case PlanFigures::Status::too_large:
+        ++world_.too_large;
+        too_large_.insert({plan.candidate.core, holding_of(plan.candidate.plan.gradients)});
+        if (!world_.least_memory ||
+            world_.memory.needed(its) < world_.memory.needed(world_.least_memory->figures))
+          world_.least_memory = std::move(plan);
+        break;
+      case PlanFigures::Status::refused:
+      case PlanFigures::Status::failed:
+        ++(its.status == PlanFigures::Status::refused ? world_.refused : world_.failed);
+        if (world_.first_failure.empty()) world_.first_failure = its.error;
+        break;
+    }
+  }
+
+  void finish() {
+    std::vector<SimulatedPlan>& plans = world_.simulated;
+    std::stable_sort(plans.begin(), plans.end(), [](const SimulatedPlan& a, const SimulatedPlan& b) {
+      return a.figures.step_time_s < b.figures.step_time_s;
+    });
+    const std::int64_t tried =
+        static_cast<std::int64_t>(plans.size()) + world_.too_large + world_.refused + world_.failed;
+    const std::int64_t rest = world_.search->space().bounded - tried;
+    (best_s_ < kNever ? world_.ruled_out_by_bound : world_.ruled_out_by_limit) = rest;
+  }
+
+  double best_s() const { return best_s_; }
+  std::string best_in_words() const {
+    const auto best = std::min_element(world_.simulated.begin(), world_.simulated.end(),
+                                       [](const SimulatedPlan& a, const SimulatedPlan& b) {
+                                         return a.figures.step_time_s < b.figures.step_time_s;
+                                       });
+    return best == world_.simulated.end() ? "" : in_words(best->candidate.plan);
+  }
+
+private:
+  SearchedWorld& world_;
+  const double share_;
+  double best_s_ = kNever;
+  std::int64_t end_ = std::numeric_limits<std::int64_t>::max();
+  std::map<std::size_t, double> without_gradients_s_;        // by core
+  std::set<std::pair<std::size_t, std::size_t>> too_large_;  // cores, and what ranks hold of them
+};
+
+}  // namespace
+
+SearchedWorld bounded(PlanWorld world, const PlanLimits& limits) {
+  SearchedWorld searched;
+  searched.world = std::move(world);
+  const PlanQuestion& question = searched.world.question;
+  searched.memory.capacity_bytes =
+      question.scenario.cluster->node().device.memory_bytes.value * searched.world.memory_factor;
+  searched.memory.reserve_bytes = limits.reserve_bytes;
+  if (limits.reserve_share > 0)
+    searched.memory.reserve_bytes = limits.reserve_share * searched.memory.capacity_bytes;
+  return searched;
+}
+
+void simulate(std::vector<SearchedWorld>& worlds, const PlanLimits& limits, int jobs, SharedResults* results,
+              const std::function<void(const PlanProgress&)>& progress) {
+  std::vector<WorldRun> runs;
+  std::int64_t most = 0;
+  PlanProgress now;
+  for (SearchedWorld& world : worlds) {
+    const PlanQuestion& question = world.world.question;
+    world.search = std::make_unique<PlanSearch>(
+        question.scenario, limits.space,
+        world.memory.capacity_bytes > 0 ? world.memory.capacity_bytes : kNever, world.memory.reserve_bytes,
+        [&question](const CoreChoice& split) { return refusal(question, split); });
+    runs.emplace_back(world, limits.tolerance);
+    most = std::max(most, world.search->space().bounded);
+    now.bounded += world.search->space().bounded;
+    now.plans += world.search->space().plans;
+    progress(now);
+  }
+  // The plans of all worlds in turn: the first of each, the second of each, ...
+  const auto count = static_cast<std::int64_t>(worlds.size());
+  const auto run_of = [&](std::int64_t task) -> WorldRun& {
+    return runs[static_cast<std::size_t>(task % count)];
+  };
+  OrderedTasks tasks;
+  tasks.jobs = jobs;
+  tasks.count = most * count;
+  tasks.results = results;
+  tasks.wanted = [&](std::int64_t task) { return run_of(task).wanted(task / count); };
+  tasks.work = [&](std::int64_t task) {
+    const SearchedWorld& world = worlds[static_cast<std::size_t>(task % count)];
+    return to_line(simulate_plan(world.world.question, run_of(task).candidate(task / count).plan,
+                                 world.memory, limits.most_ops, Where::here));
+  };
+  tasks.taken = [&](const TaskEnd& end) {
+    PlanFigures figures;
+    if (end.failure.empty())
+      figures = plan_figures(end.output);
+    else
+      figures.error = end.failure;
+    WorldRun& run = run_of(end.task);
+    run.take(end.task / count, std::move(figures));
+    ++now.simulated;
+    if (run.best_s() < kNever && (now.best_s == 0 || end.task % count == 0)) {
+      now.best_s = runs.front().best_s() < kNever ? runs.front().best_s() : run.best_s();
+      now.best = run.best_in_words();
+    }
+    progress(now);
+  };
+  run(tasks);
+  for (WorldRun& run : runs) run.finish();
+}
+
+}  // namespace rehearse

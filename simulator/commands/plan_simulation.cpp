@@ -1,0 +1,185 @@
+#include "simulator/commands/plan_simulation.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "models/text/error.hpp"
+#include "simulator/commands/predict.hpp"
+#include "simulator/costs/reserved.hpp"
+#include "simulator/report/json.hpp"
+#include "simulator/schedule/peak_memory.hpp"
+#include "simulator/trace/causes.hpp"
+#include "simulator/trace/critical_path.hpp"
+#include "simulator/trace/rows.hpp"
+
+namespace rehearse {
+namespace {
+
+// Ops of all programs, without those that repeat.
+double ops_of(const Schedule& schedule) {
+  double ops = 0;
+  for (const Program& program : schedule.programs) ops += static_cast<double>(program.ops.size());
+  return ops;
+}
+
+Scenario with_microbatches(const Scenario& scenario, int microbatches) {
+  Scenario fewer = scenario;
+  fewer.microbatches = microbatches;
+  fewer.training.global_batch = microbatches * scenario.training.micro_batch * scenario.strategy.data;
+  return fewer;
+}
+
+bool is_of_gradients(const Op& op) {
+  return op.pass == Pass::gradient_sync || op.pass == Pass::optimizer ||
+         op.purpose == Purpose::gradient_sync || op.purpose == Purpose::weights;
+}
+
+double without_gradients_s(const Prediction& p) {
+  if (p.metrics.asynchrony) return 0;
+  double rest_s = p.metrics.step_time_s;
+  const double steps = p.plan.schedule->optimizer_steps;
+  for (const PathSegment& segment : critical_path(p.trace, 0)) {
+    const double length_s = segment.end_s - segment.begin_s;
+    if (segment.row == kNoRow || is_of_gradients(p.trace.op_of(segment.row)))
+      rest_s -= length_s / steps;
+    else if (!p.trace.spans.slowed_s.empty())
+      rest_s -= std::min(length_s, p.trace.spans.slowed_s[segment.row]) / steps;
+  }
+  return std::max(0.0, rest_s);
+}
+
+void take(PlanFigures& figures, const Metrics& metrics) {
+  figures.status = PlanFigures::Status::ok;
+  figures.step_time_s = metrics.step_time_s;
+  figures.samples_per_s = metrics.samples_per_s;
+  figures.tokens_per_s = metrics.tokens_per_s;
+  figures.mfu = metrics.mfu;
+  figures.compute_s = metrics.breakdown.compute_s;
+  figures.communication_s = metrics.breakdown.exposed_communication_s;
+  figures.bubble_s = metrics.breakdown.pipeline_bubble_s;
+  figures.other_s = metrics.breakdown.other_s + metrics.breakdown.data_stall_s;
+  figures.memory_bytes = metrics.memory.total;
+  figures.fullest = metrics.memory.fullest;
+}
+
+// `longer` and `shorter` differ in their numbers of micro-batches: as much is added for each further one.
+void extend(PlanFigures& figures, const Metrics& shorter, const Metrics& longer, double few, double more,
+            double all) {
+  const auto extended = [&](double short_one, double long_one) {
+    return long_one + (long_one - short_one) / (more - few) * (all - more);
+  };
+  const Breakdown &a = shorter.breakdown, &b = longer.breakdown;
+  take(figures, longer);
+  figures.step_time_s = extended(shorter.step_time_s, longer.step_time_s);
+  const double share = longer.step_time_s / figures.step_time_s * all / more;
+  figures.samples_per_s *= share;
+  figures.tokens_per_s *= share;
+  figures.mfu *= share;
+  figures.compute_s = extended(a.compute_s, b.compute_s);
+  figures.communication_s = extended(a.exposed_communication_s, b.exposed_communication_s);
+  figures.bubble_s = extended(a.pipeline_bubble_s, b.pipeline_bubble_s);
+  figures.other_s = figures.step_time_s - figures.compute_s - figures.communication_s - figures.bubble_s;
+  // Orders that keep all micro-batches keep more of them.
+  figures.memory_bytes = extended(shorter.memory.total, longer.memory.total);
+  figures.simulated_microbatches = static_cast<int>(more);
+}
+
+// Steps are as long as so many micro-batches need that the pipeline is steady in between.
+int few_microbatches(const Scenario& scenario) {
+  constexpr int kRounds = 3;
+  return kRounds * scenario.strategy.pipeline * (scenario.strategy.pipeline < 4 ? 2 : 1);
+}
+
+}  // namespace
+
+PlanFigures figures_of(const Prediction& prediction) {
+  PlanFigures figures;
+  take(figures, prediction.metrics);
+  figures.reserved_bytes =
+      reserved_bytes(*prediction.plan.schedule, prediction.plan.endpoints, *prediction.scenario.cluster)
+          .total();
+  figures.without_gradients_s = without_gradients_s(prediction);
+  figures.result = json_text(to_json(prediction.result()));
+  return figures;
+}
+
+PlanFigures simulate_plan(const PlanQuestion& question, const PlanChoice& plan, const MemoryLimit& memory,
+                          double most_ops, Where where) {
+  PlanFigures figures;
+  try {
+    const Scenario scenario = scenario_of(question, plan);
+    const int all = scenario.microbatches, few = few_microbatches(scenario),
+              more = few + std::max(scenario.strategy.pipeline, 2);
+    Plan small = write_schedule(all > more ? with_microbatches(scenario, more) : scenario);
+    figures.memory_bytes = peak_worker_bytes(*small.schedule);
+    figures.reserved_bytes = reserved_bytes(*small.schedule, small.endpoints, *scenario.cluster).total();
+    if (!memory.fits(figures)) {
+      figures.status = PlanFigures::Status::too_large;
+      return figures;
+    }
+    const bool extends = most_ops > 0 && all > more && ops_of(*small.schedule) * all / more > most_ops &&
+                         !small.schedule->asynchrony;
+    if (!extends) {
+      const double reserved = figures.reserved_bytes;
+      figures =
+          figures_of(all > more ? predict(scenario, where) : predict(scenario, std::move(small), where));
+      figures.reserved_bytes = reserved;
+    } else {
+      const Prediction shorter = predict(with_microbatches(scenario, few), Where::child),
+                       longer = predict(with_microbatches(scenario, more), std::move(small), where);
+      extend(figures, shorter.metrics, longer.metrics, few, more, all);
+      figures.without_gradients_s =
+          without_gradients_s(longer) + figures.step_time_s - longer.metrics.step_time_s;
+    }
+    if (!memory.fits(figures)) figures.status = PlanFigures::Status::too_large;
+  } catch (const InputError& error) {
+    figures.status = PlanFigures::Status::refused;
+    figures.error = error.what();
+  } catch (const std::exception& error) {
+    figures.status = PlanFigures::Status::failed;
+    figures.error = error.what();
+  }
+  return figures;
+}
+
+namespace {
+
+// Each field in its place on the line.
+template <class Figures, class Field>
+void each_field(Figures& f, Field field) {
+  field(f.error);
+  for (auto* number :
+       {&f.step_time_s, &f.samples_per_s, &f.tokens_per_s, &f.mfu, &f.compute_s, &f.communication_s,
+        &f.bubble_s, &f.other_s, &f.memory_bytes, &f.reserved_bytes, &f.without_gradients_s})
+    field(*number);
+  field(f.fullest);
+  field(f.simulated_microbatches);
+  field(f.result);
+}
+
+}  // namespace
+
+std::string to_line(const PlanFigures& figures) {
+  nlohmann::json json = {kPlanStatusNames[static_cast<std::size_t>(figures.status)]};
+  each_field(figures, [&](const auto& value) { json.push_back(value); });
+  return json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
+PlanFigures plan_figures(const std::string& line) {
+  PlanFigures figures;
+  try {
+    const nlohmann::json json = nlohmann::json::parse(line);
+    const auto status =
+        std::find(kPlanStatusNames.begin(), kPlanStatusNames.end(), json.at(0).get<std::string>());
+    if (status == kPlanStatusNames.end()) throw std::invalid_argument("not a plan's status");
+    figures.status = static_cast<PlanFigures::Status>(status - kPlanStatusNames.begin());
+    std::size_t place = 0;
+    each_field(figures, [&](auto& value) { json.at(++place).get_to(value); });
+  } catch (const nlohmann::json::exception& error) {
+    throw std::invalid_argument(error.what());
+  }
+  return figures;
+}
+
+}  // namespace rehearse

@@ -1,0 +1,88 @@
+// Lower bounds of a plan's step time and memory, quick enough for hundreds of thousands of plans.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "simulator/planner/layer_times.hpp"
+#include "simulator/planner/pipeline_bound.hpp"
+#include "simulator/planner/plan_choice.hpp"
+#include "simulator/planner/slowed_kernels.hpp"
+
+namespace rehearse {
+
+struct CoreBound {
+  double seconds = 0;                     // of all passes, whatever becomes of the gradients
+  std::array<double, kHoldings> bytes{};  // of the fullest device, reserve included, by holding_of()
+};
+
+// Bounds of plans for one model on one cluster. Bounds hold for the simulation of the same plan: kernels and
+// collectives take at least the time that they take alone, whatever waits for what.
+class PlanBounds {
+public:
+  // `scenario`: what all plans have in common. It must outlive the bounds. `reserve_bytes`: kept free beside
+  // tensors on each device; none: what CUDA, NCCL and cuBLAS are estimated to keep.
+  PlanBounds(const Scenario& scenario, std::optional<double> reserve_bytes);
+  ~PlanBounds();
+
+  // Layers of the model, the embedding and the output layer counted; with recomputation, the layers of each
+  // that it repeats.
+  int layers() const;
+  // Empty if the model can be split so; else why not.
+  std::string refusal(const CoreChoice& core);
+  // Layers of each part by the core's rule; empty if there is no such cut.
+  const std::vector<int>& stage_layers(const CoreChoice& core);
+  // Most layers of one part that can be recomputed.
+  int most_recomputed(const CoreChoice& core);
+  CoreBound core_bound(const CoreChoice& core);
+
+  // The passes one by one.
+  struct WalkedCore {
+    CoreChoice core;
+    std::vector<StageSpan> spans;
+    double quick_s = 0;
+    int microbatches = 1;
+  };
+  WalkedCore walk(const CoreChoice& core);
+  // Seconds of a step with these gradients: those of walk(), and what bringing gradients together and
+  // updating weights add to them.
+  double plan_bound_s(const WalkedCore& walked, const GradientChoice& gradients);
+  // Seconds of the update alone on the fastest stage.
+  double update_s(const CoreChoice& core, Sharing sharing);
+
+private:
+  struct Cell;
+  using CellKey = std::array<int, 8>;
+  // Parameters of a part of the model on one device.
+  struct HeldParameters {
+    double dense = 0, experts = 0;
+    double largest_layer = 0;  // dense ones of the layer that has most
+  };
+  const Cell& cell(const CoreChoice& core, Recompute recompute);
+  const std::vector<int>& new_cut(const Cell& cell, int parts, StageCut rule);
+  const std::vector<int>& cut(const Cell& cell, int parts, StageCut rule);
+  std::vector<PartTimes> parts(const CoreChoice& core, std::vector<HeldParameters>* parameters);
+  PipelineShape shape(const CoreChoice& core) const;
+  double pushed_s(const CoreChoice& core, int servers, double parameters) const;
+  const SlowedKernels& slowed(const CoreChoice& core, const DeviceLoad& load);
+  double reserved_bytes(const CoreChoice& core, bool by_servers);
+  double sent_s(const CoreChoice& core, double bytes);
+  int microbatches(const CoreChoice& core) const;
+  const std::vector<Endpoint>& gradient_group(const CoreChoice& core, bool pipeline_inside, Sharing sharing);
+
+  const Scenario& scenario_;
+  const std::optional<double> reserve_bytes_;
+  LayerTimer timer_;
+  double update_s_per_parameter_ = 0;
+  std::map<CellKey, std::unique_ptr<Cell>> cells_;
+  std::map<std::pair<const Cell*, DeviceLoad>, SlowedKernels> slowed_;
+  std::map<std::pair<int, std::vector<int>>, std::vector<int>> cuts_;
+  std::map<std::array<int, 6>, std::vector<Endpoint>> groups_;
+  std::map<std::array<int, 6>, std::vector<int>> in_flight_;
+};
+
+}  // namespace rehearse

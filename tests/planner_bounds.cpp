@@ -1,0 +1,41 @@
+// Bounds of plans against their simulation.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+#include "tests/catch.hpp"
+#include "tests/planner_support.hpp"
+
+using namespace rehearse;
+using namespace rehearse::testing;
+
+TEST_CASE("no plan is faster or smaller than its bounds", "[planner]") {
+  constexpr int kPlans = 40;
+  for (const PlannerCase& c : kPlannerCases) {
+    INFO(c.name);
+    const PlanQuestion question = question_of(c);
+    const SpaceLimits limits;
+    PlanSearch search = search_of(question, limits);
+    REQUIRE(search.space().bounded > 50);
+    std::mt19937_64 random(7);
+    std::vector<double> gaps;
+    for (int i = 0; i < kPlans; ++i) {
+      const std::size_t number =
+          random() % static_cast<std::uint64_t>(std::min<std::int64_t>(search.space().bounded, 4000));
+      const Candidate candidate = *search.candidate(number);
+      INFO(fmt::format("plan {}: {}", number, in_words(candidate.plan)));
+      const PlanFigures figures = simulate_plan(question, candidate.plan, {}, 0, Where::child);
+      INFO(figures.error);
+      CHECK(figures.status == PlanFigures::Status::ok);
+      CHECK(candidate.bound_s <= figures.step_time_s * (1 + 1e-9));
+      CHECK(candidate.bound_bytes <= (figures.memory_bytes + figures.reserved_bytes) * (1 + 1e-9));
+      CHECK(figures.without_gradients_s <= figures.step_time_s);
+      if (std::getenv("V")) fmt::print("{:.3f} bound {:.6f} step {:.6f} {}\n", figures.step_time_s / candidate.bound_s - 1, candidate.bound_s, figures.step_time_s, in_words(candidate.plan));
+      gaps.push_back(figures.step_time_s / candidate.bound_s - 1);
+    }
+    std::sort(gaps.begin(), gaps.end());
+    fmt::print("{}: {} plans; gap {:.3f} {:.3f} {:.3f}\n", c.name, search.space().plans, gaps.front(),
+               gaps[gaps.size() / 2], gaps.back());
+  }
+}

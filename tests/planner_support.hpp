@@ -1,0 +1,53 @@
+// Questions for the planner's tests: models small enough that whole spaces can be simulated.
+#pragma once
+
+#include <string>
+
+#include "simulator/commands/plan_simulation.hpp"
+#include "simulator/planner/plan_search.hpp"
+
+namespace rehearse::testing {
+
+struct PlannerCase {
+  const char* name;
+  const char* text;  // a scenario file
+};
+
+// Models, clusters and training of every kind that plans differ for.
+inline const PlannerCase kPlannerCases[] = {
+    {"transformer on one node",
+     "[model.transformer]\nlayers = 6\nhidden = 512\nheads = 8\nvocabulary = 8192\nsequence_length = 512\n"
+     "[training]\nglobal_batch = 32\n[cluster]\npreset = \"dgx-a100\"\nnodes = 1\n"},
+    {"transformer on two nodes",
+     "[model.transformer]\nlayers = 8\nhidden = 1024\nheads = 16\nvocabulary = 32000\nsequence_length = "
+     "1024\n"
+     "[training]\nglobal_batch = 64\n[cluster]\npreset = \"dgx-h100\"\nnodes = 2\n"},
+    {"long sequences",
+     "[model.transformer]\nlayers = 4\nhidden = 1024\nheads = 16\nkv_heads = 4\nrotary = true\n"
+     "vocabulary = 32000\nsequence_length = 16384\ntied_embeddings = false\n"
+     "[training]\nglobal_batch = 8\n[cluster]\npreset = \"dgx-h100\"\nnodes = 2\n"},
+    {"mixture",
+     "[model.transformer]\nlayers = 4\nhidden = 512\nheads = 8\nvocabulary = 8192\nsequence_length = 512\n"
+     "experts = 8\nexperts_per_token = 2\n"
+     "[training]\nglobal_batch = 32\n[cluster]\npreset = \"dgx-a100\"\nnodes = 2\n"},
+    {"images on few devices",
+     "[model]\npreset = \"resnet50\"\n[training]\nglobal_batch = 512\noptimizer = \"momentum\"\n"
+     "precision = \"fp32\"\n[cluster]\npreset = \"workstation-10gbe\"\nnodes = 4\n"},
+    {"framework that issues kernels",
+     "[model.transformer]\nlayers = 8\nhidden = 1024\nheads = 16\nvocabulary = 32000\nsequence_length = "
+     "1024\n"
+     "[training]\nglobal_batch = 64\nframework = \"megatron-2022\"\n"
+     "[cluster]\npreset = \"dgx-a100\"\nnodes = 2\n"},
+};
+
+inline PlanQuestion question_of(const PlannerCase& c) {
+  return plan_question(c.text, std::string(c.name) + ".toml", {});
+}
+
+inline PlanSearch search_of(const PlanQuestion& question, const SpaceLimits& limits,
+                            double most_bytes = 1e18) {
+  return PlanSearch(question.scenario, limits, most_bytes, std::nullopt,
+                    [&](const CoreChoice& split) { return refusal(question, split); });
+}
+
+}  // namespace rehearse::testing
