@@ -32,6 +32,14 @@ enum class ContextGradients {
   apart,      // they are summed before the strategy sees them
 };
 
+// How ranks with the same weights share out what they hold.
+struct SharedState {
+  int stage = 1;                 // of ZeRO: optimizer state, from 2 on gradients, at 3 weights too
+  int shards = 1, replicas = 1;  // `replicas` groups of `shards` ranks that together hold everything once
+  int prefetch = 1;              // units whose weights are gathered ahead of their pass
+  bool reshard = true;           // stage 3: weights are dropped behind the forward pass, too
+};
+
 class GradientStrategy {
 public:
   virtual ~GradientStrategy() = default;
@@ -50,6 +58,8 @@ public:
   virtual Advice less_waiting(const Scenario& scenario, const LinkPlace& busiest) const;
   // If a step waits most for weights that are gathered.
   virtual Advice less_gathering(const Scenario& scenario) const;
+  // Nothing where every rank holds all.
+  virtual std::optional<SharedState> shared_state(const Scenario&) const { return std::nullopt; }
   // The same with ranks that share a batch sharing out what stage `stage` of ZeRO shares out: null if it does
   // so already, or cannot.
   virtual std::shared_ptr<const GradientStrategy> sharded(int stage) const;

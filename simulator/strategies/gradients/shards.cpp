@@ -518,6 +518,11 @@ public:
             held_whole(scenario).weight};
   }
 
+  std::optional<SharedState> shared_state(const Scenario& scenario) const override {
+    const ShardGroups groups = shard_groups(choice_, scenario);
+    return SharedState{choice_.stage, groups.shards, groups.replicas, choice_.prefetch, choice_.reshard};
+  }
+
   std::shared_ptr<const GradientStrategy> sharded(int stage) const override {
     return choice_.fsdp == Fsdp::none && stage > choice_.stage ? zero_stage(stage) : nullptr;
   }
