@@ -218,6 +218,17 @@ int run(int argc, char** argv) {
       ->check(rehearse::one_of(std::vector<std::string>{"auto", "lines"}));
   planning->add_option("--format", format, "text, json or csv")->check(one_of(kFormatNames));
 
+  LaunchArguments launch;
+  CLI::App* launching = app.add_subcommand("launch", "The file that starts the real job in a framework");
+  launching->add_option("SCENARIO", launch.scenario, "A scenario file; - for standard input")->required();
+  launching->add_option("--set", launch.overrides, "Override a key of the scenario: key=value")
+      ->take_all()
+      ->allow_extra_args(false);
+  launching->add_option("--for", launch.framework, "megatron, deepspeed or torchtitan")
+      ->required()
+      ->check(rehearse::one_of(launch_framework_names()));
+  launching->add_option("--out", launch.out, "Write to FILE, not to standard output")->check(file_name());
+
   if (const std::optional<int> status = parse_command_line(app, argc, argv)) return *status;
   if (no_fold) simulation.overrides.push_back("simulation.fold=false");
   simulation.format = format_named(format);
@@ -242,6 +253,8 @@ int run(int argc, char** argv) {
     plan.progress_lines = progress == "lines";
     return run_plan(plan, std::cin, std::cout, std::cerr);
   }
+
+  if (*launching) run_launch(launch, std::cin, std::cout, std::cerr);
   if (*list) run_list(what, std::cout);
   if (*show) run_show(name, std::cout);
   if (*sweeping) {

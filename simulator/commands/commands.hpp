@@ -127,6 +127,17 @@ struct PlanArguments {
 // Returns the exit status: 1 if no plan satisfies the constraints.
 int run_plan(const PlanArguments& arguments, std::istream& in, std::ostream& out, std::ostream& err);
 
+struct LaunchArguments {
+  std::string scenario;                // a path; "-": standard input
+  std::vector<std::string> overrides;  // "key=value"
+  std::string framework;               // of launch_framework_names()
+  std::string out;                     // where to write the file; empty: standard output
+};
+std::vector<std::string> launch_framework_names();
+// The file that starts a scenario's job in a framework goes to `out`, or to the file asked for; what the
+// framework does otherwise than the scenario says goes to `err`. RunError where it cannot run the job.
+void run_launch(const LaunchArguments& arguments, std::istream& in, std::ostream& out, std::ostream& err);
+
 inline constexpr std::array<std::string_view, 2> kSweepFormatNames = {"csv", "jsonl"};
 enum class SweepFormat { csv, jsonl };
 

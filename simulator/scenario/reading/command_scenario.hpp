@@ -9,10 +9,11 @@
 
 namespace rehearse {
 
-// From a file, or from `in`, which is standard input, if the path is "-". `trace` is the file that the
-// command is going to write; empty: none. InputError, also if that is a file which the scenario is read from
-// or points to.
+// From a file, or from `in`, which is standard input, if the path is "-". `output` is the file that the
+// command is going to write, the value of `option`; empty: none. InputError, also if that is a file which the
+// scenario is read from or points to.
 Scenario read_command_scenario(const std::string& path, const std::vector<std::string>& overrides,
-                               std::istream& in, const std::string& trace = "");
+                               std::istream& in, const std::string& output = "",
+                               const std::string& option = "--trace");
 
 }  // namespace rehearse

@@ -1,0 +1,31 @@
+// The models that torchtitan ships, by the names under which its configuration asks for them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "models/model.hpp"
+
+namespace rehearse {
+
+enum class TorchtitanFamily { llama3, qwen3, deepseek_v3, gpt_oss };
+
+struct TorchtitanModel {
+  std::string_view name;  // [model] name
+  std::string flavor;     // [model] flavor
+  // Python that registers a flavor which torchtitan does not ship; empty: it does.
+  std::string registration;
+  TorchtitanFamily family = TorchtitanFamily::llama3;
+  bool pipelines() const {  // TrainSpec.pipelining_fn
+    return family == TorchtitanFamily::llama3 || family == TorchtitanFamily::deepseek_v3;
+  }
+  bool shares_sequences() const {  // their attention is scaled_dot_product_attention, not FlexAttention
+    return family == TorchtitanFamily::llama3 || family == TorchtitanFamily::qwen3;
+  }
+};
+
+// Nothing, with a sentence in `reason`, where torchtitan has no such model.
+std::optional<TorchtitanModel> torchtitan_model(const Model& model, std::string& reason);
+
+}  // namespace rehearse
