@@ -11,6 +11,14 @@ constexpr double kParsed = 0.7;  // of the work
 }  // namespace
 
 ResultFile read_results(const std::string& path, Progress& progress) {
+  if (is_plan_file(path)) {
+    ReadPlans read{read_plans(path), {}, {}};
+    progress.share = kParsed;
+    if (progress.cancelled) throw Cancelled{};
+    read.rows = rows_of(read.plans);
+    read.axes = axes_of(read.plans);
+    return read;
+  }
   const CsvFile file = read_csv(path, &progress, kParsed);
   switch (kind_of(file)) {
     case CsvKind::validation:
@@ -29,7 +37,7 @@ ResultFile read_results(const std::string& path, Progress& progress) {
                    "is neither of a sweep nor of a validation; allowed: what `rehearse sweep --out FILE.csv` "
                    "writes, with the columns point, step_time_s, samples_per_s, devices and status, or "
                    "`rehearse validate FOLDER --format csv`, with the columns run, measured_step_s and "
-                   "predicted_step_s");
+                   "predicted_step_s; or JSON of `rehearse plan --format json`");
 }
 
 }  // namespace rehearse::gui

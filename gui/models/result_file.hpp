@@ -1,9 +1,12 @@
-// A CSV file of results: what a sweep or a validation wrote, told apart by its header.
+// A file of results: the CSV that a sweep or a validation wrote, told apart by its header, or the JSON of a
+// search for plans.
 #pragma once
 
 #include <variant>
 
 #include "gui/models/accuracy_table.hpp"
+#include "gui/models/plan_axes.hpp"
+#include "gui/models/plan_table.hpp"
 #include "gui/models/sweep_table.hpp"
 #include "gui/models/trace_file.hpp"
 
@@ -13,9 +16,14 @@ struct ReadSweep {
   SweepTable sweep;
   TableData rows;  // of its points
 };
-using ResultFile = std::variant<ReadSweep, AccuracyTable>;
+struct ReadPlans {
+  PlanFile plans;
+  TableData rows;  // of the plans
+  std::vector<PlanAxis> axes;
+};
+using ResultFile = std::variant<ReadSweep, AccuracyTable, ReadPlans>;
 
-// InputError: no file, or of neither. Cancelled.
+// InputError: no file, or none of these. Cancelled.
 ResultFile read_results(const std::string& path, Progress& progress);
 
 }  // namespace rehearse::gui
