@@ -30,7 +30,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option(
       "FILE", arguments.files,
       "Traces (.json, .json.gz) of rehearse or PyTorch's profiler, scenarios (.toml, which are run), "
-      "tables of sweeps and validations (.csv), sessions (.rehearse)");
+      "tables of sweeps and validations (.csv), plans (.json), sessions (.rehearse)");
   app.add_option("--screenshot", arguments.screenshot.path,
                  "Write a picture (.png, .svg) of what is opened, without a display, and leave")
       ->check(file_name());

@@ -62,8 +62,8 @@ TEST_CASE("A run gives its trace and its figures") {
   CHECK(outcome.exit_status == 0);
   CHECK(outcome.seconds > 0);
   CHECK(progressed.count() >= 2);
-  CHECK(QFileInfo(outcome.trace_path).fileName() == "mlp_ring.json.gz");
-  CHECK(QFileInfo(outcome.trace_path).size() > 1000);
+  CHECK(QFileInfo(outcome.path).fileName() == "mlp_ring.json.gz");
+  CHECK(QFileInfo(outcome.path).size() > 1000);
   const auto json = nlohmann::json::parse(outcome.json.toStdString());
   CHECK(json["devices"] == 4);
   CHECK(json["step_time_s"].get<double>() > 0);
@@ -79,9 +79,32 @@ TEST_CASE("A scenario that is refused gives the place and the words") {
   CHECK(runs.outcomes[0].line == 6);
   CHECK(runs.outcomes[0].column == 16);
   CHECK(runs.outcomes[0].error.startsWith("training.global_batch is 63; allowed: "));
-  CHECK(runs.outcomes[0].trace_path.isEmpty());
+  CHECK(runs.outcomes[0].path.isEmpty());
   CHECK(runs.outcomes[1].line == 0);
   CHECK(runs.outcomes[1].error.startsWith("no model is described"));
+}
+
+TEST_CASE("A search gives the file of its plans, and tells how far it is") {
+  qputenv("REAL_REHEARSE", REHEARSE_BIN_DIR "/rehearse");
+  QStringList lines;
+  Runs runs;
+  runs.runner.set_program(REHEARSE_TESTS_DIR "/plans/rehearse");
+  QObject::connect(&runs.runner, &CommandRunner::progressed, &runs.runner, [&] {
+    if (runs.runner.running_task() == Task::plan) lines << runs.runner.last_line();
+  });
+  runs.runner.start({scenario("mlp-ring"), "mlp/ring", "", Task::plan});
+  runs.runner.start({scenario("mlp-ring"), "then", ""});
+  REQUIRE(runs.wait_for(2));
+  CHECK_FALSE(lines.filter("plan: bounded").isEmpty());
+  const RunOutcome& outcome = runs.outcomes[0];
+  CHECK(outcome.error.toStdString() == "");
+  REQUIRE(outcome.kind == Kind::done);
+  CHECK(outcome.task == Task::plan);
+  CHECK(QFileInfo(outcome.path).fileName() == "plan.json");
+  CHECK(QFileInfo(outcome.path).dir().exists("plan-14.toml"));
+  CHECK(nlohmann::json::parse(outcome.json.toStdString())["plans"].size() == 16);
+  CHECK(runs.outcomes[1].task == Task::predict);
+  CHECK(runs.outcomes[1].path.endsWith("then.json.gz"));
 }
 
 TEST_CASE("A program that cannot be started says so") {

@@ -16,6 +16,7 @@
 #include "gui/views/appearance.hpp"
 #include "gui/views/compare_view.hpp"
 #include "gui/views/ops_view.hpp"
+#include "gui/views/plan_view.hpp"
 #include "gui/views/scaling_view.hpp"
 #include "gui/views/why_view.hpp"
 #include "simulator/report/comparison.hpp"
@@ -81,6 +82,7 @@ TEST_CASE("The views say what to do when no run is open") {
     all.emplace_back(std::make_unique<OpsView>(session, state), "Open a trace");
     all.emplace_back(std::make_unique<ScalingView>(session, state), "rehearse sweep");
     all.emplace_back(std::make_unique<AccuracyView>(session, state), "rehearse validate");
+    all.emplace_back(std::make_unique<PlanView>(session, state), "rehearse plan");
     return all;
   }();
   for (const auto& [view, says] : views) {

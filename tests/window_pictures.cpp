@@ -1,4 +1,4 @@
-// Five views as pictures, against those that were looked at and found good: tests/pictures/. Other versions
+// Six views as pictures, against those that were looked at and found good: tests/pictures/. Other versions
 // of Qt and FreeType draw letters a little differently, so the pictures are small and compared with
 // tolerance. REHEARSE_UPDATE_GOLDEN=1 writes them anew; look at them then.
 #include <QtTest>
@@ -56,6 +56,7 @@ TEST_CASE("Views look as they did") {
       {"ring-and-servers-compare", "compare", Theme::dark, {ring_trace(), servers_trace()}},
       {"tree-topology", "topology", Theme::light, {measured}},
       {"pipeline-memory", "memory", Theme::dark, {pipeline_trace()}},
+      {"gpt3-plan", "plan", Theme::light, {REHEARSE_TESTS_DIR "/plans/gpt3-175b.json"}},
   };
   const bool update = std::getenv("REHEARSE_UPDATE_GOLDEN") != nullptr;
   const QDir folder(REHEARSE_TESTS_DIR "/pictures");

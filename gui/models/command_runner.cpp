@@ -34,6 +34,20 @@ QString file_name(const QString& name) {
   return safe.isEmpty() || safe.startsWith('.') ? "scenario" + safe : safe;
 }
 
+QStringList arguments_of(Task task, const QString& result_path) {
+  if (task == Task::predict) return {"simulate", "-", "--format", "json", "--trace", result_path};
+  return {"plan", "-", "--format", "json", "--progress", "lines", "--out", QFileInfo(result_path).path()};
+}
+
+RunOutcome outcome_of(RunOutcome::Kind kind, int id, const RunRequest& request) {
+  RunOutcome outcome;
+  outcome.kind = kind;
+  outcome.id = id;
+  outcome.name = request.name;
+  outcome.task = request.task;
+  return outcome;
+}
+
 }  // namespace
 
 CommandRunner::CommandRunner(QObject* parent) : QObject(parent) {
@@ -74,7 +88,7 @@ void CommandRunner::start_next() {
   errors_.clear();
   last_line_.clear();
   clock_.start();
-  RunOutcome failed{RunOutcome::Kind::failed, running_->id, running_->request.name};
+  RunOutcome failed = outcome_of(RunOutcome::Kind::failed, running_->id, running_->request);
   failed.exit_status = -1;
   const QString program =
       program_.isEmpty() ? find_program(QCoreApplication::applicationDirPath()) : program_;
@@ -88,7 +102,9 @@ void CommandRunner::start_next() {
     failed.error = QString("No temporary folder can be made: %1").arg(folder_.errorString());
     return end(failed);
   }
-  trace_path_ = folder_.filePath(QString("%1/%2.json.gz").arg(running_->id).arg(name));
+  const Task task = running_->request.task;
+  result_path_ = folder_.filePath(
+      QString("%1/%2").arg(running_->id).arg(task == Task::plan ? QString("plan.json") : name + ".json.gz"));
 
   child_ = std::make_unique<QProcess>();
   connect(child_.get(), &QProcess::readyReadStandardError, this, &CommandRunner::read_errors);
@@ -100,7 +116,7 @@ void CommandRunner::start_next() {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
   });
-  child_->start(program, {"simulate", "-", "--format", "json", "--trace", trace_path_});
+  child_->start(program, arguments_of(task, result_path_));
   child_->write(running_->request.text.toUtf8());
   child_->closeWriteChannel();
   tick_.start();
@@ -132,7 +148,7 @@ void CommandRunner::cancel(int id) {
   }
   for (auto job = queue_.begin(); job != queue_.end(); ++job) {
     if (job->id != id) continue;
-    const RunOutcome cancelled{RunOutcome::Kind::cancelled, id, job->request.name};
+    const RunOutcome cancelled = outcome_of(RunOutcome::Kind::cancelled, id, job->request);
     queue_.erase(job);
     emit finished(cancelled);
     emit progressed();
@@ -147,7 +163,7 @@ void CommandRunner::cancel_all() {
 
 void CommandRunner::child_ended(int exit_code, QProcess::ExitStatus status) {
   read_errors();
-  RunOutcome outcome{RunOutcome::Kind::done, running_->id, running_->request.name};
+  RunOutcome outcome = outcome_of(RunOutcome::Kind::done, running_->id, running_->request);
   outcome.exit_status = status == QProcess::NormalExit ? exit_code : -1;
   if (running_->cancelled) {
     outcome.kind = RunOutcome::Kind::cancelled;
@@ -161,14 +177,14 @@ void CommandRunner::child_ended(int exit_code, QProcess::ExitStatus status) {
     take_place(outcome);
   } else {
     outcome.json = child_->readAllStandardOutput();
-    outcome.trace_path = trace_path_;
+    outcome.path = result_path_;
   }
   end(outcome);
 }
 
 void CommandRunner::child_failed(QProcess::ProcessError error) {
   if (error != QProcess::FailedToStart) return;  // others end it: child_ended()
-  RunOutcome outcome{RunOutcome::Kind::failed, running_->id, running_->request.name};
+  RunOutcome outcome = outcome_of(RunOutcome::Kind::failed, running_->id, running_->request);
   outcome.exit_status = -1;
   outcome.error = QString("%1 cannot be started: %2").arg(child_->program(), child_->errorString());
   end(outcome);

@@ -1,4 +1,5 @@
-// Predicts scenarios by the command-line program as a child process, one after the other.
+// Predicts scenarios, or searches their best plans, by the command-line program as a child process, one after
+// the other.
 #pragma once
 
 #include <QElapsedTimer>
@@ -12,21 +13,27 @@
 
 namespace rehearse::gui {
 
+enum class Task { predict, plan };
+
 struct RunRequest {
   QString text, name;
   QString folder;  // where file names in it begin
+  Task task = Task::predict;
 };
 
 struct RunOutcome {
   enum class Kind { done, failed, cancelled } kind = Kind::failed;
   int id = 0;
   QString name;
+  Task task = Task::predict;
   QString error;             // of a failed run: what the program said
   int exit_status = 0;       // -1: it was ended by a signal or never ran
   int line = 0, column = 0;  // of the error, in the text; 0: not told
-  QString trace_path;        // there for as long as the CommandRunner is
-  QByteArray json;           // of `rehearse simulate --format json`
-  double seconds = 0;        // that it took
+  // There for as long as the CommandRunner is: of a prediction the trace, of a search the file of plans,
+  // beside which their scenarios lie.
+  QString path;
+  QByteArray json;     // of `rehearse simulate --format json`, or of `rehearse plan`
+  double seconds = 0;  // that it took
 };
 
 class CommandRunner : public QObject {
@@ -39,7 +46,7 @@ public:
 
   // `rehearse` in `folder`, else in PATH; empty if it is in neither.
   static QString find_program(const QString& folder);
-  QString folder() const { return folder_.path(); }           // where traces lie for as long as it is there
+  QString folder() const { return folder_.path(); }           // where results lie for as long as it is there
   void set_program(const QString& path) { program_ = path; }  // default: found beside this program's binary
 
   int start(const RunRequest& request);  // now, or when those before it are done; its id
@@ -49,7 +56,9 @@ public:
 
   bool busy() const { return running_.has_value(); }
   int queued() const { return static_cast<int>(queue_.size()); }
+  int running_id() const { return running_ ? running_->id : 0; }
   QString running_name() const { return running_ ? running_->request.name : QString(); }
+  Task running_task() const { return running_ ? running_->request.task : Task::predict; }
   double elapsed_s() const { return running_ ? static_cast<double>(clock_.elapsed()) / 1000 : 0; }
   QString last_line() const { return last_line_; }  // of what the child told on standard error
 
@@ -78,7 +87,7 @@ private:
   QElapsedTimer clock_;
   QTimer tick_, kill_;
   QByteArray errors_;
-  QString last_line_, trace_path_;
+  QString last_line_, result_path_;
   int next_id_ = 1;
 };
 

@@ -49,6 +49,12 @@ Shades shades_of(Kind kind, Pass pass) {
   return {0xa8a8a8, 0x858585};
 }
 
+QColor mixed(const QColor& a, const QColor& b, double share) {
+  return QColor::fromRgbF(static_cast<float>(a.redF() + (b.redF() - a.redF()) * share),
+                          static_cast<float>(a.greenF() + (b.greenF() - a.greenF()) * share),
+                          static_cast<float>(a.blueF() + (b.blueF() - a.blueF()) * share));
+}
+
 }  // namespace
 
 bool is_dark(const QPalette& palette) {
@@ -98,12 +104,16 @@ QColor colour_of_use(double share, bool dark) {
   const double t = std::clamp(share, 0.0, 1.0);
   const QColor none = dark ? QColor(0x50, 0x50, 0x50) : QColor(0xc0, 0xc0, 0xc0);
   const QColor half(0xe6, 0x9f, 0x00), full(0xc0, 0x30, 0x10);
-  const auto mix = [](const QColor& a, const QColor& b, double w) {
-    return QColor::fromRgbF(static_cast<float>(a.redF() + (b.redF() - a.redF()) * w),
-                            static_cast<float>(a.greenF() + (b.greenF() - a.greenF()) * w),
-                            static_cast<float>(a.blueF() + (b.blueF() - a.blueF()) * w));
-  };
-  return t < 0.5 ? mix(none, half, 2 * t) : mix(half, full, 2 * t - 1);
+  return t < 0.5 ? mixed(none, half, 2 * t) : mixed(half, full, 2 * t - 1);
+}
+
+QColor colour_on_scale(double share, bool dark) {
+  static constexpr std::array<QRgb, 5> kViridis = {0x440154, 0x3b528b, 0x21918c, 0x5ec962, 0xfde725};
+  const double t = std::clamp(share, 0.0, 1.0);
+  const double place = (dark ? 1 - 0.75 * t : 0.8 * t) * (kViridis.size() - 1);
+  const auto stop = std::min(static_cast<std::size_t>(place), kViridis.size() - 2);
+  return mixed(QColor::fromRgb(kViridis[stop]), QColor::fromRgb(kViridis[stop + 1]),
+               place - static_cast<double>(stop));
 }
 
 QColor critical_colour(bool dark) {

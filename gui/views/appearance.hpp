@@ -23,6 +23,9 @@ QColor text_on(const QColor& ground);
 QColor colour_of_run(int place, bool dark);
 // From 0 (unused) to 1 (full).
 QColor colour_of_use(double share, bool dark);
+// Of an amount from 0 (the best) to 1 (the worst), the best standing out from the ground. The colours of
+// viridis (van der Walt and Smith, matplotlib 1.5, 2015), without those that are as bright as the ground.
+QColor colour_on_scale(double share, bool dark);
 QColor critical_colour(bool dark);
 
 enum class Theme { system, light, dark };

@@ -13,6 +13,7 @@
 #include <QToolBar>
 #include <QToolButton>
 #include <algorithm>
+#include <array>
 
 #include "gui/views/accuracy_view.hpp"
 #include "gui/views/command.hpp"
@@ -20,6 +21,7 @@
 #include "gui/views/compare_view.hpp"
 #include "gui/views/memory_view.hpp"
 #include "gui/views/ops_view.hpp"
+#include "gui/views/plan_view.hpp"
 #include "gui/views/runs_view.hpp"
 #include "gui/views/scaling_view.hpp"
 #include "gui/views/scenario_view.hpp"
@@ -64,6 +66,7 @@ void MainWindow::make_views() {
   scenario_ = new ScenarioView(session_, state_);
   scaling_ = new ScalingView(session_, state_);
   accuracy_ = new AccuracyView(session_, state_);
+  plan_ = new PlanView(session_, state_);
   tabs_ = new QTabWidget;
   tabs_->setAccessibleName("What the timelines mean");
   tabs_->setDocumentMode(true);
@@ -76,6 +79,7 @@ void MainWindow::make_views() {
       {"memory", "Memory", new MemoryView(session_, state_)},
       {"scaling", "Scaling", scaling_},
       {"accuracy", "Accuracy", accuracy_},
+      {"plan", "Plan", plan_},
   };
   views_ = {{"timeline", timeline_}, {"runs", runs_}, {"scenario", scenario_}};
   for (const auto& [name, title, view] : tabs) {
@@ -88,14 +92,14 @@ void MainWindow::make_views() {
   side_->setStretchFactor(1, 1);
   side_->setSizes({200, 500});
   side_->setChildrenCollapsible(false);
-  auto* right = new QSplitter(Qt::Vertical);
-  right->addWidget(timeline_);
-  right->addWidget(tabs_);
-  right->setStretchFactor(0, 1);
-  right->setSizes({10'000, kTabsHeight});
+  right_ = new QSplitter(Qt::Vertical);
+  right_->addWidget(timeline_);
+  right_->addWidget(tabs_);
+  right_->setStretchFactor(0, 1);
+  right_->setSizes({10'000, kTabsHeight});
   auto* all = new QSplitter(Qt::Horizontal);
   all->addWidget(side_);
-  all->addWidget(right);
+  all->addWidget(right_);
   all->setStretchFactor(1, 1);
   all->setSizes({kSideWidth, 10'000});
   setCentralWidget(all);
@@ -106,7 +110,8 @@ void MainWindow::make_views() {
   // A selection shows what it is of, unless a view that follows it is open.
   connect(&state_, &ViewState::selection_changed, this, [this] {
     const QString now = tabs_->currentWidget()->objectName();
-    if ((state_.selected() || state_.area()) && (now == "why" || now == "scaling" || now == "accuracy"))
+    if ((state_.selected() || state_.area()) &&
+        (now == "why" || now == "scaling" || now == "accuracy" || now == "plan"))
       show_view("selection");
   });
 }
@@ -146,7 +151,7 @@ QAction* MainWindow::add_action(const char* in, const QString& text, const QList
 
 void MainWindow::make_actions() {
   using K = QKeySequence;
-  add_action(menu::file, "&Open...", {K::Open}, "Open traces, scenarios, tables or a session",
+  add_action(menu::file, "&Open...", {K::Open}, "Open traces, scenarios, tables, plans or a session",
              [this] { choose_files(); });
   add_action(menu::file, "&Reload", {Qt::Key_F5}, "Read the current run's file again", [this] {
     if (const Session::RunPointer run = session_.current()) loader_.reload(run->id);
@@ -163,11 +168,12 @@ void MainWindow::make_actions() {
              "Put a picture of the view that has the focus on the clipboard", [this] { copy_picture(); });
   add_action(menu::go, "One s&tep", {K("Ctrl+Shift+0")}, "Show the step whose figures are told",
              [this] { show_step(); });
-  int number = 0;
+  static constexpr std::array kKeysBeyondTen = {"Ctrl+Shift+A", "Ctrl+Shift+B"};
+  std::size_t number = 0;
   for (const Named& named : views_) {
     ++number;
     const QString title = named.name.left(1).toUpper() + named.name.mid(1);
-    const K key = number <= 10 ? K(QString("Ctrl+%1").arg(number % 10)) : K("Ctrl+Shift+A");
+    const K key = number <= 10 ? K(QString("Ctrl+%1").arg(number % 10)) : K(kKeysBeyondTen.at(number - 11));
     add_action(menu::go, "To the view: " + title, {key}, "Move the focus to the view " + title,
                [this, name = named.name] {
                  show_view(name);
@@ -283,10 +289,31 @@ void MainWindow::follow_session() {
   connect(&scenario_->runner(), &CommandRunner::finished, this, [this](const RunOutcome& outcome) {
     if (outcome.kind == RunOutcome::Kind::failed) ++failures_;
   });
+  follow_plans();
   connect(runs_, &RunsView::reload_requested, &loader_, &Loader::reload);
   connect(runs_, &RunsView::duplicate_requested, this, [this](int id) {
     scenario_->duplicate_run(id);
     show_view("scenario");
+  });
+}
+
+void MainWindow::follow_plans() {
+  CommandRunner& runner = scenario_->runner();
+  connect(plan_, &PlanView::open_requested, this, [this](const QString& path) { open_files({path}); });
+  connect(plan_, &PlanView::message, this, &MainWindow::tell);
+  connect(plan_, &PlanView::cancel_requested, this, [&runner] { runner.cancel(runner.running_id()); });
+  connect(plan_, &PlanView::run_requested, this, &MainWindow::run_plans);
+  connect(plan_, &PlanView::change_requested, this, &MainWindow::change_plan);
+  connect(&runner, &CommandRunner::progressed, this, [this, &runner] {
+    const bool searching = runner.busy() && runner.running_task() == Task::plan;
+    plan_->show_progress(searching ? QString("%1, %2 s  %3")
+                                         .arg(runner.running_name(),
+                                              QString::number(runner.elapsed_s(), 'f', 0), runner.last_line())
+                                   : QString());
+  });
+  connect(scenario_, &ScenarioView::plans_made, this, [this](const QString& path, const QString& name) {
+    planned_[path] = name;
+    loader_.open_results(path);
   });
 }
 
@@ -322,8 +349,8 @@ void MainWindow::show_position() {
 }
 
 QStringList MainWindow::view_names() {
-  return {"window",  "timeline", "runs",     "scenario", "why",     "selection",
-          "compare", "table",    "topology", "memory",   "scaling", "accuracy"};
+  return {"window", "timeline", "runs",   "scenario", "why",      "selection", "compare",
+          "table",  "topology", "memory", "scaling",  "accuracy", "plan"};
 }
 
 QWidget* MainWindow::view(const QString& name) const {

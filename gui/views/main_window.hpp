@@ -4,6 +4,7 @@
 #include <QMainWindow>
 #include <QStringList>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -22,8 +23,11 @@ class QToolButton;
 namespace rehearse::gui {
 
 class AccuracyView;
+class PlanView;
+struct PlanScenario;
 class RunsView;
 class ScalingView;
+class ScenarioDraft;
 class ScenarioView;
 class TimelineView;
 
@@ -33,8 +37,9 @@ public:
   MainWindow();
   ~MainWindow() override;
 
-  // Traces, scenarios (.toml), tables (.csv) and sessions (.rehearse), told apart by name and content. What
-  // cannot be opened is told in the status bar and in notices(). Scenarios are run at once if `run`.
+  // Traces, scenarios (.toml), tables (.csv), plans (.json) and sessions (.rehearse), told apart by name and
+  // content. What cannot be opened is told in the status bar and in notices(). Scenarios are run at once if
+  // `run`.
   void open_files(const QStringList& paths, bool run = false);
   void save_session(const QString& path);  // RunError
   bool show_view(const QString& name);     // false: no such view
@@ -67,6 +72,7 @@ private:
   QAction* add_action(const char* in, const QString& text, const QList<QKeySequence>& keys,
                       const QString& what, std::function<void()> act);
   void follow_session();
+  void follow_plans();
   void show_step();
   void tell(const QString& message);
   void refuse(const QString& message);
@@ -74,6 +80,10 @@ private:
   // main_window_files.cpp
   bool open_scenario(const QString& path);
   void show_results(const QString& path, const std::shared_ptr<ResultFile>& results);
+  void run_plans(const std::vector<PlanScenario>& scenarios);
+  void change_plan(
+      const PlanScenario& scenario);  // as a draft without a file: a plan's may be a temporary one
+  std::unique_ptr<ScenarioDraft> read_scenario(const QString& path);  // null: it tells why not
   void choose_files();
   void open_session(const QString& path);
   void choose_session_file();
@@ -98,18 +108,21 @@ private:
   ScenarioView* scenario_ = nullptr;
   ScalingView* scaling_ = nullptr;
   AccuracyView* accuracy_ = nullptr;
+  PlanView* plan_ = nullptr;
   QTabWidget* tabs_ = nullptr;
-  QSplitter* side_ = nullptr;
+  QSplitter *side_ = nullptr, *right_ = nullptr;
   QLabel* position_ = nullptr;
   QProgressBar* progress_ = nullptr;
   QToolButton* cancel_ = nullptr;
   QMenu* recent_ = nullptr;
   QActionGroup* themes_ = nullptr;
   QAction* quit_ = nullptr;
+  QByteArray sizes_before_plans_;  // of the timelines and tabs; empty: plans have not taken their room
   QStringList notices_;
   int failures_ = 0;
   QString session_path_;
   std::map<int, SavedSession> restoring_;  // by the loader's number
+  std::map<QString, QString> planned_;     // by file of plans that was made here, the scenario's name
 };
 
 }  // namespace rehearse::gui

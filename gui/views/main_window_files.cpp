@@ -7,14 +7,17 @@
 #include <QMenu>
 #include <QMimeData>
 #include <QSettings>
+#include <QSplitter>
 #include <QStatusBar>
 #include <QTabWidget>
 #include <QTableView>
 #include <QTreeView>
+#include <algorithm>
 
 #include "gui/views/accuracy_view.hpp"
 #include "gui/views/export.hpp"
 #include "gui/views/main_window.hpp"
+#include "gui/views/plan_view.hpp"
 #include "gui/views/scaling_view.hpp"
 #include "gui/views/scenario_view.hpp"
 
@@ -23,9 +26,11 @@ namespace rehearse::gui {
 namespace {
 
 constexpr int kMostRecent = 12;
+constexpr int kPlanHeight = 600;  // pixels of the tabs, at least
 const char* const kOpened =
     "All that can be opened (*.json *.json.gz *.toml *.csv *.rehearse);;Traces (*.json *.json.gz);;"
-    "Scenarios (*.toml);;Sweeps and validations (*.csv);;Sessions (*.rehearse);;All files (*)";
+    "Scenarios (*.toml);;Sweeps and validations (*.csv);;Plans (*.json);;Sessions (*.rehearse);;All files "
+    "(*)";
 
 bool ends_in(const QString& path, const char* ending) {
   return path.endsWith(QLatin1String(ending), Qt::CaseInsensitive);
@@ -50,7 +55,7 @@ void MainWindow::open_files(const QStringList& paths, bool run) {
       if (!open_scenario(path)) continue;
       show_view("scenario");
       if (run) scenario_->run();
-    } else if (ends_in(path, ".csv")) {
+    } else if (ends_in(path, ".csv") || (ends_in(path, ".json") && is_plan_file(path.toStdString()))) {
       loader_.open_results(path);
       continue;  // remembered once it has been read
     } else {
@@ -68,11 +73,46 @@ void MainWindow::show_results(const QString& path, const std::shared_ptr<ResultF
   if (auto* sweep = std::get_if<ReadSweep>(results.get())) {
     scaling_->show_sweep(path, std::move(*sweep));
     show_view("scaling");
+  } else if (auto* plans = std::get_if<ReadPlans>(results.get())) {
+    const auto planned = planned_.find(path);
+    plan_->show_plans(path, std::move(*plans), planned == planned_.end() ? QString() : planned->second);
+    // Two plots and a table need more room than other tabs; timelines get it back when plans are opened.
+    const int wanted = std::max(kPlanHeight, right_->height() / 2);
+    if (tabs_->height() < wanted) {
+      if (sizes_before_plans_.isEmpty()) sizes_before_plans_ = right_->saveState();
+      right_->setSizes({std::max(0, right_->height() - wanted), wanted});
+    }
+    show_view("plan");
   } else {
     accuracy_->show_validation(path, std::get<AccuracyTable>(*results));
     show_view("accuracy");
   }
-  remember_file(path);
+  // What was searched in the window lies in a folder that goes with it.
+  if (!path.startsWith(scenario_->runner().folder())) remember_file(path);
+}
+
+void MainWindow::run_plans(const std::vector<PlanScenario>& scenarios) {
+  if (!sizes_before_plans_.isEmpty()) right_->restoreState(sizes_before_plans_);
+  sizes_before_plans_.clear();
+  if (scenarios.size() > 1) show_view("compare");
+  for (const PlanScenario& scenario : scenarios)
+    if (const auto read = read_scenario(scenario.path))
+      scenario_->run_text(read->text(), scenario.name, read->folder());
+}
+
+void MainWindow::change_plan(const PlanScenario& scenario) {
+  const auto read = read_scenario(scenario.path);
+  if (!read) return;
+  scenario_->set_text(read->text(), scenario.name, read->folder());
+  show_view("scenario");
+}
+
+std::unique_ptr<ScenarioDraft> MainWindow::read_scenario(const QString& path) {
+  auto read = std::make_unique<ScenarioDraft>("", "");
+  const QString why = read->load(path);
+  if (why.isEmpty()) return read;
+  refuse(why);
+  return nullptr;
 }
 
 bool MainWindow::open_scenario(const QString& path) {
@@ -167,7 +207,7 @@ void MainWindow::export_table() {
   if (table == nullptr || table->model() == nullptr)
     return refuse(
         "There is no table in this view; allowed: Compare, Table, Selection, Topology, Scaling, Accuracy, "
-        "Runs");
+        "Plan, Runs");
   const QString path = QFileDialog::getSaveFileName(this, "Export table",
                                                     exported_view()->objectName() + ".csv", "CSV (*.csv)");
   if (path.isEmpty()) return;

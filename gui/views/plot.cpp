@@ -182,7 +182,7 @@ void PlotView::begin(const PlotAxis& horizontal, const PlotAxis& vertical, const
   horizontal_ = horizontal;
   vertical_ = vertical;
   dots_.clear();
-  ring_.reset();
+  rings_.clear();
   ring_colour_ = palette.color(QPalette::WindowText);
   chart()->removeAllSeries();
   for (QAbstractAxis* axis : chart()->axes()) {
@@ -231,8 +231,8 @@ void PlotView::hide_in_legend(QXYSeries* series) {
   for (QLegendMarker* marker : chart()->legend()->markers(series)) marker->setVisible(false);
 }
 
-void PlotView::set_ring(std::optional<QPointF> value) {
-  ring_ = value;
+void PlotView::set_rings(std::vector<QPointF> values) {
+  rings_ = std::move(values);
   viewport()->update();
 }
 
@@ -256,11 +256,10 @@ void PlotView::drawForeground(QPainter* painter, const QRectF& part) {
         painter->drawPolygon(outline.translated(at));
     }
   }
-  if (ring_) {
-    painter->setPen(QPen(ring_colour_, kRingWidth));
-    painter->setBrush(Qt::NoBrush);
-    painter->drawEllipse(to_scene.map(on_axes(*ring_)), kRingRadius, kRingRadius);
-  }
+  painter->setPen(QPen(ring_colour_, kRingWidth));
+  painter->setBrush(Qt::NoBrush);
+  for (const QPointF& ring : rings_)
+    painter->drawEllipse(to_scene.map(on_axes(ring)), kRingRadius, kRingRadius);
   painter->restore();
 }
 

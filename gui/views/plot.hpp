@@ -49,8 +49,11 @@ public:
   // Painted as they are: of a series Qt Charts makes every point an item of its own, which takes 60 us each.
   void add(Dots dots);
   void hide_in_legend(QXYSeries* series);  // one that was added
-  // Around one value, to single it out; nothing: around none.
-  void set_ring(std::optional<QPointF> value);
+  // Around values, to single them out.
+  void set_rings(std::vector<QPointF> values);
+  void set_ring(std::optional<QPointF> value) {
+    set_rings(value ? std::vector<QPointF>{*value} : std::vector<QPointF>());
+  }
   const PlotAxis& horizontal() const { return horizontal_; }
   const PlotAxis& vertical() const { return vertical_; }
   // Where a value is drawn, in pixels of the view.
@@ -67,7 +70,7 @@ private:
 
   PlotAxis horizontal_, vertical_;
   std::vector<Dots> dots_;  // their points on the axes
-  std::optional<QPointF> ring_;
+  std::vector<QPointF> rings_;
   QColor ring_colour_;
 };
 

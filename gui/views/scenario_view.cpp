@@ -74,8 +74,10 @@ QAction* ScenarioView::add(const char* text, const char* menu, const QKeySequenc
 void ScenarioView::build_actions() {
   using V = ScenarioView;
   run_ = add("&Run", "&Run", Qt::CTRL | Qt::Key_R, "Predict this scenario", &V::run);
+  plan_ = add("Find the &best plan", "&Run", Qt::CTRL | Qt::SHIFT | Qt::Key_R,
+              "Search the parallelization that trains this model fastest on this cluster", &V::plan);
   cancel_ = add("&Cancel", "&Run", Qt::CTRL | Qt::Key_Period,
-                "End the predictions that are under way or waiting", &V::cancel);
+                "End the predictions and searches that are under way or waiting", &V::cancel);
   duplicate_ =
       add("&Duplicate run", "&Run", Qt::CTRL | Qt::Key_D,
           "Open the scenario of the current run, to change it and run it again", &V::duplicate_current);
@@ -97,6 +99,7 @@ void ScenarioView::build_actions() {
   for (QAction* action : {save_, save_as_, close_, undo_, redo_})
     action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
   // What the tool bar has no room to say at length.
+  plan_->setIconText("Plan");
   new_->setIconText("New");
   open_->setIconText("Open...");
   save_->setIconText("Save");
@@ -111,7 +114,7 @@ void ScenarioView::build_widgets() {
   templates_ = new QMenu("New from a shipped scenario", this);
   templates_->setToolTipsVisible(true);
   connect(templates_, &QMenu::aboutToShow, this, &ScenarioView::fill_templates);
-  tools_->addActions({run_, cancel_});
+  tools_->addActions({run_, plan_, cancel_});
   tools_->addSeparator();
   auto* fresh = new QToolButton(tools_);
   fresh->setDefaultAction(new_);
@@ -421,8 +424,21 @@ void ScenarioView::run() {
     emit message(check_.result().message);
     return go_to_error();
   }
-  const RunRequest request{draft().text(), unused_name(draft().name(), true), draft().folder()};
-  running_[runner_.start(request)] = {&draft(), request.text, request.name};
+  start(&draft(), {draft().text(), unused_name(draft().name(), true), draft().folder()});
+}
+
+// Not only of what can be run: it is the search that replaces a strategy that cannot.
+void ScenarioView::plan() {
+  form_->commit();
+  start(&draft(), {draft().text(), draft().name(), draft().folder(), Task::plan});
+}
+
+void ScenarioView::run_text(const QString& text, const QString& name, const QString& folder) {
+  start(nullptr, {text, unused_name(name, true), folder});
+}
+
+void ScenarioView::start(ScenarioDraft* draft, const RunRequest& request) {
+  running_[runner_.start(request)] = {draft, request.text, request.name};
   result_.clear();
   show_progress();
 }
@@ -436,10 +452,11 @@ void ScenarioView::show_progress() {
   cancel_->setEnabled(busy);
   QString text = result_;
   if (busy) {
+    const char* doing = runner_.running_task() == Task::plan ? "Searching plans for" : "Predicting";
     text = runner_.busy()
                ? QString::fromStdString(fmt::format(
-                     "Predicting {}: {:.1f} s", runner_.running_name().toStdString(), runner_.elapsed_s()))
-               : QString("Predicting...");
+                     "{} {}: {:.1f} s", doing, runner_.running_name().toStdString(), runner_.elapsed_s()))
+               : QString("Starting...");
     if (runner_.busy() && runner_.queued() > 0) text += QString(", %1 waiting").arg(runner_.queued());
     if (!runner_.last_line().isEmpty()) text += '\n' + runner_.last_line();
   }
@@ -451,8 +468,14 @@ void ScenarioView::run_ended(const RunOutcome& outcome) {
   const Running request = running_.take(outcome.id);
   switch (outcome.kind) {
     case RunOutcome::Kind::done:
-      result_ = result_line(outcome);
-      emit trace_made(outcome.trace_path, outcome.name);
+      if (outcome.task == Task::plan) {
+        result_ = QString("%1: the best plan is found, in %2 s")
+                      .arg(outcome.name, QString::number(outcome.seconds, 'f', 1));
+        emit plans_made(outcome.path, outcome.name);
+      } else {
+        result_ = result_line(outcome);
+        emit trace_made(outcome.path, outcome.name);
+      }
       break;
     case RunOutcome::Kind::cancelled:
       result_ =

@@ -1,4 +1,5 @@
-// Scenarios to predict: chosen in a form or written as text, run, and changed again.
+// Scenarios to predict: chosen in a form or written as text, run, searched for their best plan, and changed
+// again.
 #pragma once
 
 #include <QLabel>
@@ -35,7 +36,10 @@ public:
   bool has_only_template() const { return drafts_.size() == 1 && draft_is_untouched(); }
   // The text of a run as a draft named "NAME (2)". Nothing if the run's scenario is not known.
   void duplicate_run(int id);
-  void run();     // what is shown; if it is known to be wrong, goes there instead
+  void run();   // what is shown; if it is known to be wrong, goes there instead
+  void plan();  // searches the best plan for what is shown
+  // Runs a scenario that is no draft.
+  void run_text(const QString& text, const QString& name, const QString& folder);
   void cancel();  // the run under way and those that wait
 
   ScenarioDraft& draft() const { return *drafts_[static_cast<std::size_t>(current_)]; }
@@ -45,7 +49,8 @@ public:
 
 signals:
   void trace_made(const QString& trace_path, const QString& name);
-  void message(const QString& text);  // of one line
+  void plans_made(const QString& path, const QString& name);  // of the file of plans; what was planned
+  void message(const QString& text);                          // of one line
 
 protected:
   void resizeEvent(QResizeEvent* event) override;
@@ -76,6 +81,7 @@ private:
   void redo() { draft().document().redo(); }
   void go_to_error();
 
+  void start(ScenarioDraft* draft, const RunRequest& request);  // draft: null, a scenario that is none
   void check_draft();
   void show_check();
   void show_error(int line, int column, const QString& what);
@@ -97,8 +103,8 @@ private:
   QString result_;  // of the last run, in one line
   bool narrow_ = false;
 
-  QAction *run_, *cancel_, *duplicate_, *new_, *open_, *save_, *save_as_, *close_, *reopen_, *undo_, *redo_,
-      *error_;
+  QAction *run_, *plan_, *cancel_, *duplicate_, *new_, *open_, *save_, *save_as_, *close_, *reopen_, *undo_,
+      *redo_, *error_;
   QAction* more_;
   QMenu* templates_;
   QToolBar* tools_;

@@ -77,6 +77,16 @@ QVariant SortedTable::headerData(int section, Qt::Orientation orientation, int r
   return QSortFilterProxyModel::headerData(section, orientation, role);
 }
 
+void SortedTable::show_only(std::vector<bool> rows) {
+  shown_ = std::move(rows);
+  invalidateFilter();
+}
+
+bool SortedTable::filterAcceptsRow(int row, const QModelIndex& parent) const {
+  const auto place = static_cast<std::size_t>(row);
+  return (place >= shown_.size() || shown_[place]) && QSortFilterProxyModel::filterAcceptsRow(row, parent);
+}
+
 TableView::TableView(QWidget* parent) : QTableView(parent), table_(this), sorted_(this) {
   sorted_.setSourceModel(&table_);
   sorted_.setSortRole(ValueTable::kSortRole);
@@ -141,6 +151,21 @@ void TableView::select_row(int row) {
   scrollTo(index);
 }
 
+void TableView::toggle_row(int row) {
+  const QModelIndex index = sorted_.mapFromSource(table_.index(row, 0));
+  if (!index.isValid()) return;
+  selectionModel()->setCurrentIndex(index, QItemSelectionModel::Toggle | QItemSelectionModel::Rows);
+  scrollTo(index);
+}
+
+std::vector<int> TableView::selected_rows() const {
+  QModelIndexList indexes = selectionModel()->selectedRows();
+  std::sort(indexes.begin(), indexes.end());
+  std::vector<int> rows;
+  for (const QModelIndex& index : indexes) rows.push_back(sorted_.mapToSource(index).row());
+  return rows;
+}
+
 void TableView::keyPressEvent(QKeyEvent* event) {
   if (event->matches(QKeySequence::Copy))
     copy_->trigger();
@@ -151,6 +176,11 @@ void TableView::keyPressEvent(QKeyEvent* event) {
 void TableView::currentChanged(const QModelIndex& current, const QModelIndex& previous) {
   QTableView::currentChanged(current, previous);
   if (current.isValid()) emit current_row_changed(sorted_.mapToSource(current).row());
+}
+
+void TableView::selectionChanged(const QItemSelection& selected, const QItemSelection& deselected) {
+  QTableView::selectionChanged(selected, deselected);
+  emit selection_changed();
 }
 
 }  // namespace rehearse::gui

@@ -17,6 +17,13 @@ class SortedTable : public QSortFilterProxyModel {
 public:
   using QSortFilterProxyModel::QSortFilterProxyModel;
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+  void show_only(std::vector<bool> rows);  // of the table's data; empty: all
+
+protected:
+  bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
+
+private:
+  std::vector<bool> shown_;
 };
 
 class TableView : public QTableView {
@@ -27,19 +34,24 @@ public:
   // Keeps what it is sorted by while the columns keep their names.
   void set(TableData rows);
   void set_filter(const QString& text);  // rows that hold it in any cell
+  void show_only(std::vector<bool> rows) { sorted_.show_only(std::move(rows)); }  // empty: all
   const ValueTable& table() const { return table_; }
   // The row of the table's data; -1: none is current.
   int current_row() const;
   void select_row(int row);
+  void toggle_row(int row);                // whether it is selected, beside others
+  std::vector<int> selected_rows() const;  // as they stand in the table
   QAction* copy_action() const { return copy_; }
 
 signals:
   void row_activated(int row);  // double click, Enter
   void current_row_changed(int row);
+  void selection_changed();
 
 protected:
   void keyPressEvent(QKeyEvent* event) override;  // copies rows, where a plain table copies one cell
   void currentChanged(const QModelIndex& current, const QModelIndex& previous) override;
+  void selectionChanged(const QItemSelection& selected, const QItemSelection& deselected) override;
 
 private:
   ValueTable table_;

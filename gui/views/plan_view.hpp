@@ -1,0 +1,89 @@
+// The plans of a search: a table, a scatter with its Pareto front, and parallel coordinates, which show and
+// single out the same plans.
+#pragma once
+
+#include <QWidget>
+#include <memory>
+#include <vector>
+
+#include "gui/models/result_file.hpp"
+#include "gui/models/session.hpp"
+#include "gui/views/table_view.hpp"
+
+class QBoxLayout;
+class QLabel;
+class QLineEdit;
+class QPlainTextEdit;
+class QSplitter;
+
+namespace rehearse::gui {
+
+class PlanCoordinates;
+class PlanScatter;
+
+// A plan's scenario, to be run or changed.
+struct PlanScenario {
+  QString path, name;
+};
+
+class PlanView : public QWidget {
+  Q_OBJECT
+public:
+  PlanView(Session& session, ViewState& state, QWidget* parent = nullptr);
+  // `title`: what was planned; empty: what the file says.
+  void show_plans(const QString& path, ReadPlans read, const QString& title = {});
+  // Of a search that is under way; empty: of none.
+  void show_progress(const QString& text);
+  const QString& path() const { return path_; }  // empty: nothing is open
+  void save_plans(const QString& folder);        // the file and the plans' scenarios; RunError
+
+  const PlanFile& plans() const { return *file_; }
+  const std::vector<bool>& shown_plans() const { return shown_; }  // which the filter leaves
+  TableView& table() { return *rows_; }
+  PlanScatter& scatter() { return *scatter_; }
+  PlanCoordinates& coordinates() { return *coordinates_; }
+  QLineEdit& filter_field() { return *filter_; }
+
+signals:
+  void open_requested(const QString& path);
+  void cancel_requested();
+  void run_requested(const std::vector<rehearse::gui::PlanScenario>& scenarios);
+  void change_requested(const rehearse::gui::PlanScenario& scenario);
+  void message(const QString& text);
+
+protected:
+  void resizeEvent(QResizeEvent* event) override;
+
+private:
+  void make_head(QBoxLayout& into);
+  void make_plots(QBoxLayout& into);
+  void make_commands();
+  QAction* make_switch(const QString& text, const QString& short_text, const QString& key,
+                       const QString& tip);
+  void tell_search();
+  void apply_filter();
+  void clear_filter();
+  void follow_selection();
+  void pick(std::size_t plan, bool beside_others);
+  std::vector<PlanScenario> chosen();  // tells which of the selected plans have none
+  void open_chosen();
+  void change_chosen();
+  void choose_folder();
+
+  std::shared_ptr<const PlanFile> file_ = std::make_shared<const PlanFile>();
+  TableData data_;
+  QString path_, title_;
+  std::vector<bool> shown_;
+  QWidget *told_ = nullptr, *searching_ = nullptr;
+  QLabel *nothing_ = nullptr, *progress_ = nullptr, *summary_ = nullptr, *count_ = nullptr;
+  QLineEdit* filter_ = nullptr;
+  QPlainTextEdit* details_ = nullptr;
+  QAction *fits_ = nullptr, *simulated_ = nullptr, *pareto_ = nullptr, *clear_ = nullptr, *open_ = nullptr,
+          *change_ = nullptr, *save_ = nullptr, *tell_more_ = nullptr;
+  QSplitter *split_ = nullptr, *plots_ = nullptr;
+  PlanScatter* scatter_ = nullptr;
+  PlanCoordinates* coordinates_ = nullptr;
+  TableView* rows_ = nullptr;
+};
+
+}  // namespace rehearse::gui
