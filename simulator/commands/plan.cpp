@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <istream>
 #include <ostream>
+#include <sstream>
 
 #include "models/text/document.hpp"
 #include "models/text/output_file.hpp"
@@ -18,6 +19,7 @@
 #include "simulator/commands/plan_answer.hpp"
 #include "simulator/commands/shared_results.hpp"
 #include "simulator/commands/side_by_side.hpp"
+#include "simulator/report/launch/launch_files.hpp"
 
 namespace rehearse {
 namespace {
@@ -130,7 +132,20 @@ void write_files(const PlanArguments& arguments, const std::vector<SearchedWorld
         fmt::format("# {}: {} a step.\n", plan.words, human_time_s(plan.figures.step_time_s));
     write_whole_file((fs::path(arguments.out) / plan.file).string(),
                      scenario_file_text(worlds[plan.world].world.question, plan.plan, comment));
+    if (i > 0) continue;
+    const Scenario scenario = scenario_of(worlds[plan.world].world.question, plan.plan);
+    for (const LaunchFramework& framework : launch_frameworks()) {
+      const LaunchFile launch = framework.write(scenario);
+      if (!launch.possible) continue;
+      const std::string name =
+          fmt::format("plan-1-{}{}", framework.name, fs::path(launch.name).extension().string());
+      write_whole_file((fs::path(arguments.out) / name).string(), launch.text);
+      answer.launches.push_back({std::string(framework.title), name, launch.cannot});
+    }
   }
+  std::ostringstream json;
+  write_plan_json(answer, json);
+  write_whole_file((fs::path(arguments.out) / "plan.json").string(), json.str());
 }
 
 }  // namespace

@@ -19,6 +19,10 @@ namespace {
 constexpr std::int64_t kFirstFurtherTask = std::int64_t{1} << 40;  // behind all plans of the search
 constexpr std::int64_t kOwnTask = std::int64_t{1} << 41;
 constexpr std::size_t kMostNear = 3;
+// Runners-up that are simulated, and the plans among which they are looked for.
+constexpr std::size_t kRunnersUp = 3, kTriedRunnersUp = 1500;
+// Plans whose bound of memory is a smaller share of a device's fit: a bound leaves out little.
+constexpr double kSurelyFits = 0.96;
 // Of a device's memory: how small the fastest plans are asked to be.
 constexpr std::array kMemoryShares = {0.75, 0.5, 0.25};
 
@@ -70,31 +74,61 @@ std::string loss(const AnsweredPlan& plan, const AnsweredPlan& best) {
   return fmt::format("{} more of {}", human_time_s(most->second), most->first);
 }
 
-// Simulates further plans; those that cannot be simulated are left out.
-std::vector<AnsweredPlan> simulated(const std::vector<SearchedWorld>& worlds,
-                                    const std::vector<std::pair<std::size_t, PlanChoice>>& plans,
-                                    std::int64_t first, const PlanLimits& limits, int jobs,
-                                    SharedResults* results) {
-  std::vector<AnsweredPlan> answers;
+// Plans besides those that the search had to simulate: small ones, runners-up with other degrees, and those
+// that fit where nearly the same do not.
+struct FurtherPlan {
+  std::size_t world = 0;
+  PlanChoice plan;
+  int near = -1;  // of which plan that nearly fits
+};
+
+// Simulates them; those that cannot be simulated, or do not fit, are left out.
+std::vector<std::pair<FurtherPlan, AnsweredPlan>> simulated(const std::vector<SearchedWorld>& worlds,
+                                                            const std::vector<FurtherPlan>& plans,
+                                                            const PlanLimits& limits, int jobs,
+                                                            SharedResults* results) {
+  std::vector<std::pair<FurtherPlan, AnsweredPlan>> answers;
   OrderedTasks tasks;
   tasks.jobs = jobs;
   tasks.count = static_cast<std::int64_t>(plans.size());
-  tasks.first = first;
+  tasks.first = kFirstFurtherTask;
   tasks.results = results;
   tasks.wanted = [](std::int64_t) { return true; };
   tasks.work = [&](std::int64_t task) {
-    const auto& [world, plan] = plans[static_cast<std::size_t>(task)];
-    return to_line(simulate_plan(worlds[world].world.question, plan, {}, limits.most_ops, Where::here));
+    const FurtherPlan& its = plans[static_cast<std::size_t>(task)];
+    const SearchedWorld& world = worlds[its.world];
+    return to_line(simulate_plan(world.world.question, its.plan, world.memory, limits.most_ops, Where::here));
   };
   tasks.taken = [&](const TaskEnd& end) {
-    const auto& [world, plan] = plans[static_cast<std::size_t>(end.task)];
     if (!end.failure.empty()) return;
+    const FurtherPlan& its = plans[static_cast<std::size_t>(end.task)];
     PlanFigures figures = plan_figures(end.output);
     if (figures.status == PlanFigures::Status::ok)
-      answers.push_back(answered(worlds[world], world, plan, std::move(figures)));
+      answers.emplace_back(its, answered(worlds[its.world], its.world, its.plan, std::move(figures)));
   };
   run(tasks);
   return answers;
+}
+
+bool same_degrees(const CoreChoice& a, const CoreChoice& b) {
+  return a.tensor == b.tensor && a.context == b.context && a.pipeline == b.pipeline && a.expert == b.expert;
+}
+
+// The first plans by their bounds, of each way to split the model one.
+void add_runners_up(std::vector<FurtherPlan>& further, SearchedWorld& world, std::size_t number) {
+  std::vector<const CoreChoice*> seen;
+  for (const SimulatedPlan& plan : world.simulated) seen.push_back(&plan.candidate.plan.core);
+  const std::size_t most = seen.size() + kRunnersUp;
+  for (std::size_t i = 0; i < kTriedRunnersUp && seen.size() < most; ++i) {
+    const Candidate* candidate = world.search->candidate(i);
+    if (!candidate) return;
+    if (candidate->bound_bytes > kSurelyFits * world.memory.capacity_bytes ||
+        std::any_of(seen.begin(), seen.end(),
+                    [&](const CoreChoice* other) { return same_degrees(*other, candidate->plan.core); }))
+      continue;
+    further.push_back({number, candidate->plan, -1});
+    seen.push_back(&candidate->plan.core);
+  }
 }
 
 bool no_better(double a, double b) {
@@ -116,31 +150,37 @@ bool dominated(const AnsweredPlan& plan, const AnsweredPlan& other) {
   return better;
 }
 
-void add_near(PlanAnswer& answer, SearchedWorld& world, double best_s) {
+// Plans that could be faster than the best one if they fitted, and for each the fastest one with its degrees
+// that does, which is left to be simulated.
+void add_near(PlanAnswer& answer, SearchedWorld& world, std::size_t number,
+              std::vector<FurtherPlan>& further) {
+  std::vector<CoreChoice> seen;
   for (const Candidate& candidate : world.search->nearly_fitting()) {
     if (answer.near.size() == kMostNear) return;
-    if (candidate.bound_s >= best_s) continue;
+    const CoreChoice& core = candidate.plan.core;
+    if (candidate.bound_s >= world.simulated.front().figures.step_time_s ||
+        std::any_of(seen.begin(), seen.end(),
+                    [&](const CoreChoice& other) { return same_degrees(other, core); }))
+      continue;
+    seen.push_back(core);
     NearPlan near;
     near.words = in_words(candidate.plan);
-    if (std::any_of(answer.near.begin(), answer.near.end(), [&](const NearPlan& other) {
-          return near.words.substr(0, near.words.find(',')) == other.words.substr(0, other.words.find(','));
-        }))
-      continue;
-    const Model& model = world.world.question.scenario.model;
-    near.settings = settings_of(candidate.plan, model);
+    near.settings = settings_of(candidate.plan, world.world.question.scenario.model);
     near.least_step_s = candidate.bound_s;
     near.least_bytes = candidate.bound_bytes;
     near.capacity_bytes = world.memory.capacity_bytes;
-    if (const auto fitting =
-            world.search->fastest_within(world.memory.capacity_bytes, &candidate.plan.core)) {
-      near.fitting_least_step_s = fitting->bound_s;
-      for (const auto& [key, value] : settings_of(fitting->plan, model))
-        if (key != "strategy.stage_layers" && std::find(near.settings.begin(), near.settings.end(),
-                                                        std::pair(key, value)) == near.settings.end())
-          near.sets.push_back(fmt::format("{}={}", key, value));
-    }
+    if (const auto fitting = world.search->fastest_within(kSurelyFits * world.memory.capacity_bytes, &core))
+      further.push_back({number, fitting->plan, static_cast<int>(answer.near.size())});
     answer.near.push_back(std::move(near));
   }
+}
+
+void take_fitting(NearPlan& near, const AnsweredPlan& fitting) {
+  near.fitting_step_s = fitting.figures.step_time_s;
+  for (const auto& setting : fitting.settings)
+    if (setting.first != "strategy.stage_layers" &&
+        std::find(near.settings.begin(), near.settings.end(), setting) == near.settings.end())
+      near.sets.push_back(fmt::format("{}={}", setting.first, setting.second));
 }
 
 void add_space(PlanAnswer& answer, const SearchedWorld& world) {
@@ -246,10 +286,13 @@ PlanAnswer plan_answer(const PlanArguments& arguments, std::vector<SearchedWorld
   answer.scenario = scenario.name;
   answer.model = scenario.model.title;
   answer.objective = kPlanObjectiveNames[static_cast<std::size_t>(arguments.objective)];
+  answer.sample_unit = scenario.model.sample_unit;
+  answer.devices = device_noun(scenario.cluster->node().device) + "s";
   answer.tolerance = limits.tolerance;
   answer.own = own_plan(arguments, worlds.front(), results, answer.own_refusal);
   std::vector<AnsweredPlan> all;
-  std::vector<std::pair<std::size_t, PlanChoice>> further;
+  std::vector<FurtherPlan> further;
+  std::size_t best_world = 0;
   for (std::size_t w = 0; w < worlds.size(); ++w) {
     SearchedWorld& world = worlds[w];
     if (world.world.what_if) continue;
@@ -260,18 +303,27 @@ PlanAnswer plan_answer(const PlanArguments& arguments, std::vector<SearchedWorld
         all.push_back(answered(world, w, plan.candidate.plan, plan.figures));
     for (const double share : kMemoryShares)
       if (const auto small = world.search->fastest_within(share * world.memory.capacity_bytes))
-        further.emplace_back(w, small->plan);
+        further.push_back({w, small->plan, -1});
   }
+  const auto better = [&](const AnsweredPlan& a, const AnsweredPlan& b) {
+    return value_of(a, arguments.objective) < value_of(b, arguments.objective);
+  };
   const bool possible = !all.empty();
-  if (possible)
-    for (AnsweredPlan& plan : simulated(worlds, further, kFirstFurtherTask, limits, jobs, results))
-      if (plan.fits && std::none_of(all.begin(), all.end(), [&](const AnsweredPlan& other) {
+  if (possible) {
+    best_world = std::min_element(all.begin(), all.end(), better)->world;
+    add_runners_up(further, worlds[best_world], best_world);
+    add_near(answer, worlds[best_world], best_world, further);
+    for (auto& [its, plan] : simulated(worlds, further, limits, jobs, results)) {
+      if (its.near >= 0) take_fitting(answer.near[static_cast<std::size_t>(its.near)], plan);
+      const SearchedWorld& world = worlds[its.world];
+      if (world.most_step_s > 0 && plan.figures.step_time_s > world.most_step_s) continue;
+      if (std::none_of(all.begin(), all.end(), [&](const AnsweredPlan& other) {
             return other.world == plan.world && other.plan == plan.plan;
           }))
         all.push_back(std::move(plan));
-  std::stable_sort(all.begin(), all.end(), [&](const AnsweredPlan& a, const AnsweredPlan& b) {
-    return value_of(a, arguments.objective) < value_of(b, arguments.objective);
-  });
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), better);
 
   // The best of each world, the front, and then the others.
   std::vector<bool> kept(all.size(), false);
@@ -300,13 +352,8 @@ PlanAnswer plan_answer(const PlanArguments& arguments, std::vector<SearchedWorld
                      [&](const AnsweredPlan& other) { return dominated(plan, other); }))
       answer.pareto.push_back(i);
   }
-  for (SearchedWorld& world : worlds) {
-    if (world.world.what_if) continue;
-    if (!possible)
-      add_binding(answer, world);
-    else if (!world.simulated.empty() && worlds.size() >= 1 && &world == &worlds[answer.plans.front().world])
-      add_near(answer, world, world.simulated.front().figures.step_time_s);
-  }
+  for (SearchedWorld& world : worlds)
+    if (!possible && !world.world.what_if) add_binding(answer, world);
   for (std::size_t w = 0; w < worlds.size(); ++w) {
     if (!worlds[w].world.what_if) continue;
     ChangedWorld changed{worlds[w].world.name, std::nullopt, false};

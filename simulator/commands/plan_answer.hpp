@@ -37,8 +37,8 @@ struct NearPlan {
   std::string words;
   std::vector<std::pair<std::string, std::string>> settings;
   double least_step_s = 0, least_bytes = 0, capacity_bytes = 0;
-  std::vector<std::string> sets;  // "key=value": what makes a plan of it that fits
-  double fitting_least_step_s = 0;
+  std::vector<std::string> sets;  // "key=value": what makes a plan of it that fits, where one was found
+  double fitting_step_s = 0;      // and how long that one's step takes
 };
 
 struct ChangedWorld {
@@ -47,8 +47,15 @@ struct ChangedWorld {
   bool same_plan = false;
 };
 
+// What starts the best plan's job in a framework.
+struct PlanLaunch {
+  std::string framework, file;      // in the folder of the answer
+  std::vector<std::string> cannot;  // what the framework does otherwise than the plan says
+};
+
 struct PlanAnswer {
-  std::string scenario, model, objective;
+  std::string scenario, model, objective, sample_unit;
+  std::string devices;  // "GPUs"
   std::vector<std::string> worlds;
   std::vector<AnsweredPlan> plans;  // the best first
   std::vector<std::size_t> pareto;  // of `plans`: no other is at least as good in time, memory and cost
@@ -56,6 +63,7 @@ struct PlanAnswer {
   std::string own_refusal;          // why the scenario's own plan is none
   std::vector<NearPlan> near;
   std::vector<ChangedWorld> changed;
+  std::vector<PlanLaunch> launches;
   double tolerance = 0;
   std::int64_t space = 0, impossible = 0, too_large = 0, slower = 0, beyond_limits = 0, bounded = 0,
                simulated = 0, failed = 0;

@@ -97,13 +97,14 @@ void write_plan_json(const PlanAnswer& answer, std::ostream& out) {
   json["base"] = answer.own ? plan_json(answer, *answer.own) : Json(nullptr);
   json["near"] = Json::array();
   for (const NearPlan& near : answer.near)
-    json["near"].push_back({{"words", near.words},
-                            {"settings", settings_json(near.settings)},
-                            {"step_time_s_bound", near.least_step_s},
-                            {"memory_bytes", near.least_bytes},
-                            {"memory_capacity_bytes", near.capacity_bytes},
-                            {"sets", near.sets},
-                            {"fitting_step_time_s_bound", near.fitting_least_step_s}});
+    json["near"].push_back(
+        {{"words", near.words},
+         {"settings", settings_json(near.settings)},
+         {"step_time_s_bound", near.least_step_s},
+         {"memory_bytes", near.least_bytes},
+         {"memory_capacity_bytes", near.capacity_bytes},
+         {"sets", near.sets},
+         {"fitting_step_time_s", near.sets.empty() ? Json(nullptr) : Json(near.fitting_step_s)}});
   json["what_if"] = Json::array();
   for (const ChangedWorld& changed : answer.changed) {
     Json one = {{"name", changed.name}, {"same_plan", changed.same_plan}};
@@ -111,6 +112,10 @@ void write_plan_json(const PlanAnswer& answer, std::ostream& out) {
     if (changed.best) one["plan"].erase("result");
     json["what_if"].push_back(std::move(one));
   }
+  json["launch"] = Json::array();
+  for (const PlanLaunch& launch : answer.launches)
+    json["launch"].push_back(
+        {{"framework", launch.framework}, {"file", launch.file}, {"cannot", launch.cannot}});
   json["space"] = {{"plans", answer.space},
                    {"ruled_out",
                     {{"impossible", answer.impossible},

@@ -26,32 +26,44 @@ std::string money_text(const PlanAnswer& answer, double money) {
 void write_best(const PlanAnswer& answer, std::ostream& out) {
   const AnsweredPlan& best = answer.plans.front();
   const PlanFigures& f = best.figures;
-  out << fmt::format("The best plan for {} on {}: {}\n\n", answer.model, answer.worlds[best.world],
-                     best.words);
-  out << fmt::format("  step {}      {} samples/s{}      MFU {}      {}", human_time_s(f.step_time_s),
-                     with_prefix(f.samples_per_s),
-                     f.tokens_per_s > 0 ? fmt::format("      {}tokens/s", with_prefix(f.tokens_per_s)) : "",
-                     in_percent(f.mfu), memory_text(best));
+  out << fmt::format("The best plan for {} on {} ({} {}), global batch {}\n\n  {}\n\n", answer.model,
+                     answer.worlds[best.world], with_thousands(best.devices), answer.devices,
+                     with_thousands(static_cast<long>(best.samples)), best.words);
+  out << fmt::format("  step {}      {} {}/s", TimeScale(f.step_time_s)(f.step_time_s),
+                     with_prefix(f.samples_per_s), answer.sample_unit);
+  if (f.tokens_per_s > 0) out << fmt::format("      {} tokens/s", with_prefix(f.tokens_per_s));
+  out << fmt::format("      MFU {}      {}", in_percent(f.mfu), memory_text(best));
   if (best.cost_per_step) out << "      " << money_text(answer, *best.cost_per_step) << " a step";
   out << "\n\n";
 }
 
 void write_table(const PlanAnswer& answer, std::ostream& out) {
   const bool several = answer.worlds.size() > 1;
-  std::size_t widest = 0;
-  if (several)
-    for (const std::string& world : answer.worlds) widest = std::max(widest, world.size());
+  const bool priced = answer.plans.front().cost_per_step.has_value();
+  std::size_t widest = 7;
+  double longest_s = 0;
+  for (const AnsweredPlan& plan : answer.plans) {
+    longest_s = std::max(longest_s, plan.figures.step_time_s);
+    if (several) widest = std::max(widest, answer.worlds[plan.world].size());
+  }
+  const TimeScale time(longest_s);
+  out << fmt::format("   {:>3}  {:>10}  {:>8}  {:>10}", "", "step",
+                     answer.objective == "time" ? "" : answer.objective, "memory");
+  if (priced) out << fmt::format("  {:>14}", answer.currency + " a step");
+  if (several) out << fmt::format("  {:<{}}", "cluster", widest);
+  out << "  plan\n";
   for (std::size_t i = 0; i < answer.plans.size(); ++i) {
     const AnsweredPlan& plan = answer.plans[i];
     const bool front = std::count(answer.pareto.begin(), answer.pareto.end(), i) > 0;
-    out << fmt::format("{}{:>3}  {:>9}  {:>8}  {:>6} GiB", front ? "*" : " ", i + 1,
-                       human_time_s(plan.figures.step_time_s), i == 0 ? "" : signed_percent(plan.slower),
+    out << fmt::format("  {}{:>3}  {:>10}  {:>8}  {:>6} GiB", front ? "*" : " ", i + 1,
+                       time(plan.figures.step_time_s), i == 0 ? "" : signed_percent(plan.slower),
                        in_gibibytes(plan.figures.memory_bytes));
-    if (plan.cost_per_step) out << fmt::format("  {:>12}", money_text(answer, *plan.cost_per_step));
+    if (priced) out << fmt::format("  {:>14}", with_digits(plan.cost_per_step.value_or(0), 4));
     if (several) out << fmt::format("  {:<{}}", answer.worlds[plan.world], widest);
     out << fmt::format("  {}\n", plan.words);
-    if (!plan.why.empty()) out << fmt::format("      {}\n", plan.why);
+    if (!plan.why.empty()) out << fmt::format("{:>7} {}\n", "", plan.why);
   }
+  if (answer.pareto.size() > 1) out << "  * no other plan here is as good in time, memory and cost\n";
   out << '\n';
 }
 
@@ -63,24 +75,25 @@ std::string space_sentence(const PlanAnswer& answer) {
   };
   add(answer.impossible, "cannot divide the model so");
   add(answer.too_large, "need more memory than a device has");
-  add(answer.slower, "cannot be faster, by the least time that their work takes");
+  add(answer.slower, "cannot be faster, as their work alone takes too long");
   add(answer.beyond_limits, "cannot satisfy the constraints");
   add(answer.failed, "could not be simulated");
-  add(answer.simulated, "were simulated");
+  add(answer.simulated, answer.simulated == 1 ? "was simulated" : "were simulated");
   for (std::size_t i = 0; i < parts.size(); ++i)
-    text += (i == 0 ? " " : i + 1 == parts.size() ? " and " : ", ") + parts[i];
+    text += (i == 0 ? " " : i + 1 == parts.size() ? ", and " : ", ") + parts[i];
   return text + fmt::format(". No plan among them is more than {} faster than the best one.",
                             in_percent(answer.tolerance));
 }
 
 void write_near(const PlanAnswer& answer, std::ostream& out) {
+  const TimeScale time(answer.plans.front().figures.step_time_s);
   for (const NearPlan& near : answer.near) {
-    std::string text = fmt::format("Too large, else perhaps faster: {} (at least {}, at least {} of {} GiB).",
-                                   near.words, human_time_s(near.least_step_s),
-                                   in_gibibytes(near.least_bytes), in_gibibytes(near.capacity_bytes));
+    std::string text = fmt::format(
+        "Nearly fits: {} needs at least {} of {} GiB, and would take at least {}.", near.words,
+        in_gibibytes(near.least_bytes), in_gibibytes(near.capacity_bytes), time(near.least_step_s));
     if (!near.sets.empty())
-      text += fmt::format(" It fits with {}, and then takes at least {}.", fmt::join(near.sets, ", "),
-                          human_time_s(near.fitting_least_step_s));
+      text += fmt::format(" With {} it fits, and takes {}.", fmt::join(near.sets, ", "),
+                          time(near.fitting_step_s));
     out << wrapped(text) << '\n';
   }
 }
@@ -118,8 +131,6 @@ void write_plan_text(const PlanAnswer& answer, std::ostream& out) {
                "Steps of many micro-batches were simulated with few of them and extended by as much as each "
                "further one takes (--exact simulates all).")
         << '\n';
-  if (answer.pareto.size() > 1)
-    out << wrapped("* no other plan here is as good in time, memory and cost.") << '\n';
   write_near(answer, out);
   if (answer.own) {
     const double ratio = answer.own->figures.step_time_s / answer.plans.front().figures.step_time_s;
