@@ -11,6 +11,7 @@
 
 #include "models/text/document.hpp"
 #include "topologies/device.hpp"
+#include "topologies/power.hpp"
 
 namespace rehearse {
 
@@ -59,6 +60,9 @@ struct Node {
   double host_link_bandwidth = 0;   // bytes/s a direction that copies of one device alone reach
   double host_links_bandwidth = 0;  // the same of all devices of the node together
   double nvme_read_bandwidth = 0, nvme_write_bandwidth = 0;  // bytes/s of all drives of the node
+  NodePower power;
+  // Of the whole machine, where a scenario uses fewer (devices_per_node); 0: `devices`, `nics`.
+  int whole_devices = 0, whole_nics = 0;
 };
 
 struct Fabric {
@@ -87,6 +91,7 @@ struct Fabric {
   double latency_s = 0;         // one hop: NIC to switch, switch to switch, or (ring, torus) node to node
   enum class Routing { d_mod_k, ecmp_hash } routing = Routing::d_mod_k;
   bool sharp = false;  // its switches sum what nodes send (NVIDIA SHARP), and NCCL may use it
+  PortPower port_power;
 };
 
 struct SlowLink {
@@ -137,6 +142,9 @@ public:
   std::string endpoint_name(Endpoint e) const;  // "node3.gpu2", "node3.cpu", "server0.cpu"
   double device_factor(Endpoint e) const;       // 1, or what `slow` says (processors: 1)
 
+  // Ports of switches that cables lead to: those of NICs, and two for each cable between switches. One node
+  // alone needs none.
+  virtual std::int64_t switch_ports() const = 0;
   virtual int links() const = 0;
   virtual double bandwidth(LinkId l) const = 0;  // bytes/s, `slow` included
   virtual double latency_s(LinkId l) const = 0;

@@ -65,6 +65,7 @@ struct Device {
   Sourced kernel_overhead_s;     // gap between two kernels
   Sourced
       optimizer_bytes_per_parameter;  // moved by one mixed-precision Adam update; 0: counted from the states
+  Sourced power_w, idle_power_w;      // while it computes, and while it waits; 0: not known
   // Where one precision reaches another share of its peak than the constants above say; value 0: it does not.
   ByPrecision gemm_efficiency_at, convolution_efficiency_at;
   // By AttentionKernels; none of unfused attention.

@@ -26,6 +26,7 @@ public:
     }
   }
 
+  std::int64_t switch_ports() const override { return cluster_->switch_ports(); }
   int links() const override { return cluster_->links(); }
   double bandwidth(LinkId l) const override {
     const double bytes_per_s = cluster_->bandwidth(l) * (cluster_->inside_node(l) ? factors_.intra_node_links

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -72,6 +73,20 @@ Network::Network(const ClusterParts& parts) {
   slow_.assign(factors.begin(), factors.end());
   for (const auto& slow : parts.slow_devices)
     device_factors_.emplace(slow.device, 1.0).first->second *= slow.factor;
+}
+
+std::int64_t Network::switch_ports() const {
+  if (total_nodes_ == 1) return 0;
+  if (graph_) {
+    std::set<std::string> names;
+    for (int i = 0; i < total_nodes_; ++i) names.insert(node_name(i));
+    std::int64_t ports = 0;
+    for (const ClusterParts::GraphLink& cable : cables_)
+      ports += static_cast<std::int64_t>(2 - names.count(cable.a) - names.count(cable.b));
+    return ports;
+  }
+  if (joins_nodes(fabric_.kind)) return 0;
+  return std::int64_t{total_nodes_} * node_.nics + (wiring_ ? 2 * wiring_->cables() : 0);
 }
 
 Network::Link Network::decode(LinkId l) const {

@@ -18,6 +18,7 @@ class Network final : public Cluster {
 public:
   explicit Network(const ClusterParts& parts);  // the parts are checked already
 
+  std::int64_t switch_ports() const override;
   int links() const override { return links_; }
   double bandwidth(LinkId l) const override;
   double latency_s(LinkId l) const override;

@@ -47,6 +47,8 @@ const std::vector<FabricKey>& fabric_keys() {
 
 // Leaves the first `devices` devices of the node and what joins them.
 void use_devices(Node& node, int devices) {
+  node.whole_devices = node.devices;
+  node.whole_nics = node.nics;
   node.nics = std::max(1, static_cast<int>(std::int64_t{node.nics} * devices / node.devices));
   node.devices = devices;
   std::erase_if(node.mesh, [&](const Node::MeshLink& m) { return m.a >= devices || m.b >= devices; });
@@ -254,6 +256,7 @@ ClusterFile read_cluster_file(Section& section, const std::string& base_folder) 
   FabricKeys keys;
   keys.read(fabric);
   file.kind = keys.fabric();
+  read_port_power(fabric);
   fabric.finish();
   file.sources = root.texts("sources");
   file.basis = read_basis(root, Basis::guess);
@@ -278,6 +281,9 @@ std::vector<std::string> fill_in_fabric(TomlValue& fabric, TomlValue base) {
         }))
       erase_key(base, key.name);
   if (find_entry(fabric, "radix")) erase_key(base, "nodes_per_leaf");  // it follows anew
+  for (const std::string_view key : kPortPowerKeys)
+    if (TomlValue* constant = find_table(fabric, key))
+      mark_changed_value(*constant, find_table(base, key) ? *find_table(base, key) : toml_table());
   fill_in(fabric, base);
   return changed;
 }
@@ -298,7 +304,8 @@ std::vector<std::string> fill_in_cluster(Section& section, const ClusterFile& fi
   const auto add = [&](const std::string& key) {
     if (std::find(changed.begin(), changed.end(), key) == changed.end()) changed.push_back(key);
   };
-  for (const std::string& key : fill_in_fabric(*find(own, "fabric"), base_fabric)) add(key);
+  for (const std::string& path : fill_in_fabric(*find(own, "fabric"), base_fabric))
+    add(path.substr(0, path.find('.')));
   // Keys of both may stand in [cluster] itself, too.
   const auto compare = [&](std::string_view key, const TomlValue& base) {
     const TomlEntry *here = find_entry(own, key), *there = find_entry(base, key);
@@ -314,9 +321,12 @@ std::vector<std::string> fill_in_cluster(Section& section, const ClusterFile& fi
 // What differs from the file: the title says so, and the network no longer rests on the file's sources alone.
 void note_changes(ClusterParts& parts, const ClusterFile& file, std::vector<std::string> changed) {
   constexpr std::array<std::string_view, 2> kOfProcessors = {"cpu_cores", "cpu_gb_per_s"};
+  const auto is_among = [](const auto& keys, const std::string& key) {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+  };
   std::vector<std::string> network = changed;
   std::erase_if(network, [&](const std::string& key) {
-    return std::find(kOfProcessors.begin(), kOfProcessors.end(), key) != kOfProcessors.end();
+    return is_among(kOfProcessors, key) || is_among(kNodePowerKeys, key) || is_among(kPortPowerKeys, key);
   });
   const Device &device = parts.node.device, &before = file.node.device;
   if (device.name != before.name || device.title != before.title) changed.insert(changed.begin(), "device");
@@ -357,6 +367,7 @@ std::shared_ptr<const Cluster> read_cluster(Section& section, const std::string&
   parts.network_basis = read_basis(section, file ? parts.network_basis : Basis::guess);
   FabricKeys keys;
   keys.read(fabric);
+  const PortPower port_power = read_port_power(fabric);
   fabric.finish();
 
   use_devices(parts.node, static_cast<int>(section.integer("devices_per_node", 1, parts.node.devices,
@@ -371,6 +382,7 @@ std::shared_ptr<const Cluster> read_cluster(Section& section, const std::string&
                              here         ? section
                              : own_fabric ? fabric
                                           : file->root.section("fabric"));
+  parts.fabric.port_power = port_power;
   parts.nodes = static_cast<int>(section.integer("nodes", 1, kMost, file ? file->nodes : 1));
   parts.server_nodes =
       static_cast<int>(section.integer("server_nodes", 0, kMost, file ? file->server_nodes : 0));

@@ -16,33 +16,17 @@ namespace {
 constexpr std::array<std::string_view, 4> kInterconnects = {"none", "nvswitch", "nvlink-mesh", "pcie"};
 constexpr const char* kGBPerS = "a number, in GB/s";
 
-// Values in `device` that differ from `base` no longer have its basis, source and uncertainty.
+// The same of all constants in `device`.
 void mark_changed_values(TomlValue& device, const TomlValue& base) {
   for (TomlEntry& entry : *device.get<TomlValue::Table>()) {
     if (!entry.value.get<TomlValue::Table>()) continue;
     const TomlValue none = toml_table();
     const TomlValue* other = find_table(base, entry.key);
     if (!other) other = &none;
-    const TomlEntry* given = find_entry(entry.value, "value");
-    if (!given) {  // a table by precision, or one that keeps the value
+    if (find_entry(entry.value, "value"))
+      mark_changed_value(entry.value, *other);
+    else  // a table by precision, or one that keeps the value
       mark_changed_values(entry.value, *other);
-      continue;
-    }
-    const TomlEntry* before = find_entry(*other, "value");
-    if (before && same_value(given->value, before->value)) continue;
-    const Place place = given->value.place;
-    const std::string source =
-        before ? fmt::format("set by the scenario, instead of {}", toml_value_text(before->value))
-               : "set by the scenario";
-    if (!find_entry(entry.value, "basis"))
-      put(entry.value, "basis",
-          toml_value(std::string(kBasisNames[static_cast<std::size_t>(Basis::guess)]), place));
-    if (!find_entry(entry.value, "source")) put(entry.value, "source", toml_value(source, place));
-    const auto* basis = find_entry(entry.value, "basis")->value.get<std::string>();
-    const auto* known = basis ? std::find(kBasisNames.begin(), kBasisNames.end(), *basis) : kBasisNames.end();
-    if (!find_entry(entry.value, "uncertainty") && known != kBasisNames.end())
-      put(entry.value, "uncertainty",
-          toml_value(kDeviationOfBasis[static_cast<std::size_t>(known - kBasisNames.begin())], place));
   }
 }
 
@@ -197,6 +181,26 @@ void fit_devices(TomlValue& base, std::int64_t devices, std::int64_t devices_bef
 
 }  // namespace
 
+void mark_changed_value(TomlValue& constant, const TomlValue& base) {
+  const TomlEntry* given = find_entry(constant, "value");
+  if (!given) return;
+  const TomlEntry* before = find_entry(base, "value");
+  if (before && same_value(given->value, before->value)) return;
+  const Place place = given->value.place;
+  const std::string source =
+      before ? fmt::format("set by the scenario, instead of {}", toml_value_text(before->value))
+             : "set by the scenario";
+  if (!find_entry(constant, "basis"))
+    put(constant, "basis",
+        toml_value(std::string(kBasisNames[static_cast<std::size_t>(Basis::guess)]), place));
+  if (!find_entry(constant, "source")) put(constant, "source", toml_value(source, place));
+  const auto* basis = find_entry(constant, "basis")->value.get<std::string>();
+  const auto* known = basis ? std::find(kBasisNames.begin(), kBasisNames.end(), *basis) : kBasisNames.end();
+  if (!find_entry(constant, "uncertainty") && known != kBasisNames.end())
+    put(constant, "uncertainty",
+        toml_value(kDeviationOfBasis[static_cast<std::size_t>(known - kBasisNames.begin())], place));
+}
+
 std::string checked_preset(Section& section, std::string_view key, std::string_view folder) {
   const std::vector<std::string> known = preset_names(folder);
   const std::string allowed = fmt::format("{}", fmt::join(known, ", "));
@@ -215,10 +219,29 @@ std::string beside(const std::string& folder, const std::string& file) {
 }
 
 Node read_node(Section& section, const std::string& folder) {
-  section.expect({"device", "device_file", "devices", "interconnect", "nvlink_gb_per_s", "device_latency_us",
-                  "pcie_gb_per_s", "pcie_switch", "nvlink", "ring", "nics", "nic_gbps", "nic_latency_us", "cpu_cores",
-                  "cpu_gb_per_s", "cpu_memory_gib", "host_link_gb_per_s", "host_links_gb_per_s",
-                  "nvme_read_gb_per_s", "nvme_write_gb_per_s"});
+  section.expect({"device",
+                  "device_file",
+                  "devices",
+                  "interconnect",
+                  "nvlink_gb_per_s",
+                  "device_latency_us",
+                  "pcie_gb_per_s",
+                  "pcie_switch",
+                  "nvlink",
+                  "ring",
+                  "nics",
+                  "nic_gbps",
+                  "nic_latency_us",
+                  "cpu_cores",
+                  "cpu_gb_per_s",
+                  "cpu_memory_gib",
+                  "host_link_gb_per_s",
+                  "host_links_gb_per_s",
+                  "nvme_read_gb_per_s",
+                  "nvme_write_gb_per_s",
+                  "host_power_w",
+                  "host_idle_power_w",
+                  "nic_power_w"});
   Node node;
   node.device = device_of(section, folder);
   node.devices = static_cast<int>(section.integer("devices", 1, 4096));
@@ -252,6 +275,7 @@ Node read_node(Section& section, const std::string& folder) {
   read_host_links(section, node);
   node.nvme_read_bandwidth = section.number("nvme_read_gb_per_s", kBandwidth, 0) * kGB;
   node.nvme_write_bandwidth = section.number("nvme_write_gb_per_s", kBandwidth, 0) * kGB;
+  node.power = read_node_power(section);
   section.finish();
   return node;
 }
@@ -263,6 +287,9 @@ std::vector<std::string> fill_in_node(TomlValue& node, TomlValue base, const std
     const std::string key = path.substr(0, path.find('.'));
     if (key != "device" && key != "device_file") changed.push_back(key);
   }
+  for (const std::string_view key : kNodePowerKeys)
+    if (TomlValue* constant = find_table(node, key))
+      mark_changed_value(*constant, find_table(base, key) ? *find_table(base, key) : toml_table());
   const auto chosen = std::find(changed.begin(), changed.end(), "interconnect");
   if (chosen != changed.end()) {  // the bandwidth of an NVSwitch's cable is not that of a mesh's NVLink
     erase_key(base, "nvlink_gb_per_s");

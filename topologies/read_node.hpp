@@ -19,6 +19,10 @@ std::string checked_preset(Section& section, std::string_view key, std::string_v
 // `file` as its reader opens it: relative names start at `folder`.
 std::string beside(const std::string& folder, const std::string& file);
 
+// A constant {value, basis, source, uncertainty} with another value than `base` no longer has its basis,
+// source and uncertainty; those that it lacks are put in.
+void mark_changed_value(TomlValue& constant, const TomlValue& base);
+
 // Reads [node] of a cluster file or [cluster.node], and finishes it; a relative device_file starts at
 // `folder`.
 Node read_node(Section& section, const std::string& folder);

@@ -133,6 +133,10 @@ void fact(std::ostream& out, std::string_view name, const Sourced& number, const
   fact(out, name, fmt::format("{} ({})", value, kBasisNames[static_cast<std::size_t>(number.basis)]));
 }
 
+void watts(std::ostream& out, std::string_view name, const Sourced& number) {
+  if (number.value > 0) fact(out, name, number, with_digits(number.value, 3) + " W");
+}
+
 std::string in_billions(double n) {
   if (n >= 1e9) return with_digits(n / 1e9, 3) + " billion";
   if (n >= 1e6) return with_digits(n / 1e6, 3) + " million";
@@ -225,6 +229,8 @@ void device_facts(const Device& device, std::ostream& out) {
     fact(out, "an Adam update moves", device.optimizer_bytes_per_parameter,
          fmt::format("{} B a parameter", device.optimizer_bytes_per_parameter.value));
   }
+  watts(out, "power", device.power_w);
+  watts(out, "idle power", device.idle_power_w);
 }
 
 void cluster_facts(const Cluster& cluster, std::ostream& out) {
@@ -282,6 +288,13 @@ void cluster_facts(const Cluster& cluster, std::ostream& out) {
        std::string(cluster.network_basis == Basis::guess
                        ? "in parts a guess"
                        : kBasisNames[static_cast<std::size_t>(cluster.network_basis)]));
+  watts(out, "a node without devices and NICs", node.power.host);
+  watts(out, "the same, idle", node.power.host_idle);
+  watts(out, "a network card", node.power.nic);
+  if (cluster.switch_ports() > 0) {
+    watts(out, "a switch port", fabric.port_power.use);
+    watts(out, "the same, idle", fabric.port_power.idle);
+  }
   fact(out, "dense peak of a node", usual_peak(node.device, node.devices));
   fact(out, "device memory of a node", in_gibibytes(node.device.memory_bytes.value * node.devices) + " GiB");
 }
