@@ -117,9 +117,9 @@ std::string read_text_file(const std::string& path, const std::string& kind);
 std::string nearest_name(std::string_view found, std::span<const std::string> known);
 
 // The file of a preset, FOLDER/presets/NAME.toml ("topologies/devices" stands for
-// topologies/presets/devices); "" if there is none, or if `name` is not a bare name ("..", "a/b"). FOLDER is
-// looked for in $REHEARSE_DATA if that is set, else in share/rehearse beside the binary, else in the source
-// tree, else in the install prefix.
+// topologies/presets/devices, "topologies/prices" likewise); "" if there is none, or if `name` is not a bare
+// name ("..", "a/b"). FOLDER is looked for in $REHEARSE_DATA if that is set, else in share/rehearse beside
+// the binary, else in the source tree, else in the install prefix.
 std::string preset_path(std::string_view folder, std::string_view name);
 std::vector<std::string> preset_names(std::string_view folder);  // sorted
 

@@ -10,9 +10,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Devices lie below the clusters that are made of them.
+// Devices and prices lie below the clusters that they belong to.
 fs::path below_data_folder(std::string_view folder) {
   if (folder == "topologies/devices") return "topologies/presets/devices";
+  if (folder == "topologies/prices") return "topologies/presets/prices";
   return fs::path(folder) / "presets";
 }
 
