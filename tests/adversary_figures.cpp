@@ -16,16 +16,21 @@ namespace {
 constexpr double kRounding = 1e-9;
 
 // Keys that the README lets be null; nlohmann writes NaN and infinities as null, too.
-const std::set<std::string> kNullable = {"critical_path", "busiest_link", "asynchrony",
-                                         "tokens_per_s",  "step_time_s",  "saved_s"};
+const std::set<std::string> kNullable = {"critical_path", "busiest_link", "asynchrony", "tokens_per_s",
+                                         "step_time_s",   "saved_s",      "target",     "tokens"};
+// Those that may be null where `cost_needs` says what is missing.
+const std::set<std::string> kOfCost = {"cost_per_step", "energy_wh_per_step", "carbon_g_per_step",
+                                       "cost",          "energy_kwh",         "carbon_kg"};
 
-std::string null_figure(const nlohmann::json& value, const std::string& key, bool inside_path) {
-  if (value.is_null() && (kNullable.count(key) == 0 || (key == "step_time_s" && !inside_path)))
+std::string null_figure(const nlohmann::json& value, const std::string& key, bool inside_path,
+                        bool cost_known) {
+  const bool nullable = kNullable.count(key) > 0 || (!cost_known && kOfCost.count(key) > 0);
+  if (value.is_null() && (!nullable || (key == "step_time_s" && !inside_path)))
     return fmt::format("\"{}\" is null", key);
   for (const auto& [name, item] : value.items()) {
     if (!value.is_structured()) break;
     const std::string wrong =
-        null_figure(item, value.is_object() ? name : key, inside_path || name == "critical_path");
+        null_figure(item, value.is_object() ? name : key, inside_path || name == "critical_path", cost_known);
     if (!wrong.empty()) return wrong;
   }
   return "";
@@ -88,7 +93,7 @@ std::string unsound(const Prediction& p) {
   }
   const nlohmann::json json = nlohmann::json::parse(json_of(p), nullptr, false);
   if (json.is_discarded()) return "the JSON does not parse";
-  const std::string null = null_figure(json, "", false);
+  const std::string null = null_figure(json, "", false, !json.contains("cost_needs"));
   return null.empty() ? odd_word(text_of(p), exact_links) : null;
 }
 

@@ -78,13 +78,57 @@ TEST_CASE("JSON has the keys that the README defines, in their order") {
   };
   CHECK(keys(result) ==
         "scenario step_time_s samples_per_s tokens_per_s devices model_tflops_per_device mfu hfu breakdown_s "
-        "critical_path memory_bytes network asynchrony engine rests_on notes ");
+        "critical_path memory_bytes network cost_per_step currency energy_wh_per_step carbon_g_per_step "
+        "cost_needs target asynchrony engine rests_on notes ");
   CHECK(keys(result["breakdown_s"]) == "compute exposed_communication data_stall pipeline_bubble other ");
   CHECK(keys(result["memory_bytes"]) ==
         "weights gradients optimizer activations buffers total capacity fits reserved ");
   CHECK(keys(result["network"]) == "bytes_per_step busiest_link ");
   CHECK(keys(result["engine"]) == "fidelity classes events ");
   CHECK(keys(result["rests_on"]) == "measured published interpolated guessed ");
+}
+
+TEST_CASE("a step and a training are paid for as the scenario says") {
+  const Scratch scratch;
+  const std::string simulate = "simulate " + scratch.write("pipe.toml", kPipeline) +
+                               " --set training.samples=4000 --set cost.price_per_device_hour=36";
+  // Two devices at 0.01 a second, steps of 0.15 s that train 4 samples.
+  json result = json::parse(run_rehearse(simulate + " --format json").out);
+  CHECK(result["cost_per_step"].get<double>() == Approx(2 * 0.01 * 0.15));
+  CHECK(result["currency"] == "USD");
+  CHECK(result["energy_wh_per_step"].is_null());
+  CHECK(result["cost_needs"] == json{"cluster.node.host_power_w"});
+  CHECK(result["target"]["steps"] == 1000);
+  CHECK(result["target"]["tokens"].is_null());
+  CHECK(result["target"]["seconds"].get<double>() == Approx(150));
+  CHECK(result["target"]["device_hours"].get<double>() == Approx(2 * 150 / 3600.0));
+  CHECK(result["target"]["cost"].get<double>() == Approx(3));
+  CHECK(result["target"]["energy_kwh"].is_null());
+  const std::string text = run_rehearse(simulate).out;
+  CAPTURE(text);
+  CHECK(text.find("  A step costs 0.00300 USD (2 GPUs at 36.0 USD an hour); energy: unknown without "
+                  "cluster.node.host_power_w.\n") != std::string::npos);
+  CHECK(
+      text.find("  Training on 4,000 samples takes 1,000 steps, in 150.0 s: 0.0833 GPU-hours, 3.00 USD.\n") !=
+      std::string::npos);
+
+  // All that draws power, and a site without losses: the devices compute for 0.12 s of the step's 0.15 s.
+  const auto watts = [](const char* key, int value) {
+    return " --set 'cluster." + std::string(key) + "={value=" + std::to_string(value) +
+           ", basis=\"guess\", source=\"a test\"}'";
+  };
+  const std::string powered = watts("node.host_power_w", 100) + watts("node.host_idle_power_w", 50) +
+                              watts("node.nic_power_w", 10) + watts("fabric.port_power_w", 5) +
+                              watts("fabric.port_idle_power_w", 5);
+  result = json::parse(
+      run_rehearse(simulate + powered + " --set cost.pue=1 --set cost.carbon_g_per_kwh=500 --format json")
+          .out);
+  const double joules = 2 * (0.12 * 400 + 0.03 * 60 + 0.15 * (100 + 10 + 5));  // the A100's 400 and 60 W
+  CHECK(result["energy_wh_per_step"].get<double>() == Approx(joules / 3600));
+  CHECK(result["carbon_g_per_step"].get<double>() == Approx(joules / 3600 / 2));
+  CHECK(result["target"]["energy_kwh"].get<double>() == Approx(joules / 3600));
+  CHECK(result["target"]["carbon_kg"].get<double>() == Approx(joules / 3600 / 2));
+  CHECK_FALSE(result.contains("cost_needs"));
 }
 
 TEST_CASE("asynchronous servers: who is how fast, and how stale gradients are", "[release]") {

@@ -61,8 +61,18 @@ struct Example {
     cluster.node.device.kernel_overhead_s = sourced(1e-6, Basis::guess, "");
     cluster.node.device_bandwidth = 10e9;
     cluster.node.nic_bandwidth = 10e9;
+    cluster.node.device.power_w = sourced(300, Basis::published, "data sheet");
+    cluster.node.device.idle_power_w = sourced(60, Basis::measured, "meter");
+    cluster.node.power.host = sourced(200, Basis::guess, "as others");
+    cluster.node.power.host_idle = sourced(100, Basis::guess, "as others");
+    cluster.node.power.nic = sourced(10, Basis::published, "data sheet");
+    cluster.fabric.port_power = {sourced(5, Basis::guess, "as others"),
+                                 sourced(5, Basis::guess, "as others")};
     cluster.sources = {"cable"};
     scenario.cluster = make_cluster(cluster);
+    scenario.cost.per_device_hour = sourced(1.8, Basis::published, "a page, 2025");
+    scenario.cost.carbon_g_per_kwh = sourced(400, Basis::published, "a report");
+    scenario.training.target_samples = 1'000'001;
 
     TraceParts parts{2, 2, {}};
     const auto send = Message::Direction::send, receive = Message::Direction::receive;
@@ -166,6 +176,40 @@ TEST_CASE("a failed job has no metrics, but a reason") {
   } catch (const RunError& error) {
     CHECK(std::string(error.what()) == "the job failed: link leaf0-spine1 died at 0.5 s");
   }
+}
+
+TEST_CASE("money and energy in words, and which key would tell them") {
+  Example example;
+  // 4 chips for 3.5 s at 1.80 an hour; 2 s of them at 4 x 300 + 430 W, 1.5 s at 4 x 60 + 430.
+  CHECK(cost_sentence(example.result()) ==
+        "A step costs 0.00700 USD (4 GPUs at 1.80 USD an hour) and 1.18 Wh.");
+  CHECK(training_sentence(example.result()) ==
+        "Training on 1.02 G tokens takes 125,001 steps, in 5.06 days: 486 GPU-hours, 875 USD, 148 kWh, 59.2 "
+        "kg CO2.");
+  example.scenario.cost.per_device_hour->basis = Basis::guess;
+  CHECK(cost_sentence(example.result()) ==
+        "A step costs 0.00700 USD (4 GPUs at a guessed 1.80 USD an hour) and 1.18 Wh.");
+  example.scenario.cost.per_device_hour.reset();
+  CHECK(cost_sentence(example.result()) ==
+        "A step costs 1.18 Wh; money: unknown without cost.price_per_device_hour.");
+  CHECK(training_sentence(example.result()) ==
+        "Training on 1.02 G tokens takes 125,001 steps, in 5.06 days: 486 GPU-hours, 148 kWh, 59.2 kg CO2.");
+  example.scenario.training.target_samples = 0;
+  CHECK(training_sentence(example.result()).empty());
+  const Result result = example.result();  // metrics need the cluster that was simulated
+  ClusterParts bare;
+  bare.node.devices = 1;
+  bare.node.interconnect = Node::Interconnect::none;
+  bare.node.device.compute_capability = 80;
+  example.scenario.cluster = make_cluster(bare);
+  CHECK(cost_sentence(result) ==
+        "Cost of a step: unknown without cost.price_per_device_hour; energy: unknown without "
+        "cluster.node.device.power_w.");
+  example.scenario.cost.per_device_hour = sourced(1.8, Basis::published, "a page, 2025");
+  example.scenario.cost.energy_price_per_kwh = sourced(0.1, Basis::published, "a page, 2025");
+  CHECK(cost_sentence(result) ==
+        "Cost of a step: unknown without cluster.node.device.power_w; energy: unknown without "
+        "cluster.node.device.power_w.");
 }
 
 TEST_CASE("formats of the example are those of the golden files") {

@@ -16,7 +16,8 @@ namespace rehearse::gui {
 
 namespace {
 
-const QStringList kSections = {"model", "training", "cluster", "strategy", "simulation", "run", "framework"};
+const QStringList kSections = {"model",      "training", "cluster",   "strategy",
+                               "simulation", "run",      "framework", "cost"};
 
 // "cluster.slow" of "cluster.slow[0]"
 QString without_numbers(QString path) {

@@ -16,6 +16,7 @@
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "topologies/cluster.hpp"
+#include "topologies/prices.hpp"
 
 namespace rehearse {
 namespace {
@@ -304,14 +305,23 @@ void show_model(const std::string& name, const Model& model, std::ostream& out) 
   model_facts(model, out);
 }
 
+void price_fact(const std::string& device, const std::string& cluster, std::ostream& out) {
+  const PriceList list = shipped_prices();
+  if (const Price* price = find_price(list, device, cluster))
+    fact(out, "a device costs", price->per_device_hour,
+         fmt::format("{} {} an hour", with_digits(price->per_device_hour.value, 3), list.currency));
+}
+
 void show_device(const std::string& name, const Device& device, std::ostream& out) {
   out << fmt::format("{}: a device, {}\n", name, device.title);
   device_facts(device, out);
+  price_fact(device.name, "", out);
 }
 
 void show_cluster(const std::string& name, const Cluster& cluster, std::ostream& out) {
   out << fmt::format("{}: nodes of a cluster and the fabric between them\n", name);
   cluster_facts(cluster, out);
+  price_fact(cluster.node().device.name, cluster.name, out);
 }
 
 void show_scenario(const std::string& path, std::ostream& out) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "simulator/trace/run_cost.hpp"
+
 namespace rehearse {
 
 std::vector<SettingChange> changed_settings(const Scenario& base, const Scenario& other) {
@@ -43,6 +45,13 @@ std::vector<Figure> figures_of(const Result& result, double samples) {
                      samples == 1 ? "network, a step" : "network, per sample",
                      m.network_bytes_per_step / samples});
   figures.push_back({utilization, "busiest_link_utilization", "busiest link", m.busiest_utilization});
+  const StepCost cost = run_cost(result.scenario, m).step;
+  if (cost.money)
+    figures.push_back(
+        {money, "cost_per_step", samples == 1 ? "cost, a step" : "cost, per sample", *cost.money / samples});
+  if (cost.energy_wh)
+    figures.push_back({energy, "energy_wh_per_step", samples == 1 ? "energy, a step" : "energy, per sample",
+                       *cost.energy_wh / samples});
   for (Figure& figure : figures) std::replace(figure.key.begin(), figure.key.end(), ' ', '_');
   return figures;
 }

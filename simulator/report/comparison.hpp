@@ -18,13 +18,23 @@ std::vector<SettingChange> changed_settings(const Scenario& base, const Scenario
 
 // One figure of a result. Amounts of a step (seconds, bytes) can be told per sample.
 struct Figure {
-  enum class Kind { seconds, rate, share, bytes, bytes_of_step, utilization } kind = Kind::seconds;
+  enum class Kind {
+    seconds,
+    rate,
+    share,
+    bytes,
+    bytes_of_step,
+    utilization,
+    money,
+    energy
+  } kind = Kind::seconds;
   std::string key;    // "exposed_communication_s"
   std::string title;  // "compute"
   double value = 0;
 };
 // Step time, samples/s, MFU, the parts of the breakdown (exposed communication by what was awaited), memory,
-// network bytes, how busy the busiest link is. Seconds and bytes of the step are divided by `samples`.
+// network bytes, how busy the busiest link is, money and energy (Wh) where they are known. Seconds, bytes,
+// money and energy of the step are divided by `samples`.
 std::vector<Figure> figures_of(const Result& result, double samples = 1);
 
 // Where the steps of two results train different numbers of samples, their times are compared per sample.

@@ -134,8 +134,17 @@ private:
         return of.result->metrics.busiest_link.empty()
                    ? "none"
                    : fmt::format("{} {}", of.result->metrics.busiest_link, in_percent(value));
+      case Figure::Kind::money:
+        if (value <= 0) return "unknown";
+        return in_money(value, of.result->scenario.cost.currency) + (same_currency(of) ? ratio : "");
+      case Figure::Kind::energy:
+        return value > 0 ? in_watt_hours(value) + ratio : "unknown";
     }
     return "";
+  }
+
+  bool same_currency(const Compared& of) const {
+    return of.result->scenario.cost.currency == base_->result->scenario.cost.currency;
   }
 
   // As many columns beside each other as a line holds; further ones below, with the base again.

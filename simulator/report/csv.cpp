@@ -4,6 +4,7 @@
 
 #include "simulator/report/format.hpp"
 #include "simulator/report/report.hpp"
+#include "simulator/trace/run_cost.hpp"
 
 namespace rehearse {
 
@@ -40,6 +41,24 @@ std::vector<std::pair<std::string, std::string>> csv_fields(const Result& result
   field("fidelity", csv_field(result.trace.engine.fidelity));
   field("classes", fmt::format("{}", result.trace.engine.classes));
   field("events", fmt::format("{}", result.trace.engine.events));
+  const auto known = [&](const char* name, const std::optional<double>& value) {
+    field(name, value ? fmt::format("{}", *value) : "");
+  };
+  const RunCost cost = run_cost(result.scenario, m);
+  known("cost_per_step", cost.step.money);
+  field("currency", csv_field(result.scenario.cost.currency));
+  known("energy_wh_per_step", cost.step.energy_wh);
+  known("carbon_g_per_step", cost.step.carbon_g);
+  const TrainingCost target = cost.training.value_or(TrainingCost{});
+  const auto of_target = [&](const char* name, const std::optional<double>& value) {
+    known(name, cost.training ? value : std::nullopt);
+  };
+  of_target("target_steps", target.steps);
+  of_target("target_seconds", target.seconds);
+  of_target("target_device_hours", target.device_hours);
+  of_target("target_cost", target.money);
+  of_target("target_energy_kwh", target.energy_kwh);
+  of_target("target_carbon_kg", target.carbon_kg);
   if (result.uncertainty) {
     number("step_time_low_s", result.uncertainty->low_s);
     number("step_time_high_s", result.uncertainty->high_s);

@@ -17,6 +17,13 @@ int decimals_for(double value, int digits) {
   return std::clamp(digits - 1 - static_cast<int>(std::floor(std::log10(std::abs(value)))), 0, 12);
 }
 
+// In the greatest of `units` of which it is at least one; each is a thousand of the one before.
+std::string in_units(double value, const std::array<const char*, 5>& units) {
+  std::size_t unit = 0;
+  for (; value >= 999.5 && unit + 1 < units.size(); ++unit) value /= 1000;
+  return with_digits(value, 3) + ' ' + units[unit];
+}
+
 }  // namespace
 
 TimeScale::TimeScale(double largest_s) {
@@ -60,6 +67,18 @@ std::string signed_percent(double share) {
 
 std::string device_noun(const Device& device) {
   return device.compute_capability > 0 ? "GPU" : "device";
+}
+
+std::string in_money(double amount, const std::string& currency) {
+  return with_prefix(amount) + ' ' + currency;
+}
+
+std::string in_watt_hours(double wh) {
+  return in_units(1000 * wh, {"mWh", "Wh", "kWh", "MWh", "GWh"});
+}
+
+std::string in_grams(double grams) {
+  return in_units(1000 * grams, {"mg", "g", "kg", "t", "kt"});
 }
 
 std::string in_gibibytes(double bytes) {

@@ -23,10 +23,13 @@ std::string with_digits(double value,
                         int digits);    // significant ones, no exponent, thousands grouped: "1,024", "0.0123"
 std::string with_prefix(double value);  // "128 k", "3.5 M", "62"
 std::string in_percent(double share);   // "76.8 %"
-std::string signed_percent(double share);                    // "-2.4 %"; never "-0.0 %"
-std::string device_noun(const Device& device);               // "GPU", or "device" for processors
-std::string in_gibibytes(double bytes);                      // 2^30 bytes, without the unit: "71.2"
-std::string counted(double whole, const std::string& noun);  // "1 stage", "8 stages"
+std::string signed_percent(double share);                          // "-2.4 %"; never "-0.0 %"
+std::string device_noun(const Device& device);                     // "GPU", or "device" for processors
+std::string in_money(double amount, const std::string& currency);  // "12.3 USD", "3.40 M USD"
+std::string in_watt_hours(double wh);                              // "4.56 kWh"
+std::string in_grams(double grams);                                // "293 t"
+std::string in_gibibytes(double bytes);                            // 2^30 bytes, without the unit: "71.2"
+std::string counted(double whole, const std::string& noun);        // "1 stage", "8 stages"
 // A comma or a quote makes a CSV field quoted (RFC 4180). Control characters are escaped, so that a record is
 // one line.
 std::string csv_field(const std::string& text);

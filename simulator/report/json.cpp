@@ -5,7 +5,9 @@
 #include <array>
 #include <ostream>
 
+#include "models/model.hpp"
 #include "simulator/costs/reserved.hpp"
+#include "simulator/trace/run_cost.hpp"
 
 namespace rehearse {
 
@@ -95,6 +97,36 @@ ordered_json to_json(const std::optional<AsynchronyFigures>& figures, const Scen
   return json;
 }
 
+ordered_json or_null(const std::optional<double>& value) {
+  return value ? ordered_json(*value) : ordered_json(nullptr);
+}
+
+void add_cost(ordered_json& json, const Result& result) {
+  const Scenario& s = result.scenario;
+  const RunCost cost = run_cost(s, result.metrics);
+  json["cost_per_step"] = or_null(cost.step.money);
+  json["currency"] = s.cost.currency;
+  json["energy_wh_per_step"] = or_null(cost.step.energy_wh);
+  json["carbon_g_per_step"] = or_null(cost.step.carbon_g);
+  ordered_json missing = ordered_json::array();
+  for (const std::string& key : {cost.rates.missing_price, cost.rates.missing_power})
+    if (!key.empty()) missing.push_back(key);
+  if (!missing.empty()) json["cost_needs"] = std::move(missing);
+  json["target"] = nullptr;  // the scenario does not say how long it trains
+  if (!cost.training) return;
+  ordered_json& target = json["target"];
+  target["samples"] = s.training.target_samples;
+  target["tokens"] = nullptr;
+  const double tokens = tokens_per_sample(s.model, s.training.sequence_length);
+  if (tokens > 0) target["tokens"] = s.training.target_samples * tokens;
+  target["steps"] = static_cast<std::int64_t>(cost.training->steps);
+  target["seconds"] = cost.training->seconds;
+  target["device_hours"] = cost.training->device_hours;
+  target["cost"] = or_null(cost.training->money);
+  target["energy_kwh"] = or_null(cost.training->energy_kwh);
+  target["carbon_kg"] = or_null(cost.training->carbon_kg);
+}
+
 }  // namespace
 
 ordered_json to_json(const Uncertainty& uncertainty) {
@@ -153,6 +185,7 @@ ordered_json to_json(const Result& result) {
   if (!m.busiest_link.empty()) {
     json["network"]["busiest_link"] = {{"name", m.busiest_link}, {"utilization", m.busiest_utilization}};
   }
+  add_cost(json, result);
   json["asynchrony"] = to_json(m.asynchrony, result.scenario);
   json["engine"] = {{"fidelity", result.trace.engine.fidelity},
                     {"classes", result.trace.engine.classes},

@@ -31,16 +31,18 @@ struct Result {
   std::optional<Uncertainty> uncertainty = std::nullopt;  // of the step time; none: not asked for
 };
 
-// Which inputs the answer rests on, and how good they are.
+// Which inputs the answer rests on, and how good they are. `cost`: what only the money, energy and carbon of
+// the answer rest on.
 struct Input {
-  enum class Group { compute, network, protocol } group = Group::compute;
+  enum class Group { compute, network, protocol, cost } group = Group::compute;
   Basis basis = Basis::guess;
   std::string name;    // "kernel overhead"
   std::string of;      // what it is a figure of: "a100-80", "NCCL 2.30.7"
   std::string source;  // may be empty
 };
 std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan);
-// "compute published (a100-80, 8 figures), network published (dgx-a100); 1 guess (kernel overhead)"
+// "compute published (a100-80, 8 figures), network published (dgx-a100); 1 guess (kernel overhead)": those
+// that the step time rests on.
 std::string in_short(const std::vector<Input>& inputs);
 
 // By which algorithms the schedule's all-reduces go: "tree, ring"; empty if it has none.
@@ -59,6 +61,11 @@ std::string host_memory_sentence(const HostMemoryUse& host);
 // "stage 1 needs 95.1 of 80.0 GiB (weights 7.95, ...); smaller micro-batches keep less (try ...)", of a
 // result that does not fit.
 std::string overflow_clause(const Result& result);
+
+// What a step costs in money and energy, or which key of the scenario would tell.
+std::string cost_sentence(const Result& result);
+// How long the whole training takes and what it costs; empty if the scenario does not say how long it is.
+std::string training_sentence(const Result& result);
 
 // What the step time hangs on, and what would help most; empty if the path was not asked for.
 std::string critical_path_sentence(const Result& result);

@@ -9,6 +9,7 @@
 #include "simulator/costs/compute.hpp"
 #include "simulator/costs/gloo_constants.hpp"
 #include "simulator/costs/host.hpp"
+#include "simulator/report/cost_inputs.hpp"
 #include "simulator/report/report.hpp"
 
 namespace rehearse {
@@ -133,6 +134,7 @@ std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
                       fmt::format("{}, {}; {}{}{}", links.date, links.hardware, links.versions,
                                   links.command.empty() ? "" : "; ", links.command)});
   }
+  for (Input& input : cost_inputs(scenario)) inputs.push_back(std::move(input));
   return inputs;
 }
 
@@ -154,7 +156,7 @@ std::string in_short(const std::vector<Input>& inputs) {
   }
   std::vector<std::string> guesses;
   for (const Input& input : inputs) {
-    if (input.basis == Basis::guess) guesses.push_back(input.name);
+    if (input.basis == Basis::guess && input.group != Input::Group::cost) guesses.push_back(input.name);
   }
   if (guesses.empty()) return text;
   constexpr std::size_t kNamed = 4;

@@ -154,8 +154,12 @@ void write_text(const Result& result, std::ostream& out) {
   if (!resources.empty()) out << wrapped(resources) << '\n';
   if (m.host_memory) out << wrapped(host_memory_sentence(*m.host_memory)) << '\n';
   if (m.asynchrony) out << wrapped(asynchrony_sentence(result)) << '\n';
-  if (result.measured == nullptr)
+  if (result.measured == nullptr) {
+    out << wrapped(cost_sentence(result)) << '\n';
+    if (const std::string training = training_sentence(result); !training.empty())
+      out << wrapped(training) << '\n';
     out << wrapped("Rests on: " + in_short(rests_on(s, result.plan)) + ".") << '\n';
+  }
   if (result.uncertainty) out << wrapped(uncertainty_sentence(*result.uncertainty, m.step_time_s)) << '\n';
   for (const std::string& note : result.plan.notes) out << wrapped("Note: " + note) << '\n';
 }

@@ -12,6 +12,7 @@
 #include "models/model.hpp"
 #include "simulator/costs/engine_options.hpp"
 #include "simulator/costs/framework.hpp"
+#include "simulator/costs/operating_cost.hpp"
 #include "simulator/costs/optimizer.hpp"
 #include "simulator/scenario/default_attention.hpp"
 #include "topologies/cluster.hpp"
@@ -23,6 +24,7 @@ struct Training {
   double micro_batch = 1;       // samples
   double sequence_length = 0;   // tokens; 0: the model's own
   double predicted_tokens = 0;  // of a sample, by a masked language model: their logits are computed; 0: all
+  double target_samples = 0;    // of the whole training, from tokens, samples or epochs; 0: not given
   Precision precision = Precision::bf16;
   Precision gradient_precision = Precision::bf16;  // in which gradients are sent: training.gradient_precision
   Precision activation_precision = Precision::bf16;  // in which activations are sent between stages
@@ -174,6 +176,7 @@ struct Scenario {
   std::shared_ptr<const Cluster> cluster;
   StrategyChoice strategy;
   EngineOptions engine;
+  CostTerms cost;
   RealRun run;
   int steps = 1;
   // Of what a simulation draws at random: the starting phases of asynchronous workers.

@@ -149,7 +149,7 @@ Scenario read_scenario(Document document, const std::string& path,
   Section model = root.section("model"), training = root.section("training"),
           cluster = root.section("cluster");
   Section strategy = root.section("strategy"), simulation = root.section("simulation"),
-          run = root.section("run"), costs = root.section("framework");
+          run = root.section("run"), costs = root.section("framework"), cost = root.section("cost");
   root.finish();  // first: a misspelt section would otherwise be reported as missing
 
   Scenario scenario;
@@ -167,6 +167,8 @@ Scenario read_scenario(Document document, const std::string& path,
   }
   scenario.cluster = read_cluster(cluster, base_folder);
 
+  scenario.cost = read_cost(cost, *scenario.cluster, base_folder);
+  cost.finish();
   scenario.framework = read_framework(costs, framework);
   scenario.training =
       read_training(training, scenario.model, scenario.cluster->node().device, scenario.framework);

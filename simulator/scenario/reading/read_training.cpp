@@ -63,6 +63,32 @@ double read_predicted_tokens(Section& section, const Model& model, double sequen
       "predicted_tokens", 1, static_cast<std::int64_t>(tokens_per_sample(model, sequence_length))));
 }
 
+// The samples of the whole training, from `tokens`, `samples` or `epochs`; 0: none of them is given.
+double read_target_samples(Section& section, const Model& model, double sequence_length) {
+  constexpr std::array<std::string_view, 3> kTargets = {"tokens", "samples", "epochs"};
+  constexpr std::array<double, 3> kMost = {1e18, 1e18, 1e6};
+  std::array<double, 3> targets = {};
+  std::string_view given;
+  for (std::size_t i = 0; i < kTargets.size(); ++i) {
+    targets[i] = section.number(kTargets[i], {0, kMost[i], true}, 0);
+    if (!section.has(kTargets[i])) continue;
+    if (!given.empty())
+      section.refuse(kTargets[i], fmt::format("given beside {}", given), "one of tokens, samples, epochs");
+    given = kTargets[i];
+  }
+  const double dataset_samples = section.number("dataset_samples", {0, 1e12, true}, 0);
+  if (given == "epochs")
+    section.require("dataset_samples", "epochs", "the number of samples in the data set");
+  else if (section.has("dataset_samples"))
+    section.refuse("dataset_samples", "given", "only beside epochs");
+  const double tokens_a_sample = tokens_per_sample(model, sequence_length);
+  if (given == "tokens" && tokens_a_sample <= 0)
+    section.refuse("tokens", fmt::format("given, but {} is not trained on tokens", model.name),
+                   "samples or epochs");
+  if (given == "tokens") return targets[0] / tokens_a_sample;
+  return given == "samples" ? targets[1] : targets[2] * dataset_samples;
+}
+
 Recompute read_recompute(Section& section, const Model& model) {
   auto recompute = static_cast<Recompute>(section.choice("recompute", kRecomputeNames, 0));
   if (recompute == Recompute::none) return recompute;
@@ -119,6 +145,7 @@ Training read_training(Section& section, const Model& model, const Device& devic
   training.micro_batch = static_cast<double>(section.integer("micro_batch", 1, 1'000'000, 1));
   training.sequence_length = read_sequence_length(section, model);
   training.predicted_tokens = read_predicted_tokens(section, model, training.sequence_length);
+  training.target_samples = read_target_samples(section, model, training.sequence_length);
   training.precision = read_precision(section, model, device);
   training.gradient_precision = read_sent_precision(section, "gradient_precision", training.precision);
   training.activation_precision = read_sent_precision(section, "activation_precision", training.precision);

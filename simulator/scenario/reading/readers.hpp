@@ -19,6 +19,9 @@ void apply_overrides(Document& document, const std::string& base_folder,
 Training read_training(Section& section, const Model& model, const Device& device,
                        const Framework& framework);
 
+// [cost]. What it leaves out comes from the list of prices that it names, or from the shipped one.
+CostTerms read_cost(Section& section, const Cluster& cluster, const std::string& base_folder);
+
 // [strategy] without what depends on the cluster. Defaults: 1f1b, ring all-reduce, DDP's 25 MB buckets,
 // overlapped. A key of a feature that is not built may only have the value that turns the feature off.
 StrategyChoice read_strategy(Section& section);

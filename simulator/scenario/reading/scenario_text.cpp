@@ -76,6 +76,22 @@ void fold_cluster(TomlValue& section, const TomlValue& read, const std::string& 
     fold_device(*node, *node_read, folder, cluster.node().device);
 }
 
+// Prices of the cluster `name` go with the name that it has in the text.
+void fold_prices(TomlValue& cost, const std::string& folder, const std::string& name,
+                 const std::string* name_in_text) {
+  const std::string file = file_at(cost, "prices", folder);
+  if (!file.empty()) put(cost, "prices", read_table(file));
+  TomlValue* prices = find_table(cost, "prices");
+  TomlValue* list = prices ? find(*prices, "price") : nullptr;
+  auto* all = list ? list->get<TomlValue::Array>() : nullptr;
+  if (!all || !name_in_text) return;
+  for (TomlValue& price : *all) {
+    const TomlEntry* cluster = find_entry(price, "cluster");
+    const auto* its = cluster ? cluster->value.get<std::string>() : nullptr;
+    if (its && *its == name) put(price, "cluster", toml_value(*name_in_text));
+  }
+}
+
 }  // namespace
 
 std::string scenario_text(TomlValue root, const TomlValue& read, const std::string& base_folder,
@@ -86,6 +102,11 @@ std::string scenario_text(TomlValue root, const TomlValue& read, const std::stri
   if (TomlValue* simulation = find(root, "simulation")) {
     const std::string file = file_at(*simulation, "link_profile", base_folder);
     if (!file.empty()) put(*simulation, "link_profile", read_table(file));
+  }
+  if (TomlValue* cost = find(root, "cost")) {
+    const TomlValue* cluster = find_table(root, "cluster");
+    const TomlEntry* name = cluster ? find_entry(*cluster, "name") : nullptr;
+    fold_prices(*cost, base_folder, scenario.cluster->name, name ? name->value.get<std::string>() : nullptr);
   }
   return toml_text(root);
 }
