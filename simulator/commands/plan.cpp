@@ -67,6 +67,9 @@ PlanLimits limits_of(const PlanArguments& arguments, const std::string& text, co
   PlanLimits limits;
   limits.tolerance = arguments.tolerance;
   limits.most_ops = arguments.exact ? 0 : kMostOps;
+  limits.budget = arguments.budget;
+  limits.deadline_s = arguments.deadline_days * 86400;
+  limits.least_mfu = arguments.least_mfu;
   for (const std::string& assignment : arguments.vary) limits.space.insert(parse_limit(assignment));
   if (!arguments.keep.empty()) {
     Document document = Document::parse_text(text, path);
@@ -90,6 +93,16 @@ PlanLimits limits_of(const PlanArguments& arguments, const std::string& text, co
       limits.reserve_bytes = number * 1073741824.0;
   }
   return limits;
+}
+
+void refuse_unknown_rates(PlanObjective objective, const SearchedWorld& world) {
+  const bool cost = objective == PlanObjective::cost;
+  if (cost ? world.rates.money_per_s.has_value() : world.rates.power.has_value()) return;
+  throw InputError(
+      {"--objective"},
+      fmt::format("is \"{}\", but the {} of {} is not known; allowed: with {}",
+                  kPlanObjectiveNames[static_cast<std::size_t>(objective)], cost ? "price" : "power",
+                  world.world.name, cost ? world.rates.missing_price : world.rates.missing_power));
 }
 
 std::string progress_text(const PlanProgress& progress) {
@@ -165,7 +178,9 @@ int run_plan(const PlanArguments& asked, std::istream& in, std::ostream& out, st
 
   std::vector<SearchedWorld> worlds;
   for (PlanWorld& world : plan_worlds(arguments, text, path))
-    worlds.push_back(bounded(std::move(world), limits));
+    worlds.push_back(limited(std::move(world), limits));
+  if (arguments.objective != PlanObjective::time)
+    for (const SearchedWorld& world : worlds) refuse_unknown_rates(arguments.objective, world);
   std::vector<std::string> files = files_read.paths();
   if (!arguments.results.empty()) refuse_to_overwrite("--results", arguments.results, files);
   std::unique_ptr<SharedResults> results;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "models/text/text.hpp"
 #include "simulator/commands/ordered_tasks.hpp"
@@ -17,7 +18,8 @@ namespace rehearse {
 namespace {
 
 constexpr std::int64_t kFirstFurtherTask = std::int64_t{1} << 40;  // behind all plans of the search
-constexpr std::int64_t kOwnTask = std::int64_t{1} << 41;
+constexpr std::int64_t kOwnTask = std::int64_t{1} << 41, kFirstExamination = std::int64_t{1} << 42;
+constexpr std::size_t kExamined = 3;  // plans whose uncertainty is told
 constexpr std::size_t kMostNear = 3;
 // Runners-up that are simulated, and the plans among which they are looked for.
 constexpr std::size_t kRunnersUp = 3, kTriedRunnersUp = 1500;
@@ -40,6 +42,11 @@ AnsweredPlan answered(const SearchedWorld& world, std::size_t number, const Plan
   answer.fits = world.memory.fits(figures);
   answer.samples = scenario.training.global_batch;
   answer.devices = scenario.cluster->devices();
+  const double step_s = figures.step_time_s;
+  answer.cost = step_cost(world.rates, step_s, step_s > 0 ? std::min(1.0, figures.compute_s / step_s) : 0);
+  if (scenario.training.target_samples > 0)
+    answer.training =
+        training_cost(world.rates, answer.cost, step_s, answer.samples, scenario.training.target_samples);
   answer.figures = std::move(figures);
   return answer;
 }
@@ -52,9 +59,9 @@ double value_of(const AnsweredPlan& plan, PlanObjective objective) {
     case PlanObjective::time:
       return plan.figures.step_time_s / plan.samples;
     case PlanObjective::cost:
-      return known(plan.cost_per_step) / plan.samples;
+      return known(plan.cost.money) / plan.samples;
     case PlanObjective::energy:
-      return known(plan.energy_wh_per_step) / plan.samples;
+      return known(plan.cost.energy_wh) / plan.samples;
   }
   return 0;
 }
@@ -139,7 +146,7 @@ bool no_better(double a, double b) {
 bool dominated(const AnsweredPlan& plan, const AnsweredPlan& other) {
   const auto figures = [](const AnsweredPlan& p) {
     return std::array{p.figures.step_time_s / p.samples, p.figures.memory_bytes,
-                      p.cost_per_step.value_or(0) / p.samples};
+                      p.cost.money.value_or(0) / p.samples};
   };
   const auto its = figures(plan), theirs = figures(other);
   bool better = false;
@@ -158,7 +165,7 @@ void add_near(PlanAnswer& answer, SearchedWorld& world, std::size_t number,
   for (const Candidate& candidate : world.search->nearly_fitting()) {
     if (answer.near.size() == kMostNear) return;
     const CoreChoice& core = candidate.plan.core;
-    if (candidate.bound_s >= world.simulated.front().figures.step_time_s ||
+    if (candidate.bound_s >= (1 - answer.tolerance) * world.simulated.front().figures.step_time_s ||
         std::any_of(seen.begin(), seen.end(),
                     [&](const CoreChoice& other) { return same_degrees(other, core); }))
       continue;
@@ -235,6 +242,56 @@ void add_binding(PlanAnswer& answer, SearchedWorld& world) {
                   in_gibibytes(least - world.memory.capacity_bytes)));
 }
 
+// Intervals of the first plans, and which of them cannot be told apart from the best one.
+void add_uncertainty(PlanAnswer& answer, const std::vector<SearchedWorld>& worlds, int jobs,
+                     SharedResults* results) {
+  std::vector<std::size_t> examined;
+  for (std::size_t i = 0; i < answer.plans.size() && examined.size() < kExamined; ++i) {
+    const CoreChoice& core = answer.plans[i].plan.core;
+    if (std::none_of(examined.begin(), examined.end(), [&](std::size_t other) {
+          return answer.plans[other].world == answer.plans[i].world && answer.plans[other].plan.core == core;
+        }))
+      examined.push_back(i);
+  }
+  std::map<std::size_t, std::vector<PlanEffect>> effects;
+  OrderedTasks tasks;
+  tasks.jobs = jobs;
+  tasks.count = static_cast<std::int64_t>(examined.size());
+  tasks.first = kFirstExamination;
+  tasks.results = results;
+  tasks.wanted = [](std::int64_t) { return true; };
+  const auto plan_of = [&](std::int64_t task) -> AnsweredPlan& {
+    return answer.plans[examined[static_cast<std::size_t>(task)]];
+  };
+  tasks.work = [&](std::int64_t task) {
+    const AnsweredPlan& plan = plan_of(task);
+    try {
+      return to_line(plan_effects(worlds[plan.world].world.question, plan.plan));
+    } catch (const std::exception&) {
+      return std::string("[]");
+    }
+  };
+  tasks.taken = [&](const TaskEnd& end) {
+    if (!end.failure.empty()) return;
+    std::vector<PlanEffect> its = plan_effects(end.output);
+    if (its.empty()) return;
+    AnsweredPlan& plan = plan_of(end.task);
+    plan.interval_s = interval_s(plan.figures.step_time_s, its);
+    effects[examined[static_cast<std::size_t>(end.task)]] = std::move(its);
+  };
+  run(tasks);
+  const auto best = effects.find(0);
+  if (best == effects.end()) return;
+  const AnsweredPlan& first = answer.plans.front();
+  for (const auto& [number, its] : effects) {
+    const AnsweredPlan& second = answer.plans[number];
+    if (number == 0 || second.world != first.world) continue;
+    PlanDecision decision = decide(worlds[first.world].world.question, first.plan, first.figures.step_time_s,
+                                   best->second, second.figures.step_time_s, its);
+    if (decision.open()) answer.open.push_back({0, number, std::move(decision)});
+  }
+}
+
 // The scenario as it stands, if it can be read and simulated.
 std::optional<AnsweredPlan> own_plan(const PlanArguments& arguments, const SearchedWorld& world,
                                      SharedResults* results, std::string& refusal) {
@@ -286,12 +343,14 @@ PlanAnswer plan_answer(const PlanArguments& arguments, std::vector<SearchedWorld
   answer.scenario = scenario.name;
   answer.model = scenario.model.title;
   answer.objective = kPlanObjectiveNames[static_cast<std::size_t>(arguments.objective)];
+  answer.currency = scenario.cost.currency;
   answer.sample_unit = scenario.model.sample_unit;
   answer.devices = device_noun(scenario.cluster->node().device) + "s";
   answer.tolerance = limits.tolerance;
   answer.own = own_plan(arguments, worlds.front(), results, answer.own_refusal);
   std::vector<AnsweredPlan> all;
   std::vector<FurtherPlan> further;
+  std::map<std::size_t, AnsweredPlan> unsearched;
   std::size_t best_world = 0;
   for (std::size_t w = 0; w < worlds.size(); ++w) {
     SearchedWorld& world = worlds[w];
@@ -301,9 +360,6 @@ PlanAnswer plan_answer(const PlanArguments& arguments, std::vector<SearchedWorld
     for (const SimulatedPlan& plan : world.simulated)
       if (world.most_step_s <= 0 || plan.figures.step_time_s <= world.most_step_s)
         all.push_back(answered(world, w, plan.candidate.plan, plan.figures));
-    for (const double share : kMemoryShares)
-      if (const auto small = world.search->fastest_within(share * world.memory.capacity_bytes))
-        further.push_back({w, small->plan, -1});
   }
   const auto better = [&](const AnsweredPlan& a, const AnsweredPlan& b) {
     return value_of(a, arguments.objective) < value_of(b, arguments.objective);
@@ -311,9 +367,20 @@ PlanAnswer plan_answer(const PlanArguments& arguments, std::vector<SearchedWorld
   const bool possible = !all.empty();
   if (possible) {
     best_world = std::min_element(all.begin(), all.end(), better)->world;
+    for (const double share : kMemoryShares)
+      if (const auto small =
+              worlds[best_world].search->fastest_within(share * worlds[best_world].memory.capacity_bytes))
+        further.push_back({best_world, small->plan, -1});
     add_runners_up(further, worlds[best_world], best_world);
     add_near(answer, worlds[best_world], best_world, further);
+    const PlanChoice best = std::min_element(all.begin(), all.end(), better)->plan;
+    for (std::size_t w = 0; w < worlds.size(); ++w)
+      if (!worlds[w].world.searched && best_world == 0) further.push_back({w, best, -1});
     for (auto& [its, plan] : simulated(worlds, further, limits, jobs, results)) {
+      if (worlds[its.world].world.what_if) {
+        unsearched.emplace(its.world, std::move(plan));
+        continue;
+      }
       if (its.near >= 0) take_fitting(answer.near[static_cast<std::size_t>(its.near)], plan);
       const SearchedWorld& world = worlds[its.world];
       if (world.most_step_s > 0 && plan.figures.step_time_s > world.most_step_s) continue;
@@ -352,12 +419,16 @@ PlanAnswer plan_answer(const PlanArguments& arguments, std::vector<SearchedWorld
                      [&](const AnsweredPlan& other) { return dominated(plan, other); }))
       answer.pareto.push_back(i);
   }
+  if (possible) add_uncertainty(answer, worlds, jobs, results);
   for (SearchedWorld& world : worlds)
     if (!possible && !world.world.what_if) add_binding(answer, world);
   for (std::size_t w = 0; w < worlds.size(); ++w) {
     if (!worlds[w].world.what_if) continue;
     ChangedWorld changed{worlds[w].world.name, std::nullopt, false};
-    if (!worlds[w].simulated.empty()) {
+    if (unsearched.count(w) > 0) {
+      changed.best = unsearched.at(w);
+      changed.same_plan = true;
+    } else if (!worlds[w].simulated.empty()) {
       const SimulatedPlan& best = worlds[w].simulated.front();
       changed.best = answered(worlds[w], w, best.candidate.plan, best.figures);
       changed.same_plan = possible && answer.plans.front().plan == best.candidate.plan;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "simulator/commands/plan_runs.hpp"
+#include "simulator/commands/plan_uncertainty.hpp"
 
 namespace rehearse {
 
@@ -29,8 +30,9 @@ struct AnsweredPlan {
   double samples = 0;  // of a step
   double slower = 0;   // than the best plan, by the objective: 0.02 is 2 %
   std::string why;     // where it loses the time, against the best plan
-  std::optional<double> cost_per_step, energy_wh_per_step;
-  std::string file;  // of its scenario
+  StepCost cost;
+  std::optional<TrainingCost> training;  // where the scenario says how long it is
+  std::string file;                      // of its scenario
 };
 
 struct NearPlan {
@@ -45,6 +47,12 @@ struct ChangedWorld {
   std::string name;
   std::optional<AnsweredPlan> best;
   bool same_plan = false;
+};
+
+// Two plans of `PlanAnswer::plans` of which the faster cannot be told.
+struct OpenDecision {
+  std::size_t first = 0, second = 0;
+  PlanDecision decision;
 };
 
 // What starts the best plan's job in a framework.
@@ -62,6 +70,7 @@ struct PlanAnswer {
   std::optional<AnsweredPlan> own;  // as the scenario has it
   std::string own_refusal;          // why the scenario's own plan is none
   std::vector<NearPlan> near;
+  std::vector<OpenDecision> open;
   std::vector<ChangedWorld> changed;
   std::vector<PlanLaunch> launches;
   double tolerance = 0;
@@ -75,6 +84,8 @@ struct PlanAnswer {
 PlanAnswer plan_answer(const PlanArguments& arguments, std::vector<SearchedWorld>& worlds,
                        const PlanLimits& limits, int jobs, SharedResults* results);
 
+// "Plans 1 and 2 cannot be told apart: ..."
+std::string decision_sentence(const OpenDecision& open);
 void write_plan_text(const PlanAnswer& answer, std::ostream& out);
 void write_plan_json(const PlanAnswer& answer, std::ostream& out);
 void write_plan_csv(const PlanAnswer& answer, std::ostream& out);

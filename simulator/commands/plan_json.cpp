@@ -72,9 +72,18 @@ Json plan_json(const PlanAnswer& answer, const AnsweredPlan& plan) {
   json["reserved_bytes"] = f.reserved_bytes;
   json["memory_capacity_bytes"] = plan.capacity_bytes;
   json["fits"] = plan.fits;
-  json["cost_per_step"] = optional_json(plan.cost_per_step);
+  json["cost_per_step"] = optional_json(plan.cost.money);
   json["currency"] = answer.currency.empty() ? Json(nullptr) : Json(answer.currency);
-  json["energy_wh_per_step"] = optional_json(plan.energy_wh_per_step);
+  json["energy_wh_per_step"] = optional_json(plan.cost.energy_wh);
+  json["carbon_g_per_step"] = optional_json(plan.cost.carbon_g);
+  json["target"] = nullptr;
+  if (const auto& training = plan.training)
+    json["target"] = {{"steps", training->steps},
+                      {"seconds", training->seconds},
+                      {"device_hours", training->device_hours},
+                      {"cost", optional_json(training->money)},
+                      {"energy_kwh", optional_json(training->energy_kwh)},
+                      {"carbon_kg", optional_json(training->carbon_kg)}};
   json["slower"] = plan.slower;
   json["why"] = plan.why;
   json["basis"] = kPlanBasisNames[static_cast<std::size_t>(plan.basis)];
@@ -105,6 +114,14 @@ void write_plan_json(const PlanAnswer& answer, std::ostream& out) {
          {"memory_capacity_bytes", near.capacity_bytes},
          {"sets", near.sets},
          {"fitting_step_time_s", near.sets.empty() ? Json(nullptr) : Json(near.fitting_step_s)}});
+  json["decide"] = Json::array();
+  for (const OpenDecision& open : answer.open)
+    json["decide"].push_back({{"between", {open.first, open.second}},
+                              {"difference", open.decision.difference},
+                              {"uncertainty", open.decision.uncertainty},
+                              {"constant", open.decision.constant},
+                              {"sentence", decision_sentence(open)},
+                              {"measure", open.decision.measure}});
   json["what_if"] = Json::array();
   for (const ChangedWorld& changed : answer.changed) {
     Json one = {{"name", changed.name}, {"same_plan", changed.same_plan}};
@@ -148,7 +165,7 @@ void write_plan_csv(const PlanAnswer& answer, std::ostream& out) {
     out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}", i + 1,
                        csv_field(answer.worlds[plan.world]), plan.devices, f.step_time_s, f.samples_per_s,
                        f.tokens_per_s > 0 ? fmt::format("{}", f.tokens_per_s) : "", f.mfu, f.memory_bytes,
-                       plan.fits, number(plan.cost_per_step), number(plan.energy_wh_per_step), plan.slower,
+                       plan.fits, number(plan.cost.money), number(plan.cost.energy_wh), plan.slower,
                        std::count(answer.pareto.begin(), answer.pareto.end(), i) > 0,
                        kPlanBasisNames[static_cast<std::size_t>(plan.basis)]);
     for (const std::string& key : keys) {

@@ -1,6 +1,9 @@
 #include "simulator/commands/plan_runs.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -73,6 +76,7 @@ public:
     (best_s_ < kNever ? world_.ruled_out_by_bound : world_.ruled_out_by_limit) = rest;
   }
 
+  const SearchedWorld& world() const { return world_; }
   double best_s() const { return best_s_; }
   std::string best_in_words() const {
     const auto best = std::min_element(world_.simulated.begin(), world_.simulated.end(),
@@ -93,15 +97,52 @@ private:
 
 }  // namespace
 
-SearchedWorld bounded(PlanWorld world, const PlanLimits& limits) {
+namespace {
+
+// The longest step that the limits on the whole training allow; 0: they allow any.
+double most_step_s(const SearchedWorld& world, const PlanLimits& limits) {
+  const Scenario& scenario = world.world.question.scenario;
+  const double batch = scenario.training.global_batch;
+  double most_s = kNever;
+  if (limits.budget > 0 || limits.deadline_s > 0) {
+    if (scenario.training.target_samples <= 0)
+      throw InputError({limits.budget > 0 ? "--budget" : "--deadline"},
+                       "is given, but the scenario does not say how long the training is; allowed: with "
+                       "training.tokens, samples or epochs");
+    const double steps = std::ceil(scenario.training.target_samples / batch);
+    if (limits.deadline_s > 0) most_s = std::min(most_s, limits.deadline_s / steps);
+    if (limits.budget > 0) {
+      const std::optional<double> money = step_cost(world.rates, 1, 0).money;
+      if (!money || *money <= 0)
+        throw InputError({"--budget"},
+                         fmt::format("is given, but the price of {} is not known; allowed: with {}",
+                                     world.world.name, world.rates.missing_price));
+      most_s = std::min(most_s, limits.budget / steps / *money);
+    }
+  }
+  if (limits.least_mfu > 0) {
+    const double peak = scenario.cluster->node()
+                            .device.peak_flops[static_cast<std::size_t>(scenario.training.precision)]
+                            .value;
+    const double flops = batch * flops_per_sample(scenario.model, scenario.training.sequence_length);
+    if (peak > 0) most_s = std::min(most_s, flops / scenario.cluster->devices() / peak / limits.least_mfu);
+  }
+  return most_s < kNever ? most_s : 0;
+}
+
+}  // namespace
+
+SearchedWorld limited(PlanWorld world, const PlanLimits& limits) {
   SearchedWorld searched;
   searched.world = std::move(world);
-  const PlanQuestion& question = searched.world.question;
+  const Scenario& scenario = searched.world.question.scenario;
   searched.memory.capacity_bytes =
-      question.scenario.cluster->node().device.memory_bytes.value * searched.world.memory_factor;
+      scenario.cluster->node().device.memory_bytes.value * searched.world.memory_factor;
   searched.memory.reserve_bytes = limits.reserve_bytes;
   if (limits.reserve_share > 0)
     searched.memory.reserve_bytes = limits.reserve_share * searched.memory.capacity_bytes;
+  searched.rates = operating_rates(*scenario.cluster, scenario.cost);
+  searched.most_step_s = most_step_s(searched, limits);
   return searched;
 }
 
@@ -111,6 +152,7 @@ void simulate(std::vector<SearchedWorld>& worlds, const PlanLimits& limits, int 
   std::int64_t most = 0;
   PlanProgress now;
   for (SearchedWorld& world : worlds) {
+    if (!world.world.searched) continue;
     const PlanQuestion& question = world.world.question;
     world.search = std::make_unique<PlanSearch>(
         question.scenario, limits.space,
@@ -123,7 +165,7 @@ void simulate(std::vector<SearchedWorld>& worlds, const PlanLimits& limits, int 
     progress(now);
   }
   // The plans of all worlds in turn: the first of each, the second of each, ...
-  const auto count = static_cast<std::int64_t>(worlds.size());
+  const auto count = static_cast<std::int64_t>(runs.size());
   const auto run_of = [&](std::int64_t task) -> WorldRun& {
     return runs[static_cast<std::size_t>(task % count)];
   };
@@ -133,7 +175,7 @@ void simulate(std::vector<SearchedWorld>& worlds, const PlanLimits& limits, int 
   tasks.results = results;
   tasks.wanted = [&](std::int64_t task) { return run_of(task).wanted(task / count); };
   tasks.work = [&](std::int64_t task) {
-    const SearchedWorld& world = worlds[static_cast<std::size_t>(task % count)];
+    const SearchedWorld& world = run_of(task).world();
     return to_line(simulate_plan(world.world.question, run_of(task).candidate(task / count).plan,
                                  world.memory, limits.most_ops, Where::here));
   };

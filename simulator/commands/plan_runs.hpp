@@ -25,13 +25,15 @@ struct PlanLimits {
   std::optional<double> reserve_bytes;
   double reserve_share = 0;  // of a device's memory, instead
   double tolerance = 0;
-  double most_ops = 0;  // simulate_plan()
+  double most_ops = 0;                               // simulate_plan()
+  double budget = 0, deadline_s = 0, least_mfu = 0;  // of the whole training; 0: none
 };
 
 // A world and what has been found out about its plans.
 struct SearchedWorld {
   PlanWorld world;
   MemoryLimit memory;
+  OperatingRates rates;
   double most_step_s = 0;  // that the constraints allow; 0: no limit
   std::unique_ptr<PlanSearch> search;
   std::vector<SimulatedPlan> simulated;                 // that fit, the fastest first
@@ -49,7 +51,8 @@ struct PlanProgress {
   std::string best;
 };
 
-SearchedWorld bounded(PlanWorld world, const PlanLimits& limits);
+// The world with what the limits mean for it. InputError if a limit needs what the scenario does not tell.
+SearchedWorld limited(PlanWorld world, const PlanLimits& limits);
 
 // Simulates in children, `jobs` at once, and with other processes that share `results` (null: alone). The
 // outcome is the same whoever simulates what.

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ostream>
 
 #include "models/text/text.hpp"
@@ -23,6 +24,23 @@ std::string money_text(const PlanAnswer& answer, double money) {
   return fmt::format("{} {}", with_digits(money, 4), answer.currency);
 }
 
+// "1.23 USD and 3.4 kWh a step; 300 billion tokens take 12.3 days, 45.6 k GPU-hours, 123 k USD, 456 MWh"
+std::string cost_line(const PlanAnswer& answer, const AnsweredPlan& plan) {
+  std::vector<std::string> parts;
+  if (plan.cost.money) parts.push_back(money_text(answer, *plan.cost.money));
+  if (plan.cost.energy_wh) parts.push_back(in_watt_hours(*plan.cost.energy_wh));
+  std::string line = parts.empty() ? "" : fmt::format("{} a step", fmt::join(parts, " and "));
+  if (!plan.training) return line;
+  const TrainingCost& all = *plan.training;
+  line += fmt::format("{}the whole training {} days, {} {}-hours", line.empty() ? "" : "; ",
+                      with_digits(all.seconds / 86400, 3), with_prefix(all.device_hours),
+                      answer.devices.substr(0, answer.devices.size() - 1));
+  if (all.money) line += fmt::format(", {} {}", with_prefix(*all.money), answer.currency);
+  if (all.energy_kwh) line += ", " + in_watt_hours(*all.energy_kwh * 1000);
+  if (all.carbon_kg) line += fmt::format(", {} t CO2", with_prefix(*all.carbon_kg / 1000));
+  return line;
+}
+
 void write_best(const PlanAnswer& answer, std::ostream& out) {
   const AnsweredPlan& best = answer.plans.front();
   const PlanFigures& f = best.figures;
@@ -33,13 +51,14 @@ void write_best(const PlanAnswer& answer, std::ostream& out) {
                      with_prefix(f.samples_per_s), answer.sample_unit);
   if (f.tokens_per_s > 0) out << fmt::format("      {} tokens/s", with_prefix(f.tokens_per_s));
   out << fmt::format("      MFU {}      {}", in_percent(f.mfu), memory_text(best));
-  if (best.cost_per_step) out << "      " << money_text(answer, *best.cost_per_step) << " a step";
-  out << "\n\n";
+  out << '\n';
+  if (const std::string cost = cost_line(answer, best); !cost.empty()) out << "  " << cost << '\n';
+  out << '\n';
 }
 
 void write_table(const PlanAnswer& answer, std::ostream& out) {
   const bool several = answer.worlds.size() > 1;
-  const bool priced = answer.plans.front().cost_per_step.has_value();
+  const bool priced = answer.plans.front().cost.money.has_value();
   std::size_t widest = 7;
   double longest_s = 0;
   for (const AnsweredPlan& plan : answer.plans) {
@@ -49,7 +68,9 @@ void write_table(const PlanAnswer& answer, std::ostream& out) {
   const TimeScale time(longest_s);
   out << fmt::format("   {:>3}  {:>10}  {:>8}  {:>10}", "", "step",
                      answer.objective == "time" ? "" : answer.objective, "memory");
+  const bool whole = priced && answer.plans.front().training.has_value();
   if (priced) out << fmt::format("  {:>14}", answer.currency + " a step");
+  if (whole) out << fmt::format("  {:>9}  {:>12}", "days", answer.currency);
   if (several) out << fmt::format("  {:<{}}", "cluster", widest);
   out << "  plan\n";
   for (std::size_t i = 0; i < answer.plans.size(); ++i) {
@@ -58,7 +79,10 @@ void write_table(const PlanAnswer& answer, std::ostream& out) {
     out << fmt::format("  {}{:>3}  {:>10}  {:>8}  {:>6} GiB", front ? "*" : " ", i + 1,
                        time(plan.figures.step_time_s), i == 0 ? "" : signed_percent(plan.slower),
                        in_gibibytes(plan.figures.memory_bytes));
-    if (priced) out << fmt::format("  {:>14}", with_digits(plan.cost_per_step.value_or(0), 4));
+    if (priced) out << fmt::format("  {:>14}", with_digits(plan.cost.money.value_or(0), 4));
+    if (whole && plan.training)
+      out << fmt::format("  {:>9}  {:>12}", with_digits(plan.training->seconds / 86400, 3),
+                         with_prefix(plan.training->money.value_or(0)));
     if (several) out << fmt::format("  {:<{}}", answer.worlds[plan.world], widest);
     out << fmt::format("  {}\n", plan.words);
     if (!plan.why.empty()) out << fmt::format("{:>7} {}\n", "", plan.why);
@@ -88,9 +112,9 @@ std::string space_sentence(const PlanAnswer& answer) {
 void write_near(const PlanAnswer& answer, std::ostream& out) {
   const TimeScale time(answer.plans.front().figures.step_time_s);
   for (const NearPlan& near : answer.near) {
-    std::string text = fmt::format(
-        "Nearly fits: {} needs at least {} of {} GiB, and would take at least {}.", near.words,
-        in_gibibytes(near.least_bytes), in_gibibytes(near.capacity_bytes), time(near.least_step_s));
+    std::string text = fmt::format("Nearly fits: {} needs at least {} of {} GiB, and would take at least {}.",
+                                   near.words, in_gibibytes(near.least_bytes),
+                                   in_gibibytes(near.capacity_bytes), time(near.least_step_s));
     if (!near.sets.empty())
       text += fmt::format(" With {} it fits, and takes {}.", fmt::join(near.sets, ", "),
                           time(near.fitting_step_s));
@@ -102,6 +126,7 @@ void write_changed(const PlanAnswer& answer, std::ostream& out) {
   if (answer.changed.empty()) return;
   out << "\n  What if:\n";
   const AnsweredPlan& best = answer.plans.front();
+  const TimeScale time(best.figures.step_time_s);
   for (const ChangedWorld& changed : answer.changed) {
     out << fmt::format("    {:<32}", changed.name);
     if (!changed.best) {
@@ -109,12 +134,25 @@ void write_changed(const PlanAnswer& answer, std::ostream& out) {
       continue;
     }
     const double ratio = changed.best->figures.step_time_s / best.figures.step_time_s;
-    out << fmt::format("  {:>9}  {:>8}  {}\n", human_time_s(changed.best->figures.step_time_s),
+    out << fmt::format("  {:>9}  {:>8}  {}\n", time(changed.best->figures.step_time_s),
                        signed_percent(ratio - 1), changed.same_plan ? "the same plan" : changed.best->words);
   }
 }
 
 }  // namespace
+
+std::string decision_sentence(const OpenDecision& open) {
+  const PlanDecision& decision = open.decision;
+  std::string text = fmt::format(
+      "Plans {} and {} cannot be told apart: they differ by {}, and the constants "
+      "leave that uncertain by {}, most of it {}.",
+      open.first + 1, open.second + 1, in_percent(std::expm1(decision.difference)),
+      in_percent(std::expm1(decision.uncertainty)), decision.constant);
+  if (!decision.measure.empty())
+    text +=
+        fmt::format(" To decide, compare with your own measurement: {}.", fmt::join(decision.measure, ", "));
+  return text;
+}
 
 void write_plan_text(const PlanAnswer& answer, std::ostream& out) {
   if (answer.plans.empty()) {
@@ -131,6 +169,11 @@ void write_plan_text(const PlanAnswer& answer, std::ostream& out) {
                "Steps of many micro-batches were simulated with few of them and extended by as much as each "
                "further one takes (--exact simulates all).")
         << '\n';
+  if (const auto& interval = answer.plans.front().interval_s)
+    out << wrapped(fmt::format("Nine of ten measurements of plan 1 are expected between {} and {}.",
+                               human_time_s(interval->first), human_time_s(interval->second)))
+        << '\n';
+  for (const OpenDecision& open : answer.open) out << wrapped(decision_sentence(open)) << '\n';
   write_near(answer, out);
   if (answer.own) {
     const double ratio = answer.own->figures.step_time_s / answer.plans.front().figures.step_time_s;

@@ -110,6 +110,7 @@ void add_what_ifs(std::vector<PlanWorld>& worlds, const PlanArguments& arguments
     for (int device = 0; device < cluster.node().devices; ++device)
       slow += fmt::format("{}{{device = {}, factor = {}}}", slow.empty() ? "" : ", ", device, kSlowNode);
     add("one node at 80 % of its speed", {fmt::format("cluster.slow=[{}]", slow)});
+    more.back().searched = false;  // bounds know nothing of slow devices
   }
   worlds.insert(worlds.end(), more.begin(), more.end());
 }

@@ -13,6 +13,7 @@ namespace rehearse {
 struct PlanWorld {
   std::string name;  // "dgx-h100 x 16", or of a what-if: "network twice as fast"
   bool what_if = false;
+  bool searched = true;      // false: only the best plan of the first world is simulated in it
   double memory_factor = 1;  // on the devices' memory
   PlanQuestion question;
   std::vector<std::pair<std::string, std::string>> settings;  // keys that tell the world from the scenario's

@@ -16,16 +16,15 @@
 namespace rehearse {
 namespace {
 
-bool changes_work(const Schedule& schedule, const Device& device, const Device& other) {
-  return std::any_of(schedule.works.begin(), schedule.works.end(),
+bool changes_work(const std::vector<Work>& works, const Device& device, const Device& other) {
+  return std::any_of(works.begin(), works.end(),
                      [&](const Work& work) { return work_time_s(work, device) != work_time_s(work, other); });
 }
 
-void add_device_constants(const Prediction& p, std::vector<UncertainConstant>& found) {
+void add_device_constants(const UncertainInputs& p, std::vector<UncertainConstant>& found) {
   const Device& device = p.scenario.cluster->node().device;
   for (const DeviceConstant& constant : device_constants()) {
-    if (!constant.uncertain(device) || !changes_work(*p.plan.schedule, device, constant.changed(device, 2)))
-      continue;
+    if (!constant.uncertain(device) || !changes_work(p.works, device, constant.changed(device, 2))) continue;
     Device copy = device;
     const Sourced& number = constant.in(copy);
     const auto change = [&constant](Scenario& scenario, double better) {
@@ -38,7 +37,7 @@ void add_device_constants(const Prediction& p, std::vector<UncertainConstant>& f
   }
 }
 
-void add_framework_constants(const Prediction& p, std::vector<UncertainConstant>& found) {
+void add_framework_constants(const UncertainInputs& p, std::vector<UncertainConstant>& found) {
   const Framework& framework = p.scenario.framework;
   const auto add = [&](const char* key, const Sourced& number,
                        std::function<void(Scenario&, double)> change) {
@@ -72,8 +71,8 @@ void add_framework_constants(const Prediction& p, std::vector<UncertainConstant>
 // (Megatron-DeepSpeed on one A100 and on two: VIA-Research/vTrain data/ground_truth_single.csv).
 constexpr double kLossDeviation = 0.3;
 
-void add_loss_constant(const Prediction& p, std::vector<UncertainConstant>& found) {
-  const auto& works = p.plan.schedule->works;
+void add_loss_constant(const UncertainInputs& p, std::vector<UncertainConstant>& found) {
+  const auto& works = p.works;
   const bool has_loss = std::any_of(works.begin(), works.end(), [](const Work& work) {
     return std::any_of(work.kernels.begin(), work.kernels.end(), [](const Kernel& k) { return k.loss; });
   });
@@ -89,7 +88,7 @@ void add_loss_constant(const Prediction& p, std::vector<UncertainConstant>& foun
 // (root mean square), kDeviationOfRuns included.
 constexpr double kProfileDeviation = 0.04;
 
-void add_profile_constant(const Prediction& p, std::vector<UncertainConstant>& found) {
+void add_profile_constant(const UncertainInputs& p, std::vector<UncertainConstant>& found) {
   if (!std::holds_alternative<ProfiledModel>(p.scenario.model.shape)) return;
   found.push_back({"profiled times", Basis::measured, kProfileDeviation, [](Scenario& s, double better) {
                      auto& profile = std::get<ProfiledModel>(s.model.shape);
@@ -99,31 +98,37 @@ void add_profile_constant(const Prediction& p, std::vector<UncertainConstant>& f
                    }});
 }
 
-void add_link_constants(const Prediction& p, std::vector<UncertainConstant>& found) {
+void add_link_constants(const UncertainInputs& p, std::vector<UncertainConstant>& found) {
   const Cluster& cluster = *p.scenario.cluster;
-  bool inside = false, between = false;
-  for (const LinkUse& use : p.trace.link_use) (cluster.inside_node(use.link) ? inside : between) = true;
+  const bool inside = p.inside_nodes, between = p.between_nodes;
   for (const LinkConstant& constant : link_constants(cluster, p.scenario.engine.protocol)) {
     if (!(constant.inside_nodes && inside) && !(constant.between_nodes && between)) continue;
     found.push_back(
         {constant.name, constant.basis, constant.deviation,
          [change = constant.change](Scenario& s, double better) { change(s.cluster, s.engine, better); }});
   }
-  if (p.metrics.breakdown.slowed_s > 0)
+  if (p.slowed)
     found.push_back({"what collectives take from computing", Basis::published, kInterferenceDeviation,
                      [](Scenario& s, double better) { s.engine.interference.scale /= better; }});
 }
 
 }  // namespace
 
-std::vector<UncertainConstant> uncertain_constants(const Prediction& prediction) {
+std::vector<UncertainConstant> uncertain_constants(const UncertainInputs& inputs) {
   std::vector<UncertainConstant> found;
-  add_device_constants(prediction, found);
-  add_framework_constants(prediction, found);
-  add_loss_constant(prediction, found);
-  add_profile_constant(prediction, found);
-  add_link_constants(prediction, found);
+  add_device_constants(inputs, found);
+  add_framework_constants(inputs, found);
+  add_loss_constant(inputs, found);
+  add_profile_constant(inputs, found);
+  add_link_constants(inputs, found);
   return found;
+}
+
+std::vector<UncertainConstant> uncertain_constants(const Prediction& p) {
+  UncertainInputs inputs{p.scenario, p.plan.schedule->works, false, false, p.metrics.breakdown.slowed_s > 0};
+  for (const LinkUse& use : p.trace.link_use)
+    (p.scenario.cluster->inside_node(use.link) ? inputs.inside_nodes : inputs.between_nodes) = true;
+  return uncertain_constants(inputs);
 }
 
 }  // namespace rehearse

@@ -18,6 +18,15 @@ struct UncertainConstant {
   std::function<void(Scenario&, double better)> change;
 };
 
+// What tells which constants enter a prediction.
+struct UncertainInputs {
+  const Scenario& scenario;
+  const std::vector<Work>& works;                  // of its schedule
+  bool inside_nodes = true, between_nodes = true;  // which links carry anything
+  bool slowed = true;                              // collectives slow computing down
+};
+std::vector<UncertainConstant> uncertain_constants(const UncertainInputs& inputs);
+
 // Of the device, the framework, the profile and the links; those that do not enter `prediction` are left out.
 // Peaks and sizes of a data sheet are certain: what is reached of them is not.
 std::vector<UncertainConstant> uncertain_constants(const Prediction& prediction);

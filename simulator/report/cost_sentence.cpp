@@ -33,10 +33,14 @@ std::string cost_sentence(const Result& result) {
   std::string text = "A step costs ";
   if (cost.step.money) {
     const Sourced& price = *s.cost.per_device_hour;
-    text += fmt::format("{} ({} at {}{} {} an hour)", in_money(*cost.step.money, s.cost.currency),
+    const int servers = s.cluster->server_nodes();
+    text += fmt::format("{} ({} at {}{} {} an hour{})", in_money(*cost.step.money, s.cost.currency),
                         counted(static_cast<double>(rates.devices), device_noun(s.cluster->node().device)),
                         price.basis == Basis::guess ? "a guessed " : "", with_digits(price.value, 3),
-                        s.cost.currency);
+                        s.cost.currency,
+                        servers > 0 ? fmt::format(", {} at {}", counted(servers, "server node"),
+                                                  with_digits(s.cost.per_server_hour->value, 3))
+                                    : "");
   }
   if (cost.step.energy_wh) text += (cost.step.money ? " and " : "") + in_watt_hours(*cost.step.energy_wh);
   if (!cost.step.money) text += fmt::format("; money: {}", unknown_without(money_key));
