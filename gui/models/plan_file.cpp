@@ -64,7 +64,9 @@ FoundPlan plan_in(const JsonReader& object, const std::string& folder) {
   }
   plan.fits = !is_told(object, "fits") || object.at("fits").boolean();
   plan.indistinguishable = is_told(object, "indistinguishable") && object.at("indistinguishable").boolean();
-  plan.simulated = text_or_none(object, "basis") == "simulated";
+  // "extended": simulated with some of its micro-batches.
+  const std::string basis = text_or_none(object, "basis");
+  plan.simulated = basis == "simulated" || basis == "extended";
   plan.why = text_or_none(object, "why");
   plan.file = in_folder(text_or_none(object, "file"), folder);
   return plan;

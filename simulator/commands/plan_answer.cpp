@@ -86,7 +86,6 @@ std::string loss(const AnsweredPlan& plan, const AnsweredPlan& best) {
 struct FurtherPlan {
   std::size_t world = 0;
   PlanChoice plan;
-  int near = -1;  // of which plan that nearly fits
 };
 
 // Simulates them; those that cannot be simulated, or do not fit, are left out.
@@ -104,7 +103,10 @@ std::vector<std::pair<FurtherPlan, AnsweredPlan>> simulated(const std::vector<Se
   tasks.work = [&](std::int64_t task) {
     const FurtherPlan& its = plans[static_cast<std::size_t>(task)];
     const SearchedWorld& world = worlds[its.world];
-    return to_line(simulate_plan(world.world.question, its.plan, world.memory, limits.most_ops, Where::here));
+    // What a slow node makes plans keep does not matter.
+    return to_line(simulate_plan(world.world.question, its.plan,
+                                 world.world.searched ? world.memory : MemoryLimit{}, limits.most_ops,
+                                 Where::here));
   };
   tasks.taken = [&](const TaskEnd& end) {
     if (!end.failure.empty()) return;
@@ -133,7 +135,7 @@ void add_runners_up(std::vector<FurtherPlan>& further, SearchedWorld& world, std
         std::any_of(seen.begin(), seen.end(),
                     [&](const CoreChoice* other) { return same_degrees(*other, candidate->plan.core); }))
       continue;
-    further.push_back({number, candidate->plan, -1});
+    further.push_back({number, candidate->plan});
     seen.push_back(&candidate->plan.core);
   }
 }
@@ -171,20 +173,28 @@ void add_near(PlanAnswer& answer, SearchedWorld& world, std::size_t number,
       continue;
     seen.push_back(core);
     NearPlan near;
+    near.core = core;
     near.words = in_words(candidate.plan);
     near.settings = settings_of(candidate.plan, world.world.question.scenario.model);
     near.least_step_s = candidate.bound_s;
     near.least_bytes = candidate.bound_bytes;
     near.capacity_bytes = world.memory.capacity_bytes;
     if (const auto fitting = world.search->fastest_within(kSurelyFits * world.memory.capacity_bytes, &core))
-      further.push_back({number, fitting->plan, static_cast<int>(answer.near.size())});
+      further.push_back({number, fitting->plan});
     answer.near.push_back(std::move(near));
   }
 }
 
-void take_fitting(NearPlan& near, const AnsweredPlan& fitting) {
-  near.fitting_step_s = fitting.figures.step_time_s;
-  for (const auto& setting : fitting.settings)
+// The fastest plan with the degrees of one that nearly fits.
+void take_fitting(NearPlan& near, const std::vector<AnsweredPlan>& plans, std::size_t world) {
+  const AnsweredPlan* fitting = nullptr;
+  for (const AnsweredPlan& plan : plans)
+    if (plan.world == world && same_degrees(plan.plan.core, near.core) &&
+        (!fitting || plan.figures.step_time_s < fitting->figures.step_time_s))
+      fitting = &plan;
+  if (!fitting) return;
+  near.fitting_step_s = fitting->figures.step_time_s;
+  for (const auto& setting : fitting->settings)
     if (setting.first != "strategy.stage_layers" &&
         std::find(near.settings.begin(), near.settings.end(), setting) == near.settings.end())
       near.sets.push_back(fmt::format("{}={}", setting.first, setting.second));
@@ -370,25 +380,28 @@ PlanAnswer plan_answer(const PlanArguments& arguments, std::vector<SearchedWorld
     for (const double share : kMemoryShares)
       if (const auto small =
               worlds[best_world].search->fastest_within(share * worlds[best_world].memory.capacity_bytes))
-        further.push_back({best_world, small->plan, -1});
+        further.push_back({best_world, small->plan});
     add_runners_up(further, worlds[best_world], best_world);
     add_near(answer, worlds[best_world], best_world, further);
     const PlanChoice best = std::min_element(all.begin(), all.end(), better)->plan;
     for (std::size_t w = 0; w < worlds.size(); ++w)
-      if (!worlds[w].world.searched && best_world == 0) further.push_back({w, best, -1});
+      if (!worlds[w].world.searched && best_world == 0) further.push_back({w, best});
     for (auto& [its, plan] : simulated(worlds, further, limits, jobs, results)) {
       if (worlds[its.world].world.what_if) {
         unsearched.emplace(its.world, std::move(plan));
         continue;
       }
-      if (its.near >= 0) take_fitting(answer.near[static_cast<std::size_t>(its.near)], plan);
       const SearchedWorld& world = worlds[its.world];
       if (world.most_step_s > 0 && plan.figures.step_time_s > world.most_step_s) continue;
       if (std::none_of(all.begin(), all.end(), [&](const AnsweredPlan& other) {
             return other.world == plan.world && other.plan == plan.plan;
-          }))
+          })) {
         all.push_back(std::move(plan));
+        ++answer.simulated;
+        --answer.slower;
+      }
     }
+    for (NearPlan& near : answer.near) take_fitting(near, all, best_world);
   }
   std::stable_sort(all.begin(), all.end(), better);
 

@@ -36,6 +36,7 @@ struct AnsweredPlan {
 };
 
 struct NearPlan {
+  CoreChoice core;
   std::string words;
   std::vector<std::pair<std::string, std::string>> settings;
   double least_step_s = 0, least_bytes = 0, capacity_bytes = 0;

@@ -86,6 +86,10 @@ Json plan_json(const PlanAnswer& answer, const AnsweredPlan& plan) {
                       {"carbon_kg", optional_json(training->carbon_kg)}};
   json["slower"] = plan.slower;
   json["why"] = plan.why;
+  json["indistinguishable"] =
+      std::any_of(answer.open.begin(), answer.open.end(), [&](const OpenDecision& open) {
+        return &plan == &answer.plans[open.first] || &plan == &answer.plans[open.second];
+      });
   json["basis"] = kPlanBasisNames[static_cast<std::size_t>(plan.basis)];
   if (plan.basis == PlanBasis::extended) json["simulated_microbatches"] = f.simulated_microbatches;
   json["file"] = plan.file.empty() ? Json(nullptr) : Json(plan.file);

@@ -48,14 +48,13 @@ std::int64_t integer_at(const TomlValue& root, std::string_view table, std::stri
   return value ? *value : fallback;
 }
 
-// A copy on so few devices that any split of them may be read, with one sample for each data-parallel rank.
-TomlValue on_devices(const TomlValue& root, std::int64_t nodes, std::int64_t samples) {
-  TomlValue small = root;
-  TomlValue& cluster = table_at(small, "cluster");
+// Makes the scenario one of so few devices that any split of them may be read, with one sample for each
+// data-parallel rank.
+void shrink(TomlValue& root, std::int64_t nodes, std::int64_t samples) {
+  TomlValue& cluster = table_at(root, "cluster");
   erase_key(cluster, "slow");
   put(cluster, "nodes", toml_value(nodes));
-  put(table_at(small, "training"), "global_batch", toml_value(samples));
-  return small;
+  put(table_at(root, "training"), "global_batch", toml_value(samples));
 }
 
 std::shared_ptr<const Cluster> cluster_of(const TomlValue& root, const std::string& path) {
@@ -74,24 +73,31 @@ PlanQuestion plan_question(const std::string& text, const std::string& path,
   Document document = Document::parse_text(text, path);
   apply_overrides(document, folder, overrides);
   document.root().section("training").integer("global_batch", 1, 1'000'000'000);  // an error names its place
-  TomlValue root = document.tree();
+  TomlValue& root = *document.root().tree();
   take_over_preset(root);
   for (const std::string& key : searched_keys()) erase_path(root, key);
   erase_path(root, "strategy.title");
+  const TomlValue whole_question = root;
 
   PlanQuestion question;
   question.path = path;
-  const std::shared_ptr<const Cluster> cluster = cluster_of(root, path);
-  const TomlValue small = on_devices(root, 1, cluster->node().devices);
-  question.scenario = read_scenario_text(toml_text(small), path);
+  std::shared_ptr<const Cluster> cluster;
+  try {
+    cluster = cluster_of(root, path);
+  } catch (const InputError&) {
+    // Whoever reads the whole scenario names the place.
+  }
+  shrink(root, 1, cluster ? cluster->node().devices : 1);
+  question.scenario = read_scenario_document(std::move(document), path);
+  if (!cluster) cluster = cluster_of(whole_question, path);
   // The text that the reader made of it points to no other file; what was changed to read it is put back.
   TomlValue whole = parse_toml(question.scenario.text, path);
   TomlValue& section = table_at(whole, "cluster");
-  const TomlValue& given = *find_table(root, "cluster");
+  const TomlValue& given = *find_table(whole_question, "cluster");
   erase_key(section, "nodes");
   for (const char* key : {"nodes", "slow"})
     if (const TomlEntry* entry = find_entry(given, key)) put(section, key, entry->value);
-  const std::int64_t samples = integer_at(root, "training", "global_batch", 1);
+  const std::int64_t samples = integer_at(whole_question, "training", "global_batch", 1);
   put(table_at(whole, "training"), "global_batch", toml_value(samples));
   question.text = toml_text(whole);
   question.scenario.cluster = cluster;
@@ -122,8 +128,8 @@ std::string refusal(const PlanQuestion& question, const CoreChoice& split) {
   const std::int64_t ranks = std::int64_t{split.tensor} * split.context;
   const std::int64_t devices = std::lcm(
       std::lcm(in_node, ranks), std::int64_t{std::max(split.expert, 1)} * std::max(1, split.expert_tensor));
-  const TomlValue small =
-      on_devices(parse_toml(question.text, question.path), devices / in_node, devices / ranks);
+  TomlValue small = parse_toml(question.text, question.path);
+  shrink(small, devices / in_node, devices / ranks);
   PlanChoice plan;
   plan.core = split;
   plan.core.data = static_cast<int>(devices / ranks);

@@ -87,25 +87,35 @@ void PlanSearch::tell_plans_apart(const Waiting& core) {
 }
 
 std::optional<Candidate> PlanSearch::fastest_within(double bytes, const CoreChoice* like) {
-  const Core* best = nullptr;
-  GradientChoice gradients;
+  constexpr std::size_t kTried = 12;  // cores with the lowest bounds, of which the plans are bounded
+  std::vector<const Core*> cores;
   for (const Core& core : cores_) {
     const CoreChoice& its = core.choice;
-    if (best && core.bound.seconds >= best->bound.seconds) continue;
     if (like &&
         (its.tensor != like->tensor || its.context != like->context || its.pipeline != like->pipeline))
       continue;
-    for (const GradientChoice& choice : gradient_choices(scenario_, its, limits_)) {
-      if (core.bound.bytes[holding_of(choice)] > bytes) continue;
-      best = &core;
-      gradients = choice;
-      break;
+    // Bounds of memory leave out what the second part of a split backward pass waits with.
+    if (order_of(its.schedule).splits_backward) continue;
+    if (std::any_of(core.bound.bytes.begin(), core.bound.bytes.end(),
+                    [&](double needed) { return needed <= bytes; }))
+      cores.push_back(&core);
+  }
+  const auto lower = [](const Core* a, const Core* b) { return a->bound.seconds < b->bound.seconds; };
+  std::stable_sort(cores.begin(), cores.end(), lower);
+  if (cores.size() > kTried) cores.resize(kTried);
+  std::optional<Candidate> best;
+  for (const Core* core : cores) {
+    const PlanBounds::WalkedCore walked = bounds_.walk(core->choice);
+    for (const GradientChoice& gradients : gradient_choices(scenario_, core->choice, limits_)) {
+      const double needed = core->bound.bytes[holding_of(gradients)];
+      if (needed > bytes) continue;
+      const double bound_s = bounds_.plan_bound_s(walked, gradients);
+      if (best && bound_s >= best->bound_s) continue;
+      best = Candidate{{core->choice, gradients, {}}, 0, bound_s, needed};
     }
   }
-  if (!best) return std::nullopt;
-  PlanChoice plan{best->choice, gradients, {}};
-  if (plan.core.pipeline > 1) plan.stage_layers = bounds_.stage_layers(plan.core);
-  return Candidate{std::move(plan), 0, best->bound.seconds, best->bound.bytes[holding_of(gradients)]};
+  if (best && best->plan.core.pipeline > 1) best->plan.stage_layers = bounds_.stage_layers(best->plan.core);
+  return best;
 }
 
 const Candidate* PlanSearch::candidate(std::size_t number) {

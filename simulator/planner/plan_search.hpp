@@ -46,8 +46,9 @@ public:
   const Candidate* candidate(std::size_t number);
   // Plans that do not fit by their bound of memory, those that need the least first.
   const std::vector<Candidate>& nearly_fitting() const { return nearly_; }
-  // The plan with the lowest bound of its passes among those that need at most `bytes` by their bound; of the
-  // same tensor, context and pipeline degrees as `like`, if that is given.
+  // The plan with the lowest bound of its passes among those that need at most `bytes` by their bound, which
+  // is tight where backward passes are whole: others are left out. Of the same tensor, context and pipeline
+  // degrees as `like`, if that is given.
   std::optional<Candidate> fastest_within(double bytes, const CoreChoice* like = nullptr);
 
 private:

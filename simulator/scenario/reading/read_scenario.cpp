@@ -200,6 +200,10 @@ Scenario read_scenario_file(const std::string& path, const std::vector<std::stri
   return read_scenario(Document::parse_file(path), path, overrides);
 }
 
+Scenario read_scenario_document(Document document, const std::string& path) {
+  return read_scenario(std::move(document), path, {});
+}
+
 Scenario read_scenario_text(std::string_view text, const std::string& file_name,
                             const std::vector<std::string>& overrides) {
   return read_scenario(Document::parse_text(text, file_name), file_name, overrides);

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/text/document.hpp"
 #include "simulator/scenario/scenario.hpp"
 
 namespace rehearse {
@@ -13,5 +14,8 @@ namespace rehearse {
 Scenario read_scenario_file(const std::string& path, const std::vector<std::string>& overrides = {});
 Scenario read_scenario_text(std::string_view text, const std::string& file_name,
                             const std::vector<std::string>& overrides = {});
+
+// From a document that was parsed from `path` and changed since.
+Scenario read_scenario_document(Document document, const std::string& path);
 
 }  // namespace rehearse
