@@ -249,7 +249,7 @@ TEST_CASE("The table sorts by any column, and the filters leave the same plans e
   CHECK(rows.rowCount() == 15);
 }
 
-TEST_CASE("A point is clicked, gone from by keys, and told; figures are chosen") {
+TEST_CASE("A point is clicked, left by keys, and told, and figures are chosen") {
   Planning p;
   p.open();
   PlanScatter& scatter = p.plan.scatter();

@@ -19,10 +19,12 @@ std::size_t place_among_degrees(const std::string& key) {
   return static_cast<std::size_t>(std::find(kDegrees.begin(), kDegrees.end(), key) - kDegrees.begin());
 }
 
+// Without arrays, such as the layers of each stage: a plan's scenario file has them.
 std::vector<std::string> all_settings(const PlanFile& file) {
   std::set<std::string> keys;
   for (const FoundPlan& plan : file.plans)
-    for (const auto& [key, value] : plan.settings) keys.insert(key);
+    for (const auto& [key, value] : plan.settings)
+      if (value.text.rfind('[', 0) != 0) keys.insert(key);
   std::vector<std::string> order(keys.begin(), keys.end());
   std::stable_sort(order.begin(), order.end(), [](const std::string& a, const std::string& b) {
     return place_among_degrees(a) < place_among_degrees(b);
