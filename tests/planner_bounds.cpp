@@ -10,7 +10,7 @@
 using namespace rehearse;
 using namespace rehearse::testing;
 
-TEST_CASE("no plan is faster or smaller than its bounds", "[planner]") {
+TEST_CASE("no plan is faster or smaller than its bounds", "[planner][release]") {
   constexpr int kPlans = 40;
   for (const PlannerCase& c : kPlannerCases) {
     INFO(c.name);
@@ -19,7 +19,6 @@ TEST_CASE("no plan is faster or smaller than its bounds", "[planner]") {
     PlanSearch search = search_of(question, limits);
     REQUIRE(search.space().bounded > 50);
     std::mt19937_64 random(7);
-    std::vector<double> gaps;
     for (int i = 0; i < kPlans; ++i) {
       const std::size_t number =
           random() % static_cast<std::uint64_t>(std::min<std::int64_t>(search.space().bounded, 4000));
@@ -31,11 +30,6 @@ TEST_CASE("no plan is faster or smaller than its bounds", "[planner]") {
       CHECK(candidate.bound_s <= figures.step_time_s * (1 + 1e-9));
       CHECK(candidate.bound_bytes <= (figures.memory_bytes + figures.reserved_bytes) * (1 + 1e-9));
       CHECK(figures.without_gradients_s <= figures.step_time_s);
-      if (std::getenv("V")) fmt::print("{:.3f} bound {:.6f} step {:.6f} {}\n", figures.step_time_s / candidate.bound_s - 1, candidate.bound_s, figures.step_time_s, in_words(candidate.plan));
-      gaps.push_back(figures.step_time_s / candidate.bound_s - 1);
     }
-    std::sort(gaps.begin(), gaps.end());
-    fmt::print("{}: {} plans; gap {:.3f} {:.3f} {:.3f}\n", c.name, search.space().plans, gaps.front(),
-               gaps[gaps.size() / 2], gaps.back());
   }
 }

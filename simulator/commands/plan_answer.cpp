@@ -89,11 +89,10 @@ struct FurtherPlan {
 };
 
 // Simulates them; those that cannot be simulated, or do not fit, are left out.
-std::vector<std::pair<FurtherPlan, AnsweredPlan>> simulated(const std::vector<SearchedWorld>& worlds,
-                                                            const std::vector<FurtherPlan>& plans,
-                                                            const PlanLimits& limits, int jobs,
-                                                            SharedResults* results) {
-  std::vector<std::pair<FurtherPlan, AnsweredPlan>> answers;
+std::vector<AnsweredPlan> simulated(const std::vector<SearchedWorld>& worlds,
+                                    const std::vector<FurtherPlan>& plans, const PlanLimits& limits, int jobs,
+                                    SharedResults* results) {
+  std::vector<AnsweredPlan> answers;
   OrderedTasks tasks;
   tasks.jobs = jobs;
   tasks.count = static_cast<std::int64_t>(plans.size());
@@ -113,7 +112,7 @@ std::vector<std::pair<FurtherPlan, AnsweredPlan>> simulated(const std::vector<Se
     const FurtherPlan& its = plans[static_cast<std::size_t>(end.task)];
     PlanFigures figures = plan_figures(end.output);
     if (figures.status == PlanFigures::Status::ok)
-      answers.emplace_back(its, answered(worlds[its.world], its.world, its.plan, std::move(figures)));
+      answers.push_back(answered(worlds[its.world], its.world, its.plan, std::move(figures)));
   };
   run(tasks);
   return answers;
@@ -386,12 +385,12 @@ PlanAnswer plan_answer(const PlanArguments& arguments, std::vector<SearchedWorld
     const PlanChoice best = std::min_element(all.begin(), all.end(), better)->plan;
     for (std::size_t w = 0; w < worlds.size(); ++w)
       if (!worlds[w].world.searched && best_world == 0) further.push_back({w, best});
-    for (auto& [its, plan] : simulated(worlds, further, limits, jobs, results)) {
-      if (worlds[its.world].world.what_if) {
-        unsearched.emplace(its.world, std::move(plan));
+    for (AnsweredPlan& plan : simulated(worlds, further, limits, jobs, results)) {
+      if (worlds[plan.world].world.what_if) {
+        unsearched.emplace(plan.world, std::move(plan));
         continue;
       }
-      const SearchedWorld& world = worlds[its.world];
+      const SearchedWorld& world = worlds[plan.world];
       if (world.most_step_s > 0 && plan.figures.step_time_s > world.most_step_s) continue;
       if (std::none_of(all.begin(), all.end(), [&](const AnsweredPlan& other) {
             return other.world == plan.world && other.plan == plan.plan;

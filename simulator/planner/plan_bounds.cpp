@@ -11,35 +11,14 @@
 #include "simulator/costs/reserved.hpp"
 #include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/layout/stages.hpp"
-#include "simulator/strategies/programs/ops.hpp"
 
 namespace rehearse {
 namespace {
 
-constexpr double kMiB = 1048576;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // The cut depends on the ratios of the layers' times; those that differ less share one.
 constexpr double kAlike = 0.005;
-
-StrategyChoice strategy_of(const Scenario& scenario, const CoreChoice& core) {
-  StrategyChoice strategy = scenario.strategy;
-  strategy.tensor = core.tensor;
-  strategy.context = core.context;
-  strategy.context_kind = core.context_kind;
-  strategy.pipeline = core.pipeline;
-  strategy.data = core.data;
-  strategy.expert = core.expert;
-  strategy.expert_tensor = core.expert_tensor;
-  strategy.sequence_parallel = core.sequence_parallel && core.tensor > 1;
-  strategy.placement = {"tensor", "context", "data", "pipeline"};
-  strategy.schedule = core.schedule;
-  strategy.virtual_stages = core.virtual_stages;
-  strategy.stage_layers.clear();
-  strategy.gradients = "all-reduce";
-  strategy.gradient_strategy = nullptr;
-  return strategy;
-}
 
 }  // namespace
 
@@ -57,9 +36,31 @@ PlanBounds::PlanBounds(const Scenario& scenario, std::optional<double> reserve_b
   update.parameters_updated = kMany;
   update.optimizer_bytes = kMany * update_bytes(scenario.training.optimizer, scenario.training.precision,
                                                 scenario.training.gradient_precision);
-  update_s_per_parameter_ = work_time_s(update, scenario.cluster->node().device) / kMany;
+  // A profile tells the time of its update.
+  if (!std::holds_alternative<ProfiledModel>(scenario.model.shape))
+    update_s_per_parameter_ = work_time_s(update, scenario.cluster->node().device) / kMany;
 }
 PlanBounds::~PlanBounds() = default;
+
+// On the ranks in the order of the default placement, without what becomes of gradients.
+StrategyChoice PlanBounds::strategy_of(const CoreChoice& core) const {
+  StrategyChoice strategy = scenario_.strategy;
+  strategy.tensor = core.tensor;
+  strategy.context = core.context;
+  strategy.context_kind = core.context_kind;
+  strategy.pipeline = core.pipeline;
+  strategy.data = core.data;
+  strategy.expert = core.expert;
+  strategy.expert_tensor = core.expert_tensor;
+  strategy.sequence_parallel = core.sequence_parallel && core.tensor > 1;
+  strategy.placement = {"tensor", "context", "data", "pipeline"};
+  strategy.schedule = core.schedule;
+  strategy.virtual_stages = core.virtual_stages;
+  strategy.stage_layers.clear();
+  strategy.gradients = "all-reduce";
+  strategy.gradient_strategy = nullptr;
+  return strategy;
+}
 
 const PlanBounds::Cell& PlanBounds::cell(const CoreChoice& core, Recompute recompute) {
   const CellKey key = {core.tensor,
@@ -81,7 +82,7 @@ const PlanBounds::Cell& PlanBounds::cell(const CoreChoice& core, Recompute recom
   whole.pipeline = whole.virtual_stages = 1;
   whole.schedule = PipelineSchedule::one_f_one_b;
   whole.data = scenario_.cluster->devices() / (core.tensor * core.context);
-  one.strategy = strategy_of(scenario_, whole);
+  one.strategy = strategy_of(whole);
   one.microbatches = 1;
   try {
     known->times = timer_.times(one);
@@ -294,14 +295,10 @@ const SlowedKernels& PlanBounds::slowed(const CoreChoice& core, const DeviceLoad
   return known->second;
 }
 
-namespace {
-
 // Micro-batches that are walked: rounds through the pipeline until it is steady.
-int walked_microbatches(const CoreChoice& core) {
+int PlanBounds::walked_microbatches(const CoreChoice& core) {
   return std::max(4 * core.pipeline, 16);
 }
-
-}  // namespace
 
 PlanBounds::WalkedCore PlanBounds::walk(const CoreChoice& core) {
   WalkedCore walked;
@@ -312,189 +309,6 @@ PlanBounds::WalkedCore PlanBounds::walk(const CoreChoice& core) {
   walked.microbatches = shape.microbatches;
   walked.spans = walk_pipeline(shape, parts, walked_microbatches(core));
   return walked;
-}
-
-double PlanBounds::update_s(const CoreChoice& core, Sharing sharing) {
-  std::vector<HeldParameters> parameters;
-  parts(core, &parameters);
-  double least = kNever;
-  const PartPlacement placement = order_of(core.schedule).placement;
-  std::vector<double> of_stage(static_cast<std::size_t>(core.pipeline), 0);
-  for (std::size_t part = 0; part < parameters.size(); ++part)
-    of_stage[static_cast<std::size_t>(stage_of_part(placement, core.pipeline, static_cast<int>(part)))] +=
-        parameters[part].dense;
-  for (const double count : of_stage) least = std::min(least, count);
-  const double copies = static_cast<double>(core.data) * core.context;
-  const double shards = sharing == Sharing::nothing ? 1
-                        : sharing == Sharing::weights_in_node
-                            ? std::min(copies, static_cast<double>(scenario_.cluster->node().devices))
-                            : copies;
-  return least / shards * update_s_per_parameter_;
-}
-
-// Ranks over which the gradients of the first rank's weights are summed; of hybrid shards, those of a node.
-const std::vector<Endpoint>& PlanBounds::gradient_group(const CoreChoice& core, bool pipeline_inside,
-                                                        Sharing sharing) {
-  const bool in_node = sharing == Sharing::weights_in_node;
-  const auto [known, fresh] = groups_.try_emplace(
-      {core.tensor, core.context, core.pipeline, core.data, pipeline_inside ? 1 : 0, in_node ? 1 : 0});
-  if (!fresh) return known->second;
-  StrategyChoice strategy = strategy_of(scenario_, core);
-  if (pipeline_inside) strategy.placement = {"tensor", "context", "pipeline", "data"};
-  Role workers;
-  workers.meshes.emplace_back(worker_axes(strategy));
-  const Mesh& mesh = workers.meshes.front();
-  Group group;
-  for (const char* name : {"context", "data"})
-    if (const int axis = mesh.axis(name); axis >= 0) group.axes.push_back({axis, 0, 1, {}});
-  std::sort(group.axes.begin(), group.axes.end(),
-            [](const GroupAxis& a, const GroupAxis& b) { return a.axis < b.axis; });
-  known->second = group_members(workers, group, 0);
-  if (in_node) {
-    const Cluster& cluster = *scenario_.cluster;
-    std::vector<Endpoint>& members = known->second;
-    std::size_t here = 0;
-    while (here < members.size() && cluster.node_of(members[here]) == cluster.node_of(members.front()))
-      ++here;
-    members.resize(std::gcd(here, members.size()));
-  }
-  return known->second;
-}
-
-// The card of a server takes in its share of the gradients of all workers on other nodes.
-double PlanBounds::pushed_s(const CoreChoice& core, int servers, double parameters) const {
-  const Node& node = scenario_.cluster->node();
-  const double remote = core.data - node.devices,
-               share_bytes = parameters / servers * element_bytes(scenario_.training.gradient_precision);
-  if (remote <= 0 || node.nics * node.nic_bandwidth <= 0) return 0;
-  return remote * share_bytes / (node.nics * node.nic_bandwidth);
-}
-
-double PlanBounds::plan_bound_s(const WalkedCore& walked, const GradientChoice& gradients) {
-  const CoreChoice& core = walked.core;
-  const OrderEntry& entry = order_of(core.schedule);
-  const StrategyChoice& strategy = scenario_.strategy;
-  const Training& training = scenario_.training;
-  std::vector<HeldParameters> parameters;
-  std::vector<PartTimes> parts = this->parts(core, &parameters);
-  const double copies = static_cast<double>(core.data) * core.context;
-  const bool alone = copies == 1, by_servers = gradients.servers > 0;
-  const double shards = gradients.sharing == Sharing::nothing ? 1
-                        : gradients.sharing == Sharing::weights_in_node
-                            ? std::min(copies, static_cast<double>(scenario_.cluster->node().devices))
-                            : copies;
-  const std::vector<Endpoint>& group = gradient_group(core, gradients.pipeline_inside, gradients.sharing);
-  CollectiveTimes& times = timer_.collectives();
-  const auto collective_s = [&](CollectiveKind kind, double bytes) {
-    return alone || by_servers ? 0.0
-                               : times.alone_s(kind, gradients.all_reduce, strategy.channels, group, bytes);
-  };
-  const double of_gradient = element_bytes(training.gradient_precision),
-               of_weight = element_bytes(training.precision) * gathered_share(scenario_);
-  // Collectives over pieces of at most `piece` of `parameters`: as a collective's time grows less than its
-  // bytes, so many of the largest size take no longer than those of any sizes.
-  const auto pieces_s = [&](CollectiveKind kind, double count, double piece, double element) {
-    if (count <= 0) return 0.0;
-    piece = std::min(count, piece);
-    return count / piece * collective_s(kind, piece * element);
-  };
-  const double bucket =
-      (gradients.sharing == Sharing::nothing ? gradients.bucket_mb * kMiB : strategy.bucket_bytes) /
-      of_gradient;
-  // Where neighbours of a stage fill whole nodes, all of them send over their nodes' cards.
-  const Node& node = scenario_.cluster->node();
-  const int together = core.tensor * core.context * (gradients.pipeline_inside ? 1 : core.data);
-  const bool shares_cards =
-      core.pipeline > 1 && together % node.devices == 0 && node.nics * node.nic_bandwidth > 0;
-  const bool each_pass =
-      gradients.sharing >= Sharing::gradients && strategy.overlap && !alone &&
-      scenario_.engine.interference.applies(scenario_.engine.protocol, scenario_.cluster->node().device);
-  std::vector<double> slowed_s;
-  std::vector<StageSpan> spans = walked.spans;
-  if (gradients.sharing >= Sharing::gradients && !alone) {
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const double scatter_s = pieces_s(CollectiveKind::reduce_scatter, parameters[i].dense,
-                                        parameters[i].largest_layer + bucket, of_gradient);
-      if (strategy.overlap) {
-        parts[i].scatter_s = scatter_s;
-        continue;
-      }
-      parts[i].backward_s += scatter_s;
-      parts[i].backward_weight_s += scatter_s;
-    }
-    spans = walk_pipeline(shape(core), parts, walked_microbatches(core));
-  }
-  const bool crosses = entry.staggered || gradients.sharing != Sharing::nothing || by_servers;
-  double bound_s = walked.quick_s;
-  for (int stage = 0; stage < core.pipeline; ++stage) {
-    double dense = 0, sent_bytes = 0;
-    double first_gather_s = 0, first_forward_s = 0, scatter_s = 0, gather_s = 0, sum_s = 0;
-    for (int chunk = 0; chunk < core.virtual_stages; ++chunk) {
-      const auto part = static_cast<std::size_t>(part_of(entry.placement, core.pipeline, stage, chunk));
-      dense += parameters[part].dense;
-      const auto goes_to_another = [&](std::size_t other) {
-        return other < parts.size() &&
-               stage_of_part(entry.placement, core.pipeline, static_cast<int>(other)) != stage;
-      };
-      if (goes_to_another(part + 1)) sent_bytes += parts[part].sent_bytes;
-      if (goes_to_another(part - 1)) sent_bytes += parts[part - 1].sent_bytes;
-      const HeldParameters& its = parameters[part];
-      const double piece = its.largest_layer + bucket;
-      if (gradients.sharing == Sharing::nothing) {
-        sum_s += pieces_s(CollectiveKind::all_reduce, its.dense, piece, of_gradient);
-      } else {
-        scatter_s += pieces_s(CollectiveKind::reduce_scatter, its.dense, piece, of_gradient);
-        gather_s += pieces_s(CollectiveKind::all_gather, its.dense,
-                             gradients.sharing >= Sharing::weights ? its.largest_layer : piece, of_weight);
-      }
-      if (chunk == 0) {
-        first_gather_s = gather_s;
-        first_forward_s = parts[part].forward_s;
-      }
-    }
-    if (each_pass) {
-      // Collectives of all micro-batches but the last one run beside its passes, or the device waits for
-      // them.
-      double beside_s = scatter_s, own_s = 0;
-      if (gradients.sharing >= Sharing::weights) beside_s += 2 * gather_s;
-      for (int chunk = 0; chunk < core.virtual_stages; ++chunk)
-        own_s +=
-            parts[static_cast<std::size_t>(part_of(entry.placement, core.pipeline, stage, chunk))].kernels_s;
-      const DeviceLoad load = times.ring_load(CollectiveKind::reduce_scatter, strategy.channels, group,
-                                              dense * of_gradient, scatter_s);
-      slowed_s.push_back((walked.microbatches - 1) * slowed(core, load).more_s(own_s, beside_s));
-    }
-    const StageSpan& span = spans[static_cast<std::size_t>(stage)];
-    double end_s = span.end_s;
-    if (shares_cards)
-      bound_s = std::max(bound_s,
-                         walked.microbatches * node.devices * sent_bytes / (node.nics * node.nic_bandwidth));
-    if (by_servers) end_s = std::max(end_s, span.last_gradients_s + pushed_s(core, gradients.servers, dense));
-    double late_s = 0;  // by which the step's first forward pass ends later
-    if (gradients.sharing == Sharing::nothing && !by_servers) {
-      end_s = std::max(end_s, (strategy.overlap ? span.last_gradients_s : end_s) + sum_s);
-    } else if (!by_servers) {
-      if (gradients.sharing == Sharing::optimizer)
-        end_s = std::max(end_s, (strategy.overlap ? span.last_gradients_s : end_s) + scatter_s);
-      else
-        end_s =
-            std::max(end_s, (strategy.overlap ? span.first_backward_s : 0) + walked.microbatches * scatter_s);
-      if (gradients.sharing >= Sharing::weights) {
-        end_s = std::max(end_s, span.begin_s + 2 * walked.microbatches * gather_s);
-      } else if (strategy.overlap) {
-        late_s = std::max(0.0, first_gather_s - first_forward_s);
-      } else {
-        end_s += gather_s;
-      }
-    }
-    if (!by_servers) end_s += dense / shards * update_s_per_parameter_;
-    // A step that begins before the one before has ended everywhere lasts from a stage's beginning to its
-    // end.
-    if (crosses) end_s -= span.begin_s;
-    bound_s = std::max(bound_s, stage == 0 || core.pipeline == 1 ? end_s + late_s : end_s);
-  }
-  if (each_pass) bound_s = std::max(bound_s, quick_bound_s(shape(core), parts, slowed_s));
-  return bound_s;
 }
 
 }  // namespace rehearse

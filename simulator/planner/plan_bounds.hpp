@@ -51,10 +51,9 @@ public:
   // Seconds of a step with these gradients: those of walk(), and what bringing gradients together and
   // updating weights add to them.
   double plan_bound_s(const WalkedCore& walked, const GradientChoice& gradients);
-  // Seconds of the update alone on the fastest stage.
-  double update_s(const CoreChoice& core, Sharing sharing);
 
 private:
+  struct StageSync;
   struct Cell;
   using CellKey = std::array<int, 8>;
   // Parameters of a part of the model on one device.
@@ -67,7 +66,20 @@ private:
   const std::vector<int>& cut(const Cell& cell, int parts, StageCut rule);
   std::vector<PartTimes> parts(const CoreChoice& core, std::vector<HeldParameters>* parameters);
   PipelineShape shape(const CoreChoice& core) const;
+  StrategyChoice strategy_of(const CoreChoice& core) const;
   double pushed_s(const CoreChoice& core, int servers, double parameters) const;
+  double shards_of(const CoreChoice& core, Sharing sharing) const;
+  double bucket_parameters(const GradientChoice& gradients) const;
+  double pieces_s(const CoreChoice& core, const GradientChoice& gradients, CollectiveKind kind, double count,
+                  double piece, double element);
+  StageSync stage_sync(const CoreChoice& core, const GradientChoice& gradients, int stage,
+                       const std::vector<PartTimes>& parts, const std::vector<HeldParameters>& parameters);
+  static int walked_microbatches(const CoreChoice& core);
+  std::vector<StageSpan> walk_with_sums(const CoreChoice& core, const GradientChoice& gradients,
+                                        std::vector<PartTimes> parts,
+                                        const std::vector<HeldParameters>& parameters);
+  double synced_s(const CoreChoice& core, const GradientChoice& gradients, const StageSpan& span,
+                  const StageSync& sync) const;
   const SlowedKernels& slowed(const CoreChoice& core, const DeviceLoad& load);
   double reserved_bytes(const CoreChoice& core, bool by_servers);
   double sent_s(const CoreChoice& core, double bytes);

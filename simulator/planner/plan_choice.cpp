@@ -37,6 +37,8 @@ std::vector<std::string> searched_keys() {
           "strategy.fsdp",
           "strategy.shard_degree",
           "strategy.reshard_after_forward",
+          "strategy.offload",
+          "strategy.offload_parameters",
           "strategy.gradients",
           "strategy.all_reduce",
           "strategy.bucket_mb",

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "models/text/error.hpp"
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "simulator/strategies/orders/order.hpp"
 
 namespace rehearse {
@@ -274,7 +275,10 @@ std::vector<GradientChoice> gradient_choices(const Scenario& scenario, const Cor
   };
   if (copies == 1) return {{}};
   const std::vector<int> stages = integers(limits, "strategy.zero_stage", {0, 1, 2, 3});
-  const auto wants = [&](int stage) { return std::count(stages.begin(), stages.end(), stage) > 0; };
+  const auto wants = [&](int stage) {
+    return std::count(stages.begin(), stages.end(), stage) > 0 &&
+           (stage == 0 || gradient_strategy(scenario)->sharded(stage) != nullptr);
+  };
   if (wants(0)) {
     GradientChoice sums;
     for (const Algorithm algorithm : choices<Algorithm>(limits, "strategy.all_reduce", kAlgorithmNames,
