@@ -213,8 +213,11 @@ std::vector<PartTimes> PlanBounds::parts(const CoreChoice& core, std::vector<Hel
   }
   if (parameters && core.pipeline > 1) {
     const int last = static_cast<int>(counts.size()) - 1;
-    if (stage_of_part(order_of(core.schedule).placement, core.pipeline, last) > 0)
-      parameters->back().dense += own.times.tied_parameters;
+    if (stage_of_part(order_of(core.schedule).placement, core.pipeline, last) > 0) {
+      HeldParameters& held = parameters->back();
+      held.dense += own.times.tied_parameters;
+      held.largest_layer = std::max(held.largest_layer, own.times.tied_parameters);
+    }
   }
   return result;
 }
