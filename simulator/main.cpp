@@ -182,14 +182,19 @@ int run(int argc, char** argv) {
   listed("--keep", plan.keep, "Plans leave a key as the scenario has it");
   planning->add_option("--cluster", plan.clusters, "Clusters to choose from: presets or files, with commas")
       ->delimiter(',');
-  planning->add_option("--nodes", plan.nodes, "Numbers of nodes to choose from: 8, 8,12 or 8..512");
-  planning->add_option("--global-batch", plan.global_batches,
-                       "Global batches to choose from: 512, 512,1024 or 512..2048");
+  planning->add_option("--nodes", plan.nodes, "Numbers of nodes to choose from: 8, 8,12 or 8..512")
+      ->check(not_empty("8, 8,12 or 8..512"));
+  planning
+      ->add_option("--global-batch", plan.global_batches,
+                   "Global batches to choose from: 512, 512,1024 or 512..2048")
+      ->check(not_empty("512, 512,1024 or 512..2048"));
   planning->add_option("--objective", objective, "What is to be least: time, cost or energy (of a sample)")
       ->check(one_of(kPlanObjectiveNames));
-  planning->add_option(
-      "--reserve", plan.reserve,
-      "Memory that stays free on each device: 4GiB or 5% (default: as CUDA, NCCL and cuBLAS need)");
+  planning
+      ->add_option(
+          "--reserve", plan.reserve,
+          "Memory that stays free on each device: 4GiB or 5% (default: as CUDA, NCCL and cuBLAS need)")
+      ->check(not_empty("such as 4GiB, or a share below 100%"));
   planning->add_option("--budget", plan.budget, "The most that the whole training may cost")
       ->check(CLI::PositiveNumber);
   planning->add_option("--deadline", plan.deadline_days, "Days that the whole training may take")
@@ -201,8 +206,10 @@ int run(int argc, char** argv) {
                    "By which share the answer may be slower than the best plan there is (default: 0.005)")
       ->check(CLI::Range(0.0, 0.5));
   planning->add_option("--top", plan.top, "Plans in the answer (default: 10)")->check(CLI::Range(1, 1000));
-  planning->add_option("--out", plan.out,
-                       "Write a scenario file of each plan, and what starts it, to this folder");
+  planning
+      ->add_option("--out", plan.out,
+                   "Write a scenario file of each plan, and what starts it, to this folder")
+      ->check(not_empty("the name of a folder"));
   planning
       ->add_option(
           "--results", plan.results,

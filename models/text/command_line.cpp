@@ -74,12 +74,16 @@ CLI::Validator one_of(std::vector<std::string> names) {
       type, "one of");
 }
 
-CLI::Validator file_name() {
+CLI::Validator not_empty(std::string allowed) {
   return CLI::Validator(
-      [](std::string& found) {
-        return found.empty() ? std::string("is empty; allowed: the name of a file") : std::string();
+      [allowed = std::move(allowed)](std::string& found) {
+        return found.empty() ? "is empty; allowed: " + allowed : std::string();
       },
-      "", "file name");
+      "", "not empty");
+}
+
+CLI::Validator file_name() {
+  return not_empty("the name of a file");
 }
 
 std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv) {

@@ -11,8 +11,9 @@ namespace rehearse {
 
 // Refuses every other word, naming those allowed and the nearest of them.
 CLI::Validator one_of(std::vector<std::string> names);
-// Refuses "", which as the name of a file would be taken for none.
-CLI::Validator file_name();
+// Refuses "", which would be taken for an option that is not given.
+CLI::Validator not_empty(std::string allowed);
+CLI::Validator file_name();  // the same for the name of a file
 
 // Nothing if the arguments are right; else the exit status, after printing help or what is wrong with them.
 // An `app` that has subcommands wants one.

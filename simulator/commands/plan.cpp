@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <istream>
 #include <ostream>
@@ -70,13 +71,20 @@ PlanLimits limits_of(const PlanArguments& arguments, const std::string& text, co
   limits.budget = arguments.budget;
   limits.deadline_s = arguments.deadline_days * 86400;
   limits.least_mfu = arguments.least_mfu;
-  for (const std::string& assignment : arguments.vary) limits.space.insert(parse_limit(assignment));
+  const auto add = [&](const char* option, const std::string& assignment) {
+    const auto [limit, fresh] = limits.space.insert(parse_limit(assignment));
+    if (!fresh)
+      throw InputError({option}, fmt::format("names the key {} again; allowed: each key once in --vary and "
+                                             "--keep together",
+                                             in_quotes(limit->first)));
+  };
+  for (const std::string& assignment : arguments.vary) add("--vary", assignment);
   if (!arguments.keep.empty()) {
     Document document = Document::parse_text(text, path);
     for (const std::string& assignment : arguments.overrides) document.set(assignment);
     const auto values = document.values();
     for (const std::string& key : arguments.keep)
-      limits.space.insert(parse_limit(fmt::format("{}={}", key, own_value(key, values))));
+      add("--keep", fmt::format("{}={}", key, own_value(key, values)));
   }
   if (!arguments.reserve.empty()) {
     const std::string& reserve = arguments.reserve;
@@ -84,7 +92,8 @@ PlanLimits limits_of(const PlanArguments& arguments, const std::string& text, co
     const auto [stop, error] = std::from_chars(reserve.data(), reserve.data() + reserve.size(), number);
     const std::string unit(stop, reserve.data() + reserve.size());
     const bool share = unit == "%", bytes = unit == "GiB";
-    if (error != std::errc() || number < 0 || !(share || bytes) || (share && number >= 100))
+    if (error != std::errc() || !std::isfinite(number) || number < 0 || !(share || bytes) ||
+        (share && number >= 100))
       throw InputError({"--reserve"}, fmt::format("is {}; allowed: such as 4GiB, or a share below 100%",
                                                   in_quotes(reserve)));
     if (share)
@@ -130,14 +139,23 @@ std::string identity_of(const PlanArguments& arguments, const std::vector<Search
   return fmt::format("plan-{:016x}", hash);
 }
 
-// A scenario file for each plan, the answer, and what starts the jobs.
-void write_files(const PlanArguments& arguments, const std::vector<SearchedWorld>& worlds,
-                 PlanAnswer& answer) {
+// Makes the folder for plans before the search, which may take long. A file that was read stays as it is.
+void make_folder(const PlanArguments& arguments, const std::vector<std::string>& files_read) {
   std::error_code error;
   fs::create_directories(arguments.out, error);
-  if (error)
-    throw InputError(
-        {"--out"}, fmt::format("is {}, which cannot be made: {}", in_quotes(arguments.out), error.message()));
+  if (error || !fs::is_directory(arguments.out))
+    throw InputError({"--out"}, fmt::format("is {}, which cannot be made{}{}; allowed: a folder",
+                                            in_quotes(arguments.out), error ? ": " : "", error.message()));
+  for (const std::string& file : files_read) {
+    const fs::path there = fs::path(arguments.out) / fs::path(file).filename();
+    if (there.filename().string().rfind("plan-", 0) == 0)
+      refuse_to_overwrite("--out", there.string(), {file});
+  }
+}
+
+// A scenario file for each plan.
+void write_files(const PlanArguments& arguments, const std::vector<SearchedWorld>& worlds,
+                 PlanAnswer& answer) {
   for (std::size_t i = 0; i < answer.plans.size(); ++i) {
     AnsweredPlan& plan = answer.plans[i];
     plan.file = fmt::format("plan-{}.toml", i + 1);
@@ -183,6 +201,7 @@ int run_plan(const PlanArguments& asked, std::istream& in, std::ostream& out, st
     for (const SearchedWorld& world : worlds) refuse_unknown_rates(arguments.objective, world);
   std::vector<std::string> files = files_read.paths();
   if (!arguments.results.empty()) refuse_to_overwrite("--results", arguments.results, files);
+  if (!arguments.out.empty() && ranks.rank == 0) make_folder(arguments, files);
   std::unique_ptr<SharedResults> results;
   if (!arguments.results.empty())
     results = std::make_unique<SharedResults>(arguments.results, identity_of(arguments, worlds),

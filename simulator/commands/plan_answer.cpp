@@ -234,6 +234,11 @@ void add_binding(PlanAnswer& answer, SearchedWorld& world) {
                                          human_time_s(world.most_step_s)));
     return;
   }
+  if (!world.least_memory && world.search->nearly_fitting().empty()) {
+    answer.binding.push_back(
+        fmt::format("{}: no plan could be simulated; the first failure: {}", name, world.first_failure));
+    return;
+  }
   double least = std::numeric_limits<double>::infinity();
   std::string words;
   if (world.least_memory) {

@@ -37,19 +37,25 @@ const std::vector<std::string>* given(const SpaceLimits& limits, std::string_vie
   return found == limits.end() ? nullptr : &found->second;
 }
 
+constexpr int kMost = 1'000'000;
+
+int limited_integer(std::string_view key, const std::string& text, int least, int most) {
+  int value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || stop != text.data() + text.size() || value < least || value > most)
+    throw InputError(
+        {fmt::format("--vary {}", key)},
+        fmt::format("has the value \"{}\"; allowed: whole numbers from {} to {}", text, least, most));
+  return value;
+}
+
 // The given values, or the automatic ones.
-std::vector<int> integers(const SpaceLimits& limits, std::string_view key, std::vector<int> automatic) {
+std::vector<int> integers(const SpaceLimits& limits, std::string_view key, std::vector<int> automatic,
+                          int least = 1, int most = kMost) {
   const std::vector<std::string>* texts = given(limits, key);
   if (!texts) return automatic;
   std::vector<int> values;
-  for (const std::string& text : *texts) {
-    int value = 0;
-    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || stop != text.data() + text.size() || value < 0)
-      throw InputError({fmt::format("--vary {}", key)},
-                       fmt::format("has the value \"{}\"; allowed: whole numbers", text));
-    values.push_back(value);
-  }
+  for (const std::string& text : *texts) values.push_back(limited_integer(key, text, least, most));
   return values;
 }
 
@@ -145,7 +151,7 @@ std::vector<CoreChoice> splits(const Scenario& scenario, const SpaceLimits& limi
           }
           for (const int expert : integers(limits, "strategy.expert", divisors(experts, devices)))
             for (const int shared : integers(limits, "strategy.expert_tensor",
-                                             tensor > 1 ? std::vector<int>{0, 1} : std::vector<int>{0})) {
+                                             tensor > 1 ? std::vector<int>{0, 1} : std::vector<int>{0}, 0)) {
               if (expert < 1 || devices % expert != 0) continue;
               split.expert = expert;
               split.expert_tensor = shared;
@@ -211,11 +217,11 @@ std::vector<CoreChoice> pipelines(const Scenario& scenario, const CoreChoice& sp
     CoreChoice core = split;
     core.pipeline = pipeline;
     core.data = ranks / pipeline;
-    if (const auto* allowed = given(limits, "strategy.data");
-        allowed && std::count(allowed->begin(), allowed->end(), fmt::format("{}", core.data)) == 0)
-      continue;
+    const std::vector<int> allowed = integers(limits, "strategy.data", {core.data});
+    if (std::count(allowed.begin(), allowed.end(), core.data) == 0) continue;
     if (global_batch % core.data != 0) continue;
-    if (core.expert > 1 && core.tensor * core.context * core.data % core.expert != 0) continue;
+    const int expert_tensor = core.expert_tensor > 0 ? core.expert_tensor : core.tensor;
+    if (core.tensor * core.context * core.data % (core.expert * expert_tensor) != 0) continue;
     const std::int64_t samples = global_batch / core.data;
     const auto most = tokens > 0 ? std::max<std::int64_t>(1, static_cast<std::int64_t>(kMostTokens / tokens))
                                  : std::int64_t{kMostMicroBatch};
@@ -274,7 +280,7 @@ std::vector<GradientChoice> gradient_choices(const Scenario& scenario, const Cor
     if (placeable) result.push_back(choice);
   };
   if (copies == 1) return {{}};
-  const std::vector<int> stages = integers(limits, "strategy.zero_stage", {0, 1, 2, 3});
+  const std::vector<int> stages = integers(limits, "strategy.zero_stage", {0, 1, 2, 3}, 0, 3);
   const auto wants = [&](int stage) {
     return std::count(stages.begin(), stages.end(), stage) > 0 &&
            (stage == 0 || gradient_strategy(scenario)->sharded(stage) != nullptr);
@@ -307,7 +313,7 @@ std::vector<GradientChoice> gradient_choices(const Scenario& scenario, const Cor
       scenario.cluster->nodes() > 1) {
     GradientChoice pushed;
     for (const int servers :
-         integers(limits, "strategy.parameter_server.servers", {1, scenario.cluster->nodes()})) {
+         integers(limits, "strategy.parameter_server.servers", {1, scenario.cluster->nodes()}, 0)) {
       pushed.servers = servers;
       if (servers > 0) result.push_back(pushed);
     }
