@@ -1,6 +1,7 @@
 #include "simulator/commands/plan_simulation.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -85,6 +86,16 @@ void extend(PlanFigures& figures, const Metrics& shorter, const Metrics& longer,
   figures.simulated_microbatches = static_cast<int>(more);
 }
 
+// Three steps, each of so many micro-batches more than the one before: whether the last ones take as long as
+// those before them, so that `rounds` times as many further ones can be foretold. Where transfers contend,
+// they may not.
+bool grows_evenly(const Metrics& first, const Metrics& second, const Metrics& third, double rounds) {
+  constexpr double kMostUneven = 0.005;  // of the step
+  const double before_s = second.step_time_s - first.step_time_s,
+               last_s = third.step_time_s - second.step_time_s;
+  return std::abs(last_s - before_s) * rounds <= kMostUneven * (third.step_time_s + last_s * rounds);
+}
+
 // Steps are as long as so many micro-batches need that the pipeline is steady in between.
 int few_microbatches(const Scenario& scenario) {
   constexpr int kRounds = 3;
@@ -118,19 +129,26 @@ PlanFigures simulate_plan(const PlanQuestion& question, const PlanChoice& plan, 
       figures.status = PlanFigures::Status::too_large;
       return figures;
     }
-    const bool extends = most_ops > 0 && all > more && ops_of(*small.schedule) * all / more > most_ops &&
-                         !small.schedule->asynchrony;
+    bool extends = most_ops > 0 && all > more && ops_of(*small.schedule) * all / more > most_ops &&
+                   !small.schedule->asynchrony;
+    if (extends) {
+      const int shortest = 2 * few - more;
+      const Prediction least = predict(with_microbatches(scenario, shortest), Where::child),
+                       shorter = predict(with_microbatches(scenario, few), Where::child),
+                       longer = predict(with_microbatches(scenario, more), Plan(small), Where::child);
+      extends = grows_evenly(least.metrics, shorter.metrics, longer.metrics,
+                             static_cast<double>(all - more) / (more - few));
+      if (extends) {
+        extend(figures, shorter.metrics, longer.metrics, few, more, all);
+        figures.without_gradients_s =
+            without_gradients_s(longer) + figures.step_time_s - longer.metrics.step_time_s;
+      }
+    }
     if (!extends) {
       const double reserved = figures.reserved_bytes;
       figures =
           figures_of(all > more ? predict(scenario, where) : predict(scenario, std::move(small), where));
       figures.reserved_bytes = reserved;
-    } else {
-      const Prediction shorter = predict(with_microbatches(scenario, few), Where::child),
-                       longer = predict(with_microbatches(scenario, more), std::move(small), where);
-      extend(figures, shorter.metrics, longer.metrics, few, more, all);
-      figures.without_gradients_s =
-          without_gradients_s(longer) + figures.step_time_s - longer.metrics.step_time_s;
     }
     if (!memory.fits(figures)) figures.status = PlanFigures::Status::too_large;
   } catch (const InputError& error) {

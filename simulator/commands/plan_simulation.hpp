@@ -42,8 +42,9 @@ struct MemoryLimit {
 // The scenario's figures as simulated in full.
 PlanFigures figures_of(const Prediction& prediction);
 
-// A plan of more than `most_ops` ops is simulated with fewer micro-batches, twice; the step with all of them
-// follows from how much longer it takes with more. 0: always all. A plan that is too large is not simulated.
+// A plan of more than `most_ops` ops is simulated with fewer micro-batches, three times; the step with all of
+// them follows from how much longer it takes with more, if it grows evenly. 0: always all. A plan that is too
+// large is not simulated.
 PlanFigures simulate_plan(const PlanQuestion& question, const PlanChoice& plan, const MemoryLimit& memory,
                           double most_ops, Where where);
 
