@@ -1,11 +1,7 @@
 // kill -9 at any moment of a sweep: whole lines stay, nothing is computed twice, no process is left behind.
-#include <sys/prctl.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <random>
 #include <thread>
 #include <vector>
@@ -13,6 +9,7 @@
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 #include "tests/sanitized.hpp"
+#include "tests/started_program.hpp"
 
 using namespace rehearse::test;
 
@@ -35,31 +32,6 @@ std::vector<std::string> arguments_of(const std::string& out) {
           "2"};
 }
 
-pid_t start(const std::string& out) {
-  std::vector<std::string> arguments = arguments_of(out);
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
-  const pid_t child = fork();
-  if (child == 0) {
-    if (std::freopen("/dev/null", "w", stderr) == nullptr) _exit(127);
-    execv(pointers[0], pointers.data());
-    _exit(127);
-  }
-  return child;
-}
-
-// Ends when all processes that came to be under this one have; workers that lose their parent come to us.
-bool all_are_gone() {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (std::chrono::steady_clock::now() < deadline) {
-    const pid_t ended = waitpid(-1, nullptr, WNOHANG);
-    if (ended < 0 && errno == ECHILD) return true;
-    if (ended == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return false;
-}
-
 std::string whole_lines(const std::string& text) {
   const std::size_t end = text.rfind('\n');
   return end == std::string::npos ? "" : text.substr(0, end + 1);
@@ -78,10 +50,10 @@ std::vector<std::string> sorted(const std::string& text) {
 TEST_CASE("a sweep killed at random moments loses at most the runs in flight", "[release]") {
   const Scratch scratch;
   const std::string undisturbed = scratch.path("undisturbed.csv");
-  REQUIRE(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
+  const TakesOrphans orphans;
   const auto begun = std::chrono::steady_clock::now();
   int status = -1;
-  REQUIRE(waitpid(start(undisturbed), &status, 0) > 0);
+  REQUIRE(waitpid(start_program(arguments_of(undisturbed)), &status, 0) > 0);
   REQUIRE(WIFEXITED(status));
   REQUIRE(WEXITSTATUS(status) == 0);
   // Of the whole of a sweep's life, its start included.
@@ -95,18 +67,18 @@ TEST_CASE("a sweep killed at random moments loses at most the runs in flight", "
   int kills = 0, torn_inside = 0, sweeps = 0;
   for (std::string out = scratch.path("0.csv"); kills < moments;) {
     const std::string before = whole_lines(read_file(out));
-    const pid_t sweep = start(out);
+    const pid_t sweep = start_program(arguments_of(out));
     std::this_thread::sleep_for(std::chrono::duration<double>(moment(random)));
     kill(sweep, SIGKILL);
     REQUIRE(waitpid(sweep, &status, 0) == sweep);
-    REQUIRE(all_are_gone());
+    REQUIRE(orphans.all_are_gone());
     const std::string after = read_file(out), kept = whole_lines(after);
     REQUIRE(kept.compare(0, before.size(), before) == 0);
     if (WIFSIGNALED(status)) ++kills;
     torn_inside += kept.size() > before.size() && sorted(kept).size() < expected.size() ? 1 : 0;
     if (sorted(kept).size() < expected.size() && kills < moments) continue;
     // Continued to its end, it is the undisturbed sweep: each point once, earlier lines untouched.
-    REQUIRE(waitpid(start(out), &status, 0) > 0);
+    REQUIRE(waitpid(start_program(arguments_of(out)), &status, 0) > 0);
     REQUIRE(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 0);
     const std::string end = read_file(out);
@@ -115,5 +87,4 @@ TEST_CASE("a sweep killed at random moments loses at most the runs in flight", "
     out = scratch.path(std::to_string(++sweeps) + ".csv");
   }
   CHECK(torn_inside >= moments / 10);  // the moments did fall into the work, not all before or after it
-  prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
