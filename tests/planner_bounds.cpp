@@ -24,7 +24,7 @@ TEST_CASE("no plan is faster or smaller than its bounds", "[planner][release]") 
           random() % static_cast<std::uint64_t>(std::min<std::int64_t>(search.space().bounded, 4000));
       const Candidate candidate = *search.candidate(number);
       INFO(fmt::format("plan {}: {}", number, in_words(candidate.plan)));
-      const PlanFigures figures = simulate_plan(question, candidate.plan, {}, 0, Where::child);
+      const PlanFigures figures = simulate_plan(question, candidate.plan, {}, {}, Where::child);
       INFO(figures.error);
       CHECK(figures.status == PlanFigures::Status::ok);
       CHECK(candidate.bound_s <= figures.step_time_s * (1 + 1e-9));

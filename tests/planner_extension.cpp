@@ -28,8 +28,8 @@ TEST_CASE("a step extended from few micro-batches is that of all", "[planner]") 
     for (std::size_t i = 0; i < kPlans; ++i) {
       const PlanChoice plan = search.candidate(i * (all - 1) / (kPlans - 1))->plan;
       INFO(in_words(plan));
-      const PlanFigures quick = simulate_plan(question, plan, {}, kAnyOps, Where::child),
-                        exact = simulate_plan(question, plan, {}, 0, Where::child);
+      const PlanFigures quick = simulate_plan(question, plan, {}, {kAnyOps, 0}, Where::child),
+                        exact = simulate_plan(question, plan, {}, {}, Where::child);
       REQUIRE(quick.error == "");
       REQUIRE(exact.error == "");
       extended += quick.simulated_microbatches > 0 ? 1 : 0;

@@ -69,7 +69,7 @@ void simulate_all(const PlanQuestion& question, std::vector<WholePlan>& plans) {
   std::int64_t next = 0;
   pool.next = [&] { return next < static_cast<std::int64_t>(plans.size()) ? next++ : -1; };
   pool.work = [&](std::int64_t task) {
-    return to_line(simulate_plan(question, plans[static_cast<std::size_t>(task)].plan, {}, 0, Where::here));
+    return to_line(simulate_plan(question, plans[static_cast<std::size_t>(task)].plan, {}, {}, Where::here));
   };
   pool.ended = [&](const TaskEnd& end) {
     PlanFigures& figures = plans[static_cast<std::size_t>(end.task)].figures;
@@ -88,7 +88,7 @@ SearchedWorld searched(const PlanQuestion& question, const PlanLimits& limits,
   std::vector<SearchedWorld> worlds;
   PlanLimits asked = limits;
   asked.tolerance = tolerance;
-  worlds.push_back(bounded({"world", false, 1, question, {}}, asked));
+  worlds.push_back(limited(world_of(question), asked));
   const Scratch scratch;
   SharedResults results(scratch.path("results"), "plans");
   std::map<std::string, const WholePlan*> known;
@@ -114,7 +114,7 @@ void check_case(const OptimalCase& c) {
   PlanLimits limits;
   limits.space = c.limits;
   if (c.memory_mib > 0) limits.reserve_bytes = 0;
-  const MemoryLimit memory = bounded({"world", false, 1, question, {}}, limits).memory;
+  const MemoryLimit memory = limited(world_of(question), limits).memory;
   std::vector<WholePlan> plans = whole_space(question, limits.space, limits.reserve_bytes);
   CHECK(plans.size() >= 30);
   CHECK(plans.size() <= 300);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "simulator/commands/plan_simulation.hpp"
+#include "simulator/commands/plan_worlds.hpp"
 #include "simulator/planner/plan_search.hpp"
 
 namespace rehearse::testing {
@@ -103,6 +104,13 @@ inline const PlannerCase kPlannerCases[] = {
 
 inline PlanQuestion question_of(const PlannerCase& c) {
   return plan_question(c.text, std::string(c.name) + ".toml", {});
+}
+
+inline PlanWorld world_of(const PlanQuestion& question) {
+  PlanWorld world;
+  world.name = "world";
+  world.question = question;
+  return world;
 }
 
 inline PlanSearch search_of(const PlanQuestion& question, const SpaceLimits& limits,

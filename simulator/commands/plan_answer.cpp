@@ -20,6 +20,8 @@ namespace {
 constexpr std::int64_t kFirstFurtherTask = std::int64_t{1} << 40;  // behind all plans of the search
 constexpr std::int64_t kOwnTask = std::int64_t{1} << 41, kFirstExamination = std::int64_t{1} << 42;
 constexpr std::size_t kExamined = 3;  // plans whose uncertainty is told
+// A bound that every step is far above: whether it grows evenly is not looked into.
+constexpr double kUnchecked = std::numeric_limits<double>::min();
 constexpr std::size_t kMostNear = 3;
 // Runners-up that are simulated, and the plans among which they are looked for.
 constexpr std::size_t kRunnersUp = 3, kTriedRunnersUp = 1500;
@@ -104,8 +106,8 @@ std::vector<AnsweredPlan> simulated(const std::vector<SearchedWorld>& worlds,
     const SearchedWorld& world = worlds[its.world];
     // What a slow node makes plans keep does not matter.
     return to_line(simulate_plan(world.world.question, its.plan,
-                                 world.world.searched ? world.memory : MemoryLimit{}, limits.most_ops,
-                                 Where::here));
+                                 world.world.searched ? world.memory : MemoryLimit{},
+                                 {limits.most_ops, kUnchecked}, Where::here));
   };
   tasks.taken = [&](const TaskEnd& end) {
     if (!end.failure.empty()) return;

@@ -176,8 +176,9 @@ void simulate(std::vector<SearchedWorld>& worlds, const PlanLimits& limits, int 
   tasks.wanted = [&](std::int64_t task) { return run_of(task).wanted(task / count); };
   tasks.work = [&](std::int64_t task) {
     const SearchedWorld& world = run_of(task).world();
-    return to_line(simulate_plan(world.world.question, run_of(task).candidate(task / count).plan,
-                                 world.memory, limits.most_ops, Where::here));
+    const Candidate& candidate = run_of(task).candidate(task / count);
+    return to_line(simulate_plan(world.world.question, candidate.plan, world.memory,
+                                 {limits.most_ops, candidate.bound_s}, Where::here));
   };
   tasks.taken = [&](const TaskEnd& end) {
     PlanFigures figures;

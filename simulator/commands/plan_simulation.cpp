@@ -96,10 +96,39 @@ bool grows_evenly(const Metrics& first, const Metrics& second, const Metrics& th
   return std::abs(last_s - before_s) * rounds <= kMostUneven * (third.step_time_s + last_s * rounds);
 }
 
+// A plan that takes so many times its bound is far from the best ones: its step may be less exact.
+constexpr double kFar = 1.1;
+
 // Steps are as long as so many micro-batches need that the pipeline is steady in between.
 int few_microbatches(const Scenario& scenario) {
   constexpr int kRounds = 3;
   return kRounds * scenario.strategy.pipeline * (scenario.strategy.pipeline < 4 ? 2 : 1);
+}
+
+// Simulates `few` and `more` micro-batches, and if the step is near its bound, as many fewer: if steps grow
+// unevenly, three times as many of each. False if those do, too. In children: a process in which a simulation
+// ran cannot have children that simulate.
+bool extend_evenly(PlanFigures& figures, const Scenario& scenario, Plan small, int few, int more,
+                   double bound_s) {
+  const int all = scenario.microbatches;
+  for (const int times : {1, 3}) {
+    const int shorter_count = times * few, longer_count = times * more,
+              least_count = 2 * shorter_count - longer_count;
+    if (longer_count >= all) return false;
+    const Prediction shorter = predict(with_microbatches(scenario, shorter_count), Where::child),
+                     longer = times == 1
+                                  ? predict(with_microbatches(scenario, more), std::move(small), Where::child)
+                                  : predict(with_microbatches(scenario, longer_count), Where::child);
+    extend(figures, shorter.metrics, longer.metrics, shorter_count, longer_count, all);
+    figures.without_gradients_s =
+        without_gradients_s(longer) + figures.step_time_s - longer.metrics.step_time_s;
+    if (bound_s > 0 && figures.step_time_s > kFar * bound_s) return true;
+    const Prediction least = predict(with_microbatches(scenario, least_count), Where::child);
+    if (grows_evenly(least.metrics, shorter.metrics, longer.metrics,
+                     static_cast<double>(all - longer_count) / (longer_count - shorter_count)))
+      return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -116,7 +145,7 @@ PlanFigures figures_of(const Prediction& prediction) {
 }
 
 PlanFigures simulate_plan(const PlanQuestion& question, const PlanChoice& plan, const MemoryLimit& memory,
-                          double most_ops, Where where) {
+                          const SimulationEffort& effort, Where where) {
   PlanFigures figures;
   try {
     const Scenario scenario = scenario_of(question, plan);
@@ -129,25 +158,16 @@ PlanFigures simulate_plan(const PlanQuestion& question, const PlanChoice& plan, 
       figures.status = PlanFigures::Status::too_large;
       return figures;
     }
-    bool extends = most_ops > 0 && all > more && ops_of(*small.schedule) * all / more > most_ops &&
-                   !small.schedule->asynchrony;
-    if (extends) {
-      const int shortest = 2 * few - more;
-      const Prediction least = predict(with_microbatches(scenario, shortest), Where::child),
-                       shorter = predict(with_microbatches(scenario, few), Where::child),
-                       longer = predict(with_microbatches(scenario, more), Plan(small), Where::child);
-      extends = grows_evenly(least.metrics, shorter.metrics, longer.metrics,
-                             static_cast<double>(all - more) / (more - few));
-      if (extends) {
-        extend(figures, shorter.metrics, longer.metrics, few, more, all);
-        figures.without_gradients_s =
-            without_gradients_s(longer) + figures.step_time_s - longer.metrics.step_time_s;
-      }
-    }
-    if (!extends) {
+    const bool many = effort.most_ops > 0 && all > more &&
+                      ops_of(*small.schedule) * all / more > effort.most_ops && !small.schedule->asynchrony;
+    if (!many) {
       const double reserved = figures.reserved_bytes;
       figures =
           figures_of(all > more ? predict(scenario, where) : predict(scenario, std::move(small), where));
+      figures.reserved_bytes = reserved;
+    } else if (!extend_evenly(figures, scenario, std::move(small), few, more, effort.bound_s)) {
+      const double reserved = figures.reserved_bytes;
+      figures = figures_of(predict(scenario, where));
       figures.reserved_bytes = reserved;
     }
     if (!memory.fits(figures)) figures.status = PlanFigures::Status::too_large;

@@ -42,11 +42,17 @@ struct MemoryLimit {
 // The scenario's figures as simulated in full.
 PlanFigures figures_of(const Prediction& prediction);
 
-// A plan of more than `most_ops` ops is simulated with fewer micro-batches, three times; the step with all of
-// them follows from how much longer it takes with more, if it grows evenly. 0: always all. A plan that is too
-// large is not simulated.
+// How much may be simulated. A plan of more than `most_ops` ops is simulated with fewer micro-batches, twice;
+// the step with all of them follows from how much longer it takes with more. If that is near the plan's
+// bound, a third simulation tells whether steps grow evenly; if not, all micro-batches are simulated.
+struct SimulationEffort {
+  double most_ops = 0;  // 0: all micro-batches are simulated in any case
+  double bound_s = 0;   // 0: the third simulation is made in any case
+};
+
+// A plan that is too large is not simulated.
 PlanFigures simulate_plan(const PlanQuestion& question, const PlanChoice& plan, const MemoryLimit& memory,
-                          double most_ops, Where where);
+                          const SimulationEffort& effort, Where where);
 
 std::string to_line(const PlanFigures& figures);
 // std::invalid_argument if the line is not of this form.
