@@ -205,7 +205,8 @@ int run(int argc, char** argv) {
       ->add_option("--tolerance", plan.tolerance,
                    "By which share the answer may be slower than the best plan there is (default: 0.005)")
       ->check(CLI::Range(0.0, 0.5));
-  planning->add_option("--top", plan.top, "Plans in the answer (default: 10)")->check(CLI::Range(1, 1000));
+  planning->add_option("--top", plan.top, "Plans in the answer (default: 10; 1: no others are looked for)")
+      ->check(CLI::Range(1, 1000));
   planning
       ->add_option("--out", plan.out,
                    "Write a scenario file of each plan, and what starts it, to this folder")

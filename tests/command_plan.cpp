@@ -94,7 +94,7 @@ TEST_CASE("all formats of an answer agree") {
     CHECK(plan["result"]["step_time_s"] == plan["step_time_s"]);
     CHECK(plan["result"]["memory_bytes"]["total"] == plan["memory_bytes"]);
   }
-  CHECK_THAT(text.out, contains_text(": " + plans[0]["words"].get<std::string>() + "\n"));
+  CHECK_THAT(text.out, contains_text("\n  " + plans[0]["words"].get<std::string>() + "\n"));
   // Each plan of the space is in one place.
   const Json& space = answer["space"];
   int ruled_out = 0;
@@ -222,7 +222,7 @@ TEST_CASE("constraints without a meaning are refused") {
       Case{"--results FILE",
            "--results FILE would overwrite this file, which is read; allowed: another file"},
       Case{"--results ''", "--results: is empty; allowed: the name of a file"},
-      Case{"--set strategy.x=1", "FILE:13:1: unknown key \"x\" in [strategy]; allowed: "},
+      Case{"--set strategy.x=1", "--set strategy.x=1: unknown key \"x\" in [strategy]; allowed: "},
       Case{"--set training.global_batch=0", "training.global_batch is 0; allowed: an integer from 1"});
   CAPTURE(c.arguments);
   const Scratch scratch;

@@ -10,6 +10,20 @@
 using namespace rehearse;
 using namespace rehearse::testing;
 
+namespace {
+
+// Simulates the plan and compares.
+void check_bounds(const PlanQuestion& question, const Candidate& candidate) {
+  const PlanFigures figures = simulate_plan(question, candidate.plan, {}, {}, Where::child);
+  INFO(figures.error);
+  CHECK(figures.status == PlanFigures::Status::ok);
+  CHECK(candidate.bound_s <= figures.step_time_s * (1 + 1e-9));
+  CHECK(candidate.bound_bytes <= (figures.memory_bytes + figures.reserved_bytes) * (1 + 1e-9));
+  CHECK(figures.without_gradients_s <= figures.step_time_s);
+}
+
+}  // namespace
+
 TEST_CASE("no plan is faster or smaller than its bounds", "[planner][release]") {
   constexpr int kPlans = 24;
   for (const PlannerCase& c : kPlannerCases) {
@@ -24,12 +38,24 @@ TEST_CASE("no plan is faster or smaller than its bounds", "[planner][release]") 
           random() % static_cast<std::uint64_t>(std::min<std::int64_t>(search.space().bounded, 4000));
       const Candidate candidate = *search.candidate(number);
       INFO(fmt::format("plan {}: {}", number, in_words(candidate.plan)));
-      const PlanFigures figures = simulate_plan(question, candidate.plan, {}, {}, Where::child);
-      INFO(figures.error);
-      CHECK(figures.status == PlanFigures::Status::ok);
-      CHECK(candidate.bound_s <= figures.step_time_s * (1 + 1e-9));
-      CHECK(candidate.bound_bytes <= (figures.memory_bytes + figures.reserved_bytes) * (1 + 1e-9));
-      CHECK(figures.without_gradients_s <= figures.step_time_s);
+      check_bounds(question, candidate);
     }
+  }
+}
+
+// The last stage holds a copy of the embedding's table beside a norm: far larger than its own largest layer.
+TEST_CASE("a stage gathers its copy of a tied table at once", "[planner]") {
+  const PlanQuestion question = plan_question(
+      "[model.transformer]\nlayers = 7\nhidden = 256\nheads = 4\nvocabulary = 32000\nsequence_length = 256\n"
+      "[training]\nglobal_batch = 24\n[cluster]\npreset = \"workstation-10gbe\"\nnodes = 3\n",
+      "case.toml", {});
+  const SpaceLimits limits = {{"strategy.tensor", {"1", "2"}},     {"strategy.pipeline", {"2"}},
+                              {"strategy.schedule", {"1f1b"}},     {"training.micro_batch", {"2"}},
+                              {"strategy.zero_stage", {"2", "3"}}, {"training.recompute", {"none"}}};
+  PlanSearch search = search_of(question, limits);
+  REQUIRE(search.candidate(7) != nullptr);
+  for (std::size_t number = 0; const Candidate* candidate = search.candidate(number); ++number) {
+    INFO(in_words(candidate->plan));
+    check_bounds(question, *candidate);
   }
 }

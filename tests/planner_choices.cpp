@@ -57,7 +57,7 @@ struct Search {
     PlanWorld world;
     world.question = question;
     world.memory_factor = memory_factor;
-    worlds.push_back(bounded(std::move(world), limits));
+    worlds.push_back(limited(std::move(world), limits));
     simulate(worlds, limits, processors(), nullptr, [](const PlanProgress&) {});
   }
   Search(const Search&) = delete;
@@ -87,7 +87,7 @@ struct Comparison {
     }
   }
   PlanFigures figures(const PlanChoice& plan) {
-    return simulate_plan(question, plan, search.world().memory, kMostOps, Where::child);
+    return simulate_plan(question, plan, search.world().memory, {kMostOps, 0}, Where::child);
   }
   double gain() { return search.best().figures.step_time_s / theirs_s - 1; }
   double could_be_faster() { return static_cast<double>(below.size()) / search.plans(); }

@@ -8,7 +8,7 @@
 using namespace rehearse;
 using namespace rehearse::testing;
 
-TEST_CASE("a step extended from few micro-batches is that of all", "[planner]") {
+TEST_CASE("a step extended from few micro-batches is that of all", "[planner][release]") {
   constexpr double kAnyOps = 1;  // extends whatever has more micro-batches than it simulates
   constexpr double kMostError = 0.005;
   constexpr std::size_t kPlans = 8;

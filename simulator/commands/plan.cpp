@@ -122,12 +122,16 @@ std::string progress_text(const PlanProgress& progress) {
   return text;
 }
 
-// Of all that an answer follows from.
+// Changes with what a file of simulated plans holds, and how plans are simulated.
+constexpr const char* kSimulatedAs = "1";
+
+// Of all that an answer follows from, the presets aside.
 std::string identity_of(const PlanArguments& arguments, const std::vector<SearchedWorld>& worlds) {
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, 64 bits
   const auto add = [&](const std::string& text) {
     for (const char c : text + '\n') hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   };
+  add(kSimulatedAs);
   for (const SearchedWorld& world : worlds) {
     add(world.world.question.text);
     add(fmt::format("{} {}", world.world.memory_factor, world.world.question.factors.network_links));

@@ -383,12 +383,14 @@ PlanAnswer plan_answer(const PlanArguments& arguments, std::vector<SearchedWorld
   const bool possible = !all.empty();
   if (possible) {
     best_world = std::min_element(all.begin(), all.end(), better)->world;
-    for (const double share : kMemoryShares)
-      if (const auto small =
-              worlds[best_world].search->fastest_within(share * worlds[best_world].memory.capacity_bytes))
-        further.push_back({best_world, small->plan});
-    add_runners_up(further, worlds[best_world], best_world);
-    add_near(answer, worlds[best_world], best_world, further);
+    if (arguments.top > 1) {
+      for (const double share : kMemoryShares)
+        if (const auto small =
+                worlds[best_world].search->fastest_within(share * worlds[best_world].memory.capacity_bytes))
+          further.push_back({best_world, small->plan});
+      add_runners_up(further, worlds[best_world], best_world);
+      add_near(answer, worlds[best_world], best_world, further);
+    }
     const PlanChoice best = std::min_element(all.begin(), all.end(), better)->plan;
     for (std::size_t w = 0; w < worlds.size(); ++w)
       if (!worlds[w].world.searched && best_world == 0) further.push_back({w, best});

@@ -54,7 +54,8 @@ struct PlanProgress {
 // The world with what the limits mean for it. InputError if a limit needs what the scenario does not tell.
 SearchedWorld limited(PlanWorld world, const PlanLimits& limits);
 
-// Simulates in children, `jobs` at once, and with other processes that share `results` (null: alone). The
+// The worlds' searches refer to them and to the limits, which stay where they are from now on. Simulates in
+// children, `jobs` at once, and with other processes that share `results` (null: alone). The
 // outcome is the same whoever simulates what.
 void simulate(std::vector<SearchedWorld>& worlds, const PlanLimits& limits, int jobs, SharedResults* results,
               const std::function<void(const PlanProgress&)>& progress);

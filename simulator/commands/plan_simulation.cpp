@@ -105,11 +105,11 @@ int few_microbatches(const Scenario& scenario) {
   return kRounds * scenario.strategy.pipeline * (scenario.strategy.pipeline < 4 ? 2 : 1);
 }
 
-// Simulates `few` and `more` micro-batches, and if the step is near its bound, as many fewer: if steps grow
-// unevenly, three times as many of each. False if those do, too. In children: a process in which a simulation
-// ran cannot have children that simulate.
+// Simulates `few` and `more` micro-batches, and if the plan fits and its step is near its bound, as many
+// fewer: if steps grow unevenly, three times as many of each. False if those do, too. In children: a process
+// in which a simulation ran cannot have children that simulate.
 bool extend_evenly(PlanFigures& figures, const Scenario& scenario, Plan small, int few, int more,
-                   double bound_s) {
+                   double bound_s, const MemoryLimit& memory) {
   const int all = scenario.microbatches;
   for (const int times : {1, 3}) {
     const int shorter_count = times * few, longer_count = times * more,
@@ -122,7 +122,7 @@ bool extend_evenly(PlanFigures& figures, const Scenario& scenario, Plan small, i
     extend(figures, shorter.metrics, longer.metrics, shorter_count, longer_count, all);
     figures.without_gradients_s =
         without_gradients_s(longer) + figures.step_time_s - longer.metrics.step_time_s;
-    if (bound_s > 0 && figures.step_time_s > kFar * bound_s) return true;
+    if ((bound_s > 0 && figures.step_time_s > kFar * bound_s) || !memory.fits(figures)) return true;
     const Prediction least = predict(with_microbatches(scenario, least_count), Where::child);
     if (grows_evenly(least.metrics, shorter.metrics, longer.metrics,
                      static_cast<double>(all - longer_count) / (longer_count - shorter_count)))
@@ -165,7 +165,7 @@ PlanFigures simulate_plan(const PlanQuestion& question, const PlanChoice& plan, 
       figures =
           figures_of(all > more ? predict(scenario, where) : predict(scenario, std::move(small), where));
       figures.reserved_bytes = reserved;
-    } else if (!extend_evenly(figures, scenario, std::move(small), few, more, effort.bound_s)) {
+    } else if (!extend_evenly(figures, scenario, std::move(small), few, more, effort.bound_s, memory)) {
       const double reserved = figures.reserved_bytes;
       figures = figures_of(predict(scenario, where));
       figures.reserved_bytes = reserved;

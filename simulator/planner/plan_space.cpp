@@ -22,7 +22,8 @@ constexpr double kMostTokens = 131'072;
 constexpr int kMostMicroBatch = 1024;
 // Of the numbers of layers to recompute, at most so many, evenly spaced.
 constexpr int kMostRecomputeSteps = 12;
-// Virtual stages of every number up to the first; beyond it, those into which the blocks go evenly.
+// Virtual stages of every number up to the first; beyond it, those into which the blocks go evenly, with the
+// embedding and the output layer beside them or among them.
 constexpr int kFewVirtualStages = 4, kMostVirtualStages = 16;
 
 std::vector<int> divisors(std::int64_t number, std::int64_t most) {
@@ -188,7 +189,9 @@ void add_schedules(std::vector<CoreChoice>& result, const Scenario& scenario, co
     std::vector<int> chunks;
     for (int c = std::max(1, entry.fewest_chunks);
          c <= std::min({entry.most_chunks, layers / core.pipeline, kMostVirtualStages}); ++c)
-      if (c <= kFewVirtualStages || (layers - 2) % (core.pipeline * c) == 0) chunks.push_back(c);
+      if (c <= kFewVirtualStages || (layers - 2) % (core.pipeline * c) == 0 ||
+          layers % (core.pipeline * c) == 0)
+        chunks.push_back(c);
     for (const int c : integers(limits, "strategy.virtual_stages", chunks)) {
       if (c < entry.fewest_chunks || c > entry.most_chunks || core.pipeline * c > layers) continue;
       if (std::int64_t{microbatches} * core.pipeline * c > kMaxPasses) continue;
@@ -259,7 +262,7 @@ std::vector<CoreChoice> recomputations(const Scenario& scenario, const CoreChoic
           std::ceil(static_cast<double>(all - 1) * step / std::min(kMostRecomputeSteps, all - 1)));
       if (layers < all && (steps.empty() || layers > steps.back())) steps.push_back(layers);
     }
-    for (const int layers : integers(limits, "training.recompute_layers", steps)) {
+    for (const int layers : integers(limits, "training.recompute_layers", steps, 0)) {
       if (layers < 1 || layers >= all) continue;
       with.recompute_layers = layers;
       result.push_back(with);
