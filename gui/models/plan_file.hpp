@@ -13,7 +13,7 @@ namespace rehearse::gui {
 
 inline constexpr double kNotTold = std::numeric_limits<double>::quiet_NaN();
 
-// A plan's value of a key such as "strategy.tensor".
+// The value that a plan gives to a scenario key such as "strategy.tensor".
 struct PlanSetting {
   std::string text;              // without quotes
   std::optional<double> number;  // of a value that is one

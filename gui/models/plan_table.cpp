@@ -101,7 +101,7 @@ void add_states(const PlanFile& file, PlanColumns& columns) {
        [&file](std::size_t plan) { return text_cell(QString::fromStdString(file.plans[plan].why)); }});
 }
 
-// The settings stand between the time that is sought and the other figures.
+// Columns from left to right: the plan, its step time, its settings, and then its other figures.
 PlanColumns columns_of(const PlanFile& file) {
   PlanColumns columns;
   columns.push_back({{"plan", "By rank; the scenario's own; those that are too large for the devices", false},

@@ -17,7 +17,8 @@ struct PlanFilter {
   QString text;
   bool fits = false, simulated = false, pareto = false;  // only such
 };
-// By plan. A comparison that names no column is taken for a word.
+// Whether each plan passes the filter, by the plan's index. A comparison whose name begins no column's title
+// is searched for as a word.
 std::vector<bool> matching(const PlanFile& file, const TableData& rows, const PlanFilter& filter);
 
 }  // namespace rehearse::gui

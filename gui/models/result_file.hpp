@@ -1,5 +1,5 @@
-// A file of results: the CSV that a sweep or a validation wrote, told apart by its header, or the JSON of a
-// search for plans.
+// Reads a file of results of any kind: the CSV of a sweep or of a validation (its header tells which), or the
+// JSON of a search for plans.
 #pragma once
 
 #include <variant>

@@ -16,6 +16,7 @@
 #include "gui/models/plan_words.hpp"
 #include "gui/views/appearance.hpp"
 #include "gui/views/command.hpp"
+#include "gui/views/labelled_box.hpp"
 #include "gui/views/plot.hpp"
 
 namespace rehearse::gui {
@@ -79,18 +80,8 @@ PlanScatter::PlanScatter(QWidget* parent) : QWidget(parent) {
   all->setContentsMargins(0, 0, 0, 0);
   all->setSpacing(2);
   auto* head = new QHBoxLayout;
-  const auto labelled = [&](const QString& text, const QString& tip) {
-    auto* label = new QLabel(text, this);
-    auto* box = new QComboBox(this);
-    box->setToolTip(tip);
-    box->setAccessibleName(tip);
-    label->setBuddy(box);
-    head->addWidget(label);
-    head->addWidget(box);
-    return box;
-  };
-  up_ = labelled(tr("Sho&w"), tr("Figure on the vertical axis"));
-  across_ = labelled(tr("over"), tr("Figure on the horizontal axis"));
+  up_ = add_labelled_box(*head, this, tr("Sho&w"), tr("Figure on the vertical axis"));
+  across_ = add_labelled_box(*head, this, tr("over"), tr("Figure on the horizontal axis"));
   logarithmic_ = add_command(
       *this,
       {menu::view, tr("Logarithmic plans"), {QKeySequence("Alt+X")}, tr("Logarithmic axes of the plans")},

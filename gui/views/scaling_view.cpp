@@ -16,6 +16,7 @@
 #include "gui/views/appearance.hpp"
 #include "gui/views/choose_file.hpp"
 #include "gui/views/command.hpp"
+#include "gui/views/labelled_box.hpp"
 #include "gui/views/placeholder.hpp"
 #include "gui/views/plot.hpp"
 
@@ -59,19 +60,9 @@ ScalingView::ScalingView(Session&, ViewState&, QWidget* parent) : QWidget(parent
   all->setSpacing(4);
 
   auto* head = new QHBoxLayout;
-  const auto labelled = [&](const QString& text, const QString& tip) {
-    auto* label = new QLabel(text, told_);
-    auto* box = new QComboBox(told_);
-    box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-    box->setToolTip(tip);
-    box->setAccessibleName(tip);
-    label->setBuddy(box);
-    head->addWidget(label);
-    head->addWidget(box);
-    return box;
-  };
-  figure_ = labelled(tr("&Show"), tr("Figure on the vertical axis"));
-  axis_ = labelled(tr("o&ver"), tr("What stands on the horizontal axis"));
+  figure_ = add_labelled_box(*head, told_, tr("&Show"), tr("Figure on the vertical axis"));
+  axis_ = add_labelled_box(*head, told_, tr("o&ver"), tr("What stands on the horizontal axis"));
+  for (QComboBox* box : {figure_, axis_}) box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   for (const std::string_view name : kSweepFigureNames)
     figure_->addItem(QString::fromUtf8(name.data(), static_cast<int>(name.size())));
   figure_->setCurrentIndex(static_cast<int>(SweepFigure::samples));

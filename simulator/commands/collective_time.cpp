@@ -175,17 +175,20 @@ double bus_factor(Exchange kind, int ranks) {
   return 1;
 }
 
-std::shared_ptr<const Cluster> collective_cluster(const std::string& name, int nodes, int devices) {
+bool is_cluster_preset(const std::string& name) {
   const std::vector<std::string> known = cluster_names();
-  const bool preset = std::find(known.begin(), known.end(), name) != known.end();
+  if (std::find(known.begin(), known.end(), name) != known.end()) return true;
   std::error_code ignored;
-  if (!preset && !std::filesystem::is_regular_file(name, ignored)) {
-    const std::string near = nearest_name(name, known);
-    throw InputError(
-        {"--cluster"},
-        fmt::format("is {}; allowed: {}, or the path of a file{}", in_quotes(name), fmt::join(known, ", "),
-                    near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
-  }
+  if (std::filesystem::is_regular_file(name, ignored)) return false;
+  const std::string near = nearest_name(name, known);
+  throw InputError(
+      {"--cluster"},
+      fmt::format("is {}; allowed: {}, or the path of a file{}", in_quotes(name), fmt::join(known, ", "),
+                  near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+}
+
+std::shared_ptr<const Cluster> collective_cluster(const std::string& name, int nodes, int devices) {
+  const bool preset = is_cluster_preset(name);
   const auto with = [&](int count) {
     std::string text = fmt::format("[cluster]\n{} = {}\n", preset ? "preset" : "file", toml_string(name));
     if (count > 0) text += fmt::format("nodes = {}\n", count);

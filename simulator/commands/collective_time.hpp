@@ -43,6 +43,8 @@ double algorithm_bandwidth(const CollectiveTime& time);
 // on the number of ranks: doc/PERFORMANCE.md of NVIDIA/nccl-tests. One rank: 0 where the formula says so.
 double bus_factor(Exchange kind, int ranks);
 
+// Whether the name is that of a preset; else that of a file. InputError names `--cluster` if it is neither.
+bool is_cluster_preset(const std::string& name);
 // The cluster of that preset's or file's name with so many nodes. 0: as many as `devices` need, or else as
 // many as the file says (presets: 1). InputError names `option`.
 std::shared_ptr<const Cluster> collective_cluster(const std::string& name, int nodes, int devices);

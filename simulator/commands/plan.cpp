@@ -16,6 +16,7 @@
 #include "models/text/progress_line.hpp"
 #include "models/text/read_text.hpp"
 #include "models/text/text.hpp"
+#include "models/text/text_hash.hpp"
 #include "models/text/toml_value.hpp"
 #include "simulator/commands/plan_answer.hpp"
 #include "simulator/commands/shared_results.hpp"
@@ -125,22 +126,19 @@ std::string progress_text(const PlanProgress& progress) {
 // Changes with what a file of simulated plans holds, and how plans are simulated.
 constexpr const char* kSimulatedAs = "1";
 
-// Of all that an answer follows from, the presets aside.
+// Names the search in a file of results: a hash of all that its answer follows from, except the presets.
 std::string identity_of(const PlanArguments& arguments, const std::vector<SearchedWorld>& worlds) {
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, 64 bits
-  const auto add = [&](const std::string& text) {
-    for (const char c : text + '\n') hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  };
-  add(kSimulatedAs);
+  TextHash hash;
+  hash.add(kSimulatedAs);
   for (const SearchedWorld& world : worlds) {
-    add(world.world.question.text);
-    add(fmt::format("{} {}", world.world.memory_factor, world.world.question.factors.network_links));
+    hash.add(world.world.question.text);
+    hash.add(fmt::format("{} {}", world.world.memory_factor, world.world.question.factors.network_links));
   }
   for (const auto* list : {&arguments.vary, &arguments.keep, &arguments.overrides})
-    for (const std::string& text : *list) add(text);
-  add(fmt::format("{} {} {} {} {} {}", arguments.reserve, arguments.budget, arguments.deadline_days,
-                  arguments.least_mfu, arguments.tolerance, arguments.exact));
-  return fmt::format("plan-{:016x}", hash);
+    for (const std::string& text : *list) hash.add(text);
+  hash.add(fmt::format("{} {} {} {} {} {}", arguments.reserve, arguments.budget, arguments.deadline_days,
+                       arguments.least_mfu, arguments.tolerance, arguments.exact));
+  return "plan-" + hash.hex();
 }
 
 // Makes the folder for plans before the search, which may take long. A file that was read stays as it is.
@@ -157,7 +155,8 @@ void make_folder(const PlanArguments& arguments, const std::vector<std::string>&
   }
 }
 
-// A scenario file for each plan.
+// A scenario file for each plan, launch files for the best one, and the answer as plan.json. Enters their
+// names into the answer.
 void write_files(const PlanArguments& arguments, const std::vector<SearchedWorld>& worlds,
                  PlanAnswer& answer) {
   for (std::size_t i = 0; i < answer.plans.size(); ++i) {

@@ -68,7 +68,7 @@ double value_of(const AnsweredPlan& plan, PlanObjective objective) {
   return 0;
 }
 
-// "+1.4 s of pipeline bubble": the part of a device's step that grows most.
+// "1.4 s more of the pipeline's bubble": the part of a device's step that grows most.
 std::string loss(const AnsweredPlan& plan, const AnsweredPlan& best) {
   if (plan.world != best.world) return "";
   const PlanFigures &its = plan.figures, &least = best.figures;
@@ -90,17 +90,23 @@ struct FurtherPlan {
   PlanChoice plan;
 };
 
+// Tasks that are all wanted.
+OrderedTasks tasks_from(std::int64_t first, std::size_t count, int jobs, SharedResults* results) {
+  OrderedTasks tasks;
+  tasks.jobs = jobs;
+  tasks.count = static_cast<std::int64_t>(count);
+  tasks.first = first;
+  tasks.wanted = [](std::int64_t) { return true; };
+  tasks.results = results;
+  return tasks;
+}
+
 // Simulates them; those that cannot be simulated, or do not fit, are left out.
 std::vector<AnsweredPlan> simulated(const std::vector<SearchedWorld>& worlds,
                                     const std::vector<FurtherPlan>& plans, const PlanLimits& limits, int jobs,
                                     SharedResults* results) {
   std::vector<AnsweredPlan> answers;
-  OrderedTasks tasks;
-  tasks.jobs = jobs;
-  tasks.count = static_cast<std::int64_t>(plans.size());
-  tasks.first = kFirstFurtherTask;
-  tasks.results = results;
-  tasks.wanted = [](std::int64_t) { return true; };
+  OrderedTasks tasks = tasks_from(kFirstFurtherTask, plans.size(), jobs, results);
   tasks.work = [&](std::int64_t task) {
     const FurtherPlan& its = plans[static_cast<std::size_t>(task)];
     const SearchedWorld& world = worlds[its.world];
@@ -141,8 +147,9 @@ void add_runners_up(std::vector<FurtherPlan>& further, SearchedWorld& world, std
   }
 }
 
-bool no_better(double a, double b) {
-  return a >= b * (1 - 1e-12);
+// Rounding aside.
+bool less(double a, double b) {
+  return a < b * (1 - 1e-12);
 }
 
 // Another plan is at least as good in all, and better in one.
@@ -154,8 +161,8 @@ bool dominated(const AnsweredPlan& plan, const AnsweredPlan& other) {
   const auto its = figures(plan), theirs = figures(other);
   bool better = false;
   for (std::size_t i = 0; i < its.size(); ++i) {
-    if (!no_better(its[i], theirs[i])) return false;
-    better = better || theirs[i] < its[i] * (1 - 1e-12);
+    if (less(its[i], theirs[i])) return false;
+    better = better || less(theirs[i], its[i]);
   }
   return better;
 }
@@ -270,12 +277,7 @@ void add_uncertainty(PlanAnswer& answer, const std::vector<SearchedWorld>& world
       examined.push_back(i);
   }
   std::map<std::size_t, std::vector<PlanEffect>> effects;
-  OrderedTasks tasks;
-  tasks.jobs = jobs;
-  tasks.count = static_cast<std::int64_t>(examined.size());
-  tasks.first = kFirstExamination;
-  tasks.results = results;
-  tasks.wanted = [](std::int64_t) { return true; };
+  OrderedTasks tasks = tasks_from(kFirstExamination, examined.size(), jobs, results);
   const auto plan_of = [&](std::int64_t task) -> AnsweredPlan& {
     return answer.plans[examined[static_cast<std::size_t>(task)]];
   };
@@ -310,37 +312,29 @@ void add_uncertainty(PlanAnswer& answer, const std::vector<SearchedWorld>& world
 
 // The scenario as it stands, if it can be read and simulated.
 std::optional<AnsweredPlan> own_plan(const PlanArguments& arguments, const SearchedWorld& world,
-                                     SharedResults* results, std::string& refusal) {
+                                     SharedResults* results) {
   const PlanQuestion& question = world.world.question;
   const auto read = [&] { return read_scenario_text(arguments.text, question.path, arguments.overrides); };
   try {
     if (read().cluster->devices() != question.scenario.cluster->devices()) return std::nullopt;
-  } catch (const InputError& error) {
-    refusal = error.what();
+  } catch (const InputError&) {
     return std::nullopt;
   }
   std::optional<AnsweredPlan> own;
-  OrderedTasks tasks;
-  tasks.count = 1;
-  tasks.first = kOwnTask;
-  tasks.results = results;
-  tasks.wanted = [](std::int64_t) { return true; };
+  OrderedTasks tasks = tasks_from(kOwnTask, 1, 1, results);
   tasks.work = [&](std::int64_t) {
     PlanFigures figures;
     try {
       figures = figures_of(predict(read(), Where::here));
     } catch (const std::exception& error) {
-      figures.error = error.what();
+      figures.error = error.what();  // its status stays `failed`
     }
     return to_line(figures);
   };
   tasks.taken = [&](const TaskEnd& end) {
     if (!end.failure.empty()) return;
     PlanFigures figures = plan_figures(end.output);
-    if (figures.status != PlanFigures::Status::ok) {
-      refusal = figures.error;
-      return;
-    }
+    if (figures.status != PlanFigures::Status::ok) return;
     own = answered(world, 0, {}, std::move(figures));
     const Scenario scenario = read();
     own->words = degrees_text(scenario.strategy);
@@ -348,6 +342,74 @@ std::optional<AnsweredPlan> own_plan(const PlanArguments& arguments, const Searc
   };
   run(tasks);
   return own;
+}
+
+// The plans that were simulated and keep to the limits.
+std::vector<AnsweredPlan> searched_plans(PlanAnswer& answer, const std::vector<SearchedWorld>& worlds) {
+  std::vector<AnsweredPlan> plans;
+  for (std::size_t w = 0; w < worlds.size(); ++w) {
+    const SearchedWorld& world = worlds[w];
+    if (world.world.what_if) continue;
+    answer.worlds.push_back(world.world.name);
+    add_space(answer, world);
+    for (const SimulatedPlan& plan : world.simulated)
+      if (world.allows(plan.figures.step_time_s))
+        plans.push_back(answered(world, w, plan.candidate.plan, plan.figures));
+  }
+  return plans;
+}
+
+// Plans that are not needed to find the best one: alternatives to it, and itself in worlds that are not
+// searched.
+std::vector<FurtherPlan> further_plans(PlanAnswer& answer, std::vector<SearchedWorld>& worlds,
+                                       const AnsweredPlan& best, int top) {
+  std::vector<FurtherPlan> further;
+  SearchedWorld& world = worlds[best.world];
+  if (top > 1) {
+    for (const double share : kMemoryShares)
+      if (const auto small = world.search->fastest_within(share * world.memory.capacity_bytes))
+        further.push_back({best.world, small->plan});
+    add_runners_up(further, world, best.world);
+    add_near(answer, world, best.world, further);
+  }
+  // What-ifs change the first world: a plan of another one need not be possible there.
+  for (std::size_t w = 0; w < worlds.size(); ++w)
+    if (!worlds[w].world.searched && best.world == 0) further.push_back({w, best.plan});
+  return further;
+}
+
+// Of plans in the order of the objective: the best of each world, the Pareto front, and then others until
+// there are `top`.
+std::vector<AnsweredPlan> kept_plans(std::vector<AnsweredPlan> all, std::size_t worlds, int top) {
+  std::vector<bool> kept(all.size(), false), seen(worlds, false);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool first = !seen[all[i].world];
+    seen[all[i].world] = true;
+    kept[i] = first || std::none_of(all.begin(), all.end(),
+                                    [&](const AnsweredPlan& other) { return dominated(all[i], other); });
+  }
+  auto count = static_cast<int>(std::count(kept.begin(), kept.end(), true));
+  std::vector<AnsweredPlan> plans;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!kept[i] && count >= top) continue;
+    count += kept[i] ? 0 : 1;
+    plans.push_back(std::move(all[i]));
+  }
+  return plans;
+}
+
+ChangedWorld changed_world(const SearchedWorld& world, std::size_t number, const AnsweredPlan* same_plan,
+                           const PlanAnswer& answer) {
+  ChangedWorld changed{world.world.name, std::nullopt, false};
+  if (same_plan) {
+    changed.best = *same_plan;
+    changed.same_plan = true;
+  } else if (!world.simulated.empty()) {
+    const SimulatedPlan& best = world.simulated.front();
+    changed.best = answered(world, number, best.candidate.plan, best.figures);
+    changed.same_plan = !answer.plans.empty() && answer.plans.front().plan == best.candidate.plan;
+  }
+  return changed;
 }
 
 }  // namespace
@@ -363,74 +425,35 @@ PlanAnswer plan_answer(const PlanArguments& arguments, std::vector<SearchedWorld
   answer.sample_unit = scenario.model.sample_unit;
   answer.devices = device_noun(scenario.cluster->node().device) + "s";
   answer.tolerance = limits.tolerance;
-  answer.own = own_plan(arguments, worlds.front(), results, answer.own_refusal);
-  std::vector<AnsweredPlan> all;
-  std::vector<FurtherPlan> further;
-  std::map<std::size_t, AnsweredPlan> unsearched;
-  std::size_t best_world = 0;
-  for (std::size_t w = 0; w < worlds.size(); ++w) {
-    SearchedWorld& world = worlds[w];
-    if (world.world.what_if) continue;
-    answer.worlds.push_back(world.world.name);
-    add_space(answer, world);
-    for (const SimulatedPlan& plan : world.simulated)
-      if (world.most_step_s <= 0 || plan.figures.step_time_s <= world.most_step_s)
-        all.push_back(answered(world, w, plan.candidate.plan, plan.figures));
-  }
+  answer.own = own_plan(arguments, worlds.front(), results);
+
+  std::vector<AnsweredPlan> all = searched_plans(answer, worlds);
+  std::map<std::size_t, AnsweredPlan> unsearched;  // the best plan in worlds that are not searched
   const auto better = [&](const AnsweredPlan& a, const AnsweredPlan& b) {
     return value_of(a, arguments.objective) < value_of(b, arguments.objective);
   };
   const bool possible = !all.empty();
   if (possible) {
-    best_world = std::min_element(all.begin(), all.end(), better)->world;
-    if (arguments.top > 1) {
-      for (const double share : kMemoryShares)
-        if (const auto small =
-                worlds[best_world].search->fastest_within(share * worlds[best_world].memory.capacity_bytes))
-          further.push_back({best_world, small->plan});
-      add_runners_up(further, worlds[best_world], best_world);
-      add_near(answer, worlds[best_world], best_world, further);
-    }
-    const PlanChoice best = std::min_element(all.begin(), all.end(), better)->plan;
-    for (std::size_t w = 0; w < worlds.size(); ++w)
-      if (!worlds[w].world.searched && best_world == 0) further.push_back({w, best});
+    const AnsweredPlan best = *std::min_element(all.begin(), all.end(), better);
+    const std::vector<FurtherPlan> further = further_plans(answer, worlds, best, arguments.top);
     for (AnsweredPlan& plan : simulated(worlds, further, limits, jobs, results)) {
-      if (worlds[plan.world].world.what_if) {
-        unsearched.emplace(plan.world, std::move(plan));
-        continue;
-      }
       const SearchedWorld& world = worlds[plan.world];
-      if (world.most_step_s > 0 && plan.figures.step_time_s > world.most_step_s) continue;
-      if (std::none_of(all.begin(), all.end(), [&](const AnsweredPlan& other) {
-            return other.world == plan.world && other.plan == plan.plan;
-          })) {
+      const auto is_same = [&](const AnsweredPlan& other) {
+        return other.world == plan.world && other.plan == plan.plan;
+      };
+      if (world.world.what_if) {
+        unsearched.emplace(plan.world, std::move(plan));
+      } else if (world.allows(plan.figures.step_time_s) && std::none_of(all.begin(), all.end(), is_same)) {
         all.push_back(std::move(plan));
         ++answer.simulated;
         --answer.slower;
       }
     }
-    for (NearPlan& near : answer.near) take_fitting(near, all, best_world);
+    for (NearPlan& near : answer.near) take_fitting(near, all, best.world);
   }
   std::stable_sort(all.begin(), all.end(), better);
 
-  // The best of each world, the front, and then the others.
-  std::vector<bool> kept(all.size(), false);
-  std::vector<bool> seen(worlds.size(), false);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const bool first = !seen[all[i].world];
-    seen[all[i].world] = true;
-    const bool in_front = std::none_of(all.begin(), all.end(),
-                                       [&](const AnsweredPlan& other) { return dominated(all[i], other); });
-    kept[i] = first || in_front;
-  }
-  auto count = static_cast<int>(std::count(kept.begin(), kept.end(), true));
-  for (std::size_t i = 0; i < all.size() && count < arguments.top; ++i)
-    if (!kept[i]) {
-      kept[i] = true;
-      ++count;
-    }
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (kept[i]) answer.plans.push_back(std::move(all[i]));
+  answer.plans = kept_plans(std::move(all), worlds.size(), arguments.top);
   for (std::size_t i = 0; i < answer.plans.size(); ++i) {
     AnsweredPlan& plan = answer.plans[i];
     plan.slower =
@@ -441,20 +464,14 @@ PlanAnswer plan_answer(const PlanArguments& arguments, std::vector<SearchedWorld
       answer.pareto.push_back(i);
   }
   if (possible) add_uncertainty(answer, worlds, jobs, results);
-  for (SearchedWorld& world : worlds)
-    if (!possible && !world.world.what_if) add_binding(answer, world);
   for (std::size_t w = 0; w < worlds.size(); ++w) {
-    if (!worlds[w].world.what_if) continue;
-    ChangedWorld changed{worlds[w].world.name, std::nullopt, false};
-    if (unsearched.count(w) > 0) {
-      changed.best = unsearched.at(w);
-      changed.same_plan = true;
-    } else if (!worlds[w].simulated.empty()) {
-      const SimulatedPlan& best = worlds[w].simulated.front();
-      changed.best = answered(worlds[w], w, best.candidate.plan, best.figures);
-      changed.same_plan = possible && answer.plans.front().plan == best.candidate.plan;
+    if (!worlds[w].world.what_if) {
+      if (!possible) add_binding(answer, worlds[w]);
+      continue;
     }
-    answer.changed.push_back(std::move(changed));
+    const auto same = unsearched.find(w);
+    answer.changed.push_back(
+        changed_world(worlds[w], w, same == unsearched.end() ? nullptr : &same->second, answer));
   }
   return answer;
 }

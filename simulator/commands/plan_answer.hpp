@@ -69,7 +69,6 @@ struct PlanAnswer {
   std::vector<AnsweredPlan> plans;  // the best first
   std::vector<std::size_t> pareto;  // of `plans`: no other is at least as good in time, memory and cost
   std::optional<AnsweredPlan> own;  // as the scenario has it
-  std::string own_refusal;          // why the scenario's own plan is none
   std::vector<NearPlan> near;
   std::vector<OpenDecision> open;
   std::vector<ChangedWorld> changed;

@@ -65,6 +65,13 @@ std::shared_ptr<const Cluster> cluster_of(const TomlValue& root, const std::stri
   return read_cluster(section, std::filesystem::path(path).parent_path().string());
 }
 
+std::vector<std::string> assignments_of(const PlanQuestion& question, const PlanChoice& plan) {
+  std::vector<std::string> assignments;
+  for (const auto& [key, value] : settings_of(plan, question.scenario.model))
+    assignments.push_back(fmt::format("{}={}", key, value));
+  return assignments;
+}
+
 }  // namespace
 
 PlanQuestion plan_question(const std::string& text, const std::string& path,
@@ -107,10 +114,7 @@ PlanQuestion plan_question(const std::string& text, const std::string& path,
 }
 
 Scenario scenario_of(const PlanQuestion& question, const PlanChoice& plan) {
-  std::vector<std::string> overrides;
-  for (const auto& [key, value] : settings_of(plan, question.scenario.model))
-    overrides.push_back(fmt::format("{}={}", key, value));
-  Scenario scenario = read_scenario_text(question.text, question.path, overrides);
+  Scenario scenario = read_scenario_text(question.text, question.path, assignments_of(question, plan));
   if (question.factors.network_links != 1) scenario.cluster = faster(scenario.cluster, question.factors);
   return scenario;
 }
@@ -118,8 +122,7 @@ Scenario scenario_of(const PlanQuestion& question, const PlanChoice& plan) {
 std::string scenario_file_text(const PlanQuestion& question, const PlanChoice& plan,
                                const std::string& comment) {
   Document document = Document::parse_text(question.text, question.path);
-  for (const auto& [key, value] : settings_of(plan, question.scenario.model))
-    document.set(fmt::format("{}={}", key, value));
+  for (const std::string& assignment : assignments_of(question, plan)) document.set(assignment);
   return comment + toml_text(document.tree());
 }
 
@@ -133,13 +136,11 @@ std::string refusal(const PlanQuestion& question, const CoreChoice& split) {
   PlanChoice plan;
   plan.core = split;
   plan.core.data = static_cast<int>(devices / ranks);
-  std::vector<std::string> overrides;
-  for (const auto& [key, value] : settings_of(plan, question.scenario.model))
-    overrides.push_back(fmt::format("{}={}", key, value));
   try {
-    read_scenario_text(toml_text(small), question.path, overrides);
+    read_scenario_text(toml_text(small), question.path, assignments_of(question, plan));
   } catch (const InputError& error) {
-    return std::string(error.what()).substr(std::string(error.what()).find(": ") + 2);
+    const std::string text = error.what();  // its place is in a text that nobody wrote
+    return text.substr(text.find(": ") + 2);
   } catch (const std::exception& error) {
     return error.what();
   }

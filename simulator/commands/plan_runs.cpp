@@ -16,6 +16,10 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
+bool is_faster(const SimulatedPlan& a, const SimulatedPlan& b) {
+  return a.figures.step_time_s < b.figures.step_time_s;
+}
+
 // A world while its plans are simulated.
 class WorldRun {
 public:
@@ -25,8 +29,7 @@ public:
   bool wanted(std::int64_t number) {
     if (number >= end_) return false;
     const Candidate* candidate = world_.search->candidate(static_cast<std::size_t>(number));
-    const double most_s = world_.most_step_s > 0 ? world_.most_step_s : kNever;
-    if (!candidate || candidate->bound_s >= best_s_ * share_ || candidate->bound_s > most_s) {
+    if (!candidate || candidate->bound_s >= best_s_ * share_ || !world_.allows(candidate->bound_s)) {
       end_ = number;  // those behind it have higher bounds
       return false;
     }
@@ -44,8 +47,7 @@ public:
     const PlanFigures& its = plan.figures;
     switch (its.status) {
       case PlanFigures::Status::ok:
-        if (world_.most_step_s <= 0 || its.step_time_s <= world_.most_step_s)
-          best_s_ = std::min(best_s_, its.step_time_s);
+        if (world_.allows(its.step_time_s)) best_s_ = std::min(best_s_, its.step_time_s);
         if (!plan.candidate.plan.gradients.servers)
           without_gradients_s_[plan.candidate.core] = its.without_gradients_s;
         world_.simulated.push_back(std::move(plan));
@@ -67,9 +69,7 @@ public:
 
   void finish() {
     std::vector<SimulatedPlan>& plans = world_.simulated;
-    std::stable_sort(plans.begin(), plans.end(), [](const SimulatedPlan& a, const SimulatedPlan& b) {
-      return a.figures.step_time_s < b.figures.step_time_s;
-    });
+    std::stable_sort(plans.begin(), plans.end(), is_faster);
     const std::int64_t tried =
         static_cast<std::int64_t>(plans.size()) + world_.too_large + world_.refused + world_.failed;
     const std::int64_t rest = world_.search->space().bounded - tried;
@@ -79,10 +79,7 @@ public:
   const SearchedWorld& world() const { return world_; }
   double best_s() const { return best_s_; }
   std::string best_in_words() const {
-    const auto best = std::min_element(world_.simulated.begin(), world_.simulated.end(),
-                                       [](const SimulatedPlan& a, const SimulatedPlan& b) {
-                                         return a.figures.step_time_s < b.figures.step_time_s;
-                                       });
+    const auto best = std::min_element(world_.simulated.begin(), world_.simulated.end(), is_faster);
     return best == world_.simulated.end() ? "" : in_words(best->candidate.plan);
   }
 
@@ -94,10 +91,6 @@ private:
   std::map<std::size_t, double> without_gradients_s_;        // by core
   std::set<std::pair<std::size_t, std::size_t>> too_large_;  // cores, and what ranks hold of them
 };
-
-}  // namespace
-
-namespace {
 
 // The longest step that the limits on the whole training allow; 0: they allow any.
 double most_step_s(const SearchedWorld& world, const PlanLimits& limits) {

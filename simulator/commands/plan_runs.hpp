@@ -35,6 +35,7 @@ struct SearchedWorld {
   MemoryLimit memory;
   OperatingRates rates;
   double most_step_s = 0;  // that the constraints allow; 0: no limit
+  bool allows(double step_time_s) const { return most_step_s <= 0 || step_time_s <= most_step_s; }
   std::unique_ptr<PlanSearch> search;
   std::vector<SimulatedPlan> simulated;                 // that fit, the fastest first
   std::int64_t too_large = 0, refused = 0, failed = 0;  // of those that were written or simulated
@@ -54,9 +55,9 @@ struct PlanProgress {
 // The world with what the limits mean for it. InputError if a limit needs what the scenario does not tell.
 SearchedWorld limited(PlanWorld world, const PlanLimits& limits);
 
-// The worlds' searches refer to them and to the limits, which stay where they are from now on. Simulates in
-// children, `jobs` at once, and with other processes that share `results` (null: alone). The
-// outcome is the same whoever simulates what.
+// Simulates in children, `jobs` at once, and with other processes that share `results` (null: alone). The
+// outcome is the same whoever simulates what. The searches keep pointers to the worlds and the limits:
+// neither may be moved or destroyed while a search is used.
 void simulate(std::vector<SearchedWorld>& worlds, const PlanLimits& limits, int jobs, SharedResults* results,
               const std::function<void(const PlanProgress&)>& progress);
 

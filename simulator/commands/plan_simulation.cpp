@@ -161,14 +161,10 @@ PlanFigures simulate_plan(const PlanQuestion& question, const PlanChoice& plan, 
     const bool many = effort.most_ops > 0 && all > more &&
                       ops_of(*small.schedule) * all / more > effort.most_ops && !small.schedule->asynchrony;
     if (!many) {
-      const double reserved = figures.reserved_bytes;
       figures =
           figures_of(all > more ? predict(scenario, where) : predict(scenario, std::move(small), where));
-      figures.reserved_bytes = reserved;
     } else if (!extend_evenly(figures, scenario, std::move(small), few, more, effort.bound_s, memory)) {
-      const double reserved = figures.reserved_bytes;
       figures = figures_of(predict(scenario, where));
-      figures.reserved_bytes = reserved;
     }
     if (!memory.fits(figures)) figures.status = PlanFigures::Status::too_large;
   } catch (const InputError& error) {

@@ -10,6 +10,7 @@
 #include "models/text/document.hpp"
 #include "models/text/toml_text.hpp"
 #include "models/text/toml_value.hpp"
+#include "simulator/commands/collective_time.hpp"
 #include "topologies/faster.hpp"
 
 namespace rehearse {
@@ -55,18 +56,11 @@ std::vector<std::int64_t> numbers(const std::string& option, const std::string& 
   return found;
 }
 
-// "cluster.preset=NAME" or "cluster.file=PATH".
+// "preset=NAME" or "file=PATH".
 std::string cluster_setting(const std::string& name) {
-  const std::vector<std::string> known = cluster_names();
-  if (std::find(known.begin(), known.end(), name) != known.end()) return fmt::format("preset={}", name);
-  std::error_code ignored;
-  if (std::filesystem::is_regular_file(name, ignored))
-    return fmt::format("file={}", toml_string(std::filesystem::absolute(name).string()));
-  const std::string near = nearest_name(name, known);
-  throw InputError(
-      {"--cluster"},
-      fmt::format("is {}; allowed: {}, or the path of a file{}", in_quotes(name), fmt::join(known, ", "),
-                  near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
+  return is_cluster_preset(name)
+             ? fmt::format("preset={}", name)
+             : fmt::format("file={}", toml_string(std::filesystem::absolute(name).string()));
 }
 
 PlanWorld world_of(const PlanArguments& arguments, const std::string& text, const std::string& path,

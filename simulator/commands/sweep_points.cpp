@@ -8,6 +8,7 @@
 #include <set>
 
 #include "models/text/printable.hpp"
+#include "models/text/text_hash.hpp"
 #include "models/text/toml_text.hpp"
 
 namespace rehearse {
@@ -199,21 +200,17 @@ std::vector<std::string> Sweep::overrides_of(std::int64_t point) const {
 }
 
 std::string Sweep::hash() const {
-  std::uint64_t state = 14695981039346656037u;  // FNV-1a, 64 bits
-  const auto add = [&](std::string_view text) {
-    for (const unsigned char c : text) state = (state ^ c) * 1099511628211u;
-    state = (state ^ 0xFF) * 1099511628211u;  // stands in no UTF-8: parts cannot run into each other
-  };
-  add(scenario_text);
-  for (const std::string& assignment : overrides) add(assignment);
+  TextHash hash;
+  hash.add(scenario_text);
+  for (const std::string& assignment : overrides) hash.add(assignment);
   for (const SweepAxis& axis : axes) {
-    add("axis");
-    for (const std::string& key : axis.keys) add(key);
+    hash.add("axis");
+    for (const std::string& key : axis.keys) hash.add(key);
     for (const auto& step : axis.values)
-      for (const SweepValue& value : step) add(value.toml);
+      for (const SweepValue& value : step) hash.add(value.toml);
   }
-  if (strict) add("strict");
-  return fmt::format("{:016x}", state);
+  if (strict) hash.add("strict");
+  return hash.hex();
 }
 
 SweepAxis parse_vary(std::string_view assignment) {

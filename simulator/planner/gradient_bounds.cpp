@@ -1,4 +1,4 @@
-// What bringing gradients together, sharing out state and updating weights add to a step, at least.
+// Lower bounds of the time that gradient synchronization, sharding and the optimizer add to a step.
 #include <algorithm>
 #include <numeric>
 
@@ -22,7 +22,7 @@ struct PlanBounds::StageSync {
   double kernels_s = 0;                            // of a micro-batch
 };
 
-// Ranks over which the gradients of the first rank's weights are summed; of hybrid shards, those of a node.
+// The ranks that sum gradients with the first rank. With hybrid sharding: those of them on its node.
 const std::vector<Endpoint>& PlanBounds::gradient_group(const CoreChoice& core, bool pipeline_inside,
                                                         Sharing sharing) {
   const bool in_node = sharing == Sharing::weights_in_node;
@@ -60,16 +60,16 @@ double PlanBounds::pushed_s(const CoreChoice& core, int servers, double paramete
   return remote * share_bytes / (node.nics * node.nic_bandwidth);
 }
 
-double PlanBounds::shards_of(const CoreChoice& core, Sharing sharing) const {
-  const double copies = static_cast<double>(core.data) * core.context;
+// Into how many shards the state of weights is cut that `copies` ranks would hold whole.
+double PlanBounds::shards_of(Sharing sharing, double copies) const {
   if (sharing == Sharing::nothing) return 1;
   if (sharing != Sharing::weights_in_node) return copies;
   return std::min(copies, static_cast<double>(scenario_.cluster->node().devices));
 }
 
-// Seconds of a collective over the ranks that sum gradients, in pieces of at most `piece` of `count`
-// parameters: as a collective's time grows less than its bytes, so many of the largest size take no longer
-// than those of any sizes.
+// Lower bound, in seconds, of a collective over `count` parameters among the ranks that sum gradients. It is
+// sent in pieces of at most `piece` parameters, of sizes that are not known here. Time grows more slowly than
+// bytes, so the bound takes all pieces to be as large as they may be.
 double PlanBounds::pieces_s(const CoreChoice& core, const GradientChoice& gradients, CollectiveKind kind,
                             double count, double piece, double element) {
   const std::vector<Endpoint>& group = gradient_group(core, gradients.pipeline_inside, gradients.sharing);
@@ -81,15 +81,16 @@ double PlanBounds::pieces_s(const CoreChoice& core, const GradientChoice& gradie
                                       piece * element);
 }
 
-PlanBounds::StageSync PlanBounds::stage_sync(const CoreChoice& core, const GradientChoice& gradients,
-                                             int stage, const std::vector<PartTimes>& parts,
-                                             const std::vector<HeldParameters>& parameters) {
+PlanBounds::StageSync PlanBounds::stage_sync(const WalkedCore& walked, const GradientChoice& gradients,
+                                             int stage) {
+  const CoreChoice& core = walked.core;
+  const auto& [parts, parameters] = walked.parts;
   const OrderEntry& entry = order_of(core.schedule);
   const Training& training = scenario_.training;
   const double of_gradient = element_bytes(training.gradient_precision),
                of_weight = element_bytes(training.precision) * gathered_share(scenario_);
   const auto goes_to_another = [&](std::size_t other) {
-    return other < parts.size() &&
+    return other < walked.parts.times.size() &&
            stage_of_part(entry.placement, core.pipeline, static_cast<int>(other)) != stage;
   };
   StageSync sync;
@@ -125,10 +126,10 @@ double PlanBounds::bucket_parameters(const GradientChoice& gradients) const {
   return bytes / element_bytes(scenario_.training.gradient_precision);
 }
 
-// The pipeline where the gradients of each pass are summed behind it.
-std::vector<StageSpan> PlanBounds::walk_with_sums(const CoreChoice& core, const GradientChoice& gradients,
-                                                  std::vector<PartTimes> parts,
-                                                  const std::vector<HeldParameters>& parameters) {
+// The timeline of the passes if a reduce-scatter follows each backward pass.
+std::vector<StageSpan> PlanBounds::walk_with_sums(const WalkedCore& walked, const GradientChoice& gradients) {
+  const CoreChoice& core = walked.core;
+  auto [parts, parameters] = walked.parts;
   const double of_gradient = element_bytes(scenario_.training.gradient_precision);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const double scatter_s =
@@ -177,10 +178,7 @@ double PlanBounds::plan_bound_s(const WalkedCore& walked, const GradientChoice& 
   const bool alone = core.data * core.context == 1, by_servers = gradients.servers > 0;
   const bool each_pass = gradients.sharing >= Sharing::gradients && !alone;
   const Node& node = scenario_.cluster->node();
-  std::vector<HeldParameters> parameters;
-  const std::vector<PartTimes> parts = this->parts(core, &parameters);
-  const std::vector<StageSpan> spans =
-      each_pass ? walk_with_sums(core, gradients, parts, parameters) : walked.spans;
+  const std::vector<StageSpan> spans = each_pass ? walk_with_sums(walked, gradients) : walked.spans;
   // Where neighbours of a stage fill whole nodes, all of them send over their nodes' cards.
   const int together = core.tensor * core.context * (gradients.pipeline_inside ? 1 : core.data);
   const double cards = node.nics * node.nic_bandwidth;
@@ -192,10 +190,11 @@ double PlanBounds::plan_bound_s(const WalkedCore& walked, const GradientChoice& 
   // A step that begins before the one before has ended everywhere lasts from a stage's beginning to its end.
   const bool crosses =
       order_of(core.schedule).staggered || gradients.sharing != Sharing::nothing || by_servers;
+  const double copies = static_cast<double>(core.data) * core.context;
   std::vector<double> slowed_s;
   double bound_s = walked.quick_s;
   for (int stage = 0; stage < core.pipeline; ++stage) {
-    const StageSync sync = stage_sync(core, gradients, stage, parts, parameters);
+    const StageSync sync = stage_sync(walked, gradients, stage);
     const StageSpan& span = spans[static_cast<std::size_t>(stage)];
     if (shares_cards)
       bound_s = std::max(bound_s, walked.microbatches * node.devices * sync.sent_bytes / cards);
@@ -209,7 +208,7 @@ double PlanBounds::plan_bound_s(const WalkedCore& walked, const GradientChoice& 
       slowed_s.push_back((walked.microbatches - 1) * slowed(core, load).more_s(sync.kernels_s, beside_s));
     }
     double step_s = synced_s(core, gradients, span, sync);
-    if (!by_servers) step_s += sync.dense / shards_of(core, gradients.sharing) * update_s_per_parameter_;
+    if (!by_servers) step_s += sync.dense / shards_of(gradients.sharing, copies) * update_s_per_parameter_;
     if (crosses) step_s -= span.begin_s;
     // The first forward pass of all waits for the weights that were gathered behind the step before.
     const bool gathers_ahead =
@@ -218,7 +217,7 @@ double PlanBounds::plan_bound_s(const WalkedCore& walked, const GradientChoice& 
     if (stage == 0 && gathers_ahead) step_s += std::max(0.0, sync.first_gather_s - sync.first_forward_s);
     bound_s = std::max(bound_s, step_s);
   }
-  return slows ? std::max(bound_s, quick_bound_s(shape(core), parts, slowed_s)) : bound_s;
+  return slows ? std::max(bound_s, quick_bound_s(shape(core), walked.parts.times, slowed_s)) : bound_s;
 }
 
 }  // namespace rehearse

@@ -5,8 +5,8 @@
 
 #include "models/kernels.hpp"
 #include "simulator/costs/compute.hpp"
-#include "simulator/strategies/axes/axis.hpp"
 #include "simulator/strategies/programs/ops.hpp"
+#include "simulator/strategies/programs/pass_tensors.hpp"
 #include "simulator/strategies/step_plan.hpp"
 
 namespace rehearse {
@@ -130,25 +130,12 @@ ModelTimes LayerTimer::times(const Scenario& scenario) {
     times.parameters = plan.layers[i].parameters;
     if (!plan.expert_parameters.empty()) times.expert_parameters = plan.expert_parameters[i];
     times.saved_bytes = plan.layers[i].saved_bytes;
-    times.transient_bytes = plan.transient_bytes[i];
-    times.boundary_bytes = plan.layers[i].output_bytes;
-    if (!walk.factors.empty()) {
-      const Layer& layer = plan.model[i];
-      if (layer.output() >= 0) {
-        const Value& output = layer.values[static_cast<std::size_t>(layer.output())];
-        times.boundary_bytes = output.elements * output.element / walk.output_shards[i];
-      }
-    }
+    if (!last) times.boundary_bytes = boundary_bytes(plan, static_cast<int>(i));
     model.layers.push_back(times);
   }
   for (const auto& [key, kernel] : known_)
     if (kernel.model_s > 0) model.kernels.push_back({kernel.one, kernel.model_s});
-  if (const auto* transformer = std::get_if<Transformer>(&scenario.model.shape);
-      transformer != nullptr && transformer->tied_embeddings &&
-      (transformer->causal || transformer->masked_lm_head)) {
-    const int shards = pass_shape(scenario).splits.of(SegmentKind::embedding, Dim::vocabulary);
-    model.tied_parameters = share_of(transformer->vocabulary, shards) * transformer->table_width();
-  }
+  model.tied_parameters = shared_table_parameters(scenario);
   return model;
 }
 

@@ -22,8 +22,7 @@ struct LayerTimes {
   double issue_forward_s = 0, issue_backward_s = 0;    // the process' time to issue its ops
   double parameters = 0, expert_parameters = 0;        // elements; experts that are placed apart
   double saved_bytes = 0;                              // kept from the forward to the backward pass
-  double transient_bytes = 0;                          // that recomputation brings back for a while
-  double boundary_bytes = 0;                           // of what goes on to another stage
+  double boundary_bytes = 0;                           // sent if the next layer is on another stage; last: 0
 };
 
 // Equal kernels of a model, and how long they all take for one micro-batch.

@@ -162,21 +162,18 @@ PipelineShape PlanBounds::shape(const CoreChoice& core) const {
 
 double PlanBounds::sent_s(const CoreChoice& core, double bytes) {
   const int near = core.tensor * core.context, far = near * core.data;
-  const double least_s =
-      std::min(timer_.collectives().message_s(0, near, bytes), timer_.collectives().message_s(0, far, bytes));
-  return least_s;
+  return std::min(timer_.collectives().message_s(0, near, bytes),
+                  timer_.collectives().message_s(0, far, bytes));
 }
 
-// `parameters`, if asked for: dense ones and experts' of each part.
-std::vector<PartTimes> PlanBounds::parts(const CoreChoice& core, std::vector<HeldParameters>* parameters) {
+// Empty if the core cannot be cut or split so.
+PlanBounds::Parts PlanBounds::parts(const CoreChoice& core) {
   const std::vector<int>& counts = stage_layers(core);
   const Cell& own = cell(core, core.recompute);
   const Cell& kept = core.recompute_layers > 0 ? cell(core, Recompute::none) : own;
-  std::vector<PartTimes> result;
+  Parts result;
   if (counts.empty() || !own.refusal.empty() || !kept.refusal.empty()) return result;
-  const Training& training = scenario_.training;
-  const double sent_share = (scenario_.strategy.scatter_gather ? 1.0 / core.tensor : 1.0) *
-                            element_bytes(training.activation_precision) / element_bytes(training.precision);
+  const double sent_share = scenario_.strategy.scatter_gather ? 1.0 / core.tensor : 1.0;
   std::size_t number = 0;
   double boundary_bytes = -1, boundary_s = 0;
   for (const int count : counts) {
@@ -208,13 +205,13 @@ std::vector<PartTimes> PlanBounds::parts(const CoreChoice& core, std::vector<Hel
       }
     }
     part.buckets = count;
-    result.push_back(part);
-    if (parameters) parameters->push_back(held);
+    result.times.push_back(part);
+    result.parameters.push_back(held);
   }
-  if (parameters && core.pipeline > 1) {
+  if (core.pipeline > 1) {
     const int last = static_cast<int>(counts.size()) - 1;
     if (stage_of_part(order_of(core.schedule).placement, core.pipeline, last) > 0) {
-      HeldParameters& held = parameters->back();
+      HeldParameters& held = result.parameters.back();
       held.dense += own.times.tied_parameters;
       held.largest_layer = std::max(held.largest_layer, own.times.tied_parameters);
     }
@@ -224,11 +221,10 @@ std::vector<PartTimes> PlanBounds::parts(const CoreChoice& core, std::vector<Hel
 
 CoreBound PlanBounds::core_bound(const CoreChoice& core) {
   CoreBound bound;
-  std::vector<HeldParameters> parameters;
-  const std::vector<PartTimes> parts = this->parts(core, &parameters);
-  if (parts.empty()) return {kNever, {}};
+  const auto [times, parameters] = parts(core);
+  if (times.empty()) return {kNever, {}};
   const PipelineShape shape = this->shape(core);
-  bound.seconds = quick_bound_s(shape, parts);
+  bound.seconds = quick_bound_s(shape, times);
 
   const Training& training = scenario_.training;
   const StateBytes state = state_bytes(training.optimizer, training.precision, training.gradient_precision);
@@ -237,7 +233,7 @@ CoreBound PlanBounds::core_bound(const CoreChoice& core) {
   const double expert_copies = std::max(1.0, copies * core.tensor / std::max(core.expert, 1));
   const double reserved = reserved_bytes(core, false), reserved_beside_servers = reserved_bytes(core, true);
   std::vector<int>& in_flight = in_flight_[{static_cast<int>(core.schedule), shape.stages, shape.chunks,
-                                            shape.microbatches, shape.pairs ? 1 : 0, 0}];
+                                            shape.microbatches, shape.pairs ? 1 : 0}];
   if (in_flight.empty())
     for (int stage = 0; stage < shape.stages; ++stage) in_flight.push_back(most_in_flight(shape, stage));
   for (int stage = 0; stage < shape.stages; ++stage) {
@@ -246,17 +242,15 @@ CoreBound PlanBounds::core_bound(const CoreChoice& core) {
       const auto part = static_cast<std::size_t>(part_of(placement, shape.stages, stage, chunk));
       dense += parameters[part].dense;
       experts += parameters[part].experts;
-      saved = std::min(saved, parts[part].saved_bytes);
+      saved = std::min(saved, times[part].saved_bytes);
       unit = std::min(unit, parameters[part].largest_layer);
     }
     const double activations = saved * in_flight[static_cast<std::size_t>(stage)];
     for (std::size_t s = 0; s < kHoldings; ++s) {
       const bool by_servers = s == kSharingNames.size();
       const auto sharing = by_servers ? Sharing::nothing : static_cast<Sharing>(s);
-      const double devices = scenario_.cluster->node().devices;
       const auto held = [&](double count, double all) {
-        const double shards = sharing == Sharing::weights_in_node ? std::min(all, devices) : all,
-                     weights = sharing >= Sharing::weights ? shards : 1,
+        const double shards = shards_of(sharing, all), weights = sharing >= Sharing::weights ? shards : 1,
                      gradients = sharing >= Sharing::gradients ? shards : 1,
                      optimizer = sharing >= Sharing::optimizer ? shards : 1;
         // Servers keep the optimizer's state.
@@ -306,11 +300,11 @@ int PlanBounds::walked_microbatches(const CoreChoice& core) {
 PlanBounds::WalkedCore PlanBounds::walk(const CoreChoice& core) {
   WalkedCore walked;
   walked.core = core;
-  const std::vector<PartTimes> parts = this->parts(core, nullptr);
+  walked.parts = parts(core);
   const PipelineShape shape = this->shape(core);
-  walked.quick_s = quick_bound_s(shape, parts);
+  walked.quick_s = quick_bound_s(shape, walked.parts.times);
   walked.microbatches = shape.microbatches;
-  walked.spans = walk_pipeline(shape, parts, walked_microbatches(core));
+  walked.spans = walk_pipeline(shape, walked.parts.times, walked_microbatches(core));
   return walked;
 }
 

@@ -29,8 +29,7 @@ public:
   PlanBounds(const Scenario& scenario, std::optional<double> reserve_bytes);
   ~PlanBounds();
 
-  // Layers of the model, the embedding and the output layer counted; with recomputation, the layers of each
-  // that it repeats.
+  // Layers of the model; the embedding and the output layer count.
   int layers() const;
   // Empty if the model can be split so; else why not.
   std::string refusal(const CoreChoice& core);
@@ -40,9 +39,20 @@ public:
   int most_recomputed(const CoreChoice& core);
   CoreBound core_bound(const CoreChoice& core);
 
-  // The passes one by one.
+  // Parameters of a part of the model on one device.
+  struct HeldParameters {
+    double dense = 0, experts = 0;
+    double largest_layer = 0;  // dense ones of the layer that has most
+  };
+  // The parts of a model that a pipeline's stages compute, in the model's order.
+  struct Parts {
+    std::vector<PartTimes> times;
+    std::vector<HeldParameters> parameters;
+  };
+  // A core whose passes were placed one by one on a timeline, without gradients.
   struct WalkedCore {
     CoreChoice core;
+    Parts parts;
     std::vector<StageSpan> spans;
     double quick_s = 0;
     int microbatches = 1;
@@ -56,28 +66,20 @@ private:
   struct StageSync;
   struct Cell;
   using CellKey = std::array<int, 8>;
-  // Parameters of a part of the model on one device.
-  struct HeldParameters {
-    double dense = 0, experts = 0;
-    double largest_layer = 0;  // dense ones of the layer that has most
-  };
   const Cell& cell(const CoreChoice& core, Recompute recompute);
   const std::vector<int>& new_cut(const Cell& cell, int parts, StageCut rule);
   const std::vector<int>& cut(const Cell& cell, int parts, StageCut rule);
-  std::vector<PartTimes> parts(const CoreChoice& core, std::vector<HeldParameters>* parameters);
+  Parts parts(const CoreChoice& core);
   PipelineShape shape(const CoreChoice& core) const;
   StrategyChoice strategy_of(const CoreChoice& core) const;
   double pushed_s(const CoreChoice& core, int servers, double parameters) const;
-  double shards_of(const CoreChoice& core, Sharing sharing) const;
+  double shards_of(Sharing sharing, double copies) const;
   double bucket_parameters(const GradientChoice& gradients) const;
   double pieces_s(const CoreChoice& core, const GradientChoice& gradients, CollectiveKind kind, double count,
                   double piece, double element);
-  StageSync stage_sync(const CoreChoice& core, const GradientChoice& gradients, int stage,
-                       const std::vector<PartTimes>& parts, const std::vector<HeldParameters>& parameters);
+  StageSync stage_sync(const WalkedCore& walked, const GradientChoice& gradients, int stage);
   static int walked_microbatches(const CoreChoice& core);
-  std::vector<StageSpan> walk_with_sums(const CoreChoice& core, const GradientChoice& gradients,
-                                        std::vector<PartTimes> parts,
-                                        const std::vector<HeldParameters>& parameters);
+  std::vector<StageSpan> walk_with_sums(const WalkedCore& walked, const GradientChoice& gradients);
   double synced_s(const CoreChoice& core, const GradientChoice& gradients, const StageSpan& span,
                   const StageSync& sync) const;
   const SlowedKernels& slowed(const CoreChoice& core, const DeviceLoad& load);
@@ -94,7 +96,7 @@ private:
   std::map<std::pair<const Cell*, DeviceLoad>, SlowedKernels> slowed_;
   std::map<std::pair<int, std::vector<int>>, std::vector<int>> cuts_;
   std::map<std::array<int, 6>, std::vector<Endpoint>> groups_;
-  std::map<std::array<int, 6>, std::vector<int>> in_flight_;
+  std::map<std::array<int, 5>, std::vector<int>> in_flight_;
 };
 
 }  // namespace rehearse

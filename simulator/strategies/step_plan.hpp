@@ -7,6 +7,9 @@
 
 namespace rehearse {
 
+// Elements on one rank of the embedding table of a transformer whose output layer has the same weights; 0:
+// the two layers share none.
+double shared_table_parameters(const Scenario& scenario);
 // What gradient strategies write programs into; nothing is written yet. `scenario` must outlive the plan.
 StepPlan begin_step_plan(const Scenario& scenario, ModelCut cut);
 

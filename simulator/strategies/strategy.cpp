@@ -28,15 +28,11 @@ namespace {
 
 // The table that the input layer and the output layer share, if they are on different stages.
 double tied_parameters(const Scenario& scenario) {
-  const auto* transformer = std::get_if<Transformer>(&scenario.model.shape);
   const StrategyChoice& strategy = scenario.strategy;
   const PartPlacement placement = order_of(strategy.schedule).placement;
   const int last =
       stage_of_part(placement, strategy.pipeline, strategy.pipeline * strategy.virtual_stages - 1);
-  if (!transformer || last == 0 || !transformer->tied_embeddings) return 0;
-  if (!transformer->causal && !transformer->masked_lm_head) return 0;
-  const int shards = pass_shape(scenario).splits.of(SegmentKind::embedding, Dim::vocabulary);
-  return share_of(transformer->vocabulary, shards) * transformer->table_width();
+  return last == 0 ? 0 : shared_table_parameters(scenario);
 }
 
 bool sums_with_data(const Scenario& scenario) {
@@ -157,6 +153,14 @@ std::vector<std::string> assumptions(const StepPlan& plan) {
 }
 
 }  // namespace
+
+double shared_table_parameters(const Scenario& scenario) {
+  const auto* transformer = std::get_if<Transformer>(&scenario.model.shape);
+  if (!transformer || !transformer->tied_embeddings) return 0;
+  if (!transformer->causal && !transformer->masked_lm_head) return 0;
+  const int shards = pass_shape(scenario).splits.of(SegmentKind::embedding, Dim::vocabulary);
+  return share_of(transformer->vocabulary, shards) * transformer->table_width();
+}
 
 StepPlan begin_step_plan(const Scenario& scenario, ModelCut cut) {
   const Training& training = scenario.training;

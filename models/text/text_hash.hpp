@@ -1,0 +1,26 @@
+// A hash of several texts that tells whether a file of results belongs to the same question.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace rehearse {
+
+// FNV-1a (Fowler, Noll, Vo) with 64 bits: the same on every machine.
+class TextHash {
+public:
+  void add(std::string_view text) {
+    for (const unsigned char c : text) add_byte(c);
+    add_byte(0xFF);  // stands in no UTF-8: texts cannot run into each other
+  }
+  std::string hex() const { return fmt::format("{:016x}", state_); }
+
+private:
+  void add_byte(unsigned char byte) { state_ = (state_ ^ byte) * 1099511628211u; }
+  std::uint64_t state_ = 14695981039346656037u;
+};
+
+}  // namespace rehearse
