@@ -59,9 +59,15 @@ public:
         shards_(gradient_strategy(scenario)->shared_state(scenario)) {}
 
   LaunchFile write() {
-    std::string text = table("job", {entry("description", toml_string(job_title(s_)))}) + model() +
-                       optimizer() + training() + parallelism() + recomputation() + compilation() +
-                       quantization();
+    std::string text = table("job", {entry("description", toml_string(job_title(s_)))});
+    // One statement each: operands of + may be evaluated in any order, and these add sentences to cannot_.
+    text += model();
+    text += optimizer();
+    text += training();
+    text += parallelism();
+    text += recomputation();
+    text += compilation();
+    text += quantization();
     if (training_.attention == AttentionKernels::unfused)
       cannot("torchtitan always computes attention by fused kernels (attention = \"unfused\").");
     if (training_.cuda_graphs) cannot("torchtitan launches no CUDA graphs (cuda_graphs).");
