@@ -10,26 +10,48 @@ namespace {
 constexpr std::size_t kFewSpans = 2048;  // of a row: painted from the spans themselves
 constexpr std::size_t kSpansPerBucket = 2;
 
-// What fills a piece of time: nanoseconds by style.
+// What fills a piece of time: nanoseconds by style. Few of the styles meet in one piece: `present` has their
+// bits, and only they are looked at, as this is done for every span of a trace.
 struct Filled {
   std::array<double, 16> by_style{};
+  std::uint32_t present = 0;
   bool critical = false;
-  bool any = false;
 
-  void add(const Filled& other) {
-    for (std::size_t i = 0; i < by_style.size(); ++i) by_style[i] += other.by_style[i];
-    critical |= other.critical;
-    any |= other.any;
+  bool any() const { return present != 0; }
+  void add(Style style, double nanoseconds) {
+    by_style[style] += nanoseconds;
+    present |= 1U << style;
   }
+  void add(const Filled& other) {
+    for (std::uint32_t left = other.present; left != 0; left &= left - 1) {
+      const auto style = static_cast<std::size_t>(std::countr_zero(left));
+      by_style[style] += other.by_style[style];
+    }
+    present |= other.present;
+    critical |= other.critical;
+  }
+  // The style that fills most, the first one of equals; what is there at all is seen.
   Bucket bucket(double length) const {
-    const auto most = std::max_element(by_style.begin(), by_style.end());
-    const double sum = std::accumulate(by_style.begin(), by_style.end(), 0.0);
     Bucket result;
-    result.style = static_cast<std::uint8_t>(most - by_style.begin()) & 0x7f;
+    double most = 0, sum = 0;
+    for (std::uint32_t left = present; left != 0; left &= left - 1) {
+      const auto style = static_cast<std::size_t>(std::countr_zero(left));
+      sum += by_style[style];
+      if (by_style[style] > most || left == present) {
+        most = by_style[style];
+        result.style = static_cast<std::uint8_t>(style) & 0x7f;
+      }
+    }
     result.critical = critical;
-    // What is there at all is seen.
-    result.busy = static_cast<std::uint8_t>(std::clamp(std::lround(255 * sum / length), any ? 1L : 0L, 255L));
+    result.busy =
+        static_cast<std::uint8_t>(std::clamp(std::lround(255 * sum / length), any() ? 1L : 0L, 255L));
     return result;
+  }
+  void clear() {
+    for (std::uint32_t left = present; left != 0; left &= left - 1)
+      by_style[static_cast<std::size_t>(std::countr_zero(left))] = 0;
+    present = 0;
+    critical = false;
   }
 };
 
@@ -42,7 +64,7 @@ struct Levels {
   void done(std::size_t level) {
     levels[level].push_back(open[level].bucket(static_cast<double>(shortest << level)));
     if (level + 1 < levels.size()) open[level + 1].add(open[level]);
-    open[level] = {};
+    open[level].clear();
     if (level + 1 < levels.size() && levels[level].size() % 2 == 0) done(level + 1);
   }
   void finish() {
@@ -81,9 +103,8 @@ RowMipmap::RowMipmap(const Timeline& timeline, const Row& row) {
     for (;;) {
       const Time until = std::min(to, bucket_end);
       Filled& filled = levels.open[0];
-      filled.by_style[style] += static_cast<double>(until - from);
+      filled.add(style, static_cast<double>(until - from));
       filled.critical |= spans.critical[s];
-      filled.any = true;
       if (to <= bucket_end) break;
       from = bucket_end;
       levels.done(0);
@@ -165,17 +186,16 @@ public:
       left_ = first;
     }
     const double inside = std::min(right, first + 1) - left;
-    filled_.by_style[style] += inside;
+    filled_.add(style, inside);
     filled_.critical |= critical;
-    filled_.any = true;
     if (right > first + 1) add(first + 1, right, style, critical);
   }
   void flush() {
-    if (!filled_.any) return;
+    if (!filled_.any()) return;
     const Bucket bucket = filled_.bucket(1);
     pieces_.push_back({left_, left_ + 1, bucket.style, bucket.critical != 0,
                        static_cast<float>(bucket.busy) / 255, kNoSpan});
-    filled_ = {};
+    filled_.clear();
   }
 
 private:

@@ -5,9 +5,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "gui/models/json_events.hpp"
 #include "gui/models/timeline.hpp"
@@ -24,7 +24,7 @@ struct Event {
   char phase = 0;  // 0: none
   bool binds_enclosing = false;
   Token name, category, pid, tid, time, duration, id, scope;
-  std::vector<Argument> arguments;
+  std::span<const Argument> arguments;
   Token arguments_text;  // with its brackets
 };
 
