@@ -87,6 +87,7 @@ int run(int argc, char** argv) {
   QStringList files;
   for (const std::string& file : arguments.files) files << QString::fromStdString(file);
   if (picture) return gui::take(window, files, arguments.screenshot);
+  window.restore_layout();
   window.show();
   window.open_files(files, true);
   return QApplication::exec();

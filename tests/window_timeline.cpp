@@ -7,6 +7,7 @@
 #include <QTableView>
 #include <QtTest>
 
+#include "gui/views/command.hpp"
 #include "gui/views/minimap.hpp"
 #include "gui/views/selection_view.hpp"
 #include "gui/views/timeline_legend.hpp"
@@ -336,7 +337,7 @@ TEST_CASE("Every action of the timeline tells what it does and where it stands")
     CHECK(!action->text().isEmpty());
     CHECK(action->toolTip().size() > 10);
     CHECK(QStringList{"&File", "&Edit", "&View", "&Go", "&Select", "&Run", "&Help"}.contains(
-        action->property("menu").toString()));
+        menu_of(*action).section(menu::kBelow, 0, 0)));
     for (const QKeySequence& key : action->shortcuts()) CHECK(keys.insert(key.toString()).second);
   }
   for (const QWidget* widget : shown.view.findChildren<QWidget*>()) {

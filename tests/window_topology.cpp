@@ -273,7 +273,7 @@ TEST_CASE("Actions of both views can be put into menus") {
     for (const QAction* const action : view->actions()) {
       CHECK_FALSE(action->text().isEmpty());
       CHECK_FALSE(action->toolTip().isEmpty());
-      CHECK(action->property("menu").toString() == "&View");
+      CHECK(action->property("menu").toString().startsWith("&View"));
       CHECK(action->shortcutContext() == Qt::WidgetWithChildrenShortcut);
     }
   }

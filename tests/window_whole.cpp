@@ -9,6 +9,7 @@
 #include <QComboBox>
 #include <QImage>
 #include <QLineEdit>
+#include <QMenu>
 #include <QMenuBar>
 #include <QMimeData>
 #include <QSettings>
@@ -311,8 +312,8 @@ TEST_CASE("Every command has a text, a tooltip, a menu, and a shortcut that is i
   MainWindow window;
   shown(window);
   std::set<const QAction*> in_menus;
-  for (const QAction* top : window.menuBar()->actions())
-    for (const QAction* action : top->menu()->actions()) in_menus.insert(action);
+  for (const QMenu* menu : window.menuBar()->findChildren<QMenu*>())
+    for (const QAction* action : menu->actions()) in_menus.insert(action);
   std::map<std::string, std::vector<const QAction*>> by_keys;
   for (const QAction* action : commands_of(window)) {
     CAPTURE(action->text().toStdString());

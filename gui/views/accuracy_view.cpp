@@ -81,7 +81,7 @@ AccuracyView::AccuracyView(Session& session, ViewState&, QWidget* parent)
   all->addWidget(split_, 1);
 
   add_command(*this,
-              {menu::file,
+              {menu::results,
                tr("Open a validation..."),
                {QKeySequence("Ctrl+Shift+V")},
                tr("Open the CSV file of predictions beside measurements")},
@@ -90,7 +90,7 @@ AccuracyView::AccuracyView(Session& session, ViewState&, QWidget* parent)
                             [this](const QString& path) { emit open_requested(path); });
               });
   close_ = add_command(*this,
-                       {menu::file,
+                       {menu::results,
                         tr("Close the validation"),
                         {QKeySequence("Ctrl+Shift+Q")},
                         tr("Leave the pairs of runs that are open in the window")},

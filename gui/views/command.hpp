@@ -12,11 +12,19 @@ class QWidget;
 
 namespace rehearse::gui {
 
-// The menus, in their order.
+// The menus, in their order, and those below others: "&View|&Zoom". None has more than about 15 entries.
 namespace menu {
+inline constexpr char kBelow = '|';
 inline constexpr const char *file = "&File", *edit = "&Edit", *view = "&View", *go = "&Go",
                             *select = "&Select", *run = "&Run", *help = "&Help";
 inline constexpr std::array<const char*, 7> all = {file, edit, view, go, select, run, help};
+inline constexpr const char *results = "&File|Sweeps, validations and &plans", *exports = "&File|&Export",
+                            *zoom = "&View|&Zoom and scroll", *tracks = "&View|T&racks",
+                            *groups = "&View|&Groups", *topology = "&View|T&opology",
+                            *tables = "&View|Ta&bles and memory", *plots = "&View|&Plots",
+                            *colours = "&View|&Colours", *views = "&Go|To the &view";
+inline constexpr std::array<const char*, 10> below = {results,  exports, zoom,  tracks,  groups,
+                                                      topology, tables,  plots, colours, views};
 }  // namespace menu
 
 struct Command {

@@ -73,7 +73,7 @@ QVariant CommandModel::data(const QModelIndex& index, int role) const {
     case 1:
       return shortcuts_of(action);
     case 2:
-      return plain(menu_of(action));
+      return plain(menu_of(action)).replace(menu::kBelow, QLatin1String(" > "));
     default:
       return action.statusTip();
   }
@@ -110,7 +110,7 @@ CommandList::CommandList(std::vector<QAction*> actions, QWidget* parent)
   table_->horizontalHeader()->setStretchLastSection(true);
   table_->setColumnWidth(0, 240);
   table_->setColumnWidth(1, 150);
-  table_->setColumnWidth(2, 80);
+  table_->setColumnWidth(2, 150);
   auto* layout = new QVBoxLayout(this);
   layout->addWidget(search_);
   layout->addWidget(table_);

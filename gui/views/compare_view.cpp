@@ -78,7 +78,7 @@ CompareView::CompareView(Session& session, ViewState&, QWidget* parent) : QWidge
   const auto page = [&](const QString& text, const QString& key, const QString& tip) {
     const int number = tabs_->addTab(text);
     tabs_->setTabToolTip(number, tip);
-    add_command(*this, {menu::view, tr("Compare %1").arg(text.toLower()), {QKeySequence(key)}, tip},
+    add_command(*this, {menu::tables, tr("Compare %1").arg(text.toLower()), {QKeySequence(key)}, tip},
                 [this, number] { tabs_->setCurrentIndex(number); });
   };
   page(tr("Figures"), tr("Alt+1"), tr("Figures of the runs beside each other"));

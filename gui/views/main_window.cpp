@@ -7,13 +7,12 @@
 #include <QMenuBar>
 #include <QProgressBar>
 #include <QSettings>
-#include <QSplitter>
 #include <QStatusBar>
-#include <QTabWidget>
 #include <QToolBar>
 #include <QToolButton>
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "gui/views/accuracy_view.hpp"
 #include "gui/views/command.hpp"
@@ -29,12 +28,13 @@
 #include "gui/views/timeline_view.hpp"
 #include "gui/views/topology_view.hpp"
 #include "gui/views/why_view.hpp"
+#include "gui/views/window_place.hpp"
+#include "gui/views/workspace.hpp"
 
 namespace rehearse::gui {
 
 namespace {
 
-constexpr int kSideWidth = 330, kTabsHeight = 310;
 constexpr double kMargin = 0.02;  // beside a step, of its length
 
 }  // namespace
@@ -67,9 +67,6 @@ void MainWindow::make_views() {
   scaling_ = new ScalingView(session_, state_);
   accuracy_ = new AccuracyView(session_, state_);
   plan_ = new PlanView(session_, state_);
-  tabs_ = new QTabWidget;
-  tabs_->setAccessibleName("What the timelines mean");
-  tabs_->setDocumentMode(true);
   const std::vector<std::tuple<const char*, const char*, QWidget*>> tabs = {
       {"why", "Why", new WhyView(session_, state_)},
       {"selection", "Selection", new SelectionView(session_, state_)},
@@ -82,35 +79,23 @@ void MainWindow::make_views() {
       {"plan", "Plan", plan_},
   };
   views_ = {{"timeline", timeline_}, {"runs", runs_}, {"scenario", scenario_}};
+  workspace_ = new Workspace(timeline_, new QWidget);
+  workspace_->add_to_side(runs_);
+  workspace_->add_to_side(scenario_);
   for (const auto& [name, title, view] : tabs) {
-    tabs_->addTab(view, title);
+    workspace_->add_tab(view, title);
     views_.push_back({name, view});
   }
-  side_ = new QSplitter(Qt::Vertical);
-  side_->addWidget(runs_);
-  side_->addWidget(scenario_);
-  side_->setStretchFactor(1, 1);
-  side_->setSizes({200, 500});
-  side_->setChildrenCollapsible(false);
-  right_ = new QSplitter(Qt::Vertical);
-  right_->addWidget(timeline_);
-  right_->addWidget(tabs_);
-  right_->setStretchFactor(0, 1);
-  right_->setSizes({10'000, kTabsHeight});
-  auto* all = new QSplitter(Qt::Horizontal);
-  all->addWidget(side_);
-  all->addWidget(right_);
-  all->setStretchFactor(1, 1);
-  all->setSizes({kSideWidth, 10'000});
-  setCentralWidget(all);
+  setCentralWidget(workspace_);
   for (const Named& named : views_) {
     named.view->setObjectName(named.name);
     if (named.view->accessibleName().isEmpty()) named.view->setAccessibleName(named.name);
   }
   // A selection shows what it is of, unless a view that follows it is open.
   connect(&state_, &ViewState::selection_changed, this, [this] {
-    const QString now = tabs_->currentWidget()->objectName();
-    if ((state_.selected() || state_.area()) &&
+    const QWidget* open = workspace_->open_tab();
+    const QString now = open != nullptr ? open->objectName() : QString();
+    if ((state_.selected() || state_.area()) && !workspace_->is_detached(view("selection")) &&
         (now == "why" || now == "scaling" || now == "accuracy" || now == "plan"))
       show_view("selection");
   });
@@ -159,9 +144,9 @@ void MainWindow::make_actions() {
   add_action(menu::file, "Save s&ession...", {K("Ctrl+Alt+S")},
              "Keep the open runs, the visible time and the bookmarks in a file",
              [this] { choose_session_file(); });
-  add_action(menu::file, "Export view as &picture...", {K("Ctrl+E")},
+  add_action(menu::exports, "Export view as &picture...", {K("Ctrl+E")},
              "Write the view that has the focus as PNG or SVG", [this] { export_picture(); });
-  add_action(menu::file, "Export &table as CSV...", {K("Ctrl+Shift+E")},
+  add_action(menu::exports, "Export &table as CSV...", {K("Ctrl+Shift+E")},
              "Write the table that has the focus, or the open tab's, as CSV", [this] { export_table(); });
   quit_ = add_action(menu::file, "&Quit", {K("Ctrl+Q")}, "Leave", [this] { close(); });
   add_action(menu::edit, "Copy view as p&icture", {K("Ctrl+Alt+C")},
@@ -174,21 +159,13 @@ void MainWindow::make_actions() {
     ++number;
     const QString title = named.name.left(1).toUpper() + named.name.mid(1);
     const K key = number <= 10 ? K(QString("Ctrl+%1").arg(number % 10)) : K(kKeysBeyondTen.at(number - 11));
-    add_action(menu::go, "To the view: " + title, {key}, "Move the focus to the view " + title,
+    add_action(menu::views, "To the view: " + title, {key}, "Move the focus to the view " + title,
                [this, name = named.name] {
                  show_view(name);
                  view(name)->setFocus();
                });
   }
-  const auto add_switch = [this](const char* text, const char* key, const char* what, QWidget* widget) {
-    QAction* action = add_action(menu::view, text, {K(key)}, what, [] {});
-    action->setCheckable(true);
-    action->setChecked(true);
-    connect(action, &QAction::toggled, widget, &QWidget::setVisible);
-  };
-  add_switch("Side pane&l", "Ctrl+B", "Show runs and the scenario", side_);
-  add_switch("Time&line", "Ctrl+T", "Show the timelines", timeline_);
-  add_switch("Lower &tabs", "Ctrl+J", "Show what the timelines mean", tabs_);
+  make_layout_actions();
   make_themes();
   add_action(menu::view, "F&ull screen", {Qt::Key_F11}, "Use the whole screen",
              [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); });
@@ -203,6 +180,37 @@ void MainWindow::make_actions() {
              });
 }
 
+void MainWindow::make_layout_actions() {
+  const auto add_switch = [this](const char* text, const char* key, const char* what, Workspace::Part part) {
+    QAction* action =
+        add_action(menu::view, text, {QKeySequence(key)}, what, [this, part] { workspace_->toggle(part); });
+    action->setCheckable(true);
+    const auto follow = [this, action, part] { action->setChecked(workspace_->shows(part)); };
+    connect(workspace_, &Workspace::changed, action, follow);
+    follow();
+  };
+  add_switch("Side pane&l", "Ctrl+B", "Show runs and the scenario", Workspace::Part::side);
+  add_switch("Time&line", "Ctrl+T", "Show the timelines", Workspace::Part::timeline);
+  add_switch("Lower &tabs", "Ctrl+J", "Show what the timelines mean", Workspace::Part::tabs);
+  QAction* alone = add_action(
+      menu::view, "&Maximise view", {QKeySequence("Ctrl+M"), Qt::Key_F12},
+      "Give the view that has the focus, or the open tab, all the room, or give it back", [this] {
+        workspace_->maximise(workspace_->maximised() != nullptr ? nullptr : workspace_->current_view());
+      });
+  alone->setCheckable(true);
+  alone->setIcon(style()->standardIcon(QStyle::SP_TitleBarMaxButton));
+  connect(workspace_, &Workspace::changed, alone,
+          [this, alone] { alone->setChecked(workspace_->maximised() != nullptr); });
+  QAction* detach = add_action(
+      menu::view, "Detach &view", {QKeySequence("Ctrl+Shift+M")},
+      "Put the view that has the focus, or the open tab, into a window of its own, or back", [this] {
+        QWidget* view = workspace_->current_view();
+        workspace_->is_detached(view) ? workspace_->attach(view) : workspace_->detach(view);
+      });
+  detach->setIcon(style()->standardIcon(QStyle::SP_TitleBarNormalButton));
+  workspace_->set_tab_commands({alone, detach});
+}
+
 void MainWindow::make_themes() {
   struct Choice {
     const char *text, *key, *stored;
@@ -212,7 +220,7 @@ void MainWindow::make_themes() {
   for (const Choice& choice : {Choice{"Colours of the &desktop", "Ctrl+Alt+1", "system", Theme::system},
                                Choice{"&Light colours", "Ctrl+Alt+2", "light", Theme::light},
                                Choice{"&Dark colours", "Ctrl+Alt+3", "dark", Theme::dark}}) {
-    QAction* action = add_action(menu::view, choice.text, {QKeySequence(choice.key)},
+    QAction* action = add_action(menu::colours, choice.text, {QKeySequence(choice.key)},
                                  "How the window is coloured", [this, choice] {
                                    set_theme(choice.theme);
                                    QSettings().setValue("theme", choice.stored);
@@ -226,14 +234,18 @@ void MainWindow::make_themes() {
 void MainWindow::make_menus() {
   std::map<QString, QMenu*> menus;
   for (const char* name : menu::all) menus[name] = menuBar()->addMenu(name);
+  const auto menu_named = [&](const QString& name) {
+    QMenu*& found = menus[name];
+    if (found == nullptr)
+      found = menus.at(name.section(menu::kBelow, 0, 0))->addMenu(name.section(menu::kBelow, 1));
+    return found;
+  };
   const auto fill = [&](const QWidget* widget, bool own) {
-    std::map<QString, bool> begun;
+    std::set<QMenu*> begun;
     for (QAction* action : widget->actions()) {
-      const auto found = menus.find(menu_of(*action));
-      if (found == menus.end()) continue;
-      QMenu* into = found->second;
-      if (!own && !begun[found->first] && !into->isEmpty()) into->addSeparator();
-      begun[found->first] = true;
+      if (menu_of(*action).isEmpty()) continue;
+      QMenu* into = menu_named(menu_of(*action));
+      if (!own && begun.insert(into).second && !into->isEmpty()) into->addSeparator();
       into->addAction(action);
       if (own && action->text() == "&Open...") {
         recent_ = into->addMenu("Open rece&nt");
@@ -241,6 +253,9 @@ void MainWindow::make_menus() {
       }
     }
   };
+  // Those below others stand first in them, in this order.
+  for (const char* name : menu::below) menu_named(name);
+  menus[menu::view]->addSeparator();
   fill(this, true);
   for (const Named& named : views_) {
     fill(named.view, false);
@@ -259,6 +274,8 @@ void MainWindow::follow_session() {
     const Session::RunPointer run = session_.current();
     setWindowTitle(run ? QString::fromStdString(run->name) + " - Rehearse" : "Rehearse");
   });
+  connect(&session_, &Session::runs_changed, this,
+          [this] { workspace_->set_has_runs(!session_.runs().empty()); });
   connect(&loader_, &Loader::opened, this, [this](int id) {
     const Session::RunPointer run = session_.run(id);
     if (!run) return;
@@ -362,12 +379,7 @@ QWidget* MainWindow::view(const QString& name) const {
 bool MainWindow::show_view(const QString& name) {
   QWidget* wanted = view(name);
   if (wanted == nullptr) return false;
-  const int tab = tabs_->indexOf(wanted);
-  if (tab >= 0) {
-    tabs_->setCurrentIndex(tab);
-    tabs_->show();
-  }
-  if (side_->indexOf(wanted) >= 0) side_->show();
+  workspace_->show_view(wanted);
   return true;
 }
 
@@ -381,8 +393,21 @@ bool MainWindow::settled() const {
   return !loader_.busy() && !scenario_->runner().busy() && scenario_->runner().queued() == 0;
 }
 
+void MainWindow::restore_layout() {
+  QSettings settings;
+  restore_place(*this, settings);
+  workspace_->restore(settings);
+  keeps_layout_ = true;
+}
+
 void MainWindow::closeEvent(QCloseEvent* event) {
   loader_.cancel();
+  workspace_->attach_all();
+  if (keeps_layout_) {
+    QSettings settings;
+    remember_place(*this, settings);
+    workspace_->remember(settings);
+  }
   QMainWindow::closeEvent(event);
 }
 

@@ -16,8 +16,6 @@
 class QActionGroup;
 class QLabel;
 class QProgressBar;
-class QSplitter;
-class QTabWidget;
 class QToolButton;
 
 namespace rehearse::gui {
@@ -30,6 +28,7 @@ class ScalingView;
 class ScenarioDraft;
 class ScenarioView;
 class TimelineView;
+class Workspace;
 
 class MainWindow : public QMainWindow {
   Q_OBJECT
@@ -46,6 +45,9 @@ public:
   QWidget* view(const QString& name) const;
   static QStringList view_names();
   void set_theme(Theme theme);
+  // As the window was left the last time, or, the first time, as the screen allows; and what is left is kept
+  // when it is closed.
+  void restore_layout();
 
   // Nothing is being read or run, and every view has what it shows.
   bool settled() const;
@@ -56,6 +58,7 @@ public:
   Session& session() { return session_; }
   ViewState& state() { return state_; }
   Loader& loader() { return loader_; }
+  Workspace& workspace() { return *workspace_; }
 
 protected:
   void closeEvent(QCloseEvent* event) override;
@@ -69,6 +72,7 @@ private:
   void make_themes();
   void make_menus();
   void make_status_bar();
+  void make_layout_actions();
   QAction* add_action(const char* in, const QString& text, const QList<QKeySequence>& keys,
                       const QString& what, std::function<void()> act);
   void follow_session();
@@ -109,15 +113,14 @@ private:
   ScalingView* scaling_ = nullptr;
   AccuracyView* accuracy_ = nullptr;
   PlanView* plan_ = nullptr;
-  QTabWidget* tabs_ = nullptr;
-  QSplitter *side_ = nullptr, *right_ = nullptr;
+  Workspace* workspace_ = nullptr;
   QLabel* position_ = nullptr;
   QProgressBar* progress_ = nullptr;
   QToolButton* cancel_ = nullptr;
   QMenu* recent_ = nullptr;
   QActionGroup* themes_ = nullptr;
   QAction* quit_ = nullptr;
-  QByteArray sizes_before_plans_;  // of the timelines and tabs; empty: plans have not taken their room
+  bool keeps_layout_ = false;
   QStringList notices_;
   int failures_ = 0;
   QString session_path_;

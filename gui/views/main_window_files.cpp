@@ -7,9 +7,7 @@
 #include <QMenu>
 #include <QMimeData>
 #include <QSettings>
-#include <QSplitter>
 #include <QStatusBar>
-#include <QTabWidget>
 #include <QTableView>
 #include <QTreeView>
 #include <algorithm>
@@ -20,6 +18,7 @@
 #include "gui/views/plan_view.hpp"
 #include "gui/views/scaling_view.hpp"
 #include "gui/views/scenario_view.hpp"
+#include "gui/views/workspace.hpp"
 
 namespace rehearse::gui {
 
@@ -77,11 +76,7 @@ void MainWindow::show_results(const QString& path, const std::shared_ptr<ResultF
     const auto planned = planned_.find(path);
     plan_->show_plans(path, std::move(*plans), planned == planned_.end() ? QString() : planned->second);
     // Two plots and a table need more room than other tabs; timelines get it back when plans are opened.
-    const int wanted = std::max(kPlanHeight, right_->height() / 2);
-    if (tabs_->height() < wanted) {
-      if (sizes_before_plans_.isEmpty()) sizes_before_plans_ = right_->saveState();
-      right_->setSizes({std::max(0, right_->height() - wanted), wanted});
-    }
+    workspace_->give_tabs(std::max(kPlanHeight, workspace_->height() / 2));
     show_view("plan");
   } else {
     accuracy_->show_validation(path, std::get<AccuracyTable>(*results));
@@ -92,8 +87,7 @@ void MainWindow::show_results(const QString& path, const std::shared_ptr<ResultF
 }
 
 void MainWindow::run_plans(const std::vector<PlanScenario>& scenarios) {
-  if (!sizes_before_plans_.isEmpty()) right_->restoreState(sizes_before_plans_);
-  sizes_before_plans_.clear();
+  workspace_->take_back_from_tabs();
   if (scenarios.size() > 1) show_view("compare");
   for (const PlanScenario& scenario : scenarios)
     if (const auto read = read_scenario(scenario.path))
@@ -169,13 +163,9 @@ void MainWindow::choose_session_file() {
 
 // ----- pictures and tables
 
-// The view that has the focus; of the tabs the open one; else the window.
+// The view that has the focus; of the tabs the open one.
 QWidget* MainWindow::exported_view() const {
-  for (const QWidget* widget = QApplication::focusWidget(); widget != nullptr;
-       widget = widget->parentWidget())
-    for (const Named& named : views_)
-      if (named.view == widget) return named.view;
-  return tabs_->currentWidget();
+  return workspace_->current_view();
 }
 
 void MainWindow::export_picture() {

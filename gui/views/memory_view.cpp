@@ -39,7 +39,7 @@ MemoryView::MemoryView(Session& session, ViewState& state, QWidget* parent)
   layout->addWidget(splitter, 1);
 
   const auto add = [this](const char* text, const QKeySequence& keys, const char* what, auto act) {
-    add_command(*this, {menu::view, text, {keys}, what}, act);
+    add_command(*this, {menu::tables, text, {keys}, what}, act);
   };
   add("Memory of the next stage", QKeySequence("."), "Show the memory of the next stage over time",
       [this] { step(1); });

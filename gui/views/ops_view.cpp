@@ -78,7 +78,7 @@ OpsView::OpsView(Session& session, ViewState& state, QWidget* parent)
        {"Count ops of the run", "Alt+R"}}};
   for (std::size_t i = 0; i < kActions.size(); ++i) {
     add_command(*this,
-                {menu::view,
+                {menu::tables,
                  tr(kActions[i].first),
                  {QKeySequence(kActions[i].second)},
                  tr("Which stretch of time the table of ops counts")},

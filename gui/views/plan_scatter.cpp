@@ -84,7 +84,7 @@ PlanScatter::PlanScatter(QWidget* parent) : QWidget(parent) {
   across_ = add_labelled_box(*head, this, tr("over"), tr("Figure on the horizontal axis"));
   logarithmic_ = add_command(
       *this,
-      {menu::view, tr("Logarithmic plans"), {QKeySequence("Alt+X")}, tr("Logarithmic axes of the plans")},
+      {menu::plots, tr("Logarithmic plans"), {QKeySequence("Alt+X")}, tr("Logarithmic axes of the plans")},
       [] {});
   logarithmic_->setIconText(tr("Log"));
   logarithmic_->setCheckable(true);

@@ -83,7 +83,7 @@ PlanView::PlanView(Session&, ViewState&, QWidget* parent) : QWidget(parent) {
 
 QAction* PlanView::make_switch(const QString& text, const QString& short_text, const QString& key,
                                const QString& tip) {
-  QAction* action = add_command(*this, {menu::view, text, {QKeySequence(key)}, tip}, [] {});
+  QAction* action = add_command(*this, {menu::plots, text, {QKeySequence(key)}, tip}, [] {});
   action->setIconText(short_text);
   action->setCheckable(true);
   connect(action, &QAction::toggled, this, &PlanView::apply_filter);
@@ -93,13 +93,13 @@ QAction* PlanView::make_switch(const QString& text, const QString& short_text, c
 void PlanView::make_commands() {
   add_command(
       *this,
-      {menu::file, tr("Open plans..."), {QKeySequence("Ctrl+Shift+L")}, tr("Open the file of a search")},
+      {menu::results, tr("Open plans..."), {QKeySequence("Ctrl+Shift+L")}, tr("Open the file of a search")},
       [this] {
         choose_file(*this, tr("file of plans"), tr("Plans (*.json);;All files (*)"),
                     [this](const QString& path) { emit open_requested(path); });
       });
   save_ = add_command(*this,
-                      {menu::file,
+                      {menu::results,
                        tr("Save plans..."),
                        {QKeySequence("Ctrl+Shift+K")},
                        tr("Write the file of the search and the plans' scenarios into a folder")},
@@ -123,13 +123,13 @@ void PlanView::make_commands() {
   pareto_ = make_switch(tr("Only Pareto-optimal plans"), tr("Pareto"), tr("Alt+3"),
                         tr("Show only plans that no other one beats in all that is sought"));
   clear_ = add_command(*this,
-                       {menu::view,
+                       {menu::plots,
                         tr("Show all plans"),
                         {QKeySequence("Alt+0")},
                         tr("Show the plans again that are filtered out")},
                        [this] { clear_filter(); });
   tell_more_ = add_command(*this,
-                           {menu::view,
+                           {menu::plots,
                             tr("Details of the search"),
                             {QKeySequence("Alt+M")},
                             tr("Tell what was ruled out, and what to measure where plans are close")},

@@ -102,7 +102,7 @@ ScalingView::ScalingView(Session&, ViewState&, QWidget* parent) : QWidget(parent
   all->addWidget(split_, 1);
 
   add_command(*this,
-              {menu::file,
+              {menu::results,
                tr("Open a sweep..."),
                {QKeySequence("Ctrl+Shift+W")},
                tr("Open the CSV file of a sweep as curves")},
@@ -118,7 +118,7 @@ ScalingView::ScalingView(Session&, ViewState&, QWidget* parent) : QWidget(parent
 }
 
 QAction* ScalingView::make_switch(const QString& text, const QString& key, const QString& tip, bool on) {
-  QAction* action = add_command(*this, {menu::view, text, {QKeySequence(key)}, tip}, [] {});
+  QAction* action = add_command(*this, {menu::plots, text, {QKeySequence(key)}, tip}, [] {});
   action->setCheckable(true);
   action->setChecked(on);
   connect(action, &QAction::toggled, this, &ScalingView::draw);

@@ -24,56 +24,57 @@ void TimelineView::make_actions() {
                           const std::function<void()>& act) {
     return add_command(*this, {in, text, keys, what}, act);
   };
-  add(view, tr("Zoom &in"), {K(Qt::Key_W)}, tr("Show half the time, about the cursor"),
+  add(menu::zoom, tr("Zoom &in"), {K(Qt::Key_W)}, tr("Show half the time, about the cursor"),
       [this] { zoom(0.5); });
-  add(view, tr("Zoom &out"), {K(Qt::Key_S)}, tr("Show twice the time, about the cursor"),
+  add(menu::zoom, tr("Zoom &out"), {K(Qt::Key_S)}, tr("Show twice the time, about the cursor"),
       [this] { zoom(2); });
-  add(view, tr("&Fit"), {K(Qt::Key_0), K(Qt::Key_Home)}, tr("Show the whole time"), [this] { state_.fit(); });
-  add(view, tr("Zoom to &selection"), {K(Qt::Key_F)},
+  add(menu::zoom, tr("&Fit"), {K(Qt::Key_0), K(Qt::Key_Home)}, tr("Show the whole time"),
+      [this] { state_.fit(); });
+  add(menu::zoom, tr("Zoom to &selection"), {K(Qt::Key_F)},
       tr("Show the selected span or area; again: the whole time"), [this] { zoom_to_selection(); });
-  add(view, tr("Pan &left"), {K(Qt::Key_A), K(Qt::Key_Left)}, tr("Move towards earlier times"),
+  add(menu::zoom, tr("Pan &left"), {K(Qt::Key_A), K(Qt::Key_Left)}, tr("Move towards earlier times"),
       [this] { pan(-0.2); });
-  add(view, tr("Pan &right"), {K(Qt::Key_D), K(Qt::Key_Right)}, tr("Move towards later times"),
+  add(menu::zoom, tr("Pan &right"), {K(Qt::Key_D), K(Qt::Key_Right)}, tr("Move towards later times"),
       [this] { pan(0.2); });
-  add(view, tr("Scroll &up"), {K(Qt::Key_Up)}, tr("The row above: select there, or scroll"),
+  add(menu::zoom, tr("Scroll &up"), {K(Qt::Key_Up)}, tr("The row above: select there, or scroll"),
       [this] { move_vertically(-1); });
-  add(view, tr("Scroll &down"), {K(Qt::Key_Down)}, tr("The row below: select there, or scroll"),
+  add(menu::zoom, tr("Scroll &down"), {K(Qt::Key_Down)}, tr("The row below: select there, or scroll"),
       [this] { move_vertically(1); });
-  add(view, tr("Page up"), {K(Qt::Key_PageUp)}, tr("Scroll up by a page"),
+  add(menu::zoom, tr("Page up"), {K(Qt::Key_PageUp)}, tr("Scroll up by a page"),
       [this] { scene_.set_scroll(scene_.scroll() - scene_.canvas().height()); });
-  add(view, tr("Page down"), {K(Qt::Key_PageDown)}, tr("Scroll down by a page"),
+  add(menu::zoom, tr("Page down"), {K(Qt::Key_PageDown)}, tr("Scroll down by a page"),
       [this] { scene_.set_scroll(scene_.scroll() + scene_.canvas().height()); });
-  add(view, tr("&Higher rows"), {K(QStringLiteral("Ctrl++")), K(QStringLiteral("Ctrl+="))},
+  add(menu::zoom, tr("&Higher rows"), {K(QStringLiteral("Ctrl++")), K(QStringLiteral("Ctrl+="))},
       tr("Make rows higher"), [this] { scene_.set_row_height(scene_.row_height() + 4); });
-  add(view, tr("Lo&wer rows"), {K(QStringLiteral("Ctrl+-"))}, tr("Make rows lower"),
+  add(menu::zoom, tr("Lo&wer rows"), {K(QStringLiteral("Ctrl+-"))}, tr("Make rows lower"),
       [this] { scene_.set_row_height(scene_.row_height() - 4); });
   path_action_ =
-      add(view, tr("Critical &path"), {K(Qt::Key_X)}, tr("Mark the spans that the step had to wait for"),
+      add(tracks, tr("Critical &path"), {K(Qt::Key_X)}, tr("Mark the spans that the step had to wait for"),
           [this] { state_.show_critical_path(!state_.shows_critical_path()); });
-  flows_action_ = add(view, tr("Arro&ws"), {K(Qt::Key_L)},
+  flows_action_ = add(tracks, tr("Arro&ws"), {K(Qt::Key_L)},
                       tr("Arrows from and to the selected span: messages and dependencies"),
                       [this] { state_.show_flows(!state_.shows_flows()); });
-  counters_action_ = add(view, tr("Cou&nters"), {K(Qt::Key_K)}, tr("Show memory and links"),
+  counters_action_ = add(tracks, tr("Cou&nters"), {K(Qt::Key_K)}, tr("Show memory and links"),
                          [this] { state_.show_counters(!state_.shows_counters()); });
   for (QAction* action : {path_action_, flows_action_, counters_action_}) action->setCheckable(true);
-  add(view, tr("&Pin rank"), {K(Qt::Key_P)}, tr("Keep the rank at the top, or let it go again"),
+  add(tracks, tr("&Pin rank"), {K(Qt::Key_P)}, tr("Keep the rank at the top, or let it go again"),
       [this] { pin_current(); });
-  add(view, tr("&Collapse rank"), {K(Qt::Key_C)}, tr("Show one row of the rank"),
+  add(tracks, tr("&Collapse rank"), {K(Qt::Key_C)}, tr("Show one row of the rank"),
       [this] { collapse(true, false); });
-  add(view, tr("&Expand rank"), {K(Qt::Key_E)}, tr("Show all rows of the rank"),
+  add(tracks, tr("&Expand rank"), {K(Qt::Key_E)}, tr("Show all rows of the rank"),
       [this] { collapse(false, false); });
-  add(view, tr("Collapse all"), {K(QStringLiteral("Shift+C"))}, tr("Show one row of each rank"),
+  add(tracks, tr("Collapse all"), {K(QStringLiteral("Shift+C"))}, tr("Show one row of each rank"),
       [this] { collapse(true, true); });
-  add(view, tr("Expand all"), {K(QStringLiteral("Shift+E"))}, tr("Show all rows of all ranks"),
+  add(tracks, tr("Expand all"), {K(QStringLiteral("Shift+E"))}, tr("Show all rows of all ranks"),
       [this] { collapse(false, true); });
 
   group_actions_ = {
-      add(view, tr("Collapse or expand &group"), {K(Qt::Key_G)},
+      add(groups, tr("Collapse or expand &group"), {K(Qt::Key_G)},
           tr("Show one row of the group that is selected or under the mouse, or all its ranks again"),
           [this] { toggle_group(); }),
-      add(view, tr("Collapse all groups"), {K(QStringLiteral("Shift+G"))},
+      add(groups, tr("Collapse all groups"), {K(QStringLiteral("Shift+G"))},
           tr("Show one row of each node, stage or role"), [this] { collapse_groups(true); }),
-      add(view, tr("Expand all groups"), {K(QStringLiteral("Ctrl+Shift+G"))},
+      add(groups, tr("Expand all groups"), {K(QStringLiteral("Ctrl+Shift+G"))},
           tr("Show the ranks of all nodes, stages or roles"), [this] { collapse_groups(false); })};
 
   back_action_ = add(go, tr("&Back"), {K(QStringLiteral("Alt+Left"))}, tr("Where the view was before"),

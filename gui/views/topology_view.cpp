@@ -180,7 +180,7 @@ void TopologyView::make_panel() {
 
 void TopologyView::make_actions() {
   const auto add = [this](const char* text, const QKeySequence& keys, const char* what, auto act) {
-    add_command(*this, {menu::view, text, {keys}, what}, act);
+    add_command(*this, {menu::topology, text, {keys}, what}, act);
   };
   add("Fit the topology", QKeySequence(Qt::Key_F), "Show all of the cluster", [this] { canvas_->fit(); });
   add("Fold the topology", QKeySequence("Shift+F"), "Close all groups and nodes that were opened",
