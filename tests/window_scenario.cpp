@@ -176,6 +176,9 @@ TEST_CASE("What is suggested is taken over by a click") {
   for (QLabel* label : w.view.findChildren<QLabel*>())
     if (label->accessibleName() == "Whether the scenario can be run") emit label->linkActivated("suggestion");
   CHECK(w.view.draft().text() == scenario("resnet50-ring"));
+  // One can go on writing there.
+  CHECK(w.view.editor().hasFocus());
+  CHECK(w.view.editor().textCursor().position() == w.view.draft().text().indexOf("[cluster]") + 8);
   REQUIRE(w.wait_until_told("32 devices"));
 }
 
@@ -235,10 +238,13 @@ TEST_CASE("Run gives a trace, and the run's scenario can be changed and run agai
   w.action("Duplicate run")->trigger();
   CHECK(w.view.draft().name() == "mlp (2)");
   CHECK(w.view.draft().text() == scenario("mlp-ring"));
+  w.view.run();
+  REQUIRE(made.wait(kPatienceMs));
+  CHECK(made[1][1].toString() == "mlp (2)");  // the same once more
   choose(w.choice("strategy.all_reduce"), "tree");
   w.view.run();
   REQUIRE(made.wait(kPatienceMs));
-  CHECK(made[1][1].toString() == "mlp (2)");
+  CHECK(made[2][1].toString() == "mlp, all-reduce tree");
 }
 
 TEST_CASE("What is known to be wrong is not run") {
@@ -290,7 +296,13 @@ TEST_CASE("Drafts are opened, saved, closed and opened again") {
   choose(w.choice("model.preset"), "vgg16");
   CHECK(w.view.has_unsaved_changes());
   const QString changed = w.view.draft().text();
+  QStringList asked;
+  w.view.set_question([&](const QStringList& names) {
+    asked = names;
+    return Unsaved::discard;
+  });
   w.action("Close scenario")->trigger();
+  CHECK(asked == QStringList{"untitled"});
   CHECK(tabs.count() == 1);
   CHECK(w.view.draft().name() == "mine");
   CHECK_FALSE(w.view.has_unsaved_changes());

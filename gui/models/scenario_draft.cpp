@@ -45,7 +45,7 @@ all_reduce = "ring"
 }
 
 ScenarioDraft::ScenarioDraft(const QString& text, const QString& name, QObject* parent)
-    : QObject(parent), name_(name) {
+    : QObject(parent), name_(name), origin_{name, text} {
   document_.setPlainText(text);
   document_.setModified(false);
   // First of all that is connected to it: whoever is told of a change sees the text as it is then.
@@ -87,6 +87,7 @@ QString ScenarioDraft::load(const QString& path) {
     return QString::fromUtf8(error.what());
   }
   set_name(QFileInfo(path).completeBaseName());
+  origin_ = {name_, text()};
   return {};
 }
 
@@ -94,10 +95,23 @@ QString ScenarioDraft::save(const QString& path) {
   QSaveFile file(path);
   if (!file.open(QIODevice::WriteOnly) || file.write(text().toUtf8()) < 0 || !file.commit())
     return QString("%1: cannot be written: %2").arg(path, file.errorString());
+  const bool another = path != path_;
   path_ = path;
   document_.setModified(false);
   set_name(QFileInfo(path).completeBaseName());
+  if (another) origin_ = {name_, text()};
   return {};
+}
+
+void ScenarioDraft::restore(const QString& path, const QString& folder, const QString& text) {
+  ScenarioDraft file({}, {});
+  const bool has_file = !path.isEmpty() && file.load(path).isEmpty();
+  path_ = path;
+  folder_ = folder;
+  document_.setPlainText(text);
+  origin_ = has_file ? file.origin() : Origin{name_, text};
+  keep();
+  document_.setModified(true);
 }
 
 std::optional<QString> ScenarioDraft::value(const QString& key) const {

@@ -26,12 +26,26 @@ public:
   const TomlOutline& outline() const;  // of the text as it stands
   QTextDocument& document() { return document_; }
   bool is_modified() const { return document_.isModified(); }
+  // Whether it has changes that are neither in its file nor in a session's.
+  bool is_at_risk() const { return is_modified() && kept_ != text(); }
+  void keep() { kept_ = text(); }  // a session's file holds the text as it stands
+
+  // What it was made from: runs are named by their difference from it.
+  struct Origin {
+    QString name, text;
+  };
+  const Origin& origin() const { return origin_; }
+  void set_origin(const Origin& origin) { origin_ = origin; }
+  const QString& last_run() const { return last_run_; }  // the text that was run last; empty
+  void set_last_run(const QString& text) { last_run_ = text; }
 
   void set_name(const QString& name);
   void set_folder(const QString& folder) { folder_ = folder; }
   // Reads or writes the file and takes its name; what went wrong, or empty.
   QString load(const QString& path);
   QString save(const QString& path);
+  // As a session's file kept it: `text` is not that of the file, if there is one.
+  void restore(const QString& path, const QString& folder, const QString& text);
 
   // What the text says at "training.micro_batch", strings without quotes; nothing if the key is absent.
   std::optional<QString> value(const QString& key) const;
@@ -66,6 +80,9 @@ private:
   mutable std::optional<QString> text_;  // of the document; none: it has changed since
   mutable std::optional<TomlOutline> outline_;
   QString name_, path_, folder_;
+  QString last_run_;
+  std::optional<QString> kept_;
+  Origin origin_;
 };
 
 }  // namespace rehearse::gui

@@ -62,6 +62,35 @@ std::vector<GroupRef> groups_in(const JsonReader& json, std::size_t runs) {
   return groups;
 }
 
+ordered_json to_json(const std::vector<SavedDraft>& drafts, const fs::path& folder) {
+  ordered_json json = ordered_json::array();
+  for (const SavedDraft& draft : drafts) {
+    json.push_back({{"path", stored_path(draft.path, folder)},
+                    {"name", draft.name},
+                    {"folder", stored_path(draft.folder, folder)}});
+    if (draft.text) json.back()["text"] = *draft.text;
+  }
+  return json;
+}
+
+std::vector<SavedDraft> drafts_in(const JsonReader& json, const fs::path& folder) {
+  std::vector<SavedDraft> drafts;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const JsonReader from = json.item(i);
+    from.object();
+    for (const auto& [key, value] : from.value().items())
+      if (key != "path" && key != "name" && key != "folder" && key != "text")
+        from.refuse("an object with \"" + key + '"', "path, name, folder, text");
+    SavedDraft draft{opened_path(from.at("path").text(), folder),
+                     from.at("name").text(),
+                     opened_path(from.at("folder").text(), folder),
+                     {}};
+    if (draft.path.empty() || from.has("text")) draft.text = from.at("text").text();
+    drafts.push_back(std::move(draft));
+  }
+  return drafts;
+}
+
 TimeRange range_in(const JsonReader& json) {
   return {json.at("begin_ns").integer(-kFarthest, kFarthest),
           json.at("end_ns").integer(-kFarthest, kFarthest)};
@@ -125,6 +154,8 @@ void write_session(const SavedSession& session, const std::string& path) {
   json["current"] = session.current;
   json["scenario"] =
       session.scenario.empty() ? "" : stored_path(fs::absolute(session.scenario).string(), folder);
+  json["drafts"] = to_json(session.drafts, folder);
+  json["current_draft"] = session.current_draft;
   json["visible"] = {{"begin_ns", session.visible.begin}, {"end_ns", session.visible.end}};
   json["bookmarks"] = ordered_json::array();
   for (const Bookmark& bookmark : session.bookmarks)
@@ -167,6 +198,14 @@ SavedSession read_session(const std::string& path) {
   session.current =
       static_cast<int>(json.at("current").integer(-1, static_cast<std::int64_t>(session.runs.size()) - 1));
   session.scenario = opened_path(json.at("scenario").text(), folder);
+  if (json.has("drafts")) {  // older files have none
+    session.drafts = drafts_in(json.at("drafts"), folder);
+    session.current_draft = static_cast<int>(
+        json.at("current_draft").integer(-1, static_cast<std::int64_t>(session.drafts.size()) - 1));
+  } else if (!session.scenario.empty()) {
+    session.drafts = {{session.scenario, fs::path(session.scenario).stem().string(), "", {}}};
+    session.current_draft = 0;
+  }
   session.visible = range_in(json.at("visible"));
   const JsonReader bookmarks = json.at("bookmarks");
   for (std::size_t i = 0; i < bookmarks.size(); ++i)

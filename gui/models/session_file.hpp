@@ -1,12 +1,20 @@
 // A window's session as a file (.rehearse, JSON): which runs are open, and where one was looking.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "gui/models/session.hpp"
 
 namespace rehearse::gui {
+
+// A scenario that was open. `text`: what stands in no file of its own; nothing: as its file at `path` has it.
+struct SavedDraft {
+  std::string path, name;
+  std::string folder;  // where file names in it begin, if it has no file
+  std::optional<std::string> text;
+};
 
 // What a session file tells. Runs are numbered as they stand in it; times are those of the window's axis.
 struct SavedSession {
@@ -15,9 +23,12 @@ struct SavedSession {
     bool shown = true;
   };
   std::vector<SavedRun> runs;
-  int current = -1;      // of runs; -1: none
-  std::string scenario;  // path of the scenario that is being edited; empty
-  TimeRange visible;     // empty: all
+  int current = -1;  // of runs; -1: none
+  std::string
+      scenario;  // path of the scenario that is being edited; empty. All that older files tell of them
+  std::vector<SavedDraft> drafts;
+  int current_draft = -1;  // of drafts; -1: none
+  TimeRange visible;       // empty: all
   std::vector<Bookmark> bookmarks;
   Grouping grouping = Grouping::none;
   QString filter;
@@ -36,7 +47,7 @@ void keep_traces(SavedSession& session, const std::string& temporary, const std:
 void write_session(const SavedSession& session, const std::string& path);
 // InputError names the file and what is wrong with it.
 SavedSession read_session(const std::string& path);
-// Everything but the runs, whose ids are given in the order of the file; 0: not opened.
+// Everything but the scenarios and the runs, whose ids are given in the order of the file; 0: not opened.
 void restore(const SavedSession& from, const std::vector<int>& ids, Session& session, ViewState& state);
 
 }  // namespace rehearse::gui

@@ -280,8 +280,6 @@ void MainWindow::follow_session() {
     const Session::RunPointer run = session_.run(id);
     if (!run) return;
     if (session_.shown().size() == 1) show_step();
-    // What can be changed is that run, until something else is written.
-    if (!run->scenario_text.empty() && scenario_->has_only_template()) scenario_->duplicate_run(id);
     if (!run->timeline->problems.empty())
       tell(QString::fromStdString(run->name + ": " + run->timeline->problems.front()) +
            (run->timeline->problems.size() > 1
@@ -400,7 +398,12 @@ void MainWindow::restore_layout() {
   keeps_layout_ = true;
 }
 
+void MainWindow::never_ask() {
+  scenario_->set_question([](const QStringList&) { return Unsaved::discard; });
+}
+
 void MainWindow::closeEvent(QCloseEvent* event) {
+  if (!scenario_->may_leave()) return event->ignore();
   loader_.cancel();
   workspace_->attach_all();
   if (keeps_layout_) {

@@ -48,6 +48,7 @@ public:
   // As the window was left the last time, or, the first time, as the screen allows; and what is left is kept
   // when it is closed.
   void restore_layout();
+  void never_ask();  // what is not saved is lost
 
   // Nothing is being read or run, and every view has what it shows.
   bool settled() const;

@@ -128,12 +128,13 @@ void MainWindow::choose_files() {
 
 void MainWindow::open_session(const QString& path) {
   const SavedSession from = read_session(path.toStdString());
+  if (!scenario_->may_leave()) return;
   for (const Session::RunPointer& run : std::vector(session_.runs())) {
     state_.forget_run(run->id);
     session_.remove(run->id);
   }
   session_path_ = path;
-  if (!from.scenario.empty()) open_scenario(QString::fromStdString(from.scenario));
+  for (const QString& why_not : scenario_->restore_drafts(from.drafts, from.current_draft)) refuse(why_not);
   if (from.runs.empty()) return restore(from, {}, session_, state_);
   QStringList paths, names;
   for (const SavedSession::SavedRun& run : from.runs) {
@@ -145,8 +146,11 @@ void MainWindow::open_session(const QString& path) {
 
 void MainWindow::save_session(const QString& path) {
   SavedSession now = saved(session_, state_, scenario_->draft().path().toStdString());
+  now.drafts = scenario_->saved_drafts();
+  now.current_draft = scenario_->current_draft();
   keep_traces(now, scenario_->runner().folder().toStdString(), path.toStdString());
   write_session(now, path.toStdString());
+  scenario_->keep_drafts();
   session_path_ = path;
   remember_file(path);
 }

@@ -14,7 +14,6 @@ NumberField::NumberField(QWidget* parent) : QAbstractSpinBox(parent) {
   setFocusPolicy(Qt::StrongFocus);
   setKeyboardTracking(false);
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-  lineEdit()->installEventFilter(this);
   connect(this, &QAbstractSpinBox::editingFinished, this, &NumberField::commit);
 }
 
@@ -60,16 +59,16 @@ void NumberField::wheelEvent(QWheelEvent* event) {
   event->ignore();  // scrolls the form
 }
 
-bool NumberField::eventFilter(QObject* watched, QEvent* event) {
+bool NumberField::event(QEvent* event) {
   // What has been told is undone in the text of the scenario, not in this field.
-  if (watched == lineEdit() && event->type() == QEvent::ShortcutOverride && lineEdit()->text() == shown_) {
+  if (event->type() == QEvent::ShortcutOverride && lineEdit()->text() == shown_) {
     auto* key = static_cast<QKeyEvent*>(event);
     if (key->matches(QKeySequence::Undo) || key->matches(QKeySequence::Redo)) {
       event->ignore();
       return true;
     }
   }
-  return QAbstractSpinBox::eventFilter(watched, event);
+  return QAbstractSpinBox::event(event);
 }
 
 }  // namespace rehearse::gui

@@ -26,7 +26,7 @@ signals:
 protected:
   StepEnabled stepEnabled() const override { return StepUpEnabled | StepDownEnabled; }
   void wheelEvent(QWheelEvent* event) override;
-  bool eventFilter(QObject* watched, QEvent* event) override;
+  bool event(QEvent* event) override;
 
 private:
   QString shown_;

@@ -131,7 +131,10 @@ void ScenarioEditor::mark_error(int line, int column, const QString& message) {
 }
 
 void ScenarioEditor::go_to(int line, int column) {
-  const int place = draft_ ? draft_->position(line, column) : -1;
+  go_to_place(draft_ ? draft_->position(line, column) : -1);
+}
+
+void ScenarioEditor::go_to_place(int place) {
   if (place < 0) return;
   QTextCursor cursor = textCursor();
   cursor.setPosition(place);

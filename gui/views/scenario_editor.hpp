@@ -26,6 +26,7 @@ public:
   void mark_error(int line, int column, const QString& message);
   int error_line() const { return error_line_; }
   void go_to(int line, int column);
+  void go_to_place(int place);  // as ScenarioDraft::position() gives it
 
   // Offers what may stand at the cursor; writes it at once if there is but one.
   void complete();

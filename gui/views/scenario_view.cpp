@@ -2,18 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <QAbstractSpinBox>
 #include <QAction>
-#include <QFileDialog>
+#include <QApplication>
 #include <QFileInfo>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QKeyEvent>
+#include <QLineEdit>
 #include <QMenu>
-#include <QRegularExpression>
 #include <QToolButton>
 #include <QVBoxLayout>
-#include <algorithm>
 
 #include "gui/models/run_list.hpp"
+#include "gui/models/scenario_difference.hpp"
 #include "gui/models/scenario_fields.hpp"
 #include "gui/views/appearance.hpp"
 #include "gui/views/command.hpp"
@@ -23,9 +25,7 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr int kMostTabPixels = 160;             // of a name in a tab
 constexpr int kRoomForBoth = 700;               // pixels that form and text need beside each other
-constexpr std::size_t kMostClosed = 20;         // drafts that can be reopened
 constexpr qsizetype kMostToldCharacters = 300;  // of a message; the rest in its tooltip
 
 QString result_line(const RunOutcome& outcome) {
@@ -96,8 +96,9 @@ void ScenarioView::build_actions() {
               "Make the change again that was taken back", &V::redo);
   error_ = add("&Go to the error", "&Go", Qt::Key_F8, "Show what is wrong in the scenario's text",
                &V::go_to_error);
-  for (QAction* action : {save_, save_as_, close_, undo_, redo_})
+  for (QAction* action : {save_, save_as_, close_})
     action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+  qApp->installEventFilter(this);
   // What the tool bar has no room to say at length.
   plan_->setIconText("Plan");
   new_->setIconText("New");
@@ -143,7 +144,7 @@ void ScenarioView::build_widgets() {
   tabs_->setElideMode(Qt::ElideNone);  // they scroll; tell_drafts() shortens names
   tabs_->setUsesScrollButtons(true);
   connect(tabs_, &QTabBar::currentChanged, this, &ScenarioView::show_draft);
-  connect(tabs_, &QTabBar::tabCloseRequested, this, &ScenarioView::close_draft);
+  connect(tabs_, &QTabBar::tabCloseRequested, this, &ScenarioView::ask_and_close);
 
   sides_ = new QTabBar(this);
   sides_->setAccessibleName("Form or text");
@@ -177,7 +178,10 @@ void ScenarioView::build_widgets() {
   connect(told_, &QLabel::linkActivated, this, [this](const QString& link) {
     if (link != "suggestion") return go_to_error();
     const auto suggestion = draft().suggestion(error_line_, error_column_, told_->toolTip());
-    if (suggestion) draft().change(suggestion->edit);
+    if (!suggestion) return;
+    draft().change(suggestion->edit);
+    sides_->setCurrentIndex(1);
+    editor_->go_to_place(suggestion->edit.begin + static_cast<int>(suggestion->edit.text.size()));
   });
   progress_ = line("Progress and result of the run");
   progress_->setTextFormat(Qt::PlainText);
@@ -209,168 +213,14 @@ void ScenarioView::fill_templates() {
   if (templates_->isEmpty()) templates_->addAction("No scenarios are installed")->setEnabled(false);
 }
 
-// ----- drafts
-
-void ScenarioView::add_draft(std::unique_ptr<ScenarioDraft> draft) {
-  // The first, untouched one makes room.
-  const bool replace = has_only_template();
-  connect(draft.get(), &ScenarioDraft::text_changed, this, &ScenarioView::check_draft);
-  connect(draft.get(), &ScenarioDraft::modified_changed, this, &ScenarioView::tell_drafts);
-  connect(draft.get(), &ScenarioDraft::name_changed, this, &ScenarioView::tell_drafts);
-  drafts_.push_back(std::move(draft));
-  tabs_->addTab("");
-  tell_drafts();
-  tabs_->setCurrentIndex(tabs_->count() - 1);
-  show_draft(tabs_->currentIndex());
-  if (replace) close_draft(0);
-}
-
-bool ScenarioView::draft_is_untouched() const {
-  const ScenarioDraft& first = *drafts_.front();
-  return first.path().isEmpty() && !first.is_modified() && first.text() == new_scenario_text();
-}
-
-void ScenarioView::show_draft(int place) {
-  if (place < 0 || place >= static_cast<int>(drafts_.size())) return;
-  if (current_ >= 0 && current_ < static_cast<int>(drafts_.size())) form_->commit();
-  current_ = place;
-  editor_->set_draft(draft());
-  form_->set_draft(draft());
-  undo_->setEnabled(draft().document().isUndoAvailable());
-  redo_->setEnabled(draft().document().isRedoAvailable());
-  show_error(0, 0, {});
-  told_->clear();
-  check_draft();
-  check_.check_now();
-}
-
-void ScenarioView::close_draft(int place) {
-  if (place < 0 || place >= static_cast<int>(drafts_.size())) return;
-  if (drafts_.size() == 1) {
-    if (draft_is_untouched()) return;
-    // The window is never without a draft.
-    auto fresh = std::make_unique<ScenarioDraft>(new_scenario_text(), "untitled");
-    add_draft(std::move(fresh));
-    if (drafts_.size() == 1) return;
-  }
-  // Show another one first: nobody may look at a draft that is gone.
-  if (place == current_) tabs_->setCurrentIndex(place + 1 < tabs_->count() ? place + 1 : place - 1);
-  std::unique_ptr<ScenarioDraft> closed = std::move(drafts_[static_cast<std::size_t>(place)]);
-  closed->disconnect(this);
-  drafts_.erase(drafts_.begin() + place);
-  if (current_ > place) --current_;
-  const QSignalBlocker quiet(tabs_);
-  tabs_->removeTab(place);
-  tabs_->setCurrentIndex(current_);
-  if (closed->is_modified() || !closed->path().isEmpty() || closed->text() != new_scenario_text())
-    closed_.push_back(std::move(closed));
-  if (closed_.size() > kMostClosed) closed_.erase(closed_.begin());
-  tell_drafts();
-}
-
-void ScenarioView::reopen() {
-  if (closed_.empty()) return;
-  std::unique_ptr<ScenarioDraft> draft = std::move(closed_.back());
-  closed_.pop_back();
-  add_draft(std::move(draft));
-}
-
-void ScenarioView::tell_drafts() {
-  for (int i = 0; i < tabs_->count() && i < static_cast<int>(drafts_.size()); ++i) {
-    const ScenarioDraft& draft = *drafts_[static_cast<std::size_t>(i)];
-    QString name = tabs_->fontMetrics().elidedText(draft.name(), Qt::ElideMiddle, kMostTabPixels);
-    tabs_->setTabText(i, name.replace('&', "&&") + (draft.is_modified() ? " *" : ""));
-    tabs_->setTabToolTip(i, draft.path().isEmpty() ? draft.name() + ", not in a file" : draft.path());
-  }
-  reopen_->setEnabled(!closed_.empty());
-}
-
-bool ScenarioView::has_unsaved_changes() const {
-  return std::any_of(drafts_.begin(), drafts_.end(), [](const auto& draft) { return draft->is_modified(); });
-}
-
-// "X (2)" if there is an X: among the drafts, or among runs and what is to become one.
-QString ScenarioView::unused_name(const QString& name, bool of_runs) const {
-  const auto is_used = [&](const QString& candidate) {
-    if (!of_runs)
-      return std::any_of(drafts_.begin(), drafts_.end(),
-                         [&](const auto& d) { return d->name() == candidate; });
-    return std::any_of(running_.begin(), running_.end(),
-                       [&](const Running& r) { return r.name == candidate; }) ||
-           std::any_of(session_.runs().begin(), session_.runs().end(),
-                       [&](const auto& run) { return run->name == candidate.toStdString(); });
-  };
-  static const QRegularExpression kNumber(R"( \(\d+\)$)");
-  QString stem = name;
-  stem.remove(kNumber);
-  QString candidate = name;
-  for (int i = 2; is_used(candidate); ++i) candidate = stem + QString(" (%1)").arg(i);
-  return candidate;
-}
-
-void ScenarioView::new_draft() {
-  add_draft(std::make_unique<ScenarioDraft>(new_scenario_text(), unused_name("untitled", false)));
-}
-
-void ScenarioView::open_scenario(const QString& path) {
-  const QString absolute = QFileInfo(path).absoluteFilePath();
-  for (std::size_t i = 0; i < drafts_.size(); ++i)
-    if (drafts_[i]->path() == absolute) return tabs_->setCurrentIndex(static_cast<int>(i));
-  auto draft = std::make_unique<ScenarioDraft>("", "");
-  if (const QString why = draft->load(absolute); !why.isEmpty()) return emit message(why);
-  add_draft(std::move(draft));
-}
-
-void ScenarioView::set_text(const QString& text, const QString& name, const QString& folder) {
-  auto draft = std::make_unique<ScenarioDraft>(text, unused_name(name, false));
-  draft->set_folder(folder);
-  add_draft(std::move(draft));
-}
-
-void ScenarioView::duplicate_run(int id) {
-  const auto run = session_.run(id);
-  if (!run) return;
-  const QString name = QString::fromStdString(run->name);
-  if (run->scenario_text.empty()) return emit message(QString("The scenario of %1 is not known").arg(name));
-  // Unlike the run, and unlike any draft.
-  QString fresh = unused_name(name, true);
-  while (unused_name(fresh, false) != fresh) fresh = unused_name(fresh, false);
-  set_text(QString::fromStdString(run->scenario_text), fresh);
-}
-
-void ScenarioView::duplicate_current() {
-  if (const auto run = session_.current()) duplicate_run(run->id);
-}
-
-void ScenarioView::choose_file() {
-  const QString path = QFileDialog::getOpenFileName(this, "Open a scenario", draft().folder(),
-                                                    "Scenarios (*.toml);;All files (*)");
-  if (!path.isEmpty()) open_scenario(path);
-}
-
-void ScenarioView::save() {
-  if (draft().path().isEmpty()) return save_as();
-  form_->commit();
-  const QString why = draft().save(draft().path());
-  emit message(why.isEmpty() ? QString("Saved %1").arg(draft().path()) : why);
-}
-
-void ScenarioView::save_as() {
-  form_->commit();
-  const QString first =
-      draft().path().isEmpty() ? QDir(draft().folder()).filePath(draft().name() + ".toml") : draft().path();
-  QString path = QFileDialog::getSaveFileName(this, "Save the scenario", first, "Scenarios (*.toml)");
-  if (path.isEmpty()) return;
-  if (QFileInfo(path).suffix().isEmpty()) path += ".toml";
-  const QString why = draft().save(path);
-  emit message(why.isEmpty() ? QString("Saved %1").arg(path) : why);
-  check_draft();  // file names in it begin elsewhere now
-}
-
 // ----- the check
 
 void ScenarioView::check_draft() {
   check_.set_text(draft().text(), draft().folder());
+  follow_undo();
+}
+
+void ScenarioView::follow_undo() {
   undo_->setEnabled(draft().document().isUndoAvailable());
   redo_->setEnabled(draft().document().isRedoAvailable());
 }
@@ -424,7 +274,8 @@ void ScenarioView::run() {
     emit message(check_.result().message);
     return go_to_error();
   }
-  start(&draft(), {draft().text(), unused_name(draft().name(), true), draft().folder()});
+  start(&draft(), {draft().text(), unused_name(named_by_difference(draft()), true), draft().folder()});
+  draft().set_last_run(draft().text());
 }
 
 // Not only of what can be run: it is the search that replaces a strategy that cannot.
@@ -507,6 +358,21 @@ void ScenarioView::lay_out() {
 void ScenarioView::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
   if (narrow_ != (width() < kRoomForBoth)) lay_out();
+}
+
+bool ScenarioView::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() != QEvent::ShortcutOverride) return QWidget::eventFilter(watched, event);
+  auto* key = static_cast<QKeyEvent*>(event);
+  const bool undo = key->matches(QKeySequence::Undo), redo = key->matches(QKeySequence::Redo);
+  auto* widget = qobject_cast<QWidget*>(watched);
+  if (!(undo || redo) || !widget) return false;
+  // A line of text takes these keys even if it has nothing to take back.
+  const auto* line = qobject_cast<QLineEdit*>(widget);
+  if (!line && (qobject_cast<QComboBox*>(widget) || qobject_cast<QAbstractSpinBox*>(widget)))
+    line = widget->findChild<QLineEdit*>();
+  if (!line || (undo ? line->isUndoAvailable() : line->isRedoAvailable())) return false;
+  event->ignore();
+  return true;
 }
 
 void ScenarioView::changeEvent(QEvent* event) {

@@ -9,6 +9,7 @@
 #include <QTabBar>
 #include <QToolBar>
 #include <QWidget>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -16,7 +17,9 @@
 #include "gui/models/scenario_check.hpp"
 #include "gui/models/scenario_draft.hpp"
 #include "gui/models/session.hpp"
+#include "gui/models/session_file.hpp"
 #include "gui/models/view_state.hpp"
+#include "gui/views/ask_to_save.hpp"
 
 namespace rehearse::gui {
 
@@ -34,7 +37,19 @@ public:
   void set_text(const QString& text, const QString& name, const QString& folder = {});
   bool has_unsaved_changes() const;  // in any draft that is open
   bool has_only_template() const { return drafts_.size() == 1 && draft_is_untouched(); }
-  // The text of a run as a draft named "NAME (2)". Nothing if the run's scenario is not known.
+  // Asks what becomes of changes that are in no file, and saves them if so told. False: all stays open.
+  bool may_leave();
+  // In the place of the question that waits for an answer. It is given the names of the scenarios.
+  void set_question(std::function<Unsaved(const QStringList&)> ask) { ask_ = std::move(ask); }
+
+  // What a session's file keeps of them; keep_drafts(): it has been written.
+  std::vector<SavedDraft> saved_drafts();
+  int current_draft() const { return has_only_template() ? -1 : current_; }
+  void keep_drafts();
+  // In the place of all that are open. What could not be opened, and why.
+  QStringList restore_drafts(const std::vector<SavedDraft>& saved, int current);
+
+  // The scenario of a run as another draft. Nothing if it is not known.
   void duplicate_run(int id);
   void run();   // what is shown; if it is known to be wrong, goes there instead
   void plan();  // searches the best plan for what is shown
@@ -53,6 +68,7 @@ signals:
   void message(const QString& text);                          // of one line
 
 protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
   void changeEvent(QEvent* event) override;
 
@@ -65,20 +81,26 @@ private:
 
   void add_draft(std::unique_ptr<ScenarioDraft> draft);
   void show_draft(int place);
-  void close_draft(int place);
+  void close_draft(int place);  // without asking
+  void ask_and_close(int place);
+  bool ask_about(const std::vector<int>& places);
   bool draft_is_untouched() const;  // the first one is as new_draft() made it
   void tell_drafts();
   QString unused_name(const QString& name, bool of_runs) const;
 
   void new_draft();
   void choose_file();
-  void save();
-  void save_as();
-  void close_current() { close_draft(current_); }
+  void save() { save_current(); }
+  void save_as() { save_current_as(); }
+  bool save_current();  // false: it is not saved
+  bool save_current_as();
+  bool tell_saved(const QString& path, const QString& why_not);
+  void close_current() { ask_and_close(current_); }
   void reopen();
   void duplicate_current();
   void undo() { draft().document().undo(); }
   void redo() { draft().document().redo(); }
+  void follow_undo();
   void go_to_error();
 
   void start(ScenarioDraft* draft, const RunRequest& request);  // draft: null, a scenario that is none
@@ -92,6 +114,9 @@ private:
   Session& session_;
   std::vector<std::unique_ptr<ScenarioDraft>> drafts_, closed_;
   int current_ = -1;
+  std::function<Unsaved(const QStringList&)> ask_ = [this](const QStringList& names) {
+    return ask_to_save(*window(), names);
+  };
   ScenarioCheck check_;
   CommandRunner runner_;
   struct Running {

@@ -68,6 +68,7 @@ int take(MainWindow& window, const QStringList& files, const Screenshot& screens
   const QSize pixels = screenshot.pixels();
   const QString view = QString::fromStdString(screenshot.view);
   window.resize(pixels);
+  window.never_ask();
   window.show();
   window.open_files(files, true);
   const auto settled = [&] { return window.settled(); };

@@ -1,0 +1,259 @@
+// The drafts of the scenario view: opened, saved, closed, and kept with a session.
+#include <QAction>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QRegularExpression>
+#include <algorithm>
+
+#include "gui/views/scenario_editor.hpp"
+#include "gui/views/scenario_form.hpp"
+#include "gui/views/scenario_view.hpp"
+
+namespace rehearse::gui {
+namespace {
+
+constexpr int kMostTabPixels = 160;      // of a name in a tab
+constexpr std::size_t kMostClosed = 20;  // drafts that can be reopened
+
+}  // namespace
+
+void ScenarioView::add_draft(std::unique_ptr<ScenarioDraft> draft) {
+  // The first, untouched one makes room.
+  const bool replace = has_only_template();
+  connect(draft.get(), &ScenarioDraft::text_changed, this, &ScenarioView::check_draft);
+  connect(draft.get(), &ScenarioDraft::modified_changed, this, &ScenarioView::tell_drafts);
+  connect(draft.get(), &ScenarioDraft::name_changed, this, &ScenarioView::tell_drafts);
+  for (const auto signal : {&QTextDocument::undoAvailable, &QTextDocument::redoAvailable})
+    connect(&draft->document(), signal, this, &ScenarioView::follow_undo);
+  drafts_.push_back(std::move(draft));
+  tabs_->addTab("");
+  tell_drafts();
+  tabs_->setCurrentIndex(tabs_->count() - 1);
+  show_draft(tabs_->currentIndex());
+  if (replace) close_draft(0);
+}
+
+bool ScenarioView::draft_is_untouched() const {
+  const ScenarioDraft& first = *drafts_.front();
+  return first.path().isEmpty() && !first.is_modified() && first.text() == new_scenario_text();
+}
+
+void ScenarioView::show_draft(int place) {
+  if (place < 0 || place >= static_cast<int>(drafts_.size())) return;
+  if (current_ >= 0 && current_ < static_cast<int>(drafts_.size())) form_->commit();
+  current_ = place;
+  editor_->set_draft(draft());
+  form_->set_draft(draft());
+  follow_undo();
+  show_error(0, 0, {});
+  told_->clear();
+  check_draft();
+  check_.check_now();
+}
+
+void ScenarioView::close_draft(int place) {
+  if (place < 0 || place >= static_cast<int>(drafts_.size())) return;
+  if (drafts_.size() == 1) {
+    if (draft_is_untouched()) return;
+    // The window is never without a draft.
+    auto fresh = std::make_unique<ScenarioDraft>(new_scenario_text(), "untitled");
+    add_draft(std::move(fresh));
+    if (drafts_.size() == 1) return;
+  }
+  // Show another one first: nobody may look at a draft that is gone.
+  if (place == current_) tabs_->setCurrentIndex(place + 1 < tabs_->count() ? place + 1 : place - 1);
+  std::unique_ptr<ScenarioDraft> closed = std::move(drafts_[static_cast<std::size_t>(place)]);
+  closed->disconnect(this);
+  closed->document().disconnect(this);
+  drafts_.erase(drafts_.begin() + place);
+  if (current_ > place) --current_;
+  const QSignalBlocker quiet(tabs_);
+  tabs_->removeTab(place);
+  tabs_->setCurrentIndex(current_);
+  if (closed->is_modified() || !closed->path().isEmpty() || closed->text() != new_scenario_text())
+    closed_.push_back(std::move(closed));
+  if (closed_.size() > kMostClosed) closed_.erase(closed_.begin());
+  tell_drafts();
+}
+
+void ScenarioView::ask_and_close(int place) {
+  form_->commit();
+  if (place < 0 || place >= static_cast<int>(drafts_.size())) return;
+  if (drafts_[static_cast<std::size_t>(place)]->is_modified() && !ask_about({place})) return;
+  close_draft(place);
+}
+
+bool ScenarioView::may_leave() {
+  form_->commit();
+  std::vector<int> places;
+  for (std::size_t i = 0; i < drafts_.size(); ++i)
+    if (drafts_[i]->is_at_risk()) places.push_back(static_cast<int>(i));
+  return places.empty() || ask_about(places);
+}
+
+bool ScenarioView::ask_about(const std::vector<int>& places) {
+  QStringList names;
+  for (const int place : places) names << drafts_[static_cast<std::size_t>(place)]->name();
+  switch (ask_(names)) {
+    case Unsaved::cancel:
+      return false;
+    case Unsaved::discard:
+      return true;
+    case Unsaved::save:
+      break;
+  }
+  for (const int place : places) {
+    tabs_->setCurrentIndex(place);  // what is asked for a file is seen
+    if (!save_current()) return false;
+  }
+  return true;
+}
+
+void ScenarioView::reopen() {
+  if (closed_.empty()) return;
+  std::unique_ptr<ScenarioDraft> draft = std::move(closed_.back());
+  closed_.pop_back();
+  add_draft(std::move(draft));
+}
+
+void ScenarioView::tell_drafts() {
+  for (int i = 0; i < tabs_->count() && i < static_cast<int>(drafts_.size()); ++i) {
+    const ScenarioDraft& draft = *drafts_[static_cast<std::size_t>(i)];
+    QString name = tabs_->fontMetrics().elidedText(draft.name(), Qt::ElideMiddle, kMostTabPixels);
+    tabs_->setTabText(i, name.replace('&', "&&") + (draft.is_modified() ? " *" : ""));
+    tabs_->setTabToolTip(i, draft.path().isEmpty() ? draft.name() + ", not in a file" : draft.path());
+  }
+  reopen_->setEnabled(!closed_.empty());
+}
+
+bool ScenarioView::has_unsaved_changes() const {
+  return std::any_of(drafts_.begin(), drafts_.end(), [](const auto& draft) { return draft->is_modified(); });
+}
+
+// "X (2)" if there is an X: among the drafts, or among runs and what is to become one.
+QString ScenarioView::unused_name(const QString& name, bool of_runs) const {
+  const auto is_used = [&](const QString& candidate) {
+    if (!of_runs)
+      return std::any_of(drafts_.begin(), drafts_.end(),
+                         [&](const auto& d) { return d->name() == candidate; });
+    return std::any_of(running_.begin(), running_.end(),
+                       [&](const Running& r) { return r.name == candidate; }) ||
+           std::any_of(session_.runs().begin(), session_.runs().end(),
+                       [&](const auto& run) { return run->name == candidate.toStdString(); });
+  };
+  static const QRegularExpression kNumber(R"( \(\d+\)$)");
+  QString stem = name;
+  stem.remove(kNumber);
+  QString candidate = name;
+  for (int i = 2; is_used(candidate); ++i) candidate = stem + QString(" (%1)").arg(i);
+  return candidate;
+}
+
+void ScenarioView::new_draft() {
+  add_draft(std::make_unique<ScenarioDraft>(new_scenario_text(), unused_name("untitled", false)));
+}
+
+void ScenarioView::open_scenario(const QString& path) {
+  const QString absolute = QFileInfo(path).absoluteFilePath();
+  for (std::size_t i = 0; i < drafts_.size(); ++i)
+    if (drafts_[i]->path() == absolute) return tabs_->setCurrentIndex(static_cast<int>(i));
+  auto draft = std::make_unique<ScenarioDraft>("", "");
+  if (const QString why = draft->load(absolute); !why.isEmpty()) return emit message(why);
+  add_draft(std::move(draft));
+}
+
+void ScenarioView::set_text(const QString& text, const QString& name, const QString& folder) {
+  auto draft = std::make_unique<ScenarioDraft>(text, unused_name(name, false));
+  draft->set_folder(folder);
+  draft->set_origin({name, text});
+  add_draft(std::move(draft));
+}
+
+void ScenarioView::duplicate_run(int id) {
+  const auto run = session_.run(id);
+  if (!run) return;
+  const QString name = QString::fromStdString(run->name), text = QString::fromStdString(run->scenario_text);
+  if (text.isEmpty()) return emit message(QString("The scenario of %1 is not known").arg(name));
+  set_text(text, name);
+}
+
+void ScenarioView::duplicate_current() {
+  if (const auto run = session_.current()) duplicate_run(run->id);
+}
+
+void ScenarioView::choose_file() {
+  const QString path = QFileDialog::getOpenFileName(this, "Open a scenario", draft().folder(),
+                                                    "Scenarios (*.toml);;All files (*)");
+  if (!path.isEmpty()) open_scenario(path);
+}
+
+bool ScenarioView::save_current() {
+  if (draft().path().isEmpty()) return save_current_as();
+  form_->commit();
+  return tell_saved(draft().path(), draft().save(draft().path()));
+}
+
+bool ScenarioView::save_current_as() {
+  form_->commit();
+  const QString first =
+      draft().path().isEmpty() ? QDir(draft().folder()).filePath(draft().name() + ".toml") : draft().path();
+  QString path =
+      QFileDialog::getSaveFileName(this, "Save the scenario " + draft().name(), first, "Scenarios (*.toml)");
+  if (path.isEmpty()) return false;
+  if (QFileInfo(path).suffix().isEmpty()) path += ".toml";
+  const bool saved = tell_saved(path, draft().save(path));
+  check_draft();  // file names in it begin elsewhere now
+  return saved;
+}
+
+bool ScenarioView::tell_saved(const QString& path, const QString& why_not) {
+  emit message(why_not.isEmpty() ? QString("Saved %1").arg(path) : why_not);
+  return why_not.isEmpty();
+}
+
+// ----- sessions
+
+std::vector<SavedDraft> ScenarioView::saved_drafts() {
+  form_->commit();
+  std::vector<SavedDraft> saved;
+  if (has_only_template()) return saved;
+  for (const auto& draft : drafts_) {
+    SavedDraft& one = saved.emplace_back();
+    one.path = draft->path().toStdString();
+    one.name = draft->name().toStdString();
+    if (draft->path().isEmpty()) one.folder = draft->folder().toStdString();
+    if (draft->path().isEmpty() || draft->is_modified()) one.text = draft->text().toStdString();
+  }
+  return saved;
+}
+
+void ScenarioView::keep_drafts() {
+  for (const auto& draft : drafts_) draft->keep();
+}
+
+QStringList ScenarioView::restore_drafts(const std::vector<SavedDraft>& saved, int current) {
+  // The first one that is added takes the place of an untouched one.
+  const std::size_t before = has_only_template() ? 0 : drafts_.size();
+  QStringList refused;
+  int restored = 0, shown = -1;
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    const SavedDraft& from = saved[i];
+    const QString path = QString::fromStdString(from.path);
+    auto draft = std::make_unique<ScenarioDraft>("", QString::fromStdString(from.name));
+    if (from.text) {
+      draft->restore(path, QString::fromStdString(from.folder), QString::fromStdString(*from.text));
+    } else if (const QString why_not = draft->load(path); !why_not.isEmpty()) {
+      refused << why_not;
+      continue;
+    }
+    if (static_cast<int>(i) == current) shown = restored;
+    ++restored;
+    add_draft(std::move(draft));
+  }
+  if (restored == 0 && before > 0) new_draft();
+  for (std::size_t i = 0; i < before; ++i) close_draft(0);
+  if (shown >= 0) tabs_->setCurrentIndex(shown);
+  return refused;
+}
+
+}  // namespace rehearse::gui
