@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include "models/text/error.hpp"
 #include "models/text/toml_value.hpp"
@@ -53,6 +54,32 @@ std::optional<double> number_in(const std::string& text) {
   return number;
 }
 
+// `text` gives the field of a column; empty where there is no such column.
+template <class Text>
+AccuracyPoint recorded_point(const Text& text) {
+  AccuracyPoint point;
+  point.run = text("run");
+  point.topology = text("topology");
+  point.strategy = text("strategy");
+  point.sentence = text("sentence");
+  point.ranks = static_cast<int>(std::clamp(number_in(text("ranks")).value_or(0), 0.0, 1e9));
+  point.least_s = number_in(text("least_s")).value_or(0);
+  point.most_s = number_in(text("most_s")).value_or(0);
+  return point;
+}
+
+template <class Text>
+AccuracyPoint published_point(const Text& text) {
+  AccuracyPoint point;
+  point.run = text("id");
+  point.table = text("table");
+  point.topology = text("group");
+  point.ranks = static_cast<int>(std::clamp(number_in(text("devices")).value_or(0), 0.0, 1e9));
+  point.sentence = text("source");
+  if (const std::string note = text("note"); !note.empty()) point.sentence += "; " + note;
+  return point;
+}
+
 }  // namespace
 
 AccuracyTable accuracy_of(const std::vector<std::shared_ptr<const Run>>& runs) {
@@ -70,24 +97,26 @@ AccuracyTable accuracy_of(const std::vector<std::shared_ptr<const Run>>& runs) {
 
 AccuracyTable accuracy_of(const CsvFile& file) {
   if (kind_of(file) != CsvKind::validation)
-    throw InputError({file.name, 1, 0},
-                     "is not of predictions beside measurements; allowed: what `rehearse validate FOLDER "
-                     "--format csv` writes, with the columns run, measured_step_s and predicted_step_s");
+    throw InputError(
+        {file.name, 1, 0},
+        "is not of predictions beside measurements; allowed: what `rehearse validate "
+        "[RUN|FOLDER|TABLE]... --format csv` writes, with the columns run or id, measured_step_s "
+        "and predicted_step_s");
+  const bool published = file.column("run") < 0;
   AccuracyTable table;
   table.problems = file.problems;
+  int without_time = 0;
   for (const CsvRow& row : file.rows) {
     const auto text = [&](const char* name) {
       const int column = file.column(name);
       return column < 0 ? std::string() : row.fields[static_cast<std::size_t>(column)];
     };
-    AccuracyPoint point;
-    point.run = text("run");
-    point.topology = text("topology");
-    point.strategy = text("strategy");
-    point.sentence = text("sentence");
-    point.ranks = static_cast<int>(std::clamp(number_in(text("ranks")).value_or(0), 0.0, 1e9));
-    point.least_s = number_in(text("least_s")).value_or(0);
-    point.most_s = number_in(text("most_s")).value_or(0);
+    // An efficiency or a memory alone is a published measurement as well.
+    if (published && text("measured_step_s").empty()) {
+      ++without_time;
+      continue;
+    }
+    AccuracyPoint point = published ? published_point(text) : recorded_point(text);
     bool good = true;
     for (const auto& [name, figure] : {std::pair("measured_step_s", &AccuracyPoint::measured_s),
                                        std::pair("predicted_step_s", &AccuracyPoint::predicted_s)}) {
@@ -103,6 +132,9 @@ AccuracyTable accuracy_of(const CsvFile& file) {
     }
     if (good) table.points.push_back(std::move(point));
   }
+  if (without_time > 0)
+    table.problems.push_back(fmt::format("{} of {} without a measured time", counted(without_time, "row"),
+                                         counted(static_cast<double>(file.rows.size()), "row")));
   return table;
 }
 
@@ -128,8 +160,15 @@ std::string summary_of(const std::vector<AccuracyPoint>& points) {
   const Errors errors = errors_of(points);
   const std::string worst = signed_percent_text(errors.worst).toStdString();
   if (points.size() == 1) return fmt::format("1 run: error {} ({}).", worst, points.front().run);
-  return fmt::format("{} runs: median error {}, worst {} ({}).", points.size(), in_percent(errors.median),
-                     worst, points[errors.worst_at].run);
+  std::set<std::string> tables;
+  for (const AccuracyPoint& point : points) tables.insert(point.table);
+  const auto number = static_cast<double>(points.size());
+  const std::string of = tables.size() == 1 && tables.begin()->empty()
+                             ? counted(number, "run")
+                             : fmt::format("{} in {}", counted(number, "measurement"),
+                                           counted(static_cast<double>(tables.size()), "table"));
+  return fmt::format("{}: median error {}, worst {} ({}).", of, in_percent(errors.median), worst,
+                     points[errors.worst_at].run);
 }
 
 TableData rows_of(const std::vector<AccuracyPoint>& points) {
@@ -137,23 +176,32 @@ TableData rows_of(const std::vector<AccuracyPoint>& points) {
   for (const AccuracyPoint& point : points)
     longest_s = std::max({longest_s, point.measured_s, point.predicted_s});
   const Unit time = unit_of_seconds(longest_s);
+  const auto any = [&](std::string AccuracyPoint::*known) {
+    return std::any_of(points.begin(), points.end(),
+                       [&](const AccuracyPoint& p) { return !(p.*known).empty(); });
+  };
+  const bool published = any(&AccuracyPoint::table), planned = !published || any(&AccuracyPoint::strategy);
   TableData data;
   data.columns = {{"run", {}, false},
                   {"error (%)", "Predicted over measured, less 1"},
                   {"measured (" + time.name + ")", "Step time, the median of the measured steps"},
                   {"predicted (" + time.name + ")", "Step time"},
-                  {"ranks", {}},
-                  {"topology", {}, false},
-                  {"strategy", {}, false}};
+                  {"ranks", {}}};
+  if (published) data.columns.push_back({"table", "Of published measurements", false});
+  data.columns.push_back({published ? "group" : "topology", {}, false});
+  if (planned) data.columns.push_back({"strategy", {}, false});
   for (const AccuracyPoint& point : points) {
     const auto text = [](const std::string& of) { return text_cell(QString::fromStdString(of)); };
     Cell ranks = point.ranks > 0 ? count_cell(point.ranks) : Cell{};
     Cell error{signed_percent_text(point.error()).chopped(2), point.error()};
     error.tip = QString::fromStdString(point.sentence);
     if (std::abs(point.error()) > 0.1) error.tone = Tone::notable;
-    data.rows.push_back({text(point.run), error, number_cell(point.measured_s * time.factor),
-                         number_cell(point.predicted_s * time.factor), ranks, text(point.topology),
-                         text(point.strategy)});
+    std::vector<Cell> row = {text(point.run), error, number_cell(point.measured_s * time.factor),
+                             number_cell(point.predicted_s * time.factor), ranks};
+    if (published) row.push_back(text(point.table));
+    row.push_back(text(point.topology));
+    if (planned) row.push_back(text(point.strategy));
+    data.rows.push_back(std::move(row));
   }
   return data;
 }

@@ -13,7 +13,8 @@ namespace rehearse::gui {
 
 struct AccuracyPoint {
   std::string run, topology, strategy;
-  int ranks = 0;  // 0: not known
+  std::string table;  // of published measurements that it stands in; empty: a run
+  int ranks = 0;      // 0: not known
   double measured_s = 0, predicted_s = 0;
   double least_s = 0, most_s = 0;  // of the measured steps; 0: not known
   std::string sentence;            // where the difference comes from
@@ -27,7 +28,8 @@ struct AccuracyTable {
 
 // Each measured run beside each prediction of the same scenario, apart from how it is run and simulated.
 AccuracyTable accuracy_of(const std::vector<std::shared_ptr<const Run>>& runs);
-AccuracyTable accuracy_of(const CsvFile& file);  // InputError: of something else
+// Of recorded runs or of published tables; InputError: of something else.
+AccuracyTable accuracy_of(const CsvFile& file);
 
 // Of |predicted / measured - 1|; worst: the one farthest from 0, with its sign.
 struct Errors {
@@ -35,7 +37,7 @@ struct Errors {
   std::size_t worst_at = 0;  // of the points
 };
 Errors errors_of(const std::vector<AccuracyPoint>& points);  // at least one
-// "33 runs: median error 2.1 %, worst -9.8 % (star-4-16mb-ring)."
+// "33 runs: median error 2.1 %, worst -9.8 % (star-4-16mb-ring)."; of tables "148 measurements in 4 tables:".
 std::string summary_of(const std::vector<AccuracyPoint>& points);
 
 TableData rows_of(const std::vector<AccuracyPoint>& points);

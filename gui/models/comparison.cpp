@@ -244,12 +244,12 @@ std::vector<ComparedOp> compared_ops(const Runs& runs, const std::atomic<bool>* 
     if (!runs[i]->timeline) continue;
     const RunFigures& figures = runs[i]->figures;
     const OpTotalsOfRange totals = op_totals(*runs[i]->timeline, figures.step, cancelled);
-    const double share = 1 / (std::max(1.0, totals.ranks) * std::max(1, figures.steps));
+    const double share = 1.0 / std::max(1, figures.steps);
     for (const OpTotals& op : totals.ops) {
       ComparedOp::Amount& its =
           amount(op.name, std::string(kKindNames[static_cast<std::size_t>(op.kind)]), i);
-      its.count += op.count * share;
-      its.seconds += op.seconds * share;
+      its.count += op.mean(op.count) * share;
+      its.seconds += op.mean(op.seconds) * share;
     }
   }
   // Nothing is worth a row that takes no time anywhere.
@@ -279,8 +279,9 @@ TableData rows_of(const std::vector<ComparedOp>& ops, const std::vector<std::str
   data.columns = {{"op", {}, false}};
   const auto named = [&](std::size_t i) { return QString::fromStdString(names[i]); };
   for (std::size_t i = 0; i < names.size(); ++i) {
-    data.columns.push_back(
-        {short_name(names[i]) + " (" + total.name + ")", "Time of a mean rank in a step of " + named(i)});
+    data.columns.push_back({short_name(names[i]) + " (" + total.name + ")",
+                            "Time in a step of " + named(i) +
+                                ", a mean over the ranks whose role does such work (workers, or servers)"});
     if (i == 0) continue;
     const QString against = named(i) + " against " + named(0);
     data.columns.push_back({"delta (" + total.name + ")", "Difference: " + against});
@@ -289,8 +290,8 @@ TableData rows_of(const std::vector<ComparedOp>& ops, const std::vector<std::str
   }
   data.columns.push_back({"kind", {}, false});
   for (std::size_t i = 0; i < names.size(); ++i) {
-    data.columns.push_back(
-        {"count, " + short_name(names[i]), "How many of a mean rank in a step of " + named(i)});
+    data.columns.push_back({"count, " + short_name(names[i]),
+                            "How many in a step of " + named(i) + ", a mean over those ranks"});
     data.columns.push_back(
         {"mean (" + each.name + "), " + short_name(names[i]), "Time of one of them in " + named(i)});
   }

@@ -110,7 +110,8 @@ CsvKind kind_of(const CsvFile& file) {
     return std::all_of(names.begin(), names.end(), [&](const char* name) { return file.column(name) >= 0; });
   };
   if (has({"point", "step_time_s", "samples_per_s", "devices", "status"})) return CsvKind::sweep;
-  if (has({"run", "measured_step_s", "predicted_step_s"})) return CsvKind::validation;
+  for (const char* of : {"run", "id"})  // recorded runs; published tables
+    if (has({of, "measured_step_s", "predicted_step_s"})) return CsvKind::validation;
   return CsvKind::unknown;
 }
 

@@ -1,12 +1,16 @@
 #include "gui/models/op_totals.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 namespace rehearse::gui {
 namespace {
+
+using Roles = std::uint64_t;
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
@@ -33,12 +37,59 @@ public:
     }
     return totals_[*at];
   }
+  // `roles`: a bit for each that does such work.
+  OpTotals& of(std::uint32_t name, Kind kind, Roles roles) {
+    OpTotals& its = of(name, kind);
+    const auto slot = static_cast<std::size_t>(&its - totals_.data());
+    roles_.resize(totals_.size(), 0);
+    roles_[slot] |= roles;
+    return its;
+  }
   const std::vector<OpTotals>& totals() const { return totals_; }
+  Roles roles(std::size_t slot) const { return roles_[slot]; }
   std::uint32_t name(std::size_t slot) const { return names_[slot]; }
 
 private:
   std::vector<std::uint32_t> first_, next_, names_;
   std::vector<OpTotals> totals_;
+  std::vector<Roles> roles_;
+};
+
+// Ranks of each role that have spans at all; roles beyond what a set of bits holds count as one.
+class RanksOfRoles {
+public:
+  explicit RanksOfRoles(const Timeline& timeline) {
+    // Of a profile, processes that stand for no device have no summary.
+    const bool summarized = std::any_of(timeline.processes.begin(), timeline.processes.end(),
+                                        [](const Process& process) { return process.summary_row >= 0; });
+    for (const Process& process : timeline.processes) {
+      const auto known = std::find(names_.begin(), names_.end(), process.role);
+      const auto place = std::min(static_cast<std::size_t>(known - names_.begin()), ranks_.size() - 1);
+      if (known == names_.end() && names_.size() < ranks_.size()) names_.push_back(process.role);
+      role_of_.push_back(Roles{1} << place);
+      if ((summarized && process.summary_row < 0) || !process.device) continue;
+      bool any = false;
+      for (int track = process.first_track; track < process.last_track; ++track) {
+        const Track& its = timeline.tracks[static_cast<std::size_t>(track)];
+        any = any || its.last_row > its.first_row;
+      }
+      if (any) ranks_[place] += std::max(1, process.members);
+    }
+  }
+  Roles of(int process) const { return role_of_[static_cast<std::size_t>(process)]; }
+  double all() const { return std::accumulate(ranks_.begin(), ranks_.end(), 0.0); }
+  // Of hosts, which stand beside their devices: as many as there are devices.
+  double ranks(Roles roles) const {
+    double sum = 0;
+    for (std::size_t place = 0; place < ranks_.size(); ++place)
+      if ((roles >> place & 1) != 0) sum += ranks_[place];
+    return sum > 0 ? sum : std::max(1.0, all());
+  }
+
+private:
+  std::vector<std::string> names_;
+  std::vector<Roles> role_of_;  // by process
+  std::array<double, 64> ranks_{};
 };
 
 void add(OpTotals& to, const OpTotals& from) {
@@ -88,29 +139,20 @@ OpTotalsOfRange op_totals(const Timeline& timeline, TimeRange range, const std::
   result.seconds = static_cast<double>(std::max<Time>(0, range.length())) * 1e-9;
   const SpanColumns& spans = timeline.spans;
   Slots found(timeline.strings.size());
-  // Of a profile, processes that stand for no device have no summary.
-  const bool summarized = std::any_of(timeline.processes.begin(), timeline.processes.end(),
-                                      [](const Process& process) { return process.summary_row >= 0; });
-  for (const Process& process : timeline.processes) {
-    if ((summarized && process.summary_row < 0) || !process.device) continue;
-    bool any = false;
-    for (int track = process.first_track; track < process.last_track; ++track) {
-      const Track& its = timeline.tracks[static_cast<std::size_t>(track)];
-      any = any || its.last_row > its.first_row;
-    }
-    if (any) result.ranks += std::max(1, process.members);
-  }
+  const RanksOfRoles ranks(timeline);
+  result.ranks = ranks.all();
   for (const Row& row : timeline.rows) {
     if (row.track < 0) continue;
     if (cancelled != nullptr && *cancelled) return result;
     const double members = std::max(1, timeline.processes[static_cast<std::size_t>(row.process)].members);
+    const Roles role = ranks.of(row.process);
     for (SpanId span = timeline.first_after(row, range.begin);
          span < row.last && spans.begin[span] < range.end; ++span) {
       if (!is_counted(spans.kind[span])) continue;
       const Time length = spans.end[span] - spans.begin[span];
       const Time inside = std::min(spans.end[span], range.end) - std::max(spans.begin[span], range.begin);
       const double whole_s = static_cast<double>(length) * 1e-9;
-      OpTotals& its = found.of(spans.name[span], spans.kind[span]);
+      OpTotals& its = found.of(spans.name[span], spans.kind[span], role);
       its.count += members;
       its.seconds += members * static_cast<double>(inside) * 1e-9;
       its.whole_s += members * whole_s;
@@ -127,13 +169,17 @@ OpTotalsOfRange op_totals(const Timeline& timeline, TimeRange range, const std::
     }
   }
   std::map<std::pair<std::string, Kind>, OpTotals> by_kind;
+  std::map<std::pair<std::string, Kind>, Roles> roles_of;
   for (std::size_t slot = 0; slot < found.totals().size(); ++slot) {
     const OpTotals& its = found.totals()[slot];
-    add(by_kind[{kind_of_name(timeline.strings[found.name(slot)]), its.kind}], its);
+    const std::pair key(kind_of_name(timeline.strings[found.name(slot)]), its.kind);
+    add(by_kind[key], its);
+    roles_of[key] |= found.roles(slot);
   }
   for (auto& [key, totals] : by_kind) {
     totals.name = key.first;
     totals.kind = key.second;
+    totals.ranks = ranks.ranks(roles_of[key]);
     result.ops.push_back(std::move(totals));
   }
   std::stable_sort(result.ops.begin(), result.ops.end(),
@@ -142,42 +188,41 @@ OpTotalsOfRange op_totals(const Timeline& timeline, TimeRange range, const std::
 }
 
 TableData rows_of(const OpTotalsOfRange& totals) {
-  const double ranks = std::max(1.0, totals.ranks);
   double longest_s = 0, longest_one_s = 0, most_bytes = 0, fastest = 0;
   const auto bandwidth = [](const OpTotals& op) { return op.bytes_s > 0 ? op.bytes / op.bytes_s : 0; };
   for (const OpTotals& op : totals.ops) {
-    longest_s = std::max(longest_s, op.seconds / ranks);
+    longest_s = std::max(longest_s, op.mean(op.seconds));
     longest_one_s = std::max(longest_one_s, static_cast<double>(op.longest) * 1e-9);
-    most_bytes = std::max(most_bytes, op.bytes / ranks);
+    most_bytes = std::max(most_bytes, op.mean(op.bytes));
     fastest = std::max(fastest, bandwidth(op));
   }
   const Unit total = unit_of_seconds(longest_s), one = unit_of_seconds(longest_one_s),
              size = unit_of_bytes(most_bytes), rate = unit_of_bytes_per_s(fastest);
+  const QString kMean = "a mean over the ranks whose role does such work (workers, or servers)";
   TableData data;
-  data.columns = {
-      {"op", "Ops with the same name but for their numbers", false},
-      {"kind", {}, false},
-      {"count", "How many, of a mean rank"},
-      {"total (" + total.name + ")", "Time of a mean rank, as far as it lies in the chosen stretch"},
-      {"share (%)", "Total over the chosen stretch; streams run side by side"},
-      {"mean (" + one.name + ")", "Mean of the whole durations"},
-      {"min (" + one.name + ")", "The shortest"},
-      {"max (" + one.name + ")", "The longest"},
-      {"data (" + size.name + ")", "Bytes that a mean rank moves; of a collective its buffer"},
-      {"bandwidth (" + rate.name + ")", "Bytes over the time that they took"},
-      {"TFLOP/s", "Operations over the time that they took"}};
+  data.columns = {{"op", "Ops with the same name but for their numbers", false},
+                  {"kind", {}, false},
+                  {"count", "How many, " + kMean},
+                  {"total (" + total.name + ")", "Time in the chosen stretch, " + kMean},
+                  {"share (%)", "Total over the chosen stretch; streams run side by side"},
+                  {"mean (" + one.name + ")", "Mean of the whole durations"},
+                  {"min (" + one.name + ")", "The shortest"},
+                  {"max (" + one.name + ")", "The longest"},
+                  {"data (" + size.name + ")", "Bytes that are moved, of a collective its buffer, " + kMean},
+                  {"bandwidth (" + rate.name + ")", "Bytes over the time that they took"},
+                  {"TFLOP/s", "Operations over the time that they took"}};
   for (const OpTotals& op : totals.ops) {
     const auto kind = kKindNames[static_cast<std::size_t>(op.kind)];
     const auto known = [](bool is, double value) { return is ? number_cell(value) : Cell{}; };
     const auto time = [&](Time ns) { return number_cell(static_cast<double>(ns) * 1e-9 * one.factor); };
-    const double total_s = op.seconds / ranks;
+    const double total_s = op.mean(op.seconds);
     Cell name = text_cell(QString::fromStdString(op.name));
     name.kind = op.kind;
     data.rows.push_back({name, text_cell(QString::fromUtf8(kind.data(), static_cast<int>(kind.size()))),
-                         count_cell(op.count / ranks), number_cell(total_s * total.factor),
+                         count_cell(op.mean(op.count)), number_cell(total_s * total.factor),
                          number_cell(totals.seconds > 0 ? 100 * total_s / totals.seconds : 0, 3),
                          number_cell(op.whole_s / op.count * one.factor), time(op.shortest), time(op.longest),
-                         known(op.bytes > 0, op.bytes / ranks * size.factor),
+                         known(op.bytes > 0, op.mean(op.bytes) * size.factor),
                          known(op.bytes_s > 0, bandwidth(op) * rate.factor),
                          known(op.flops_s > 0, op.flops_s > 0 ? op.flops / op.flops_s / 1e12 : 0)});
   }

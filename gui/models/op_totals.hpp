@@ -16,12 +16,17 @@ namespace rehearse::gui {
 struct OpTotals {
   std::string name;  // "backward", "send forward"
   Kind kind = Kind::compute;
+  double ranks = 0;    // of the roles that do such work: workers, servers; means are over them
   double count = 0;    // of all ranks; of folded ones each
   double seconds = 0;  // of all ranks, as far as they lie in the stretch
   double whole_s = 0;  // their whole durations
   Time shortest = std::numeric_limits<Time>::max(), longest = 0;
   double bytes = 0, bytes_s = 0;  // of those that tell their bytes: these, and the time they took
   double flops = 0, flops_s = 0;
+
+  // Of a mean rank among those: the definition of the Table and of Compare, and that of seconds_by_op
+  // (simulator/trace/op_seconds.hpp) for traces of ours.
+  double mean(double of_all) const { return ranks > 0 ? of_all / ranks : 0; }
 };
 
 struct OpTotalsOfRange {
@@ -39,7 +44,7 @@ OpTotalsOfRange op_totals(const Timeline& timeline, TimeRange range,
 // "layer gemm"; numbers inside of words stay.
 std::string kind_of_name(std::string_view name);
 
-// Count, total and bytes of a mean rank.
+// Count, total and bytes of a mean rank (OpTotals::mean).
 TableData rows_of(const OpTotalsOfRange& totals);
 
 }  // namespace rehearse::gui

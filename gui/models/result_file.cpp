@@ -36,8 +36,8 @@ ResultFile read_results(const std::string& path, Progress& progress) {
   throw InputError({path, 1, 0},
                    "is neither of a sweep nor of a validation; allowed: what `rehearse sweep --out FILE.csv` "
                    "writes, with the columns point, step_time_s, samples_per_s, devices and status, or "
-                   "`rehearse validate FOLDER --format csv`, with the columns run, measured_step_s and "
-                   "predicted_step_s; or JSON of `rehearse plan --format json`");
+                   "`rehearse validate [RUN|FOLDER|TABLE]... --format csv`, with the columns run or id, "
+                   "measured_step_s and predicted_step_s; or JSON of `rehearse plan --format json`");
 }
 
 }  // namespace rehearse::gui

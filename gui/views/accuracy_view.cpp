@@ -28,6 +28,7 @@ constexpr std::size_t kMostGroups = 8;
 // What stands in front of the first detail: "ring all-reduce" of "data 4, micro-batch 8, ring all-reduce,
 // fp32" says more than its degrees, which the topology's size tells.
 std::string group_of(const AccuracyPoint& point) {
+  if (!point.table.empty()) return point.table;
   std::string group;
   for (std::size_t at = 0; at < point.strategy.size();) {
     const std::size_t end = std::min(point.strategy.find(", ", at), point.strategy.size());
@@ -55,7 +56,7 @@ AccuracyView::AccuracyView(Session& session, ViewState&, QWidget* parent)
   outer->setContentsMargins(0, 0, 0, 0);
   nothing_ = add_placeholder(
       *outer, tr("Open a measured run and a prediction of its scenario, or the CSV file that is written by\n"
-                 "rehearse validate FOLDER --format csv"));
+                 "rehearse validate [RUN|FOLDER|TABLE]... --format csv"));
   told_ = new QWidget(this);
   outer->addWidget(told_, 1);
   auto* all = new QVBoxLayout(told_);
@@ -134,7 +135,7 @@ void AccuracyView::tell() {
   QString text =
       QString::fromStdString(points_.empty() ? "No line of the file could be read." : summary_of(points_));
   for (const std::string& problem : of_file_.problems)
-    text += " " + tr("Not read: %1.").arg(QString::fromStdString(problem));
+    text += " " + tr("Left out: %1.").arg(QString::fromStdString(problem));
   summary_->setText(text);
   rows_->set(rows_of(points_));
   draw();

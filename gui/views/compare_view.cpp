@@ -1,5 +1,6 @@
 #include "gui/views/compare_view.hpp"
 #include "gui/views/command.hpp"
+#include "gui/views/export.hpp"
 #include "gui/views/placeholder.hpp"
 
 #include <QAction>
@@ -89,6 +90,7 @@ CompareView::CompareView(Session& session, ViewState&, QWidget* parent) : QWidge
   filter_->setClearButtonEnabled(true);
   filter_->setAccessibleName(tr("Filter of the table"));
   filter_->setToolTip(tr("Shows rows that hold this text"));
+  leave_out_of_pictures(*filter_);
   head->addWidget(filter_, 1);
   tables->addLayout(head);
   pages_ = new QStackedWidget(right);

@@ -1,10 +1,16 @@
 #include "gui/views/export.hpp"
 
 #include <QAbstractItemModel>
+#include <QAbstractItemView>
+#include <QLayout>
 #include <QPainter>
+#include <QPlainTextEdit>
 #include <QSaveFile>
+#include <QScrollBar>
+#include <QSplitter>
 #include <QSvgGenerator>
 #include <QWidget>
+#include <algorithm>
 
 #include "models/text/error.hpp"
 
@@ -21,7 +27,117 @@ QString quoted(QString text) {
   return '"' + text.replace("\"", "\"\"") + '"';
 }
 
+constexpr const char* kLeftOut = "left_out_of_pictures";
+constexpr int kRounds = 8;
+
+using Undo = std::vector<std::function<void()>>;
+
+// Layouts follow changes of their widgets with events, which a picture does not wait for.
+void activate_layouts(QWidget& view) {
+  if (view.layout() != nullptr) view.layout()->activate();
+  for (QWidget* child : view.findChildren<QWidget*>())
+    if (child->layout() != nullptr) child->layout()->activate();
+}
+
+// The area that a scroll bar belongs to; null: it stands by itself.
+QAbstractScrollArea* area_of(const QScrollBar& bar) {
+  QWidget* around = bar.parentWidget();
+  if (auto* area = qobject_cast<QAbstractScrollArea*>(around)) return area;
+  return around == nullptr ? nullptr : qobject_cast<QAbstractScrollArea*>(around->parentWidget());
+}
+
+bool scrolls(const QWidget& part) {
+  const auto bars = part.findChildren<QScrollBar*>();
+  return std::any_of(bars.begin(), bars.end(), [](const QScrollBar* bar) {
+    return bar->maximum() > bar->minimum() && area_of(*bar) != nullptr;
+  });
+}
+
+void unroll(QAbstractScrollArea& area, Undo& undo, Undo& scroll_back) {
+  undo.emplace_back(
+      [&area, across = area.horizontalScrollBarPolicy(), down = area.verticalScrollBarPolicy()] {
+        area.setHorizontalScrollBarPolicy(across);
+        area.setVerticalScrollBarPolicy(down);
+      });
+  for (QScrollBar* bar : {area.horizontalScrollBar(), area.verticalScrollBar()})
+    scroll_back.emplace_back([bar, at = bar->value()] { bar->setValue(at); });
+  if (auto* items = qobject_cast<QAbstractItemView*>(&area)) {
+    undo.emplace_back([items, mode = items->verticalScrollMode()] { items->setVerticalScrollMode(mode); });
+    items->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);  // its bar tells pixels
+  }
+  area.setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  area.setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  area.horizontalScrollBar()->setValue(0);
+  area.verticalScrollBar()->setValue(0);
+}
+
+// A plot beside a long table stays as it is.
+void keep_heights(const QSplitter& splitter, Undo& undo) {
+  std::vector<QWidget*> kept;
+  for (int i = 0; i < splitter.count(); ++i)
+    if (!scrolls(*splitter.widget(i))) kept.push_back(splitter.widget(i));
+  if (static_cast<int>(kept.size()) == splitter.count()) return;
+  for (QWidget* part : kept) {
+    undo.emplace_back([part, most = part->maximumHeight()] { part->setMaximumHeight(most); });
+    part->setMaximumHeight(std::max(1, part->height()));
+  }
+}
+
 }  // namespace
+
+void leave_out_of_pictures(QWidget& control) {
+  control.setProperty(kLeftOut, true);
+}
+
+Unrolled::Unrolled(QWidget& view, QSize most) : view_(view), before_(view.geometry()) {
+  for (QWidget* widget : view.findChildren<QWidget*>()) {
+    if (!widget->isVisibleTo(&view)) continue;
+    auto* bar = qobject_cast<QScrollBar*>(widget);
+    const bool alone = bar != nullptr && area_of(*bar) == nullptr;
+    if (alone) {
+      scroll_back_.emplace_back([bar, at = bar->value()] { bar->setValue(at); });
+      bar->setValue(bar->minimum());
+    }
+    if (alone || widget->property(kLeftOut).toBool()) {
+      widget->hide();
+      undo_.emplace_back([widget] { widget->show(); });
+    }
+    if (auto* area = qobject_cast<QAbstractScrollArea*>(widget)) unroll(*area, undo_, scroll_back_);
+  }
+  activate_layouts(view_);
+  for (const auto* splitter : view.findChildren<QSplitter*>()) keep_heights(*splitter, undo_);
+  // Splitters share out what is added, so that once may not be enough.
+  for (int round = 0; round < kRounds; ++round) {
+    const QSize wanted = view_.size() + missing();
+    const QSize size = wanted.boundedTo(most).expandedTo(view_.size());
+    cut_ = size != wanted;
+    if (size == view_.size()) break;
+    view_.resize(size);
+    activate_layouts(view_);
+  }
+}
+
+Unrolled::~Unrolled() {
+  for (auto undo = undo_.rbegin(); undo != undo_.rend(); ++undo) (*undo)();
+  view_.setGeometry(before_);
+  activate_layouts(view_);
+  for (const auto& back : scroll_back_) back();
+}
+
+QSize Unrolled::missing() const {
+  int width = 0, height = 0;
+  for (const auto* bar : view_.findChildren<QScrollBar*>()) {
+    const QAbstractScrollArea* area = area_of(*bar);
+    const QWidget* shown = area != nullptr ? static_cast<const QWidget*>(area) : bar->parentWidget();
+    if (!shown->isVisibleTo(&view_)) continue;
+    int range = bar->maximum() - bar->minimum();
+    if (qobject_cast<const QPlainTextEdit*>(area) && bar->orientation() == Qt::Vertical)
+      range *= area->fontMetrics().lineSpacing();  // it scrolls by lines
+    int& of = bar->orientation() == Qt::Vertical ? height : width;
+    of = std::max(of, range);
+  }
+  return {width, height};
+}
 
 QImage picture_of(QWidget& view, double scale) {
   QImage image(view.size() * scale, QImage::Format_ARGB32_Premultiplied);

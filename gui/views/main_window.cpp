@@ -2,6 +2,7 @@
 
 #include <QActionGroup>
 #include <QApplication>
+#include <QBoxLayout>
 #include <QCloseEvent>
 #include <QLabel>
 #include <QMenuBar>
@@ -19,6 +20,7 @@
 #include "gui/views/command_list.hpp"
 #include "gui/views/compare_view.hpp"
 #include "gui/views/memory_view.hpp"
+#include "gui/views/message_bar.hpp"
 #include "gui/views/ops_view.hpp"
 #include "gui/views/plan_view.hpp"
 #include "gui/views/runs_view.hpp"
@@ -55,6 +57,7 @@ MainWindow::MainWindow() : loader_(session_) {
 
 MainWindow::~MainWindow() {
   hide();
+  delete workspace_;           // while it still has a parent to take back detached views to
   delete takeCentralWidget();  // the views, which follow what is about to go
 }
 
@@ -86,7 +89,14 @@ void MainWindow::make_views() {
     workspace_->add_tab(view, title);
     views_.push_back({name, view});
   }
-  setCentralWidget(workspace_);
+  messages_ = new MessageBar;
+  auto* centre = new QWidget;
+  auto* below = new QVBoxLayout(centre);
+  below->setContentsMargins(0, 0, 0, 0);
+  below->setSpacing(0);
+  below->addWidget(messages_);
+  below->addWidget(workspace_, 1);
+  setCentralWidget(centre);
   for (const Named& named : views_) {
     named.view->setObjectName(named.name);
     if (named.view->accessibleName().isEmpty()) named.view->setAccessibleName(named.name);
@@ -145,12 +155,14 @@ void MainWindow::make_actions() {
              "Keep the open runs, the visible time and the bookmarks in a file",
              [this] { choose_session_file(); });
   add_action(menu::exports, "Export view as &picture...", {K("Ctrl+E")},
-             "Write the view that has the focus as PNG or SVG", [this] { export_picture(); });
+             "Write the view that you work with, all of its rows, as PNG or SVG",
+             [this] { export_picture(); });
   add_action(menu::exports, "Export &table as CSV...", {K("Ctrl+Shift+E")},
              "Write the table that has the focus, or the open tab's, as CSV", [this] { export_table(); });
   quit_ = add_action(menu::file, "&Quit", {K("Ctrl+Q")}, "Leave", [this] { close(); });
   add_action(menu::edit, "Copy view as p&icture", {K("Ctrl+Alt+C")},
-             "Put a picture of the view that has the focus on the clipboard", [this] { copy_picture(); });
+             "Put a picture of the view that you work with, all of its rows, on the clipboard",
+             [this] { copy_picture(); });
   add_action(menu::go, "One s&tep", {K("Ctrl+Shift+0")}, "Show the step whose figures are told",
              [this] { show_step(); });
   static constexpr std::array kKeysBeyondTen = {"Ctrl+Shift+A", "Ctrl+Shift+B"};
@@ -352,6 +364,7 @@ void MainWindow::tell(const QString& message) {
 void MainWindow::refuse(const QString& message) {
   ++failures_;
   tell(message);
+  messages_->add(message);
 }
 
 void MainWindow::show_position() {

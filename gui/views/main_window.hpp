@@ -13,6 +13,7 @@
 #include "gui/models/session_file.hpp"
 #include "gui/views/appearance.hpp"
 
+class QAbstractItemView;
 class QActionGroup;
 class QLabel;
 class QProgressBar;
@@ -21,6 +22,7 @@ class QToolButton;
 namespace rehearse::gui {
 
 class AccuracyView;
+class MessageBar;
 class PlanView;
 struct PlanScenario;
 class RunsView;
@@ -37,7 +39,7 @@ public:
   ~MainWindow() override;
 
   // Traces, scenarios (.toml), tables (.csv), plans (.json) and sessions (.rehearse), told apart by name and
-  // content. What cannot be opened is told in the status bar and in notices(). Scenarios are run at once if
+  // content. What cannot be opened is told in messages() and in notices(). Scenarios are run at once if
   // `run`.
   void open_files(const QStringList& paths, bool run = false);
   void save_session(const QString& path);  // RunError
@@ -55,6 +57,12 @@ public:
   // What was told in the status bar, the last one last; failures() of them tell what could not be done.
   const QStringList& notices() const { return notices_; }
   int failures() const { return failures_; }
+  const MessageBar& messages() const { return *messages_; }  // what could not be done, over the views
+
+  // What "Export" and "Copy view as picture" write: the view with which somebody works, by focus or by tab,
+  // and its table, or else that of the open tab; null: there is none.
+  QWidget* exported_view() const;
+  QAbstractItemView* exported_table() const;
 
   Session& session() { return session_; }
   ViewState& state() { return state_; }
@@ -97,7 +105,6 @@ private:
   void copy_picture();
   void remember_file(const QString& path);
   void fill_recent_menu();
-  QWidget* exported_view() const;
   void attempt(const std::function<void()>& action);  // tells what it throws
 
   Session session_;
@@ -117,6 +124,7 @@ private:
   Workspace* workspace_ = nullptr;
   QLabel* position_ = nullptr;
   QProgressBar* progress_ = nullptr;
+  MessageBar* messages_ = nullptr;
   QToolButton* cancel_ = nullptr;
   QMenu* recent_ = nullptr;
   QActionGroup* themes_ = nullptr;

@@ -15,6 +15,7 @@
 #include "gui/views/accuracy_view.hpp"
 #include "gui/views/export.hpp"
 #include "gui/views/main_window.hpp"
+#include "gui/views/message_bar.hpp"
 #include "gui/views/plan_view.hpp"
 #include "gui/views/scaling_view.hpp"
 #include "gui/views/scenario_view.hpp"
@@ -25,6 +26,7 @@ namespace rehearse::gui {
 namespace {
 
 constexpr int kMostRecent = 12;
+constexpr const char* kCut = "; it is cut: a picture is at most 6,000 pixels wide and 8,000 high";
 constexpr int kPlanHeight = 600;  // pixels of the tabs, at least
 const char* const kOpened =
     "All that can be opened (*.json *.json.gz *.toml *.csv *.rehearse);;Traces (*.json *.json.gz);;"
@@ -112,7 +114,10 @@ std::unique_ptr<ScenarioDraft> MainWindow::read_scenario(const QString& path) {
 bool MainWindow::open_scenario(const QString& path) {
   scenario_->open_scenario(path);  // tells why it cannot
   const bool opened = scenario_->draft().path() == QFileInfo(path).absoluteFilePath();
-  if (!opened) ++failures_;
+  if (!opened) {
+    ++failures_;
+    if (!notices_.isEmpty()) messages_->add(notices_.last());
+  }
   return opened;
 }
 
@@ -167,9 +172,23 @@ void MainWindow::choose_session_file() {
 
 // ----- pictures and tables
 
-// The view that has the focus; of the tabs the open one.
 QWidget* MainWindow::exported_view() const {
   return workspace_->current_view();
+}
+
+QAbstractItemView* MainWindow::exported_table() const {
+  const auto table_in = [](const QWidget* view) -> QAbstractItemView* {
+    if (view == nullptr) return nullptr;
+    for (auto* table : view->findChildren<QAbstractItemView*>())
+      if (table->isVisible() && (qobject_cast<QTableView*>(table) || qobject_cast<QTreeView*>(table)))
+        return table;
+    return nullptr;
+  };
+  if (auto* focused = qobject_cast<QAbstractItemView*>(QApplication::focusWidget());
+      focused != nullptr && exported_view()->isAncestorOf(focused))
+    return focused;
+  if (QAbstractItemView* table = table_in(exported_view())) return table;
+  return table_in(workspace_->open_tab());
 }
 
 void MainWindow::export_picture() {
@@ -178,36 +197,34 @@ void MainWindow::export_picture() {
                                                     view->objectName() + ".png", "PNG (*.png);;SVG (*.svg)");
   if (path.isEmpty()) return;
   attempt([&] {
+    const Unrolled whole(*view);
     write_picture(*view, QFileInfo(path).suffix().isEmpty() ? path + ".png" : path);
-    statusBar()->showMessage(path + " is written", 5000);
+    tell(path + " is written" + (whole.cut() ? kCut : ""));
   });
 }
 
 void MainWindow::copy_picture() {
-  QApplication::clipboard()->setImage(picture_of(*exported_view()));
+  QWidget* view = exported_view();
+  const Unrolled whole(*view);
+  QApplication::clipboard()->setImage(picture_of(*view));
+  tell("The picture of " + view->objectName() + " is on the clipboard" + (whole.cut() ? kCut : ""));
 }
 
 void MainWindow::export_table() {
-  auto* table = qobject_cast<QAbstractItemView*>(QApplication::focusWidget());
-  if (table == nullptr) {
-    const auto tables = exported_view()->findChildren<QAbstractItemView*>();
-    for (QAbstractItemView* candidate : tables)
-      if (candidate->isVisible() &&
-          (qobject_cast<QTableView*>(candidate) || qobject_cast<QTreeView*>(candidate))) {
-        table = candidate;
-        break;
-      }
-  }
+  const QAbstractItemView* table = exported_table();
   if (table == nullptr || table->model() == nullptr)
     return refuse(
-        "There is no table in this view; allowed: Compare, Table, Selection, Topology, Scaling, Accuracy, "
-        "Plan, Runs");
-  const QString path = QFileDialog::getSaveFileName(this, "Export table",
-                                                    exported_view()->objectName() + ".csv", "CSV (*.csv)");
+        "There is no table in the view \"" + exported_view()->objectName() +
+        "\" and none in the open tab; allowed: Compare, Table, Ranks, Selection, Topology, Scaling, "
+        "Accuracy, Plan, Runs");
+  QString of;
+  for (const Named& named : views_)
+    if (named.view->isAncestorOf(table)) of = named.name;
+  const QString path = QFileDialog::getSaveFileName(this, "Export table", of + ".csv", "CSV (*.csv)");
   if (path.isEmpty()) return;
   attempt([&] {
     write_csv(*table->model(), path);
-    statusBar()->showMessage(path + " is written", 5000);
+    tell(path + " is written");
   });
 }
 

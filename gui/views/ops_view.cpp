@@ -1,5 +1,6 @@
 #include "gui/views/ops_view.hpp"
 #include "gui/views/command.hpp"
+#include "gui/views/export.hpp"
 #include "gui/views/placeholder.hpp"
 
 #include <QAction>
@@ -61,6 +62,8 @@ OpsView::OpsView(Session& session, ViewState& state, QWidget* parent)
   filter_->setMaximumWidth(280);
   filter_->setAccessibleName(tr("Filter of the table"));
   filter_->setToolTip(tr("Shows rows that hold this text"));
+  for (QWidget* control : {static_cast<QWidget*>(stretch_), static_cast<QWidget*>(filter_)})
+    leave_out_of_pictures(*control);
   about_ = new QLabel(told_);
   about_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   head->addWidget(stretch_);
@@ -119,7 +122,7 @@ void OpsView::count() {
       [timeline = run->timeline, range](const std::atomic<bool>& cancelled) {
         const OpTotalsOfRange totals = op_totals(*timeline, range, &cancelled);
         Found found{rows_of(totals), {}, {}};
-        found.about = QString("%1 kinds of op in %2, of a mean of %3 ranks")
+        found.about = QString("%1 kinds of op in %2; means over those of %3 ranks that do such work")
                           .arg(totals.ops.size())
                           .arg(QString::fromStdString(duration_text(range.length())))
                           .arg(QString::fromStdString(with_thousands(static_cast<long>(totals.ranks))));

@@ -17,6 +17,7 @@
 #include "gui/models/plan_words.hpp"
 #include "gui/views/choose_file.hpp"
 #include "gui/views/command.hpp"
+#include "gui/views/export.hpp"
 #include "gui/views/placeholder.hpp"
 #include "gui/views/plan_coordinates.hpp"
 #include "gui/views/plan_scatter.hpp"
@@ -153,6 +154,7 @@ void PlanView::make_head(QBoxLayout& into) {
   auto* label = new QLabel(tr("Fi&lter"), told_);
   filter_ = new QLineEdit(told_);
   filter_->setAccessibleName(tr("Filter of the plans"));
+  leave_out_of_pictures(*filter_);
   filter_->setPlaceholderText(tr("words, tensor>=4"));
   filter_->setToolTip(
       tr("Words that a row holds, and comparisons of columns in their units: interleaved tensor>=4 "

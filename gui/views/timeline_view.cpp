@@ -11,6 +11,7 @@
 #include <QStackedLayout>
 #include <QToolButton>
 
+#include "gui/views/export.hpp"
 #include "gui/views/minimap.hpp"
 #include "gui/views/timeline_axis.hpp"
 #include "gui/views/timeline_canvas.hpp"
@@ -96,6 +97,7 @@ TimelineView::TimelineView(Session& session, ViewState& state, QWidget* parent)
 
 QWidget* TimelineView::make_tool_line() {
   auto* line = new QWidget;
+  leave_out_of_pictures(*line);
   auto* layout = new QHBoxLayout(line);
   layout->setContentsMargins(6, 4, 6, 4);
   layout->setSpacing(4);

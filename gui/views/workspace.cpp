@@ -3,6 +3,7 @@
 #include <QAction>
 #include <QApplication>
 #include <QHBoxLayout>
+#include <QMouseEvent>
 #include <QSettings>
 #include <QSplitter>
 #include <QStackedWidget>
@@ -60,10 +61,14 @@ Workspace::Workspace(QWidget* timeline, QWidget* start_page, QWidget* parent)
     if (maximised_ && tab >= 0 && home_of(maximised_)->place == Place::tabs) maximised_ = tabs_->widget(tab);
     emit changed();
   });
+  follow_work();
   apply();
 }
 
 Workspace::~Workspace() {
+  qApp->removeEventFilter(this);
+  disconnect(qApp, nullptr, this, nullptr);
+  disconnect(tabs_, nullptr, this, nullptr);
   const QSignalBlocker quiet(this);
   attach_all();
   qDeleteAll(windows_);  // whose views are gone
@@ -132,9 +137,37 @@ QWidget* Workspace::open_tab() const {
   return tabs_->currentWidget();
 }
 
+// The focus tells what somebody works with, and so does a click: on a tab, which takes no focus, or where the
+// focus is already.
+void Workspace::follow_work() {
+  qApp->installEventFilter(this);
+  connect(qApp, &QApplication::focusChanged, this, [this](QWidget*, QWidget* now) { work_with(now); });
+  connect(tabs_, &QTabWidget::currentChanged, this, [this] {
+    if (tabs_->tabBar()->hasFocus()) worked_with_ = open_tab();
+  });
+}
+
+void Workspace::work_with(QWidget* widget) {
+  for (; widget != nullptr; widget = widget->parentWidget()) {
+    if (widget == tabs_->tabBar()) worked_with_ = open_tab();
+    if (home_of(widget) != nullptr) worked_with_ = widget;
+  }
+}
+
+bool Workspace::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() != QEvent::MouseButtonPress || !watched->isWidgetType()) return false;
+  auto* widget = static_cast<QWidget*>(watched);
+  if (widget == tabs_->tabBar()) {
+    const int tab = tabs_->tabBar()->tabAt(static_cast<QMouseEvent*>(event)->pos());
+    if (tab >= 0) worked_with_ = tabs_->widget(tab);
+  } else {
+    work_with(widget);
+  }
+  return false;
+}
+
 QWidget* Workspace::current_view() const {
-  for (QWidget* widget = QApplication::focusWidget(); widget != nullptr; widget = widget->parentWidget())
-    if (home_of(widget) != nullptr) return widget;
+  if (worked_with_ && worked_with_->isVisible()) return worked_with_;
   if (maximised_) return maximised_;
   return shows(Part::tabs) || !stands_here(timeline_) ? open_tab() : timeline_.data();
 }

@@ -32,7 +32,7 @@ public:
   // Brings it to the front, in its window if it has one of its own.
   void show_view(QWidget* view);
   QWidget* open_tab() const;  // null: all tabs are detached
-  // The view that has the focus, else the open tab.
+  // The view with which somebody works: that had the focus last, or whose tab was clicked since then.
   QWidget* current_view() const;
 
   // Beside the side's views; any view that is shown takes its place.
@@ -65,6 +65,9 @@ public:
 signals:
   void changed();  // what is shown
 
+protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
 private:
   enum class Place { side, timeline, tabs };
   struct Home {
@@ -77,9 +80,11 @@ private:
   bool stands_here(const QWidget* view) const;
   int index_among(const QWidget* view, Place place) const;  // of those that stand here
   void apply();
+  void follow_work();
+  void work_with(QWidget* widget);
 
   std::vector<Home> homes_;
-  QPointer<QWidget> timeline_, maximised_;
+  QPointer<QWidget> timeline_, maximised_, worked_with_;
   QWidget* start_page_;
   QSplitter *all_, *side_, *right_;
   QStackedWidget* stack_;

@@ -1,0 +1,29 @@
+// What could not be done, whole: wrapped, selectable, until somebody dismisses it.
+#pragma once
+
+#include <QFrame>
+#include <QStringList>
+
+class QPlainTextEdit;
+
+namespace rehearse::gui {
+
+class MessageBar : public QFrame {
+  Q_OBJECT
+public:
+  explicit MessageBar(QWidget* parent = nullptr);
+  void add(const QString& message);  // below those that have not been dismissed
+  void dismiss();
+  QString text() const;  // one message a line; empty: nothing is shown
+
+protected:
+  void resizeEvent(QResizeEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;  // Esc dismisses
+
+private:
+  void fit_height();
+  QStringList messages_;
+  QPlainTextEdit* text_ = nullptr;
+};
+
+}  // namespace rehearse::gui
