@@ -1,5 +1,6 @@
 #include "gui/models/value_table.hpp"
 
+#include <QFont>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -60,6 +61,17 @@ QVariant ValueTable::data(const QModelIndex& index, int role) const {
       return static_cast<int>(cell.tone);
     case kKindRole:
       return cell.kind ? static_cast<int>(*cell.kind) : -1;
+    case kPlaceRole: {
+      if (data_.places.empty()) return 0;
+      const TableData::Place& place = data_.places[static_cast<std::size_t>(index.row())];
+      return 2 * place.block + (place.heading ? 0 : 1);
+    }
+    case Qt::FontRole: {
+      if (data_.places.empty() || !data_.places[static_cast<std::size_t>(index.row())].heading) return {};
+      QFont bold;
+      bold.setBold(true);
+      return bold;
+    }
     default:
       return {};
   }

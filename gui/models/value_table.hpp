@@ -31,13 +31,21 @@ struct Column {
 struct TableData {
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;  // of as many cells as there are columns
+  // By row, ascending: rows of a block stay together, however they are sorted, the headings before the
+  // others. Empty: all are one block without headings.
+  struct Place {
+    int block = 0;
+    bool heading = false;
+  };
+  std::vector<Place> places;
 };
 
 class ValueTable : public QAbstractTableModel {
   Q_OBJECT
 public:
-  // What QSortFilterProxyModel sorts by; a Tone as int; a Kind as int, -1: none.
-  enum Role { kSortRole = Qt::UserRole, kToneRole, kKindRole };
+  // What QSortFilterProxyModel sorts by; a Tone as int; a Kind as int, -1: none; the order of blocks, to
+  // which headings and rows have different numbers.
+  enum Role { kSortRole = Qt::UserRole, kToneRole, kKindRole, kPlaceRole };
   using QAbstractTableModel::QAbstractTableModel;
 
   void set(TableData data);

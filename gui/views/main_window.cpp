@@ -23,6 +23,7 @@
 #include "gui/views/message_bar.hpp"
 #include "gui/views/ops_view.hpp"
 #include "gui/views/plan_view.hpp"
+#include "gui/views/ranks_view.hpp"
 #include "gui/views/runs_view.hpp"
 #include "gui/views/scaling_view.hpp"
 #include "gui/views/scenario_view.hpp"
@@ -70,11 +71,13 @@ void MainWindow::make_views() {
   scaling_ = new ScalingView(session_, state_);
   accuracy_ = new AccuracyView(session_, state_);
   plan_ = new PlanView(session_, state_);
+  ranks_ = new RanksView(session_, state_);
   const std::vector<std::tuple<const char*, const char*, QWidget*>> tabs = {
       {"why", "Why", new WhyView(session_, state_)},
       {"selection", "Selection", new SelectionView(session_, state_)},
       {"compare", "Compare", new CompareView(session_, state_)},
       {"table", "Table", new OpsView(session_, state_)},
+      {"ranks", "Ranks", ranks_},
       {"topology", "Topology", new TopologyView(session_, state_)},
       {"memory", "Memory", new MemoryView(session_, state_)},
       {"scaling", "Scaling", scaling_},
@@ -87,8 +90,9 @@ void MainWindow::make_views() {
   workspace_->add_to_side(scenario_);
   for (const auto& [name, title, view] : tabs) {
     workspace_->add_tab(view, title);
-    views_.push_back({name, view});
+    if (view != ranks_) views_.push_back({name, view});
   }
+  views_.push_back({"ranks", ranks_});  // last, so that the others keep their keys
   messages_ = new MessageBar;
   auto* centre = new QWidget;
   auto* below = new QVBoxLayout(centre);
@@ -165,7 +169,7 @@ void MainWindow::make_actions() {
              [this] { copy_picture(); });
   add_action(menu::go, "One s&tep", {K("Ctrl+Shift+0")}, "Show the step whose figures are told",
              [this] { show_step(); });
-  static constexpr std::array kKeysBeyondTen = {"Ctrl+Shift+A", "Ctrl+Shift+B"};
+  static constexpr std::array kKeysBeyondTen = {"Ctrl+Shift+A", "Ctrl+Shift+B", "Ctrl+Shift+N"};
   std::size_t number = 0;
   for (const Named& named : views_) {
     ++number;
@@ -317,6 +321,7 @@ void MainWindow::follow_session() {
     if (outcome.kind == RunOutcome::Kind::failed) ++failures_;
   });
   follow_plans();
+  connect(ranks_, &RanksView::rank_chosen, timeline_, &TimelineView::select_rank);
   connect(runs_, &RunsView::reload_requested, &loader_, &Loader::reload);
   connect(runs_, &RunsView::duplicate_requested, this, [this](int id) {
     scenario_->duplicate_run(id);
@@ -378,7 +383,7 @@ void MainWindow::show_position() {
 
 QStringList MainWindow::view_names() {
   return {"window", "timeline", "runs",   "scenario", "why",      "selection", "compare",
-          "table",  "topology", "memory", "scaling",  "accuracy", "plan"};
+          "table",  "topology", "memory", "scaling",  "accuracy", "plan",      "ranks"};
 }
 
 QWidget* MainWindow::view(const QString& name) const {

@@ -25,6 +25,7 @@ class AccuracyView;
 class MessageBar;
 class PlanView;
 struct PlanScenario;
+class RanksView;
 class RunsView;
 class ScalingView;
 class ScenarioDraft;
@@ -121,6 +122,7 @@ private:
   ScalingView* scaling_ = nullptr;
   AccuracyView* accuracy_ = nullptr;
   PlanView* plan_ = nullptr;
+  RanksView* ranks_ = nullptr;
   Workspace* workspace_ = nullptr;
   QLabel* position_ = nullptr;
   QProgressBar* progress_ = nullptr;

@@ -87,6 +87,12 @@ bool SortedTable::filterAcceptsRow(int row, const QModelIndex& parent) const {
   return (place >= shown_.size() || shown_[place]) && QSortFilterProxyModel::filterAcceptsRow(row, parent);
 }
 
+bool SortedTable::lessThan(const QModelIndex& left, const QModelIndex& right) const {
+  const int a = left.data(ValueTable::kPlaceRole).toInt(), b = right.data(ValueTable::kPlaceRole).toInt();
+  if (a != b) return (a < b) == (sortOrder() == Qt::AscendingOrder);
+  return QSortFilterProxyModel::lessThan(left, right);
+}
+
 TableView::TableView(QWidget* parent) : QTableView(parent), table_(this), sorted_(this) {
   sorted_.setSourceModel(&table_);
   sorted_.setSortRole(ValueTable::kSortRole);

@@ -21,6 +21,7 @@ public:
 
 protected:
   bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
+  bool lessThan(const QModelIndex& left, const QModelIndex& right) const override;  // within blocks
 
 private:
   std::vector<bool> shown_;
@@ -38,6 +39,7 @@ public:
   const ValueTable& table() const { return table_; }
   // The row of the table's data; -1: none is current.
   int current_row() const;
+  int row_of(const QModelIndex& index) const { return sorted_.mapToSource(index).row(); }
   void select_row(int row);
   void toggle_row(int row);                // whether it is selected, beside others
   std::vector<int> selected_rows() const;  // as they stand in the table

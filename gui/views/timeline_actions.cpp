@@ -168,6 +168,17 @@ void TimelineView::select_and_reveal(SpanRef span) {
   scene_.reveal(span);
 }
 
+void TimelineView::select_rank(int run, int process) {
+  const auto of = session_.run(run);
+  if (!of || !of->timeline) return;
+  Area area{{of->figures.step.begin - of->aligned, of->figures.step.end - of->aligned}, {}};
+  for (std::size_t row = 0; row < of->timeline->rows.size(); ++row)
+    if (of->timeline->rows[row].process == process && of->timeline->rows[row].track >= 0)
+      area.rows.emplace_back(run, static_cast<int>(row));
+  scene_.reveal_rank(run, process);
+  if (!area.rows.empty()) state_.select(std::move(area));
+}
+
 void TimelineView::step_on_row(int by) {
   const auto selected = state_.selected();
   if (!selected || !scene_.knows(*selected)) {

@@ -191,6 +191,27 @@ void TimelineScene::reveal_range(TimeRange range) {
   state_.set_visible({begin, begin + visible.length()});
 }
 
+void TimelineScene::reveal_rank(int run, int process) {
+  state_.set_collapsed({run, kRunItself}, false);
+  const auto line_of = [&] {
+    return std::find_if(lines_.begin(), lines_.end(), [&](const Line& line) {
+      return line.run == run && line.type == Line::Type::process && line.process == process;
+    });
+  };
+  if (line_of() == lines_.end())
+    for (const Line& line : lines_) {
+      if (line.run != run || !line.group) continue;
+      const std::vector<int>& inside = line.group->processes;
+      if (std::find(inside.begin(), inside.end(), process) == inside.end()) continue;
+      state_.set_collapsed(GroupRef(line.group->ref), false);  // lays the lines out again
+      break;
+    }
+  const auto line = line_of();
+  if (line == lines_.end()) return;
+  if (line->y < scroll_ || line->bottom() > scroll_ + canvas_.height())
+    set_scroll(line->y + line->height / 2 - canvas_.height() / 2);
+}
+
 // ----- made in the background
 
 const Mipmaps* TimelineScene::mipmaps(int run) const {

@@ -53,6 +53,8 @@ public:
   // Scrolls and pans as little as it takes to see it.
   void reveal(SpanRef span);
   void reveal_range(TimeRange range);
+  // Scrolls to the rank, and opens the group that it is collapsed into.
+  void reveal_rank(int run, int process);
 
   // ----- made in the background
   const Mipmaps* mipmaps(int run) const;

@@ -33,6 +33,8 @@ public:
   QLineEdit& search_field() { return *search_; }
   QLineEdit& filter_field() { return *filter_; }
   QLabel& hit_label() { return *hits_; }
+  // The rows of a rank over the step that is told of, and scrolls to them.
+  void select_rank(int run, int process);
 
 protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
