@@ -66,6 +66,8 @@ TEST_CASE("a told way out loses less time", "[release]") {
   const std::vector<Case> cases = {
       {"tensor communication inside a node", scratch.write("shared.toml", kSharedLayers), "",
        "strategy.tensor_overlap=weight-gradients"},
+      {"tensor communication between nodes of one device", shipped("small-gpt"), "",
+       "strategy.tensor=1 --set strategy.pipeline=2 --set strategy.sequence_parallel=false"},
       {"bubble, virtual stages", shipped("gpt3-175b"), "--set training.global_batch=768",
        "--set strategy.schedule=interleaved --set strategy.virtual_stages=2"},
       {"bubble, more virtual stages", shipped("megatron-7.5b-interleaved"),

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 
 #include "simulator/costs/reserved.hpp"
 #include "simulator/report/format.hpp"
@@ -15,6 +17,12 @@ namespace {
 constexpr double kWorthNaming = 0.05;  // a loss below a twentieth of the step is not the bottleneck
 constexpr double kMostOfIt = 0.5;
 
+// A loss without what would help against it, and that.
+struct Loss {
+  std::string text;
+  WayOut way_out;
+};
+
 std::string of_the_step(const Result& result, double seconds) {
   return fmt::format("{} of the step", in_percent(seconds / result.metrics.step_time_s));
 }
@@ -27,7 +35,7 @@ std::string link_load(const Result& result) {
                      time(m.busiest_utilization * m.step_time_s), time(m.step_time_s));
 }
 
-std::string bubble(const Result& result) {
+Loss bubble(const Result& result) {
   const Scenario& s = result.scenario;
   const int p = s.strategy.pipeline, m = s.microbatches, v = s.strategy.virtual_stages;
   const Slots slots = slots_of(s.strategy.schedule, p, m, v);
@@ -41,7 +49,7 @@ std::string bubble(const Result& result) {
     text += slots.are_passes ? ", and passes of unequal length add to it"
                              : ", and stages of unequal length add to it";
   }
-  return text + told(less_bubble(result));
+  return {text, less_bubble(result)};
 }
 
 // What goes between a device, its host and the drives crosses no link of the cluster.
@@ -49,12 +57,13 @@ bool is_of_host(Purpose purpose) {
   return purpose == Purpose::host_copy || purpose == Purpose::host_update || purpose == Purpose::nvme;
 }
 
-std::string exposed(const Result& result, Purpose purpose, double seconds) {
-  return fmt::format("exposed {}, {}{}{}", waiting(purpose), of_the_step(result, seconds),
-                     is_of_host(purpose) ? "" : link_load(result), told(less_communication(result, purpose)));
+Loss exposed(const Result& result, Purpose purpose, double seconds) {
+  return {fmt::format("exposed {}, {}{}", waiting(purpose), of_the_step(result, seconds),
+                      is_of_host(purpose) ? "" : link_load(result)),
+          less_communication(result, purpose)};
 }
 
-std::string compute(const Result& result) {
+Loss compute(const Result& result) {
   const Metrics& m = result.metrics;
   std::string text = "compute, " + of_the_step(result, m.breakdown.compute_s);
   if (m.hfu > 0 && m.breakdown.compute_s > 0) {
@@ -63,17 +72,17 @@ std::string compute(const Result& result) {
                         device_noun(result.scenario.cluster->node().device), in_percent(reached),
                         name_of(result.scenario.training.precision));
   }
-  return text + told(less_compute(result));
+  return {text, less_compute(result)};
 }
 
 // What [[cluster.slow]] slows down, if that matters: one part that alone accounts for most of it, or all.
-std::string slow_parts(const Result& result) {
+std::optional<Loss> slow_parts(const Result& result) {
   const double step_s = result.metrics.step_time_s;
-  if (result.slow.empty()) return "";
+  if (result.slow.empty()) return std::nullopt;
   const auto saved_s = [&](const SlowCost& cost) { return step_s - cost.step_time_s; };
   const SlowCost* cost = &result.slow.front();
   const double all_s = saved_s(*cost);
-  if (all_s <= kWorthNaming * step_s) return "";
+  if (all_s <= kWorthNaming * step_s) return std::nullopt;
   const auto most = std::min_element(result.slow.begin() + 1, result.slow.end(),
                                      [&](const auto& a, const auto& b) { return saved_s(a) > saved_s(b); });
   if (most != result.slow.end() && saved_s(*most) >= kMostOfIt * all_s) cost = &*most;
@@ -87,47 +96,71 @@ std::string slow_parts(const Result& result) {
   const std::string what = one ? fmt::format("{}, slowed to {:.4g} %", name, 100 * slowest.factor)
                                : fmt::format("{} slowed parts, the slowest {} at {:.4g} %",
                                              cost->parts.size(), name, 100 * slowest.factor);
-  return fmt::format("{}: at full speed the step would take {} instead of {}{}", what,
-                     time(cost->step_time_s), time(step_s),
-                     cost->parts.size() == parts.size() ? " (try --set cluster.slow=[])" : "");
+  return Loss{fmt::format("{}: at full speed the step would take {} instead of {}", what,
+                          time(cost->step_time_s), time(step_s)),
+              cost->parts.size() == parts.size() ? WayOut{"", {"cluster.slow=[]"}} : WayOut{}};
+}
+
+Loss launches(const Result& result, double seconds) {
+  if (result.scenario.cluster->node().device.compute_capability == 0)
+    return {"what processes do outside of kernels, " + of_the_step(result, seconds), {}};
+  return {"kernel launches: the process of each GPU issues kernels more slowly than the device runs them, " +
+              of_the_step(result, seconds),
+          {"", {"training.cuda_graphs=true"}, 0, "a larger training.micro_batch"}};
+}
+
+// The losses that are worth naming, the largest first, of equals the first; computing, where it is none of
+// them, is the last.
+std::vector<Loss> losses(const Result& result) {
+  if (const std::optional<Loss> slow = slow_parts(result)) return {*slow};
+  const Breakdown& b = result.metrics.breakdown;
+  std::vector<std::pair<double, std::function<Loss(double)>>> found;
+  const auto add = [&](double seconds, std::function<Loss(double)> told_as) {
+    if (seconds > kWorthNaming * result.metrics.step_time_s) found.emplace_back(seconds, std::move(told_as));
+  };
+  add(b.pipeline_bubble_s, [&](double) { return bubble(result); });
+  for (const auto& [purpose, seconds] : b.exposed_s)
+    add(seconds, [&result, purpose = purpose](double s) { return exposed(result, purpose, s); });
+  add(b.data_stall_s, [&](double s) {
+    return Loss{"loading data: a batch is awaited for " + of_the_step(result, s), {}};
+  });
+  add(b.launches_s, [&](double s) { return launches(result, s); });
+  add(b.other_s - b.launches_s, [&](double s) {
+    return Loss{fmt::format("waiting for {}, {}", waited_for(result.scenario), of_the_step(result, s)),
+                less_waiting(result)};
+  });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& z) { return a.first > z.first; });
+  std::vector<Loss> losses;
+  for (const auto& [seconds, told_as] : found) losses.push_back(told_as(seconds));
+  losses.push_back(compute(result));
+  return losses;
+}
+
+std::string told_in_sentence(const WayOut& way, AdviceTold advice) {
+  return advice == AdviceTold::in_sentence || way.sets.empty() ? told(way) : "";
 }
 
 }  // namespace
 
-std::string bottleneck_sentence(const Result& result) {
-  if (const std::string slow = slow_parts(result); !slow.empty()) return "Bottleneck: " + slow + ".";
-  const Breakdown& b = result.metrics.breakdown;
-  // The largest loss; the first of equals.
-  double worst = kWorthNaming * result.metrics.step_time_s;
-  std::string text = compute(result);
-  if (b.pipeline_bubble_s > worst) {
-    worst = b.pipeline_bubble_s;
-    text = bubble(result);
+std::string bottleneck_sentence(const Result& result, AdviceTold advice) {
+  const Loss worst = losses(result).front();
+  return "Bottleneck: " + worst.text + told_in_sentence(worst.way_out, advice) + ".";
+}
+
+std::vector<Advice> advice_of(const Result& result) {
+  std::vector<Advice> all;
+  const auto add = [&](const Advice& advice) {
+    const bool known =
+        std::any_of(all.begin(), all.end(), [&](const Advice& other) { return other.sets == advice.sets; });
+    if (!advice.sets.empty() && !known) all.push_back(advice);
+  };
+  if (const MemoryUse& use = result.metrics.memory; use.capacity > 0 && !use.fits) {
+    add(less_memory(result));
+    return all;
   }
-  for (const auto& [purpose, seconds] : b.exposed_s) {
-    if (seconds <= worst) continue;
-    worst = seconds;
-    text = exposed(result, purpose, seconds);
-  }
-  if (b.data_stall_s > worst) {
-    worst = b.data_stall_s;
-    text = "loading data: a batch is awaited for " + of_the_step(result, worst);
-  }
-  if (b.launches_s > worst) {
-    worst = b.launches_s;
-    const bool on_processors = result.scenario.cluster->node().device.compute_capability == 0;
-    text = on_processors ? "what processes do outside of kernels, " + of_the_step(result, worst)
-                         : fmt::format(
-                               "kernel launches: the process of each GPU issues kernels more slowly than the "
-                               "device runs them, {} "
-                               "(try --set training.cuda_graphs=true, or a larger training.micro_batch)",
-                               of_the_step(result, worst));
-  }
-  if (b.other_s - b.launches_s > worst) {
-    text = fmt::format("waiting for {}, {}{}", waited_for(result.scenario),
-                       of_the_step(result, b.other_s - b.launches_s), told(less_waiting(result)));
-  }
-  return "Bottleneck: " + text + ".";
+  for (const Loss& loss : losses(result)) add(loss.way_out);
+  return all;
 }
 
 std::string waited_for(const Scenario& scenario) {
@@ -158,7 +191,7 @@ std::string reserved_clause(const Result& result) {
 
 }  // namespace
 
-std::string overflow_clause(const Result& result) {
+std::string overflow_clause(const Result& result, AdviceTold advice) {
   const MemoryUse& use = result.metrics.memory;
   std::string parts;
   const auto part = [&](const char* name, double bytes) {
@@ -172,7 +205,8 @@ std::string overflow_clause(const Result& result) {
   part("buffers", use.buffers);
   const std::string who =
       stages_alike(result) ? "every " + device_noun(result.scenario.cluster->node().device) : use.fullest;
-  return fmt::format("{} needs {} ({}){}", who, used_of_capacity(use), parts, told(less_memory(result)));
+  return fmt::format("{} needs {} ({}){}", who, used_of_capacity(use), parts,
+                     advice == AdviceTold::in_sentence ? told(less_memory(result)) : "");
 }
 
 std::string host_memory_sentence(const HostMemoryUse& host) {
@@ -189,11 +223,11 @@ std::string host_memory_sentence(const HostMemoryUse& host) {
   return text + ".";
 }
 
-std::string memory_sentence(const Result& result) {
+std::string memory_sentence(const Result& result, AdviceTold advice) {
   const MemoryUse& use = result.metrics.memory;
   if (use.total <= 0) return "";
   if (use.capacity <= 0) return fmt::format("Memory: {} GiB.", in_gibibytes(use.total));
-  if (!use.fits) return fmt::format("Does not fit: {}.", overflow_clause(result));
+  if (!use.fits) return fmt::format("Does not fit: {}.", overflow_clause(result, advice));
   const std::string close = reserved_clause(result);
   if (!stages_alike(result))
     return fmt::format("Memory: {} is the fullest: {}{}.", use.fullest, used_of_capacity(use), close);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "simulator/report/uncertainty.hpp"
+#include "simulator/scenario/advice.hpp"
 #include "simulator/trace/measurement.hpp"
 
 namespace rehearse {
@@ -48,19 +49,24 @@ std::string in_short(const std::vector<Input>& inputs);
 // By which algorithms the schedule's all-reduces go: "tree, ring"; empty if it has none.
 std::string all_reduce_algorithms(const Schedule& schedule);
 
+// Whether a sentence ends with what would help, or advice_of() tells that beside it.
+enum class AdviceTold { in_sentence, apart };
 // The largest loss in one sentence, with a way out where there is one.
-std::string bottleneck_sentence(const Result& result);
+std::string bottleneck_sentence(const Result& result, AdviceTold advice = AdviceTold::in_sentence);
+// What makes the scenario fit into memory; if it does, what would help against its losses, against the
+// bottleneck first. Each with assignments to try.
+std::vector<Advice> advice_of(const Result& result);
 // Whom a worker waits for that waits for no transfer: "slower ranks", "servers" that wait for nobody else, or
 // both.
 std::string waited_for(const Scenario& scenario);
 // What the fullest device needs; if that is more than it has, what would need less. Empty if nothing is
 // known.
-std::string memory_sentence(const Result& result);
+std::string memory_sentence(const Result& result, AdviceTold advice = AdviceTold::in_sentence);
 // "Host memory: 145 of 1,536 GiB on node0."; what does not fit is said first.
 std::string host_memory_sentence(const HostMemoryUse& host);
 // "stage 1 needs 95.1 of 80.0 GiB (weights 7.95, ...); smaller micro-batches keep less (try ...)", of a
 // result that does not fit.
-std::string overflow_clause(const Result& result);
+std::string overflow_clause(const Result& result, AdviceTold advice = AdviceTold::in_sentence);
 
 // What a step costs in money and energy, or which key of the scenario would tell.
 std::string cost_sentence(const Result& result);

@@ -144,11 +144,11 @@ WayOut fewer_layers_recomputed(const Result& result, double now_s) {
 }  // namespace
 
 std::string told(const WayOut& way) {
-  if (way.why.empty()) return "";
-  std::string text = "; " + way.why;
+  std::string text = way.why.empty() ? "" : "; " + way.why;
   if (way.sets.empty()) return text;
   text += " (try";
   for (const std::string& set : way.sets) text += " --set " + set;
+  if (!way.or_else.empty()) text += ", or " + way.or_else;
   return text + ")";
 }
 

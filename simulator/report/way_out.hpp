@@ -13,7 +13,8 @@ namespace rehearse {
 // "twice the global batch would leave 7 of 199", "training.global_batch=3072"
 using WayOut = Advice;
 
-// "; WHY (try --set KEY=VALUE)", or nothing if there is no way out.
+// "; WHY (try --set KEY=VALUE)", or nothing if there is no way out. Of a clause that the sentence has already
+// the assignments alone.
 std::string told(const WayOut& way);
 
 WayOut less_bubble(const Result& result);

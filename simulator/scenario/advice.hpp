@@ -10,7 +10,8 @@ namespace rehearse {
 struct Advice {
   std::string why;
   std::vector<std::string> sets;
-  double more_bytes = 0;  // that a device would have to hold besides
+  double more_bytes = 0;     // that a device would have to hold besides
+  std::string or_else = {};  // what would do as well, and is no assignment
 };
 
 }  // namespace rehearse

@@ -107,22 +107,28 @@ void fit_tensor(Section& strategy, const Scenario& scenario) {
   }
 }
 
+// Of a degree of one some keys are refused.
+Advice with_degrees(const StrategyChoice& now, const char* why, int tensor, int pipeline) {
+  Advice advice{why,
+                {fmt::format("strategy.tensor={}", tensor), fmt::format("strategy.pipeline={}", pipeline)}};
+  if (tensor == 1 && now.sequence_parallel) advice.sets.emplace_back("strategy.sequence_parallel=false");
+  return advice;
+}
+
 Advice less_communication(const Scenario& scenario) {
   const StrategyChoice& strategy = scenario.strategy;
   const int in_node = scenario.cluster->node().devices;
   if (strategy.tensor > in_node && strategy.tensor % in_node == 0)
-    return {"inside a node it would not cross the network",
-            {fmt::format("strategy.tensor={}", in_node),
-             fmt::format("strategy.pipeline={}", strategy.pipeline * strategy.tensor / in_node)}};
+    return with_degrees(strategy, "inside a node it would not cross the network", in_node,
+                        strategy.pipeline * strategy.tensor / in_node);
   if (strategy.tensor_overlap == TensorOverlap::none)
     return {"the gradients of weights can be computed meanwhile",
             {"strategy.tensor_overlap=weight-gradients"}};
   const std::size_t layers = model_layers(scenario.model, pass_shape(scenario)).size();
   const auto parts = static_cast<std::size_t>(2 * strategy.pipeline * strategy.virtual_stages);
   if (strategy.tensor % 2 != 0 || parts > layers || !strategy.stage_layers.empty()) return {};
-  return {"half the degree and twice the stages send about half of it",
-          {fmt::format("strategy.tensor={}", strategy.tensor / 2),
-           fmt::format("strategy.pipeline={}", 2 * strategy.pipeline)}};
+  return with_degrees(strategy, "half the degree and twice the stages send about half of it",
+                      strategy.tensor / 2, 2 * strategy.pipeline);
 }
 
 }  // namespace
