@@ -20,6 +20,8 @@ int main(int argc, char** argv) {
   QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, settings.path());
   QCoreApplication::setOrganizationName("rehearse");
   QCoreApplication::setApplicationName("rehearse-gui-test");
+  // Simulations that no test asks for take time. Tests of advice turn it on in their windows.
+  QSettings().setValue("tries_advice", false);
   QLocale::setDefault(QLocale::c());
   QApplication::setStyle("Fusion");
   QApplication::setPalette(rehearse::gui::palette_of(rehearse::gui::Theme::light));

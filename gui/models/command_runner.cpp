@@ -1,6 +1,7 @@
 #include "gui/models/command_runner.hpp"
 
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <QCoreApplication>
@@ -14,6 +15,7 @@ namespace rehearse::gui {
 namespace {
 
 constexpr int kTickMs = 200;
+constexpr int kLowest = 19;                     // of priorities, "nice"
 constexpr qsizetype kMostErrorBytes = 1 << 16;  // of standard error that are kept
 
 // "<stdin>:6:16: training.global_batch is 63; ...": the place, and what is left.
@@ -34,9 +36,42 @@ QString file_name(const QString& name) {
   return safe.isEmpty() || safe.startsWith('.') ? "scenario" + safe : safe;
 }
 
-QStringList arguments_of(Task task, const QString& result_path) {
-  if (task == Task::predict) return {"simulate", "-", "--format", "json", "--trace", result_path};
-  return {"plan", "-", "--format", "json", "--progress", "lines", "--out", QFileInfo(result_path).path()};
+QStringList arguments_of(const RunRequest& request, const QString& result_path) {
+  QStringList arguments;
+  switch (request.task) {
+    case Task::predict:
+      arguments = {"simulate", "-", "--format", "json", "--trace", result_path};
+      break;
+    case Task::plan:
+      arguments = {"plan",       "-",     "--format", "json",
+                   "--progress", "lines", "--out",    QFileInfo(result_path).path()};
+      break;
+    case Task::sweep:
+      arguments = {"sweep", "-", "--out", result_path};
+      if (request.jobs > 0) arguments << "--jobs" << QString::number(request.jobs);
+      for (const QString& key : request.varied) arguments << "--vary" << key;
+      break;
+  }
+  for (const QString& setting : request.settings) arguments << "--set" << setting;
+  return arguments;
+}
+
+QString result_name(const RunRequest& request) {
+  switch (request.task) {
+    case Task::predict:
+      return file_name(request.name) + ".json.gz";
+    case Task::plan:
+      return "plan.json";
+    case Task::sweep:
+      break;
+  }
+  return file_name(request.name) + ".csv";
+}
+
+// Whether there is a point in it, beside the header.
+bool has_points(const QString& path) {
+  QFile file(path);
+  return file.open(QIODevice::ReadOnly) && !file.readLine().isEmpty() && file.readLine().endsWith('\n');
 }
 
 RunOutcome outcome_of(RunOutcome::Kind kind, int id, const RunRequest& request) {
@@ -97,14 +132,12 @@ void CommandRunner::start_next() {
                        .arg(QCoreApplication::applicationDirPath());
     return end(failed);
   }
-  const QString name = file_name(running_->request.name);
-  if (!folder_.isValid() || !QDir(folder_.path()).mkpath(QString::number(running_->id))) {
+  if ((elsewhere_.isEmpty() && !folder_.isValid()) || !QDir(folder()).mkpath(QString::number(running_->id))) {
     failed.error = QString("No temporary folder can be made: %1").arg(folder_.errorString());
     return end(failed);
   }
-  const Task task = running_->request.task;
-  result_path_ = folder_.filePath(
-      QString("%1/%2").arg(running_->id).arg(task == Task::plan ? QString("plan.json") : name + ".json.gz"));
+  result_path_ =
+      QDir(folder()).filePath(QString("%1/%2").arg(running_->id).arg(result_name(running_->request)));
 
   child_ = std::make_unique<QProcess>();
   connect(child_.get(), &QProcess::readyReadStandardError, this, &CommandRunner::read_errors);
@@ -112,11 +145,12 @@ void CommandRunner::start_next() {
   connect(child_.get(), &QProcess::errorOccurred, this, &CommandRunner::child_failed);
   if (!running_->request.folder.isEmpty()) child_->setWorkingDirectory(running_->request.folder);
   // A group of its own, since the program has children of its own; none outlives the window.
-  child_->setChildProcessModifier([] {
+  child_->setChildProcessModifier([low = low_priority_] {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (low) setpriority(PRIO_PROCESS, 0, kLowest);
   });
-  child_->start(program, arguments_of(task, result_path_));
+  child_->start(program, arguments_of(running_->request, result_path_));
   child_->write(running_->request.text.toUtf8());
   child_->closeWriteChannel();
   tick_.start();
@@ -165,8 +199,13 @@ void CommandRunner::child_ended(int exit_code, QProcess::ExitStatus status) {
   read_errors();
   RunOutcome outcome = outcome_of(RunOutcome::Kind::done, running_->id, running_->request);
   outcome.exit_status = status == QProcess::NormalExit ? exit_code : -1;
+  const bool swept = running_->request.task == Task::sweep && has_points(result_path_);
   if (running_->cancelled) {
     outcome.kind = RunOutcome::Kind::cancelled;
+    if (swept) outcome.path = result_path_;
+  } else if (swept && outcome.exit_status == 1) {  // some points failed, and say so
+    outcome.error = QString::fromUtf8(errors_).trimmed();
+    outcome.path = result_path_;
   } else if (status != QProcess::NormalExit || exit_code != 0) {
     outcome.kind = RunOutcome::Kind::failed;
     outcome.error = QString::fromUtf8(errors_).trimmed();

@@ -1,5 +1,5 @@
-// Predicts scenarios, or searches their best plans, by the command-line program as a child process, one after
-// the other.
+// Predicts scenarios, sweeps over them, or searches their best plans, by the command-line program as a child
+// process, one after the other.
 #pragma once
 
 #include <QElapsedTimer>
@@ -13,12 +13,15 @@
 
 namespace rehearse::gui {
 
-enum class Task { predict, plan };
+enum class Task { predict, plan, sweep };
 
 struct RunRequest {
   QString text, name;
   QString folder;  // where file names in it begin
   Task task = Task::predict;
+  QStringList settings = {};  // "strategy.virtual_stages=2", over what the text says
+  QStringList varied = {};    // of a sweep: "cluster.nodes=1..8*2"
+  int jobs = 0;               // of a sweep, simulations at once; 0: as many as there are processors
 };
 
 struct RunOutcome {
@@ -30,7 +33,7 @@ struct RunOutcome {
   int exit_status = 0;       // -1: it was ended by a signal or never ran
   int line = 0, column = 0;  // of the error, in the text; 0: not told
   // There for as long as the CommandRunner is: of a prediction the trace, of a search the file of plans,
-  // beside which their scenarios lie.
+  // beside which their scenarios lie, of a sweep the table of its points, those of a cancelled one too.
   QString path;
   QByteArray json;     // of `rehearse simulate --format json`, or of `rehearse plan`
   double seconds = 0;  // that it took
@@ -46,7 +49,11 @@ public:
 
   // `rehearse` in `folder`, else in PATH; empty if it is in neither.
   static QString find_program(const QString& folder);
-  QString folder() const { return folder_.path(); }           // where results lie for as long as it is there
+  // Where results lie for as long as it is there: a temporary folder of its own, unless another is set.
+  QString folder() const { return elsewhere_.isEmpty() ? folder_.path() : elsewhere_; }
+  void set_folder(const QString& path) { elsewhere_ = path; }
+  // Its children give way to all others: for what nobody waits for.
+  void set_low_priority(bool low) { low_priority_ = low; }
   void set_program(const QString& path) { program_ = path; }  // default: found beside this program's binary
 
   int start(const RunRequest& request);  // now, or when those before it are done; its id
@@ -61,6 +68,8 @@ public:
   Task running_task() const { return running_ ? running_->request.task : Task::predict; }
   double elapsed_s() const { return running_ ? static_cast<double>(clock_.elapsed()) / 1000 : 0; }
   QString last_line() const { return last_line_; }  // of what the child told on standard error
+  // Of the task under way, where its result will lie: of a sweep it grows line by line.
+  QString running_path() const { return running_ ? result_path_ : QString(); }
 
 signals:
   void progressed();  // started, waited, told something, ended
@@ -79,8 +88,9 @@ private:
   void end(RunOutcome outcome);
   void signal_child(int signal);
 
-  QString program_;
+  QString program_, elsewhere_;
   QTemporaryDir folder_;
+  bool low_priority_ = false;
   std::unique_ptr<QProcess> child_;
   std::optional<Job> running_;
   std::deque<Job> queue_;

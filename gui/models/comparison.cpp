@@ -171,6 +171,36 @@ std::string difference_sentence(const Run& base, const Run& other, const std::st
   return text + listed + ".";
 }
 
+namespace {
+
+// Money is compared in one currency; what trainings cost where they train on as much.
+template <typename Add>
+void add_cost(const Runs& runs, const Add& add) {
+  using Better = FigureRow::Better;
+  const auto same = [&](auto member) {
+    return std::all_of(runs.begin(), runs.end(), [&](const auto& run) {
+      return run->figures.cost.*member == runs.front()->figures.cost.*member;
+    });
+  };
+  const CostFigures& base = runs.front()->figures.cost;
+  const QString currency = QString::fromStdString(base.currency);
+  const bool one_currency = same(&CostFigures::currency);
+  const auto row = [&](const QString& name, double factor, double CostFigures::*member) {
+    add(name, Better::less, factor, [=](const RunFigures& f) { return f.cost.*member; });
+  };
+  if (one_currency && !per_sample(runs)) row("a step (" + currency + ")", 1, &CostFigures::step_money);
+  if (!same(&CostFigures::samples) || base.samples <= 0) return;
+  const std::string amount =
+      base.tokens > 0 ? with_prefix(base.tokens) + " tokens" : with_prefix(base.samples) + " samples";
+  const QString to = " to " + QString::fromStdString(amount);
+  row("days" + to, 1 / 86'400.0, &CostFigures::seconds);
+  row("device-hours" + to, 1, &CostFigures::device_hours);
+  if (one_currency) row(currency + to, 1, &CostFigures::money);
+  row("energy" + to + " (MWh)", 1e-3, &CostFigures::energy_kwh);
+}
+
+}  // namespace
+
 TableData compared_figures(const Runs& runs, const std::vector<std::string>& names) {
   TableData data;
   if (runs.empty()) return data;
@@ -211,6 +241,7 @@ TableData compared_figures(const Runs& runs, const std::vector<std::string>& nam
         [&](const RunFigures&) { return part.seconds[i++]; });
   }
   add("memory (GiB)", Better::less, 1 / 1073741824.0, [](const RunFigures& f) { return f.memory.total; });
+  add_cost(runs, add);
   add("devices", Better::none, 1, [](const RunFigures& f) { return static_cast<double>(f.devices); });
   return data;
 }

@@ -13,6 +13,7 @@
 #include "models/text/error.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/trace/rows.hpp"
+#include "simulator/trace/run_cost.hpp"
 
 namespace rehearse::gui {
 namespace {
@@ -140,6 +141,44 @@ MemoryUse memory_of(const json& bytes) {
   return use;
 }
 
+CostFigures cost_of(const json& result) {
+  CostFigures cost;
+  const json &currency = at(result, "currency"), &target = at(result, "target");
+  if (currency.is_string()) cost.currency = currency.get<std::string>();
+  cost.step_money = number(result, "cost_per_step");
+  cost.step_energy_wh = number(result, "energy_wh_per_step");
+  if (!target.is_object()) return cost;
+  cost.samples = number(target, "samples");
+  cost.tokens = number(target, "tokens");
+  cost.seconds = number(target, "seconds");
+  cost.device_hours = number(target, "device_hours");
+  cost.money = number(target, "cost");
+  cost.energy_kwh = number(target, "energy_kwh");
+  return cost;
+}
+
+CostFigures cost_of(const Scenario& s, const Metrics& metrics) {
+  const RunCost known = run_cost(s, metrics);
+  CostFigures cost;
+  cost.currency = s.cost.currency;
+  cost.step_money = known.step.money.value_or(0);
+  cost.step_energy_wh = known.step.energy_wh.value_or(0);
+  if (known.training) {
+    cost.samples = s.training.target_samples;
+    cost.tokens = cost.samples * tokens_per_sample(s.model, s.training.sequence_length);
+    cost.seconds = known.training->seconds;
+    cost.device_hours = known.training->device_hours;
+    cost.money = known.training->money.value_or(0);
+    cost.energy_kwh = known.training->energy_kwh.value_or(0);
+  }
+  if (const auto& price = s.cost.per_device_hour)
+    cost.price = fmt::format("{} {} per {} and hour ({}{}{})", with_digits(price->value, 3), cost.currency,
+                             device_noun(s.cluster->node().device),
+                             kBasisNames[static_cast<std::size_t>(price->basis)],
+                             price->source.empty() ? "" : ": ", price->source);
+  return cost;
+}
+
 void read_result(const json& result, RunFigures& figures) {
   figures.step_time_s = number(result, "step_time_s");
   figures.samples_per_s = number(result, "samples_per_s");
@@ -160,6 +199,7 @@ void read_result(const json& result, RunFigures& figures) {
       figures.path_by_kind.emplace_back(at(segment, "kind").get<std::string>(), number(segment, "seconds"));
   figures.critical_path = path_sentence(path, figures.path_by_kind, figures.step_time_s);
   figures.rests_on = rests_on_of(at(result, "rests_on"));
+  figures.cost = cost_of(result);
 }
 
 int rounds_in(TimeRange window, double step_s) {
@@ -298,7 +338,11 @@ RunFigures figures_of(const Timeline& timeline, const Judged& judged) {
   add_part(figures, "waiting for " + waited_for(result.scenario), Kind::waiting,
            m.breakdown.other_s - m.breakdown.launches_s);
   figures.memory = m.memory;
-  figures.bottleneck = bottleneck_sentence(result);
+  figures.cost = cost_of(result.scenario, m);
+  // What was measured has nothing simulated to compare with.
+  if (result.measured == nullptr) figures.advice = advice_of(result);
+  figures.bottleneck =
+      bottleneck_sentence(result, figures.advice.empty() ? AdviceTold::in_sentence : AdviceTold::apart);
   // What the trace's own result tells also says what would help, which takes simulations.
   if (!result.path.empty()) {
     if (figures.critical_path.find("would save") == std::string::npos)

@@ -19,6 +19,15 @@ struct BreakdownPart {
   double seconds = 0;
 };
 
+// What a step and the training that the scenario asks for cost, where prices and power are known; else 0.
+struct CostFigures {
+  std::string currency;  // "USD"
+  double step_money = 0, step_energy_wh = 0;
+  double samples = 0, tokens = 0;  // that are to be trained on; 0: the scenario does not say
+  double seconds = 0, device_hours = 0, money = 0, energy_kwh = 0;  // until then
+  std::string price;  // "2.79 USD per GPU and hour (published: AWS p4d.24xlarge, 2025-06)"
+};
+
 // Of the step that is told of: simulated, the last; measured, the one of median time; of a profiler's trace a
 // mean over its ProfilerStep annotations or, without any, the whole trace. What is not known is 0 or empty.
 struct RunFigures {
@@ -30,9 +39,11 @@ struct RunFigures {
   std::vector<BreakdownPart> breakdown;
   MemoryUse memory;
   std::string bottleneck;                                    // a sentence
+  std::vector<Advice> advice;                                // that has assignments to try
   std::string critical_path;                                 // a sentence
   std::vector<std::pair<std::string, double>> path_by_kind;  // seconds of the critical path
   std::string rests_on;                                      // "compute published (a100-80, 8 figures), ..."
+  CostFigures cost;
 };
 
 // What the simulator's own tools make of a trace of ours.

@@ -88,6 +88,22 @@ QStringList differences(const QString& before, const QString& text) {
   return told;
 }
 
+QString settings_name(const QStringList& settings) {
+  QStringList names;
+  for (const QString& setting : settings) {
+    const QString key = setting.section('=', 0, 0), written = setting.section('=', 1);
+    const QString name = key == "cluster.slow" ? QString("slow parts") : name_of(key).second;
+    names << (written == "[]" ? "no " + name : name + ' ' + value_of(written).shown);
+  }
+  return names.join(", ");
+}
+
+QStringList settings_of(const std::vector<std::string>& sets) {
+  QStringList settings;
+  for (const std::string& set : sets) settings << QString::fromStdString(set);
+  return settings;
+}
+
 QString named_by_difference(const ScenarioDraft& draft) {
   const QString& name = draft.origin().name;
   const QStringList all = differences(draft.origin().text, draft.text());

@@ -72,8 +72,9 @@ void MainWindow::make_views() {
   accuracy_ = new AccuracyView(session_, state_);
   plan_ = new PlanView(session_, state_);
   ranks_ = new RanksView(session_, state_);
+  why_ = new WhyView(session_, state_);
   const std::vector<std::tuple<const char*, const char*, QWidget*>> tabs = {
-      {"why", "Why", new WhyView(session_, state_)},
+      {"why", "Why", why_},
       {"selection", "Selection", new SelectionView(session_, state_)},
       {"compare", "Compare", new CompareView(session_, state_)},
       {"table", "Table", new OpsView(session_, state_)},
@@ -322,6 +323,7 @@ void MainWindow::follow_session() {
   });
   follow_plans();
   connect(ranks_, &RanksView::rank_chosen, timeline_, &TimelineView::select_rank);
+  follow_advice();
   connect(runs_, &RunsView::reload_requested, &loader_, &Loader::reload);
   connect(runs_, &RunsView::duplicate_requested, this, [this](int id) {
     scenario_->duplicate_run(id);
@@ -347,6 +349,20 @@ void MainWindow::follow_plans() {
     planned_[path] = name;
     loader_.open_results(path);
   });
+}
+
+// Runs that advice asks for stand beside the one that was advised.
+void MainWindow::follow_advice() {
+  // Sessions keep the traces that lie there.
+  CommandRunner& trials = why_->trials().runner();
+  trials.set_folder(scenario_->runner().folder() + "/advice");
+  connect(why_, &WhyView::open_requested, this,
+          [this](const QString& trace, const QString& name) { loader_.open({trace}, {name}); });
+  connect(why_, &WhyView::run_requested, this,
+          [this](const QString& text, const QString& name, const QStringList& settings) {
+            scenario_->run_text(text, name, {}, settings);
+          });
+  connect(why_, &WhyView::compare_requested, this, [this] { show_view("compare"); });
 }
 
 void MainWindow::show_step() {
@@ -406,7 +422,7 @@ void MainWindow::set_theme(Theme theme) {
 }
 
 bool MainWindow::settled() const {
-  return !loader_.busy() && !scenario_->runner().busy() && scenario_->runner().queued() == 0;
+  return !loader_.busy() && !scenario_->runner().busy() && scenario_->runner().queued() == 0 && !why_->busy();
 }
 
 void MainWindow::restore_layout() {

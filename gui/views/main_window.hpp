@@ -31,6 +31,7 @@ class ScalingView;
 class ScenarioDraft;
 class ScenarioView;
 class TimelineView;
+class WhyView;
 class Workspace;
 
 class MainWindow : public QMainWindow {
@@ -87,6 +88,7 @@ private:
                       const QString& what, std::function<void()> act);
   void follow_session();
   void follow_plans();
+  void follow_advice();
   void show_step();
   void tell(const QString& message);
   void refuse(const QString& message);
@@ -123,6 +125,7 @@ private:
   AccuracyView* accuracy_ = nullptr;
   PlanView* plan_ = nullptr;
   RanksView* ranks_ = nullptr;
+  WhyView* why_ = nullptr;
   Workspace* workspace_ = nullptr;
   QLabel* position_ = nullptr;
   QProgressBar* progress_ = nullptr;

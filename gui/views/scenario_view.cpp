@@ -284,8 +284,11 @@ void ScenarioView::plan() {
   start(&draft(), {draft().text(), draft().name(), draft().folder(), Task::plan});
 }
 
-void ScenarioView::run_text(const QString& text, const QString& name, const QString& folder) {
-  start(nullptr, {text, unused_name(name, true), folder});
+void ScenarioView::run_text(const QString& text, const QString& name, const QString& folder,
+                            const QStringList& settings) {
+  RunRequest request{text, unused_name(name, true), folder};
+  request.settings = settings;
+  start(nullptr, request);
 }
 
 void ScenarioView::start(ScenarioDraft* draft, const RunRequest& request) {

@@ -54,7 +54,8 @@ public:
   void run();   // what is shown; if it is known to be wrong, goes there instead
   void plan();  // searches the best plan for what is shown
   // Runs a scenario that is no draft.
-  void run_text(const QString& text, const QString& name, const QString& folder);
+  void run_text(const QString& text, const QString& name, const QString& folder,
+                const QStringList& settings = {});
   void cancel();  // the run under way and those that wait
 
   ScenarioDraft& draft() const { return *drafts_[static_cast<std::size_t>(current_)]; }

@@ -1,4 +1,6 @@
 #include "gui/views/why_view.hpp"
+#include "gui/models/scenario_difference.hpp"
+#include "gui/views/advice_rows.hpp"
 #include "gui/views/command.hpp"
 #include "gui/views/placeholder.hpp"
 
@@ -8,6 +10,8 @@
 #include <QClipboard>
 #include <QLabel>
 #include <QScrollArea>
+#include <QSettings>
+#include <algorithm>
 #include <sstream>
 
 #include "gui/models/value_table.hpp"
@@ -18,6 +22,8 @@ namespace {
 
 constexpr int kNarrow = 760;  // pixels: below, the sentences stand under the bars
 constexpr std::size_t kMostProblems = 12;
+constexpr const char* kTriesAdvice = "tries_advice";  // the setting
+constexpr const char* kParagraphs = "<style>p, ul { margin-top: 0; margin-bottom: 6px; }</style>";
 
 QLabel* text_label(QWidget* parent, const QString& name) {
   auto* label = new QLabel(parent);
@@ -42,7 +48,9 @@ QString paragraph(const std::string& text) {
 }
 
 std::string memory_text(const Run& run) {
-  if (run.judged) return memory_sentence(run.judged->result());
+  if (run.judged)
+    return memory_sentence(run.judged->result(),
+                           AdviceTrials::can_try(run) ? AdviceTold::apart : AdviceTold::in_sentence);
   const MemoryUse& use = run.figures.memory;
   if (use.total <= 0) return "";
   if (use.capacity <= 0) return "Memory: " + in_gibibytes(use.total) + " GiB.";
@@ -82,9 +90,18 @@ QString source_of(const Run& run) {
   return QObject::tr("profiled");
 }
 
+// "39.9 days", "7.2 hours"
+std::string days_text(double seconds) {
+  constexpr double kHour = 3600, kDay = 24 * kHour;
+  if (seconds >= kDay) return with_digits(seconds / kDay, 3) + " days";
+  if (seconds >= kHour) return with_digits(seconds / kHour, 3) + " hours";
+  return rehearse::TimeScale(seconds)(seconds);
+}
+
 }  // namespace
 
-WhyView::WhyView(Session& session, ViewState&, QWidget* parent) : QWidget(parent), session_(session) {
+WhyView::WhyView(Session& session, ViewState&, QWidget* parent)
+    : QWidget(parent), session_(session), trials_(session), seen_(this, [this] { tell_advice(); }) {
   setAccessibleName(tr("Why the step takes as long as it does"));
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
@@ -124,9 +141,16 @@ WhyView::WhyView(Session& session, ViewState&, QWidget* parent) : QWidget(parent
   bars->addWidget(path_);
   bars->addStretch(1);
   columns_->addLayout(bars, 5);
+  auto* sentences = new QVBoxLayout;
+  sentences->setSpacing(6);
+  cause_ = text_label(told_, tr("What costs most"));
+  advice_ = new AdviceRows(told_);
   sentences_ = text_label(told_, tr("What it comes from"));
-  sentences_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
-  columns_->addWidget(sentences_, 4);
+  for (QLabel* label : {cause_, sentences_}) label->setAlignment(Qt::AlignTop | Qt::AlignLeft);
+  sentences->addWidget(cause_);
+  sentences->addWidget(advice_);
+  sentences->addWidget(sentences_, 1);
+  columns_->addLayout(sentences, 4);
   all->addLayout(columns_, 1);
 
   add_command(*this,
@@ -135,6 +159,31 @@ WhyView::WhyView(Session& session, ViewState&, QWidget* parent) : QWidget(parent
                {QKeySequence("Ctrl+Shift+C")},
                tr("Copy the figures and sentences of the current run as text")},
               [this] { QApplication::clipboard()->setText(as_text()); });
+
+  add_command(
+      *this,
+      {menu::run,
+       tr("&Try the first advice"),
+       {QKeySequence("Ctrl+Alt+T")},
+       tr("Open the step with the change that is advised first, and compare them")},
+      [this] { advice_->try_first(); }, Qt::WindowShortcut);
+  tries_ = add_command(
+      *this,
+      {menu::run,
+       tr("Simulate &advice unasked"),
+       {QKeySequence("Ctrl+Alt+A")},
+       tr("Simulate what would help as soon as a run is looked at, at low priority")},
+      [] {}, Qt::WindowShortcut);
+  tries_->setCheckable(true);
+  tries_->setChecked(QSettings().value(kTriesAdvice, true).toBool());
+  connect(tries_, &QAction::toggled, this, [this](bool on) {
+    QSettings().setValue(kTriesAdvice, on);
+    tell_advice();
+  });
+  connect(advice_, &AdviceRows::try_requested, this, &WhyView::try_advice);
+  connect(&trials_, &AdviceTrials::changed, this, [this](int run) {
+    if (session_.current() && session_.current()->id == run) tell_advice();
+  });
 
   connect(&session_, &Session::current_changed, this, &WhyView::tell);
   connect(&session_, &Session::runs_changed, this, &WhyView::tell);
@@ -183,11 +232,16 @@ void WhyView::tell() {
   path_title_->setVisible(!path.parts.empty());
 
   const std::string memory = memory_text(*run);
-  QString text;
-  if (!figures.memory.fits) text += paragraph(memory);  // nothing else matters as much
-  text += paragraph(figures.bottleneck) + paragraph(figures.critical_path);
+  QString cause;
+  if (!figures.memory.fits) cause += paragraph(memory);  // nothing else matters as much
+  cause += paragraph(figures.bottleneck);
+  cause_->setText(kParagraphs + cause);
+  cause_->setVisible(!cause.isEmpty());
+  seen_.changed();
+  QString text = paragraph(figures.critical_path);
   if (figures.memory.fits) text += paragraph(memory);
   if (run->judged) text += more_of(*run->judged);
+  if (!figures.cost.price.empty()) text += paragraph("Price: " + figures.cost.price + ".");
   if (!figures.rests_on.empty()) text += paragraph("Rests on: " + figures.rests_on + ".");
   if (!run->not_judged.empty()) text += paragraph("Not told: " + run->not_judged);
   const std::vector<std::string>& problems = run->timeline->problems;
@@ -199,7 +253,7 @@ void WhyView::tell() {
       text += "<li>" + tr("and %1 more").arg(problems.size() - kMostProblems) + "</li>";
     text += "</ul>";
   }
-  sentences_->setText("<style>p, ul { margin-top: 0; margin-bottom: 6px; }</style>" + text);
+  sentences_->setText(kParagraphs + text);
   sentences_->setVisible(!text.isEmpty());
   place();
 }
@@ -219,6 +273,14 @@ void WhyView::tell_figures(const Run& run) {
   add(figures.tflops_per_device > 0, with_digits(figures.tflops_per_device, 3),
       tr("TFLOP/s per %1").arg(QString::fromStdString(noun)));
   add(figures.mfu > 0, in_percent(figures.mfu), tr("MFU"));
+  const CostFigures& cost = figures.cost;
+  const QString unit_of_training = QString::fromStdString(
+      cost.tokens > 0 ? with_prefix(cost.tokens) + " tokens" : with_prefix(cost.samples) + ' ' + unit);
+  add(cost.samples > 0, days_text(cost.seconds), tr("to %1").arg(unit_of_training));
+  add(cost.device_hours > 0, with_prefix(cost.device_hours),
+      tr("%1-hours").arg(QString::fromStdString(noun)));
+  add(cost.money > 0, in_money(cost.money, cost.currency), tr("in all"));
+  add(cost.samples <= 0 && cost.step_money > 0, in_money(cost.step_money, cost.currency), tr("a step"));
   QString values, names;
   for (const auto& [value, what] : told) {
     values += "<td style='padding-right:30px; font-size:x-large; font-weight:600'>" + value.toHtmlEscaped() +
@@ -228,6 +290,37 @@ void WhyView::tell_figures(const Run& run) {
   figures_->setText("<table cellspacing='0' cellpadding='0'><tr>" + values + "</tr><tr>" + names +
                     "</tr></table>");
   figures_->setVisible(!told.empty());
+}
+
+void WhyView::tell_advice() {
+  const Session::RunPointer run = session_.current();
+  if (!run || !AdviceTrials::can_try(*run)) return advice_->clear();
+  if (tries_->isChecked() && isVisible()) trials_.try_all(run->id);
+  advice_->show_trials(*run, trials_.of(run->id), tries_->isChecked());
+}
+
+void WhyView::set_tries_advice(bool tries) {
+  tries_->setChecked(tries);
+}
+
+void WhyView::try_advice(int advice) {
+  const Session::RunPointer run = session_.current();
+  if (!run) return;
+  const std::vector<AdviceTrial>& trials = trials_.of(run->id);
+  if (advice < 0 || static_cast<std::size_t>(advice) >= trials.size()) return;
+  const AdviceTrial trial = trials[static_cast<std::size_t>(advice)];
+  const QString name = QString::fromStdString(run->name) + ", " + settings_name(trial.settings);
+  const auto& runs = session_.runs();
+  const auto open = std::find_if(runs.begin(), runs.end(), [&](const Session::RunPointer& other) {
+    return !trial.trace.isEmpty() && other->path == trial.trace.toStdString();
+  });
+  if (open != runs.end())
+    session_.set_current((*open)->id);
+  else if (trial.trace.isEmpty())
+    emit run_requested(QString::fromStdString(run->scenario_text), name, trial.settings);
+  else
+    emit open_requested(trial.trace, name);
+  emit compare_requested();
 }
 
 QString WhyView::as_text() const {

@@ -3,14 +3,19 @@
 
 #include <QWidget>
 
+#include "gui/models/advice_trials.hpp"
 #include "gui/models/session.hpp"
 #include "gui/views/stacked_bars.hpp"
+#include "gui/views/when_seen.hpp"
 
+class QAction;
 class QBoxLayout;
 class QLabel;
 class QScrollArea;
 
 namespace rehearse::gui {
+
+class AdviceRows;
 
 class WhyView : public QWidget {
   Q_OBJECT
@@ -18,6 +23,15 @@ public:
   WhyView(Session& session, ViewState& state, QWidget* parent = nullptr);
   // What it tells, as text: for a judged run the report of the command line.
   QString as_text() const;
+  AdviceTrials& trials() { return trials_; }
+  // Whether advice is simulated before anybody asks for it.
+  void set_tries_advice(bool tries);
+  bool busy() const { return trials_.busy() || seen_.waiting(); }
+
+signals:
+  void open_requested(const QString& trace, const QString& name);
+  void run_requested(const QString& text, const QString& name, const QStringList& settings);
+  void compare_requested();
 
 protected:
   void resizeEvent(QResizeEvent* event) override;
@@ -27,12 +41,18 @@ private:
   void tell();
   void place();
   void tell_figures(const Run& run);
+  void tell_advice();
+  void try_advice(int advice);
 
   Session& session_;
+  AdviceTrials trials_;
+  WhenSeen seen_;  // begins to try advice
+  QAction* tries_ = nullptr;
+  AdviceRows* advice_ = nullptr;
   QScrollArea* scroll_ = nullptr;
   QWidget* told_ = nullptr;
-  QLabel *nothing_ = nullptr, *title_ = nullptr, *how_ = nullptr, *sentences_ = nullptr, *figures_ = nullptr,
-         *path_title_ = nullptr, *bar_title_ = nullptr;
+  QLabel *nothing_ = nullptr, *cause_ = nullptr, *title_ = nullptr, *how_ = nullptr, *sentences_ = nullptr,
+         *figures_ = nullptr, *path_title_ = nullptr, *bar_title_ = nullptr;
   StackedBars *breakdown_ = nullptr, *path_ = nullptr;
   QBoxLayout* columns_ = nullptr;
 };

@@ -1,0 +1,40 @@
+// What a run is advised, each piece with what it was found to bring and a button that tries it.
+#pragma once
+
+#include <QWidget>
+#include <vector>
+
+#include "gui/models/advice_trials.hpp"
+
+class QGridLayout;
+class QLabel;
+class QPushButton;
+
+namespace rehearse::gui {
+
+class AdviceRows : public QWidget {
+  Q_OBJECT
+public:
+  explicit AdviceRows(QWidget* parent = nullptr);
+  // `coming`: what has not been simulated will be, and is told then.
+  void show_trials(const Run& run, const std::vector<AdviceTrial>& trials, bool coming);
+  void clear() { show_rows(0); }
+  void try_first();  // that promises something
+
+signals:
+  void try_requested(int advice);  // by its place among the trials
+
+private:
+  struct Row {
+    QLabel* text = nullptr;
+    QPushButton* button = nullptr;
+    int advice = 0;
+  };
+  void show_rows(std::size_t count);
+
+  std::vector<Row> rows_;
+  QGridLayout* grid_ = nullptr;
+  QLabel *title_ = nullptr, *waiting_ = nullptr;
+};
+
+}  // namespace rehearse::gui

@@ -1,0 +1,155 @@
+// Advice in the real window: simulated before it is shown, tried by a click, and compared.
+#include <QtTest>
+
+#include <QLabel>
+#include <QPushButton>
+
+#include "gui/views/advice_rows.hpp"
+#include "gui/views/scenario_view.hpp"
+#include "gui/views/why_view.hpp"
+#include "tests/catch.hpp"
+#include "tests/window_support.hpp"
+
+using namespace rehearse::gui;
+using rehearse::test::kPatienceMs;
+
+namespace {
+
+struct Advising {
+  Advising() {
+    shown(window);
+    why.set_tries_advice(true);
+  }
+  ~Advising() { why.set_tries_advice(false); }  // it is a setting
+  void open(const QString& name, const QStringList& settings = {}) {
+    window.open_files({trace_of("advice-" + name + settings.join('-'), name, settings)});
+    settle(window);
+    REQUIRE(window.session().current());
+  }
+  std::vector<QPushButton*> buttons() const {
+    std::vector<QPushButton*> shown;
+    for (QPushButton* button : rows.findChildren<QPushButton*>())
+      if (button->isVisible()) shown.push_back(button);
+    return shown;
+  }
+  QString told() const {
+    QString text;
+    for (const QLabel* label : rows.findChildren<QLabel*>())
+      if (label->isVisible()) text += label->text() + '\n';
+    return text;
+  }
+
+  MainWindow window;
+  WhyView& why = *static_cast<WhyView*>(window.view("why"));
+  AdviceRows& rows = *why.findChild<AdviceRows*>();
+};
+
+}  // namespace
+
+TEST_CASE("Advice is simulated before it is shown, and a click compares it with its base") {
+  Advising a;
+  a.open("small-gpt");
+  const int base = a.window.session().current()->id;
+  REQUIRE(a.why.isVisible());
+  const std::vector<QPushButton*> buttons = a.buttons();
+  REQUIRE_FALSE(buttons.empty());
+  CHECK(buttons[0]->accessibleName() == "Try it: tensor parallel 1, pipeline 2, sequence parallel off");
+  CHECK(
+      a.told().contains("Inside a node it would not cross the network: <b>18.42 ms a step, 63.6 % less</b>"));
+  CHECK_FALSE(a.told().contains("being simulated"));
+
+  const auto trial = a.why.trials().of(base)[0];
+  QTest::mouseClick(buttons[0], Qt::LeftButton);
+  settle(a.window);
+  CHECK(a.window.failures() == 0);
+  REQUIRE(a.window.session().runs().size() == 2);
+  const Session::RunPointer tried = a.window.session().runs()[1];
+  CHECK(a.window.session().shown()[0]->id == base);
+  CHECK(
+      QString::fromStdString(tried->name).endsWith(", tensor parallel 1, pipeline 2, sequence parallel off"));
+  CHECK(tried->path == trial.trace.toStdString());  // nothing was simulated again
+  CHECK(tried->figures.step_time_s == Approx(trial.step_time_s));
+  CHECK(a.window.view("compare")->isVisible());
+  CHECK(a.window.session().current()->id == tried->id);
+
+  // Once more shows what is there.
+  a.window.session().set_current(base);
+  a.window.show_view("why");
+  settle(a.window);
+  REQUIRE_FALSE(a.buttons().empty());
+  a.buttons()[0]->setFocus();
+  QTest::keyClick(a.buttons()[0], Qt::Key_Return);
+  settle(a.window);
+  CHECK(a.window.session().runs().size() == 2);
+  CHECK(a.window.session().current()->id == tried->id);
+  CHECK(a.window.view("compare")->isVisible());
+}
+
+TEST_CASE("What is advised to a step that does not fit makes it fit, by key too") {
+  Advising a;
+  a.open("resnet50-ring", {"training.micro_batch=512", "training.global_batch=16384"});
+  CHECK_FALSE(a.window.session().current()->figures.memory.fits);
+  CHECK(a.told().contains("Smaller micro-batches keep less"));
+  CHECK(a.told().contains("; fits: "));
+  QTest::keyClick(&a.window, Qt::Key_T, Qt::ControlModifier | Qt::AltModifier);
+  settle(a.window);
+  REQUIRE(a.window.session().runs().size() == 2);
+  CHECK(QString::fromStdString(a.window.session().runs()[1]->name).endsWith(", micro-batch 128"));
+  CHECK(a.window.session().runs()[1]->figures.memory.fits);
+}
+
+TEST_CASE("Advice that does not help, or cannot be followed, is told as such") {
+  Advising a;
+  a.open("mlp-ring");
+  Run run = *a.window.session().current();
+  run.figures.advice = {{"smaller micro-batches would help", {"training.micro_batch=1"}},
+                        {"none at all too", {"training.micro_batch=0"}}};
+  a.window.session().replace(run);
+  settle(a.window);
+  CHECK(a.told().contains("Smaller micro-batches would help. Was tried: "));
+  CHECK(a.told().contains(" more."));
+  CHECK(a.told().contains("None at all too. Was tried: cannot be simulated: "));
+  CHECK(a.told().contains("training.micro_batch is 0"));
+  CHECK(a.buttons().size() == 1);
+}
+
+TEST_CASE("Advice that is not simulated unasked is, on a click") {
+  Advising a;
+  a.why.set_tries_advice(false);
+  a.open("resnet50-ring");
+  CHECK(a.told().contains("Fp16 computes 1.4 times as fast."));
+  CHECK_FALSE(a.why.trials().busy());
+  REQUIRE(a.buttons().size() == 1);
+  QTest::mouseClick(a.buttons()[0], Qt::LeftButton);
+  settle(a.window);
+  REQUIRE(a.window.session().runs().size() == 2);
+  CHECK(QString::fromStdString(a.window.session().runs()[1]->name).endsWith(", precision fp16"));
+  CHECK(a.window.session().runs()[1]->figures.step_time_s <
+        a.window.session().runs()[0]->figures.step_time_s);
+  CHECK(a.window.view("compare")->isVisible());
+}
+
+TEST_CASE("A run that is asked for does not wait for advice, which ends with the window") {
+  auto a = std::make_unique<Advising>();
+  a->open("resnet50-ring");
+  Run run = *a->window.session().current();
+  // Every rank by itself, chunk by chunk: far longer than any test waits.
+  run.figures.advice = {{"never known",
+                         {"cluster.nodes=64", "training.global_batch=16384", "simulation.fidelity=chunk",
+                          "simulation.fold=false", "simulation.steps=70"}}};
+  a->window.session().replace(run);
+  REQUIRE(wait_for([&] { return a->why.trials().runner().elapsed_s() > 0.1; }));
+  CHECK(a->told().contains("One change that may help is being simulated..."));
+  CHECK(a->buttons().empty());
+
+  auto& scenario = *static_cast<ScenarioView*>(a->window.view("scenario"));
+  QFile file(REHEARSE_TESTS_DIR "/../simulator/scenarios/mlp-ring.toml");
+  REQUIRE(file.open(QIODevice::ReadOnly));
+  scenario.run_text(QString::fromUtf8(file.readAll()), "asked for", {});
+  REQUIRE(wait_for([&] { return a->window.session().runs().size() == 2; }));
+  CHECK(a->why.trials().busy());
+  QElapsedTimer clock;
+  clock.start();
+  a.reset();
+  CHECK(clock.elapsed() < kPatienceMs / 2);
+}
