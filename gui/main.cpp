@@ -40,7 +40,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->check(one_of(std::move(views)));
   app.add_option("--size", arguments.screenshot.size, "Of the picture: WIDTHxHEIGHT (1280x800)");
   app.add_option("--scale", arguments.screenshot.scale, "Pixels of a .png for one of the window (2)");
-  app.add_option("--theme", arguments.theme, "system, light or dark")
+  app.add_option("--theme", arguments.theme,
+                 "light, dark, or system: as the desktop is, light if it does not say; pictures are light")
       ->check(one_of({"system", "light", "dark"}));
 }
 
@@ -83,7 +84,9 @@ int run(int argc, char** argv) {
   if (picture) QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, unkept.path());
   gui::MainWindow window;
   if (!arguments.theme.empty() || picture)
-    window.set_theme(arguments.theme == "dark" ? gui::Theme::dark : gui::Theme::light);
+    window.set_theme(arguments.theme == "dark"     ? gui::Theme::dark
+                     : arguments.theme == "system" ? gui::Theme::system
+                                                   : gui::Theme::light);
   QStringList files;
   for (const std::string& file : arguments.files) files << QString::fromStdString(file);
   if (picture) return gui::take(window, files, arguments.screenshot);

@@ -2,6 +2,7 @@
 
 #include <QApplication>
 #include <QStyle>
+#include <QStyleHints>
 #include <algorithm>
 #include <array>
 
@@ -120,8 +121,21 @@ QColor critical_colour(bool dark) {
   return dark ? QColor(0xff, 0x6b, 0x5a) : QColor(0xc0, 0x10, 0x20);
 }
 
+bool desktop_is_dark() {
+#if QT_VERSION >= QT_VERSION_CHECK(6, 5, 0)
+  const Qt::ColorScheme scheme = QGuiApplication::styleHints()->colorScheme();
+  if (scheme != Qt::ColorScheme::Unknown) return scheme == Qt::ColorScheme::Dark;
+#endif
+  // Without one of ours, the palette is the platform's, and where it has none, the style's.
+  const QPalette ours = QApplication::palette();
+  QApplication::setPalette(QPalette());
+  const bool dark = is_dark(QApplication::palette());
+  QApplication::setPalette(ours);
+  return dark;
+}
+
 QPalette palette_of(Theme theme) {
-  if (theme == Theme::system) return QApplication::style()->standardPalette();
+  if (theme == Theme::system) theme = desktop_is_dark() ? Theme::dark : Theme::light;
   QPalette palette;
   const bool dark = theme == Theme::dark;
   const auto set = [&](QPalette::ColorRole role, QRgb light_colour, QRgb dark_colour) {

@@ -29,7 +29,10 @@ QColor colour_on_scale(double share, bool dark);
 QColor critical_colour(bool dark);
 
 enum class Theme { system, light, dark };
-// Palettes in Fusion style; system: what the desktop says.
+// As it says itself (Qt 6.5 and later), or as light as the palette that its platform theme gives; where it
+// says neither, it is light.
+bool desktop_is_dark();
+// Palettes in Fusion style; system: light or dark as the desktop is.
 QPalette palette_of(Theme theme);
 
 }  // namespace rehearse::gui

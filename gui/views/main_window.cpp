@@ -28,6 +28,7 @@
 #include "gui/views/scaling_view.hpp"
 #include "gui/views/scenario_view.hpp"
 #include "gui/views/selection_view.hpp"
+#include "gui/views/start_page.hpp"
 #include "gui/views/timeline_view.hpp"
 #include "gui/views/topology_view.hpp"
 #include "gui/views/why_view.hpp"
@@ -49,11 +50,13 @@ MainWindow::MainWindow() : loader_(session_) {
   make_views();
   make_status_bar();
   make_actions();
+  make_start_page();
   make_menus();
   follow_session();
   const QString theme = QSettings().value("theme", "system").toString();
   set_theme(theme == "dark" ? Theme::dark : theme == "light" ? Theme::light : Theme::system);
-  timeline_->setFocus();
+  workspace_->show_start_page(true);
+  start_->setFocus();
 }
 
 MainWindow::~MainWindow() {
@@ -86,7 +89,9 @@ void MainWindow::make_views() {
       {"plan", "Plan", plan_},
   };
   views_ = {{"timeline", timeline_}, {"runs", runs_}, {"scenario", scenario_}};
-  workspace_ = new Workspace(timeline_, new QWidget);
+  start_ = new StartPage(examples());
+  start_->setObjectName("start");
+  workspace_ = new Workspace(timeline_, start_);
   workspace_->add_to_side(runs_);
   workspace_->add_to_side(scenario_);
   for (const auto& [name, title, view] : tabs) {
@@ -151,8 +156,8 @@ QAction* MainWindow::add_action(const char* in, const QString& text, const QList
 
 void MainWindow::make_actions() {
   using K = QKeySequence;
-  add_action(menu::file, "&Open...", {K::Open}, "Open traces, scenarios, tables, plans or a session",
-             [this] { choose_files(); });
+  open_ = add_action(menu::file, "&Open...", {K::Open}, "Open traces, scenarios, tables, plans or a session",
+                     [this] { choose_files(); });
   add_action(menu::file, "&Reload", {Qt::Key_F5}, "Read the current run's file again", [this] {
     if (const Session::RunPointer run = session_.current()) loader_.reload(run->id);
   });
@@ -186,15 +191,15 @@ void MainWindow::make_actions() {
   make_themes();
   add_action(menu::view, "F&ull screen", {Qt::Key_F11}, "Use the whole screen",
              [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); });
-  add_action(menu::help, "&Commands and shortcuts", {K("?"), K("Ctrl+Shift+P"), Qt::Key_F1},
-             "Every command with its shortcut; type to find one, Enter runs it", [this] {
-               std::vector<QAction*> actions;
-               for (QAction* action : findChildren<QAction*>())
-                 if (!menu_of(*action).isEmpty()) actions.push_back(action);
-               auto* list = new CommandList(std::move(actions), this);
-               list->setAttribute(Qt::WA_DeleteOnClose);
-               list->open();
-             });
+  commands_ = add_action(menu::help, "&Commands and shortcuts", {K("?"), K("Ctrl+Shift+P"), Qt::Key_F1},
+                         "Every command with its shortcut; type to find one, Enter runs it", [this] {
+                           std::vector<QAction*> actions;
+                           for (QAction* action : findChildren<QAction*>())
+                             if (!menu_of(*action).isEmpty()) actions.push_back(action);
+                           auto* list = new CommandList(std::move(actions), this);
+                           list->setAttribute(Qt::WA_DeleteOnClose);
+                           list->open();
+                         });
 }
 
 void MainWindow::make_layout_actions() {
@@ -226,6 +231,32 @@ void MainWindow::make_layout_actions() {
       });
   detach->setIcon(style()->standardIcon(QStyle::SP_TitleBarNormalButton));
   workspace_->set_tab_commands({alone, detach});
+}
+
+void MainWindow::make_start_page() {
+  add_action(menu::help, "&Start page", {QKeySequence("Alt+Home")},
+             "Examples, and the files that were opened last; again: what was there before", [this] {
+               workspace_->show_start_page(!workspace_->shows_start_page());
+               if (workspace_->shows_start_page()) start_->setFocus();
+             });
+  QList<QAction*> own = {open_};
+  for (QAction* action : scenario_->actions())
+    if (action->text() == "&New scenario") {
+      // As a button it leads to where the scenario is written.
+      auto* begun = new QAction(action->text(), this);
+      begun->setToolTip(action->toolTip());
+      begun->setShortcut(action->shortcut());
+      begun->setShortcutContext(Qt::WidgetShortcut);
+      connect(begun, &QAction::triggered, this, [this, action] {
+        action->trigger();
+        show_view("scenario");
+        view("scenario")->setFocus();
+      });
+      own << begun;
+    }
+  start_->set_commands(own << commands_);
+  connect(start_, &StartPage::example_chosen, this, &MainWindow::open_example);
+  connect(start_, &StartPage::file_chosen, this, [this](const QString& path) { open_files({path}); });
 }
 
 void MainWindow::make_themes() {
@@ -291,8 +322,10 @@ void MainWindow::follow_session() {
     const Session::RunPointer run = session_.current();
     setWindowTitle(run ? QString::fromStdString(run->name) + " - Rehearse" : "Rehearse");
   });
-  connect(&session_, &Session::runs_changed, this,
-          [this] { workspace_->set_has_runs(!session_.runs().empty()); });
+  connect(&session_, &Session::runs_changed, this, [this] {
+    workspace_->set_has_runs(!session_.runs().empty());
+    if (session_.runs().empty() && !has_results_) workspace_->show_start_page(true);
+  });
   connect(&loader_, &Loader::opened, this, [this](int id) {
     const Session::RunPointer run = session_.run(id);
     if (!run) return;
@@ -306,6 +339,12 @@ void MainWindow::follow_session() {
   connect(&loader_, &Loader::failed, this,
           [this](const QString&, const QString& message) { refuse(message); });
   connect(&loader_, &Loader::finished, this, [this](int number, const std::vector<int>& ids) {
+    if (const auto example = examples_.find(number); example != examples_.end()) {
+      show_step();
+      show_view(example->second);
+      timeline_->setFocus();
+      examples_.erase(example);
+    }
     const auto found = restoring_.find(number);
     if (found == restoring_.end()) return;
     restore(found->second, ids, session_, state_);
@@ -398,11 +437,12 @@ void MainWindow::show_position() {
 }
 
 QStringList MainWindow::view_names() {
-  return {"window", "timeline", "runs",   "scenario", "why",      "selection", "compare",
-          "table",  "topology", "memory", "scaling",  "accuracy", "plan",      "ranks"};
+  return {"window", "start",    "timeline", "runs",    "scenario", "why",  "selection", "compare",
+          "table",  "topology", "memory",   "scaling", "accuracy", "plan", "ranks"};
 }
 
 QWidget* MainWindow::view(const QString& name) const {
+  if (name == "start") return start_;
   for (const Named& named : views_)
     if (named.name == name) return named.view;
   return nullptr;
@@ -411,18 +451,29 @@ QWidget* MainWindow::view(const QString& name) const {
 bool MainWindow::show_view(const QString& name) {
   QWidget* wanted = view(name);
   if (wanted == nullptr) return false;
-  workspace_->show_view(wanted);
+  if (wanted == start_)
+    workspace_->show_start_page(true);
+  else
+    workspace_->show_view(wanted);
   return true;
 }
 
 void MainWindow::set_theme(Theme theme) {
+  theme_ = theme;
   QApplication::setPalette(palette_of(theme));
   for (QAction* action : themes_->actions())
     action->setChecked(action->data().toInt() == static_cast<int>(theme));
 }
 
+bool MainWindow::event(QEvent* event) {
+  // The desktop changed its colours.
+  if (event->type() == QEvent::ThemeChange && theme_ == Theme::system) set_theme(theme_);
+  return QMainWindow::event(event);
+}
+
 bool MainWindow::settled() const {
-  return !loader_.busy() && !scenario_->runner().busy() && scenario_->runner().queued() == 0 && !why_->busy();
+  return !loader_.busy() && !scenario_->runner().busy() && scenario_->runner().queued() == 0 &&
+         !why_->busy() && start_->settled();
 }
 
 void MainWindow::restore_layout() {

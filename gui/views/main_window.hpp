@@ -30,6 +30,8 @@ class RunsView;
 class ScalingView;
 class ScenarioDraft;
 class ScenarioView;
+class StartPage;
+struct Example;
 class TimelineView;
 class WhyView;
 class Workspace;
@@ -86,9 +88,11 @@ private:
   void make_layout_actions();
   QAction* add_action(const char* in, const QString& text, const QList<QKeySequence>& keys,
                       const QString& what, std::function<void()> act);
+  void make_start_page();
   void follow_session();
   void follow_plans();
   void follow_advice();
+  bool event(QEvent* event) override;
   void show_step();
   void tell(const QString& message);
   void refuse(const QString& message);
@@ -101,6 +105,8 @@ private:
       const PlanScenario& scenario);  // as a draft without a file: a plan's may be a temporary one
   std::unique_ptr<ScenarioDraft> read_scenario(const QString& path);  // null: it tells why not
   void choose_files();
+  void open_example(const Example& example);
+  void show_example(const Example& example);
   void open_session(const QString& path);
   void choose_session_file();
   void export_picture();
@@ -127,6 +133,7 @@ private:
   RanksView* ranks_ = nullptr;
   WhyView* why_ = nullptr;
   Workspace* workspace_ = nullptr;
+  StartPage* start_ = nullptr;
   QLabel* position_ = nullptr;
   QProgressBar* progress_ = nullptr;
   MessageBar* messages_ = nullptr;
@@ -134,11 +141,14 @@ private:
   QMenu* recent_ = nullptr;
   QActionGroup* themes_ = nullptr;
   QAction* quit_ = nullptr;
-  bool keeps_layout_ = false;
+  QAction *open_ = nullptr, *commands_ = nullptr;
+  bool keeps_layout_ = false, has_results_ = false;
+  Theme theme_ = Theme::light;
   QStringList notices_;
   int failures_ = 0;
   QString session_path_;
   std::map<int, SavedSession> restoring_;  // by the loader's number
+  std::map<int, QString> examples_;        // by the loader's number: the view to show
   std::map<QString, QString> planned_;     // by file of plans that was made here, the scenario's name
 };
 

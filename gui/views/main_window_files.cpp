@@ -1,6 +1,7 @@
 // What the window reads and writes: opening by kind, sessions, recent files, pictures and tables.
 #include <QApplication>
 #include <QClipboard>
+#include <QDateTime>
 #include <QDragEnterEvent>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -12,20 +13,24 @@
 #include <QTreeView>
 #include <algorithm>
 
+#include "gui/models/recent_files.hpp"
 #include "gui/views/accuracy_view.hpp"
+#include "gui/views/example_card.hpp"
 #include "gui/views/export.hpp"
 #include "gui/views/main_window.hpp"
 #include "gui/views/message_bar.hpp"
 #include "gui/views/plan_view.hpp"
+#include "gui/views/record_dialog.hpp"
 #include "gui/views/scaling_view.hpp"
 #include "gui/views/scenario_view.hpp"
+#include "gui/views/start_page.hpp"
+#include "gui/views/timeline_view.hpp"
 #include "gui/views/workspace.hpp"
 
 namespace rehearse::gui {
 
 namespace {
 
-constexpr int kMostRecent = 12;
 constexpr const char* kCut = "; it is cut: a picture is at most 6,000 pixels wide and 8,000 high";
 constexpr int kPlanHeight = 600;  // pixels of the tabs, at least
 const char* const kOpened =
@@ -84,8 +89,11 @@ void MainWindow::show_results(const QString& path, const std::shared_ptr<ResultF
     accuracy_->show_validation(path, std::get<AccuracyTable>(*results));
     show_view("accuracy");
   }
+  has_results_ = true;
   // What was searched in the window lies in a folder that goes with it.
-  if (!path.startsWith(scenario_->runner().folder())) remember_file(path);
+  bool own = path.startsWith(scenario_->runner().folder());
+  for (const ExampleCard* card : start_->cards()) own = own || card->example().files.contains(path);
+  if (!own) remember_file(path);
 }
 
 void MainWindow::run_plans(const std::vector<PlanScenario>& scenarios) {
@@ -127,6 +135,36 @@ void MainWindow::choose_files() {
   if (paths.isEmpty()) return;
   QSettings().setValue("folder", QFileInfo(paths.front()).absolutePath());
   open_files(paths);
+}
+
+// ----- examples
+
+void MainWindow::open_example(const Example& example) {
+  if (!example.asks) return show_example(example);
+  auto* dialog = new RecordDialog(!example.files.isEmpty(), this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  connect(dialog, &RecordDialog::files_wanted, this, &MainWindow::choose_files);
+  connect(dialog, &RecordDialog::recorded_wanted, this, [this, example] { show_example(example); });
+  dialog->open();
+}
+
+void MainWindow::show_example(const Example& example) {
+  if (example.files.front().endsWith(".csv") || is_plan_file(example.files.front().toStdString()))
+    return loader_.open_results(example.files.front());
+  // Other runs would stand beside it; those of the example that are open stay.
+  QStringList missing = example.files;
+  for (const Session::RunPointer& run : std::vector(session_.runs())) {
+    const bool of_it = missing.removeAll(QString::fromStdString(run->path)) > 0;
+    session_.set_shown(run->id, of_it);
+    if (of_it) session_.set_current(run->id);
+  }
+  if (!missing.isEmpty()) {
+    examples_[loader_.open(missing)] = example.view;
+    return;
+  }
+  show_step();
+  show_view(example.view);
+  timeline_->setFocus();
 }
 
 // ----- sessions
@@ -231,20 +269,16 @@ void MainWindow::export_table() {
 // ----- recent files, drag and drop
 
 void MainWindow::remember_file(const QString& path) {
-  QSettings settings;
-  QStringList recent = settings.value("recent").toStringList();
-  const QString whole = QFileInfo(path).absoluteFilePath();
-  recent.removeAll(whole);
-  recent.prepend(whole);
-  settings.setValue("recent", recent.mid(0, kMostRecent));
+  remember_recent(path, QDateTime::currentDateTime());
+  start_->show_recent();
 }
 
 void MainWindow::fill_recent_menu() {
   recent_->clear();
-  for (const QString& path : QSettings().value("recent").toStringList()) {
-    QAction* action = recent_->addAction(QFileInfo(path).fileName());
-    action->setToolTip(path);
-    connect(action, &QAction::triggered, this, [this, path] { open_files({path}); });
+  for (const RecentFile& file : recent_files()) {
+    QAction* action = recent_->addAction(QFileInfo(file.path).fileName());
+    action->setToolTip(file.path);
+    connect(action, &QAction::triggered, this, [this, path = file.path] { open_files({path}); });
   }
   if (recent_->isEmpty()) recent_->addAction("Nothing was opened yet")->setEnabled(false);
   recent_->setToolTipsVisible(true);

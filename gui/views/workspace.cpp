@@ -18,7 +18,7 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr int kSideWidth = 330, kTabsHeight = 310, kWide = 10'000;
+constexpr int kSideWidth = 330, kTabsHeight = 310, kFirstHeight = 200, kWide = 10'000;
 
 QSplitter* make_splitter(Qt::Orientation orientation, const QString& name) {
   auto* splitter = new QSplitter(orientation);
@@ -78,6 +78,7 @@ void Workspace::add_to_side(QWidget* view) {
   homes_.push_back({view, view->accessibleName(), Place::side});
   side_->addWidget(view);
   side_->setStretchFactor(side_->count() - 1, side_->count() - 1);
+  side_->setSizes({kFirstHeight, kWide});
 }
 
 void Workspace::add_tab(QWidget* view, const QString& title) {
@@ -254,7 +255,10 @@ void Workspace::apply() {
   both_shown_ = timeline && tabs;
 
   const bool start = start_shown_ && alone == nullptr;
+  const QWidget* focus = window()->focusWidget();
+  const bool focus_leaves = !start && focus != nullptr && start_page_->isAncestorOf(focus);
   stack_->setCurrentWidget(start ? start_page_ : right_);
+  if (focus_leaves && (timeline || tabs)) (timeline ? timeline_.data() : tabs_->currentWidget())->setFocus();
   stack_->setVisible(!alone_in_side && (start || timeline || tabs));
   bool any_in_side = false;
   for (const Home& home : homes_) {

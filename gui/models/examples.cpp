@@ -1,0 +1,65 @@
+#include "gui/models/examples.hpp"
+
+#include <QCoreApplication>
+#include <QDir>
+#include <QFileInfo>
+#include <algorithm>
+
+namespace rehearse::gui {
+
+namespace {
+
+QString folder_of_examples() {
+  // As presets are found: where REHEARSE_DATA says, else beside the program, built or installed.
+  const QString data = qEnvironmentVariable("REHEARSE_DATA");
+  if (!data.isEmpty() && QFileInfo::exists(data + "/examples")) return data + "/examples";
+  return QDir(QCoreApplication::applicationDirPath()).absoluteFilePath("../share/rehearse/examples");
+}
+
+}  // namespace
+
+std::vector<Example> examples_in(const QString& folder) {
+  const QDir at(QDir::cleanPath(folder));
+  const auto files = [&at](std::initializer_list<const char*> names) {
+    QStringList paths;
+    for (const char* name : names) paths << at.filePath(name);
+    return paths;
+  };
+  return {
+      {"ring", "A data-parallel ring",
+       "ResNet-50 on 32 GPUs: most of the all-reduce hides behind the backward pass.",
+       files({"resnet50-ring.json.gz"}), "why"},
+      {"servers", "Ring against servers",
+       "The same 32 GPUs with two parameter servers: how much longer a step takes, and why.",
+       files({"resnet50-ring.json.gz", "resnet50-servers.json.gz"}), "compare"},
+      {"pipeline", "GPT-3's pipeline", "48 stages on 768 GPUs: the wave of micro-batches, and the bubble.",
+       files({"gpt3-175b.json.gz"}), "why"},
+      {"measured", "Predicted against measured",
+       "A pipeline of four machines as it was recorded, beside its prediction.",
+       files({"predicted.json.gz", "measured.json.gz"}), "compare"},
+      {"accuracy", "How good predictions are",
+       "Recorded runs, each against its prediction: a point on the line is exact.", files({"accuracy.csv"}),
+       "accuracy"},
+      {"sweep", "A sweep", "From 4 to 64 GPUs: where a ring goes on scaling, and servers do not.",
+       files({"scaling.csv"}), "scaling"},
+      {"plan", "The best plan",
+       "Megatron's 7.5 B on 32 GPUs: the fastest ways to split it, by time and memory.",
+       files({"plans/plan.json"}), "plan"},
+      {"pytorch", "Your PyTorch trace",
+       "Record one with torch.profiler, export_chrome_trace(); open its ranks together.",
+       files({"pytorch-rank0.json.gz", "pytorch-rank1.json.gz"}), "why", true},
+  };
+}
+
+std::vector<Example> examples() {
+  std::vector<Example> there;
+  for (Example& example : examples_in(folder_of_examples())) {
+    const bool complete = std::all_of(example.files.begin(), example.files.end(),
+                                      [](const QString& file) { return QFileInfo::exists(file); });
+    if (!complete && example.asks) example.files.clear();
+    if (complete || example.asks) there.push_back(std::move(example));
+  }
+  return there;
+}
+
+}  // namespace rehearse::gui

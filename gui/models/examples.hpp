@@ -1,0 +1,24 @@
+// The examples that the window begins with: files that are made when it is built, and what to show of them.
+#pragma once
+
+#include <QString>
+#include <QStringList>
+#include <vector>
+
+namespace rehearse::gui {
+
+struct Example {
+  QString name;         // "ring"
+  QString title, told;  // one line, and one sentence
+  QStringList files;
+  QString view;  // of MainWindow::view_names(), that is shown with them
+  // Whether files of the user's are asked for, and these are only there to be looked at.
+  bool asks = false;
+};
+
+// Those whose files are there, in the order in which they are shown.
+std::vector<Example> examples();
+// All of them, their files expected in `folder`.
+std::vector<Example> examples_in(const QString& folder);
+
+}  // namespace rehearse::gui

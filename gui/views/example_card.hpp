@@ -1,0 +1,44 @@
+// An example to be opened: a small picture of it, its title, and a sentence.
+#pragma once
+
+#include <QAbstractButton>
+#include <optional>
+
+#include "gui/models/example_sketch.hpp"
+#include "gui/models/examples.hpp"
+
+namespace rehearse::gui {
+
+class ExampleCard : public QAbstractButton {
+  Q_OBJECT
+public:
+  explicit ExampleCard(Example example, QWidget* parent = nullptr);
+  const Example& example() const { return example_; }
+  void set_sketch(Sketch sketch);
+  bool has_picture() const { return sketch_.has_value(); }
+  const Sketch& sketch() const { return *sketch_; }
+
+  QSize sizeHint() const override;
+  int height_for(int width) const;
+
+signals:
+  void moved(int columns, int rows);  // by arrows, to another card
+
+protected:
+  void paintEvent(QPaintEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void enterEvent(QEnterEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void changeEvent(QEvent* event) override;
+
+private:
+  QRect picture_place() const;
+  QPixmap picture() const;  // of the sketch, as large as its place
+
+  Example example_;
+  std::optional<Sketch> sketch_;
+  QPixmap painted_;  // null: not yet
+};
+
+}  // namespace rehearse::gui
