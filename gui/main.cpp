@@ -37,7 +37,9 @@ void add_options(CLI::App& app, Arguments& arguments) {
   std::vector<std::string> views;
   for (const QString& name : gui::MainWindow::view_names()) views.push_back(name.toStdString());
   app.add_option("--view", arguments.screenshot.view, "What of the window the picture shows")
-      ->check(one_of(std::move(views)));
+      ->check(one_of(views));
+  app.add_option("--tab", arguments.screenshot.tab, "Which tab is open in a picture of the window")
+      ->check(one_of(views));
   app.add_option("--size", arguments.screenshot.size, "Of the picture: WIDTHxHEIGHT (1280x800)");
   app.add_option("--scale", arguments.screenshot.scale, "Pixels of a .png for one of the window (2)");
   app.add_option("--theme", arguments.theme,

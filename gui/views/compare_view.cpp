@@ -48,6 +48,7 @@ CompareView::CompareView(Session& session, ViewState&, QWidget* parent) : QWidge
   split_->setChildrenCollapsible(false);
   outer->addWidget(split_, 1);
   auto* scroll = new QScrollArea(split_);
+  scroll->setAccessibleName(tr("Figures of the runs"));
   scroll->setWidgetResizable(true);
   scroll->setFrameShape(QFrame::NoFrame);
   scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);

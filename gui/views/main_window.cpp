@@ -29,6 +29,7 @@
 #include "gui/views/scenario_view.hpp"
 #include "gui/views/selection_view.hpp"
 #include "gui/views/start_page.hpp"
+#include "gui/views/tab_order.hpp"
 #include "gui/views/timeline_view.hpp"
 #include "gui/views/topology_view.hpp"
 #include "gui/views/why_view.hpp"
@@ -110,6 +111,7 @@ void MainWindow::make_views() {
   for (const Named& named : views_) {
     named.view->setObjectName(named.name);
     if (named.view->accessibleName().isEmpty()) named.view->setAccessibleName(named.name);
+    begin_tab_order_with_proxy(*named.view);
   }
   // A selection shows what it is of, unless a view that follows it is open.
   connect(&state_, &ViewState::selection_changed, this, [this] {

@@ -74,6 +74,7 @@ int take(MainWindow& window, const QStringList& files, const Screenshot& screens
   const auto settled = [&] { return window.settled(); };
   wait(settled, kRest_ms);
   QWidget* shown = &window;
+  if (!screenshot.tab.empty()) window.show_view(QString::fromStdString(screenshot.tab));
   if (view != "window") {
     shown = window.view(view);
     window.show_view(view);

@@ -12,6 +12,7 @@ class MainWindow;
 struct Screenshot {
   std::string path;             // .png or .svg
   std::string view = "window";  // of MainWindow::view_names()
+  std::string tab;              // that is open in a picture of the window; empty: as it comes
   std::string size = "1280x800";
   double scale = 2;  // pixels for one of the window
 

@@ -108,6 +108,7 @@ WhyView::WhyView(Session& session, ViewState&, QWidget* parent)
   nothing_ = add_placeholder(*outer);
 
   scroll_ = new QScrollArea(this);
+  scroll_->setAccessibleName(tr("Figures and sentences"));
   scroll_->setWidgetResizable(true);
   scroll_->setFrameShape(QFrame::NoFrame);
   scroll_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
