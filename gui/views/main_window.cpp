@@ -6,6 +6,7 @@
 #include <QCloseEvent>
 #include <QLabel>
 #include <QMenuBar>
+#include <QPainter>
 #include <QProgressBar>
 #include <QSettings>
 #include <QStatusBar>
@@ -41,6 +42,22 @@ namespace rehearse::gui {
 namespace {
 
 constexpr double kMargin = 0.02;  // beside a step, of its length
+
+// Windows by their frames, of a square of 16; the style's own are dark on dark ground.
+QIcon window_icon(const QList<QRect>& frames) {
+  constexpr int kScale = 2;
+  QPixmap pixmap(16 * kScale, 16 * kScale);
+  pixmap.setDevicePixelRatio(kScale);
+  pixmap.fill(Qt::transparent);
+  QPainter painter(&pixmap);
+  const QColor colour = QApplication::palette().color(QPalette::ButtonText);
+  painter.setPen(colour);
+  for (const QRect& frame : frames) {
+    painter.drawRect(frame.adjusted(0, 0, -1, -1));
+    painter.fillRect(QRect(frame.topLeft(), QSize(frame.width(), 3)), colour);
+  }
+  return pixmap;
+}
 
 }  // namespace
 
@@ -222,7 +239,6 @@ void MainWindow::make_layout_actions() {
         workspace_->maximise(workspace_->maximised() != nullptr ? nullptr : workspace_->current_view());
       });
   alone->setCheckable(true);
-  alone->setIcon(style()->standardIcon(QStyle::SP_TitleBarMaxButton));
   connect(workspace_, &Workspace::changed, alone,
           [this, alone] { alone->setChecked(workspace_->maximised() != nullptr); });
   QAction* detach = add_action(
@@ -231,8 +247,9 @@ void MainWindow::make_layout_actions() {
         QWidget* view = workspace_->current_view();
         workspace_->is_detached(view) ? workspace_->attach(view) : workspace_->detach(view);
       });
-  detach->setIcon(style()->standardIcon(QStyle::SP_TitleBarNormalButton));
-  workspace_->set_tab_commands({alone, detach});
+  alone_ = alone;
+  detach_ = detach;
+  workspace_->set_tab_commands({alone_, detach_});
 }
 
 void MainWindow::make_start_page() {
@@ -463,6 +480,8 @@ bool MainWindow::show_view(const QString& name) {
 void MainWindow::set_theme(Theme theme) {
   theme_ = theme;
   QApplication::setPalette(palette_of(theme));
+  alone_->setIcon(window_icon({{2, 2, 12, 12}}));
+  detach_->setIcon(window_icon({{2, 6, 8, 8}, {6, 2, 8, 8}}));
   for (QAction* action : themes_->actions())
     action->setChecked(action->data().toInt() == static_cast<int>(theme));
 }

@@ -141,7 +141,7 @@ private:
   QMenu* recent_ = nullptr;
   QActionGroup* themes_ = nullptr;
   QAction* quit_ = nullptr;
-  QAction *open_ = nullptr, *commands_ = nullptr;
+  QAction *open_ = nullptr, *commands_ = nullptr, *alone_ = nullptr, *detach_ = nullptr;
   bool keeps_layout_ = false, has_results_ = false;
   Theme theme_ = Theme::light;
   QStringList notices_;

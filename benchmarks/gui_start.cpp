@@ -1,0 +1,69 @@
+// How long each card of the start page takes from the click to the finished picture, in a window of its own.
+#include <benchmark/benchmark.h>
+
+#include <QApplication>
+#include <QLocale>
+#include <QPixmap>
+#include <QSettings>
+#include <QTemporaryDir>
+#include <QThread>
+#include <clocale>
+
+#include "gui/views/example_card.hpp"
+#include "gui/views/main_window.hpp"
+#include "gui/views/start_page.hpp"
+
+namespace {
+
+using namespace rehearse::gui;
+
+void wait_until_settled(const MainWindow& window) {
+  do {
+    QApplication::processEvents(QEventLoop::AllEvents, 10);
+    QThread::msleep(1);
+  } while (!window.settled());
+}
+
+void open_card(benchmark::State& state, std::size_t card) {
+  for (auto _ : state) {
+    state.PauseTiming();
+    auto window = std::make_unique<MainWindow>();
+    window->show();
+    wait_until_settled(*window);
+    auto* page = static_cast<StartPage*>(window->view("start"));
+    state.ResumeTiming();
+    page->cards()[card]->click();
+    do {
+      QApplication::processEvents(QEventLoop::AllEvents, 10);
+      QThread::msleep(1);
+    } while (window->loader().busy());
+    benchmark::DoNotOptimize(window->grab());
+    state.PauseTiming();
+    wait_until_settled(*window);  // what a run is advised comes later
+    if (page->isVisible()) state.SkipWithError("nothing was opened");
+    window.reset();
+    state.ResumeTiming();
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  qputenv("QT_QPA_PLATFORM", "offscreen");
+  QApplication application(argc, argv);
+  std::setlocale(LC_NUMERIC, "C");
+  QLocale::setDefault(QLocale::c());
+  const QTemporaryDir settings;  // and not the user's
+  QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, settings.path());
+  QCoreApplication::setOrganizationName("rehearse");
+  QApplication::setStyle("Fusion");
+  benchmark::Initialize(&argc, argv);
+  const std::vector<Example> all = examples();
+  for (std::size_t card = 0; card < all.size(); ++card)
+    if (!all[card].asks)
+      benchmark::RegisterBenchmark(("open_card/" + all[card].name.toStdString()).c_str(), open_card, card)
+          ->Unit(benchmark::kMillisecond)
+          ->UseRealTime()
+          ->Iterations(3);
+  benchmark::RunSpecifiedBenchmarks();
+}
