@@ -102,14 +102,23 @@ struct Window {
   QImage canvas_image{1700, 1000, QImage::Format_RGB32}, labels_image{230, 1000, QImage::Format_RGB32};
 };
 
+std::set<ViewState::ProcessRef> all_ranks(int run) {
+  std::set<ViewState::ProcessRef> all;
+  for (int p = 0; p < kRanks; ++p) all.emplace(run, p);
+  return all;
+}
+
 Window& window() {
   static auto* const kWindow = new Window;
   Window& w = *kWindow;
   w.state.clear_selection();
   w.state.set_search({});
   w.state.set_grouping(Grouping::none);
-  w.state.set_all_collapsed(std::set<ViewState::ProcessRef>{});
-  w.state.set_all_collapsed(std::set<GroupRef>{});
+  w.state.set_all_collapsed(std::set<ViewState::ProcessRef>{}, all_ranks(w.run));  // all tracks
+  std::set<GroupRef> stages;
+  for (int s = 0; s < kStages; ++s) stages.insert({w.run, Grouping::stage, std::to_string(s)});
+  w.state.set_all_collapsed(std::set<GroupRef>{}, stages);
+  w.view.scene().set_row_height(20);
   w.state.show_critical_path(false);
   w.state.fit();
   w.view.scene().set_scroll(0);
@@ -131,11 +140,10 @@ BENCHMARK(ranks_laid_out)->Unit(benchmark::kMillisecond);
 
 void ranks_collapsed_and_expanded(benchmark::State& bench) {
   Window& w = window();
-  std::set<ViewState::ProcessRef> all;
-  for (int p = 0; p < kRanks; ++p) all.emplace(w.run, p);
+  const std::set<ViewState::ProcessRef> all = all_ranks(w.run), none;
   bool collapse = true;
   for (auto _ : bench) {
-    w.state.set_all_collapsed(collapse ? all : std::set<ViewState::ProcessRef>{});
+    w.state.set_all_collapsed(collapse ? all : none, collapse ? none : all);
     collapse = !collapse;
   }
 }
@@ -167,10 +175,10 @@ enum Look { plain, with_area, with_path, with_hits, groups_collapsed, groups_wit
 void prepare(Window& w, Look look) {
   if (look >= groups_collapsed) {
     w.state.set_grouping(Grouping::stage);
-    std::set<GroupRef> groups;
+    std::set<GroupRef> collapsed, expanded;
     for (int s = 0; s < kStages; ++s)
-      if (s % 2 == 0) groups.insert({w.run, Grouping::stage, std::to_string(s)});
-    w.state.set_all_collapsed(groups);
+      (s % 2 == 0 ? collapsed : expanded).insert({w.run, Grouping::stage, std::to_string(s)});
+    w.state.set_all_collapsed(collapsed, expanded);
   }
   if (look == with_path) w.state.show_critical_path(true);
   if (look == with_hits || look == groups_with_hits) w.state.set_search("backward");

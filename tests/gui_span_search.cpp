@@ -51,7 +51,8 @@ TEST_CASE("Terms that mean nothing are told") {
       "annotation, other");
   CHECK(parse_query("mb:x").problem == "mb:x: not a number");
   CHECK(parse_query("pass:sideways").problem ==
-        "pass:sideways: no such pass; known: none, forward, backward, optimizer");
+        "pass:sideways: no such pass; known: none, forward, backward, optimizer, "
+        "recompute, weights");
   CHECK(parse_query("layer: 3").name == "layer: 3");
   CHECK(find_spans(*two_stages(), parse_query("forward mb:x"), false).spans.empty());
 }

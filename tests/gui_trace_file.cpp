@@ -107,13 +107,13 @@ TEST_CASE("The summary of a rank tells each instant once") {
   const Timeline timeline = parse_timeline(kPipeline, "pipeline.json");
   using Told = std::vector<std::tuple<Time, Time, std::string>>;
   CHECK(summary_told(timeline, 0) ==
-        Told{{0, 10'000, "compute"}, {10'000, 14'500, "exposed pipeline transfer"}});
+        Told{{0, 10'000, "forward"}, {10'000, 14'500, "exposed pipeline transfer"}});
   CHECK(summary_told(timeline, 1) == Told{{0, 10'000, "waiting for the pipeline"},
                                           {10'000, 14'500, "exposed pipeline transfer"},
-                                          {14'500, 24'500, "compute"},
+                                          {14'500, 24'500, "forward"},
                                           {24'500, 27'000, "waiting for a peer"},
                                           {27'000, 30'000, "exposed gradient sync"},
-                                          {30'000, 31'250, "compute"}});
+                                          {30'000, 31'250, "optimizer"}});
 }
 
 TEST_CASE("Kernels stand in tracks of their own and count nowhere") {

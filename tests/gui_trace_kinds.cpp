@@ -12,8 +12,8 @@ TEST_CASE("Ops of ours by their pass and kind") {
   };
   for (const auto& [category, kind, host_action, sorted] :
        {Case{"forward", "compute", "", {Kind::compute, Pass::forward}},
-        Case{"recompute", "compute", "", {Kind::compute, Pass::backward}},
-        Case{"backward_weight", "compute", "", {Kind::compute, Pass::backward}},
+        Case{"recompute", "compute", "", {Kind::compute, Pass::recompute}},
+        Case{"backward_weight", "compute", "", {Kind::compute, Pass::weights}},
         Case{"optimizer", "compute", "", {Kind::compute, Pass::optimizer}},
         Case{"other", "compute", "", {Kind::compute, Pass::none}},
         Case{"forward", "exchange", "", {Kind::communication, Pass::none}},

@@ -23,6 +23,9 @@ std::string shape(const std::vector<Line>& lines) {
       case Line::Type::run:
         text += "R" + std::to_string(line.run);
         break;
+      case Line::Type::path:
+        text += "X";
+        break;
       case Line::Type::pinned:
         text += "P";
         break;

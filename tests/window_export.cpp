@@ -86,6 +86,7 @@ TEST_CASE("A picture has all rows, and neither search boxes nor scroll bars") {
   settle(window);
   auto* timeline = static_cast<TimelineView*>(window.view("timeline"));
   REQUIRE(wait_for([&] { return timeline->scene().ready(); }));
+  QTest::keyClick(&timeline->canvas(), Qt::Key_E, Qt::ShiftModifier);  // all tracks
   QScrollBar* bar = nullptr;
   for (auto* candidate : timeline->findChildren<QScrollBar*>())
     if (candidate->maximum() > 0) bar = candidate;

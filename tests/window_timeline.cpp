@@ -42,6 +42,7 @@ TEST_CASE("The whole time is shown at first, of all runs by where their steps be
   shown.session.add(std::move(other));
   CHECK(shown.state.whole() == TimeRange{-100 * us, 920 * us});
   CHECK(shown.state.visible() == shown.state.whole());
+  shown.key(Qt::Key_E, Qt::ShiftModifier);
   CHECK(shown.rows_shown() == 8);
 }
 
@@ -254,19 +255,18 @@ TEST_CASE("The critical path is marked with what it is made of") {
   run.figures.path_by_kind = {{"backward", 0.0003}, {"forward", 0.0001}};
   shown.session.replace(std::move(run));
   shown.settle();
-  const QImage before = shown.view.canvas().grab().toImage();
+  const auto colour_of_row = [&](int row, Time time) {
+    const QPoint at = shown.at(row, time);
+    return shown.view.canvas().grab().toImage().pixelColor(at.x(), at.y() + 6);
+  };
+  const QColor on_path = colour_of_row(0, 80 * us), beside = colour_of_row(3, 180 * us);
   shown.key(Qt::Key_X);
   CHECK(shown.state.shows_critical_path());
   CHECK(shown.view.legend().path_text() ==
-        "Critical path of run: backward 300.0 us (75 %), forward 100.0 us (25 %)");
-  const QImage after = shown.view.canvas().grab().toImage();
-  const auto colour_in = [&](const QImage& image, int row, Time time) {
-    const QPoint at = shown.at(row, time);
-    return image.pixelColor(at.x(), at.y() + 6);
-  };
+        "Critical path of run: backward 300.0 us (75.0 %), forward 100.0 us (25.0 %)");
   // forward 0 of stage 0 is on it, forward 0 of stage 1 is not.
-  CHECK(colour_in(after, 0, 80 * us) == colour_in(before, 0, 80 * us));
-  CHECK(colour_in(after, 3, 180 * us) != colour_in(before, 3, 180 * us));
+  CHECK(colour_of_row(0, 80 * us) == on_path);
+  CHECK(colour_of_row(3, 180 * us) != beside);
 }
 
 TEST_CASE("The minimap's handle moves and zooms what is visible") {

@@ -31,6 +31,7 @@ struct Shown {
     REQUIRE(QTest::qWaitForWindowExposed(&view, rehearse::test::kPatienceMs));
     view.canvas().setFocus();
     settle();
+    key(Qt::Key_E, Qt::ShiftModifier);  // all tracks
   }
   void settle() {
     REQUIRE(QTest::qWaitFor([this] { return view.scene().ready(); }, rehearse::test::kPatienceMs));

@@ -58,6 +58,7 @@ TEST_CASE("Boxes beside the names choose the tracks that an area counts") {
   shown.state.set_collapsed({run, 1}, false);
   // A group with its header.
   shown.state.set_grouping(Grouping::stage);
+  shown.key(Qt::Key_G, Qt::ControlModifier | Qt::ShiftModifier);
   click_box(line(Line::Type::group, 1));
   CHECK(shown.state.area()->rows == Rows{{run, 3}, {run, 4}});
   // Dragging an edge keeps the choice.
@@ -162,8 +163,11 @@ TEST_CASE("Groups collapse to one row that shows what most of their ranks do") {
     FAIL("no action " << text.toStdString());
     return static_cast<QAction*>(nullptr);
   };
+  shown.state.set_grouping(Grouping::none);
   CHECK_FALSE(action("Collapse all groups")->isEnabled());
   shown.state.set_grouping(Grouping::stage);
+  CHECK(shown.rows_shown() == 0);  // a row a stage, until somebody asks
+  shown.key(Qt::Key_G, Qt::ControlModifier | Qt::ShiftModifier);
   CHECK(action("Collapse all groups")->isEnabled());
   REQUIRE(shown.rows_shown() == kStages * kRanks);
 

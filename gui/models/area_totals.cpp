@@ -44,6 +44,10 @@ std::string style_name(Style style) {
       return "backward";
     case Pass::optimizer:
       return "optimizer";
+    case Pass::recompute:
+      return "recompute";
+    case Pass::weights:
+      return "weight gradients";
     case Pass::none:
       break;
   }

@@ -115,8 +115,9 @@ const Category* category_of(std::string_view name) {
 Sorted sorted_op(std::string_view category, std::string_view kind, std::string_view host_action) {
   if (kind == "compute") {
     if (category == "forward") return {compute, kForward};
-    // What is computed again is part of going back.
-    if (category == "recompute" || starts(category, "backward")) return {compute, kBackward};
+    if (category == "recompute") return {compute, Pass::recompute};
+    if (category == "backward_weight") return {compute, Pass::weights};
+    if (starts(category, "backward")) return {compute, kBackward};
     return {compute, category == "optimizer" ? kOptimizer : kNone};
   }
   if (kind == "exchange" ||

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <queue>
 #include <unordered_map>
 
@@ -39,7 +40,7 @@ public:
       places_.push_back({row.first, row.last, weight_of(timeline, row)});
     }
     result_->timeline.processes.resize(1);
-    result_->timeline.rows.resize(1);
+    result_->timeline.rows.resize(1);  // a summary: of no track
   }
 
   std::shared_ptr<const GroupSummary> run(const std::atomic<bool>& cancelled) {
@@ -69,10 +70,17 @@ private:
     int weight = 1;
     bool inside = false;
   };
-  struct Name {
+  // What is told: a name with its style and micro-batch.
+  struct Told {
     std::uint32_t text = 0;  // of the timeline's strings
+    std::int32_t microbatch = -1;
     Style style = 0;
+    auto operator<=>(const Told&) const = default;
+  };
+
+  struct Count {
     int ranks = 0;
+    std::size_t order = 0;
   };
 
   void push(std::size_t i) {
@@ -84,42 +92,46 @@ private:
   void count(SpanId span, int by) {
     const Style style = style_of(timeline_.spans.kind[span], timeline_.spans.pass[span]);
     ranks_[style] += by;
-    const std::uint32_t text = timeline_.spans.name[span];
-    const auto [at, is_new] = number_.try_emplace(std::uint64_t{text} << 8 | style, names_.size());
-    if (is_new) names_.push_back({text, style, 0});
-    names_[at->second].ranks += by;
+    const Told told{timeline_.spans.name[span], timeline_.spans.microbatch[span], style};
+    const auto at =
+        now_.try_emplace(told, Count{0, seen_.try_emplace(told, seen_.size()).first->second}).first;
+    at->second.ranks += by;
+    if (at->second.ranks == 0) now_.erase(at);
   }
 
-  // Of names with the style of most, that of most.
-  int most() const {
+  // Of those with the style of most, that of most; of equals that which was seen first.
+  std::optional<Told> most() const {
     const auto style = std::max_element(ranks_.begin(), ranks_.end());
-    if (*style <= 0) return -1;
-    int best = -1;
-    for (std::size_t i = 0; i < names_.size(); ++i)
-      if (names_[i].style == style - ranks_.begin() && names_[i].ranks > 0 &&
-          (best < 0 || names_[i].ranks > names_[static_cast<std::size_t>(best)].ranks))
-        best = static_cast<int>(i);
-    return best;
+    if (*style <= 0) return std::nullopt;
+    const std::pair<const Told, Count>* best = nullptr;
+    for (const auto& told : now_) {
+      if (told.first.style != style - ranks_.begin()) continue;
+      const int more = best == nullptr ? 1 : told.second.ranks - best->second.ranks;
+      if (more > 0 || (more == 0 && told.second.order < best->second.order)) best = &told;
+    }
+    return best == nullptr ? std::nullopt : std::optional(best->first);
   }
 
   void tell(Time now) {
-    const int is = most();
+    const std::optional<Told> is = most();
     if (is == was_) return;
     SpanColumns& spans = result_->timeline.spans;
-    if (was_ >= 0) spans.end.push_back(now);
+    if (was_) spans.end.push_back(now);
     was_ = is;
-    if (is < 0) return;
-    const Name& name = names_[static_cast<std::size_t>(is)];
+    if (!is) return;
+    auto& strings = result_->timeline.strings;
+    const auto [name, is_new] = names_.try_emplace(is->text, static_cast<std::uint32_t>(strings.size()));
+    if (is_new) strings.push_back(timeline_.strings[is->text]);
     spans.begin.push_back(now);
-    spans.name.push_back(static_cast<std::uint32_t>(is) + 1);
-    spans.kind.push_back(kind_of(name.style));
-    spans.pass.push_back(pass_of(name.style));
+    spans.name.push_back(name->second);
+    spans.kind.push_back(kind_of(is->style));
+    spans.pass.push_back(pass_of(is->style));
+    spans.microbatch.push_back(is->microbatch);
   }
 
   void finish() {
     Timeline& timeline = result_->timeline;
     SpanColumns& spans = timeline.spans;
-    for (const Name& name : names_) timeline.strings.push_back(timeline_.strings[name.text]);
     spans.fill_unknown();
     timeline.rows[0].last = static_cast<SpanId>(spans.size());
     if (spans.size() > 0) {
@@ -132,11 +144,12 @@ private:
   const Timeline& timeline_;
   std::vector<Place> places_;
   std::array<std::int64_t, kStyles> ranks_{};
-  std::vector<Name> names_;
-  std::unordered_map<std::uint64_t, std::size_t> number_;
+  std::map<Told, Count> now_;                               // what is done at this time
+  std::map<Told, std::size_t> seen_;                        // in which order it was first done
+  std::unordered_map<std::uint32_t, std::uint32_t> names_;  // in the result, by those of the timeline
   using Boundary = std::pair<Time, std::size_t>;
   std::priority_queue<Boundary, std::vector<Boundary>, std::greater<>> next_;
-  int was_ = -1;
+  std::optional<Told> was_;
   std::shared_ptr<GroupSummary> result_ = std::make_shared<GroupSummary>();
 };
 

@@ -8,7 +8,8 @@
 
 namespace rehearse::gui {
 
-// A timeline of one row. Its spans are made up; their names are those of the ranks' own summaries.
+// A timeline of one row. Its spans are made up; their names and micro-batches are those of the ranks' own
+// summaries.
 struct GroupSummary {
   Timeline timeline;
   RowMipmap mipmap;

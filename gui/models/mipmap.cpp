@@ -152,6 +152,41 @@ Bucket RowMipmap::at(Time begin, Time end) const {
   return result;
 }
 
+namespace {
+
+PathRow path_of(const Timeline& timeline, const std::vector<SpanId>& critical) {
+  PathRow path;
+  path.timeline.strings = timeline.strings;
+  path.timeline.processes.resize(1);
+  path.timeline.rows.resize(1);
+  path.timeline.rows[0].track = 0;  // names are those of spans, not of a summary
+  const SpanColumns& from = timeline.spans;
+  SpanColumns& spans = path.timeline.spans;
+  Time last = std::numeric_limits<Time>::min();
+  for (const SpanId s : critical) {
+    const Time begin = std::max(from.begin[s], last);
+    if (from.end[s] <= begin) continue;
+    last = from.end[s];
+    path.spans.push_back(s);
+    spans.begin.push_back(begin);
+    spans.end.push_back(last);
+    spans.name.push_back(from.name[s]);
+    spans.kind.push_back(from.kind[s]);
+    spans.pass.push_back(from.pass[s]);
+    spans.microbatch.push_back(from.microbatch[s]);
+  }
+  spans.fill_unknown();
+  path.timeline.rows[0].last = static_cast<SpanId>(spans.size());
+  if (spans.size() > 0) {
+    path.timeline.begin = spans.begin.front();
+    path.timeline.end = last;
+  }
+  path.mipmap = RowMipmap(path.timeline, path.timeline.rows[0]);
+  return path;
+}
+
+}  // namespace
+
 std::shared_ptr<const Mipmaps> make_mipmaps(const Timeline& timeline, const std::atomic<bool>& cancelled) {
   auto result = std::make_shared<Mipmaps>();
   const SpanColumns& spans = timeline.spans;
@@ -167,6 +202,7 @@ std::shared_ptr<const Mipmaps> make_mipmaps(const Timeline& timeline, const std:
   }
   std::stable_sort(result->critical.begin(), result->critical.end(),
                    [&](SpanId a, SpanId b) { return spans.begin[a] < spans.begin[b]; });
+  if (!result->critical.empty()) result->path = path_of(timeline, result->critical);
   for (const Counter& counter : timeline.counters)
     result->greatest.push_back(
         counter.value.empty() ? 0 : *std::max_element(counter.value.begin(), counter.value.end()));

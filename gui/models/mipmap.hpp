@@ -11,16 +11,20 @@ namespace rehearse::gui {
 
 // What looks alike: kind and, of computation, pass in one number.
 using Style = std::uint8_t;
-inline constexpr int kStyles = 13;
+inline constexpr int kStyles = 15;
 constexpr Style style_of(Kind kind, Pass pass) {
-  return kind == Kind::compute ? static_cast<Style>(pass) : static_cast<Style>(static_cast<int>(kind) + 3);
+  return kind == Kind::compute ? static_cast<Style>(pass) : static_cast<Style>(static_cast<int>(kind) + 5);
 }
 constexpr Kind kind_of(Style style) {
-  return style < 4 ? Kind::compute : static_cast<Kind>(style - 3);
+  return style < 6 ? Kind::compute : static_cast<Kind>(style - 5);
 }
 constexpr Pass pass_of(Style style) {
-  return style < 4 ? static_cast<Pass>(style) : Pass::none;
+  return style < 6 ? static_cast<Pass>(style) : Pass::none;
 }
+
+// In legends: computing first.
+inline constexpr std::array<Style, kStyles> kStylesInOrder = {1, 4, 2,  5,  3,  0,  6, 7,
+                                                              8, 9, 10, 11, 12, 13, 14};
 
 // A piece of a row's time: the style that fills most of what is filled.
 struct Bucket {
@@ -47,11 +51,19 @@ private:
   std::vector<std::vector<Bucket>> levels_;
 };
 
+// The critical path as a timeline of one row: each instant once, gaps where nothing is known.
+struct PathRow {
+  Timeline timeline;
+  RowMipmap mipmap;
+  std::vector<SpanId> spans;  // of the run's timeline, by those of the row
+};
+
 // Of all rows of a timeline that are long enough to need one.
 struct Mipmaps {
   std::vector<RowMipmap> rows;   // by row; empty: paint from the spans
   std::bitset<kStyles> styles;   // that occur, in rows that are no summary
   std::vector<SpanId> critical;  // spans on the critical path, by begin
+  PathRow path;                  // empty: not known
   std::vector<double> greatest;  // value of each counter
 };
 // Null if cancelled.

@@ -106,7 +106,7 @@ RankTime times_of(const Timeline& timeline, int p, TimeRange window, int steps) 
                   if (timeline.spans.kind[span] == Kind::communication) transfers.push_back(inside);
                   const Pass pass = timeline.spans.pass[span];
                   if (timeline.spans.kind[span] != Kind::compute || pass == Pass::none) return;
-                  const std::size_t place = pass == Pass::forward ? 0 : pass == Pass::backward ? 1 : 2;
+                  const std::size_t place = pass == Pass::forward ? 0 : pass == Pass::optimizer ? 2 : 1;
                   passes[place].push_back(inside);
                 });
   }

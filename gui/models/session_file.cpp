@@ -36,6 +36,15 @@ ordered_json to_json(const std::vector<ViewState::ProcessRef>& processes) {
   return json;
 }
 
+ordered_json to_json(const std::vector<GroupRef>& groups) {
+  ordered_json json = ordered_json::array();
+  for (const GroupRef& group : groups)
+    json.push_back({{"run", group.run},
+                    {"grouping", kGroupingNames[static_cast<std::size_t>(group.grouping)]},
+                    {"name", group.name}});
+  return json;
+}
+
 int run_in(const JsonReader& json, std::size_t runs) {
   return static_cast<int>(json.integer(0, std::max<std::int64_t>(0, static_cast<std::int64_t>(runs) - 1)));
 }
@@ -121,10 +130,14 @@ SavedSession saved(const Session& session, const ViewState& state, const std::st
       if (places.count(run) > 0) into.emplace_back(places[run], process);
   };
   keep(state.collapsed(), result.collapsed);
+  keep(state.expanded(), result.expanded);
   keep(state.pinned(), result.pinned);
-  for (const GroupRef& group : state.collapsed_groups())
-    if (places.count(group.run) > 0)
-      result.collapsed_groups.push_back({places[group.run], group.grouping, group.name});
+  const auto keep_groups = [&](const std::set<GroupRef>& from, std::vector<GroupRef>& into) {
+    for (const GroupRef& group : from)
+      if (places.count(group.run) > 0) into.push_back({places[group.run], group.grouping, group.name});
+  };
+  keep_groups(state.collapsed_groups(), result.collapsed_groups);
+  keep_groups(state.expanded_groups(), result.expanded_groups);
   return result;
 }
 
@@ -168,13 +181,10 @@ void write_session(const SavedSession& session, const std::string& path) {
   json["flows"] = session.flows;
   json["counters"] = session.counters;
   json["collapsed"] = to_json(session.collapsed);
+  json["expanded"] = to_json(session.expanded);
   json["pinned"] = to_json(session.pinned);
-  json["collapsed_groups"] = ordered_json::array();
-  for (const GroupRef& group : session.collapsed_groups)
-    json["collapsed_groups"].push_back(
-        {{"run", group.run},
-         {"grouping", kGroupingNames[static_cast<std::size_t>(group.grouping)]},
-         {"name", group.name}});
+  json["collapsed_groups"] = to_json(session.collapsed_groups);
+  json["expanded_groups"] = to_json(session.expanded_groups);
   QSaveFile file(QString::fromStdString(path));
   const std::string text = json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
   if (!file.open(QIODevice::WriteOnly) || file.write(text.data(), static_cast<qint64>(text.size())) < 0 ||
@@ -218,8 +228,13 @@ SavedSession read_session(const std::string& path) {
   session.counters = json.at("counters").boolean();
   session.collapsed = processes_in(json.at("collapsed"), session.runs.size(), kRunItself);
   session.pinned = processes_in(json.at("pinned"), session.runs.size(), 0);
-  if (json.has("collapsed_groups"))  // older files have none
+  // Older files have none of these.
+  if (json.has("collapsed_groups"))
     session.collapsed_groups = groups_in(json.at("collapsed_groups"), session.runs.size());
+  if (json.has("expanded_groups"))
+    session.expanded_groups = groups_in(json.at("expanded_groups"), session.runs.size());
+  if (json.has("expanded"))
+    session.expanded = processes_in(json.at("expanded"), session.runs.size(), kRunItself);
   return session;
 }
 
@@ -235,14 +250,20 @@ void restore(const SavedSession& from, const std::vector<int>& ids, Session& ses
   state.show_critical_path(from.critical_path);
   state.show_flows(from.flows);
   state.show_counters(from.counters);
-  std::set<ViewState::ProcessRef> collapsed;
-  for (const auto& [run, process] : from.collapsed)
-    if (id_of(run) != 0) collapsed.emplace(id_of(run), process);
-  state.set_all_collapsed(collapsed);
-  std::set<GroupRef> groups;
-  for (const GroupRef& group : from.collapsed_groups)
-    if (id_of(group.run) != 0) groups.insert({id_of(group.run), group.grouping, group.name});
-  state.set_all_collapsed(groups);
+  const auto processes_of = [&](const std::vector<ViewState::ProcessRef>& saved) {
+    std::set<ViewState::ProcessRef> processes;
+    for (const auto& [run, process] : saved)
+      if (id_of(run) != 0) processes.emplace(id_of(run), process);
+    return processes;
+  };
+  state.set_all_collapsed(processes_of(from.collapsed), processes_of(from.expanded));
+  const auto groups_of = [&](const std::vector<GroupRef>& saved) {
+    std::set<GroupRef> groups;
+    for (const GroupRef& group : saved)
+      if (id_of(group.run) != 0) groups.insert({id_of(group.run), group.grouping, group.name});
+    return groups;
+  };
+  state.set_all_collapsed(groups_of(from.collapsed_groups), groups_of(from.expanded_groups));
   for (const auto& [run, process] : from.pinned)
     if (id_of(run) != 0) state.set_pinned({id_of(run), process}, true);
   state.set_bookmarks(from.bookmarks);

@@ -34,8 +34,8 @@ struct SavedSession {
   QString filter;
   bool critical_path = false, flows = true, counters = true;
   // The runs by their place.
-  std::vector<ViewState::ProcessRef> collapsed, pinned;
-  std::vector<GroupRef> collapsed_groups;
+  std::vector<ViewState::ProcessRef> collapsed, expanded, pinned;
+  std::vector<GroupRef> collapsed_groups, expanded_groups;
 };
 
 // `scenario`: the path of the one that is being edited; empty.

@@ -11,8 +11,6 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kPassNames = {"none", "forward", "backward", "optimizer"};
-
 bool parse_number(std::string_view text, std::vector<std::int32_t>& into) {
   std::int32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

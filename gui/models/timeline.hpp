@@ -33,8 +33,11 @@ inline constexpr std::array<std::string_view, 10> kKindNames = {
     "compute",    "communication", "waiting", "bubble",     "data",
     "checkpoint", "copy",          "host",    "annotation", "other"};
 
-// Of computation: which part of the training step.
-enum class Pass : std::uint8_t { none, forward, backward, optimizer };
+// Of computation: which part of the training step. Backward: of the whole, or of the inputs alone where the
+// gradients of the weights are computed apart.
+enum class Pass : std::uint8_t { none, forward, backward, optimizer, recompute, weights };
+inline constexpr std::array<std::string_view, 6> kPassNames = {"none",      "forward",   "backward",
+                                                               "optimizer", "recompute", "weights"};
 
 // Spans in columns of equal length, ordered by row and, within a row, by time. What is not known: -1, NaN or
 // 0 as told.
@@ -80,9 +83,11 @@ struct Process {
   std::int64_t sort_index = 0;
   int members = 1;                      // ranks that it stands for
   std::string stage, role;              // to group by; empty: not known
+  std::string kind;                     // what ranks that do alike share, "rank 0-7"; empty: it is alone
   int first_track = 0, last_track = 0;  // [first, last)
-  // Of all its tracks, each instant once: computing, else exposed communication, else data, else waiting. Its
-  // spans are made up when the trace is read; they count in no total and no search. -1: none.
+  // Of all its tracks, each instant once: computing (of our own traces with its pass and micro-batch), else
+  // exposed communication, else data, else waiting. Its spans are made up when the trace is read; they count
+  // in no total and no search. -1: none.
   int summary_row = -1;
   bool device = true;  // false: a host beside its GPUs, which means of devices leave out
 };

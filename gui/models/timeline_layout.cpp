@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "gui/models/parallel.hpp"
+#include "gui/models/rank_kinds.hpp"
 #include "gui/models/row_packing.hpp"
 
 namespace rehearse::gui {
@@ -66,6 +67,7 @@ public:
     take_counters();
     bind_flows(timeline_, draft_.flow_ends, track_of_, draft_.left_out);
     pass_by_launch();
+    find_kinds(timeline_);
     return std::move(timeline_);
   }
 
@@ -129,7 +131,11 @@ private:
 
   void name_what_is_made_up() {
     rules_.profiled = draft_.profiled && !draft_.ours;
+    rules_.by_pass = draft_.ours;
     rules_.compute = own_string("compute");
+    for (std::size_t pass = 0; pass < kPassNames.size(); ++pass)
+      rules_.passes[pass] = pass == 0 ? rules_.compute : own_string(std::string(kPassNames[pass]));
+    rules_.passes[static_cast<std::size_t>(Pass::weights)] = own_string("weight gradients");
     rules_.host = own_string("host");
     rules_.data = own_string("data");
     rules_.checkpoint = own_string("checkpoint");
@@ -336,9 +342,14 @@ private:
         record.end = i + 1 < spans.size() ? spans[i + 1].begin : all[p].end;
         record.name = spans[i].name;
         record.kind = spans[i].kind;
+        record.pass = spans[i].pass;
+        record.microbatch = spans[i].microbatch;
         write(timeline_.spans, first[p] + i, record);
       }
     });
+    for (std::size_t p = 0; p < all.size(); ++p)  // bits share bytes
+      for (std::size_t i = 0; i < all[p].spans.size(); ++i)
+        if (all[p].spans[i].critical) timeline_.spans.critical[first[p] + i] = true;
   }
 
   void take_counters() {

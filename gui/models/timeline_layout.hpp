@@ -18,17 +18,26 @@ Timeline laid_out(Draft& draft, Progress& progress, double from);
 // How the summary row of a process calls what it tells: numbers of strings.
 struct SummaryRules {
   bool profiled = false;               // another program's: without rows of a GPU what the host does counts
+  bool by_pass = false;                // computing is told by pass and micro-batch
   bool has_gpus = false;               // in the whole trace: then the host does not compute
   std::vector<char> gpu_track;         // by track of the timeline
   std::vector<std::uint32_t> exposed;  // by name: exposed communication of this name
   std::uint32_t compute = 0, host = 0, data = 0, checkpoint = 0, copy = 0, other = 0, waiting = 0, bubble = 0;
-  std::uint32_t idle = 0, pipeline_idle = 0;  // nothing at all
+  std::uint32_t idle = 0, pipeline_idle = 0;              // nothing at all
+  std::array<std::uint32_t, kPassNames.size()> passes{};  // computing, by pass
 };
 // Each lasts until the next begins.
 struct SummarySpan {
   Time begin = 0;
   std::uint32_t name = 0;
   Kind kind = Kind::other;
+  Pass pass = Pass::none;
+  std::int32_t microbatch = -1;
+  bool critical = false;
+  bool continues(const SummarySpan& before) const {
+    return name == before.name && pass == before.pass && microbatch == before.microbatch &&
+           critical == before.critical;
+  }
 };
 struct Summary {
   std::vector<SummarySpan> spans;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "gui/models/rank_kinds.hpp"
 #include "gui/models/timeline_layout.hpp"
 #include "gui/models/trace_file.hpp"
 
@@ -162,6 +163,7 @@ Timeline merged(std::vector<Timeline> ranks) {
     add(all, std::move(part.timeline), shift);
   }
   index_flows(all);
+  find_kinds(all);
   return all;
 }
 

@@ -158,6 +158,7 @@ private:
     switch (now()) {
       case State::compute:
         set_to(Kind::compute, rules_.compute);
+        if (rules_.by_pass) tell_pass(span);
         break;
       case State::host:
         rules_.has_gpus ? set_to(Kind::host, rules_.host) : set_to(Kind::compute, rules_.compute);
@@ -186,8 +187,20 @@ private:
         pipeline_ ? set_to(Kind::bubble, rules_.pipeline_idle) : set_to(Kind::waiting, rules_.idle);
         break;
     }
-    if (!next_.empty() && !result_.spans.empty() && result_.spans.back().name == span.name) return;
+    if (!next_.empty() && !result_.spans.empty() && span.continues(result_.spans.back())) return;
     result_.spans.push_back(span);
+  }
+
+  // Of the first row that computes.
+  void tell_pass(SummarySpan& span) const {
+    for (const RowState& row : rows_) {
+      if (row.state != State::compute) continue;
+      span.pass = timeline_.spans.pass[row.span];
+      span.microbatch = timeline_.spans.microbatch[row.span];
+      span.critical = timeline_.spans.critical[row.span];
+      span.name = rules_.passes[static_cast<std::size_t>(span.pass)];
+      return;
+    }
   }
 
   std::uint32_t exposed() const {

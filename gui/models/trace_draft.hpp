@@ -102,7 +102,7 @@ struct Draft {
     std::int64_t pid = 0;
     std::string name, labels, role;
     int ranks = 1, stage = -1;  // told by our own traces
-    bool is_sorted = false;  // by the file
+    bool is_sorted = false;     // by the file
     std::int64_t sort_index = 0;
   };
   struct Track {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gui/models/rank_kinds.hpp"
+
 namespace rehearse::gui {
 
 namespace {
@@ -11,6 +13,24 @@ char lower(char c) {
 }
 
 constexpr int kRunHeader = 26, kGroupHeader = 22;
+
+constexpr int kPathHeight = 24, kHighestSummary = 28, kLowestReadable = 12;
+constexpr int kFewRanks = 6;  // whose summaries alone would leave most of the room empty
+
+// How a run is shown where nobody has chosen.
+struct Show {
+  bool tracks = true;          // else the summaries of its ranks
+  bool whole_counters = true;  // expanded, those of the whole run
+  bool low = false;            // one of several: a summary of modest height
+  int row_height = 20;         // of a collapsed rank or group
+};
+
+// A rank alone, or several under one header (name).
+struct Member {
+  std::string_view name;
+  bool grouped = false;
+  std::vector<int> processes;
+};
 
 class Layout {
 public:
@@ -25,19 +45,29 @@ public:
     push(line, height);
   }
 
-  void group(const Run& run, std::string_view name, const std::vector<int>& processes, bool collapsed) {
+  void run(const Run& run, bool collapsed, bool summary) {
+    header(Line::Type::run, run.id, kRunHeader, kRunItself, collapsed);
+    lines_.back().summary = summary;
+    fitted_ = 0;
+  }
+
+  void group(const Run& run, const Member& member, bool collapsed, const Show& show) {
     auto group = std::make_shared<RankGroup>();
-    group->ref = {run.id, options_.grouping, std::string(name)};
-    group->processes = processes;
-    for (const int p : processes)
+    group->ref = {run.id, options_.grouping, std::string(member.name)};
+    group->processes = member.processes;
+    for (const int p : member.processes)
       group->ranks += std::max(1, run.timeline->processes[static_cast<std::size_t>(p)].members);
     Line line;
     line.type = Line::Type::group;
     line.run = run.id;
-    line.process = processes.front();
+    line.process = member.processes.front();
     line.collapsed = collapsed;
     line.group = std::move(group);
-    push(std::move(line), collapsed ? std::max(kGroupHeader, options_.row_height) : kGroupHeader);
+    const bool fitted = collapsed && !show.tracks;
+    if (fitted) line.number = fitted_++;
+    push(std::move(line), !collapsed ? kGroupHeader
+                          : fitted   ? show.row_height
+                                     : std::max(kGroupHeader, options_.row_height));
   }
 
   // Whether the process, or a track of it, passes the filter.
@@ -49,7 +79,12 @@ public:
     return false;
   }
 
-  void process(const Run& run, int number) {
+  bool is_collapsed(const Run& run, int process, const Show& show) const {
+    if (options_.collapsed.contains({run.id, process})) return true;
+    return !show.tracks && !options_.expanded.contains({run.id, process});
+  }
+
+  void process(const Run& run, int number, const Show& show) {
     const Timeline& timeline = *run.timeline;
     const Process& p = timeline.processes[static_cast<std::size_t>(number)];
     Line line;
@@ -57,8 +92,10 @@ public:
     line.run = run.id;
     line.process = number;
     line.row = p.summary_row;
-    line.collapsed = options_.collapsed.contains({run.id, number});
-    push(line, options_.row_height);
+    line.collapsed = is_collapsed(run, number, show);
+    const bool fitted = line.collapsed && !show.tracks;
+    if (fitted) line.number = fitted_++;
+    push(line, fitted ? show.row_height : options_.row_height);
     if (line.collapsed) return;
     const bool whole = options_.filter.empty() || holds(p.name, options_.filter);
     for (int t = p.first_track; t < p.last_track; ++t) {
@@ -82,8 +119,9 @@ public:
     line.run = run.id;
     line.process = process;
     line.counter = number;
-    push(line, options_.row_height * 3 / 2);
+    push(line, counter_height());
   }
+  int counter_height() const { return options_.row_height * 3 / 2; }
 
   // Of each process, and at [processes] of the whole run.
   static std::vector<std::vector<int>> counters_of(const Timeline& timeline) {
@@ -96,6 +134,42 @@ public:
     return result;
   }
 
+  // Groups in the order in which they come, each together.
+  std::vector<Member> members_of(const Run& run, const std::vector<int>& processes) const {
+    std::vector<Member> members;
+    std::unordered_map<std::string_view, std::size_t> number;
+    for (const int p : processes) {
+      const std::string& name = group_of(run, p, options_.grouping);
+      const bool alone =
+          options_.grouping == Grouping::none || (options_.grouping == Grouping::kind && name.empty());
+      const auto [it, is_new] = alone ? std::pair{number.end(), true} : number.emplace(name, members.size());
+      if (is_new) members.push_back({name, !alone, {}});
+      members[alone ? members.size() - 1 : it->second].processes.push_back(p);
+    }
+    return members;
+  }
+
+  // Height of all tracks with the counters of their ranks, headers included.
+  int height_of_tracks(const Run& run, const std::vector<Member>& members,
+                       const std::vector<std::vector<int>>& counters) const {
+    int height = kRunHeader;
+    for (const Member& member : members) {
+      if (member.grouped) height += kGroupHeader;
+      if (member.grouped && options_.grouping == Grouping::kind) continue;  // collapsed
+      for (const int number : member.processes) {
+        const Process& process = run.timeline->processes[static_cast<std::size_t>(number)];
+        height += options_.row_height;
+        for (int t = process.first_track; t < process.last_track; ++t) {
+          const Track& track = run.timeline->tracks[static_cast<std::size_t>(t)];
+          height += options_.row_height * (track.last_row - track.first_row);
+        }
+        if (options_.counters)
+          height += counter_height() * static_cast<int>(counters[static_cast<std::size_t>(number)].size());
+      }
+    }
+    return height;
+  }
+
 private:
   void push(Line line, int height) {
     line.y = y_;
@@ -106,8 +180,47 @@ private:
 
   const LayoutOptions& options_;
   std::vector<Line>& lines_;
-  int y_ = 0;
+  int y_ = 0, fitted_ = 0;
 };
+
+// A run with what of it is neither pinned nor left out by the filter.
+struct Part {
+  const Run* run = nullptr;
+  std::vector<Member> members;
+  std::vector<std::vector<int>> counters;  // by process, and those of the whole run
+  int tracks_height = 0;
+};
+
+// `alone`: nothing else has to share the room.
+Show show_of(const Part& part, const LayoutOptions& options, bool alone, bool all_tracks_fit, int runs) {
+  Show show;
+  show.row_height = options.row_height;
+  if (options.room <= 0) return show;
+  const Run& run = *part.run;
+  const bool pipeline = is_pipeline(*run.timeline);
+  const bool has_counters = options.counters && !part.counters.back().empty();
+  const bool has_path = options.with_path.contains(run.id);
+  const int room = (alone ? options.room : options.room / runs) - (has_path ? kPathHeight : 0);
+  const bool few = part.members.size() < kFewRanks;
+  if (alone) {
+    const int counters = has_counters ? kGroupHeader : 0;
+    show.tracks = !pipeline && (few || part.tracks_height + counters <= room);
+    const auto whole = static_cast<int>(part.counters.back().size()) * options.row_height * 3 / 2;
+    show.whole_counters = !pipeline && part.tracks_height + counters + whole <= room;
+  } else {
+    show.low = true;
+    show.tracks = !pipeline && all_tracks_fit;
+    show.whole_counters = false;
+  }
+  if (show.tracks || !options.fit_rows) return show;
+  const int rows = std::max(1, static_cast<int>(part.members.size()));
+  const int left = room - kRunHeader - (has_counters && !show.low ? kGroupHeader : 0);
+  const int lowest = alone ? 2 : 1;
+  const int fitted = left / rows;
+  show.row_height = fitted < lowest ? std::min(kLowestReadable, options.row_height)
+                                    : std::min(fitted, std::max(kHighestSummary, options.row_height));
+  return show;
+}
 
 }  // namespace
 
@@ -127,6 +240,8 @@ const std::string& group_of(const Run& run, int number, Grouping grouping) {
       return process.stage;
     case Grouping::role:
       return process.role;
+    case Grouping::kind:
+      return process.kind;
     case Grouping::none:
       break;
   }
@@ -136,60 +251,72 @@ const std::string& group_of(const Run& run, int number, Grouping grouping) {
 std::vector<Line> lay_out(const std::vector<std::shared_ptr<const Run>>& runs, const LayoutOptions& options) {
   std::vector<Line> lines;
   Layout layout(options, lines);
-  const auto with_counters = [&](const Run& run, int process, const std::vector<std::vector<int>>& counters) {
-    layout.process(run, process);
-    if (!options.counters || options.collapsed.contains({run.id, process})) return;
+  const auto with_counters = [&](const Run& run, int process, const std::vector<std::vector<int>>& counters,
+                                 const Show& show) {
+    layout.process(run, process, show);
+    if (!options.counters || layout.is_collapsed(run, process, show)) return;
     for (const int c : counters[static_cast<std::size_t>(process)]) layout.counter(run, c, process);
   };
 
   bool any_pinned = false;
+  Show all;
+  all.row_height = options.row_height;
   for (const auto& [id, process] : options.pinned)
     for (const auto& run : runs) {
       if (run->id != id || process < 0 || process >= static_cast<int>(run->timeline->processes.size()))
         continue;
       if (!any_pinned) layout.header(Line::Type::pinned, 0, kGroupHeader);
       any_pinned = true;
-      with_counters(*run, process, Layout::counters_of(*run->timeline));
+      with_counters(*run, process, Layout::counters_of(*run->timeline), all);
     }
 
   const std::set<ViewState::ProcessRef> pinned(options.pinned.begin(), options.pinned.end());
+  std::vector<Part> parts;
+  int tracks = 0;
   for (const auto& run : runs) {
-    const Timeline& timeline = *run->timeline;
-    const bool closed = options.collapsed.contains({run->id, kRunItself});
-    layout.header(Line::Type::run, run->id, kRunHeader, kRunItself, closed);
-    if (closed) continue;
     std::vector<int> shown;
-    for (int p = 0; p < static_cast<int>(timeline.processes.size()); ++p)
-      if (!pinned.contains({run->id, p}) && layout.passes(timeline, p)) shown.push_back(p);
-    const auto group = [&](int p) -> const std::string& { return group_of(*run, p, options.grouping); };
-    // Groups in the order in which they come, each together.
-    std::vector<std::pair<std::string_view, std::vector<int>>> groups;
-    std::unordered_map<std::string_view, std::size_t> number;
-    for (const int p : shown) {
-      const auto [it, is_new] = number.emplace(group(p), groups.size());
-      if (is_new) groups.push_back({group(p), {}});
-      groups[it->second].second.push_back(p);
-    }
-    const auto counters = Layout::counters_of(timeline);
-    for (const auto& [name, processes] : groups) {
-      if (options.grouping != Grouping::none) {
-        const bool folded = options.collapsed_groups.contains({run->id, options.grouping, std::string(name)});
-        layout.group(*run, name, processes, folded);
+    for (int p = 0; p < static_cast<int>(run->timeline->processes.size()); ++p)
+      if (!pinned.contains({run->id, p}) && layout.passes(*run->timeline, p)) shown.push_back(p);
+    Part part{run.get(), layout.members_of(*run, shown), Layout::counters_of(*run->timeline), 0};
+    part.tracks_height = layout.height_of_tracks(*run, part.members, part.counters);
+    tracks += part.tracks_height;
+    parts.push_back(std::move(part));
+  }
+  for (const Part& part : parts) {
+    const Run& run = *part.run;
+    const bool closed = options.collapsed.contains({run.id, kRunItself});
+    const bool alone = parts.size() == 1 || options.expanded.contains({run.id, kRunItself});
+    const Show show = show_of(part, options, alone, tracks <= options.room, static_cast<int>(parts.size()));
+    layout.run(run, closed, show.low && !closed);
+    if (options.with_path.contains(run.id)) layout.header(Line::Type::path, run.id, kPathHeight);
+    if (closed) continue;
+    for (const Member& member : part.members) {
+      if (member.grouped) {
+        const GroupRef ref{run.id, options.grouping, std::string(member.name)};
+        // Ranks that do alike are one until somebody asks.
+        const bool by_itself = options.room > 0 && (options.grouping == Grouping::kind || !show.tracks) &&
+                               !options.expanded_groups.contains(ref);
+        const bool folded = by_itself || options.collapsed_groups.contains(ref);
+        layout.group(run, member, folded, show);
         if (folded) continue;
       }
-      for (const int p : processes) with_counters(*run, p, counters);
+      Show of_member = show;
+      if (member.grouped && options.grouping == Grouping::kind && options.room > 0) of_member.tracks = false;
+      for (const int p : member.processes) with_counters(run, p, part.counters, of_member);
     }
-    if (!options.counters || counters.back().empty()) continue;
+    if (!options.counters || part.counters.back().empty() || show.low) continue;
     std::vector<int> whole;
-    for (const int c : counters.back())
+    for (const int c : part.counters.back())
       if (options.filter.empty() ||
-          holds(timeline.counters[static_cast<std::size_t>(c)].name, options.filter))
+          holds(run.timeline->counters[static_cast<std::size_t>(c)].name, options.filter))
         whole.push_back(c);
     if (whole.empty()) continue;
-    const bool shut = options.collapsed.contains({run->id, kRunCounters});
-    layout.header(Line::Type::counters, run->id, kGroupHeader, kRunCounters, shut);
+    const ViewState::ProcessRef ref{run.id, kRunCounters};
+    const bool shut =
+        options.collapsed.contains(ref) || (!show.whole_counters && !options.expanded.contains(ref));
+    layout.header(Line::Type::counters, run.id, kGroupHeader, kRunCounters, shut);
     if (!shut)
-      for (const int c : whole) layout.counter(*run, c, -1);
+      for (const int c : whole) layout.counter(run, c, -1);
   }
   return lines;
 }

@@ -16,6 +16,7 @@ struct RankGroup {
 struct Line {
   enum class Type : std::uint8_t {
     run,      // header
+    path,     // the critical path of the run
     pinned,   // header of the ranks that stand first
     group,    // header of a node, stage or role; collapsed, the summary of its ranks
     process,  // a rank: its summary, thin if its rows follow
@@ -25,6 +26,8 @@ struct Line {
   } type = Type::row;
   bool first_of_track = false;  // row: its label is the track's
   bool collapsed = false;       // run, group, process, counters: what would follow is left out
+  bool summary = false;         // run: one of several, each as low as it takes to see all; a click expands it
+  int number = -1;              // of the rows that are fitted to the height: its place among those of its run
   int run = 0;                  // Run::id
   int process = -1;
   int row = -1;      // row: of the timeline; process: its summary row, -1 if it has none
@@ -41,11 +44,16 @@ inline constexpr int kRunItself = -2, kRunCounters = -1;
 struct LayoutOptions {
   std::string filter;  // what a rank's or track's name must hold, whatever the case
   Grouping grouping = Grouping::none;
-  std::set<ViewState::ProcessRef> collapsed;
-  std::set<GroupRef> collapsed_groups;
+  std::set<ViewState::ProcessRef> collapsed, expanded;
+  std::set<GroupRef> collapsed_groups, expanded_groups;
   std::vector<ViewState::ProcessRef> pinned;
   bool counters = true;
   int row_height = 20;
+  // Height that all runs should fit. What was neither collapsed nor expanded is shown so: a pipeline as a row
+  // a stage, all else with its tracks if they fit, and several runs as summaries. 0: all is expanded.
+  int room = 0;
+  bool fit_rows = true;     // rows of stages and ranks are as high as the room lets them
+  std::set<int> with_path;  // runs (Run::id) whose critical path has a line of its own
 };
 
 // Lines in order, one below the other from 0 on.

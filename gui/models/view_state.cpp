@@ -102,26 +102,40 @@ void ViewState::show_counters(bool show) {
   emit rows_changed();
 }
 
-void ViewState::set_collapsed(ProcessRef process, bool collapsed) {
-  const bool changed = collapsed ? collapsed_.insert(process).second : collapsed_.erase(process) > 0;
-  if (changed) emit rows_changed();
+namespace {
+
+// Whether it was in neither set, or in the other one.
+template <typename T>
+bool move_between(const T& what, std::set<T>& into, std::set<T>& out_of) {
+  out_of.erase(what);
+  return into.insert(what).second;
 }
 
-void ViewState::set_all_collapsed(const std::set<ProcessRef>& collapsed) {
-  if (collapsed == collapsed_) return;
+}  // namespace
+
+void ViewState::set_collapsed(ProcessRef process, bool collapsed) {
+  if (collapsed ? move_between(process, collapsed_, expanded_) : move_between(process, expanded_, collapsed_))
+    emit rows_changed();
+}
+
+void ViewState::set_all_collapsed(const std::set<ProcessRef>& collapsed,
+                                  const std::set<ProcessRef>& expanded) {
+  if (collapsed == collapsed_ && expanded == expanded_) return;
   collapsed_ = collapsed;
+  expanded_ = expanded;
   emit rows_changed();
 }
 
 void ViewState::set_collapsed(const GroupRef& group, bool collapsed) {
-  const bool changed =
-      collapsed ? collapsed_groups_.insert(group).second : collapsed_groups_.erase(group) > 0;
-  if (changed) emit rows_changed();
+  if (collapsed ? move_between(group, collapsed_groups_, expanded_groups_)
+                : move_between(group, expanded_groups_, collapsed_groups_))
+    emit rows_changed();
 }
 
-void ViewState::set_all_collapsed(const std::set<GroupRef>& collapsed) {
-  if (collapsed == collapsed_groups_) return;
+void ViewState::set_all_collapsed(const std::set<GroupRef>& collapsed, const std::set<GroupRef>& expanded) {
+  if (collapsed == collapsed_groups_ && expanded == expanded_groups_) return;
   collapsed_groups_ = collapsed;
+  expanded_groups_ = expanded;
   emit rows_changed();
 }
 
@@ -152,8 +166,10 @@ void ViewState::forget_run(int run) {
   if (area_ &&
       std::any_of(area_->rows.begin(), area_->rows.end(), [&](const auto& r) { return r.first == run; }))
     clear_selection();
-  std::erase_if(collapsed_, [&](const ProcessRef& p) { return p.first == run; });
-  std::erase_if(collapsed_groups_, [&](const GroupRef& g) { return g.run == run; });
+  for (auto* refs : {&collapsed_, &expanded_})
+    std::erase_if(*refs, [&](const ProcessRef& p) { return p.first == run; });
+  for (auto* refs : {&collapsed_groups_, &expanded_groups_})
+    std::erase_if(*refs, [&](const GroupRef& g) { return g.run == run; });
   std::erase_if(pinned_, [&](const ProcessRef& p) { return p.first == run; });
 }
 

@@ -32,8 +32,8 @@ struct Bookmark {
   bool operator==(const Bookmark&) const = default;
 };
 
-enum class Grouping { none, node, stage, role };
-inline constexpr std::array<std::string_view, 4> kGroupingNames = {"none", "node", "stage", "role"};
+enum class Grouping { none, node, stage, role, kind };  // kind: ranks that do alike, if there are several
+inline constexpr std::array<std::string_view, 5> kGroupingNames = {"none", "node", "stage", "role", "kind"};
 
 // Ranks of a run (Run::id) that stand together, and what they share: "3".
 struct GroupRef {
@@ -80,14 +80,17 @@ public:
   void show_flows(bool show);
   bool shows_counters() const { return counters_; }
   void show_counters(bool show);
-  // Ranks by run (Run::id) and process of its timeline.
+  // Ranks by run (Run::id) and process of its timeline, collapsed and expanded by hand; the layout decides of
+  // all others.
   using ProcessRef = std::pair<int, int>;
   const std::set<ProcessRef>& collapsed() const { return collapsed_; }
+  const std::set<ProcessRef>& expanded() const { return expanded_; }
   void set_collapsed(ProcessRef process, bool collapsed);
-  void set_all_collapsed(const std::set<ProcessRef>& collapsed);
+  void set_all_collapsed(const std::set<ProcessRef>& collapsed, const std::set<ProcessRef>& expanded = {});
   const std::set<GroupRef>& collapsed_groups() const { return collapsed_groups_; }
+  const std::set<GroupRef>& expanded_groups() const { return expanded_groups_; }
   void set_collapsed(const GroupRef& group, bool collapsed);
-  void set_all_collapsed(const std::set<GroupRef>& collapsed);
+  void set_all_collapsed(const std::set<GroupRef>& collapsed, const std::set<GroupRef>& expanded = {});
   const std::vector<ProcessRef>& pinned() const { return pinned_; }  // stand first, in this order
   void set_pinned(ProcessRef process, bool pinned);
 
@@ -118,10 +121,10 @@ private:
   std::optional<SpanRef> selected_;
   std::optional<Area> area_;
   QString search_, filter_;
-  Grouping grouping_ = Grouping::none;
+  Grouping grouping_ = Grouping::kind;
   bool critical_path_ = false, flows_ = true, counters_ = true;
-  std::set<ProcessRef> collapsed_;
-  std::set<GroupRef> collapsed_groups_;
+  std::set<ProcessRef> collapsed_, expanded_;
+  std::set<GroupRef> collapsed_groups_, expanded_groups_;
   std::vector<ProcessRef> pinned_;
   std::vector<Bookmark> bookmarks_;
   std::optional<Time> cursor_;

@@ -19,13 +19,17 @@ Shades shades_of(Kind kind, Pass pass) {
     case Kind::compute:
       switch (pass) {
         case Pass::forward:
-          return {0x6db6e8, 0x5aa9e0};
+          return {0x62b6f5, 0x5fb0e9};
         case Pass::backward:
-          return {0x1f6fb0, 0x2b7cc0};
+          return {0x1c54d8, 0x184fd7};
         case Pass::optimizer:
-          return {0xb46a98, 0xc47aa8};
+          return {0x933a55, 0xf87bb9};
+        case Pass::recompute:
+          return {0x24706f, 0x4fa3a2};
+        case Pass::weights:
+          return {0x5f2f86, 0xa666f5};
         case Pass::none:
-          return {0x4a94cc, 0x4690ca};
+          return {0x6a88a8, 0x677b99};
       }
       break;
     case Kind::communication:

@@ -12,8 +12,8 @@ namespace rehearse::gui {
 // Whether the palette is a dark one: its text is lighter than its ground.
 bool is_dark(const QPalette& palette);
 
-// Okabe and Ito, "Color Universal Design" (2008), lightened or darkened to carry text; forward and backward
-// are two blues, as bright as what they are told from.
+// Okabe and Ito, "Color Universal Design" (2008), lightened or darkened to carry text; passes of computing
+// are chosen so that each is told from each, and from what stands beside them, by every kind of eyes.
 QColor colour_of(Kind kind, Pass pass, bool dark);
 // With a pattern where kinds of like brightness stand beside each other: waiting, bubble, data, checkpoint.
 Qt::BrushStyle pattern_of(Kind kind);

@@ -22,9 +22,10 @@ inline constexpr const char *results = "&File|Sweeps, validations and &plans", *
                             *zoom = "&View|&Zoom and scroll", *tracks = "&View|T&racks",
                             *groups = "&View|&Groups", *topology = "&View|T&opology",
                             *tables = "&View|Ta&bles and memory", *plots = "&View|&Plots",
-                            *colours = "&View|&Colours", *views = "&Go|To the &view";
-inline constexpr std::array<const char*, 10> below = {results,  exports, zoom,  tracks,  groups,
-                                                      topology, tables,  plots, colours, views};
+                            *colours = "&View|&Colours", *views = "&Go|To the &view",
+                            *bookmarks = "&Go|&Bookmarks";
+inline constexpr std::array<const char*, 11> below = {results, exports, zoom,    tracks, groups,   topology,
+                                                      tables,  plots,   colours, views,  bookmarks};
 }  // namespace menu
 
 struct Command {

@@ -1,15 +1,19 @@
 #include "gui/views/main_window.hpp"
 
+#include <QAbstractSpinBox>
 #include <QActionGroup>
 #include <QApplication>
 #include <QBoxLayout>
 #include <QCloseEvent>
 #include <QLabel>
+#include <QLineEdit>
 #include <QMenuBar>
 #include <QPainter>
+#include <QPlainTextEdit>
 #include <QProgressBar>
 #include <QSettings>
 #include <QStatusBar>
+#include <QTextEdit>
 #include <QToolBar>
 #include <QToolButton>
 #include <algorithm>
@@ -42,6 +46,12 @@ namespace rehearse::gui {
 namespace {
 
 constexpr double kMargin = 0.02;  // beside a step, of its length
+
+// Whether keys write into it.
+bool takes_text(const QWidget* widget) {
+  return qobject_cast<const QLineEdit*>(widget) || qobject_cast<const QAbstractSpinBox*>(widget) ||
+         qobject_cast<const QTextEdit*>(widget) || qobject_cast<const QPlainTextEdit*>(widget);
+}
 
 // Windows by their frames, of a square of 16; the style's own are dark on dark ground.
 QIcon window_icon(const QList<QRect>& frames) {
@@ -348,7 +358,17 @@ void MainWindow::follow_session() {
   connect(&loader_, &Loader::opened, this, [this](int id) {
     const Session::RunPointer run = session_.run(id);
     if (!run) return;
-    if (session_.shown().size() == 1) show_step();
+    // A new run is seen as a whole, with all that it stands beside; one that was read again where it was.
+    const bool is_new = id > newest_run_;
+    newest_run_ = std::max(newest_run_, id);
+    if (is_new) {
+      show_step();
+      timeline_->scene().reveal_run(id);
+    }
+    if (!takes_text(focusWidget())) timeline_->setFocus();
+    const bool predicted_here = QString::fromStdString(run->path).startsWith(scenario_->runner().folder());
+    if (is_new && predicted_here && session_.shown().size() > 1 && workspace_->open_tab() == view("why"))
+      show_view("compare");
     if (!run->timeline->problems.empty())
       tell(QString::fromStdString(run->name + ": " + run->timeline->problems.front()) +
            (run->timeline->problems.size() > 1
@@ -506,6 +526,19 @@ void MainWindow::restore_layout() {
 
 void MainWindow::never_ask() {
   scenario_->set_question([](const QStringList&) { return Unsaved::discard; });
+}
+
+// Keys that nobody took, as on a tab: the timeline's.
+void MainWindow::keyPressEvent(QKeyEvent* event) {
+  QMainWindow::keyPressEvent(event);
+  if (timeline_->isAncestorOf(focusWidget())) return;
+  const QKeySequence key(static_cast<int>(event->modifiers() & ~Qt::KeypadModifier) | event->key());
+  for (QAction* action : timeline_->actions()) {
+    if (!action->isEnabled() || !action->shortcuts().contains(key)) continue;
+    action->trigger();
+    event->accept();
+    return;
+  }
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {

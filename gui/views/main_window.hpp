@@ -74,6 +74,7 @@ public:
   Workspace& workspace() { return *workspace_; }
 
 protected:
+  void keyPressEvent(QKeyEvent* event) override;
   void closeEvent(QCloseEvent* event) override;
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dropEvent(QDropEvent* event) override;
@@ -146,6 +147,7 @@ private:
   Theme theme_ = Theme::light;
   QStringList notices_;
   int failures_ = 0;
+  int newest_run_ = 0;  // Run::id
   QString session_path_;
   std::map<int, SavedSession> restoring_;  // by the loader's number
   std::map<int, QString> examples_;        // by the loader's number: the view to show

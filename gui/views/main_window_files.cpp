@@ -53,6 +53,7 @@ void MainWindow::attempt(const std::function<void()>& action) {
 }
 
 void MainWindow::open_files(const QStringList& paths, bool run) {
+  timeline_->setFocus();
   QStringList traces;
   for (const QString& path : paths) {
     if (ends_in(path, ".rehearse")) {

@@ -11,6 +11,8 @@ namespace {
 
 constexpr int kBand = 14, kMargin = 3, kEdgeReach = 5;
 constexpr int kMostRows = 48;  // of a run that are looked at
+// From the bottom of a band up: what is done below, what is waited for on top.
+constexpr std::array<Style, kStyles> kStacked = {1, 4, 2, 5, 3, 0, 6, 9, 10, 11, 12, 14, 13, 8, 7};
 
 // Rows that tell of the whole run: its ranks' summaries, or all rows where there are none.
 std::vector<int> telling_rows(const Timeline& timeline) {
@@ -41,7 +43,10 @@ Minimap::Minimap(TimelineScene& scene, QWidget* parent) : QWidget(parent), scene
   connect(&scene_, &TimelineScene::content_changed, this, old);
   connect(&scene_, &TimelineScene::hits_changed, this, old);
   connect(&scene_.state(), &ViewState::whole_changed, this, old);
-  connect(&scene_.state(), &ViewState::marks_changed, this, [this] { update(); });
+  connect(&scene_.state(), &ViewState::marks_changed, this, [this] {
+    if (course_shown_ != scene_.state().shows_critical_path()) bands_old_ = true;
+    update();
+  });
   connect(&scene_.state(), &ViewState::visible_changed, this, [this] { update(); });
 }
 
@@ -94,13 +99,14 @@ void Minimap::paint_bands(QPainter& painter) const {
     for (int x = 0; x < width(); ++x) {
       const auto& column = filled[static_cast<std::size_t>(x)];
       double y = top + full;
-      for (const Style style : {1, 2, 3, 0, 4, 7, 8, 9, 10, 12, 11, 6, 5}) {
+      for (const Style style : kStacked) {
         const double part = column[static_cast<std::size_t>(style)] / static_cast<double>(rows.size()) * full;
         if (part <= 0) continue;
         painter.fillRect(QRectF(x, y - part, 1, part), colour_of(kind_of(style), pass_of(style), dark));
         y -= part;
       }
     }
+    paint_course(painter, run, scale, {0, top, static_cast<double>(width()), full});
     if (const Hits* hits = scene_.hits(run.id)) {
       const QColor ink = palette().color(QPalette::Text);
       double last = -1;
@@ -116,6 +122,32 @@ void Minimap::paint_bands(QPainter& painter) const {
   }
 }
 
+// In which rank the critical path runs, the first at the top.
+void Minimap::paint_course(QPainter& painter, const Run& run, const TimeScale& scale, QRectF band) const {
+  const PathRow* path = scene_.path_of(run.id);
+  if (!course_shown_ || !path) return;
+  const double ranks = static_cast<double>(run.timeline->processes.size());
+  QPolygonF course;
+  double last_x = -1e9, last_y = -1;
+  for (std::size_t i = 0; i < path->spans.size(); ++i) {
+    const double y = band.y() + (run.timeline->process_of(path->spans[i]) + 0.5) / ranks * band.height();
+    const double left = scale.x(path->timeline.spans.begin[i]), right = scale.x(path->timeline.spans.end[i]);
+    // Within a pixel nothing more is seen.
+    if (left - last_x < 0.5 && std::abs(y - last_y) < 0.5 && right - last_x < 0.5) continue;
+    course << QPointF(left, y) << QPointF(right, y);
+    last_x = right;
+    last_y = y;
+  }
+  painter.save();
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setBrush(Qt::NoBrush);
+  painter.setPen(QPen(palette().color(QPalette::Base), 3.2));
+  painter.drawPolyline(course);
+  painter.setPen(QPen(critical_colour(is_dark(palette())), 1.4));
+  painter.drawPolyline(course);
+  painter.restore();
+}
+
 void Minimap::paintEvent(QPaintEvent*) {
   const double ratio = devicePixelRatioF();
   if (bands_old_ || bands_.size() != size() * ratio) {
@@ -123,6 +155,7 @@ void Minimap::paintEvent(QPaintEvent*) {
     bands_.setDevicePixelRatio(ratio);
     bands_.fill(palette().color(QPalette::Base));
     QPainter painter(&bands_);
+    course_shown_ = scene_.state().shows_critical_path();
     paint_bands(painter);
     bands_old_ = false;
   }

@@ -26,12 +26,13 @@ protected:
 private:
   TimeScale scale() const;
   void paint_bands(QPainter& painter) const;
+  void paint_course(QPainter& painter, const Run& run, const TimeScale& scale, QRectF band) const;
   // -1: the handle's left edge, 1: its right one, 0: neither.
   int edge_at(double x) const;
 
   TimelineScene& scene_;
   QPixmap bands_;
-  bool bands_old_ = true;
+  bool bands_old_ = true, course_shown_ = false;
   int edge_ = 0;
   double grabbed_at_ = 0;  // pixels from the handle's left edge
 };

@@ -12,7 +12,11 @@ constexpr double kPadding = 4;         // beside a text
 constexpr double kLeastTextWidth = 9;  // pixels of a span that may hold a digit
 constexpr double kLeastElided = 64;
 constexpr qsizetype kMostTexts = 20'000;
-constexpr double kGapFrom = 5;  // pixels of a span from which on a line parts it from the next
+constexpr double kGapFrom = 5;              // pixels of a span from which on a line parts it from the next
+constexpr double kPale = 0.5, kDim = 0.72;  // share of the ground
+
+// Of passes, before a micro-batch's number.
+constexpr std::array<char, kPassNames.size()> kLetters = {0, 'F', 'B', 0, 'R', 'W'};
 
 QRgb mixed(QRgb a, QRgb b, double share) {
   const auto mix = [&](int x, int y) { return static_cast<int>(std::lround(x + (y - x) * share)); };
@@ -64,9 +68,10 @@ void RowPainter::prepare(const QPalette& palette, const QFont& font, double pixe
     const QColor colour = colour_of(kind_of(s), pass_of(s), dark);
     const QColor text = text_on(colour);
     const QRgb mark = mixed(colour.rgb(), text.rgb(), 0.3);
-    colours_[s] = {colour.rgb(), mixed(colour.rgb(), ground, 0.72),
-                   mark,         mixed(mark, ground, 0.72),
-                   text,         pattern_of(kind_of(s))};
+    const auto by_dimness = [&](QRgb own) {
+      return std::array{own, mixed(own, ground, kPale), mixed(own, ground, kDim)};
+    };
+    colours_[s] = {by_dimness(colour.rgb()), by_dimness(mark), text, pattern_of(kind_of(s))};
   }
   hit_ = palette.color(QPalette::Text);
   if (font != font_ || pixel_ratio != ratio_) texts_.clear();
@@ -75,9 +80,9 @@ void RowPainter::prepare(const QPalette& palette, const QFont& font, double pixe
   ratio_ = pixel_ratio;
 }
 
-bool RowPainter::is_dimmed(const Piece& piece, const RowLook& look) const {
-  if (look.hits && (piece.span == kNoSpan || !look.hits->contains(piece.span))) return true;
-  return look.only_critical && !piece.critical;
+RowPainter::Dimness RowPainter::dimness_of(const Piece& piece, const RowLook& look) const {
+  if (look.hits && (piece.span == kNoSpan || !look.hits->contains(piece.span))) return dim;
+  return look.only_critical && !piece.critical ? pale : bright;
 }
 
 void RowPainter::fill_strip(int width, int height, const RowLook& look) {
@@ -85,8 +90,8 @@ void RowPainter::fill_strip(int width, int height, const RowLook& look) {
   marked_.clear();
   for (const Piece& piece : pieces_) {
     const Colours& colours = colours_[piece.style];
-    const bool dimmed = is_dimmed(piece, look);
-    const QRgb full = dimmed ? colours.dimmed : colours.full;
+    const Dimness dimness = dimness_of(piece, look);
+    const QRgb full = colours.full[dimness];
     int left = static_cast<int>(std::lround(piece.left)), right = static_cast<int>(std::lround(piece.right));
     right = std::max(right, left + 1);
     if (piece.span != kNoSpan && piece.right - piece.left >= kGapFrom * ratio_) right -= std::lround(ratio_);
@@ -95,7 +100,7 @@ void RowPainter::fill_strip(int width, int height, const RowLook& look) {
     const QRgb colour = piece.busy >= 1 ? (full | 0xff000000U) : faded(full, opacity(piece.busy));
     if (left < right) std::fill(line_.begin() + left, line_.begin() + right, colour);
     if (colours.pattern != Qt::SolidPattern && piece.busy > 0.5)
-      for (int x = left; x < right; ++x) marked_.emplace_back(x, piece.style | (dimmed ? 0x80 : 0));
+      for (int x = left; x < right; ++x) marked_.push_back({x, piece.style, dimness});
   }
   if (strip_.width() != width || strip_.height() != height)
     strip_ = QImage(width, height, QImage::Format_ARGB32_Premultiplied);
@@ -104,10 +109,10 @@ void RowPainter::fill_strip(int width, int height, const RowLook& look) {
   for (int y = 0; y < height; ++y) {
     auto* pixels = reinterpret_cast<QRgb*>(strip_.scanLine(y));
     std::memcpy(pixels, line_.data(), line_.size() * sizeof(QRgb));
-    for (const auto& [x, style] : marked_) {
-      const Colours& colours = colours_[style & 0x7f];
-      if (pattern_marks(colours.pattern, x / scale, y / scale))
-        pixels[x] = (style & 0x80 ? colours.dimmed_mark : colours.mark) | 0xff000000U;
+    for (const Marked& marked : marked_) {
+      const Colours& colours = colours_[marked.style];
+      if (pattern_marks(colours.pattern, marked.x / scale, y / scale))
+        pixels[marked.x] = colours.mark[marked.dimness] | 0xff000000U;
     }
   }
 }
@@ -123,23 +128,33 @@ const RowPainter::Text& RowPainter::cached(quint64 key, const QString& text) {
 }
 
 // The name if it fits, else the micro-batch with its pass, or alone, else as much of the name as makes sense.
-const RowPainter::Text& RowPainter::text_of(const Timeline& timeline, int run, SpanId span, double width) {
+// `summary`: names are those of passes alone, and the micro-batch belongs to them.
+const RowPainter::Text& RowPainter::text_of(const Timeline& timeline, int run, SpanId span, double width,
+                                            bool summary) {
   static const Text kNothing;
   if (texts_.size() > kMostTexts) texts_.clear();
   const SpanColumns& spans = timeline.spans;
+  const Kind kind = spans.kind[span];
+  const std::int32_t microbatch = spans.microbatch[span];
+  const bool numbered = microbatch >= 0 && (kind == Kind::compute || kind == Kind::communication);
+  if (summary && numbered && width >= kLeastElided) {
+    const quint64 key = (quint64{1} << 62) | (static_cast<quint64>(run & 0x3fffff) << 40) |
+                        (static_cast<quint64>(spans.pass[span]) << 32) | static_cast<quint64>(microbatch);
+    const auto known = texts_.constFind(key);
+    const Text& text = known != texts_.constEnd()
+                           ? *known
+                           : cached(key, QString::fromStdString(timeline.name_of(span)) + QLatin1Char(' ') +
+                                             QString::number(microbatch));
+    if (text.width <= width) return text;
+  }
   const quint64 name_key = (static_cast<quint64>(run) << 40) | (static_cast<quint64>(spans.name[span]) << 8);
   const auto name = texts_.constFind(name_key);
   const Text& full =
       name != texts_.constEnd() ? *name : cached(name_key, QString::fromStdString(timeline.name_of(span)));
-  if (full.width <= width) return full;
+  if (full.width <= width && !(summary && numbered)) return full;
   // A part of a name tells little on little room; a micro-batch's number does.
-  const Kind kind = spans.kind[span];
-  const std::int32_t microbatch = spans.microbatch[span];
-  const bool numbered = microbatch >= 0 && (kind == Kind::compute || kind == Kind::communication);
-  if (numbered && width < kLeastElided) {
-    const Pass pass = spans.pass[span];
-    const bool again = pass == Pass::backward && timeline.name_of(span).starts_with("recompute");
-    const char letter = again ? 'R' : pass == Pass::forward ? 'F' : pass == Pass::backward ? 'B' : 0;
+  if (numbered && (summary || width < kLeastElided)) {
+    const char letter = kLetters[static_cast<std::size_t>(spans.pass[span])];
     for (const bool with_letter : {true, false}) {
       if (with_letter && !letter) continue;
       const quint64 key = (quint64{1} << 63) | (static_cast<quint64>(microbatch) << 8) |
@@ -162,7 +177,7 @@ const RowPainter::Text& RowPainter::text_of(const Timeline& timeline, int run, S
 }
 
 void RowPainter::paint_texts(QPainter& painter, const Timeline& timeline, int run, QRect rect,
-                             const RowLook& look) {
+                             const RowLook& look, bool summary) {
   if (rect.height() < metrics_.ascent() + 1) return;
   painter.setFont(font_);
   const double y = rect.y() + (rect.height() - metrics_.height()) / 2;
@@ -172,13 +187,14 @@ void RowPainter::paint_texts(QPainter& painter, const Timeline& timeline, int ru
     const double left = piece.left / ratio_, width = (piece.right - piece.left) / ratio_;
     if (width < kLeastTextWidth) continue;
     const double padding = width > 40 ? kPadding : 1.5;
-    const Text& text = text_of(timeline, run, piece.span, width - 2 * padding);
+    const Text& text = text_of(timeline, run, piece.span, width - 2 * padding, summary);
     if (text.width <= 0) continue;
     const Colours& colours = colours_[piece.style];
     QColor colour = colours.text;
-    if (is_dimmed(piece, look)) {
+    const Dimness dimness = dimness_of(piece, look);
+    if (dimness != bright) {
       colour = hit_;
-      colour.setAlpha(130);
+      colour.setAlpha(dimness == pale ? 190 : 130);
     }
     if (colour != pen) {
       painter.setPen(colour);
@@ -186,7 +202,7 @@ void RowPainter::paint_texts(QPainter& painter, const Timeline& timeline, int ru
     }
     const double x = width > text.width + 60 ? left + padding : left + (width - text.width) / 2;
     if (colours.pattern != Qt::SolidPattern) {
-      QColor ground = QColor::fromRgb(is_dimmed(piece, look) ? colours.dimmed : colours.full);
+      const QColor ground = QColor::fromRgb(colours.full[dimness]);
       painter.fillRect(QRectF(rect.x() + x - 2, y, text.width + 4, metrics_.height()), ground);
     }
     painter.drawStaticText(QPointF(rect.x() + x, y), text.text);
@@ -202,7 +218,7 @@ void RowPainter::paint(QPainter& painter, const Timeline& timeline, int run, con
   const int height = std::max(1, static_cast<int>(std::lround(rect.height() * ratio_)));
   fill_strip(width, height, look);
   painter.drawImage(QPointF(rect.topLeft()), strip_);
-  if (look.texts) paint_texts(painter, timeline, run, rect, look);
+  if (look.texts) paint_texts(painter, timeline, run, rect, look, row.track < 0);
   if (look.hits) {
     const int number = static_cast<int>(&row - timeline.rows.data());
     paint_hits(painter, timeline, {&number, 1}, scale, rect, *look.hits);

@@ -15,7 +15,7 @@ namespace rehearse::gui {
 
 struct RowLook {
   bool texts = true;
-  bool only_critical = false;  // all else is dimmed
+  bool only_critical = false;  // all else is pale
   const Hits* hits = nullptr;  // all else is dimmed, if any
 };
 
@@ -31,7 +31,7 @@ public:
 
 private:
   struct Colours {
-    QRgb full, dimmed, mark, dimmed_mark;
+    std::array<QRgb, 3> full, mark;  // by Dimness
     QColor text;
     Qt::BrushStyle pattern;
   };
@@ -40,10 +40,13 @@ private:
     double width = 0;
   };
   void fill_strip(int width, int height, const RowLook& look);
-  void paint_texts(QPainter& painter, const Timeline& timeline, int run, QRect rect, const RowLook& look);
-  const Text& text_of(const Timeline& timeline, int run, SpanId span, double width);
+  void paint_texts(QPainter& painter, const Timeline& timeline, int run, QRect rect, const RowLook& look,
+                   bool summary);
+  const Text& text_of(const Timeline& timeline, int run, SpanId span, double width, bool summary);
   const Text& cached(quint64 key, const QString& text);
-  bool is_dimmed(const Piece& piece, const RowLook& look) const;
+  // Beside the critical path things are pale, so that they can still be read; beside hits they are dim.
+  enum Dimness : std::uint8_t { bright, pale, dim };
+  Dimness dimness_of(const Piece& piece, const RowLook& look) const;
 
   std::array<Colours, kStyles> colours_{};
   QColor hit_;
@@ -52,7 +55,12 @@ private:
   double ratio_ = 1;
   std::vector<Piece> pieces_;
   std::vector<QRgb> line_;
-  std::vector<std::pair<int, int>> marked_;  // pixels with a pattern, and its style
+  struct Marked {
+    int x = 0;
+    Style style = 0;
+    Dimness dimness = bright;
+  };
+  std::vector<Marked> marked_;  // pixels with a pattern
   QImage strip_;
   QHash<quint64, Text> texts_;
 };

@@ -48,6 +48,8 @@ void TimelineView::make_actions() {
       tr("Make rows higher"), [this] { scene_.set_row_height(scene_.row_height() + 4); });
   add(menu::zoom, tr("Lo&wer rows"), {K(QStringLiteral("Ctrl+-"))}, tr("Make rows lower"),
       [this] { scene_.set_row_height(scene_.row_height() - 4); });
+  add(menu::zoom, tr("Fit rows to the &height"), {K(Qt::Key_H)},
+      tr("Stages, ranks and runs as low as lets all be seen, none expanded"), [this] { scene_.fit_rows(); });
   path_action_ =
       add(tracks, tr("Critical &path"), {K(Qt::Key_X)}, tr("Mark the spans that the step had to wait for"),
           [this] { state_.show_critical_path(!state_.shows_critical_path()); });
@@ -84,15 +86,23 @@ void TimelineView::make_actions() {
   add(go, tr("&Next span"), {K(Qt::Key_Period)}, tr("The next span on the row"), [this] { step_on_row(1); });
   add(go, tr("&Previous span"), {K(Qt::Key_Comma)}, tr("The span before on the row"),
       [this] { step_on_row(-1); });
+  add(go, tr("Ne&xt critical span"), {K(Qt::Key_J)},
+      tr("The next span that the step had to wait for, wherever it runs"), [this] { step_on_path(1); });
+  add(go, tr("Pre&vious critical span"), {K(QStringLiteral("Shift+J"))},
+      tr("The last span before that the step had to wait for, wherever it runs"),
+      [this] { step_on_path(-1); });
   add(go, tr("To the &sender"), {K(Qt::Key_BracketLeft)},
       tr("Back along the arrow, or to what the span waited for"), [this] { follow_flow(true); });
   add(go, tr("To the &receiver"), {K(Qt::Key_BracketRight)},
       tr("Along the arrow, or to what waits for the span"), [this] { follow_flow(false); });
-  add(go, tr("Book&mark"), {K(Qt::Key_M)}, tr("Mark the cursor's time, or where the selection begins"),
-      [this] { bookmark(false); });
-  add(go, tr("Bookmark &range"), {K(QStringLiteral("Shift+M"))}, tr("Mark the selected or visible time"),
-      [this] { bookmark(true); });
-  add(go, tr("&Delete bookmark"), {K(Qt::Key_Delete)},
+  add(menu::bookmarks, tr("Book&mark"), {K(Qt::Key_M)},
+      tr("Mark the cursor's time, or where the selection begins"), [this] { bookmark(false); });
+  add(menu::bookmarks, tr("Bookmark &range"), {K(QStringLiteral("Shift+M"))},
+      tr("Mark the selected or visible time"), [this] { bookmark(true); });
+  add(menu::bookmarks, tr("Na&me bookmark"), {K(Qt::Key_F2)},
+      tr("Write a text for the bookmark that was clicked or made last"),
+      [this] { axis_->edit(axis_->chosen()); });
+  add(menu::bookmarks, tr("&Delete bookmark"), {K(Qt::Key_Delete)},
       tr("Remove the bookmark that was clicked or made last"), [this] { remove_bookmark(); });
 
   add(select, tr("Span to &area"), {K(Qt::Key_R)}, tr("Select the selected span's time on its row"),
@@ -197,6 +207,34 @@ void TimelineView::step_on_row(int by) {
   const Row& row = timeline.rows[static_cast<std::size_t>(timeline.row_of(selected->span))];
   if (by > 0 && selected->span + 1 < row.last) select_and_reveal({selected->run, selected->span + 1});
   if (by < 0 && selected->span > row.first) select_and_reveal({selected->run, selected->span - 1});
+}
+
+// From the selected span if it is of the path, else from where it or the middle of the visible time is.
+void TimelineView::step_on_path(int by) {
+  int id = 0;
+  const auto selected = state_.selected();
+  if (selected && scene_.path_of(selected->run)) id = selected->run;
+  if (const auto run = session_.current(); id == 0 && run && session_.is_shown(run->id)) id = run->id;
+  for (const auto& run : session_.shown())
+    if (!scene_.path_of(id) && scene_.path_of(run->id)) id = run->id;
+  const PathRow* path = scene_.path_of(id);
+  if (!path) return;
+  state_.show_critical_path(true);
+  const auto& spans = path->spans;
+  std::ptrdiff_t to = -1;
+  const auto own =
+      selected && selected->run == id ? std::find(spans.begin(), spans.end(), selected->span) : spans.end();
+  if (own != spans.end()) {
+    to = own - spans.begin() + by;
+  } else {
+    const TimeRange visible = state_.visible();
+    const Time from = (selected && scene_.knows(*selected) ? scene_.range_of(*selected).begin
+                                                           : visible.begin + visible.length() / 2) +
+                      session_.run(id)->aligned;
+    const auto& begins = path->timeline.spans.begin;
+    to = std::lower_bound(begins.begin(), begins.end(), from) - begins.begin() - (by > 0 ? 0 : 1);
+  }
+  if (to >= 0 && to < std::ssize(spans)) select_and_reveal({id, spans[static_cast<std::size_t>(to)]});
 }
 
 void TimelineView::move_vertically(int by) {
@@ -310,15 +348,37 @@ void TimelineView::pin_current() {
 
 void TimelineView::collapse(bool collapsed, bool all) {
   if (!all) {
+    // Ranks that are shown as one are expanded before one of them is.
+    if (const auto group = current_group(); group && group->ref.grouping == Grouping::kind)
+      if (const int at = current_line(); at >= 0 && scene_.lines()[static_cast<std::size_t>(at)].group)
+        return state_.set_collapsed(group->ref, collapsed);
     if (const auto process = current_process()) state_.set_collapsed(*process, collapsed);
     return;
   }
   std::set<ViewState::ProcessRef> processes;
-  if (collapsed)
-    for (const auto& run : session_.shown())
-      for (int p = 0; run->timeline && p < static_cast<int>(run->timeline->processes.size()); ++p)
-        processes.emplace(run->id, p);
-  state_.set_all_collapsed(processes);
+  std::set<GroupRef> groups;
+  for (const auto& run : session_.shown()) {
+    if (!run->timeline) continue;
+    if (!collapsed) processes.emplace(run->id, kRunItself);
+    for (int p = 0; p < static_cast<int>(run->timeline->processes.size()); ++p) {
+      processes.emplace(run->id, p);
+      if (const std::string& kind = group_of(*run, p, Grouping::kind); !kind.empty())
+        groups.insert({run->id, Grouping::kind, kind});
+    }
+  }
+  if (collapsed) return state_.set_all_collapsed(processes);
+  std::set<GroupRef> others = state_.collapsed_groups();
+  for (const GroupRef& group : groups) others.erase(group);
+  groups.insert(state_.expanded_groups().begin(), state_.expanded_groups().end());
+  state_.set_all_collapsed(others, groups);
+  state_.set_all_collapsed(std::set<ViewState::ProcessRef>{}, processes);
+}
+
+bool TimelineView::is_collapsed(ViewState::ProcessRef process) const {
+  for (const Line& line : scene_.lines())
+    if (line.type == Line::Type::process && ViewState::ProcessRef(line.run, line.process) == process)
+      return line.collapsed;
+  return true;
 }
 
 void TimelineView::collapse_others(ViewState::ProcessRef process) {
@@ -326,22 +386,26 @@ void TimelineView::collapse_others(ViewState::ProcessRef process) {
   const auto run = session_.run(process.first);
   for (int p = 0; run && p < static_cast<int>(run->timeline->processes.size()); ++p)
     if (p != process.second) processes.emplace(process.first, p);
-  state_.set_all_collapsed(processes);
+  state_.set_all_collapsed(processes, {process});
 }
 
 // ----- groups
 
+// That of the selected span, else that under the mouse; -1: neither.
+int TimelineView::current_line() const {
+  if (const auto& selected = state_.selected(); selected && scene_.knows(*selected)) {
+    const Timeline& timeline = *session_.run(selected->run)->timeline;
+    return line_of_row(scene_.lines(), timeline, selected->run, timeline.row_of(selected->span));
+  }
+  if (canvas_->underMouse() || labels_->underMouse())
+    return scene_.at(canvas_->mapFromGlobal(QCursor::pos())).line;
+  return -1;
+}
+
 // That of the selected span's rank, else that under the mouse.
 std::shared_ptr<const RankGroup> TimelineView::current_group() const {
   const auto& lines = scene_.lines();
-  int at = -1;
-  if (const auto& selected = state_.selected(); selected && scene_.knows(*selected)) {
-    const Timeline& timeline = *session_.run(selected->run)->timeline;
-    at = line_of_row(lines, timeline, selected->run, timeline.row_of(selected->span));
-  } else if (canvas_->underMouse() || labels_->underMouse()) {
-    at = scene_.at(canvas_->mapFromGlobal(QCursor::pos())).line;
-  }
-  for (; at >= 0; --at) {
+  for (int at = current_line(); at >= 0; --at) {
     const Line& line = lines[static_cast<std::size_t>(at)];
     if (line.group) return line.group;
     if (line.type == Line::Type::run || line.type == Line::Type::pinned) break;
@@ -350,18 +414,20 @@ std::shared_ptr<const RankGroup> TimelineView::current_group() const {
 }
 
 void TimelineView::toggle_group() {
-  if (const auto group = current_group())
-    state_.set_collapsed(group->ref, !state_.collapsed_groups().contains(group->ref));
+  const auto group = current_group();
+  if (!group) return;
+  for (const Line& line : scene_.lines())
+    if (line.group == group) return state_.set_collapsed(group->ref, !line.collapsed);
 }
 
 void TimelineView::collapse_groups(bool collapsed) {
-  std::set<GroupRef> groups;
-  for (const Line& line : scene_.lines())
-    if (collapsed && line.group) groups.insert(line.group->ref);
   // Those of other groupings stay as they are.
-  for (const GroupRef& group : state_.collapsed_groups())
-    if (group.grouping != state_.grouping()) groups.insert(group);
-  state_.set_all_collapsed(groups);
+  std::set<GroupRef> closed = state_.collapsed_groups(), open = state_.expanded_groups();
+  for (auto* groups : {&closed, &open})
+    std::erase_if(*groups, [&](const GroupRef& group) { return group.grouping == state_.grouping(); });
+  for (const Line& line : scene_.lines())
+    if (line.group) (collapsed ? closed : open).insert(line.group->ref);
+  state_.set_all_collapsed(closed, open);
 }
 
 // ----- the menu of the right button
@@ -399,7 +465,7 @@ void TimelineView::show_menu(const TimelineScene::Place& place, QPoint global) {
     const ViewState::ProcessRef process = *place.process;
     const auto& pinned = state_.pinned();
     const bool is_pinned = std::find(pinned.begin(), pinned.end(), process) != pinned.end();
-    const bool collapsed = state_.collapsed().contains(process);
+    const bool collapsed = place.collapsed || is_collapsed(process);
     menu->addAction(is_pinned ? tr("Unpin Rank") : tr("Pin Rank"), this,
                     [this, process, is_pinned] { state_.set_pinned(process, !is_pinned); });
     menu->addAction(collapsed ? tr("Expand Rank") : tr("Collapse Rank"), this,
@@ -413,7 +479,7 @@ void TimelineView::show_menu(const TimelineScene::Place& place, QPoint global) {
   }
   if (place.group) {
     const GroupRef group = place.group->ref;
-    const bool collapsed = state_.collapsed_groups().contains(group);
+    const bool collapsed = place.collapsed;
     menu->addAction(collapsed ? tr("Expand Group") : tr("Collapse Group"), this,
                     [this, group, collapsed] { state_.set_collapsed(group, !collapsed); });
     menu->addAction(tr("Collapse All Groups"), this, [this] { collapse_groups(true); });

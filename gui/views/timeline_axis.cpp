@@ -1,5 +1,7 @@
 #include "gui/views/timeline_axis.hpp"
 
+#include <QKeyEvent>
+#include <QLineEdit>
 #include <QMouseEvent>
 #include <QPainter>
 
@@ -8,6 +10,7 @@ namespace rehearse::gui {
 namespace {
 
 constexpr int kFlag = 14;  // its height, above the marks
+constexpr int kFlagWidth = 260, kEditorWidth = 200;
 
 }  // namespace
 
@@ -75,7 +78,7 @@ void TimelineAxis::paintEvent(QPaintEvent*) {
     const double left = std::floor(scale.x(bookmarks[i].range.begin)),
                  right = scale.x(bookmarks[i].range.end);
     if (right < 0 || left > width()) continue;
-    const QString text = painter.fontMetrics().elidedText(bookmarks[i].text, Qt::ElideRight, 140);
+    const QString text = painter.fontMetrics().elidedText(bookmarks[i].text, Qt::ElideRight, kFlagWidth);
     const double flag = std::max(10.0, painter.fontMetrics().horizontalAdvance(text) + 8.0);
     painter.fillRect(QRectF(left, 0, 1, height()), colour);
     if (right > left + 1) painter.fillRect(QRectF(left, kFlag - 2, right - left, 3), colour);
@@ -116,7 +119,7 @@ int TimelineAxis::bookmark_at(QPointF at) const {
   for (int i = static_cast<int>(bookmarks.size()) - 1; i >= 0; --i) {
     const Bookmark& bookmark = bookmarks[static_cast<std::size_t>(i)];
     const double left = scale.x(bookmark.range.begin);
-    const QString text = fontMetrics().elidedText(bookmark.text, Qt::ElideRight, 140);
+    const QString text = fontMetrics().elidedText(bookmark.text, Qt::ElideRight, kFlagWidth);
     if (at.x() >= left && at.x() <= left + std::max(10, fontMetrics().horizontalAdvance(text) + 8)) return i;
   }
   return -1;
@@ -129,6 +132,61 @@ void TimelineAxis::mousePressEvent(QMouseEvent* event) {
   choose(bookmark);
   if (bookmark >= 0)
     scene_.reveal_range(scene_.state().bookmarks()[static_cast<std::size_t>(bookmark)].range);
+}
+
+void TimelineAxis::mouseDoubleClickEvent(QMouseEvent* event) {
+  if (const int bookmark = bookmark_at(event->position()); bookmark >= 0) edit(bookmark);
+}
+
+void TimelineAxis::edit(int bookmark) {
+  const auto& bookmarks = scene_.state().bookmarks();
+  if (bookmark < 0 || bookmark >= static_cast<int>(bookmarks.size())) return;
+  stop_editing();
+  const Bookmark& mark = bookmarks[static_cast<std::size_t>(bookmark)];
+  scene_.reveal_range(mark.range);
+  choose(bookmark);
+  edited_ = bookmark;
+  editor_ = new QLineEdit(mark.text, this);
+  editor_->setAccessibleName(tr("Text of the bookmark"));
+  editor_->installEventFilter(this);
+  const int left = static_cast<int>(
+      std::clamp(scene_.scale().x(mark.range.begin), 0.0, std::max(0.0, width() - double{kEditorWidth})));
+  editor_->setGeometry(left, 0, kEditorWidth, std::min(height(), editor_->sizeHint().height()));
+  editor_->selectAll();
+  editor_->show();
+  editor_->setFocus();
+  connect(editor_, &QLineEdit::editingFinished, this, [this] {
+    std::vector<Bookmark> marks = scene_.state().bookmarks();
+    if (edited_ >= 0 && edited_ < static_cast<int>(marks.size()) && editor_) {
+      marks[static_cast<std::size_t>(edited_)].text = editor_->text().trimmed();
+      scene_.state().set_bookmarks(std::move(marks));
+    }
+    stop_editing();
+  });
+}
+
+void TimelineAxis::stop_editing() {
+  if (!editor_) return;
+  QLineEdit* const editor = editor_;
+  editor_.clear();
+  edited_ = -1;
+  editor->disconnect(this);
+  editor->hide();
+  editor->deleteLater();
+  emit edited();
+}
+
+// In the field all keys are its own, not shortcuts of the tracks.
+bool TimelineAxis::eventFilter(QObject* watched, QEvent* event) {
+  if (watched != editor_) return false;
+  if (event->type() == QEvent::ShortcutOverride) {
+    event->accept();
+    return true;
+  }
+  if (event->type() != QEvent::KeyPress || static_cast<QKeyEvent*>(event)->key() != Qt::Key_Escape)
+    return false;
+  stop_editing();
+  return true;
 }
 
 void TimelineAxis::mouseMoveEvent(QMouseEvent* event) {

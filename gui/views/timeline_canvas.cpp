@@ -17,7 +17,15 @@ namespace rehearse::gui {
 namespace {
 
 constexpr int kEdgeReach = 4;
-constexpr int kThinStrip = 7;  // a rank's summary above its rows
+constexpr int kThinStrip = 7;           // a rank's summary above its rows
+constexpr int kLowRow = 8;              // has no room for a gap above and below
+constexpr int kPathTexts = -1'000'000;  // less the run: whose texts they are
+
+// Of a row: where its spans lie.
+QRect inside_of(QRect rect) {
+  if (rect.height() >= kLowRow) return rect.adjusted(0, 1, 0, -1);
+  return rect.height() > 4 ? rect.adjusted(0, 0, 0, -1) : rect;
+}
 
 QColor blended(const QColor& a, const QColor& b, double share) {
   return QColor::fromRgbF(static_cast<float>(a.redF() + (b.redF() - a.redF()) * share),
@@ -96,9 +104,9 @@ void TimelineCanvas::paint_tracks(QPainter& painter) {
   for (std::size_t i = first; i < lines.size() && lines[i].y < scene_.scroll() + height(); ++i) {
     const Line& line = lines[i];
     const QRect rect(0, line.y - scene_.scroll(), width(), line.height);
-    if (line.type == Line::Type::process) {
+    if (line.type == Line::Type::process || (line.type == Line::Type::group && line.collapsed)) {
       painter.fillRect(rect, palette().color(QPalette::AlternateBase));
-      painter.fillRect(QRect(0, rect.y(), width(), 1), faint);
+      if (rect.height() >= kLowRow) painter.fillRect(QRect(0, rect.y(), width(), 1), faint);
     }
   }
   if (!lines.empty())
@@ -115,9 +123,17 @@ void TimelineCanvas::paint_tracks(QPainter& painter) {
       case Line::Type::counter:
         paint_counter(painter, scene_, line, rect, palette());
         break;
+      case Line::Type::path:
+        paint_path(painter, line, rect);
+        break;
+      case Line::Type::group:
+        if (line.collapsed) {
+          paint_group(painter, line, rect);
+          break;
+        }
+        [[fallthrough]];
       default:
         paint_header(painter, line, rect);
-        if (line.type == Line::Type::group && line.collapsed) paint_group(painter, line, rect);
     }
   }
   paint_critical_path(painter, scene_, palette());
@@ -170,15 +186,15 @@ void TimelineCanvas::paint_row(QPainter& painter, const Line& line, QRect rect) 
   RowLook look;
   look.only_critical = scene_.state().shows_critical_path() && made && !made->critical.empty();
   if (!scene_.state().search().trimmed().isEmpty() && !scene_.searching()) look.hits = scene_.hits(line.run);
-  QRect inside = rect.adjusted(0, 1, 0, -1);
+  QRect inside = inside_of(rect);
   if (line.type == Line::Type::process && !line.collapsed) {
     inside = QRect(0, rect.bottom() - kThinStrip - 2, width(), kThinStrip);
     look.texts = false;
   }
   const Hits* hits = look.hits;
-  if (line.type == Line::Type::process) {  // made up: nothing of it is found or critical
+  if (line.type == Line::Type::process) {  // made up: nothing of it is found
     look.hits = nullptr;
-    look.only_critical = false;
+    look.only_critical = look.only_critical && run->timeline->writer == Timeline::Writer::rehearse;
   }
   const Timeline& timeline = *run->timeline;
   const RowMipmap* mipmap = made ? &made->rows[static_cast<std::size_t>(line.row)] : nullptr;
@@ -194,13 +210,26 @@ void TimelineCanvas::paint_group(QPainter& painter, const Line& line, QRect rect
   if (!run || !made || !made->summary) return;
   TimeScale scale = scene_.scale_of(*run);
   scale.width = std::floor(width() * devicePixelRatioF());
-  const QRect inside = rect.adjusted(0, 1, 0, -2);
+  const QRect inside = inside_of(rect);
   const Timeline& timeline = made->summary->timeline;
   row_painter_.paint(painter, timeline, -made->number, timeline.rows.front(), &made->summary->mipmap, scale,
                      inside, {});
   const bool searches = !scene_.state().search().trimmed().isEmpty() && !scene_.searching();
   if (const Hits* hits = searches ? scene_.hits(line.run) : nullptr)
     row_painter_.paint_hits(painter, *run->timeline, rows_in(line), scale, inside, *hits);
+}
+
+void TimelineCanvas::paint_path(QPainter& painter, const Line& line, QRect rect) {
+  const auto run = scene_.session().run(line.run);
+  const PathRow* path = scene_.path_of(line.run);
+  if (!run || !path) return;
+  TimeScale scale = scene_.scale_of(*run);
+  scale.width = std::floor(width() * devicePixelRatioF());
+  const QColor edge = critical_colour(is_dark(palette()));
+  row_painter_.paint(painter, path->timeline, kPathTexts - line.run, path->timeline.rows.front(),
+                     &path->mipmap, scale, rect.adjusted(0, 3, 0, -3), {});
+  painter.fillRect(QRect(0, rect.y() + 1, width(), 1), edge);
+  painter.fillRect(QRect(0, rect.bottom() - 1, width(), 1), edge);
 }
 
 std::vector<int> TimelineCanvas::rows_in(const Line& line) const {
@@ -354,10 +383,8 @@ void TimelineCanvas::mouseReleaseEvent(QMouseEvent* event) {
 void TimelineCanvas::mouseDoubleClickEvent(QMouseEvent* event) {
   if (event->button() != Qt::LeftButton) return;
   const TimelineScene::Place place = scene_.at(event->position());
-  if (place.group) {
-    const bool collapsed = scene_.state().collapsed_groups().contains(place.group->ref);
-    return scene_.state().set_collapsed(place.group->ref, !collapsed);
-  }
+  if (place.group && place.span.span == kNoSpan)
+    return scene_.state().set_collapsed(place.group->ref, !place.collapsed);
   if (place.span.span == kNoSpan) return;
   scene_.state().select(place.span);
   const TimeRange range = scene_.range_of(place.span);
@@ -395,7 +422,7 @@ void TimelineCanvas::wheelEvent(QWheelEvent* event) {
 }
 
 QString TimelineCanvas::tip_at(const TimelineScene::Place& place) const {
-  if (place.group) return tip_of(*place.group, place.time);
+  if (place.group) return place.collapsed ? tip_of(*place.group, place.time) : QString();
   const auto run = scene_.session().run(place.span.run);
   if (!run || place.span.span == kNoSpan) return {};
   const Timeline& timeline = *run->timeline;
@@ -416,7 +443,7 @@ QString TimelineCanvas::tip_at(const TimelineScene::Place& place) const {
 
 QString TimelineCanvas::tip_of(const RankGroup& group, Time time) const {
   const auto run = scene_.session().run(group.ref.run);
-  if (!run || !scene_.state().collapsed_groups().contains(group.ref)) return {};
+  if (!run) return {};
   QString text = QStringLiteral("<b>%1</b>").arg(tr("Of %1 ranks").arg(group.ranks));
   for (const Doing& doing : doing_at(*run->timeline, group.processes, time + run->aligned))
     text += QStringLiteral("<br>%1 &nbsp; %2")

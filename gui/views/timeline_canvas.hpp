@@ -36,6 +36,7 @@ private:
   void paint_header(QPainter& painter, const Line& line, QRect rect);
   void paint_row(QPainter& painter, const Line& line, QRect rect);
   void paint_group(QPainter& painter, const Line& line, QRect rect);
+  void paint_path(QPainter& painter, const Line& line, QRect rect);
   void paint_area(QPainter& painter);
   void drag_area(QPoint to);
   void pan_to(QPoint to);

@@ -19,8 +19,9 @@ bool has_triangle(const Line& line) {
          line.type == Line::Type::counters;
 }
 
-// Something stands under it that an area can count.
+// Something stands under it that an area can count, and it is high enough for a box.
 bool has_box(const Line& line) {
+  if (line.height < kBox) return false;
   return line.type == Line::Type::run || line.type == Line::Type::group || line.type == Line::Type::process ||
          line.type == Line::Type::row;
 }
@@ -51,12 +52,20 @@ int indent_of(Line::Type type) {
     case Line::Type::pinned:
     case Line::Type::group:
     case Line::Type::counters:
+    case Line::Type::path:
       return 4;
     case Line::Type::process:
       return 8;
     default:
       return 26;
   }
+}
+
+// A name for every how many rows of this height there is room.
+int every(int row_height, int text_height) {
+  int every = 1;
+  while (every * row_height < text_height) every *= 2;
+  return every;
 }
 
 QString source_text(Run::Source source) {
@@ -106,6 +115,7 @@ QString TimelineLabels::text_of(const Line& line) const {
       return QString::fromStdString(run->name);
     case Line::Type::group: {
       const QString name = QString::fromStdString(group_of(*run, line.process, scene_.state().grouping()));
+      if (scene_.state().grouping() == Grouping::kind) return without_number(name);
       const QString kind = scene_.state().grouping() == Grouping::node    ? tr("Node")
                            : scene_.state().grouping() == Grouping::stage ? tr("Stage")
                                                                           : tr("Role");
@@ -124,6 +134,8 @@ QString TimelineLabels::text_of(const Line& line) const {
     }
     case Line::Type::counters:
       return tr("Counters");
+    case Line::Type::path:
+      return tr("Critical path");
     case Line::Type::counter:
       return QString::fromStdString(timeline.counters[static_cast<std::size_t>(line.counter)].name);
     case Line::Type::pinned:
@@ -148,9 +160,11 @@ void TimelineLabels::paintEvent(QPaintEvent*) {
        i < lines.size() && lines[i].y < scene_.scroll() + height(); ++i) {
     const Line& line = lines[i];
     const QRect box(0, line.y - scene_.scroll(), width(), line.height);
-    const bool is_run = line.type == Line::Type::run, is_process = line.type == Line::Type::process;
-    const bool is_header = is_run || line.type == Line::Type::group || line.type == Line::Type::pinned ||
-                           line.type == Line::Type::counters;
+    const bool is_run = line.type == Line::Type::run;
+    const bool is_process = line.type == Line::Type::process || line.number >= 0;  // or several as one
+    const bool is_header =
+        !is_process && (is_run || line.type == Line::Type::group || line.type == Line::Type::pinned ||
+                        line.type == Line::Type::counters);
     if (is_header) {
       painter.fillRect(box, palette().color(is_run ? QPalette::Button : QPalette::Window));
       painter.fillRect(QRect(0, box.bottom(), width(), 1), palette().color(QPalette::Mid));
@@ -164,13 +178,15 @@ void TimelineLabels::paintEvent(QPaintEvent*) {
     QColor ink = palette().color(is_run ? QPalette::ButtonText : QPalette::Text);
     QColor weak = ink;
     weak.setAlpha(170);
+    const bool low = line.number >= 0 && line.height < fontMetrics().height();
+    if (low) continue;  // painted below
     if (has_triangle(line)) {
       painter.setRenderHint(QPainter::Antialiasing);
       painter.setPen(Qt::NoPen);
       painter.setBrush(weak);
       const QPointF middle(left + 5, box.center().y() + 0.5);
       painter.drawPolygon(
-          line.collapsed
+          line.collapsed || line.summary
               ? QPolygonF({middle + QPointF(-2.5, -4), middle + QPointF(-2.5, 4), middle + QPointF(3, 0)})
               : QPolygonF({middle + QPointF(-4, -2.5), middle + QPointF(4, -2.5), middle + QPointF(0, 3)}));
       painter.setRenderHint(QPainter::Antialiasing, false);
@@ -225,6 +241,7 @@ void TimelineLabels::paintEvent(QPaintEvent*) {
     painter.drawText(room, Qt::AlignLeft | Qt::AlignVCenter,
                      painter.fontMetrics().elidedText(text, Qt::ElideMiddle, room.width()));
   }
+  paint_low_names(painter);
   if (hasFocus() && current_ >= 0 && current_ < static_cast<int>(lines.size())) {
     const Line& line = lines[static_cast<std::size_t>(current_)];
     painter.setPen(palette().color(QPalette::Highlight));
@@ -232,6 +249,42 @@ void TimelineLabels::paintEvent(QPaintEvent*) {
     painter.drawRect(QRect(0, line.y - scene_.scroll(), width() - 2, line.height - 1));
   }
   painter.fillRect(QRect(width() - 1, 0, 1, height()), palette().color(QPalette::Mid));
+}
+
+// Over several rows each, as many as there is room for.
+void TimelineLabels::paint_low_names(QPainter& painter) {
+  const auto& lines = scene_.lines();
+  QFont small = font();
+  small.setPointSizeF(std::max(6.5, font().pointSizeF() * 0.85));
+  painter.setFont(small);
+  const int text_height = painter.fontMetrics().height();
+  const int left = indent_of(Line::Type::process) + kTriangle;
+  // What stands around keeps its own name in sight.
+  int free_from = 0;
+  for (std::size_t i = first_line_at(lines, std::max(0, scene_.scroll() - text_height));
+       i < lines.size() && lines[i].y < scene_.scroll() + height() + text_height; ++i) {
+    const Line& line = lines[i];
+    const int top = line.y - scene_.scroll();
+    const bool low = line.number >= 0 && line.height < fontMetrics().height();
+    if (!low) {
+      free_from = top + line.height;
+      continue;
+    }
+    const int text_top = std::max(top + (line.height - text_height) / 2, free_from);
+    if (line.number % every(line.height, text_height) != 0 || text_top > top + line.height) continue;
+    // Nothing but low rows below, as far as the text reaches.
+    bool room = true;
+    for (std::size_t next = i + 1;
+         next < lines.size() && lines[next].y - scene_.scroll() < text_top + text_height; ++next)
+      room = room && lines[next].number >= 0 && lines[next].height < fontMetrics().height();
+    if (!room) continue;
+    painter.setPen(palette().color(QPalette::Text));
+    const QRect box(left, text_top, width() - left - 6, text_height);
+    painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter,
+                     painter.fontMetrics().elidedText(text_of(line), Qt::ElideMiddle, box.width()));
+    painter.fillRect(QRect(left - 8, top + line.height / 2, 5, 1), palette().color(QPalette::Text));
+    free_from = text_top + text_height;
+  }
 }
 
 QRect TimelineLabels::box_of(const Line& line) const {
@@ -286,8 +339,13 @@ void TimelineLabels::mousePressEvent(QMouseEvent* event) {
   if (scene_.state().area() && has_box(line) &&
       box_of(line).adjusted(-4, -8, 6, 8).contains(event->position().toPoint()))
     return toggle_in_area(at);
-  set_collapsed(line, !line.collapsed);
+  set_collapsed(line, !line.collapsed && !line.summary);
   if (line.type == Line::Type::run) scene_.session().set_current(line.run);
+}
+
+// The second click of two does not undo what the first did.
+void TimelineLabels::mouseDoubleClickEvent(QMouseEvent* event) {
+  event->accept();
 }
 
 void TimelineLabels::contextMenuEvent(QContextMenuEvent* event) {
@@ -346,7 +404,7 @@ void TimelineLabels::keyPressEvent(QKeyEvent* event) {
       if (scene_.state().area()) return toggle_in_area(current_);
       [[fallthrough]];
     default:
-      return set_collapsed(line, !line.collapsed);
+      return set_collapsed(line, !line.collapsed && !line.summary);
   }
 }
 
@@ -368,7 +426,12 @@ bool TimelineLabels::event(QEvent* event) {
       const auto run = scene_.session().run(line.run);
       if (line.type == Line::Type::process && run)
         text = QString::fromStdString(run->timeline->processes[static_cast<std::size_t>(line.process)].name);
-      if (line.group) text += tr("\nClick: collapse or expand the group (G)");
+      if (line.group)
+        text += tr("\nClick: collapse or expand the group (G)");
+      else if (line.type == Line::Type::process)
+        text += line.collapsed ? tr("\nClick: show its tracks (E)") : tr("\nClick: show one row (C)");
+      else if (line.summary)
+        text += tr("\nClick: show it as if it were alone");
       if (scene_.state().area() && has_box(line) && box_of(line).contains(help->pos()))
         text += tr("\nClick: count it in the selected area, or leave it out (T)");
     }

@@ -27,6 +27,7 @@ signals:
 protected:
   bool event(QEvent* event) override;
   void paintEvent(QPaintEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
   void contextMenuEvent(QContextMenuEvent* event) override;
   void wheelEvent(QWheelEvent* event) override;
@@ -35,6 +36,7 @@ protected:
 
 private:
   void paint_box(QPainter& painter, std::size_t at);
+  void paint_low_names(QPainter& painter);
   void set_collapsed(const Line& line, bool collapsed);
   void go_to(int line);
 

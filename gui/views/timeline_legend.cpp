@@ -8,6 +8,17 @@
 
 namespace rehearse::gui {
 
+namespace {
+
+constexpr int kBeside = 8;
+
+QString share_text(double share) {
+  if (share > 0 && share < 0.0005) return QStringLiteral("< 0.1");
+  return QString::number(100 * share, 'f', 1);
+}
+
+}  // namespace
+
 TimelineLegend::TimelineLegend(TimelineScene& scene, QWidget* parent) : QWidget(parent), scene_(scene) {
   setAccessibleName(tr("Legend"));
   setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
@@ -24,7 +35,26 @@ TimelineLegend::TimelineLegend(TimelineScene& scene, QWidget* parent) : QWidget(
 
 QSize TimelineLegend::sizeHint() const {
   const int line = fontMetrics().height() + 6;
-  return {100, path_text().isEmpty() ? line : 2 * line};
+  return {100, static_cast<int>(1 + path_lines().size()) * line};
+}
+
+void TimelineLegend::resizeEvent(QResizeEvent* event) {
+  if (event->size().width() != event->oldSize().width() && !path_text().isEmpty()) updateGeometry();
+}
+
+QStringList TimelineLegend::path_lines() const {
+  QStringList lines;
+  const int room = width() - 2 * kBeside - fontMetrics().ascent() - 9;
+  // Between parts, as long as there is something to part.
+  for (const QString& part : path_text().split(QStringLiteral(", "))) {
+    if (!lines.isEmpty() &&
+        fontMetrics().horizontalAdvance(lines.back() + QStringLiteral(", ") + part) <= room)
+      lines.back() += QStringLiteral(", ") + part;
+    else
+      lines << part;
+  }
+  if (lines == QStringList{QString()}) lines.clear();
+  return lines;
 }
 
 QString TimelineLegend::path_text() const {
@@ -40,7 +70,7 @@ QString TimelineLegend::path_text() const {
     parts << QStringLiteral("%1 %2 (%3 %)")
                  .arg(QString::fromStdString(kind),
                       QString::fromStdString(duration_text(std::llround(seconds * 1e9))),
-                      QString::number(sum > 0 ? 100 * seconds / sum : 0, 'f', 0));
+                      share_text(sum > 0 ? seconds / sum : 0));
   return tr("Critical path of %1: %2")
       .arg(QString::fromStdString(run->name), parts.join(QStringLiteral(", ")));
 }
@@ -53,7 +83,7 @@ void TimelineLegend::paintEvent(QPaintEvent*) {
   const int line = fontMetrics().height() + 6, swatch = fontMetrics().ascent();
   int x = 8;
   const auto styles = scene_.styles();
-  for (const Style style : {1, 2, 3, 0, 4, 5, 6, 7, 8, 9, 10, 11, 12}) {
+  for (const Style style : kStylesInOrder) {
     if (!styles[style]) continue;
     const QString name = QString::fromStdString(style_name(style));
     const int wide = swatch + 10 + fontMetrics().horizontalAdvance(name);
@@ -64,15 +94,15 @@ void TimelineLegend::paintEvent(QPaintEvent*) {
     painter.drawText(QPoint(x + swatch + 9, 3 + fontMetrics().ascent()), name);
     x += wide + 16;
   }
-  const QString path = path_text();
+  const QStringList path = path_lines();
   if (path.isEmpty()) return;
   painter.setPen(Qt::NoPen);
   painter.setBrush(critical_colour(dark));
   painter.drawRect(QRect(8, line + line / 2 - 1, swatch + 4, 2));
   painter.setPen(palette().color(QPalette::WindowText));
-  const int left = 8 + swatch + 9;
-  painter.drawText(QPoint(left, line + 3 + fontMetrics().ascent()),
-                   fontMetrics().elidedText(path, Qt::ElideRight, width() - left - 8));
+  const int left = kBeside + swatch + 9;
+  for (int i = 0; i < path.size(); ++i)
+    painter.drawText(QPoint(left, (1 + i) * line + 3 + fontMetrics().ascent()), path[i]);
 }
 
 }  // namespace rehearse::gui

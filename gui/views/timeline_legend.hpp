@@ -12,13 +12,15 @@ class TimelineLegend : public QWidget {
 public:
   explicit TimelineLegend(TimelineScene& scene, QWidget* parent = nullptr);
   QSize sizeHint() const override;
-  // "Critical path of gpt3-175b: forward 40.1 s (52 %), ..."; empty while it is not shown.
+  // "Critical path of gpt3-175b: forward 40.1 s (52.0 %), ..."; empty while it is not shown.
   QString path_text() const;
 
 protected:
   void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
 private:
+  QStringList path_lines() const;  // as wide as the widget
   TimelineScene& scene_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <QPainterPath>
 
+#include "gui/models/arrow_times.hpp"
 #include "gui/models/span_details.hpp"
 #include "gui/views/appearance.hpp"
 
@@ -11,15 +12,18 @@ namespace {
 
 constexpr std::size_t kMostSegments = 20'000;  // of the critical path that are looked at
 constexpr qsizetype kMostJoints = 1500;        // lines between them: more are a surface
+constexpr int kLowRow = 10;
 
-// From where one ends to where the other begins, or over it if it began before.
-void paint_arrow(QPainter& painter, QRectF from, QRectF to, bool dashed, const QColor& colour,
+void paint_arrow(QPainter& painter, QPointF a, QPointF b, bool dashed, const QColor& colour,
                  const QColor& halo) {
-  const QPointF a(from.right(), from.center().y());
-  const QPointF b(to.left(), to.center().y());
-  const double bend = std::clamp(std::abs(b.x() - a.x()) / 2, 14.0, 80.0);
+  // Straight where a bend would run backward.
+  const double bend = std::min((b.x() - a.x()) / 2, 80.0);
+  const bool straight = bend < 10;
   QPainterPath path(a);
-  path.cubicTo(a + QPointF(bend, 0), b - QPointF(bend, 0), b);
+  if (straight)
+    path.lineTo(b);
+  else
+    path.cubicTo(a + QPointF(bend, 0), b - QPointF(bend, 0), b);
   painter.setBrush(Qt::NoBrush);
   painter.setPen(QPen(halo, 4));
   painter.drawPath(path);
@@ -29,7 +33,10 @@ void paint_arrow(QPainter& painter, QRectF from, QRectF to, bool dashed, const Q
   painter.drawPath(path);
   painter.setPen(Qt::NoPen);
   painter.setBrush(colour);
-  painter.drawPolygon(QPolygonF({b, b + QPointF(-7, -3.6), b + QPointF(-7, 3.6)}));
+  const double length = std::hypot(b.x() - a.x(), b.y() - a.y());
+  const QPointF along = straight && length > 0 ? (b - a) / length : QPointF(1, 0);
+  const QPointF across(-along.y(), along.x());
+  painter.drawPolygon(QPolygonF({b, b - 7 * along - 3.6 * across, b - 7 * along + 3.6 * across}));
 }
 
 }  // namespace
@@ -53,11 +60,18 @@ void paint_links(QPainter& painter, const TimelineScene& scene, const QPalette& 
       const QRectF other = scene.rect_of({selected->run, link.span});
       if (other.isNull()) continue;
       const bool into = link.type == Type::sender || link.type == Type::dependency;
-      paint_arrow(painter, into ? other : own, into ? own : other, !flow, colour, halo);
+      const ArrowTimes times = into ? arrow_times(*run->timeline, link.span, selected->span)
+                                    : arrow_times(*run->timeline, selected->span, link.span);
+      const TimeScale scale = scene.scale_of(*run);
+      const auto end = [&](Time time, const QRectF& rect) {
+        return QPointF(std::clamp(scale.x(time), -1e6, 1e6), rect.center().y());
+      };
+      paint_arrow(painter, end(times.leaves, into ? other : own), end(times.arrives, into ? own : other),
+                  !flow, colour, halo);
     }
   }
   painter.setRenderHint(QPainter::Antialiasing, false);
-  const QRectF box = own.adjusted(-1, 1, 0, -2);
+  const QRectF box = own.height() < kLowRow ? own.adjusted(-1, -1, 0, 0) : own.adjusted(-1, 1, 0, -2);
   painter.setBrush(Qt::NoBrush);
   painter.setPen(QPen(palette.color(QPalette::Base), 4));
   painter.drawRect(box);
@@ -117,7 +131,9 @@ void paint_critical_path(QPainter& painter, const TimelineScene& scene, const QP
       any = true;
       last_x = right;
       last_y = y;
-      if (right - left >= 3 && right > 0 && left < width && y > -50 && y < height + 50)
+      if (where.height < kLowRow) {  // no room for a box
+        if (seen) joints << QLineF(clip(left), y, clip(right), y);
+      } else if (right - left >= 3 && right > 0 && left < width && y > -50 && y < height + 50)
         boxes << QRectF(std::max(left, -10.0), where.y - scene.scroll() + 1.5,
                         std::min(right, width + 10) - std::max(left, -10.0) - 1.5, where.height - 4);
     }

@@ -6,14 +6,15 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr int kLeastRowHeight = 12, kGreatestRowHeight = 60;
+constexpr int kLeastRowHeight = 4, kGreatestRowHeight = 60, kUsualRowHeight = 20;
 constexpr double kReach = 3;  // pixels beside a span that still mean it
 
 bool valid(const Run& run, SpanId span) {
   return run.timeline && span < run.timeline->spans.size();
 }
 
-// What a collapsed rank is doing at `time`: of its spans under way one of the summary's kind.
+// What a collapsed rank is doing at `time`: of its spans under way one of the summary's kind, best of its
+// pass.
 SpanId under_summary(const Timeline& timeline, const Process& process, Time time, SpanId summary) {
   SpanId found = kNoSpan;
   for (int t = process.first_track; t < process.last_track; ++t) {
@@ -21,8 +22,11 @@ SpanId under_summary(const Timeline& timeline, const Process& process, Time time
     for (int r = track.first_row; r < track.last_row; ++r) {
       const SpanId s = timeline.at(timeline.rows[static_cast<std::size_t>(r)], time);
       if (s == kNoSpan) continue;
-      if (summary != kNoSpan && timeline.spans.kind[s] == timeline.spans.kind[summary]) return s;
-      if (found == kNoSpan) found = s;
+      const bool of_kind = summary != kNoSpan && timeline.spans.kind[s] == timeline.spans.kind[summary];
+      if (of_kind && (timeline.spans.pass[summary] == Pass::none ||
+                      timeline.spans.pass[s] == timeline.spans.pass[summary]))
+        return s;
+      if (found == kNoSpan || of_kind) found = s;
     }
   }
   return found;
@@ -51,6 +55,9 @@ TimelineScene::TimelineScene(Session& session, ViewState& state, QObject* parent
   connect(&session_, &Session::runs_changed, this, &TimelineScene::shown_changed);
   connect(&session_, &Session::run_changed, this, &TimelineScene::shown_changed);
   connect(&state_, &ViewState::rows_changed, this, &TimelineScene::lay_out_again);
+  connect(&state_, &ViewState::marks_changed, this, [this] {
+    if (path_shown_ != state_.shows_critical_path()) lay_out_again();
+  });
   connect(&state_, &ViewState::search_changed, this, &TimelineScene::search);
   connect(&groups_, &GroupSummaries::made, this, &TimelineScene::content_changed);
   shown_changed();
@@ -77,10 +84,18 @@ void TimelineScene::lay_out_again() {
   options.filter = state_.filter().trimmed().toStdString();
   options.grouping = state_.grouping();
   options.collapsed = state_.collapsed();
+  options.expanded = state_.expanded();
   options.collapsed_groups = state_.collapsed_groups();
+  options.expanded_groups = state_.expanded_groups();
   options.pinned = state_.pinned();
   options.counters = state_.shows_counters();
   options.row_height = row_height_;
+  options.fit_rows = fit_rows_;
+  options.room = std::max(1, canvas_.height());
+  path_shown_ = state_.shows_critical_path();
+  if (path_shown_)
+    for (const auto& [id, made] : made_)
+      if (made.mipmaps && !made.mipmaps->path.spans.empty()) options.with_path.insert(id);
   std::vector<Session::RunPointer> shown = session_.shown();
   std::erase_if(shown, [](const auto& run) { return !run->timeline; });
   lines_ = lay_out(shown, options);
@@ -91,13 +106,32 @@ void TimelineScene::lay_out_again() {
 
 void TimelineScene::set_row_height(int height) {
   height = std::clamp(height, kLeastRowHeight, kGreatestRowHeight);
-  if (height == row_height_) return;
+  if (height == row_height_ && !fit_rows_) return;
   // What is in the middle stays there.
   const int middle = scroll_ + canvas_.height() / 2;
   const double share = height_of(lines_) > 0 ? static_cast<double>(middle) / height_of(lines_) : 0;
   row_height_ = height;
+  fit_rows_ = false;
   lay_out_again();
   if (greatest_scroll() > 0) set_scroll(static_cast<int>(share * height_of(lines_)) - canvas_.height() / 2);
+}
+
+void TimelineScene::fit_rows() {
+  fit_rows_ = true;
+  row_height_ = kUsualRowHeight;
+  state_.set_all_collapsed(std::set<ViewState::ProcessRef>{});
+  state_.set_all_collapsed(std::set<GroupRef>{});
+  lay_out_again();
+  set_scroll(0);
+}
+
+void TimelineScene::reveal_run(int run) {
+  const auto first =
+      std::find_if(lines_.begin(), lines_.end(), [&](const Line& line) { return line.run == run; });
+  if (first == lines_.end()) return;
+  auto last = first;
+  while (last + 1 != lines_.end() && (last + 1)->run == run) ++last;
+  if (first->y < scroll_ || last->bottom() > scroll_ + canvas_.height()) set_scroll(first->y);
 }
 
 void TimelineScene::set_scroll(int y) {
@@ -109,7 +143,9 @@ void TimelineScene::set_scroll(int y) {
 
 void TimelineScene::set_canvas(QSize size) {
   if (size == canvas_) return;
+  const bool higher = size.height() != canvas_.height();
   canvas_ = size;
+  if (higher) lay_out_again();
   scroll_ = std::clamp(scroll_, 0, greatest_scroll());
   emit scrolled();
 }
@@ -128,10 +164,30 @@ TimelineScene::Place TimelineScene::at(QPointF pixel) const {
   if (place.line < 0) return place;
   const Line& line = lines_[static_cast<std::size_t>(place.line)];
   place.group = line.group;
+  place.collapsed = line.collapsed;
   if (line.process >= 0 && !line.group) place.process = {line.run, line.process};
   const auto run = session_.run(line.run);
-  if (!run || line.row < 0) return place;
+  if (!run || !run->timeline) return place;
   const Timeline& timeline = *run->timeline;
+  if (line.type == Line::Type::path) {
+    if (const PathRow* path = path_of(line.run)) {
+      const SpanId span = span_near(path->timeline, path->timeline.rows.front(), scale_of(*run), pixel.x());
+      if (span != kNoSpan) place.span = {line.run, path->spans[span]};
+    }
+    return place;
+  }
+  // Of ranks that do alike the first stands for all.
+  if (line.group && line.collapsed && line.group->ref.grouping == Grouping::kind) {
+    const Process& process = timeline.processes[static_cast<std::size_t>(line.process)];
+    if (process.summary_row < 0) return place;
+    const Row& row = timeline.rows[static_cast<std::size_t>(process.summary_row)];
+    const SpanId span = span_near(timeline, row, scale_of(*run), pixel.x());
+    if (span == kNoSpan) return place;
+    place.span = {line.run, under_summary(timeline, process, scale_of(*run).time(pixel.x()), span)};
+    if (place.span.span == kNoSpan) place.span = {};
+    return place;
+  }
+  if (line.row < 0) return place;
   const Row& row = timeline.rows[static_cast<std::size_t>(line.row)];
   const SpanId span = span_near(timeline, row, scale_of(*run), pixel.x());
   if (line.type == Line::Type::row) {
@@ -192,7 +248,7 @@ void TimelineScene::reveal_range(TimeRange range) {
 }
 
 void TimelineScene::reveal_rank(int run, int process) {
-  state_.set_collapsed({run, kRunItself}, false);
+  if (state_.collapsed().contains({run, kRunItself})) state_.set_collapsed({run, kRunItself}, false);
   const auto line_of = [&] {
     return std::find_if(lines_.begin(), lines_.end(), [&](const Line& line) {
       return line.run == run && line.type == Line::Type::process && line.process == process;
@@ -219,6 +275,11 @@ const Mipmaps* TimelineScene::mipmaps(int run) const {
   return at == made_.end() ? nullptr : at->second.mipmaps.get();
 }
 
+const PathRow* TimelineScene::path_of(int run) const {
+  const Mipmaps* made = mipmaps(run);
+  return made && !made->path.spans.empty() ? &made->path : nullptr;
+}
+
 std::bitset<kStyles> TimelineScene::styles() const {
   std::bitset<kStyles> all;
   for (const auto& run : session_.shown())
@@ -236,6 +297,7 @@ void TimelineScene::make(const Session::RunPointer& run) {
                      const std::atomic<bool>& cancelled) { return make_mipmaps(*timeline, cancelled); },
                  [this, id = run->id](const std::shared_ptr<const Mipmaps>& mipmaps) {
                    made_[id].mipmaps = mipmaps;
+                   if (path_shown_) lay_out_again();
                    emit content_changed();
                  });
 }

@@ -27,7 +27,11 @@ public:
   // ----- lines
   const std::vector<Line>& lines() const { return lines_; }
   int row_height() const { return row_height_; }
-  void set_row_height(int height);
+  void set_row_height(int height);  // and no longer what fits
+  // All as at first: rows as high as lets all be seen, and nothing collapsed or expanded by hand.
+  void fit_rows();
+  // Scrolls so that the run begins at the top, if it is not in sight as a whole.
+  void reveal_run(int run);
   int scroll() const { return scroll_; }
   void set_scroll(int y);
   int greatest_scroll() const { return std::max(0, height_of(lines_) - canvas_.height()); }
@@ -44,6 +48,7 @@ public:
     std::pair<int, int> row = {0, -1};
     std::optional<ViewState::ProcessRef> process;
     std::shared_ptr<const RankGroup> group;  // whose header it is
+    bool collapsed = false;                  // what stands under the header
   };
   Place at(QPointF pixel) const;
   // Where it is painted on the canvas, cut at its sides; empty: it is left out, or not in the visible time.
@@ -58,6 +63,7 @@ public:
 
   // ----- made in the background
   const Mipmaps* mipmaps(int run) const;
+  const PathRow* path_of(int run) const;                    // null: its critical path is not known
   const GroupSummaries& groups() const { return groups_; }  // of those that are collapsed
   std::bitset<kStyles> styles() const;                      // of all shown runs
   bool ready() const;
@@ -86,6 +92,7 @@ private:
   ViewState& state_;
   std::vector<Line> lines_;
   int row_height_ = 20, scroll_ = 0;
+  bool fit_rows_ = true, path_shown_ = false;
   QSize canvas_{1, 1};
   struct Made {
     std::weak_ptr<const Timeline> of;

@@ -89,6 +89,7 @@ TimelineView::TimelineView(Session& session, ViewState& state, QWidget* parent)
   connect(&state_, &ViewState::visible_changed, this, &TimelineView::follow_state);
   connect(canvas_, &TimelineCanvas::menu_wanted, this, &TimelineView::show_menu);
   connect(labels_, &TimelineLabels::menu_wanted, this, &TimelineView::show_menu);
+  connect(axis_, &TimelineAxis::edited, this, [this] { canvas_->setFocus(); });
   setFocusProxy(canvas_);
   follow_state();
   tell_hits();
@@ -125,9 +126,11 @@ QWidget* TimelineView::make_tool_line() {
   grouping_ = new QComboBox;
   for (const std::string_view name : kGroupingNames) {
     const QString text = QString::fromLatin1(name.data(), static_cast<qsizetype>(name.size()));
-    grouping_->addItem(text == QLatin1String("none") ? tr("No groups") : tr("By %1").arg(text));
+    grouping_->addItem(text == QLatin1String("none")   ? tr("No groups")
+                       : text == QLatin1String("kind") ? tr("Alike as one")
+                                                       : tr("By %1").arg(text));
   }
-  grouping_->setToolTip(tr("Group ranks by node, stage or role"));
+  grouping_->setToolTip(tr("Show ranks that do alike as one, or group ranks by node, stage or role"));
   grouping_->setAccessibleName(tr("Grouping"));
   layout->addWidget(search_, 5);
   layout->addWidget(hits_);

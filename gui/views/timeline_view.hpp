@@ -30,6 +30,7 @@ public:
   TimelineLabels& labels() { return *labels_; }
   Minimap& minimap() { return *minimap_; }
   TimelineLegend& legend() { return *legend_; }
+  TimelineAxis& axis() { return *axis_; }
   QLineEdit& search_field() { return *search_; }
   QLineEdit& filter_field() { return *filter_; }
   QLabel& hit_label() { return *hits_; }
@@ -54,6 +55,7 @@ private:
   void move_vertically(int by);
   void zoom_to_selection();
   void step_on_row(int by);
+  void step_on_path(int by);
   void follow_flow(bool back);
   void bookmark(bool range);
   void remove_bookmark();
@@ -65,6 +67,8 @@ private:
   void pin_current();
   void collapse(bool collapsed, bool all);
   void collapse_others(ViewState::ProcessRef process);
+  int current_line() const;
+  bool is_collapsed(ViewState::ProcessRef process) const;
   std::shared_ptr<const RankGroup> current_group() const;
   void toggle_group();
   void collapse_groups(bool collapsed);  // all of them

@@ -1,0 +1,18 @@
+// Ranks that do alike, as replicas of data parallelism do: they can be shown as one.
+#pragma once
+
+#include "gui/models/timeline.hpp"
+
+namespace rehearse::gui {
+
+// Whether the ranks are stages of a pipeline.
+bool is_pipeline(const Timeline& timeline);
+
+// Fills Process::kind: of the same stage and role, with the same tracks, and summaries that spend their time
+// alike. Of a pipeline two suffice; else it takes many.
+void find_kinds(Timeline& timeline);
+
+// What names have in common, with the numbers in which they differ: "stage 3, data 0-15", "rank 0, 8, 16".
+std::string common_name(const std::vector<std::string_view>& names);
+
+}  // namespace rehearse::gui
