@@ -155,6 +155,8 @@ TEST_CASE("A key is changed where it stands, and nothing else") {
       {"a = {}\n", "a.y", "2", "a = { y = 2 }\n"},
       {"a.x = 1\n", "a.y", "2", "a.x = 1\na.y = 2\n"},
       {"[s]\np.n = 1 # so\n", "s.p.m", "2", "[s]\np.n = 1 # so\np.m = 2\n"},
+      {"[a]\nx = 1\n[b]\n", "a.many[0].y", "2", "[a]\nx = 1\n\n[[a.many]]\ny = 2\n[b]\n"},
+      {"[[a.many]]\nx = 1\n", "a.many[0].y", "2", "[[a.many]]\nx = 1\ny = 2\n"},
       {"[s]\nx = 1\n[r]\n", "s.p.n", "4", "[s]\nx = 1\n\n[s.p]\nn = 4\n[r]\n"},
       {"[a]\nx = [1,\n 2] # two\ny = 1\n", "a.x", "[3]", "[a]\nx = [3] # two\ny = 1\n"},
       {"[a]\nx = 1\n[broken\n[c]\ny = 1\n", "c.y", "2", "[a]\nx = 1\n[broken\n[c]\ny = 2\n"},
@@ -248,7 +250,7 @@ TEST_CASE("What is right is told in one line, with what every key comes to") {
     std::map<QString, QString> values;
   };
   // gpt3-175b: 96 nodes of 8 A100 are 768; the sequences of its model are 2048 long; bf16, Adam, ring,
-  // and the newest attention that they have: README.
+  // and the newest attention that they have: README. Eight cards of 200 Gb/s: topologies/presets.
   const std::vector<Case> cases = {
       {"gpt3-175b.toml",
        768,
@@ -258,11 +260,15 @@ TEST_CASE("What is right is told in one line, with what every key comes to") {
         {"training.attention", "flash-2"},
         {"strategy.pipeline", "48"},
         {"strategy.all_reduce", "ring"},
+        {"cluster.nic_gbps", "200"},
+        {"cluster.server_nodes", "0"},
+        {"strategy.overlap", "true"},
+        {"simulation.fidelity", "auto"},
         {"model.preset", "gpt3-175b"}}},
       {"resnet50-ring.toml",
        32,
        {{"strategy.data", "32"}, {"cluster.nodes", "8"}, {"training.attention", ""}}},
-      {"bert-large-ps.toml", 32, {{"servers", "4"}}}};
+      {"bert-large-ps.toml", 32, {{"servers", "4"}, {"cluster.server_nodes", "0"}}}};
   for (const Case& c : cases) {
     CAPTURE(c.file);
     const CheckedScenario checked = check_scenario(text_of(kRoot / "simulator/scenarios" / c.file), "");
@@ -360,8 +366,8 @@ TEST_CASE("Fields offer what may be chosen") {
   CHECK(choices["strategy.gradients"].contains("local-sgd"));
   CHECK(choices["strategy.offload"] == QStringList{"none", "cpu", "nvme"});
   CHECK(choices["strategy.offload_parameters"] == choices["strategy.offload"]);
-  CHECK(choices["strategy.schedule"] ==
-        QStringList{"gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe-v", "dualpipe"});
+  CHECK(choices["strategy.schedule"] == QStringList{"gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1",
+                                                    "zb-h2", "zb-v", "dualpipe-v", "dualpipe"});
   CHECK(choices.count("strategy.hierarchical_parameter_server.servers") == 1);
   CHECK(has_servers("parameter-server"));
   CHECK_FALSE(has_servers("all-reduce"));

@@ -28,14 +28,16 @@ TEST_CASE("Scenarios differ in values, told in the words of the form") {
       {"\"resnet50\"", "'resnet50'", {}},
       {"micro_batch = 64", "micro_batch = 32", {"micro-batch 32"}},
       {"nodes = 8", "nodes = 16\nserver_nodes = 2", {"nodes 16", "server nodes 2"}},
-      {"overlap = true", "overlap = false\nzero_stage = 2", {"ZeRO stage 2", "overlap off"}},
+      {"overlap = true", "overlap = false\nzero_stage = 2", {"ZeRO stage 2", "overlap gradients off"}},
       {"micro_batch = 64", "", {"micro-batch default"}},
+      {"bucket_mb = 25", "bucket_mb = 100", {"buckets 100 MiB"}},
+      {"bucket_mb = 25", "", {"buckets default"}},
       {"overlap = true\n", "overlap = true\nstage_layers = [1,\n  2]\n", {"stage layers [1, 2]"}},
       {"bucket_mb = 25\n", "bucket_mb = 25\nparameter_server = { servers = 3 }\n", {"servers 3"}},
       {"nodes = 8",
        "nodes = 8\ntitle = \"a title that goes on and on and on\"",
        {"title a title that goes on and..."}},
-      {"nodes = 8", "nodes = ", {"nodes "}},  // as it is being written
+      {"nodes = 8", "nodes = ", {"nodes"}},  // as it is being written
   };
   for (const Case& c : cases) {
     CAPTURE(c.from, c.to);

@@ -36,6 +36,7 @@ TEST_CASE("What readers ask for is collected, absent or not") {
   constexpr std::array<std::string_view, 2> kNames = {"one", "two"};
   const auto read = [&] {
     auto section = document.root().section("a");
+    section.expect({"x", "never"});
     section.integer("x", 0, 9);
     section.number("share", {}, 0.5);
     section.boolean("on", false);
@@ -59,6 +60,7 @@ TEST_CASE("What readers ask for is collected, absent or not") {
   using enum AskedKey::Kind;
   CHECK(found == std::vector<std::pair<std::string, AskedKey::Kind>>{{"a", section},
                                                                      {"a.x", integer},
+                                                                     {"a.never", expected},
                                                                      {"a.share", number},
                                                                      {"a.on", boolean},
                                                                      {"a.kind", choice},

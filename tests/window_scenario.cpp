@@ -190,7 +190,7 @@ TEST_CASE("Form and text are one draft") {
   CHECK(w.number("training.micro_batch").value() == "16");
   CHECK(w.choice("model.preset").currentText() == "mlp");
   CHECK(w.choice("strategy.schedule").currentData().toString().isEmpty());  // not in the text
-  CHECK(w.choice("strategy.schedule").currentText() == "1f1b");             // the default
+  CHECK(w.choice("strategy.schedule").currentText() == "1f1b (default)");
   CHECK_FALSE(w.view.has_unsaved_changes());
 
   NumberField& batch = w.number("training.micro_batch");

@@ -8,6 +8,7 @@
 
 #include "simulator/report/report.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
+#include "simulator/strategies/gradients/gradient_strategy.hpp"
 #include "simulator/strategies/strategy.hpp"
 
 namespace rehearse::gui {
@@ -49,6 +50,24 @@ QMap<QString, QString> values_of(const Scenario& s, const Plan& plan) {
       {"strategy.gradients", QString::fromStdString(c.gradients)},
       {"strategy.all_reduce", name_in(kAlgorithmNames, c.all_reduce)},
   };
+  const Cluster& cluster = *s.cluster;
+  const auto decimal = [](double value) { return QString::number(value, 'g', 6); };
+  values["cluster.server_nodes"] = QString::number(cluster.server_nodes());
+  values["cluster.nic_gbps"] = decimal(cluster.node().nic_bandwidth * 8 / 1e9);
+  values["cluster.kind"] = name_in(kFabricNames, cluster.fabric().kind);
+  values["cluster.oversubscription"] = decimal(cluster.fabric().oversubscription);
+  values["strategy.bucket_mb"] = decimal(c.bucket_bytes / 1048576);
+  values["strategy.overlap"] = c.overlap ? "true" : "false";
+  values["strategy.compression"] = name_in(kCompressionNames, c.compression.kind);
+  values["strategy.offload"] = name_in(kOffloadNames, c.offload.optimizer);
+  values["strategy.offload_parameters"] = name_in(kOffloadNames, c.offload.parameters);
+  const auto shared = c.gradient_strategy ? c.gradient_strategy->shared_state(s) : std::nullopt;
+  values["strategy.zero_stage"] = QString::number(shared ? shared->stage : 0);
+  values["simulation.fidelity"] = name_in(kFidelityNames, s.engine.fidelity);
+  values["simulation.protocol"] = name_in(kProtocolNames, s.engine.protocol.kind);
+  values["cost.currency"] = QString::fromStdString(s.cost.currency);
+  if (s.cost.per_device_hour) values["cost.price_per_device_hour"] = decimal(s.cost.per_device_hour->value);
+  if (s.cost.per_server_hour) values["cost.price_per_server_hour"] = decimal(s.cost.per_server_hour->value);
   if (std::holds_alternative<Transformer>(s.model.shape)) {
     values["training.sequence_length"] = number(tokens_per_sample(s.model, t.sequence_length));
     values["training.attention"] = name_in(kAttentionKernelsNames, t.attention);

@@ -14,6 +14,7 @@ namespace {
 
 constexpr qsizetype kMostNamed = 2;        // differences in a name
 constexpr qsizetype kMostCharacters = 24;  // of a value in it
+constexpr const char* kDefault = "default";
 
 struct Value {
   QString shown;    // "ring", "32", "on"
@@ -51,13 +52,15 @@ QString within_a_sentence(const QString& label) {
   return rest == rest.toLower() ? label.left(1).toLower() + rest : label;
 }
 
-// Its place in the form and what it is called there.
-std::pair<int, QString> name_of(const QString& path) {
+// Its place in the form, and what it is called there with this value.
+std::pair<int, QString> told(const QString& path, const QString& value) {
   const auto& fields = scenario_fields();
   for (std::size_t i = 0; i < fields.size(); ++i)
     if (fields[i].key == path || (fields[i].key == "servers" && path.endsWith("_server.servers")))
-      return {static_cast<int>(i), within_a_sentence(fields[i].label)};
-  return {static_cast<int>(fields.size()), path.section('.', -1).replace('_', ' ')};
+      return {static_cast<int>(i), (within_a_sentence(fields[i].label) + ' ' + value + ' ' +
+                                    (value == kDefault ? QString() : fields[i].unit))
+                                       .trimmed()};
+  return {static_cast<int>(fields.size()), path.section('.', -1).replace('_', ' ') + ' ' + value};
 }
 
 }  // namespace
@@ -70,22 +73,22 @@ QStringList differences(const QString& before, const QString& text) {
   };
   std::vector<Difference> found;
   const auto add = [&](const QString& path, QString value) {
-    const auto [place, name] = name_of(path);
     if (value.size() > kMostCharacters) value = value.left(kMostCharacters) + "...";
-    found.push_back({place, path, name + ' ' + value});
+    const auto [place, told_of_it] = told(path, value);
+    found.push_back({place, path, told_of_it});
   };
   for (auto value = values.begin(); value != values.end(); ++value) {
     const auto was = old_values.find(value.key());
     if (was == old_values.end() || was->meaning != value->meaning) add(value.key(), value->shown);
   }
   for (auto was = old_values.begin(); was != old_values.end(); ++was)
-    if (!values.contains(was.key())) add(was.key(), "default");
+    if (!values.contains(was.key())) add(was.key(), kDefault);
   std::sort(found.begin(), found.end(), [](const Difference& a, const Difference& b) {
     return std::tie(a.place, a.path) < std::tie(b.place, b.path);
   });
-  QStringList told;
-  for (const Difference& one : found) told << one.told;
-  return told;
+  QStringList all;
+  for (const Difference& one : found) all << one.told;
+  return all;
 }
 
 QString settings_name(const QStringList& settings) {

@@ -114,18 +114,23 @@ void ScenarioDraft::restore(const QString& path, const QString& folder, const QS
   document_.setModified(true);
 }
 
-std::optional<QString> ScenarioDraft::value(const QString& key) const {
+std::optional<QString> ScenarioDraft::written(const QString& key) const {
   const TomlKey* found = outline().key(key);
   if (!found) return std::nullopt;
-  const QString written = text().mid(found->value_begin, found->value_end - found->value_begin);
+  return text().mid(found->value_begin, found->value_end - found->value_begin);
+}
+
+std::optional<QString> ScenarioDraft::value(const QString& key) const {
+  const std::optional<QString> stands = written(key);
+  if (!stands) return std::nullopt;
   try {
-    const TomlValue value = parse_toml_value(written.toStdString(), {});
+    const TomlValue value = parse_toml_value(stands->toStdString(), {});
     if (const auto* string = value.get<std::string>()) return QString::fromStdString(*string);
     if (const auto* number = value.get<std::int64_t>()) return QString::number(*number);  // 1_000: 1000
   } catch (const InputError&) {
     // As it stands: the check says what is wrong with it.
   }
-  return written;
+  return stands;
 }
 
 void ScenarioDraft::write(const QString& key, const QString& value, const QStringList& instead_of) {
@@ -141,8 +146,8 @@ void ScenarioDraft::set_string(const QString& key, const QString& value, const Q
   write(key, QString::fromStdString(toml_string(value.toStdString())), instead_of);
 }
 
-void ScenarioDraft::set_number(const QString& key, const QString& value) {
-  write(key, value, {});
+void ScenarioDraft::set_number(const QString& key, const QString& value, const QStringList& instead_of) {
+  write(key, value, instead_of);
 }
 
 void ScenarioDraft::remove(const QString& key) {

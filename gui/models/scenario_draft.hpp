@@ -49,10 +49,11 @@ public:
 
   // What the text says at "training.micro_batch", strings without quotes; nothing if the key is absent.
   std::optional<QString> value(const QString& key) const;
+  std::optional<QString> written(const QString& key) const;  // the same as it stands, strings in quotes
   // One step that undo() takes back; the cursors of the document stay where they are. `value` is written as
   // a string or as it stands. `instead_of`: keys that go away in the same step.
   void set_string(const QString& key, const QString& value, const QStringList& instead_of = {});
-  void set_number(const QString& key, const QString& value);
+  void set_number(const QString& key, const QString& value, const QStringList& instead_of = {});
   void remove(const QString& key);
 
   // Place in the text of a line and a column that count characters from 1; the end of the line if it is

@@ -27,102 +27,135 @@ QStringList gradient_names() {
   return list;
 }
 
+using Kind = ScenarioField::Kind;
+
+ScenarioField choice(const char* group, const char* key, const char* label, const char* tip,
+                     const QStringList& choices, const char* absent = "") {
+  return {Kind::choice, group, key, label, tip, choices, {}, absent};
+}
+
+ScenarioField flag(const char* group, const char* key, const char* label, const char* tip) {
+  return {Kind::flag, group, key, label, tip, {"false", "true"}, {}, {}};
+}
+
+ScenarioField number(const char* group, const char* key, const char* label, const char* tip,
+                     const char* absent = "") {
+  return {Kind::number, group, key, label, tip, {}, {}, absent};
+}
+
+ScenarioField decimal(const char* group, const char* key, const char* label, const char* unit,
+                      const char* tip, const char* absent = "") {
+  return {Kind::decimal, group, key, label, tip, {}, unit, absent};
+}
+
+std::vector<ScenarioField> cluster_and_training() {
+  return {
+      choice("Model", "model.preset", "Model", "What is trained", list_of(preset_names("models"))),
+      choice("Cluster", "cluster.preset", "Cluster", "Kind of nodes, and the network between them",
+             list_of(preset_names("topologies"))),
+      number("Cluster", "cluster.nodes", "Nodes", "Number of nodes"),
+      number("Cluster", "cluster.server_nodes", "Server nodes",
+             "Nodes without devices, on which dedicated parameter servers run"),
+      decimal("Cluster", "cluster.nic_gbps", "NIC bandwidth", "Gb/s",
+              "What a network card of a node carries in each direction"),
+      choice("Cluster", "cluster.kind", "Fabric", "How the nodes are connected", list_of(kFabricNames)),
+      decimal("Cluster", "cluster.oversubscription", "Oversubscription", "",
+              "Bandwidth of the network cards that share an uplink over that of the uplink"),
+      number("Training", "training.global_batch", "Global batch",
+             "Samples an optimizer step, over all devices"),
+      number("Training", "training.micro_batch", "Micro-batch", "Samples that a device computes at once"),
+      number("Training", "training.sequence_length", "Sequence length",
+             "Tokens a sample, of models that are trained on tokens"),
+      choice("Training", "training.precision", "Precision", "In which products are computed",
+             list_of(kPrecisionNames)),
+      choice("Training", "training.optimizer", "Optimizer", "What updates the weights",
+             list_of(kOptimizerNames)),
+      choice("Training", "training.attention", "Attention", "Its kernels, of transformers: unfused or fused",
+             list_of(kAttentionKernelsNames)),
+      choice("Training", "training.recompute", "Recompute",
+             "Activations that are computed again instead of kept", list_of(kRecomputeNames)),
+      choice("Training", "training.framework", "Framework", "Whose launches and extra kernels are counted",
+             list_of(preset_names("simulator/frameworks")), "none"),
+  };
+}
+
+std::vector<ScenarioField> strategy() {
+  return {
+      choice("Strategy", "strategy.preset", "Preset",
+             "A library's way of training; it gives the keys that the text leaves out",
+             list_of(preset_names("simulator/strategies")), "none"),
+      number("Strategy", "strategy.data", "Data parallel", "Ranks that share a batch"),
+      number("Strategy", "strategy.tensor", "Tensor parallel", "Ranks that share every layer"),
+      flag("Strategy", "strategy.sequence_parallel", "Sequence parallel",
+           "Tensor ranks share tokens where they do not share products"),
+      choice("Strategy", "strategy.tensor_overlap", "Tensor overlap",
+             "What is computed while tensor ranks communicate", list_of(kTensorOverlapNames)),
+      flag("Strategy", "strategy.scatter_gather", "Scatter/gather",
+           "Tensor ranks each send a part of a tensor to the next stage, which gathers it"),
+      number("Strategy", "strategy.context", "Context parallel", "Ranks that share every sequence"),
+      choice("Strategy", "strategy.context_kind", "Context kind",
+             "How they come by each other's keys and values", list_of(kContextKindNames)),
+      number("Strategy", "strategy.expert", "Expert parallel",
+             "Ranks of the other axes that share out a mixture's experts"),
+      number("Strategy", "strategy.pipeline", "Pipeline", "Stages into which the model is cut"),
+      choice("Strategy", "strategy.schedule", "Schedule", "Order of the pipeline's passes",
+             list_of(kPipelineScheduleNames)),
+      flag("Strategy", "strategy.overlap_passes", "Overlap passes",
+           "A forward and a backward pass take turns: one computes while the other communicates"),
+      number("Strategy", "strategy.virtual_stages", "Virtual stages",
+             "Parts of the model on each stage, with the interleaved or breadth-first schedule"),
+      choice("Strategy", "strategy.gradients", "Gradients", "How ranks bring their gradients together",
+             gradient_names()),
+      number("Strategy", "servers", "Servers", "Number of parameter servers"),
+      choice("Strategy", "strategy.all_reduce", "All-reduce", "Algorithm of the gradients' all-reduce",
+             list_of(kAlgorithmNames)),
+      decimal("Strategy", "strategy.bucket_mb", "Buckets", "MiB",
+              "Gradients that are sent together, at most"),
+      flag("Strategy", "strategy.overlap", "Overlap gradients",
+           "Gradients are sent while the backward pass still computes others"),
+      choice("Strategy", "strategy.compression", "Compression",
+             "How gradients are compressed before all-reduce brings them together",
+             list_of(kCompressionNames)),
+      number("Strategy", "strategy.zero_stage", "ZeRO stage",
+             "1: ranks share out optimizer state, 2: gradients too, 3: weights too"),
+      choice("Strategy", "strategy.offload", "Offload",
+             "Where ranks that share out optimizer state keep it, and update", list_of(kOffloadNames)),
+      choice("Strategy", "strategy.offload_parameters", "Offload weights",
+             "Where they keep their shards of the weights", list_of(kOffloadNames)),
+  };
+}
+
+std::vector<ScenarioField> simulation_and_cost() {
+  return {
+      choice("Simulation", "simulation.fidelity", "Fidelity",
+             "How communication is simulated: by messages, by flows, or by formulas",
+             list_of(kFidelityNames)),
+      choice("Simulation", "simulation.protocol", "Protocol",
+             "Whose latencies and efficiencies messages have", list_of(kProtocolNames)),
+      decimal("Whole training", "training.tokens", "Tokens", "",
+              "Of the whole training: then its days and its price are told", "not given"),
+      decimal("Whole training", "training.samples", "Samples", "", "Of the whole training", "not given"),
+      decimal("Whole training", "training.epochs", "Epochs", "", "Times that the data set is gone through",
+              "not given"),
+      decimal("Whole training", "training.dataset_samples", "Data set", "samples",
+              "Samples of the data set, beside epochs", "not given"),
+      decimal("Whole training", "cost.price_per_device_hour", "Device-hour", "", "Price of a device an hour",
+              "not known"),
+      decimal("Whole training", "cost.price_per_server_hour", "Server-hour", "",
+              "Price of a server node an hour", "not known"),
+      {Kind::text, "Whole training", "cost.currency", "Currency", "In which the prices are", {}, {}, {}},
+  };
+}
+
 }  // namespace
 
 const std::vector<ScenarioField>& scenario_fields() {
-  using enum ScenarioField::Kind;
-  static const std::vector<ScenarioField> kFields = {
-      {choice, "Model", "model.preset", "Model", "What is trained", list_of(preset_names("models"))},
-      {choice, "Cluster", "cluster.preset", "Cluster", "Kind of nodes, and the network between them",
-       list_of(preset_names("topologies"))},
-      {number, "Cluster", "cluster.nodes", "Nodes", "Number of nodes", {}},
-      {number,
-       "Training",
-       "training.global_batch",
-       "Global batch",
-       "Samples an optimizer step, over all devices",
-       {}},
-      {number,
-       "Training",
-       "training.micro_batch",
-       "Micro-batch",
-       "Samples that a device computes at once",
-       {}},
-      {number,
-       "Training",
-       "training.sequence_length",
-       "Sequence length",
-       "Tokens a sample, of models that are trained on tokens",
-       {}},
-      {choice, "Training", "training.precision", "Precision", "In which products are computed",
-       list_of(kPrecisionNames)},
-      {choice, "Training", "training.optimizer", "Optimizer", "What updates the weights",
-       list_of(kOptimizerNames)},
-      {choice, "Training", "training.attention", "Attention",
-       "Its kernels, of transformers: unfused or fused", list_of(kAttentionKernelsNames)},
-      {choice, "Training", "training.recompute", "Recompute",
-       "Activations that are computed again instead of kept", list_of(kRecomputeNames)},
-      {choice, "Training", "training.framework", "Framework", "Whose launches and extra kernels are counted",
-       list_of(preset_names("simulator/frameworks"))},
-      {choice, "Strategy", "strategy.preset", "Preset",
-       "A library's way of training; it gives the keys that the text leaves out",
-       list_of(preset_names("simulator/strategies"))},
-      {number, "Strategy", "strategy.data", "Data parallel", "Ranks that share a batch", {}},
-      {number, "Strategy", "strategy.tensor", "Tensor parallel", "Ranks that share every layer", {}},
-      {flag,
-       "Strategy",
-       "strategy.sequence_parallel",
-       "Sequence parallel",
-       "Tensor ranks share tokens where they do not share products",
-       {"false", "true"}},
-      {choice, "Strategy", "strategy.tensor_overlap", "Tensor overlap",
-       "What is computed while tensor ranks communicate", list_of(kTensorOverlapNames)},
-      {flag,
-       "Strategy",
-       "strategy.scatter_gather",
-       "Scatter/gather",
-       "Tensor ranks each send a part of a tensor to the next stage, which gathers it",
-       {"false", "true"}},
-      {number, "Strategy", "strategy.context", "Context parallel", "Ranks that share every sequence", {}},
-      {choice, "Strategy", "strategy.context_kind", "Context kind",
-       "How they come by each other's keys and values", list_of(kContextKindNames)},
-      {number,
-       "Strategy",
-       "strategy.expert",
-       "Expert parallel",
-       "Ranks of the other axes that share out a mixture's experts",
-       {}},
-      {number, "Strategy", "strategy.pipeline", "Pipeline", "Stages into which the model is cut", {}},
-      {choice, "Strategy", "strategy.schedule", "Schedule", "Order of the pipeline's passes",
-       list_of(kPipelineScheduleNames)},
-      {flag,
-       "Strategy",
-       "strategy.overlap_passes",
-       "Overlap passes",
-       "A forward and a backward pass take turns: one computes while the other communicates",
-       {"false", "true"}},
-      {number,
-       "Strategy",
-       "strategy.virtual_stages",
-       "Virtual stages",
-       "Parts of the model on each stage, with the interleaved or breadth-first schedule",
-       {}},
-      {choice, "Strategy", "strategy.gradients", "Gradients", "How ranks bring their gradients together",
-       gradient_names()},
-      {choice, "Strategy", "strategy.all_reduce", "All-reduce", "Algorithm of the gradients' all-reduce",
-       list_of(kAlgorithmNames)},
-      {number,
-       "Strategy",
-       "strategy.zero_stage",
-       "ZeRO stage",
-       "1: ranks share out optimizer state, 2: gradients too, 3: weights too",
-       {}},
-      {choice, "Strategy", "strategy.offload", "Offload",
-       "Where ranks that share out optimizer state keep it, and update", list_of(kOffloadNames)},
-      {choice, "Strategy", "strategy.offload_parameters", "Offload weights",
-       "Where they keep their shards of the weights", list_of(kOffloadNames)},
-      {number, "Strategy", "servers", "Servers", "Number of parameter servers", {}},
-  };
+  static const std::vector<ScenarioField> kFields = [] {
+    std::vector<ScenarioField> all = cluster_and_training();
+    for (const auto& more : {strategy(), simulation_and_cost()})
+      all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }();
   return kFields;
 }
 

@@ -8,12 +8,15 @@
 namespace rehearse::gui {
 
 struct ScenarioField {
-  enum class Kind { choice, flag, number } kind = Kind::number;
+  // number: a whole one; toml: written as it stands, as lists are.
+  enum class Kind { choice, flag, number, decimal, text, toml } kind = Kind::number;
   QString group;        // "Training"
   QString key;          // "training.micro_batch"; "servers": of the gradient strategy's own table
   QString label;        // "Micro-batch"
   QString tip;          // one sentence
   QStringList choices;  // of a choice or a flag
+  QString unit;         // "Gb/s"
+  QString absent;       // what it is called to leave the key out, where no value follows from that: "none"
 };
 
 // In the order of the form. Names are those of the presets and strategies that are there.

@@ -53,6 +53,23 @@ std::string nested(const std::string& path, const QString& table) {
   return ('[' + table + "]\n" + text).toStdString();
 }
 
+ScenarioKey::Kind kind_of(AskedKey::Kind asked) {
+  switch (asked) {
+    case AskedKey::Kind::integer:
+      return ScenarioKey::Kind::number;
+    case AskedKey::Kind::number:
+      return ScenarioKey::Kind::decimal;
+    case AskedKey::Kind::boolean:
+      return ScenarioKey::Kind::flag;
+    case AskedKey::Kind::choice:
+      return ScenarioKey::Kind::choice;
+    case AskedKey::Kind::list:
+      return ScenarioKey::Kind::list;
+    default:
+      return ScenarioKey::Kind::text;
+  }
+}
+
 class Collector {
 public:
   void read_file(const std::string& path, const std::vector<std::string>& changes = {}) {
@@ -61,9 +78,22 @@ public:
   void read_text(const std::string& text) {
     listen([&] { read_scenario_text(text, "keys"); });
   }
+  // Tables that no file had, so that none of their keys were asked for: values with a source.
+  void read_absent_tables(const std::string& path) {
+    for (const ScenarioKey& key : keys()) {
+      const auto next = keys_.upper_bound(key.path);
+      if (key.value || (next != keys_.end() && next->first.startsWith(key.path + '.'))) continue;
+      read_file(path, {key.path.toStdString() + "={value=1, basis=\"guess\", source=\"any\"}"});
+    }
+  }
   std::vector<ScenarioKey> keys() const {
     std::vector<ScenarioKey> result;
-    for (const auto& [path, key] : keys_) result.push_back(key);
+    for (const auto& [path, key] : keys_) {
+      result.push_back(key);
+      // Nobody has asked what it is: any value, as it stands.
+      if (!key.value && !key.section)
+        result.back().value = true, result.back().kind = ScenarioKey::Kind::list;
+    }
     return result;
   }
 
@@ -80,11 +110,13 @@ private:
       if (!kSections.contains(path.section('.', 0, 0))) continue;  // of a preset's own file
       ScenarioKey& key = keys_[path];
       key.path = path;
+      if (one.kind == AskedKey::Kind::expected) continue;
       const bool many = one.kind == AskedKey::Kind::sections;
       const bool table = many || one.kind == AskedKey::Kind::section;
       key.section = key.section || table;
       key.many = key.many || many;
       key.value = key.value || !table;
+      if (!table) key.kind = kind_of(one.kind);
       if (one.kind == AskedKey::Kind::boolean) key.values = QStringList{"false", "true"};
       if (one.kind == AskedKey::Kind::choice) key.values = quoted(one.allowed);
       if (one.kind == AskedKey::Kind::text && key.values.isEmpty()) key.values = names_for(path);
@@ -249,6 +281,7 @@ std::shared_ptr<const std::vector<ScenarioKey>> scenario_keys() {
     collector.read_text(model + nested(preset_path("topologies", name), "cluster"));
   for (const std::string& name : preset_names("models"))
     collector.read_text(training + nested(preset_path("models", name), "model"));
+  if (!templates.empty()) collector.read_absent_tables(templates.back().path.toStdString());
   known = std::make_shared<const std::vector<ScenarioKey>>(collector.keys());
   return known;
 }

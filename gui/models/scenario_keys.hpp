@@ -11,11 +11,13 @@
 namespace rehearse::gui {
 
 struct ScenarioKey {
-  QString path;          // "strategy.schedule", "cluster.slow" (of [[cluster.slow]])
-  bool value = false;    // it may be written as key = value
-  bool section = false;  // it may be a table of its own
-  bool many = false;     // which then is one of an array: [[cluster.slow]]
-  QStringList values;    // as TOML writes them: "\"1f1b\"", "true"; empty: not from a list
+  enum class Kind { number, decimal, flag, choice, text, list };
+  QString path;            // "strategy.schedule", "cluster.slow" (of [[cluster.slow]])
+  bool value = false;      // it may be written as key = value
+  bool section = false;    // it may be a table of its own
+  bool many = false;       // which then is one of an array: [[cluster.slow]]
+  QStringList values;      // as TOML writes them: "\"1f1b\"", "true"; empty: not from a list
+  Kind kind = Kind::text;  // of its value
 };
 
 // By path. The reader is asked with the scenarios and presets that are there: slow the first time, so not on

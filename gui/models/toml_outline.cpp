@@ -278,7 +278,9 @@ TextEdit edit_to_set(const QString& text, const QString& path, const QString& va
     return line_after(text, key->value_end, path.mid(above.isEmpty() ? 0 : above.size() + 1) + " = " + value);
   }
   // A table of its own: behind the one that it belongs to, else at the end.
-  const QString header = '[' + parent + "]\n" + line;
+  // One that is to be the first of an array has a header of two brackets.
+  const QString header =
+      parent.endsWith("[0]") ? "[[" + parent.chopped(3) + "]]\n" + line : '[' + parent + "]\n" + line;
   for (auto table = outline.tables.rbegin(); table != outline.tables.rend(); ++table)
     if (table->path == parent_of(parent) || parent_of(table->path) == parent_of(parent)) {
       if (parent_of(parent).isEmpty()) break;

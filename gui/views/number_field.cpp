@@ -8,42 +8,86 @@
 
 namespace rehearse::gui {
 
-constexpr qsizetype kMostDigits = 12;
+namespace {
 
-NumberField::NumberField(QWidget* parent) : QAbstractSpinBox(parent) {
+constexpr qsizetype kMostDigits = 12, kMostCharacters = 24;
+constexpr qint64 kMostWhole = 999'999'999'999;
+
+// As TOML has it: ".5" is "0.5" there.
+QString as_toml(QString text) {
+  if (text.startsWith('.')) text.prepend('0');
+  if (text.endsWith('.')) text += '0';
+  return text;
+}
+
+}  // namespace
+
+NumberField::NumberField(Kind kind, QWidget* parent) : QAbstractSpinBox(parent), kind_(kind) {
   setFocusPolicy(Qt::StrongFocus);
   setKeyboardTracking(false);
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  colour_default();
   connect(this, &QAbstractSpinBox::editingFinished, this, &NumberField::commit);
 }
 
-void NumberField::show_value(const QString& text, const QString& usual) {
-  lineEdit()->setPlaceholderText(usual);
+void NumberField::show_value(const QString& text, const QString& usual, const QString& absent) {
+  usual_ = usual;
+  lineEdit()->setPlaceholderText(absent);
   if (hasFocus() && lineEdit()->text() != shown_) return;  // something is being typed
   shown_ = text;
   if (lineEdit()->text() != text) lineEdit()->setText(text);
 }
 
+QString NumberField::shown_default() const {
+  return lineEdit()->placeholderText();
+}
+
+// A default is as valid as what is given, and read as often.
+void NumberField::colour_default() {
+  QPalette colours = palette();
+  for (const auto group : {QPalette::Active, QPalette::Inactive})
+    colours.setColor(group, QPalette::PlaceholderText, colours.color(group, QPalette::Text));
+  if (lineEdit()->palette() != colours) lineEdit()->setPalette(colours);
+}
+
+void NumberField::changeEvent(QEvent* event) {
+  QAbstractSpinBox::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange && lineEdit()) colour_default();
+}
+
 void NumberField::commit() {
-  const QString text = lineEdit()->text();
-  if (text == shown_) return;
-  shown_ = text;
-  emit edited(text);
+  if (lineEdit()->text() == shown_) return;
+  lineEdit()->setText(as_toml(lineEdit()->text()));
+  shown_ = lineEdit()->text();
+  emit edited(shown_);
+}
+
+QString NumberField::stepped(const QString& from, int steps) const {
+  if (kind_ == Kind::decimal) {
+    double value = from.toDouble();
+    for (; steps > 0; --steps) value = value > 0 ? 2 * value : 1;
+    for (; steps < 0; ++steps) value /= 2;
+    return QString::number(value, 'g', 12).remove('+');
+  }
+  qint64 value = std::max<qint64>(1, from.toLongLong());
+  for (; steps > 0; --steps) value = std::min(2 * value, kMostWhole);
+  for (; steps < 0 && value > 1; ++steps) value = value % 2 == 0 ? value / 2 : value - 1;
+  return QString::number(value);
 }
 
 void NumberField::stepBy(int steps) {
-  const QString from = lineEdit()->text().isEmpty() ? lineEdit()->placeholderText() : lineEdit()->text();
-  qint64 value = std::max<qint64>(1, from.toLongLong());
-  for (; steps > 0; --steps) value = std::min<qint64>(2 * value, 999'999'999'999);
-  for (; steps < 0 && value > 1; ++steps) value = value % 2 == 0 ? value / 2 : value - 1;
-  lineEdit()->setText(QString::number(value));
+  lineEdit()->setText(stepped(lineEdit()->text().isEmpty() ? usual_ : lineEdit()->text(), steps));
   lineEdit()->selectAll();
   commit();
 }
 
 QValidator::State NumberField::validate(QString& input, int&) const {
-  const bool digits = std::all_of(input.begin(), input.end(), [](QChar c) { return c >= '0' && c <= '9'; });
-  return digits && input.size() <= kMostDigits ? QValidator::Acceptable : QValidator::Invalid;
+  const bool decimal = kind_ == Kind::decimal;
+  const QString more = decimal ? ".eE+-" : "";
+  const bool right = std::all_of(input.begin(), input.end(),
+                                 [&](QChar c) { return (c >= '0' && c <= '9') || more.contains(c); });
+  return right && input.size() <= (decimal ? kMostCharacters : kMostDigits) ? QValidator::Acceptable
+                                                                            : QValidator::Invalid;
 }
 
 QSize NumberField::sizeHint() const {

@@ -1,4 +1,4 @@
-// A whole number that may be left out: the default then stands there, greyed. Up and down double and halve.
+// A number that may be left out: the default then stands there. Up and down double and halve.
 #pragma once
 
 #include <QAbstractSpinBox>
@@ -8,10 +8,13 @@ namespace rehearse::gui {
 class NumberField : public QAbstractSpinBox {
   Q_OBJECT
 public:
-  explicit NumberField(QWidget* parent = nullptr);
+  enum class Kind { whole, decimal };  // decimal: also "0.5" and "300e9"
+  explicit NumberField(Kind kind = Kind::whole, QWidget* parent = nullptr);
 
-  // `text` as it is written, empty: left out; `usual`: what it comes to then.
-  void show_value(const QString& text, const QString& usual);
+  // `text` as it is written, empty: left out; `usual`: what it comes to then, or empty; `absent`: what is
+  // shown of that.
+  void show_value(const QString& text, const QString& usual, const QString& absent);
+  QString shown_default() const;  // "25 (default)"
   QString value() const { return text(); }
   void commit();  // tells of what has been typed and not yet told
 
@@ -26,10 +29,14 @@ signals:
 protected:
   StepEnabled stepEnabled() const override { return StepUpEnabled | StepDownEnabled; }
   void wheelEvent(QWheelEvent* event) override;
+  void changeEvent(QEvent* event) override;
   bool event(QEvent* event) override;
 
 private:
-  QString shown_;
+  QString stepped(const QString& from, int steps) const;
+  void colour_default();
+  Kind kind_;
+  QString shown_, usual_;
 };
 
 }  // namespace rehearse::gui

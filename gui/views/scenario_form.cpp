@@ -3,105 +3,140 @@
 #include <QApplication>
 #include <QEvent>
 #include <QGridLayout>
-#include <QStyle>
+#include <QLabel>
+#include <QPointer>
+#include <QVBoxLayout>
 #include <algorithm>
 
-#include "gui/views/appearance.hpp"
-#include "gui/views/number_field.hpp"
+#include "gui/models/further_fields.hpp"
+#include "gui/views/form_row.hpp"
+#include "gui/views/setting_finder.hpp"
 
 namespace rehearse::gui {
 namespace {
 
-constexpr int kRefreshMs = 60;  // after the last key that was typed in the text
+using FieldKind = ScenarioField::Kind;
 
-// Other ways to describe what a preset describes; they go when one is chosen.
-QStringList described_otherwise(const QString& key) {
-  if (key == "model.preset") return {"model.file", "model.huggingface"};
-  if (key == "cluster.preset") return {"cluster.file"};
-  return {};
+constexpr int kRefreshMs = 60;            // after the last key that was typed in the text
+constexpr std::size_t kMostFurther = 60;  // fields for what a text sets; all others are found by words
+constexpr qsizetype kMostListed = 200;    // keys that are found
+
+// Other ways to say what a key says; they go when it is set.
+QStringList said_otherwise(const QString& key) {
+  static const QMap<QString, QStringList> kOthers = {
+      {"model.preset", {"model.file", "model.huggingface"}},
+      {"cluster.preset", {"cluster.file"}},
+      {"training.tokens", {"training.samples", "training.epochs", "training.dataset_samples"}},
+      {"training.samples", {"training.tokens", "training.epochs", "training.dataset_samples"}},
+      {"training.epochs", {"training.tokens", "training.samples"}}};
+  return kOthers.value(key);
 }
 
-QString other_description(const ScenarioDraft& draft, const QString& key) {
-  for (const QString& other : described_otherwise(key))
-    if (const auto file = draft.value(other)) return *file;
-  return {};
+bool is_common(const QString& key) {
+  const auto& fields = scenario_fields();
+  return std::any_of(fields.begin(), fields.end(), [&](const ScenarioField& f) { return f.key == key; });
 }
 
 }  // namespace
 
-ScenarioForm::ScenarioForm(QWidget* parent) : QScrollArea(parent) {
+ScenarioForm::ScenarioForm(QWidget* parent)
+    : QWidget(parent), finder_(new SettingFinder(this)), scroll_(new QScrollArea(this)), body_(new QWidget) {
   setAccessibleName("Form of the scenario");
-  setWidgetResizable(true);
-  setFrameShape(NoFrame);
-  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll_->setWidgetResizable(true);
+  scroll_->setFrameShape(QFrame::NoFrame);
+  scroll_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll_->setFocusPolicy(Qt::NoFocus);
+  scroll_->setWidget(body_);
+  setFocusProxy(&finder_->line());
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(finder_);
+  layout->addWidget(scroll_, 1);
   later_.setSingleShot(true);
   later_.setInterval(kRefreshMs);
   connect(&later_, &QTimer::timeout, this, &ScenarioForm::refresh);
-  build();
+  connect(finder_, &SettingFinder::typed, this, &ScenarioForm::filter);
+  connect(finder_, &SettingFinder::chosen, this, &ScenarioForm::choose);
+  connect(finder_, &SettingFinder::accepted, this, [this] {
+    for (const auto& row : rows_)
+      if (is_found(*row) && row->editor()->isEnabled()) return go_to(row->editor());
+  });
+  for (const ScenarioField& field : scenario_fields()) add_row(field);
+  lay_out();
+  reading_keys_.ask([](const std::atomic<bool>&) { return scenario_keys(); },
+                    [this](const auto& keys) {
+                      keys_ = keys;
+                      for (const ScenarioKey& key : *keys_)
+                        if (key.value) findable_.push_back(further_field(first_path(key.path, *keys_), &key));
+                      refresh();
+                    });
 }
 
-void ScenarioForm::build() {
-  auto* body = new QWidget(this);
-  auto* grid = new QGridLayout(body);
-  grid->setContentsMargins(10, 6, 10, 8);
-  grid->setHorizontalSpacing(10);
-  grid->setVerticalSpacing(4);
-  grid->setColumnStretch(1, 1);
-  int line = 0;
-  QString group;
-  for (const ScenarioField& field : scenario_fields()) {
-    if (field.group != group) {
-      group = field.group;
-      auto* title = new QLabel(group, body);
-      QFont font = title->font();
-      font.setBold(true);
-      title->setFont(font);
-      if (line > 0) grid->setRowMinimumHeight(line++, 6);
-      grid->addWidget(title, line++, 0, 1, 2);
-    }
-    Row row{&field, new QLabel(field.label, body), nullptr, nullptr};
-    row.label->setToolTip(field.tip);
-    QWidget* editor = nullptr;
-    if (field.kind != ScenarioField::Kind::number) {
-      editor = row.choice = new QComboBox(body);
-      row.choice->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-      row.choice->setMinimumContentsLength(8);
-      row.choice->setMaxVisibleItems(20);
-      row.choice->setFocusPolicy(Qt::StrongFocus);
-      row.choice->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-      row.choice->installEventFilter(this);
-      connect(row.choice, &QComboBox::activated, this, [this, place = rows_.size()] {
-        const Row& chosen = rows_[place];
-        set_key(chosen, chosen.choice->currentData().toString());
-      });
-      editor->setToolTip(field.tip);
-    } else {
-      editor = row.number = new NumberField(body);
-      connect(row.number, &NumberField::edited, this,
-              [this, place = rows_.size()](const QString& text) { set_key(rows_[place], text); });
-      editor->setToolTip(field.tip + ". Up and Down double and halve it; empty: the default.");
-    }
-    editor->setObjectName(field.key);
-    editor->setAccessibleName(field.label);
-    row.label->setBuddy(editor);
-    grid->addWidget(row.label, line, 0);
-    grid->addWidget(editor, line++, 1);
-    rows_.push_back(row);
-  }
-  grid->setRowStretch(line, 1);
-  setWidget(body);
+ScenarioForm::~ScenarioForm() = default;
+
+// ----- rows
+
+FormRow& ScenarioForm::add_row(const ScenarioField& field) {
+  FormRow& row = *rows_.emplace_back(std::make_unique<FormRow>(field, *body_));
+  row.editor()->installEventFilter(this);
+  connect(&row, &FormRow::edited, this, [this, field](const QString& value) { set_key(field, value); });
+  return row;
+}
+
+FormRow* ScenarioForm::row(const QString& key) const {
+  for (const auto& row : rows_)
+    if (row->field().key == key) return row.get();
+  return nullptr;
 }
 
 QWidget* ScenarioForm::field(const QString& key) const {
-  for (const Row& row : rows_)
-    if (row.field->key == key) return row.choice ? static_cast<QWidget*>(row.choice) : row.number;
-  return nullptr;
+  const FormRow* found = row(key);
+  return found ? found->editor() : nullptr;
 }
+
+void ScenarioForm::lay_out() {
+  for (QLabel* title : std::exchange(titles_, {})) delete title;
+  delete body_->layout();
+  auto* grid = new QGridLayout(body_);
+  grid->setContentsMargins(10, 2, 6, 8);
+  grid->setHorizontalSpacing(6);
+  grid->setVerticalSpacing(4);
+  grid->setColumnStretch(1, 1);
+  std::vector<QString> groups;
+  for (const auto& row : rows_)
+    if (std::find(groups.begin(), groups.end(), row->field().group) == groups.end())
+      groups.push_back(row->field().group);
+  int line = 0;
+  QWidget* before = &finder_->further();
+  for (const QString& group : groups) {
+    auto* title = new QLabel(group, body_);
+    QFont font = title->font();
+    font.setBold(true);
+    title->setFont(font);
+    title->setContentsMargins(0, line > 0 ? 6 : 0, 0, 0);
+    title->show();
+    titles_.push_back(title);
+    grid->addWidget(title, line++, 0, 1, 3);
+    for (const auto& row : rows_) {
+      if (row->field().group != group) continue;
+      grid->addWidget(row->label(), line, 0);
+      grid->addWidget(row->editor(), line, 1);
+      grid->addWidget(row->reset(), line++, 2);
+      QWidget::setTabOrder(before, row->editor());
+      before = row->editor();
+    }
+  }
+  grid->setRowStretch(line, 1);
+}
+
+// ----- the draft
 
 void ScenarioForm::set_draft(ScenarioDraft& draft) {
   disconnect(connection_);
   draft_ = &draft;
   usual_.clear();
+  chosen_.clear();
   checked_ = {};
   connection_ = connect(draft_, &ScenarioDraft::text_changed, &later_, qOverload<>(&QTimer::start));
   refresh();
@@ -114,87 +149,155 @@ void ScenarioForm::show_check(const CheckedScenario& checked) {
 }
 
 void ScenarioForm::commit() {
-  for (const Row& row : rows_)
-    if (row.number) row.number->commit();
+  // What is taken over may change the rows.
+  std::vector<QPointer<FormRow>> rows;
+  for (const auto& row : rows_) rows.emplace_back(row.get());
+  for (const QPointer<FormRow>& row : rows)
+    if (row) row->commit();
 }
 
-QString ScenarioForm::gradients() const {
-  return draft_->value("strategy.gradients").value_or(usual_.value("strategy.gradients"));
-}
-
-void ScenarioForm::set_key(const Row& row, const QString& value) {
+void ScenarioForm::set_key(const ScenarioField& field, const QString& value) {
   if (!draft_) return;
-  const QString key = field_key(*row.field, gradients());
+  const QString key = field_key(field, known("strategy.gradients"));
+  if (!is_common(field.key)) chosen_ << field.key;
   if (value.isEmpty())
     draft_->remove(key);
-  else if (row.field->kind == ScenarioField::Kind::choice)
-    draft_->set_string(key, value, described_otherwise(key));
+  else if (field.kind == FieldKind::choice || field.kind == FieldKind::text)
+    draft_->set_string(key, value, said_otherwise(key));
   else
-    draft_->set_number(key, value);
+    draft_->set_number(key, value, said_otherwise(key));
   refresh();
 }
 
-void ScenarioForm::refresh_choice(const Row& row, const QString& key) {
-  QComboBox& box = *row.choice;
-  const auto value = draft_->value(key);
-  const QString other = other_description(*draft_, key);
-  const QString usual = usual_.value(key);
-  QString absent = !other.isEmpty() ? other : usual;
-  if (absent.isEmpty()) absent = key == "strategy.preset" ? "none" : "default";
-  QStringList names = row.field->choices;
-  // What the text says and nobody offers: shown as it is, the check tells what is wrong with it.
-  if (value && !names.contains(*value)) names << *value;
-  // An absent key is the first entry, greyed, with what it comes to.
-  const QColor grey = palette().color(QPalette::PlaceholderText);
-  if (box.count() != names.size() + 1 || box.itemText(box.count() - 1) != names.value(names.size() - 1)) {
-    box.clear();
-    box.addItem(absent, QString());
-    for (const QString& name : names) box.addItem(name, name);
+QString ScenarioForm::known(const QString& key) const {
+  return draft_->value(key).value_or(usual_.value(key));
+}
+
+void ScenarioForm::follow_text() {
+  QSet<QString> wanted;
+  const QString gradients = known("strategy.gradients");
+  if (keys_) {
+    QSet<QString> common;
+    for (const ScenarioField& field : scenario_fields()) common << field_key(field, gradients);
+    for (const TomlKey& key : draft_->outline().keys)
+      if (static_cast<std::size_t>(wanted.size()) < kMostFurther && !common.contains(key.path) &&
+          key.path.contains('.') && draft_->text().mid(key.value_begin, 1) != "{")
+        wanted << key.path;
+    wanted += chosen_;
   }
-  box.setItemText(0, absent);
-  box.setItemData(0, grey, Qt::ForegroundRole);
-  box.setCurrentIndex(value ? static_cast<int>(names.indexOf(*value)) + 1 : 0);
-  QPalette colours = palette();
-  if (!value)
-    for (const auto group : {QPalette::Active, QPalette::Inactive})
-      colours.setColor(group, QPalette::ButtonText, grey);
-  box.setPalette(colours);
+  const std::size_t before = rows_.size();
+  std::erase_if(rows_, [&](const auto& row) {
+    const QString& key = row->field().key;
+    return !is_common(key) && !wanted.contains(key);
+  });
+  bool changed = rows_.size() != before;
+  QStringList sorted(wanted.begin(), wanted.end());
+  sorted.sort();
+  for (const QString& key : sorted) {
+    if (row(key)) continue;
+    add_row(further_field(key, known_key(key, *keys_)));
+    changed = true;
+  }
+  if (changed) lay_out();
+}
+
+QString ScenarioForm::why_unused(const ScenarioField& field, const QString& gradients) const {
+  const QString& key = field.key;
+  const bool servers = has_servers(gradients);
+  if ((key == "servers" || key == "cluster.server_nodes") && !servers)
+    return "Only where gradients go through parameter servers.";
+  if ((key == "strategy.all_reduce" || key == "strategy.compression") && servers)
+    return "Not where gradients go through parameter servers.";
+  const QString schedule = known("strategy.schedule"), fabric = known("cluster.kind");
+  if (key == "strategy.virtual_stages" && schedule != "interleaved" && schedule != "breadth-first")
+    return "Only with the interleaved or breadth-first schedule.";
+  if (key == "cluster.oversubscription" && !fabric.isEmpty() && fabric != "leaf-spine" && fabric != "rail" &&
+      fabric != "fat-tree")
+    return "Only with a leaf-spine, rail or fat-tree fabric.";
+  const bool of_tokens =
+      key == "training.sequence_length" || key == "training.tokens" || key == "training.attention";
+  if (of_tokens && !usual_.isEmpty() && !usual_.contains("training.sequence_length"))
+    return "Only of models that are trained on tokens.";
+  if (key == "training.dataset_samples" && !draft_->value("training.epochs")) return "Only beside epochs.";
+  return {};
+}
+
+void ScenarioForm::refresh_row(FormRow& row, const QString& gradients, const QString& wrong) {
+  const ScenarioField& field = row.field();
+  const QString key = field_key(field, gradients);
+  FormRow::State state;
+  state.value = field.kind == FieldKind::toml ? draft_->written(key) : draft_->value(key);
+  state.usual = usual_.value(field.key);
+  if (key == "model.preset" || key == "cluster.preset")
+    for (const QString& other : said_otherwise(key))
+      if (const auto file = draft_->value(other)) state.instead = "file " + *file;
+  state.why_unused = why_unused(field, gradients);
+  if (key == wrong) state.error = checked_.message;
+  row.show(state);
 }
 
 void ScenarioForm::refresh() {
   later_.stop();
   if (!draft_) return;
+  follow_text();
   const QString wrong =
       checked_.ok || checked_.line == 0 ? "" : draft_->key_at(checked_.line, checked_.column);
-  const QString chosen = gradients();
-  const auto known = [&](const char* key) { return draft_->value(key).value_or(usual_.value(key)); };
-  for (const Row& row : rows_) {
-    const QString key = field_key(*row.field, chosen);
-    if (row.choice)
-      refresh_choice(row, key);
-    else
-      row.number->show_value(draft_->value(key).value_or(""), usual_.value(row.field->key));
-    // What makes no difference as the rest stands cannot be set, but can be seen and taken away.
-    bool used = true;
-    if (row.field->key == "servers") used = has_servers(chosen);
-    if (row.field->key == "strategy.all_reduce") used = chosen.isEmpty() || !has_servers(chosen);
-    if (row.field->key == "strategy.virtual_stages")
-      used = known("strategy.schedule") == "interleaved" || known("strategy.schedule") == "breadth-first";
-    if (row.field->key == "training.sequence_length")
-      used = usual_.isEmpty() || usual_.contains("training.sequence_length");
-    used = used || draft_->value(key).has_value();
-    row.label->setEnabled(used);
-    (row.choice ? static_cast<QWidget*>(row.choice) : row.number)->setEnabled(used);
-    QPalette colours = palette();
-    if (key == wrong) colours.setColor(QPalette::WindowText, critical_colour(is_dark(palette())));
-    row.label->setPalette(colours);
-    row.label->setToolTip(key == wrong ? checked_.message : row.field->tip);
-    row.label->setText(key == wrong ? "\u25cf " + row.field->label : row.field->label);
-  }
+  const QString gradients = known("strategy.gradients");
+  for (const auto& row : rows_) refresh_row(*row, gradients, wrong);
+  filter();
 }
 
+// ----- finding
+
+void ScenarioForm::find() {
+  finder_->line().setFocus(Qt::ShortcutFocusReason);
+  finder_->line().selectAll();
+}
+
+bool ScenarioForm::is_found(const FormRow& row) const {
+  ScenarioField field = row.field();
+  if (draft_) field.key = field_key(field, known("strategy.gradients"));
+  return is_meant(field, finder_->words());
+}
+
+void ScenarioForm::filter() {
+  const QString words = finder_->words();
+  QSet<QString> groups;
+  for (const auto& row : rows_) {
+    const bool found = is_found(*row);
+    row->set_visible(found);
+    if (found) groups << row->field().group;
+  }
+  for (QLabel* title : titles_) title->setVisible(groups.contains(title->text()));
+  const QString servers =
+      draft_ ? field_key(row("servers")->field(), known("strategy.gradients")) : QString();
+  QStringList paths;
+  if (!words.isEmpty())
+    for (const ScenarioField& field : findable_)
+      if (!row(field.key) && field.key != servers && paths.size() < kMostListed && is_meant(field, words))
+        paths << field.key;
+  finder_->list(paths);
+}
+
+void ScenarioForm::choose(const QString& path) {
+  chosen_ << path;
+  finder_->clear();
+  refresh();
+  go_to(field(path));
+}
+
+void ScenarioForm::go_to(QWidget* editor) {
+  if (!editor) return;
+  finder_->clear();
+  body_->layout()->activate();
+  editor->setFocus(Qt::OtherFocusReason);
+  scroll_->ensureWidgetVisible(editor);
+}
+
+// ----- looks
+
 void ScenarioForm::changeEvent(QEvent* event) {
-  QScrollArea::changeEvent(event);
+  QWidget::changeEvent(event);
   if (event->type() == QEvent::PaletteChange && draft_) later_.start();
 }
 
@@ -204,7 +307,7 @@ bool ScenarioForm::eventFilter(QObject* watched, QEvent* event) {
     event->ignore();
     return true;
   }
-  return QScrollArea::eventFilter(watched, event);
+  return QWidget::eventFilter(watched, event);
 }
 
 }  // namespace rehearse::gui

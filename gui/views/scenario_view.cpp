@@ -94,6 +94,8 @@ void ScenarioView::build_actions() {
               "Take back the last change of the scenario", &V::undo);
   redo_ = add("&Redo", "&Edit", QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Z),
               "Make the change again that was taken back", &V::redo);
+  find_ = add("Find a &setting", "&Edit", Qt::CTRL | Qt::SHIFT | Qt::Key_F,
+              "Find a field of the form, or any key that a scenario may have, by words", &V::find_setting);
   error_ = add("&Go to the error", "&Go", Qt::Key_F8, "Show what is wrong in the scenario's text",
                &V::go_to_error);
   for (QAction* action : {save_, save_as_, close_})
@@ -257,6 +259,11 @@ void ScenarioView::show_error(int line, int column, const QString& what) {
                 .arg(colours.color(QPalette::Link).name(), suggestion->name);
   told_->setText(text);
   told_->setToolTip(what);
+}
+
+void ScenarioView::find_setting() {
+  sides_->setCurrentIndex(0);
+  form_->find();
 }
 
 void ScenarioView::go_to_error() {

@@ -102,6 +102,7 @@ private:
   void undo() { draft().document().undo(); }
   void redo() { draft().document().redo(); }
   void follow_undo();
+  void find_setting();
   void go_to_error();
 
   void start(ScenarioDraft* draft, const RunRequest& request);  // draft: null, a scenario that is none
@@ -130,7 +131,7 @@ private:
   bool narrow_ = false;
 
   QAction *run_, *plan_, *cancel_, *duplicate_, *new_, *open_, *save_, *save_as_, *close_, *reopen_, *undo_,
-      *redo_, *error_;
+      *redo_, *find_, *error_;
   QAction* more_;
   QMenu* templates_;
   QToolBar* tools_;

@@ -25,9 +25,12 @@ bool asked_keys_wanted() {
 void note_asked(AskedKey key) {
   if (!collecting) return;
   auto& keys = collecting->keys_;
-  const bool known =
-      std::any_of(keys.begin(), keys.end(), [&](const AskedKey& other) { return other.path == key.path; });
-  if (!known) keys.push_back(std::move(key));
+  const auto known =
+      std::find_if(keys.begin(), keys.end(), [&](const AskedKey& other) { return other.path == key.path; });
+  if (known == keys.end())
+    keys.push_back(std::move(key));
+  else if (known->kind == AskedKey::Kind::expected)
+    *known = std::move(key);
 }
 
 }  // namespace rehearse

@@ -8,7 +8,8 @@
 namespace rehearse {
 
 struct AskedKey {
-  enum class Kind { number, integer, boolean, text, choice, list, section, sections };
+  // expected: it may be there, but so far nobody has asked what it is.
+  enum class Kind { number, integer, boolean, text, choice, list, section, sections, expected };
   Kind kind = Kind::text;
   std::string path;                  // "strategy.schedule"
   std::vector<std::string> allowed;  // of a choice

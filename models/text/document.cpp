@@ -337,7 +337,10 @@ std::vector<Section> Section::sections(std::string_view key) {
 }
 
 void Section::expect(std::initializer_list<std::string_view> keys) {
-  for (const std::string_view key : keys) mark(*known_, key);
+  for (const std::string_view key : keys) {
+    note(path_, key, AskedKey::Kind::expected);
+    mark(*known_, key);
+  }
 }
 
 void Section::refuse_misspelt(std::string_view key) const {

@@ -1,0 +1,36 @@
+// Finds a setting by words: what is typed narrows the form, and keys that the form does not show are listed.
+#pragma once
+
+#include <QLineEdit>
+#include <QListWidget>
+#include <QWidget>
+
+namespace rehearse::gui {
+
+class SettingFinder : public QWidget {
+  Q_OBJECT
+public:
+  explicit SettingFinder(QWidget* parent = nullptr);
+
+  QString words() const { return line_->text().trimmed(); }
+  void clear() { line_->clear(); }
+  void list(const QStringList& paths);  // keys that are meant and not shown
+  QLineEdit& line() { return *line_; }
+  QListWidget& further() { return *list_; }
+
+signals:
+  void typed(const QString& words);
+  void chosen(const QString& path);  // of those in the list
+  void accepted();                   // Enter where the list is empty
+
+protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+  void choose(QListWidgetItem* item);
+  void fit_list();
+  QLineEdit* line_;
+  QListWidget* list_;
+};
+
+}  // namespace rehearse::gui
