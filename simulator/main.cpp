@@ -26,7 +26,7 @@ int run(int argc, char** argv) {
   CLI::App app{"Rehearse tells how long a distributed training step takes on a cluster, and why."};
   app.set_version_flag("--version", "rehearse " REHEARSE_VERSION);
   app.require_subcommand(0, 1);  // parse_command_line names a misspelt one
-  std::string format = "text";
+  std::string format = "text", progress = "auto";
 
   SimulateArguments simulation;
   bool no_fold = false;
@@ -44,6 +44,8 @@ int run(int argc, char** argv) {
                      "Refuse what does not fit into device memory (exit status 1), instead of warning");
   simulate->add_flag("--uncertainty", simulation.uncertainty,
                      "The step time as an interval, from the uncertainty of each constant");
+  simulate->add_option("--progress", progress, "auto (a line on a terminal) or lines")
+      ->check(rehearse::one_of(std::vector<std::string>{"auto", "lines"}));
 
   CompareArguments comparison;
   CLI::App* compare = app.add_subcommand("compare", "Scenarios side by side, and why they differ");
@@ -166,7 +168,7 @@ int run(int argc, char** argv) {
   profiling->add_option("--format", format, "text, json or csv")->check(one_of(kFormatNames));
 
   PlanArguments plan;
-  std::string objective = "time", progress = "auto";
+  std::string objective = "time";
   CLI::App* planning =
       app.add_subcommand("plan", "The best plan for a model on a cluster, and what it costs");
   const auto listed = [&](const char* option, std::vector<std::string>& values, const char* help) {
@@ -240,6 +242,7 @@ int run(int argc, char** argv) {
   if (const std::optional<int> status = parse_command_line(app, argc, argv)) return *status;
   if (no_fold) simulation.overrides.push_back("simulation.fold=false");
   simulation.format = format_named(format);
+  simulation.progress_lines = progress == "lines";
   if (*simulate) run_simulate(simulation, std::cin, std::cout, std::cerr);
   if (*compare) {
     comparison.format = format_named(format);

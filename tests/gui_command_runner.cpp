@@ -180,3 +180,17 @@ TEST_CASE("The program is looked for beside the window's own") {
   CHECK(CommandRunner::find_program("/nowhere").isEmpty());
   qputenv("PATH", path);
 }
+
+TEST_CASE("How far a child is, is no part of its error") {
+  Runs runs;
+  const QTemporaryDir folder;
+  const std::string path = folder.filePath("fails").toStdString();
+  std::ofstream(path) << "#!/bin/sh\ncat > /dev/null\necho 'building the network ...' >&2\n"
+                         "echo 'simulating: 42 %' >&2\necho 'rehearse: out of memory' >&2\nexit 1\n";
+  QFile::setPermissions(QString::fromStdString(path), QFile::ReadOwner | QFile::ExeOwner);
+  runs.runner.set_program(QString::fromStdString(path));
+  runs.runner.start({"text", "x", ""});
+  REQUIRE(runs.wait_for(1));
+  CHECK(runs.outcomes[0].kind == Kind::failed);
+  CHECK(runs.outcomes[0].error == "rehearse: out of memory");
+}

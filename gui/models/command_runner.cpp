@@ -9,6 +9,7 @@
 #include <QFileInfo>
 #include <QRegularExpression>
 #include <QStandardPaths>
+#include <algorithm>
 #include <csignal>
 
 namespace rehearse::gui {
@@ -28,6 +29,15 @@ void take_place(RunOutcome& outcome) {
   outcome.error.remove(0, match.capturedLength());
 }
 
+// Of what a child has told, without how far it was: "simulating: 42 %".
+QString error_in(const QByteArray& told) {
+  static const QRegularExpression kProgress(R"(^[^:]+(: \d+ %| \.\.\.|: \d+ of \d+)$|^plan: bounded )");
+  QStringList lines;
+  for (const QString& line : QString::fromUtf8(told).split('\n'))
+    if (!kProgress.match(line).hasMatch()) lines << line;
+  return lines.join('\n').trimmed();
+}
+
 // A name that is a file's on any system.
 QString file_name(const QString& name) {
   QString safe = name.left(80);
@@ -40,7 +50,7 @@ QStringList arguments_of(const RunRequest& request, const QString& result_path) 
   QStringList arguments;
   switch (request.task) {
     case Task::predict:
-      arguments = {"simulate", "-", "--format", "json", "--trace", result_path};
+      arguments = {"simulate", "-", "--format", "json", "--progress", "lines", "--trace", result_path};
       break;
     case Task::plan:
       arguments = {"plan",       "-",     "--format", "json",
@@ -165,6 +175,23 @@ void CommandRunner::read_errors() {
   emit progressed();
 }
 
+QString CommandRunner::doing() const {
+  if (!running_) return {};
+  const char* verb = running_->request.task == Task::predict ? "Predicting %1"
+                     : running_->request.task == Task::plan  ? "Searching plans for %1"
+                                                             : "Sweeping %1";
+  return QString(verb).arg(running_->request.name);
+}
+
+double CommandRunner::share() const {
+  static const QRegularExpression kPercent(R"((\d+) %$)"), kOf(R"((\d+) of (\d+)\b)");
+  if (const auto percent = kPercent.match(last_line_); percent.hasMatch())
+    return std::min(1.0, percent.captured(1).toDouble() / 100);
+  const auto of = kOf.match(last_line_);
+  const double all = of.captured(2).toDouble();
+  return all > 0 ? std::min(1.0, of.captured(1).toDouble() / all) : -1;
+}
+
 void CommandRunner::signal_child(int signal) {
   if (!child_ || child_->processId() <= 0) return;
   const auto pid = static_cast<pid_t>(child_->processId());
@@ -208,7 +235,7 @@ void CommandRunner::child_ended(int exit_code, QProcess::ExitStatus status) {
     outcome.path = result_path_;
   } else if (status != QProcess::NormalExit || exit_code != 0) {
     outcome.kind = RunOutcome::Kind::failed;
-    outcome.error = QString::fromUtf8(errors_).trimmed();
+    outcome.error = error_in(errors_);
     if (outcome.error.isEmpty())
       outcome.error = status == QProcess::NormalExit
                           ? QString("rehearse ended with exit status %1.").arg(exit_code)

@@ -66,10 +66,12 @@ public:
   int running_id() const { return running_ ? running_->id : 0; }
   QString running_name() const { return running_ ? running_->request.name : QString(); }
   Task running_task() const { return running_ ? running_->request.task : Task::predict; }
+  QString doing() const;  // "Predicting NAME"; empty: nothing is under way
   double elapsed_s() const { return running_ ? static_cast<double>(clock_.elapsed()) / 1000 : 0; }
   QString last_line() const { return last_line_; }  // of what the child told on standard error
   // Of the task under way, where its result will lie: of a sweep it grows line by line.
   QString running_path() const { return running_ ? result_path_ : QString(); }
+  double share() const;  // of what is under way that is done, as told there; -1: not told
 
 signals:
   void progressed();  // started, waited, told something, ended

@@ -52,15 +52,21 @@ QString within_a_sentence(const QString& label) {
   return rest == rest.toLower() ? label.left(1).toLower() + rest : label;
 }
 
-// Its place in the form, and what it is called there with this value.
-std::pair<int, QString> told(const QString& path, const QString& value) {
+struct Name {
+  int place;  // in the form
+  QString label, unit;
+};
+
+Name name_of(const QString& path) {
   const auto& fields = scenario_fields();
   for (std::size_t i = 0; i < fields.size(); ++i)
     if (fields[i].key == path || (fields[i].key == "servers" && path.endsWith("_server.servers")))
-      return {static_cast<int>(i), (within_a_sentence(fields[i].label) + ' ' + value + ' ' +
-                                    (value == kDefault ? QString() : fields[i].unit))
-                                       .trimmed()};
-  return {static_cast<int>(fields.size()), path.section('.', -1).replace('_', ' ') + ' ' + value};
+      return {static_cast<int>(i), within_a_sentence(fields[i].label), fields[i].unit};
+  return {static_cast<int>(fields.size()), path.section('.', -1).replace('_', ' '), {}};
+}
+
+QString told(const Name& name, const QString& value) {
+  return (name.label + ' ' + value + ' ' + (value == kDefault ? QString() : name.unit)).trimmed();
 }
 
 }  // namespace
@@ -74,8 +80,8 @@ QStringList differences(const QString& before, const QString& text) {
   std::vector<Difference> found;
   const auto add = [&](const QString& path, QString value) {
     if (value.size() > kMostCharacters) value = value.left(kMostCharacters) + "...";
-    const auto [place, told_of_it] = told(path, value);
-    found.push_back({place, path, told_of_it});
+    const Name name = name_of(path);
+    found.push_back({name.place, path, told(name, value)});
   };
   for (auto value = values.begin(); value != values.end(); ++value) {
     const auto was = old_values.find(value.key());
@@ -95,8 +101,8 @@ QString settings_name(const QStringList& settings) {
   QStringList names;
   for (const QString& setting : settings) {
     const QString key = setting.section('=', 0, 0), written = setting.section('=', 1);
-    const QString name = key == "cluster.slow" ? QString("slow parts") : name_of(key).second;
-    names << (written == "[]" ? "no " + name : name + ' ' + value_of(written).shown);
+    const Name name = key == "cluster.slow" ? Name{0, "slow parts", {}} : name_of(key);
+    names << (written == "[]" ? "no " + name.label : told(name, value_of(written).shown));
   }
   return names.join(", ");
 }

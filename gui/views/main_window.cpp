@@ -16,6 +16,7 @@
 #include <QTextEdit>
 #include <QToolBar>
 #include <QToolButton>
+#include <QVBoxLayout>
 #include <algorithm>
 #include <array>
 #include <set>
@@ -29,6 +30,7 @@
 #include "gui/views/ops_view.hpp"
 #include "gui/views/plan_view.hpp"
 #include "gui/views/ranks_view.hpp"
+#include "gui/views/run_progress.hpp"
 #include "gui/views/runs_view.hpp"
 #include "gui/views/scaling_view.hpp"
 #include "gui/views/scenario_view.hpp"
@@ -133,6 +135,7 @@ void MainWindow::make_views() {
   below->setContentsMargins(0, 0, 0, 0);
   below->setSpacing(0);
   below->addWidget(messages_);
+  below->addWidget(new RunProgress(scenario_->runner()));
   below->addWidget(workspace_, 1);
   setCentralWidget(centre);
   for (const Named& named : views_) {

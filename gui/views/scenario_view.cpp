@@ -313,10 +313,8 @@ void ScenarioView::show_progress() {
   cancel_->setEnabled(busy);
   QString text = result_;
   if (busy) {
-    const char* doing = runner_.running_task() == Task::plan ? "Searching plans for" : "Predicting";
     text = runner_.busy()
-               ? QString::fromStdString(fmt::format(
-                     "{} {}: {:.1f} s", doing, runner_.running_name().toStdString(), runner_.elapsed_s()))
+               ? QString("%1: %2 s").arg(runner_.doing(), QString::number(runner_.elapsed_s(), 'f', 1))
                : QString("Starting...");
     if (runner_.busy() && runner_.queued() > 0) text += QString(", %1 waiting").arg(runner_.queued());
     if (!runner_.last_line().isEmpty()) text += '\n' + runner_.last_line();

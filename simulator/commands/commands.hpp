@@ -17,9 +17,10 @@ struct SimulateArguments {
   std::string scenario;                // a path; "-": standard input
   std::vector<std::string> overrides;  // "key=value"
   Format format = Format::text;
-  std::string trace;         // where to write the timeline; empty: nowhere
-  bool strict = false;       // RunError where the scenario does not fit into memory
-  bool uncertainty = false;  // the step time as an interval
+  std::string trace;            // where to write the timeline; empty: nowhere
+  bool strict = false;          // RunError where the scenario does not fit into memory
+  bool uncertainty = false;     // the step time as an interval
+  bool progress_lines = false;  // tells its progress in lines, also where `err` is no terminal
 };
 // Progress of a long run, and that it will be long, go to `err`.
 void run_simulate(const SimulateArguments& arguments, std::istream& in, std::ostream& out, std::ostream& err);

@@ -9,6 +9,8 @@
 namespace rehearse {
 namespace {
 
+constexpr std::chrono::milliseconds kBetweenLines{100};
+
 // What takes some ten seconds on one core of 2020.
 constexpr std::int64_t kManyMembers = 2'000'000;  // of all transfers, before ranks are folded
 constexpr std::int64_t kManyEvents = 2'000'000;   // on links that are not shared
@@ -45,6 +47,14 @@ std::string long_run_note(const SimulationProgress& progress, const EngineOption
   return "";
 }
 
+void PredictionProgress::show(const std::string& text) {
+  if (!lines_) return line_.show(text);
+  const auto now = std::chrono::steady_clock::now();
+  if (now - shown_ < kBetweenLines) return;
+  shown_ = now;
+  err_ << text << std::endl;
+}
+
 WatchPrediction PredictionProgress::watch() {
   WatchPrediction watch;
   watch.simulation = [this](const SimulationProgress& progress) {
@@ -54,17 +64,17 @@ WatchPrediction PredictionProgress::watch() {
       err_ << fmt::format("rehearse: {}{}\n", label_, note) << std::flush;
       told_ = true;
     }
-    line_.show(label_ + progress_text(progress));
+    show(label_ + progress_text(progress));
   };
   watch.what_ifs = [this](std::size_t ended, std::size_t all) {
-    line_.show(fmt::format("{}what 10 % more of a resource brings: {} of {}", label_, ended, all));
+    show(fmt::format("{}what 10 % more of a resource brings: {} of {}", label_, ended, all));
   };
   return watch;
 }
 
 std::function<void(std::size_t, std::size_t)> PredictionProgress::watch_uncertainty() {
   return [this](std::size_t ended, std::size_t all) {
-    line_.show(fmt::format("{}with other constants: {} of {}", label_, ended, all));
+    show(fmt::format("{}with other constants: {} of {}", label_, ended, all));
   };
 }
 

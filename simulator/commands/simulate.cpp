@@ -12,7 +12,7 @@ namespace rehearse {
 void run_simulate(const SimulateArguments& arguments, std::istream& in, std::ostream& out,
                   std::ostream& err) {
   Scenario scenario = read_command_scenario(arguments.scenario, arguments.overrides, in, arguments.trace);
-  PredictionProgress progress("", scenario.engine, err);
+  PredictionProgress progress("", scenario.engine, err, arguments.progress_lines);
   Prediction prediction = predict(std::move(scenario), Where::child, progress.watch());
   if (arguments.strict) refuse_overflow(prediction);
   explain(prediction, progress.watch());

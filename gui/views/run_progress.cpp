@@ -1,0 +1,74 @@
+#include "gui/views/run_progress.hpp"
+
+#include <QHBoxLayout>
+
+namespace rehearse::gui {
+
+constexpr int kBarWidth = 160, kMostNameWidth = 400;
+constexpr int kSteps = 1000;  // of the bar
+
+RunProgress::RunProgress(CommandRunner& runner, QWidget* parent)
+    : QFrame(parent),
+      runner_(&runner),
+      told_(new QLabel(this)),
+      said_(new QLabel(this)),
+      bar_(new QProgressBar(this)),
+      cancel_(new QToolButton(this)) {
+  setAccessibleName("Prediction under way");
+  setFrameShape(StyledPanel);
+  setBackgroundRole(QPalette::Base);
+  setAutoFillBackground(true);
+  told_->setAccessibleName("What is under way");
+  told_->setTextFormat(Qt::PlainText);
+  QFont bold = told_->font();
+  bold.setBold(true);
+  told_->setFont(bold);
+  said_->setAccessibleName("What the program says");
+  said_->setTextFormat(Qt::PlainText);
+  said_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  bar_->setAccessibleName("How much of it is done");
+  bar_->setFixedWidth(kBarWidth);
+  bar_->setTextVisible(false);
+  cancel_->setText("Cancel");
+  cancel_->setToolTip("End this one; those that wait go on");
+  cancel_->setFocusPolicy(Qt::StrongFocus);
+  auto* layout = new QHBoxLayout(this);
+  layout->setContentsMargins(10, 3, 10, 3);
+  layout->setSpacing(12);
+  layout->addWidget(told_);
+  layout->addWidget(said_, 1);
+  layout->addWidget(bar_);
+  layout->addWidget(cancel_);
+  hide();
+  connect(cancel_, &QToolButton::clicked, this, [this] { runner_->cancel(runner_->running_id()); });
+  connect(&runner, &CommandRunner::progressed, this, &RunProgress::follow);
+}
+
+void RunProgress::follow() {
+  if (!runner_->busy()) {
+    if (runner_->queued() == 0) hide();  // else the next one begins at once
+    return;
+  }
+  if (isHidden() && runner_->elapsed_s() < kShownAfter_s) return;
+  const QFontMetrics metrics(told_->font());
+  QString text = QString("%1, %2 s")
+                     .arg(metrics.elidedText(runner_->doing(), Qt::ElideMiddle, kMostNameWidth),
+                          QString::number(runner_->elapsed_s(), 'f', 0));
+  if (runner_->queued() > 0) text += QString(", %1 waiting").arg(runner_->queued());
+  told_->setText(text);
+  told_->setToolTip(runner_->running_name());
+  said_->setText(said_->fontMetrics().elidedText(runner_->last_line(), Qt::ElideRight, said_->width()));
+  said_->setToolTip(runner_->last_line());
+  const double share = runner_->share();
+  bar_->setRange(0, share < 0 ? 0 : kSteps);  // 0: busy
+  if (share >= 0) bar_->setValue(static_cast<int>(share * kSteps));
+  show();
+}
+
+void RunProgress::resizeEvent(QResizeEvent* event) {
+  QFrame::resizeEvent(event);
+  if (!runner_) return;
+  said_->setText(said_->fontMetrics().elidedText(runner_->last_line(), Qt::ElideRight, said_->width()));
+}
+
+}  // namespace rehearse::gui
