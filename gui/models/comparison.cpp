@@ -326,9 +326,13 @@ TableData rows_of(const std::vector<ComparedOp>& ops, const std::vector<std::str
     data.columns.push_back(
         {"mean (" + each.name + "), " + short_name(names[i]), "Time of one of them in " + named(i)});
   }
+  std::map<std::string, int>
+      kinds;  // by name: "gradient sync" by all-reduce in one run, by exchange in another
+  for (const ComparedOp& op : ops) ++kinds[op.name];
   for (const ComparedOp& op : ops) {
     std::vector<Cell>& row = data.rows.emplace_back();
-    row.push_back(text_cell(QString::fromStdString(op.name)));
+    row.push_back(text_cell(
+        QString::fromStdString(kinds[op.name] > 1 ? fmt::format("{} ({})", op.name, op.kind) : op.name)));
     const ComparedOp::Amount& base = op.amounts.front();
     for (std::size_t i = 0; i < op.amounts.size(); ++i) {
       const ComparedOp::Amount& its = op.amounts[i];

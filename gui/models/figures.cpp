@@ -53,11 +53,19 @@ void add_part(RunFigures& figures, std::string name, Kind kind, double seconds) 
 // The largest loss, as far as it is known without the scenario.
 std::string bottleneck_of(const RunFigures& figures) {
   if (figures.breakdown.empty() || figures.step_time_s <= 0) return "";
-  const BreakdownPart* worst = nullptr;
+  const BreakdownPart *worst = nullptr, *unknown = nullptr;
   for (const BreakdownPart& part : figures.breakdown)
-    if (part.kind != Kind::compute && part.seconds > kWorthNaming * figures.step_time_s &&
-        (worst == nullptr || part.seconds > worst->seconds))
+    if (part.kind == Kind::other)
+      unknown = &part;
+    else if (part.kind != Kind::compute && part.seconds > kWorthNaming * figures.step_time_s &&
+             (worst == nullptr || part.seconds > worst->seconds))
       worst = &part;
+  if (unknown != nullptr && (worst == nullptr || unknown->seconds > worst->seconds) &&
+      unknown->seconds > kWorthNaming * figures.step_time_s)
+    return fmt::format(
+        "Bottleneck: not told by the trace; in {} of the step it records neither work nor communication nor "
+        "waiting. Record the other streams and the host as well to see what is waited for.",
+        in_percent(unknown->seconds / figures.step_time_s));
   if (worst == nullptr) worst = &figures.breakdown.front();
   return fmt::format("Bottleneck: {}{}, {} of the step.", worst->kind == Kind::bubble ? "the " : "",
                      worst->name, in_percent(worst->seconds / figures.step_time_s));

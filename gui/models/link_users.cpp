@@ -43,7 +43,7 @@ std::string bytes_text(double bytes) {
 }
 
 std::string rate_text(double bytes_per_s) {
-  return scaled(bytes_per_s * 8, {"b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s", "Pb/s"});
+  return scaled(bytes_per_s, {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"});
 }
 
 std::string share_text(double share) {

@@ -77,7 +77,7 @@ private:
 };
 
 std::string bytes_text(double bytes);          // "12.3 GB", powers of 1000
-std::string rate_text(double bytes_per_s);     // "200 Gb/s", in bits as networks are sold
+std::string rate_text(double bytes_per_s);     // "25 GB/s", powers of 1000
 std::string share_text(double share);          // "64 %", "1.1 %", "0.02 %"
 std::string time_range_text(TimeRange range);  // "12.3-14.5 s"
 

@@ -176,15 +176,17 @@ void Loader::judge_later(const Run& run) {
         std::string why;
         RunFigures figures;
         std::vector<std::string> nodes;
+        std::vector<double> capacities;
         try {
           judgement = judge(read_run(path));
           figures = figures_of(*timeline, *judgement);
           nodes = nodes_of(*timeline, *judgement);
+          capacities = capacities_of(*timeline, *judgement);
         } catch (const std::exception& error) {
           why = error.what();
           judgement = nullptr;
         }
-        return [this, id, timeline, judgement, why, figures, nodes] {
+        return [this, id, timeline, judgement, why, figures, nodes, capacities] {
           const Session::RunPointer now = session_.run(id);
           if (!now || now->timeline != timeline) return;  // closed or read again meanwhile
           Run known = *now;
@@ -192,6 +194,7 @@ void Loader::judge_later(const Run& run) {
           known.not_judged = why;
           if (judgement) known.figures = figures;
           known.nodes = nodes;
+          known.capacities = capacities;
           session_.replace(std::move(known));
           emit judged(id);
         };

@@ -70,6 +70,11 @@ struct Run {
   std::shared_ptr<const Judged> judged;
   std::string not_judged;          // why it is not
   std::vector<std::string> nodes;  // on which each process of the timeline sits; empty: not known
+  // What each counter of the timeline can be at most: bytes/s of a link, bytes of a device; 0: not known.
+  std::vector<double> capacities;  // empty: none is
+  double capacity_of(std::size_t counter) const {
+    return counter < capacities.size() ? capacities[counter] : 0;
+  }
 };
 
 }  // namespace rehearse::gui

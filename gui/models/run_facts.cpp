@@ -40,4 +40,27 @@ std::vector<std::string> nodes_of(const Timeline& timeline, const Judged& judged
   return nodes;
 }
 
+std::vector<double> capacities_of(const Timeline& timeline, const Judged& judged) {
+  const RecordedRun& run = judged.run;
+  const Cluster& cluster = *run.scenario.cluster;
+  const Schedule& schedule = *run.plan.schedule;
+  std::vector<double> capacities(timeline.counters.size(), 0);
+  for (std::size_t c = 0; c < capacities.size(); ++c) {
+    const Counter& counter = timeline.counters[c];
+    if (counter.unit == "bytes_per_s") {
+      const std::vector<LinkId> links = cluster.find_links(counter.name);
+      if (!links.empty()) capacities[c] = cluster.bandwidth(links.front());
+    }
+    if (counter.unit != "bytes" || counter.process < 0) continue;
+    // Classes of ranks are the processes from 1 on; a server's processor has no memory of its own.
+    const std::int64_t number = timeline.processes[static_cast<std::size_t>(counter.process)].pid - 1;
+    if (number < 0 || number >= static_cast<std::int64_t>(run.trace.classes.size())) continue;
+    const RankClass& who = run.trace.classes[static_cast<std::size_t>(number)];
+    const auto place = static_cast<std::size_t>(schedule.first_rank(who.role) + who.ranks.front());
+    if (run.plan.endpoints.at(place) < cluster.devices())
+      capacities[c] = cluster.node().device.memory_bytes.value;
+  }
+  return capacities;
+}
+
 }  // namespace rehearse::gui

@@ -12,4 +12,7 @@ void facts_of(const Timeline& timeline, Run& run);
 // "16 nodes".
 std::vector<std::string> nodes_of(const Timeline& timeline, const Judged& judged);
 
+// Of each counter of the timeline: a link's bandwidth, a device's memory; 0: neither.
+std::vector<double> capacities_of(const Timeline& timeline, const Judged& judged);
+
 }  // namespace rehearse::gui

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "models/text/text.hpp"
+#include "simulator/report/format.hpp"
 
 namespace rehearse::gui {
 namespace {
@@ -15,8 +16,7 @@ constexpr const char* kMime = "application/x-rehearse-run";
 
 QString samples_text(double samples_per_s) {
   if (samples_per_s <= 0) return "-";
-  if (samples_per_s >= 1000) return QString::fromStdString(with_thousands(std::lround(samples_per_s)));
-  return QString::fromStdString(fmt::format("{:.3g}", samples_per_s));
+  return QString::fromStdString(with_prefix(samples_per_s));  // as Why and reports have it
 }
 
 std::shared_ptr<const Run> base_of(const Session& session) {

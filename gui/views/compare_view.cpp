@@ -8,12 +8,16 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QScrollArea>
+#include <QScrollBar>
 #include <QSplitter>
 #include <QStackedWidget>
 #include <QTabBar>
+#include <algorithm>
 
 namespace rehearse::gui {
 namespace {
+
+constexpr int kLeastNames = 150, kUsualNames = 240, kLeastSentences = 260;  // pixels
 
 struct Found {
   QString sentences;
@@ -112,6 +116,8 @@ CompareView::CompareView(Session& session, ViewState&, QWidget* parent) : QWidge
     ops_->set_filter(text);
   });
   connect(tabs_, &QTabBar::currentChanged, pages_, &QStackedWidget::setCurrentIndex);
+  connect(tabs_, &QTabBar::currentChanged, this, &CompareView::give_room);
+  connect(split_, &QSplitter::splitterMoved, this, [this] { by_hand_ = true; });
 
   const auto changed = [this] { again_.changed(); };
   connect(&session_, &Session::runs_changed, this, changed);
@@ -139,6 +145,7 @@ void CompareView::compare() {
   const std::vector<std::string> names = names_of(runs);
   bars_->set(breakdown_bars(runs, names));
   figures_->set(compared_figures(runs, names));
+  give_room();
   sentence_->setText(tr("Comparing ..."));
   work_.ask(
       [runs, names](const std::atomic<bool>& cancelled) { return compare_runs(runs, names, cancelled); },
@@ -146,13 +153,33 @@ void CompareView::compare() {
         sentence_->setText(found.sentences);
         sentence_->setVisible(!found.sentences.isEmpty());
         ops_->set(found.ops);
+        give_room();
         emit compared();
       });
+}
+
+// The first table column and the sentences give way to the figures and what they differ by.
+void CompareView::give_room() {
+  TableView* table = pages_->currentIndex() == 0 ? figures_ : ops_;
+  if (split_->orientation() == Qt::Horizontal && !by_hand_) {
+    int wanted = table->verticalScrollBar()->sizeHint().width() + 2 * table->frameWidth() + 10;
+    // Of ops what stands behind "change" may be scrolled to.
+    const QString last = pages_->currentIndex() == 0 ? QString() : tr("kind");
+    for (int column = 0; column < table->table().columnCount(); ++column) {
+      if (table->table().headerData(column, Qt::Horizontal, Qt::DisplayRole).toString() == last) break;
+      wanted += column == 0 ? kLeastNames : table->columnWidth(column);
+    }
+    const int most = split_->width() - kLeastSentences, usual = split_->width() * 58 / 100;
+    const int right = std::max(usual, std::min(wanted + kUsualNames - kLeastNames, most));
+    split_->setSizes({split_->width() - right, right});
+  }
+  table->shrink_first_column(kLeastNames);
 }
 
 void CompareView::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
   split_->setOrientation(width() > 900 || width() > height() * 3 / 2 ? Qt::Horizontal : Qt::Vertical);
+  if (split_->isVisible()) give_room();
 }
 
 }  // namespace rehearse::gui

@@ -34,6 +34,7 @@ protected:
 
 private:
   void compare();
+  void give_room();  // to the table, so that its differences are in sight
 
   Session& session_;
   WhenSeen again_{this, [this] { compare(); }};
@@ -41,6 +42,7 @@ private:
   QLabel *nothing_ = nullptr, *sentence_ = nullptr;
   QWidget* left_ = nullptr;
   QSplitter* split_ = nullptr;
+  bool by_hand_ = false;  // somebody moved the splitter
   StackedBars* bars_ = nullptr;
   TableView *figures_ = nullptr, *ops_ = nullptr;
   QTabBar* tabs_ = nullptr;

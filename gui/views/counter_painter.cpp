@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "gui/models/link_users.hpp"
+#include "gui/models/memory_stages.hpp"
 #include "gui/models/span_details.hpp"
 #include "gui/views/appearance.hpp"
 
@@ -22,10 +24,23 @@ const Counter* counter_of(const Run& run, const Line& line) {
   return &run.timeline->counters[static_cast<std::size_t>(line.counter)];
 }
 
+constexpr double kUsed = 0.2;  // of the capacity: with less, the axis ends with what is used
+
 }  // namespace
 
+double top_of_counter(double greatest, double capacity) {
+  return capacity > 0 && greatest >= kUsed * capacity ? std::max(greatest, capacity) : greatest;
+}
+
+QString scale_text(const Counter& counter, double greatest, double capacity) {
+  if (capacity <= 0) return counter_text(counter, greatest);
+  if (top_of_counter(greatest, capacity) == capacity) return counter_text(counter, capacity);
+  return counter_text(counter, greatest) + ", " + QString::fromStdString(share_text(greatest / capacity)) +
+         " of " + counter_text(counter, capacity);
+}
+
 QString counter_text(const Counter& counter, double value) {
-  if (counter.unit == "bytes") return QString::fromStdString(amount_text(value, "B"));
+  if (counter.unit == "bytes") return QString::fromStdString(memory_text(value));
   if (counter.unit == "bytes_per_s") return QString::fromStdString(amount_text(value, "B/s"));
   if (counter.unit == "%") return QString::fromStdString(fmt::format("{:.0f} %", value));
   return QString::fromStdString(amount_text(value, counter.unit));
@@ -38,10 +53,12 @@ void paint_counter(QPainter& painter, const TimelineScene& scene, const Line& li
   const Mipmaps* made = scene.mipmaps(line.run);
   if (!counter || !made || counter->time.empty()) return;
   const double greatest = made->greatest[static_cast<std::size_t>(line.counter)];
+  const double capacity = run->capacity_of(static_cast<std::size_t>(line.counter));
+  const double top = top_of_counter(greatest, capacity);
   const TimeScale scale = scene.scale_of(*run);
   const QRect inside = rect.adjusted(0, 4, 0, -3);
   const auto y_of = [&](double value) {
-    return inside.bottom() + 1 - (greatest > 0 ? value / greatest : 0) * inside.height();
+    return inside.bottom() + 1 - (top > 0 ? value / top : 0) * inside.height();
   };
   const QColor colour = colour_of_run(2, is_dark(palette));
   QColor fill = colour;
@@ -83,12 +100,18 @@ void paint_counter(QPainter& painter, const TimelineScene& scene, const Line& li
   for (const QRectF& f : fills) painter.fillRect(f, fill);
   painter.setPen(QPen(colour, 1));
   painter.drawLines(lines);
+  if (capacity > 0 && capacity <= top) {
+    const QColor marked =
+        greatest > capacity ? critical_colour(is_dark(palette)) : palette.color(QPalette::Text);
+    painter.setPen(QPen(marked, 1, Qt::DashLine));
+    painter.drawLine(QPointF(0, y_of(capacity) - 0.5), QPointF(rect.width(), y_of(capacity) - 0.5));
+  }
   // The scale: what the top is.
   QFont small = painter.font();
   const QFont usual = small;
   small.setPointSizeF(std::max(6.5, small.pointSizeF() * 0.85));
   painter.setFont(small);
-  const QString text = counter_text(*counter, greatest);
+  const QString text = scale_text(*counter, greatest, capacity);
   const QRect box(3, rect.y() + 3, painter.fontMetrics().horizontalAdvance(text) + 6,
                   painter.fontMetrics().height());
   QColor ground = palette.color(QPalette::Base), ink = palette.color(QPalette::Text);
@@ -112,7 +135,9 @@ void paint_counter_values(QPainter& painter, const TimelineScene& scene, const Q
     const Counter* counter = run ? counter_of(*run, lines[i]) : nullptr;
     const auto value = counter ? value_at(*counter, *cursor + run->aligned) : std::nullopt;
     if (!value) continue;
-    const QString text = counter_text(*counter, *value);
+    QString text = counter_text(*counter, *value);
+    if (const double capacity = run->capacity_of(static_cast<std::size_t>(lines[i].counter)); capacity > 0)
+      text += ", " + QString::fromStdString(share_text(*value / capacity));
     const int width = metrics.horizontalAdvance(text) + 8;
     double x = scene.scale().x(*cursor) + 4;
     if (x + width > scene.canvas().width()) x -= width + 8;

@@ -21,6 +21,7 @@
 #include "gui/views/command.hpp"
 #include "gui/views/scenario_editor.hpp"
 #include "gui/views/scenario_form.hpp"
+#include "simulator/report/format.hpp"
 
 namespace rehearse::gui {
 namespace {
@@ -32,7 +33,7 @@ QString result_line(const RunOutcome& outcome) {
   const QJsonObject json = QJsonDocument::fromJson(outcome.json).object();
   const double samples = json["samples_per_s"].toDouble();
   QString line = QString("%1: %2 a step").arg(outcome.name, step_text(json["step_time_s"].toDouble()));
-  if (samples > 0) line += QString::fromStdString(fmt::format(", {:.4g} samples/s", samples));
+  if (samples > 0) line += QString::fromStdString(fmt::format(", {} samples/s", with_prefix(samples)));
   return line + QString::fromStdString(fmt::format(" (predicted in {:.1f} s)", outcome.seconds));
 }
 

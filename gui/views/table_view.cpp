@@ -141,6 +141,14 @@ void TableView::set(TableData rows) {
     setColumnWidth(column, std::min(columnWidth(column) + kRoom, kWidest));
 }
 
+void TableView::shrink_first_column(int least) {
+  if (table_.columnCount() == 0) return;
+  resizeColumnToContents(0);
+  const int wanted = std::min(columnWidth(0) + kRoom, kWidest);
+  const int over = horizontalHeader()->length() - columnWidth(0) + wanted - viewport()->width();
+  setColumnWidth(0, std::max(std::min(least, wanted), wanted - std::max(0, over)));
+}
+
 void TableView::set_filter(const QString& text) {
   sorted_.setFilterFixedString(text);
 }

@@ -34,6 +34,8 @@ public:
 
   // Keeps what it is sorted by while the columns keep their names.
   void set(TableData rows);
+  // The first column gives way, down to `least`, where not all of them are in sight.
+  void shrink_first_column(int least);
   void set_filter(const QString& text);  // rows that hold it in any cell
   void show_only(std::vector<bool> rows) { sorted_.show_only(std::move(rows)); }  // empty: all
   const ValueTable& table() const { return table_; }

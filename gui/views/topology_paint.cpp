@@ -165,6 +165,11 @@ void TopologyCanvas::paint_vertices(QPainter& painter) const {
     } else if (!vertex.shown.isEmpty()) {
       painter.drawText(vertex.box, Qt::AlignCenter, vertex.shown);
     }
+    if (!vertex.aside.isEmpty()) {
+      painter.setPen(palette().color(vertex.is_switch ? QPalette::PlaceholderText : QPalette::Text));
+      painter.setClipping(false);
+      painter.drawText(vertex.aside_box, Qt::AlignCenter, vertex.aside);
+    }
     if (!vertex.noun.isEmpty()) {
       painter.setPen(palette().color(QPalette::PlaceholderText));
       const QFontMetricsF metrics(font());
@@ -198,29 +203,42 @@ void TopologyCanvas::paint_names(QPainter& painter) const {
     QRectF bounds = scene_.graph;
     for (std::size_t i = 0; i < scene_.frames.size(); ++i)
       if (open_nodes_[i].node == edge.node) bounds = scene_.frames[i];
-    for (const double share : {0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8}) {
-      const QPointF at = edge.at(share);
-      if (!bounds.contains(at)) continue;
-      QRectF place(at.x() - size.width() / 2, at.y() - size.height() / 2, size.width(), size.height());
-      if (place.left() < bounds.left() + 2) place.moveLeft(bounds.left() + 2);
-      if (place.right() > bounds.right() - 2) place.moveRight(bounds.right() - 2);
+    const auto hits_any = [&](const QRectF& place) {
       const auto hits = [&](const QRectF& other) { return other.adjusted(-2, -2, 2, 2).intersects(place); };
-      if (std::any_of(taken.begin(), taken.end(), hits) ||
-          std::any_of(scene_.frames.begin(), scene_.frames.end(),
-                      [&](const QRectF& f) { return edge.node < 0 && hits(f); }) ||
-          std::any_of(scene_.vertices.begin(), scene_.vertices.end(),
-                      [&](const SceneVertex& v) { return hits(v.box); }))
-        continue;
-      taken.push_back(place);
-      QColor ground = palette().color(QPalette::ToolTipBase);
-      ground.setAlpha(235);
-      painter.setBrush(ground);
-      painter.setPen(QPen(colour(busy.use), 1.4));
-      painter.drawRoundedRect(place, 4, 4);
-      painter.setPen(palette().color(QPalette::ToolTipText));
-      painter.drawText(place, Qt::AlignCenter, name);
-      ++named;
-      break;
+      return std::any_of(taken.begin(), taken.end(), hits) ||
+             std::any_of(scene_.frames.begin(), scene_.frames.end(),
+                         [&](const QRectF& f) { return edge.node < 0 && hits(f); }) ||
+             std::any_of(scene_.vertices.begin(), scene_.vertices.end(), [&](const SceneVertex& v) {
+               return hits(v.box) || (!v.aside.isEmpty() && v.aside_box.intersects(place));
+             });
+    };
+    // On the line, or else aside of it, with a line to it.
+    const QPointF along = edge.b - edge.a;
+    const QPointF across = QPointF(-along.y(), along.x()) / std::max(1e-6, std::hypot(along.x(), along.y()));
+    const double step = size.height() + 6;
+    bool done = false;
+    for (const double aside : {0.0, 1.0, -1.0, 2.0, -2.0, 3.5, -3.5, 5.0, -5.0}) {
+      for (const double share : {0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8}) {
+        const QPointF on = edge.at(share), at = on + across * aside * step;
+        if (!bounds.contains(on) || !bounds.contains(at)) continue;
+        QRectF place(at.x() - size.width() / 2, at.y() - size.height() / 2, size.width(), size.height());
+        if (place.left() < bounds.left() + 2) place.moveLeft(bounds.left() + 2);
+        if (place.right() > bounds.right() - 2) place.moveRight(bounds.right() - 2);
+        if (hits_any(place)) continue;
+        taken.push_back(place);
+        QColor ground = palette().color(QPalette::ToolTipBase);
+        ground.setAlpha(235);
+        painter.setPen(QPen(colour(busy.use), 1.4));
+        if (aside != 0) painter.drawLine(on, place.center());
+        painter.setBrush(ground);
+        painter.drawRoundedRect(place, 4, 4);
+        painter.setPen(palette().color(QPalette::ToolTipText));
+        painter.drawText(place, Qt::AlignCenter, name);
+        ++named;
+        done = true;
+        break;
+      }
+      if (done) break;
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <tuple>
 
 namespace rehearse::gui {
 
@@ -90,6 +91,7 @@ private:
       scene_.vertices.push_back(box);
     }
     fit_alike(0);
+    if (!layout_.tiers) name_beside();
     for (const ShownGraph::Edge& edge : shown_.edges) add_edge(edge);
   }
 
@@ -112,11 +114,15 @@ private:
 
   // In a layer all names are told alike: with second lines, whole, as numbers, or not at all.
   void fit_alike(std::size_t first) {
-    std::map<std::pair<int, int>, std::vector<SceneVertex*>> layers;
+    std::map<std::tuple<int, int, bool>, std::vector<SceneVertex*>> layers;
     for (std::size_t v = first; v < scene_.vertices.size(); ++v) {
       SceneVertex& vertex = scene_.vertices[v];
       const int layer = vertex.vertex >= 0 ? shown_.vertices[vertex.vertex].layer : vertex.layer;
-      layers[{layer, vertex.detail.isEmpty()}].push_back(&vertex);
+      // Servers are numbered by themselves.
+      const bool server =
+          vertex.vertex >= 0 &&
+          topology_.places()[shown_.vertices[vertex.vertex].place].kind == Place::Kind::server;
+      layers[{layer, vertex.detail.isEmpty(), server}].push_back(&vertex);
     }
     for (const auto& [layer, of_layer] : layers) {
       const std::vector<SceneVertex*>& vertices = of_layer;
@@ -145,6 +151,63 @@ private:
                                ? leftmost->title.chopped(numbers_of(leftmost->title).size())
                                : leftmost->title.section(' ', 1);
       if (layout_.tiers && some && !whole && leftmost->part < 0) leftmost->noun = noun;
+    }
+  }
+
+  // Names, or else numbers, of what has no room for them inside: outwards, where nothing else is.
+  void name_beside() {
+    const QPointF centre = scene_.graph.center();
+    const auto place_of = [&](const SceneVertex& vertex, const QString& text) {
+      const QSizeF size(metrics_.horizontalAdvance(text) + 2, metrics_.height());
+      QPointF out = vertex.box.center() - centre;
+      out /= std::max(1e-6, std::hypot(out.x(), out.y()));
+      // So far that the text touches the box from outside.
+      const double away =
+          std::min((vertex.box.width() + size.width()) / 2 / std::max(1e-6, std::abs(out.x())),
+                   (vertex.box.height() + size.height()) / 2 / std::max(1e-6, std::abs(out.y())));
+      const QPointF at = vertex.box.center() + out * (away + 1);
+      return QRectF(at.x() - size.width() / 2, at.y() - size.height() / 2, size.width(), size.height());
+    };
+    std::vector<QRectF> taken;
+    const auto free = [&](const QRectF& place, const SceneVertex& of) {
+      return scene_.graph.contains(place) &&
+             std::none_of(taken.begin(), taken.end(),
+                          [&](const QRectF& other) { return other.intersects(place); }) &&
+             std::none_of(scene_.vertices.begin(), scene_.vertices.end(),
+                          [&](const SceneVertex& v) { return &v != &of && v.box.intersects(place); });
+    };
+    for (const bool switches : {false, true}) {  // nodes first: more is asked about them
+      std::vector<SceneVertex*> nameless;
+      for (SceneVertex& vertex : scene_.vertices)
+        if (vertex.shown.isEmpty() && vertex.is_switch == switches) nameless.push_back(&vertex);
+      std::vector<QRectF> whole;
+      const std::size_t before = taken.size();
+      for (const SceneVertex* vertex : nameless) {
+        const QRectF place = place_of(*vertex, vertex->title);
+        if (!free(place, *vertex)) break;
+        whole.push_back(place);
+        taken.push_back(place);
+      }
+      const bool all = whole.size() == nameless.size();
+      if (!all) taken.resize(before);
+      for (std::size_t i = 0; i < nameless.size(); ++i) {
+        SceneVertex& vertex = *nameless[i];
+        const QString number = numbers_of(vertex.title);
+        if (all) {
+          vertex.aside = vertex.title;
+          vertex.aside_box = whole[i];
+          continue;
+        }
+        // The first has its whole name, to tell what the numbers count.
+        for (const QString& text : {i == 0 || number.isEmpty() ? vertex.title : number, number}) {
+          const QRectF place = place_of(vertex, text);
+          if (text.isEmpty() || !free(place, vertex)) continue;
+          vertex.aside = text;
+          vertex.aside_box = place;
+          taken.push_back(place);
+          break;
+        }
+      }
     }
   }
 

@@ -27,6 +27,9 @@ struct SceneVertex {
   QString shown;          // as much of them as fits; empty
   QString second;         // a line below; empty
   QString noun;           // what its layer consists of, where names are numbers only; of the first
+  // Its name, or number, where there is no room inside; empty: beside it neither.
+  QString aside;
+  QRectF aside_box;
   bool is_switch = false;
   bool idle = false;         // only relays
   int vertex = -1;           // of the shown graph

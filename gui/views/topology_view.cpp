@@ -110,7 +110,8 @@ void TopologyView::make_panel() {
   links_->setSortingEnabled(true);
   links_->sortByColumn(BusiestLinksModel::use, Qt::DescendingOrder);
   links_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-  links_->horizontalHeader()->setSectionResizeMode(BusiestLinksModel::link, QHeaderView::Stretch);
+  links_->horizontalHeader()->setSectionResizeMode(BusiestLinksModel::link, QHeaderView::Interactive);
+  links_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
   const auto choose_link = [this, sorted](const QModelIndex& index) {
     select_link(links_model_->line(sorted->mapToSource(index).row()).busy.link);
   };
@@ -242,6 +243,7 @@ void TopologyView::load() {
     known_ = made;
     canvas_->set_topology(known_->topology);
     panel_->setVisible(true);
+    share_room();
     follow();
     follow_selection();
     emit ready();
@@ -268,9 +270,23 @@ void TopologyView::follow() {
   for (const LinkUsage::Busy& busy : busiest_)
     lines.push_back({cluster.link_name(busy.link), busy, cluster.bandwidth(busy.link)});
   links_model_->set_links(std::move(lines));
+  fit_names();
   canvas_->set_use(known_->usage, use_, busiest_);
   tell();
   if (link_) users_timer_->start();
+}
+
+// Names have the room that the figures leave, and at least what they need: then the table is scrolled.
+void TopologyView::fit_names() {
+  constexpr int kRoom = 14, kWidestName = 260;
+  int names = 0, figures = 0;
+  const QFontMetrics metrics = links_->fontMetrics();
+  for (const LinkUsage::Busy& busy : busiest_)
+    names = std::max(names, metrics.horizontalAdvance(qt(known_->topology->cluster().link_name(busy.link))));
+  for (int column = 0; column < BusiestLinksModel::columns; ++column)
+    if (column != BusiestLinksModel::link) figures += links_->columnWidth(column);
+  links_->setColumnWidth(BusiestLinksModel::link, std::max(std::min(names + kRoom, kWidestName),
+                                                           links_->viewport()->width() - figures));
 }
 
 void TopologyView::tell() {
@@ -356,6 +372,7 @@ void TopologyView::read_users() {
   if (all.kinds.empty()) kinds = "Nobody uses it over the visible time.";
   if (all.left_out > 0) kinds += fmt::format("; the {} with the most bytes are listed", all.users.size());
   kinds_->setText(qt(kinds));
+  plot_->set_capacity(cluster.bandwidth(*link_));
   plot_->set_use(known_->usage->use_over_time(*link_, begin_s, end_s, plot_->bins()),
                  {range.begin - known_->aligned, range.end - known_->aligned});
   const bool first = users_model_->rowCount() == 0;
@@ -383,10 +400,15 @@ void TopologyView::showEvent(QShowEvent* event) {
 
 void TopologyView::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
-  // The panel has its share until somebody moves its edge.
-  const int panel = std::clamp(width() * 34 / 100, 320, 720);
-  splitter_->setSizes({width() - panel, panel});
+  share_room();
   tell();
+}
+
+// The panel has its share until somebody moves its edge.
+void TopologyView::share_room() {
+  const int panel = std::clamp(width() * 34 / 100, std::min(445, width() * 48 / 100), 720);
+  splitter_->setSizes({width() - panel, panel});
+  if (known_) fit_names();
 }
 
 }  // namespace rehearse::gui

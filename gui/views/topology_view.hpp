@@ -49,6 +49,8 @@ private:
   void follow_selection();
   void show_links(const std::vector<LinkId>& links, LinkId link);
   void read_users();
+  void share_room();
+  void fit_names();
   void tell();
   TimeRange visible() const;  // of the timeline
   void choose_user(const QModelIndex& index, bool zoom);

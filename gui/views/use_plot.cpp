@@ -14,12 +14,14 @@ namespace rehearse::gui {
 
 namespace {
 
-// The axis's upper end: 100 %, or a round share above a low maximum.
+constexpr double kAbove = 1.12;  // the axis's upper end, where the capacity's line stands below it
+
+// The axis's upper end: above the capacity, or a round share above a low maximum.
 double top_of(const std::vector<double>& use) {
   const double most = use.empty() ? 1 : *std::max_element(use.begin(), use.end());
-  for (const double top : {0.01, 0.02, 0.05, 0.1, 0.2, 0.5})
+  for (const double top : {0.01, 0.02, 0.05, 0.1, 0.2})
     if (most <= top) return top;
-  return 1;
+  return kAbove;
 }
 
 }  // namespace
@@ -40,6 +42,11 @@ void UsePlot::set_use(std::vector<double> use, TimeRange range) {
   update();
 }
 
+void UsePlot::set_capacity(double bytes_per_s) {
+  capacity_ = bytes_per_s;
+  update();
+}
+
 void UsePlot::set_cursor_time(std::optional<Time> time) {
   cursor_ = time;
   update();
@@ -54,9 +61,12 @@ void UsePlot::paintEvent(QPaintEvent*) {
   painter.drawRect(area);
   const double top = top_of(use_);
   painter.setPen(palette().color(QPalette::Text));
-  const QRectF left(0, area.top() - 4, area.left() - 5, metrics.height());
-  painter.drawText(left, Qt::AlignRight | Qt::AlignVCenter, QString::fromStdString(share_text(top)));
-  painter.drawText(left.translated(0, area.height() - metrics.height() + 6),
+  // 100 %, or what the axis ends with.
+  const double marked = std::min(1.0, top), mark_y = area.bottom() - marked / top * (area.height() - 1);
+  const QRectF left(0, mark_y - metrics.height() / 2, area.left() - 5, metrics.height());
+  painter.drawText(QRectF(left).translated(0, std::max(0.0, -left.top())), Qt::AlignRight | Qt::AlignVCenter,
+                   QString::fromStdString(share_text(marked)));
+  painter.drawText(QRectF(0, area.bottom() - metrics.height() + 2, area.left() - 5, metrics.height()),
                    Qt::AlignRight | Qt::AlignVCenter, "0");
   double right = area.left() - 100;
   for (const Tick& tick : ticks(scale(), 110)) {
@@ -80,6 +90,22 @@ void UsePlot::paintEvent(QPaintEvent*) {
         QRectF(area.left() + each * static_cast<double>(i), area.bottom() - height, std::ceil(each), height),
         colour_of_use(shade_of_use(use_[i]), dark));
   }
+  if (capacity_ > 0) {
+    const bool reached = top > 1;
+    const QString text = reached ? QString("capacity %1").arg(QString::fromStdString(rate_text(capacity_)))
+                                 : QString("%1 of the capacity, %2")
+                                       .arg(QString::fromStdString(share_text(top)),
+                                            QString::fromStdString(rate_text(capacity_)));
+    painter.setPen(QPen(palette().color(QPalette::Text), 1, Qt::DashLine));
+    if (reached) painter.drawLine(QPointF(area.left(), mark_y), QPointF(area.right(), mark_y));
+    const double width = metrics.horizontalAdvance(text) + 6;
+    const QRectF plate(area.right() - width - 2, mark_y + 2, width, metrics.height());
+    QColor ground = palette().color(QPalette::Base);
+    ground.setAlpha(190);
+    painter.fillRect(plate, ground);
+    painter.setPen(palette().color(QPalette::Text));
+    painter.drawText(plate, Qt::AlignCenter, text);
+  }
   if (cursor_ && range_.contains(*cursor_)) {
     painter.setPen(QPen(palette().color(QPalette::Text), 1, Qt::DashLine));
     const double x = scale().x(*cursor_);
@@ -100,7 +126,8 @@ void UsePlot::mouseMoveEvent(QMouseEvent* event) {
   const Time time = scale().time(event->position().x());
   emit hovered(time);
   QToolTip::showText(event->globalPosition().toPoint(),
-                     QString::fromStdString(duration_text(time) + ": " + share_text(use_[bin]) + " used"),
+                     QString::fromStdString(duration_text(time) + ": " + share_text(use_[bin]) + " used" +
+                                            (capacity_ > 0 ? ", " + rate_text(use_[bin] * capacity_) : "")),
                      this);
 }
 

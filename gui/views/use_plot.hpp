@@ -15,6 +15,7 @@ public:
   explicit UsePlot(QWidget* parent = nullptr);
   // Mean shares over equal stretches of `range`, which the axis that runs share has.
   void set_use(std::vector<double> use, TimeRange range);
+  void set_capacity(double bytes_per_s);  // marked with a line where the axis reaches it
   void set_cursor_time(std::optional<Time> time);
   std::size_t bins() const { return static_cast<std::size_t>(std::max(1.0, plot().width())); }
   const std::vector<double>& use() const { return use_; }
@@ -37,6 +38,7 @@ private:
 
   std::vector<double> use_;
   TimeRange range_;
+  double capacity_ = 0;
   std::optional<Time> cursor_;
 };
 
