@@ -396,15 +396,15 @@ TEST_CASE("What the check suggests can be taken over") {
     const CheckedScenario checked = check_scenario(draft.text(), "");
     CAPTURE(checked.message.toStdString());
     REQUIRE(checked.line > 0);
-    const auto suggestion = draft.suggestion(checked.line, checked.column, checked.message);
-    REQUIRE(suggestion);
-    CHECK(right.contains(suggestion->name));
-    draft.change(suggestion->edit);
+    const auto suggestions = draft.suggestions(checked.line, checked.column, checked.message);
+    REQUIRE(suggestions.size() == 1);
+    CHECK(right.contains(suggestions[0].name));
+    draft.change(suggestions[0].edit);
     CHECK(draft.text() == text);
     draft.document().undo();
     CHECK(draft.text() != text);
   }
-  ScenarioDraft draft(QString(text).replace("= 2048", "= 2047"), "x");
+  ScenarioDraft draft(QString(text).replace("= 2048", "= -1"), "x");
   const CheckedScenario checked = check_scenario(draft.text(), "");
-  CHECK_FALSE(draft.suggestion(checked.line, checked.column, checked.message));
+  CHECK(draft.suggestions(checked.line, checked.column, checked.message).empty());
 }

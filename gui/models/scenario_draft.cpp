@@ -173,12 +173,34 @@ QString ScenarioDraft::key_at(int line, int column) const {
   return nearest ? nearest->path : QString();
 }
 
-std::optional<ScenarioDraft::Suggestion> ScenarioDraft::suggestion(int line, int column,
-                                                                   const QString& message) const {
-  static const QRegularExpression kAsked(R"(did you mean ["\[]([\w.-]+)["\]]\?)");
-  const QRegularExpressionMatch asked = kAsked.match(message);
+namespace {
+
+// What a message proposes in the place of `found`.
+QStringList proposed_in(const QString& message, const QString& found) {
+  static const QRegularExpression kAsked(R"(did you mean ["\[]([\w.-]+)["\]]\?)"),
+      kSuchAs(R"(; allowed: .*, such as ([\d.]+)(?: or ([\d.]+))?$)"),
+      kAllowed(R"(; allowed: ("[\w.-]+"(?:, "[\w.-]+")*)$)");
+  if (const auto asked = kAsked.match(message); asked.hasMatch()) return {asked.captured(1)};
+  if (const auto such = kSuchAs.match(message); such.hasMatch()) {
+    QStringList numbers = {such.captured(1), such.captured(2)};
+    numbers.removeAll(QString());
+    return numbers;
+  }
+  if (const auto allowed = kAllowed.match(message); allowed.hasMatch()) {
+    std::vector<std::string> names;
+    for (QString name : allowed.captured(1).split(", ")) names.push_back(name.remove('"').toStdString());
+    if (const std::string nearest = nearest_name(found.toStdString(), names); !nearest.empty())
+      return {QString::fromStdString(nearest)};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<ScenarioDraft::Suggestion> ScenarioDraft::suggestions(int line, int column,
+                                                                  const QString& message) const {
   int begin = position(line, column);
-  if (begin < 0 || !asked.hasMatch()) return std::nullopt;
+  if (begin < 0) return {};
   const QString& all = text();
   const auto is_name = [&](int i) {
     return i < all.size() && (all[i].isLetterOrNumber() || all[i] == '_' || all[i] == '-' || all[i] == '.');
@@ -186,8 +208,11 @@ std::optional<ScenarioDraft::Suggestion> ScenarioDraft::suggestion(int line, int
   while (begin < all.size() && (all[begin] == '[' || all[begin] == '"' || all[begin] == '\'')) ++begin;
   int end = begin;
   while (is_name(end)) ++end;
-  if (end == begin) return std::nullopt;
-  return Suggestion{asked.captured(1), {begin, end, asked.captured(1)}};
+  if (end == begin) return {};
+  std::vector<Suggestion> suggestions;
+  for (const QString& text : proposed_in(message, all.mid(begin, end - begin)))
+    suggestions.push_back({text, {begin, end, text}});
+  return suggestions;
 }
 
 void ScenarioDraft::change(const TextEdit& edit) {

@@ -5,6 +5,7 @@
 #include <QString>
 #include <QTextDocument>
 #include <optional>
+#include <vector>
 
 #include "gui/models/toml_outline.hpp"
 
@@ -62,12 +63,13 @@ public:
   // The key whose value or name stands in that line; empty if none does.
   QString key_at(int line, int column) const;
 
-  // What a message means that asks "did you mean ...?" of what stands in that place.
+  // What may stand in that place by a message that asks "did you mean ...?", tells numbers "such as 1488 or
+  // 1504", or allows names of which one is nearly that which stands there.
   struct Suggestion {
     QString name;
     TextEdit edit;
   };
-  std::optional<Suggestion> suggestion(int line, int column, const QString& message) const;
+  std::vector<Suggestion> suggestions(int line, int column, const QString& message) const;
   void change(const TextEdit& edit);  // one step that undo() takes back
 
 signals:

@@ -179,9 +179,11 @@ void ScenarioView::build_widgets() {
   told_->setTextFormat(Qt::RichText);
   told_->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
   connect(told_, &QLabel::linkActivated, this, [this](const QString& link) {
-    if (link != "suggestion") return go_to_error();
-    const auto suggestion = draft().suggestion(error_line_, error_column_, told_->toolTip());
-    if (!suggestion) return;
+    if (!link.startsWith("suggestion")) return go_to_error();
+    const auto suggestions = draft().suggestions(error_line_, error_column_, told_->toolTip());
+    const auto place = static_cast<std::size_t>(link.section(':', 1).toUInt());
+    if (place >= suggestions.size()) return;
+    const ScenarioDraft::Suggestion* suggestion = &suggestions[place];
     draft().change(suggestion->edit);
     sides_->setCurrentIndex(1);
     editor_->go_to_place(suggestion->edit.begin + static_cast<int>(suggestion->edit.text.size()));
@@ -246,8 +248,8 @@ void ScenarioView::show_error(int line, int column, const QString& what) {
   if (what.isEmpty()) return;
   const QPalette& colours = palette();
   const QString colour = critical_colour(is_dark(colours)).name();
-  const auto suggestion = draft().suggestion(line, column, what);
-  const qsizetype most = suggestion ? kMostToldCharacters / 3 : kMostToldCharacters;
+  const auto suggestions = draft().suggestions(line, column, what);
+  const qsizetype most = !suggestions.empty() ? kMostToldCharacters / 3 : kMostToldCharacters;
   const QString shown = what.size() > most ? what.left(most) + "..." : what;
   const QString place = line > 0 ? QString("<a href=\"error\" style=\"color:%1\">Line %2, column %3</a>: ")
                                        .arg(colour)
@@ -255,9 +257,11 @@ void ScenarioView::show_error(int line, int column, const QString& what) {
                                        .arg(column)
                                  : QString("<span style=\"color:%1\">Error</span>: ").arg(colour);
   QString text = place + shown.toHtmlEscaped();
-  if (suggestion)
-    text += QString(" <a href=\"suggestion\" style=\"color:%1\">Change it to %2</a>")
-                .arg(colours.color(QPalette::Link).name(), suggestion->name);
+  for (std::size_t i = 0; i < suggestions.size(); ++i)
+    text +=
+        QString(" <a href=\"suggestion:%1\" style=\"color:%2\">%3 %4</a>")
+            .arg(i)
+            .arg(colours.color(QPalette::Link).name(), i == 0 ? "Change it to" : "or", suggestions[i].name);
   told_->setText(text);
   told_->setToolTip(what);
 }
