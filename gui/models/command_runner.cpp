@@ -226,16 +226,16 @@ void CommandRunner::child_ended(int exit_code, QProcess::ExitStatus status) {
   read_errors();
   RunOutcome outcome = outcome_of(RunOutcome::Kind::done, running_->id, running_->request);
   outcome.exit_status = status == QProcess::NormalExit ? exit_code : -1;
+  outcome.told = error_in(errors_);
   const bool swept = running_->request.task == Task::sweep && has_points(result_path_);
   if (running_->cancelled) {
     outcome.kind = RunOutcome::Kind::cancelled;
     if (swept) outcome.path = result_path_;
-  } else if (swept && outcome.exit_status == 1) {  // some points failed, and say so
-    outcome.error = QString::fromUtf8(errors_).trimmed();
+  } else if (swept && outcome.exit_status == 1) {  // some points failed
     outcome.path = result_path_;
   } else if (status != QProcess::NormalExit || exit_code != 0) {
     outcome.kind = RunOutcome::Kind::failed;
-    outcome.error = error_in(errors_);
+    outcome.error = outcome.told;
     if (outcome.error.isEmpty())
       outcome.error = status == QProcess::NormalExit
                           ? QString("rehearse ended with exit status %1.").arg(exit_code)

@@ -35,6 +35,7 @@ struct RunOutcome {
   // There for as long as the CommandRunner is: of a prediction the trace, of a search the file of plans,
   // beside which their scenarios lie, of a sweep the table of its points, those of a cancelled one too.
   QString path;
+  QString told;        // on standard error, without progress
   QByteArray json;     // of `rehearse simulate --format json`, or of `rehearse plan`
   double seconds = 0;  // that it took
 };

@@ -58,8 +58,38 @@ double figure_of(const SweepPoint& point, const SweepPoint& first, SweepFigure f
 std::optional<double> SweepTable::value(const SweepPoint& point, const std::string& axis) const {
   if (axis == "devices") return point.devices > 0 ? std::optional(point.devices) : std::nullopt;
   const auto it = std::find(varied.begin(), varied.end(), axis);
-  return it == varied.end() ? std::nullopt
-                            : number_in(point.varied[static_cast<std::size_t>(it - varied.begin())]);
+  if (it == varied.end()) return std::nullopt;
+  const std::string& written = point.varied[static_cast<std::size_t>(it - varied.begin())];
+  const std::vector<std::string>& known = words_of(axis);
+  if (known.empty()) return number_in(written);
+  const auto word = std::find(known.begin(), known.end(), written);
+  return word == known.end() ? std::nullopt : std::optional(static_cast<double>(word - known.begin() + 1));
+}
+
+const std::vector<std::string>& SweepTable::words_of(const std::string& axis) const {
+  static const std::vector<std::string> none;
+  const auto found = words.find(axis);
+  return found == words.end() ? none : found->second;
+}
+
+void SweepTable::read_words() {
+  words.clear();
+  for (std::size_t k = 0; k < varied.size(); ++k) {
+    const bool numeric = std::all_of(points.begin(), points.end(), [&](const SweepPoint& point) {
+      return number_in(point.varied[k]).has_value();
+    });
+    if (numeric) continue;
+    std::set<std::string> known;
+    std::vector<std::string>& all = words[varied[k]];
+    for (const SweepPoint& point : points)
+      if (known.insert(point.varied[k]).second) all.push_back(point.varied[k]);
+  }
+}
+
+std::vector<std::string> SweepTable::axes() const {
+  std::vector<std::string> all = numeric_axes();
+  for (const auto& [key, of_key] : words) all.push_back(key);
+  return all;
 }
 
 std::vector<std::string> SweepTable::numeric_axes() const {
@@ -69,6 +99,7 @@ std::vector<std::string> SweepTable::numeric_axes() const {
     if (point.ok()) devices.insert(point.devices);
   if (devices.size() > 1) axes.emplace_back("devices");
   for (const std::string& key : varied) {
+    if (!words_of(key).empty()) continue;
     std::set<double> values;
     const bool numeric = std::all_of(points.begin(), points.end(), [&](const SweepPoint& point) {
       const std::optional<double> number = value(point, key);
@@ -141,6 +172,7 @@ SweepTable sweep_of(const CsvFile& file) {
   std::vector<SweepPoint> points;
   for (const auto& [number, i] : by_number) points.push_back(std::move(table.points[i]));
   table.points = std::move(points);
+  table.read_words();
   return table;
 }
 

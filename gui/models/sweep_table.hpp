@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,7 +32,14 @@ struct SweepTable {
   // What may stand on the horizontal axis: "devices" if they differ, and the varied keys whose values are
   // numbers.
   std::vector<std::string> numeric_axes() const;
+  // Those, and behind them the keys whose values are words: these stand beside each other.
+  std::vector<std::string> axes() const;
+  const std::vector<std::string>& words_of(const std::string& axis) const;  // empty: it is of numbers
+  // Of words their place among words_of(), from 1.
   std::optional<double> value(const SweepPoint& point, const std::string& axis) const;
+  // By key, of those that are no numbers: each once, by the points' numbers. read_words() finds them.
+  std::map<std::string, std::vector<std::string>> words;
+  void read_words();
 };
 
 SweepTable sweep_of(const CsvFile& file);  // InputError: not of a sweep

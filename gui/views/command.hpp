@@ -23,9 +23,9 @@ inline constexpr const char *results = "&File|Sweeps, validations and &plans", *
                             *groups = "&View|&Groups", *topology = "&View|T&opology",
                             *tables = "&View|Ta&bles and memory", *plots = "&View|&Plots",
                             *colours = "&View|&Colours", *views = "&Go|To the &view",
-                            *bookmarks = "&Go|&Bookmarks";
-inline constexpr std::array<const char*, 11> below = {results, exports, zoom,    tracks, groups,   topology,
-                                                      tables,  plots,   colours, views,  bookmarks};
+                            *bookmarks = "&Go|&Bookmarks", *trials = "&Run|&Advice and sweeps";
+inline constexpr std::array<const char*, 12> below = {results, exports, zoom,    tracks, groups,    topology,
+                                                      tables,  plots,   colours, views,  bookmarks, trials};
 }  // namespace menu
 
 struct Command {

@@ -33,9 +33,11 @@
 #include "gui/views/run_progress.hpp"
 #include "gui/views/runs_view.hpp"
 #include "gui/views/scaling_view.hpp"
+#include "gui/views/scenario_form.hpp"
 #include "gui/views/scenario_view.hpp"
 #include "gui/views/selection_view.hpp"
 #include "gui/views/start_page.hpp"
+#include "gui/views/sweep_setup.hpp"
 #include "gui/views/tab_order.hpp"
 #include "gui/views/timeline_view.hpp"
 #include "gui/views/topology_view.hpp"
@@ -405,6 +407,7 @@ void MainWindow::follow_session() {
   follow_plans();
   connect(ranks_, &RanksView::rank_chosen, timeline_, &TimelineView::select_rank);
   follow_advice();
+  follow_sweeps();
   connect(runs_, &RunsView::reload_requested, &loader_, &Loader::reload);
   connect(runs_, &RunsView::duplicate_requested, this, [this](int id) {
     scenario_->duplicate_run(id);
@@ -444,6 +447,20 @@ void MainWindow::follow_advice() {
             scenario_->run_text(text, name, {}, settings);
           });
   connect(why_, &WhyView::compare_requested, this, [this] { show_view("compare"); });
+}
+
+// Sweeps are of the scenario that is open, and their points become runs.
+void MainWindow::follow_sweeps() {
+  SweepSetup& setup = scaling_->setup();
+  setup.runner().set_folder(scenario_->runner().folder() + "/sweeps");
+  setup.set_scenario([this] {
+    scenario_->form().commit();
+    const ScenarioDraft& draft = scenario_->draft();
+    return RunRequest{draft.text(), draft.name(), draft.folder()};
+  });
+  connect(scaling_, &ScalingView::message, this, &MainWindow::tell);
+  connect(scaling_, &ScalingView::saved, this, &MainWindow::remember_file);
+  connect(scaling_, &ScalingView::run_requested, scenario_, &ScenarioView::run_text);
 }
 
 void MainWindow::show_step() {
@@ -517,7 +534,7 @@ bool MainWindow::event(QEvent* event) {
 
 bool MainWindow::settled() const {
   return !loader_.busy() && !scenario_->runner().busy() && scenario_->runner().queued() == 0 &&
-         !why_->busy() && start_->settled();
+         !why_->busy() && !scaling_->busy() && start_->settled();
 }
 
 void MainWindow::restore_layout() {

@@ -94,6 +94,7 @@ private:
   void follow_plans();
   void follow_advice();
   bool event(QEvent* event) override;
+  void follow_sweeps();
   void show_step();
   void tell(const QString& message);
   void refuse(const QString& message);

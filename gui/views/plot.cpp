@@ -105,7 +105,9 @@ QCategoryAxis* qt_axis(const PlotAxis& axis, const QPalette& palette) {
   made->setLabelsPosition(QCategoryAxis::AxisLabelsPositionOnValue);
   made->setRange(axis.on_axis(axis.least), axis.on_axis(axis.most));
   made->setStartValue(axis.on_axis(axis.least));
-  for (const double mark : axis.marks) made->append(mark_text(mark), axis.on_axis(mark));
+  for (std::size_t i = 0; i < axis.marks.size(); ++i)
+    made->append(axis.names.isEmpty() ? mark_text(axis.marks[i]) : axis.names[static_cast<qsizetype>(i)],
+                 axis.on_axis(axis.marks[i]));
   made->setTitleText(axis.title);
   const QColor text = palette.color(QPalette::WindowText);
   made->setTitleBrush(text);
@@ -164,6 +166,20 @@ PlotAxis plot_axis(const QString& title, bool logarithmic, std::vector<double> v
       if (!close) last = mark;
       return close;
     });
+  }
+  return axis;
+}
+
+PlotAxis plot_axis(const QString& title, const QStringList& words) {
+  PlotAxis axis;
+  axis.title = title;
+  axis.least = 0.5;
+  axis.most = static_cast<double>(words.size()) + 0.5;
+  // Of many every second, third, ... is told.
+  const qsizetype each = words.size() / static_cast<qsizetype>(kMostMarks + 1) + 1;
+  for (qsizetype i = 0; i < words.size(); i += each) {
+    axis.marks.push_back(static_cast<double>(i + 1));
+    axis.names << words[i];
   }
   return axis;
 }

@@ -5,6 +5,7 @@
 #include <QChartView>
 #include <QPalette>
 #include <QScatterSeries>
+#include <QStringList>
 #include <QXYSeries>
 #include <optional>
 #include <vector>
@@ -18,6 +19,7 @@ struct PlotAxis {
   bool logarithmic = false;
   double least = 0, most = 1;  // values, with room to spare
   std::vector<double> marks;
+  QStringList names;  // of the marks; empty: their values
 
   double on_axis(double value) const;
   double value_at(double place) const;  // the reverse
@@ -26,6 +28,9 @@ struct PlotAxis {
 // Room for `values`, marks at 1, 2 and 5 times powers of ten, or at the values themselves where they are as
 // few as `few`. Linear axes begin at 0. Values that are not above 0 have no place on a logarithmic one.
 PlotAxis plot_axis(const QString& title, bool logarithmic, std::vector<double> values, std::size_t few = 0);
+
+// Words beside each other, the first at 1.
+PlotAxis plot_axis(const QString& title, const QStringList& words);
 
 // A cloud of points, told in the legend.
 struct Dots {

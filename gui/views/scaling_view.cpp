@@ -3,22 +3,27 @@
 #include <QAction>
 #include <QBoxLayout>
 #include <QComboBox>
+#include <QFileDialog>
 #include <QFileInfo>
 #include <QLabel>
 #include <QLegend>
 #include <QLineSeries>
 #include <QMouseEvent>
+#include <QSaveFile>
 #include <QSplitter>
 #include <QToolButton>
 #include <QToolTip>
 #include <algorithm>
 
+#include "gui/models/scenario_difference.hpp"
+#include "gui/models/sweep_setup.hpp"
 #include "gui/views/appearance.hpp"
 #include "gui/views/choose_file.hpp"
 #include "gui/views/command.hpp"
 #include "gui/views/labelled_box.hpp"
 #include "gui/views/placeholder.hpp"
 #include "gui/views/plot.hpp"
+#include "gui/views/sweep_setup.hpp"
 
 namespace rehearse::gui {
 namespace {
@@ -47,12 +52,19 @@ struct ScalingView::Drawing {
   std::vector<QPointF> ideal;
 };
 
-ScalingView::ScalingView(Session&, ViewState&, QWidget* parent) : QWidget(parent) {
+ScalingView::~ScalingView() = default;
+
+ScalingView::ScalingView(Session& session, ViewState&, QWidget* parent) : QWidget(parent), session_(session) {
   setAccessibleName(tr("Scaling"));
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
-  nothing_ = add_placeholder(*outer, tr("Open the CSV file of a sweep to see its curves. It is written by\n"
-                                        "rehearse sweep SCENARIO --vary strategy.data=1..8 --out FILE.csv"));
+  outer->setSpacing(0);
+  setup_ = new SweepSetup(this);
+  outer->addWidget(setup_);
+  nothing_ =
+      add_placeholder(*outer, tr("Choose what varies and run the sweep, or open the CSV file of one. It "
+                                 "is written by\n"
+                                 "rehearse sweep SCENARIO --vary strategy.data=1..8 --out FILE.csv"));
   told_ = new QWidget(this);
   outer->addWidget(told_, 1);
   auto* all = new QVBoxLayout(told_);
@@ -111,6 +123,28 @@ ScalingView::ScalingView(Session&, ViewState&, QWidget* parent) : QWidget(parent
                             [this](const QString& path) { emit open_requested(path); });
               });
 
+  save_ = add_command(*this,
+                      {menu::results,
+                       tr("Save the sweep..."),
+                       {QKeySequence("Ctrl+Alt+W")},
+                       tr("Write the points that are shown to a CSV file")},
+                      [this] { choose_where_to_save(); });
+  save_->setIconText(tr("Save..."));
+  save_->setEnabled(false);
+  QAction* open_point = add_command(*this,
+                                    {menu::trials,
+                                     tr("Open the &point as a run"),
+                                     {QKeySequence("Ctrl+Return")},
+                                     tr("Predict the point of the sweep that is current, on the timeline")},
+                                    [this] { this->open_point(points_->current_row()); });
+  open_point->setIconText(tr("Open point"));
+  for (QAction* action : {save_, open_point}) setup_->add_button(action);
+  connect(points_, &TableView::row_activated, this, &ScalingView::open_point);
+  connect(setup_, &SweepSetup::grown, this, [this](const QString& path) { read_grown(path, false); });
+  connect(setup_, &SweepSetup::ended, this, [this](const RunOutcome& outcome) {
+    if (!outcome.path.isEmpty()) read_grown(outcome.path, true);
+  });
+
   connect(axis_, &QComboBox::currentIndexChanged, this, &ScalingView::draw);
   connect(figure_, &QComboBox::currentIndexChanged, this, &ScalingView::draw);
   connect(points_, &TableView::current_row_changed, this, &ScalingView::mark);
@@ -127,12 +161,14 @@ QAction* ScalingView::make_switch(const QString& text, const QString& key, const
 
 void ScalingView::show_sweep(const QString& path, ReadSweep read) {
   const QString was = axis_->currentText();
+  growing_.cancel();
+  swept_.reset();
   sweep_ = std::make_shared<const SweepTable>(std::move(read.sweep));
   curves_.clear();
   path_ = path;
   axis_->blockSignals(true);
   axis_->clear();
-  for (const std::string& axis : sweep_->numeric_axes()) axis_->addItem(QString::fromStdString(axis));
+  for (const std::string& axis : sweep_->axes()) axis_->addItem(QString::fromStdString(axis));
   if (const int known = axis_->findText(was); known >= 0) axis_->setCurrentIndex(known);
   axis_->blockSignals(false);
   QString text;
@@ -143,6 +179,7 @@ void ScalingView::show_sweep(const QString& path, ReadSweep read) {
   points_->set(std::move(read.rows));
   nothing_->hide();
   told_->show();
+  save_->setEnabled(true);
   setToolTip({});
   plot_->setToolTip({});
   draw();
@@ -172,7 +209,9 @@ void ScalingView::draw() {
       }
     made.points = xs.size();
     for (const CurvePoint& point : line) ys.push_back(point.y);
-    made.across = plot_axis(axis, log_x, std::move(xs), kFewMarks);
+    QStringList words;
+    for (const std::string& word : sweep->words_of(axis.toStdString())) words << QString::fromStdString(word);
+    made.across = words.isEmpty() ? plot_axis(axis, log_x, std::move(xs), kFewMarks) : plot_axis(axis, words);
     made.up = plot_axis(figure, log_y, std::move(ys));
     const std::size_t most =
         made.points <= kMostDrawn
@@ -218,6 +257,76 @@ void ScalingView::show_drawing(Drawing made) {
   mark(points_->current_row());
 }
 
+// As it grows, and no more often than takes a fraction of the time.
+void ScalingView::read_grown(const QString& path, bool last) {
+  constexpr qint64 kOften_ms = 300, kShare = 5;
+  if (!last && (growing_.busy() ||
+                (since_read_.isValid() && since_read_.elapsed() < std::max(kOften_ms, kShare * read_ms_))))
+    return;
+  struct Grown {
+    ReadSweep sweep;
+    qint64 took_ms;
+  };
+  growing_.ask(
+      [path](const std::atomic<bool>&) {
+        QElapsedTimer clock;
+        clock.start();
+        Grown read{read_growing_sweep(path.toStdString()), 0};
+        read.took_ms = clock.elapsed();
+        return read;
+      },
+      [this, path, request = setup_->swept()](Grown read) {
+        read_ms_ = read.took_ms;
+        since_read_.start();
+        const int row = path == path_ ? points_->current_row() : -1;
+        const std::string number =
+            row < 0 ? std::string() : sweep_->points[static_cast<std::size_t>(row)].number;
+        show_sweep(path, std::move(read.sweep));
+        swept_ = std::make_unique<RunRequest>(request);
+        for (std::size_t i = 0; row >= 0 && i < sweep_->points.size(); ++i)
+          if (sweep_->points[i].number == number) points_->select_row(static_cast<int>(i));
+      });
+}
+
+bool ScalingView::busy() const {
+  return setup_->busy() || growing_.busy();
+}
+
+void ScalingView::open_point(int row) {
+  if (row < 0 || static_cast<std::size_t>(row) >= sweep_->points.size()) return;
+  const SweepPoint& point = sweep_->points[static_cast<std::size_t>(row)];
+  if (!swept_)
+    return emit message(
+        tr("The scenario of these points is not known; points of sweeps that are run here can be opened"));
+  if (!point.ok()) return emit message(QString::fromStdString(point.error));
+  QStringList settings = swept_->settings;
+  for (std::size_t k = 0; k < sweep_->varied.size(); ++k)
+    settings << QString::fromStdString(sweep_->varied[k] + "=" + point.varied[k]);
+  const QString name = swept_->name + ", " + settings_name(settings);
+  for (const Session::RunPointer& run : session_.runs())
+    if (run->name == name.toStdString()) return session_.set_current(run->id);
+  emit run_requested(swept_->text, name, swept_->folder, settings);
+}
+
+QString ScalingView::save(const QString& path) {
+  QFile from(path_);
+  QSaveFile into(path);
+  if (!from.open(QIODevice::ReadOnly)) return tr("%1: cannot be read: %2").arg(path_, from.errorString());
+  if (!into.open(QIODevice::WriteOnly) || into.write(from.readAll()) < 0 || !into.commit())
+    return tr("%1: cannot be written: %2").arg(path, into.errorString());
+  emit saved(path);
+  return {};
+}
+
+void ScalingView::choose_where_to_save() {
+  QString path = QFileDialog::getSaveFileName(this, tr("Save the sweep"), QFileInfo(path_).fileName(),
+                                              tr("Sweeps (*.csv)"));
+  if (path.isEmpty()) return;
+  if (QFileInfo(path).suffix().isEmpty()) path += ".csv";
+  const QString why = save(path);
+  emit message(why.isEmpty() ? tr("%1 is written").arg(path) : why);
+}
+
 void ScalingView::mark(int row) {
   plot_->set_ring(value_of(row));
 }
@@ -258,7 +367,12 @@ bool ScalingView::eventFilter(QObject* watched, QEvent* event) {
       QToolTip::showText(mouse->globalPosition().toPoint(),
                          QString::fromStdString(description_of(*sweep_, sweep_->points[nearest->row])),
                          plot_);
-      if (pressed) points_->select_row(static_cast<int>(nearest->row));
+      if (pressed) {
+        const int row = static_cast<int>(nearest->row);
+        points_->select_row(row);
+        open_point(row);
+        return true;
+      }
     }
   }
   return QWidget::eventFilter(watched, event);

@@ -1,6 +1,7 @@
 // Curves through the points of a sweep, and the points as a table.
 #pragma once
 
+#include <QElapsedTimer>
 #include <QWidget>
 #include <memory>
 #include <optional>
@@ -17,13 +18,19 @@ class QSplitter;
 namespace rehearse::gui {
 
 class PlotView;
+class SweepSetup;
+struct RunRequest;
 
 class ScalingView : public QWidget {
   Q_OBJECT
 public:
   ScalingView(Session& session, ViewState& state, QWidget* parent = nullptr);
+  ~ScalingView() override;
   void show_sweep(const QString& path, ReadSweep read);
   const QString& path() const { return path_; }  // empty: nothing is open
+  SweepSetup& setup() { return *setup_; }
+  bool busy() const;                  // sweeping, or reading what was swept
+  QString save(const QString& path);  // the table as it is; what went wrong, or empty
 
   void set_axis(const QString& axis);
   void set_figure(SweepFigure figure);
@@ -34,6 +41,11 @@ public:
 
 signals:
   void open_requested(const QString& path);
+  // Of a point of a sweep that was run here.
+  void run_requested(const QString& text, const QString& name, const QString& folder,
+                     const QStringList& settings);
+  void message(const QString& text);
+  void saved(const QString& path);
 
 protected:
   void resizeEvent(QResizeEvent* event) override;
@@ -45,12 +57,21 @@ private:
   void draw();
   void show_drawing(Drawing made);
   void mark(int row);
+  void read_grown(const QString& path, bool last);
+  void open_point(int row);
+  void choose_where_to_save();
   std::optional<QPointF> value_of(int row) const;  // in the units of the axes; nothing: no curve has it
   bool eventFilter(QObject* watched, QEvent* event) override;
 
   std::shared_ptr<const SweepTable> sweep_ = std::make_shared<const SweepTable>();
-  Latest drawing_{this};
+  Session& session_;
+  SweepSetup* setup_ = nullptr;
+  Latest drawing_{this}, growing_{this};
+  QElapsedTimer since_read_;
+  qint64 read_ms_ = 0;  // that the last reading took
   QString path_;
+  std::unique_ptr<RunRequest> swept_;  // whose points are shown; null: those of a file
+  QAction* save_ = nullptr;
   std::vector<Curve> curves_;
   QLabel *nothing_ = nullptr, *problems_ = nullptr;
   QWidget* told_ = nullptr;

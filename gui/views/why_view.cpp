@@ -163,14 +163,14 @@ WhyView::WhyView(Session& session, ViewState&, QWidget* parent)
 
   add_command(
       *this,
-      {menu::run,
+      {menu::trials,
        tr("&Try the first advice"),
        {QKeySequence("Ctrl+Alt+T")},
        tr("Open the step with the change that is advised first, and compare them")},
       [this] { advice_->try_first(); }, Qt::WindowShortcut);
   tries_ = add_command(
       *this,
-      {menu::run,
+      {menu::trials,
        tr("Simulate &advice unasked"),
        {QKeySequence("Ctrl+Alt+A")},
        tr("Simulate what would help as soon as a run is looked at, at low priority")},
