@@ -23,8 +23,10 @@ using Profile = std::array<float, kWindows * kKindNames.size()>;
 Profile profile_of(const Timeline& timeline, const Row& row) {
   Profile profile{};
   const double whole = std::max<double>(1, static_cast<double>(timeline.end - timeline.begin));
+  // Divided first: the times of a broken trace may be too long to be multiplied.
+  const Time window_length = (timeline.end - timeline.begin) / Time{kWindows};
   const auto begin_of = [&](std::size_t window) {
-    return timeline.begin + (timeline.end - timeline.begin) * static_cast<Time>(window) / Time{kWindows};
+    return timeline.begin + window_length * static_cast<Time>(window);
   };
   std::size_t window = 0;
   for (SpanId s = row.first; s < row.last; ++s) {
