@@ -6,10 +6,10 @@
 #include <QImage>
 #include <QSettings>
 #include <QTemporaryDir>
-#include <QThread>
 #include <random>
 
 #include "benchmarks/gui_trace_file.hpp"
+#include "benchmarks/gui_wait.hpp"
 #include "gui/views/appearance.hpp"
 #include "gui/views/main_window.hpp"
 #include "gui/views/timeline_canvas.hpp"
@@ -75,10 +75,7 @@ struct Window {
     session.add(std::move(run));
     view.resize(1920, 1080);
     view.show();
-    while (!view.scene().ready()) {
-      QApplication::processEvents();
-      QThread::msleep(1);
-    }
+    wait_until_ready(view);
   }
 };
 

@@ -3,8 +3,8 @@
 
 #include <QApplication>
 #include <QImage>
-#include <QThread>
 
+#include "benchmarks/gui_wait.hpp"
 #include "gui/views/minimap.hpp"
 #include "gui/views/timeline_canvas.hpp"
 #include "gui/views/timeline_labels.hpp"
@@ -81,13 +81,7 @@ struct Window {
     session.add(std::move(made));
     view.resize(size);
     view.show();
-    wait();
-  }
-  void wait() {
-    do {
-      QApplication::processEvents();
-      QThread::msleep(1);
-    } while (!view.scene().ready());
+    wait_until_ready(view);
   }
 };
 

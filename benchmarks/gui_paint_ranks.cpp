@@ -4,8 +4,8 @@
 
 #include <QApplication>
 #include <QImage>
-#include <QThread>
 
+#include "benchmarks/gui_wait.hpp"
 #include "gui/views/timeline_canvas.hpp"
 #include "gui/views/timeline_labels.hpp"
 #include "gui/views/timeline_view.hpp"
@@ -86,13 +86,7 @@ struct Window {
     run = session.add(std::move(made));
     view.resize(1920, 1080);
     view.show();
-    wait();
-  }
-  void wait() {
-    do {
-      QApplication::processEvents();
-      QThread::msleep(1);
-    } while (!view.scene().ready());
+    wait_until_ready(view);
   }
   void draw() {
     canvas_image.fill(Qt::white);
@@ -122,7 +116,7 @@ Window& window() {
   w.state.show_critical_path(false);
   w.state.fit();
   w.view.scene().set_scroll(0);
-  w.wait();
+  wait_until_ready(w.view);
   return w;
 }
 
@@ -189,7 +183,7 @@ void prepare(Window& w, Look look) {
     for (int r = 0; r < 3 * kRanks; ++r) area.rows.emplace_back(w.run, r);
     w.state.select(area);
   }
-  w.wait();
+  wait_until_ready(w.view);
 }
 
 void ranks_scrolled(benchmark::State& bench) {

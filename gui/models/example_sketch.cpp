@@ -12,29 +12,26 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr std::size_t kManyRanks = 4;  // from here on each is one line
+constexpr std::size_t kManyRanks = 4;  // from here on each rank is one line
 constexpr std::size_t kMostLines = 48;
 constexpr double kGap = 0.08;  // between two runs, of the height
 constexpr double kNarrowest = 0.004;
 constexpr double kMargin = 0.06;  // around points
 constexpr std::size_t kMostBars = 20'000;
 
-// What is drawn in one line, what stands later over what stands before.
-using Line = std::vector<const Row*>;
-
-std::vector<Line> lines_of(const Timeline& timeline) {
-  std::vector<Line> lines;
+// The rows to draw: all of a few ranks, or the summaries of many, which hold the passes of our own traces.
+std::vector<const Row*> lines_of(const Timeline& timeline) {
+  std::vector<const Row*> lines;
   const bool many = timeline.processes.size() >= kManyRanks;
   for (const Process& process : timeline.processes) {
     if (!process.device || lines.size() >= kMostLines) continue;
-    Line whole;
-    if (process.summary_row >= 0) whole.push_back(&timeline.rows[process.summary_row]);
+    if (many) {
+      if (process.summary_row >= 0) lines.push_back(&timeline.rows[process.summary_row]);
+      continue;
+    }
     for (int track = process.first_track; track < process.last_track; ++track)
-      for (int row = timeline.tracks[track].first_row; row < timeline.tracks[track].last_row; ++row) {
-        if (!many) lines.push_back({&timeline.rows[row]});
-        whole.push_back(&timeline.rows[row]);
-      }
-    if (many) lines.push_back(std::move(whole));
+      for (int row = timeline.tracks[track].first_row; row < timeline.tracks[track].last_row; ++row)
+        lines.push_back(&timeline.rows[row]);
   }
   if (lines.size() > kMostLines) lines.resize(kMostLines);
   return lines;
@@ -44,20 +41,17 @@ void add_lines(const Timeline& timeline, double length_ns, double top, double he
   TimeRange step = figures_of(timeline).step;
   if (step.length() <= 0) step = {timeline.begin, timeline.end};
   const SpanColumns& spans = timeline.spans;
-  const std::vector<Line> lines = lines_of(timeline);
+  const std::vector<const Row*> lines = lines_of(timeline);
   const double line_height = height / static_cast<double>(std::max<std::size_t>(lines.size(), 1));
   double y = top;
-  for (const Line& line : lines) {
-    for (const Row* row : line)
-      for (SpanId span = timeline.first_after(*row, step.begin); span < row->last; ++span) {
-        if (spans.begin[span] >= step.end || sketch.bars.size() >= kMostBars) break;
-        // Of ranks in one line the summary tells all but which pass it is that they compute.
-        if (row != line.front() && spans.pass[span] == Pass::none) continue;
-        const double from = std::max(0.0, static_cast<double>(spans.begin[span] - step.begin) / length_ns);
-        const double to = static_cast<double>(std::min(spans.end[span], step.end) - step.begin) / length_ns;
-        sketch.bars.push_back({QRectF(from, y, std::max(kNarrowest, to - from), line_height),
-                               spans.kind[span], spans.pass[span]});
-      }
+  for (const Row* row : lines) {
+    for (SpanId span = timeline.first_after(*row, step.begin); span < row->last; ++span) {
+      if (spans.begin[span] >= step.end || sketch.bars.size() >= kMostBars) break;
+      const double from = std::max(0.0, static_cast<double>(spans.begin[span] - step.begin) / length_ns);
+      const double to = static_cast<double>(std::min(spans.end[span], step.end) - step.begin) / length_ns;
+      sketch.bars.push_back({QRectF(from, y, std::max(kNarrowest, to - from), line_height), spans.kind[span],
+                             spans.pass[span]});
+    }
     y += line_height;
   }
 }

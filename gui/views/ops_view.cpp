@@ -45,11 +45,9 @@ OpsView::OpsView(Session& session, ViewState& state, QWidget* parent)
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
   nothing_ = add_placeholder(*outer);
-  told_ = new QWidget(this);
-  outer->addWidget(told_, 1);
-  auto* all = new QVBoxLayout(told_);
-  all->setContentsMargins(4, 4, 4, 4);
-  all->setSpacing(4);
+  const Body body = add_body(*outer);
+  told_ = body.widget;
+  QVBoxLayout* const all = body.column;
   auto* head = new QHBoxLayout;
   stretch_ = new QComboBox(told_);
   stretch_->addItems({tr("Visible time"), tr("Whole step"), tr("Whole run")});

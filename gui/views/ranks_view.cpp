@@ -175,11 +175,9 @@ RanksView::RanksView(Session& session, ViewState&, QWidget* parent) : QWidget(pa
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
   nothing_ = add_placeholder(*outer);
-  told_ = new QWidget(this);
-  outer->addWidget(told_, 1);
-  auto* all = new QVBoxLayout(told_);
-  all->setContentsMargins(4, 4, 4, 4);
-  all->setSpacing(4);
+  const Body body = add_body(*outer);
+  told_ = body.widget;
+  QVBoxLayout* const all = body.column;
   stragglers_ = new QLabel(told_);
   stragglers_->setTextFormat(Qt::RichText);
   stragglers_->setWordWrap(true);

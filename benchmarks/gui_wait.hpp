@@ -1,0 +1,18 @@
+// Waits until a timeline has all that it computes in the background.
+#pragma once
+
+#include <QApplication>
+#include <QThread>
+
+#include "gui/views/timeline_view.hpp"
+
+namespace rehearse::gui {
+
+inline void wait_until_ready(TimelineView& view) {
+  do {
+    QApplication::processEvents();
+    QThread::msleep(1);
+  } while (!view.scene().ready());
+}
+
+}  // namespace rehearse::gui
