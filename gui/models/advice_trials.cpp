@@ -19,7 +19,7 @@ bool trains_as_much(const Run& run, const AdviceTrial& trial) {
   return std::abs(then - now) <= 1e-6 * now;
 }
 
-// Time of a sample, over that of the run.
+// The time of a sample relative to that of the run.
 double relative_time(const Run& run, const AdviceTrial& trial) {
   return trial.samples_per_s > 0 ? run.figures.samples_per_s / trial.samples_per_s : 0;
 }
@@ -123,7 +123,7 @@ void AdviceTrials::try_all(int id) {
 
 void AdviceTrials::drop(Tried& known) {
   const std::vector<int> ids = known.ids;
-  known.ids.assign(ids.size(), 0);  // what they end with is nobody's
+  known.ids.assign(ids.size(), 0);  // results of cancelled trials are dropped
   for (const int id : ids)
     if (id != 0) runner_.cancel(id);
 }

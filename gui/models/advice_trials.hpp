@@ -1,4 +1,4 @@
-// Tries out what runs are advised, by simulating it where nobody has to wait for that.
+// Simulates the advice of runs in the background.
 #pragma once
 
 #include <QObject>
@@ -21,7 +21,7 @@ struct AdviceTrial {
   QString error;  // why it failed
 };
 
-// What a trial comes to, against the run that was advised: "61.2 s a step, 15.4 % less". Empty: not tried.
+// The result of a trial against its run: "61.2 s a step, 15.4 % less". Empty: not tried.
 QString outcome_text(const Run& run, const AdviceTrial& trial);
 enum class Verdict { unknown, better, same, worse };
 Verdict verdict_on(const Run& run, const AdviceTrial& trial);
@@ -35,7 +35,7 @@ public:
   static bool can_try(const Run& run);
   // In the order of the advice; all untried until try_all().
   const std::vector<AdviceTrial>& of(int run);
-  // Simulates what has not been, one after the other. It ends when the run goes or its advice changes.
+  // Simulates the untried advice one by one; stops when the run is removed or its advice changes.
   void try_all(int run);
   bool busy() const { return runner_.busy() || runner_.queued() > 0; }
   CommandRunner& runner() { return runner_; }

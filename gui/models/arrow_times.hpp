@@ -1,4 +1,4 @@
-// When what an arrow stands for leaves one span and arrives in the other.
+// Computes when the message or dependency of an arrow leaves one span and arrives in the other.
 #pragma once
 
 #include "gui/models/timeline.hpp"
@@ -10,8 +10,8 @@ struct ArrowTimes {
 };
 
 // Bytes leave where the sender's transfer begins and are there where the receiver's ends: both wait for each
-// other before, in spans of their own, and go on at the same time. What is launched or depends on another
-// span begins behind it, or while it is under way.
+// other in earlier spans and then proceed together. A span that was launched by or depends on another
+// begins after it, or while it is running.
 ArrowTimes arrow_times(const Timeline& timeline, SpanId from, SpanId to);
 
 }  // namespace rehearse::gui

@@ -16,7 +16,7 @@ namespace rehearse::gui {
 namespace {
 
 constexpr int kTickMs = 200;
-constexpr int kLowest = 19;                     // of priorities, "nice"
+constexpr int kLowest = 19;                     // priority ("nice")
 constexpr qsizetype kMostErrorBytes = 1 << 16;  // of standard error that are kept
 
 // "<stdin>:6:16: training.global_batch is 63; ...": the place, and what is left.
@@ -29,7 +29,7 @@ void take_place(RunOutcome& outcome) {
   outcome.error.remove(0, match.capturedLength());
 }
 
-// Of what a child has told, without how far it was: "simulating: 42 %".
+// The messages of a child without progress lines such as "simulating: 42 %".
 QString error_in(const QByteArray& told) {
   static const QRegularExpression kProgress(R"(^[^:]+(: \d+ %| \.\.\.|: \d+ of \d+)$|^plan: bounded )");
   QStringList lines;
@@ -78,7 +78,7 @@ QString result_name(const RunRequest& request) {
   return file_name(request.name) + ".csv";
 }
 
-// Whether there is a point in it, beside the header.
+// Whether the table holds a line beside its header.
 bool has_points(const QString& path) {
   QFile file(path);
   return file.open(QIODevice::ReadOnly) && !file.readLine().isEmpty() && file.readLine().endsWith('\n');

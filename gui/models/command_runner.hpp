@@ -53,7 +53,7 @@ public:
   // Where results lie for as long as it is there: a temporary folder of its own, unless another is set.
   QString folder() const { return elsewhere_.isEmpty() ? folder_.path() : elsewhere_; }
   void set_folder(const QString& path) { elsewhere_ = path; }
-  // Its children give way to all others: for what nobody waits for.
+  // Runs children at the lowest priority, for work that no user waits for.
   void set_low_priority(bool low) { low_priority_ = low; }
   void set_program(const QString& path) { program_ = path; }  // default: found beside this program's binary
 
@@ -70,9 +70,9 @@ public:
   QString doing() const;  // "Predicting NAME"; empty: nothing is under way
   double elapsed_s() const { return running_ ? static_cast<double>(clock_.elapsed()) / 1000 : 0; }
   QString last_line() const { return last_line_; }  // of what the child told on standard error
-  // Of the task under way, where its result will lie: of a sweep it grows line by line.
+  // The result file of the running task; a sweep appends to it line by line.
   QString running_path() const { return running_ ? result_path_ : QString(); }
-  double share() const;  // of what is under way that is done, as told there; -1: not told
+  double share() const;  // done share of the running task, as the child reports it; -1: not reported
 
 signals:
   void progressed();  // started, waited, told something, ended

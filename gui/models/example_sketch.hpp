@@ -18,7 +18,7 @@ struct Sketch {
   };
   struct Curve {
     std::vector<QPointF> points;
-    int run = 0;  // whose colour it has; -1: of what is only there to compare with
+    int run = 0;  // the run that gives the colour; -1: a reference line
     bool joined = false;
   };
   std::vector<Bar> bars;

@@ -12,11 +12,11 @@ struct Example {
   QString title, told;  // one line, and one sentence
   QStringList files;
   QString view;  // of MainWindow::view_names(), that is shown with them
-  // Whether files of the user's are asked for, and these are only there to be looked at.
+  // Whether the card asks for a file of the user; its own files then only make the picture.
   bool asks = false;
 };
 
-// Those whose files are there, in the order in which they are shown.
+// The examples whose files exist, in the order of the page.
 std::vector<Example> examples();
 // All of them, their files expected in `folder`.
 std::vector<Example> examples_in(const QString& folder);

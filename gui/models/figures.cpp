@@ -347,7 +347,7 @@ RunFigures figures_of(const Timeline& timeline, const Judged& judged) {
            m.breakdown.other_s - m.breakdown.launches_s);
   figures.memory = m.memory;
   figures.cost = cost_of(result.scenario, m);
-  // What was measured has nothing simulated to compare with.
+  // A measured run gets no advice: simulated advice cannot be compared with a measurement.
   if (result.measured == nullptr) figures.advice = advice_of(result);
   figures.bottleneck =
       bottleneck_sentence(result, figures.advice.empty() ? AdviceTold::in_sentence : AdviceTold::apart);

@@ -11,9 +11,9 @@ namespace rehearse::gui {
 // Of any key that stands in a text, or may: "cluster.slow[0].factor". `known`: what the reader knows of it;
 // null: nothing, and its value is written as it stands.
 ScenarioField further_field(const QString& path, const ScenarioKey* known);
-// The key that the reader knows by this path of a text; null if it knows none.
+// The key of the scenario reader that a path of the text belongs to; null if the reader has no such key.
 const ScenarioKey* known_key(const QString& path, const std::vector<ScenarioKey>& keys);
-// Where a key's value stands in a text that has none yet: "cluster.slow[0].factor" of "cluster.slow.factor".
+// The path under which a new value of the key is written: "cluster.slow[0].factor" of "cluster.slow.factor".
 QString first_path(const QString& path, const std::vector<ScenarioKey>& keys);
 
 // Whether each word stands in a field's label, key or tip, whatever their case; "nic gbps" finds "nic_gbps".

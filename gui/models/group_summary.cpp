@@ -70,7 +70,7 @@ private:
     int weight = 1;
     bool inside = false;
   };
-  // What is told: a name with its style and micro-batch.
+  // What a summary span shows: a name with its style and micro-batch.
   struct Told {
     std::uint32_t text = 0;  // of the timeline's strings
     std::int32_t microbatch = -1;
@@ -99,7 +99,7 @@ private:
     if (at->second.ranks == 0) now_.erase(at);
   }
 
-  // Of those with the style of most, that of most; of equals that which was seen first.
+  // Picks the most frequent style, then its most frequent text; the first one seen wins a tie.
   std::optional<Told> most() const {
     const auto style = std::max_element(ranks_.begin(), ranks_.end());
     if (*style <= 0) return std::nullopt;
@@ -144,8 +144,8 @@ private:
   const Timeline& timeline_;
   std::vector<Place> places_;
   std::array<std::int64_t, kStyles> ranks_{};
-  std::map<Told, Count> now_;                               // what is done at this time
-  std::map<Told, std::size_t> seen_;                        // in which order it was first done
+  std::map<Told, Count> now_;                               // what ranks do at this time
+  std::map<Told, std::size_t> seen_;                        // number in the order of first appearance
   std::unordered_map<std::uint32_t, std::uint32_t> names_;  // in the result, by those of the timeline
   using Boundary = std::pair<Time, std::size_t>;
   std::priority_queue<Boundary, std::vector<Boundary>, std::greater<>> next_;

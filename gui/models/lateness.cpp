@@ -11,7 +11,8 @@
 namespace rehearse::gui {
 namespace {
 
-// Ends of one collective that are farther apart, of the time that it takes, or in nanoseconds, are of two.
+// Ends farther apart than this share of a collective's length, and than so many ns, belong to two
+// collectives.
 constexpr double kTogether = 0.05;
 constexpr Time kLeastTogether = 2'000;
 
@@ -90,7 +91,7 @@ private:
     if (together.size() < 2) return;
     std::sort(together.begin(), together.end(),
               [](const Arrival& a, const Arrival& b) { return a.at < b.at; });
-    // Stages of a pipeline come to it at different times by design.
+    // Pipeline stages arrive at different times by design.
     const auto stage_of = [&](const Arrival& one) -> const std::string& {
       return timeline_.processes[static_cast<std::size_t>(one.process)].stage;
     };

@@ -1,4 +1,4 @@
-// Which ranks come last to what ranks do together, and for how long others stand still for them.
+// Finds the ranks that arrive last at collectives, and how long the others wait for them.
 #pragma once
 
 #include <atomic>

@@ -10,8 +10,8 @@ namespace {
 constexpr std::size_t kFewSpans = 2048;  // of a row: painted from the spans themselves
 constexpr std::size_t kSpansPerBucket = 2;
 
-// What fills a piece of time: nanoseconds by style. Few of the styles meet in one piece: `present` has their
-// bits, and only they are looked at, as this is done for every span of a trace.
+// What fills a piece of time: nanoseconds by style. Few styles occur in one piece: `present` holds their
+// bits, and only those are visited, because this runs for every span of a trace.
 struct Filled {
   std::array<double, 16> by_style{};
   std::uint32_t present = 0;
@@ -30,7 +30,7 @@ struct Filled {
     present |= other.present;
     critical |= other.critical;
   }
-  // The style that fills most, the first one of equals; what is there at all is seen.
+  // The style that fills most; the lowest one wins a tie. A bucket with any content is never shown as empty.
   Bucket bucket(double length) const {
     Bucket result;
     double most = 0, sum = 0;

@@ -59,7 +59,7 @@ private:
 class RanksOfRoles {
 public:
   explicit RanksOfRoles(const Timeline& timeline) {
-    // Of a profile, processes that stand for no device have no summary.
+    // In a profile, processes without a device have no summary.
     const bool summarized = std::any_of(timeline.processes.begin(), timeline.processes.end(),
                                         [](const Process& process) { return process.summary_row >= 0; });
     for (const Process& process : timeline.processes) {
@@ -78,7 +78,7 @@ public:
   }
   Roles of(int process) const { return role_of_[static_cast<std::size_t>(process)]; }
   double all() const { return std::accumulate(ranks_.begin(), ranks_.end(), 0.0); }
-  // Of hosts, which stand beside their devices: as many as there are devices.
+  // Hosts beside their devices count as many as there are devices.
   double ranks(Roles roles) const {
     double sum = 0;
     for (std::size_t place = 0; place < ranks_.size(); ++place)

@@ -13,8 +13,8 @@ namespace rehearse::gui {
 namespace {
 
 constexpr std::size_t kWindows = 8;
-constexpr double kDifference = 0.1;     // of the time, that alike ranks may do something else
-constexpr std::size_t kManyAlike = 33;  // that are no pipeline: fewer are worth a row each
+constexpr double kDifference = 0.1;     // share of the time in which alike ranks may differ
+constexpr std::size_t kManyAlike = 33;  // without a pipeline: fewer ranks keep a row each
 constexpr std::size_t kMostListed = 4;
 
 // Shares of the whole time, by window and kind.
@@ -53,7 +53,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Texts and numbers by turns, a text first.
+// Splits a name into texts and numbers in alternation, beginning with a text.
 std::vector<std::string_view> parts_of(std::string_view name) {
   std::vector<std::string_view> parts;
   std::size_t from = 0;
@@ -93,7 +93,7 @@ std::string common_name(const std::vector<std::string_view>& names) {
   if (names.empty()) return {};
   std::vector<std::vector<std::string_view>> parts;
   for (const std::string_view name : names) parts.push_back(parts_of(name));
-  // Where they differ first there must be a number, another one in each name.
+  // The first difference must be a number, a different one in each name.
   const auto& first = parts.front();
   std::vector<std::size_t> differ;
   for (std::size_t i = 0; i < first.size(); ++i)
@@ -109,7 +109,7 @@ std::string common_name(const std::vector<std::string_view>& names) {
       if (std::find(numbers.begin(), numbers.end(), number) == numbers.end()) numbers.push_back(number);
     }
   if (numbers.size() != names.size()) {
-    // What stands before the comma that they share.
+    // The part before the comma that all names share.
     std::string_view shared = names.front();
     for (const std::string_view name : names)
       shared = shared.substr(
@@ -123,7 +123,7 @@ std::string common_name(const std::vector<std::string_view>& names) {
   }
   std::string text;
   for (std::size_t i = 0; i < first.size(); ++i) {
-    if (i > differ.front() && differ.size() > 1) break;  // what follows differs too
+    if (i > differ.front() && differ.size() > 1) break;  // a later part differs as well
     text += i == differ.front() ? numbers_text(numbers) : first[i];
   }
   return text;

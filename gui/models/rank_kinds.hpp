@@ -1,4 +1,4 @@
-// Ranks that do alike, as replicas of data parallelism do: they can be shown as one.
+// Finds ranks that behave alike, such as data-parallel replicas, so that one row can show them all.
 #pragma once
 
 #include "gui/models/timeline.hpp"
@@ -8,7 +8,7 @@ namespace rehearse::gui {
 // Whether the ranks are stages of a pipeline.
 bool is_pipeline(const Timeline& timeline);
 
-// Fills Process::kind: of the same stage and role, with the same tracks, and summaries that spend their time
+// Fills Process::kind: ranks of one kind have the same stage, role and tracks, and summaries that spend time
 // alike. Of a pipeline two suffice; else it takes many.
 void find_kinds(Timeline& timeline);
 

@@ -70,7 +70,7 @@ RankPart part_of(Kind kind) {
   return RankPart::idle;
 }
 
-// Calls `tell` with each span of the row that lies in the window, and what of it does.
+// Calls `tell` with each span of the row that overlaps the window, and with the overlap.
 template <class Tell>
 void for_spans(const Timeline& timeline, const Row& row, TimeRange window, const Tell& tell) {
   for (SpanId span = timeline.first_after(row, window.begin);
@@ -91,7 +91,7 @@ RankTime times_of(const Timeline& timeline, int p, TimeRange window, int steps) 
   const Row& summary = timeline.rows[static_cast<std::size_t>(process.summary_row)];
   for_spans(timeline, summary, window, [&](SpanId span, Interval inside) {
     RankPart part = part_of(timeline.spans.kind[span]);
-    // What ours do not record is waiting for something of another rank.
+    // In our own traces, time without a record is spent waiting for another rank.
     if (part == RankPart::waiting && timeline.writer != Timeline::Writer::rehearse &&
         timeline.name_of(span) == kIdle)
       part = RankPart::idle;
@@ -110,7 +110,7 @@ RankTime times_of(const Timeline& timeline, int p, TimeRange window, int steps) 
                   passes[place].push_back(inside);
                 });
   }
-  // An instant of two passes counts for the first of them.
+  // An instant in which two passes run counts for the first of them.
   std::vector<Interval> told;
   double told_s = 0;
   for (std::size_t pass = 0; pass < passes.size(); ++pass) {
@@ -125,7 +125,7 @@ RankTime times_of(const Timeline& timeline, int p, TimeRange window, int steps) 
   rank.communication_s = seconds_of(transferring);
   rank.hidden_s = common_seconds(transferring, computing);
   const double known_s = rank.step_s(), window_s = static_cast<double>(window.length()) * 1e-9;
-  // A rank of ours that is done waits for the others.
+  // In our own traces, a rank that has finished waits for the others.
   const RankPart rest = timeline.writer != Timeline::Writer::rehearse ? RankPart::idle
                         : to(RankPart::bubble) > 0                    ? RankPart::bubble
                                                                       : RankPart::waiting;
@@ -136,7 +136,7 @@ RankTime times_of(const Timeline& timeline, int p, TimeRange window, int steps) 
   return rank;
 }
 
-// Of values with weights, the least that half of the weight does not exceed.
+// The weighted median: the least value at which half of the weight is reached.
 double median(std::vector<std::pair<double, int>> values) {
   std::sort(values.begin(), values.end());
   long long weight = 0, below = 0;
@@ -148,7 +148,7 @@ double median(std::vector<std::pair<double, int>> values) {
   return 0;
 }
 
-// "rank 3", "stage 2, data 5": as it begins a sentence.
+// The name as the beginning of a sentence: "Rank 3", "Stage 2, data 5".
 std::string named(const RankTime& rank) {
   std::string name = rank.name.empty() ? "A rank" : rank.name;
   if (name.front() >= 'a' && name.front() <= 'z') name.front() = static_cast<char>(name.front() - 'a' + 'A');
@@ -172,7 +172,7 @@ std::string straggler_sentence(const Timeline& timeline, const std::vector<RankT
     if (late == nullptr || rank.late_s > late->late_s) late = &rank;
   }
   if (late == nullptr || number < 2) return "";
-  // Stages hand on what they compute: the slowest sets the pace, though nobody waits for it at a collective.
+  // In a pipeline the slowest stage sets the pace, although no rank waits for it at a collective.
   std::map<std::string, const RankTime*> stages;
   for (const RankTime& rank : ranks) {
     const std::string& stage = timeline.processes[static_cast<std::size_t>(rank.process)].stage;

@@ -44,7 +44,7 @@ struct RankTime {
   // Of its transfers, from when all sides were ready, each instant once; hidden: while it computes. HTA's
   // "communication computation overlap" is the latter over the former.
   double communication_s = 0, hidden_s = 0;
-  // How long others stood still because it came last to what they do together, and where most of it. HTA
+  // How long others waited because it arrived last at collectives, and at which one most of it. HTA
   // ("straggler analysis") names the ranks whose communication kernels start late.
   double late_s = 0;
   std::string late_at;

@@ -257,7 +257,7 @@ void ScalingView::show_drawing(Drawing made) {
   mark(points_->current_row());
 }
 
-// As it grows, and no more often than takes a fraction of the time.
+// Rereads the growing file, but spends only a fraction of the time on it.
 void ScalingView::read_grown(const QString& path, bool last) {
   constexpr qint64 kOften_ms = 300, kShare = 5;
   if (!last && (growing_.busy() ||

@@ -1,4 +1,4 @@
-// Finds a setting by words: what is typed narrows the form, and keys that the form does not show are listed.
+// Finds a setting by words: typing filters the form and lists matching keys that the form does not show.
 #pragma once
 
 #include <QLineEdit>

@@ -26,7 +26,7 @@ constexpr int kWide = 1000;  // pixels, from which on all stands in one line
 
 SweepSetup::SweepSetup(QWidget* parent) : QWidget(parent) {
   setAccessibleName(tr("Set up a sweep"));
-  setMinimumWidth(240);  // whatever stands in one line
+  setMinimumWidth(240);  // fits the widest control
   auto* all = new QVBoxLayout(this);
   all->setContentsMargins(4, 4, 4, 0);
   all->setSpacing(4);
@@ -128,7 +128,7 @@ void SweepSetup::showEvent(QShowEvent* event) {
   read_keys();
 }
 
-// All that a scenario may hold, once somebody looks: that takes a while.
+// Lists all keys of scenarios when the form is first shown, because that takes a while.
 void SweepSetup::read_keys() {
   if (reads_keys_) return;
   reads_keys_ = true;
@@ -148,7 +148,7 @@ void SweepSetup::read_keys() {
       });
 }
 
-// Values about what the scenario has, unless some have been written.
+// Proposes values around the scenario's own unless the user has typed some.
 void SweepSetup::propose(Axis& axis) {
   if (!axis.values->text().isEmpty() && axis.values->text() != axis.proposed) return;
   const QString key = axis.key->currentText();

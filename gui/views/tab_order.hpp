@@ -1,11 +1,11 @@
-// In which order Tab goes through a view.
+// Sets the order in which Tab visits the controls of a view.
 #pragma once
 
 class QWidget;
 
 namespace rehearse::gui {
 
-// Begins with the view's focus proxy: Tab enters a view there, and would never come to what stands before it.
+// Begins at the focus proxy: Tab enters the view there and would skip every control before it.
 void begin_tab_order_with_proxy(QWidget& view);
 
 }  // namespace rehearse::gui

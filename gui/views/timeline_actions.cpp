@@ -209,7 +209,7 @@ void TimelineView::step_on_row(int by) {
   if (by < 0 && selected->span > row.first) select_and_reveal({selected->run, selected->span - 1});
 }
 
-// From the selected span if it is of the path, else from where it or the middle of the visible time is.
+// Starts at the selected span if the path contains it, else at its time or the middle of the visible time.
 void TimelineView::step_on_path(int by) {
   int id = 0;
   const auto selected = state_.selected();
@@ -391,7 +391,7 @@ void TimelineView::collapse_others(ViewState::ProcessRef process) {
 
 // ----- groups
 
-// That of the selected span, else that under the mouse; -1: neither.
+// The line of the selected span, else the one under the mouse; -1: neither.
 int TimelineView::current_line() const {
   if (const auto& selected = state_.selected(); selected && scene_.knows(*selected)) {
     const Timeline& timeline = *session_.run(selected->run)->timeline;
@@ -402,7 +402,7 @@ int TimelineView::current_line() const {
   return -1;
 }
 
-// That of the selected span's rank, else that under the mouse.
+// The rank of the selected span, else the one under the mouse.
 std::shared_ptr<const RankGroup> TimelineView::current_group() const {
   const auto& lines = scene_.lines();
   for (int at = current_line(); at >= 0; --at) {

@@ -61,7 +61,7 @@ int indent_of(Line::Type type) {
   }
 }
 
-// A name for every how many rows of this height there is room.
+// How many rows of this height share one name.
 int every(int row_height, int text_height) {
   int every = 1;
   while (every * row_height < text_height) every *= 2;
@@ -272,7 +272,7 @@ void TimelineLabels::paint_low_names(QPainter& painter) {
     }
     const int text_top = std::max(top + (line.height - text_height) / 2, free_from);
     if (line.number % every(line.height, text_height) != 0 || text_top > top + line.height) continue;
-    // Nothing but low rows below, as far as the text reaches.
+    // Only low rows lie below, as far as the text reaches.
     bool room = true;
     for (std::size_t next = i + 1;
          next < lines.size() && lines[next].y - scene_.scroll() < text_top + text_height; ++next)

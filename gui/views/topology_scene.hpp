@@ -27,7 +27,7 @@ struct SceneVertex {
   QString shown;          // as much of them as fits; empty
   QString second;         // a line below; empty
   QString noun;           // what its layer consists of, where names are numbers only; of the first
-  // Its name, or number, where there is no room inside; empty: beside it neither.
+  // The name or number painted beside a node that has no room for it inside; empty: none.
   QString aside;
   QRectF aside_box;
   bool is_switch = false;

@@ -404,7 +404,7 @@ void TopologyView::resizeEvent(QResizeEvent* event) {
   tell();
 }
 
-// The panel has its share until somebody moves its edge.
+// Give the panel its share of the width until the user moves the splitter.
 void TopologyView::share_room() {
   const int panel = std::clamp(width() * 34 / 100, std::min(445, width() * 48 / 100), 720);
   splitter_->setSizes({width() - panel, panel});

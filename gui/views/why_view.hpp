@@ -24,7 +24,7 @@ public:
   // What it tells, as text: for a judged run the report of the command line.
   QString as_text() const;
   AdviceTrials& trials() { return trials_; }
-  // Whether advice is simulated before anybody asks for it.
+  // Whether advice is simulated automatically, without a command of the user.
   void set_tries_advice(bool tries);
   bool busy() const { return trials_.busy() || seen_.waiting(); }
 

@@ -18,7 +18,7 @@ QRect without_frame(const QRect& screen) {
   return screen.adjusted(kBorder, kTitle, -kBorder, -kBorder);
 }
 
-// Null: of the first screen.
+// Without a screen, the primary one is meant.
 QRect available_on(const QScreen* screen) {
   if (screen == nullptr) screen = QGuiApplication::primaryScreen();
   return screen == nullptr ? QRect(0, 0, kLeastWidth, kLeastHeight) : screen->availableGeometry();

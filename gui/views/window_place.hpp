@@ -1,4 +1,4 @@
-// Where the window lies on the screen, from one start to the next.
+// Saves and restores the geometry of the window.
 #pragma once
 
 #include <QRect>
@@ -8,9 +8,9 @@ class QWidget;
 
 namespace rehearse::gui {
 
-// Of a window that was never open: as large as is useful, and whole on the screen.
+// The geometry of the first start: as large as is useful, and entirely on the screen.
 QRect first_place(const QRect& screen);
-// The place that is wanted, moved and made smaller until it is whole on the screen.
+// `wanted`, moved and shrunk until it lies entirely on the screen.
 QRect kept_on(const QRect& screen, QRect wanted);
 
 void remember_place(const QWidget& window, QSettings& settings);

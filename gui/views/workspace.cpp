@@ -57,7 +57,7 @@ Workspace::Workspace(QWidget* timeline, QWidget* start_page, QWidget* parent)
     if (tab >= 0) maximise(maximised_ == tabs_->widget(tab) ? nullptr : tabs_->widget(tab));
   });
   connect(tabs_, &QTabWidget::currentChanged, this, [this](int tab) {
-    // The tab that is chosen beside the one that is alone takes its place.
+    // Choosing another tab while one is maximised maximises the chosen one.
     if (maximised_ && tab >= 0 && home_of(maximised_)->place == Place::tabs) maximised_ = tabs_->widget(tab);
     emit changed();
   });
@@ -71,7 +71,7 @@ Workspace::~Workspace() {
   disconnect(tabs_, nullptr, this, nullptr);
   const QSignalBlocker quiet(this);
   attach_all();
-  qDeleteAll(windows_);  // whose views are gone
+  qDeleteAll(windows_);  // their views are already destroyed
 }
 
 void Workspace::add_to_side(QWidget* view) {
@@ -98,7 +98,7 @@ void Workspace::set_tab_commands(const QList<QAction*>& actions) {
     button->setAutoRaise(true);
     button->setToolButtonStyle(Qt::ToolButtonIconOnly);
     button->setAccessibleName(QString(action->text()).remove('&'));
-    // Otherwise the view that has the focus, and is meant, would lose it.
+    // Without this the focused view, which the command means, would lose the focus.
     button->setFocusPolicy(Qt::TabFocus);
     row->addWidget(button);
   }
@@ -138,8 +138,8 @@ QWidget* Workspace::open_tab() const {
   return tabs_->currentWidget();
 }
 
-// The focus tells what somebody works with, and so does a click: on a tab, which takes no focus, or where the
-// focus is already.
+// The focus tells which view the user works with; so does a click on a tab, which takes no focus, or where
+// the focus is already.
 void Workspace::follow_work() {
   qApp->installEventFilter(this);
   connect(qApp, &QApplication::focusChanged, this, [this](QWidget*, QWidget* now) { work_with(now); });

@@ -29,10 +29,10 @@ public:
   // Buttons at the end of the tabs.
   void set_tab_commands(const QList<QAction*>& actions);
 
-  // Brings it to the front, in its window if it has one of its own.
+  // Brings the view to the front; a detached view brings its window.
   void show_view(QWidget* view);
   QWidget* open_tab() const;  // null: all tabs are detached
-  // The view with which somebody works: that had the focus last, or whose tab was clicked since then.
+  // The view that the user works with: it had the focus last, or its tab was clicked since.
   QWidget* current_view() const;
 
   // Beside the side's views; any view that is shown takes its place.
@@ -44,7 +44,7 @@ public:
   void toggle(Part part);  // switches it on wherever it is not seen
   bool shows(Part part) const;
 
-  // It alone, in the room of all; null: all again.
+  // Gives the view the room of all others; null restores all.
   void maximise(QWidget* view);
   QWidget* maximised() const { return maximised_; }
 
@@ -54,11 +54,11 @@ public:
   void attach_all();
   bool is_detached(const QWidget* view) const { return window_of(view) != nullptr; }
 
-  // The tabs have this height at least, until it is taken back.
+  // Makes the tabs at least this high until the change is undone.
   void give_tabs(int height);
   void take_back_from_tabs();
 
-  // Sizes, the open tab and which parts are on.
+  // Sizes, the open tab and the visible parts.
   void remember(QSettings& settings) const;
   void restore(QSettings& settings);
 

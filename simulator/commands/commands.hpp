@@ -20,7 +20,7 @@ struct SimulateArguments {
   std::string trace;            // where to write the timeline; empty: nowhere
   bool strict = false;          // RunError where the scenario does not fit into memory
   bool uncertainty = false;     // the step time as an interval
-  bool progress_lines = false;  // tells its progress in lines, also where `err` is no terminal
+  bool progress_lines = false;  // writes progress as lines, even if `err` is not a terminal
 };
 // Progress of a long run, and that it will be long, go to `err`.
 void run_simulate(const SimulateArguments& arguments, std::istream& in, std::ostream& out, std::ostream& err);
@@ -122,7 +122,7 @@ struct PlanArguments {
   bool force_new = false;
   int jobs = 0;                         // simulations at once; 0: processors
   bool what_if = false, exact = false;  // exact: simulates all micro-batches of every plan
-  bool progress_lines = false;          // tells its progress in lines, also where `err` is no terminal
+  bool progress_lines = false;          // writes progress as lines, even if `err` is not a terminal
   Format format = Format::text;
 };
 // Returns the exit status: 1 if no plan satisfies the constraints.

@@ -17,7 +17,7 @@ namespace {
 constexpr double kWorthNaming = 0.05;  // a loss below a twentieth of the step is not the bottleneck
 constexpr double kMostOfIt = 0.5;
 
-// A loss without what would help against it, and that.
+// A sentence about a loss, and the advice against it.
 struct Loss {
   std::string text;
   WayOut way_out;
@@ -109,8 +109,8 @@ Loss launches(const Result& result, double seconds) {
           {"", {"training.cuda_graphs=true"}, 0, "a larger training.micro_batch"}};
 }
 
-// The losses that are worth naming, the largest first, of equals the first; computing, where it is none of
-// them, is the last.
+// The losses worth naming, the largest first; equal ones keep their order. Computing comes last if
+// it is none of them.
 std::vector<Loss> losses(const Result& result) {
   if (const std::optional<Loss> slow = slow_parts(result)) return {*slow};
   const Breakdown& b = result.metrics.breakdown;

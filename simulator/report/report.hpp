@@ -49,12 +49,12 @@ std::string in_short(const std::vector<Input>& inputs);
 // By which algorithms the schedule's all-reduces go: "tree, ring"; empty if it has none.
 std::string all_reduce_algorithms(const Schedule& schedule);
 
-// Whether a sentence ends with what would help, or advice_of() tells that beside it.
+// Whether a sentence includes its advice, or advice_of() returns it separately.
 enum class AdviceTold { in_sentence, apart };
 // The largest loss in one sentence, with a way out where there is one.
 std::string bottleneck_sentence(const Result& result, AdviceTold advice = AdviceTold::in_sentence);
-// What makes the scenario fit into memory; if it does, what would help against its losses, against the
-// bottleneck first. Each with assignments to try.
+// Advice that makes the scenario fit into memory; if it fits, advice against its losses, beginning with the
+// bottleneck. Each has assignments to try.
 std::vector<Advice> advice_of(const Result& result);
 // Whom a worker waits for that waits for no transfer: "slower ranks", "servers" that wait for nobody else, or
 // both.
