@@ -21,12 +21,12 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr double kNear = 14;  // pixels from a point within which the mouse is on it
+constexpr double kNear = 14;  // pixels; the mouse picks a point within this distance
 constexpr double kBand = 0.1;
 constexpr std::size_t kMostGroups = 8;
 
-// What stands in front of the first detail: "ring all-reduce" of "data 4, micro-batch 8, ring all-reduce,
-// fp32" says more than its degrees, which the topology's size tells.
+// Returns the group that a point is drawn in. Uses only the parts of the strategy that characterize it ("ring
+// all-reduce" in "data 4, micro-batch 8, ring all-reduce, fp32"): the topology already shows the degrees.
 std::string group_of(const AccuracyPoint& point) {
   if (!point.table.empty()) return point.table;
   std::string group;
@@ -151,7 +151,7 @@ void AccuracyView::draw() {
   const Unit time = unit_of_seconds(longest_s);
   factor_ = time.factor;
   for (double& value : all_s) value *= time.factor;
-  if (all_s.size() == 2) all_s = {all_s[0] / 2, all_s[0] * 2, all_s[1]};  // room about a single run
+  if (all_s.size() == 2) all_s = {all_s[0] / 2, all_s[0] * 2, all_s[1]};  // leaves room around a single run
   const PlotAxis across = plot_axis(tr("measured step time (%1)").arg(time.name), true, all_s);
   PlotAxis up = across;
   up.title = tr("predicted step time (%1)").arg(time.name);

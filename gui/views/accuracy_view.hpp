@@ -1,4 +1,4 @@
-// Predicted step times over measured ones, and their errors as a table.
+// Plots predicted over measured step times and lists the errors in a table.
 #pragma once
 
 #include <QWidget>
@@ -21,13 +21,14 @@ class AccuracyView : public QWidget {
   Q_OBJECT
 public:
   AccuracyView(Session& session, ViewState& state, QWidget* parent = nullptr);
-  // Shows what `rehearse validate FOLDER --format csv` wrote, beside the session's own pairs.
+  // Shows the table that `rehearse validate FOLDER --format csv` wrote, together with the session's own
+  // pairs.
   void show_validation(const QString& path, const AccuracyTable& table);
-  const QString& path() const { return path_; }  // empty: nothing is open
-  void close_file();                             // what is left are the session's pairs
+  const QString& path() const { return path_; }  // empty if no file is open
+  void close_file();                             // only the session's pairs remain
 
   const std::vector<AccuracyPoint>& points() const { return points_; }
-  // Of a row of the table, in pixels of the view; nothing: it has no point.
+  // Returns where the point of a table row is drawn, in pixels of the view; nullopt if it has none.
   std::optional<QPoint> place_of(int row) const;
   const TableView& table() const { return *rows_; }
 
@@ -39,18 +40,18 @@ protected:
   void changeEvent(QEvent* event) override;
 
 private:
-  void collect();  // the session's pairs, off the window's thread
+  void collect();  // compares the session's runs on another thread
   void tell();
   void draw();
   void mark(int row);
   bool has_point(int row) const;
-  QPointF value_of(std::size_t row) const;  // in the unit of the axes
+  QPointF value_of(std::size_t row) const;  // in the units of the axes
   bool eventFilter(QObject* watched, QEvent* event) override;
 
   Session& session_;
   AccuracyTable of_file_, of_session_;
   std::vector<AccuracyPoint> points_;
-  double factor_ = 1;  // of seconds, as the axes tell them
+  double factor_ = 1;  // converts seconds to the unit of the axes
   QString path_;
   WhenSeen again_{this, [this] { collect(); }};
   Latest collecting_{this};

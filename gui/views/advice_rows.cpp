@@ -13,7 +13,7 @@ QString sentence(const QString& text) {
   return text.isEmpty() ? text : text.left(1).toUpper() + text.mid(1);
 }
 
-// "2 virtual stages would leave 47 of 431", or what is set if the advice has no words of its own.
+// Returns the reason for the advice ("2 virtual stages would leave 47 of 431") or, without one, its settings.
 QString told(const AdviceTrial& trial) {
   QString text = QString::fromStdString(trial.advice.why);
   if (text.isEmpty()) text = settings_name(trial.settings);
@@ -50,7 +50,7 @@ void AdviceRows::show_rows(std::size_t count) {
     row.text->setTextInteractionFlags(Qt::TextSelectableByMouse);
     row.text->setMinimumWidth(80);
     row.button = new QPushButton(tr("Try it"), this);
-    row.button->setAutoDefault(true);  // Enter presses it
+    row.button->setAutoDefault(true);  // so that Enter presses it
     connect(row.button, &QPushButton::clicked, this,
             [this, place] { emit try_requested(rows_[static_cast<std::size_t>(place)].advice); });
     grid_->addWidget(row.text, place + 2, 0);

@@ -1,4 +1,4 @@
-// What a run is advised, each piece with what it was found to bring and a button that tries it.
+// Lists the advice for a run: each item with its simulated outcome and a button that tries it.
 #pragma once
 
 #include <QWidget>
@@ -16,13 +16,14 @@ class AdviceRows : public QWidget {
   Q_OBJECT
 public:
   explicit AdviceRows(QWidget* parent = nullptr);
-  // `coming`: what has not been simulated will be, and is told then.
+  // Lists the trials. With `coming`, only counts those that are still to be simulated instead of listing
+  // them.
   void show_trials(const Run& run, const std::vector<AdviceTrial>& trials, bool coming);
   void clear() { show_rows(0); }
-  void try_first();  // that promises something
+  void try_first();  // clicks the first visible "Try it" button
 
 signals:
-  void try_requested(int advice);  // by its place among the trials
+  void try_requested(int advice);  // index among the trials
 
 private:
   struct Row {

@@ -11,7 +11,7 @@ namespace rehearse::gui {
 namespace {
 
 struct Shades {
-  QRgb light, dark;  // on light and on dark ground
+  QRgb light, dark;  // for light and dark backgrounds
 };
 
 Shades shades_of(Kind kind, Pass pass) {
@@ -87,7 +87,8 @@ Qt::BrushStyle pattern_of(Kind kind) {
 }
 
 QColor text_on(const QColor& ground) {
-  // Relative luminance, WCAG 2.1; either text has a contrast of at least 4.5 on either side of 0.18.
+  // Relative luminance as in WCAG 2.1. On either side of 0.18 the chosen text colour has a contrast of at
+  // least 4.5.
   const auto linear = [](double c) { return c <= 0.03928 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4); };
   const double luminance =
       0.2126 * linear(ground.redF()) + 0.7152 * linear(ground.greenF()) + 0.0722 * linear(ground.blueF());
@@ -130,7 +131,7 @@ bool desktop_is_dark() {
   const Qt::ColorScheme scheme = QGuiApplication::styleHints()->colorScheme();
   if (scheme != Qt::ColorScheme::Unknown) return scheme == Qt::ColorScheme::Dark;
 #endif
-  // Without one of ours, the palette is the platform's, and where it has none, the style's.
+  // Reset the application's palette to query that of the platform, or of the style if the platform has none.
   const QPalette ours = QApplication::palette();
   QApplication::setPalette(QPalette());
   const bool dark = is_dark(QApplication::palette());

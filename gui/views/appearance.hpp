@@ -1,4 +1,4 @@
-// How things look: colours and patterns that colour-blind eyes tell apart, on light and on dark ground.
+// Defines colours and patterns that colour-blind users can tell apart, on light and dark backgrounds.
 #pragma once
 
 #include <QBrush>
@@ -9,30 +9,33 @@
 
 namespace rehearse::gui {
 
-// Whether the palette is a dark one: its text is lighter than its ground.
+// Returns whether the palette is dark, that is, its text is lighter than its background.
 bool is_dark(const QPalette& palette);
 
-// Okabe and Ito, "Color Universal Design" (2008), lightened or darkened to carry text; passes of computing
-// are chosen so that each is told from each, and from what stands beside them, by every kind of eyes.
+// The colours of Okabe and Ito, "Color Universal Design" (2008), lightened or darkened so that text on them
+// is readable. The passes of compute ops are chosen so that everyone, colour-blind or not, can tell them from
+// each other and from adjacent kinds.
 QColor colour_of(Kind kind, Pass pass, bool dark);
-// With a pattern where kinds of like brightness stand beside each other: waiting, bubble, data, checkpoint.
+// Returns a pattern for kinds of similar brightness that often adjoin: waiting, bubble, data and checkpoint.
 Qt::BrushStyle pattern_of(Kind kind);
-// Black or white, whichever is read better on it.
+// Returns near-black or near-white, whichever is more readable on `ground`.
 QColor text_on(const QColor& ground);
-// Runs beside each other in charts: as many as wanted, the first ones easiest to tell apart.
+// Returns the colour of a run in charts. The six colours repeat; the first ones are the easiest to tell
+// apart.
 QColor colour_of_run(int place, bool dark);
-// From 0 (unused) to 1 (full).
+// `share` ranges from 0 (unused) to 1 (fully used).
 QColor colour_of_use(double share, bool dark);
-// Of an amount from 0 (the best) to 1 (the worst), the best standing out from the ground. The colours of
-// viridis (van der Walt and Smith, matplotlib 1.5, 2015), without those that are as bright as the ground.
+// Returns the colour for an amount from 0 (best) to 1 (worst); the best contrasts most with the background.
+// Uses the viridis colours (van der Walt and Smith, matplotlib 1.5, 2015) except those as bright as the
+// background.
 QColor colour_on_scale(double share, bool dark);
 QColor critical_colour(bool dark);
 
 enum class Theme { system, light, dark };
-// As it says itself (Qt 6.5 and later), or as light as the palette that its platform theme gives; where it
-// says neither, it is light.
+// Returns whether the desktop is dark: by its colour scheme if known (Qt 6.5 and later), otherwise by the
+// palette of the platform theme or, without one, of the style.
 bool desktop_is_dark();
-// Palettes in Fusion style; system: light or dark as the desktop is.
+// Returns the palette for the Fusion style; Theme::system follows the desktop.
 QPalette palette_of(Theme theme);
 
 }  // namespace rehearse::gui

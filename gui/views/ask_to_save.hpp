@@ -1,4 +1,4 @@
-// Asks what becomes of scenarios that have changes.
+// Asks whether to save scenarios with unsaved changes.
 #pragma once
 
 #include <QStringList>
@@ -9,7 +9,7 @@ namespace rehearse::gui {
 
 enum class Unsaved { save, discard, cancel };
 
-// Waits for the answer. `names`: of the scenarios, at least one.
+// Blocks until the user answers. `names` are the names of the scenarios, at least one.
 Unsaved ask_to_save(QWidget& parent, const QStringList& names);
 
 }  // namespace rehearse::gui

@@ -1,4 +1,4 @@
-// Asks for a file.
+// Asks the user for a file to open.
 #pragma once
 
 #include <QString>
@@ -8,7 +8,8 @@ class QWidget;
 
 namespace rehearse::gui {
 
-// `kind`: "sweep"; `filter`: of the dialog. Nothing waits for the answer.
+// `kind` names the kind of file ("sweep"), `filter` is that of the file dialog. Returns at once; `open` is
+// called with the chosen path.
 void choose_file(QWidget& parent, const QString& kind, const QString& filter,
                  std::function<void(const QString& path)> open);
 

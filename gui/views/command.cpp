@@ -6,7 +6,7 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr const char* kMenu = "menu";  // the property
+constexpr const char* kMenu = "menu";  // name of the action's property
 
 }  // namespace
 

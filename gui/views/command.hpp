@@ -1,4 +1,4 @@
-// Commands of the window's views: each stands in a menu, has a key and says what it does.
+// Defines the commands of the window's views: each has a menu, a key and a description.
 #pragma once
 
 #include <QAction>
@@ -12,7 +12,7 @@ class QWidget;
 
 namespace rehearse::gui {
 
-// The menus, in their order, and those below others: "&View|&Zoom". None has more than about 15 entries.
+// The menus in their order, and submenus such as "&View|&Zoom". No menu has more than about 15 entries.
 namespace menu {
 inline constexpr char kBelow = '|';
 inline constexpr const char *file = "&File", *edit = "&Edit", *view = "&View", *go = "&Go",
@@ -29,17 +29,17 @@ inline constexpr std::array<const char*, 12> below = {results, exports, zoom,   
 }  // namespace menu
 
 struct Command {
-  const char* menu;          // menu::...
+  const char* menu;          // a constant of namespace menu
   QString text;              // "Zoom &in"
-  QList<QKeySequence> keys;  // all do the same
+  QList<QKeySequence> keys;  // alternatives that do the same
   QString what;              // "Show half the time, about the cursor"
 };
 
-// The widget's action. Its keys mean it while the widget or a part of it has the focus (`where`); the window
-// puts it into its menu (menu_of) and its list of commands.
+// Creates an action of the widget. Its keys work while the widget or a part of it has the focus (see
+// `where`); the window adds it to its menu (menu_of) and to its list of commands.
 QAction* add_command(QWidget& widget, const Command& command, std::function<void()> act,
                      Qt::ShortcutContext where = Qt::WidgetWithChildrenShortcut);
-// Empty if the action is no command.
+// Returns the menu of the action; empty if it was not made by add_command().
 QString menu_of(const QAction& action);
 
 }  // namespace rehearse::gui

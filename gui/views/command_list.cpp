@@ -28,7 +28,7 @@ QString shortcuts_of(const QAction& action) {
   return texts.join(", ");
 }
 
-// Up and down move through the table while one types.
+// A search field whose Up and Down keys move through the table.
 class SearchField : public QLineEdit {
 public:
   explicit SearchField(QTableView*& table) : table_(table) {}

@@ -1,4 +1,4 @@
-// Every action with its shortcut: the list behind `?`, which is also a palette to find and run them.
+// Lists every action with its shortcut; opened with `?`, it is also a palette to find and run actions.
 #pragma once
 
 #include <QAbstractTableModel>
@@ -16,7 +16,7 @@ class CommandModel : public QAbstractTableModel {
 public:
   explicit CommandModel(std::vector<QAction*> actions, QObject* parent = nullptr);
   int rowCount(const QModelIndex& parent = {}) const override;
-  int columnCount(const QModelIndex& parent = {}) const override;  // what, shortcut, menu, what it does
+  int columnCount(const QModelIndex& parent = {}) const override;  // text, shortcut, menu, description
   QVariant data(const QModelIndex& index, int role) const override;
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
   QAction* action(int row) const { return actions_[static_cast<std::size_t>(row)]; }

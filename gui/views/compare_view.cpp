@@ -30,7 +30,7 @@ Found compare_runs(const Runs& runs, const std::vector<std::string>& names,
   for (std::size_t i = 1; i < runs.size(); ++i) {
     const std::string sentence = difference_sentence(*runs.front(), *runs[i], names.front(), names[i]);
     if (sentence.empty()) continue;
-    // What is told of is marked, the rest reads as a sentence.
+    // Print the name of the compared run in bold.
     const QString name = QString::fromStdString(names[i]).toHtmlEscaped();
     QString text = QString::fromStdString(sentence).toHtmlEscaped();
     if (text.startsWith(name)) text.replace(0, name.size(), "<b>" + name + "</b>");
@@ -158,12 +158,12 @@ void CompareView::compare() {
       });
 }
 
-// The first table column and the sentences give way to the figures and what they differ by.
+// Shrinks the first column of the table and the sentences in favour of the columns of figures.
 void CompareView::give_room() {
   TableView* table = pages_->currentIndex() == 0 ? figures_ : ops_;
   if (split_->orientation() == Qt::Horizontal && !by_hand_) {
     int wanted = table->verticalScrollBar()->sizeHint().width() + 2 * table->frameWidth() + 10;
-    // Of ops what stands behind "change" may be scrolled to.
+    // In the table of ops, the columns after "change" can be scrolled to.
     const QString last = pages_->currentIndex() == 0 ? QString() : tr("kind");
     for (int column = 0; column < table->table().columnCount(); ++column) {
       if (table->table().headerData(column, Qt::Horizontal, Qt::DisplayRole).toString() == last) break;

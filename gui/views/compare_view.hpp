@@ -1,5 +1,4 @@
-// Runs against the first that is shown: the sentence, their breakdowns side by side, and tables of what
-// differs.
+// Compares the shown runs with the first one: a sentence, breakdowns side by side, and tables of differences.
 #pragma once
 
 #include <QWidget>
@@ -27,14 +26,14 @@ public:
   const TableView& ops_table() const { return *ops_; }
 
 signals:
-  void compared();  // what takes longer is there
+  void compared();  // the background computation has finished
 
 protected:
   void resizeEvent(QResizeEvent* event) override;
 
 private:
   void compare();
-  void give_room();  // to the table, so that its differences are in sight
+  void give_room();  // widens the table so that its differences are visible
 
   Session& session_;
   WhenSeen again_{this, [this] { compare(); }};
@@ -42,7 +41,7 @@ private:
   QLabel *nothing_ = nullptr, *sentence_ = nullptr;
   QWidget* left_ = nullptr;
   QSplitter* split_ = nullptr;
-  bool by_hand_ = false;  // somebody moved the splitter
+  bool by_hand_ = false;  // the user moved the splitter
   StackedBars* bars_ = nullptr;
   TableView *figures_ = nullptr, *ops_ = nullptr;
   QTabBar* tabs_ = nullptr;

@@ -11,7 +11,7 @@ namespace rehearse::gui {
 
 namespace {
 
-// Value from `time` on; nothing before the first.
+// Returns the counter's value at `time`; nullopt before its first sample.
 std::optional<double> value_at(const Counter& counter, Time time) {
   const auto at = std::upper_bound(counter.time.begin(), counter.time.end(), time) - counter.time.begin();
   if (at == 0) return std::nullopt;
@@ -24,7 +24,8 @@ const Counter* counter_of(const Run& run, const Line& line) {
   return &run.timeline->counters[static_cast<std::size_t>(line.counter)];
 }
 
-constexpr double kUsed = 0.2;  // of the capacity: with less, the axis ends with what is used
+// Share of the capacity; below it, the axis ends at the greatest value instead of the capacity.
+constexpr double kUsed = 0.2;
 
 }  // namespace
 
@@ -63,7 +64,7 @@ void paint_counter(QPainter& painter, const TimelineScene& scene, const Line& li
   const QColor colour = colour_of_run(2, is_dark(palette));
   QColor fill = colour;
   fill.setAlpha(50);
-  // Pixel by pixel: the least and the greatest value in it.
+  // Draw each pixel from the least to the greatest value in it.
   const double ns = 1 / scale.pixels_per_ns();
   const auto begin = counter->time.begin(), end = counter->time.end();
   auto at = std::upper_bound(begin, end, scale.range.begin);
@@ -106,7 +107,7 @@ void paint_counter(QPainter& painter, const TimelineScene& scene, const Line& li
     painter.setPen(QPen(marked, 1, Qt::DashLine));
     painter.drawLine(QPointF(0, y_of(capacity) - 0.5), QPointF(rect.width(), y_of(capacity) - 0.5));
   }
-  // The scale: what the top is.
+  // Label the top of the scale.
   QFont small = painter.font();
   const QFont usual = small;
   small.setPointSizeF(std::max(6.5, small.pointSizeF() * 0.85));

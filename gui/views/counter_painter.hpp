@@ -1,4 +1,4 @@
-// Counters as step plots, with their scale and the value at the cursor.
+// Paints counters as step plots with their scale and the value at the cursor.
 #pragma once
 
 #include <QPainter>
@@ -10,13 +10,14 @@ namespace rehearse::gui {
 
 void paint_counter(QPainter& painter, const TimelineScene& scene, const Line& line, QRect rect,
                    const QPalette& palette);
-// Of all counters in sight, at the cursor.
+// Paints the values of all visible counters at the cursor.
 void paint_counter_values(QPainter& painter, const TimelineScene& scene, const QPalette& palette);
-// "42.1 GiB", "3.1 GB/s", "64 %".
+// Formats a value of the counter: "42.1 GiB", "3.1 GB/s", "64 %".
 QString counter_text(const Counter& counter, double value);
-// Where the axis ends: with the capacity, if it is known and a good part of it is used.
+// Returns the upper end of the axis: the capacity, if it is known and at least a fifth of it is used.
 double top_of_counter(double greatest, double capacity);
-// What stands at the top: "25.0 GB/s"; of a capacity beyond it "41.0 MB/s, 1.3 % of 3.1 GB/s".
+// Returns the label of the axis's upper end: "25.0 GB/s" or, if the capacity is beyond it, "41.0 MB/s, 1.3 %
+// of 3.1 GB/s".
 QString scale_text(const Counter& counter, double greatest, double capacity);
 
 }  // namespace rehearse::gui

@@ -1,4 +1,4 @@
-// A window of its own for one view.
+// Shows a single view in a separate window.
 #pragma once
 
 #include <QPointer>
@@ -9,12 +9,12 @@ namespace rehearse::gui {
 class DetachedWindow : public QWidget {
   Q_OBJECT
 public:
-  // Takes the view in; `main`: the window whose keys are meant here, too.
+  // Reparents the view into this window. The window-wide shortcuts of `main` also work here.
   DetachedWindow(QWidget* view, const QString& title, const QWidget& main);
   QWidget* view() const { return view_; }
 
 signals:
-  void closed();  // by the user
+  void closed();  // emitted when the user closes the window
 
 protected:
   void closeEvent(QCloseEvent* event) override;

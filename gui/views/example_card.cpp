@@ -20,7 +20,7 @@ QFont bold(QFont font) {
 
 void paint_bars(QPainter& painter, const Sketch& sketch, const QRectF& into, bool dark) {
   for (const Sketch::Bar& bar : sketch.bars) {
-    // On whole pixels, up and down, so that rows touch.
+    // Snap to pixel rows vertically so that adjacent rows touch.
     const double top = std::round(into.y() + bar.place.top() * into.height());
     const double bottom = std::round(into.y() + bar.place.bottom() * into.height());
     const QRectF place(into.x() + bar.place.x() * into.width(), top, bar.place.width() * into.width(),
@@ -45,7 +45,7 @@ void paint_curves(QPainter& painter, const Sketch& sketch, const QRectF& into, c
       painter.setPen(QPen(colour, curve.run < 0 ? 1 : 2));
       painter.drawPolyline(line);
     }
-    if (curve.joined && curve.run < 0) continue;  // a line to compare with
+    if (curve.joined && curve.run < 0) continue;  // a reference line has no markers
     painter.setPen(Qt::NoPen);
     painter.setBrush(colour);
     for (const QPointF& point : line) painter.drawEllipse(point, 2.5, 2.5);

@@ -1,4 +1,4 @@
-// An example to be opened: a small picture of it, its title, and a sentence.
+// Shows an example to open as a card: a small picture, a title and a sentence.
 #pragma once
 
 #include <QAbstractButton>
@@ -22,7 +22,7 @@ public:
   int height_for(int width) const;
 
 signals:
-  void moved(int columns, int rows);  // by arrows, to another card
+  void moved(int columns, int rows);  // an arrow key moves the focus to another card
 
 protected:
   void paintEvent(QPaintEvent* event) override;
@@ -34,11 +34,11 @@ protected:
 
 private:
   QRect picture_place() const;
-  QPixmap picture() const;  // of the sketch, as large as its place
+  QPixmap picture() const;  // renders the sketch at the size of picture_place()
 
   Example example_;
   std::optional<Sketch> sketch_;
-  QPixmap painted_;  // null: not yet
+  QPixmap painted_;  // null until painted
 };
 
 }  // namespace rehearse::gui

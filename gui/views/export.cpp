@@ -32,14 +32,14 @@ constexpr int kRounds = 8;
 
 using Undo = std::vector<std::function<void()>>;
 
-// Layouts follow changes of their widgets with events, which a picture does not wait for.
+// Layouts normally react to changes of their widgets through posted events, too late for a picture.
 void activate_layouts(QWidget& view) {
   if (view.layout() != nullptr) view.layout()->activate();
   for (QWidget* child : view.findChildren<QWidget*>())
     if (child->layout() != nullptr) child->layout()->activate();
 }
 
-// The area that a scroll bar belongs to; null: it stands by itself.
+// Returns the scroll area that a scroll bar belongs to; null for a standalone scroll bar.
 QAbstractScrollArea* area_of(const QScrollBar& bar) {
   QWidget* around = bar.parentWidget();
   if (auto* area = qobject_cast<QAbstractScrollArea*>(around)) return area;
@@ -63,7 +63,8 @@ void unroll(QAbstractScrollArea& area, Undo& undo, Undo& scroll_back) {
     scroll_back.emplace_back([bar, at = bar->value()] { bar->setValue(at); });
   if (auto* items = qobject_cast<QAbstractItemView*>(&area)) {
     undo.emplace_back([items, mode = items->verticalScrollMode()] { items->setVerticalScrollMode(mode); });
-    items->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);  // its bar tells pixels
+    // Makes the scroll bar's range a number of pixels.
+    items->setVerticalScrollMode(QAbstractItemView::ScrollPerPixel);
   }
   area.setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   area.setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -71,7 +72,7 @@ void unroll(QAbstractScrollArea& area, Undo& undo, Undo& scroll_back) {
   area.verticalScrollBar()->setValue(0);
 }
 
-// A plot beside a long table stays as it is.
+// Fixes the heights of parts without scroll bars, so that a plot beside a long table does not grow with it.
 void keep_heights(const QSplitter& splitter, Undo& undo) {
   std::vector<QWidget*> kept;
   for (int i = 0; i < splitter.count(); ++i)
@@ -106,7 +107,7 @@ Unrolled::Unrolled(QWidget& view, QSize most) : view_(view), before_(view.geomet
   }
   activate_layouts(view_);
   for (const auto* splitter : view.findChildren<QSplitter*>()) keep_heights(*splitter, undo_);
-  // Splitters share out what is added, so that once may not be enough.
+  // A splitter distributes added room among all its parts, so one round is not always enough.
   for (int round = 0; round < kRounds; ++round) {
     const QSize wanted = view_.size() + missing();
     const QSize size = wanted.boundedTo(most).expandedTo(view_.size());
@@ -132,7 +133,7 @@ QSize Unrolled::missing() const {
     if (!shown->isVisibleTo(&view_)) continue;
     int range = bar->maximum() - bar->minimum();
     if (qobject_cast<const QPlainTextEdit*>(area) && bar->orientation() == Qt::Vertical)
-      range *= area->fontMetrics().lineSpacing();  // it scrolls by lines
+      range *= area->fontMetrics().lineSpacing();  // this bar counts lines
     int& of = bar->orientation() == Qt::Vertical ? height : width;
     of = std::max(of, range);
   }
@@ -149,7 +150,7 @@ QImage picture_of(QWidget& view, double scale) {
 
 void write_picture(QWidget& view, const QString& path, double scale) {
   if (path.endsWith(".svg", Qt::CaseInsensitive)) {
-    QSaveFile file(path);  // tells why it cannot be written, which the generator does not
+    QSaveFile file(path);  // reports why the file cannot be written, unlike QSvgGenerator
     if (!file.open(QIODevice::WriteOnly)) refuse(path, file.errorString());
     QSvgGenerator generator;
     generator.setOutputDevice(&file);

@@ -1,4 +1,4 @@
-// Views as pictures, tables as text.
+// Exports views as pictures and tables as text.
 #pragma once
 
 #include <QImage>
@@ -12,11 +12,11 @@ class QWidget;
 
 namespace rehearse::gui {
 
-// Marks a control that only the window needs: a search box, a choice of what is shown.
+// Marks a control that makes sense only in the window, for instance a search box; pictures omit it.
 void leave_out_of_pictures(QWidget& control);
 
-// While it lives, a view is as large as its content: tables with all rows and columns, a timeline with all
-// tracks, without scroll bars and the controls that are marked. Larger views than `most` are cut.
+// Resizes a view to its content for as long as this object lives: tables show all rows and columns, a
+// timeline all tracks, without scroll bars and marked controls. Cuts views that are larger than `most`.
 class Unrolled {
 public:
   explicit Unrolled(QWidget& view, QSize most = {6'000, 8'000});
@@ -26,20 +26,23 @@ public:
   bool cut() const { return cut_; }
 
 private:
-  QSize missing() const;  // what is out of sight
+  QSize missing() const;  // size of the content that is scrolled out of view
   QWidget& view_;
   QRect before_;
   bool cut_ = false;
   std::vector<std::function<void()>> undo_, scroll_back_;
 };
 
-// As it stands in the window, two pixels for one.
+// Renders the view as it appears in the window, by default with two pixels for each of its pixels.
 QImage picture_of(QWidget& view, double scale = 2);
-// RunError names the path and why it cannot be written. `path` ends in .png or .svg, which has no scale.
+// Writes a .png or .svg file, by the extension of `path`; `scale` does not apply to .svg. Throws RunError
+// that names the path and the reason if it cannot be written.
 void write_picture(QWidget& view, const QString& path, double scale = 2);
 
-// RFC 4180, with a line of headers; numbers as they are shown. Rows as a filter leaves them.
+// Returns the table in CSV format (RFC 4180) with a header line: formatted numbers, only rows that pass the
+// filter.
 QString csv_of(const QAbstractItemModel& model);
-void write_csv(const QAbstractItemModel& model, const QString& path);  // RunError
+// Throws RunError if the file cannot be written.
+void write_csv(const QAbstractItemModel& model, const QString& path);
 
 }  // namespace rehearse::gui

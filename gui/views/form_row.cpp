@@ -37,7 +37,7 @@ FormRow::FormRow(const ScenarioField& field, QWidget& body)
   label_->setBuddy(editor());
   reset_->setText(QString(QChar(0x00d7)));
   reset_->setAutoRaise(true);
-  reset_->setFocusPolicy(Qt::NoFocus);  // by the keyboard, the field is emptied
+  reset_->setFocusPolicy(Qt::NoFocus);  // with the keyboard, one empties the field instead
   reset_->setAccessibleName("Reset " + field.label + " to its default");
   reset_->setToolTip("Leave it out of the text: the default");
   QSizePolicy keeps_place = reset_->sizePolicy();
@@ -66,7 +66,7 @@ void FormRow::set_visible(bool visible) {
 }
 
 void FormRow::show(const State& state) {
-  // The default stands there as what it comes to, and says what it is.
+  // Show the value that the default resolves to, marked as the default.
   QString absent = field_.absent.isEmpty() ? QString("default") : field_.absent;
   if (!state.usual.isEmpty()) absent = state.usual + " (default)";
   if (!state.instead.isEmpty()) absent = state.instead;
@@ -92,7 +92,8 @@ void FormRow::show(const State& state) {
 
 void FormRow::show_choice(const State& state, const QString& absent) {
   QStringList names = field_.choices;
-  // What the text says and nobody offers: shown as it is, the check tells what is wrong with it.
+  // A value in the text that is not among the choices is still shown; the check reports what is wrong with
+  // it.
   if (state.value && !names.contains(*state.value)) names << *state.value;
   if (choice_->count() != names.size() + 1 ||
       choice_->itemText(choice_->count() - 1) != names.value(names.size() - 1)) {
@@ -110,9 +111,10 @@ void FormRow::show_line(const State& state, const QString& absent) {
     colours.setColor(group, QPalette::PlaceholderText, colours.color(group, QPalette::Text));
   line_->setPalette(colours);
   line_->setPlaceholderText(absent);
-  if (line_->hasFocus() && line_->text() != shown_) return;  // something is being typed
+  if (line_->hasFocus() && line_->text() != shown_) return;  // the user is typing
   shown_ = state.value.value_or("");
-  line_->setText(shown_);  // also if it is the same: what was told is undone in the text of the scenario
+  // Even if equal: this clears the field's undo history, since undo works on the text of the scenario.
+  line_->setText(shown_);
 }
 
 void FormRow::commit() {

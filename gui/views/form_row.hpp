@@ -1,4 +1,5 @@
-// One key in the form of a scenario: its label, what sets it, and a button that takes it out of the text.
+// Edits one key in the form of a scenario: its label, its input widget, and a button that removes the key
+// from the text.
 #pragma once
 
 #include <QComboBox>
@@ -17,18 +18,18 @@ class FormRow : public QObject {
   Q_OBJECT
 public:
   FormRow(const ScenarioField& field, QWidget& body);
-  ~FormRow() override;  // its widgets go, too, as soon as nobody is in them
+  ~FormRow() override;  // deletes its widgets later, when none of them is executing
 
-  // What is to be shown of the key.
+  // What the row shows of its key.
   struct State {
-    std::optional<QString> value;  // in the text
-    QString usual;                 // what it comes to if it is left out; empty: not known
-    QString instead;               // that gives it in another way: "file lab.toml"
-    QString why_unused;            // it makes no difference as the rest stands; empty: it does
-    QString error;                 // what is wrong with it
+    std::optional<QString> value;  // as written in the text; nullopt if absent
+    QString usual;                 // resolved default; empty if unknown
+    QString instead;               // another source of the value: "file lab.toml"
+    QString why_unused;            // reason why the key currently has no effect; empty if it has
+    QString error;                 // what is wrong with the value
   };
   void show(const State& state);
-  void commit();  // takes over what is being typed
+  void commit();  // applies what the user is typing
   void set_visible(bool visible);
 
   const ScenarioField& field() const { return field_; }
@@ -37,7 +38,7 @@ public:
   QToolButton* reset() const { return reset_; }
 
 signals:
-  void edited(const QString& value);  // empty: to be left out
+  void edited(const QString& value);  // empty removes the key
 
 private:
   void show_choice(const State& state, const QString& absent);
@@ -47,10 +48,10 @@ private:
   ScenarioField field_;
   QLabel* label_;
   QToolButton* reset_;
-  QComboBox* choice_ = nullptr;  // one of these
+  QComboBox* choice_ = nullptr;  // exactly one of these three is set
   NumberField* number_ = nullptr;
   QLineEdit* line_ = nullptr;
-  QString shown_;  // by the line
+  QString shown_;  // text last shown in `line_`
   bool is_set_ = false;
 };
 

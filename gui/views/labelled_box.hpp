@@ -1,4 +1,4 @@
-// A combo box with a label in front of it.
+// Adds a combo box with a label in front of it.
 #pragma once
 
 #include <QBoxLayout>
@@ -7,7 +7,7 @@
 
 namespace rehearse::gui {
 
-// The label's mnemonic ("Sho&w") leads to the box; the tip is also the box' accessible name.
+// The label's mnemonic ("Sho&w") focuses the box; the tip also serves as its accessible name.
 inline QComboBox* add_labelled_box(QBoxLayout& into, QWidget* parent, const QString& text,
                                    const QString& tip) {
   auto* label = new QLabel(text, parent);

@@ -49,15 +49,15 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr double kMargin = 0.02;  // beside a step, of its length
+constexpr double kMargin = 0.02;  // room on either side of a step, as a share of its length
 
-// Whether keys write into it.
+// Returns whether the widget takes keys as text.
 bool takes_text(const QWidget* widget) {
   return qobject_cast<const QLineEdit*>(widget) || qobject_cast<const QAbstractSpinBox*>(widget) ||
          qobject_cast<const QTextEdit*>(widget) || qobject_cast<const QPlainTextEdit*>(widget);
 }
 
-// Windows by their frames, of a square of 16; the style's own are dark on dark ground.
+// Draws frames of windows on a 16 x 16 grid; the style's own icons are dark on dark backgrounds.
 QIcon window_icon(const QList<QRect>& frames) {
   constexpr int kScale = 2;
   QPixmap pixmap(16 * kScale, 16 * kScale);
@@ -93,11 +93,11 @@ MainWindow::MainWindow() : loader_(session_) {
 
 MainWindow::~MainWindow() {
   hide();
-  delete workspace_;           // while it still has a parent to take back detached views to
-  delete takeCentralWidget();  // the views, which follow what is about to go
+  delete workspace_;           // while it still has a parent that takes detached views back
+  delete takeCentralWidget();  // the views, which observe members about to be destroyed
 }
 
-// ----- what it is made of
+// ----- construction
 
 void MainWindow::make_views() {
   timeline_ = new TimelineView(session_, state_);
@@ -130,7 +130,7 @@ void MainWindow::make_views() {
     workspace_->add_tab(view, title);
     if (view != ranks_) views_.push_back({name, view});
   }
-  views_.push_back({"ranks", ranks_});  // last, so that the others keep their keys
+  views_.push_back({"ranks", ranks_});  // last, so that the other views keep their keys
   messages_ = new MessageBar;
   auto* centre = new QWidget;
   auto* below = new QVBoxLayout(centre);
@@ -145,7 +145,7 @@ void MainWindow::make_views() {
     if (named.view->accessibleName().isEmpty()) named.view->setAccessibleName(named.name);
     begin_tab_order_with_proxy(*named.view);
   }
-  // A selection shows what it is of, unless a view that follows it is open.
+  // A selection opens the tab with its details unless the open tab already follows the selection.
   connect(&state_, &ViewState::selection_changed, this, [this] {
     const QWidget* open = workspace_->open_tab();
     const QString now = open != nullptr ? open->objectName() : QString();
@@ -276,7 +276,7 @@ void MainWindow::make_start_page() {
   QList<QAction*> own = {open_};
   for (QAction* action : scenario_->actions())
     if (action->text() == "&New scenario") {
-      // As a button it leads to where the scenario is written.
+      // As a button, it also brings the scenario view to the front.
       auto* begun = new QAction(action->text(), this);
       begun->setToolTip(action->toolTip());
       begun->setShortcut(action->shortcut());
@@ -335,7 +335,7 @@ void MainWindow::make_menus() {
       }
     }
   };
-  // Those below others stand first in them, in this order.
+  // Add submenus first, in this order.
   for (const char* name : menu::below) menu_named(name);
   menus[menu::view]->addSeparator();
   fill(this, true);
@@ -349,7 +349,7 @@ void MainWindow::make_menus() {
   for (const auto& [name, shown] : menus) shown->setToolTipsVisible(true);
 }
 
-// ----- following
+// ----- reactions to signals
 
 void MainWindow::follow_session() {
   connect(&session_, &Session::current_changed, this, [this] {
@@ -363,7 +363,8 @@ void MainWindow::follow_session() {
   connect(&loader_, &Loader::opened, this, [this](int id) {
     const Session::RunPointer run = session_.run(id);
     if (!run) return;
-    // A new run is seen as a whole, with all that it stands beside; one that was read again where it was.
+    // Show the entire step of a new run together with the others; a reloaded run keeps the visible time
+    // range.
     const bool is_new = id > newest_run_;
     newest_run_ = std::max(newest_run_, id);
     if (is_new) {
@@ -435,9 +436,9 @@ void MainWindow::follow_plans() {
   });
 }
 
-// Runs that advice asks for stand beside the one that was advised.
+// Opens runs that advice asks for beside the advised run.
 void MainWindow::follow_advice() {
-  // Sessions keep the traces that lie there.
+  // A subfolder of the runner's folder, because saved sessions retain traces from there.
   CommandRunner& trials = why_->trials().runner();
   trials.set_folder(scenario_->runner().folder() + "/advice");
   connect(why_, &WhyView::open_requested, this,
@@ -449,7 +450,7 @@ void MainWindow::follow_advice() {
   connect(why_, &WhyView::compare_requested, this, [this] { show_view("compare"); });
 }
 
-// Sweeps are of the scenario that is open, and their points become runs.
+// Sweeps the open scenario, and opens points of a sweep as runs.
 void MainWindow::follow_sweeps() {
   SweepSetup& setup = scaling_->setup();
   setup.runner().set_folder(scenario_->runner().folder() + "/sweeps");
@@ -527,7 +528,7 @@ void MainWindow::set_theme(Theme theme) {
 }
 
 bool MainWindow::event(QEvent* event) {
-  // The desktop changed its colours.
+  // The desktop switched its colour scheme.
   if (event->type() == QEvent::ThemeChange && theme_ == Theme::system) set_theme(theme_);
   return QMainWindow::event(event);
 }
@@ -548,7 +549,7 @@ void MainWindow::never_ask() {
   scenario_->set_question([](const QStringList&) { return Unsaved::discard; });
 }
 
-// Keys that nobody took, as on a tab: the timeline's.
+// Passes unhandled keys, for instance on a tab, to the timeline.
 void MainWindow::keyPressEvent(QKeyEvent* event) {
   QMainWindow::keyPressEvent(event);
   if (timeline_->isAncestorOf(focusWidget())) return;

@@ -1,4 +1,4 @@
-// The window: runs and the scenario at the left, timelines above, and below them what they mean.
+// Provides the main window: runs and the scenario on the left, timelines on top, and explanatory tabs below.
 #pragma once
 
 #include <QMainWindow>
@@ -42,29 +42,28 @@ public:
   MainWindow();
   ~MainWindow() override;
 
-  // Traces, scenarios (.toml), tables (.csv), plans (.json) and sessions (.rehearse), told apart by name and
-  // content. What cannot be opened is told in messages() and in notices(). Scenarios are run at once if
-  // `run`.
+  // Opens traces, scenarios (.toml), tables (.csv), plans (.json) and sessions (.rehearse), distinguished by
+  // name and content. Reports failures in messages() and notices(). With `run`, also runs the scenarios.
   void open_files(const QStringList& paths, bool run = false);
-  void save_session(const QString& path);  // RunError
-  bool show_view(const QString& name);     // false: no such view
+  void save_session(const QString& path);  // throws RunError if it cannot be written
+  bool show_view(const QString& name);     // false if there is no such view
   QWidget* view(const QString& name) const;
   static QStringList view_names();
   void set_theme(Theme theme);
-  // As the window was left the last time, or, the first time, as the screen allows; and what is left is kept
-  // when it is closed.
+  // Restores the saved layout, or fits the window to the screen on the first start; the layout is then saved
+  // on close.
   void restore_layout();
-  void never_ask();  // what is not saved is lost
+  void never_ask();  // discards unsaved changes without asking
 
-  // Nothing is being read or run, and every view has what it shows.
+  // Returns whether nothing is being read, run or computed, so that every view shows its final content.
   bool settled() const;
-  // What was told in the status bar, the last one last; failures() of them tell what could not be done.
+  // All messages of the status bar, oldest first; failures() counts what could not be done.
   const QStringList& notices() const { return notices_; }
   int failures() const { return failures_; }
-  const MessageBar& messages() const { return *messages_; }  // what could not be done, over the views
+  const MessageBar& messages() const { return *messages_; }  // errors, shown above the views
 
-  // What "Export" and "Copy view as picture" write: the view with which somebody works, by focus or by tab,
-  // and its table, or else that of the open tab; null: there is none.
+  // The view that "Export" and "Copy view as picture" write: the one in use, by focus or by tab.
+  // exported_table() returns a table in it, else one in the open tab; null if there is none.
   QWidget* exported_view() const;
   QAbstractItemView* exported_table() const;
 
@@ -80,7 +79,7 @@ protected:
   void dropEvent(QDropEvent* event) override;
 
 private:
-  // main_window.cpp
+  // Defined in main_window.cpp.
   void make_views();
   void make_actions();
   void make_themes();
@@ -99,13 +98,14 @@ private:
   void tell(const QString& message);
   void refuse(const QString& message);
   void show_position();
-  // main_window_files.cpp
+  // Defined in main_window_files.cpp.
   bool open_scenario(const QString& path);
   void show_results(const QString& path, const std::shared_ptr<ResultFile>& results);
   void run_plans(const std::vector<PlanScenario>& scenarios);
   void change_plan(
-      const PlanScenario& scenario);  // as a draft without a file: a plan's may be a temporary one
-  std::unique_ptr<ScenarioDraft> read_scenario(const QString& path);  // null: it tells why not
+      const PlanScenario& scenario);  // as a draft without a file, because a plan's file may be temporary
+  // Returns null after reporting why the file cannot be read.
+  std::unique_ptr<ScenarioDraft> read_scenario(const QString& path);
   void choose_files();
   void open_example(const Example& example);
   void show_example(const Example& example);
@@ -116,13 +116,13 @@ private:
   void copy_picture();
   void remember_file(const QString& path);
   void fill_recent_menu();
-  void attempt(const std::function<void()>& action);  // tells what it throws
+  void attempt(const std::function<void()>& action);  // reports the exception that it throws
 
   Session session_;
   ViewState state_;
   Loader loader_;
   struct Named {
-    QString name;  // for --view: "timeline"
+    QString name;  // as in --view: "timeline"
     QWidget* view;
   };
   std::vector<Named> views_;
@@ -148,11 +148,11 @@ private:
   Theme theme_ = Theme::light;
   QStringList notices_;
   int failures_ = 0;
-  int newest_run_ = 0;  // Run::id
+  int newest_run_ = 0;  // greatest Run::id so far
   QString session_path_;
-  std::map<int, SavedSession> restoring_;  // by the loader's number
-  std::map<int, QString> examples_;        // by the loader's number: the view to show
-  std::map<QString, QString> planned_;     // by file of plans that was made here, the scenario's name
+  std::map<int, SavedSession> restoring_;  // by number of the loader's request
+  std::map<int, QString> examples_;        // view to show, by number of the loader's request
+  std::map<QString, QString> planned_;     // name of the scenario, by path of a plan file made in this window
 };
 
 }  // namespace rehearse::gui

@@ -1,4 +1,4 @@
-// What the window reads and writes: opening by kind, sessions, recent files, pictures and tables.
+// Reads and writes files of the window: opening by kind, sessions, recent files, pictures and tables.
 #include <QApplication>
 #include <QClipboard>
 #include <QDateTime>
@@ -32,7 +32,7 @@ namespace rehearse::gui {
 namespace {
 
 constexpr const char* kCut = "; it is cut: a picture is at most 6,000 pixels wide and 8,000 high";
-constexpr int kPlanHeight = 600;  // pixels of the tabs, at least
+constexpr int kPlanHeight = 600;  // minimum height of the tabs, in pixels
 const char* const kOpened =
     "All that can be opened (*.json *.json.gz *.toml *.csv *.rehearse);;Traces (*.json *.json.gz);;"
     "Scenarios (*.toml);;Sweeps and validations (*.csv);;Plans (*.json);;Sessions (*.rehearse);;All files "
@@ -64,7 +64,7 @@ void MainWindow::open_files(const QStringList& paths, bool run) {
       if (run) scenario_->run();
     } else if (ends_in(path, ".csv") || (ends_in(path, ".json") && is_plan_file(path.toStdString()))) {
       loader_.open_results(path);
-      continue;  // remembered once it has been read
+      continue;  // added to the recent files once it has been read
     } else {
       traces << path;
       continue;
@@ -83,7 +83,7 @@ void MainWindow::show_results(const QString& path, const std::shared_ptr<ResultF
   } else if (auto* plans = std::get_if<ReadPlans>(results.get())) {
     const auto planned = planned_.find(path);
     plan_->show_plans(path, std::move(*plans), planned == planned_.end() ? QString() : planned->second);
-    // Two plots and a table need more room than other tabs; timelines get it back when plans are opened.
+    // Two plots and a table need more room than other tabs; run_plans() returns it to the timelines.
     workspace_->give_tabs(std::max(kPlanHeight, workspace_->height() / 2));
     show_view("plan");
   } else {
@@ -91,7 +91,7 @@ void MainWindow::show_results(const QString& path, const std::shared_ptr<ResultF
     show_view("accuracy");
   }
   has_results_ = true;
-  // What was searched in the window lies in a folder that goes with it.
+  // Results of searches in this window are in its temporary folder, so they are not recent files.
   bool own = path.startsWith(scenario_->runner().folder());
   for (const ExampleCard* card : start_->cards()) own = own || card->example().files.contains(path);
   if (!own) remember_file(path);
@@ -121,7 +121,7 @@ std::unique_ptr<ScenarioDraft> MainWindow::read_scenario(const QString& path) {
 }
 
 bool MainWindow::open_scenario(const QString& path) {
-  scenario_->open_scenario(path);  // tells why it cannot
+  scenario_->open_scenario(path);  // reports why if it fails
   const bool opened = scenario_->draft().path() == QFileInfo(path).absoluteFilePath();
   if (!opened) {
     ++failures_;
@@ -152,7 +152,7 @@ void MainWindow::open_example(const Example& example) {
 void MainWindow::show_example(const Example& example) {
   if (example.files.front().endsWith(".csv") || is_plan_file(example.files.front().toStdString()))
     return loader_.open_results(example.files.front());
-  // Other runs would stand beside it; those of the example that are open stay.
+  // Hide other runs; runs of the example that are already open are reused.
   QStringList missing = example.files;
   for (const Session::RunPointer& run : std::vector(session_.runs())) {
     const bool of_it = missing.removeAll(QString::fromStdString(run->path)) > 0;

@@ -16,14 +16,14 @@ namespace rehearse::gui {
 
 namespace {
 
-// Below this share of the capacity bars would be too low to be read: the axis ends above the bars.
+// Below this share of the capacity the bars would be too low to read, so the axis ends just above them.
 constexpr double kLow = 0.08;
 
 QString qt(const std::string& text) {
   return QString::fromStdString(text);
 }
 
-// "stage 12" as "12" where its neighbours say the same.
+// Returns the number of a stage's name: "12" of "stage 12"; other names stay unchanged.
 QString number_of(const QString& name) {
   const QString last = name.section(' ', -1);
   bool is_number = false;
@@ -89,7 +89,7 @@ double MemoryBars::y(double bytes) const {
 }
 
 QRectF MemoryBars::bar(int run, int stage) const {
-  // Runs beside each other, with a gap as wide as a bar; each stage has the same room.
+  // The runs are side by side with a gap of one bar's width; all stages have the same width.
   double all = 0, before = 0;
   for (int r = 0; r < static_cast<int>(runs_.size()); ++r) {
     const double own = std::max<double>(1, static_cast<double>(runs_[r].stages.size()));
@@ -156,7 +156,7 @@ void MemoryBars::paint_run(QPainter& painter, int run) const {
   const double each = count > 1 ? bar(run, 1).center().x() - first.center().x() : first.width() / 0.74;
   const double left = first.center().x() - each / 2, right = last.center().x() + each / 2;
 
-  // Its name, and how full the fullest is.
+  // Draw the run's name, and how full its fullest stage is.
   QFont bold = font();
   bold.setBold(true);
   const double room = right - left + (runs_.size() > 1 ? each * 0.8 : 0);
@@ -169,7 +169,7 @@ void MemoryBars::paint_run(QPainter& painter, int run) const {
   painter.drawText(QPointF(left, 5 + metrics.height() + metrics.ascent()),
                    metrics.elidedText(qt(memory.sentence), Qt::ElideRight, room));
 
-  const double named = [&] {  // how many bars one name takes
+  const double named = [&] {  // number of bars that one name spans
     double widest = 0;
     for (const StageMemory& stage : memory.stages)
       widest = std::max(widest, metrics.horizontalAdvance(number_of(qt(stage.name))) + 6);
@@ -233,7 +233,7 @@ void MemoryBars::paint_run(QPainter& painter, int run) const {
       painter.drawText(place, Qt::AlignCenter, text);
       painter.setFont(font());
     }
-    if (fullest && count > 1) {  // marked below its bar
+    if (fullest && count > 1) {  // a triangle below the bar
       QPolygonF mark;
       mark << QPointF(box.center().x(), area.bottom() + 1) << QPointF(box.center().x() - 4, area.bottom() + 7)
            << QPointF(box.center().x() + 4, area.bottom() + 7);

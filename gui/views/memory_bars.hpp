@@ -1,4 +1,4 @@
-// Stacked bars of the memory of each stage of some runs, against the capacity of a device.
+// Draws the memory of each stage of some runs as stacked bars against the capacity of a device.
 #pragma once
 
 #include <QWidget>
@@ -13,13 +13,13 @@ class MemoryBars : public QWidget {
 public:
   explicit MemoryBars(QWidget* parent = nullptr);
   void set_memory(std::vector<RunMemory> runs);
-  void choose(int run, int stage);  // places in the lists; -1: none
+  void choose(int run, int stage);  // indices of the run and its stage; -1 for none
   int chosen_run() const { return run_; }
   int chosen_stage() const { return stage_; }
   QRectF bar(int run, int stage) const;
   QSize minimumSizeHint() const override { return {240, 120}; }
 
-  QString message;  // where there is no bar
+  QString message;  // shown if there are no bars
 
 signals:
   void stage_chosen(int run, int stage);
@@ -32,7 +32,7 @@ protected:
 
 private:
   QRectF plot() const;
-  double top() const;  // bytes at the upper end
+  double top() const;  // bytes at the upper end of the axis
   double y(double bytes) const;
   std::pair<int, int> at(QPointF point) const;
   void paint_run(QPainter& painter, int run) const;
@@ -43,7 +43,7 @@ private:
 };
 
 QColor colour_of_part(int part, bool dark);
-// Round marks of an axis of bytes from 0 to `top`.
+// Returns round tick values for an axis of bytes from 0 to `top`.
 std::vector<double> memory_marks(double top, double pixels);
 
 }  // namespace rehearse::gui

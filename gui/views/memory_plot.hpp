@@ -1,4 +1,4 @@
-// The memory of a rank over the visible time, stacked.
+// Plots the stacked memory of a rank over the visible time.
 #pragma once
 
 #include <QWidget>
@@ -12,13 +12,13 @@ class MemoryPlot : public QWidget {
   Q_OBJECT
 public:
   explicit MemoryPlot(QWidget* parent = nullptr);
-  // Times of the series less `aligned` are those of the axis that runs share.
+  // `aligned` is subtracted from the series' times to get times on the axis that the runs share.
   void set_series(MemorySeries series, Time aligned, double capacity, const QString& title);
   void set_visible(TimeRange range);
   void set_cursor_time(std::optional<Time> time);
   QSize minimumSizeHint() const override { return {240, 120}; }
 
-  QString message;  // where there is nothing
+  QString message;  // shown if there is no series
 
 signals:
   void hovered(std::optional<rehearse::gui::Time> time);
@@ -34,7 +34,8 @@ private:
   QRectF plot() const;
   TimeScale scale() const { return {range_, plot().left(), plot().width()}; }
   double top() const;
-  // The fullest moment between two times; size() where there is none.
+  // Returns the index of the sample with the most memory between two times; size() of the series if there is
+  // none.
   std::size_t fullest(Time from, Time to) const;
 
   MemorySeries series_;

@@ -77,7 +77,7 @@ QString MemoryView::key() const {
   return text + "&nbsp;- -&nbsp;capacity of a device &nbsp; &#9650;&nbsp;the fullest";
 }
 
-// What is known of the runs that are shown; what is not yet is read meanwhile.
+// Collects the memory of the shown runs and starts reading what is not known yet.
 void MemoryView::gather() {
   const std::vector<Session::RunPointer> shown = session_.shown();
   std::erase_if(known_, [&](const auto& entry) { return session_.run(entry.first) == nullptr; });

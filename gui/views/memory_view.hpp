@@ -1,4 +1,4 @@
-// Memory: stacked bars per stage of the runs that are shown, and that of one stage as time goes by.
+// Shows memory: stacked bars per stage of the shown runs, and the memory of one stage over time.
 #pragma once
 
 #include <QWidget>
@@ -24,10 +24,10 @@ public:
 
   MemoryBars* bars() const { return bars_; }
   const std::vector<RunMemory>& memory() const { return memory_; }
-  void choose(int run, int stage);  // places in memory() and its stages
+  void choose(int run, int stage);  // indices into memory() and its stages
 
 signals:
-  void ready();  // all runs that are shown have been read, and the chosen stage as well
+  void ready();  // the memory of all shown runs and of the chosen stage has been read
 
 protected:
   void changeEvent(QEvent* event) override;
@@ -42,14 +42,14 @@ private:
   void read_series();
   void step(int by);
   void choose_fullest();
-  QString key() const;  // what the colours mean
+  QString key() const;  // HTML legend of the colours
 
   Session& session_;
   ViewState& state_;
-  std::map<int, Known> known_;  // by run
+  std::map<int, Known> known_;  // by Run::id
   std::vector<RunMemory> memory_;
-  int run_ = -1, stage_ = -1;  // places
-  bool by_hand_ = false;       // somebody chose the stage
+  int run_ = -1, stage_ = -1;  // indices; -1 for none
+  bool by_hand_ = false;       // the user chose the stage
   Latest series_{this};
   QLabel* key_ = nullptr;
   MemoryBars* bars_ = nullptr;

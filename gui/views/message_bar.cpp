@@ -13,7 +13,7 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr int kMostLines = 8;  // in sight; further ones are scrolled to
+constexpr int kMostLines = 8;  // visible lines; further ones need scrolling
 constexpr int kMostMessages = 50;
 
 }  // namespace
@@ -51,7 +51,7 @@ MessageBar::MessageBar(QWidget* parent) : QFrame(parent) {
 }
 
 void MessageBar::add(const QString& message) {
-  messages_.removeAll(message);  // told again: once is enough
+  messages_.removeAll(message);  // moves a repeated message to the end
   messages_ << message;
   while (messages_.size() > kMostMessages) messages_.removeFirst();
   text_->setPlainText(messages_.join('\n'));
@@ -88,7 +88,7 @@ bool MessageBar::eventFilter(QObject* watched, QEvent* event) {
   const bool escape = (event->type() == QEvent::ShortcutOverride || event->type() == QEvent::KeyPress) &&
                       static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape;
   if (!escape) return QFrame::eventFilter(watched, event);
-  event->accept();  // before the window's own Esc
+  event->accept();  // before the window handles Esc itself
   if (event->type() == QEvent::KeyPress) dismiss();
   return true;
 }

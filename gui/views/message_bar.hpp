@@ -1,4 +1,4 @@
-// What could not be done, whole: wrapped, selectable, until somebody dismisses it.
+// Shows errors in full: wrapped and selectable, until the user dismisses them.
 #pragma once
 
 #include <QFrame>
@@ -12,9 +12,9 @@ class MessageBar : public QFrame {
   Q_OBJECT
 public:
   explicit MessageBar(QWidget* parent = nullptr);
-  void add(const QString& message);  // below those that have not been dismissed
+  void add(const QString& message);  // appends to the messages that have not been dismissed
   void dismiss();
-  QString text() const;  // one message a line; empty: nothing is shown
+  QString text() const;  // one message per line; empty if hidden
 
 protected:
   void resizeEvent(QResizeEvent* event) override;

@@ -10,11 +10,12 @@ namespace rehearse::gui {
 namespace {
 
 constexpr int kBand = 14, kMargin = 3, kEdgeReach = 5;
-constexpr int kMostRows = 48;  // of a run that are looked at
-// From the bottom of a band up: what is done below, what is waited for on top.
+constexpr int kMostRows = 48;  // rows of a run that are sampled at most
+// Styles from the bottom of a band upwards: computing at the bottom, waiting on top.
 constexpr std::array<Style, kStyles> kStacked = {1, 4, 2, 5, 3, 0, 6, 9, 10, 11, 12, 14, 13, 8, 7};
 
-// Rows that tell of the whole run: its ranks' summaries, or all rows where there are none.
+// Returns at most kMostRows evenly spaced rows of the entire run: summaries of its ranks, or any rows if
+// there are none.
 std::vector<int> telling_rows(const Timeline& timeline) {
   std::vector<int> rows;
   for (const Process& process : timeline.processes)
@@ -94,7 +95,7 @@ void Minimap::paint_bands(QPainter& painter) const {
           filled[static_cast<std::size_t>(x)][piece.style] += piece.busy * static_cast<float>(part);
         }
     }
-    // Stacked, the greatest share at the bottom.
+    // Stack the styles in the order of kStacked, from the bottom upwards.
     const double top = kMargin + static_cast<double>(n) * band, full = band - (shown.size() > 1 ? 1 : 0);
     for (int x = 0; x < width(); ++x) {
       const auto& column = filled[static_cast<std::size_t>(x)];
@@ -122,7 +123,7 @@ void Minimap::paint_bands(QPainter& painter) const {
   }
 }
 
-// In which rank the critical path runs, the first at the top.
+// Draws a line through the ranks that the critical path visits, with the first rank at the top.
 void Minimap::paint_course(QPainter& painter, const Run& run, const TimeScale& scale, QRectF band) const {
   const PathRow* path = scene_.path_of(run.id);
   if (!course_shown_ || !path) return;
@@ -132,7 +133,7 @@ void Minimap::paint_course(QPainter& painter, const Run& run, const TimeScale& s
   for (std::size_t i = 0; i < path->spans.size(); ++i) {
     const double y = band.y() + (run.timeline->process_of(path->spans[i]) + 0.5) / ranks * band.height();
     const double left = scale.x(path->timeline.spans.begin[i]), right = scale.x(path->timeline.spans.end[i]);
-    // Within a pixel nothing more is seen.
+    // Skip movements of less than half a pixel.
     if (left - last_x < 0.5 && std::abs(y - last_y) < 0.5 && right - last_x < 0.5) continue;
     course << QPointF(left, y) << QPointF(right, y);
     last_x = right;
@@ -168,7 +169,7 @@ void Minimap::paintEvent(QPaintEvent*) {
     painter.fillRect(QRectF(std::floor(scale.x(bookmark.range.begin)), 0,
                             std::max(1.0, scale.x(bookmark.range.end) - scale.x(bookmark.range.begin)), 3),
                      palette().color(QPalette::Highlight));
-  // What is not visible lies in the shade.
+  // Shade the time outside the visible range.
   const double left = std::clamp<double>(scale.x(scene_.state().visible().begin), 0, width() - 3);
   const double right = std::clamp<double>(scale.x(scene_.state().visible().end), left + 3, width());
   QColor shade = palette().color(QPalette::Window);

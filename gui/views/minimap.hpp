@@ -1,4 +1,4 @@
-// The whole time of all shown runs in a band, with a handle on what is visible.
+// Shows the entire time of all shown runs in a band, with a handle on the visible range.
 #pragma once
 
 #include <QPixmap>
@@ -27,7 +27,7 @@ private:
   TimeScale scale() const;
   void paint_bands(QPainter& painter) const;
   void paint_course(QPainter& painter, const Run& run, const TimeScale& scale, QRectF band) const;
-  // -1: the handle's left edge, 1: its right one, 0: neither.
+  // Returns -1 at the handle's left edge, 1 at its right edge, and 0 elsewhere.
   int edge_at(double x) const;
 
   TimelineScene& scene_;

@@ -13,7 +13,7 @@ namespace {
 constexpr qsizetype kMostDigits = 12, kMostCharacters = 24;
 constexpr qint64 kMostWhole = 999'999'999'999;
 
-// As TOML has it: ".5" is "0.5" there.
+// Completes a number to valid TOML: ".5" becomes "0.5" and "5." becomes "5.0".
 QString as_toml(QString text) {
   if (text.startsWith('.')) text.prepend('0');
   if (text.endsWith('.')) text += '0';
@@ -33,7 +33,7 @@ NumberField::NumberField(Kind kind, QWidget* parent) : QAbstractSpinBox(parent),
 void NumberField::show_value(const QString& text, const QString& usual, const QString& absent) {
   usual_ = usual;
   lineEdit()->setPlaceholderText(absent);
-  if (hasFocus() && lineEdit()->text() != shown_) return;  // something is being typed
+  if (hasFocus() && lineEdit()->text() != shown_) return;  // the user is typing
   shown_ = text;
   if (lineEdit()->text() != text) lineEdit()->setText(text);
 }
@@ -42,7 +42,7 @@ QString NumberField::shown_default() const {
   return lineEdit()->placeholderText();
 }
 
-// A default is as valid as what is given, and read as often.
+// Shows the default in the normal text colour, because it is as valid as an entered value and as often read.
 void NumberField::colour_default() {
   QPalette colours = palette();
   for (const auto group : {QPalette::Active, QPalette::Inactive})
@@ -100,11 +100,11 @@ QSize NumberField::minimumSizeHint() const {
 }
 
 void NumberField::wheelEvent(QWheelEvent* event) {
-  event->ignore();  // scrolls the form
+  event->ignore();  // let the form scroll instead
 }
 
 bool NumberField::event(QEvent* event) {
-  // What has been told is undone in the text of the scenario, not in this field.
+  // Once the text has been committed, undo works on the text of the scenario instead of this field.
   if (event->type() == QEvent::ShortcutOverride && lineEdit()->text() == shown_) {
     auto* key = static_cast<QKeyEvent*>(event);
     if (key->matches(QKeySequence::Undo) || key->matches(QKeySequence::Redo)) {

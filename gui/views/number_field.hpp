@@ -1,4 +1,4 @@
-// A number that may be left out: the default then stands there. Up and down double and halve.
+// Edits a number that may be omitted, in which case it shows the default. Up and Down double and halve it.
 #pragma once
 
 #include <QAbstractSpinBox>
@@ -8,15 +8,15 @@ namespace rehearse::gui {
 class NumberField : public QAbstractSpinBox {
   Q_OBJECT
 public:
-  enum class Kind { whole, decimal };  // decimal: also "0.5" and "300e9"
+  enum class Kind { whole, decimal };  // decimal also accepts "0.5" and "300e9"
   explicit NumberField(Kind kind = Kind::whole, QWidget* parent = nullptr);
 
-  // `text` as it is written, empty: left out; `usual`: what it comes to then, or empty; `absent`: what is
-  // shown of that.
+  // Shows `text` as written, empty if the number is omitted. `usual` is the resolved default or empty;
+  // `absent` is the placeholder shown for an omitted number.
   void show_value(const QString& text, const QString& usual, const QString& absent);
-  QString shown_default() const;  // "25 (default)"
+  QString shown_default() const;  // placeholder: "25 (default)"
   QString value() const { return text(); }
-  void commit();  // tells of what has been typed and not yet told
+  void commit();  // emits edited() if the text has changed since it was last shown or committed
 
   void stepBy(int steps) override;
   QValidator::State validate(QString& input, int& place) const override;
@@ -24,7 +24,7 @@ public:
   QSize minimumSizeHint() const override;
 
 signals:
-  void edited(const QString& text);  // empty: to be left out
+  void edited(const QString& text);  // empty removes the number
 
 protected:
   StepEnabled stepEnabled() const override { return StepUpEnabled | StepDownEnabled; }

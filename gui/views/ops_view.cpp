@@ -15,12 +15,12 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr int kSettled = 150;  // milliseconds without a zoom, before its totals are counted
+constexpr int kSettled = 150;  // milliseconds after the last zoom until the totals are counted
 
 struct Found {
   TableData table;
   QString about;
-  std::vector<QString> names;  // by row of the table
+  std::vector<QString> names;  // indexed by row of the table
 };
 
 TimeRange range_of(const Run& run, OpsView::Stretch stretch, const ViewState& state) {

@@ -1,4 +1,4 @@
-// Every kind of op of the current run: how often, how long, and at what rate.
+// Lists every kind of op of the current run with its count, time and rate.
 #pragma once
 
 #include <QWidget>
@@ -23,7 +23,7 @@ public:
   const TableView& table() const { return *table_; }
 
 signals:
-  void counted();  // the table is of what is asked for
+  void counted();  // the table shows what was asked for
 
 private:
   void count();

@@ -1,4 +1,4 @@
-// What stands in a view that has nothing to show.
+// Shows a text in place of a view's content while there is nothing to show.
 #pragma once
 
 #include <QBoxLayout>
@@ -6,7 +6,7 @@
 
 namespace rehearse::gui {
 
-// A text in the middle, of which each view says what to do.
+// Adds a centred label; each view's text explains how to get content into it.
 inline QLabel* add_placeholder(QBoxLayout& into, const QString& text = {}) {
   auto* label = new QLabel(text, into.parentWidget());
   label->setAlignment(Qt::AlignCenter);
@@ -16,10 +16,10 @@ inline QLabel* add_placeholder(QBoxLayout& into, const QString& text = {}) {
   return label;
 }
 
-// What takes the placeholder's room once there is something to show: a column of widgets.
+// A column of widgets that replaces the placeholder once there is something to show.
 struct Body {
   QWidget* widget = nullptr;
-  QVBoxLayout* column = nullptr;  // of `widget`
+  QVBoxLayout* column = nullptr;  // layout of `widget`
 };
 inline Body add_body(QBoxLayout& into) {
   Body body;

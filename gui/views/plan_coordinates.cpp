@@ -15,16 +15,17 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr double kNearLine = 7, kNearAxis = 9;  // pixels within which the mouse is on one
-constexpr double kDrag = 4;                     // pixels from which a press is a drag
+constexpr double kNearLine = 7, kNearAxis = 9;  // pixels; the mouse picks a line or axis within this distance
+constexpr double kDrag = 4;  // pixels; moving the mouse further after a press starts a drag
 constexpr double kSide = 26, kRightSide = 62, kBelow = 26;
 constexpr double kBrushWidth = 14, kLegendWidth = 110, kLegendHeight = 9;
-constexpr double kCrowded = 56;            // pixels between axes, below which letters are smaller
-constexpr std::size_t kMostSmooth = 3000;  // lines that are painted without steps
-constexpr std::size_t kMany = 500;         // lines from which on they let each other be seen
+constexpr double kCrowded = 56;            // pixels between axes; below, the font is smaller
+constexpr std::size_t kMostSmooth = 3000;  // up to this many lines are antialiased
+constexpr std::size_t kMany = 500;         // above this many shown lines, lines are translucent
 constexpr double kAlike = 1e-9;
 
-// What the axis is, and its words, which may be cut short beside it.
+// Returns the tooltip of an axis, with its category names in full, because those beside the axis may be
+// elided.
 QString tip_of(const PlanAxis& axis) {
   if (axis.scale != PlanAxis::Scale::categories) return axis.tip;
   QStringList words;
@@ -82,7 +83,7 @@ void PlanCoordinates::set_ranges(PlanRanges ranges) {
   emit ranges_changed();
 }
 
-// ----- places
+// ----- geometry
 
 QRectF PlanCoordinates::area() const {
   const double above = 2 * fontMetrics().height() + 14;
@@ -122,7 +123,7 @@ std::optional<std::size_t> PlanCoordinates::axis_near(QPointF at) const {
 std::optional<std::size_t> PlanCoordinates::plan_near(QPointF at) const {
   std::optional<std::size_t> nearest;
   double distance = kNearLine;
-  // The faster of two that lie on each other.
+  // Start with the fastest plan, which wins where lines coincide.
   for (auto plan = by_slowness_.rbegin(); plan != by_slowness_.rend(); ++plan) {
     if (!shown_[*plan]) continue;
     const QPolygonF line = line_of(*plan);
@@ -206,7 +207,7 @@ void PlanCoordinates::paint_axis(QPainter& painter, std::size_t number) {
   painter.drawLine(low, high);
   QFont letters = font();
   if (axes_.size() > 1 && axis_distance() < kCrowded) letters.setPointSizeF(0.88 * letters.pointSizeF());
-  // Titles stand by turns in two rows, so that each may reach to its neighbours.
+  // Titles alternate between two rows, so that each can extend to the neighbouring axes.
   const QFontMetricsF metrics(letters);
   const bool upper_row = number % 2 == 1, last_of_row = number + 2 >= axes_.size();
   const double from = std::max(2.0, low.x() - axis_distance() + 4),
@@ -229,7 +230,7 @@ void PlanCoordinates::paint_axis(QPainter& painter, std::size_t number) {
     painter.setPen(QPen(line, 1.2));
     painter.drawLine(at - QPointF(3, 0), at + QPointF(3, 0));
     const QString told = metrics.elidedText(mark.text, Qt::ElideRight, mark_room);
-    // A ground of its own, since lines run behind it.
+    // Lines run behind the text, so give it a translucent background.
     const QRectF box(at.x() + 6, at.y() - metrics.height() / 2, metrics.horizontalAdvance(told) + 2,
                      metrics.height());
     QColor ground = palette().color(QPalette::Base);
@@ -269,7 +270,7 @@ void PlanCoordinates::paint_legend(QPainter& painter) {
   told(tr("too large"));
 }
 
-// ----- mouse and keys
+// ----- mouse and keyboard
 
 void PlanCoordinates::mousePressEvent(QMouseEvent* event) {
   if (event->button() != Qt::LeftButton) return QWidget::mousePressEvent(event);

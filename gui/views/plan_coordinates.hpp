@@ -1,4 +1,4 @@
-// Parallel coordinates: each plan is a line through its place on every axis, coloured by its step time.
+// Draws parallel coordinates: each plan is a line through its position on every axis, coloured by step time.
 #pragma once
 
 #include <QWidget>
@@ -16,13 +16,13 @@ public:
   explicit PlanCoordinates(QWidget* parent = nullptr);
 
   void show_plans(std::shared_ptr<const PlanFile> file, std::vector<PlanAxis> axes);
-  void set_shown(std::vector<bool> shown);  // by plan
+  void set_shown(std::vector<bool> shown);  // indexed by plan
   void set_selected(std::vector<std::size_t> plans);
   const std::vector<PlanAxis>& axes() const { return axes_; }
-  // Parts of axes by dragging along them, or by keys: those in which plans are wanted.
+  // Ranges of axes, set by dragging along an axis or with keys; plans outside them are filtered out.
   const PlanRanges& ranges() const { return ranges_; }
   void set_ranges(PlanRanges ranges);
-  // In pixels, of a place on an axis.
+  // Returns the pixel of a position on an axis.
   QPointF place_of(std::size_t axis, double place) const;
 
   QSize minimumSizeHint() const override { return {240, 150}; }
@@ -44,13 +44,13 @@ protected:
   void focusOutEvent(QFocusEvent* event) override;
 
 private:
-  QRectF area() const;  // of the axes
+  QRectF area() const;  // the rectangle that the axes span
   double axis_distance() const;
   QPolygonF line_of(std::size_t plan) const;
   std::optional<std::size_t> axis_near(QPointF at) const;
   std::optional<std::size_t> plan_near(QPointF at) const;
   double share_at(double y) const;
-  double slowness_of(std::size_t plan) const;  // 0 the fastest, 1 the slowest
+  double slowness_of(std::size_t plan) const;  // 0 for the fastest, 1 for the slowest
   void move_end(bool upper, bool up);
   void paint_lines(QPainter& painter);
   void paint_axis(QPainter& painter, std::size_t axis);

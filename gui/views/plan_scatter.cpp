@@ -22,14 +22,14 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr double kNear = 14;  // pixels from a point within which the mouse is on it
+constexpr double kNear = 14;  // pixels; the mouse picks a point within this distance
 constexpr std::size_t kMany = 500;
-constexpr double kSmall = 5;  // pixels of a point among many
+constexpr double kSmall = 5;  // diameter in pixels of a point in a group of more than kMany
 
 enum class Group { other, bound, too_large, front, own };
 constexpr std::size_t kGroups = 5;
 
-// Shape and colour tell groups apart; those that are drawn last are listed last.
+// Returns the shape and colour that identify the group. Groups declared last are drawn last, on top.
 Dots dots_of(Group group, const QPalette& palette) {
   const bool dark = is_dark(palette);
   Dots dots;
@@ -66,7 +66,7 @@ Dots dots_of(Group group, const QPalette& palette) {
   return dots;
 }
 
-// As the points of the group look.
+// Returns a character that looks like the points of the group, for the legend.
 QString sign_of(Group group) {
   static constexpr std::array<char16_t, kGroups> kSigns = {u'\u25cf', u'\u25a1', u'\u25b2', u'\u25cf',
                                                            u'\u25c6'};
@@ -159,7 +159,7 @@ void PlanScatter::draw() {
   across_unit_ = unit_of(*file_, across);
   up_unit_ = unit_of(*file_, up);
   std::vector<double> xs, ys;
-  for (const FoundPlan& plan : file_->plans) {  // also those that are filtered out: axes stay where they are
+  for (const FoundPlan& plan : file_->plans) {  // including filtered-out plans, so that the axes stay put
     xs.push_back(value_of(plan, across) * across_unit_.factor);
     ys.push_back(value_of(plan, up) * up_unit_.factor);
   }
@@ -202,7 +202,7 @@ void PlanScatter::draw_points() {
     if (points[g].size() > kMany) dots.size = kSmall;
     dots.points = std::move(points[g]);
     dots.in_legend = false;
-    // A name does not part from its sign at the end of a line.
+    // Keep each name on one line with its sign.
     const QColor ink = dots.colour == palette().color(QPalette::Base) ? dots.border : dots.colour;
     legend.prepend(
         QString("<span style=\"color:%1\">%2</span>&nbsp;%3")

@@ -1,4 +1,4 @@
-// Plans as points over two of their figures, and the front of those that no other one beats in both.
+// Plots plans by two of their figures, and marks the Pareto front: plans that no other plan beats in both.
 #pragma once
 
 #include <QWidget>
@@ -22,17 +22,17 @@ public:
   explicit PlanScatter(QWidget* parent = nullptr);
 
   void show_plans(std::shared_ptr<const PlanFile> file);
-  void set_shown(std::vector<bool> shown);  // by plan
+  void set_shown(std::vector<bool> shown);  // indexed by plan
   void set_selected(std::vector<std::size_t> plans);
-  void set_figures(PlanFigure across, PlanFigure up);  // known ones
+  void set_figures(PlanFigure across, PlanFigure up);  // figures that the plans have
   const std::vector<std::size_t>& front() const { return front_; }
-  // In pixels of the widget; nothing: it has no point.
+  // Returns where the plan's point is, in pixels of the widget; nullopt if it has none.
   std::optional<QPoint> place_of(std::size_t plan) const;
-  QAbstractScrollArea& plot() const;  // which takes keys; its viewport has the points
+  QAbstractScrollArea& plot() const;  // receives the keys; its viewport shows the points
 
 signals:
   void picked(std::size_t plan, bool beside_others);
-  void activated();  // what is selected is wanted
+  void activated();  // Enter or a double click: opens the selected plans
 
 protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
@@ -42,7 +42,7 @@ private:
   PlanFigure figure_of(const QComboBox& box) const;
   std::optional<QPointF> value_at(std::size_t plan) const;  // in the units of the axes
   std::optional<std::size_t> plan_near(QPointF place) const;
-  bool step(int key, bool beside_others);  // to the next point; false: no key for that
+  bool step(int key, bool beside_others);  // moves to the next point; false if the key does not mean that
   void draw();
   void draw_points();
   void mark();

@@ -26,7 +26,7 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr std::size_t kMostAtOnce = 8;  // plans that are run and compared
+constexpr std::size_t kMostAtOnce = 8;  // plans that can be run and compared at once
 
 QToolButton* button_of(QAction& action, QWidget* parent) {
   auto* button = new QToolButton(parent);
@@ -249,7 +249,7 @@ void PlanView::tell_search() {
   tell_more_->setEnabled(!lines.isEmpty());
 }
 
-// ----- what is shown
+// ----- displayed plans
 
 void PlanView::apply_filter() {
   PlanFilter filter;
@@ -279,14 +279,14 @@ void PlanView::clear_filter() {
   }
   for (QToolButton* button : told_->findChildren<QToolButton*>())
     if (QAction* action = button->defaultAction(); action != nullptr && action->isCheckable())
-      button->setChecked(action->isChecked());  // they were not told
+      button->setChecked(action->isChecked());  // the buttons' signals were blocked
   apply_filter();
 }
 
 void PlanView::follow_selection() {
   std::vector<std::size_t> plans;
   for (const int row : rows_->selected_rows()) plans.push_back(static_cast<std::size_t>(row));
-  // The current one last: keys go on from it.
+  // Put the current plan last, because keys move on from it.
   const auto current = std::find(plans.begin(), plans.end(), static_cast<std::size_t>(rows_->current_row()));
   if (current != plans.end()) std::rotate(current, current + 1, plans.end());
   const bool can_run = std::any_of(plans.begin(), plans.end(),
@@ -304,7 +304,7 @@ void PlanView::pick(std::size_t plan, bool beside_others) {
     rows_->select_row(static_cast<int>(plan));
 }
 
-// ----- what becomes of plans
+// ----- actions on plans
 
 std::vector<PlanScenario> PlanView::chosen() {
   std::vector<PlanScenario> scenarios;

@@ -1,5 +1,5 @@
-// The plans of a search: a table, a scatter with its Pareto front, and parallel coordinates, which show and
-// single out the same plans.
+// Shows the plans of a search in a table, a scatter plot with the Pareto front, and parallel coordinates,
+// which share their filter and selection.
 #pragma once
 
 #include <QWidget>
@@ -21,7 +21,7 @@ namespace rehearse::gui {
 class PlanCoordinates;
 class PlanScatter;
 
-// A plan's scenario, to be run or changed.
+// A plan's scenario, to run or to change.
 struct PlanScenario {
   QString path, name;
 };
@@ -30,15 +30,17 @@ class PlanView : public QWidget {
   Q_OBJECT
 public:
   PlanView(Session& session, ViewState& state, QWidget* parent = nullptr);
-  // `title`: what was planned; empty: what the file says.
+  // `title` names what was planned; if empty, the file's own description is shown.
   void show_plans(const QString& path, ReadPlans read, const QString& title = {});
-  // Of a search that is under way; empty: of none.
+  // Shows the progress of a running search; an empty text hides it.
   void show_progress(const QString& text);
-  const QString& path() const { return path_; }  // empty: nothing is open
-  void save_plans(const QString& folder);        // the file and the plans' scenarios; RunError
+  const QString& path() const { return path_; }  // empty if no file is open
+  // Writes the plan file and the plans' scenarios. Throws RunError if they cannot be written.
+  void save_plans(const QString& folder);
 
   const PlanFile& plans() const { return *file_; }
-  const std::vector<bool>& shown_plans() const { return shown_; }  // which the filter leaves
+  // Indexed by plan: whether it passes the filter.
+  const std::vector<bool>& shown_plans() const { return shown_; }
   TableView& table() { return *rows_; }
   PlanScatter& scatter() { return *scatter_; }
   PlanCoordinates& coordinates() { return *coordinates_; }
@@ -65,7 +67,7 @@ private:
   void clear_filter();
   void follow_selection();
   void pick(std::size_t plan, bool beside_others);
-  std::vector<PlanScenario> chosen();  // tells which of the selected plans have none
+  std::vector<PlanScenario> chosen();  // reports which of the selected plans have no scenario
   void open_chosen();
   void change_chosen();
   void choose_folder();

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::size_t kMostMarks = 9;
 constexpr double kRingRadius = 8.5, kRingWidth = 2;  // pixels
-constexpr int kLegend = 220;                         // pixels that a legend at the side may take
+constexpr int kLegend = 220;                         // greatest width in pixels of a legend at the side
 
-// Powers of ten; with 2 and 5 times them where they are few; with every digit where even those are.
+// Returns powers of ten, or more digits per power of ten where there would be fewer than four marks.
 std::vector<double> logarithmic_marks(double least, double most) {
   const std::vector<std::vector<double>> kSteps = {{1},
                                                    {1, 3},
@@ -69,10 +69,10 @@ QString mark_text(double value) {
   return text;
 }
 
-// Within a circle of this radius; empty: the circle itself.
+// Returns the corners of a marker whose points are `radius` from its centre; empty for a circle.
 QPolygonF outline_of(QScatterSeries::MarkerShape shape, double radius) {
   int corners = 0;
-  double first = -90, out = 1;  // degrees from the right, clockwise; of the radius
+  double first = -90, out = 1;  // angle in degrees from the right, clockwise; factor of the radius
   switch (shape) {
     case QScatterSeries::MarkerShapeRectangle:
       corners = 4;
@@ -157,9 +157,9 @@ PlotAxis plot_axis(const QString& title, bool logarithmic, std::vector<double> v
   axis.marks = themselves    ? values
                : logarithmic ? logarithmic_marks(axis.least, axis.most)
                              : linear_marks(axis.least, axis.most);
-  // Of what spans little, hardly a round number.
+  // A logarithmic axis with a small span contains few of these marks, so mark it linearly.
   if (logarithmic && !themselves && axis.marks.size() < 3) axis.marks = linear_marks(axis.least, axis.most);
-  if (themselves && !logarithmic) {  // close ones would be written over each other
+  if (themselves && !logarithmic) {  // drop marks whose labels would overlap
     double last = -std::numeric_limits<double>::infinity();
     std::erase_if(axis.marks, [&](double mark) {
       const bool close = mark - last < (axis.most - axis.least) / 14;
@@ -175,7 +175,7 @@ PlotAxis plot_axis(const QString& title, const QStringList& words) {
   axis.title = title;
   axis.least = 0.5;
   axis.most = static_cast<double>(words.size()) + 0.5;
-  // Of many every second, third, ... is told.
+  // With many words, label only every second, third, ... one.
   const qsizetype each = words.size() / static_cast<qsizetype>(kMostMarks + 1) + 1;
   for (qsizetype i = 0; i < words.size(); i += each) {
     axis.marks.push_back(static_cast<double>(i + 1));

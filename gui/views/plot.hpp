@@ -1,4 +1,4 @@
-// What our plots have in common: axes at round values, linear or logarithmic, in the window's colours.
+// Provides plots with axes at round values, linear or logarithmic, in the window's colours.
 #pragma once
 
 #include <QChart>
@@ -12,33 +12,34 @@
 
 namespace rehearse::gui {
 
-// Values are drawn at on_axis(value): a logarithmic axis is one of logarithms whose marks tell the values, so
-// that it has round ones also where it spans less than a power of ten.
+// An axis of a plot. Values are drawn at on_axis(value): a logarithmic axis is a linear axis of logarithms
+// whose marks are labelled with the values, so that it has round marks even if it spans less than a power of
+// ten.
 struct PlotAxis {
   QString title;
   bool logarithmic = false;
-  double least = 0, most = 1;  // values, with room to spare
+  double least = 0, most = 1;  // in values, with a margin
   std::vector<double> marks;
-  QStringList names;  // of the marks; empty: their values
+  QStringList names;  // labels of the marks; empty to print their values
 
   double on_axis(double value) const;
-  double value_at(double place) const;  // the reverse
+  double value_at(double place) const;  // the inverse of on_axis()
 };
 
-// Room for `values`, marks at 1, 2 and 5 times powers of ten, or at the values themselves where they are as
-// few as `few`. Linear axes begin at 0. Values that are not above 0 have no place on a logarithmic one.
+// Returns an axis with room for `values`. Its marks are round numbers, or the values themselves if there are
+// at most `few` distinct ones. Linear axes include 0. Logarithmic axes ignore values that are not positive.
 PlotAxis plot_axis(const QString& title, bool logarithmic, std::vector<double> values, std::size_t few = 0);
 
-// Words beside each other, the first at 1.
+// Returns an axis of words, the first at 1.
 PlotAxis plot_axis(const QString& title, const QStringList& words);
 
-// A cloud of points, told in the legend.
+// A set of points with one style and one legend entry.
 struct Dots {
   QString name;
   QScatterSeries::MarkerShape shape = QScatterSeries::MarkerShapeCircle;
   double size = 10;  // pixels
   QColor colour, border;
-  std::vector<QPointF> points;  // values
+  std::vector<QPointF> points;  // in values, not positions on the axes
   bool in_legend = true;
 };
 
@@ -47,26 +48,26 @@ class PlotView : public QChartView {
 public:
   explicit PlotView(QWidget* parent = nullptr);
 
-  // An empty chart with these axes, in the colours of the palette.
+  // Clears the chart and gives it these axes, in the colours of the palette.
   void begin(const PlotAxis& horizontal, const PlotAxis& vertical, const QPalette& palette);
-  // Takes the series over; points are values.
+  // Takes ownership of the series; the points are values.
   void add(QXYSeries* series, const std::vector<QPointF>& points);
-  // Painted as they are: of a series Qt Charts makes every point an item of its own, which takes 60 us each.
+  // Paints the dots directly. With a Qt Charts series every point would be a separate item, at 60 us each.
   void add(Dots dots);
-  void hide_in_legend(QXYSeries* series);  // one that was added
-  // Around values, to single them out.
+  void hide_in_legend(QXYSeries* series);  // `series` must have been added
+  // Draws rings around values to highlight them.
   void set_rings(std::vector<QPointF> values);
   void set_ring(std::optional<QPointF> value) {
     set_rings(value ? std::vector<QPointF>{*value} : std::vector<QPointF>());
   }
   const PlotAxis& horizontal() const { return horizontal_; }
   const PlotAxis& vertical() const { return vertical_; }
-  // Where a value is drawn, in pixels of the view.
+  // Returns where a value is drawn, in pixels of the view.
   QPointF place_of(QPointF value) const;
   QPointF value_at(QPointF place) const;
 
 protected:
-  void resizeEvent(QResizeEvent* event) override;  // the legend stands where there is room
+  void resizeEvent(QResizeEvent* event) override;  // moves the legend to where there is room
   void drawForeground(QPainter* painter, const QRectF& part) override;
 
 private:
@@ -74,7 +75,7 @@ private:
   QTransform axes_to_scene() const;
 
   PlotAxis horizontal_, vertical_;
-  std::vector<Dots> dots_;  // their points on the axes
+  std::vector<Dots> dots_;  // with points in axis coordinates
   std::vector<QPointF> rings_;
   QColor ring_colour_;
 };

@@ -19,11 +19,11 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr int kBars = 1;         // the column
-constexpr int kBarWidth = 360;   // pixels, where there is room
-constexpr double kShown = 1e-4;  // of the step: what is less of every rank has no column
-constexpr double kAlike = 8;     // steps of runs whose bars have one scale
-constexpr int kSettled = 150;    // milliseconds without a change before all is computed again
+constexpr int kBars = 1;         // index of the column
+constexpr int kBarWidth = 360;   // pixels, if there is room
+constexpr double kShown = 1e-4;  // share of the step; a part below it in every rank has no column
+constexpr double kAlike = 8;     // runs share one scale if their steps differ by at most this factor
+constexpr int kSettled = 150;    // milliseconds after the last change until everything is recomputed
 
 QString qt(std::string_view text) {
   return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
@@ -35,7 +35,7 @@ QBrush pattern_over(const QColor& colour, Kind kind) {
   return {lines, pattern_of(kind)};
 }
 
-// Paints the bar of a rank, whatever the table knows of it.
+// Paints the bar of a rank, whose times come from the view instead of the table.
 class Bars : public QStyledItemDelegate {
 public:
   Bars(const RanksView& view, TableView& table) : QStyledItemDelegate(&table), view_(view), table_(table) {}
@@ -100,7 +100,7 @@ private:
   const TableView& table_;
 };
 
-// Each of the parts that any rank has, in the order of the bars.
+// Returns the parts that any rank has, in the order in which the bars stack them.
 std::vector<RankPart> parts_of(const std::vector<RanksOfRun>& runs) {
   std::vector<RankPart> parts;
   for (std::size_t p = 0; p < kRankParts; ++p) {
@@ -268,7 +268,7 @@ void RanksView::compute() {
             longest_s_[r] = std::max(longest_s_[r], ranks_[r].times.ranks[k].step_s());
           }
         }
-        // One scale for all, unless a run would be too short to be seen.
+        // Use one scale for all runs unless the shortest bars would be too short to see.
         if (!longest_s_.empty()) {
           const auto [least, most] = std::minmax_element(longest_s_.begin(), longest_s_.end());
           if (*most <= kAlike * *least) longest_s_.assign(longest_s_.size(), *most);

@@ -1,4 +1,4 @@
-// Ranks of the shown runs: what each did in a step as a stacked bar, and who kept the others waiting.
+// Shows the ranks of the shown runs: what each did in a step as a stacked bar, and which ones delayed others.
 #pragma once
 
 #include <QWidget>
@@ -14,13 +14,14 @@ class QLabel;
 
 namespace rehearse::gui {
 
-// One run's.
+// The ranks of one run.
 struct RanksOfRun {
   int run = 0;  // Run::id
   std::string name;
   RankTimes times;
 };
-// A row a rank; with a heading a run where there are several. The second column is left to bars.
+// Returns a row per rank and, with several runs, a heading row per run. The second column is left to the
+// bars.
 TableData rows_of(const std::vector<RanksOfRun>& runs);
 
 class RanksView : public QWidget {
@@ -29,13 +30,13 @@ public:
   RanksView(Session& session, ViewState& state, QWidget* parent = nullptr);
   const TableView& table() const { return *table_; }
   const std::vector<RanksOfRun>& ranks() const { return ranks_; }
-  // The rank of a row of the table's data; null: it is a heading.
+  // Returns the rank of a row of the table's data; null for a heading.
   const RankTime* rank_of(int row) const;
   int run_of(int row) const;      // Run::id
-  double scale_s(int row) const;  // what the whole width of its bar stands for
+  double scale_s(int row) const;  // seconds that the full width of its bar represents
 
 signals:
-  void computed();  // the table is of the runs that are shown
+  void computed();  // the table shows the ranks of the shown runs
   void rank_chosen(int run, int process);
 
 protected:
@@ -52,10 +53,10 @@ private:
   std::vector<RanksOfRun> ranks_;
   struct RowOf {
     std::size_t run = 0;
-    int rank = -1;  // -1: heading
+    int rank = -1;  // -1 for a heading
   };
   std::vector<RowOf> rows_;
-  std::vector<double> longest_s_;  // by run
+  std::vector<double> longest_s_;  // longest step, indexed by run
   QLabel *nothing_ = nullptr, *stragglers_ = nullptr, *legend_ = nullptr;
   QWidget* told_ = nullptr;
   TableView* table_ = nullptr;

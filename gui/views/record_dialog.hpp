@@ -1,4 +1,4 @@
-// Tells how to record a trace with PyTorch, and asks for those that were.
+// Explains how to record a trace with PyTorch, and offers to open recorded ones.
 #pragma once
 
 #include <QDialog>
@@ -8,7 +8,7 @@ namespace rehearse::gui {
 class RecordDialog : public QDialog {
   Q_OBJECT
 public:
-  // `recorded`: there is one to look at.
+  // `recorded`: whether there is a recorded example to open.
   RecordDialog(bool recorded, QWidget* parent);
 
 signals:

@@ -8,14 +8,14 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr double kPadding = 4;         // beside a text
-constexpr double kLeastTextWidth = 9;  // pixels of a span that may hold a digit
+constexpr double kPadding = 4;         // pixels on either side of a text
+constexpr double kLeastTextWidth = 9;  // pixels; narrower spans have no room for a digit
 constexpr double kLeastElided = 64;
 constexpr qsizetype kMostTexts = 20'000;
-constexpr double kGapFrom = 5;              // pixels of a span from which on a line parts it from the next
-constexpr double kPale = 0.5, kDim = 0.72;  // share of the ground
+constexpr double kGapFrom = 5;  // pixels; spans at least this wide are separated from the next by a line
+constexpr double kPale = 0.5, kDim = 0.72;  // share of the background colour
 
-// Of passes, before a micro-batch's number.
+// Letters that precede a micro-batch's number, indexed by pass.
 constexpr std::array<char, kPassNames.size()> kLetters = {0, 'F', 'B', 0, 'R', 'W'};
 
 QRgb mixed(QRgb a, QRgb b, double share) {
@@ -28,7 +28,7 @@ QRgb faded(QRgb colour, double share) {
       qRgba(qRed(colour), qGreen(colour), qBlue(colour), static_cast<int>(std::lround(255 * share))));
 }
 
-// Little that is there is still seen.
+// Returns the opacity for a share of busy time; even a small share stays visible.
 double opacity(float busy) {
   return busy >= 1 ? 1 : 0.18 + 0.82 * busy;
 }
@@ -127,8 +127,8 @@ const RowPainter::Text& RowPainter::cached(quint64 key, const QString& text) {
   return *texts_.insert(key, entry);
 }
 
-// The name if it fits, else the micro-batch with its pass, or alone, else as much of the name as makes sense.
-// `summary`: names are those of passes alone, and the micro-batch belongs to them.
+// Returns the name if it fits, else the micro-batch's number with or without its pass, else an elided name if
+// it would still be readable. With `summary`, names are those of passes, which get the micro-batch's number.
 const RowPainter::Text& RowPainter::text_of(const Timeline& timeline, int run, SpanId span, double width,
                                             bool summary) {
   static const Text kNothing;
@@ -152,7 +152,7 @@ const RowPainter::Text& RowPainter::text_of(const Timeline& timeline, int run, S
   const Text& full =
       name != texts_.constEnd() ? *name : cached(name_key, QString::fromStdString(timeline.name_of(span)));
   if (full.width <= width && !(summary && numbered)) return full;
-  // A part of a name tells little on little room; a micro-batch's number does.
+  // In little room, a micro-batch's number says more than part of a name.
   if (numbered && (summary || width < kLeastElided)) {
     const char letter = kLetters[static_cast<std::size_t>(spans.pass[span])];
     for (const bool with_letter : {true, false}) {
@@ -256,7 +256,7 @@ void RowPainter::paint_hits(QPainter& painter, const Timeline& timeline, std::sp
         mark(std::floor(from), to, short_one);
       painted_to = to;
       ++at;
-      // Many in one pixel are one tick.
+      // Draw several hits within one pixel as one tick.
       if (at != end && scale.x(timeline.spans.end[*at]) < painted_to)
         at = std::lower_bound(at, end, timeline.first_after(row, scale.time(painted_to)));
     }

@@ -1,4 +1,5 @@
-// Paints what a row shows: spans with their texts where there is room, and pixels of many.
+// Paints a row of the timeline: spans with texts where there is room, and aggregated pixels where many are
+// small.
 #pragma once
 
 #include <QFontMetricsF>
@@ -15,17 +16,17 @@ namespace rehearse::gui {
 
 struct RowLook {
   bool texts = true;
-  bool only_critical = false;  // all else is pale
-  const Hits* hits = nullptr;  // all else is dimmed, if any
+  bool only_critical = false;  // draw everything off the critical path pale
+  const Hits* hits = nullptr;  // if set, dim everything else
 };
 
 class RowPainter {
 public:
   void prepare(const QPalette& palette, const QFont& font, double pixel_ratio);
-  // `scale`: the timeline's time on the rectangle's width, its left 0, in the device's pixels.
+  // `scale` maps the timeline's time to the rectangle's width in device pixels, starting at 0.
   void paint(QPainter& painter, const Timeline& timeline, int run, const Row& row, const RowMipmap* mipmap,
              const TimeScale& scale, QRect rect, const RowLook& look);
-  // A tick at each hit, so that those too small to be seen are found too; of several rows in one place.
+  // Draws a tick at each hit of the rows, all in one rectangle, so that even tiny spans are noticed.
   void paint_hits(QPainter& painter, const Timeline& timeline, std::span<const int> rows,
                   const TimeScale& scale, QRect rect, const Hits& found) const;
 
@@ -44,7 +45,8 @@ private:
                    bool summary);
   const Text& text_of(const Timeline& timeline, int run, SpanId span, double width, bool summary);
   const Text& cached(quint64 key, const QString& text);
-  // Beside the critical path things are pale, so that they can still be read; beside hits they are dim.
+  // Spans off the critical path are pale, so that they stay readable; spans that a search does not hit are
+  // dim.
   enum Dimness : std::uint8_t { bright, pale, dim };
   Dimness dimness_of(const Piece& piece, const RowLook& look) const;
 
@@ -60,14 +62,14 @@ private:
     Style style = 0;
     Dimness dimness = bright;
   };
-  std::vector<Marked> marked_;  // pixels with a pattern
+  std::vector<Marked> marked_;  // pixels drawn with a pattern
   QImage strip_;
   QHash<quint64, Text> texts_;
 };
 
-// Whether a pattern marks the pixel; the same as in legends.
+// Returns whether the pattern marks the pixel; legends use the same rule.
 bool pattern_marks(Qt::BrushStyle pattern, int x, int y);
-// A swatch of a style for legends.
+// Paints a swatch of a style for legends.
 void paint_swatch(QPainter& painter, QRect rect, Style style, bool dark);
 
 }  // namespace rehearse::gui

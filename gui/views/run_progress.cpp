@@ -5,7 +5,7 @@
 namespace rehearse::gui {
 
 constexpr int kBarWidth = 160, kMostNameWidth = 400;
-constexpr int kSteps = 1000;  // of the bar
+constexpr int kSteps = 1000;  // steps of the progress bar
 
 RunProgress::RunProgress(CommandRunner& runner, QWidget* parent)
     : QFrame(parent),
@@ -46,7 +46,7 @@ RunProgress::RunProgress(CommandRunner& runner, QWidget* parent)
 
 void RunProgress::follow() {
   if (!runner_->busy()) {
-    if (runner_->queued() == 0) hide();  // else the next one begins at once
+    if (runner_->queued() == 0) hide();  // otherwise the next one starts at once
     return;
   }
   if (isHidden() && runner_->elapsed_s() < kShownAfter_s) return;
@@ -60,7 +60,7 @@ void RunProgress::follow() {
   said_->setText(said_->fontMetrics().elidedText(runner_->last_line(), Qt::ElideRight, said_->width()));
   said_->setToolTip(runner_->last_line());
   const double share = runner_->share();
-  bar_->setRange(0, share < 0 ? 0 : kSteps);  // 0: busy
+  bar_->setRange(0, share < 0 ? 0 : kSteps);  // a range of 0 shows a busy indicator
   if (share >= 0) bar_->setValue(static_cast<int>(share * kSteps));
   show();
 }

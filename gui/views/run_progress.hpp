@@ -1,5 +1,5 @@
-// A line that tells of the prediction or search under way: how far it is, what the program says, and how to
-// end it.
+// Shows the running prediction or search in one line: its progress, the program's last message, and a button
+// to cancel it.
 #pragma once
 
 #include <QFrame>
@@ -12,7 +12,7 @@
 
 namespace rehearse::gui {
 
-// Hidden unless something takes longer than kShownAfter_s.
+// Stays hidden until a task takes longer than kShownAfter_s.
 class RunProgress : public QFrame {
   Q_OBJECT
 public:

@@ -15,10 +15,11 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr int kRoomForColumns = 480;  // pixels that all columns need; with less, names have a second line
+// Pixels that all columns need; in a narrower view, names get a second line instead.
+constexpr int kRoomForColumns = 480;
 constexpr int kSwatchWidth = 4;
 
-// Names: the box, a stripe in the run's colour, the name and, in a narrow list, what else is to be told.
+// Paints names: the check box, a stripe in the run's colour, the name and, in a narrow list, further details.
 class RunDelegate : public QStyledItemDelegate {
 public:
   RunDelegate(const bool& narrow, QObject* parent) : QStyledItemDelegate(parent), narrow_(narrow) {}
@@ -51,7 +52,7 @@ public:
     QRect inside = option.rect.adjusted(4, 0, -4, 0);
     painter->save();
     if (index.column() == RunList::name) {
-      // The style's own frame of a box is all but invisible on dark ground.
+      // The style's own frame of a check box is almost invisible on dark backgrounds.
       const QRect box = style.subElementRect(QStyle::SE_ItemViewItemCheckIndicator, &option, option.widget);
       painter->setPen(option.palette.color(selected ? QPalette::HighlightedText : QPalette::PlaceholderText));
       painter->drawRect(box.adjusted(0, 0, -1, -1));
@@ -216,7 +217,7 @@ void RunsView::lay_out() {
   narrow_ = width() < kRoomForColumns;
   table_->setColumnHidden(RunList::source, narrow_);
   table_->setColumnHidden(RunList::samples, narrow_);
-  table_->doItemsLayout();  // rows have another height
+  table_->doItemsLayout();  // row heights have changed
 }
 
 void RunsView::resizeEvent(QResizeEvent* event) {

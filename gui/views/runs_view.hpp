@@ -1,4 +1,4 @@
-// The window's runs: which are shown, which is the base, and how they compare.
+// Lists the window's runs: which are shown, which is the base, and how they compare.
 #pragma once
 
 #include <QToolBar>
@@ -21,7 +21,7 @@ public:
 
 signals:
   void reload_requested(int run);     // Run::id
-  void duplicate_requested(int run);  // its scenario as a draft: ScenarioView::duplicate_run()
+  void duplicate_requested(int run);  // as a draft of its scenario: ScenarioView::duplicate_run()
 
 protected:
   void resizeEvent(QResizeEvent* event) override;
@@ -30,10 +30,10 @@ protected:
 private:
   QAction* add(const char* text, const QKeySequence& keys, const char* tip, void (RunsView::*slot)());
   void build_table();
-  void follow_current();  // the session's into the table's
-  void follow_session();  // what can be done
+  void follow_current();  // makes the session's current run current in the table
+  void follow_session();  // enables the actions that are possible
   void lay_out();
-  int chosen() const;  // Run::id of the row that is current; 0
+  int chosen() const;  // Run::id of the table's current row; 0 if there is none
   void show_or_hide();
   void make_base();
   void rename();

@@ -28,12 +28,15 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr double kNear = 14;           // pixels from a point within which the mouse is on it
-constexpr std::size_t kFewMarks = 10;  // values of the horizontal axis that are marked themselves
+constexpr double kNear = 14;  // pixels; the mouse picks a point within this distance
+// Up to this many distinct values of the horizontal axis get their own marks.
+constexpr std::size_t kFewMarks = 10;
 constexpr std::size_t kMostCurves = 24;
-constexpr std::size_t kMostMarked = 2000;  // points that are painted themselves, beside their lines
-constexpr std::size_t kMostDrawn = 4000, kLeastDrawn = 16;  // of all curves, of each
-constexpr std::size_t kMostAtOnce = 5000;  // points whose curves are made while the window waits
+constexpr std::size_t kMostMarked = 2000;  // up to this many points get markers in addition to their lines
+// Points drawn of all curves together; of each curve.
+constexpr std::size_t kMostDrawn = 4000, kLeastDrawn = 16;
+// Up to this many points, curves are computed without a background thread.
+constexpr std::size_t kMostAtOnce = 5000;
 
 std::vector<QPointF> places_of(const std::vector<CurvePoint>& points) {
   std::vector<QPointF> places;
@@ -43,12 +46,12 @@ std::vector<QPointF> places_of(const std::vector<CurvePoint>& points) {
 
 }  // namespace
 
-// All that takes long to make of many points.
+// The parts of a plot that take long to compute for many points.
 struct ScalingView::Drawing {
   std::vector<Curve> curves;
-  std::size_t points = 0;  // of all of them
+  std::size_t points = 0;  // total of all curves
   PlotAxis across, up;
-  std::vector<std::vector<QPointF>> places;  // by curve, of as many points as are drawn
+  std::vector<std::vector<QPointF>> places;  // indexed by curve, reduced to the points that are drawn
   std::vector<QPointF> ideal;
 };
 
@@ -250,7 +253,7 @@ void ScalingView::show_drawing(Drawing made) {
     line->setPointsVisible(made.points <= kMostMarked);
     line->setMarkerSize(4.5);
     plot_->add(line, made.places[i]);
-    // So many that nobody could tell them apart are not told.
+    // Curves beyond the limit would be indistinguishable, so the legend omits them.
     if (i >= kMostCurves) plot_->hide_in_legend(line);
   }
   plot_->chart()->legend()->setVisible(curves_.size() + (made.ideal.empty() ? 0 : 1) > 1);

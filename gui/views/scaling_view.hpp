@@ -1,4 +1,4 @@
-// Curves through the points of a sweep, and the points as a table.
+// Plots curves through the points of a sweep and lists the points in a table.
 #pragma once
 
 #include <QElapsedTimer>
@@ -27,21 +27,21 @@ public:
   ScalingView(Session& session, ViewState& state, QWidget* parent = nullptr);
   ~ScalingView() override;
   void show_sweep(const QString& path, ReadSweep read);
-  const QString& path() const { return path_; }  // empty: nothing is open
+  const QString& path() const { return path_; }  // empty if no file is open
   SweepSetup& setup() { return *setup_; }
-  bool busy() const;                  // sweeping, or reading what was swept
-  QString save(const QString& path);  // the table as it is; what went wrong, or empty
+  bool busy() const;                  // sweeping, or reading the results of the sweep
+  QString save(const QString& path);  // copies the sweep's file; returns an error message or an empty string
 
   void set_axis(const QString& axis);
   void set_figure(SweepFigure figure);
   const std::vector<Curve>& curves() const { return curves_; }
-  // Of a row of the table, in pixels of the view; nothing: it has no point.
+  // Returns where the point of a table row is drawn, in pixels of the view; nullopt if it has none.
   std::optional<QPoint> place_of(int row) const;
   const TableView& table() const { return *points_; }
 
 signals:
   void open_requested(const QString& path);
-  // Of a point of a sweep that was run here.
+  // Asks to run a point of a sweep that was made in this window.
   void run_requested(const QString& text, const QString& name, const QString& folder,
                      const QStringList& settings);
   void message(const QString& text);
@@ -60,7 +60,7 @@ private:
   void read_grown(const QString& path, bool last);
   void open_point(int row);
   void choose_where_to_save();
-  std::optional<QPointF> value_of(int row) const;  // in the units of the axes; nothing: no curve has it
+  std::optional<QPointF> value_of(int row) const;  // in the units of the axes; nullopt if it is on no curve
   bool eventFilter(QObject* watched, QEvent* event) override;
 
   std::shared_ptr<const SweepTable> sweep_ = std::make_shared<const SweepTable>();
@@ -68,9 +68,9 @@ private:
   SweepSetup* setup_ = nullptr;
   Latest drawing_{this}, growing_{this};
   QElapsedTimer since_read_;
-  qint64 read_ms_ = 0;  // that the last reading took
+  qint64 read_ms_ = 0;  // duration of the last read
   QString path_;
-  std::unique_ptr<RunRequest> swept_;  // whose points are shown; null: those of a file
+  std::unique_ptr<RunRequest> swept_;  // the sweep whose points are shown; null if they come from a file
   QAction* save_ = nullptr;
   std::vector<Curve> curves_;
   QLabel *nothing_ = nullptr, *problems_ = nullptr;

@@ -24,7 +24,7 @@ constexpr int kGutterMargin = 6;
 
 QTextCharFormat format_of(TomlPart part, const QPalette& palette) {
   const bool dark = is_dark(palette);
-  // Text needs more contrast than areas of the same colours.
+  // Text needs more contrast than filled areas in the same colours.
   const auto as_text = [&](int run) {
     return dark ? colour_of_run(run, true) : colour_of_run(run, false).darker(130);
   };
@@ -59,7 +59,7 @@ public:
 
 protected:
   void highlightBlock(const QString& text) override {
-    // The state as one number: brackets * 4 + what is open; -1 before the first line.
+    // The block state packs brackets * 4 + the open string's kind; it is -1 before the first line.
     const int before = std::max(0, previousBlockState());
     TomlLineState state{static_cast<TomlLineState::Open>(before % 4), before / 4};
     for (const TomlToken& token : toml_tokens(text, state))
@@ -88,7 +88,7 @@ ScenarioEditor::ScenarioEditor(QWidget* parent) : QPlainTextEdit(parent), gutter
   setAccessibleName("Text of the scenario");
   setLineWrapMode(NoWrap);
   setFont(QFontDatabase::systemFont(QFontDatabase::FixedFont));
-  setTabChangesFocus(true);  // TOML needs no tabs, the keyboard a way out
+  setTabChangesFocus(true);  // TOML needs no tabs, and the keyboard needs a way to leave the editor
   connect(this, &QPlainTextEdit::blockCountChanged, this, &ScenarioEditor::lay_out_gutter);
   connect(this, &QPlainTextEdit::cursorPositionChanged, this, &ScenarioEditor::mark_lines);
   connect(this, &QPlainTextEdit::updateRequest, this, [this](const QRect& area, int scrolled) {
@@ -102,7 +102,7 @@ ScenarioEditor::ScenarioEditor(QWidget* parent) : QPlainTextEdit(parent), gutter
 }
 
 ScenarioEditor::~ScenarioEditor() {
-  delete highlighter_;  // it looks at our palette
+  delete highlighter_;  // it refers to the editor's palette
 }
 
 void ScenarioEditor::set_draft(ScenarioDraft& draft) {
@@ -158,7 +158,7 @@ void ScenarioEditor::mark_lines() {
     line.cursor.setPosition(place);
     line.format.setBackground(ground);
     marks << line;
-    // What stands there: a value as a whole, else to the end of its word, else of the line.
+    // Underline the value at this place, else up to the end of the word, else up to the end of the line.
     QTextEdit::ExtraSelection wrong;
     wrong.cursor = QTextCursor(document());
     const QTextBlock block = document()->findBlock(place);
@@ -243,7 +243,7 @@ bool ScenarioEditor::offer() {
   if (!found) return false;
   completion_ = *found;
   if (choices_->stringList() != completion_.choices) choices_->setStringList(completion_.choices);
-  // What begins with what was typed, else what holds it.
+  // Prefer choices that start with the typed text, else offer those that contain it.
   for (const auto mode : {Qt::MatchStartsWith, Qt::MatchContains}) {
     completer_->setFilterMode(mode);
     completer_->setCompletionPrefix(completion_.typed);
@@ -284,12 +284,12 @@ void ScenarioEditor::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_Escape:
     case Qt::Key_Tab:
     case Qt::Key_Backtab:
-      return event->ignore();  // the list's
+      return event->ignore();  // the popup handles it
     default:
       break;
   }
   QPlainTextEdit::keyPressEvent(event);
-  complete();  // what is left of the list
+  complete();  // narrows down the list
 }
 
 void ScenarioEditor::colour_again() {

@@ -1,5 +1,4 @@
-// The editor of a scenario's text: line numbers, TOML in colours, the error where it stands, and what may be
-// written at the cursor.
+// Edits a scenario's text with line numbers, TOML highlighting, the error underlined, and completion.
 #pragma once
 
 #include <QPlainTextEdit>
@@ -20,15 +19,15 @@ public:
   explicit ScenarioEditor(QWidget* parent = nullptr);
   ~ScenarioEditor() override;
 
-  // Shows the draft, where it was left; it must be there until another one is set.
+  // Shows the draft where the cursor was left in it. The draft must outlive its display in the editor.
   void set_draft(ScenarioDraft& draft);
-  // Underlines what stands there and marks the line's number; line 0: nothing is marked.
+  // Underlines the text at this place and marks the line's number; line 0 clears the mark.
   void mark_error(int line, int column, const QString& message);
   int error_line() const { return error_line_; }
   void go_to(int line, int column);
-  void go_to_place(int place);  // as ScenarioDraft::position() gives it
+  void go_to_place(int place);  // in characters, as from ScenarioDraft::position()
 
-  // Offers what may stand at the cursor; writes it at once if there is but one.
+  // Offers completions at the cursor; inserts the only one at once if something has been typed.
   void complete();
   QCompleter& completer() { return *completer_; }
   bool knows_keys() const { return keys_ != nullptr; }
@@ -40,14 +39,14 @@ protected:
   void keyPressEvent(QKeyEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
   void changeEvent(QEvent* event) override;
-  bool event(QEvent* event) override;  // the error as the tooltip of its line
+  bool event(QEvent* event) override;  // shows the error as the tooltip of its line
 
 private:
   void lay_out_gutter();
   void mark_lines();
   void colour_again();
   void make_completer();
-  bool offer();  // false: nothing is known of this place
+  bool offer();  // false if there is nothing to complete at the cursor
   void take(const QString& choice);
 
   QWidget* gutter_;
@@ -58,7 +57,7 @@ private:
   QCompleter* completer_ = nullptr;
   QStringListModel* choices_ = nullptr;
   Completion completion_;
-  std::shared_ptr<const std::vector<ScenarioKey>> keys_;  // null: being read
+  std::shared_ptr<const std::vector<ScenarioKey>> keys_;  // null until read
   Latest reading_keys_{this};
 };
 

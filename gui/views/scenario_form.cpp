@@ -17,11 +17,12 @@ namespace {
 
 using FieldKind = ScenarioField::Kind;
 
-constexpr int kRefreshMs = 60;            // after the last key that was typed in the text
-constexpr std::size_t kMostFurther = 60;  // fields for what a text sets; all others are found by words
-constexpr qsizetype kMostListed = 200;    // keys that are found
+constexpr int kRefreshMs = 60;  // milliseconds after the last key typed in the text
+// Fields shown for uncommon keys of a text; all others are found by search.
+constexpr std::size_t kMostFurther = 60;
+constexpr qsizetype kMostListed = 200;  // keys listed by a search
 
-// Other ways to say what a key says; they go when it is set.
+// Returns the keys that express the same setting as `key` differently; setting `key` removes them.
 QStringList said_otherwise(const QString& key) {
   static const QMap<QString, QStringList> kOthers = {
       {"model.preset", {"model.file", "model.huggingface"}},
@@ -149,7 +150,7 @@ void ScenarioForm::show_check(const CheckedScenario& checked) {
 }
 
 void ScenarioForm::commit() {
-  // What is taken over may change the rows.
+  // Committing a row can add or remove rows, so iterate over guarded pointers.
   std::vector<QPointer<FormRow>> rows;
   for (const auto& row : rows_) rows.emplace_back(row.get());
   for (const QPointer<FormRow>& row : rows)
@@ -247,7 +248,7 @@ void ScenarioForm::refresh() {
   filter();
 }
 
-// ----- finding
+// ----- search
 
 void ScenarioForm::find() {
   finder_->line().setFocus(Qt::ShortcutFocusReason);
@@ -294,7 +295,7 @@ void ScenarioForm::go_to(QWidget* editor) {
   scroll_->ensureWidgetVisible(editor);
 }
 
-// ----- looks
+// ----- appearance
 
 void ScenarioForm::changeEvent(QEvent* event) {
   QWidget::changeEvent(event);
@@ -302,7 +303,7 @@ void ScenarioForm::changeEvent(QEvent* event) {
 }
 
 bool ScenarioForm::eventFilter(QObject* watched, QEvent* event) {
-  // The wheel scrolls the form and changes no choice in passing.
+  // Let the wheel scroll the form without changing a combo box on the way.
   if (event->type() == QEvent::Wheel && qobject_cast<QComboBox*>(watched)) {
     event->ignore();
     return true;

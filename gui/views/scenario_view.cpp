@@ -26,8 +26,8 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr int kRoomForBoth = 700;               // pixels that form and text need beside each other
-constexpr qsizetype kMostToldCharacters = 300;  // of a message; the rest in its tooltip
+constexpr int kRoomForBoth = 700;               // pixels that form and text need side by side
+constexpr qsizetype kMostToldCharacters = 300;  // of a message; the tooltip has all of it
 
 QString result_line(const RunOutcome& outcome) {
   const QJsonObject json = QJsonDocument::fromJson(outcome.json).object();
@@ -62,7 +62,7 @@ ScenarioView::ScenarioView(Session& session, ViewState&, QWidget* parent)
 
 ScenarioView::~ScenarioView() {
   tabs_->disconnect(this);
-  delete editor_;  // before the drafts that it shows
+  delete editor_;  // before the drafts that it refers to
   delete form_;
 }
 
@@ -102,7 +102,7 @@ void ScenarioView::build_actions() {
   for (QAction* action : {save_, save_as_, close_})
     action->setShortcutContext(Qt::WidgetWithChildrenShortcut);
   qApp->installEventFilter(this);
-  // What the tool bar has no room to say at length.
+  // Use short texts in the tool bar, which has little room.
   plan_->setIconText("Plan");
   new_->setIconText("New");
   open_->setIconText("Open...");
@@ -125,7 +125,7 @@ void ScenarioView::build_widgets() {
   fresh->setMenu(templates_);
   fresh->setPopupMode(QToolButton::MenuButtonPopup);
   tools_->addWidget(fresh);
-  tools_->addAction(open_);  // others: lay_out()
+  tools_->addAction(open_);  // lay_out() adds the others
   auto* more = new QToolButton(tools_);
   more->setText("More");
   more->setToolTip("More to do with the scenario");
@@ -144,7 +144,7 @@ void ScenarioView::build_widgets() {
   tabs_->setDrawBase(false);
   tabs_->setTabsClosable(true);
   tabs_->setExpanding(false);
-  tabs_->setElideMode(Qt::ElideNone);  // they scroll; tell_drafts() shortens names
+  tabs_->setElideMode(Qt::ElideNone);  // tabs scroll instead; tell_drafts() shortens their names
   tabs_->setUsesScrollButtons(true);
   connect(tabs_, &QTabBar::currentChanged, this, &ScenarioView::show_draft);
   connect(tabs_, &QTabBar::tabCloseRequested, this, &ScenarioView::ask_and_close);
@@ -290,7 +290,7 @@ void ScenarioView::run() {
   draft().set_last_run(draft().text());
 }
 
-// Not only of what can be run: it is the search that replaces a strategy that cannot.
+// Does not require a valid scenario: the search replaces a strategy that cannot run.
 void ScenarioView::plan() {
   form_->commit();
   start(&draft(), {draft().text(), draft().name(), draft().folder(), Task::plan});
@@ -349,7 +349,7 @@ void ScenarioView::run_ended(const RunOutcome& outcome) {
       result_ = QString("%1: failed (exit status %2): %3")
                     .arg(outcome.name, QString::number(outcome.exit_status),
                          outcome.error.left(kMostToldCharacters));
-      // Where it is wrong, unless the text has changed since or another one is shown.
+      // Mark the error in the text, unless the text has changed since or another draft is shown.
       if (request.draft == &draft() && request.text == draft().text() && outcome.line > 0)
         show_error(outcome.line, outcome.column, outcome.error);
       break;
@@ -357,7 +357,7 @@ void ScenarioView::run_ended(const RunOutcome& outcome) {
   emit message(result_);
 }
 
-// ----- looks
+// ----- appearance
 
 void ScenarioView::lay_out() {
   narrow_ = width() < kRoomForBoth;
@@ -379,7 +379,7 @@ bool ScenarioView::eventFilter(QObject* watched, QEvent* event) {
   const bool undo = key->matches(QKeySequence::Undo), redo = key->matches(QKeySequence::Redo);
   auto* widget = qobject_cast<QWidget*>(watched);
   if (!(undo || redo) || !widget) return false;
-  // A line of text takes these keys even if it has nothing to take back.
+  // A line edit consumes these keys even if it has nothing to undo.
   const auto* line = qobject_cast<QLineEdit*>(widget);
   if (!line && (qobject_cast<QComboBox*>(widget) || qobject_cast<QAbstractSpinBox*>(widget)))
     line = widget->findChild<QLineEdit*>();

@@ -1,5 +1,4 @@
-// Scenarios to predict: chosen in a form or written as text, run, searched for their best plan, and changed
-// again.
+// Edits scenarios in a form or as text, runs them, and searches for their best plans.
 #pragma once
 
 #include <QLabel>
@@ -32,31 +31,32 @@ public:
   ScenarioView(Session& session, ViewState& state, QWidget* parent = nullptr);
   ~ScenarioView() override;
 
-  void open_scenario(const QString& path);  // from a file, which Save writes to
-  // A draft without a file; `folder`: where file names in it begin.
+  void open_scenario(const QString& path);  // Save writes to the same file
+  // Adds a draft without a file; relative file names in it start at `folder`.
   void set_text(const QString& text, const QString& name, const QString& folder = {});
-  bool has_unsaved_changes() const;  // in any draft that is open
+  bool has_unsaved_changes() const;  // in any open draft
   bool has_only_template() const { return drafts_.size() == 1 && draft_is_untouched(); }
-  // Asks what becomes of changes that are in no file, and saves them if so told. False: all stays open.
+  // Asks what to do with changes that are in no file, and saves them on request. Returns false if the user
+  // cancels.
   bool may_leave();
-  // In the place of the question that waits for an answer. It is given the names of the scenarios.
+  // Replaces the question to the user; `ask` receives the names of the scenarios.
   void set_question(std::function<Unsaved(const QStringList&)> ask) { ask_ = std::move(ask); }
 
-  // What a session's file keeps of them; keep_drafts(): it has been written.
+  // The drafts as a session file stores them; call keep_drafts() once the file has been written.
   std::vector<SavedDraft> saved_drafts();
   int current_draft() const { return has_only_template() ? -1 : current_; }
   void keep_drafts();
-  // In the place of all that are open. What could not be opened, and why.
+  // Replaces all open drafts. Returns an error message for each draft that could not be opened.
   QStringList restore_drafts(const std::vector<SavedDraft>& saved, int current);
 
-  // The scenario of a run as another draft. Nothing if it is not known.
+  // Opens the scenario of a run as another draft, if it is known.
   void duplicate_run(int id);
-  void run();   // what is shown; if it is known to be wrong, goes there instead
-  void plan();  // searches the best plan for what is shown
-  // Runs a scenario that is no draft.
+  void run();   // runs the shown draft, or goes to its error if it is known to be wrong
+  void plan();  // searches the best plan for the shown draft
+  // Runs a scenario that is not a draft.
   void run_text(const QString& text, const QString& name, const QString& folder,
                 const QStringList& settings = {});
-  void cancel();  // the run under way and those that wait
+  void cancel();  // cancels the current run and those in the queue
 
   ScenarioDraft& draft() const { return *drafts_[static_cast<std::size_t>(current_)]; }
   CommandRunner& runner() { return runner_; }
@@ -65,8 +65,8 @@ public:
 
 signals:
   void trace_made(const QString& trace_path, const QString& name);
-  void plans_made(const QString& path, const QString& name);  // of the file of plans; what was planned
-  void message(const QString& text);                          // of one line
+  void plans_made(const QString& path, const QString& name);  // path of the plan file, name of the scenario
+  void message(const QString& text);                          // a single line
 
 protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
@@ -85,7 +85,7 @@ private:
   void close_draft(int place);  // without asking
   void ask_and_close(int place);
   bool ask_about(const std::vector<int>& places);
-  bool draft_is_untouched() const;  // the first one is as new_draft() made it
+  bool draft_is_untouched() const;  // it is the only draft and as new_draft() made it
   void tell_drafts();
   QString unused_name(const QString& name, bool of_runs) const;
 
@@ -93,7 +93,7 @@ private:
   void choose_file();
   void save() { save_current(); }
   void save_as() { save_current_as(); }
-  bool save_current();  // false: it is not saved
+  bool save_current();  // false if it was not saved
   bool save_current_as();
   bool tell_saved(const QString& path, const QString& why_not);
   void close_current() { ask_and_close(current_); }
@@ -105,7 +105,8 @@ private:
   void find_setting();
   void go_to_error();
 
-  void start(ScenarioDraft* draft, const RunRequest& request);  // draft: null, a scenario that is none
+  // `draft` is null if the scenario is not a draft.
+  void start(ScenarioDraft* draft, const RunRequest& request);
   void check_draft();
   void show_check();
   void show_error(int line, int column, const QString& what);
@@ -127,7 +128,7 @@ private:
   };
   QMap<int, Running> running_;  // by id of the run
   int error_line_ = 0, error_column_ = 0;
-  QString result_;  // of the last run, in one line
+  QString result_;  // outcome of the last run, in one line
   bool narrow_ = false;
 
   QAction *run_, *plan_, *cancel_, *duplicate_, *new_, *open_, *save_, *save_as_, *close_, *reopen_, *undo_,
@@ -135,7 +136,7 @@ private:
   QAction* more_;
   QMenu* templates_;
   QToolBar* tools_;
-  QTabBar *tabs_, *sides_;  // sides: form or text, where there is no room for both
+  QTabBar *tabs_, *sides_;  // sides_: form or text, if there is no room for both
   QSplitter* splitter_;
   ScenarioForm* form_;
   ScenarioEditor* editor_;

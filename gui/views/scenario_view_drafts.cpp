@@ -1,4 +1,4 @@
-// The drafts of the scenario view: opened, saved, closed, and kept with a session.
+// Manages the drafts of the scenario view: opening, saving, closing, and storing them in a session.
 #include <QAction>
 #include <QFileDialog>
 #include <QFileInfo>
@@ -12,13 +12,13 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr int kMostTabPixels = 160;      // of a name in a tab
+constexpr int kMostTabPixels = 160;      // greatest width of a name in a tab
 constexpr std::size_t kMostClosed = 20;  // drafts that can be reopened
 
 }  // namespace
 
 void ScenarioView::add_draft(std::unique_ptr<ScenarioDraft> draft) {
-  // The first, untouched one makes room.
+  // The new draft replaces the first one if that is untouched.
   const bool replace = has_only_template();
   connect(draft.get(), &ScenarioDraft::text_changed, this, &ScenarioView::check_draft);
   connect(draft.get(), &ScenarioDraft::modified_changed, this, &ScenarioView::tell_drafts);
@@ -55,12 +55,12 @@ void ScenarioView::close_draft(int place) {
   if (place < 0 || place >= static_cast<int>(drafts_.size())) return;
   if (drafts_.size() == 1) {
     if (draft_is_untouched()) return;
-    // The window is never without a draft.
+    // The window always has a draft.
     auto fresh = std::make_unique<ScenarioDraft>(new_scenario_text(), "untitled");
     add_draft(std::move(fresh));
     if (drafts_.size() == 1) return;
   }
-  // Show another one first: nobody may look at a draft that is gone.
+  // Show another draft first, because the editor and the form must not refer to a deleted one.
   if (place == current_) tabs_->setCurrentIndex(place + 1 < tabs_->count() ? place + 1 : place - 1);
   std::unique_ptr<ScenarioDraft> closed = std::move(drafts_[static_cast<std::size_t>(place)]);
   closed->disconnect(this);
@@ -103,7 +103,7 @@ bool ScenarioView::ask_about(const std::vector<int>& places) {
       break;
   }
   for (const int place : places) {
-    tabs_->setCurrentIndex(place);  // what is asked for a file is seen
+    tabs_->setCurrentIndex(place);  // shows the scenario that the save dialog asks about
     if (!save_current()) return false;
   }
   return true;
@@ -130,7 +130,7 @@ bool ScenarioView::has_unsaved_changes() const {
   return std::any_of(drafts_.begin(), drafts_.end(), [](const auto& draft) { return draft->is_modified(); });
 }
 
-// "X (2)" if there is an X: among the drafts, or among runs and what is to become one.
+// Appends " (2)" or a higher number if the name is taken, either by a draft or by a run, finished or not.
 QString ScenarioView::unused_name(const QString& name, bool of_runs) const {
   const auto is_used = [&](const QString& candidate) {
     if (!of_runs)
@@ -202,7 +202,7 @@ bool ScenarioView::save_current_as() {
   if (path.isEmpty()) return false;
   if (QFileInfo(path).suffix().isEmpty()) path += ".toml";
   const bool saved = tell_saved(path, draft().save(path));
-  check_draft();  // file names in it begin elsewhere now
+  check_draft();  // relative file names in it now start elsewhere
   return saved;
 }
 
@@ -232,7 +232,7 @@ void ScenarioView::keep_drafts() {
 }
 
 QStringList ScenarioView::restore_drafts(const std::vector<SavedDraft>& saved, int current) {
-  // The first one that is added takes the place of an untouched one.
+  // The first restored draft replaces an untouched one.
   const std::size_t before = has_only_template() ? 0 : drafts_.size();
   QStringList refused;
   int restored = 0, shown = -1;

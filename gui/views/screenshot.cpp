@@ -17,16 +17,16 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr int kLeast = 200, kMost = 10'000;        // pixels
-constexpr double kLeastScale = 1, kMostScale = 4;  // Qt renders no window smaller than it is
+constexpr int kLeast = 200, kMost = 10'000;        // limits of the size, in pixels
+constexpr double kLeastScale = 1, kMostScale = 4;  // Qt does not render a window at less than its own size
 constexpr int kPatience_ms = 600'000;
-constexpr int kRest_ms = 400;  // what views compute on other threads is there
+constexpr int kRest_ms = 400;  // without activity, so that views can show what other threads compute
 
 bool ends_in(const std::string& text, const std::string& ending) {
   return text.size() > ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
 }
 
-// 0 x 0 if it is none.
+// Parses "WIDTHxHEIGHT"; returns an empty size if the text is malformed or out of range.
 QSize size_in(const std::string& text) {
   int width = 0, height = 0, read = 0;
   if (std::sscanf(text.c_str(), "%5dx%5d%n", &width, &height, &read) != 2) return {};

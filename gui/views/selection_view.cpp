@@ -23,7 +23,7 @@ namespace rehearse::gui {
 namespace {
 
 constexpr int kIndent = 6;                   // pixels before a table's first column
-constexpr std::size_t kManySpans = 300'000;  // added up in the background
+constexpr std::size_t kManySpans = 300'000;  // more spans than this are summed in the background
 
 QPixmap swatch(Style style, const QWidget& widget) {
   const int size = widget.fontMetrics().ascent() + 2;
@@ -34,7 +34,7 @@ QPixmap swatch(Style style, const QWidget& widget) {
   return pixmap;
 }
 
-// The value of a field that leads somewhere looks like a link.
+// Draws the value of a field that leads to another span like a link.
 class LinkDelegate : public QStyledItemDelegate {
 public:
   using QStyledItemDelegate::QStyledItemDelegate;
@@ -58,7 +58,7 @@ protected:
   }
 };
 
-// The fields that lead somewhere, or all others.
+// Accepts either the fields that are links or all others.
 class FieldFilter : public QSortFilterProxyModel {
 public:
   FieldFilter(bool links, QObject* parent) : QSortFilterProxyModel(parent), links_(links) {}
@@ -72,7 +72,7 @@ private:
   bool links_;
 };
 
-// A swatch before names, a bar behind shares.
+// Draws a swatch before names and a bar behind shares.
 class TotalsDelegate : public QStyledItemDelegate {
 public:
   using QStyledItemDelegate::QStyledItemDelegate;

@@ -1,4 +1,4 @@
-// What is selected: a span's details with links to its neighbours, or the totals of an area.
+// Shows the selection: a span's details with links to its neighbours, or the totals of an area.
 #pragma once
 
 #include <QWidget>
@@ -25,7 +25,7 @@ public:
   QTableView& links_table() { return *links_table_; }
   QTableView& totals_table() { return *totals_table_; }
   QLabel& heading() { return *heading_; }
-  // That of the page in sight; empty if nothing is selected.
+  // Returns the model of the visible page's table; null if nothing is selected.
   QAbstractItemModel* shown_table();
 
 protected:

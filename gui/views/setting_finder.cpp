@@ -6,7 +6,7 @@
 
 namespace rehearse::gui {
 
-constexpr int kMostRows = 7;  // of the list that are seen at once
+constexpr int kMostRows = 7;  // rows of the list that are visible at once
 
 SettingFinder::SettingFinder(QWidget* parent)
     : QWidget(parent), line_(new QLineEdit(this)), list_(new QListWidget(this)) {
@@ -46,7 +46,7 @@ void SettingFinder::fit_list() {
 
 void SettingFinder::choose(QListWidgetItem* item) {
   if (!item) return;
-  const QString path = item->text();  // before the list goes
+  const QString path = item->text();  // copied, since the list deletes the item
   emit chosen(path);
 }
 

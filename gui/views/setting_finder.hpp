@@ -14,14 +14,14 @@ public:
 
   QString words() const { return line_->text().trimmed(); }
   void clear() { line_->clear(); }
-  void list(const QStringList& paths);  // keys that are meant and not shown
+  void list(const QStringList& paths);  // matching keys that the form does not show
   QLineEdit& line() { return *line_; }
   QListWidget& further() { return *list_; }
 
 signals:
   void typed(const QString& words);
-  void chosen(const QString& path);  // of those in the list
-  void accepted();                   // Enter where the list is empty
+  void chosen(const QString& path);  // a key of the list
+  void accepted();                   // Enter while the list is empty
 
 protected:
   bool eventFilter(QObject* watched, QEvent* event) override;

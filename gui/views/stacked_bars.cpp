@@ -11,7 +11,7 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr double kShown = 0.001;  // of the bar
+constexpr double kShown = 0.001;  // share of the bar; smaller parts are omitted
 constexpr int kGap = 6, kSwatch = 11, kEntryGap = 18;
 
 QString text_of(double seconds, double scale_s) {
@@ -45,7 +45,7 @@ void fill(QPainter& painter, const QRectF& box, const BarPart& part, bool dark) 
   painter.fillRect(box, QBrush(lines, pattern));
 }
 
-// Parts of one kind get shades of its colour, in their order.
+// Numbers parts of the same kind and pass, which get different shades of its colour.
 void shade(std::vector<BarPart>& parts) {
   for (std::size_t i = 0; i < parts.size(); ++i)
     parts[i].shade = static_cast<int>(std::count_if(
@@ -183,7 +183,7 @@ StackedBars::Layout StackedBars::layout_for(int width) const {
     y += layout.bar_height + 4;
   }
 
-  // The legend: of one bar with times, of several each part once.
+  // Lay out the legend; with a single bar, entries include the times.
   y += 4;
   double x = 0;
   for (std::size_t p = 0; p < bars_.front().parts.size(); ++p) {
@@ -213,7 +213,7 @@ QSize StackedBars::sizeHint() const {
   return {420, heightForWidth(420)};
 }
 QSize StackedBars::minimumSizeHint() const {
-  return {220, fontMetrics().height()};  // what it needs at its width heightForWidth tells
+  return {220, fontMetrics().height()};  // heightForWidth() gives the height for the actual width
 }
 
 void StackedBars::paintEvent(QPaintEvent*) {
@@ -227,7 +227,7 @@ void StackedBars::paintEvent(QPaintEvent*) {
   for (const Segment& segment : layout.segments) {
     const BarPart& part = bars_[segment.bar].parts[segment.part];
     QRectF box = segment.box;
-    if (box.width() > 3) box.adjust(0, 0, -1, 0);  // a gap to the next
+    if (box.width() > 3) box.adjust(0, 0, -1, 0);  // leaves a gap before the next part
     fill(painter, box, part, dark);
     const double whole_s = total_of(bars_[segment.bar]);
     const QString share = percent(part.seconds / whole_s);

@@ -1,4 +1,4 @@
-// Times that add up, as horizontal bars of coloured parts with a legend.
+// Draws times that add up as horizontal bars of coloured parts, with a legend.
 #pragma once
 
 #include <QWidget>
@@ -12,34 +12,34 @@ struct BarPart {
   QString name;
   Kind kind = Kind::compute;
   Pass pass = Pass::none;
-  int shade = 0;  // of parts of one kind: 0, 1, ...
+  int shade = 0;  // number among parts of the same kind and pass: 0, 1, ...
   double seconds = 0;
 };
 struct Bar {
-  QString name;  // beside it, where there are several
+  QString name;  // shown beside the bar if there are several
   std::vector<BarPart> parts;
 };
 
-// The breakdown of a step; what stands for less than a thousandth of it is left out.
+// Returns the breakdown of a step without parts of less than a thousandth of it.
 Bar breakdown_bar(const RunFigures& figures);
 Bar path_bar(const RunFigures& figures);
-// One bar a run, the same parts in the same colours.
+// Returns a bar per run; the same parts have the same colours.
 std::vector<Bar> breakdown_bars(const Runs& runs, const std::vector<std::string>& names);
 
 class StackedBars : public QWidget {
   Q_OBJECT
 public:
   explicit StackedBars(QWidget* parent = nullptr);
-  void set(std::vector<Bar> bars);  // drawn to one scale
+  void set(std::vector<Bar> bars);  // all bars share one scale
   const std::vector<Bar>& bars() const { return bars_; }
 
-  // What is drawn at this width, for the painter and for tests.
+  // Geometry at a given width, for painting and for tests.
   struct Segment {
     std::size_t bar = 0, part = 0;
     QRectF box;
   };
   struct LegendEntry {
-    BarPart part;  // of one bar: with its time
+    BarPart part;  // includes the time if there is only one bar
     QRectF box;
     QString text;
   };
@@ -57,7 +57,7 @@ public:
 
 protected:
   void paintEvent(QPaintEvent* event) override;
-  bool event(QEvent* event) override;  // tips
+  bool event(QEvent* event) override;  // shows tooltips
 
 private:
   double total_of(const Bar& bar) const;

@@ -22,7 +22,7 @@ namespace {
 constexpr int kCardWidth = 205, kSpacing = 10, kMostColumns = 4, kMostWidth = 1240, kMargin = 14;
 constexpr int kPath = Qt::UserRole;
 
-// Of all windows of the program, by the example's name.
+// Returns the sketches of examples by name, shared by all windows of the program.
 QHash<QString, Sketch>& sketches() {
   static QHash<QString, Sketch> made;
   return made;

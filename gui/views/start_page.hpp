@@ -1,4 +1,4 @@
-// What the window begins with: examples, the files that were opened last, and ways to one's own.
+// Shows what the window starts with: examples, recent files, and buttons to open files or start a scenario.
 #pragma once
 
 #include <QThreadPool>
@@ -24,12 +24,12 @@ class StartPage : public QWidget {
 public:
   explicit StartPage(std::vector<Example> examples, QWidget* parent = nullptr);
   ~StartPage() override;
-  void set_commands(const QList<QAction*>& actions);  // as buttons
-  void show_recent();                                 // as the settings have it now
+  void set_commands(const QList<QAction*>& actions);  // shown as buttons
+  void show_recent();  // reads the list of recent files from the settings again
 
   const std::vector<ExampleCard*>& cards() const { return cards_; }
   QTreeWidget& recent() { return *recent_; }
-  bool settled() const;  // all pictures are there, or it is not shown
+  bool settled() const;  // all pictures have been painted, or the page is hidden
 
 signals:
   void example_chosen(const rehearse::gui::Example& example);
@@ -41,7 +41,7 @@ protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
-  void draw_pictures();  // in the background
+  void draw_pictures();  // on another thread
   void lay_out();
   void move_from(std::size_t card, int columns, int rows);
 

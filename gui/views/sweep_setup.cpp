@@ -20,7 +20,7 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr int kWide = 1000;  // pixels, from which on all stands in one line
+constexpr int kWide = 1000;  // pixels; from this width on, all controls fit in one line
 
 }  // namespace
 
@@ -181,7 +181,8 @@ void SweepSetup::run() {
   request.jobs = jobs_->value();
   for (const Axis& axis : axes_) {
     const QString key = axis.key->currentText().trimmed(), values = axis.values->text().trimmed();
-    // Values without a key are refused by name, as is a key without values.
+    // A request with values but no key, or the reverse, is passed on, because its error message names the
+    // key.
     if (!key.isEmpty() || (!values.isEmpty() && values != axis.proposed))
       request.varied << key + '=' + values;
   }
@@ -207,7 +208,7 @@ void SweepSetup::follow() {
 void SweepSetup::end(const RunOutcome& outcome) {
   switch (outcome.kind) {
     case RunOutcome::Kind::done:
-      tell(outcome.told, outcome.exit_status != 0);  // some points failed
+      tell(outcome.told, outcome.exit_status != 0);  // the exit status is nonzero if some points failed
       break;
     case RunOutcome::Kind::cancelled:
       tell(tr("Cancelled after %1 s").arg(QString::number(outcome.seconds, 'f', 1)) +

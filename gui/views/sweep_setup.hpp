@@ -1,4 +1,4 @@
-// A sweep of the scenario that is open: which keys vary over which values, run and cancelled.
+// Sets up a sweep of the open scenario: chooses keys and their values, runs it and cancels it.
 #pragma once
 
 #include <QMap>
@@ -24,19 +24,19 @@ class SweepSetup : public QWidget {
 public:
   explicit SweepSetup(QWidget* parent = nullptr);
 
-  // Of what is swept: its text, name and folder.
+  // `now` returns the scenario to sweep: its text, name and folder.
   void set_scenario(std::function<RunRequest()> now) { scenario_ = std::move(now); }
-  void set_key(int place, const QString& key);        // 0 or 1; its values are proposed
+  void set_key(int place, const QString& key);        // `place` is 0 or 1; proposes values for the key
   void set_values(int place, const QString& values);  // "1,2,4", "1..16*2"
-  void add_button(QAction* action);                   // behind those that run and cancel
+  void add_button(QAction* action);                   // after the buttons that run and cancel
   void run();
   void cancel() { runner_.cancel_all(); }
   CommandRunner& runner() { return runner_; }
   bool busy() const { return runner_.busy() || runner_.queued() > 0; }
-  const RunRequest& swept() const { return swept_; }  // what was run last
+  const RunRequest& swept() const { return swept_; }  // the last sweep that was run
 
 signals:
-  void grown(const QString& path);  // there are more points in the file
+  void grown(const QString& path);  // the file has more points
   void ended(const rehearse::gui::RunOutcome& outcome);
 
 protected:
@@ -48,7 +48,7 @@ private:
   struct Axis {
     QComboBox* key = nullptr;
     QLineEdit* values = nullptr;
-    QString proposed;  // that stand there since
+    QString proposed;  // proposed values; the user may have replaced them
   };
   QWidget* make_axis(Axis& axis, const QString& label, const QString& which);
   void read_keys();
@@ -66,7 +66,7 @@ private:
   QAction *run_ = nullptr, *cancel_ = nullptr;
   QBoxLayout *groups_ = nullptr, *controls_ = nullptr;
   QLabel* told_ = nullptr;
-  qint64 known_bytes_ = 0;  // of the file that grows
+  qint64 known_bytes_ = 0;  // size so far of the growing file
   bool reads_keys_ = false, wrong_ = false;
 };
 

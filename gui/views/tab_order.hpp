@@ -5,7 +5,8 @@ class QWidget;
 
 namespace rehearse::gui {
 
-// Begins at the focus proxy: Tab enters the view there and would skip every control before it.
+// Starts the tab order at the focus proxy. Otherwise Tab, which enters a view there, skips every control
+// before it.
 void begin_tab_order_with_proxy(QWidget& view);
 
 }  // namespace rehearse::gui

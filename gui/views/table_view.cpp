@@ -14,9 +14,9 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr int kIndent = 4;    // pixels before texts behind numbers
-constexpr int kRoom = 10;     // pixels beside what a column holds
-constexpr int kWidest = 340;  // pixels of a column, before somebody widens it
+constexpr int kIndent = 4;    // pixels before a text column that follows numbers
+constexpr int kRoom = 10;     // pixels beside a column's content
+constexpr int kWidest = 340;  // greatest initial width of a column, in pixels
 
 class Delegate : public QStyledItemDelegate {
 public:
@@ -28,7 +28,7 @@ public:
     if (tone != Tone::none) option->palette.setColor(QPalette::Text, colour_of_tone(tone, option->palette));
     const int kind = index.data(ValueTable::kKindRole).toInt();
     if (kind < 0) {
-      // Texts behind right-aligned numbers would stand close to them.
+      // Indent texts, which would otherwise touch right-aligned numbers before them.
       if (index.column() > 0 && (option->displayAlignment & Qt::AlignLeft)) {
         option->features |= QStyleOptionViewItem::HasDecoration;
         option->decorationSize = QSize(kIndent, kIndent);
@@ -112,7 +112,7 @@ TableView::TableView(QWidget* parent) : QTableView(parent), table_(this), sorted
   verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 5);
   horizontalHeader()->setResizeContentsPrecision(100);
   horizontalHeader()->setHighlightSections(false);
-  sortByColumn(-1, Qt::AscendingOrder);  // as the rows come
+  sortByColumn(-1, Qt::AscendingOrder);  // initially in the order of the data
   setSortingEnabled(true);
 
   copy_ = new QAction(tr("Copy rows"), this);

@@ -1,4 +1,4 @@
-// A table that sorts, filters and copies, with the colours of figures that became better or worse.
+// Provides a table that sorts, filters and copies, and colours figures that became better or worse.
 #pragma once
 
 #include <QSortFilterProxyModel>
@@ -8,20 +8,20 @@
 
 namespace rehearse::gui {
 
-// Beside a sign or a word, never alone.
+// Colour alone must not carry the meaning; use it together with a sign or a word.
 QColor colour_of_tone(Tone tone, const QPalette& palette);
 
-// Titles of texts stand where the texts do, a little away from the numbers before them.
+// Sorts and filters rows, and indents the titles of text columns like their texts.
 class SortedTable : public QSortFilterProxyModel {
   Q_OBJECT
 public:
   using QSortFilterProxyModel::QSortFilterProxyModel;
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
-  void show_only(std::vector<bool> rows);  // of the table's data; empty: all
+  void show_only(std::vector<bool> rows);  // indexed by row of the table's data; empty shows all rows
 
 protected:
   bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
-  bool lessThan(const QModelIndex& left, const QModelIndex& right) const override;  // within blocks
+  bool lessThan(const QModelIndex& left, const QModelIndex& right) const override;  // sorts within blocks
 
 private:
   std::vector<bool> shown_;
@@ -32,28 +32,28 @@ class TableView : public QTableView {
 public:
   explicit TableView(QWidget* parent = nullptr);
 
-  // Keeps what it is sorted by while the columns keep their names.
+  // Replaces the rows; keeps the sorting if the columns keep their names.
   void set(TableData rows);
-  // The first column gives way, down to `least`, where not all of them are in sight.
+  // If not all columns are visible, shrinks the first one, but not below `least` pixels.
   void shrink_first_column(int least);
-  void set_filter(const QString& text);  // rows that hold it in any cell
-  void show_only(std::vector<bool> rows) { sorted_.show_only(std::move(rows)); }  // empty: all
+  void set_filter(const QString& text);  // shows rows that contain the text in any cell
+  void show_only(std::vector<bool> rows) { sorted_.show_only(std::move(rows)); }  // empty shows all rows
   const ValueTable& table() const { return table_; }
-  // The row of the table's data; -1: none is current.
+  // Returns the current row in the table's data; -1 if there is none.
   int current_row() const;
   int row_of(const QModelIndex& index) const { return sorted_.mapToSource(index).row(); }
   void select_row(int row);
-  void toggle_row(int row);                // whether it is selected, beside others
-  std::vector<int> selected_rows() const;  // as they stand in the table
+  void toggle_row(int row);                // selects or deselects it, leaving other rows as they are
+  std::vector<int> selected_rows() const;  // in the displayed order
   QAction* copy_action() const { return copy_; }
 
 signals:
-  void row_activated(int row);  // double click, Enter
+  void row_activated(int row);  // on double click or Enter
   void current_row_changed(int row);
   void selection_changed();
 
 protected:
-  void keyPressEvent(QKeyEvent* event) override;  // copies rows, where a plain table copies one cell
+  void keyPressEvent(QKeyEvent* event) override;  // copies selected rows; QTableView would copy one cell
   void currentChanged(const QModelIndex& current, const QModelIndex& previous) override;
   void selectionChanged(const QItemSelection& selected, const QItemSelection& deselected) override;
 

@@ -1,4 +1,4 @@
-// What one can do on the timeline: the actions of TimelineView.
+// Implements the actions of TimelineView.
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
@@ -192,7 +192,7 @@ void TimelineView::select_rank(int run, int process) {
 void TimelineView::step_on_row(int by) {
   const auto selected = state_.selected();
   if (!selected || !scene_.knows(*selected)) {
-    // The first one in sight.
+    // Select the first visible span.
     for (std::size_t i = first_line_at(scene_.lines(), scene_.scroll()); i < scene_.lines().size(); ++i) {
       const Line& line = scene_.lines()[i];
       const auto run = session_.run(line.run);
@@ -209,7 +209,7 @@ void TimelineView::step_on_row(int by) {
   if (by < 0 && selected->span > row.first) select_and_reveal({selected->run, selected->span - 1});
 }
 
-// Starts at the selected span if the path contains it, else at its time or the middle of the visible time.
+// Starts at the selected span if it is on the path, else at its time or the middle of the visible time range.
 void TimelineView::step_on_path(int by) {
   int id = 0;
   const auto selected = state_.selected();
@@ -250,7 +250,7 @@ void TimelineView::move_vertically(int by) {
     const Line& line = lines[static_cast<std::size_t>(at)];
     const auto other = session_.run(line.run);
     if (line.type != Line::Type::row || !other) continue;
-    // What is under way there at the same time, or comes next.
+    // Select the span that is running at the same time, else the next one, else the last.
     const Row& row = other->timeline->rows[static_cast<std::size_t>(line.row)];
     if (row.first == row.last) continue;
     const SpanId span = std::min(other->timeline->first_after(row, middle + other->aligned), row.last - 1);
@@ -280,7 +280,8 @@ void TimelineView::select_all() {
   if (!rows.empty() && state_.visible().length() > 0) state_.select(Area{state_.visible(), std::move(rows)});
 }
 
-// Under the mouse, or where the keys are among the names; of a header all that stands under it.
+// Adds the track to the selected area or removes it: the current one if the names have the focus, else the
+// one under the mouse. A header means all tracks below it.
 void TimelineView::toggle_track() {
   if (labels_->hasFocus())
     labels_->toggle_in_area(labels_->current());
@@ -330,7 +331,7 @@ void TimelineView::remove_bookmark() {
 
 // ----- ranks
 
-// That of the selected span, else that under the mouse.
+// Returns the rank of the selected span, else the one under the mouse.
 std::optional<ViewState::ProcessRef> TimelineView::current_process() const {
   if (const auto& selected = state_.selected(); selected && scene_.knows(*selected))
     return ViewState::ProcessRef{selected->run,
@@ -348,7 +349,7 @@ void TimelineView::pin_current() {
 
 void TimelineView::collapse(bool collapsed, bool all) {
   if (!all) {
-    // Ranks that are shown as one are expanded before one of them is.
+    // A line that represents several ranks must be expanded before one of these ranks can be.
     if (const auto group = current_group(); group && group->ref.grouping == Grouping::kind)
       if (const int at = current_line(); at >= 0 && scene_.lines()[static_cast<std::size_t>(at)].group)
         return state_.set_collapsed(group->ref, collapsed);
@@ -391,7 +392,7 @@ void TimelineView::collapse_others(ViewState::ProcessRef process) {
 
 // ----- groups
 
-// The line of the selected span, else the one under the mouse; -1: neither.
+// Returns the line of the selected span, else the one under the mouse; -1 if there is neither.
 int TimelineView::current_line() const {
   if (const auto& selected = state_.selected(); selected && scene_.knows(*selected)) {
     const Timeline& timeline = *session_.run(selected->run)->timeline;
@@ -402,7 +403,7 @@ int TimelineView::current_line() const {
   return -1;
 }
 
-// The rank of the selected span, else the one under the mouse.
+// Returns the group that the current line is part of; null if there is none.
 std::shared_ptr<const RankGroup> TimelineView::current_group() const {
   const auto& lines = scene_.lines();
   for (int at = current_line(); at >= 0; --at) {
@@ -421,7 +422,7 @@ void TimelineView::toggle_group() {
 }
 
 void TimelineView::collapse_groups(bool collapsed) {
-  // Those of other groupings stay as they are.
+  // Keep groups of other groupings as they are.
   std::set<GroupRef> closed = state_.collapsed_groups(), open = state_.expanded_groups();
   for (auto* groups : {&closed, &open})
     std::erase_if(*groups, [&](const GroupRef& group) { return group.grouping == state_.grouping(); });
@@ -430,7 +431,7 @@ void TimelineView::collapse_groups(bool collapsed) {
   state_.set_all_collapsed(closed, open);
 }
 
-// ----- the menu of the right button
+// ----- context menu
 
 void TimelineView::copy_selection() {
   QString text;

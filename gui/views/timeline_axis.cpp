@@ -9,7 +9,7 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr int kFlag = 14;  // its height, above the marks
+constexpr int kFlag = 14;  // height of a bookmark's flag, above the marks
 constexpr int kFlagWidth = 260, kEditorWidth = 200;
 
 }  // namespace
@@ -49,7 +49,7 @@ void TimelineAxis::paintEvent(QPaintEvent*) {
   QColor weak = ink;
   weak.setAlpha(110);
   const int top = kFlag, text_height = fontMetrics().height();
-  // A selected area, as on the tracks.
+  // Draw a selected area in the same way as on the tracks.
   if (const auto& area = scene_.state().area()) {
     QColor fill = palette().color(QPalette::Highlight);
     fill.setAlpha(60);
@@ -176,7 +176,7 @@ void TimelineAxis::stop_editing() {
   emit edited();
 }
 
-// In the field all keys are its own, not shortcuts of the tracks.
+// While the field has the focus, it gets all keys before the shortcuts of the tracks.
 bool TimelineAxis::eventFilter(QObject* watched, QEvent* event) {
   if (watched != editor_) return false;
   if (event->type() == QEvent::ShortcutOverride) {

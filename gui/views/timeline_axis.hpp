@@ -1,4 +1,4 @@
-// The time axis: round marks, flags of the bookmarks, the time under the mouse.
+// Draws the time axis: round marks, flags of the bookmarks, and the time under the mouse.
 #pragma once
 
 #include <QPointer>
@@ -15,12 +15,12 @@ class TimelineAxis : public QWidget {
 public:
   explicit TimelineAxis(TimelineScene& scene, QWidget* parent = nullptr);
   QSize sizeHint() const override;
-  // The bookmark that was last clicked or made; -1: none.
+  // Returns the bookmark that was last clicked or created; -1 for none.
   int chosen() const { return chosen_; }
   void choose(int bookmark);
-  // A field over its flag: Enter keeps what is written there, Escape does not.
+  // Opens a field over the bookmark's flag: Enter accepts the text, Escape discards it.
   void edit(int bookmark);
-  QLineEdit* editor() const { return editor_; }  // null: nothing is edited
+  QLineEdit* editor() const { return editor_; }  // null unless a bookmark is being edited
 
 protected:
   void paintEvent(QPaintEvent* event) override;
@@ -30,7 +30,7 @@ protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
 
 signals:
-  void edited();  // or given up
+  void edited();  // editing has ended, accepted or not
 
 private:
   int bookmark_at(QPointF at) const;

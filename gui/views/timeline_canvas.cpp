@@ -17,11 +17,11 @@ namespace rehearse::gui {
 namespace {
 
 constexpr int kEdgeReach = 4;
-constexpr int kThinStrip = 7;           // a rank's summary above its rows
-constexpr int kLowRow = 8;              // has no room for a gap above and below
-constexpr int kPathTexts = -1'000'000;  // less the run: whose texts they are
+constexpr int kThinStrip = 7;           // height in pixels of a rank's summary above its rows
+constexpr int kLowRow = 8;              // pixels; lower rows have no gap above and below
+constexpr int kPathTexts = -1'000'000;  // minus the run's id, the key of cached texts on the path
 
-// Of a row: where its spans lie.
+// Returns the part of a row that its spans fill.
 QRect inside_of(QRect rect) {
   if (rect.height() >= kLowRow) return rect.adjusted(0, 1, 0, -1);
   return rect.height() > 4 ? rect.adjusted(0, 0, 0, -1) : rect;
@@ -99,7 +99,7 @@ void TimelineCanvas::paint_tracks(QPainter& painter) {
 
   const auto& lines = scene_.lines();
   const std::size_t first = first_line_at(lines, scene_.scroll());
-  // Grounds and the grid first, spans over them.
+  // Paint backgrounds and the grid first, with spans on top.
   const QColor faint = blended(ground, palette().color(QPalette::Text), 0.07);
   for (std::size_t i = first; i < lines.size() && lines[i].y < scene_.scroll() + height(); ++i) {
     const Line& line = lines[i];
@@ -145,7 +145,7 @@ void TimelineCanvas::paint_header(QPainter& painter, const Line& line, QRect rec
   painter.fillRect(QRect(0, rect.bottom(), width(), 1), palette().color(QPalette::Mid));
   const auto run = is_run ? scene_.session().run(line.run) : nullptr;
   if (!run) return;
-  // The step that is told of.
+  // Mark the step that the run's figures describe.
   const TimeRange step = run->figures.step;
   if (step.length() <= 0) return;
   const TimeScale scale = scene_.scale_of(*run);
@@ -192,7 +192,7 @@ void TimelineCanvas::paint_row(QPainter& painter, const Line& line, QRect rect) 
     look.texts = false;
   }
   const Hits* hits = look.hits;
-  if (line.type == Line::Type::process) {  // made up: nothing of it is found
+  if (line.type == Line::Type::process) {  // a summary's spans are synthetic, so they are never hits
     look.hits = nullptr;
     look.only_critical = look.only_critical && run->timeline->writer == Timeline::Writer::rehearse;
   }
@@ -288,7 +288,7 @@ void TimelineCanvas::paint_area(QPainter& painter) {
   painter.drawText(box, Qt::AlignCenter, text);
 }
 
-// ----- the mouse
+// ----- mouse
 
 int TimelineCanvas::edge_at(QPointF at) const {
   const auto& area = scene_.state().area();
@@ -370,7 +370,8 @@ void TimelineCanvas::mouseReleaseEvent(QMouseEvent* event) {
   drag_ = Drag::none;
   if (was == Drag::pan) {
     setCursor(Qt::ArrowCursor);
-    scene_.state().set_visible(scene_.state().visible());  // a place to come back to
+    // Adds the range to the history that the user can return to.
+    scene_.state().set_visible(scene_.state().visible());
   }
   if (was != Drag::pressed || event->button() != Qt::LeftButton) return;
   const TimelineScene::Place place = scene_.at(event->position());

@@ -1,4 +1,4 @@
-// The tracks themselves: spans, counters and marks over them, and what the mouse does there.
+// Draws the tracks with spans, counters and marks, and handles the mouse on them.
 #pragma once
 
 #include <QPixmap>
@@ -31,7 +31,7 @@ protected:
   void wheelEvent(QWheelEvent* event) override;
 
 private:
-  void repaint_tracks();  // they have changed
+  void repaint_tracks();  // marks the cached tracks as outdated
   void paint_tracks(QPainter& painter);
   void paint_header(QPainter& painter, const Line& line, QRect rect);
   void paint_row(QPainter& painter, const Line& line, QRect rect);
@@ -40,15 +40,15 @@ private:
   void paint_area(QPainter& painter);
   void drag_area(QPoint to);
   void pan_to(QPoint to);
-  // The edge of the selected area at `x`: 0 none, -1 begin, 1 end.
+  // Returns the edge of the selected area at `at`: -1 for its begin, 1 for its end, 0 for neither.
   int edge_at(QPointF at) const;
   QString tip_at(const TimelineScene::Place& place) const;
   QString tip_of(const RankGroup& group, Time time) const;
-  std::vector<int> rows_in(const Line& line) const;  // that are collapsed into it
+  std::vector<int> rows_in(const Line& line) const;  // rows that are collapsed into the line
 
   TimelineScene& scene_;
   RowPainter row_painter_;
-  QPixmap tracks_;  // without what moves with the mouse
+  QPixmap tracks_;  // cached, without what follows the mouse
   bool tracks_old_ = true;
   enum class Drag { none, pressed, area, edge, pan } drag_ = Drag::none;
   QPoint pressed_at_;

@@ -19,14 +19,15 @@ bool has_triangle(const Line& line) {
          line.type == Line::Type::counters;
 }
 
-// Something stands under it that an area can count, and it is high enough for a box.
+// Returns whether the line gets a box: it is high enough, and has tracks below it that an area can contain.
 bool has_box(const Line& line) {
   if (line.height < kBox) return false;
   return line.type == Line::Type::run || line.type == Line::Type::group || line.type == Line::Type::process ||
          line.type == Line::Type::row;
 }
 
-// Keys that are the names' own while they have the focus, and not shortcuts of the tracks.
+// Returns whether the names handle the key while they have the focus, in place of the shortcuts of the
+// tracks.
 bool is_own(int key) {
   switch (key) {
     case Qt::Key_Up:
@@ -61,7 +62,7 @@ int indent_of(Line::Type type) {
   }
 }
 
-// How many rows of this height share one name.
+// Returns how many rows of this height share one name.
 int every(int row_height, int text_height) {
   int every = 1;
   while (every * row_height < text_height) every *= 2;
@@ -80,7 +81,7 @@ QString source_text(Run::Source source) {
   return QObject::tr("profiler");
 }
 
-// Ends in "(64 ranks)": the number stands at the right instead.
+// Removes a final "(64 ranks)", because the number is shown on the right.
 QString without_number(QString name) {
   const qsizetype open = name.lastIndexOf(QLatin1String(" ("));
   if (open > 0 && name.endsWith(QLatin1String("ranks)"))) name.truncate(open);
@@ -120,7 +121,8 @@ QString TimelineLabels::text_of(const Line& line) const {
                            : scene_.state().grouping() == Grouping::stage ? tr("Stage")
                                                                           : tr("Role");
       if (name.isEmpty()) return tr("Of no %1").arg(kind.toLower());
-      if (scene_.state().grouping() == Grouping::node && name.contains(' ')) return name;  // several
+      // The name lists several nodes.
+      if (scene_.state().grouping() == Grouping::node && name.contains(' ')) return name;
       return name.startsWith(kind, Qt::CaseInsensitive) ? name : kind + QLatin1Char(' ') + name;
     }
     case Line::Type::process: {
@@ -161,7 +163,8 @@ void TimelineLabels::paintEvent(QPaintEvent*) {
     const Line& line = lines[i];
     const QRect box(0, line.y - scene_.scroll(), width(), line.height);
     const bool is_run = line.type == Line::Type::run;
-    const bool is_process = line.type == Line::Type::process || line.number >= 0;  // or several as one
+    // A rank, or a group that is shown like one.
+    const bool is_process = line.type == Line::Type::process || line.number >= 0;
     const bool is_header =
         !is_process && (is_run || line.type == Line::Type::group || line.type == Line::Type::pinned ||
                         line.type == Line::Type::counters);
@@ -179,7 +182,7 @@ void TimelineLabels::paintEvent(QPaintEvent*) {
     QColor weak = ink;
     weak.setAlpha(170);
     const bool low = line.number >= 0 && line.height < fontMetrics().height();
-    if (low) continue;  // painted below
+    if (low) continue;  // painted by paint_low_names()
     if (has_triangle(line)) {
       painter.setRenderHint(QPainter::Antialiasing);
       painter.setPen(Qt::NoPen);
@@ -192,11 +195,11 @@ void TimelineLabels::paintEvent(QPaintEvent*) {
       painter.setRenderHint(QPainter::Antialiasing, false);
       left += kTriangle;
     }
-    // At the right: of a run its source and step, of a rank the number it stands for.
+    // Right column: source and step of a run, or the number of ranks that a line represents.
     QString right;
     const auto run = scene_.session().run(line.run);
     if (is_run && run) {
-      // As much of it as leaves room for the whole name.
+      // Show the source, and the step if there is room, only beside the entire name.
       right = source_text(run->source);
       const QString step = run->figures.step_time_s > 0
                                ? QStringLiteral(", %1").arg(QString::fromStdString(
@@ -226,7 +229,7 @@ void TimelineLabels::paintEvent(QPaintEvent*) {
     if (!right.isEmpty()) {
       painter.setFont(font());
       right_width = painter.fontMetrics().horizontalAdvance(right) + 8;
-      // The name is worth more than what stands beside it.
+      // The name is more important than the right column.
       if (end - left - right_width < std::min(60, painter.fontMetrics().horizontalAdvance(text)))
         right_width = 0;
       if (right_width > 0) {
@@ -251,7 +254,7 @@ void TimelineLabels::paintEvent(QPaintEvent*) {
   painter.fillRect(QRect(width() - 1, 0, 1, height()), palette().color(QPalette::Mid));
 }
 
-// Over several rows each, as many as there is room for.
+// Writes a name over every few low rows, as densely as they fit.
 void TimelineLabels::paint_low_names(QPainter& painter) {
   const auto& lines = scene_.lines();
   QFont small = font();
@@ -259,7 +262,7 @@ void TimelineLabels::paint_low_names(QPainter& painter) {
   painter.setFont(small);
   const int text_height = painter.fontMetrics().height();
   const int left = indent_of(Line::Type::process) + kTriangle;
-  // What stands around keeps its own name in sight.
+  // Bottom of the last line that is not low; its own name must stay visible.
   int free_from = 0;
   for (std::size_t i = first_line_at(lines, std::max(0, scene_.scroll() - text_height));
        i < lines.size() && lines[i].y < scene_.scroll() + height() + text_height; ++i) {
@@ -272,7 +275,7 @@ void TimelineLabels::paint_low_names(QPainter& painter) {
     }
     const int text_top = std::max(top + (line.height - text_height) / 2, free_from);
     if (line.number % every(line.height, text_height) != 0 || text_top > top + line.height) continue;
-    // Only low rows lie below, as far as the text reaches.
+    // Require that all lines below the text are low rows.
     bool room = true;
     for (std::size_t next = i + 1;
          next < lines.size() && lines[next].y - scene_.scroll() < text_top + text_height; ++next)
@@ -291,7 +294,7 @@ QRect TimelineLabels::box_of(const Line& line) const {
   return {width() - kBox - 6, line.y - scene_.scroll() + (line.height - kBox) / 2, kBox, kBox};
 }
 
-// By hand: a style's box fades into the ground of some rows.
+// Paints the box by hand, because a style's check box hardly contrasts with some backgrounds.
 void TimelineLabels::paint_box(QPainter& painter, std::size_t at) {
   const QRectF box = QRectF(box_of(scene_.lines()[at])).adjusted(0.5, 0.5, -0.5, -0.5);
   const Chosen chosen =
@@ -334,7 +337,7 @@ void TimelineLabels::mousePressEvent(QMouseEvent* event) {
   const int at = line_at(scene_.lines(), static_cast<int>(event->position().y()) + scene_.scroll());
   if (at < 0) return;
   const Line line =
-      scene_.lines()[static_cast<std::size_t>(at)];  // a copy: collapsing lays all lines out anew
+      scene_.lines()[static_cast<std::size_t>(at)];  // a copy, because collapsing rebuilds all lines
   current_ = at;
   if (scene_.state().area() && has_box(line) &&
       box_of(line).adjusted(-4, -8, 6, 8).contains(event->position().toPoint()))
@@ -343,7 +346,7 @@ void TimelineLabels::mousePressEvent(QMouseEvent* event) {
   if (line.type == Line::Type::run) scene_.session().set_current(line.run);
 }
 
-// The second click of two does not undo what the first did.
+// Ignores the second click of a double click, so that it does not undo the first one.
 void TimelineLabels::mouseDoubleClickEvent(QMouseEvent* event) {
   event->accept();
 }
@@ -359,7 +362,7 @@ void TimelineLabels::wheelEvent(QWheelEvent* event) {
   event->accept();
 }
 
-// ----- keys
+// ----- keyboard
 
 void TimelineLabels::go_to(int line) {
   const auto& lines = scene_.lines();
@@ -381,7 +384,8 @@ void TimelineLabels::keyPressEvent(QKeyEvent* event) {
   const auto& lines = scene_.lines();
   if (lines.empty() || !is_own(event->key())) return QWidget::keyPressEvent(event);
   if (current_ < 0 || current_ >= static_cast<int>(lines.size())) go_to(current_);
-  const Line line = lines[static_cast<std::size_t>(current_)];  // a copy: collapsing lays all lines out anew
+  // A copy, because collapsing rebuilds all lines.
+  const Line line = lines[static_cast<std::size_t>(current_)];
   const int page = std::max(1, height() / std::max(1, scene_.row_height()) - 1);
   switch (event->key()) {
     case Qt::Key_Up:

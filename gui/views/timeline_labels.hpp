@@ -1,5 +1,5 @@
-// The names at the left of the tracks; a click on a header collapses and expands what stands under it. While
-// an area is selected, boxes beside the names choose the tracks that it counts.
+// Draws the names left of the tracks; a click on a header collapses or expands the lines below it. While an
+// area is selected, boxes beside the names select the tracks that it includes.
 #pragma once
 
 #include <QWidget>
@@ -12,13 +12,13 @@ class TimelineLabels : public QWidget {
   Q_OBJECT
 public:
   explicit TimelineLabels(TimelineScene& scene, QWidget* parent = nullptr);
-  // What stands beside the line; for tests and tooltips too.
+  // Returns the text beside the line; also for tests and tooltips.
   QString text_of(const Line& line) const;
-  // The line that keys act on while the names have the focus; -1: none.
+  // Returns the line that keys apply to while the names have the focus; -1 for none.
   int current() const { return current_; }
-  // Chooses or leaves out what stands under the line.
+  // Adds all tracks below the line to the selected area, or removes them.
   void toggle_in_area(int line);
-  // Where the box beside a name is, of those lines that have one.
+  // Returns the rectangle of the box beside a name. Call it only for lines that have a box.
   QRect box_of(const Line& line) const;
 
 signals:

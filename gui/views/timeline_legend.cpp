@@ -45,7 +45,7 @@ void TimelineLegend::resizeEvent(QResizeEvent* event) {
 QStringList TimelineLegend::path_lines() const {
   QStringList lines;
   const int room = width() - 2 * kBeside - fontMetrics().ascent() - 9;
-  // Between parts, as long as there is something to part.
+  // Break the text between its parts.
   for (const QString& part : path_text().split(QStringLiteral(", "))) {
     if (!lines.isEmpty() &&
         fontMetrics().horizontalAdvance(lines.back() + QStringLiteral(", ") + part) <= room)

@@ -1,4 +1,4 @@
-// What the colours and patterns mean, and what the critical path is made of.
+// Explains the colours and patterns, and lists the parts of the critical path.
 #pragma once
 
 #include <QWidget>
@@ -12,7 +12,7 @@ class TimelineLegend : public QWidget {
 public:
   explicit TimelineLegend(TimelineScene& scene, QWidget* parent = nullptr);
   QSize sizeHint() const override;
-  // "Critical path of gpt3-175b: forward 40.1 s (52.0 %), ..."; empty while it is not shown.
+  // Returns "Critical path of gpt3-175b: forward 40.1 s (52.0 %), ..."; empty while the path is hidden.
   QString path_text() const;
 
 protected:
@@ -20,7 +20,7 @@ protected:
   void resizeEvent(QResizeEvent* event) override;
 
 private:
-  QStringList path_lines() const;  // as wide as the widget
+  QStringList path_lines() const;  // broken to the width of the widget
   TimelineScene& scene_;
 };
 

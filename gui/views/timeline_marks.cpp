@@ -10,13 +10,13 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr std::size_t kMostSegments = 20'000;  // of the critical path that are looked at
-constexpr qsizetype kMostJoints = 1500;        // lines between them: more are a surface
+constexpr std::size_t kMostSegments = 20'000;  // spans of the critical path that are examined
+constexpr qsizetype kMostJoints = 1500;        // connecting lines; more would cover the tracks
 constexpr int kLowRow = 10;
 
 void paint_arrow(QPainter& painter, QPointF a, QPointF b, bool dashed, const QColor& colour,
                  const QColor& halo) {
-  // Straight where a bend would run backward.
+  // Use a straight line if a curve would run backwards.
   const double bend = std::min((b.x() - a.x()) / 2, 80.0);
   const bool straight = bend < 10;
   QPainterPath path(a);
@@ -90,7 +90,7 @@ void paint_critical_path(QPainter& painter, const TimelineScene& scene, const QP
     if (!made || made->critical.empty()) continue;
     const SpanColumns& spans = run->timeline->spans;
     const TimeScale scale = scene.scale_of(*run);
-    // Where each row is painted, to look up and not to search.
+    // Build lookup tables from rows and processes to lines.
     std::vector<int> line_of(run->timeline->rows.size(), -1), header_of(run->timeline->processes.size(), -1);
     for (std::size_t i = 0; i < scene.lines().size(); ++i) {
       const Line& line = scene.lines()[i];
@@ -105,7 +105,7 @@ void paint_critical_path(QPainter& painter, const TimelineScene& scene, const QP
     const auto& critical = made->critical;
     auto at = std::partition_point(critical.begin(), critical.end(),
                                    [&](SpanId s) { return spans.begin[s] < scale.range.begin; });
-    // The ones under way at the left side began before.
+    // Include spans that began earlier and are still running at the left edge.
     at -= std::min<std::ptrdiff_t>(64, at - critical.begin());
     QVector<QLineF> joints;
     const auto clip = [&](double x) { return std::clamp(x, -2000.0, width + 2000); };
@@ -123,7 +123,7 @@ void paint_critical_path(QPainter& painter, const TimelineScene& scene, const QP
       const Line& where = scene.lines()[static_cast<std::size_t>(place)];
       const double y = where.y - scene.scroll() + where.height / 2.0;
       if (left > width + 1000) break;
-      // From where one ends to where the next begins, if that is elsewhere.
+      // Connect the end of a span with the begin of the next one unless they touch in the same row.
       const bool seen = std::max(y, last_y) > -50 && std::min(y, last_y) < height + 50 &&
                         std::max(left, last_x) > -50 && joints.size() < kMostJoints;
       if (any && seen && (std::abs(y - last_y) > 0.5 || left > last_x + 2))
@@ -131,7 +131,7 @@ void paint_critical_path(QPainter& painter, const TimelineScene& scene, const QP
       any = true;
       last_x = right;
       last_y = y;
-      if (where.height < kLowRow) {  // no room for a box
+      if (where.height < kLowRow) {  // too low for a box
         if (seen) joints << QLineF(clip(left), y, clip(right), y);
       } else if (right - left >= 3 && right > 0 && left < width && y > -50 && y < height + 50)
         boxes << QRectF(std::max(left, -10.0), where.y - scene.scroll() + 1.5,

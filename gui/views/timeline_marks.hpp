@@ -1,4 +1,4 @@
-// Marks over the tracks: arrows of the selected span, the critical path, bookmarks and the cursor.
+// Draws marks over the tracks: arrows of the selected span, the critical path, bookmarks and the cursor.
 #pragma once
 
 #include <QPainter>

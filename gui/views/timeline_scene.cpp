@@ -7,14 +7,14 @@ namespace rehearse::gui {
 namespace {
 
 constexpr int kLeastRowHeight = 4, kGreatestRowHeight = 60, kUsualRowHeight = 20;
-constexpr double kReach = 3;  // pixels beside a span that still mean it
+constexpr double kReach = 3;  // pixels; the mouse picks a span within this distance
 
 bool valid(const Run& run, SpanId span) {
   return run.timeline && span < run.timeline->spans.size();
 }
 
-// What a collapsed rank is doing at `time`: of its spans under way one of the summary's kind, best of its
-// pass.
+// Returns the span behind a collapsed rank's summary at `time`: a running span of the same kind as the
+// summary, preferably of the same pass.
 SpanId under_summary(const Timeline& timeline, const Process& process, Time time, SpanId summary) {
   SpanId found = kNoSpan;
   for (int t = process.first_track; t < process.last_track; ++t) {
@@ -32,7 +32,7 @@ SpanId under_summary(const Timeline& timeline, const Process& process, Time time
   return found;
 }
 
-// The span at `x`, or the nearest within reach.
+// Returns the span at `x`, or the nearest one within kReach.
 SpanId span_near(const Timeline& timeline, const Row& row, const TimeScale& scale, double x) {
   const Time time = scale.time(x);
   if (const SpanId exact = timeline.at(row, time); exact != kNoSpan) return exact;
@@ -107,7 +107,7 @@ void TimelineScene::lay_out_again() {
 void TimelineScene::set_row_height(int height) {
   height = std::clamp(height, kLeastRowHeight, kGreatestRowHeight);
   if (height == row_height_ && !fit_rows_) return;
-  // What is in the middle stays there.
+  // Keep the vertical centre in place.
   const int middle = scroll_ + canvas_.height() / 2;
   const double share = height_of(lines_) > 0 ? static_cast<double>(middle) / height_of(lines_) : 0;
   row_height_ = height;
@@ -176,7 +176,7 @@ TimelineScene::Place TimelineScene::at(QPointF pixel) const {
     }
     return place;
   }
-  // Of ranks that do alike the first stands for all.
+  // The first rank represents a group of identical ranks.
   if (line.group && line.collapsed && line.group->ref.grouping == Grouping::kind) {
     const Process& process = timeline.processes[static_cast<std::size_t>(line.process)];
     if (process.summary_row < 0) return place;
@@ -259,7 +259,7 @@ void TimelineScene::reveal_rank(int run, int process) {
       if (line.run != run || !line.group) continue;
       const std::vector<int>& inside = line.group->processes;
       if (std::find(inside.begin(), inside.end(), process) == inside.end()) continue;
-      state_.set_collapsed(GroupRef(line.group->ref), false);  // lays the lines out again
+      state_.set_collapsed(GroupRef(line.group->ref), false);  // rebuilds the lines
       break;
     }
   const auto line = line_of();
@@ -268,7 +268,7 @@ void TimelineScene::reveal_rank(int run, int process) {
     set_scroll(line->y + line->height / 2 - canvas_.height() / 2);
 }
 
-// ----- made in the background
+// ----- background results
 
 const Mipmaps* TimelineScene::mipmaps(int run) const {
   const auto at = made_.find(run);
@@ -350,7 +350,7 @@ std::size_t TimelineScene::hit_count() const {
 void TimelineScene::go_to_hit(int by) {
   const std::size_t count = hit_count();
   if (count == 0) return;
-  // Run after run, each by time; the first time from what is visible on.
+  // Hits are ordered by run, then by time; start with the first one in the visible range.
   if (hit_number_ == 0) {
     std::size_t before = 0;
     for (const auto& run : session_.shown()) {

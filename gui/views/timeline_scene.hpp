@@ -1,4 +1,4 @@
-// What the timeline's parts share: the lines and how far they are scrolled, mipmaps, and what a search found.
+// Holds the state that the parts of the timeline share: lines and scrolling, mipmaps, and search results.
 #pragma once
 
 #include <QObject>
@@ -27,59 +27,60 @@ public:
   // ----- lines
   const std::vector<Line>& lines() const { return lines_; }
   int row_height() const { return row_height_; }
-  void set_row_height(int height);  // and no longer what fits
-  // All as at first: rows as high as lets all be seen, and nothing collapsed or expanded by hand.
+  void set_row_height(int height);  // also stops fitting the height to the window
+  // Resets the rows: a height at which all are visible if possible, and nothing collapsed or expanded by the
+  // user.
   void fit_rows();
-  // Scrolls so that the run begins at the top, if it is not in sight as a whole.
+  // Scrolls the run to the top unless all of it is visible.
   void reveal_run(int run);
   int scroll() const { return scroll_; }
   void set_scroll(int y);
   int greatest_scroll() const { return std::max(0, height_of(lines_) - canvas_.height()); }
-  QSize canvas() const { return canvas_; }  // its size
+  QSize canvas() const { return canvas_; }  // size in pixels
   void set_canvas(QSize size);
   TimeScale scale() const { return {state_.visible(), 0, static_cast<double>(canvas_.width())}; }
-  TimeScale scale_of(const Run& run) const;  // of its timeline's time
+  TimeScale scale_of(const Run& run) const;  // in times of the run's own timeline
 
-  // ----- what is where
+  // ----- hit testing
   struct Place {
-    Time time = 0;  // of the axis
+    Time time = 0;  // on the shared axis
     int line = -1;
-    SpanRef span;  // kNoSpan: none
+    SpanRef span;  // kNoSpan for none
     std::pair<int, int> row = {0, -1};
     std::optional<ViewState::ProcessRef> process;
-    std::shared_ptr<const RankGroup> group;  // whose header it is
-    bool collapsed = false;                  // what stands under the header
+    std::shared_ptr<const RankGroup> group;  // set if the line is the group's header
+    bool collapsed = false;                  // the lines below the header
   };
   Place at(QPointF pixel) const;
-  // Where it is painted on the canvas, cut at its sides; empty: it is left out, or not in the visible time.
+  // Returns the span's rectangle on the canvas, possibly outside the visible part; empty if no line shows it.
   QRectF rect_of(SpanRef span) const;
-  TimeRange range_of(SpanRef span) const;  // on the axis
+  TimeRange range_of(SpanRef span) const;  // on the shared axis
   bool knows(SpanRef span) const;
-  // Scrolls and pans as little as it takes to see it.
+  // Scrolls and pans to the span if it is not visible.
   void reveal(SpanRef span);
   void reveal_range(TimeRange range);
-  // Scrolls to the rank, and opens the group that it is collapsed into.
+  // Scrolls to the rank, and expands the group that contains it.
   void reveal_rank(int run, int process);
 
-  // ----- made in the background
+  // ----- background results
   const Mipmaps* mipmaps(int run) const;
-  const PathRow* path_of(int run) const;                    // null: its critical path is not known
-  const GroupSummaries& groups() const { return groups_; }  // of those that are collapsed
-  std::bitset<kStyles> styles() const;                      // of all shown runs
+  const PathRow* path_of(int run) const;                    // null until its critical path is known
+  const GroupSummaries& groups() const { return groups_; }  // of the collapsed groups
+  std::bitset<kStyles> styles() const;                      // used by any of the shown runs
   bool ready() const;
 
   // ----- search
   const Hits* hits(int run) const;
   std::size_t hit_count() const;
   bool searching() const { return searching_; }
-  std::size_t hit_number() const { return hit_number_; }  // from 1; 0: none was gone to
+  std::size_t hit_number() const { return hit_number_; }  // from 1; 0 before the first go_to_hit()
   const std::string& search_problem() const { return query_.problem; }
   void go_to_hit(int by);  // 1: next, -1: previous, by time
 
 signals:
   void lines_changed();
   void scrolled();
-  void content_changed();  // mipmaps are there
+  void content_changed();  // for instance, mipmaps are ready
   void hits_changed();
 
 private:

@@ -22,7 +22,7 @@ namespace rehearse::gui {
 
 namespace {
 
-// Takes the height that two others take together, so that what stands below is level.
+// Has the height of the minimap and the axis together, so that names and tracks below are level.
 class Corner : public QWidget {
 public:
   Corner(QWidget* minimap, QWidget* axis) : minimap_(minimap), axis_(axis) {
@@ -232,7 +232,7 @@ bool TimelineView::eventFilter(QObject* watched, QEvent* event) {
   const auto* key = static_cast<QKeyEvent*>(event);
   const bool enter = key->key() == Qt::Key_Return || key->key() == Qt::Key_Enter;
   if (!enter && key->key() != Qt::Key_Escape) return QWidget::eventFilter(watched, event);
-  // In a field these keys are its own, not the shortcuts of the tracks.
+  // In a field, these keys are not shortcuts of the tracks.
   event->accept();
   if (event->type() == QEvent::ShortcutOverride) return true;
   if (key->key() == Qt::Key_Escape) field->clear();

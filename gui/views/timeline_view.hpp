@@ -1,4 +1,4 @@
-// The timeline: all shown runs on one time axis, with what searches, filters and groups them.
+// Shows all shown runs on one time axis, with controls to search, filter and group them.
 #pragma once
 
 #include <QWidget>
@@ -34,7 +34,7 @@ public:
   QLineEdit& search_field() { return *search_; }
   QLineEdit& filter_field() { return *filter_; }
   QLabel& hit_label() { return *hits_; }
-  // The rows of a rank over the step that is told of, and scrolls to them.
+  // Selects the rows of a rank over the run's analysed step, and scrolls to them.
   void select_rank(int run, int process);
 
 protected:
@@ -49,7 +49,7 @@ private:
   void set_scroll_bar();
   void show_menu(const TimelineScene::Place& place, QPoint global);
 
-  // ----- what the actions do
+  // ----- actions
   void zoom(double factor);
   void pan(double share);
   void move_vertically(int by);
@@ -71,7 +71,7 @@ private:
   bool is_collapsed(ViewState::ProcessRef process) const;
   std::shared_ptr<const RankGroup> current_group() const;
   void toggle_group();
-  void collapse_groups(bool collapsed);  // all of them
+  void collapse_groups(bool collapsed);  // all groups
   void copy_selection();
   void select_and_reveal(SpanRef span);
 

@@ -17,8 +17,8 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr double kLegend = 30;        // height
-constexpr std::size_t kMostOpen = 2;  // nodes
+constexpr double kLegend = 30;        // pixels
+constexpr std::size_t kMostOpen = 2;  // open nodes at a time
 
 }  // namespace
 
@@ -179,7 +179,7 @@ void TopologyCanvas::fold_all() {
 
 void TopologyCanvas::zoom_by(double factor, QPointF about) {
   const double zoom = std::clamp(view_.zoom * factor, 0.25, 60.0);
-  // What is under `about` stays there.
+  // Keep the point under `about` in place.
   const QPointF centre = room_of(scene_.graph).center();
   view_.moved = about - centre - (about - centre - view_.moved) * (zoom / view_.zoom);
   view_.zoom = zoom;
@@ -258,7 +258,7 @@ bool TopologyCanvas::event(QEvent* event) {
       QToolTip::hideText();
     return true;
   }
-  // Tab goes through the links, and on behind the last of them.
+  // Tab steps through the links, and leaves the canvas after the last one.
   if (event->type() == QEvent::KeyPress && !busiest_.empty()) {
     auto* const key = static_cast<QKeyEvent*>(event);
     const bool back = key->key() == Qt::Key_Backtab;
@@ -364,7 +364,7 @@ void TopologyCanvas::contextMenuEvent(QContextMenuEvent* event) {
   const int vertex = scene_.vertex_at(event->pos());
   if (vertex >= 0 && scene_.vertices[vertex].vertex >= 0) {
     const ShownGraph::Vertex& hit = shown_.vertices[scene_.vertices[vertex].vertex];
-    int around = topology_->places()[hit.place].group;  // the innermost that is open
+    int around = topology_->places()[hit.place].group;  // innermost open group around it
     while (around >= 0 && open_groups_.count(around) == 0) around = topology_->groups()[around].parent;
     if (hit.group >= 0)
       menu.addAction("Open " + scene_.vertices[vertex].title, this, [=, this] { open_group(hit.group); });

@@ -1,4 +1,5 @@
-// The picture of a topology: links coloured by their use, zoomed, moved, opened and stepped through.
+// Draws a topology with links coloured by their use; lets the user zoom, pan, open groups and step through
+// links.
 #pragma once
 
 #include <QImage>
@@ -16,26 +17,27 @@ class TopologyCanvas : public QWidget {
 public:
   explicit TopologyCanvas(QWidget* parent = nullptr);
 
-  void set_topology(std::shared_ptr<const Topology> topology);  // null: none
+  void set_topology(std::shared_ptr<const Topology> topology);  // null for none
   void set_use(std::shared_ptr<const LinkUsage> usage, LinkUsage::Load load,
                std::vector<LinkUsage::Busy> busiest);
-  void set_highlighted(std::vector<LinkId> links);  // ascending
-  void select_link(std::optional<LinkId> link);     // opens what hides it inside a node
+  void set_highlighted(std::vector<LinkId> links);  // in ascending order
+  void select_link(std::optional<LinkId> link);     // opens the node that contains the link
 
   const TopologyScene& scene() const { return scene_; }
   const std::vector<LinkId>& highlighted() const { return highlighted_; }
-  QString message;  // in place of a picture
+  QString message;  // shown instead of a picture
   bool event(QEvent* event) override;
 
 public slots:
   void fit();
   void fold_all();
   void zoom_by(double factor, QPointF about);
-  void step(int by);  // to the next busier (-1) or less busy link
+  void step(int by);  // to the next busier (-1) or less busy (1) link
   void open_at_selection();
 
 signals:
-  // All links of the line that was chosen, of which `link` is the busiest; none: the ground was.
+  // Emitted with all links of the chosen line, of which `link` is the busiest; both are empty if the user
+  // chose the background.
   void chosen(const std::vector<rehearse::LinkId>& links, rehearse::LinkId link);
 
 protected:
@@ -50,21 +52,21 @@ protected:
   void changeEvent(QEvent* event) override;
 
 private:
-  struct Use {  // of a line's busiest link, each way
+  struct Use {  // shares of a line's busiest link in each direction
     double there = 0, back = 0;
     LinkId most = -1;
     bool highlighted = false;
   };
-  void lay_out();   // groups or opened nodes changed
-  void make();      // the size or the view changed
-  void read_use();  // of each line
+  void lay_out();   // after opening or folding groups
+  void make();      // after a change of size, view or open nodes
+  void read_use();  // for each line
   void toggle_node(int node);
   void open_group(int group);
-  int node_of(const SceneVertex& vertex) const;  // that it stands for alone; -1
+  int node_of(const SceneVertex& vertex) const;  // the node or server that it represents alone; -1 otherwise
   int edge_with(LinkId link) const;
   QString tip_of(const SceneEdge& edge) const;
   QString tip_of(const SceneVertex& vertex) const;
-  void repaint_picture();  // it has changed
+  void repaint_picture();  // marks the cached picture as outdated
   void paint_picture(QPainter& painter) const;
   void paint_edges(QPainter& painter) const;
   void paint_vertices(QPainter& painter) const;
@@ -84,16 +86,16 @@ private:
   GraphLayout layout_;
   SceneView view_;
   TopologyScene scene_;
-  std::vector<Use> uses_;           // by line
-  std::vector<double> inside_use_;  // by node: of its busiest inner link
+  std::vector<Use> uses_;           // indexed by line
+  std::vector<double> inside_use_;  // indexed by node: use of its busiest inner link
   std::set<int> highlighted_nodes_;
   QPointF pressed_, moved_from_;
   bool dragging_ = false;
-  QImage picture_;  // as it stood last, without what the focus adds
+  QImage picture_;  // cached, without the focus frame
   bool picture_old_ = true;
 };
 
-// What colour_of_use() is asked: low uses are told apart, too.
+// Maps a use to the share for colour_of_use() so that low uses remain distinguishable.
 double shade_of_use(double use);
 
 }  // namespace rehearse::gui

@@ -1,4 +1,4 @@
-// How the canvas of a topology is painted.
+// Paints the canvas of a topology.
 #include <QPaintEngine>
 #include <QPainter>
 #include <algorithm>
@@ -13,8 +13,9 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr std::size_t kNamed = 6;    // links whose names stand in the picture
-constexpr double kLeastApart = 1.2;  // pixels of a direction; thinner ones are one line of the busier
+constexpr std::size_t kNamed = 6;  // links whose names are drawn
+// Pixels per direction; thinner lines are drawn as one, coloured by the busier direction.
+constexpr double kLeastApart = 1.2;
 
 QColor mixed(const QColor& a, const QColor& b, double share) {
   return QColor::fromRgbF(static_cast<float>(a.redF() + (b.redF() - a.redF()) * share),
@@ -38,7 +39,7 @@ void TopologyCanvas::paintEvent(QPaintEvent*) {
     painter.drawText(rect().adjusted(20, 10, -20, -10), Qt::AlignCenter | Qt::TextWordWrap, message);
     return;
   }
-  if (painter.paintEngine()->type() != QPaintEngine::Raster) {  // a drawing of lines, not of pixels
+  if (painter.paintEngine()->type() != QPaintEngine::Raster) {  // a vector format, so no cached pixels
     paint_picture(painter);
   } else {
     const double ratio = painter.device()->devicePixelRatioF();
@@ -83,7 +84,7 @@ void TopologyCanvas::paint_picture(QPainter& painter) const {
 }
 
 void TopologyCanvas::paint_edges(QPainter& painter) const {
-  // The busiest last, so that they lie above the others; above them those that are marked.
+  // Paint the busiest links last, on top of the others, and marked links on top of all.
   const int selected = selected_ ? edge_with(*selected_) : -1;
   const auto is_marked = [&](int e) { return e == selected || uses_[e].highlighted; };
   std::vector<int> order(scene_.edges.size());
@@ -131,7 +132,7 @@ void TopologyCanvas::paint_vertices(QPainter& painter) const {
     const int node = node_of(vertex);
     const bool marked = node >= 0 && highlighted_nodes_.count(node) > 0;
     if (vertex.vertex >= 0 && shown_.vertices[vertex.vertex].members > 1) {
-      // A second sheet behind: it stands for several.
+      // Draw a second sheet behind a vertex that represents several.
       painter.setPen(QPen(palette().color(QPalette::Dark), 1));
       painter.setBrush(ground);
       painter.drawRoundedRect(vertex.box.translated(2.5, -2.5), radius, radius);
@@ -151,7 +152,7 @@ void TopologyCanvas::paint_vertices(QPainter& painter) const {
     painter.drawRoundedRect(vertex.box, radius, radius);
     if (node >= 0 && node < static_cast<int>(inside_use_.size()) && inside_use_[node] > 0 &&
         vertex.box.height() > 9) {
-      // How busy it is inside.
+      // Show how busy the node's inner links are.
       const QRectF bar(vertex.box.left() + 3, vertex.box.bottom() - 4, vertex.box.width() - 6, 2.5);
       painter.fillRect(bar, colour(inside_use_[node]));
     }
@@ -182,7 +183,7 @@ void TopologyCanvas::paint_vertices(QPainter& painter) const {
   painter.setClipping(false);
 }
 
-// Names of the busiest links beside them, where there is room.
+// Writes the names of the busiest links beside them, where there is room.
 void TopologyCanvas::paint_names(QPainter& painter) const {
   std::vector<QRectF> taken;
   const QFontMetricsF metrics(font());
@@ -212,7 +213,7 @@ void TopologyCanvas::paint_names(QPainter& painter) const {
                return hits(v.box) || (!v.aside.isEmpty() && v.aside_box.intersects(place));
              });
     };
-    // On the line, or else aside of it, with a line to it.
+    // Try places on the line, then beside it, connected by a short line.
     const QPointF along = edge.b - edge.a;
     const QPointF across = QPointF(-along.y(), along.x()) / std::max(1e-6, std::hypot(along.x(), along.y()));
     const double step = size.height() + 6;

@@ -11,9 +11,9 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr double kHit = 6;        // pixels
-constexpr double kMostBox = 124;  // width
-constexpr double kLine = 3.6;     // thickest direction
+constexpr double kHit = 6;        // pixels; greatest distance of a hit
+constexpr double kMostBox = 124;  // greatest width of a box, in pixels
+constexpr double kLine = 3.6;     // greatest width of one direction of a line, in pixels
 
 QPointF control_of(const SceneEdge& edge) {
   const QPointF middle = (edge.a + edge.b) / 2, along = edge.b - edge.a;
@@ -21,14 +21,14 @@ QPointF control_of(const SceneEdge& edge) {
   return middle + QPointF(-along.y(), along.x()) / length * edge.bend * 2;
 }
 
-// "44-47" of "leaf44-47", "3" of "leaf3".
+// Returns the numbers at the end of a name: "44-47" for "leaf44-47", "3" for "leaf3".
 QString numbers_of(const QString& name) {
   static const QRegularExpression kNumbers("[0-9]+(-[0-9]+)?$");
   const int first = static_cast<int>(name.indexOf(kNumbers));
   return first < 0 ? QString() : name.mid(first);
 }
 
-// As much of a name as has room: all of it, the number at its end, or nothing.
+// Returns the longest form of a name that fits: all of it, the number at its end, or an empty string.
 QString fitting(const QString& name, double width, const QFontMetricsF& metrics) {
   if (metrics.horizontalAdvance(name) <= width) return name;
   int digits = static_cast<int>(name.size());
@@ -100,7 +100,7 @@ private:
     if (box.box.height() < metrics_.height()) return;
     box.shown = fitting(box.title, room, metrics_);
     if (box.shown.isEmpty() && !box.detail.isEmpty()) {
-      // "16 nodes" is too long: "16".
+      // Shorten "16 nodes" to "16".
       const QString count = box.title.section(' ', 0, 0);
       if (metrics_.horizontalAdvance(count) <= room) box.shown = count;
     }
@@ -112,13 +112,13 @@ private:
     }
   }
 
-  // In a layer all names are told alike: with second lines, whole, as numbers, or not at all.
+  // Makes the names of a layer uniform: all with second lines, all in full, all as numbers, or none.
   void fit_alike(std::size_t first) {
     std::map<std::tuple<int, int, bool>, std::vector<SceneVertex*>> layers;
     for (std::size_t v = first; v < scene_.vertices.size(); ++v) {
       SceneVertex& vertex = scene_.vertices[v];
       const int layer = vertex.vertex >= 0 ? shown_.vertices[vertex.vertex].layer : vertex.layer;
-      // Servers are numbered by themselves.
+      // Servers have their own numbering, so treat them separately.
       const bool server =
           vertex.vertex >= 0 &&
           topology_.places()[shown_.vertices[vertex.vertex].place].kind == Place::Kind::server;
@@ -143,7 +143,7 @@ private:
         else if (!whole && !vertex->detail.isEmpty())
           vertex->shown = vertex->title.section(' ', 0, 0);
       }
-      // What the numbers count, beside the first of them.
+      // Write what the numbers count beside the leftmost one.
       SceneVertex* const leftmost = *std::min_element(
           vertices.begin(), vertices.end(),
           [](const SceneVertex* a, const SceneVertex* b) { return a->box.left() < b->box.left(); });
@@ -154,14 +154,15 @@ private:
     }
   }
 
-  // Names, or else numbers, of what has no room for them inside: outwards, where nothing else is.
+  // Writes the names, or else the numbers, of vertices without room for them beside the box, outwards from
+  // the centre and only where they overlap nothing.
   void name_beside() {
     const QPointF centre = scene_.graph.center();
     const auto place_of = [&](const SceneVertex& vertex, const QString& text) {
       const QSizeF size(metrics_.horizontalAdvance(text) + 2, metrics_.height());
       QPointF out = vertex.box.center() - centre;
       out /= std::max(1e-6, std::hypot(out.x(), out.y()));
-      // So far that the text touches the box from outside.
+      // Move it outwards until the text touches the box from outside.
       const double away =
           std::min((vertex.box.width() + size.width()) / 2 / std::max(1e-6, std::abs(out.x())),
                    (vertex.box.height() + size.height()) / 2 / std::max(1e-6, std::abs(out.y())));
@@ -176,7 +177,7 @@ private:
              std::none_of(scene_.vertices.begin(), scene_.vertices.end(),
                           [&](const SceneVertex& v) { return &v != &of && v.box.intersects(place); });
     };
-    for (const bool switches : {false, true}) {  // nodes first: more is asked about them
+    for (const bool switches : {false, true}) {  // nodes first, because they matter more than switches
       std::vector<SceneVertex*> nameless;
       for (SceneVertex& vertex : scene_.vertices)
         if (vertex.shown.isEmpty() && vertex.is_switch == switches) nameless.push_back(&vertex);
@@ -198,7 +199,7 @@ private:
           vertex.aside_box = whole[i];
           continue;
         }
-        // The first has its whole name, to tell what the numbers count.
+        // The first vertex gets its full name, which says what the numbers count.
         for (const QString& text : {i == 0 || number.isEmpty() ? vertex.title : number, number}) {
           const QRectF place = place_of(vertex, text);
           if (text.isEmpty() || !free(place, vertex)) continue;
@@ -222,7 +223,7 @@ private:
       for (std::size_t i = 1; i < x.size(); ++i) least = std::min(least, x[i] - x[i - 1]);
       room[layer] = least;
     }
-    std::map<int, bool> two;  // whether all groups of a layer have room for a second line
+    std::map<int, bool> two;  // by layer: whether all its groups have room for a second line
     for (std::size_t v = 0; v < at.size(); ++v) {
       const ShownGraph::Vertex& vertex = shown_.vertices[v];
       if (vertex.members == 1) continue;
@@ -271,7 +272,7 @@ private:
     const int layer_a = shown_.vertices[edge.a].layer, layer_b = shown_.vertices[edge.b].layer;
     line.a = a.box.center();
     line.b = b.box.center();
-    if (edge.a == edge.b) return;  // inside a closed group
+    if (edge.a == edge.b) return;  // a cable within a folded group
     const double length = QLineF(line.a, line.b).length();
     if (layout_.tiers && layer_a != layer_b) {
       line.a = anchor(a.box, b.box.center());
@@ -286,7 +287,7 @@ private:
     scene_.edges.push_back(std::move(line));
   }
 
-  // Back from the end of a torus's line to its begin.
+  // Returns whether the edge wraps around a torus, from the end of a line of nodes back to its begin.
   bool is_around(const ShownGraph::Edge& edge) const {
     if (topology_.groups().empty()) {
       const Spot &a = layout_.at[edge.a], &b = layout_.at[edge.b];
@@ -295,7 +296,7 @@ private:
     return shown_.vertices[edge.a].members == 1 && shown_.vertices[edge.b].members == 1;
   }
 
-  // Where a line to `other` leaves a box: at its lower or upper side, shifted towards it.
+  // Returns where a line to `other` leaves a box: at its lower or upper side, shifted towards `other`.
   static QPointF anchor(const QRectF& box, QPointF other) {
     const double dx = other.x() - box.center().x(), dy = other.y() - box.center().y();
     const double aside = std::clamp(dx * 0.25, -box.width() * 0.38, box.width() * 0.38);
@@ -351,14 +352,14 @@ private:
     }
   }
 
-  // Lines to a wide bar go straight up or down.
+  // Returns where a wire leaves a box; wires to a wide bar are vertical.
   static QPointF joint(const QRectF& box, const QRectF& other) {
     const double x = std::clamp(other.width() < box.width() ? other.center().x() : box.center().x(),
                                 box.left() + 3, std::max(box.left() + 3, box.right() - 3));
     return {x, other.center().y() > box.center().y() ? box.bottom() : box.top()};
   }
 
-  // By their capacity; all thinner where there are many.
+  // Sets the widths of lines by their capacities; thinner if there are many lines.
   void set_widths() {
     double least = std::numeric_limits<double>::infinity(), most = 0;
     std::size_t lines = 0;

@@ -1,4 +1,4 @@
-// Where everything of a topology is painted in a window of some size: boxes, lines, and what a point hits.
+// Computes where the parts of a topology are painted in a given area: boxes, lines, and what is at a point.
 #pragma once
 
 #include <QFontMetricsF>
@@ -15,7 +15,7 @@
 
 namespace rehearse::gui {
 
-// Of the picture: how far it is zoomed and moved from where it fits.
+// Zoom and displacement of the picture, relative to where it fits the window.
 struct SceneView {
   double zoom = 1;
   QPointF moved;
@@ -23,29 +23,29 @@ struct SceneView {
 
 struct SceneVertex {
   QRectF box;
-  QString title, detail;  // whole names
-  QString shown;          // as much of them as fits; empty
-  QString second;         // a line below; empty
-  QString noun;           // what its layer consists of, where names are numbers only; of the first
-  // The name or number painted beside a node that has no room for it inside; empty: none.
+  QString title, detail;  // full names
+  QString shown;          // the part of the title that fits; may be empty
+  QString second;         // second line of text; may be empty
+  QString noun;           // on the first box of a layer whose names are only numbers: what they count
+  // The name or number painted beside a box that has no room for it inside; empty for none.
   QString aside;
   QRectF aside_box;
   bool is_switch = false;
-  bool idle = false;         // only relays
-  int vertex = -1;           // of the shown graph
-  int node = -1, part = -1;  // of an opened node
-  int layer = 0;             // of that: parts of one are told alike
+  bool idle = false;         // only relays traffic
+  int vertex = -1;           // index in the shown graph; -1 inside an opened node
+  int node = -1, part = -1;  // opened node and its part; -1 otherwise
+  int layer = 0;             // of the opened node; names of a layer are uniform
 };
 
 struct SceneEdge {
   QPointF a, b;
-  double bend = 0;                        // pixels by which its middle leaves the straight line
-  std::vector<LinkId> there, back;        // from a to b, from b to a; both empty: no links, only a line
-  double capacity = 0;                    // bytes/s of one of them
-  double width = 1;                       // pixels of each direction
-  int node = -1;                          // of an opened node
-  QPointF at(double share) const;         // a point on it
-  QPainterPath path(double aside) const;  // shifted to its right
+  double bend = 0;                        // pixels between its middle and the straight line
+  std::vector<LinkId> there, back;        // from a to b, from b to a; both empty for a line without links
+  double capacity = 0;                    // bytes/s of one link
+  double width = 1;                       // pixels per direction
+  int node = -1;                          // opened node that contains it; -1 for none
+  QPointF at(double share) const;         // the point at this share of its length
+  QPainterPath path(double aside) const;  // shifted sideways by `aside` pixels
   double distance(QPointF point) const;
 };
 
@@ -55,21 +55,21 @@ struct OpenNode {
 };
 
 struct TopologyScene {
-  QRectF graph;                // the part of the window that the graph has
-  std::vector<QRectF> frames;  // of opened nodes, in their order
+  QRectF graph;                // the part of the window that shows the graph
+  std::vector<QRectF> frames;  // of the opened nodes, in their order
   std::vector<SceneVertex> vertices;
   std::vector<SceneEdge> edges;
   double least_capacity = 0, most_capacity = 0;
 
-  int vertex_at(QPointF point) const;  // -1
-  int edge_at(QPointF point) const;    // -1
-  int vertex_of(int shown) const;      // the scene's number of a vertex of the shown graph; -1
+  int vertex_at(QPointF point) const;  // -1 for none
+  int edge_at(QPointF point) const;    // -1 for none
+  int vertex_of(int shown) const;      // scene index of a vertex of the shown graph; -1 for none
 };
 
-// Where vertices stand while the picture is neither zoomed nor moved.
+// Returns the area for the vertices of a picture that is neither zoomed nor moved.
 QRectF room_of(const QRectF& graph);
 
-// In `area`; opened nodes stand at its right.
+// Lays out the picture in `area`, with opened nodes on its right.
 TopologyScene make_scene(const Topology& topology, const ShownGraph& shown, const GraphLayout& layout,
                          const std::vector<OpenNode>& open, QRectF area, const SceneView& view,
                          const QFontMetricsF& metrics);

@@ -24,9 +24,9 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr std::size_t kBusiest = 200;     // that are listed
-constexpr std::size_t kMostUsers = 2000;  // of a link
-constexpr std::size_t kMostLinks = 400;   // of one line, to choose from
+constexpr std::size_t kBusiest = 200;     // links listed
+constexpr std::size_t kMostUsers = 2000;  // transfers listed for a link
+constexpr std::size_t kMostLinks = 400;   // links of one line that the user can choose from
 
 QTableView* make_table(const QString& name, QAbstractItemModel* model, QWidget* parent) {
   auto* const table = new QTableView(parent);
@@ -239,7 +239,7 @@ void TopologyView::load() {
   work_.ask(work, [this](const std::shared_ptr<const Known>& made) {
     making_.reset();
     const Session::RunPointer now = session_.run(made->run);
-    if (now && now->aligned != made->aligned) return load();  // it has been moved meanwhile
+    if (now && now->aligned != made->aligned) return load();  // the run has been shifted in the meantime
     known_ = made;
     canvas_->set_topology(known_->topology);
     panel_->setVisible(true);
@@ -276,7 +276,8 @@ void TopologyView::follow() {
   if (link_) users_timer_->start();
 }
 
-// Names have the room that the figures leave, and at least what they need: then the table is scrolled.
+// Gives the column of names the room that the figures leave, but at least what the names need; then the table
+// scrolls.
 void TopologyView::fit_names() {
   constexpr int kRoom = 14, kWidestName = 260;
   int names = 0, figures = 0;
@@ -337,7 +338,8 @@ void TopologyView::show_links(const std::vector<LinkId>& links, LinkId link) {
     const Cable& cable = known_->topology->cables()[known_->topology->cable_of(link)];
     choices = {cable.there, cable.back};
   } else if (choices.size() == 1) {
-    // Inside a node: the two directions follow each other.
+    // Links inside a node have no cable; take the pair of consecutive ids, or the wire that contains the
+    // link.
     choices = {link - link % 2, link - link % 2 + 1};
     const NodeInside inside = inside_of(cluster, known_->topology->inside(link));
     for (const NodeInside::Wire& wire : inside.wires)
@@ -404,7 +406,7 @@ void TopologyView::resizeEvent(QResizeEvent* event) {
   tell();
 }
 
-// Give the panel its share of the width until the user moves the splitter.
+// Gives the panel its share of the width. A resize also resets a splitter that the user has moved.
 void TopologyView::share_room() {
   const int panel = std::clamp(width() * 34 / 100, std::min(445, width() * 48 / 100), 720);
   splitter_->setSizes({width() - panel, panel});

@@ -1,5 +1,5 @@
-// The topology of the current run: the cluster's links coloured by their use over the visible time, the
-// busiest named, and who uses one of them when.
+// Shows the topology of the current run: the cluster's links coloured by their use over the visible time, the
+// names of the busiest ones, and the transfers that use a link.
 #pragma once
 
 #include <QWidget>
@@ -29,8 +29,9 @@ public:
   TopologyView(Session& session, ViewState& state, QWidget* parent = nullptr);
 
   TopologyCanvas* canvas() const { return canvas_; }
-  bool is_ready() const { return known_ != nullptr; }  // the current run's topology has been made out
-  // A link of the current run, as if it had been clicked; none: the list of the busiest.
+  bool is_ready() const { return known_ != nullptr; }  // the current run's topology has been built
+  // Selects a link of the current run as if it had been clicked; nullopt returns to the list of the busiest
+  // links.
   void select_link(std::optional<LinkId> link);
 
 signals:
@@ -41,18 +42,18 @@ protected:
   void resizeEvent(QResizeEvent* event) override;
 
 private:
-  struct Known;  // of the current run
+  struct Known;  // results for the current run
   void make_panel();
   void make_actions();
   void load();
-  void follow();  // the visible time
+  void follow();  // updates the use to the visible time
   void follow_selection();
   void show_links(const std::vector<LinkId>& links, LinkId link);
   void read_users();
   void share_room();
   void fit_names();
   void tell();
-  TimeRange visible() const;  // of the timeline
+  TimeRange visible() const;  // on the timeline's axis
   void choose_user(const QModelIndex& index, bool zoom);
 
   Session& session_;

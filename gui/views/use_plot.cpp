@@ -14,9 +14,9 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr double kAbove = 1.12;  // the axis's upper end, where the capacity's line stands below it
+constexpr double kAbove = 1.12;  // upper end of the axis, which leaves room above the line of the capacity
 
-// The axis's upper end: above the capacity, or a round share above a low maximum.
+// Returns the upper end of the axis: above the capacity, or a round share above a low maximum.
 double top_of(const std::vector<double>& use) {
   const double most = use.empty() ? 1 : *std::max_element(use.begin(), use.end());
   for (const double top : {0.01, 0.02, 0.05, 0.1, 0.2})
@@ -61,7 +61,7 @@ void UsePlot::paintEvent(QPaintEvent*) {
   painter.drawRect(area);
   const double top = top_of(use_);
   painter.setPen(palette().color(QPalette::Text));
-  // 100 %, or what the axis ends with.
+  // Label 100 %, or the upper end of a shorter axis.
   const double marked = std::min(1.0, top), mark_y = area.bottom() - marked / top * (area.height() - 1);
   const QRectF left(0, mark_y - metrics.height() / 2, area.left() - 5, metrics.height());
   painter.drawText(QRectF(left).translated(0, std::max(0.0, -left.top())), Qt::AlignRight | Qt::AlignVCenter,

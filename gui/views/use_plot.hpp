@@ -1,4 +1,4 @@
-// A small step plot of a link's use over the visible time.
+// Plots a link's use over the visible time as a small step plot.
 #pragma once
 
 #include <QWidget>
@@ -13,9 +13,9 @@ class UsePlot : public QWidget {
   Q_OBJECT
 public:
   explicit UsePlot(QWidget* parent = nullptr);
-  // Mean shares over equal stretches of `range`, which the axis that runs share has.
+  // `use` holds mean shares over equal intervals of `range`, which is on the axis that the runs share.
   void set_use(std::vector<double> use, TimeRange range);
-  void set_capacity(double bytes_per_s);  // marked with a line where the axis reaches it
+  void set_capacity(double bytes_per_s);  // drawn as a dashed line if the axis reaches it
   void set_cursor_time(std::optional<Time> time);
   std::size_t bins() const { return static_cast<std::size_t>(std::max(1.0, plot().width())); }
   const std::vector<double>& use() const { return use_; }

@@ -1,4 +1,4 @@
-// Does again what a view shows once what it rests on has changed: soon, and only while it can be seen.
+// Refreshes a view after changes of the data it depends on: soon, but only while the view is visible.
 #pragma once
 
 #include <QTimer>
@@ -14,7 +14,7 @@ public:
     connect(&soon_, &QTimer::timeout, this, [this] { this->act(); });
     view->installEventFilter(this);
   }
-  // Acts after `delay_ms` without another change; an unseen view when it is shown next.
+  // Refreshes `delay_ms` after the last change; a hidden view is refreshed when it is shown.
   void changed(int delay_ms = 0) {
     outdated_ = true;
     if (view_->isVisible()) soon_.start(delay_ms);

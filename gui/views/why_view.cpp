@@ -20,9 +20,9 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr int kNarrow = 760;  // pixels: below, the sentences stand under the bars
+constexpr int kNarrow = 760;  // pixels; in a narrower view, the sentences are below the bars
 constexpr std::size_t kMostProblems = 12;
-constexpr const char* kTriesAdvice = "tries_advice";  // the setting
+constexpr const char* kTriesAdvice = "tries_advice";  // key of the setting
 constexpr const char* kParagraphs = "<style>p, ul { margin-top: 0; margin-bottom: 6px; }</style>";
 
 QLabel* text_label(QWidget* parent, const QString& name) {
@@ -31,7 +31,7 @@ QLabel* text_label(QWidget* parent, const QString& name) {
   label->setWordWrap(true);
   label->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   label->setAccessibleName(name);
-  label->setMinimumSize(120, 1);  // else as tall as it would be when narrow
+  label->setMinimumSize(120, 1);  // otherwise it would be as tall as when narrow
   return label;
 }
 
@@ -39,7 +39,7 @@ QString escaped(const std::string& text) {
   return QString::fromStdString(text).toHtmlEscaped();
 }
 
-// "Bottleneck: ..." with its first word in bold.
+// Formats "Bottleneck: ..." as a paragraph with the part before the colon in bold.
 QString paragraph(const std::string& text) {
   if (text.empty()) return {};
   const std::size_t colon = text.find(": ");
@@ -58,7 +58,7 @@ std::string memory_text(const Run& run) {
   return use.fits ? "Memory: " + used + " on the fullest device." : "Does not fit: " + used + " are needed.";
 }
 
-// What the simulator's tools tell beyond the figures.
+// Returns what the simulator's analyses report beyond the figures.
 QString more_of(const Judged& judged) {
   const Result result = judged.result();
   QString text;
@@ -90,7 +90,7 @@ QString source_of(const Run& run) {
   return QObject::tr("profiled");
 }
 
-// "39.9 days", "7.2 hours"
+// Formats a long duration: "39.9 days", "7.2 hours".
 std::string days_text(double seconds) {
   constexpr double kHour = 3600, kDay = 24 * kHour;
   if (seconds >= kDay) return with_digits(seconds / kDay, 3) + " days";
@@ -234,7 +234,7 @@ void WhyView::tell() {
 
   const std::string memory = memory_text(*run);
   QString cause;
-  if (!figures.memory.fits) cause += paragraph(memory);  // nothing else matters as much
+  if (!figures.memory.fits) cause += paragraph(memory);  // at the top, because nothing else matters as much
   cause += paragraph(figures.bottleneck);
   cause_->setText(kParagraphs + cause);
   cause_->setVisible(!cause.isEmpty());

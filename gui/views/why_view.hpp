@@ -1,4 +1,4 @@
-// Why a step takes as long as it does: the figures, what the step is made of, and what it hangs on.
+// Explains why a step takes as long as it does: its figures, its breakdown, and its critical path.
 #pragma once
 
 #include <QWidget>
@@ -21,10 +21,10 @@ class WhyView : public QWidget {
   Q_OBJECT
 public:
   WhyView(Session& session, ViewState& state, QWidget* parent = nullptr);
-  // What it tells, as text: for a judged run the report of the command line.
+  // Returns the content as text; for a judged run, the report of the command line.
   QString as_text() const;
   AdviceTrials& trials() { return trials_; }
-  // Whether advice is simulated automatically, without a command of the user.
+  // Sets whether advice is simulated automatically, without a command of the user.
   void set_tries_advice(bool tries);
   bool busy() const { return trials_.busy() || seen_.waiting(); }
 
@@ -46,7 +46,7 @@ private:
 
   Session& session_;
   AdviceTrials trials_;
-  WhenSeen seen_;  // begins to try advice
+  WhenSeen seen_;  // starts trials of advice when the view is visible
   QAction* tries_ = nullptr;
   AdviceRows* advice_ = nullptr;
   QScrollArea* scroll_ = nullptr;

@@ -10,15 +10,16 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr int kTitle = 36, kBorder = 4;  // pixels; the frame is not known before the window is shown
+// Pixels; the frame's real size is unknown before the window is shown.
+constexpr int kTitle = 36, kBorder = 4;
 constexpr int kLeastWidth = 1280, kLeastHeight = 800, kMostWidth = 2000, kMostHeight = 1300;
-constexpr int kShare = 85;  // per cent of a large screen
+constexpr int kShare = 85;  // percent of a large screen
 
 QRect without_frame(const QRect& screen) {
   return screen.adjusted(kBorder, kTitle, -kBorder, -kBorder);
 }
 
-// Without a screen, the primary one is meant.
+// Uses the primary screen if `screen` is null.
 QRect available_on(const QScreen* screen) {
   if (screen == nullptr) screen = QGuiApplication::primaryScreen();
   return screen == nullptr ? QRect(0, 0, kLeastWidth, kLeastHeight) : screen->availableGeometry();

@@ -8,9 +8,9 @@ class QWidget;
 
 namespace rehearse::gui {
 
-// The geometry of the first start: as large as is useful, and entirely on the screen.
+// Returns the geometry for the first start: as large as useful, and entirely on the screen.
 QRect first_place(const QRect& screen);
-// `wanted`, moved and shrunk until it lies entirely on the screen.
+// Returns `wanted`, moved and shrunk until it is entirely on the screen.
 QRect kept_on(const QRect& screen, QRect wanted);
 
 void remember_place(const QWidget& window, QSettings& settings);

@@ -57,7 +57,7 @@ Workspace::Workspace(QWidget* timeline, QWidget* start_page, QWidget* parent)
     if (tab >= 0) maximise(maximised_ == tabs_->widget(tab) ? nullptr : tabs_->widget(tab));
   });
   connect(tabs_, &QTabWidget::currentChanged, this, [this](int tab) {
-    // Choosing another tab while one is maximised maximises the chosen one.
+    // While a tab is maximised, choosing another tab maximises that one instead.
     if (maximised_ && tab >= 0 && home_of(maximised_)->place == Place::tabs) maximised_ = tabs_->widget(tab);
     emit changed();
   });
@@ -71,7 +71,7 @@ Workspace::~Workspace() {
   disconnect(tabs_, nullptr, this, nullptr);
   const QSignalBlocker quiet(this);
   attach_all();
-  qDeleteAll(windows_);  // their views are already destroyed
+  qDeleteAll(windows_);  // the remaining ones, whose views are already destroyed
 }
 
 void Workspace::add_to_side(QWidget* view) {
@@ -98,14 +98,14 @@ void Workspace::set_tab_commands(const QList<QAction*>& actions) {
     button->setAutoRaise(true);
     button->setToolButtonStyle(Qt::ToolButtonIconOnly);
     button->setAccessibleName(QString(action->text()).remove('&'));
-    // Without this the focused view, which the command means, would lose the focus.
+    // Otherwise a click would take the focus from the view that the command applies to.
     button->setFocusPolicy(Qt::TabFocus);
     row->addWidget(button);
   }
   tabs_->setCornerWidget(corner);
 }
 
-// ----- where a view stands
+// ----- places of views
 
 const Workspace::Home* Workspace::home_of(const QWidget* view) const {
   for (const Home& home : homes_)
@@ -138,8 +138,8 @@ QWidget* Workspace::open_tab() const {
   return tabs_->currentWidget();
 }
 
-// The focus tells which view the user works with; so does a click on a tab, which takes no focus, or where
-// the focus is already.
+// Tracks which view the user works with: the focused one, or the tab that was clicked, since a click on a tab
+// does not always move the focus.
 void Workspace::follow_work() {
   qApp->installEventFilter(this);
   connect(qApp, &QApplication::focusChanged, this, [this](QWidget*, QWidget* now) { work_with(now); });
@@ -198,7 +198,7 @@ void Workspace::show_view(QWidget* view) {
   apply();
 }
 
-// ----- what is shown
+// ----- visibility
 
 void Workspace::show_start_page(bool shown) {
   start_shown_ = shown;
@@ -278,7 +278,7 @@ void Workspace::maximise(QWidget* view) {
   apply();
 }
 
-// ----- windows of their own
+// ----- detached windows
 
 void Workspace::detach(QWidget* view) {
   const Home* home = home_of(view);
