@@ -1,6 +1,6 @@
-// How fast the engine is: beside a bare SimGrid program, and on whole steps of large clusters. SimGrid
-// simulates once per process, so each iteration is a child process; what is timed is the processor time of
-// the work inside it.
+// Measures the speed of the engine: compared with a bare SimGrid program, and for entire steps on large
+// clusters. SimGrid can simulate only once per process, so each iteration runs in a child process; the
+// measured time is the processor time of the work inside it.
 #include <benchmark/benchmark.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -84,7 +84,7 @@ Run ring(int ranks) {
   return run;
 }
 
-// The cluster is made beforehand, as the bare program's figures stand in its source.
+// Builds the cluster outside the timed part, because the bare program has its figures built in.
 void time_ring(benchmark::State& state, int ranks, Fidelity fidelity, bool fold) {
   EngineOptions options;
   options.fidelity = fidelity;
@@ -111,7 +111,7 @@ void FlowRing(benchmark::State& state) {
   time_ring(state, static_cast<int>(state.range(0)), Fidelity::flow, state.range(1) != 0);
 }
 
-// From the scenario to the trace: everything but printing.
+// Runs everything from the scenario to the trace except printing.
 void simulate_scenario(const Scenario& scenario) {
   const Plan plan = write_schedule(scenario);
   Job job;
@@ -126,7 +126,7 @@ void simulate_gpt3(const std::vector<std::string>& overrides) {
   simulate_scenario(read_scenario_file(REHEARSE_SCENARIOS "/gpt3-175b.toml", overrides));
 }
 
-// GPT-3 175B, pipeline 16 x data `range` on A100s, the same work for each rank.
+// GPT-3 175B on A100s: pipeline 16 x data `range`, with the same work per rank for any `range`.
 void Gpt3(benchmark::State& state) {
   const long data = state.range(0);
   const std::vector<std::string> overrides = {"strategy.data=" + std::to_string(data), "strategy.pipeline=16",
@@ -135,7 +135,7 @@ void Gpt3(benchmark::State& state) {
   time_in_child(state, [&] { simulate_gpt3(overrides); });
 }
 
-// GPT-3 175B on 1,024 A100s, tensor 8 x pipeline 8 x data 16, with sequence parallelism or without.
+// GPT-3 175B on 1,024 A100s: tensor 8 x pipeline 8 x data 16, with or without sequence parallelism.
 void Gpt3Tensor(benchmark::State& state) {
   const std::vector<std::string> overrides = {
       "strategy.tensor=8",
@@ -148,7 +148,7 @@ void Gpt3Tensor(benchmark::State& state) {
   time_in_child(state, [&] { simulate_gpt3(overrides); });
 }
 
-// The same with each rank simulated, and all collectives as flows.
+// Like Gpt3Tensor with a quarter of its batch, but simulates every rank, and all collectives as flows.
 void Gpt3Unfolded(benchmark::State& state) {
   const std::vector<std::string> overrides = {"strategy.tensor=8",         "strategy.pipeline=8",
                                               "strategy.data=16",          "cluster.nodes=128",
@@ -157,8 +157,8 @@ void Gpt3Unfolded(benchmark::State& state) {
   time_in_child(state, [&] { simulate_gpt3(overrides); });
 }
 
-// Llama 3 405B on `data` x 128 H100s, tensor 8 x pipeline 16, 16 micro-batches, as the scenario has it (1) or
-// with weights sharded, too (3).
+// Llama 3 405B on `data` x 128 H100s: tensor 8 x pipeline 16, 16 micro-batches. The ZeRO stage is 0, 1 as in
+// the scenario, or 3, which shards the weights as well.
 void Llama405b(benchmark::State& state) {
   const long data = state.range(0);
   const std::vector<std::string> overrides = {"cluster.nodes=" + std::to_string(16 * data),
@@ -172,7 +172,7 @@ void Llama405b(benchmark::State& state) {
   });
 }
 
-// DeepSeek-V3 on 2,048 GPUs, pipeline 16 x expert 64, 120 micro-batches: arXiv 2412.19437, sections 3
+// DeepSeek-V3 on 2,048 GPUs: pipeline 16 x expert 64, 120 micro-batches. Source: arXiv 2412.19437, sections 3
 // and 4.2.
 void DeepSeekV3(benchmark::State& state) {
   const char* const text =

@@ -1,5 +1,5 @@
-// Frames of the timeline: 10 million spans in 40 rows at 1920x1080, at several zooms; and how long it takes
-// from the order to open a file until its spans are on the screen.
+// Measures frames of a timeline of 10 million spans in 40 rows at 1920x1080 at several zoom levels, and the
+// time from the request to open a file until its spans are on the screen.
 #include <benchmark/benchmark.h>
 
 #include <QApplication>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kRows = 40, kSpansPerRow = 250'000;
 
-// Compute streams of a pipeline: forward, backward and waits of chance length.
+// Returns the compute streams of a pipeline: forward, backward and waits of random lengths.
 std::shared_ptr<const Timeline> synthetic() {
   auto timeline = std::make_shared<Timeline>();
   Timeline& t = *timeline;
@@ -84,7 +84,7 @@ Window& window() {
   return *kWindow;
 }
 
-// A frame is what one sees after a pan: everything of the canvas painted anew.
+// Measures a frame after a pan, which repaints the entire canvas.
 void paint_frame(benchmark::State& bench) {
   Window& w = window();
   const TimeRange whole = w.state.whole();
@@ -117,7 +117,7 @@ void mipmaps(benchmark::State& bench) {
 }
 BENCHMARK(mipmaps)->Unit(benchmark::kMillisecond);
 
-// In an open window, from the order to the first frame.
+// Measures the time from the request to the first frame in an open window.
 void file_to_screen(benchmark::State& state) {
   const TraceFile file(state.range(0), false);
   MainWindow window;
@@ -148,7 +148,7 @@ BENCHMARK(file_to_screen)->Arg(100'000)->Unit(benchmark::kMillisecond)->UseRealT
 int main(int argc, char** argv) {
   qputenv("QT_QPA_PLATFORM", "offscreen");
   QApplication application(argc, argv);
-  const QTemporaryDir settings;  // and not the user's
+  const QTemporaryDir settings;  // isolated from the user's settings
   QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, settings.path());
   QApplication::setStyle("Fusion");
   QApplication::setPalette(palette_of(Theme::light));

@@ -1,4 +1,4 @@
-// A pipeline of 48 stages with 192 micro-batches, one row a stage, all in sight: how long a frame takes.
+// Measures frames of a pipeline of 48 stages with 192 micro-batches, one row per stage, all visible.
 #include <benchmark/benchmark.h>
 
 #include <QApplication>
@@ -17,7 +17,7 @@ namespace {
 constexpr int kStages = 48, kMicrobatches = 192;
 constexpr Time kForward = 100'000, kBackward = 200'000, kRecompute = 100'000;
 
-// 1F1B with recomputing, as GPT-3's: what the summary of each stage tells.
+// Returns 1F1B with recomputation as for GPT-3, with the spans that the summary of each stage shows.
 std::shared_ptr<const Timeline> pipeline() {
   auto timeline = std::make_shared<Timeline>();
   Timeline& t = *timeline;
@@ -40,7 +40,7 @@ std::shared_ptr<const Timeline> pipeline() {
     process.members = 16;
     process.first_track = stage;
     process.last_track = stage + 1;
-    for (const int track : {stage, -1}) {  // itself and its summary
+    for (const int track : {stage, -1}) {  // the stage's own row and its summary
       const auto first = static_cast<SpanId>(spans.begin.size());
       const int row = static_cast<int>(t.rows.size());
       Time now = stage * kForward;
@@ -85,7 +85,7 @@ struct Window {
   }
 };
 
-// Each frame another one: the time moves by a pixel.
+// Paints frames that all differ, because the visible time range moves by one pixel each time.
 void frames(benchmark::State& bench, Window& window, TimeRange visible) {
   QImage image(window.view.size(), QImage::Format_RGB32);
   const Time pixel = visible.length() / window.view.canvas().width();
@@ -102,8 +102,8 @@ void frames(benchmark::State& bench, Window& window, TimeRange visible) {
       }));
 }
 
-// 48 x 192 at 1280x800's and 2560x1440's room for timelines; with the critical path; and some of it, with the
-// micro-batches' numbers.
+// Measures the pipeline in the room that windows of 1280x800 and 2560x1440 leave for the timeline: all of it,
+// all with the critical path, and a part that is large enough for the micro-batches' numbers.
 void pipeline_in_sight(benchmark::State& bench) {
   Window window(bench.range(0) == 0 ? QSize(930, 420) : QSize(2210, 1060));
   window.state.show_critical_path(bench.range(1) == 1);

@@ -1,5 +1,5 @@
-// A timeline of 10,000 ranks, none of them folded, at 1920x1080: how long it takes to lay its lines out, and
-// a frame while it is scrolled, zoomed and pointed at.
+// Measures a timeline of 10,000 ranks, none of them folded, at 1920x1080: the layout of its lines, and frames
+// while it is scrolled, zoomed and hovered over.
 #include <benchmark/benchmark.h>
 
 #include <QApplication>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kRanks = 10'000, kStages = 100, kSpans = 40;
 
-// Each computes, sends and adds up gradients; all send to the next one.
+// Returns ranks that compute, send to the next rank, and reduce gradients.
 std::shared_ptr<const Timeline> ring() {
   auto timeline = std::make_shared<Timeline>();
   Timeline& t = *timeline;
@@ -108,7 +108,7 @@ Window& window() {
   w.state.clear_selection();
   w.state.set_search({});
   w.state.set_grouping(Grouping::none);
-  w.state.set_all_collapsed(std::set<ViewState::ProcessRef>{}, all_ranks(w.run));  // all tracks
+  w.state.set_all_collapsed(std::set<ViewState::ProcessRef>{}, all_ranks(w.run));  // shows all tracks
   std::set<GroupRef> stages;
   for (int s = 0; s < kStages; ++s) stages.insert({w.run, Grouping::stage, std::to_string(s)});
   w.state.set_all_collapsed(std::set<GroupRef>{}, stages);
@@ -211,7 +211,7 @@ void ranks_zoomed(benchmark::State& bench) {
 }
 BENCHMARK(ranks_zoomed)->DenseRange(plain, groups_with_area)->Unit(benchmark::kMillisecond);
 
-// The mouse over it, a span with its arrows selected.
+// Measures mouse moves over a timeline with a selected span and its arrows.
 void ranks_pointed_at(benchmark::State& bench) {
   Window& w = window();
   const SpanId send = w.session.run(w.run)->timeline->flows[kRanks / 2].from;

@@ -1,5 +1,5 @@
-// What tables of results take: a sweep of many lines and a validation of many runs, shown and under the
-// mouse. "longest_ms": how long the window did nothing else.
+// Measures tables of results: a sweep of many lines and a validation of many runs, when shown and under the
+// mouse. "longest_ms" is the longest time for which the window was unresponsive.
 #include <benchmark/benchmark.h>
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ using namespace rehearse::gui;
 
 namespace {
 
-// As many nodes as there are lines to a curve, and five curves.
+// Returns five curves with one point per number of nodes, in `lines` lines.
 ReadSweep sweep_of_lines(int lines) {
   ReadSweep read;
   read.sweep.name = "sweep.csv";
@@ -69,7 +69,8 @@ struct Window {
     view.show();
     QApplication::processEvents();
   }
-  // Until it is there and painted; the longest of the turns that the window took.
+  // Processes events until `done` returns true and the view is painted. Returns the longest time that one
+  // round of event processing took.
   template <class Done>
   double settle_ms(Done done) {
     double longest_ms = 0;

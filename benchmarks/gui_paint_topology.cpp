@@ -1,5 +1,5 @@
-// Frames of the topology: 96 nodes of 8 GPUs, folded as they are at first and with all groups open, in
-// windows of two sizes; after a change of the visible time, and while the picture is moved.
+// Measures frames of a topology of 96 nodes with 8 GPUs each, folded as initially and with all groups open,
+// in windows of two sizes: after a change of the visible time, and while the picture is moved.
 #include <benchmark/benchmark.h>
 
 #include <QApplication>
@@ -45,7 +45,7 @@ struct Window {
       opened = false;
       for (const SceneVertex& vertex : view.canvas()->scene().vertices) {
         if (vertex.detail.isEmpty()) continue;
-        click(vertex.box.center());  // lays all of them out anew
+        click(vertex.box.center());  // rebuilds the scene
         opened = true;
         break;
       }

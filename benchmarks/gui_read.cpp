@@ -1,4 +1,5 @@
-// How fast traces open, and how much memory that takes: a written trace of a pipeline, plain and gzipped.
+// Measures how fast traces open and how much memory that takes: a generated trace of a pipeline, plain and
+// gzipped.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -12,7 +13,7 @@ namespace {
 
 using namespace rehearse::gui;
 
-// The most memory that was in use since the last call, in GB.
+// Returns the peak memory use since the last call, in GB.
 double peak_memory() {
   double kilobytes = 0;
   std::ifstream status("/proc/self/status");

@@ -1,4 +1,5 @@
-// How long each card of the start page takes from the click to the finished picture, in a window of its own.
+// Measures the time from a click on each card of the start page to the finished picture, each in a new
+// window.
 #include <benchmark/benchmark.h>
 
 #include <QApplication>
@@ -39,7 +40,7 @@ void open_card(benchmark::State& state, std::size_t card) {
     } while (window->loader().busy());
     benchmark::DoNotOptimize(window->grab());
     state.PauseTiming();
-    wait_until_settled(*window);  // what a run is advised comes later
+    wait_until_settled(*window);  // advice for a run arrives later and is not measured
     if (page->isVisible()) state.SkipWithError("nothing was opened");
     window.reset();
     state.ResumeTiming();
@@ -53,7 +54,7 @@ int main(int argc, char** argv) {
   QApplication application(argc, argv);
   std::setlocale(LC_NUMERIC, "C");
   QLocale::setDefault(QLocale::c());
-  const QTemporaryDir settings;  // and not the user's
+  const QTemporaryDir settings;  // isolated from the user's settings
   QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, settings.path());
   QCoreApplication::setOrganizationName("rehearse");
   QApplication::setStyle("Fusion");

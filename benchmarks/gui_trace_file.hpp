@@ -1,4 +1,4 @@
-// A trace of a pipeline as a file, of as many spans as wanted.
+// Writes a trace file of a pipeline with a given number of spans.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 inline constexpr int kRanks = 64;
 
-// A file that is gone with the program.
+// A temporary trace file, removed by the destructor.
 class TraceFile {
 public:
   TraceFile(long spans, bool zipped)
@@ -44,8 +44,8 @@ public:
   double bytes() const { return bytes_; }
 
 private:
-  // Of every rank, one after another, as our own traces are: compute without gaps but one in four, sends
-  // beside it, receives that wait for their peer.
+  // Writes the ranks one after another, like Rehearse's own traces: compute with a gap after every fourth
+  // span, sends beside it, and receives that wait for their peer.
   void write(long spans) {
     print("{{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
     for (int rank = 0; rank < kRanks; ++rank) {

@@ -1,4 +1,4 @@
-// Waits until a timeline has all that it computes in the background.
+// Waits until a timeline has the results of all its background computations.
 #pragma once
 
 #include <QApplication>

@@ -1,4 +1,5 @@
-// How fast plans are bounded and searched: plans a second of one core, and whole searches on all of them.
+// Measures how fast plans are bounded and searched: plans per second on one core, and entire searches on all
+// cores.
 #include <benchmark/benchmark.h>
 
 #include <limits>
@@ -17,7 +18,7 @@ PlanQuestion question_of(const char* scenario, std::vector<std::string> override
   return plan_question(read_text_file(path, "scenario file"), path, overrides);
 }
 
-// The whole space of GPT-3 175B: every plan's memory and step bounded from below.
+// Bounds the memory and step time of every plan for GPT-3 175B from below.
 void bound_gpt3(benchmark::State& state) {
   const PlanQuestion question =
       question_of("gpt3-175b.toml", {"cluster.nodes=" + std::to_string(state.range(0) / 8)});

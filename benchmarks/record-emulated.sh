@@ -1,15 +1,15 @@
 #!/bin/bash
-# Carries out every strategy on every emulated cluster of benchmarks/emulated/ and keeps the records, which
-# `rehearse validate FOLDER` judges. Takes about ten minutes; needs root and iproute2, and a machine that nobody
-# else uses: a run whose middle half of steps spreads over more than 5 % of the median is taken again, twice at
-# most, and the one that spreads least is kept.
+# Runs every strategy on every emulated cluster of benchmarks/emulated/ and stores the recorded runs, which
+# `rehearse validate FOLDER` compares with predictions. Takes about ten minutes; needs root, iproute2 and an
+# otherwise idle machine. A run is repeated, at most twice, if the middle half of its steps spans more than
+# 5 % of the median; the run with the smallest spread is stored.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 folder=${1:-benchmarks/recorded/emulated}
 only=${2:-}  # names that contain this
 
-# Name, scenario, and what is changed in it.
+# Name of the run, scenario, and changes to the scenario.
 runs='
 star-4-16mb-ring               star-4-16mb
 star-4-16mb-halving-doubling   star-4-16mb       strategy.all_reduce="halving-doubling"
@@ -75,7 +75,7 @@ tree-2to1-8-experts-4          tree-2to1-8-experts strategy.expert=4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# What half of the steps lie within, in percent of the median, of a result in JSON.
+# Prints the interquartile range of the step times in percent of the median, from a result in JSON.
 spread() {
   awk -F'[:,]' '/"lower_quartile_s"/ {low = $2} /"median_s"/ {median = $2} /"upper_quartile_s"/ {high = $2}
     END {printf "%.1f", (median > 0 ? 100 * (high - low) / median : 100)}' "$1"

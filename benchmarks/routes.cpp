@@ -1,4 +1,5 @@
-// How fast routes are found: a k-ary fat tree of 2,048 nodes of eight GPUs and eight NICs, 16,384 devices.
+// Measures how fast routes are found in a k-ary fat tree of 2,048 nodes with eight GPUs and eight NICs each,
+// that is, 16,384 devices.
 #include <benchmark/benchmark.h>
 
 #include <numeric>
@@ -25,8 +26,9 @@ std::shared_ptr<const Cluster> fat_tree() {
   return make_cluster(parts);
 }
 
-// The ring all-reduces of all 16 stages, each over 1,024 ranks with a channel for each NIC, and the transfers
-// between neighbouring stages, there and back. Data parallelism lies innermost, as the scenarios have it.
+// Finds the routes of the ring all-reduces of all 16 stages, each over 1,024 ranks with a channel per NIC,
+// and of the transfers between neighbouring stages in both directions. Data parallelism is innermost, as in
+// the scenarios.
 std::int64_t data_and_pipeline(const Cluster& cluster, std::vector<LinkId>& links) {
   std::int64_t routes = 0, crossed = 0;
   const auto route = [&](Endpoint from, Endpoint to, int rail) {
@@ -54,7 +56,7 @@ std::int64_t data_and_pipeline(const Cluster& cluster, std::vector<LinkId>& link
   return routes;
 }
 
-// The routes of all pairs of 1,024 ranks that lie in every second node of a quarter of the cluster.
+// Finds the routes of all pairs of 1,024 ranks on every second node in an eighth of the cluster.
 std::int64_t all_to_all(const Cluster& cluster, std::vector<LinkId>& links) {
   std::int64_t crossed = 0;
   const auto member = [](int i) { return i / kInNode * 2 * kInNode + i % kInNode; };

@@ -1,5 +1,5 @@
-// How long a sweep of 1,000 small scenarios takes on all processors of this machine, written to a file: real
-// time.
+// Measures the real time of a sweep of 1,000 small scenarios on all processors of this machine, including the
+// file that it writes.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -44,13 +44,13 @@ void sweep(benchmark::State& state, const char* scenario, std::vector<std::strin
   state.SetItemsProcessed(state.iterations() * 1000);
 }
 
-// ResNet-50 over a ring: 5 cluster sizes x 4 micro-batches x 50 network speeds.
+// ResNet-50 with ring all-reduce: 5 cluster sizes x 4 micro-batch sizes x 50 network speeds.
 void Sweep1000(benchmark::State& state) {
   sweep(state, REHEARSE_SCENARIOS "/resnet50-ring.toml",
         {"cluster.nodes=1..16*2", "training.micro_batch=1..8*2", "cluster.nic_gbps=1..50"});
 }
 
-// Llama 3 405B on 16,384 GPUs: shards 0 to 3 x recomputation x 125 network speeds.
+// Llama 3 405B on 16,384 GPUs: ZeRO stages 0 to 3 x recomputation x 125 network speeds.
 void SweepLlm1000(benchmark::State& state) {
   sweep(state, REHEARSE_SCENARIOS "/llama3-405b.toml",
         {"strategy.zero_stage=0..3", "training.recompute=none,selective", "cluster.nic_gbps=276..400"});
