@@ -1,9 +1,9 @@
 #!/bin/bash
-# Installs what is missing, builds, and shows or tests Rehearse. Debian 12, Debian 13, Ubuntu 24.04.
+# Installs missing packages, builds Rehearse, and shows or tests it. Supports Debian 12 and 13, Ubuntu 24.04.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-# A|B: by whichever name the distribution knows it, Debian's or Ubuntu's.
+# A|B lists a package's names in Debian and Ubuntu; the first one that the distribution knows is used.
 packages=(g++ cmake ninja-build libsimgrid-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev libfmt-dev
   zlib1g-dev catch2 libbenchmark-dev locales libeigen3-dev libopenmpi-dev openmpi-bin iproute2
   qt6-base-dev libqt6opengl6-dev 'qt6-svg-dev|libqt6svg6-dev' 'qt6-charts-dev|libqt6charts6-dev' libsimdjson-dev
@@ -64,7 +64,7 @@ install_missing() {
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install "${named[@]}"
 }
 
-# A compiler may take 1.5 GB.
+# Prints the number of compile jobs: at most one per processor and per 1.5 GB of memory.
 jobs() {
   local processors memory_kb by_memory
   processors=$(nproc)

@@ -1,16 +1,17 @@
 #!/bin/sh
-# Makes the pictures of the READMEs from the program itself, so that they show what it shows today:
+# Takes the pictures for the READMEs from the program itself, so that they show its current state:
 #   gui/pictures/make.sh [--programs FOLDER] [--into FOLDER] [--sizes] [NAME...]
 #   gui/pictures/make.sh --list
-# --programs: where rehearse-gui lies (build/bin); --into: where pictures go (here, gui/pictures). --sizes: each picture
-# at three sizes, light and dark, to be looked at: NAME-1024x700-dark.png. NAME...: only these.
+# --programs is the folder of rehearse-gui (default: build/bin), --into the folder for the pictures (default:
+# gui/pictures). --sizes takes each picture at three sizes, light and dark, for inspection:
+# NAME-1024x700-dark.png. NAME... selects pictures; --list prints their names.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$(dirname "$here")")
 programs=$root/build/bin into=$here sizes=no list=no names=
 
-# NAME|FILES|VIEW|TAB|SIZE|THEME: files lie in the folder of the build's examples (share/rehearse/examples) or in
-# the source tree; TAB is the one that is open in a picture of the whole window.
+# NAME|FILES|VIEW|TAB|SIZE|THEME: files are relative to the build's examples (share/rehearse/examples) or to
+# the source tree; TAB is the tab to open in a picture of the entire window.
 pictures='
 start||window||1280x800|light
 pipeline|gpt3-175b.json.gz|window|why|1280x800|light
@@ -35,7 +36,7 @@ while [ $# -gt 0 ]; do
 done
 examples=$(dirname "$programs")/share/rehearse/examples
 
-# NAME VIEW TAB SIZE THEME FILE...
+# Arguments: NAME VIEW TAB SIZE THEME FILE...
 make() {
   name=$1 view=$2 tab=$3 size=$4 theme=$5
   shift 5
