@@ -26,7 +26,7 @@ fail() {
   exit 1
 }
 
-installed() { # one of A|B
+installed() { # A|B: succeeds if either is installed
   local name
   for name in ${1//|/ }; do
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$name" 2>/dev/null)" = installed ] && return
@@ -34,7 +34,7 @@ installed() { # one of A|B
   return 1
 }
 
-named_here() { # A|B: the first that apt knows, else A
+named_here() { # A|B: prints the first name that apt knows, else A
   local name
   for name in ${1//|/ }; do
     apt-cache show "$name" >/dev/null 2>&1 && echo "$name" && return
@@ -74,7 +74,7 @@ jobs() {
   echo $((by_memory < processors ? by_memory : processors))
 }
 
-build() { # targets; none: all
+build() { # targets; without any, builds all
   say "Configuring (cmake --preset release -DREHEARSE_REQUIRE_ALL=ON)"
   cmake --preset release -DREHEARSE_REQUIRE_ALL=ON ||
     fail "CMake could not configure the build, or would leave out a part whose packages are installed; see above"

@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 folder=${1:-benchmarks/recorded/emulated}
-only=${2:-}  # names that contain this
+only=${2:-}  # record only runs whose names contain this
 
 # Name of the run, scenario, and changes to the scenario.
 runs='
