@@ -1,4 +1,4 @@
-// Matrix products of cuBLAS, by Eigen in fp32.
+// Stand-in for the matrix products of cuBLAS: computes them with Eigen in fp32.
 #include <cublas_v2.h>
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ struct cublasContext {
 
 namespace {
 
-// Column-major, as cuBLAS has it.
+// A matrix in column-major order, as cuBLAS stores it.
 struct Operand {
   std::byte* data = nullptr;
   cudaDataType_t type = CUDA_R_32F;
@@ -58,7 +58,7 @@ void multiply(const Product& p) {
   if (p.transpose_a) a.transposeInPlace();
   if (p.transpose_b) b.transposeInPlace();
   Eigen::MatrixXf sum = p.alpha * (a * b);
-  if (p.beta != 0) sum += p.beta * matrix(p.c);  // where beta is 0, c is not read
+  if (p.beta != 0) sum += p.beta * matrix(p.c);  // with beta = 0, cuBLAS does not read C
   for (long j = 0; j < p.c.columns; ++j)
     for (long i = 0; i < p.c.rows; ++i)
       store(p.c.data + p.c.element() * static_cast<std::size_t>(i + j * p.c.leading), number_type(p.c.type),
@@ -77,7 +77,7 @@ struct Factor {
   const void* data = nullptr;
   cudaDataType_t type = CUDA_R_32F;
   int leading = 0;
-  long long stride = 0;  // elements from one product of a batch to the next
+  long long stride = 0;  // elements between consecutive products of a batch
 };
 
 cublasStatus_t products(cublasHandle_t handle, cublasOperation_t of_a, cublasOperation_t of_b, int m, int n,

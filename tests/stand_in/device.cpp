@@ -1,4 +1,4 @@
-// Devices and errors of the CUDA runtime.
+// Implements the devices and errors of the CUDA runtime.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
@@ -35,7 +35,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::memset(properties->uuid.bytes, device + 1, sizeof properties->uuid.bytes);
   properties->totalGlobalMem = settings().memory_bytes;
   properties->major = 9;
-  properties->multiProcessorCount = 132;  // as an H100 has
+  properties->multiProcessorCount = 132;  // as on an H100
   properties->pciBusID = device + 1;
   return cudaSuccess;
 }
@@ -65,7 +65,7 @@ cudaError_t cudaDriverGetVersion(int* version) {
 }
 
 cudaError_t cudaGetLastError() {
-  return cudaSuccess;  // errors are returned by the calls that find them
+  return cudaSuccess;  // errors are returned by the calls that detect them
 }
 
 cudaError_t cudaPeekAtLastError() {

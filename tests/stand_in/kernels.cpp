@@ -1,4 +1,5 @@
-// Launches: runs the very code of the backend's kernels, a block of threads after the other.
+// Implements kernel launches: runs the actual code of the backend's kernels on the host, one thread block
+// after the other.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -21,7 +22,7 @@
 #include "tests/stand_in/settings.hpp"
 #include "tests/stand_in/streams.hpp"
 
-// CUDA C++'s built-in names. The threads of a block run as fibers of one host thread, so a __shared__
+// Defines CUDA C++'s built-in names. The threads of a block run as fibers of one host thread, so a __shared__
 // variable is a thread-local variable of that host thread.
 #undef __shared__
 #define __shared__ static thread_local
@@ -29,8 +30,8 @@ namespace {
 
 thread_local dim3 gridDim, blockDim, blockIdx, threadIdx;
 
-// Runs the threads of a block one after the other up to the next barrier, in a random order each time, so
-// that a missing barrier changes the result.
+// Runs the threads of a block one after the other up to the next barrier, in a new random order after each
+// barrier, so that a missing barrier changes the result.
 class Block {
 public:
   explicit Block(const std::function<void()>& code) : code_(code) {}
@@ -58,7 +59,7 @@ public:
     return *current_;
   }
   void barrier() { running_->scheduler = std::move(running_->scheduler).resume(); }
-  // Two buffers in turns: nobody overwrites what others still read.
+  // Alternates between two buffers, so that no thread overwrites values that others have yet to read.
   float from_thread(float value, unsigned far) {
     std::vector<float>& buffer = exchanged_[running_->exchanges++ % 2];
     const unsigned own = running_->number;
@@ -85,7 +86,7 @@ private:
     thread.fiber = std::move(thread.fiber).resume();
   }
 
-  // Used again and again; of 64 KiB each.
+  // Returns the pool of reusable fiber stacks, 64 KiB each.
   static boost::context::pooled_fixedsize_stack& stacks() {
     thread_local boost::context::pooled_fixedsize_stack pool(std::size_t{64} << 10);
     return pool;
@@ -106,7 +107,8 @@ float __shfl_xor_sync(unsigned, float value, int far) {  // NOLINT(bugprone-rese
   return Block::current("__shfl_xor_sync").from_thread(value, static_cast<unsigned>(far));
 }
 
-// Blocks follow one another, and kernels that add to the same numbers are ordered by their streams.
+// Needs no atomic operation: blocks run one after the other, and streams order the kernels that add to the
+// same numbers.
 unsigned atomicAdd(unsigned* to, unsigned value) {
   const unsigned before = *to;
   *to += value;
@@ -148,7 +150,8 @@ void run_grid(const Shape& shape, bool has_barriers, const std::function<void()>
     }
 }
 
-// Copies the arguments of a launch and returns a function that runs the kernel with them.
+// By kernel name: a function that copies the arguments of a launch and returns a function that runs the
+// kernel with them.
 using Bind = std::function<std::function<void(const Shape&)>(void** arguments)>;
 std::map<std::string, Bind>& launchable() {
   static std::map<std::string, Bind> by_name;
@@ -166,7 +169,7 @@ Bind binder(void (*kernel)(A...), bool has_barriers) {
   };
 }
 
-// nvcc knows a kernel by the name that the linker gives it here as well.
+// Registers a kernel under its linker symbol, which is also the name under which nvcc registers it.
 template <class... A>
 void add(void (*kernel)(A...), bool has_barriers = false) {
   Dl_info found{};
@@ -288,7 +291,7 @@ cudaError_t launch(const void* kernel, const Shape& shape, void** arguments, cud
 
 }  // namespace
 
-// The functions that code from nvcc calls to register and launch kernels; CUDA's public headers do not
+// Functions that nvcc-generated code calls to register and launch kernels; CUDA's public headers do not
 // declare them.
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier)

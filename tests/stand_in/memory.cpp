@@ -19,7 +19,7 @@
 namespace stand_in {
 namespace {
 
-// All ones are NaN in fp32, fp16 and bf16.
+// All bits set, which is NaN in fp32, fp16 and bf16.
 constexpr int kPoison = 0xff;
 constexpr std::size_t kGuard = 256, kAlignment = 256;
 
@@ -30,9 +30,11 @@ struct Allocation {
 };
 
 std::mutex mutex;
-std::map<std::uintptr_t, Allocation> allocations;           // also freed ones, so that late uses of them show
-std::map<int, std::size_t> used;                            // by device
-constexpr std::size_t kMostFreed = std::size_t{512} << 20;  // bytes that are kept; then the oldest go
+std::map<std::uintptr_t, Allocation> allocations;  // including freed ones, to detect use after free
+std::map<int, std::size_t> used;                   // bytes by device
+constexpr std::size_t kMostFreed =
+    std::size_t{512}
+    << 20;  // bytes of freed memory to retain; beyond that, the oldest allocations are released
 std::deque<std::uintptr_t> freed;
 std::size_t freed_bytes = 0;
 
@@ -41,7 +43,7 @@ std::uintptr_t address(const void* pointer) {
 }
 
 std::byte* memory_at(std::uintptr_t at) {
-  return reinterpret_cast<std::byte*>(at);  // NOLINT(performance-no-int-to-ptr): an address that was given
+  return reinterpret_cast<std::byte*>(at);  // NOLINT(performance-no-int-to-ptr): an address of an allocation
 }
 
 bool is_poison(std::byte byte) {
@@ -92,7 +94,7 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
   return cudaSuccess;
 }
 
-// Waits for all streams, as CUDA's does.
+// Waits for all streams first, as CUDA does.
 cudaError_t cudaFree(void* pointer) {
   (void)current_device("cudaFree");
   if (pointer == nullptr) return cudaSuccess;
@@ -139,8 +141,8 @@ cudaError_t cudaMemsetAsync(void* pointer, int value, std::size_t bytes, cudaStr
   return cudaSuccess;
 }
 
-// The host's memory is pageable: its bytes are taken at once on their way to the device, and are there when
-// the call returns on their way back (CUDA Runtime API, "API synchronization behavior").
+// Host memory is pageable: copies to the device read its bytes before the call returns; copies from the
+// device have written them when the call returns (CUDA Runtime API, "API synchronization behavior").
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   expect_stream(stream, "cudaMemcpyAsync");

@@ -1,11 +1,12 @@
-// Device memory: poisoned when it is given, guarded at its ends and never given twice.
+// Declares the checks of device memory, which is poisoned when allocated and freed, guarded at both ends, and
+// whose freed addresses are not reused for a long time.
 #pragma once
 
 #include <cstddef>
 
 namespace stand_in {
 
-// A violation unless all these bytes lie in one allocation that is still there. An empty range always does.
+// Reports a violation unless all these bytes are in one live allocation. An empty range always passes.
 void expect_range(const void* first, std::size_t bytes, const char* call);
 
 }  // namespace stand_in

@@ -1,6 +1,7 @@
-// NCCL between processes of one machine, through shared memory. Sends wait for their receivers, operations of
-// a communicator follow one another whatever their streams, and kernels hold multiprocessors until they end:
-// what would hang for large messages or on a small GPU hangs here as well.
+// A stand-in for NCCL between processes of one machine, through shared memory. Sends wait for their
+// receivers, operations of a communicator run one after the other whatever their streams, and kernels occupy
+// multiprocessors until they end: programs that would hang for large messages or on a small GPU hang here as
+// well.
 #include <fmt/format.h>
 #include <nccl.h>
 #include <unistd.h>
@@ -32,7 +33,7 @@ namespace {
 
 constexpr int kMultiprocessors = 132, kDefaultBlocks = 16;
 
-// Of this process's GPU. Blocks that wait for peers keep their multiprocessors.
+// The multiprocessors of this process's GPU. Blocks that wait for peers occupy theirs until they end.
 class Multiprocessors {
 public:
   bool take(int blocks, const std::atomic<bool>& stopped) {
@@ -95,11 +96,11 @@ struct ncclComm {
   void* profiled = nullptr;  // the profiler plugin's context
   int members = 0, member = 0, device = 0, blocks = kDefaultBlocks;
   bool blocking = true, finalized = false;
-  std::atomic<int> registered{0};  // buffers
+  std::atomic<int> registered{0};  // registered buffers
   std::unique_ptr<SharedMemory> memory;
   std::atomic<int> state{ncclSuccess};
   std::atomic<bool> aborted{false};
-  std::mutex mutex;  // of `last`
+  std::mutex mutex;  // protects `last`
   std::shared_ptr<Completion> last;
   long shown = 0;                                          // chunks of collectives so far
   long sent[kMostMembers] = {}, taken[kMostMembers] = {};  // chunks of messages, by peer
@@ -108,7 +109,7 @@ struct ncclComm {
 
 namespace {
 
-// Counts the operations of this process, for settings().fault.
+// Counts the operations of this process and applies settings().fault when its number is reached.
 void meet_fault(ncclComm& comm) {
   static std::atomic<long> operations{0};
   static std::atomic<int> own_member{-1};
@@ -129,7 +130,7 @@ ncclResult_t enqueue(ncclComm& comm, cudaStream_t stream, const std::string& nam
   expect_stream(stream, "an operation of NCCL");
   const auto done = std::make_shared<Completion>();
   std::shared_ptr<Completion> before;
-  if (!is_capturing(stream)) {  // a graph has its own order, and may never be launched
+  if (!is_capturing(stream)) {  // a graph has an order of its own and might never be launched
     const std::lock_guard lock(comm.mutex);
     before = comm.last;
     comm.last = done;
@@ -149,7 +150,7 @@ ncclResult_t enqueue(ncclComm& comm, cudaStream_t stream, const std::string& nam
     issue();
     return ncclSuccess;
   }
-  comm.state = ncclInProgress;  // a thread of NCCL's issues it
+  comm.state = ncclInProgress;  // a separate thread issues it, as in NCCL
   const int device = current_device("an operation of NCCL");
   std::thread([&comm, issue, device] {
     choose_device(device);
@@ -160,10 +161,12 @@ ncclResult_t enqueue(ncclComm& comm, cudaStream_t stream, const std::string& nam
   return ncclInProgress;
 }
 
-// Shows `own` bytes from `bytes_at` on to all members, a chunk at a time, and calls `read` for each.
+// The part of a collective's result that a chunk covers.
 struct Shown {
-  std::size_t first = 0, count = 0;  // elements of the result that this chunk is about
+  std::size_t first = 0, count = 0;  // in elements
 };
+// Runs a collective chunk by chunk: `fill` writes this member's chunk to its slot in shared memory and, once
+// all members have written theirs, `read` reads them.
 template <class Fill, class Read>
 ncclResult_t collective(ncclComm& comm, cudaStream_t stream, const std::string& function, std::size_t count,
                         std::size_t element_bytes, Fill fill, Read read) {
@@ -204,7 +207,7 @@ void reduce_shown(const ncclComm& comm, ncclRedOp_t reduction, ncclDataType_t ty
   }
 }
 
-// All messages of a group go on side by side.
+// Sends and receives all messages of a group concurrently.
 ncclResult_t exchange(ncclComm& comm, cudaStream_t stream, std::vector<Message> messages) {
   return enqueue(comm, stream, "ncclDevKernel_SendRecv", [&comm, messages = std::move(messages)] {
     struct Going {
@@ -220,7 +223,7 @@ ncclResult_t exchange(ncclComm& comm, cudaStream_t stream, std::vector<Message> 
                                          : comm.memory->state().mail[m.peer][comm.member];
       const std::size_t bytes = std::min(kChunk, m.bytes - going.done);
       if (m.send) {
-        if (box.taken < comm.sent[m.peer]) return;  // the last chunk is still there
+        if (box.taken < comm.sent[m.peer]) return;  // the receiver has not taken the last chunk yet
         if (going.done == m.bytes && going.waits) {
           going.ended = true;
           return;
@@ -237,7 +240,7 @@ ncclResult_t exchange(ncclComm& comm, cudaStream_t stream, std::vector<Message> 
       going.done += bytes;
     };
     comm.until([&] {
-      // Messages to one peer keep their order.
+      // Messages in the same direction with the same peer stay in order.
       std::map<std::pair<bool, int>, bool> busy;
       for (Going& going : all) {
         bool& taken = busy[{going.message.send, going.message.peer}];
@@ -250,7 +253,7 @@ ncclResult_t exchange(ncclComm& comm, cudaStream_t stream, std::vector<Message> 
   });
 }
 
-// What a thread has called between ncclGroupStart and ncclGroupEnd.
+// The messages that a thread has issued between ncclGroupStart and ncclGroupEnd.
 struct Group {
   int depth = 0;
   struct Part {
@@ -286,7 +289,7 @@ std::string device_of(int device) {
   return fmt::format("{} GPU {}", other != nullptr ? other : host, device);
 }
 
-// Waits until all members are there; refuses two of them on one GPU.
+// Waits until all members have joined; sets ncclInvalidUsage if another member uses the same GPU.
 void connect(ncclComm& comm, const std::string& name) {
   comm.memory = std::make_unique<SharedMemory>(name, comm.members);
   SharedState& state = comm.memory->state();
@@ -305,7 +308,7 @@ void connect(ncclComm& comm, const std::string& name) {
   comm.state = ncclSuccess;
 }
 
-// NCCL's log goes to standard output unless NCCL_DEBUG_FILE names a file (NCCL User Guide, "Environment
+// Writes NCCL's log to standard output unless NCCL_DEBUG_FILE names a file (NCCL User Guide, "Environment
 // Variables").
 void log_start(const ncclComm& comm) {
   const char* const level = std::getenv("NCCL_DEBUG");
@@ -318,7 +321,8 @@ void log_start(const ncclComm& comm) {
   if (log != stdout) (void)std::fclose(log);
 }
 
-// A tuner of two rules: NCCL_ALGO or Ring, and LL for what is small.
+// Reports the choice of a tuner with two rules: tree if NCCL_ALGO names it, else ring; LL for messages below
+// 4 KiB.
 void tell_choice(ncclComm& comm, const char* function, std::size_t count, const char* type,
                  std::size_t bytes) {
   constexpr std::size_t kSmall = std::size_t{1} << 12;
@@ -402,7 +406,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int members, ncclUniqueId 
   return start(**comm, id.internal, config);
 }
 
-// In NCCL the members agree on a new communicator over the old one.
+// As in NCCL, the members agree on the new communicator through a collective of the old one.
 ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclComm_t* comm, ncclConfig_t* config) {
   struct Choice {
     int color, key;
@@ -425,7 +429,7 @@ ncclResult_t ncclCommSplit(ncclComm_t parent, int color, int key, ncclComm_t* co
   *comm = nullptr;
   const long number = parent->shown;
   if (color == NCCL_SPLIT_NOCOLOR || parent->aborted) return ncclSuccess;
-  std::vector<std::pair<int, int>> members;  // key, member of the parent
+  std::vector<std::pair<int, int>> members;  // key, member in the parent
   for (int m = 0; m < parent->members; ++m)
     if (all[static_cast<std::size_t>(m)].color == color)
       members.emplace_back(all[static_cast<std::size_t>(m)].key, m);
@@ -471,7 +475,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   return ncclInProgress;
 }
 
-// The object stays: threads may still look at it.
+// Leaves the object allocated, since other threads may still read it.
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   if (!comm->finalized) wait_for_last(*comm);
   if (comm->registered != 0) violation("ncclCommDestroy before all buffers were deregistered");
@@ -543,7 +547,7 @@ ncclResult_t ncclReduce(const void* from, void* to, std::size_t elements, ncclDa
       });
 }
 
-// A chunk holds the same part of the shares of all members.
+// A chunk holds the same part of each member's share.
 ncclResult_t ncclReduceScatter(const void* from, void* to, std::size_t elements, ncclDataType_t type,
                                ncclRedOp_t reduction, ncclComm_t comm, cudaStream_t stream) {
   expect_no_group();
@@ -569,7 +573,8 @@ ncclResult_t ncclAllGather(const void* from, void* to, std::size_t elements, ncc
   const std::size_t each = bytes_of(type), members = static_cast<std::size_t>(comm->members);
   expect_range(from, elements * each, "ncclAllGather");
   expect_range(to, members * elements * each, "ncclAllGather");
-  tell_choice(*comm, "AllGather", elements * each, "ncclInt8", elements * each);  // as NCCL counts
+  tell_choice(*comm, "AllGather", elements * each, "ncclInt8",
+              elements * each);  // NCCL reports a count of bytes here
   return collective(
       *comm, stream, "AllGather", elements, each,
       [=](std::byte* slot, const Shown& c) { std::memcpy(slot, at(from) + c.first * each, c.count * each); },
@@ -585,7 +590,8 @@ ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t elements, ncc
   expect_no_group();
   const std::size_t each = bytes_of(type);
   expect_range(to, elements * each, "ncclBroadcast");
-  tell_choice(*comm, "Broadcast", elements * each, "ncclInt8", elements * each);  // as NCCL counts
+  tell_choice(*comm, "Broadcast", elements * each, "ncclInt8",
+              elements * each);  // NCCL reports a count of bytes here
   return collective(
       *comm, stream, "Broadcast", elements, each,
       [=](std::byte* slot, const Shown& c) {

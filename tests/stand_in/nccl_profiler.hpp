@@ -1,11 +1,11 @@
-// What the stand-in for NCCL tells its profiler plugin, which is the program itself where it is one.
+// Reports the stand-in's collectives to NCCL's profiler plugin, if the running program itself exports one.
 #pragma once
 
 #include <cstddef>
 
 namespace stand_in {
 
-// A communicator begins: the plugin's context of it goes to `context`.
+// Initializes the plugin for a new communicator; stores the plugin's handle for it in `context`.
 void start_profiler(void** context);
 
 struct Chosen {
@@ -16,7 +16,7 @@ struct Chosen {
   const char* algorithm = nullptr;
   const char* protocol = nullptr;
 };
-// A collective begins and ends.
+// Reports the start and the end of a collective.
 void tell_profiler(void* context, const Chosen& chosen);
 
 }  // namespace stand_in

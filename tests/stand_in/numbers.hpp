@@ -1,4 +1,4 @@
-// Numbers in device memory, by whatever name a library gives their type.
+// Loads and stores numbers in device memory, whatever name a library has for their type.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,7 @@ std::atomic<const Observer*> observer{nullptr};
 
 }  // namespace
 
-// A graph launches its kernels itself.
+// Kernels captured in a graph get a launch number when the graph runs them, others when they are pushed.
 void push_kernel(cudaStream_t stream, std::string name, std::function<void()> operation) {
   const Observer* observing = observer;
   if (observing == nullptr) return push(stream, std::move(operation));

@@ -79,7 +79,7 @@ void violation(const std::string& what) {
 
 }  // namespace stand_in
 
-// Ranks that were forked end by it, past atexit().
+// Forked ranks end by calling this, which skips atexit() handlers.
 extern "C" void _exit(int status) {
   stand_in::write_report();
   syscall(SYS_exit_group, status);
@@ -94,7 +94,7 @@ void delay() {
   static std::atomic<std::uint64_t> threads{0};
   thread_local std::mt19937_64 random(s.seed * 0x9E3779B97F4A7C15u + 1000 * static_cast<unsigned>(getpid()) +
                                       threads++);
-  // Half of all operations begin at once, a few of the others much later.
+  // Half of all operations begin at once, a few others much later.
   const double draw = std::uniform_real_distribution<>(0, 1)(random);
   if (draw < 0.5) return;
   const double share = 2 * draw - 1;

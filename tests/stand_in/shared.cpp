@@ -11,7 +11,7 @@
 
 namespace stand_in {
 
-// The file has holes: pages that nobody writes take no memory.
+// Creates a sparse file: pages that no process writes take no memory.
 SharedMemory::SharedMemory(const std::string& name, int members) : name_(name), members_(members) {
   const auto n = static_cast<std::size_t>(members);
   bytes_ = sizeof(SharedState) + kChunk * (n + n * n);

@@ -1,4 +1,4 @@
-// What the members of a communicator share: memory of all their processes.
+// Declares the shared memory of a communicator's members, which are separate processes.
 #pragma once
 
 #include <atomic>
@@ -9,15 +9,15 @@
 namespace stand_in {
 
 constexpr int kMostMembers = 16;
-constexpr std::size_t kChunk = std::size_t{1} << 20;  // bytes that a member shows or sends at a time
+constexpr std::size_t kChunk = std::size_t{1} << 20;  // bytes that a member publishes or sends at a time
 
-// Lives in shared memory, zeroed by the system.
+// Is placed in shared memory, which the system initializes to zero.
 struct SharedState {
   std::atomic<int> here, gone;
-  char device[kMostMembers][128];                             // of each member, anywhere
-  std::atomic<long> shown[kMostMembers], read[kMostMembers];  // chunks of collectives
+  char device[kMostMembers][128];                             // each member's GPU, unique across nodes
+  std::atomic<long> shown[kMostMembers], read[kMostMembers];  // number of chunks of collectives
   struct Mailbox {
-    std::atomic<long> sent, taken;  // chunks of messages
+    std::atomic<long> sent, taken;  // number of chunks of messages
   } mail[kMostMembers][kMostMembers];
 };
 
@@ -30,7 +30,7 @@ public:
   SharedState& state() const { return *state_; }
   std::byte* shown_by(int member) const;
   std::byte* mail(int from, int to) const;
-  void unlink() const;  // once all members have it
+  void unlink() const;  // removes the name; call it once all members have mapped the memory
 
 private:
   std::string name_;
@@ -39,7 +39,7 @@ private:
   SharedState* state_ = nullptr;
 };
 
-// Waits until `reached`; false if `stopped` comes first.
+// Waits until `reached` returns true; returns false if `stopped` is set first.
 bool wait_until(const std::function<bool()>& reached, const std::atomic<bool>& stopped);
 
 }  // namespace stand_in

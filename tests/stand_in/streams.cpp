@@ -14,8 +14,8 @@
 namespace stand_in {
 namespace {
 
-// Carries out what its streams are given, in order: a stream that waits holds up all streams of its queue, as
-// on a GPU (CUDA Programming Guide, CUDA_DEVICE_MAX_CONNECTIONS).
+// A hardware queue: runs the operations of its streams in order, so a stream that waits holds up all streams
+// of its queue, as on a GPU (CUDA Programming Guide, CUDA_DEVICE_MAX_CONNECTIONS).
 class Queue {
 public:
   Queue() : thread_([this] { run(); }) { thread_.detach(); }
@@ -45,16 +45,16 @@ private:
   std::thread thread_;
 };
 
-std::mutex mutex;  // of what follows
+std::mutex mutex;  // protects the variables below
 std::set<cudaStream_t> streams;
-std::vector<Queue*> queues;  // never destroyed: their threads end with the process
+std::vector<Queue*> queues;  // never destroyed, since their threads run until the process ends
 std::size_t next_queue = 0;
 
 thread_local int device_of_thread = -1;
 
 }  // namespace
 
-// Operations of all captured streams, in the order of the calls, which is one that their dependencies allow.
+// The operations of all streams of a capture, in the order of the calls, which satisfies their dependencies.
 struct Capture {
   struct Operation {
     cudaStream_t stream = nullptr;
@@ -63,7 +63,7 @@ struct Capture {
     bool records = false;
   };
   cudaStream_t origin = nullptr;
-  std::mutex mutex;  // of what follows: streams have threads of their own
+  std::mutex mutex;  // protects the members below, as streams can be used by several threads
   std::vector<Operation> operations;
   std::size_t events = 0;
   std::set<cudaStream_t> joined;
@@ -107,7 +107,7 @@ struct CUstream_st {
   }
 };
 
-// CUDA leaves these to its library as well.
+// CUDA's headers leave the definition of these types to the library.
 struct CUgraph_st {
   std::shared_ptr<stand_in::Capture> capture;
 };
@@ -134,7 +134,7 @@ cudaStream_t new_stream(int device) {
   return stream;
 }
 
-// The default stream has a queue to itself and does not wait for streams that do not block.
+// Returns the stream to use. The default stream has its own queue and does not wait for non-blocking streams.
 cudaStream_t resolve(cudaStream_t stream) {
   if (!is_special(stream)) return stream;
   static cudaStream_t const legacy = [] {
@@ -163,7 +163,8 @@ void record(cudaEvent_t event, cudaStream_t stream) {
 }
 
 void play(const Capture& capture, cudaStream_t onto) {
-  // The whole graph begins after what its stream has been given, and the stream goes on after all of it.
+  // The graph begins after the earlier operations of its stream, and the stream's later operations follow its
+  // part of the graph, which waits for all other parts.
   const auto begin = std::make_shared<Completion>();
   onto->push([begin] { begin->end(); });
   std::vector<std::shared_ptr<Completion>> events(capture.events);
@@ -280,11 +281,12 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   (void)current_device("cudaDeviceGetStreamPriorityRange");
   *least = 0;
-  *greatest = -5;  // as an H100 has it
+  *greatest = -5;  // as on an H100
   return cudaSuccess;
 }
 
-// The stream ends what it has been given; the object stays, as operations may still point at it.
+// Waits until the stream's operations have ended; leaves the object allocated, as operations may still point
+// to it.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   expect_stream(stream, "cudaStreamDestroy");
   stream->settle();
@@ -323,7 +325,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   expect_stream(stream, "cudaStreamWaitEvent");
   stream = resolve(stream);
   const std::lock_guard lock(event->mutex);
-  if (event->capture) {  // which the stream joins
+  if (event->capture) {  // the stream joins the event's capture
     stream->capture = event->capture;
     stream->capture->add({stream, nullptr, event->number, false});
     return cudaSuccess;
@@ -365,7 +367,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaSuccess;
 }
 
-// An external record is a node of its graph that times; nothing in the capture waits for it.
+// An external record becomes a node of the graph that records a time; nothing in the capture waits for it.
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
   if (flags != cudaEventRecordExternal || !resolve(stream)->capture) return cudaEventRecord(event, stream);
   expect_stream(stream, "cudaEventRecordWithFlags");
@@ -419,8 +421,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   expect_stream(stream, "cudaStreamEndCapture");
   const std::shared_ptr<Capture> capture = stream->capture;
   if (!capture || capture->origin != stream) return cudaErrorIllegalState;
-  // From the end backward: the end of the capture's own stream waits for every piece of work, by way of
-  // others or not.
+  // Walks backward from the end to check that the end of the origin stream waits for all work, directly or
+  // through other streams.
   std::set<cudaStream_t> awaited_streams = {stream};
   std::set<std::size_t> awaited_events;
   cudaError_t status = cudaSuccess;

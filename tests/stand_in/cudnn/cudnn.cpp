@@ -1,6 +1,6 @@
-// A stand-in for cuDNN's convolutions on maps in NCHW, by Eigen in fp32. It names three algorithms for each,
-// of which the first is not supported and the second takes too much workspace. CUDNN_STAND_IN_FAULT: the
-// function that fails.
+// A stand-in for cuDNN's convolutions on NCHW maps, computed with Eigen in fp32. For each pass it lists three
+// algorithms: the first is not supported, the second needs too much workspace, the third works.
+// CUDNN_STAND_IN_FAULT names the function that fails.
 #include <cudnn.h>
 #include <fmt/format.h>
 
@@ -44,7 +44,7 @@ namespace {
 
 using Matrix = Eigen::MatrixXf;
 
-constexpr int kAlgorithm = 1;  // of each pass: the one that works
+constexpr int kAlgorithm = 1;  // the number of the algorithm that works, the same for each pass
 std::atomic<int> descriptors{0};
 
 bool fails(const char* function) {
@@ -62,7 +62,7 @@ long bytes_of(cudnnDataType_t type) {
   return type == CUDNN_DATA_FLOAT ? 4 : 2;
 }
 
-// One convolution: what is read and written, all in device memory.
+// A convolution with its shapes and its inputs and outputs, all in device memory.
 struct Convolution {
   Dims4 x, w, y;
   cudnnConvolutionStruct how;
@@ -80,8 +80,8 @@ void set_number(const Convolution& c, std::byte* data, long i, float value) {
   store(data + i * bytes_of(c.type), number_type(c.type), value);
 }
 
-// Calls `with` for each place of the windows of a sample: the element of x, and row and column of its matrix
-// [window, output pixels].
+// Calls `with` for every position inside the windows of a sample (positions in the padding are skipped), with
+// the element's index in x and its row and column in the sample's matrix [window, output pixels].
 template <class With>
 void for_windows(const Convolution& c, long sample, With with) {
   for (long row = 0; row < c.window(); ++row) {
@@ -141,7 +141,7 @@ void backward_filter(const Convolution& c) {
   for (long i = 0; i < sum.size(); ++i) set_number(c, c.w_data, i, sum(i / c.window(), i % c.window()));
 }
 
-// Whether the descriptors are those of one convolution.
+// Returns whether the descriptors agree, i.e. describe one and the same convolution.
 bool fit(const cudnnTensorStruct& x, const cudnnFilterStruct& w, const cudnnConvolutionStruct& how,
          const cudnnTensorStruct& y) {
   const auto out = [](long in, long kernel, long padding, long stride) {
@@ -204,7 +204,7 @@ cudnnStatus_t carry_out(const char* call, cudnnHandle_t handle, Convolution c, i
   expect(c.y_data, c.y);
   expect_range(workspace, workspace_bytes, call);
   push_kernel(handle->stream, call, [=] {
-    std::memset(workspace, 0xff, workspace_bytes);  // operands and results lie elsewhere
+    std::memset(workspace, 0xff, workspace_bytes);  // the workspace does not overlap operands or results
     work(c);
   });
   return CUDNN_STATUS_SUCCESS;

@@ -1,5 +1,5 @@
-// A stand-in for CUPTI's Activity API, which tells of the kernels that the stand-in for CUDA carries out.
-// CUPTI_STAND_IN_FAULT: the function that fails.
+// A stand-in for CUPTI's Activity API, which reports the kernels that the stand-in for CUDA runs.
+// CUPTI_STAND_IN_FAULT names the function that fails.
 #include <cupti_activity.h>
 #include <cupti_result.h>
 #include <dlfcn.h>
@@ -29,17 +29,17 @@ std::uint64_t nanoseconds(clockid_t clock) {
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// The stand-in for CUDA tells monotonic time; CUPTI's is that since 1970.
+// Converts the monotonic time of the stand-in for CUDA to CUPTI's timestamps: nanoseconds since 1970.
 std::uint64_t real_ns(double monotonic_s) {
   const std::uint64_t since = nanoseconds(CLOCK_REALTIME) - nanoseconds(CLOCK_MONOTONIC);
   return since + static_cast<std::uint64_t>(1e9 * monotonic_s);
 }
 
-// All of it lives until the process ends, as CUPTI's threads do.
+// Lives until the process ends, as CUPTI's threads do; never destroyed.
 struct State {
   std::mutex mutex;
   std::set<CUpti_ActivityKind> enabled;
-  std::set<std::string> names;  // kernels' names stay where they are
+  std::set<std::string> names;  // kernel names; a set, so that pointers to them stay valid
   std::vector<CUpti_ActivityKernel4> kernels;
   std::vector<CUpti_ActivityExternalCorrelation> correlations;
   CUpti_BuffersCallbackRequestFunc request = nullptr;
@@ -50,9 +50,9 @@ State& state() {
   return *one;
 }
 std::atomic<std::uint32_t> launches{0};
-thread_local std::vector<std::uint64_t> ids;  // of the calling thread's regions
+thread_local std::vector<std::uint64_t> ids;  // of the calling thread's open regions, innermost last
 
-// As in CUPTI, external correlations come with records of calls.
+// Like CUPTI, records external correlations only where records of runtime and driver calls are enabled, too.
 std::uint32_t launched() {
   const std::uint32_t launch = ++launches;
   const std::lock_guard lock(state().mutex);
@@ -84,7 +84,7 @@ void ended(const char* name, std::uint32_t launch, std::uint32_t stream, double 
 
 constexpr stand_in::Observer kObserver{launched, ended};
 
-// Records of one kind, in buffers of the client.
+// Delivers all records of one kind in buffers that it requests from the client.
 template <class Record>
 void deliver(std::vector<Record>& records) {
   for (std::size_t first = 0; first < records.size();) {

@@ -1,6 +1,6 @@
-// A stand-in for NVIDIA's management library: figures that follow from the number of the GPU's PCI bus, b.
-// NVML_STAND_IN_REASONS: why clocks are not higher, as NVML's bits (0x1: idle). NVML_STAND_IN_FAULT: the
-// function that fails.
+// A stand-in for NVIDIA's management library: its figures are functions of the number of the GPU's PCI bus.
+// NVML_STAND_IN_REASONS gives the reasons why clocks are throttled as NVML's bits (0x1: idle).
+// NVML_STAND_IN_FAULT names the function that fails.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 
 namespace {
 
-// NVML API Reference, "nvmlReturn_t".
+// Values from NVML API Reference, "nvmlReturn_t".
 constexpr int kSuccess = 0, kInvalidArgument = 2, kNotSupported = 3, kNotFound = 6;
 
 bool fails(const char* function) {
@@ -17,7 +17,7 @@ bool fails(const char* function) {
   return fault != nullptr && std::strcmp(fault, function) == 0;
 }
 
-// A device is its bus's number.
+// A device handle is the number of its PCI bus.
 unsigned bus_of(void* device) {
   return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(device));
 }
@@ -69,7 +69,8 @@ int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
   return tell("nvmlDeviceGetPowerUsage", 400000 + 2000 * bus_of(device), milliwatts);
 }
 
-// A counter that gains 1,000 J a second for each number of the bus, from any time on.
+// Returns an energy counter that grows by 1,000 J a second times the bus number and starts at an arbitrary
+// value.
 int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millijoules) {
   if (fails("nvmlDeviceGetTotalEnergyConsumption")) return kNotSupported;
   timespec now{};
