@@ -1,4 +1,4 @@
-// Names of settings that training frameworks have, of those that launch files use.
+// Lists names of training frameworks' settings that launch files use.
 #pragma once
 
 #include <set>
@@ -6,9 +6,9 @@
 
 namespace rehearse::test {
 
-// Arguments of pretrain_gpt.py: NVIDIA/Megatron-LM, tag core_v0.19.0, megatron/training/arguments.py, and the
-// fields of TransformerConfig, DistributedInitConfig, TrainingConfig, CheckpointConfig, SchedulerConfig and
-// TokenizerConfig that ArgumentGroupFactory makes arguments of.
+// Arguments of pretrain_gpt.py, from NVIDIA/Megatron-LM, tag core_v0.19.0: megatron/training/arguments.py and
+// the fields from which ArgumentGroupFactory makes arguments, in TransformerConfig, DistributedInitConfig,
+// TrainingConfig, CheckpointConfig, SchedulerConfig and TokenizerConfig.
 inline const std::set<std::string> kMegatronArguments = {"num-layers",
                                                          "hidden-size",
                                                          "num-attention-heads",
@@ -97,7 +97,7 @@ inline const std::set<std::string> kMegatronArguments = {"num-layers",
                                                          "cuda-graph-modules",
                                                          "no-check-for-nan-in-loss-and-grad"};
 
-// pytorch/torchtitan, tag v0.2.2, torchtitan/config/job_config.py.
+// Keys from pytorch/torchtitan, tag v0.2.2, torchtitan/config/job_config.py.
 inline const std::set<std::string> kTorchtitanKeys = {
     "job.description",
     "model.name",
@@ -138,7 +138,7 @@ inline const std::set<std::string> kTorchtitanKeys = {
     "quantize.grouped_mm.float8.fqns",
     "quantize.grouped_mm.mx.fqns"};
 
-// deepspeedai/DeepSpeed, tag v0.19.5, deepspeed/runtime/constants.py, config.py, zero/config.py,
+// Keys from deepspeedai/DeepSpeed, tag v0.19.5, deepspeed/runtime/constants.py, config.py, zero/config.py,
 // zero/offload_config.py, tensor_parallel/config.py, activation_checkpointing/config.py.
 inline const std::set<std::string> kDeepspeedKeys = {"train_batch_size",
                                                      "train_micro_batch_size_per_gpu",

@@ -1,4 +1,4 @@
-// Locales with a decimal comma, built for one test.
+// Builds locales with a decimal comma for one test.
 #pragma once
 
 #include <array>
@@ -10,11 +10,11 @@
 
 namespace rehearse::test {
 
-// The Turkish one has letters of its own for "I" and "i" besides.
+// The Turkish locale also has different letters for "I" and "i".
 inline constexpr std::array<const char*, 3> kCommaLocales = {"de_DE", "fr_FR", "tr_TR"};
 
-// Builds a locale in the folder that LOCPATH is to name. localedef and its sources belong to the tools of
-// this project (Debian: package locales).
+// Builds a locale in the folder that LOCPATH must name. localedef and its sources are among the tools that
+// this project needs (Debian: package locales).
 inline void make_locale(const Scratch& scratch, const std::string& name) {
   const std::string errors = scratch.path("localedef");
   const std::string command = "localedef -i " + name + " -f UTF-8 --no-archive " +
@@ -24,7 +24,7 @@ inline void make_locale(const Scratch& scratch, const std::string& name) {
   REQUIRE(status == 0);
 }
 
-// The environment of a program under a locale that make_locale() has built.
+// Returns the environment variables that run a program under a locale built by make_locale().
 inline std::string under_locale(const Scratch& scratch, const std::string& name) {
   return "LOCPATH=" + scratch.path("") + " LC_ALL=" + name + ".UTF-8";
 }

@@ -1,6 +1,6 @@
-// Memory of the fullest device as others measured it, and as it is predicted. Nothing in the models is tuned
-// to these rows: the bounds below are the errors found when they were entered, rounded up, so that a change
-// that predicts memory worse is seen.
+// Compares published measurements of the memory of the fullest device with predictions. Nothing in the models
+// is tuned to these rows: the bounds below are the errors at the time the rows were entered, rounded up, so
+// that a change that makes the prediction worse is noticed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,9 +23,9 @@ struct Row {
 };
 
 // Qi et al., "Zero Bubble Pipeline Parallelism" (arXiv 2401.10241), tables 3 (models) and 4 (peak memory, the
-// maximum over stages): 16-bit Megatron-LM with unfused attention on A100-80GB. Of ZB-1p and ZB-2p the orders
-// drawn by hand, which keep as many activations. First and last stage hold a layer less than the others; with
-// interleaving each chunk is one layer.
+// maximum over stages): 16-bit Megatron-LM with unfused attention on A100-80GB. For ZB-1p and ZB-2p, the rows
+// use the handcrafted schedules, which store as many activations. The first and the last stage hold one layer
+// less than the others; with interleaving each model chunk is one layer.
 std::vector<Row> zero_bubble() {
   struct Size {
     const char* name;
@@ -66,8 +66,8 @@ std::vector<Row> zero_bubble() {
 }
 
 // BigScience, chronicles of the 176B model (train/tr11-176B-ml/chronicles-prequel.md of bigscience-workshop),
-// "Best TFLOPs": Megatron-DeepSpeed, 80 layers of 14400, micro-batch 1, all layers recomputed, as nvidia-smi
-// tells it.
+// "Best TFLOPs": Megatron-DeepSpeed, 80 layers of 14400, micro-batch 1, all layers recomputed; memory as
+// reported by nvidia-smi.
 std::vector<Row> bigscience() {
   const std::string model = gpt_text({80, 14400, 96, 2048, 51200});
   return {{"BigScience 200B, fp16, ZeRO-1", model,
@@ -82,8 +82,8 @@ std::vector<Row> bigscience() {
 }
 
 // MosaicML's tables of LLM Foundry (mosaicml/llm-foundry, scripts/train/benchmarking/README.md): MPT models
-// on 2048 tokens, mixed bf16, FSDP with full shards, all layers recomputed. That they ran is all that is
-// told.
+// on 2048 tokens, mixed bf16, FSDP with full sharding, all layers recomputed. The tables show only that these
+// runs fit in memory.
 std::vector<Row> that_ran() {
   struct Run {
     const char* name;
@@ -110,7 +110,7 @@ std::vector<Row> that_ran() {
 }
 
 struct Errors {
-  double median = 0, worst = 0;  // of their absolute values
+  double median = 0, worst = 0;  // of the absolute errors
 };
 
 Errors errors_of(const std::vector<Row>& rows) {
@@ -122,7 +122,8 @@ Errors errors_of(const std::vector<Row>& rows) {
     INFO(fmt::format("{}: {:.1f} GB measured, {:.1f} GB predicted", row.name, row.measured / kGb,
                      use.total / kGb));
     CHECK(use.fits);  // it ran
-    // What the order of the programs tells leaves out the buffers of transfers that overlap.
+    // peak_worker_bytes() follows the order of the programs and leaves out the buffers of overlapping
+    // transfers.
     CHECK(peak_worker_bytes(*run.plan.schedule) == Approx(use.total).epsilon(0.01));
   }
   std::sort(errors.begin(), errors.end());
@@ -132,8 +133,8 @@ Errors errors_of(const std::vector<Row>& rows) {
 }  // namespace
 
 TEST_CASE("memory of pipelines with and without split backward passes, as published", "[release]") {
-  // Found: median 1.6 %, worst 7.0 % (1.5B with zb-h2, which keeps 2 p - 1 micro-batches where ZB-2p keeps 2
-  // p).
+  // Found: median 1.6 %, worst 7.0 % (1.5B with zb-h2, which stores 2 p - 1 micro-batches where ZB-2p stores
+  // 2 p).
   const Errors errors = errors_of(zero_bubble());
   CAPTURE(errors.median, errors.worst);
   CHECK(errors.median < 0.02);
@@ -141,8 +142,8 @@ TEST_CASE("memory of pipelines with and without split backward passes, as publis
 }
 
 TEST_CASE("memory of a 200B model, as published", "[release]") {
-  // Found: 34 % and 42 % too little. What the process holds besides its tensors is not modelled: DeepSpeed's
-  // flattened copies, what the allocator keeps, CUDA's and NCCL's own memory.
+  // Found: 34 % and 42 % too little. The model leaves out what the process holds besides its tensors:
+  // DeepSpeed's flattened copies, the allocator's cache, CUDA's and NCCL's own memory.
   const Errors errors = errors_of(bigscience());
   CAPTURE(errors.median, errors.worst);
   CHECK(errors.worst < 0.45);
@@ -159,11 +160,11 @@ TEST_CASE("what ran fits into memory") {
 }
 
 TEST_CASE("model states of ZeRO's table") {
-  // Rajbhandari et al. 2020, table 1: GB a device of 7.5, 128 and 1000 billion parameters, mixed-precision
-  // Adam, by degree of data parallelism and stage.
+  // Rajbhandari et al. 2020, table 1: GB per device for 7.5, 128 and 1000 billion parameters with
+  // mixed-precision Adam, by degree of data parallelism and ZeRO stage.
   struct Published {
     int ranks;
-    double gigabytes[3][3];  // by model, by stage
+    double gigabytes[3][3];  // by model, by ZeRO stage
   };
   const Published table[] = {
       {4, {{52.5, 41.3, 30}, {896, 704, 512}, {7000, 5500, 4000}}},

@@ -1,5 +1,5 @@
-// training.recompute_layers: the first layers of each stage are computed again, the others keep what they
-// computed (Megatron-LM's --recompute-method block --recompute-num-layers).
+// Checks training.recompute_layers: the first layers of each stage are recomputed, the others store their
+// activations (Megatron-LM's --recompute-method block --recompute-num-layers).
 #include <fmt/format.h>
 
 #include <map>
@@ -42,10 +42,10 @@ TEST_CASE("recomputing n layers adds n times what is computed again, and keeps t
   const double kept = sbh * (34 + 5 * gpt.heads * s / h);  // Korthikanti et al. 2022, equation 1
   struct Case {
     const char* recompute;
-    double left;  // bytes of a layer that is recomputed
+    double left;  // bytes that a recomputed layer still stores
   };
   for (const Case& c : {Case{"full", 2 * sbh}, Case{"selective", 34 * sbh},
-                        // Input, queries, values, and what is put into GELU.
+                        // Input, queries, values, and GELU's input.
                         Case{"operators", (2 + 2 + 2 + 8) * sbh}}) {
     constexpr int kMicrobatches = 3;
     const auto run = [&](const std::string& keys) {
@@ -63,7 +63,7 @@ TEST_CASE("recomputing n layers adds n times what is computed again, and keeps t
       CHECK(some.metrics.step_time_s ==
             Approx(base.metrics.step_time_s + kMicrobatches * n * seconds(layer.recompute, some.scenario))
                 .epsilon(1e-9));
-      // While a layer is recomputed all that it keeps is there, too.
+      // While a layer is recomputed, all of its activations are in memory, too.
       CHECK(some.metrics.memory.activations - base.metrics.memory.activations ==
             Approx(n * (c.left - kept) + (kept - c.left)).epsilon(1e-9));
       CHECK(some.metrics.memory.weights == base.metrics.memory.weights);
@@ -81,9 +81,9 @@ TEST_CASE("the first layers of each stage, and of each virtual stage, are recomp
   struct Case {
     const char* strategy;
     int devices, data;
-    double tensor;     // degree
-    bool sequence;     // parallelism
-    int parts, whole;  // parts of the model, transformer layers of a part in the middle
+    double tensor;     // degree of tensor parallelism
+    bool sequence;     // sequence parallelism
+    int parts, whole;  // parts of the model, transformer layers of a middle part
   };
   const Case cases[] = {
       {"data = 1\npipeline = 4\n", 4, 1, 1, false, 4, 2},
@@ -102,7 +102,8 @@ TEST_CASE("the first layers of each stage, and of each virtual stage, are recomp
     for (const bool full : {true, false})
       for (int n = 1; n <= c.whole; ++n) {
         CAPTURE(c.strategy, full, n);
-        // Equal parts of transformer layers; embedding and head stand beside those of the first and last one.
+        // Equal parts of transformer layers; the first and the last part also hold the embedding and the
+        // head.
         std::string parts;
         for (int part = 0; part < c.parts; ++part)
           parts += fmt::format("{}{}", part > 0 ? ", " : "", c.whole + (part == 0) + (part == c.parts - 1));
@@ -119,9 +120,9 @@ TEST_CASE("the first layers of each stage, and of each virtual stage, are recomp
         const double kept = c.sequence ? sbh / t * (34 + attention) : sbh * (10 + 24 / t + attention / t);
         const double left = full ? 2 * sbh / (c.sequence ? t : 1) : kept - sbh * attention / t;
         const double own =
-            sbh / (c.sequence ? t : 1);  // shares of what lies whole without sequence parallelism
+            sbh / (c.sequence ? t : 1);  // share of tensors that are not sharded without sequence parallelism
         for (const Program& program : plan.schedule->programs) {
-          // By part: what is kept of its first micro-batch, for whichever part of the backward pass.
+          // By part: what it stores of its first micro-batch, for either part of the backward pass.
           std::map<int, std::pair<int, double>> parts_kept;  // by first layer: last layer, bytes
           for (const Tensor& tensor : program.tensors) {
             if (tensor.name.rfind("activations ", 0) != 0 || tensor.microbatch != 0) continue;
@@ -138,7 +139,7 @@ TEST_CASE("the first layers of each stage, and of each virtual stage, are recomp
             CHECK(part.second == Approx(expected).epsilon(1e-12));
           }
         }
-        // What is computed again, over all ranks: of a micro-batch, n layers of each part.
+        // The recomputed FLOPs over all ranks: n layers of each part for each micro-batch.
         double again = 0;
         for (int rank = 0; rank < plan.schedule->roles[0].size(); ++rank)
           for (const Op& op : plan.schedule->programs[plan.schedule->program_of(0, rank)].ops) {

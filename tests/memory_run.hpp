@@ -1,4 +1,4 @@
-// Scenarios from their text to the memory of their devices.
+// Reads scenarios from text and predicts the memory of their devices.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace rehearse::testing {
 
-// A GPT of Megatron-LM's shape: learned positions, tied embeddings, layer norms and dropout.
+// A GPT with the shape that Megatron-LM uses: learned positions, tied embeddings, layer norms and dropout.
 struct GptShape {
   int layers = 8;
   double hidden = 1024, heads = 16, sequence = 512, vocabulary = 32000;
@@ -25,7 +25,7 @@ inline std::string gpt_text(const GptShape& gpt) {
       gpt.layers, gpt.hidden, gpt.heads, gpt.vocabulary, gpt.sequence, gpt.sequence);
 }
 
-// Keys of [training] and [strategy], line by line; one device a node unless `cluster` says otherwise.
+// Reads a scenario from the keys of [training], [strategy] and [cluster], one key a line.
 inline Scenario scenario_of(const std::string& model, const std::string& training,
                             const std::string& strategy, const std::string& cluster) {
   return read_scenario_text(model + "[training]\n" + training + "[cluster]\n" + cluster + "[strategy]\n" +

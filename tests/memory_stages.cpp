@@ -1,5 +1,5 @@
-// What stands on which stage: embedding and loss beside the layers of the first and the last one, in memory
-// and in time; and whether transfers between stages hold up computation.
+// Checks which layers count on which stage, with embedding and loss beside the layers of the first and the
+// last one, in memory and in time; and whether transfers between stages hold up computation.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,13 +32,13 @@ TEST_CASE(
   gpt.vocabulary = 50000;
   const double h = gpt.hidden, v = gpt.vocabulary, s = gpt.sequence, b = 2, m = 4;
   struct Case {
-    std::vector<int> stage_layers;  // of ten: embedding, eight layers, head
+    std::vector<int> stage_layers;  // ten in all: embedding, eight layers, head
     std::vector<double> layers;     // transformer layers among them
   };
   const Case cases[] = {
       {{3, 2, 2, 3}, {2, 2, 2, 2}},
-      {{4, 3, 2, 1}, {3, 3, 2, 0}},  // the head alone
-      {{1, 4, 4, 1}, {0, 4, 4, 0}},  // the embedding, too
+      {{4, 3, 2, 1}, {3, 3, 2, 0}},  // the last stage has only the head
+      {{1, 4, 4, 1}, {0, 4, 4, 0}},  // the first stage has only the embedding, too
       {{1, 3, 4, 2}, {0, 3, 4, 1}},
   };
   for (const bool tied : {true, false})
@@ -57,14 +57,14 @@ TEST_CASE(
       for (std::size_t stage = 0; stage < 4; ++stage) {
         CAPTURE(stage);
         const Program& program = run.plan.schedule->programs[stage];
-        // Narayanan et al. 2021, equation 2: 12 h^2 + 13 h a layer, (v + s) h of the tables; 2 h of the last
-        // norm.
+        // Narayanan et al. 2021, equation 2: 12 h^2 + 13 h for each layer, (v + s) h for the tables, 2 h for
+        // the last norm.
         double parameters = c.layers[stage] * (12 * h * h + 13 * h);
         if (stage == 0) parameters += (v + s) * h;
         if (stage == 3) parameters += 2 * h + v * h;
         CHECK(bytes_of(program, TensorKind::weight) == Approx(2 * parameters));
         CHECK(bytes_of(program, TensorKind::optimizer_state) == Approx(12 * parameters));
-        // Korthikanti et al. 2022, equation 1 and section 4.3; 1F1B keeps min(m, p - stage) micro-batches.
+        // Korthikanti et al. 2022, equation 1 and section 4.3; 1F1B stores min(m, p - stage) micro-batches.
         double activations = c.layers[stage] * s * b * h * (34 + 5 * gpt.heads * s / h);
         if (stage == 0) activations += s * b * h;
         if (stage == 3) activations += 4 * s * b * h * (1 + v / h);
@@ -73,7 +73,7 @@ TEST_CASE(
           if (tensor.kind == TensorKind::activation && tensor.microbatch == 0) kept += tensor.bytes.base;
         CHECK(kept == Approx(activations));
         totals.push_back(16 * parameters + std::min(m, 4.0 - static_cast<double>(stage)) * activations);
-        // Time: all kernels of these layers, m times.
+        // Time of all kernels of these layers, m times.
         double seconds = 0, expected = 0;
         for (const Op& op : program.ops)
           if (op.work >= 0 && op.pass != Pass::optimizer)
@@ -83,7 +83,7 @@ TEST_CASE(
               m * layer_time_s(costs[i], scenario.cluster->node().device, scenario.training.precision);
         CHECK(seconds == Approx(expected).epsilon(1e-9));
       }
-      // Besides: what passes between stages and layers.
+      // The rest is the tensors that pass between stages and layers.
       const double fullest = *std::max_element(totals.begin(), totals.end());
       CHECK(run.metrics.memory.total > fullest);
       CHECK(run.metrics.memory.total < fullest + 8 * 2 * s * b * h);
@@ -106,18 +106,19 @@ TEST_CASE("a large vocabulary takes layers from the stages at the ends") {
 }
 
 TEST_CASE("transfers between two stages, behind computation and in front of it") {
-  // F and B of a stage and micro-batch, T of a transfer; m micro-batches, an even number.
-  //   GPipe, overlapped: the first transfer of each direction is exposed: (m + 1)(F + B) + 2 T. Blocking:
-  //   each is, since a stage sends when it has computed: (m + 1)(F + B) + 2 m T. 1F1B, overlapped:
-  //   micro-batch k + 2 can begin on stage 1 once k has been there, gone back and been answered, 2 T later
-  //   than stage 1 could: (m + 1)(F + B) + m T. Blocking: sends go together with receives between all passes:
-  //   (m + 1)(F + B + T).
+  // F and B are the times of a forward and a backward pass of a stage and micro-batch, T that of a transfer;
+  // m, the number of micro-batches, is even.
+  // GPipe, overlapped: the first transfer of each direction is exposed: (m + 1)(F + B) + 2 T. Blocking: every
+  // transfer is, since a stage sends after it has computed: (m + 1)(F + B) + 2 m T.
+  // 1F1B, overlapped: micro-batch k + 2 can begin on stage 1 once k has been sent to stage 2, its gradient
+  // has come back and its backward pass has run, 2 T later than stage 1 could: (m + 1)(F + B) + m T.
+  // Blocking: sends are issued together with receives between all passes: (m + 1)(F + B + T).
   const double f = 0.010, b = 0.020, bytes = 2e6, transfer = 2e-3;  // at 8 Gbit/s
   for (const int m : {2, 4, 8}) {
     struct Case {
       const char* schedule;
       bool blocking;
-      double exposed;  // of T
+      double exposed;  // in units of T
     };
     const Case cases[] = {
         {"gpipe", false, 2}, {"gpipe", true, 2.0 * m}, {"1f1b", false, 1.0 * m}, {"1f1b", true, m + 1.0}};

@@ -1,4 +1,4 @@
-// Model files and Hugging Face configs that are refused.
+// Checks that invalid model files and Hugging Face configs are refused.
 #include "models/model.hpp"
 #include "tests/bad_inputs.hpp"
 

@@ -1,4 +1,4 @@
-// Convolutional networks: how stages expand, and the kernels of a block by hand.
+// Checks convolutional networks: how stages expand, and the kernels of a block calculated by hand.
 #include "models/model.hpp"
 #include "tests/catch.hpp"
 #include "tests/models_kernels.hpp"
@@ -29,7 +29,7 @@ double bytes(const std::vector<Kernel>& kernels) {
 }  // namespace
 
 TEST_CASE("ResNets of other depths have the published parameters") {
-  // torchvision documentation, num_params of the IMAGENET1K_V1 weights.
+  // Source: torchvision documentation, num_params of the IMAGENET1K_V1 weights.
   struct Case {
     const char* name;
     const char* kind;
@@ -121,10 +121,11 @@ TEST_CASE("a small network by hand") {
   CHECK(convolution.bytes == 2 * (10 * 64 + 10 * 64 * 2 + 18));
   CHECK(flops(first.backward_weight) == flops(first.forward));
   CHECK(flops(first.backward_input) == 0);  // the image needs no gradient
-  // Elements: map 1280, pooled 320. Norm 3, ReLU 2, pool: map, pooled, 8 bytes of index for each pooled.
+  // Elements: map 1280, pooled 320. Arrays read or written: norm 3, ReLU 2; pool: map, pooled, and an 8-byte
+  // index for each pooled element.
   CHECK(bytes(first.forward) == 2 * (5 * 1280 + 1280 + 320) + 8 * 320);
   CHECK(bytes(first.backward_input) == 2 * (5 * 1280 + 3 * 1280 + 1280 + 320) + 8 * 320);
-  // Kept: the images, the norm's input, the pool's input and its indices.
+  // Stored: the images, the norm's input, the pool's input and its indices.
   CHECK(first.saved_bytes == 2 * (640 + 1280 + 1280) + 8 * 320);
   CHECK(first.output_bytes == 2 * 320);
   CHECK(layers[1].name == "classifier");
@@ -137,8 +138,8 @@ TEST_CASE("a small network by hand") {
 }
 
 TEST_CASE("a residual block by hand") {
-  // conv2_2 of ResNet-50: 56 x 56, 256 -> 64 -> 64 -> 256 channels, no projection. conv3_1 projects and
-  // halves.
+  // conv2_2 of ResNet-50: 56 x 56, 256 -> 64 -> 64 -> 256 channels, no projection. conv3_1 has a projection
+  // and halves the map.
   const Model model = model_preset("resnet50");
   const auto layers = layer_costs(model, {});
   CHECK(layers[2].name == "conv2_2");
@@ -147,7 +148,7 @@ TEST_CASE("a residual block by hand") {
   CHECK(flops(layers[2].forward) == 2 * map * weights);
   CHECK(flops(layers[2].backward_input) == Approx(2 * map * weights));
   CHECK(flops(layers[2].backward_weight) == 2 * map * weights);
-  // Norms and ReLUs of 64, 64 and 256 channels: 3 + 2 of each; the sum reads two and writes one.
+  // Norms and ReLUs of 64, 64 and 256 channels: 3 + 2 arrays each; the residual sum reads two and writes one.
   CHECK(bytes(layers[2].forward) == 2 * map * (5 * (64 + 64 + 256) + 3 * 256));
   CHECK(bytes(layers[2].backward_input) == 2 * map * (8 * (64 + 64 + 256) + 3 * 256));
   // Inputs of the convolutions 256 + 64 + 64, of the norms 64 + 64 + 256.
@@ -155,7 +156,7 @@ TEST_CASE("a residual block by hand") {
 
   CHECK(layers[4].name == "conv3_1");
   const double half = 28 * 28;
-  // Kept: the block's input once for both convolutions that read it; conv2 reads 128 x 56 x 56.
+  // Stored: the block's input, once for both convolutions that read it; conv2 reads 128 x 56 x 56.
   CHECK(layers[4].saved_bytes ==
         2 * (map * 256 + map * 128 + half * 128 + map * 128 + half * (128 + 512 + 512)));
   CHECK(layers[4].output_bytes == 2 * half * 512);
@@ -180,17 +181,19 @@ TEST_CASE("a block of branches by hand") {
   REQUIRE(i < layers.size());
   const double map = 64, in = 1280, out = 2048;
   const double weights = in * (320 + 384 + 448 + 192) + 2 * 3 * 384 * 384 + 9 * 448 * 384 + 2 * 3 * 384 * 384;
-  const double normed = 320 + 384 + 2 * 384 + 448 + 384 + 2 * 384 + 192;  // outputs of the convolutions
+  const double normed =
+      320 + 384 + 2 * 384 + 448 + 384 + 2 * 384 + 192;  // output channels of the convolutions, all normalized
   CHECK(layers[i].parameters == weights + 2 * normed);
   CHECK(flops(layers[i].forward) == 2 * map * weights);
   CHECK(flops(layers[i].backward_input) == Approx(2 * map * weights));
-  // Norms and ReLUs 5; the pool reads and writes the input; two concatenations of 768 channels, one of all.
+  // Norms and ReLUs move 5 arrays; the pool reads and writes the input; two concatenations have 768 channels,
+  // one has all.
   CHECK(bytes(layers[i].forward) == 2 * map * (5 * normed + 2 * in + 2 * (768 + 768 + out)));
   // The gradients of two readers of 384 channels are added twice, those of four branches three times.
   CHECK(bytes(layers[i].backward_input) ==
         2 * map * (8 * normed + 2 * in + 2 * (768 + 768 + out) + 3 * (2 * 384 + 3 * in)));
-  // Kept: the block's input once and the pool's result, inputs of the later convolutions (those of a pair
-  // once), inputs of the norms.
+  // Stored: the block's input (once), the pool's result, inputs of the later convolutions (once for each
+  // pair), inputs of the norms.
   CHECK(layers[i].saved_bytes == 2 * map * (in + in + 384 + 448 + 384 + normed));
   CHECK(layers[i].output_bytes == 2 * map * out);
 
@@ -198,7 +201,8 @@ TEST_CASE("a block of branches by hand") {
   for (const auto& block : blocks(model)) {
     for (const Convolution& c : block.layers) convolutions += c.kind == Convolution::Kind::convolution;
   }
-  CHECK(convolutions == 94);  // torchvision, models/inception.py: BasicConv2d without the auxiliary head's
+  CHECK(convolutions ==
+        94);  // torchvision, models/inception.py: BasicConv2d, not counting the auxiliary head's
 }
 
 TEST_CASE("Winograd's products and traffic, counted by hand") {
@@ -218,7 +222,8 @@ TEST_CASE("Winograd's products and traffic, counted by hand") {
     return layer_costs(model, {2, 0, Precision::fp32, Recompute::none})[1];
   };
   const LayerCost layer = middle(3, 0, 1);
-  // Maps of 10 x 10 are 3 x 3 tiles of 4 x 4; 2 samples: 18. An input tile of 6 x 6 gives 36 products.
+  // A map of 10 x 10 has 3 x 3 tiles of 4 x 4, so 2 samples have 18. An input tile of 6 x 6 needs 36
+  // products.
   const double maps = 2 * 100 * (8 + 16), filters = 8 * 16 * 9;
   const double traffic = 4 * (maps * (1 + 2 * 36.0 / 16) + filters * (1 + 2 * 36.0 / 9));
   struct Case {
@@ -235,7 +240,7 @@ TEST_CASE("Winograd's products and traffic, counted by hand") {
     CHECK(w.batch == 36);
     CHECK(w.bytes == Approx(traffic));
   }
-  CHECK(middle(5, 5, 1).forward[0].winograd.batch == 64);  // tiles of 8 x 8
+  CHECK(middle(5, 5, 1).forward[0].winograd.batch == 64);  // input tiles of 8 x 8
   CHECK(middle(3, 0, 2).forward[0].winograd.batch == 0);
   CHECK(middle(1, 7, 1).forward[0].winograd.batch == 0);
   CHECK(middle(1, 1, 1).forward[0].winograd.batch == 0);

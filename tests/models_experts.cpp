@@ -1,4 +1,5 @@
-// Mixtures of experts: parameters, arithmetic and traffic of a feed-forward that each token meets a part of.
+// Checks mixtures of experts: parameters, arithmetic and traffic of a feed-forward network of which each
+// token uses only a part.
 #include "models/model.hpp"
 #include "tests/catch.hpp"
 #include "tests/models_kernels.hpp"
@@ -38,7 +39,7 @@ TEST_CASE("published mixtures have their published parameters") {
     const char* preset;
     double parameters;  // of the checkpoint on Hugging Face
     double total_billion, total_tolerance, active_billion, active_tolerance;  // as their makers round them
-    bool embedding;                                                           // is among the active ones
+    bool embedding;  // counts among the active parameters
     const char* source;
   };
   const Case cases[] = {
@@ -47,7 +48,7 @@ TEST_CASE("published mixtures have their published parameters") {
        "Mistral AI, 17 April 2024: 141B and 39B"},
       {"qwen3-30b-a3b", 30'532'122'624, 30.5, 0.05, 3.3, 0.06, true, "model card"},
       {"qwen3-235b-a22b", 235'093'634'560, 235, 0.5, 22, 0.5, true, "model card"},
-      // 671,026,419,200 in the main model's weights, of which 58 x 256 are the balancing bias of the routers.
+      // The main model has 671,026,419,200 weights, of which 58 x 256 are the routers' balancing bias.
       {"deepseek-v3", 671'026'404'352, 671, 0.05, 36.6, 0.05, false,
        "README_WEIGHTS.md: without the embedding; arXiv 2412.19437: 671B, 37B"},
       {"gpt-oss-20b", 20'914'757'184, 20.91, 0.005, 3.61, 0.005, false, "arXiv 2508.10925, table 1"},
@@ -63,8 +64,8 @@ TEST_CASE("published mixtures have their published parameters") {
     CHECK((active - (c.embedding ? 0 : embedding)) / 1e9 ==
           Approx(c.active_billion).margin(c.active_tolerance));
     if (t.biases || t.kv_lora_rank > 0) continue;
-    // Every weight but the embedding's is multiplied with each token: 6 FLOPs for each that a token meets,
-    // and attention's 12 s a layer for each element of the queries; norms multiply nothing that counts.
+    // Each token is multiplied with every weight that it uses except the embedding's: 6 FLOPs each, plus
+    // attention's 12 s per layer and query element; the FLOPs of norms are neglected.
     const double s = 4096, head = t.head_dim > 0 ? t.head_dim : t.hidden / t.heads;
     const double norms = (2 * t.layers + 1) * t.hidden + (t.qk_norm ? 2 * t.layers * head : 0);
     const double met = active - embedding - norms;
@@ -89,19 +90,22 @@ TEST_CASE("a layer of experts by hand") {
     const LayerCost layer = layer_of(c.experts, c.chosen, c.shared);
     const double expert = 3 * h * f, gate = c.shared > 0 ? 3 * h * c.shared + h : 0;
     CHECK(layer.parameters == dense.parameters + (c.experts - 1) * expert + c.experts * h + gate);
-    // A multiply and an add for each weight that a token meets; the gate of the shared expert is no product.
+    // Two FLOPs (multiply and add) for each weight that a token uses; the gate of the shared expert is no
+    // matrix product.
     const double more = 2 * n * ((c.chosen - 1) * expert + c.experts * h + 3 * h * c.shared);
     CHECK(flops(layer.forward) == Approx(flops(dense.forward) + more).epsilon(1e-12));
     CHECK(flops(layer.backward_weight) == Approx(flops(dense.backward_weight) + more).epsilon(1e-12));
     CHECK(flops(layer.backward_input) == Approx(flops(dense.backward_input) + more).epsilon(1e-12));
-    // SwiGLU on each chosen expert's rows 3 f (and the shared one's), rows sent 2 k h, gathered (k + 1) h;
-    // the router's logits in fp32 read and written; the gate reads two rows of h, reads one and writes one.
+    // Elements per token: SwiGLU on the rows of each chosen expert 3 f (and of the shared one), dispatched
+    // rows 2 k h, combined rows (k + 1) h; the router's logits in fp32 are read and written; the gate reads
+    // two rows of h, then reads one and writes one.
     const double k = c.chosen, shared_moves = c.shared > 0 ? 3 * c.shared + 4 * h : 0;
     CHECK(memory_bytes(layer.forward) ==
           Approx(memory_bytes(dense.forward) +
                  element * n * ((k - 1) * 3 * f + (3 * k + 1) * h + shared_moves) + 8 * n * c.experts)
               .epsilon(1e-12));
-    // Rows in their experts' order and the experts' results; inside, 3 f a row; the logits.
+    // Stored: rows in the order of their experts, and the experts' results; 3 f per row inside the experts;
+    // the logits.
     const double shared_kept = c.shared > 0 ? 3 * c.shared + h : 0;
     CHECK(layer.saved_bytes ==
           Approx(dense.saved_bytes + element * n * (2 * k * h + 3 * f * (k - 1) + shared_kept) +
@@ -148,7 +152,7 @@ TEST_CASE("kernels of frameworks on routed rows move what is given") {
     double more;
   };
   const Case cases[] = {
-      // Inputs of both products, h and f, and gradients of what they return, 2 f and h.
+      // Inputs of both products, h and f, and gradients of their outputs, 2 f and h.
       {"casts", [](PassShape& p) { p.kernels.routed_cast_bytes = 4; }, 4 * rows * (h + f + 2 * f + h)},
       {"bf16 casts nothing",
        [](PassShape& p) {
@@ -164,7 +168,7 @@ TEST_CASE("kernels of frameworks on routed rows move what is given") {
          p.kernels.routed_cast_bytes = 4;
        },
        4 * rows * 2 * h - gate},
-      // Operands in 8 bits, SwiGLU's input in 16, to the stash and back.
+      // Operands in 8 bits and SwiGLU's input in 16 bits, written to the stash and read back.
       {"stash", [](PassShape& p) { p.kernels.stashed_experts = true; },
        2 * 2 * rows * (h + f + element * 2 * f)},
       {"stash in 16 bits",
@@ -192,7 +196,7 @@ TEST_CASE("kernels on routed rows are known, and how many experts' products they
         if (kernel.routed) sum += !products ? 1 : kernel.kind == Kernel::Kind::gemm ? kernel.launches : 0;
     return sum;
   };
-  // Rows sent and summed up, forward and backward; two products of three passes; SwiGLU, twice.
+  // Dispatch and combine, forward and backward; two products in each of three passes; SwiGLU, twice.
   CHECK(count(8, false) == 4 + 6 + 2);
   CHECK(count(8, true) == 6 * 8);
   CHECK(count(1000, true) == 6 * 64);  // of 1000 experts, 64 have a row

@@ -1,5 +1,5 @@
-// The families whose config.json opens: published parameters, the shapes behind them, and that the keys of
-// [model.transformer] hold all of it.
+// Checks the model families whose config.json Rehearse reads: published parameters, the underlying shapes,
+// and that the keys of [model.transformer] express all of it.
 #include "models/kernels.hpp"
 #include "models/text/toml_text.hpp"
 #include "tests/catch.hpp"
@@ -27,7 +27,7 @@ std::string error_of(const std::string& json) {
   return "no error";
 }
 
-// hidden_size and the like, as most families call them.
+// Sizes such as hidden_size, under the keys that most families use.
 struct Sizes {
   int hidden, inner, layers, heads, kv_heads, vocabulary, context;
 };
@@ -58,7 +58,7 @@ const std::string kGemma2 =
 const std::string kGemma3 =
     config("gemma3_text", {1152, 6912, 26, 4, 1, 262144, 32768},
            R"(, "head_dim": 256, "sliding_window": 512, "sliding_window_pattern": 6)");
-// As it is published: what equals the library's defaults is not there.
+// As published: values that equal the library's defaults are left out.
 const std::string kGemma3Images =
     R"({"architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3",
   "text_config": {"hidden_size": 2560, "intermediate_size": 10240, "model_type": "gemma3_text",
@@ -104,7 +104,7 @@ std::string gpt_oss(int layers, int experts, const std::string& more = "") {
                     std::to_string(experts) + more);
 }
 
-// The same by way of its keys.
+// Writes the shape as the keys of [model.transformer] and reads it back.
 Transformer written_and_read(const Transformer& shape) {
   TomlValue root;
   root.data = TomlValue::Table{};
@@ -125,13 +125,13 @@ TEST_CASE("families have the published parameters, and their keys give the same 
   struct Case {
     const char* model;  // on Hugging Face; sizes are those of its config.json
     std::string json;
-    double parameters;  // derived from the layers' shapes, and the count of the checkpoint
-    double active_billion, active_tolerance;  // as its makers print it; 0: not a mixture
+    double parameters;  // derived from the layers' shapes; equal to the checkpoint's count
+    double active_billion, active_tolerance;  // as its makers state it; 0: not a mixture
     double sequence_length;
     const char* source;
-    const char* preset = nullptr;  // the same shape
+    const char* preset = nullptr;  // a preset with the same shape, if any
   };
-  // Active parameters of DeepSeek and GPT-OSS leave out the embedding.
+  // The active parameters of DeepSeek and GPT-OSS do not include the embedding.
   const Case cases[] = {
       {"mistralai/Mistral-7B-v0.1", kMistral, 7'241'732'096, 0, 0, 8192, "safetensors of the checkpoint"},
       {"mistralai/Mistral-Nemo-Base-2407", kNemo, 12'247'782'400, 0, 0, 8192,
@@ -150,7 +150,7 @@ TEST_CASE("families have the published parameters, and their keys give the same 
        "safetensors; arXiv 2405.04434, appendix B: 15.7B, 2.4B activated"},
       {"deepseek-ai/DeepSeek-V2", kDeepSeek2, 235'741'434'880, 21, 0.2, 8192,
        "safetensors; arXiv 2405.04434: 236B, 21B activated"},
-      // 671,026,419,200 in the main model's weights, of which 58 x 256 are the balancing bias of the routers.
+      // The main model has 671,026,419,200 weights, of which 58 x 256 are the routers' balancing bias.
       {"deepseek-ai/DeepSeek-V3", kDeepSeek3, 671'026'404'352, 36.6, 0.05, 8192,
        "README_WEIGHTS.md: 671B, 36.6B activated without the embedding; arXiv 2412.19437: 671B, 37B",
        "deepseek-v3"},
@@ -193,7 +193,7 @@ TEST_CASE("families have the published parameters, and their keys give the same 
         CHECK(layers[i].saved_bytes == same[i].saved_bytes);
         CHECK(flops(layers[i].forward) == flops(same[i].forward));
         CHECK(memory_bytes(layers[i].forward) == memory_bytes(same[i].forward));
-        // A product of the same FLOPs for each one with weights.
+        // Each forward product with weights has a backward product of the same FLOPs.
         double with_weights = 0;
         for (const Kernel& kernel : layers[i].forward)
           if (kernel.kind != Kernel::Kind::attention) with_weights += kernel.flops();
@@ -227,7 +227,7 @@ TEST_CASE("which layers have a sliding window") {
   };
   const Case cases[] = {
       {"llama", "", 0, {}},
-      {"mistral", "", 4096, {}},  // the library's
+      {"mistral", "", 4096, {}},  // the library's default
       {"mistral", R"(, "sliding_window": null)", 0, {}},
       {"mistral", R"(, "sliding_window": 16)", 16, {}},
       {"phi3", "", 0, {}},
@@ -243,7 +243,10 @@ TEST_CASE("which layers have a sliding window") {
        R"(, "sliding_window": 16, "use_sliding_window": true, "max_window_layers": 4)",
        16,
        {0, 1, 2, 3}},
-      {"qwen2", R"(, "use_sliding_window": true)", 0, {}},  // from layer 28 on
+      {"qwen2",
+       R"(, "use_sliding_window": true)",
+       0,
+       {}},  // from layer 28 on, which this model does not have
   };
   for (const Case& c : cases) {
     CAPTURE(c.type, c.more);
@@ -269,7 +272,7 @@ TEST_CASE("a query with a sliding window has as many scores as the window has ke
   CHECK(full.parameters == local.parameters);
   for (const Kernel& kernel : local.forward)
     if (kernel.kind == Kernel::Kind::attention) CHECK(kernel.bytes == 2 * b * a * (2 * s * d + s * w));
-  pass.sequence_length = w;  // no longer than the window
+  pass.sequence_length = w;  // not longer than the window
   const auto inside = layer_costs(model, pass);
   CHECK(flops(inside[1].forward) == flops(inside[2].forward));
   CHECK(inside[1].saved_bytes == inside[2].saved_bytes);
@@ -280,22 +283,22 @@ TEST_CASE("what each part of newer layers adds to a Llama layer") {
   struct Case {
     const char* variant;
     void (*change)(Transformer&);
-    double parameters, products;  // more in a layer: elements; multiplications and additions a token
-    double moved, saved;          // elements a token
+    double parameters, products;  // added to a layer: elements; FLOPs per token
+    double moved, saved;          // elements per token
   };
   const Case cases[] = {
-      // Q and K: norms read and write them; their inputs are kept.
+      // Q and K: the norms read and write them; their inputs are stored.
       {"QK norm", [](Transformer& t) { t.qk_norm = true; }, 2 * d, 0, 2 * (a + kv) * d, (a + kv) * d},
       {"norms after each part", [](Transformer& t) { t.post_norms = true; }, 2 * h, 0, 4 * h, 2 * h},
       {"norms with an offset", [](Transformer& t) { t.norm_biases = true; }, 2 * h, 0, 0, 0},
       {"branches side by side", [](Transformer& t) { t.parallel_residual = true; }, 0, 0, 0, -h},
       {"sinks", [](Transformer& t) { t.attention_sinks = true; }, a, 0, 0, a},
       {"soft-capped scores", [](Transformer& t) { t.attention_softcap = true; }, 0, 0, 0, a * s},
-      // Products of Q, K, V, output; K and V repeated; rotary; Q, K and V as one tensor behind it.
+      // Products of Q, K, V, output; repeating K and V; rotary embedding; Q, K and V as one tensor after it.
       {"heads twice as wide", [](Transformer& t) { t.head_dim = 32; }, 2 * h * (a + kv) * d,
        2 * 2 * h * (a + kv) * d + 2 * 2 * a * d * s, 2 * (a + kv) * d + 2 * (a + kv) * d + 2 * a * d,
        4 * a * d},
-      // V, the repeated V, heads side by side; kept: V and what attention makes of it.
+      // V, the repeated V, concatenated heads; stored: V and attention's output.
       {"values twice as wide", [](Transformer& t) { t.value_head_dim = 32; }, h * (a + kv) * d,
        2 * h * (a + kv) * d + 2 * a * d * s, (a + kv) * d + 2 * a * d, 2 * a * d},
   };
@@ -357,7 +360,7 @@ TEST_CASE("what each part of newer layers adds to a Llama layer") {
 }
 
 TEST_CASE("a layer with latent attention by hand") {
-  // Of DeepSeek V2's kind: 4 heads of 24 + 8, values of 16, queries from 48, keys and values from 40.
+  // The kind of DeepSeek V2: 4 heads of 24 + 8, values of 16, queries from 48, keys and values from 40.
   Transformer t;
   t.layers = 1;
   t.hidden = 64;
@@ -386,14 +389,14 @@ TEST_CASE("a layer with latent attention by hand") {
   CHECK(flops(latent.forward) == 2 * n * (weights + 3 * h * f) + 2 * n * s * a * (d + v));
   CHECK(flops(latent.backward_weight) == 2 * n * (weights + 3 * h * f));
   CHECK(flops(latent.backward_input) == 2 * n * (weights + 3 * h * f) + 4 * n * s * a * (d + v));
-  // Two norms of the layer and two of compressed vectors; rotary queries in place; keys and values read
-  // expanded and written as attention reads them; softmax; heads side by side; two residual sums; SwiGLU.
+  // Two norms of the layer and two of compressed vectors; rotary queries in place; keys and values, read
+  // expanded and written in attention's layout; softmax; concatenation of heads; two residual sums; SwiGLU.
   CHECK(memory_bytes(latent.forward) ==
         2 * n *
             (4 * h + 2 * (q + k) + 2 * a * r + (a * (d - r + v) + r + a * (d + v)) + 2 * a * s + 2 * a * v +
              6 * h + 3 * f));
-  // Inputs of two norms and of the first products, of both parts; compressed vectors before and behind their
-  // norms; Q, K, V, softmax and the output's input; inside SwiGLU.
+  // Inputs of two norms and of the first products, in both parts; compressed vectors before and after their
+  // norms; Q, K, V, softmax and the output projection's input; tensors inside SwiGLU.
   CHECK(latent.saved_bytes == 2 * n * (4 * h + 2 * (q + k) + a * (2 * d + 2 * v) + a * s + 3 * f));
   pass.recompute = Recompute::selective;
   CHECK(layer(t).saved_bytes == 2 * n * (4 * h + 2 * (q + k) + a * (2 * d + 2 * v) + 3 * f));
@@ -422,7 +425,7 @@ TEST_CASE("mixtures with layers that are none") {
   CHECK(layer_of(layers, 1, &LayerCost::forward) - layer_of(layers, 0, &LayerCost::forward) ==
         2 * 32 * (3 * 64 * 16 * 2 + 64 * 8 - 3 * 64 * 96));
   CHECK(active_parameter_count(model) == parameter_count(model) - 5 * 6 * 3 * 64 * 16);
-  // All layers dense: no mixture.
+  // All layers are dense, so the model is not a mixture.
   const Transformer none = shape_of(config("qwen3_moe", small, moe + R"(, "decoder_sparse_step": 7)"));
   CHECK(none.experts == 0);
   CHECK(none.feed_forward == 96);
@@ -444,7 +447,7 @@ TEST_CASE("what is left out of a config is said") {
 TEST_CASE("configs of the families are refused by their key") {
   const Sizes small{64, 96, 2, 4, 4, 100, 32};
   struct Case {
-    std::string json, error;  // behind "config.json: "
+    std::string json, error;  // after "config.json: "
   };
   const Case cases[] = {
       {R"({"model_type": "gemma3"})", "text_config is missing; allowed: an object, {...}"},
@@ -487,7 +490,7 @@ TEST_CASE("configs of the families are refused by their key") {
 TEST_CASE("keys of [model.transformer] that do not fit together are refused") {
   const std::string text = "layers = 2\nhidden = 64\nheads = 4\nvocabulary = 100\nsequence_length = 16\n";
   struct Case {
-    std::string keys, error;  // behind "m.toml:7:..: transformer."
+    std::string keys, error;  // after "m.toml:7:..: transformer."
   };
   const Case cases[] = {
       {"full_attention_layers = [1]",

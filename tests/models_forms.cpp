@@ -1,4 +1,4 @@
-// What kernels say of how they are computed agrees with what they cost.
+// Checks that the form that kernels state agrees with their cost.
 #include <cmath>
 #include <filesystem>
 
@@ -106,7 +106,7 @@ TEST_CASE("rows of a transformer's kernels are its tokens, its heads' and its sc
         Case{MemoryForm::norm_parameters, tokens, 768, 2},
         Case{MemoryForm::softmax_forward, 12 * tokens, 1024, 1},
         Case{MemoryForm::softmax_backward, 12 * tokens, 1024, 1},
-        Case{MemoryForm::column_sums, tokens, 768, 2},  // biases of both projections,
+        Case{MemoryForm::column_sums, tokens, 768, 2},  // biases of both projections
         Case{MemoryForm::column_sums, tokens, 3 * 768, 1},
         Case{MemoryForm::column_sums, tokens, 4 * 768, 1}}) {
     CAPTURE(static_cast<int>(c.form), c.width);

@@ -1,4 +1,5 @@
-// Fused attention: what it computes, moves and keeps, beside the unfused kernels of the same layer.
+// Checks what fused attention computes, moves and stores, compared with the unfused kernels of the same
+// layer.
 #include "models/kernels.hpp"
 #include "tests/catch.hpp"
 
@@ -50,18 +51,18 @@ TEST_CASE(
   struct Case {
     const char* what;
     Transformer t;
-    double keys;  // that a query sees in the mean
+    double keys;  // mean number of keys that a query attends to
   };
   for (const Case& c : {
            Case{"no mask", shape(false), kSequence},
            Case{"a causal mask hides half", shape(true), kSequence / 2},
-           // The first 256 queries see 128 in the mean, the others 256.
+           // The first 256 queries attend to 128 keys on average, the others to 256.
            Case{"a window of a quarter", shape(true, 256), 0.25 * 128 + 0.75 * 256},
        }) {
     CAPTURE(c.what);
     const Segment fused = attention_of(c.t, pass_of(AttentionKernels::flash_2));
     const Segment unfused = attention_of(c.t, pass_of(AttentionKernels::unfused));
-    // Two products of [s, keys] and heads of 64, multiply and add.
+    // Two products of [s, keys] and heads of 64, two FLOPs (multiply and add) for each element.
     const double flops = 2 * 2 * kSamples * kHeads * kSequence * c.keys * kHead;
     CHECK(computed(fused.cost.forward) == Approx(flops));
     CHECK(computed(fused.cost.backward_input) == Approx(2.5 * flops));
@@ -78,12 +79,13 @@ TEST_CASE("fused attention neither moves nor keeps scores, and leaves nothing to
   const Segment fused = attention_of(shape(true), pass);
   REQUIRE(fused.cost.forward.size() == 1);
   CHECK(fused.cost.forward[0].bytes == 4 * tensor + logarithms);
-  // Sums over dO O; Q, K, V, dO read and dQ, dK, dV written; gradients to one tensor.
+  // Kernels: row sums of dO O; the gradients, which reads Q, K, V, dO and writes dQ, dK, dV; copying the
+  // gradients into one tensor.
   REQUIRE(fused.cost.backward_input.size() == 3);
   CHECK(fused.cost.backward_input[0].bytes == 2 * tensor);
   CHECK(fused.cost.backward_input[1].bytes == 7 * tensor + 2 * logarithms);
   CHECK(fused.cost.backward_input[2].bytes == 6 * tensor);
-  CHECK(fused.cost.saved_bytes == 3 * tensor + logarithms);  // the projection keeps the result
+  CHECK(fused.cost.saved_bytes == 3 * tensor + logarithms);  // the result counts as the projection's input
   pass.recompute = Recompute::selective;
   const Segment selective = attention_of(shape(true), pass);
   CHECK(selective.cost.recompute.empty());
@@ -96,9 +98,9 @@ TEST_CASE("fused attention neither moves nor keeps scores, and leaves nothing to
     CHECK(few.cost.forward.size() == 1);
     CHECK(few.cost.forward[0].bytes == 2.5 * tensor + logarithms);
     CHECK(few.cost.saved_bytes == 1.5 * tensor + logarithms);
-    CHECK(few.cost.backward_input.size() == 4);  // gradients of shared heads are added,
+    CHECK(few.cost.backward_input.size() == 4);  // FlashAttention-2 sums the gradients of shared heads
     CHECK(attention_of(grouped, pass_of(AttentionKernels::flash_3)).cost.backward_input.size() ==
-          3);  // or not
+          3);  // in a separate kernel, FlashAttention-3 does not
   }
 }
 
@@ -120,7 +122,7 @@ TEST_CASE("in a ring fused attention computes as much as on one device, in all")
         model += step.masked * share * product_flops(step.forward);
       }
       CHECK(flops * ranks == Approx(computed(whole.cost.forward)));
-      // Unfused, each rank computes the diagonal's scores in full.
+      // Without fused kernels, each rank computes all scores of the diagonal block.
       PassShape unfused = pass;
       unfused.attention = AttentionKernels::unfused;
       double counted = 0;

@@ -1,4 +1,4 @@
-// [model] huggingface: config.json files of the families that open, and what is refused.
+// Checks [model] huggingface: config.json files of the supported families, and what is refused.
 #include <unistd.h>
 
 #include <filesystem>
@@ -24,7 +24,7 @@ struct ConfigFile {
     return read_model(section, folder.string());
   }
 
-  // Behind "FOLDER/".
+  // Returns the error message without the leading "FOLDER/".
   std::string error_of(const std::string& json) const {
     try {
       read(json);
@@ -84,10 +84,10 @@ std::string bert(const std::string& heads) {
 TEST_CASE("a config.json opens as the model it describes") {
   const ConfigFile file;
   struct Case {
-    const char* model;  // on Hugging Face, with the parameters of its checkpoint, shared ones once
+    const char* model;  // on Hugging Face; parameters are its checkpoint's, with shared ones counted once
     std::string json;
     double parameters, sequence_length;
-    const char* preset;  // the same shape; "" if there is none
+    const char* preset;  // a preset with the same shape; "" if there is none
   };
   const Case cases[] = {
       {"openai-community/gpt2", kGpt2, 124'439'808, 1024, "gpt2"},
@@ -112,7 +112,7 @@ TEST_CASE("a config.json opens as the model it describes") {
     if (*c.preset) {
       const Model preset = model_preset(c.preset);
       PassShape pass;
-      pass.sequence_length = c.sequence_length;  // a preset's own may be another
+      pass.sequence_length = c.sequence_length;  // the preset's own length can differ
       CHECK(flops_per_sample(model, 0) == flops_per_sample(preset, c.sequence_length));
       const auto layers = layer_costs(model, pass), expected = layer_costs(preset, pass);
       REQUIRE(layers.size() == expected.size());

@@ -1,4 +1,4 @@
-// What kernels of a layer amount to.
+// Sums up costs of a layer's kernels for tests.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ inline double flops(const std::vector<Kernel>& kernels) {
   return sum;
 }
 
-// Moved by kernels that are bound by memory.
+// Returns the bytes moved by kernels that are bound by memory.
 inline double memory_bytes(const std::vector<Kernel>& kernels) {
   double sum = 0;
   for (const Kernel& kernel : kernels) {

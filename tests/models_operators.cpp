@@ -1,4 +1,4 @@
-// recompute = "operators", and the kernels in which frameworks differ.
+// Checks recompute = "operators", and the kernels in which frameworks differ.
 #include <string>
 
 #include "models/kernels.hpp"
@@ -22,7 +22,8 @@ Transformer gpt() {
   return t;
 }
 
-// Half as many keys as queries, and a gated feed-forward of twice the hidden width.
+// Returns a Llama with half as many key heads as query heads and a gated feed-forward network of twice the
+// hidden width.
 constexpr double kKeys = kHidden / 2, kInner = 2 * kHidden;
 Transformer llama() {
   Transformer t = gpt();
@@ -65,9 +66,9 @@ double moved(const LayerCost& layer) {
 
 }  // namespace
 
-// torchtitan's policy: of W_Q, W_K, W_V, W_O, W_1, W_3, W_2 every second product is computed again, the last
-// one is read by no gradient. The layer's input, the other products' results and those of attention with its
-// logarithms of sums, in fp32, are kept.
+// torchtitan's policy: of W_Q, W_K, W_V, W_O, W_1, W_3, W_2 every second product is recomputed; no gradient
+// reads the result of the last. Stored are the layer's input, the other products' results, and attention's
+// result with its log-sum-exps in fp32.
 TEST_CASE("recomputing operators repeats every second product") {
   Transformer post = llama();
   post.post_norms = true;
@@ -75,7 +76,7 @@ TEST_CASE("recomputing operators repeats every second product") {
   struct Case {
     const char* what;
     Transformer t;
-    double products, kept;  // elements of weights; widths of what is kept
+    double products, kept;  // elements of weights; widths of the stored tensors
   };
   for (const Case& c : {
            Case{"gated: W_K, W_O and W_3", llama(), kHidden * (kKeys + kHidden + kInner),
@@ -91,7 +92,7 @@ TEST_CASE("recomputing operators repeats every second product") {
     CHECK(flops_of_products(layer.recompute) == Approx(2 * kTokens * c.products));
     CHECK(layer.saved_bytes == Approx(kBytes * kTokens * c.kept + 4 * kTokens * kHeads));
     for (const Kernel& kernel : layer.recompute) CHECK(kernel.kind != Kernel::Kind::fused_attention);
-    // Forward and backward passes are those of a layer that keeps everything.
+    // Forward and backward passes are those of a layer that stores all activations.
     const LayerCost whole = layer_of(c.t, pass_of(Recompute::none));
     CHECK(flops_of_products(layer.forward) == flops_of_products(whole.forward));
     CHECK(layer.saved_bytes < whole.saved_bytes);
@@ -103,7 +104,7 @@ TEST_CASE("what recomputation by autograd does not repeat") {
   PassShape pass = pass_of(Recompute::full);
   const LayerCost all = layer_of(llama(), pass);
   CHECK(flops_of_products(all.recompute) == Approx(flops_of_products(all.forward)));
-  pass.kernels.autograd_checkpoints = true;  // W_2 and the sum behind it
+  pass.kernels.autograd_checkpoints = true;  // does not repeat W_2 and the residual sum after it
   const LayerCost some = layer_of(llama(), pass);
   CHECK(flops_of_products(all.recompute) - flops_of_products(some.recompute) ==
         Approx(2 * kTokens * kHidden * kInner));
@@ -119,16 +120,16 @@ TEST_CASE("kernels of frameworks move what is given") {
     change(pass);
     return moved(layer_of(llama(), pass)) - moved(base);
   };
-  // Fused kernels move 14 bytes for an element in 16 bits of a norm, 8 of rotary positions, 16 of SwiGLU.
+  // Fused kernels move 14 bytes for each 16-bit element of a norm, 8 of rotary positions, 16 of SwiGLU.
   CHECK(more([](PassShape& p) { p.kernels.norm_bytes = 120; }) == Approx(2 * kTokens * kHidden * (120 - 14)));
   CHECK(more([](PassShape& p) { p.kernels.rotary_bytes = 40; }) ==
         Approx(kTokens * (kHidden + kKeys) * (40 - 8)));
   CHECK(more([](PassShape& p) { p.kernels.gate_bytes = 28; }) == Approx(kTokens * kInner * (28 - 16)));
-  // Keys and values read, and written for each of the queries' heads.
+  // Keys and values are read, and written once for each query head.
   CHECK(more([](PassShape& p) { p.kernels.expanded_keys = true; }) ==
         Approx(kBytes * kTokens * (2 * kKeys + 2 * kHidden)));
-  // Casts: inputs of the four segments with products and gradients of their outputs; both transposed, and the
-  // weights, in 8 bits.
+  // Casts read the inputs of the four segments with products and the gradients of their outputs; both are
+  // also transposed in 8 bits, as are the weights.
   const double inputs = kTokens * (3 * kHidden + kInner),
                outputs = kTokens * (kHidden + 2 * kKeys + kHidden + 2 * kInner + kHidden),
                weights = kHidden * (kHidden + 2 * kKeys) + kHidden * kHidden + 2 * kHidden * kInner +
@@ -138,7 +139,7 @@ TEST_CASE("kernels of frameworks move what is given") {
     p.precision = Precision::fp8;
   };
   CHECK(more(cast) == Approx(5 * (inputs + outputs) + 2 * (inputs + outputs + weights)));
-  CHECK(more([](PassShape& p) { p.kernels.cast_bytes = 5; }) == 0);  // bf16 casts nothing
+  CHECK(more([](PassShape& p) { p.kernels.cast_bytes = 5; }) == 0);  // bf16 needs no casts
 }
 
 TEST_CASE("the product that makes the logits may keep its operands as they are") {

@@ -1,4 +1,4 @@
-// What a scenario changes of a model's preset, file or config.json, key by key.
+// Checks what a scenario can change of a model's preset, file or config.json, key by key.
 #include <unistd.h>
 
 #include <filesystem>
@@ -29,7 +29,7 @@ std::string refusal(const std::string& source, const std::vector<std::string>& a
   return "accepted";
 }
 
-// What a model is called, and sums over its layers.
+// Returns the model's name, title, sample unit and sources, and sums over its layers.
 std::string described(const Model& model) {
   std::string text = model.name + '\n' + model.title + '\n' + model.sample_unit + '\n';
   for (const std::string& source : model.sources) text += source + '\n';

@@ -1,4 +1,4 @@
-// Reading [model]: every way to give one, and what is refused where.
+// Checks reading [model]: all forms of a model, and what is refused where.
 #include <unistd.h>
 
 #include <filesystem>
@@ -26,7 +26,7 @@ std::string error_of(const std::string& text, const std::string& folder = ".") {
   return "no error";
 }
 
-// A folder that is gone when the test is.
+// A temporary folder that is removed when the test ends.
 struct Folder {
   std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("rehearse-models-" + std::to_string(getpid()));
@@ -52,7 +52,7 @@ TEST_CASE("a preset is read by name") {
   CHECK(model.sample_unit == "sequences");
   CHECK(tokens_per_sample(model, 0) == 2048);
   CHECK(tokens_per_sample(model, 1024) == 1024);
-  CHECK(sample_bytes(model, 1024, Precision::bf16) == 1024 * 8);  // token numbers in int64
+  CHECK(sample_bytes(model, 1024, Precision::bf16) == 1024 * 8);  // token ids in int64
 }
 
 TEST_CASE("a transformer of one's own") {
@@ -61,7 +61,7 @@ TEST_CASE("a transformer of one's own") {
   CHECK(read("[model.transformer]" + kGpt).title == "Transformer, 2 layers of 64");
   const auto& t = std::get<Transformer>(model.shape);
   CHECK(t.feed_forward == 256);  // 4 x hidden
-  CHECK(t.positions == 128);     // as long as its sequences
+  CHECK(t.positions == 128);     // the sequence length
   CHECK(t.causal);
   CHECK(t.final_norm);
   CHECK(!t.masked_lm_head);
@@ -129,7 +129,7 @@ TEST_CASE("measured layers are cut by the pipeline, and their times follow the m
   CHECK(profiled.optimizer_s == Approx(0.5e-3));
   CHECK(profiled.optimizer_kernels == 2);
   PassShape pass;
-  pass.micro_batch = 4;  // half of what was measured
+  pass.micro_batch = 4;  // half of the measured micro-batch
   const auto layers = layer_costs(model, pass);
   REQUIRE(layers.size() == 3);
   CHECK(layers[0].name == "in");
@@ -137,7 +137,7 @@ TEST_CASE("measured layers are cut by the pipeline, and their times follow the m
   CHECK(layers[1].forward[0].seconds == 0);
   CHECK(layers[2].backward_input[0].seconds == Approx(3e-3));
   CHECK(layers[1].output_bytes == Approx(100));
-  // Kernels are launched whatever they take.
+  // The number of launches does not depend on the times.
   CHECK(layers[2].forward[0].launches == 7);
   CHECK(layers[2].backward_input[0].launches == 9);
   CHECK(layers[2].backward_weight[0].launches == 0);

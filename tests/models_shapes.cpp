@@ -1,4 +1,4 @@
-// Presets and shapes against published parameters, FLOPs and activation memory.
+// Compares presets and shapes with published parameters, FLOPs and activation memory.
 #include <algorithm>
 #include <tuple>
 
@@ -83,7 +83,7 @@ TEST_CASE("presets have the published number of parameters") {
 }
 
 TEST_CASE("BERT has the published parameters with each of its heads") {
-  // Hugging Face transformers, num_parameters() of bert-*-uncased loaded as the class named.
+  // Source: Hugging Face transformers, num_parameters() of bert-*-uncased loaded as the given class.
   struct Case {
     const char* preset;
     const char* hugging_face_class;
@@ -126,7 +126,7 @@ TEST_CASE("GPT sizes of Narayanan et al. SC'21 table 1 have the parameters print
     CHECK(std::get<Transformer>(model.shape).heads == c.heads);
     const double found = parameter_count(model);
     CHECK(found == parameter_count(transformer(gpt(c.layers, c.hidden, c.heads))));
-    CHECK(found / 1e9 == Approx(c.billions).margin(0.051));  // printed with one decimal
+    CHECK(found / 1e9 == Approx(c.billions).margin(0.051));  // published with one decimal
     // Equation 2: P = 12 l h^2 (1 + 13 / (12 h) + (V + s) / (12 l h)); it leaves out the last norm, 2 h.
     const double l = c.layers, h = c.hidden;
     const double equation2 = 12 * l * h * h * (1 + 13 / (12 * h) + (51200 + 2048) / (12 * l * h));
@@ -150,9 +150,9 @@ TEST_CASE("FLOPs of transformers equal equation 3 of Narayanan et al. SC'21 with
       const Model model = model_preset(preset);
       const auto& t = std::get<Transformer>(model.shape);
       const double l = t.layers, h = t.hidden, v = t.vocabulary;
-      // 96 B s l h^2 (...) is with one more forward pass: 72 without.
+      // 96 B s l h^2 (...) includes a recomputed forward pass; it is 72 without.
       double expected = 72 * s * l * h * h * (1 + s / (6 * h) + v / (12 * l * h));
-      // The formula is GPT's. BERT's heads add one h x h product a token, one a sample, and 2 classes a
+      // The formula is GPT's. BERT's heads add one h x h product per token, one per sample, and 2 classes per
       // sample.
       if (t.masked_lm_head) expected += 3 * (2 * s * h * h + 2 * h * h + 2 * 2 * h);
       CHECK(flops_per_sample(model, s) == Approx(expected).epsilon(1e-12));
@@ -181,7 +181,7 @@ TEST_CASE("FLOPs of the presets are near the published ones") {
     CHECK(flops_per_sample(model_preset(c.preset), 0) / 6e9 == Approx(c.forward_gmac).epsilon(c.tolerance));
   }
   SECTION("GPT-3's training") {
-    // Brown et al. 2020, table D.1: 3.14e23 FLOPs for 300 B tokens; it leaves out attention, some 3%.
+    // Brown et al. 2020, table D.1: 3.14e23 FLOPs for 300 B tokens; it leaves out attention, about 3%.
     const Model gpt3 = model_preset("gpt3-175b");
     CHECK(flops_per_sample(gpt3, 0) / tokens_per_sample(gpt3, 0) * 300e9 == Approx(3.14e23).epsilon(0.03));
   }
@@ -275,8 +275,8 @@ TEST_CASE("a GPT layer's kernels") {
     CHECK(first->bytes == Approx(2 * b * a * (2 * s * h / a + s * s)));
   }
   SECTION("element-wise traffic of the forward pass, in tensors of 2 s b h bytes") {
-    // Norms 2 x 2, QKV bias 6, heads together 2, two dropouts with residual 2 x (3 + mask 0.5), GELU 2 x 4;
-    // a score: softmax reads and writes 2 + 2 bytes, dropout 2 + 2 and the mask 1.
+    // Norms 2 x 2, QKV bias 6, concatenation of heads 2, two dropouts with residual 2 x (3 + mask 0.5), GELU
+    // 2 x 4; bytes for each score: softmax reads and writes 2 + 2, dropout 2 + 2 and the mask 1.
     const double tensors = 4 + 6 + 2 + 7 + 8;
     CHECK(memory_bytes(layer.forward) == Approx(tensors * 2 * s * b * h + 9 * b * a * s * s));
   }
@@ -314,7 +314,7 @@ TEST_CASE("a perceptron by hand") {
   CHECK(layers[0].parameters == 8 * 4 + 4);
   CHECK(layers[1].parameters == 4 * 2 + 2);
   CHECK(flops(layers[0].forward) == 2 * 16 * 8 * 4);
-  CHECK(flops(layers[0].backward_input) == 0);  // nobody needs the gradient of the samples
+  CHECK(flops(layers[0].backward_input) == 0);  // no layer needs the gradient of the samples
   CHECK(flops(layers[0].backward_weight) == 2 * 16 * 8 * 4);
   CHECK(flops(layers[1].backward_input) == 2 * 16 * 4 * 2);
   CHECK(layers[0].forward.front().bytes == 4 * (16 * 8 + 8 * 4 + 16 * 4));
@@ -343,7 +343,7 @@ TEST_CASE("every layer of every preset is complete") {
       CHECK(layers[i].parameters == more[i].parameters);
       CHECK(!layers[i].forward.empty());
       CHECK(flops(more[i].forward) == Approx(4 * flops(layers[i].forward)));
-      // One product of the same FLOPs for each product with weights; attention has none.
+      // Each forward product with weights has one of the same FLOPs here; attention has no weights.
       double with_weights = 0;
       for (const Kernel& kernel : layers[i].forward) {
         if (kernel.kind != Kernel::Kind::attention) with_weights += kernel.flops();

@@ -1,4 +1,5 @@
-// Grouped-query attention, gated feed-forward, rotary positions, models without biases or dropout.
+// Checks grouped-query attention, gated feed-forward networks, rotary positions, and models without biases or
+// dropout.
 #include "models/model.hpp"
 #include "tests/catch.hpp"
 #include "tests/models_kernels.hpp"
@@ -25,7 +26,7 @@ Transformer small() {
   return t;
 }
 
-// Llama's shape.
+// Returns a small model with Llama's shape.
 Transformer small_llama() {
   Transformer t = small();
   t.positions = 0;
@@ -74,9 +75,9 @@ TEST_CASE("each variant has its parameters in a layer") {
 }
 
 TEST_CASE("FLOPs of models with grouped-query attention and gates equal their formula") {
-  // A multiply and an add for each weight and token: queries and projection 2 h^2, keys and values 2 h^2
-  // kv/a, feed-forward 2 h f, gated 3 h f, logits h V; scores and values of attention 2 s h. Three passes'
-  // worth.
+  // Two FLOPs (multiply and add) for each weight and token: queries and projection 2 h^2, keys and values 2
+  // h^2 kv/a, feed-forward 2 h f, gated 3 h f, logits h V; attention's scores and values 2 s h. The sum
+  // counts three times, once for the forward pass and twice for the backward pass.
   for (const char* preset :
        {"llama2-7b", "llama2-13b", "llama2-70b", "llama3-8b", "llama3-70b", "llama3-405b", "llama3.1-8b",
         "llama3.1-70b", "qwen2.5-7b", "qwen2.5-14b", "qwen2.5-32b", "qwen2.5-72b", "nemotron4-15b",
@@ -103,19 +104,19 @@ TEST_CASE("a Llama layer by hand") {
   CHECK(flops(layer.forward) == linear + attention);
   CHECK(flops(layer.backward_weight) == linear);
   CHECK(flops(layer.backward_input) == linear + 2 * attention);
-  // Elements moved. Norms read and write 2 x 2 h; rotary turns h + kv, read and written; keys and values are
-  // repeated: 2 kv read, 2 h written; softmax reads and writes a s scores a token; heads are put together 2
-  // h; two residual sums 3 h; SwiGLU 3 f.
+  // Elements moved: norms read and write 2 x 2 h; rotary embedding reads and writes h + kv; repeating keys
+  // and values reads 2 kv and writes 2 h; softmax reads and writes a s scores per token; concatenating heads
+  // 2 h; two residual sums 3 h each; SwiGLU 3 f.
   CHECK(memory_bytes(layer.forward) ==
         2 * n * (4 * h + 2 * (h + kv) + 2 * (h + kv) + 2 * a * s + 2 * h + 6 * h + 3 * f));
-  // Norms 2 x 3 h; heads apart 2 h; softmax 3 a s; repeated keys and values summed 2 (h + kv); to one tensor
-  // 2 (h + 2 kv); rotary 2 (h + kv); residual sums 2 x 3 h; SwiGLU 5 f.
+  // Norms 2 x 3 h; splitting heads 2 h; softmax 3 a s; summing repeated keys and values 2 (h + kv); copying
+  // into one tensor 2 (h + 2 kv); rotary 2 (h + kv); residual sums 2 x 3 h; SwiGLU 5 f.
   CHECK(memory_bytes(layer.backward_input) ==
         2 * n * (6 * h + 2 * h + 3 * a * s + 2 * (h + kv) + 2 * (h + 2 * kv) + 2 * (h + kv) + 6 * h + 5 * f));
-  // Gains of the two norms alone: x and dy of each.
+  // Only the gains of the two norms: each reads x and dy.
   CHECK(memory_bytes(layer.backward_weight) == 2 * n * 4 * h);
-  // Inputs of two norms and three products, Q, K and V repeated: 8 h; gate, inner width and their product: 3
-  // f; softmax.
+  // Inputs of two norms and three products, Q, and K and V repeated: 8 h; gate, inner width and their
+  // product: 3 f; softmax.
   CHECK(layer.saved_bytes == 2 * n * (8 * h + 3 * f + a * s));
 
   SECTION("selective recomputation repeats keys and values again, and keeps them once") {
@@ -195,7 +196,7 @@ TEST_CASE("a framework says what its loss moves for each logit") {
     return bytes;
   };
   const double logits = 1024 * 50257;
-  CHECK(moved() == Approx(115 * logits));  // fp32 kernels one behind the other
+  CHECK(moved() == Approx(115 * logits));  // fp32 kernels, one after the other
   pass.loss_bytes = 12;
   CHECK(moved() == Approx(12 * logits));
 }

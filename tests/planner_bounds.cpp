@@ -1,4 +1,4 @@
-// Bounds of plans against their simulation.
+// Compares the bounds of plans with the plans' simulation.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ using namespace rehearse::testing;
 
 namespace {
 
-// Simulates the plan and compares.
+// Simulates the plan and checks that its figures are not below its bounds.
 void check_bounds(const PlanQuestion& question, const Candidate& candidate) {
   const PlanFigures figures = simulate_plan(question, candidate.plan, {}, {}, Where::child);
   INFO(figures.error);
@@ -43,7 +43,8 @@ TEST_CASE("no plan is faster or smaller than its bounds", "[planner][release]") 
   }
 }
 
-// The last stage holds a copy of the embedding's table beside a norm: far larger than its own largest layer.
+// The last stage holds a copy of the embedding's table beside a norm; the table is far larger than the
+// stage's own largest layer.
 TEST_CASE("a stage gathers its copy of a tied table at once", "[planner]") {
   const PlanQuestion question = plan_question(
       "[model.transformer]\nlayers = 7\nhidden = 256\nheads = 4\nvocabulary = 32000\nsequence_length = 256\n"

@@ -1,5 +1,5 @@
-// The planner against plans that people chose: theirs are in its space, and none is predicted to be faster
-// than its best one.
+// Compares the planner with plans that people chose: their plans are in its space, and none is predicted to
+// be faster than its best one.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,9 +21,9 @@ using namespace rehearse::testing;
 
 namespace {
 
-// As of `rehearse plan`.
+// The defaults of `rehearse plan`.
 constexpr double kTolerance = 0.005, kMostOps = 150'000;
-// Two computations of one step differ by rounding alone.
+// The times of one step, computed in two ways, differ only by rounding.
 constexpr double kSame = 1e-6;
 
 std::string scenario_text(const PeoplesChoice& choice) {
@@ -34,7 +34,8 @@ std::string scenario_text(const PeoplesChoice& choice) {
   throw InputError({choice.table}, "has no row " + choice.row);
 }
 
-// All that a search chooses but where stages are cut and how gradients are brought together.
+// Checks whether the scenario has everything that a search chooses, except where stages are split and how
+// gradients are reduced.
 bool has_core(const Scenario& scenario, const CoreChoice& core) {
   const StrategyChoice& s = scenario.strategy;
   const Training& t = scenario.training;
@@ -45,7 +46,7 @@ bool has_core(const Scenario& scenario, const CoreChoice& core) {
          (core.pipeline == 1 || (core.schedule == s.schedule && core.virtual_stages == s.virtual_stages));
 }
 
-// A finished search. It refers to its limits and its world, which stay where they are.
+// A finished search. Cannot be copied, since it refers to its own limits and world.
 struct Search {
   PlanLimits limits;
   std::vector<SearchedWorld> worlds;
@@ -68,13 +69,13 @@ struct Search {
   double plans() { return static_cast<double>(world().search->space().bounded); }
 };
 
-// Their plan and the search for a better one among what they could choose from.
+// People's plan, and the search for a better one in the space that they could choose from.
 struct Comparison {
   Scenario theirs;
   double theirs_s = 0;
   PlanQuestion question;
   Search search;
-  std::vector<PlanChoice> below;  // whose bounds are below theirs_s: no other plan is faster
+  std::vector<PlanChoice> below;  // with bounds below theirs_s; no other plan is faster
 
   explicit Comparison(const PeoplesChoice& choice)
       : theirs(read_scenario_text(scenario_text(choice), choice.name, choice.sets)),
@@ -91,7 +92,7 @@ struct Comparison {
   }
   double gain() { return search.best().figures.step_time_s / theirs_s - 1; }
   double could_be_faster() { return static_cast<double>(below.size()) / search.plans(); }
-  // The share of the plans that are faster, told by so many of those that could be.
+  // Estimates the share of the plans that are faster from `sample` evenly spaced ones of those that could be.
   double faster(std::size_t sample) {
     sample = std::min(sample, below.size());
     int count = 0;
@@ -101,7 +102,8 @@ struct Comparison {
     }
     return sample > 0 ? could_be_faster() * count / static_cast<double>(sample) : 0;
   }
-  // How far the space's own plan with the same core is from theirs, as a share of the step; none: 1.
+  // Returns the smallest relative difference in step time between their plan and the plans in `below` with
+  // the same core; 1 if there is none.
   double distance() {
     double least = 1;
     for (const PlanChoice& plan : below) {
@@ -134,8 +136,8 @@ TEST_CASE("the best plan is no slower than what people chose", "[planner][releas
   }
 }
 
-// Minutes: build/bin/test_planner "[choices]" prints a table in Markdown, a row for each choice. CHOICE=TEXT
-// in the environment leaves those whose names have TEXT.
+// Takes minutes: build/bin/test_planner "[choices]" prints a Markdown table with a row for each choice.
+// CHOICE=TEXT in the environment selects the choices whose names contain TEXT.
 TEST_CASE("what people chose and the best plans", "[.][choices]") {
   constexpr std::size_t kSample = 48;
   const char* part = std::getenv("CHOICE");

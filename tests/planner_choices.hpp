@@ -1,5 +1,5 @@
-// Plans that people chose by long experiment on their clusters, and what their frameworks let them choose
-// from.
+// Lists plans that people chose by long experiments on their clusters, and what their frameworks let them
+// choose from.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 
 namespace rehearse::testing {
 
-// Gradients are summed by rings, in buckets of the default size, as the rows of the tables have them.
+// Gradients are summed by rings, in buckets of the default size, as in the rows of the tables.
 inline const SpaceLimits kPlainGradients = {{"strategy.all_reduce", {"ring"}},
                                             {"strategy.bucket_mb", {"25"}},
                                             {"strategy.parameter_server.servers", {"0"}}};
@@ -29,12 +29,12 @@ inline const SpaceLimits kMegatron2021 =
                            {"strategy.zero_stage", {"0"}},
                            {"training.recompute", {"full"}},
                            {"training.recompute_layers", {"0"}}});
-// Sequence parallelism and selective recomputation came with Korthikanti et al. 2022 (arXiv 2205.05198).
+// Korthikanti et al. 2022 (arXiv 2205.05198) added sequence parallelism and selective recomputation.
 inline const SpaceLimits kMegatron2022 =
     with(kMegatron2021, {{"strategy.sequence_parallel", {"true", "false"}},
                          {"training.recompute", {"none", "selective", "full"}}});
 // NVIDIA/Megatron-LM core_r0.8.0 megatron/training/arguments.py: --use-distributed-optimizer and
-// --context-parallel-size, by rings.
+// --context-parallel-size, with rings.
 inline const SpaceLimits kMegatronCore =
     with(kPlainGradients, {{"strategy.schedule", {"1f1b", "interleaved"}},
                            {"strategy.context_kind", {"ring"}},
@@ -47,7 +47,7 @@ inline const SpaceLimits kLlama3 =
     with(kMegatronCore, {{"strategy.context_kind", {"all-gather"}}, {"strategy.zero_stage", {"1", "2"}}});
 inline const SpaceLimits kLlama3Tensor8 =
     with(kLlama3, {{"strategy.tensor", {"8"}}, {"strategy.context", {"1"}}});
-// PyTorch's FSDP alone: NO_SHARD, SHARD_GRAD_OP and FULL_SHARD.
+// PyTorch's FSDP without other parallelism: NO_SHARD, SHARD_GRAD_OP and FULL_SHARD.
 inline const SpaceLimits kFsdp = with(kPlainGradients, {{"strategy.tensor", {"1"}},
                                                         {"strategy.pipeline", {"1"}},
                                                         {"strategy.context", {"1"}},
@@ -57,15 +57,17 @@ inline const SpaceLimits kFsdp = with(kPlainGradients, {{"strategy.tensor", {"1"
 
 struct PeoplesChoice {
   std::string name;
-  std::string table, row;         // of benchmarks/measurements; no row: a file of simulator/scenarios
-  std::vector<std::string> sets;  // of the scenario
+  std::string table,
+      row;  // a table of benchmarks/measurements and its row; no row: a file of simulator/scenarios
+  std::vector<std::string> sets;  // overrides of the scenario
   const SpaceLimits& limits;
-  bool quick = false;        // searched in seconds
-  double memory_factor = 1;  // on the devices' memory, where theirs is estimated to need more than they had
+  bool quick = false;  // the search takes only seconds
+  double memory_factor =
+      1;  // factor on the devices' memory, where their plan is estimated to need more than they had
 };
 
-// What a row of GPT in the same table differs by: layers, hidden size, heads, global batch, micro-batch,
-// degrees, virtual stages, nodes.
+// Returns the overrides by which a GPT differs from a row of the same table: layers, hidden size, heads,
+// global batch, micro-batch, degrees, virtual stages, nodes.
 inline std::vector<std::string> gpt(int layers, int hidden, int heads, int batch, int micro, int tensor,
                                     int data, int pipeline, int virtual_stages, int nodes) {
   return {fmt::format("model.transformer.layers={}", layers),
@@ -81,9 +83,10 @@ inline std::vector<std::string> gpt(int layers, int hidden, int heads, int batch
           fmt::format("cluster.nodes={}", nodes)};
 }
 
-// Four are no rows of the tables: of table 1 of Narayanan et al. 3.6B, 39.1B and 310.1B, with the
-// micro-batches and virtual stages of NVIDIA/Megatron-LM 79a3bb6 examples/sc21/run_table_1.sh, and of table 3
-// of Korthikanti et al. 530B. Without recomputation, as its row assumes, MegaScale's baseline needs 88 GiB.
+// Returns all choices. Four are not rows of the tables: 3.6B, 39.1B and 310.1B of table 1 of Narayanan et
+// al., with the micro-batches and virtual stages of NVIDIA/Megatron-LM 79a3bb6 examples/sc21/run_table_1.sh,
+// and 530B of table 3 of Korthikanti et al. Without recomputation, as its row assumes, MegaScale's baseline
+// needs 88 GiB.
 inline std::vector<PeoplesChoice> peoples_choices() {
   const std::string narayanan = "narayanan-2021", korthikanti = "korthikanti-2022", nemo = "nemo-h100-2024",
                     a100 = "mosaicml-a100", h100 = "mosaicml-h100";

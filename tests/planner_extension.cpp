@@ -1,4 +1,4 @@
-// Steps of many micro-batches, extended from few of them, against the simulation of all.
+// Compares steps of many micro-batches, extrapolated from a few, with the simulation of all.
 #include <cmath>
 
 #include "tests/catch.hpp"
@@ -9,7 +9,7 @@ using namespace rehearse;
 using namespace rehearse::testing;
 
 TEST_CASE("a step extended from few micro-batches is that of all", "[planner][release]") {
-  constexpr double kAnyOps = 1;  // extends whatever has more micro-batches than it simulates
+  constexpr double kAnyOps = 1;  // extrapolates every plan with more micro-batches than are simulated
   constexpr double kMostError = 0.005;
   constexpr std::size_t kPlans = 8;
   const OptimalCase cases[] = {

@@ -1,4 +1,4 @@
-// The search for the best plan against the simulation of every plan of its space.
+// Compares the search for the best plan with the simulation of every plan of its space.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -31,7 +31,7 @@ std::string key_of(const PlanChoice& plan, const Model& model) {
   return fmt::format("{}", settings_of(plan, model));
 }
 
-// Every plan once, with its bounds; those of splits that the model does not have are left out.
+// Returns every plan of the space once, with its bounds; leaves out splits that the model does not allow.
 std::vector<WholePlan> whole_space(const PlanQuestion& question, const SpaceLimits& limits,
                                    std::optional<double> reserve_bytes) {
   const Scenario& scenario = question.scenario;
@@ -82,7 +82,8 @@ void simulate_all(const PlanQuestion& question, std::vector<WholePlan>& plans) {
   run(pool);
 }
 
-// What the search finds, with the figures that are known already: candidates are numbered in their order.
+// Runs the search with figures that are already known, which it finds as shared results under the candidates'
+// numbers.
 SearchedWorld searched(const PlanQuestion& question, const PlanLimits& limits,
                        const std::vector<WholePlan>& plans, double tolerance) {
   std::vector<SearchedWorld> worlds;
@@ -121,7 +122,7 @@ void check_case(const OptimalCase& c) {
   simulate_all(question, plans);
 
   const WholePlan* best = nullptr;
-  std::map<std::string, double> core_best_s;  // plans of one core differ in their gradients alone
+  std::map<std::string, double> core_best_s;  // plans with the same core differ only in their gradients
   std::size_t fitting = 0, possible = 0;
   for (const WholePlan& plan : plans) {
     INFO(in_words(plan.plan));
@@ -151,7 +152,7 @@ void check_case(const OptimalCase& c) {
   }
 }
 
-constexpr std::size_t kEach = 4;  // of the cases, one in so many is checked every time
+constexpr std::size_t kEach = 4;  // every kEach-th case is checked in each test run
 
 }  // namespace
 

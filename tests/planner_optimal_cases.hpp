@@ -1,4 +1,4 @@
-// Searches for plans whose whole spaces are small enough to be simulated.
+// Lists searches for plans in spaces small enough to simulate every plan.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ inline constexpr const char* kProfiled =
     "[model.profiled]\nlayers = 8\nforward_ms = [2, 3, 3, 3, 4, 3, 3, 5]\nbackward_input_ms = 4\n"
     "backward_weight_ms = 3\np2p_bytes = 4e6\nparameters = 2e7\nmicro_batch = 2\n";
 
-// Clusters: NVSwitch, NVLinks and slow Ethernet, PCIe, one device a node, leaves and spines, a slow device.
+// Clusters: NVSwitch, NVLinks and slow Ethernet, PCIe, one device per node, leaves and spines, a slow device.
 inline constexpr const char* kOneNode = "[cluster]\npreset = \"dgx-a100\"\nnodes = 1\n";
 inline constexpr const char* kTwoNodes = "[cluster]\npreset = \"dgx-h100\"\nnodes = 2\n";
 inline constexpr const char* kEthernet = "[cluster]\npreset = \"workstation-10gbe\"\nnodes = 2\n";
@@ -44,7 +44,7 @@ inline constexpr const char* kSlowDevice =
 inline constexpr const char* kSlowLink =
     "[cluster]\npreset = \"p100x4-25gbe\"\nnodes = 2\nslow = [{link = \"node1.nic0\", factor = 0.3}]\n";
 
-// Spaces, each wide in one direction.
+// Search spaces, each with many values of a few settings.
 inline const SpaceLimits kDegrees = {{"training.micro_batch", {"1", "2", "4"}},
                                      {"strategy.bucket_mb", {"25"}},
                                      {"strategy.all_reduce", {"auto"}},
@@ -111,11 +111,12 @@ inline const SpaceLimits kProfiledSpace = {{"strategy.pipeline", {"1", "2", "4"}
 
 struct OptimalCase {
   const char* model;
-  const char* training;  // keys of the table, apart from the strategy's
+  const char* training;  // keys of [training] that the search does not choose
   const char* cluster;
-  const char* rest;  // other tables
+  const char* rest;  // other TOML tables
   const SpaceLimits& limits;
-  double memory_mib = 0;  // of a device, nothing kept free; 0: as it is, with what is estimated for CUDA
+  double memory_mib =
+      0;  // memory of a device, without a reserve; 0: the cluster's, less the estimated reserve for CUDA
   std::string text() const {
     std::string all = std::string(model) + "[training]\n" + training + cluster;
     if (memory_mib > 0)

@@ -1,4 +1,4 @@
-// Questions for the planner's tests: models small enough that whole spaces can be simulated.
+// Provides questions for the planner's tests, with models small enough to simulate entire spaces.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@ namespace rehearse::testing {
 
 struct PlannerCase {
   const char* name;
-  const char* text;  // a scenario file
+  const char* text;  // text of a scenario file
 };
 
-// Models, clusters and training of every kind that plans differ for.
+// Covers every kind of model, cluster and training that makes a difference to plans.
 inline const PlannerCase kPlannerCases[] = {
     {"transformer on one node",
      "[model.transformer]\nlayers = 6\nhidden = 512\nheads = 8\nvocabulary = 8192\nsequence_length = 512\n"

@@ -1,4 +1,4 @@
-// Every key of a preset's file, for tests that override each of them.
+// Collects every key of a preset's file, for tests that override each of them.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace rehearse::test {
 
-// {"node.nic_gbps", "200"}: each key with its value in TOML, arrays as one value.
+// Adds each key of `table` with its value in TOML, e.g. {"node.nic_gbps", "200"}; an array is one value.
 inline void add_keys(const TomlValue& table, const std::string& path,
                      std::vector<std::pair<std::string, std::string>>& keys) {
   for (const TomlEntry& entry : *table.get<TomlValue::Table>()) {

@@ -1,4 +1,4 @@
-// Scenarios with random degrees of all axes, for properties that hold whatever they are.
+// Generates scenarios with random degrees of all axes, for properties that hold for all of them.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,10 +12,10 @@
 
 namespace rehearse::testing {
 
-// A cluster's keys without its preset, and its devices.
+// A cluster's keys, as used without a preset, and its number of devices per node.
 struct RandomFabric {
   const char* name;
-  const char* keys;  // of [cluster.node] and [cluster.fabric]
+  const char* keys;  // keys of [cluster.node] and [cluster.fabric]
   int devices_per_node;
 };
 inline constexpr RandomFabric kRandomFabrics[] = {
@@ -45,9 +45,9 @@ public:
   int below(int n) { return static_cast<int>(random_() % static_cast<std::uint64_t>(n)); }
   bool maybe() { return below(2) == 0; }
 
-  // A scenario file on `devices` devices (a power of 2) of `fabric`, with a small transformer of some layers
-  // and degrees whose product is `devices`; other keys of the axes at random. It may be one that the reader
-  // refuses.
+  // Returns a scenario file for `devices` devices (a power of 2) of `fabric`, with a small transformer,
+  // degrees whose product is `devices` and random values for other keys of the axes. The reader may refuse
+  // it.
   std::string text(const RandomFabric& fabric, int devices, const std::string& slow = "") {
     int left = devices;
     const auto degree = [&](int most) {
@@ -115,7 +115,7 @@ public:
         dims, 1 + below(1000), strategy);
   }
 
-  // The same until the reader takes one.
+  // Like text(), but repeats until the reader accepts the scenario. Throws InputError after 200 failures.
   Scenario scenario(const RandomFabric& fabric, int devices, const std::string& slow = "") {
     for (int tries = 0;; ++tries) {
       const std::string written = text(fabric, devices, slow);

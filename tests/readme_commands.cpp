@@ -1,5 +1,5 @@
-// The command lines of the README: those that predict are run as they are printed, and of all the others the
-// options exist. A line stands in a block behind "$ ", in a block of usage, or in backticks within the text.
+// Checks the command lines of the README: runs the predictions as printed, and checks that the options of all
+// others exist. A command is in a block after "$ ", in a usage block, or in backticks within the text.
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -28,11 +28,11 @@ std::vector<std::string> words_of(const std::string& line) {
 
 struct Command {
   std::string line;                // as printed
-  std::string program;             // "rehearse-run"
-  std::vector<std::string> words;  // behind the program
+  std::string program;             // such as "rehearse-run"
+  std::vector<std::string> words;  // arguments after the program
 };
 
-// Nothing if the line calls none of the programs.
+// Returns an empty vector if the line calls none of the programs.
 std::vector<Command> commands_in(const std::string& line) {
   const std::vector<std::string> words = words_of(line);
   for (auto word = words.begin(); word != words.end(); ++word) {
@@ -89,7 +89,7 @@ std::vector<Command> readme_commands() {
   return commands;
 }
 
-// The options that a program's subcommand has, from its help.
+// Returns the options of a program's subcommand, as its help prints them.
 std::set<std::string> options_of(const std::string& program, const std::string& subcommand) {
   static std::map<std::string, std::set<std::string>> known;
   const std::string key = program + " " + subcommand;
@@ -103,7 +103,7 @@ std::set<std::string> options_of(const std::string& program, const std::string& 
   return known[key] = options;
 }
 
-// "--format" of "[--format".
+// Extracts an option from a word, e.g. "--format" from "[--format"; returns "" if there is none.
 std::string option_in(const std::string& word) {
   const std::size_t begin = word.find_first_not_of('[');
   if (begin == std::string::npos || word.compare(begin, 2, "--") != 0) return "";
@@ -118,7 +118,8 @@ bool has_placeholder(const Command& command) {
   });
 }
 
-// Predictions are cheap, but for whole tables of measurements, which the tests of `validate` predict.
+// Returns whether the command is a prediction cheap enough to run; whole tables of measurements are not, and
+// the tests of `validate` predict them.
 bool can_run(const Command& command) {
   if (command.program != "rehearse" || command.words.empty() || has_placeholder(command)) return false;
   const std::string& subcommand = command.words[0];
@@ -134,7 +135,7 @@ TEST_CASE("the README's options exist") {
   const std::vector<Command> commands = readme_commands();
   std::set<std::string> seen;
   for (const Command& command : commands) {
-    if (!fs::exists(fs::path(REHEARSE_BIN_DIR) / command.program)) continue;  // left out of this build
+    if (!fs::exists(fs::path(REHEARSE_BIN_DIR) / command.program)) continue;  // not part of this build
     const bool subcommand =
         command.program != "rehearse-gui" && !command.words.empty() && std::islower(command.words[0][0]) != 0;
     const std::string name = subcommand ? command.words[0] : "";
@@ -150,7 +151,7 @@ TEST_CASE("the README's options exist") {
     }
   }
   CHECK(seen.size() > 20);
-  // What a subcommand of `rehearse` can do is printed under "Commands".
+  // The section "Commands" of the README lists every option of a subcommand of `rehearse`.
   for (const std::string name : {"simulate", "compare", "sweep", "validate"})
     for (const std::string& option : options_of("rehearse", name)) {
       CAPTURE(name, option);
@@ -159,8 +160,8 @@ TEST_CASE("the README's options exist") {
 }
 
 TEST_CASE("the README's predictions run as printed") {
-  // In a folder like the repository's root, which keeps what the commands write, by a program that has the
-  // strategy which the README adds.
+  // Runs in a scratch folder that looks like the repository's root and receives the commands' output, with a
+  // program that has the strategy which the README adds.
   const Scratch scratch;
   for (const char* name : {"simulator", "benchmarks", "tests", "models", "topologies"})
     fs::create_directory_symlink(fs::canonical(kRoot / name), scratch.path(name));
@@ -174,7 +175,7 @@ TEST_CASE("the README's predictions run as printed") {
     for (const std::string& word : command.words) line += " " + word;
     const Outcome outcome = run_shell(line);
     CAPTURE(outcome.err);
-    // The example of a sweep has a point that fails, and shows it.
+    // The example of a sweep has a point that fails, and reports it.
     CHECK(outcome.status == (command.words[0] == "sweep" ? 1 : 0));
     CHECK_FALSE((outcome.out + outcome.err).empty());
   }
@@ -183,7 +184,7 @@ TEST_CASE("the README's predictions run as printed") {
 
 TEST_CASE("code that the README shows of the tree stands there") {
   struct Case {
-    const char* before;  // the code, in the README
+    const char* before;  // text before the code in the README
     const char* file;
   };
   const std::string readme = read_file(kRoot / "README.md");

@@ -1,4 +1,5 @@
-// Scenarios as files that start real jobs: names of settings, what they add up to, and what is refused.
+// Checks scenarios exported as launch files for real jobs: names of settings, whether degrees fill the
+// cluster, and what is refused.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -106,7 +107,7 @@ const std::vector<Case> kCases = {
     {"gpt2", "dgx1-v100", 1, {"training.precision=fp16", "training.gradient_precision=fp32"}},
 };
 
-// Arguments of a script by name, those without a value empty.
+// Returns the arguments of a script by name; those without a value are empty.
 std::map<std::string, std::string> arguments_of(const std::string& script) {
   std::map<std::string, std::string> found;
   std::istringstream lines(script);
@@ -118,7 +119,7 @@ std::map<std::string, std::string> arguments_of(const std::string& script) {
   return found;
 }
 
-// "Et|(tt|)*62tL" unrolled, as Megatron-LM's parse_str_to_list() does.
+// Expands a layout such as "Et|(tt|)*62tL" to its stages, like Megatron-LM's parse_str_to_list().
 std::vector<std::string> stages_of(const std::string& layout) {
   std::string flat;
   for (std::size_t i = 0; i < layout.size();) {
@@ -179,7 +180,8 @@ TEST_CASE("Megatron-LM gets arguments that it has, and degrees that fill the clu
     const auto number = [&](const char* name) { return std::stoi(arguments.at(name)); };
     const int sharing = number("tensor-model-parallel-size") * number("pipeline-model-parallel-size") *
                         number("context-parallel-size");
-    // validate_args(): the world is a multiple of the model's ranks, and what is left is data parallel.
+    // As in validate_args(): the world size is a multiple of the model's ranks, and the quotient is the
+    // data-parallel degree.
     CHECK(scenario.cluster->devices() == sharing * scenario.strategy.data);
     CHECK(number("global-batch-size") ==
           number("micro-batch-size") * scenario.strategy.data * scenario.microbatches);
@@ -217,11 +219,11 @@ TEST_CASE("torchtitan gets keys that it has, and degrees that fill the cluster")
     const int data = number("parallelism.data_parallel_replicate_degree") *
                      number("parallelism.data_parallel_shard_degree");
     CHECK(data == scenario.strategy.data);
-    // ParallelDims._validate().
+    // As in ParallelDims._validate().
     CHECK(scenario.cluster->devices() == data * number("parallelism.tensor_parallel_degree") *
                                              number("parallelism.pipeline_parallel_degree") *
                                              number("parallelism.context_parallel_degree"));
-    // train.py: gradients are accumulated over global_batch_size / (local_batch_size x data) passes.
+    // As in train.py: gradients are accumulated over global_batch_size / (local_batch_size x data) passes.
     const int passes = number("training.global_batch_size") / (number("training.local_batch_size") * data);
     const bool pipeline = scenario.strategy.pipeline > 1;
     CHECK(passes == (pipeline ? 1 : scenario.microbatches));
@@ -256,7 +258,7 @@ TEST_CASE("DeepSpeed gets keys that it has, and bucket sizes in elements") {
     CHECK(zero["reduce_bucket_size"] ==
           std::floor(scenario.strategy.bucket_bytes / element_bytes(scenario.training.gradient_precision)));
   }
-  CHECK(written == 15);  // all but that with tensor, context and pipeline ranks
+  CHECK(written == 15);  // all but the one with tensor, context and pipeline ranks
 }
 
 TEST_CASE("settings follow the scenario") {
@@ -267,7 +269,7 @@ TEST_CASE("settings follow the scenario") {
   };
   const std::string bucket = "strategy.bucket_mb=100";
   const std::vector<Row> rows = {
-      // 100 MiB of 2 bytes each, and of 4 bytes
+      // 100 MiB with 2 bytes per element, and with 4 bytes
       {kMegatron, {bucket}, "--ddp-bucket-size 52428800"},
       {kMegatron, {bucket, "training.gradient_precision=fp32"}, "--ddp-bucket-size 26214400"},
       {kMegatron, {"training.gradient_precision=fp32"}, "--accumulate-allreduce-grads-in-fp32"},
@@ -423,7 +425,7 @@ TEST_CASE("a flavor that torchtitan lacks has the inner width asked for") {
     const auto value = [&](const std::string& key) {
       return std::stod(found->registration.substr(found->registration.find(key) + key.size()));
     };
-    // FeedForward.__init__ of torchtitan/models/llama3/model/model.py.
+    // As in FeedForward.__init__ of torchtitan/models/llama3/model/model.py.
     const double usual = std::floor(2 * (4 * t.hidden) / 3), multiple = value("multiple_of=");
     const double inner = std::floor(value("ffn_dim_multiplier=") * usual);
     CAPTURE(found->registration);

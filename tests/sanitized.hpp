@@ -1,4 +1,5 @@
-// Whether this is a build for the address sanitizer, in which the dearest tests take smaller cases.
+// Says whether this is a build for the address sanitizer, in which the most expensive tests use smaller
+// cases.
 #pragma once
 
 #include "simulator/engine/sanitized_stacks.hpp"

@@ -1,5 +1,6 @@
-// Which kernels compute attention where training.attention is not given, and what is said of it. Kernels of a
-// framework are those of simulator/frameworks/presets; those of a device stand in topologies/presets/devices.
+// Checks which kernels compute attention if training.attention is not given, and the reason that is reported.
+// Kernels of a framework are those of simulator/frameworks/presets; those of a device are in
+// topologies/presets/devices.
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "tests/catch.hpp"
 #include "tests/contains_text.hpp"
@@ -18,7 +19,7 @@ Scenario scenario_of(const char* cluster, const std::string& model, const std::s
 }
 
 const std::string kLlama = "]\npreset = \"llama3-8b\"";
-// One layer of two heads, each of so many elements.
+// Returns a model of one layer with two heads of `elements` elements each.
 std::string heads_of(int elements) {
   return ".transformer]\nlayers = 1\nheads = 2\nvocabulary = 64\nsequence_length = 64\nhidden = " +
          std::to_string(2 * elements);
@@ -40,11 +41,11 @@ TEST_CASE("attention's kernels follow from device, precision, heads and framewor
     Reason reason;
   };
   for (const Case& c : {
-           // Without a framework the newest kernels of the device are chosen.
+           // Without a framework, the newest kernels of the device are chosen.
            Case{"dgx-a100", kLlama, "", Kernels::flash_2, Reason::newest},
            Case{"dgx-h100", kLlama, "", Kernels::flash_3, Reason::newest},
            Case{"gb200-nvl72", kLlama, "", Kernels::flash_3, Reason::newest},
-           // By precision: fp8 and narrower formats have attention in bf16.
+           // By precision: fp8 and narrower formats compute attention in bf16.
            Case{"dgx-a100", kLlama, precision("fp16"), Kernels::flash_2, Reason::newest},
            Case{"dgx-h100", kLlama, precision("fp8"), Kernels::flash_3, Reason::newest},
            Case{"gb200-nvl72", kLlama, precision("nvfp4"), Kernels::flash_3, Reason::newest},
@@ -56,7 +57,8 @@ TEST_CASE("attention's kernels follow from device, precision, heads and framewor
            Case{"dgx1-v100", kLlama, framework("llm-foundry-2023"), Kernels::unfused, Reason::device},
            Case{"ethernet", kLlama, "", Kernels::unfused, Reason::device},
            Case{"cpu-cluster", kLlama, "", Kernels::unfused, Reason::device},
-           // By framework: FlashAttention came in May 2022, and Megatron-LM's option for it in December.
+           // By framework: FlashAttention was published in May 2022; Megatron-LM added its option in
+           // December.
            Case{"dgx-h100", kLlama, framework("megatron-2021"), Kernels::unfused, Reason::framework},
            Case{"dgx-h100", kLlama, framework("megatron-2022"), Kernels::unfused, Reason::framework},
            Case{"dgx-a100", kLlama, framework("deepspeed-2021"), Kernels::unfused, Reason::framework},
@@ -68,24 +70,24 @@ TEST_CASE("attention's kernels follow from device, precision, heads and framewor
            Case{"dgx-h100", kLlama, framework("torchtitan-2025-rowwise"), Kernels::flash_2,
                 Reason::framework},
            Case{"dgx-h100", kLlama, framework("megatron-bridge-2025"), Kernels::flash_3, Reason::framework},
-           // A device without the kernels that the framework ran uses the nearest older ones, or else newer
-           // ones.
+           // A device without the kernels that the framework ran uses the nearest older ones or, failing
+           // that, newer ones.
            Case{"dgx-a100", kLlama, framework("megatron-bridge-2025"), Kernels::flash_2, Reason::nearest},
            Case{"gb200-nvl72", kLlama, framework("torchtitan-2024"), Kernels::flash_3, Reason::nearest},
-           // A framework of one's own says it, or has what is newest.
+           // A user's own framework names its kernels, or has the newest.
            Case{"dgx-h100", kLlama, "[framework]\ntitle = \"own\"", Kernels::flash_3, Reason::newest},
            Case{"dgx-h100", kLlama, "[framework]\nattention = \"flash-1\"", Kernels::flash_1,
                 Reason::framework},
            Case{"dgx-h100", kLlama, "[framework]\nattention = \"unfused\"", Kernels::unfused,
                 Reason::framework},
-           // The first generation takes heads of up to 128 elements, later ones up to 256.
+           // The first generation supports heads of up to 128 elements, later ones up to 256.
            Case{"dgx-h100", heads_of(256), "", Kernels::flash_3, Reason::newest},
            Case{"dgx-h100", heads_of(264), "", Kernels::unfused, Reason::heads},
            Case{"dgx-a100", heads_of(128), framework("llm-foundry-2023"), Kernels::flash_1,
                 Reason::framework},
            Case{"dgx-a100", heads_of(136), framework("llm-foundry-2023"), Kernels::unfused, Reason::heads},
            Case{"dgx-h100", "]\npreset = \"deepseek-v3\"", "", Kernels::flash_3, Reason::newest},
-           // The key wins.
+           // The key takes precedence.
            Case{"dgx-h100", kLlama, "attention = \"unfused\"", Kernels::unfused, Reason::given},
            Case{"dgx-h100", kLlama, "attention = \"flash-1\"", Kernels::flash_1, Reason::given},
            Case{"dgx-h100", kLlama, framework("megatron-2021") + "attention = \"flash-2\"", Kernels::flash_2,

@@ -1,5 +1,5 @@
-// Golden cases of what is refused: tests/bad_inputs/NAME.toml and the exact words in NAME.expected, which
-// `rehearse simulate` prints before it ends with status 2.
+// Compares refusals with golden files: tests/bad_inputs/NAME.toml is refused in the exact words of
+// NAME.expected, which `rehearse simulate` prints before it ends with status 2.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// File names in messages are relative to the folder, wherever the tests run.
+// Changes the working folder, so that file names in messages are relative to it wherever the tests run.
 struct InFolder {
   explicit InFolder(const fs::path& folder) : before(fs::current_path()) { fs::current_path(folder); }
   ~InFolder() { fs::current_path(before); }
@@ -50,7 +50,7 @@ TEST_CASE("every bad input is refused in the expected words") {
     CHECK(found == expected.str());
   }
   CHECK(cases >= 30);
-  for (const auto& entry : fs::directory_iterator(".")) {  // no golden without its input
+  for (const auto& entry : fs::directory_iterator(".")) {  // every golden file has its input
     if (entry.path().extension() != ".expected") continue;
     CAPTURE(entry.path().string());
     CHECK(fs::exists(entry.path().stem().string() + ".toml"));

@@ -1,4 +1,4 @@
-// [cost], and how long a training is: tokens, samples or epochs.
+// Checks [cost], and the length of a training run in tokens, samples or epochs.
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
@@ -68,10 +68,10 @@ TEST_CASE("prices come from the shipped list, from another one, or from the scen
   CHECK(set.cost.carbon_g_per_kwh.value == 0);
   CHECK(set.cost.carbon_g_per_kwh.source == "set by the scenario");
   CHECK(set.cost.energy_price_per_kwh.value == 0.08);
-  // Prices in another currency do not count.
+  // Shipped prices in another currency are ignored.
   CHECK_FALSE(scenario_of("llama3-8b", "", "[cost]\ncurrency = \"EUR\"\nprice_per_device_hour = 2\n")
                   .cost.per_server_hour);
-  // A device without a price: the step's cost is not known.
+  // The device has no price in this list, so the step's cost is unknown.
   CHECK_FALSE(scenario_of("llama3-8b", "", "[cost.prices]\ncurrency = \"CHF\"\n").cost.per_device_hour);
   CHECK(refusal("[cost]\n", {"cost.price_per_device=2"}) ==
         "--set cost.price_per_device=2: unknown key \"price_per_device\" in [cost]; did you mean "
@@ -101,7 +101,7 @@ TEST_CASE("a list of the user's is read beside the scenario, and the scenario's 
     CHECK_FALSE(s->cost.per_server_hour);
     CHECK(s->training.target_samples == first.training.target_samples);
   }
-  // A cluster's file is folded in, under a name that says what the scenario changes.
+  // A cluster's file is inlined into the text, under a name that says what the scenario changes.
   scratch.write("lab.toml",
                 "[node]\ndevice = \"h100\"\ndevices = 1\nnic_gbps = 100\n[fabric]\nkind = \"switch\"\n");
   scratch.write("lab-prices.toml",
@@ -118,7 +118,7 @@ TEST_CASE("a list of the user's is read beside the scenario, and the scenario's 
     REQUIRE(s->cost.per_device_hour);
     CHECK(s->cost.per_device_hour->value == 7);
   }
-  // What the list leaves out is the shipped list's, but for prices.
+  // Figures that the list leaves out come from the shipped list, except prices.
   const Scenario without = read_scenario_file(scratch.path("job.toml"), {"cluster.node.device=b200"});
   CHECK_FALSE(without.cost.per_device_hour);
 }

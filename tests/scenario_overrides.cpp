@@ -1,4 +1,4 @@
-// Overrides of what a scenario's presets and files hold, and the text that keeps them.
+// Checks overrides of keys of a scenario's presets and files, and the text that preserves them.
 #include <filesystem>
 #include <functional>
 #include <set>
@@ -33,8 +33,8 @@ std::string refusal(const std::string& text, const std::vector<std::string>& ove
   return "accepted";
 }
 
-// Removes each key of `table`, of the tables below it and of those in its arrays, calls `check` with its
-// path, and puts it back.
+// Removes each key of `table`, of the tables below it and of those in its arrays, calls `check` with the
+// key's path, and restores the key.
 void without_each_key(TomlValue& table, const std::string& path,
                       const std::function<void(const std::string&)>& check) {
   auto& entries = *table.get<TomlValue::Table>();
@@ -69,7 +69,7 @@ TEST_CASE("overrides of a preset's keys reach the scenario, and its text keeps t
        {"cluster.node.device.memory_gib.value=40", "cluster.nic_gbps=100"},
        "GPT-3 175B",
        "4 x dgx-a100, but for device, nic_gbps (32 GPUs)"},
-      // Elements of arrays that stand in the preset's file.
+      // Overrides of elements of arrays in the preset's file.
       {kResnet,
        {"model.convolutional.stage[0].channels=32"},
        "ResNet-50, but for stage",
@@ -78,7 +78,7 @@ TEST_CASE("overrides of a preset's keys reach the scenario, and its text keeps t
        {"cluster.node.nvlink[3].count=1", "cluster.node.ring[2].order[0]=0"},
        "ResNet-50",
        "4 x dgx1-v100, but for nvlink (32 GPUs)"},
-      // The preset counts that is named last, wherever it stands among the overrides.
+      // The preset named last takes effect, wherever it is among the overrides.
       {kGpt3,
        {"model.convolutional.stage[0].channels=32", "model.preset=resnet50"},
        "ResNet-50, but for stage",
@@ -201,7 +201,7 @@ TEST_CASE("a missing key is never blamed on another one") {
         read_scenario_text(toml_text(root), "job.toml");
       } catch (const UnknownKeyError& error) {
         FAIL_CHECK(error.what());
-      } catch (const InputError&) {  // it names what is missing
+      } catch (const InputError&) {  // it names the missing key
       }
     });
   };

@@ -1,4 +1,4 @@
-// What a scenario file means: defaults, degrees that follow, precisions, servers, overrides.
+// Checks the meaning of a scenario file: defaults, derived degrees, precisions, servers, overrides.
 #include <filesystem>
 
 #include "simulator/scenario/reading/read_scenario.hpp"
@@ -9,7 +9,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A scenario on `nodes` DGX A100 of 8 GPUs; `lines` are appended.
+// Reads a scenario for two DGX A100 of 8 GPUs each; `lines` are appended.
 Scenario scenario_of(const std::string& lines, const std::vector<std::string>& overrides = {}) {
   return read_scenario_text(
       "[model]\npreset = \"bert-large\"\n[cluster]\npreset = \"dgx-a100\"\nnodes = 2\n" + lines,
@@ -134,7 +134,7 @@ TEST_CASE("a protocol brings its own keys") {
   const Scenario shaped = scenario_of(training + "\"tcp\"\nframe_overhead_bytes = 14\n");
   CHECK(shaped.engine.protocol.kind == Protocol::tcp);
   CHECK(shaped.engine.protocol.frame_overhead_bytes == 14);
-  // The profile lies beside the scenario: here, in the folder of tests.
+  // A link profile is looked up beside the scenario: here, in the folder of tests.
   const Scenario linked =
       read_scenario_text("[model]\npreset = \"bert-large\"\n[cluster]\npreset = \"dgx-a100\"\nnodes = 1\n" +
                              training + "\"measured\"\nlink_profile = \"measured-links.toml\"\n",
@@ -248,7 +248,7 @@ TEST_CASE("a named strategy fills in what the scenario leaves out") {
   CHECK(changed.strategy.bucket_bytes == Approx(40 * 1048576));
   CHECK(changed.strategy.title ==
         "Megatron-LM, gradients reduced behind the backward pass, but for overlap, bucket_mb");
-  // Each shipped one is read whole, and says what it is.
+  // Each shipped preset can be read completely and has a title.
   for (const std::string& name : preset_names("simulator/strategies")) {
     CAPTURE(name);
     CHECK_FALSE(scenario_of(training, {"strategy.preset=" + name, "cluster.nodes=1"}).strategy.title.empty());
@@ -275,7 +275,7 @@ TEST_CASE("interleaved stages hold several parts of the model") {
   const Scenario s = read_scenario_text(text, "interleaved.toml");
   CHECK(s.strategy.schedule == PipelineSchedule::interleaved);
   CHECK(s.strategy.virtual_stages == 2);
-  CHECK(s.strategy.pipeline == 4);  // eight measured parts, two a stage
+  CHECK(s.strategy.pipeline == 4);  // eight measured parts, two per stage
   CHECK(s.strategy.data == 4);
   const Scenario given =
       read_scenario_text(text + "stage_layers = [1, 1, 1, 1, 1, 1, 1, 1]\n", "interleaved.toml");

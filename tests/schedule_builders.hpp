@@ -1,4 +1,4 @@
-// Roles, works and ops made by hand for tests.
+// Builds roles, works and ops by hand for tests.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace rehearse::testing {
 
-// A role of `axes`, innermost first.
+// Returns a role over `axes`, innermost first.
 inline Role role(const std::string& name, std::vector<Axis> axes) {
   return {name, {Mesh(std::move(axes))}};
 }

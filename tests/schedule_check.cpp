@@ -1,4 +1,4 @@
-// Bad schedules are refused with the ops named; good ones pass.
+// Checks that malformed schedules are refused with the names of the ops, and that good ones pass.
 #include <functional>
 #include <string>
 
@@ -14,7 +14,8 @@ namespace {
 
 const Group kData = {{{0}}};
 
-// Two stages of two ranks; each stage has a program of its own with the streams "main" and "side".
+// Returns a schedule with two stages of two ranks; each stage has its own program with the streams "main" and
+// "side".
 Schedule two_stages() {
   Schedule s;
   s.roles = {{"worker", {Mesh({{"data", 2}, {"pipeline", 2}})}}};
@@ -36,7 +37,7 @@ TEST_CASE("bad schedules are refused with the ops named") {
   struct Case {
     const char* what;
     std::function<void(Schedule&)> make;
-    std::vector<std::string> told;  // all of these stand in the message
+    std::vector<std::string> told;  // the message contains all of these
   };
   const Case cases[] = {
       {"a send without a receive",
@@ -100,7 +101,7 @@ TEST_CASE("bad schedules are refused with the ops named") {
          Program& p = s.programs[0];
          p.tensors = {{TensorKind::gradient, "g"}};
          p.ops = {host("write g", 0),
-                  host("read g", 1, {{0, 0}})};  // the next write may come before the read
+                  host("read g", 1, {{0, 0}})};  // the next step's write could come before this step's read
          p.ops[0].writes = {0};
          p.ops[1].reads = {0};
        },
@@ -240,7 +241,7 @@ TEST_CASE("a counter of an iteration before the first makes nobody wait") {
   tell.counter = {"done", 0, 1};
   s.programs[0].ops = {begin, wait, tell, end};
   CHECK_NOTHROW(check(s));
-  s.programs[0].ops[1].counter.number = 0;  // waits for what it does itself later
+  s.programs[0].ops[1].counter.number = 0;  // waits for its own later signal
   CHECK_THROWS_AS(check(s), RunError);
 }
 

@@ -1,4 +1,4 @@
-// The coarsest equitable partition, on graphs whose classes are known.
+// Checks the coarsest equitable partition on graphs whose classes are known.
 #include "simulator/schedule/partition.hpp"
 
 #include "tests/catch.hpp"
@@ -18,7 +18,8 @@ Hypergraph path(int nodes, bool closed) {
   return g;
 }
 
-// Equitable: nodes of a class touch as many edges of each class in each way, and the reverse.
+// Returns whether the partition is equitable: all nodes of a class touch the same number of edges of each
+// class with each label, and vice versa.
 bool equitable(const Hypergraph& g, const Partition& p) {
   using Counts = std::vector<std::vector<int>>;
   const auto fits = [](std::vector<Counts>& seen, int of, const Counts& counts) {

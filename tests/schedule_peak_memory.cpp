@@ -52,7 +52,7 @@ TEST_CASE("the peak that the order of a program tells") {
     }
     schedule.programs = {program};
     CHECK(peak_worker_bytes(schedule) == c.bytes);
-    schedule.programs.front().role = 1;  // a server is no worker
+    schedule.programs.front().role = 1;  // a parameter server is not a worker
     CHECK(peak_worker_bytes(schedule) == 0);
   }
 }

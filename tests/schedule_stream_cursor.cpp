@@ -1,4 +1,4 @@
-// The order in which a stream comes to its ops, and what each waits for.
+// Checks the order in which a stream reaches its ops, and what each op waits for.
 #include <string>
 #include <vector>
 
@@ -50,7 +50,8 @@ Schedule schedule_of(std::vector<Op> ops) {
   return s;
 }
 
-// Ops with the iteration of the innermost repeat ("2:1"), of so many steps.
+// Lists the ops that the stream runs in `steps` steps, each with the iteration of its innermost repeat
+// ("2:1").
 std::string order(const Schedule& s, int stream, int steps) {
   const ProgramIndex index(s, s.programs[0]);
   StreamCursor cursor(s.programs[0], index, stream);
@@ -96,8 +97,8 @@ TEST_CASE("a repeat without end is never left") {
 }
 
 TEST_CASE("an op waits for the runs of others that its step and its repeat ask for") {
-  // Op 3 runs twice a step and waits for op 0 of its step and op 1 of the step before; op 4 for both runs
-  // of 3.
+  // Op 3 runs twice in a step and waits for op 0 of its step and op 1 of the previous step; op 5 waits for
+  // both runs of op 3.
   const Schedule s = schedule_of({compute("a", 1, 0), compute("b", 1, 0), repeat(2),
                                   compute("c", 0, 0, {{0, 0}, {1, 1}}), end(), compute("d", 0, 0, {{3, 0}})});
   const ProgramIndex index(s, s.programs[0]);
@@ -111,12 +112,12 @@ TEST_CASE("an op waits for the runs of others that its step and its repeat ask f
   const std::vector<Dependency>& after = cursor.current().after;
   CHECK(cursor.unmet(done) == &after[0]);
   CHECK(cursor.required(after[0], done) == 1);
-  CHECK(cursor.required(after[1], done) <= 0);  // there is no step before
+  CHECK(cursor.required(after[1], done) <= 0);  // there is no previous step
   done[0] = 1;
   CHECK(cursor.unmet(done) == nullptr);
   pass();
   pass();
-  CHECK(cursor.unmet(done) == nullptr);  // the second run is of the same step
+  CHECK(cursor.unmet(done) == nullptr);  // the second run is in the same step
   pass();
   pass();
   CHECK(cursor.op() == 5);
@@ -146,7 +147,7 @@ TEST_CASE("the counters of a repeat move on with its iteration") {
     cursor.advance();
     CHECK(cursor.counter() == CounterAddress("applied", i - 1));
     CHECK(cursor.awaited_value() == 2 + 0.5 * i);
-    if (i > 0) {  // before that there is no iteration to wait for
+    if (i > 0) {  // the first iteration has none before it to wait for
       CHECK_FALSE(cursor.reached(counters));
       counters[{"applied", i - 1}] = 1.5 + 0.5 * i;
       CHECK_FALSE(cursor.reached(counters));

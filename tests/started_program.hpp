@@ -1,4 +1,4 @@
-// The built program in the background, to be stopped at any moment.
+// Starts the built program in the background, so that a test can stop it at any moment.
 #pragma once
 
 #include <sys/prctl.h>
@@ -14,7 +14,7 @@
 
 namespace rehearse::test {
 
-// `words`: the program and its arguments. Its output goes to the file `out`, and errors nowhere.
+// Starts `words`, the program and its arguments. Its output goes to the file `out`; errors are discarded.
 inline pid_t start_program(std::vector<std::string> words, const std::string& out = "/dev/null") {
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
@@ -29,14 +29,14 @@ inline pid_t start_program(std::vector<std::string> words, const std::string& ou
   return child;
 }
 
-// Processes that lose their parent come to this one as long as the object lives.
+// While an object lives, descendants that lose their parent become children of this process.
 class TakesOrphans {
 public:
   TakesOrphans() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
   TakesOrphans(const TakesOrphans&) = delete;
   TakesOrphans& operator=(const TakesOrphans&) = delete;
   ~TakesOrphans() { prctl(PR_SET_CHILD_SUBREAPER, 0); }
-  // True once all processes that came to be under this one have ended.
+  // Returns true once all children of this process have ended; false after 20 s.
   bool all_are_gone() const {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (std::chrono::steady_clock::now() < deadline) {

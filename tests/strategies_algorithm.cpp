@@ -1,4 +1,4 @@
-// strategy.all_reduce: what the schedule's ops name, and what `auto` chooses.
+// Checks strategy.all_reduce: the algorithms that the schedule's ops name, and what `auto` chooses.
 #include <limits>
 #include <set>
 #include <string>
@@ -62,13 +62,13 @@ TEST_CASE("auto takes the least of those that fit, by their own cost") {
         if (protocol.kind == Protocol::nccl) CHECK((found == Algorithm::ring || found == Algorithm::tree));
       }
     }
-  CHECK(chosen.size() == 5);  // each is the best of all somewhere
+  CHECK(chosen.size() == 5);  // each is the fastest in some case
 }
 
 TEST_CASE("auto: logarithms for little, bandwidth for much") {
   const Scenario star = on(testing::star_of(16), Algorithm::automatic, Protocol::ideal);
   const std::vector<Endpoint> all = testing::all_devices(*star.cluster);
-  // Halving and doubling is never behind the ring on a star of a power of two.
+  // On a star of a power of two, halving and doubling is never slower than the ring.
   CHECK(AlgorithmChoice(star).of(all, 1e9) == Algorithm::halving_doubling);
   const Scenario twelve = on(testing::star_of(12), Algorithm::automatic, Protocol::ideal);
   const std::vector<Endpoint> members = testing::all_devices(*twelve.cluster);
@@ -76,7 +76,7 @@ TEST_CASE("auto: logarithms for little, bandwidth for much") {
   CHECK(AlgorithmChoice(twelve).of(members, 1e9) == Algorithm::ring);
   const Scenario torus = on(testing::torus_of({4, 4, 4}), Algorithm::automatic, Protocol::ideal);
   CHECK(AlgorithmChoice(torus).of(testing::all_devices(*torus.cluster), 1e9) == Algorithm::torus);
-  // As NCCL's own model has it for 16 nodes of eight A100: trees for kilobytes, rings for gigabytes.
+  // NCCL's own model, for 16 nodes of eight A100, chooses trees for kilobytes and rings for gigabytes.
   const Scenario gpus = on(testing::dgx_like(16), Algorithm::automatic, Protocol::nccl);
   const std::vector<Endpoint> devices = testing::all_devices(*gpus.cluster);
   CHECK(AlgorithmChoice(gpus).of(devices, 8e3) == Algorithm::tree);
@@ -95,7 +95,8 @@ TEST_CASE("a schedule's ops name a concrete algorithm") {
 TEST_CASE("what does not fit the gradients' group is refused, a tied embedding's group then has a ring") {
   const auto uneven = on(testing::star_of(8), Algorithm::torus, Protocol::ideal);
   CHECK_THROWS_AS(write_schedule(uneven), InputError);
-  // Lines of the torus are rings; first and last stage of a pipeline of four are none.
+  // The data groups are lines of the torus, which are rings; the first and the last of four stages do not
+  // form a line.
   Scenario s = on(testing::torus_of({4, 4}), Algorithm::torus, Protocol::ideal);
   s.strategy.data = s.strategy.pipeline = 4;
   CHECK(named(write_schedule(s)) == std::set{Algorithm::ring, Algorithm::torus});
@@ -106,8 +107,8 @@ TEST_CASE("what does not fit the gradients' group is refused, a tied embedding's
 }
 
 TEST_CASE("auto on H100: rings for kilobytes, NVLS from 2 MiB on, NVLSTree over several nodes") {
-  // As NCCL's log has it for eight GPUs of one node: RING with LL up to 1 MiB, NVLS from 2 MiB on; rings of
-  // four GPUs (stas00/ml-engineering network/README.md).
+  // According to NCCL's log for eight GPUs of one node: RING with LL up to 1 MiB, NVLS from 2 MiB on; rings
+  // for four GPUs (stas00/ml-engineering network/README.md).
   ClusterParts parts = testing::dgx_like(1);
   parts.node.device = device_preset("h100");
   parts.node.device_bandwidth = 450e9;
@@ -125,7 +126,7 @@ TEST_CASE("auto on H100: rings for kilobytes, NVLS from 2 MiB on, NVLSTree over 
   parts.nodes = 2;
   const Scenario two = on(parts, Algorithm::automatic, Protocol::nccl);
   CHECK(AlgorithmChoice(two).of(testing::all_devices(*two.cluster), 1e10) == Algorithm::nvls_tree);
-  // A100: no switch that sums.
+  // The switch of an A100 node cannot sum.
   parts.node.device = device_preset("a100-80");
   const Scenario ampere = on(parts, Algorithm::automatic, Protocol::nccl);
   CHECK(AlgorithmChoice(ampere).of(testing::all_devices(*ampere.cluster), 1e10) == Algorithm::ring);

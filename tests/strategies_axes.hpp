@@ -1,4 +1,4 @@
-// Scenarios of small transformers over several axes, made by hand for the tests of strategies.
+// Builds scenarios of small transformers over several axes, for the tests of strategies.
 #pragma once
 
 #include <utility>
@@ -28,7 +28,7 @@ struct Degrees {
   int data = 1, context = 1, tensor = 1, pipeline = 1;
 };
 
-// Four micro-batches of 2 samples, on nodes of one device each.
+// Builds a scenario of four micro-batches with 2 samples each, on nodes with one device each.
 inline Scenario axes_scenario(Model model, Degrees degrees) {
   Scenario s = scenario(std::move(model), degrees.data, degrees.pipeline, 4);
   s.strategy.context = degrees.context;
@@ -38,7 +38,7 @@ inline Scenario axes_scenario(Model model, Degrees degrees) {
   return s;
 }
 
-// The model's FLOPs in a step, of all ranks together.
+// Returns the model's FLOPs in a step, summed over all ranks.
 inline double flops_of_all_ranks(const Scenario& s) {
   const auto plan = write_schedule(s);
   const Role& workers = plan.schedule->roles[0];

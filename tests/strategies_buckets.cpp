@@ -1,4 +1,4 @@
-// Buckets that end inside layers, and the copies into and out of buckets: schedules, bytes, order.
+// Checks buckets that end inside layers, and the copies into and out of buckets: schedules, bytes, order.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -24,7 +24,7 @@ TEST_CASE("buckets of tensors end inside layers, and together carry every gradie
           s.strategy.bucket_unit = BucketUnit::tensor;
           const Plan tensors = write_schedule(s);
           REQUIRE_NOTHROW(check(*tensors.schedule));
-          // Stages that share a tied table add it up once, behind all that is done to its bucket.
+          // Stages that share a tied table sum it once, after all other operations on its bucket.
           Scenario over_gloo = s;
           over_gloo.strategy.bucket_copies = BucketCopies::in_out;
           over_gloo.engine.protocol = Protocol::gloo;
@@ -34,7 +34,7 @@ TEST_CASE("buckets of tensors end inside layers, and together carry every gradie
             const Program &whole = layers.schedule->programs[p], &cut = tensors.schedule->programs[p];
             for (const TensorKind kind : {TensorKind::gradient, TensorKind::weight})
               CHECK(bytes_of(cut, kind) == Approx(bytes_of(whole, kind)).epsilon(1e-12));
-            // The last backward pass computes every segment once, its last one first.
+            // The last backward pass computes every segment once, beginning with the last segment.
             int next = -1, last = -1;
             double most = 0;
             for (const Op& op : cut.ops) {
@@ -46,13 +46,13 @@ TEST_CASE("buckets of tensors end inside layers, and together carry every gradie
               if (op.kind != OpKind::collective || op.collective.kind != CollectiveKind::all_reduce ||
                   op.name.find("bucket") == std::string::npos)
                 continue;
-              // Every bucket but the last one has reached its limit.
+              // Every bucket except the last one has reached its limit.
               if (last >= 0)
                 CHECK(cut.ops[static_cast<std::size_t>(last)].collective.bytes.base >= cap * 1048576);
               last = static_cast<int>(&op - cut.ops.data());
               most = std::max(most, op.collective.bytes.base);
             }
-            // A layer of 256 has 3.0 MiB of gradients, its largest tensor 1 MiB.
+            // A layer with 256 hidden units has 3.0 MiB of gradients; its largest tensor has 1 MiB.
             if (cap == 1) CHECK(most < 3 * 1048576);
             CHECK((count_ops(cut, OpKind::collective, Pass::gradient_sync) >=
                    count_ops(whole, OpKind::collective, Pass::gradient_sync)));
@@ -81,7 +81,7 @@ TEST_CASE("over Gloo two buckets are summed at a time, and the optimizer waits f
   for (const auto kind : {Protocol::gloo, Protocol::tcp}) {
     Scenario s = scenario(perceptron(5), 4, 1, 1);
     s.engine.protocol = kind;
-    s.strategy.first_bucket_bytes = s.strategy.bucket_bytes = 1048576;  // a bucket a layer
+    s.strategy.first_bucket_bytes = s.strategy.bucket_bytes = 1048576;  // one bucket per layer
     const Plan plan = write_schedule(s);
     REQUIRE_NOTHROW(check(*plan.schedule));
     const Program& worker = plan.schedule->programs[0];
@@ -111,7 +111,7 @@ TEST_CASE("gradients are copied into buckets as they fill, and back in their ord
       for (const bool overlap : {true, false}) {
         CAPTURE(static_cast<int>(copies), data, overlap);
         Scenario s = scenario(perceptron(3), data, 1, 2);
-        s.strategy.first_bucket_bytes = s.strategy.bucket_bytes = 1048576;  // a bucket a layer
+        s.strategy.first_bucket_bytes = s.strategy.bucket_bytes = 1048576;  // one bucket per layer
         s.strategy.bucket_copies = copies;
         s.strategy.overlap = overlap;
         const Plan plan = write_schedule(s);
@@ -136,7 +136,7 @@ TEST_CASE("gradients are copied into buckets as they fill, and back in their ord
       }
 }
 
-// What torch 2.15.0 said of its rebuilt buckets (DistributedDataParallel._get_ddp_logging_data(),
+// Bucket sizes that torch 2.15.0 reported after rebuilding (DistributedDataParallel._get_ddp_logging_data(),
 // rebuilt_bucket_sizes) for models whose parameters are tensors of these sizes.
 TEST_CASE("buckets are those that PyTorch rebuilt") {
   Model unequal = perceptron(0);

@@ -1,4 +1,4 @@
-// Context parallelism: what is sent, computed and summed, against the formulas of the papers.
+// Compares what context parallelism sends, computes and sums with the formulas of the papers.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -24,8 +24,8 @@ Scenario context_scenario(Model model, int context, ContextKind kind, int data =
   return s;
 }
 
-// Calls and bytes of one micro-batch that serve the context axis: of collectives as Collective::bytes counts
-// them, of exchanges what is sent.
+// Calls and bytes of a micro-batch that serve the context axis: of collectives as Collective::bytes counts
+// them, of exchanges the bytes sent.
 struct Sent {
   int calls = 0;
   double bytes = 0;
@@ -65,15 +65,15 @@ TEST_CASE("context parallelism sends keys and values, or swaps tokens for heads"
     std::string name;
     ContextKind kind;
     int context;
-    double kv_heads;  // of 8 heads
+    double kv_heads;  // of 8 query heads
     Recompute recompute;
-    // A layer's calls and bytes, in units of b s h elements of 4 bytes.
+    // Calls and bytes of a layer, in units of b s h elements of 4 bytes.
     std::map<Pass, Sent> expected;
   };
-  // Keys and values together have 2 h elements a token, or with grouped queries fewer.
+  // Keys and values together have 2 h elements per token, fewer with grouped queries.
   const std::vector<Case> cases = {
-      // n - 1 hops of a share forward; back the same, and n hops of their gradients one step behind: n + 1
-      // ops.
+      // Forward: n - 1 hops of a share. Backward: the same, and n hops of the gradients one step behind, in n
+      // + 1 ops.
       {"ring of 2",
        ContextKind::ring,
        2,
@@ -100,7 +100,7 @@ TEST_CASE("context parallelism sends keys and values, or swaps tokens for heads"
        8,
        Recompute::selective,
        {{Pass::forward, {1, 1}}, {Pass::recompute, {1, 1}}, {Pass::backward, {3, 3}}}},
-      // Gathered forward and again for the backward pass, which reduces and scatters the gradients.
+      // All-gathers in the forward and again in the backward pass, which reduce-scatters the gradients.
       {"all-gather",
        ContextKind::all_gather,
        4,
@@ -161,7 +161,7 @@ TEST_CASE("the model's FLOPs do not depend on the context degree") {
     for (const ContextKind kind : kKinds)
       for (const bool zigzag : {true, false})
         for (const auto& [context, tensor] : {std::pair(2, 1), std::pair(4, 1), std::pair(2, 4)}) {
-          // Windows reach over parts of blocks, whose masked scores are not told apart.
+          // A window masks parts of blocks in the ring, and the count includes these masked scores.
           if (kind == ContextKind::ring && std::get<Transformer>(model.shape).window > 0) continue;
           CAPTURE(static_cast<int>(kind), zigzag, context, tensor);
           Scenario s = context_scenario(model, context, kind, 1, tensor);
@@ -217,7 +217,7 @@ TEST_CASE("gradients are summed over the ranks that share a batch or a sequence"
     }
     CHECK(summed == Approx(4 * parameters));
 
-    // Local SGD averages over the data axis alone; ranks of a sequence take every step together.
+    // Local SGD averages only over the data axis; ranks that share a sequence synchronize in every step.
     s.strategy.gradients = "local-sgd";
     const auto local = write_schedule(s);
     double apart = 0, averaged = 0;

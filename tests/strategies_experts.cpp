@@ -1,5 +1,5 @@
-// Expert parallelism: a second mesh over the same ranks, what is sent over it, and whose gradients are
-// summed.
+// Checks expert parallelism: a second mesh over the same ranks, what is sent over it, and over which ranks
+// gradients are summed.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -51,7 +51,7 @@ TEST_CASE("tokens go to their experts and back in two all-to-alls each way") {
     int expert, expert_tensor;
     bool sequence;
     double capacity;
-    double tokens;  // of a rank that it sends, as a share of b s
+    double tokens;  // tokens that a rank sends, as a share of b s
     int members;
   };
   const std::vector<Case> cases = {
@@ -78,16 +78,17 @@ TEST_CASE("tokens go to their experts and back in two all-to-alls each way") {
       ++calls[op.pass];
       CHECK(op.collective.kind == CollectiveKind::all_to_all);
       CHECK(group_size(plan.schedule->roles[0], op.collective.group) == c.members);
-      // To each of the members, a member's share of what the rank sends.
+      // Each member receives an equal share of what the rank sends.
       CHECK(op.collective.bytes.base * c.members ==
             Approx(4 * k * b * sequence * c.tokens * h).epsilon(1e-12));
     }
-    const std::map<Pass, int> expected = {{Pass::forward, 4}, {Pass::backward, 4}};  // of 2 layers
+    const std::map<Pass, int> expected = {{Pass::forward, 4}, {Pass::backward, 4}};  // for 2 layers
     CHECK(calls == expected);
   }
 }
 
-// Of all ways to choose k of E experts, on how many of n places one lies, in the mean: counted.
+// Returns on how many of `places` places at least one expert lies, as a mean over all choices of `chosen` of
+// `experts` experts; computed by enumeration.
 double counted_places(int experts, int chosen, int places) {
   double sum = 0, ways = 0;
   for (unsigned choice = 0; choice < 1u << experts; ++choice) {
@@ -108,8 +109,8 @@ double counted_places(int experts, int chosen, int places) {
 TEST_CASE("a row goes once to each rank or node that has any of a token's experts") {
   struct Case {
     ExpertDispatch dispatch;
-    int devices;  // of a node
-    int places;   // for a row each; 0: one for each expert
+    int devices;  // devices per node
+    int places;   // places that receive one row each; 0: one row for each expert
   };
   // 8 ranks with 2 of 16 experts each.
   const std::vector<Case> cases = {{ExpertDispatch::experts, 1, 0}, {ExpertDispatch::ranks, 1, 8},
@@ -145,7 +146,7 @@ TEST_CASE("experts are shared out, and the model's FLOPs stay the same") {
   struct Case {
     Degrees degrees;
     int expert, expert_tensor;
-    double share;  // of the experts' parameters that a rank holds
+    double share;  // share of the experts' parameters that a rank holds
   };
   const std::vector<Case> cases = {
       {{4, 1, 1, 1}, 2, 1, 1.0 / 2}, {{8, 1, 1, 1}, 8, 1, 1.0 / 8}, {{1, 1, 4, 1}, 2, 2, 1.0 / 4},
@@ -165,7 +166,8 @@ TEST_CASE("experts are shared out, and the model's FLOPs stay the same") {
           CAPTURE(degrees_text(s.strategy), c.expert, c.expert_tensor, sequence, capacity, inner);
           REQUIRE_NOTHROW(check(*write_schedule(s).schedule));
           CHECK(flops_of_all_ranks(s) == Approx(c.degrees.data * alone).epsilon(1e-9));
-          CHECK(parameters_of(s, true) == Approx(c.share * experts).epsilon(2e-3));  // biases of outputs
+          CHECK(parameters_of(s, true) ==
+                Approx(c.share * experts).epsilon(2e-3));  // output biases are not sharded
         }
 }
 
@@ -173,14 +175,14 @@ TEST_CASE("gradients of experts are summed over those ranks that hold the same o
   struct Case {
     Degrees degrees;
     int expert, expert_tensor;
-    int copies;  // of an expert on ranks that share a batch or a sequence
+    int copies;  // copies of an expert on ranks that share a batch or a sequence
   };
   for (const Case& c : {Case{{8, 1, 1, 1}, 4, 1, 2}, Case{{4, 1, 1, 1}, 4, 1, 1}, Case{{4, 2, 1, 1}, 2, 1, 4},
                         Case{{4, 1, 2, 1}, 4, 1, 2}, Case{{4, 1, 2, 1}, 2, 2, 2}}) {
     Scenario s = expert_scenario(c.degrees, c.expert, c.expert_tensor, c.degrees.tensor > 1);
     CAPTURE(degrees_text(s.strategy), c.expert, c.expert_tensor);
     const auto plan = write_schedule(s);
-    std::map<int, double> bytes;  // by members
+    std::map<int, double> bytes;  // by number of members
     for (const Op& op : plan.schedule->programs.front().ops)
       if (op.kind == OpKind::collective && op.pass == Pass::gradient_sync &&
           (op.action.kind == Action::Kind::none || op.action.kind == Action::Kind::sum_part))
@@ -208,7 +210,7 @@ TEST_CASE("shards of experts lie on the ranks that hold the same ones") {
     std::map<TensorKind, double> held;
     for (const Tensor& tensor : plan.schedule->programs.front().tensors)
       held[tensor.kind] += tensor.bytes.base;
-    // Dense parameters on 8 ranks, experts on 2; Adam's two moments in fp32.
+    // Dense parameters are sharded over 8 ranks, experts over 2; Adam has two moments in fp32.
     const double shared = 4 * (dense / 8 + experts / 2), whole = 4 * (dense + experts);
     CHECK(held[TensorKind::optimizer_state] == Approx(2 * shared));
     CHECK(held[TensorKind::gradient] == Approx(stage >= 2 ? shared : whole));
@@ -231,7 +233,7 @@ TEST_CASE("unequal loads: their mean is 1, their spread as asked, and they follo
   CHECK(expert_loads(8, 4, 0.3, 1, 2) == expert_loads(8, 4, 0.3, 1, 2));
   CHECK(expert_loads(8, 4, 0.3, 1, 2) != expert_loads(8, 4, 0.3, 1, 3));
   CHECK(expert_loads(8, 4, 0.3, 1, 2) != expert_loads(8, 4, 0.3, 2, 2));
-  // Ranks with several experts are nearer to the mean.
+  // The load of a rank with several experts is their mean.
   const std::vector<double> each = expert_loads(8, 8, 0.3, 1, 2), pairs = expert_loads(8, 4, 0.3, 1, 2);
   for (std::size_t i = 0; i < 4; ++i) CHECK(pairs[i] == Approx((each[2 * i] + each[2 * i + 1]) / 2));
 }
@@ -264,7 +266,8 @@ TEST_CASE("unequal loads send as many bytes and compute as much as equal ones, o
     const auto [sent, computed] = totals(*equal.schedule);
     const auto [sent_uneven, computed_uneven] = totals(*uneven.schedule);
     CHECK(computed_uneven == Approx(computed).epsilon(1e-9));
-    // What a rank keeps for itself differs: a hot expert's own rows do not travel.
+    // Ranks keep different shares for themselves, since a hot expert's own rows are not sent, but the total
+    // is equal.
     CHECK(sent_uneven == Approx(sent).epsilon(1e-9));
   }
 }
@@ -279,7 +282,7 @@ TEST_CASE("all-to-alls over several factors are one, whatever the order of route
   REQUIRE(back.size() == 1);
   CHECK(back[0].factors == std::vector<int>{0, 1});
   CHECK(back[0].elements == 64);
-  // The outer of two shards may be left first only where the order does not matter.
+  // The outer of two shards can be gathered first only if the order does not matter.
   CHECK_THROWS_AS(changes({s, s}, {r, s}, {2, 2}, 64), std::invalid_argument);
   CHECK(changes({s, s}, {r, s}, {2, 2}, 64, true).size() == 1);
 }
