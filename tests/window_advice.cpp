@@ -1,4 +1,4 @@
-// Advice in the real window: simulated before it is shown, tried by a click, and compared.
+// Checks advice in the real window: it is simulated before it is shown, tried by a click, and compared.
 #include <QtTest>
 
 #include <QLabel>
@@ -20,7 +20,7 @@ struct Advising {
     shown(window);
     why.set_tries_advice(true);
   }
-  ~Advising() { why.set_tries_advice(false); }  // it is a setting
+  ~Advising() { why.set_tries_advice(false); }  // a stored setting, so it must be restored
   void open(const QString& name, const QStringList& settings = {}) {
     window.open_files({trace_of("advice-" + name + settings.join('-'), name, settings)});
     settle(window);
@@ -72,7 +72,7 @@ TEST_CASE("Advice is simulated before it is shown, and a click compares it with 
   CHECK(a.window.view("compare")->isVisible());
   CHECK(a.window.session().current()->id == tried->id);
 
-  // Once more shows what is there.
+  // Another click shows the run that is already there.
   a.window.session().set_current(base);
   a.window.show_view("why");
   settle(a.window);
@@ -133,7 +133,7 @@ TEST_CASE("A run that is asked for does not wait for advice, which ends with the
   auto a = std::make_unique<Advising>();
   a->open("resnet50-ring");
   Run run = *a->window.session().current();
-  // Every rank by itself, chunk by chunk: far longer than any test waits.
+  // Simulates every rank separately, chunk by chunk, which takes far longer than any test waits.
   run.figures.advice = {{"never known",
                          {"cluster.nodes=64", "training.global_batch=16384", "simulation.fidelity=chunk",
                           "simulation.fold=false", "simulation.steps=70"}}};

@@ -1,4 +1,5 @@
-// Colours of what stands beside each other are told apart, by all kinds of eyes, on light and dark ground.
+// Checks that neighbouring colours can be told apart with usual and deficient colour vision, on light and
+// dark backgrounds.
 #include <array>
 #include <cmath>
 
@@ -18,8 +19,8 @@ Vector linear(const QColor& colour) {
   return {one(colour.redF()), one(colour.greenF()), one(colour.blueF())};
 }
 
-// Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency"
-// (2009), severity 1.
+// Colour vision as modelled by Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation
+// of Color Vision Deficiency" (2009), severity 1.
 enum class Eyes { usual, protan, deutan };
 Vector seen(const Vector& c, Eyes eyes) {
   static constexpr std::array<std::array<double, 9>, 3> kMatrices = {
@@ -41,7 +42,7 @@ Vector lab(const Vector& c) {
   return {116 * y - 16, 500 * (x - y), 200 * (y - z)};
 }
 
-// CIEDE2000 (Sharma, Wu and Dalal, 2005).
+// Returns the CIEDE2000 difference (Sharma, Wu and Dalal, 2005).
 double difference(const Vector& first, const Vector& second) {
   constexpr double kPi = 3.14159265358979323846;
   const auto radians = [](double degrees) { return degrees * kPi / 180; };
@@ -85,7 +86,7 @@ TEST_CASE("The difference of colours is that of CIEDE2000") {
 }
 
 TEST_CASE("Passes, and what stands beside them, are told apart by all eyes, on light and dark ground") {
-  constexpr double kLeast = 13, kLeastColourBlind = 9;  // 2 is just seen, side by side
+  constexpr double kLeast = 13, kLeastColourBlind = 9;  // 2 is barely visible, side by side
   const std::vector<Style> passes = {0, 1, 2, 3, 4, 5};
   std::vector<Style> beside;
   for (const Kind kind : {Kind::communication, Kind::waiting, Kind::bubble, Kind::data, Kind::checkpoint})

@@ -1,5 +1,4 @@
-// `rehearse-gui` by its command line: pictures without a display, and what is wrong told by message and
-// status.
+// Checks the command line of `rehearse-gui`: pictures without a display, and errors by message and status.
 #include <QImage>
 #include <QProcess>
 #include <QTemporaryDir>
@@ -49,7 +48,7 @@ TEST_CASE("Pictures are made without a display") {
     CHECK(outcome.status == 0);
     const QImage image(path);
     CHECK(image.size() == QSize(900, 500));
-    // Something is on it: more than a ground of one colour.
+    // The picture has content, not just a background of one colour.
     std::set<QRgb> colours;
     for (int y = 0; y < image.height(); y += 3)
       for (int x = 0; x < image.width(); x += 3) colours.insert(image.pixel(x, y));

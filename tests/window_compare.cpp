@@ -1,4 +1,4 @@
-// The views of figures, comparisons and plots, driven as a person does.
+// Drives the views of figures, comparisons and plots as a user does.
 #include <QtTest>
 
 #include <QApplication>
@@ -36,7 +36,7 @@ QString all_text(const QWidget& view) {
   return text;
 }
 
-// Every control that is seen has a name, every action a key, a tip and a menu.
+// Checks that every visible control has a name, and every action a shortcut, a tooltip and a menu.
 void check_manners(const QWidget& view) {
   CHECK_FALSE(view.accessibleName().isEmpty());
   for (const QAction* action : view.actions()) {
@@ -151,10 +151,10 @@ TEST_CASE("Nothing of the bars is cut off, at any width") {
       CHECK(entry.box.bottom() <= bars.heightForWidth(width));
     }
   }
-  // Of several on one scale the longer run's bar is the longer one, and each part is told once.
+  // If several runs share a scale, the longer run has the longer bar, and each part is named once.
   Run a = measured(), b = measured();
   b.figures.step_time_s /= 2;
-  b.figures.samples_per_s *= 2;  // as many a step
+  b.figures.samples_per_s *= 2;  // as many samples per step
   for (BreakdownPart& part : b.figures.breakdown) part.seconds /= 2;
   const Runs runs = {std::make_shared<Run>(a), std::make_shared<Run>(b)};
   bars.set(breakdown_bars(runs, {"a", "b"}));
@@ -238,7 +238,7 @@ TEST_CASE("Ops are counted over what is visible, the step or the whole run") {
 
 namespace {
 
-// Whether a ring in the colour of text stands around a place of the view.
+// Returns whether a ring in the colour of text surrounds a point of the view.
 bool is_ringed(QWidget& view, QPoint place) {
   const QImage image = view.grab().toImage();
   const QColor text = view.palette().color(QPalette::WindowText);

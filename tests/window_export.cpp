@@ -1,4 +1,4 @@
-// Which view is exported, and that its picture has all of it.
+// Checks which view is exported, and that its picture is complete.
 #include <QtTest>
 
 #include <QFileDialog>
@@ -30,7 +30,7 @@ void click_tab(const MainWindow& window, const QString& title) {
   FAIL("no such tab");
 }
 
-// Chooses the file in the dialog that the action opens.
+// Triggers the action and chooses the file in the dialog that it opens.
 void export_to(MainWindow& window, const QString& text, const QString& path) {
   QTimer::singleShot(0, &window, [path] {
     auto* dialog = qobject_cast<QFileDialog*>(QApplication::activeModalWidget());
@@ -68,7 +68,7 @@ TEST_CASE("The tab that was clicked is exported, though the timeline has the foc
   CHECK(window.exported_view() == window.view("runs"));
   timeline->canvas().setFocus();
   CHECK(window.exported_view() == timeline);
-  CHECK(window.exported_table() == table);  // the open tab's, for a timeline has none
+  CHECK(window.exported_table() == table);  // the open tab's table, since a timeline has none
 
   const QTemporaryDir folder;
   const QString path = folder.filePath("ops.csv");

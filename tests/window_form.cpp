@@ -1,4 +1,4 @@
-// The form of a scenario reaches every key of the reader, and tells defaults as what they come to.
+// Checks that the form of a scenario covers every key of the reader and shows what defaults amount to.
 #include <QtTest>
 
 #include <QComboBox>
@@ -72,7 +72,7 @@ TEST_CASE("The form finds every key that the reader knows") {
     CAPTURE(key.path.toStdString());
     f.form.finder().line().setText(key.path);
     const QString path = first_path(key.path, *keys);
-    if (!key.value) {  // a section: by its keys
+    if (!key.value) {  // a section is found by its keys
       bool any = !f.found().isEmpty();
       for (const QWidget* field : f.form.findChildren<QWidget*>())
         any = any || (field->objectName().startsWith(key.path + '.') && field->isVisible());
@@ -110,7 +110,7 @@ TEST_CASE("A key that has no field is found, gets one, and is written to the tex
   CHECK(f.view.draft().text() == kText);
   CHECK(f.form.field("strategy.zigzag"));  // its field stays
 
-  // Of an array of tables, with the arrow keys; a number with a fraction, a text.
+  // A key in an array of tables, chosen with the arrow keys; a number with a fraction, and a text.
   line.setFocus();
   QTest::keyClicks(&line, "cluster slow");
   REQUIRE(f.found() ==
@@ -131,7 +131,7 @@ TEST_CASE("A key that has no field is found, gets one, and is written to the tex
   QTest::keyClick(QApplication::focusWidget(), Qt::Key_Z, Qt::ControlModifier);
   CHECK_FALSE(f.view.draft().text().contains("link ="));
 
-  // Enter goes to a field that is there; Esc gives up.
+  // Enter goes to an existing field; Esc cancels.
   line.setFocus();
   QTest::keyClicks(&line, "micro_batch");
   CHECK(f.found().isEmpty());
@@ -157,7 +157,7 @@ TEST_CASE("What the text sets has a field, common or not") {
   QTest::keyClicks(&layers, "[1, 6]");
   QTest::keyClick(&layers, Qt::Key_Return);
   CHECK(f.view.draft().text().contains("stage_layers = [1, 6]\n"));
-  // A field that nobody asked for goes with its key.
+  // A field that the user did not add disappears with its key.
   f.view.draft().remove("strategy.zigzag");
   CHECK(wait_for([&] { return !f.form.field("strategy.zigzag"); }));
 }
@@ -178,7 +178,7 @@ TEST_CASE("A default is told as what it comes to, in the colour of what is given
   f.window.set_theme(Theme::light);
   CHECK(f.field<NumberField>("cluster.nic_gbps").shown_default() == "200 (default)");
   CHECK(f.field<NumberField>("training.tokens").shown_default() == "not given");
-  // What is set can be reset.
+  // A value that is set can be reset.
   const auto reset_of = [&](const char* label) {
     for (auto* button : f.form.findChildren<QToolButton*>())
       if (button->accessibleName() == QString("Reset %1 to its default").arg(label)) return button;
@@ -190,7 +190,7 @@ TEST_CASE("A default is told as what it comes to, in the colour of what is given
   QTest::mouseClick(reset_of("Micro-batch"), Qt::LeftButton);
   CHECK_FALSE(f.view.draft().value("training.micro_batch"));
   CHECK_FALSE(reset_of("Micro-batch")->isVisible());
-  // Fields that make no difference are disabled, and no others.
+  // Only fields that make no difference are disabled.
   CHECK_FALSE(f.field<NumberField>("servers").isEnabled());
   CHECK(f.field<NumberField>("servers").toolTip().contains(
       "Only where gradients go through parameter servers"));

@@ -1,4 +1,5 @@
-// The whole of the window by keyboard: every control has a name and is reached by Tab and by Shift+Tab.
+// Operates the entire window by keyboard: every control has a name and can be reached by Tab and by
+// Shift+Tab.
 #include <QtTest>
 
 #include <QAbstractButton>
@@ -14,9 +15,9 @@ using namespace rehearse::gui;
 
 namespace {
 
-constexpr int kEnough = 80;  // presses without a widget that was not yet reached
+constexpr int kEnough = 80;  // presses that reach no new widget before the search ends
 
-// What can have the focus by Tab in the view now; parts of other controls have theirs.
+// Returns the widgets of the view that can currently get the focus by Tab, without parts of other controls.
 std::vector<QWidget*> controls_of(const QWidget& view) {
   std::vector<QWidget*> controls;
   for (QWidget* widget : view.findChildren<QWidget*>())
@@ -32,8 +33,8 @@ QString described(const QWidget* widget) {
            widget->parentWidget() != nullptr ? widget->parentWidget()->metaObject()->className() : "");
 }
 
-// Every widget that has the focus while the key is pressed again and again. A text in which Tab is a letter,
-// and a picture whose parts it goes through, are left as by Ctrl+Tab.
+// Returns every widget that gets the focus while the key is pressed repeatedly. Texts that take Tab as a
+// letter, and pictures through whose parts Tab moves, are left as if by Ctrl+Tab.
 std::set<QWidget*> reached_by(MainWindow& window, Qt::Key key) {
   std::set<QWidget*> reached;
   int stays = 0, nothing_new = 0;
@@ -77,7 +78,7 @@ TEST_CASE("Every control of every view has a name and is reached by Tab and back
       CAPTURE(described(control).toStdString());
       const auto* button = qobject_cast<const QAbstractButton*>(control);
       CHECK_FALSE((control->accessibleName().isEmpty() && (button == nullptr || button->text().isEmpty())));
-      if (!control->isVisible() || !control->isEnabled()) continue;  // what was gone through changed it
+      if (!control->isVisible() || !control->isEnabled()) continue;  // hidden or disabled by the keys
       CHECK(forward.count(control) == 1);
       CHECK(back.count(control) == 1);
     }

@@ -1,4 +1,5 @@
-// Where the window and its views stand: on the screen, remembered, alone, and in windows of their own.
+// Checks where the window and its views are placed: on the screen, restored, maximised, and in separate
+// windows.
 #include <QtTest>
 
 #include <QAction>
@@ -25,7 +26,7 @@ using namespace rehearse::gui;
 
 namespace {
 
-// What is remembered in a test is gone after it.
+// Deletes the remembered layout before and after a test.
 struct Unremembered {
   Unremembered() { forget(); }
   ~Unremembered() { forget(); }
@@ -65,7 +66,7 @@ TEST_CASE("A window that is opened for the first time is whole on the screen") {
     CHECK(screen.contains(place));
     CHECK(place.width() >= std::min(1280, screen.width() - 8));
     CHECK(place.height() >= std::min(800, screen.height() - 40));
-    CHECK(place.height() < screen.height());  // there is room for its title
+    CHECK(place.height() < screen.height());  // leaves room for the title bar
   }
 }
 
@@ -100,7 +101,7 @@ TEST_CASE("The window opens as it was left") {
     window.close();
   }
   {
-    MainWindow window;  // as for a picture: nothing of it is known, and nothing kept
+    MainWindow window;  // as for a picture: restores no layout and stores none
     window.show();
     CHECK(window.size() == QSize(1280, 800));
     CHECK(tabs_of(window).currentWidget() == window.view("why"));
@@ -113,7 +114,7 @@ TEST_CASE("The window opens as it was left") {
   CHECK(window.geometry() == place);
   CHECK(tabs_of(window).currentWidget() == window.view("memory"));
   CHECK(window.workspace().findChild<QSplitter*>()->sizes()[0] == side);
-  // From a larger screen than the one that is there.
+  // A layout from a larger screen than the present one.
   QSettings().setValue("window/place", QRect(3000, 2000, 5000, 4000));
   MainWindow other;
   other.restore_layout();
@@ -151,7 +152,7 @@ TEST_CASE("Results have the room of the timeline until a run is open") {
   CHECK(window.view("timeline")->height() > 300);
   window.session().remove(window.session().current()->id);
   CHECK_FALSE(window.view("timeline")->isVisible());
-  window.show_view("timeline");  // is asked for
+  window.show_view("timeline");  // the user asks for it
   CHECK(window.view("timeline")->isVisible());
 }
 
@@ -168,7 +169,7 @@ TEST_CASE("A double click on a tab gives it all the room, and another gives it b
   CHECK_FALSE(window.view("timeline")->isVisible());
   CHECK_FALSE(window.view("runs")->isVisible());
   CHECK(window.view("memory")->width() > 1200);
-  // Other tabs keep the room; what stands elsewhere brings all back.
+  // Other tabs stay maximised; showing a view outside the tabs restores the layout.
   window.show_view("table");
   CHECK(window.view("table")->width() > 1200);
   window.show_view("memory");
@@ -211,12 +212,12 @@ TEST_CASE("A view has a window of its own until that is closed") {
     CHECK(window.workspace().is_detached(view));
     CHECK(qobject_cast<DetachedWindow*>(view->window()) != nullptr);
     CHECK(view->isVisible());
-    window.show_view(name);  // brings that window to the front
+    window.show_view(name);  // brings its window to the front
     CHECK(window.workspace().is_detached(view));
   }
   CHECK(tabs_of(window).count() == tabs - 1);
   CHECK(tabs_of(window).height() > 600);
-  // Keys of the window are meant in it, too, and it shows what comes.
+  // The main window's shortcuts also work in a detached window, and the main window shows the result.
   QWidget* table = window.view("table");
   table->window()->activateWindow();
   REQUIRE(QTest::qWaitForWindowActive(table->window(), rehearse::test::kPatienceMs));
@@ -231,7 +232,7 @@ TEST_CASE("A view has a window of its own until that is closed") {
   CHECK(tabs_of(window).indexOf(window.view("table")) == place);
   CHECK(tabs_of(window).count() == tabs);
   CHECK(window.view("timeline")->y() < tabs_of(window).y());
-  // It comes where it was; the window takes it along when it is closed.
+  // It reappears where it was; closing the main window closes the detached one.
   window.workspace().detach(table);
   CHECK(table->window()->size() == QSize(777, 555));
   window.close();

@@ -1,4 +1,4 @@
-// Windows without a display, looking the same everywhere.
+// Runs the tests of the window without a display, with the same appearance on all machines.
 #include <QtTest>
 
 #define CATCH_CONFIG_RUNNER
@@ -16,11 +16,11 @@ int main(int argc, char** argv) {
   qputenv("QT_QPA_PLATFORM", "offscreen");
   qputenv("QT_SCALE_FACTOR", "1");
   QApplication application(argc, argv);
-  const QTemporaryDir settings;  // and not the user's
+  const QTemporaryDir settings;  // instead of the user's settings
   QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, settings.path());
   QCoreApplication::setOrganizationName("rehearse");
   QCoreApplication::setApplicationName("rehearse-gui-test");
-  // Simulations that no test asks for take time. Tests of advice turn it on in their windows.
+  // Simulating advice in all tests would take time; tests of advice turn it on in their windows.
   QSettings().setValue("tries_advice", false);
   QLocale::setDefault(QLocale::c());
   QApplication::setStyle("Fusion");

@@ -1,4 +1,4 @@
-// Tables of published measurements in the window, and messages of what could not be opened.
+// Checks tables of published measurements in the window, and messages about files that could not be opened.
 #include <QtTest>
 
 #include <QLabel>
@@ -16,7 +16,7 @@ using namespace rehearse::gui;
 
 namespace {
 
-// What `rehearse validate TABLES --format csv` writes.
+// Writes the output of `rehearse validate TABLES --format csv` to a file and returns its path.
 QString validation_of(const QTemporaryDir& folder, const QStringList& tables) {
   QProcess process;
   process.start(REHEARSE_BIN_DIR "/rehearse",
@@ -43,7 +43,7 @@ TEST_CASE("Published tables that were validated open beside each other") {
   auto* accuracy = static_cast<AccuracyView*>(window.view("accuracy"));
   REQUIRE(accuracy->isVisible());
   const QAbstractItemModel& rows = *accuracy->findChild<TableView*>()->model();
-  CHECK(rows.rowCount() == 97);  // of 102, five have only an efficiency
+  CHECK(rows.rowCount() == 97);  // 97 of 102 rows; five have only an efficiency
   CHECK(rows.index(0, 5).data().toString() == "flash-attention-h100");
   CHECK(rows.headerData(5, Qt::Horizontal).toString() == "table");
   const auto labels = accuracy->findChildren<QLabel*>();
@@ -69,7 +69,7 @@ TEST_CASE("What cannot be opened is told whole until it is dismissed") {
   CHECK((told[0] + told[1]).contains(table));
   CHECK((told[0] + told[1]).contains(scenario));
   CHECK(window.messages().text().contains("allowed: what `rehearse sweep --out FILE.csv` writes"));
-  // Wrapped and without a line out of sight.
+  // The text is wrapped, and no line is out of sight.
   auto* text = window.messages().findChild<QPlainTextEdit*>();
   QApplication::processEvents();
   CHECK(text->verticalScrollBar()->maximum() == 0);

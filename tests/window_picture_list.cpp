@@ -1,4 +1,4 @@
-// The script that makes the READMEs' pictures: what it lists can be made.
+// Checks that the script which makes the READMEs' pictures can make everything that it lists.
 #include <QDir>
 #include <QImage>
 #include <QProcess>

@@ -1,6 +1,6 @@
-// Six views as pictures, against those that were looked at and found good: tests/pictures/. Other versions
-// of Qt and FreeType draw letters a little differently, so the pictures are small and compared with
-// tolerance. REHEARSE_UPDATE_GOLDEN=1 writes them anew; look at them then.
+// Compares pictures of six views with approved ones in tests/pictures/. Other versions of Qt and FreeType
+// draw letters slightly differently, so the pictures are small and compared with a tolerance.
+// REHEARSE_UPDATE_GOLDEN=1 rewrites them; inspect them afterwards.
 #include <QtTest>
 
 #include <QDir>
@@ -18,7 +18,7 @@ namespace {
 
 const QSize kView(1280, 800), kPicture(320, 200);
 constexpr double kMeanDifference = 3;  // of 255, over all pixels and colours
-constexpr int kFar = 48;               // of 255: another colour, and no other edge of a letter
+constexpr int kFar = 48;               // of 255: a different colour, not just another edge of a letter
 constexpr double kFarPixels = 0.01;
 
 struct Difference {
@@ -79,7 +79,7 @@ TEST_CASE("Views look as they did") {
     };
     const QString path = folder.filePath(QString(c.name) + ".png");
     if (update) {
-      QTest::qWait(2000);  // what it computes on other threads
+      QTest::qWait(2000);  // waits for work on other threads
       REQUIRE(picture().save(path));
       delete view;
       continue;
@@ -97,7 +97,7 @@ TEST_CASE("Views look as they did") {
     if (!as_expected) last.save(QDir::temp().filePath(QString("rehearse-") + c.name + ".png"));
     CHECK(found.mean <= kMeanDifference);
     CHECK(found.far_share <= kFarPixels);
-    // The comparison sees what it must: a picture that is moved by a row of text is another one.
+    // The comparison is sensitive enough: a picture moved by a row of text differs.
     CHECK(difference(expected, expected.copy(0, 5, kPicture.width(), kPicture.height())).far_share >
           kFarPixels);
   }

@@ -1,4 +1,5 @@
-// A pipeline at a glance: a row a stage, all in sight; several runs; the critical path through the stages.
+// Checks the overview of a pipeline: one row per stage, all visible; several runs; the critical path through
+// the stages.
 #include <QAction>
 #include <QLineEdit>
 #include <QTabWidget>
@@ -23,7 +24,7 @@ TimelineView& timeline_of(MainWindow& window) {
   return *static_cast<TimelineView*>(window.view("timeline"));
 }
 
-// A pipeline whose stages each have `ranks` that do alike.
+// Returns a pipeline whose stages each have `ranks` identical ranks.
 std::shared_ptr<const Timeline> wave(int stages, int microbatches, int ranks = 1) {
   TimelineBuilder b;
   for (int stage = 0; stage < stages; ++stage)
@@ -56,7 +57,7 @@ int lines_of(TimelineView& view, Line::Type type) {
       std::count_if(lines.begin(), lines.end(), [&](const Line& line) { return line.type == type; }));
 }
 
-// Without Shown's expanding of all tracks.
+// Like Shown, but does not expand all tracks.
 struct Glance {
   Session session;
   ViewState state;
@@ -96,7 +97,7 @@ TEST_CASE("A pipeline opens with a row a stage, all of them in sight") {
     CHECK(lines_of(view, Line::Type::row) == 0);
     CHECK(view.scene().greatest_scroll() == 0);
     CHECK(glance.line_of(0).height >= 2);
-    // Forward is told from backward in every row.
+    // Forward and backward passes differ in every row.
     const QImage image = view.canvas().grab().toImage();
     const bool dark = is_dark(view.palette());
     for (const int stage : {0, stages - 1}) {
@@ -134,10 +135,10 @@ TEST_CASE("A click or Enter on a stage's name shows its tracks, and again its ro
   glance.click_name(glance.line_of(7));
   CHECK(lines_of(glance.view, Line::Type::row) == 2);
   CHECK(glance.line_of(7).height >= 18);
-  CHECK(glance.line_of(8).height == low);  // the others stay
+  CHECK(glance.line_of(8).height == low);  // the others keep their height
   glance.click_name(glance.line_of(7));
   CHECK(lines_of(glance.view, Line::Type::row) == 0);
-  // Two clicks are one.
+  // A double click has the effect of a single one.
   const Line& line = glance.line_of(7);
   const QPoint at(80, line.y + line.height / 2);
   QTest::mouseClick(&glance.view.labels(), Qt::LeftButton, {}, at);
@@ -167,7 +168,7 @@ TEST_CASE("A click on a stage's row selects what it does then") {
   const Timeline& timeline = *glance.session.runs().front()->timeline;
   const SpanId span = glance.state.selected()->span;
   CHECK(timeline.process_of(span) == 3);
-  CHECK(timeline.rows[static_cast<std::size_t>(timeline.row_of(span))].track >= 0);  // no summary's span
+  CHECK(timeline.rows[static_cast<std::size_t>(timeline.row_of(span))].track >= 0);  // not a summary's span
   CHECK(timeline.spans.pass[span] == Pass::forward);
   CHECK(timeline.spans.microbatch[span] == 2);
 }
@@ -195,7 +196,7 @@ TEST_CASE("Names stand beside as many low rows as there is room for") {
   TimelineLabels& labels = glance.view.labels();
   const int top = glance.line_of(0).y, bottom = glance.line_of(47).bottom();
   REQUIRE(glance.line_of(0).height < labels.fontMetrics().height());
-  // Lines of pixels with and without ink take turns: names stand apart.
+  // Names do not touch: lines of pixels with and without ink alternate.
   const QImage image = labels.grab().toImage();
   const QRgb ground = labels.palette().color(QPalette::AlternateBase).rgb();
   int names = 0;
@@ -225,7 +226,7 @@ TEST_CASE("Several runs are summaries that are all in sight, and one that is exp
   glance.session.add(run_of(wave(48, 8)));
   CHECK_FALSE(glance.view.scene().lines().front().summary);
   CHECK(glance.view.scene().lines().back().height == 1);
-  // Collapsed by hand: its header alone.
+  // A run that the user collapses shows only its header.
   glance.click_name(glance.view.scene().lines().front());
   CHECK(glance.view.scene().lines().front().collapsed);
   CHECK(glance.view.scene().lines()[1].type == Line::Type::run);
@@ -285,7 +286,7 @@ TEST_CASE("The critical path has a row of its own, and keys go along it through 
   CHECK(colour_at(50 * us) == colour_of(Kind::compute, Pass::forward, dark).rgb());
   CHECK(colour_at(800 * us) == colour_of(Kind::compute, Pass::backward, dark).rgb());
   CHECK(colour_at(500 * us) == glance.view.palette().color(QPalette::Base).rgb());
-  // A click there selects the span itself.
+  // A click on the path selects the span itself.
   QTest::mouseClick(&glance.view.canvas(), Qt::LeftButton, {},
                     QPoint(static_cast<int>(glance.view.scene().scale().x(150 * us)), path.y + 8));
   REQUIRE(glance.state.selected());
@@ -294,7 +295,7 @@ TEST_CASE("The critical path has a row of its own, and keys go along it through 
   QTest::keyClick(&glance.view.canvas(), Qt::Key_J);
   CHECK(glance.state.selected()->span == 3);
   CHECK(glance.state.visible().contains(800 * us));
-  QTest::keyClick(&glance.view.canvas(), Qt::Key_J);  // the last
+  QTest::keyClick(&glance.view.canvas(), Qt::Key_J);  // the last span of the path
   CHECK(glance.state.selected()->span == 3);
   QTest::keyClick(&glance.view.canvas(), Qt::Key_J, Qt::ShiftModifier);
   CHECK(glance.state.selected()->span == 1);
@@ -307,7 +308,7 @@ TEST_CASE("The minimap shows where the critical path runs") {
   const QImage before = glance.view.minimap().grab().toImage();
   QTest::keyClick(&glance.view.canvas(), Qt::Key_X);
   const QImage after = glance.view.minimap().grab().toImage();
-  // All of it is in stage 0: above the middle.
+  // The entire path is in stage 0, above the middle.
   bool above = false, below = false;
   for (int y = 4; y < after.height() - 4; ++y)
     for (int x = 8; x < after.width() - 8; ++x)
@@ -362,7 +363,7 @@ TEST_CASE("Keys of the timeline work as soon as something is open, and typing st
   REQUIRE(window.focusWidget());
   QTest::keyClick(window.focusWidget(), Qt::Key_W);
   CHECK(window.state().visible().length() < before.length());
-  // On a tab bar, which takes no letters.
+  // Shortcuts also work from a tab bar, which takes no letters.
   auto* tabs = window.findChild<QTabBar*>();
   REQUIRE(tabs);
   tabs->setFocus();
@@ -375,7 +376,7 @@ TEST_CASE("Keys of the timeline work as soon as something is open, and typing st
   QTest::keyClicks(&search, "wasd");
   CHECK(search.text() == "wasd");
   CHECK(window.state().visible() == last);
-  // What arrives while one types does not take the keys away.
+  // A run that arrives while the user types does not take the focus.
   window.open_files({servers_trace()});
   search.setFocus();
   settle(window);
@@ -394,9 +395,9 @@ TEST_CASE("Bookmarks are named where they stand") {
   QTest::keyClick(axis.editor(), Qt::Key_Return);
   CHECK(axis.editor() == nullptr);
   CHECK(glance.state.bookmarks()[0].text == "first stall wasd");
-  CHECK(glance.state.visible() == TimeRange{0, 920 * us});  // letters moved nothing
+  CHECK(glance.state.visible() == TimeRange{0, 920 * us});  // the letters typed were not taken as shortcuts
   CHECK(glance.view.canvas().hasFocus());
-  // By two clicks on its flag; Escape keeps the old text.
+  // A double click on the flag edits its text; Escape keeps the old text.
   const QPoint flag(static_cast<int>(glance.view.scene().scale().x(300 * us)) + 5, 5);
   QTest::mouseDClick(&axis, Qt::LeftButton, {}, flag);
   REQUIRE(axis.editor());

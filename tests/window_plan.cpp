@@ -1,4 +1,4 @@
-// Searching plans in the real window, and what is seen and done with them.
+// Searches plans in the real window, and checks what is shown and can be done with them.
 #include <QtTest>
 
 #include <QAbstractScrollArea>
@@ -78,7 +78,7 @@ void press(QWidget& widget, QPoint at, Qt::KeyboardModifiers keys = Qt::NoModifi
 
 void drag(QWidget& widget, QPoint from, QPoint to) {
   QTest::mousePress(&widget, Qt::LeftButton, Qt::NoModifier, from);
-  // QTest moves the mouse without its button.
+  // QTest moves the mouse without a pressed button, so send an event with one.
   QMouseEvent move(QEvent::MouseMove, to, widget.mapToGlobal(to), Qt::NoButton, Qt::LeftButton,
                    Qt::NoModifier);
   QApplication::sendEvent(&widget, &move);
@@ -163,7 +163,7 @@ TEST_CASE("A search that is refused is told at its line") {
   CHECK(p.window.failures() == 1);
   CHECK(p.window.notices().last().contains("training.global_batch is 63"));
   CHECK(p.scenario.editor().error_line() == 6);
-  // A strategy that cannot be run is no reason not to search another one.
+  // A plan can be searched even if the scenario's own strategy cannot run.
   p.scenario.set_text(small_scenario().replace("data = 4", "data = 3"), "wrong");
   REQUIRE(wait_for([&] { return told(p.scenario, "Whether the scenario can be run").contains("Line "); }));
   p.scenario.plan();
@@ -194,9 +194,9 @@ TEST_CASE("Files of plans open by name and by dropping, and are saved with their
   settle(p.window);
   CHECK(p.window.failures() == 1);
   CHECK(p.window.notices().last().contains("plans[0].settings is missing"));
-  CHECK(p.plan.path().toStdString() == kFile.toStdString());  // as it was
+  CHECK(p.plan.path().toStdString() == kFile.toStdString());  // unchanged
 
-  // The scenarios of this file are not there.
+  // The scenarios of this file do not exist.
   p.action("Open plans as timelines").trigger();
   CHECK(p.window.failures() == 2);
   CHECK(p.window.notices().last().contains("plan-1.toml: there is no such file"));
@@ -265,11 +265,11 @@ TEST_CASE("A point is clicked, left by keys, and told, and figures are chosen") 
   scatter.plot().setFocus();
   QTest::keyClick(&scatter.plot(), Qt::Key_Left);  // 36.0 s after 41.2 s
   CHECK(p.selected() == std::vector<int>{15});
-  QTest::keyClick(&scatter.plot(), Qt::Key_Up, Qt::ShiftModifier);  // the next in memory: plan 9
+  QTest::keyClick(&scatter.plot(), Qt::Key_Up, Qt::ShiftModifier);  // the next by memory: plan 9
   CHECK(p.selected() == std::vector<int>{12, 15});
   scatter.set_figures(PlanFigure::mfu, PlanFigure::cost);
-  CHECK(scatter.front() == Numbers{0});  // of the highest MFU and the lowest cost
-  CHECK_FALSE(scatter.place_of(17));     // nobody knows its MFU
+  CHECK(scatter.front() == Numbers{0});  // has the highest MFU and the lowest cost
+  CHECK_FALSE(scatter.place_of(17));     // its MFU is unknown
   CHECK_FALSE(scatter.place_of(99));
 }
 
@@ -281,7 +281,7 @@ TEST_CASE("Ranges of axes are dragged or set by keys, and leave the plans within
   drag(view, view.place_of(pipeline, 0.9).toPoint(), view.place_of(pipeline, 1).toPoint());
   CHECK(p.shown_plans() == Numbers{11, 15});
   CHECK(p.plan.table().model()->rowCount() == 2);
-  press(view, view.place_of(pipeline, 0.5).toPoint());  // frees it
+  press(view, view.place_of(pipeline, 0.5).toPoint());  // removes the range
   CHECK(p.shown_plans().size() == 19);
   CHECK(view.ranges().empty());
 
@@ -302,7 +302,7 @@ TEST_CASE("Ranges of axes are dragged or set by keys, and leave the plans within
   QTest::keyClick(&view, Qt::Key_Escape);
   CHECK(p.shown_plans().size() == 19);
 
-  // A line is clicked between two axes.
+  // A click between two axes selects a line.
   const std::size_t tensor = axis_named(view, "tensor");
   const QPointF from = view.place_of(tensor, view.axes()[tensor].places[13]),
                 to = view.place_of(tensor + 1, view.axes()[tensor + 1].places[13]);

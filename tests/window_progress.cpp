@@ -1,4 +1,4 @@
-// A prediction that takes long is told above all views, and ended there.
+// Checks that a long prediction shows its progress above all views and can be cancelled there.
 #include <QtTest>
 
 #include <fstream>
@@ -12,7 +12,7 @@ using namespace rehearse::gui;
 
 namespace {
 
-// In the place of the program: tells how far it is and then does nothing but wait.
+// Writes a script that replaces the program: it prints its progress and then only waits.
 QString slow_program(const QTemporaryDir& folder, const char* tells) {
   const QString path = folder.filePath("slow");
   std::ofstream(path.toStdString()) << "#!/bin/sh\ncat > /dev/null\necho '" << tells
@@ -48,7 +48,7 @@ TEST_CASE("A long prediction is told with its progress, and cancelled") {
   progress.cancel().setFocus();
   QTest::keyClick(&progress.cancel(), Qt::Key_Space);
   REQUIRE(wait_for([&] { return scenarios.runner().running_name() == "next"; }));
-  CHECK(progress.isVisible());  // the next one goes on
+  CHECK(progress.isVisible());  // the next one is still running
   QTest::mouseClick(&progress.cancel(), Qt::LeftButton);
   CHECK(wait_for([&] { return !progress.isVisible() && window.settled(); }));
   CHECK(window.notices().last().startsWith("next: cancelled after "));
@@ -63,7 +63,7 @@ TEST_CASE("A program that tells no share is busy, and one that is quick is not t
   scenarios.runner().set_program(slow_program(folder, "building the network ..."));
   scenarios.set_text(kText, "mine");
   scenarios.run();
-  CHECK_FALSE(progress.isVisible());  // not at once
+  CHECK_FALSE(progress.isVisible());  // not immediately
   REQUIRE(wait_for([&] { return progress.isVisible(); }));
   CHECK(progress.bar().maximum() == 0);
   scenarios.cancel();

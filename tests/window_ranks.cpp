@@ -1,4 +1,4 @@
-// The Ranks view, driven as a person does.
+// Drives the Ranks view as a user does.
 #include <QtTest>
 
 #include <QAction>
@@ -33,7 +33,8 @@ int column_of(const RanksView& view, const QString& title) {
   return -1;
 }
 
-// Eight workers that sum their gradients, the third of which computes at three quarters of the speed.
+// Returns a trace of eight workers that sum their gradients; the third computes at three quarters of the
+// speed.
 QString trace_with_a_slow_device() {
   static const QTemporaryDir folder;
   const QString scenario = folder.filePath("slow.toml"), trace = folder.filePath("slow.json.gz");
@@ -75,7 +76,7 @@ TEST_CASE("The slow rank is named, and a click selects a rank on the timeline") 
   CHECK(stragglers_of(view).contains("longer than the median rank"));
   REQUIRE(view.ranks().size() == 1);
   const auto& ranks = view.ranks().front().times.ranks;
-  REQUIRE(ranks.size() == 2);  // the slow one, and seven that are alike
+  REQUIRE(ranks.size() == 2);  // the slow one, and seven identical ones
   const bool second = ranks[1].members == 1;
   const RankTime &slow = ranks[second ? 1 : 0], &others = ranks[second ? 0 : 1];
   CHECK(slow.members == 1);
@@ -93,7 +94,7 @@ TEST_CASE("The slow rank is named, and a click selects a rank on the timeline") 
   REQUIRE(window.state().area());
   for (const auto& [run, row] : window.state().area()->rows)
     CHECK(window.session().current()->timeline->rows[static_cast<std::size_t>(row)].process == slow.process);
-  CHECK(view.isVisible());  // the selection does not push it away
+  CHECK(view.isVisible());  // the selection does not hide the view
   table.setFocus();
   QTest::keyClick(&table, Qt::Key_Down);
   CHECK(window.session()
@@ -122,7 +123,7 @@ TEST_CASE("Several runs are blocks that stay together however their ranks are so
       CHECK(rows.index(2, 0).data().toString() == "pipeline");
       for (const int row : {0, 2}) CHECK(view.rank_of(table.row_of(rows.index(row, 0))) == nullptr);
     }
-  // The whole is told alike by Why.
+  // The Why view gives the same total.
   const auto& pipeline = view.ranks()[1].times.ranks;
   double computing_s = 0, ranks = 0;
   for (const RankTime& rank : pipeline) {

@@ -1,4 +1,4 @@
-// What runs are called, and what opening one leaves alone.
+// Checks the names of runs, and what opening a run leaves unchanged.
 #include <QtTest>
 
 #include <QTabBar>
@@ -47,11 +47,11 @@ TEST_CASE("Runs of a scenario that is changed and run again are named by what wa
   run();
   set_number(scenarios, "training.micro_batch", "8");
   run();
-  run();  // the same again
+  run();  // the same scenario again
   CHECK(names_of(window) ==
         QStringList{"mlp-ring", "mlp-ring, micro-batch 8", "mlp-ring, micro-batch 8 (2)"});
   CHECK(scenarios.findChild<QTabBar*>()->count() == 1);
-  // A run that is duplicated goes on from its name.
+  // A run that is duplicated extends the name of its base.
   scenarios.duplicate_run(window.session().runs()[1]->id);
   set_number(scenarios, "training.global_batch", "128");
   run();
@@ -69,7 +69,7 @@ TEST_CASE("Opening a trace leaves the form as it is") {
   CHECK(scenarios.findChild<QTabBar*>()->count() == 1);
   CHECK(scenarios.draft().text() == text);
   CHECK(scenarios.has_only_template());
-  // Its scenario is there on demand.
+  // Its scenario can be opened on demand.
   for (QAction* action : scenarios.actions())
     if (action->text().remove('&') == "Duplicate run") action->trigger();
   CHECK(scenarios.draft().name() == "ring");

@@ -1,4 +1,4 @@
-// Writing scenarios and running them in the real window, and the list of its runs.
+// Checks writing scenarios and running them in the real window, and the list of its runs.
 #include <QtTest>
 #include <QtWidgets>
 //
@@ -114,8 +114,8 @@ TEST_CASE("Keys and values are offered where they may stand, and written by Ente
   REQUIRE(list.isVisible());
   CHECK(choices().contains("micro_batch"));
   CHECK(choices().contains("precision"));
-  CHECK_FALSE(choices().contains("global_batch"));  // it stands there
-  // Typing narrows the list down.
+  CHECK_FALSE(choices().contains("global_batch"));  // it is already in the text
+  // Typing narrows down the list.
   QTest::keyClicks(&list, "micr");
   CHECK(line() == "micr");
   CHECK(choices() == QStringList{"micro_batch"});
@@ -125,7 +125,7 @@ TEST_CASE("Keys and values are offered where they may stand, and written by Ente
   QTest::keyClicks(&editor, "8");
   QTest::keyClick(&editor, Qt::Key_Return);
   QTest::keyClicks(&editor, "preci");
-  QTest::keyClick(&editor, Qt::Key_Space, Qt::ControlModifier);  // but one: at once
+  QTest::keyClick(&editor, Qt::Key_Space, Qt::ControlModifier);  // a single choice is inserted immediately
   CHECK_FALSE(list.isVisible());
   CHECK(line() == "precision = ");
   QTest::keyClick(&editor, Qt::Key_Space, Qt::ControlModifier);
@@ -135,9 +135,9 @@ TEST_CASE("Keys and values are offered where they may stand, and written by Ente
   CHECK(choices() == QStringList{"\"fp16\""});
   QTest::keyClick(&list, Qt::Key_Return);
   CHECK(line() == "precision = \"fp16\"");
-  editor.undo();  // one step
+  editor.undo();  // undoes the completion in one step
   CHECK(line().startsWith("precision = "));
-  // Esc leaves the text as it is; of a number nothing is offered.
+  // For a number nothing is offered; Esc leaves the text unchanged.
   editor.go_to(5, 16);
   QTest::keyClick(&editor, Qt::Key_Space, Qt::ControlModifier);
   CHECK_FALSE(list.isVisible());
@@ -157,7 +157,7 @@ TEST_CASE("The error's line is gone to from anywhere") {
   REQUIRE(w.wait_until_told("Line "));
   ScenarioEditor& editor = w.view.editor();
   CHECK(editor.error_line() == 6);
-  // A wave beneath the value, a tint behind the line, and the line of the cursor.
+  // Marks: a wave beneath the value, a tint behind the line, and the line of the cursor.
   const auto marks = editor.extraSelections();
   REQUIRE(marks.size() == 3);
   CHECK(marks[2].format.underlineStyle() == QTextCharFormat::WaveUnderline);
@@ -176,7 +176,7 @@ TEST_CASE("What is suggested is taken over by a click") {
   for (QLabel* label : w.view.findChildren<QLabel*>())
     if (label->accessibleName() == "Whether the scenario can be run") emit label->linkActivated("suggestion");
   CHECK(w.view.draft().text() == scenario("resnet50-ring"));
-  // One can go on writing there.
+  // The user can continue writing there.
   CHECK(w.view.editor().hasFocus());
   CHECK(w.view.editor().textCursor().position() == w.view.draft().text().indexOf("[cluster]") + 8);
   REQUIRE(w.wait_until_told("32 devices"));
@@ -210,12 +210,12 @@ TEST_CASE("Form and text are one draft") {
   CHECK(w.view.draft().text() == before);
   CHECK_FALSE(w.view.has_unsaved_changes());
 
-  // The other way: what is typed in the text is shown in the form.
+  // In the other direction, what is typed in the text is shown in the form.
   w.view.editor().go_to(10, 1);
   QTest::keyClicks(&w.view.editor(), "recompute = \"full\"");
   QTest::keyClick(&w.view.editor(), Qt::Key_Return);
   CHECK(QTest::qWaitFor([&] { return w.choice("training.recompute").currentText() == "full"; }, kPatienceMs));
-  // The default takes a key away.
+  // Choosing the default removes the key.
   choose(w.choice("training.recompute"), w.choice("training.recompute").itemText(0));
   CHECK_FALSE(w.view.draft().value("training.recompute"));
 }
@@ -240,7 +240,7 @@ TEST_CASE("Run gives a trace, and the run's scenario can be changed and run agai
   CHECK(w.view.draft().text() == scenario("mlp-ring"));
   w.view.run();
   REQUIRE(made.wait(kPatienceMs));
-  CHECK(made[1][1].toString() == "mlp (2)");  // the same once more
+  CHECK(made[1][1].toString() == "mlp (2)");  // the same scenario again
   choose(w.choice("strategy.all_reduce"), "tree");
   w.view.run();
   REQUIRE(made.wait(kPatienceMs));
@@ -264,7 +264,7 @@ TEST_CASE("A run that fails is told at its line") {
   Window w;
   QSignalSpy told(&w.view, &ScenarioView::message);
   w.view.set_text(scenario("mlp-ring").replace("micro_batch = 16", "micro_batch = 15"), "mlp");
-  w.view.run();  // before the check has come to it
+  w.view.run();  // before the check has reached it
   REQUIRE(QTest::qWaitFor([&] { return !told.isEmpty(); }, kPatienceMs));
   CHECK(QTest::qWaitFor([&] { return w.view.editor().error_line() == 6; }, kPatienceMs));
   CHECK(told.last()[0].toString().contains("training.global_batch is 64"));
@@ -279,11 +279,11 @@ TEST_CASE("Drafts are opened, saved, closed and opened again") {
   CHECK(w.view.draft().name() == "untitled");
   w.view.open_scenario(path);
   auto& tabs = *w.view.findChild<QTabBar*>();
-  CHECK(tabs.count() == 1);  // the untouched first one made room
+  CHECK(tabs.count() == 1);  // the untouched first draft was replaced
   CHECK(tabs.tabText(0) == "mine");
   choose(w.choice("training.optimizer"), "adam");
   CHECK(tabs.tabText(0) == "mine *");
-  w.view.open_scenario(path);  // is open already
+  w.view.open_scenario(path);  // already open
   CHECK(tabs.count() == 1);
   w.action("Save scenario")->trigger();
   CHECK_FALSE(w.view.has_unsaved_changes());
@@ -338,7 +338,7 @@ TEST_CASE("The list of runs shows, hides, names, moves and removes them") {
   view.resize(340, 400);
   view.show();
   REQUIRE(QTest::qWaitForWindowExposed(&view, kPatienceMs));
-  CHECK_FALSE(view.table().isVisible());  // says what to do
+  CHECK_FALSE(view.table().isVisible());  // says what to do instead
   const int a = session.add(run_of("a", 0.5));
   const int b = session.add(run_of("b", 0.6, Run::Source::measured));
   CHECK(view.table().isVisible());
@@ -370,7 +370,7 @@ TEST_CASE("The list of runs shows, hides, names, moves and removes them") {
   REQUIRE(duplicated.count() == 1);
   CHECK(duplicated[0][0].toInt() == b);
   session.set_current(a);
-  const RunsView another(session, state);  // begins where the session is
+  const RunsView another(session, state);  // begins with the session's current run
   CHECK(another.findChild<QTreeView*>()->currentIndex().row() == 0);
   CHECK(session.current()->id == a);
   session.set_current(b);

@@ -1,4 +1,5 @@
-// The start page: each card opens to what it promises, by mouse and by keys; recent files; and the way back.
+// Checks the start page: each card opens what it promises, by mouse and by keys; recent files; and the way
+// back.
 #include <QtTest>
 
 #include <QAction>
@@ -62,7 +63,7 @@ TEST_CASE("Every card of traces opens its runs, fitted, in the view that it prom
   shown(window);
   CHECK(page_of(window).isVisible());
   CHECK_FALSE(window.view("timeline")->isVisible());
-  // One after the other, in one window: only what belongs to the card is shown.
+  // Opens one card after the other in one window: only the card's own runs are shown.
   for (const Case& c :
        {Case{"ring", {"resnet50-ring"}}, Case{"servers", {"resnet50-ring", "resnet50-servers"}},
         Case{"pipeline", {"gpt3-175b"}}, Case{"measured", {"predicted", "measured"}}}) {
@@ -83,7 +84,7 @@ TEST_CASE("Every card of traces opens its runs, fitted, in the view that it prom
     CHECK(window.state().visible().length() >= longest);
     CHECK(window.state().visible().length() < longest * 11 / 10);
   }
-  // Again, what is open already is not read twice.
+  // Files that are already open are not read again.
   const std::size_t runs = window.session().runs().size();
   window.show_view("start");
   QTest::mouseClick(&card(window, "servers"), Qt::LeftButton);
@@ -158,7 +159,7 @@ TEST_CASE("Cards have small pictures of what they open") {
     for (const Sketch::Curve& curve : one->sketch().curves)
       for (const QPointF& point : curve.points) REQUIRE(QRectF(0, 0, 1, 1).contains(point));
   }
-  // The wave of the pipeline: forward and backward, told apart.
+  // The sketch shows the wave of the pipeline, with forward and backward passes in different styles.
   const Sketch& pipeline = card(window, "pipeline").sketch();
   for (const Pass pass : {Pass::forward, Pass::backward})
     CHECK(std::count_if(pipeline.bars.begin(), pipeline.bars.end(),
@@ -183,7 +184,7 @@ TEST_CASE(
   qunsetenv("REHEARSE_DATA");
   REQUIRE(there.size() == 2);
   CHECK(there[0].name == "sweep");
-  CHECK(there[1].asks);  // files of the user's
+  CHECK(there[1].asks);  // asks for the user's own files
   CHECK(there[1].files.isEmpty());
   CHECK(sketch_of(there[0].files).empty());
   CHECK(sketch_of({}).empty());
@@ -202,7 +203,7 @@ TEST_CASE("The start page is gone through by keys, and come back to") {
   CHECK(card(window, "sweep").hasFocus());
   QTest::keyClick(&card(window, "sweep"), Qt::Key_Up);
   QTest::keyClick(&card(window, "servers"), Qt::Key_Left);
-  QTest::keyClick(&card(window, "ring"), Qt::Key_Left);  // nowhere
+  QTest::keyClick(&card(window, "ring"), Qt::Key_Left);  // there is no card to the left
   CHECK(card(window, "ring").hasFocus());
   QTest::keyClick(&card(window, "ring"), Qt::Key_Tab);
   CHECK(card(window, "servers").hasFocus());
@@ -217,7 +218,7 @@ TEST_CASE("The start page is gone through by keys, and come back to") {
   CHECK_FALSE(window.view("timeline")->isVisible());
   start->trigger();
   CHECK(window.view("timeline")->isVisible());
-  // With the last run the page comes again.
+  // When the last run is removed, the page appears again.
   window.session().remove(window.session().current()->id);
   CHECK(page_of(window).isVisible());
   for (const ExampleCard* one : page_of(window).cards()) {
@@ -254,7 +255,7 @@ TEST_CASE("Recent files tell their kind, folder and time, and open") {
   MainWindow window;
   shown(window);
   QTreeWidget& recent = page_of(window).recent();
-  REQUIRE(recent.topLevelItemCount() == 2);  // what is gone is left out
+  REQUIRE(recent.topLevelItemCount() == 2);  // files that no longer exist are left out
   CHECK(recent.isVisible());
   CHECK(recent.topLevelItem(0)->text(0) == QFileInfo(ring_trace()).fileName());
   CHECK(recent.topLevelItem(1)->text(3) == folder.path());

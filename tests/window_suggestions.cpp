@@ -1,4 +1,5 @@
-// What an error allows is taken over by a click, also numbers and names that are nearly right.
+// Checks that a click accepts what an error message suggests, including numbers and names that are nearly
+// right.
 #include <QtTest>
 
 #include <QFile>
@@ -56,7 +57,7 @@ TEST_CASE("A name that is nearly one of those allowed becomes it by a click") {
   REQUIRE(wait_for([&] { return m.told().text().contains("Change it to interleaved"); }));
   emit m.told().linkActivated("suggestion:0");
   CHECK(m.scenario.draft().text() == text);
-  // Where nothing is near there is nothing to take over.
+  // If nothing is similar, there is nothing to accept.
   m.scenario.set_text(QString(text).replace("\"interleaved\"", "\"zigzag\""), "megatron");
   REQUIRE(wait_for([&] { return m.told().text().contains("zigzag"); }));
   CHECK_FALSE(m.told().text().contains("Change it to"));

@@ -1,4 +1,4 @@
-// What tests of the whole window share: small traces, made once, and waiting.
+// Provides what tests of the entire window share: small traces, made once, and waiting.
 #pragma once
 
 #include <QtTest>
@@ -16,7 +16,7 @@
 
 namespace rehearse::gui {
 
-// True as soon as `done` is; false if it is not for too long.
+// Waits until `done` returns true; returns false if that takes longer than kPatienceMs.
 inline bool wait_for(const std::function<bool()>& done) {
   return QTest::qWaitFor(done, rehearse::test::kPatienceMs);
 }
@@ -28,13 +28,13 @@ inline void shown(MainWindow& window, QSize size = {1280, 800}) {
   REQUIRE(QTest::qWaitForWindowExposed(&window, rehearse::test::kPatienceMs));
 }
 
-// All that was asked for is there.
+// Waits until the window has finished all pending work.
 inline void settle(MainWindow& window) {
   REQUIRE(wait_for([&] { return window.settled(); }));
   QTest::qWait(50);
 }
 
-// The trace of a scenario, simulated once for all tests of the program.
+// Returns the path of a scenario's trace, simulated once for all tests of the program.
 inline QString trace_of(const QString& name, const QString& scenario, const QStringList& settings) {
   static const QTemporaryDir folder;
   const QString path = folder.filePath(name + ".json.gz");
@@ -50,7 +50,7 @@ inline QString trace_of(const QString& name, const QString& scenario, const QStr
   return path;
 }
 
-// Eight stages of GPT-3's layers, 16 micro-batches, on 64 GPUs.
+// Returns the trace of eight stages of GPT-3's layers with 16 micro-batches on 64 GPUs.
 inline QString pipeline_trace() {
   return trace_of("pipeline", "gpt3-175b",
                   {"cluster.nodes=8", "strategy.pipeline=8", "strategy.data=8", "training.global_batch=128"});

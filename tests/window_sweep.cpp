@@ -1,4 +1,4 @@
-// Sweeps in the real window: set up, run, watched, cancelled, plotted, their points opened, and saved.
+// Checks sweeps in the real window: set up, run, watched, cancelled, plotted, their points opened, and saved.
 #include <QtTest>
 
 #include <QComboBox>
@@ -63,7 +63,7 @@ TEST_CASE("A sweep of two keys is run from the window, and a click on a point op
   auto& values = s.named<QLineEdit>("Its values, first");
   key.lineEdit()->setFocus();
   QTest::keyClicks(key.lineEdit(), "cluster.nodes");
-  REQUIRE(wait_for([&] { return values.text() == "1..8*2"; }));  // about what the scenario has
+  REQUIRE(wait_for([&] { return values.text() == "1..8*2"; }));  // proposed around the scenario's value
   values.setText("2,4,8");
   s.vary(1, "strategy.all_reduce", "ring,tree");
   QTest::keyClick(&values, Qt::Key_Return);
@@ -79,7 +79,7 @@ TEST_CASE("A sweep of two keys is run from the window, and a click on a point op
   CHECK(s.scaling.curves()[0].name == "all_reduce ring");
   CHECK(s.scaling.curves()[1].name == "all_reduce tree");
   CHECK(s.scaling.curves()[0].points.size() == 3);
-  // What lies in a temporary folder is no recent file.
+  // A file in a temporary folder is not listed as a recent file.
   CHECK_FALSE(QSettings().value("recent").toStringList().contains(s.scaling.path()));
 
   s.scaling.set_figure(SweepFigure::step_time);
@@ -147,7 +147,7 @@ TEST_CASE("What is wrong with a sweep is told whole") {
   CHECK(s.told().startsWith("nothing varies; allowed: --vary key=a,b,c"));
   CHECK(s.points() == 0);
 
-  // Points that fail are told with the others.
+  // Points that fail are reported with the others.
   s.vary(0, "training.micro_batch", "32,63");
   s.run();
   CHECK(s.told().startsWith("2 of 2 points: 2 computed now"));

@@ -1,4 +1,4 @@
-// Tables of the window that tell of the same: Table and Compare.
+// Checks that tables of the window that show the same data agree: Table and Compare.
 #include <QtTest>
 
 #include <QTableView>

@@ -1,4 +1,4 @@
-// The timeline driven by mouse and keys, as it is used.
+// Drives the timeline by mouse and keys, as a user does.
 #include <QAbstractItemModelTester>
 #include <QApplication>
 #include <QClipboard>
@@ -114,7 +114,7 @@ TEST_CASE("A double click and F zoom to a span") {
   QTest::mouseDClick(shown.canvas(), Qt::LeftButton, {}, shown.at(0, 500 * us));
   CHECK(shown.selected() == 2);
   CHECK(shown.state.visible() == TimeRange{400 * us, 640 * us});
-  shown.key(Qt::Key_F);  // already there: everything
+  shown.key(Qt::Key_F);  // already zoomed to the span: shows everything
   CHECK(shown.state.visible() == shown.state.whole());
   shown.key(Qt::Key_F);
   CHECK(shown.state.visible() == TimeRange{400 * us, 640 * us});
@@ -141,7 +141,7 @@ TEST_CASE("Dragging selects an area with the totals of what lies in it, its edge
   CHECK(total("backward") == Approx(80 * us).margin(pixel));
   CHECK(total("communication") == 20 * us);
   CHECK(selection.heading().text().contains("2 rows, 5 spans"));
-  // The right edge, to 620 us.
+  // Moves the right edge to 620 us.
   shown.drag(shown.at(0, area.range.end), shown.at(0, 620 * us));
   CHECK(shown.state.area()->range.begin == area.range.begin);
   CHECK(static_cast<double>(shown.state.area()->range.end) == Approx(620 * us).margin(pixel));
@@ -185,7 +185,7 @@ TEST_CASE("A search counts its hits and goes through them by time") {
 
 TEST_CASE("Keys go along rows, between rows and along arrows") {
   Shown shown;
-  shown.key(Qt::Key_Period);  // the first in sight
+  shown.key(Qt::Key_Period);  // the first visible span
   CHECK(shown.selected() == 0);
   shown.key(Qt::Key_Period);
   CHECK(shown.selected() == 1);
@@ -195,7 +195,7 @@ TEST_CASE("Keys go along rows, between rows and along arrows") {
   CHECK(shown.selected() == 0);
   shown.key(Qt::Key_Down);
   CHECK(shown.selected() == 4);
-  shown.key(Qt::Key_BracketRight);  // sender to receiver
+  shown.key(Qt::Key_BracketRight);  // from sender to receiver
   CHECK(shown.selected() == 14);
   shown.key(Qt::Key_BracketRight);
   CHECK(shown.selected() == 9);
@@ -203,7 +203,7 @@ TEST_CASE("Keys go along rows, between rows and along arrows") {
   shown.key(Qt::Key_BracketLeft);
   CHECK(shown.selected() == 4);
   shown.key(Qt::Key_Up);
-  CHECK(shown.selected() == 1);  // under way at the send's middle
+  CHECK(shown.selected() == 1);  // is running at the middle of the send
   shown.key(Qt::Key_R);
   REQUIRE(shown.state.area());
   CHECK(shown.state.area()->range == TimeRange{100 * us, 200 * us});
@@ -264,7 +264,7 @@ TEST_CASE("The critical path is marked with what it is made of") {
   CHECK(shown.state.shows_critical_path());
   CHECK(shown.view.legend().path_text() ==
         "Critical path of run: backward 300.0 us (75.0 %), forward 100.0 us (25.0 %)");
-  // forward 0 of stage 0 is on it, forward 0 of stage 1 is not.
+  // forward 0 of stage 0 is on the path, forward 0 of stage 1 is not.
   CHECK(colour_of_row(0, 80 * us) == on_path);
   CHECK(colour_of_row(3, 180 * us) != beside);
 }

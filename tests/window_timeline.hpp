@@ -1,4 +1,4 @@
-// A timeline in a window of its own, driven by mouse and keys.
+// Provides a timeline in a window of its own, driven by mouse and keys.
 #pragma once
 
 #include <QApplication>
@@ -17,7 +17,7 @@ namespace rehearse::gui {
 
 inline constexpr Time us = 1000;
 
-// Two stages on a canvas, shown and ready.
+// A timeline of two stages, shown and ready.
 struct Shown {
   Session session;
   ViewState state;
@@ -46,14 +46,14 @@ struct Shown {
   void drag(QPoint from, QPoint to, Qt::MouseButton button = Qt::LeftButton,
             Qt::KeyboardModifiers modifiers = {}) {
     QTest::mousePress(canvas(), button, modifiers, from);
-    // Qt Test's moves hold no button: events of our own.
+    // Qt Test's moves hold no button, so send events that do.
     for (const QPoint at : {(from + to) / 2, to}) {
       QMouseEvent move(QEvent::MouseMove, at, canvas()->mapToGlobal(at), Qt::NoButton, button, modifiers);
       QApplication::sendEvent(canvas(), &move);
     }
     QTest::mouseRelease(canvas(), button, modifiers, to);
   }
-  // The middle of a row of the timeline, at a time of the axis.
+  // Returns the middle of a row of the timeline at a time of the axis.
   QPoint at(int row, Time time) {
     for (const Line& line : view.scene().lines())
       if (line.type == Line::Type::row && line.row == row)

@@ -1,4 +1,4 @@
-// Which tracks the timeline shows, in which order, and which of them an area counts.
+// Checks which tracks the timeline shows, in which order, and which of them an area includes.
 #include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
@@ -38,25 +38,25 @@ TEST_CASE("Boxes beside the names choose the tracks that an area counts") {
   const QImage plain = labels.grab().toImage();
   shown.key(Qt::Key_A, Qt::ControlModifier);
   REQUIRE(shown.state.area());
-  CHECK(labels.grab().toImage() != plain);  // the boxes are there
-  // Rows 0 and 1 of stage 0 have 4 and 2 spans, 3 and 4 of stage 1 have 4 and 4.
+  CHECK(labels.grab().toImage() != plain);  // the boxes are shown
+  // Rows 0 and 1 of stage 0 have 4 and 2 spans, rows 3 and 4 of stage 1 have 4 and 4.
   CHECK(spans() == 14);
   click_box(line(Line::Type::row, 0, 1));
   CHECK(shown.state.area()->rows == Rows{{run, 0}, {run, 3}, {run, 4}});
   CHECK(spans() == 12);
-  CHECK_FALSE(shown.state.collapsed().contains({run, 0}));  // a box is no triangle
-  click_box(line(Line::Type::process, 0));                  // some: all of it
+  CHECK_FALSE(shown.state.collapsed().contains({run, 0}));  // a box does not collapse
+  click_box(line(Line::Type::process, 0));                  // partly chosen: chooses all
   CHECK(spans() == 14);
   click_box(line(Line::Type::process, 0));
   CHECK(shown.state.area()->rows == Rows{{run, 3}, {run, 4}});
   CHECK(spans() == 8);
   shown.state.set_collapsed({run, 1}, true);
-  click_box(line(Line::Type::process, 1));  // collapsed: all its rows
+  click_box(line(Line::Type::process, 1));  // collapsed: toggles all its rows
   CHECK(shown.state.area()->rows.empty());
   CHECK(spans() == 0);
   CHECK(selection.heading().text().contains("no track is chosen"));
   shown.state.set_collapsed({run, 1}, false);
-  // A group with its header.
+  // A group is toggled by its header.
   shown.state.set_grouping(Grouping::stage);
   shown.key(Qt::Key_G, Qt::ControlModifier | Qt::ShiftModifier);
   click_box(line(Line::Type::group, 1));
@@ -67,7 +67,7 @@ TEST_CASE("Boxes beside the names choose the tracks that an area counts") {
   CHECK(shown.state.area()->range.end < end);
   CHECK(shown.state.area()->rows == Rows{{run, 3}, {run, 4}});
 
-  // By keys: through the names, Space chooses, arrows collapse.
+  // By keys: move through the names, Space chooses, arrows collapse.
   shown.state.set_grouping(Grouping::none);
   labels.setFocus(Qt::TabFocusReason);
   REQUIRE(labels.hasFocus());
@@ -77,7 +77,7 @@ TEST_CASE("Boxes beside the names choose the tracks that an area counts") {
   QTest::keyClick(&labels, Qt::Key_Space);
   CHECK(shown.state.area()->rows.size() == 4);
   QTest::keyClick(&labels, Qt::Key_Down);
-  QTest::keyClick(&labels, Qt::Key_T);  // the command
+  QTest::keyClick(&labels, Qt::Key_T);  // the command's shortcut
   CHECK(shown.state.area()->rows == Rows{{run, 1}, {run, 3}, {run, 4}});
   QTest::keyClick(&labels, Qt::Key_Up);
   QTest::keyClick(&labels, Qt::Key_Left);
@@ -89,7 +89,7 @@ TEST_CASE("Boxes beside the names choose the tracks that an area counts") {
   QTest::keyClick(&labels, Qt::Key_Escape);  // still a shortcut
   CHECK_FALSE(shown.state.area());
   QTest::keyClick(&labels, Qt::Key_Home);
-  QTest::keyClick(&labels, Qt::Key_Space);  // without an area it collapses
+  QTest::keyClick(&labels, Qt::Key_Space);  // without an area, it collapses
   CHECK(shown.rows_shown() == 0);
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("Ranks collapse, stand first, are grouped and filtered") {
   CHECK(shown.view.labels().text_of(shown.view.scene().lines()[1]) == "stage 1");
   shown.state.set_filter({});
   CHECK(shown.view.filter_field().text().isEmpty());
-  CHECK(shown.view.labels().text_of(shown.view.scene().lines()[1]) == "stage 0");  // x2 stands at the right
+  CHECK(shown.view.labels().text_of(shown.view.scene().lines()[1]) == "stage 0");  // x2 is at the right
   shown.key(Qt::Key_K);
   CHECK(std::none_of(shown.view.scene().lines().begin(), shown.view.scene().lines().end(),
                      [](const Line& line) { return line.type == Line::Type::counter; }));
@@ -166,12 +166,12 @@ TEST_CASE("Groups collapse to one row that shows what most of their ranks do") {
   shown.state.set_grouping(Grouping::none);
   CHECK_FALSE(action("Collapse all groups")->isEnabled());
   shown.state.set_grouping(Grouping::stage);
-  CHECK(shown.rows_shown() == 0);  // a row a stage, until somebody asks
+  CHECK(shown.rows_shown() == 0);  // one row per stage until the user expands it
   shown.key(Qt::Key_G, Qt::ControlModifier | Qt::ShiftModifier);
   CHECK(action("Collapse all groups")->isEnabled());
   REQUIRE(shown.rows_shown() == kStages * kRanks);
 
-  // By its triangle, and open again by its name.
+  // Collapsed by its triangle, and expanded again by its name.
   click_on(header("1"), 9);
   CHECK(shown.state.collapsed_groups() == std::set<GroupRef>{{shown.run, Grouping::stage, "1"}});
   CHECK(shown.rows_shown() == (kStages - 1) * kRanks);
@@ -181,7 +181,7 @@ TEST_CASE("Groups collapse to one row that shows what most of their ranks do") {
   const auto* made = shown.view.scene().groups().find(header("1").group->ref);
   REQUIRE((made && made->summary));
   CHECK(made->summary->timeline.spans.end[0] == 60 * us);
-  // What is painted there: computing for six tenths, then waiting.
+  // The colours painted there: computing for six tenths, then waiting.
   const QImage image = shown.canvas()->grab().toImage();
   const auto colour_at = [&](Time time) {
     return image.pixelColor(static_cast<int>(shown.view.scene().scale().x(time)), header("1").y + 4);
@@ -189,7 +189,7 @@ TEST_CASE("Groups collapse to one row that shows what most of their ranks do") {
   CHECK(colour_at(20 * us).rgb() ==
         colour_of(Kind::compute, Pass::none, is_dark(shown.canvas()->palette())).rgb());
   CHECK(colour_at(90 * us).rgb() != colour_at(20 * us).rgb());
-  // An area over it counts all its rows.
+  // An area over a group includes all its rows.
   const int y = header("1").y + header("1").height / 2;
   shown.drag({100, y}, {400, y});
   REQUIRE(shown.state.area());
@@ -198,17 +198,17 @@ TEST_CASE("Groups collapse to one row that shows what most of their ranks do") {
   click_on(header("1"), 80);
   CHECK(shown.state.collapsed_groups().empty());
 
-  // By key: of the selected span, then all.
+  // By key: first the selected span's group, then all.
   shown.state.select(SpanRef{shown.run, 0});
   shown.key(Qt::Key_G);
   CHECK(shown.state.collapsed_groups() == std::set<GroupRef>{{shown.run, Grouping::stage, "0"}});
-  CHECK(shown.view.scene().rect_of({shown.run, 0}).y() == header("0").y);  // it is found in the group's row
+  CHECK(shown.view.scene().rect_of({shown.run, 0}).y() == header("0").y);  // it is in the group's row
   shown.key(Qt::Key_G);
   CHECK(shown.state.collapsed_groups().empty());
   shown.key(Qt::Key_G, Qt::ShiftModifier);
   CHECK(shown.rows_shown() == 0);
   CHECK(static_cast<int>(shown.state.collapsed_groups().size()) == kStages);
-  shown.state.set_grouping(Grouping::none);  // what is collapsed belongs to its grouping
+  shown.state.set_grouping(Grouping::none);  // the collapsed groups belong to the grouping
   CHECK(shown.rows_shown() == kStages * kRanks);
   shown.state.set_grouping(Grouping::stage);
   CHECK(shown.rows_shown() == 0);

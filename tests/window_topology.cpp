@@ -1,4 +1,4 @@
-// The topology and memory views, driven by mouse and keys.
+// Drives the topology and memory views by mouse and keys.
 #include <QAbstractItemModel>
 #include <QAction>
 #include <QComboBox>
@@ -50,7 +50,7 @@ struct TopologyWindow {
   QTableView& users() { return *named<QTableView>(view, "Who uses the link when"); }
   QTableView& links() { return *named<QTableView>(view, "Busiest links"); }
   const Judged& judged() { return *session.current()->judged; }
-  // A line of the picture that holds the link.
+  // Returns the line of the picture that contains the link.
   const SceneEdge& line(rehearse::LinkId link) {
     for (const SceneEdge& edge : canvas().scene().edges)
       for (const auto* links : {&edge.there, &edge.back})
@@ -117,7 +117,7 @@ TEST_CASE("The picture changes with what it shows, and lines stay lines in a dra
   CHECK(picture() != first);
   canvas.setPalette(before);
   CHECK(picture() == first);
-  // At twice the scale there are twice the pixels.
+  // At twice the scale, there are twice as many pixels in each direction.
   CHECK(picture_of(canvas, 2).size() == 2 * canvas.size());
   const QTemporaryDir folder;
   const QString path = folder.filePath("topology.svg");
@@ -134,7 +134,7 @@ TEST_CASE("The use follows the visible time") {
   const QString all = window.summary();
   const QVariant use = window.links().model()->index(0, BusiestLinksModel::use).data(kLinkSortRole);
   CHECK(use.toDouble() > 0);
-  // Before anything was sent.
+  // Before the first transfer.
   const rehearse::Trace& trace = window.judged().run.trace;
   double first = trace.end_s;
   for (std::size_t row = 0; row < trace.spans.size(); ++row)
@@ -144,7 +144,7 @@ TEST_CASE("The use follows the visible time") {
   CHECK(window.summary().contains("no link is used"));
   window.state.fit();
   CHECK(window.summary() == all);
-  // Hidden it rests, and follows when it is shown again.
+  // A hidden view does not update; it catches up when it is shown again.
   window.view.hide();
   window.state.set_visible({0, static_cast<Time>(first * 1e9) - 1000});
   CHECK(window.summary() == all);

@@ -1,4 +1,5 @@
-// Names in the picture of a cluster: servers by themselves, nodes that have no room for theirs, and columns.
+// Checks names in the picture of a cluster: separately numbered servers, nodes without room for their names,
+// and columns.
 #include <QApplication>
 #include <QTableView>
 #include <QtTest>

@@ -1,4 +1,4 @@
-// Changes of a scenario are taken back by Ctrl+Z wherever the focus is.
+// Checks that Ctrl+Z undoes changes of a scenario wherever the focus is.
 #include <QtTest>
 
 #include <QLineEdit>
@@ -20,7 +20,7 @@ const char* const kText =
     "[model]\npreset = \"mlp\"\n[training]\nglobal_batch = 64\nmicro_batch = 16\n"
     "[cluster]\npreset = \"cpu-cluster\"\nnodes = 4\n";
 
-// What the keys mean where the focus is.
+// Sends the key to the widget with the focus.
 void press(Qt::Key key, Qt::KeyboardModifiers modifiers) {
   REQUIRE(QApplication::focusWidget());
   QTest::keyClick(QApplication::focusWidget(), key, modifiers);
@@ -85,9 +85,9 @@ TEST_CASE("A field that is being typed in takes back its own typing first") {
   batch.selectAll();
   QTest::keyClicks(&batch, "4");
   undo();
-  CHECK(batch.value() == "16");  // at once: it is the field's own
+  CHECK(batch.value() == "16");  // immediately, since it is the field's own undo
   CHECK(scenarios.draft().text() == changed);
-  undo();  // nothing of its own is left
+  undo();  // the field has nothing left to undo
   CHECK(scenarios.draft().text() == kText);
   scenarios.draft().set_number("cluster.nodes", "2");
   QLineEdit& search = static_cast<TimelineView*>(window.view("timeline"))->search_field();

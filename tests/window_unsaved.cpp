@@ -1,4 +1,4 @@
-// Changes of scenarios are not lost: the window asks, and sessions keep them.
+// Checks that changes of scenarios are not lost: the window asks, and sessions store them.
 #include <QtTest>
 
 #include <QAbstractButton>
@@ -37,7 +37,7 @@ QString copied(const QString& name, const QTemporaryDir& folder) {
   return path;
 }
 
-// Answers the questions that come while it lives, as soon as each is there.
+// Answers all questions during its lifetime as soon as they appear.
 class Answers {
 public:
   explicit Answers(QMessageBox::StandardButton given) : button(given) {
@@ -46,7 +46,7 @@ public:
     timer_.start();
   }
   QMessageBox::StandardButton button;
-  QString file;  // to be saved to; empty: none is chosen
+  QString file;  // to save to; empty: no file is chosen
   QStringList asked;
 
 private:
@@ -72,7 +72,7 @@ void change(ScenarioView& scenarios, const char* from, const char* to) {
   cursor.insertText(to);
 }
 
-// Two changed scenarios: mlp-ring with a file of its own in `folder`, and "plain" without one.
+// Changes two scenarios: mlp-ring, which has a file in `folder`, and "plain" without one.
 void change_two(MainWindow& window, const QTemporaryDir& folder) {
   ScenarioView& scenarios = scenarios_of(window);
   scenarios.open_scenario(copied("mlp-ring", folder));
@@ -95,7 +95,7 @@ TEST_CASE("A window with changed scenarios asks before it closes, and stays if s
   CHECK(window.isVisible());
   CHECK(scenarios_of(window).has_unsaved_changes());
   CHECK(text_of(folder.filePath("mlp-ring.toml")).contains("micro_batch = 16"));
-  // Saving may be given up, too.
+  // Saving can be cancelled, too.
   answers.button = QMessageBox::SaveAll;
   CHECK_FALSE(window.close());
   CHECK(answers.asked.last() == "Save the scenario plain");
@@ -174,7 +174,7 @@ TEST_CASE("A session keeps the scenarios as they are being written") {
     MainWindow window;
     shown(window);
     change_two(window, folder);
-    scenarios_of(window).open_scenario(folder.filePath("mlp-ring.toml"));  // which is there
+    scenarios_of(window).open_scenario(folder.filePath("mlp-ring.toml"));  // already open
     ScenarioView& scenarios = scenarios_of(window);
     changed = scenarios.draft().text();
     scenarios.run();
@@ -182,7 +182,7 @@ TEST_CASE("A session keeps the scenarios as they are being written") {
     settle(window);
     window.save_session(path);
     plain = text_of(shipped("resnet50-ring")).replace("nodes = 8", "nodes = 4");
-    // Nothing would be lost now.
+    // Closing would lose nothing now.
     const Answers answers(QMessageBox::Cancel);
     CHECK(window.close());
     CHECK(answers.asked.isEmpty());
@@ -201,7 +201,7 @@ TEST_CASE("A session keeps the scenarios as they are being written") {
   CHECK(scenarios.draft().path() == folder.filePath("mlp-ring.toml"));
   CHECK(scenarios.draft().text() == changed);
   CHECK(qobject_cast<QAbstractSpinBox*>(scenarios.form().field("training.micro_batch"))->text() == "8");
-  // The run is that of the text.
+  // The run belongs to the text.
   REQUIRE(window.session().runs().size() == 1);
   CHECK(window.session().runs()[0]->scenario_text.find("micro_batch = 8") != std::string::npos);
   tabs.setCurrentIndex(1);
@@ -235,7 +235,7 @@ TEST_CASE("Another session asks before it takes the place of changed scenarios")
   CHECK(answers.asked.size() == 2);
   CHECK(scenarios.has_only_template());
   CHECK(window.failures() == 0);
-  // A file that is gone is told.
+  // A missing file is reported.
   QFile::remove(folder.filePath("mlp-ring.toml"));
   window.open_files({older});
   CHECK(window.failures() == 1);

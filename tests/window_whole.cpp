@@ -1,4 +1,4 @@
-// The whole window, driven as a user would: by keys, wheel, clicks and files.
+// Drives the entire window as a user would: by keys, wheel, clicks and files.
 #include <QtTest>
 
 #include <QAbstractButton>
@@ -217,7 +217,7 @@ TEST_CASE("What cannot be opened is told, and what can be read of it is shown") 
   CHECK(window.failures() == 4);
   CHECK(window.notices().join("\n").contains("none.json"));
 
-  // Cut off in its middle.
+  // The file is truncated in the middle.
   const QString cut = folder.filePath("cut.json");
   std::ofstream(cut.toStdString()) << R"({"traceEvents": [
     {"ph": "X", "name": "forward", "pid": 1, "tid": 1, "ts": 0, "dur": 10},
@@ -245,13 +245,13 @@ TEST_CASE("Tables of results are read in the background, and broken ones change 
   auto& scaling = *qobject_cast<ScalingView*>(window.view("scaling"));
   window.open_files({sweep});
   CHECK_FALSE(window.settled());
-  CHECK(scaling.path().isEmpty());  // on another thread
+  CHECK(scaling.path().isEmpty());  // being read on another thread
   settle(window);
   CHECK(scaling.path() == sweep);
   CHECK(scaling.isVisible());
   CHECK(scaling.table().model()->rowCount() == 20'000);
   CHECK(
-      wait_for([&] { return scaling.curves().size() == 1; }));  // so many points are drawn in the background
+      wait_for([&] { return scaling.curves().size() == 1; }));  // large sweeps are drawn in the background
   CHECK(scaling.curves()[0].points.size() == 20'000);
   CHECK(QSettings().value("recent").toStringList().front() == sweep);
   window.open_files({other, folder.filePath("none.csv")});
@@ -265,7 +265,7 @@ TEST_CASE("Tables of results are read in the background, and broken ones change 
   const auto& accuracy = *qobject_cast<AccuracyView*>(window.view("accuracy"));
   CHECK(accuracy.isVisible());
   CHECK(accuracy.points().size() == 1);
-  // Cancelled, nothing comes.
+  // A cancelled file does not appear.
   window.open_files({sweep});
   window.loader().cancel();
   settle(window);
@@ -324,7 +324,8 @@ TEST_CASE("Every command has a text, a tooltip, a menu, and a shortcut that is i
     for (const QKeySequence& keys : action->shortcuts())
       by_keys[keys.toString().toStdString()].push_back(action);
   }
-  // Two that may both be meant: one of them is the window's, or one lies in the other's view.
+  // Actions with the same shortcut conflict if it applies to the entire window, or if one view contains the
+  // other.
   for (const auto& [keys, actions] : by_keys)
     for (std::size_t a = 0; a < actions.size(); ++a)
       for (std::size_t b = a + 1; b < actions.size(); ++b) {
@@ -347,7 +348,7 @@ TEST_CASE("Every control has a name that can be read out") {
                          qobject_cast<const QAbstractSpinBox*>(widget);
     const auto* button = qobject_cast<const QAbstractButton*>(widget);
     if (!control && button == nullptr) continue;
-    // Parts of other controls have the names of these.
+    // Parts of other controls are named after the control.
     if (widget->objectName().startsWith("qt_") || qobject_cast<const QComboBox*>(widget->parentWidget()) ||
         qobject_cast<const QAbstractSpinBox*>(widget->parentWidget()) ||
         QString(widget->metaObject()->className()).startsWith("QHeader") ||
