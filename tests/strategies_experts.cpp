@@ -87,8 +87,8 @@ TEST_CASE("tokens go to their experts and back in two all-to-alls each way") {
   }
 }
 
-// Returns on how many of `places` places at least one expert lies, as a mean over all choices of `chosen` of
-// `experts` experts; computed by enumeration.
+// Returns how many of `places` places hold at least one of the chosen experts, as a mean over all choices of
+// `chosen` of `experts` experts; computed by enumeration.
 double counted_places(int experts, int chosen, int places) {
   double sum = 0, ways = 0;
   for (unsigned choice = 0; choice < 1u << experts; ++choice) {
@@ -166,8 +166,7 @@ TEST_CASE("experts are shared out, and the model's FLOPs stay the same") {
           CAPTURE(degrees_text(s.strategy), c.expert, c.expert_tensor, sequence, capacity, inner);
           REQUIRE_NOTHROW(check(*write_schedule(s).schedule));
           CHECK(flops_of_all_ranks(s) == Approx(c.degrees.data * alone).epsilon(1e-9));
-          CHECK(parameters_of(s, true) ==
-                Approx(c.share * experts).epsilon(2e-3));  // output biases are not sharded
+          CHECK(parameters_of(s, true) == Approx(c.share * experts).epsilon(2e-3));  // output biases excepted
         }
 }
 

@@ -1,4 +1,4 @@
-// Ways to bring gradients together: sound schedules, what is fused, bytes on the wire, what is kept.
+// Checks the gradient strategies: sound schedules, fusion, bytes on the wire, memory.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,7 @@ using namespace rehearse::test;
 
 namespace {
 
-// A scenario with the keys of [strategy] that the gradient strategy reads itself.
+// Returns the scenario with the keys of [strategy] that the gradient strategy parses itself.
 Scenario with(Scenario s, const std::string& gradients, const std::string& keys = "") {
   Document document = Document::parse_text(keys, "test");
   Section section = document.root();
@@ -30,7 +30,7 @@ std::vector<const Op*> ops_of(const Program& program, OpKind kind) {
   return found;
 }
 
-// Bytes that a rank puts on the network by its collectives along the data axis: Thakur et al. (2005).
+// Returns the bytes that a rank sends in its collectives along the data axis: Thakur et al. (2005).
 double collective_bytes(const Schedule& schedule, const Program& program) {
   double bytes = 0;
   for (const Op* op : ops_of(program, OpKind::collective)) {
@@ -107,8 +107,8 @@ TEST_CASE("the first device alone updates, and computes the loss of all") {
     const Program& first = plan.schedule->programs[0];
     CHECK(bytes_of(first, TensorKind::optimizer_state) == Approx(8 * 3 * kLayer));  // Adam, fp32
     CHECK(count_ops(first, OpKind::compute, Pass::optimizer) == 1);
-    // Inputs and outputs of two samples of 1024 values of 4 bytes for each device, outputs with their softmax
-    // and their gradients.
+    // For each device, the inputs and outputs of two samples with 1024 values of 4 bytes; outputs with their
+    // softmax and their gradients.
     CHECK(bytes_of(first, TensorKind::batch) == n * 2 * 1024 * 4.0);
     CHECK(bytes_of(first, TensorKind::buffer) == n * 2 * 1024 * (4.0 + 4));
     double gradients = 0;
@@ -116,7 +116,7 @@ TEST_CASE("the first device alone updates, and computes the loss of all") {
       if (tensor.kind == TensorKind::activation_gradient && tensor.boundary >= 0)
         gradients += tensor.bytes.base;
     CHECK(gradients == n * 2 * 1024 * 4.0);
-    // Both passes of the loss, once a micro-batch; a device alone does the same work in other ops.
+    // Both passes of the loss run once per micro-batch; a single device does the same work in other ops.
     double loss = 0, kernels = 0, expected = 0;
     for (const Op& op : first.ops) {
       if (op.kind != OpKind::compute) continue;
@@ -161,13 +161,13 @@ TEST_CASE("local SGD: steps of its own, then one all-reduce of the weights") {
       const Program& worker = plan.schedule->programs[0];
       CHECK(plan.schedule->optimizer_steps == every);
       CHECK(count_ops(worker, OpKind::compute, Pass::forward) == 2 * every);
-      // The master weights are averaged in fp32, and then cast.
+      // The master weights are averaged in fp32 and then cast.
       const bool cast = precision == Precision::bf16;
       CHECK(count_ops(worker, OpKind::compute, Pass::optimizer) == every + cast);
       const auto averages = ops_of(worker, OpKind::collective);
       REQUIRE(averages.size() == 1);
       CHECK(averages[0]->collective.bytes.base == 4 * 3 * kLayer);
-      // A round keeps one state, however many steps it has; passes share their works.
+      // A round stores one optimizer state, however many steps it has; equal passes share their work.
       CHECK(bytes_of(worker, TensorKind::optimizer_state) == (cast ? 12 : 8) * 3 * kLayer);
       CHECK(plan.schedule->works.size() == 2 + static_cast<std::size_t>(every) + cast);
     }
@@ -211,8 +211,8 @@ TEST_CASE("fusion takes what is ready at a tick, up to the buffer's size") {
 }
 
 TEST_CASE("Horovod's loop sends no bucket before its tick") {
-  // Six layers of 4.2 MB; a layer's backward pass takes t, so that of layer 5 - i ends at (i + 1) t but for
-  // the first one, which has no gradient of its input.
+  // Six layers of 4.2 MB; a layer's backward pass takes t, so that of layer 5 - i ends at (i + 1) t, except
+  // the first layer's, which computes no gradient of its input.
   Scenario s = scenario(perceptron(6), 4, 1, 2);
   const Plan layers = write_schedule(with(s, "all-reduce", "fusion_mb = 0\ncycle_ms = 0"));
   const auto single = ops_of(layers.schedule->programs[0], OpKind::collective);
@@ -221,7 +221,7 @@ TEST_CASE("Horovod's loop sends no bucket before its tick") {
     CHECK(single[b]->first_layer == 5 - static_cast<int>(b));
     CHECK(single[b]->collective.bytes.base == 4 * kLayer);
   }
-  // Without sleep nothing fuses, and one tensor alone is not copied.
+  // Without a cycle time nothing is fused, and a single tensor is not copied.
   for (const Op& op : layers.schedule->programs[0].ops)
     CHECK(op.name.find("fusion buffer") == std::string::npos);
 
@@ -242,7 +242,7 @@ TEST_CASE("Horovod's loop sends no bucket before its tick") {
   }
   CHECK(copies == 2);
 
-  // Two layers fit: three buckets, all at the one tick.
+  // Two layers fit in a buffer: three buckets, all sent at the one tick.
   const Plan pairs = write_schedule(with(s, "all-reduce", "cycle_ms = 1000\nfusion_mb = 9"));
   const auto capped = ops_of(pairs.schedule->programs[0], OpKind::collective);
   REQUIRE(capped.size() == 3);
@@ -269,7 +269,7 @@ TEST_CASE("compressed gradients: bytes on the wire and what is kept") {
       const auto error = [&](const Plan& plan) {
         return bytes_of(plan.schedule->programs[0], TensorKind::gradient) - kept;
       };
-      // The first bucket is closed at 1 MiB: a layer alone, and the other five.
+      // The first bucket closes at 1 MiB: it has a single layer, the second one has the other five.
       const double buckets[] = {kLayer, 5 * kLayer};
       if (element == 4) {
         const Plan fp16 = planned("compression = \"fp16\"");
@@ -284,18 +284,18 @@ TEST_CASE("compressed gradients: bytes on the wire and what is kept") {
         CHECK(error(top) == element * parameters);
       }
       const Plan bit = planned("compression = \"one-bit\"");
-      double expected = 0;  // a bit and a scale: to each its share, then the sum of the own share to each
+      double expected = 0;  // a bit and a scale: each rank's share to its owner, then the owner's sum to all
       for (const double b : buckets) expected += 2 * (n - 1) * (std::ceil(b / 8 / n) + 4);
       CHECK(wire(bit) == Approx(expected).epsilon(1e-12));
       CHECK(error(bit) == Approx(element * parameters * (1 + 1.0 / n)).epsilon(1e-12));
 
       for (const int rank : {1, 4}) {
         const Plan low = planned("compression = \"powersgd\"\npowersgd_rank = " + std::to_string(rank));
-        // Six matrices of 1024 x 1024, and as many vectors of 1024.
+        // Six matrices of 1024 x 1024 and six vectors of 1024.
         const double elements = 6 * ((1024 + 1024) * rank + 1024);
         CHECK(wire(low) == Approx(2.0 * (n - 1) / n * element * elements).epsilon(1e-12));
         CHECK(error(low) == element * 6 * 1024 * 1024);
-        CHECK(ops_of(low.schedule->programs[0], OpKind::collective).size() == 2 * 2);  // P and Q of a bucket
+        CHECK(ops_of(low.schedule->programs[0], OpKind::collective).size() == 2 * 2);  // P and Q, per bucket
       }
       const Plan high = planned("compression = \"powersgd\"\npowersgd_rank = 512");  // would not shrink
       CHECK(wire(high) == Approx(2.0 * (n - 1) / n * element * parameters).epsilon(1e-12));
@@ -309,7 +309,7 @@ TEST_CASE("PowerSGD finds a transformer's matrices, a tied table once") {
     const Plan plan = write_schedule(with(scenario(small_gpt(4), 2, pipeline, 2), "all-reduce",
                                           "compression = \"powersgd\"\npowersgd_rank = 2"));
     const double h = 256, v = 1000, positions = 128, n = 2;
-    const double tables = pipeline == 1 ? 1 : 2;  // first and last stage each keep one
+    const double tables = pipeline == 1 ? 1 : 2;  // the first and the last stage each store one
     // Queries, keys and values; projection; up and down; the tables of tokens and positions.
     const double sides = 4 * ((3 * h + h) + (h + h) + 2 * (4 * h + h)) + tables * (v + h) + (positions + h);
     const double elements = 4 * 12 * h * h + tables * v * h + positions * h;
@@ -325,8 +325,8 @@ TEST_CASE("PowerSGD finds a transformer's matrices, a tied table once") {
 }
 
 TEST_CASE("combinations send what each of their parts sends") {
-  // Parameters of a layer of perceptron(4) on one of two tensor ranks: outputs halved, inputs halved (the
-  // bias is added behind the sum), whole, outputs halved.
+  // Parameters of each layer of perceptron(4) on one of two tensor ranks: outputs split, inputs split (the
+  // bias is added after the sum), not split, outputs split.
   const double tensor_parameters[] = {1025.0 * 512, 512.0 * 1024 + 1024, kLayer, 1025.0 * 512};
   const double on_a_rank =
       tensor_parameters[0] + tensor_parameters[1] + tensor_parameters[2] + tensor_parameters[3];
@@ -349,7 +349,7 @@ TEST_CASE("combinations send what each of their parts sends") {
   struct Case {
     std::string name;
     Scenario scenario;
-    double collectives;  // buffers' bytes of gradients or weights, one rank of the last stage, a step
+    double collectives;  // bytes in buffers of gradients or weights; one rank of the last stage, one step
     double pushed;       // bytes to all servers
   };
   const double top = std::ceil(0.01 * kLayer);
@@ -391,7 +391,7 @@ TEST_CASE("combinations send what each of their parts sends") {
     }
     CHECK(collectives == Approx(c.collectives).epsilon(1e-12));
     CHECK(pushed == Approx(c.pushed).epsilon(1e-12));
-    // What workers push, servers receive.
+    // Servers receive as many bytes as workers push.
     double received = 0, all_pushed = 0;
     for (int role = 0; role < static_cast<int>(schedule.roles.size()); ++role)
       for (int r = 0; r < schedule.roles[role].size(); ++r)

@@ -1,4 +1,4 @@
-// Interleaved 1F1B: orders, transfers, buckets and memory of stages that hold several chunks of the model.
+// Checks interleaved 1F1B: orders, transfers, buckets and memory of stages that hold several model chunks.
 #include <algorithm>
 #include <set>
 
@@ -19,7 +19,7 @@ Scenario interleaved(Model model, int data, int pipeline, int chunks, int microb
   return s;
 }
 
-// "F0a": the forward pass of micro-batch 0 through chunk a, the first one.
+// Returns a pass as text: "F0a" is the forward pass of micro-batch 0 through chunk a, the first one.
 std::string item_text(const PassItem& item) {
   return (item.forward() ? "F" : "B") + std::to_string(item.microbatch) + static_cast<char>('a' + item.chunk);
 }
@@ -48,7 +48,8 @@ TEST_CASE("orders of interleaved 1F1B") {
         "F7b B5b B6b B7b B4a B5a B6a B7a\n"
         " F0a F1a F2a F3a F0b B0b F1b B1b F2b B2b F3b B3b F4a B0a F5a B1a F6a B2a F7a B3a F4b B4b F5b B5b "
         "F6b B6b F7b B7b B4a B5a B6a B7a\n");
-  // The rules of Megatron-LM's get_schedule_table and get_pp_rank_microbatches: 2(p-s-1) + (v-1)p ahead.
+  // The rules of Megatron-LM's get_schedule_table and get_pp_rank_microbatches: 2(p-s-1) + (v-1)p passes
+  // ahead.
   CHECK(table(2, 2, 4) ==
         " F0a F1a F0b F1b F2a B0b F3a B1b F2b B0a F3b B1a B2b B3b B2a B3a\n"
         " F0a F1a F0b B0b F1b B1b F2a B0a F3a B1a F2b B2b F3b B3b B2a B3a\n");
@@ -98,7 +99,7 @@ TEST_CASE("every interleaved combination writes a sound schedule") {
 }
 
 TEST_CASE("chunks go round the pipeline") {
-  // Twelve layers over three stages of two chunks: chunk 0 of the stages is layers 0-5, chunk 1 layers 6-11.
+  // Twelve layers over three stages of two chunks: chunk 0 of all stages is layers 0-5, chunk 1 layers 6-11.
   Scenario s = interleaved(perceptron(12), 1, 3, 2, 6);
   s.strategy.stage_layers = {1, 2, 3, 3, 2, 1};
   const Plan plan = write_schedule(s);
@@ -120,7 +121,8 @@ TEST_CASE("chunks go round the pipeline") {
       expected.push_back(item_text(item));
     CHECK(found == expected);
   }
-  // Five boundaries between six parts, there and back; the last stage sends chunk 0 on to the first.
+  // Five boundaries between six parts, each crossed in both directions; the last stage sends chunk 0 to the
+  // first.
   const double boundary = 2 * 1024.0 * 4;  // two samples of 1024 values of four bytes
   for (const bool blocking : {true, false}) {
     CAPTURE(blocking);
@@ -141,7 +143,7 @@ TEST_CASE("blocking transfers of interleaved 1F1B go in Megatron-LM's rounds") {
   Scenario s = interleaved(perceptron(4), 1, 2, 2, 4);
   s.strategy.blocking_p2p = true;
   const Plan plan = write_schedule(s);
-  // The last stage: two warm-up passes, then pairs, then backward passes alone.
+  // The last stage: two warm-up passes, then pairs, then only backward passes.
   const std::vector<std::string> expected = {
       "receive forward 0, chunk 0",
       "forward 0, chunk 0",
@@ -161,7 +163,8 @@ TEST_CASE("blocking transfers of interleaved 1F1B go in Megatron-LM's rounds") {
   REQUIRE(names.size() > expected.size());
   names.resize(expected.size());
   CHECK(names == expected);
-  // As many micro-batches as stages: the first stage only fills and drains, and its last output leaves alone.
+  // With as many micro-batches as stages, the first stage only fills and drains, and sends its last output in
+  // a separate exchange.
   s = interleaved(perceptron(4), 1, 2, 2, 2);
   s.strategy.blocking_p2p = true;
   const Program first = write_schedule(s).schedule->programs[0];
@@ -175,7 +178,7 @@ TEST_CASE("blocking transfers of interleaved 1F1B go in Megatron-LM's rounds") {
 TEST_CASE("an interleaved stage keeps the activations of its warm-up") {
   const std::vector<LayerCost> costs = layer_costs(perceptron(36), {2, 0, Precision::fp32, Recompute::none});
   const double layer_bytes = costs[1].saved_bytes;
-  const double of_loss = costs.back().saved_bytes - layer_bytes;  // the last layer keeps more
+  const double of_loss = costs.back().saved_bytes - layer_bytes;  // the last layer stores more
   REQUIRE(layer_bytes == 2 * 1024.0 * 4);                         // two samples of 1024 inputs
   for (const int pipeline : {2, 3})
     for (const int chunks : {2, 3})
@@ -199,7 +202,7 @@ TEST_CASE("an interleaved stage keeps the activations of its warm-up") {
                 if (program.tensors[t].kind == TensorKind::activation) alive.erase(t);
           }
           CHECK(alive.empty());
-          // One pass more than it runs ahead; a pass keeps its chunk's layers.
+          // One more pass than the stage runs ahead; each stores the activations of its chunk's layers.
           const int passes = std::min(2 * (pipeline - stage - 1) + (chunks - 1) * pipeline + 1, m * chunks);
           CHECK(most == Approx(passes * layers * layer_bytes + (stage == pipeline - 1 ? of_loss : 0)));
         }
@@ -207,7 +210,8 @@ TEST_CASE("an interleaved stage keeps the activations of its warm-up") {
 }
 
 TEST_CASE("a chunk's gradients leave after its last backward pass") {
-  // Two chunks of three layers of 4.2 MB: each a bucket of its last layer and one of 8 MiB, as DDP cuts them.
+  // Two chunks of three layers of 4.2 MB; each chunk has a bucket with its last layer and one of 8 MiB, as in
+  // DDP.
   Scenario s = interleaved(perceptron(12), 3, 2, 2, 4);
   s.strategy.bucket_bytes = 8 * 1048576.0;
   const Program worker = write_schedule(s).schedule->programs[0];
@@ -227,12 +231,12 @@ TEST_CASE("a chunk's gradients leave after its last backward pass") {
     CHECK(ready.first_layer == layers[b][0]);
     CHECK(ready.last_layer == layers[b][1]);
   }
-  // Chunk 1 is done before the last pass of chunk 0 begins, so that its gradients hide behind that.
+  // Chunk 1 finishes before the last pass of chunk 0 begins, which hides the sum of its gradients.
   CHECK(sync[1].after[0].op < sync[2].after[0].op);
-  CHECK(count_ops(worker, OpKind::compute, Pass::backward) == 2 * 3 + 4);  // cut in the last micro-batch only
+  CHECK(count_ops(worker, OpKind::compute, Pass::backward) == 2 * 3 + 4);  // split in the last micro-batch
   CHECK(count_ops(worker, OpKind::compute, Pass::forward) == 2 * 4);
 
-  // Servers: the next step's first pass of a chunk waits for the weights of its own layers.
+  // With servers, the next step's first pass of a chunk waits for the weights of the chunk's own layers.
   s = interleaved(perceptron(12), 3, 2, 2, 4, 2);
   const Program pulled = write_schedule(s).schedule->programs[0];
   int awaited = 0;

@@ -1,5 +1,5 @@
-// Communication of layers beside computation (simulator/strategies/programs/overlap.hpp): what is computed
-// and sent stays the same, whatever runs beside it.
+// Checks the overlap of layers' communication with computation (simulator/strategies/programs/overlap.hpp):
+// what is computed and sent does not change.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -75,7 +75,7 @@ TEST_CASE("what runs beside communication changes neither work nor bytes") {
       for (const bool passes : {false, true}) {
         CAPTURE(name, static_cast<int>(mode), passes);
         const Plan plan = write_schedule(overlapping(name, mode, passes));
-        check(*plan.schedule);  // no race, no cycle, collectives in one order
+        check(*plan.schedule);  // no race, no cycle, collectives in the same order on all ranks
         const Totals here = totals(*plan.schedule);
         CHECK(here.model_flops == Approx(plain.model_flops).epsilon(1e-12));
         CHECK(here.extra_flops == Approx(plain.extra_flops).epsilon(1e-12));
@@ -101,11 +101,11 @@ TEST_CASE("the gradient of a product's weights stands beside the sum of its inpu
     CHECK(weight.pass == Pass::backward_weight);
     CHECK(input.action.first_segment == weight.action.first_segment);
     CHECK(input.action.end_segment == weight.action.end_segment);
-    // It waits for the input's gradient, and the next computation but one for it.
+    // The sum waits for the input's gradient, and the weights' gradient after it does not wait for the sum.
     CHECK(sum.after == std::vector<Dependency>{{static_cast<int>(i) - 1}});
     for (const Dependency& on : weight.after) CHECK(on.op != static_cast<int>(i));
   }
-  // Two in each of a stage's layers (Shoeybi et al. 2019, figure 3), for each of 4 micro-batches.
+  // Two in each of a stage's 4 layers (Shoeybi et al. 2019, figure 3), for each of 4 micro-batches.
   CHECK(sums == 4 * 2 * 4);
 }
 
@@ -115,8 +115,8 @@ TEST_CASE("a product goes in as many chunks as its gather and its sum") {
   std::map<std::pair<OpKind, Pass>, int> in_chunks;
   for (const Op& op : program.ops)
     if (op.name.find("chunk 1 of 4") != std::string::npos) ++in_chunks[{op.kind, op.pass}];
-  // A layer gathers twice and scatters twice in a forward pass, each with its product; backward, the two
-  // gathers of outputs' gradients go in chunks. Stage 0 of 2 has 4 layers.
+  // A layer gathers twice and scatters twice in a forward pass, each in chunks together with its product; in
+  // the backward pass, the two gathers of outputs' gradients are chunked. Stage 0 of 2 has 4 layers.
   CHECK(in_chunks[{OpKind::collective, Pass::forward}] == 4 * 4 * 4);
   CHECK(in_chunks[{OpKind::compute, Pass::forward}] == 4 * 4 * 4);
   CHECK(in_chunks[{OpKind::collective, Pass::backward}] == 4 * 4 * 2);
@@ -130,18 +130,16 @@ TEST_CASE("passes that take turns") {
     std::vector<int> pairs;  // by stage; 8 micro-batches
   };
   const Case cases[] = {
-      // The first backward pass waits, over the later stages, for the last forward pass in front of it, but
-      // on
-      // the last stage.
+      // The first backward pass depends, through the later stages, on the last forward pass before it, except
+      // on the last stage.
       {PipelineSchedule::gpipe, 1, {0, 0, 0, 1}},
-      // Stage s runs 3 - s forward passes ahead: 5 + s pairs, of which the last stage's are of one
-      // micro-batch.
+      // Stage s runs 3 - s forward passes ahead, which leaves 5 + s pairs; those of the last stage do not
+      // count, since both passes belong to the same micro-batch.
       {PipelineSchedule::one_f_one_b, 1, {5, 6, 7, 0}},
-      // Without a pipeline one forward pass runs ahead.
+      // Without a pipeline, one forward pass runs ahead.
       {PipelineSchedule::one_f_one_b, 1, {7}},
-      // Of 16 forward passes 2 (3 - s) + 4 + 1 run ahead, and each other one has a partner, on the last
-      // stage,
-      // too.
+      // Of 16 forward passes, 2 (3 - s) + 4 + 1 run ahead, and each of the others has a partner, also on the
+      // last stage.
       {PipelineSchedule::interleaved, 2, {5, 7, 9, 11}},
   };
   for (const Case& c : cases) {
@@ -152,7 +150,7 @@ TEST_CASE("passes that take turns") {
       CHECK(std::count(pairs[s].begin(), pairs[s].end(), true) == c.pairs[s]);
   }
   // DualPipeV's published code overlaps two pairs in each of m - 2p + s + 1 steady-state iterations, and one
-  // in each of the p - 1 - s iterations behind them. There may be more pairs while the pipeline fills.
+  // in each of the p - 1 - s iterations after them. There can be more pairs while the pipeline fills.
   for (const int m : {8, 12}) {
     const auto pairs = pass_pairs(PipelineSchedule::dualpipe_v, 4, m, 2);
     for (int s = 0; s < 4; ++s) {
@@ -162,7 +160,7 @@ TEST_CASE("passes that take turns") {
   }
 }
 
-// Names of compute ops in program order, grouped by direction and micro-batch.
+// Returns the names of compute ops in program order, grouped by direction and micro-batch.
 std::map<std::string, std::vector<std::string>> by_pass(const Program& program) {
   std::map<std::string, std::vector<std::string>> passes;
   for (const Op& op : program.ops)
@@ -178,15 +176,15 @@ TEST_CASE("a forward and a backward pass take turns, each in its own order") {
   for (std::size_t p = 0; p < plain.schedule->programs.size(); ++p) {
     const Program &before = plain.schedule->programs[p], &after = turns.schedule->programs[p];
     CHECK(by_pass(before) == by_pass(after));
-    int changes = 0;  // of direction from one computation to the next
+    int changes = 0;  // of direction between consecutive computations
     const Op* last = nullptr;
     for (const Op& op : after.ops) {
       if (op.kind != OpKind::compute || op.microbatch < 0) continue;
       if (last && (last->pass == Pass::forward) != (op.pass == Pass::forward)) ++changes;
       last = &op;
     }
-    // 1F1B of 2 stages and 4 micro-batches: stage 0 has 3 pairs of a forward and a backward pass of different
-    // micro-batches, stage 1 has none.
+    // With 1F1B on 2 stages and 4 micro-batches, stage 0 has 3 pairs of a forward and a backward pass of
+    // different micro-batches, stage 1 has none.
     CAPTURE(p, changes);
     CHECK((p == 0 ? changes > 3 * 10 : changes == 7));
   }

@@ -1,4 +1,4 @@
-// Stages, buckets and the order of passes, by hand.
+// Checks stages, buckets and the order of passes against values worked out by hand.
 #include <algorithm>
 #include <numeric>
 
@@ -20,9 +20,9 @@ TEST_CASE("stages are balanced by time") {
       {{1, 1, 1, 1}, 4, {1, 1, 1, 1}},
       {{3, 1, 1, 1}, 2, {1, 3}},
       {{1, 1, 1, 3}, 2, {3, 1}},
-      {{1, 2, 3, 4, 5}, 2, {3, 2}},        // 6 and 9; any other cut has 10 or more
-      {{5, 1, 1, 1, 1, 1}, 3, {1, 2, 3}},  // 5 bounds; the others are made even
-      {{0.5, 1, 1, 1, 1, 2}, 2, {4, 2}},   // embedding and head count: 3.5 and 3 against 2.5 and 4
+      {{1, 2, 3, 4, 5}, 2, {3, 2}},        // 6 and 9; any other split has 10 or more
+      {{5, 1, 1, 1, 1, 1}, 3, {1, 2, 3}},  // 5 is the bound; the other stages are balanced
+      {{0.5, 1, 1, 1, 1, 2}, 2, {4, 2}},   // embedding and head count: 3.5 and 3 instead of 2.5 and 4
       {{7}, 1, {1}},
   };
   for (const Case& c : cases) {
@@ -43,7 +43,7 @@ TEST_CASE("stages are balanced by time") {
 }
 
 TEST_CASE("gradients fill buckets as DistributedDataParallel fills them") {
-  // A bucket closes once it has reached its limit: its own the first, the cap the others.
+  // A bucket closes once it has reached its limit: `first_mib` for the first bucket, the cap for the others.
   constexpr double kMi = 1048576;  // parameters; four bytes each
   struct Case {
     std::vector<double> parameters;
@@ -52,21 +52,21 @@ TEST_CASE("gradients fill buckets as DistributedDataParallel fills them") {
     double first_mib = 1;
   };
   const Case cases[] = {
-      // 4 MiB a layer: the last alone reaches 1 MiB; 24 MiB do not reach 25.
+      // 4 MiB a layer: the last one alone reaches 1 MiB; 24 MiB do not reach 25.
       {{kMi, kMi, kMi, kMi, kMi, kMi}, 25, {{5, 5, kMi}, {0, 4, 5 * kMi}}},
       {std::vector<double>(9, kMi), 25, {{8, 8, kMi}, {1, 7, 7 * kMi}, {0, 0, kMi}}},
       {{kMi, kMi, kMi, kMi, kMi}, 8, {{4, 4, kMi}, {2, 3, 2 * kMi}, {0, 1, 2 * kMi}}},
-      // Small layers gather until the limit is reached.
+      // Small layers are collected until the limit is reached.
       {{kMi / 8, kMi / 8, kMi / 8, kMi / 8}, 25, {{2, 3, kMi / 4}, {0, 1, kMi / 4}}},
-      // One huge layer is one bucket.
+      // A huge layer forms a bucket.
       {{kMi / 4, 100 * kMi, kMi / 4}, 25, {{2, 2, kMi / 4}, {1, 1, 100 * kMi}, {0, 0, kMi / 4}}},
-      // Layers without parameters go with what follows in the backward pass; behind the last gradient they
-      // stay alone.
+      // Layers without parameters join the layer that follows in the backward pass; after the last gradient,
+      // they form a bucket of their own.
       {{0, kMi, 0, kMi}, 4, {{3, 3, kMi}, {1, 2, kMi}, {0, 0, 0}}},
       {{0, 0}, 25, {{0, 1, 0}}},
-      // A cap below 1 MiB holds for the first bucket too.
+      // A cap below 1 MiB also limits the first bucket.
       {{kMi / 8, kMi / 8, kMi / 8}, 0.5, {{2, 2, kMi / 8}, {1, 1, kMi / 8}, {0, 0, kMi / 8}}},
-      // With a limit like the others' the first bucket is as large as they are.
+      // If its limit equals the cap, the first bucket is as large as the others.
       {std::vector<double>(9, kMi), 25, {{2, 8, 7 * kMi}, {0, 1, 2 * kMi}}, 25},
       {{kMi, kMi, kMi, kMi, kMi}, 8, {{3, 4, 2 * kMi}, {1, 2, 2 * kMi}, {0, 0, kMi}}, 8},
   };

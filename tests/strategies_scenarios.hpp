@@ -1,4 +1,4 @@
-// Scenarios made by hand for the tests of strategies, and what is counted in their schedules.
+// Builds scenarios by hand for the tests of strategies, and counts ops and bytes of their schedules.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace rehearse::test {
 
-// Layers of width x width with their biases: (width + 1) x width parameters each.
+// Returns layers of width x width with biases, i.e. (width + 1) x width parameters each.
 inline Model perceptron(int layers, double width = 1024) {
   Model model;
   model.name = model.title = "perceptron";
@@ -35,7 +35,7 @@ inline Model small_gpt(int layers) {
   return model;
 }
 
-// Every stage takes 1 ms forward, 2 ms backward and sends 1 MB.
+// Returns a profiled model in which every stage takes 1 ms forward and 2 ms backward and sends 1 MB.
 inline Model profile(int stages, std::vector<double> parameters = {}) {
   ProfiledModel shape;
   shape.forward_s.assign(stages, 1e-3);
@@ -50,7 +50,7 @@ inline Model profile(int stages, std::vector<double> parameters = {}) {
   return model;
 }
 
-// As many nodes with one device as there are ranks, and `servers` server nodes.
+// Returns a cluster of `nodes` nodes with one device each and `servers` server nodes.
 inline std::shared_ptr<const Cluster> cluster(int nodes, int servers = 0) {
   ClusterParts parts;
   parts.name = "test";
@@ -71,7 +71,7 @@ inline std::shared_ptr<const Cluster> cluster(int nodes, int servers = 0) {
   return make_cluster(parts);
 }
 
-// fp32, Adam, ring all-reduce, 1F1B.
+// Returns a scenario with fp32, Adam, ring all-reduce and 1F1B.
 inline Scenario scenario(Model model, int data, int pipeline, int microbatches, int servers = 0) {
   Scenario s;
   s.name = "test";
@@ -89,7 +89,7 @@ inline Scenario scenario(Model model, int data, int pipeline, int microbatches, 
   return s;
 }
 
-// Why a scenario cannot be planned; empty if it can.
+// Returns why no schedule can be written for the scenario; empty if one can.
 inline std::string refusal_of(const Scenario& scenario) {
   try {
     write_schedule(scenario);
@@ -99,7 +99,8 @@ inline std::string refusal_of(const Scenario& scenario) {
   return "";
 }
 
-// "F0 F1 B0 ...": the passes of a program's compute stream; cut ones count once.
+// Returns the passes of a program's compute stream as "F0 F1 B0 ..."; a pass that is split into ops counts
+// once.
 inline std::string passes(const Program& program) {
   std::string text, last;
   for (const Op& op : program.ops) {
@@ -117,7 +118,7 @@ inline int count_ops(const Program& program, OpKind kind, Pass pass) {
   return count;
 }
 
-// Bytes that a rank sends in a step by its messages; and by ring all-reduces, 2(n-1)/n of each buffer.
+// Returns the bytes that a rank sends in a step in messages and in ring all-reduces, 2(n-1)/n of each buffer.
 inline double bytes_sent(const Schedule& schedule, int role, int rank) {
   const Program& program = schedule.programs[schedule.program_of(role, rank)];
   double bytes = 0;

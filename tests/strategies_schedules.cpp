@@ -1,4 +1,4 @@
-// Whole schedules: sound, of the right shape, and with the right bytes.
+// Checks complete schedules: that they are sound and have the right shape and bytes.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -32,10 +32,10 @@ TEST_CASE("every combination writes a sound schedule") {
                   const Plan plan = write_schedule(s);
                   REQUIRE_NOTHROW(check(*plan.schedule));
                   REQUIRE(plan.endpoints.size() == static_cast<std::size_t>(plan.schedule->ranks()));
-                  // One program a stage, and one for all servers.
+                  // One program for each stage, and one for all servers.
                   REQUIRE(plan.schedule->programs.size() ==
                           static_cast<std::size_t>(pipeline + (servers > 0)));
-                  // Only pulls that hide behind the next step reach over its end.
+                  // Only pulls that overlap with the next step cross the step's end.
                   REQUIRE(plan.schedule->crosses_step() == (servers > 0 && overlap));
                   REQUIRE(plan.schedule->samples == 2.0 * microbatches * data);
                   REQUIRE(plan.schedule->tokens == 128 * plan.schedule->samples);
@@ -52,7 +52,7 @@ TEST_CASE("a worker alone computes and updates") {
   CHECK(passes(worker) == "F0 B0 F1 B1 F2 B2");
   CHECK(worker.ops.size() == 7);
   CHECK(worker.ops.back().pass == Pass::optimizer);
-  // Micro-batches share their works: forward, backward, update.
+  // Micro-batches share their work: forward, backward, update.
   CHECK(plan.schedule->works.size() == 3);
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("buckets leave when their layers' backward pass is done") {
       CHECK(sync[b].first_layer == layers[b][0]);
       CHECK(sync[b].last_layer == layers[b][1]);
       CHECK(sync[b].collective.bytes.base == layer_bytes * (layers[b][1] - layers[b][0] + 1));
-      // It waits for the backward op of these very layers in the last micro-batch.
+      // A bucket waits for the backward op of exactly these layers in the last micro-batch.
       REQUIRE(sync[b].after.size() == 1);
       const Op& ready = worker.ops[sync[b].after[0].op];
       CHECK(ready.pass == Pass::backward);
@@ -84,7 +84,8 @@ TEST_CASE("buckets leave when their layers' backward pass is done") {
       CHECK(ready.last_layer == layers[b][1]);
       CHECK(worker.streams[sync[b].stream] == "gradients");
     }
-    // The first micro-batch is one op, the last one op a bucket: gradient accumulation syncs only at its end.
+    // The first micro-batch is one op, the last has one op per bucket: gradient accumulation synchronizes
+    // only at its end.
     CHECK(count_ops(worker, OpKind::compute, Pass::backward) == 1 + 4);
     CHECK(count_ops(worker, OpKind::compute, Pass::forward) == 2);
     const Op& optimizer = worker.ops.back();
@@ -167,7 +168,7 @@ TEST_CASE("each stage keeps as many micro-batches as its schedule says") {
               if (program.tensors[t].kind == TensorKind::activation) alive.erase(t);
         }
         CHECK(alive.empty());
-        // GPipe m, 1F1B p - s (Narayanan et al., SC 2021).
+        // m for GPipe, p - s for 1F1B (Narayanan et al., SC 2021).
         const int expected =
             kind == PipelineSchedule::gpipe ? microbatches : std::min(microbatches, 4 - stage);
         CHECK(most == static_cast<std::size_t>(expected));
@@ -179,7 +180,7 @@ TEST_CASE("blocking transfers go in Megatron-LM's pairs") {
   Scenario s = scenario(perceptron(6), 1, 3, 4);
   s.strategy.blocking_p2p = true;
   const Plan plan = write_schedule(s);
-  // The middle stage: one warm-up forward, then the steady state of
+  // The middle stage: one warm-up forward pass, then the steady state of
   // forward_backward_pipelining_without_interleaving.
   const std::vector<std::string> expected = {"receive forward 0",
                                              "forward 0",
@@ -220,8 +221,8 @@ TEST_CASE("transfers that do not block have a stream for each direction") {
 }
 
 TEST_CASE("a receive is posted while the pass before its own runs") {
-  // Stage 1 of 3 runs F0 F1 B0 F2 B1 F3 B2 B3: what a pass needs may arrive once the last pass but one has
-  // ended.
+  // Stage 1 of 3 runs F0 F1 B0 F2 B1 F3 B2 B3: the input of a pass can be received once the last pass but one
+  // before it has ended.
   const Plan plan = write_schedule(scenario(perceptron(6), 1, 3, 4));
   const Program& program = plan.schedule->programs[1];
   std::map<std::string, std::string> posted;
@@ -245,7 +246,7 @@ TEST_CASE("overlapped pulls are awaited layer by layer in the next step") {
   s.strategy.bucket_bytes = 8 * 1048576.0;
   const Plan plan = write_schedule(s);
   const Program& worker = plan.schedule->programs[0];
-  std::map<int, std::string> awaited;  // first layer of a forward op: the pull
+  std::map<int, std::string> awaited;  // by first layer of a forward op: the pull
   for (const Op& op : worker.ops)
     for (const Dependency& d : op.after)
       if (d.steps_back == 1) {
@@ -258,7 +259,7 @@ TEST_CASE("overlapped pulls are awaited layer by layer in the next step") {
   CHECK(awaited ==
         std::map<int, std::string>{
             {0, "pull bucket 3"}, {1, "pull bucket 2"}, {3, "pull bucket 1"}, {5, "pull bucket 0"}});
-  // Each server keeps half of everything: fp32 weights and Adam's two moments.
+  // Each server stores half of everything: fp32 weights and Adam's two moments.
   const Program& server = plan.schedule->programs[1];
   CHECK(bytes_of(server, TensorKind::weight) == Approx(6 * 1024.0 * 1025 * 4 / 2));
   CHECK(bytes_of(server, TensorKind::optimizer_state) == Approx(6 * 1024.0 * 1025 * 8 / 2));
@@ -305,10 +306,10 @@ TEST_CASE("all FLOPs of the model are in the schedule, recomputed ones apart") {
               model += plan.schedule->works[op.work].model_flops;
               extra += plan.schedule->works[op.work].extra_flops;
             }
-        // Of one of two data-parallel ranks: half the samples of a step.
+        // One of two data-parallel ranks computes half of the step's samples.
         CHECK(model == Approx(flops_per_sample(s.model, 0) * plan.schedule->samples / 2).epsilon(1e-9));
-        // Full recomputation runs the transformer's blocks forward once more: 24 h^2 + 4 s h FLOPs a token
-        // each.
+        // Full recomputation repeats the forward pass of the transformer's blocks: 24 h^2 + 4 s h FLOPs per
+        // token each.
         if (recompute == Recompute::full)
           blocks_forward = 4 * (24 * 256.0 * 256 + 4 * 128.0 * 256) * plan.schedule->tokens / 2;
         CHECK(extra == Approx(blocks_forward).epsilon(1e-9));
@@ -330,7 +331,8 @@ TEST_CASE("a tied embedding is summed over the pipeline's ends") {
     }
     CHECK(found == (stage == 1 ? 0 : 1));
   }
-  // Both ends keep it, so the parameters of all stages exceed the model's by one table.
+  // The first and the last stage both store it, so the parameters of all stages exceed the model's by one
+  // table.
   double weights = 0;
   for (const Program& program : plan.schedule->programs) weights += bytes_of(program, TensorKind::weight) / 4;
   CHECK(weights == Approx(parameter_count(s.model) + table));

@@ -1,5 +1,5 @@
-// Every kind of segment on small real tensors, whole and on the shards that an axis' table makes of them:
-// outputs and gradients must come out as the table's placements say. A wrong row cannot pass.
+// Runs every kind of segment on small real tensors, complete and on the shards according to an axis' table:
+// outputs and gradients must agree with the table's placements, so a wrong row fails.
 #include <cmath>
 #include <functional>
 #include <map>
@@ -21,7 +21,7 @@ const std::map<Dim, int> kSize = {{batch, 1},      {sequence, 4}, {keys, 4},   {
                                   {kv_heads, 2},   {queries, 2},  {head, 2},   {inner, 4},
                                   {vocabulary, 8}, {experts, 2},  {routed, 4}, {latent, 4}};
 
-// Row-major, with named dimensions.
+// A tensor in row-major order, with named dimensions.
 struct Tensor {
   std::vector<Dim> dims;
   std::vector<int> sizes;
@@ -53,13 +53,14 @@ struct Tensor {
   double at(const std::vector<int>& index) const { return const_cast<Tensor*>(this)->at(index); }
 };
 
-// The dimension of a tensor that a shard along `dim` cuts: routed rows stand for the sequence.
+// Returns the dimension of a tensor that is split by a shard along `dim`: routed rows replace batch and
+// sequence.
 Dim cut_dim(const Tensor& t, Dim dim) {
   for (const Dim own : t.dims)
     if (own == dim) return dim;
   for (const Dim own : t.dims)
     if (own == routed && (dim == sequence || dim == batch)) return routed;
-  return keys;  // attention reads the sequence so
+  return keys;  // attention reads the sequence as keys
 }
 
 // Calls `each` with the index of every element.
@@ -99,7 +100,7 @@ double random_number() {
   return std::uniform_real_distribution<double>(-1, 1)(random_numbers);
 }
 
-// What each rank holds of a whole tensor in a placement.
+// Returns each rank's part of a complete tensor in a placement.
 std::vector<Tensor> spread(const Tensor& whole, const Placement& placement, int ranks) {
   std::vector<Tensor> parts(static_cast<std::size_t>(ranks), whole);
   if (placement.kind == Placement::Kind::sharded)
@@ -113,7 +114,7 @@ std::vector<Tensor> spread(const Tensor& whole, const Placement& placement, int 
   return parts;
 }
 
-// How far the ranks' parts are from a whole tensor in a placement.
+// Returns the largest difference between the ranks' parts and a complete tensor in a placement.
 double distance(const Tensor& whole, const std::vector<Tensor>& parts, const Placement& placement,
                 bool maximum) {
   double most = 0;
@@ -134,7 +135,7 @@ double distance(const Tensor& whole, const std::vector<Tensor>& parts, const Pla
   return most;
 }
 
-// What a rank knows of where its shard lies: the first element along the dimension that the work is split by.
+// The position of a rank's shard: its first element along the dimension by which the work is split.
 struct Where {
   Dim dim = batch;
   int first = 0;
@@ -144,7 +145,7 @@ struct Where {
 using Function = std::function<std::vector<Tensor>(const Where&, const std::vector<Tensor>&,
                                                    const std::vector<Tensor>&)>;  // inputs, weights
 
-// sum over the last `contracted` dimensions of x and the first ones of w.
+// Sums over the last `contracted` dimensions of x and the first ones of w.
 Tensor contract(const Tensor& x, const Tensor& w, std::size_t contracted) {
   Tensor y;
   y.data.clear();
@@ -193,7 +194,7 @@ Tensor plus(Tensor x, const Tensor& y) {
   return x;
 }
 
-// Products of the experts e: [e, c, k] x [e, k, n].
+// Returns the experts' products: [e, c, k] x [e, k, n] for each expert e.
 Tensor of_experts(const Tensor& x, const Tensor& w) {
   Tensor y({experts, x.dims[1], w.dims[2]});
   y.sizes = {x.sizes[0], x.sizes[1], w.sizes[2]};
@@ -204,7 +205,8 @@ Tensor of_experts(const Tensor& x, const Tensor& w) {
   return y;
 }
 
-// Keys are the values, too; the last key that a query sees is its own; a sink a head.
+// Computes causal attention whose keys are also the values; a query's last key is its own. There is one sink
+// per head.
 Tensor attended(const Where& where, const Tensor& q, const Tensor& kv, const Tensor& sinks) {
   Tensor out = q;
   std::fill(out.data.begin(), out.data.end(), 0);
@@ -225,7 +227,8 @@ Tensor attended(const Where& where, const Tensor& q, const Tensor& kv, const Ten
   return out;
 }
 
-// The label of each token, and the token itself: any fixed function of its place will do.
+// Returns a token's label, which also serves as the token itself; any fixed function of its position would
+// do.
 int label(int token) {
   return (5 * token + 3) % kSize.at(vocabulary);
 }
@@ -234,7 +237,7 @@ struct Case {
   SegmentKind kind;
   std::vector<std::vector<Dim>> inputs, weights, outputs;
   Function run;
-  int differentiable = 0;  // of the inputs, the first that has a gradient
+  int differentiable = 0;  // index of the first input that has a gradient
 };
 
 const std::vector<Dim> kTokens = {batch, sequence, hidden},
@@ -332,7 +335,7 @@ std::vector<Case> cases() {
          }
          return Ts{gates};
        }},
-      // Every expert sees every token.
+      // Every expert receives every token.
       {K::dispatch,
        {kTokens, kGates},
        {},
@@ -420,7 +423,7 @@ double inner_product(const std::vector<Tensor>& a, const std::vector<Tensor>& b)
   return sum;
 }
 
-// Of <outputs, g> by one tensor, by central differences.
+// Returns the gradient of <outputs, g> with respect to one tensor, by central differences.
 Tensor gradient(const Case& c, const Where& where, std::vector<Tensor> x, std::vector<Tensor> w,
                 const std::vector<Tensor>& g, bool of_weight, std::size_t number) {
   constexpr double kStep = 1e-5;
@@ -437,10 +440,10 @@ Tensor gradient(const Case& c, const Where& where, std::vector<Tensor> x, std::v
   return result;
 }
 
-// How far outputs and gradients on `ranks` ranks are from the whole ones. Empty placements mean a bug of the
-// test.
+// Returns the largest difference between outputs and gradients on `ranks` ranks and the unsharded ones. Empty
+// placements mean a bug in the test.
 double worst_distance(const Case& c, const AxisTable& table, int ranks) {
-  // The algebra sees the sequence of keys as the sequence that it was made with.
+  // The algebra knows the sequence of keys as the sequence from which the keys were made.
   Layer layer;
   Segment segment;
   segment.kind = c.kind;
@@ -470,7 +473,7 @@ double worst_distance(const Case& c, const AxisTable& table, int ranks) {
   }
   const auto input = [&](std::size_t i) { return input_use(layer, segment, static_cast<int>(i), table); };
   const auto output = [&](std::size_t o) { return output_use(layer, segment, static_cast<int>(o), table); };
-  // A weight that lacks the dimension is whole; of several, each by its own dimensions.
+  // A weight without the split dimension is replicated; with several weights, each by its own dimensions.
   const auto weight = [&](std::size_t i) {
     Use use = parameter_use(layer, segment, table);
     if (use.as.kind == Placement::Kind::sharded && !w[i].set().has(use.as.dim))
@@ -547,9 +550,9 @@ TEST_CASE("wrong rows are found") {
     SegmentKind kind;
     Split row;
   };
-  // A norm's mean square over a shard of the hidden dimension; products whose input has the dimension that
-  // the weights are not cut by; summands that pass an activation function, or to which all ranks add the
-  // same.
+  // A norm's mean square over a shard of the hidden dimension; products whose input is sharded by a dimension
+  // by which their weights are not; partial sums that pass an activation function, or to which all ranks add
+  // the same value.
   for (const Wrong& wrong :
        {Wrong{SegmentKind::norm, by(hidden)}, Wrong{SegmentKind::up, {Split::Kind::through}},
         Wrong{SegmentKind::residual, {Split::Kind::through}}, Wrong{SegmentKind::attention, by(head)}}) {
@@ -561,7 +564,7 @@ TEST_CASE("wrong rows are found") {
     table.rows({wrong.kind}, wrong.row);
     CHECK(worst_distance(*c, table, 2) > 1e-3);
   }
-  // What is added to a summand is counted once for each rank.
+  // A value added to partial sums counts once for each rank.
   Case with_bias = cases().front();
   for (const Case& c : cases())
     if (c.kind == SegmentKind::down) with_bias = c;

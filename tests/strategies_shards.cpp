@@ -1,4 +1,4 @@
-// ZeRO and FSDP: what is sent and held, against the tables of Rajbhandari et al. 2020 ("ZeRO", figure 1 and
+// Compares what ZeRO and FSDP send and store with the tables of Rajbhandari et al. 2020 ("ZeRO", figure 1 and
 // section 7) and Zhao et al. 2023 ("PyTorch FSDP").
 #include <map>
 #include <set>
@@ -24,7 +24,7 @@ Scenario sharded(Scenario s, const std::string& keys) {
   return s;
 }
 
-// Bytes that a rank puts on the network by collectives: Thakur et al. (2005).
+// Returns the bytes that a rank sends in collectives: Thakur et al. (2005).
 double wire_bytes(const Schedule& schedule, const Program& program) {
   double bytes = 0;
   for (const Op& op : program.ops) {
@@ -49,8 +49,8 @@ TEST_CASE("shards: bytes on the wire in a step") {
   struct Case {
     const char* keys;
     int microbatches;
-    // Times the bytes of the gradients, which are as many as those of the weights: (n - 1) / n of it within
-    // the ranks that share shards, (r - 1) / r of it over the replicas of a shard.
+    // In units of the bytes of the gradients, which equal those of the weights: (n - 1) / n of it is sent
+    // within the ranks that share shards, (r - 1) / r of it over the replicas of a shard.
     double within, over;
     int shards = 8;
   };
@@ -59,15 +59,15 @@ TEST_CASE("shards: bytes on the wire in a step") {
       {"zero_stage = 1", 4, 2, 0},
       {"zero_stage = 1\noverlap = false", 4, 2, 0},
       {"zero_stage = 1\nprefetch = 0", 4, 2, 0},
-      // Gradients leave behind each micro-batch.
+      // Gradients are reduced after each micro-batch.
       {"zero_stage = 2", 1, 2, 0},
       {"zero_stage = 2", 4, 4 + 1, 0},
-      // Weights come before each pass, forward and backward.
+      // Weights are gathered before each pass, forward and backward.
       {"zero_stage = 3", 1, 3, 0},
       {"zero_stage = 3", 4, 2 * 4 + 4, 0},
       {"fsdp = \"full\"\nprefetch = 3", 4, 2 * 4 + 4, 0},
       {"fsdp = \"full\"\nreshard_after_forward = false", 4, 4 + 4, 0},
-      // An all-reduce of a shard's gradients once a step.
+      // An all-reduce of a shard's gradients once per step.
       {"fsdp = \"hybrid\"\nshard_degree = 4", 4, 2 * 4 + 4, 2.0 / 4, 4},
       {"fsdp = \"hybrid\"\nshard_degree = 2\nreshard_after_forward = false", 1, 1 + 1, 2.0 / 2, 2},
       {"fsdp = \"hybrid\"\nshard_degree = 1", 4, 0, 2, 1},
@@ -83,9 +83,9 @@ TEST_CASE("shards: bytes on the wire in a step") {
       const Plan plan = write_schedule(sharded(s, keys));
       REQUIRE_NOTHROW(check(*plan.schedule));
       const double n = c.shards, r = 8.0 / c.shards, gradients = 4 * 4 * kLayer / pipeline;
-      // A unit that two stages' pipeline keeps between passes is gathered once for all micro-batches in
-      // flight: with one unit of a micro-batch behind the other, as often as without a pipeline on the last
-      // stage.
+      // In a pipeline of two stages, a unit that is kept between passes is gathered once for all
+      // micro-batches in flight. On the last stage, one micro-batch follows the other, so it gathers as often
+      // as without a pipeline.
       const Program& last = plan.schedule->programs.back();
       CHECK(wire_bytes(*plan.schedule, last) ==
             Approx((c.within * (n - 1) / n + c.over * (r - 1) / r) * gradients).epsilon(1e-12));
@@ -97,8 +97,8 @@ TEST_CASE("shards: what is held of each parameter") {
   // GB.
   struct Case {
     const char* keys;
-    double bytes;      // of a parameter
-    double published;  // GB of 7.5 billion parameters; 0: not published
+    double bytes;      // per parameter
+    double published;  // GB for 7.5 billion parameters; 0: not published
   };
   const double n = 64;
   const Case cases[] = {
@@ -117,7 +117,7 @@ TEST_CASE("shards: what is held of each parameter") {
     const double each = held_bytes(plan.schedule->programs[0]) / (4 * kLayer);
     CHECK(each == Approx(c.bytes).epsilon(1e-12));
     if (c.published > 0) CHECK(each * 7.5 == Approx(c.published).margin(0.05));
-    // Updates are shared out as the optimizer's state is.
+    // Updates are sharded like the optimizer's state.
     const double updated = c.keys[0] == '\0' ? 4 * kLayer : 4 * kLayer / (c.bytes == 2 ? 8 : n);
     for (const Op& op : plan.schedule->programs[0].ops)
       if (op.action.kind == Action::Kind::update)
@@ -133,7 +133,7 @@ TEST_CASE("shards: weights are gathered no further ahead than told, and gradient
           scenario(perceptron(6), 4, 1, 2), "zero_stage = 3\nprefetch = " + std::to_string(prefetch) +
                                                 "\nreshard_after_forward = " + (reshard ? "true" : "false")));
       const Program& program = plan.schedule->programs[0];
-      std::vector<int> passes;          // in order, ops that compute
+      std::vector<int> passes;          // compute ops in order
       std::map<int, int> gathered_for;  // tensor: the gather that writes it
       for (int i = 0; i < static_cast<int>(program.ops.size()); ++i) {
         const Op& op = program.ops[i];
@@ -154,7 +154,7 @@ TEST_CASE("shards: weights are gathered no further ahead than told, and gradient
         const bool waits = std::any_of(pass.after.begin(), pass.after.end(),
                                        [&](const Dependency& d) { return d.op == gather; });
         CHECK(waits);
-        // The pass that must be over: the one before the `prefetch` ones ahead.
+        // The gather must wait for pass p - 1 - prefetch.
         const int over = static_cast<int>(p) - 1 - prefetch;
         int after = -1;
         for (const Dependency& d : program.ops[gather].after)

@@ -1,4 +1,4 @@
-// How much the stages of a profiled pipeline are taken to differ.
+// Checks the assumed differences between the stages of a profiled pipeline.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -14,7 +14,7 @@ using namespace rehearse::test;
 
 TEST_CASE("expected values of sorted draws from the normal distribution") {
   const double pi = 3.14159265358979323846;
-  // Closed forms for 2 and 3 draws; else table 1 of Teichroew, "Tables of Expected Values of Order
+  // Closed forms for 2 and 3 draws; for others table 1 of Teichroew, "Tables of Expected Values of Order
   // Statistics" (Annals of Mathematical Statistics 27, 1956), and for 100 table 2 of Harter, "Expected Values
   // of Normal Order Statistics" (Biometrika 48, 1961).
   const struct {

@@ -1,4 +1,4 @@
-// When asynchronous workers begin: each anywhere in a round, and over all simulations evenly.
+// Checks when asynchronous workers begin: at any time within a round, evenly spread over all simulations.
 #include "simulator/strategies/gradients/starting_phases.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ TEST_CASE("each worker begins once in each part of a round") {
       std::sort(parts.begin(), parts.end());
       for (int part = 0; part < simulations; ++part) CHECK(parts[static_cast<std::size_t>(part)] == part);
     }
-    // Workers do not begin together.
+    // Workers begin at different times.
     CHECK(starts_s[0][0] != starts_s[0][1]);
   }
 }
@@ -30,7 +30,8 @@ TEST_CASE("each worker begins once in each part of a round") {
 TEST_CASE("the seed alone decides where workers begin") {
   CHECK(starting_phases(8, 4, 1, 1) == starting_phases(8, 4, 1, 1));
   CHECK(starting_phases(8, 4, 1, 1) != starting_phases(8, 4, 1, 2));
-  // std::mt19937_64 gives the same numbers everywhere; so must what is made of them.
+  // std::mt19937_64 gives the same numbers on all platforms; the phases derived from them must be the same,
+  // too.
   const auto halved = starting_phases(8, 4, 0.5, 7), whole = starting_phases(8, 4, 1, 7);
   for (std::size_t i = 0; i < 8; ++i)
     for (std::size_t w = 0; w < 4; ++w) CHECK(halved[i][w] * 2 == Approx(whole[i][w]).epsilon(1e-15));

@@ -1,4 +1,4 @@
-// The table of ways to bring gradients together.
+// Checks the table of gradient strategies.
 #include <algorithm>
 #include <fstream>
 

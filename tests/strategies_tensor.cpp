@@ -1,5 +1,5 @@
-// Tensor and sequence parallelism: what is sent, computed, kept and summed, against the formulas of Shoeybi
-// et al. 2019 ("Megatron-LM") and Korthikanti et al. 2022 ("Reducing Activation Recomputation").
+// Compares what tensor and sequence parallelism send, compute, store and sum with the formulas of Shoeybi et
+// al. 2019 ("Megatron-LM") and Korthikanti et al. 2022 ("Reducing Activation Recomputation").
 #include <algorithm>
 #include <map>
 #include <string>
@@ -58,21 +58,21 @@ TEST_CASE("tensor parallelism sends what Megatron-LM sends") {
     int tensor;
     bool sequence;
     Recompute recompute;
-    Sent expected;  // calls, and how often b s h elements of 4 bytes
+    Sent expected;  // calls, and multiples of b s h elements of 4 bytes
   };
   using enum CollectiveKind;
-  const double loss = 3.0 / 256;  // maximum, sum and asked-for logit of each token: 3 b s of h b s
+  const double loss = 3.0 / 256;  // maximum, sum and label's logit of each token: 3 b s elements of b s h
   const int layers = 4;
   const std::vector<Case> cases = {
-      // A layer: two all-reduces forward (behind projection and down), two backward (in front of query and
-      // up).
-      // The embedding's sum forward, the logits' input backward, three all-reduces of the loss forward.
+      // A layer has two all-reduces in the forward pass (after projection and down) and two in the backward
+      // pass (before query and up). Besides, the forward pass sums the embedding and has three all-reduces of
+      // the loss; the backward pass sums the gradient of the logits' input.
       {2,
        false,
        Recompute::none,
        {{{all_reduce, Pass::forward}, {2 * layers + 1 + 3, 2 * layers + 1 + loss}},
         {{all_reduce, Pass::backward}, {2 * layers + 1, 2 * layers + 1}}}},
-      // Recomputation of all repeats the two of each layer; of attention alone, none.
+      // Full recomputation repeats the two of each layer; recomputing only attention repeats none.
       {4,
        false,
        Recompute::full,
@@ -85,8 +85,7 @@ TEST_CASE("tensor parallelism sends what Megatron-LM sends") {
        {{{all_reduce, Pass::forward}, {2 * layers + 1 + 3, 2 * layers + 1 + loss}},
         {{all_reduce, Pass::backward}, {2 * layers + 1, 2 * layers + 1}}}},
       // Each all-reduce becomes a reduce-scatter and an all-gather; the inputs of QKV, up and logits are
-      // gathered
-      // again for the gradients of their weights.
+      // gathered again for the gradients of their weights.
       {8,
        true,
        Recompute::none,
@@ -95,7 +94,7 @@ TEST_CASE("tensor parallelism sends what Megatron-LM sends") {
         {{all_reduce, Pass::forward}, {3, loss}},
         {{all_gather, Pass::backward}, {2 * layers + 1 + 2 * layers + 1, 4 * layers + 2}},
         {{reduce_scatter, Pass::backward}, {2 * layers + 1, 2 * layers + 1}}}},
-      // What recomputation gathers of them is held for the gradients of weights; sums are kept.
+      // Inputs gathered by recomputation are kept for the gradients of the weights; sums are stored.
       {8,
        true,
        Recompute::operators,
@@ -135,7 +134,7 @@ TEST_CASE("all ranks together compute what one computes alone") {
   Model grouped = gpt({}), experts = gpt({}), gated = gpt({});
   {
     auto& t = std::get<Transformer>(grouped.shape);
-    t.kv_heads = 2;  // fewer than ranks: two of them share each
+    t.kv_heads = 2;  // fewer than ranks, so ranks share them in pairs
     t.qk_norm = t.rotary = true;
     auto& e = std::get<Transformer>(experts.shape);
     e.experts = 8;
@@ -178,8 +177,8 @@ TEST_CASE("gradients that ranks of a tensor group hold in part are summed over i
     std::string name;
     bool sequence, qk_norm;
     double kv_heads;
-    double per_layer;  // parameters a layer
-    double elsewhere;  // of the first and the last layer
+    double per_layer;  // parameters per layer
+    double elsewhere;  // parameters of the first and the last layer
   };
   const double h = 256, head = 32, s = 128;
   const std::vector<Case> cases = {
@@ -277,7 +276,7 @@ TEST_CASE("with scatter and gather each tensor rank sends its part to the next s
       }
       CHECK(received > 0);
       CHECK(before == 0);
-      CHECK(gathers == received);  // where a vee turns nothing is sent, and nothing gathered
+      CHECK(gathers == received);  // at the turn of a vee nothing is sent or gathered
     }
   }
 }
@@ -325,7 +324,7 @@ TEST_CASE("changes between placements, with their order and their elements") {
     }
   }
   CHECK_THROWS_AS(changes({s}, {p}, {2}, 1), std::invalid_argument);
-  // The outer of two shards cannot be left while the inner one stays.
+  // The outer of two shards cannot be gathered while the inner one remains.
   CHECK_THROWS_AS(changes({s, s}, {r, s}, {2, 2}, 1), std::invalid_argument);
 }
 

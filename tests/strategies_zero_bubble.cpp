@@ -1,5 +1,5 @@
-// Pipelines with split backward passes, and breadth-first: orders, transfers, what stages keep, and that
-// nothing of the work is lost.
+// Checks pipelines with split backward passes, and breadth-first ones: orders, transfers, memory of the
+// stages, and that no work is lost.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -24,8 +24,8 @@ Scenario with_schedule(Scenario s, PipelineSchedule schedule) {
   return s;
 }
 
-// "F0", "B0" and "W0": passes of micro-batch 0, "D0" a backward pass that is not split; in chunk 1 "f0",
-// "b0", "w0", "d0".
+// Returns a pass as text: "F0", "B0" and "W0" are passes of micro-batch 0, "D0" is a backward pass that is
+// not split; "f0", "b0", "w0" and "d0" are those of chunk 1.
 std::string item_text(const PassItem& item) {
   const std::map<Pass, std::string> letters = {
       {Pass::forward, "F"}, {Pass::backward, "D"}, {Pass::backward_input, "B"}, {Pass::backward_weight, "W"}};
@@ -60,7 +60,7 @@ TEST_CASE("orders of split backward passes") {
         " F0 F1 F2 F3 F4 B0 F5 B1 F6 B2 W0 F7 B3 W1 B4 W2 B5 W3 B6 W4 B7 W5 W6 W7\n"
         " F0 F1 F2 B0 F3 B1 F4 B2 F5 B3 F6 B4 W0 F7 B5 W1 B6 W2 B7 W3 W4 W5 W6 W7\n"
         " F0 B0 F1 B1 F2 B2 F3 B3 F4 B4 F5 B5 F6 B6 W0 F7 B7 W1 W2 W3 W4 W5 W6 W7\n");
-  // Section 6 of the same, for two stages.
+  // Section 6 of the same paper, for two stages.
   CHECK(table(PipelineSchedule::zb_v, 2, 4) ==
         " F0 F1 F2 f0 b0 w0 f1 b1 w1 F3 B0 W0 f2 b2 w2 B1 W1 f3 b3 w3 B2 W2 B3 W3\n"
         " F0 f0 F1 f1 b0 w0 F2 B0 W0 f2 b1 w1 F3 B1 W1 f3 b2 w2 B2 b3 B3 W2 w3 W3\n");
@@ -88,7 +88,7 @@ TEST_CASE("every pass runs once, and the halves of a backward pass in their orde
           const std::vector<Pass> split = {Pass::forward, Pass::backward_input, Pass::backward_weight},
                                   whole = {Pass::forward, Pass::backward};
           for (const auto& [item, passes] : seen) {
-            if (schedule == PipelineSchedule::dualpipe_v)  // splits some
+            if (schedule == PipelineSchedule::dualpipe_v)  // splits only some backward passes
               CHECK((passes == split || passes == whole));
             else
               CHECK(passes == (entry.splits_backward ? split : whole));
@@ -167,8 +167,8 @@ TEST_CASE("split backward passes with tensor and sequence parallelism send what 
 }
 
 TEST_CASE("each stage keeps the activations that the paper counts, until their weight part") {
-  // Table 1 of arXiv 2401.10241: p micro-batches, 2p - 1, and p micro-batches of two chunks each. The README
-  // of DualPipe: one more than the model has parts.
+  // Table 1 of arXiv 2401.10241: p micro-batches, 2p - 1, and p micro-batches of two chunks each. README of
+  // DualPipe: one more than the number of parts of the model.
   for (const int p : {2, 4})
     for (const PipelineSchedule schedule : kSchedules) {
       const int m = 3 * p;
@@ -200,7 +200,7 @@ TEST_CASE("each stage keeps the activations that the paper counts, until their w
 TEST_CASE("a weight part reads what the input part kept") {
   const Plan plan = write_schedule(with_schedule(scenario(perceptron(8), 1, 2, 4), PipelineSchedule::zb_h1));
   const Program& program = plan.schedule->programs[1];
-  // Four layers, of each the gradient of the product's output: two samples of 1024 values of four bytes.
+  // For each of four layers, the gradient of the product's output: two samples of 1024 values of four bytes.
   double kept = 0;
   for (const Tensor& tensor : program.tensors)
     if (tensor.name == "gradients for weights 2") kept = tensor.bytes.base;
@@ -218,7 +218,7 @@ TEST_CASE("a weight part reads what the input part kept") {
 TEST_CASE("in a vee the last stage hands over to itself, and the first one has both ends") {
   const Plan plan = write_schedule(with_schedule(scenario(perceptron(12), 1, 3, 6), PipelineSchedule::zb_v));
   const double boundary = 2 * 1024.0 * 4;  // two samples of 1024 values of four bytes
-  // Each boundary there, each back, both ways.
+  // For each micro-batch, a stage sends two tensors to each neighbour: one forward, one backward.
   CHECK(bytes_sent(*plan.schedule, 0, 0) == 6 * 2 * boundary);
   CHECK(bytes_sent(*plan.schedule, 0, 1) == 6 * 4 * boundary);
   CHECK(bytes_sent(*plan.schedule, 0, 2) == 6 * 2 * boundary);
@@ -231,7 +231,7 @@ TEST_CASE("in a vee the last stage hands over to itself, and the first one has b
         for (const int peer : peer_ranks(plan.schedule->roles, 0, message.peer, stage))
           CHECK(std::abs(peer - stage) == 1);
     }
-  // Nobody adds up a tied embedding's gradients: one stage has them.
+  // No op sums a tied embedding's gradients, since one stage has both uses.
   const Plan tied = write_schedule(with_schedule(scenario(small_gpt(10), 1, 3, 6), PipelineSchedule::zb_v));
   for (const Program& program : tied.schedule->programs)
     for (const Op& op : program.ops) CHECK(op.name != "all-reduce tied embedding");
