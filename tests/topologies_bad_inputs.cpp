@@ -1,4 +1,4 @@
-// Cluster and device files that are refused.
+// Checks that invalid cluster and device files are refused.
 #include "tests/bad_inputs.hpp"
 #include "topologies/cluster.hpp"
 

@@ -1,4 +1,4 @@
-// Small clusters for the tests, and what they are asked.
+// Provides small clusters for the tests, and helpers that query them.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,8 @@ inline ClusterParts leaf_spine(int nodes, int devices, int nics, int nodes_per_l
   return parts;
 }
 
-// Four DGX-1-like devices: 0-1 by two NVLinks, 1-2, 2-3 and 3-0 by one.
+// Returns nodes of four devices in a ring, similar to a DGX-1: 0-1 has two NVLinks, 1-2, 2-3 and 3-0 have
+// one.
 inline ClusterParts mesh_nodes(int nodes) {
   ClusterParts parts = gpu_nodes(nodes, 4, 2);
   parts.node.interconnect = Node::Interconnect::nvlink_mesh;
@@ -61,7 +62,7 @@ inline double latency_of(const Cluster& cluster, const std::vector<LinkId>& link
   return seconds;
 }
 
-// The cable's other direction.
+// Returns the other direction of the cable; -1 if the link's name does not denote two directions.
 inline LinkId other_way(const Cluster& cluster, LinkId l) {
   std::string name = cluster.link_name(l);
   for (const std::string ending : {".out", ".in"})

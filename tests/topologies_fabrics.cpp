@@ -9,7 +9,7 @@ using namespace rehearse;
 
 namespace {
 
-// One device and one NIC of 25 GB/s a node, and no PCIe: a route is NIC, cables, NIC.
+// Returns nodes with `nics` devices, as many NICs of 25 GB/s and no PCIe: a route is NIC, cables, NIC.
 ClusterParts bare(int nodes, Fabric::Kind kind, int nics = 1) {
   ClusterParts parts = gpu_nodes(nodes, nics, nics);
   parts.node.pcie_bandwidth = 0;
@@ -57,7 +57,7 @@ bool is_nic(const std::string& name) {
   return name.find(".nic") != std::string::npos;
 }
 
-// The cables of a route, without the ends' own links.
+// Returns the cables of a route, without the NICs at its ends.
 std::vector<LinkId> cables_of(const Cluster& cluster, Endpoint from, Endpoint to) {
   std::vector<LinkId> links;
   for (const LinkId l : route_of(cluster, from, to))
@@ -71,7 +71,7 @@ std::pair<std::string, std::string> ends_of(const Cluster& cluster, LinkId l) {
   return {name.substr(0, dash), name.substr(dash + 1)};
 }
 
-// What crosses in one direction from the ends for which `inside` holds to the others.
+// Returns the bandwidth in one direction (bytes/s) from the ends for which `inside` is true to all others.
 template <class Inside>
 double cut(const Cluster& cluster, Inside inside) {
   double bytes_per_s = 0;
@@ -122,12 +122,12 @@ TEST_CASE("fabrics: routes have the length that the formula says") {
     int (*cables)(int a, int b);  // between the only devices of two different nodes
   };
   const std::vector<Case> cases = {
-      // k = 4: two NICs an edge, four a pod; up and down through as many tiers as needed.
+      // k = 4: two NICs per edge switch, four per pod; routes climb as many tiers as needed.
       {"fat tree of 4", fat_tree(16, 4),
        [](int a, int b) { return a / 2 == b / 2   ? 0
                                  : a / 4 == b / 4 ? 2
                                                   : 4; }},
-      // k = 6, two to one: four down and two up, three edges and so twelve NICs a pod.
+      // k = 6, two to one: four ports down and two up, three edge switches and so twelve NICs per pod.
       {"fat tree, oversubscribed", fat_tree(60, 6, 2),
        [](int a, int b) { return a / 4 == b / 4     ? 0
                                  : a / 12 == b / 12 ? 2
@@ -160,7 +160,7 @@ TEST_CASE("fabrics: routes have the length that the formula says") {
         CAPTURE(a, b);
         const auto links = route_of(*cluster, a, b);
         REQUIRE(static_cast<int>(links.size()) == 2 + c.cables(a, b));
-        // A hop has 2 us; where cables join nodes, the NICs have none.
+        // A hop has 2 us; where cables join nodes directly, the NICs add none.
         const bool direct = !c.parts.fabric.dims.empty() || c.parts.fabric.kind == Fabric::Kind::ring;
         REQUIRE(latency_of(*cluster, links) == Approx(2e-6 * (c.cables(a, b) + (direct ? 0 : 2))));
       }
@@ -247,29 +247,29 @@ TEST_CASE("fabrics: a cut in the middle carries what theory says") {
     };
   };
   CHECK(cut(*make_cluster(fat_tree(16, 4)), first_pods(4, 4)) == Approx(8 * nic));
-  // k = 6, two to one: six pods of 3 edges and 2 aggregations; three of them hold 3 x 3 x 4 NICs.
+  // k = 6, two to one: six pods of 3 edge and 2 aggregation switches; three of them hold 3 x 3 x 4 NICs.
   CHECK(cut(*make_cluster(fat_tree(72, 6, 2)), first_pods(9, 6)) == Approx(36 * nic / 2));
   // Rail: two of four groups of 3 nodes with 4 NICs.
   const auto groups = [](const std::string& end) { return end[0] == 'g' && number_in(end) < 2; };
   CHECK(cut(*make_cluster(rail(12, 4, 3, 3)), groups) == Approx(2 * 3 * 4 * nic));
   CHECK(cut(*make_cluster(rail(12, 4, 3, 3, 2)), groups) == Approx(2 * 3 * 4 * nic / 2));
-  // A torus of even size k in its longest dimension: 2 N / k cables; a ring: two.
+  // A torus of even size k in its longest dimension has 2 N / k cables; a ring has two.
   const auto lower = [](int nodes) {
     return [nodes](const std::string& end) { return number_in(end) < nodes; };
   };
   CHECK(cut(*make_cluster(bare(8, Fabric::Kind::ring)), lower(4)) == Approx(2 * nic));
   CHECK(cut(*make_cluster(torus({3, 4})), lower(6)) == Approx(2 * 12 / 4 * nic));
   CHECK(cut(*make_cluster(torus({4, 4, 4})), lower(32)) == Approx(2 * 64 / 4 * nic));
-  CHECK(cut(*make_cluster(torus({4, 4, 2})), lower(16)) == Approx(16 * nic));  // no way around
-  // Dragonfly: every two groups are joined once: 4 of 8 groups have 4 x 4 such cables.
+  CHECK(cut(*make_cluster(torus({4, 4, 2})), lower(16)) == Approx(16 * nic));  // no wrap-around
+  // Dragonfly: every two groups are joined once, so 4 of 8 groups have 4 x 4 such cables.
   ClusterParts flies = dragonfly(8, 4, 2);
   flies.fabric.global_bandwidth = 100e9;
   CHECK(cut(*make_cluster(flies), lower(16)) == Approx(16 * 100e9));
 }
 
 TEST_CASE("fabrics: d-mod-k spreads destinations evenly") {
-  // k = 8: 128 NICs, 16 core switches, 16 NICs a pod. From outside every destination of a pod comes down by a
-  // core and a cable of its own, and by the same one from every source.
+  // k = 8: 128 NICs, 16 core switches, 16 NICs per pod. From outside, each destination of a pod is reached
+  // through a core switch and a cable of its own, the same from every source.
   const auto tree = make_cluster(fat_tree(128, 8));
   std::map<LinkId, std::set<int>> destinations;
   for (int from = 0; from < 128; ++from)
@@ -282,14 +282,14 @@ TEST_CASE("fabrics: d-mod-k spreads destinations evenly") {
       }
   CHECK(destinations.size() == 2 * 128);
   for (const auto& [link, nodes] : destinations) CHECK(nodes.size() == 1);
-  // A shift by a pod fills every cable between edges and cores once.
+  // A shift by one pod uses every cable between edge and core switches once.
   std::map<LinkId, int> loads;
   for (int from = 0; from < 128; ++from)
     for (const LinkId l : cables_of(*tree, from, (from + 16) % 128)) ++loads[l];
   CHECK(loads.size() == 4 * 128);
   for (const auto& [link, load] : loads) CHECK(load == 1);
 
-  // Rails: every spine serves one of a group's nodes; the same shift by a group fills every uplink once.
+  // Rails: every spine serves one of a group's nodes; the same shift by a group uses every uplink once.
   const auto rails = make_cluster(rail(16, 4, 4, 4));
   loads.clear();
   for (Endpoint from = 0; from < 64; ++from)
@@ -313,13 +313,13 @@ TEST_CASE("fabrics: a torus loads all its cables alike under a shift of every no
   for (int from = 0; from < 25; ++from)
     for (int to = 0; to < 25; ++to)
       for (const LinkId l : cables_of(*cluster, from, to)) ++loads[l];
-  // 25 x 25 pairs with (0 + 1 + 2 + 2 + 1) / 5 hops a dimension, over 100 directions of cables.
+  // 25 x 25 pairs with (0 + 1 + 2 + 2 + 1) / 5 hops per dimension, over 100 directions of cables.
   CHECK(loads.size() == 100);
   for (const auto& [link, load] : loads) CHECK(load == 25 * 25 * 2 * 6 / 5 / 100);
 }
 
 TEST_CASE("fabrics: sixteen thousand devices") {
-  ClusterParts parts = fat_tree(2048, 64, 1, 8);  // 64^3 / 4 = 65,536 ports, 1,024 a pod
+  ClusterParts parts = fat_tree(2048, 64, 1, 8);  // 64^3 / 4 = 65,536 ports, 1,024 per pod
   const auto tree = make_cluster(parts);
   CHECK(tree->devices() == 16384);
   CHECK(tree->links() == 2048 * (16 + 16) + 2 * 2 * 16384);  // as many cables in each tier as NICs
@@ -385,7 +385,7 @@ TEST_CASE("fabrics: bad sizes are refused, those of a file at their place") {
   const auto of = [&](const std::string& text) { return cluster_of(node + text); };
   CHECK(of("kind = \"torus\"\ndims = [3, 4]\nlink_gbps = 40\n")->bandwidth(24) == Approx(5e9));
   CHECK(of("kind = \"fat-tree\"\nradix = 4\n")->fabric().radix == 4);
-  // A rail switch of 8 ports at one to one: 4 nodes below, 4 cables above.
+  // A rail switch of 8 ports without oversubscription: 4 nodes below, 4 cables above.
   CHECK(of("kind = \"rail\"\nradix = 8\n")->fabric().nodes_per_leaf == 4);
   CHECK(of("kind = \"rail\"\nradix = 8\n")->fabric().spines == 4);
   CHECK(of("kind = \"dragonfly\"\nrouters_per_group = 2\nnodes_per_router = 2\n")->fabric().groups == 3);

@@ -38,7 +38,7 @@ TEST_CASE("parts of a cluster are faster, and nothing else is") {
   }
   CHECK(inside > 0);
   CHECK(changed->device_factor(0) == 2);
-  CHECK(changed->device_factor(1) == 1);  // twice as fast as half
+  CHECK(changed->device_factor(1) == 1);  // a device at half speed, made twice as fast
   CHECK(changed->device_factor(changed->processor_of_node(1)) == 11);
   CHECK(changed->node().device.memory_bandwidth.value ==
         Approx(3 * cluster->node().device.memory_bandwidth.value));

@@ -1,4 +1,4 @@
-// What a scenario changes of a cluster's preset or file, key by key.
+// Checks what a scenario can change of a cluster's preset or file, key by key.
 #include <filesystem>
 #include <fstream>
 
@@ -44,7 +44,7 @@ std::string described(const Device& d) {
   return text;
 }
 
-// All that a result may depend on: every link, the rings, the processors, the device.
+// Returns everything that a result can depend on: every link, the rings, the processors, the device.
 std::string described(const Cluster& c) {
   std::string text =
       c.name + c.changes + '\n' + c.title + '\n' + described(c.node().device) +
@@ -162,7 +162,7 @@ TEST_CASE("a scenario changes the node and the fabric of the cluster that it nam
        Basis::guess},
       {"dgx-a100", {"nic_gbps=100"}, "2 x dgx-a100, but for nic_gbps (16 GPUs)", nic, 100, Basis::guess},
       {"dgx-a100", {"node.nic_gbps=100"}, "2 x dgx-a100, but for nic_gbps (16 GPUs)", nic, 100, Basis::guess},
-      // The key in [cluster] itself is the one that counts.
+      // The key directly in [cluster] takes precedence.
       {"dgx-a100",
        {"node.nic_gbps=100", "nic_gbps=50"},
        "2 x dgx-a100, but for nic_gbps (16 GPUs)",
@@ -205,7 +205,7 @@ TEST_CASE("a device's changed constants no longer rest on what was published") {
   CHECK(device.memory_bytes.basis == Basis::measured);
   CHECK(device.memory_bytes.source == "nvidia-smi");
   CHECK(device.memory_bandwidth.basis == Basis::published);
-  // Another device's constants are not mixed with those of the cluster's.
+  // The constants of another device are not mixed with those of the cluster's device.
   const auto other =
       changed(kDgx, {"cluster.node.device.preset=h100", "cluster.node.device.compute_units=100"});
   CHECK(other->node().device.name == "h100");

@@ -1,5 +1,5 @@
-// PCIe switches between the devices of a node and its processor, and nodes of which only some devices are
-// used.
+// Checks PCIe switches between the devices of a node and its processor, and nodes of which only some devices
+// are used.
 #include "tests/catch.hpp"
 #include "tests/topologies_cases.hpp"
 
@@ -8,7 +8,8 @@ using Names = std::vector<std::string>;
 
 namespace {
 
-// Eight devices, two behind each of four switches and four behind each of two above them.
+// Returns two nodes of eight devices: two behind each of four switches, and four behind each of two switches
+// above them.
 ClusterParts pcie_tree(int nics) {
   ClusterParts parts = gpu_nodes(2, 8, nics);
   parts.node.interconnect = Node::Interconnect::pcie;
@@ -107,7 +108,7 @@ TEST_CASE("only some devices of each node are used") {
   CHECK(quad->node().nics == 2);
   CHECK(ring_orders(*quad, {0, 1, 2, 3}, 1).orders == std::vector<std::vector<Endpoint>>{{0, 1, 2, 3}});
   CHECK(cluster_of("[cluster]\npreset = \"aws-p2.8xlarge\"\ndevices_per_node = 1\n")->devices() == 1);
-  // All eight: NCCL 1's ring in the order of the devices has NVLinks but from 3 to 4 and from 7 to 0.
+  // With all eight, NCCL 1's ring in the order of the devices has NVLinks except from 3 to 4 and from 7 to 0.
   const auto whole = cluster_of("[cluster]\npreset = \"dgx1-p100\"\n");
   CHECK(names_of(*whole, route_of(*whole, 3, 4)) == Names{"node0.gpu3.pcie.out", "node0.switch1.pcie.out",
                                                           "node0.switch2.pcie.in", "node0.gpu4.pcie.in"});

@@ -39,7 +39,7 @@ TEST_CASE("devices are as their data sheets say") {
     int capability, units;
     double fp32, tf32, fp16, bf16, fp8;  // dense TFLOP/s; 0: not supported
     double gib, gb_per_s;
-    double nvfp4 = 0;  // beside mxfp8, which has the peak of fp8
+    double nvfp4 = 0;  // besides mxfp8, whose peak is that of fp8
   };
   for (const Case& c :
        {Case{"p100", 60, 56, 10.6, 0, 21.2, 0, 0, 16, 732}, Case{"v100", 70, 80, 15.7, 0, 125, 0, 0, 16, 900},
@@ -139,9 +139,9 @@ TEST_CASE("every cluster preset loads, and states its sources") {
     REQUIRE(!links.empty());
     double slowest = 1e18;
     for (const LinkId l : links) slowest = std::min(slowest, cluster->bandwidth(l));
-    // A link of the torus is one of the six that stand for its NIC.
+    // A link of the torus is one of the six that represent its NIC.
     const double pace = std::string(c.name) == "tpu-v4" ? c.nic_bytes_per_s / 6 : c.nic_bytes_per_s;
-    CHECK(slowest == Approx(pace));  // with no oversubscription the NIC sets the pace
+    CHECK(slowest == Approx(pace));  // without oversubscription the NIC is the bottleneck
     CHECK(latency_of(*cluster, links) > 0);
   }
   CHECK(cluster_of("[cluster]\npreset = \"dgx-a100\"\nnodes = 128\n")->title ==

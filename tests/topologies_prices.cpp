@@ -1,4 +1,4 @@
-// Lists of prices, and the power that devices and clusters draw.
+// Checks price lists, and the power that devices and clusters draw.
 #include "topologies/prices.hpp"
 
 #include "tests/bad_inputs.hpp"
@@ -53,7 +53,7 @@ TEST_CASE("every shipped device and cluster has a price and its power, each with
     CHECK(is_sourced(cluster->fabric().port_power.idle) == switches);
     CHECK(find_price(list, cluster->node().device.name, name) != nullptr);
   }
-  // An entry that names neither a device nor a cluster that is there would never count.
+  // An entry that names no existing device or cluster would never be used.
   const auto devices = device_names(), clusters = cluster_names();
   const auto is_among = [](const std::vector<std::string>& names, const std::string& name) {
     return name.empty() || std::find(names.begin(), names.end(), name) != names.end();
@@ -109,10 +109,10 @@ TEST_CASE("ports of switches are those that cables lead to") {
            Case{"preset = \"dgx-a100\"\nnodes = 1\n", 0},
            Case{"preset = \"ethernet\"\nnodes = 5\nserver_nodes = 2\n", 7},
            Case{"preset = \"tpu-v4\"\n", 0},
-           // A fat tree of 4 ports a switch and one NIC a node: two pods of 4 nodes; 8 NICs, and below and
-           // above the aggregation switches 2 x 2 x 2 cables each.
+           // A fat tree with 4 ports per switch and one NIC per node: two pods of 4 nodes; 8 NICs, and 2 x 2
+           // x 2 cables each below and above the aggregation switches.
            Case{"preset = \"ethernet\"\nnodes = 8\nkind = \"fat-tree\"\nradix = 4\n", 8 + 2 * (8 + 8)},
-           // Two nodes and a switch: the ends at the switch.
+           // Two nodes and a switch: two cable ends at the switch.
            Case{"preset = \"ethernet\"\nnodes = 2\nkind = \"links\"\nlink = [{a = \"node0\", b = \"s\", gbps "
                 "= 1}, "
                 "{a = \"s\", b = \"node1\", gbps = 1}]\n",
@@ -138,7 +138,7 @@ TEST_CASE("a scenario sets the power of parts, which leaves the network's basis 
   CHECK(changed->network_basis == plain->network_basis);
   CHECK(changed->sources == plain->sources);
   CHECK(changed->title == "2 x dgx-a100, but for host_power_w, port_power_w (16 GPUs)");
-  // Part of a node: the whole machine draws power and is paid for.
+  // If only part of a node is used, the entire machine still draws power and is paid for.
   const auto part = cluster_with(preset + "devices_per_node = 2\n");
   CHECK(part->node().devices == 2);
   CHECK(part->node().whole_devices == 8);

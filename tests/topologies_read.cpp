@@ -82,7 +82,7 @@ factor = 0.5
 link = "node1-sw"
 factor = 0.25
 )");
-  CHECK(cluster->network_basis == Basis::guess);  // nobody says where the figures come from
+  CHECK(cluster->network_basis == Basis::guess);  // the file gives no source for the figures
   const auto links = route_of(*cluster, 0, 6);
   CHECK(names_of(*cluster, links) == std::vector<std::string>{"node0.nic0.out", "node0-sw", "sw-node1",
                                                               "node1-node2", "node2-node3", "node3.nic0.in"});

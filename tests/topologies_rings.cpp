@@ -8,7 +8,7 @@ using namespace rehearse;
 
 namespace {
 
-// How often each link is used by one lap of all rings.
+// Counts how often one lap of all rings uses each link.
 std::map<std::string, int> uses_of(const Cluster& cluster, const Rings& rings) {
   std::map<std::string, int> uses;
   for (std::size_t c = 0; c < rings.orders.size(); ++c) {
@@ -67,7 +67,7 @@ TEST_CASE("the DGX-1's mesh and its rings") {
   CHECK(nvlinks == std::vector<int>(8, 6));  // a V100 has six
 
   const Rings rings = ring_orders(*cluster, first_devices(8), 0);
-  CHECK(rings.orders.size() == 6);  // three rings, both ways
+  CHECK(rings.orders.size() == 6);  // three rings, in both directions
   const auto uses = uses_of(*cluster, rings);
   int used = 0;
   for (const auto& [name, count] : uses) {
@@ -77,7 +77,7 @@ TEST_CASE("the DGX-1's mesh and its rings") {
     CHECK(count * 25e9 <= bandwidth);
     used += count;
   }
-  CHECK(used == 6 * 8);  // and so all 24 NVLinks in both directions
+  CHECK(used == 6 * 8);  // so all 24 NVLinks in both directions
 }
 
 TEST_CASE("a subset of a mesh gets the rings that its NVLinks carry") {
@@ -86,10 +86,11 @@ TEST_CASE("a subset of a mesh gets the rings that its NVLinks carry") {
     std::vector<Endpoint> members;
     std::size_t rings;
   };
-  // 0 and 1 have four NVLinks each to 1, 2 and 3: 0-1-2-3 and 0-2-1-3, both ways. 0-4 is a pair with two
-  // NVLinks, and a ring of two uses both directions of one. 0-1-2 closes by one NVLink 0-1. With 5 and 6 as
-  // neighbours, 4 has four NVLinks in the first seven; in the first six it has three, of which rings use two.
-  // 0 and 7 have none: PCIe, one ring. So have 0, 1, 6 and 7 between 1 and 6.
+  // Among 0 to 3, each of 0 and 1 has four NVLinks: 0-1-2-3 and 0-2-1-3, in both directions. 0-4 is a pair
+  // with two NVLinks, and a ring of two uses both directions of one. 0-1-2 closes by the single NVLink 0-1.
+  // With 5 and 6 as neighbours, 4 has four NVLinks in the first seven; in the first six it has three, of
+  // which rings use two. 0 and 7 have no NVLink, which leaves one ring over PCIe; the same holds for 1 and 6
+  // in 0, 1, 6 and 7.
   for (const Case& c : {Case{{0, 1, 2, 3}, 4}, Case{{0, 1, 2}, 2}, Case{{0, 4}, 2}, Case{{0, 1}, 1},
                         Case{{0, 1, 2, 3, 4, 5}, 2}, Case{{0, 1, 2, 3, 4, 5, 6}, 4}, Case{{0, 7}, 1},
                         Case{{0, 1, 6, 7}, 1}, Case{{3}, 1}}) {
@@ -106,8 +107,8 @@ TEST_CASE("a subset of a mesh gets the rings that its NVLinks carry") {
 }
 
 TEST_CASE("a member with one neighbour on a mesh is reached through it") {
-  // 4 has two NVLinks, both to 0, among the first five: two rings, in which 0 relays what 4 sends or
-  // receives.
+  // Among the first five, 4 has two NVLinks, both to 0: there are two rings, in which 0 relays what 4 sends
+  // or receives.
   const auto cluster = preset("dgx1-v100", 1);
   const Rings rings = ring_orders(*cluster, first_devices(5), 0);
   REQUIRE(rings.orders.size() == 2);
@@ -128,7 +129,7 @@ TEST_CASE("a member with one neighbour on a mesh is reached through it") {
       }
     }
   }
-  for (const auto& [pair, times] : used) {  // no NVLink twice in one direction
+  for (const auto& [pair, times] : used) {  // no NVLink is used twice in one direction
     CAPTURE(pair.first, pair.second, times);
     int links = 0;
     for (const auto& m : cluster->node().mesh)

@@ -121,7 +121,7 @@ TEST_CASE("the way back mirrors the way there") {
           auto back = route_of(*cluster, b, a, rail);
           REQUIRE(there.size() == back.size());
           REQUIRE(latency_of(*cluster, there) == Approx(latency_of(*cluster, back)));
-          if (!one_way) continue;  // d-mod-k goes up by the spine of its destination
+          if (!one_way) continue;  // d-mod-k climbs through the spine of its destination
           std::reverse(back.begin(), back.end());
           for (LinkId& l : back) l = other_way(*cluster, l);
           REQUIRE(there == back);
@@ -168,7 +168,7 @@ TEST_CASE("spines are as many as a leaf's cables") {
 }
 
 TEST_CASE("d-mod-k spreads destinations evenly and keeps one way to each") {
-  // 8 leaves of 4 nodes and 4 spines: every spine serves 32 / 4 destinations, and one of each leaf.
+  // 8 leaves of 4 nodes and 4 spines: every spine serves 32 / 4 destinations, one in each leaf.
   const auto cluster = make_cluster(leaf_spine(32, 1, 1, 4, 4, 1));
   for (int source : {0, 13, 31}) {
     std::map<std::string, int> ways;
@@ -178,7 +178,7 @@ TEST_CASE("d-mod-k spreads destinations evenly and keeps one way to each") {
       REQUIRE(names.size() == 6);
       ++ways[names[3]];
     }
-    CHECK(ways.size() == 28);  // every destination leaves its spine by another link: no two collide
+    CHECK(ways.size() == 28);  // every destination leaves its spine by another link, so no two collide
     for (const auto& [name, count] : ways) CHECK(count == 1);
   }
   for (int to : {5, 6}) {
@@ -205,7 +205,7 @@ TEST_CASE("hashed ECMP uses every spine, unevenly, and always alike") {
       if (a >= 4 && b >= 4)
         differs_by_source |= cluster->link_name(route_of(*cluster, 0, b)[2]).back() != up.back();
     }
-  // 3,840 flows: 960 a spine, standard deviation sqrt(3840 x 1/4 x 3/4) = 27; five of them.
+  // 3,840 flows: 960 per spine, standard deviation sqrt(3840 x 1/4 x 3/4) = 27; the bound is five of them.
   for (int count : flows) CHECK(std::abs(count - 960) < 135);
   CHECK(differs_by_source);
 }
@@ -287,13 +287,13 @@ TEST_CASE("single links: the shortest way, then the quickest, then the first by 
                  {"a", "node2", 1e9, 1e-6}, {"b", "node2", 1e9, 1e-6}, {"node2", "node3", 2e9, 1e-6}};
   auto cluster = make_cluster(parts);
   const auto names = [&](int a, int b) { return names_of(*cluster, route_of(*cluster, a, b)); };
-  CHECK(names(0, 1) == Names{"node0-a", "a-node1"});  // three ways of 3 us: by name
+  CHECK(names(0, 1) == Names{"node0-a", "a-node1"});  // three routes of 3 us: the name decides
   CHECK(names(0, 2) == Names{"node0-b", "b-node2"});  // 2 us, not 3
   CHECK(names(3, 0) == Names{"node3-node2", "node2-b", "b-node0"});
   CHECK(latency_of(*cluster, route_of(*cluster, 3, 0)) == Approx(3e-6));
   CHECK(cluster->bandwidth(cluster->find_links("node3-node2").at(0)) == 2e9);
 
-  parts.node.nic_bandwidth = 5e9;  // now the NICs stand in the route, without a latency of their own
+  parts.node.nic_bandwidth = 5e9;  // the NICs are now part of the route, without a latency of their own
   cluster = make_cluster(parts);
   CHECK(names(0, 2) == Names{"node0.nic0.out", "node0-b", "b-node2", "node2.nic0.in"});
   CHECK(latency_of(*cluster, route_of(*cluster, 0, 2)) == Approx(2e-6));
@@ -304,10 +304,11 @@ TEST_CASE("sixteen thousand devices cost no memory, only numbers") {
   ClusterParts parts = leaf_spine(2048, 8, 8, 2, 16, 1);
   const auto big = make_cluster(parts);
   CHECK(big->devices() == 16384);
-  // A node has 2 x 8 NVLinks, 2 x 9 PCIe links and 2 x 8 NICs; a leaf 2 x 16 uplinks.
+  // A node has 2 x 8 NVLinks, 2 x 9 PCIe links and 2 x 8 NICs; a leaf has 2 x 16 uplinks.
   CHECK(big->links() == 2048 * (16 + 18 + 16) + 1024 * 32);
   CHECK(small->links() == 2 * 50 + 32);
-  // Links stand nowhere but in their numbers: any of them is found from its name and back, far away too.
+  // Links are not stored but computed from their numbers: each is found by its name and back, also at the far
+  // end of the cluster.
   for (const char* name : {"node2047.nic7.in", "spine15-leaf1023", "node1999.gpu3.nvlink.out"})
     CHECK(big->link_name(big->find_links(name).at(0)) == name);
   std::vector<LinkId> links;
@@ -318,6 +319,6 @@ TEST_CASE("sixteen thousand devices cost no memory, only numbers") {
       big->route(from, (from + 8 * (step + 2)) % 16384, -1, links);
       total += static_cast<std::int64_t>(links.size());
     }
-  // From an even node 2 and more nodes on: always another leaf, 6 links.
+  // From an even node, 2 or more nodes further is always another leaf: 6 links.
   CHECK(total == std::int64_t{100} * 16384 * 6);
 }

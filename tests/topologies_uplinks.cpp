@@ -1,4 +1,5 @@
-// Uplinks of a leaf are whole cables, and fewer of them never keep apart what more of them do not.
+// Checks that a leaf's uplinks are complete cables, and that destinations which share one of many cables also
+// share one of fewer cables.
 #include "topologies/uplinks.hpp"
 
 #include <map>

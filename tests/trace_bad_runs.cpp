@@ -1,4 +1,4 @@
-// What is refused as a recorded run, word by word.
+// Checks the exact error messages for invalid recorded runs.
 #include "simulator/report/recorded_run.hpp"
 #include "tests/bad_inputs.hpp"
 

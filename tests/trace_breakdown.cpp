@@ -144,7 +144,7 @@ TEST_CASE("after its last op a rank waits: for the pipeline if there is one") {
     parts.classes = {{"early", {0}, {compute("f")}, {{0, 0, 0, 1}}},
                      {"late", {1}, {compute("f")}, {{0, 0, 0, 3}}}};
     const Trace trace = make_trace(parts);
-    // The mean of ranks that compute 1 and 3 of 3 seconds.
+    // The mean over ranks that compute for 1 s and for 3 s of a 3 s step.
     check_breakdown(break_down(trace, 0), pipeline ? Expected{2, 0, 0, 1, 0} : Expected{2, 0, 0, 0, 1});
     check_sum(trace);
   }
@@ -183,17 +183,16 @@ TEST_CASE("the step lies between the ends of the last two steps") {
 
 TEST_CASE("what began before the window counts from the window on, through dependencies on the step before") {
   TraceParts parts{2, 1, {}};
-  // Rank 0 ends its first step at 6; rank 1's first step ended at 2, and its transfer of the second runs
-  // since 5.
+  // Rank 0 computes in step 0 only. Rank 1's transfer of step 0 begins at 1, and step 1 waits for it.
   ClassOf early{"early", {1}, {compute("f"), all_reduce("sync", {0})}, {}};
   early.ops[0].after.push_back(of_step_before(1));
   early.rows = {{0, 0, 0, 1, 0}, {0, 8, 8, 10, 1}, {1, 1, 1, 8, 0}};
   ClassOf late{"late", {0}, {compute("f")}, {{0, 0, 0, 10, 0}}};
   parts.classes = {late, early};
   Trace trace = make_trace(parts);
-  // Step 0 ends at 10 because of rank 0, so does step 1: cut the trace so that the window is [6, 10].
+  // Steps 0 and 1 both end at 10; moves ends and begins to 6, so that the window is [6, 10].
   trace.spans.end_s[0] = 6;
-  trace.spans.end_s[3] = 6;  // the transfer, as if it had ended inside the step before
+  trace.spans.end_s[3] = 6;  // the transfer, which now ends in step 0
   trace.spans.ready_s[2] = trace.spans.begin_s[2] = 6;
   check_breakdown(break_down(trace, 0), {2, 0, 0, 0, 2});
   check_sum(trace);
@@ -211,7 +210,7 @@ TEST_CASE("inside a repeat the latest run of a dependency is meant") {
   w.ops = {begin, compute("f", {2}), all_reduce("gather"), end};
   w.rows = {{1, 1, 1, 2, 0, 0}, {1, 4, 4, 5, 0, 1}, {2, 0, 0, 1, 0, 0}, {2, 2, 3, 4, 0, 1}};
   parts.classes = {w};
-  // Computes [1,2] and [4,5]; the second gather is ready at 2, begins at 3 and ends at 4.
+  // Computes in [1,2] and [4,5]; the second gather is ready at 2, begins at 3 and ends at 4.
   check_breakdown(break_down(make_trace(parts), 0), {2, 2, 0, 0, 1});
 }
 

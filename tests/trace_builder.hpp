@@ -1,5 +1,5 @@
-// Traces made by hand: what an executor would return for a schedule of a few ops, at times that a test
-// chooses.
+// Builds traces by hand: the trace that an executor would return for a schedule of a few ops, with times that
+// a test chooses.
 #pragma once
 
 #include <memory>
@@ -67,7 +67,7 @@ inline Op sleep(std::string name, std::vector<int> after = {}) {
   return op;
 }
 
-// One job of workers on a mesh data x pipeline, a class and a program for each entry of `classes`.
+// A class of ranks with its own program. All classes form one job of workers on a mesh data x pipeline.
 struct ClassOf {
   std::string name;
   std::vector<int> ranks;

@@ -14,7 +14,7 @@ namespace {
 
 using Kinds = std::map<std::string, double>;
 
-// Segments adjoin from the step's begin to its end.
+// Checks that segments adjoin from the beginning of the step to its end, and the seconds of each kind.
 void check_path(const Trace& trace, const Kinds& expected) {
   const std::vector<PathSegment> path = critical_path(trace, 0);
   const StepWindow window = last_step(trace, 0);
@@ -99,7 +99,7 @@ TEST_CASE("the path of each kind of cause") {
           {{1, 1.5, 1.5, 2.5}, {3, 2.5, 2.5, 3.5}, {0, 0, 1, 1.5}, {2, 1.5, 2, 2.5}},
           {At{1, 1, 0}}}}},
        {{"forward", 1 + 2}, {"pipeline transfer", 0.5}}},
-      {"a timer counts from when what it was set for is there",  // a gradient at 3 s, sent at the tick of 4 s
+      {"a timer counts from when what it was set for is there",  // gradient at 3 s, sent at the tick of 4 s
        {2,
         1,
         {{"w",
@@ -139,7 +139,7 @@ TEST_CASE("startup and latency of a transfer stand apart from its bytes") {
 }
 
 TEST_CASE("the path goes through a server") {
-  // The worker pushes [1,2], the server updates [2,2.5] and the worker pulls [2.5,3.5].
+  // The worker pushes in [1,2], the server updates in [2,2.5] and the worker pulls in [2.5,3.5].
   TraceParts parts{1, 1, {}};
   const auto with_peer = [](Op op, Peer peer, Pass pass) {
     op.messages[0].peer = std::move(peer);
@@ -186,7 +186,7 @@ TEST_CASE("the path lies inside the last step, through what crosses its begin") 
   w.rows = {{0, 0, 0, 1, 0}, {0, 4, 4, 5, 1}, {1, 1, 1, 4, 0}, {1, 5, 5, 7.5, 1}};
   parts.classes = {w};
   check_path(make_trace(parts), {{"forward", 1}, {"gradient sync", 2.5}});
-  // The same with another rank that ends its first step later: the path begins within the transfer.
+  // If another rank ends its first step later, the path begins within the transfer.
   parts.classes.push_back({"late", {1}, {compute("f")}, {{0, 0, 0, 4.5, 0}}});
   parts.classes[0].ranks = {0};
   Trace trace = make_trace(parts);

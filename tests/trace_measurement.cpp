@@ -1,4 +1,5 @@
-// Figures of measured traces, over traces made by hand: step times, the median step, kinds of ops, overlap.
+// Checks the figures of measured traces on traces made by hand: step times, the median step, kinds of ops,
+// overlap.
 #include "simulator/trace/measurement.hpp"
 
 #include "models/text/error.hpp"
@@ -11,8 +12,8 @@ using namespace rehearse::test;
 
 namespace {
 
-// Two ranks; in each step both compute and then add up. Rank 1 takes 1 s; rank 0 takes what is given, and the
-// all-reduce 0.5 s from when both are there. Steps follow at once.
+// Returns a trace of two ranks that both compute and then all-reduce in each step. Rank 1 computes for 1 s,
+// rank 0 for the given time; the all-reduce takes 0.5 s from when both are ready. Steps follow without a gap.
 Trace steps_of(const std::vector<double>& compute_s) {
   TraceParts parts{2, 1, {}};
   ClassOf first{"worker", {0}, {compute("forward"), all_reduce("sync", {0})}, {}, {}};
@@ -31,7 +32,7 @@ Trace steps_of(const std::vector<double>& compute_s) {
   second.rows.insert(second.rows.end(), network[1].begin(), network[1].end());
   parts.classes = {first, second};
   auto schedule = schedule_of(parts);
-  schedule->programs.resize(1);  // both run the same one
+  schedule->programs.resize(1);  // both ranks run the same program
   schedule->samples = 4;
   Trace trace = make_trace(parts, schedule);
   trace.classes[1].phase_program = 0;
@@ -47,7 +48,7 @@ TEST_CASE("steps are told from end to end, behind the warm-up") {
     int warmup = 0, median_step = 0;
     double least_s = 0, lower_s = 0, median_s = 0, upper_s = 0, most_s = 0;
   };
-  // A step takes what the slower rank computes and 0.5 s.
+  // A step takes the slower rank's computation plus 0.5 s.
   for (const Case& c : std::vector<Case>{
            {{1.5}, 0, 0, 2, 2, 2, 2, 2},
            {{9, 1.5, 2.5, 3.5}, 1, 2, 2, 2.5, 3, 3.5, 4},            // three steps: 2, 3 and 4 s
@@ -74,7 +75,7 @@ TEST_CASE("a round of several optimizer steps is divided by them") {
   schedule->optimizer_steps = 4;
   trace.run.jobs[0].phases[0].schedule = schedule;
   CHECK(step_times(trace, 0, 1).median_s == Approx(0.5));
-  // 1.5 s of rank 0 and 1 s of rank 1 a round.
+  // In a round, rank 0 computes for 1.5 s and rank 1 for 1 s.
   CHECK(seconds_by_op(trace, 0)[0].seconds == Approx((1.5 + 1) / 2 / 4));
 }
 
@@ -89,7 +90,7 @@ TEST_CASE("a trace is cut behind a step, with its share of the bytes") {
   CHECK(cut.end_s == Approx(1.5 + 2.5));
   CHECK(last_step(cut, 0).begin_s == Approx(1.5));
   CHECK(last_step(cut, 0).end_s == Approx(4.0));
-  // The breakdown of step 1: rank 0 computes 2 s, rank 1 computes 1 s and waits for it; the sync takes 0.5 s.
+  // Step 1: rank 0 computes for 2 s, rank 1 computes for 1 s and waits for it; the sync takes 0.5 s.
   const Breakdown breakdown = break_down(cut, 0);
   CHECK(breakdown.compute_s == Approx(1.5));
   CHECK(breakdown.exposed_communication_s == Approx(0.5));
@@ -104,14 +105,14 @@ TEST_CASE("kinds of ops: a rank's mean, transfers from when all sides were ready
   CHECK(ops[0].seconds == Approx((3 + 1) / 2.0));
   CHECK(ops[1].name == "gradient sync");
   CHECK(ops[1].kind == "all-reduce");
-  CHECK(ops[1].seconds == Approx(0.5));  // not the 2.5 s that rank 1 had been ready for
+  CHECK(ops[1].seconds == Approx(0.5));  // not the 2.5 s since rank 1 was ready
 }
 
 TEST_CASE("overlap is the share of communication during which the worker computes") {
   struct Case {
     double begin_s, end_s, communication_s, hidden_s;
   };
-  // The rank computes in [0, 2] and [3, 4]; it sends in between.
+  // The rank computes in [0, 2] and [3, 4] and communicates in [begin_s, end_s].
   for (const Case& c : std::vector<Case>{
            {2, 3, 1, 0}, {1, 2, 1, 1}, {1, 3, 2, 1}, {1, 3.5, 2.5, 1.5}, {4, 5, 1, 0}, {2, 2, 0, 0}}) {
     CAPTURE(c.begin_s, c.end_s);

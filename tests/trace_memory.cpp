@@ -149,7 +149,7 @@ TEST_CASE("the fullest stage is named, and whether it fits") {
                    {"stage 1", {2, 3}, {compute("f")}, {{0, 0, 0, 1}}}};
   const auto schedule = schedule_of(parts);
   schedule->programs[0].tensors = {tensor(TensorKind::weight, 30)};
-  // Uneven shards: rank 2 is at 0 on the data axis.
+  // Uneven shards: rank 2 is at position 0 on the data axis.
   Tensor shard = tensor(TensorKind::weight, 0);
   shard.bytes.axis = 0;
   shard.bytes.values = {50, 40};

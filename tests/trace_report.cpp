@@ -1,4 +1,5 @@
-// The writers, over a result made by hand: golden files, and what every reader of our files may rely on.
+// Checks the writers of reports on a result made by hand: golden files, and what every reader of these files
+// can rely on.
 #include <unistd.h>
 #include <zlib.h>
 
@@ -128,7 +129,7 @@ struct Example {
 
 nlohmann::json read_trace(const std::string& path) {
   std::string text;
-  const gzFile file = gzopen(path.c_str(), "rb");  // reads plain files as well
+  const gzFile file = gzopen(path.c_str(), "rb");  // reads uncompressed files as well
   REQUIRE(file != nullptr);
   char buffer[65536];
   for (int n = 0; (n = gzread(file, buffer, sizeof buffer)) > 0;)
@@ -154,13 +155,13 @@ TEST_CASE("metrics of the example") {
   CHECK(m.model_tflops_per_device == Approx(8 * 0.5 / (4 * 3.5)));
   CHECK(m.mfu == Approx(8 * 0.5 / (4 * 3.5)));
   CHECK(m.hfu == Approx(8 * 0.6 / (4 * 3.5)));
-  // 7 GB at 10 GB/s in a step of 3.5 s
+  // 7 GB at 10 GB/s in a step of 3.5 s.
   CHECK(m.busiest_utilization == Approx(0.2));
   CHECK(m.busiest_link == "node0.nic0.out");
   CHECK(m.network_bytes_per_step == 600);
   CHECK(m.memory.total == 32e9);
-  // Stage 0: computes [0,2], awaits the sync [2,3], then the pipeline [3,3.5]. Stage 1: bubble [0,1],
-  // transfer [1,1.5].
+  // Stage 0 computes in [0,2] and waits for the sync in [2,3] and for the pipeline in [3,3.5]. Stage 1 has a
+  // bubble in [0,1] and a transfer in [1,1.5].
   CHECK(m.breakdown.compute_s == Approx(2));
   CHECK(m.breakdown.exposed_communication_s == Approx((1 + 0.5) / 2));
   CHECK(m.breakdown.pipeline_bubble_s == Approx((0.5 + 1) / 2));
@@ -180,7 +181,7 @@ TEST_CASE("a failed job has no metrics, but a reason") {
 
 TEST_CASE("money and energy in words, and which key would tell them") {
   Example example;
-  // 4 chips for 3.5 s at 1.80 an hour; 2 s of them at 4 x 300 + 430 W, 1.5 s at 4 x 60 + 430.
+  // 4 devices for 3.5 s at 1.80 an hour; 2 s of them at 4 x 300 + 430 W, 1.5 s at 4 x 60 + 430.
   CHECK(cost_sentence(example.result()) ==
         "A step costs 0.00700 USD (4 GPUs at 1.80 USD an hour) and 1.18 Wh.");
   CHECK(training_sentence(example.result()) ==
@@ -225,7 +226,7 @@ TEST_CASE("formats of the example are those of the golden files") {
   const auto parsed = nlohmann::json::parse(json.str());
   CHECK(parsed["step_time_s"].get<double>() == result.metrics.step_time_s);
   CHECK(parsed["mfu"].get<double>() ==
-        result.metrics.mfu);  // exactly: numbers survive the way there and back
+        result.metrics.mfu);  // exactly equal: numbers survive writing and reading
 }
 
 TEST_CASE("the bottleneck is told with a way out") {
@@ -327,7 +328,8 @@ TEST_CASE("the bottleneck is told with a way out") {
 TEST_CASE("what does not fit is told first, and the largest loss still") {
   Example example;
   CHECK(memory_sentence(example.result()) == "Memory: stage 0 is the fullest: 29.8 of 74.5 GiB.");
-  // GPT-2 on two stages, and devices that have `share` of what its fullest stage needs.
+  // Returns the clause for GPT-2 on two stages, whose devices have `share` of the memory that the fullest
+  // stage needs.
   const auto told = [&](double share) {
     Result result = example.result();
     MemoryUse& use = result.metrics.memory;
@@ -359,7 +361,7 @@ TEST_CASE("what does not fit is told first, and the largest loss still") {
   example.scenario.training.micro_batch = 1;
   ends_in(told(0.75), "2 ranks can share out the optimizer's state (try --set strategy.zero_stage=1)");
   CHECK(told(0.01).find(", which still needs ") != std::string::npos);
-  example.scenario.strategy.gradients = "local-sgd";  // whose ranks hold weights of their own
+  example.scenario.strategy.gradients = "local-sgd";  // each rank has its own weights
   ends_in(
       told(0.75),
       "twice the stages hold half of the model each (try --set strategy.pipeline=4 --set strategy.data=1)");
@@ -460,8 +462,7 @@ TEST_CASE("link counters carry the bytes that crossed the link") {
   write_chrome_trace(example.result(), path);
   const auto trace = read_trace(path);
   std::filesystem::remove(path);
-  // Of the two messages of 50 bytes each, both ranks of stage 0 (node 0) send through this card: 200 bytes in
-  // all.
+  // Both ranks of stage 0 (node 0) send two messages of 50 bytes each through this NIC: 200 bytes in all.
   double bytes = 0, since = 0, rate = 0;
   for (const auto& event : trace["traceEvents"]) {
     if (event["ph"] != "C" || event["name"] != "node0.nic0.out") continue;
@@ -486,7 +487,7 @@ TEST_CASE("classes are named by what they stand for") {
   CHECK(class_name(example.trace, 0) == "stage 0, data 0-1 (2 ranks)");
   example.trace.classes[0].ranks = {1};
   CHECK(class_name(example.trace, 0) == "stage 0, data 1 (rank 1)");
-  example.trace.classes[0].ranks = {0, 3};  // no block of the mesh
+  example.trace.classes[0].ranks = {0, 3};  // not a block of the mesh
   CHECK(class_name(example.trace, 0) == "stage 0 (ranks 0, 3)");
   Trace two = example.trace;
   two.run.jobs.push_back(two.run.jobs[0]);
