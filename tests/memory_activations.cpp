@@ -72,7 +72,7 @@ TEST_CASE("activations at the first stage's peak are those that Korthikanti et a
   struct Pipeline {
     const char* keys;
     int stages, chunks;
-    double layers;        // of them whose activations of one micro-batch are on the device: section 4.2.3
+    double layers;        // layers whose activations of one micro-batch are there: section 4.2.3
     double microbatches;  // micro-batches whose activations of the first layer are there
   };
   const Pipeline pipelines[] = {

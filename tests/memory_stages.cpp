@@ -1,5 +1,5 @@
-// Checks which layers count on which stage, with embedding and loss beside the layers of the first and the
-// last one, in memory and in time; and whether transfers between stages hold up computation.
+// Checks the layers of each stage in memory and in time, with embedding and loss beside the layers of the
+// first and the last one; and whether transfers between stages hold up computation.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -181,8 +181,7 @@ TEST_CASE("a block of branches by hand") {
   REQUIRE(i < layers.size());
   const double map = 64, in = 1280, out = 2048;
   const double weights = in * (320 + 384 + 448 + 192) + 2 * 3 * 384 * 384 + 9 * 448 * 384 + 2 * 3 * 384 * 384;
-  const double normed =
-      320 + 384 + 2 * 384 + 448 + 384 + 2 * 384 + 192;  // output channels of the convolutions, all normalized
+  const double normed = 320 + 384 + 2 * 384 + 448 + 384 + 2 * 384 + 192;  // the convolutions' outputs
   CHECK(layers[i].parameters == weights + 2 * normed);
   CHECK(flops(layers[i].forward) == 2 * map * weights);
   CHECK(flops(layers[i].backward_input) == Approx(2 * map * weights));
@@ -201,8 +200,7 @@ TEST_CASE("a block of branches by hand") {
   for (const auto& block : blocks(model)) {
     for (const Convolution& c : block.layers) convolutions += c.kind == Convolution::Kind::convolution;
   }
-  CHECK(convolutions ==
-        94);  // torchvision, models/inception.py: BasicConv2d, not counting the auxiliary head's
+  CHECK(convolutions == 94);  // torchvision, models/inception.py: BasicConv2d without the auxiliary head's
 }
 
 TEST_CASE("Winograd's products and traffic, counted by hand") {

@@ -90,7 +90,7 @@ TEST_CASE("a layer of experts by hand") {
     const LayerCost layer = layer_of(c.experts, c.chosen, c.shared);
     const double expert = 3 * h * f, gate = c.shared > 0 ? 3 * h * c.shared + h : 0;
     CHECK(layer.parameters == dense.parameters + (c.experts - 1) * expert + c.experts * h + gate);
-    // Two FLOPs (multiply and add) for each weight that a token uses; the gate of the shared expert is no
+    // Two FLOPs (multiply and add) for each weight that a token uses; the gate of the shared expert is not a
     // matrix product.
     const double more = 2 * n * ((c.chosen - 1) * expert + c.experts * h + 3 * h * c.shared);
     CHECK(flops(layer.forward) == Approx(flops(dense.forward) + more).epsilon(1e-12));

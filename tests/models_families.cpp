@@ -243,10 +243,7 @@ TEST_CASE("which layers have a sliding window") {
        R"(, "sliding_window": 16, "use_sliding_window": true, "max_window_layers": 4)",
        16,
        {0, 1, 2, 3}},
-      {"qwen2",
-       R"(, "use_sliding_window": true)",
-       0,
-       {}},  // from layer 28 on, which this model does not have
+      {"qwen2", R"(, "use_sliding_window": true)", 0, {}},  // only from layer 28 on
   };
   for (const Case& c : cases) {
     CAPTURE(c.type, c.more);

@@ -1,4 +1,4 @@
-// Checks that the form that kernels state agrees with their cost.
+// Checks that each kernel's memory form (rows, width, arrays) agrees with its cost.
 #include <cmath>
 #include <filesystem>
 

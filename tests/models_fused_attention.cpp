@@ -79,8 +79,8 @@ TEST_CASE("fused attention neither moves nor keeps scores, and leaves nothing to
   const Segment fused = attention_of(shape(true), pass);
   REQUIRE(fused.cost.forward.size() == 1);
   CHECK(fused.cost.forward[0].bytes == 4 * tensor + logarithms);
-  // Kernels: row sums of dO O; the gradients, which reads Q, K, V, dO and writes dQ, dK, dV; copying the
-  // gradients into one tensor.
+  // Three kernels: row sums of dO O; the gradients' kernel, which reads Q, K, V, dO and writes dQ, dK, dV;
+  // copying the gradients into one tensor.
   REQUIRE(fused.cost.backward_input.size() == 3);
   CHECK(fused.cost.backward_input[0].bytes == 2 * tensor);
   CHECK(fused.cost.backward_input[1].bytes == 7 * tensor + 2 * logarithms);
@@ -98,9 +98,9 @@ TEST_CASE("fused attention neither moves nor keeps scores, and leaves nothing to
     CHECK(few.cost.forward.size() == 1);
     CHECK(few.cost.forward[0].bytes == 2.5 * tensor + logarithms);
     CHECK(few.cost.saved_bytes == 1.5 * tensor + logarithms);
-    CHECK(few.cost.backward_input.size() == 4);  // FlashAttention-2 sums the gradients of shared heads
+    CHECK(few.cost.backward_input.size() == 4);  // a separate kernel sums the gradients of shared heads
     CHECK(attention_of(grouped, pass_of(AttentionKernels::flash_3)).cost.backward_input.size() ==
-          3);  // in a separate kernel, FlashAttention-3 does not
+          3);  // FlashAttention-3 needs no such kernel
   }
 }
 

@@ -57,13 +57,11 @@ inline const SpaceLimits kFsdp = with(kPlainGradients, {{"strategy.tensor", {"1"
 
 struct PeoplesChoice {
   std::string name;
-  std::string table,
-      row;  // a table of benchmarks/measurements and its row; no row: a file of simulator/scenarios
+  std::string table, row;         // of benchmarks/measurements; no row: a file of simulator/scenarios
   std::vector<std::string> sets;  // overrides of the scenario
   const SpaceLimits& limits;
-  bool quick = false;  // the search takes only seconds
-  double memory_factor =
-      1;  // factor on the devices' memory, where their plan is estimated to need more than they had
+  bool quick = false;        // the search takes only seconds
+  double memory_factor = 1;  // on the devices' memory; > 1 where their plan is estimated to exceed it
 };
 
 // Returns the overrides by which a GPT differs from a row of the same table: layers, hidden size, heads,

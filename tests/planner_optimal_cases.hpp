@@ -115,8 +115,7 @@ struct OptimalCase {
   const char* cluster;
   const char* rest;  // other TOML tables
   const SpaceLimits& limits;
-  double memory_mib =
-      0;  // memory of a device, without a reserve; 0: the cluster's, less the estimated reserve for CUDA
+  double memory_mib = 0;  // of a device, without a reserve; 0: the cluster's, less a reserve for CUDA
   std::string text() const {
     std::string all = std::string(model) + "[training]\n" + training + cluster;
     if (memory_mib > 0)

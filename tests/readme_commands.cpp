@@ -118,7 +118,7 @@ bool has_placeholder(const Command& command) {
   });
 }
 
-// Returns whether the command is a prediction cheap enough to run; whole tables of measurements are not, and
+// Returns whether the command is a prediction cheap enough to run; entire tables of measurements are not, and
 // the tests of `validate` predict them.
 bool can_run(const Command& command) {
   if (command.program != "rehearse" || command.words.empty() || has_placeholder(command)) return false;

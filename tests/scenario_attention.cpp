@@ -57,7 +57,7 @@ TEST_CASE("attention's kernels follow from device, precision, heads and framewor
            Case{"dgx1-v100", kLlama, framework("llm-foundry-2023"), Kernels::unfused, Reason::device},
            Case{"ethernet", kLlama, "", Kernels::unfused, Reason::device},
            Case{"cpu-cluster", kLlama, "", Kernels::unfused, Reason::device},
-           // By framework: FlashAttention was published in May 2022; Megatron-LM added its option in
+           // By framework: FlashAttention came out in May 2022, and Megatron-LM added an option for it in
            // December.
            Case{"dgx-h100", kLlama, framework("megatron-2021"), Kernels::unfused, Reason::framework},
            Case{"dgx-h100", kLlama, framework("megatron-2022"), Kernels::unfused, Reason::framework},

@@ -100,9 +100,8 @@ TEST_CASE("how often an op must have run before another may: steps and repeats")
   const Case cases[] = {
       {5, {1, 0}, 1, 1},  {5, {1, 0}, 5, 5},  // both in repeats: round by round
       {7, {1, 0}, 1, 3},  {7, {1, 0}, 2, 6},  // an op outside waits for all rounds of the step
-      {5, {3, 0}, 1, 1},  {5, {3, 0}, 3, 1},
-      {5, {3, 0}, 4, 2},                      // each round waits for the one run of the step
-      {7, {3, 1}, 1, 0},  {7, {3, 1}, 2, 1},  // waits for the run of the previous step
+      {5, {3, 0}, 1, 1},  {5, {3, 0}, 3, 1}, {5, {3, 0}, 4, 2},  // each round waits for the step's only run
+      {7, {3, 1}, 1, 0},  {7, {3, 1}, 2, 1},                     // waits for the run of the previous step
       {5, {1, 1}, 2, -1}, {5, {1, 1}, 4, 1},
   };
   for (const Case& c : cases) {

@@ -30,11 +30,9 @@ struct Allocation {
 };
 
 std::mutex mutex;
-std::map<std::uintptr_t, Allocation> allocations;  // including freed ones, to detect use after free
-std::map<int, std::size_t> used;                   // bytes by device
-constexpr std::size_t kMostFreed =
-    std::size_t{512}
-    << 20;  // bytes of freed memory to retain; beyond that, the oldest allocations are released
+std::map<std::uintptr_t, Allocation> allocations;           // including freed ones, to detect use after free
+std::map<int, std::size_t> used;                            // bytes by device
+constexpr std::size_t kMostFreed = std::size_t{512} << 20;  // retained bytes; beyond it the oldest are freed
 std::deque<std::uintptr_t> freed;
 std::size_t freed_bytes = 0;
 

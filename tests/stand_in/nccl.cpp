@@ -573,8 +573,7 @@ ncclResult_t ncclAllGather(const void* from, void* to, std::size_t elements, ncc
   const std::size_t each = bytes_of(type), members = static_cast<std::size_t>(comm->members);
   expect_range(from, elements * each, "ncclAllGather");
   expect_range(to, members * elements * each, "ncclAllGather");
-  tell_choice(*comm, "AllGather", elements * each, "ncclInt8",
-              elements * each);  // NCCL reports a count of bytes here
+  tell_choice(*comm, "AllGather", elements * each, "ncclInt8", elements * each);  // NCCL counts bytes here
   return collective(
       *comm, stream, "AllGather", elements, each,
       [=](std::byte* slot, const Shown& c) { std::memcpy(slot, at(from) + c.first * each, c.count * each); },
@@ -590,8 +589,7 @@ ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t elements, ncc
   expect_no_group();
   const std::size_t each = bytes_of(type);
   expect_range(to, elements * each, "ncclBroadcast");
-  tell_choice(*comm, "Broadcast", elements * each, "ncclInt8",
-              elements * each);  // NCCL reports a count of bytes here
+  tell_choice(*comm, "Broadcast", elements * each, "ncclInt8", elements * each);  // NCCL counts bytes here
   return collective(
       *comm, stream, "Broadcast", elements, each,
       [=](std::byte* slot, const Shown& c) {

@@ -12,7 +12,7 @@
 
 namespace stand_in {
 
-// An event that occurs once, and its time.
+// The end of an operation, which occurs once, and its time.
 class Completion {
 public:
   void end();
