@@ -1,4 +1,4 @@
-// Any bytes as a document whose [cluster] is read; then the routes of what was accepted are asked for.
+// Reads arbitrary bytes as a document with [cluster], and computes routes if they are accepted.
 #include <cstdint>
 #include <string_view>
 #include <vector>

@@ -1,4 +1,4 @@
-// Any bytes as a device file.
+// Reads arbitrary bytes as a device file.
 #include <cstdint>
 #include <string_view>
 

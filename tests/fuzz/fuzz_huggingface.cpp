@@ -1,4 +1,4 @@
-// Any bytes as a config.json; then the costs of what was accepted are asked for.
+// Reads arbitrary bytes as a config.json, and computes the model's costs if they are accepted.
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const Model model =
         parse_huggingface(std::string(reinterpret_cast<const char*>(data), size), "config.json");
     if (!(parameter_count(model) > 0) || !std::isfinite(flops_per_sample(model, 0))) __builtin_trap();
-    // The keys of what was accepted are accepted, too.
+    // The table of keys for an accepted model must be accepted, too.
     TomlValue root;
     root.data = TomlValue::Table{};
     TomlEntry& entry = root.get<TomlValue::Table>()->emplace_back();

@@ -1,4 +1,4 @@
-// Any bytes as a link profile.
+// Reads arbitrary bytes as a link profile.
 #include <cstdint>
 #include <string_view>
 

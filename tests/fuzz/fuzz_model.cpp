@@ -1,4 +1,4 @@
-// Any bytes as a model file; then the costs of what was accepted are asked for.
+// Reads arbitrary bytes as a model file, and computes the model's costs if they are accepted.
 #include <cmath>
 #include <cstdint>
 #include <string_view>

@@ -1,4 +1,4 @@
-// Any bytes as a recorded run; then the figures of what was accepted are asked for.
+// Reads arbitrary bytes as a recorded run, and computes its figures if they are accepted.
 #include <cstdint>
 #include <string_view>
 
@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!(overlap(figures.step, 0).hidden_s >= 0)) __builtin_trap();
     seconds_by_op(figures.step, 0);
   } catch (const InputError&) {
-  } catch (const RunError&) {  // it failed, or has no step to measure
+  } catch (const RunError&) {  // the run failed, or has no step to measure
   }
   return 0;
 }

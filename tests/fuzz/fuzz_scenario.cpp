@@ -1,4 +1,4 @@
-// Any bytes as a scenario file.
+// Reads arbitrary bytes as a scenario file.
 #include <cstdint>
 #include <string_view>
 

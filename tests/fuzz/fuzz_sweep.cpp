@@ -1,4 +1,4 @@
-// Any bytes as a sweep file and as the value of --vary; then points of what was accepted are asked for.
+// Reads arbitrary bytes as a sweep file and as the value of --vary, and computes points if they are accepted.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,7 +14,7 @@ void ask(const Sweep& sweep) {
   if (points < 1 || points > kMostSweepPoints || sweep.hash().size() != 16) __builtin_trap();
   for (const std::int64_t point : {std::int64_t{1}, (points + 1) / 2, points}) {
     if (sweep.overrides_of(point).size() != sweep.overrides.size() + sweep.keys().size()) __builtin_trap();
-    // What was accepted can be set.
+    // Accepted values can be set.
     for (const SweepValue& value : sweep.values(point)) parse_toml_value(value.toml, {});
   }
 }

@@ -1,4 +1,4 @@
-// Any bytes as a table of measurements.
+// Reads arbitrary bytes as a table of measurements.
 #include <cstdint>
 #include <string>
 

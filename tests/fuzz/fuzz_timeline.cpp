@@ -1,4 +1,4 @@
-// Any bytes as a trace of the window.
+// Reads arbitrary bytes as a trace file for the window.
 #include <string_view>
 
 #include "gui/models/trace_file.hpp"
