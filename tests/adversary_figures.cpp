@@ -12,13 +12,13 @@
 namespace rehearse::adversary {
 namespace {
 
-// Sums of up to some 10^5 spans in double precision.
+// Relative rounding error of sums of up to about 10^5 spans in double precision.
 constexpr double kRounding = 1e-9;
 
-// Keys that the README lets be null; nlohmann writes NaN and infinities as null, too.
+// Keys that the README allows to be null. nlohmann also writes NaN and infinities as null.
 const std::set<std::string> kNullable = {"critical_path", "busiest_link", "asynchrony", "tokens_per_s",
                                          "step_time_s",   "saved_s",      "target",     "tokens"};
-// Those that may be null where `cost_needs` says what is missing.
+// Keys that may be null if `cost_needs` says what is missing.
 const std::set<std::string> kOfCost = {"cost_per_step", "energy_wh_per_step", "carbon_g_per_step",
                                        "cost",          "energy_kwh",         "carbon_kg"};
 
@@ -36,7 +36,7 @@ std::string null_figure(const nlohmann::json& value, const std::string& key, boo
   return "";
 }
 
-// "nan" and "inf" where they stand for numbers, and, if `shares`, percentages above 100.
+// Finds "nan" and "inf" in place of numbers and, if `shares`, percentages above 100.
 std::string odd_word(const std::string& text, bool shares) {
   std::istringstream words(text);
   std::string before;
@@ -77,11 +77,11 @@ std::string unsound(const Prediction& p) {
   for (const double part_s : {m.breakdown.compute_s, m.breakdown.exposed_communication_s,
                               m.breakdown.data_stall_s, m.breakdown.pipeline_bubble_s, m.breakdown.other_s})
     if (!(part_s >= -kRounding * m.step_time_s)) return fmt::format("a part of the step takes {} s", part_s);
-  // Model FLOPs over time, devices and dense peak.
+  // MFU and HFU are model FLOPs divided by time, devices and the dense peak.
   if (!(m.mfu <= 1 + kRounding) || !(m.hfu <= 1 + kRounding))
     return fmt::format("{} of the peak is used, with recomputation {}", m.mfu, m.hfu);
-  // Asynchronous runs are stopped: what is under way then counts whole, and their steps are means over
-  // windows of several workers.
+  // Asynchronous runs are stopped: transfers in progress at the end count in full, and step times are means
+  // over windows of several workers.
   const bool exact_links = !m.asynchrony;
   if (exact_links) {
     if (!(m.busiest_utilization <= 1 + kRounding))

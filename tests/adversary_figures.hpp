@@ -1,4 +1,4 @@
-// What holds for the figures of every run, whatever the scenario.
+// Checks the properties that the figures of every run have, whatever the scenario.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace rehearse::adversary {
 std::string json_of(const Prediction& prediction);
 std::string text_of(const Prediction& prediction);
 
-// Nothing, or what is wrong: a figure that is no finite number, parts that do not add up to the step, a step
-// shorter than its arithmetic or than the bytes of its busiest link need, reports that do not parse or hold
-// NaN.
+// Returns "", or what is wrong: a figure that is not a finite number, parts that do not add up to the step, a
+// step shorter than its arithmetic or the bytes of its busiest link allow, reports that do not parse or that
+// contain NaN.
 std::string unsound(const Prediction& prediction);
 
 }  // namespace rehearse::adversary

@@ -6,7 +6,7 @@
 namespace rehearse::adversary {
 namespace {
 
-// A place in a tree: a child of `parent`.
+// A position in a tree: one child of `parent`.
 struct Slot {
   Tree* parent = nullptr;
   std::size_t index = 0;
@@ -21,7 +21,7 @@ void collect(Tree& node, std::vector<Slot>& slots) {
   }
 }
 
-// Bounds of types, of what readers allow, and what is no number at all.
+// Limits of number types and of the ranges that readers accept, and tokens that are not numbers at all.
 constexpr std::array kNumbers = {"0",
                                  "-0.0",
                                  "-1",
@@ -55,7 +55,8 @@ constexpr std::array kNumbers = {"0",
                                  "null",
                                  "2026-01-01",
                                  "true"};
-// Between quotes as they are: control characters, broken UTF-8, escapes.
+// Invalid tokens, written unescaped: control characters, broken UTF-8, bad escapes, unclosed quotes and
+// brackets.
 constexpr std::array kBadTokens = {"\"a\x01z\"",
                                    "\"\xff\xfe\"",
                                    "\"\xc3\"",
@@ -133,7 +134,8 @@ bool is_whole_number(const Tree& value) {
          value.text.find_first_not_of("0123456789") == std::string::npos;
 }
 
-// A multiple or a part of any number: files stay valid more often.
+// Multiplies or divides a whole number by a small factor, which leaves files valid more often than
+// set_number().
 void scale_number(const Context& c) {
   std::vector<Slot> numbers;
   for (const Slot& slot : c.slots)
@@ -203,10 +205,11 @@ void repeat_elements(const Context& c) {
 void move_elsewhere(const Context& c) {
   auto taken = c.slot.parent->children[c.slot.index];
   Tree& to = c.random.pick(c.slots).value();
-  if (to.has_children()) to.children.push_back(std::move(taken));  // and stays where it is, too
+  if (to.has_children()) to.children.push_back(std::move(taken));  // a copy
 }
 
-// The value that another file gives a key; where none does, a key of its, beside this one.
+// Takes the value of the same key in another file; if no key is shared, inserts one of that file's keys next
+// to this one.
 void borrow(const Context& c) {
   Tree other = c.random.pick(c.others);
   std::vector<Slot> theirs;
@@ -229,7 +232,7 @@ struct Mutation {
   void (*apply)(const Context& context);
 };
 
-// What often leaves a file valid comes more often.
+// Mutations that often leave a file valid are listed more than once, so that they are picked more often.
 constexpr std::array kMutations = {
     Mutation{"delete", erase},
     Mutation{"duplicate", duplicate},

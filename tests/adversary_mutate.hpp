@@ -1,4 +1,4 @@
-// Structure-aware mutations of a tree: what a slip, a misunderstanding or malice makes of a file.
+// Mutates a tree along its structure, as a typo, a misunderstanding or malice changes a file.
 #pragma once
 
 #include "tests/adversary_support.hpp"
@@ -6,7 +6,8 @@
 
 namespace rehearse::adversary {
 
-// Changes one place of the tree. `others`: trees whose values may be borrowed. Returns the mutation's name.
+// Changes one position in the tree and returns the mutation's name. Values may be taken from the trees in
+// `others`.
 const char* mutate(Tree& root, const std::vector<Tree>& others, Generator& random);
 
 }  // namespace rehearse::adversary

@@ -1,5 +1,5 @@
-// Every shipped file, structurally broken: what is read gives sound figures, and what is refused says where
-// and why.
+// Mutates every shipped file structurally: accepted inputs must give sound figures, and errors must say where
+// and why an input is refused.
 //   REHEARSE_SEED=1 REHEARSE_INPUTS=20000 build/bin/test_adversary "mutated*"
 #include <fmt/format.h>
 
@@ -27,9 +27,9 @@ namespace fs = std::filesystem;
 namespace {
 
 const fs::path kRoot = fs::path(REHEARSE_TESTS_DIR) / "..";
-constexpr int kSeconds = 10;  // of processor time for an input, of which nearly all take milliseconds
+constexpr int kSeconds = 10;  // processor time per input; nearly all inputs take milliseconds
 
-// What the engine carries out within milliseconds.
+// Returns true if the engine simulates the scenario within milliseconds.
 bool is_small(const Scenario& scenario) {
   constexpr int kDevices = 128, kMicrobatches = 64, kSteps = 4;
   constexpr double kOps = 50'000;
@@ -37,7 +37,7 @@ bool is_small(const Scenario& scenario) {
   if (scenario.cluster->devices() + scenario.cluster->server_nodes() > kDevices || scenario.steps > kSteps)
     return false;
   if (scenario.microbatches * strategy.virtual_stages > kMicrobatches) return false;
-  if (scenario.engine.fidelity == Fidelity::chunk) return false;  // as many messages as a buffer has chunks
+  if (scenario.engine.fidelity == Fidelity::chunk) return false;  // sends one message per chunk of a buffer
   const Plan plan = write_schedule(scenario);
   double ops = 0;
   for (const Program& program : plan.schedule->programs)
@@ -55,7 +55,7 @@ Verdict scenario_with(const std::string& text) {
   return simulated(read_scenario_text(text, "template.toml"));
 }
 
-// Each reads the file of this path, whose text is given, too.
+// Reads and judges the file at `path`, whose text is also passed.
 using Judge = Verdict (*)(const std::string& path, const std::string& text);
 
 Verdict judge_scenario(const std::string&, const std::string& text) {
@@ -161,8 +161,8 @@ struct FileKind {
   Syntax syntax;
   const char* ending;
   Judge judge;
-  const char* folder;              // shipped files of this ending
-  std::vector<const char*> texts;  // and these
+  const char* folder;              // folder with the shipped files of this kind
+  std::vector<const char*> texts;  // further seed texts
 };
 
 const std::vector<FileKind> kKinds = {
@@ -186,7 +186,7 @@ std::vector<Tree> seeds_of(const FileKind& kind) {
   for (const auto& entry : fs::directory_iterator(kRoot / kind.folder))
     if (entry.is_regular_file() && entry.path().string().ends_with(kind.ending))
       paths.push_back(entry.path());
-  std::sort(paths.begin(), paths.end());  // the same numbers pick the same files everywhere
+  std::sort(paths.begin(), paths.end());  // makes a seed pick the same files on every machine
   for (const fs::path& path : paths) {
     Tree seed = parse(kind.syntax, test::read_file(path));
     if (kind.syntax == Syntax::csv && seed.children.size() > 4) seed.children.resize(4);
@@ -195,8 +195,8 @@ std::vector<Tree> seeds_of(const FileKind& kind) {
   return seeds;
 }
 
-// Checks the wording of an error: it must say what is allowed or where the syntax breaks, and be short.
-// Programs write recorded runs, so their errors only say what contradicts the schedule.
+// Checks the wording of an error: it must be short and say what is allowed or where the syntax breaks.
+// Recorded runs are written by programs, so their errors only say what contradicts the schedule.
 std::string complaint_about(const Verdict& verdict, const FileKind& kind) {
   constexpr std::size_t kLongest = 2000;
   constexpr std::array kWords = {"allowed",  "did you mean", "TOML",        "JSON",
@@ -234,7 +234,7 @@ TEST_CASE("mutated files give sound figures or errors that help") {
   for (int i = 0; i < inputs; ++i) {
     const std::uint64_t seed = first_seed() + static_cast<std::uint64_t>(i);
     Generator random(seed);
-    // Half of the inputs are scenarios: they have the most keys.
+    // Half of the inputs are scenarios, which have the most keys.
     const std::size_t k = random.one_in(2) ? 0 : random.below(kKinds.size());
     const FileKind& kind = kKinds[k];
     Tree tree = random.pick(seeds[k]);
@@ -259,6 +259,6 @@ TEST_CASE("mutated files give sound figures or errors that help") {
                    ended[refused], ended[failed]));
   if (inputs < 200) return;
   CHECK(ended[Verdict::Kind::result] - only_read >
-        inputs / 5);  // a test in which all is refused tests little
+        inputs / 5);  // if nearly all inputs are refused, the test proves little
   CHECK(ended[Verdict::Kind::refused] > inputs / 5);
 }

@@ -10,7 +10,7 @@ namespace {
 
 struct ModelChoice {
   const char* toml;
-  int layers;  // a pipeline is at most so deep
+  int layers;  // maximum number of pipeline stages
   bool profiled = false;
 };
 
@@ -44,7 +44,7 @@ const std::vector<ModelChoice> kModels = {
 };
 
 struct NodeChoice {
-  const char* toml;  // of [cluster.node], without nics and nic_gbps
+  const char* toml;  // keys of [cluster.node], without nics and nic_gbps
   int devices;
   bool nvlink = false;
 };
@@ -211,7 +211,7 @@ std::string random_scenario(Generator& random) {
   text += sync;
 
   text += fmt::format("\n[simulation]\nprotocol = \"{}\"\nfidelity = \"{}\"\n",
-                      sync.find("bucket_") == 0 ? pick(random, {"gloo", "nccl"})  // a ring
+                      sync.find("bucket_") == 0 ? pick(random, {"gloo", "nccl"})  // these need a ring
                                                 : pick(random, {"ideal", "nccl", "tcp"}),
                       pick(random, {"auto", "flow", "analytic", "auto", "flow", "chunk"}));
   return text;

@@ -1,4 +1,4 @@
-// Random scenarios: a model, a cluster of any fabric, and a strategy that fits the two more often than not.
+// Generates random scenarios: a model, a cluster of any fabric, and a strategy that usually fits both.
 #pragma once
 
 #include <string>
@@ -7,8 +7,7 @@
 
 namespace rehearse::adversary {
 
-// Returns the text of a scenario file. Some combinations of model, cluster and strategy are refused when
-// read.
+// Returns the text of a scenario file. The reader refuses some combinations of model, cluster and strategy.
 std::string random_scenario(Generator& random);
 
 }  // namespace rehearse::adversary

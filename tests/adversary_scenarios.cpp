@@ -1,4 +1,4 @@
-// Properties that hold for every scenario, tried on random ones.
+// Checks properties that hold for every scenario on random ones.
 //   REHEARSE_SEED=1 REHEARSE_INPUTS=2000 build/bin/test_adversary "random*"
 #include <fmt/format.h>
 
@@ -21,7 +21,7 @@ using namespace rehearse::adversary;
 namespace {
 
 constexpr double kRounding = 1e-9;
-constexpr int kSeconds = 60;  // of processor time for all runs of a scenario
+constexpr int kSeconds = 60;  // processor time for all runs of a scenario
 
 bool equal(double a, double b) {
   return std::abs(a - b) <= kRounding * std::max(std::abs(a), std::abs(b));
@@ -35,7 +35,7 @@ std::string differs_unfolded(const std::string& text, const Prediction& folded) 
   const Prediction whole = predicted(text, {"simulation.fold=false"});
   const Breakdown &a = folded.metrics.breakdown, &b = whole.metrics.breakdown;
   const double step_s = folded.metrics.step_time_s;
-  // Of two causes that end at the same time, rounding decides for whom a sliver counts.
+  // If two causes end at the same time, rounding decides which of them a sliver of time is attributed to.
   const auto near = [&](double x, double y) { return std::abs(x - y) <= 100 * kRounding * step_s; };
   if (!equal(step_s, whole.metrics.step_time_s))
     return fmt::format("folded {} s, unfolded {} s", step_s, whole.metrics.step_time_s);
@@ -54,7 +54,7 @@ std::string differs_unfolded(const std::string& text, const Prediction& folded) 
   return "";
 }
 
-// A change for the better, with the same wiring.
+// A hardware improvement that leaves the wiring unchanged.
 struct Improvement {
   const char* name;
   Faster factors;
@@ -70,10 +70,10 @@ const std::vector<Improvement> kImprovements = {
     {"half of the latency", {}, 0.5},
 };
 
-// By how much a step may take longer although something became faster: scheduling anomalies as of Graham
-// (1969), and max-min fair shares of several links, of which one transfer gets less when another is no longer
-// held up elsewhere. Of changes to some thousand random plans one made a step 6.0 % longer (PCIe at twice the
-// rate, where two all-reduces share the network cards); no other made it 3 % longer.
+// The largest accepted slowdown although something became faster. Causes are scheduling anomalies (Graham,
+// 1969) and max-min fair sharing over several links, where one transfer gets less once another is no longer
+// held up elsewhere. Of the changes to some thousand random plans, one made a step 6.0 % longer (PCIe at
+// twice the rate, where two all-reduces share the network cards); no other made it 3 % longer.
 constexpr double kAnomaly = 0.07;
 
 std::string slower(const std::string& change, const Prediction& base, const Prediction& better) {
@@ -82,7 +82,8 @@ std::string slower(const std::string& change, const Prediction& base, const Pred
   return fmt::format("{}: {} s instead of {} s, {:.3f} times", change, better_s, step_s, better_s / step_s);
 }
 
-// The same plan: another one may cut the pipeline elsewhere. Only timers are set anew, to the devices' speed.
+// Simulates the same plan on faster hardware, as a new plan might cut the pipeline elsewhere. Only timers are
+// reset to the new device speed.
 std::string slower_by_factor(const Prediction& base, Generator& random) {
   const Improvement& improvement = random.pick(kImprovements);
   Prediction better = base;
@@ -99,8 +100,8 @@ std::string slower_by_factor(const Prediction& base, Generator& random) {
   return slower(improvement.name, base, better);
 }
 
-// The same by the keys of a scenario that say how fast something is. cluster.fabric.oversubscription is not
-// among them: it decides how many cables there are.
+// The same improvements through scenario keys that set speeds. Excludes cluster.fabric.oversubscription,
+// which changes the number of cables.
 struct KeyImprovement {
   const char* key;
   double factor;
@@ -136,7 +137,7 @@ Verdict judged(const std::string& text, Generator& random) {
       !wrong.empty())
     return broken(wrong);
   if (!random.one_in(4)) return {Verdict::Kind::result, ""};
-  explain(base);  // the critical path, with several more runs
+  explain(base);  // adds the critical path, which takes several more runs
   const std::string wrong = unsound(base);
   return {wrong.empty() ? Verdict::Kind::result : Verdict::Kind::broken, wrong};
 }
@@ -150,7 +151,7 @@ TEST_CASE("random scenarios: sound figures, folded as unfolded, never slower for
     Generator random(seed);
     const std::string text = random_scenario(random);
     const Verdict verdict = in_child([&] { return judged(text, random); }, kSeconds);
-    if (verdict.kind == Verdict::Kind::refused) {  // the next one may fit
+    if (verdict.kind == Verdict::Kind::refused) {  // skip it: the next scenario may fit
       ++refused;
       continue;
     }

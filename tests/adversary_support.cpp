@@ -87,7 +87,7 @@ Verdict told(const std::function<Verdict()>& work) {
 }
 
 Verdict in_child(const std::function<Verdict()>& work, int seconds) {
-  std::cout.flush();  // else the child may write it, too
+  std::cout.flush();  // otherwise the child may write the buffered output as well
   std::fflush(nullptr);
   int ends[2];
   if (pipe(ends) != 0) throw std::runtime_error("no pipe");
@@ -99,7 +99,7 @@ Verdict in_child(const std::function<Verdict()>& work, int seconds) {
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_CPU, static_cast<rlim_t>(seconds));
     if (!testing::kSanitized) limit(RLIMIT_AS, rlim_t{4} << 30);
-    alarm(static_cast<unsigned>(20 * seconds));  // it sleeps for ever
+    alarm(static_cast<unsigned>(20 * seconds));  // wall-clock limit, for a child that sleeps forever
     send(ends[1], told(work));
     _exit(0);
   }

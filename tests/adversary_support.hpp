@@ -1,4 +1,5 @@
-// What both adversaries share: numbers from a seed, and work that may crash or hang, in a process of its own.
+// Provides what both adversary tests share: seeded random numbers, and child processes for work that may
+// crash or hang.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,7 @@
 
 namespace rehearse::adversary {
 
-// splitmix64 (Steele, Lea, Flood 2014): the same numbers with every standard library.
+// splitmix64 (Steele, Lea, Flood 2014), which gives the same numbers with every standard library.
 class Generator {
 public:
   explicit Generator(std::uint64_t seed) : state_(seed) {}
@@ -19,7 +20,7 @@ public:
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
     return z ^ (z >> 31);
   }
-  std::size_t below(std::size_t n) { return next() % n; }  // n > 0
+  std::size_t below(std::size_t n) { return next() % n; }  // in [0, n); requires n > 0
   bool one_in(std::size_t n) { return below(n) == 0; }
   template <class Container>
   const auto& pick(const Container& values) {
@@ -30,31 +31,32 @@ private:
   std::uint64_t state_;
 };
 
-// REHEARSE_SEED: the seed of the first input; input i has seed + i, so that a failing one runs alone with its
-// own seed and REHEARSE_INPUTS=1.
+// Returns REHEARSE_SEED, the seed of the first input. Input i has seed + i, so a failing input can be rerun
+// alone with its seed and REHEARSE_INPUTS=1.
 std::uint64_t first_seed();
-// REHEARSE_INPUTS, else a twentieth of `inputs` under the address sanitizer, else `inputs`.
+// Returns REHEARSE_INPUTS if set, otherwise `inputs`, or a twentieth of it under the address sanitizer.
 int input_count(int inputs);
 
-// Writes an input that failed to the folder of temporary files, and returns its path.
+// Writes a failing input to the folder for temporary files, and returns its path.
 std::string saved(std::uint64_t seed, const std::string& ending, const std::string& text);
 
-// What became of an input.
+// The outcome of an input.
 struct Verdict {
   enum class Kind {
-    result,   // it was read, and what was simulated has sound figures
+    result,   // it was read, and its simulation has sound figures
     refused,  // InputError
     failed,   // RunError
-    broken,   // a property does not hold, another exception, a crash, a hang
+    broken,   // a property does not hold, another exception, a crash or a hang
   } kind = Kind::broken;
   std::string message;
 };
 
-// Calls `work` in a forked child with at most `seconds` of processor time and 4 GiB of memory (no such limit
-// under the address sanitizer). A child that ends without a verdict is broken.
+// Calls `work` in a forked child with at most `seconds` of processor time and 4 GiB of memory (no memory
+// limit under the address sanitizer). A child that ends without a verdict is broken.
 Verdict in_child(const std::function<Verdict()>& work, int seconds);
 
-// `work` with its exceptions told: InputError is refused, RunError failed, every other one broken.
+// Runs `work` and turns its exceptions into verdicts: InputError is refused, RunError failed, any other one
+// broken.
 Verdict told(const std::function<Verdict()>& work);
 
 }  // namespace rehearse::adversary

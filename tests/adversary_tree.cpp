@@ -55,7 +55,7 @@ Tree from_csv(const std::string& text) {
   return table;
 }
 
-// Escapes what TOML and JSON both escape; other bytes stay as they are.
+// Escapes the characters that TOML and JSON both escape; other bytes stay unchanged.
 std::string in_quotes(const std::string& text) {
   return toml_string(text);
 }

@@ -1,4 +1,4 @@
-// TOML, JSON and CSV files as one kind of tree, which can be written again however broken it is.
+// Parses TOML, JSON and CSV files into one kind of tree, and writes trees back even if they are broken.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ struct TreeEntry;
 
 struct Tree {
   enum class Kind {
-    token,  // a number, a boolean, a date, or anything else: written as it stands
+    token,  // a number, a boolean, a date, or anything else: written verbatim
     text,   // a string without its quotes
     array,
     table,
   } kind = Kind::token;
   std::string text;
-  std::vector<TreeEntry> children;  // of an array without names; a table's may stand twice
+  std::vector<TreeEntry> children;  // an array's have empty keys; a table may repeat a key
 
   bool has_children() const { return kind == Kind::array || kind == Kind::table; }
 };
@@ -35,7 +35,7 @@ inline Tree string(std::string text) {
 }
 
 enum class Syntax { toml, json, csv };
-Tree parse(Syntax syntax, const std::string& text);  // a well-formed file; CSV: an array of arrays of strings
+Tree parse(Syntax syntax, const std::string& text);  // well-formed only; CSV: array of string arrays
 std::string write(Syntax syntax, const Tree& root);
 
 }  // namespace rehearse::adversary

@@ -1,5 +1,5 @@
-// Asynchronous servers on real ranks: every push is applied exactly once, and how stale each was is what the
-// trace says.
+// Tests asynchronous servers on real ranks: each push is applied exactly once, and its staleness matches the
+// trace.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,15 +19,15 @@ using namespace rehearse::test;
 
 namespace {
 
-void require(bool condition, const std::string& what) {  // in a rank, whose failure the launch tells
+void require(bool condition, const std::string& what) {  // for ranks: the launch reports the failure
   if (!condition) throw RunError(what);
 }
 
-// A push, and the two instants of which the trace tells only between which others they lie.
+// A push, with bounds from the trace on two instants that are not recorded exactly.
 struct Bounds {
   int worker = 0;
-  double read_after_s = 0, read_before_s = 0;        // the weights from which its gradient was computed
-  double applied_after_s = 0, applied_before_s = 0;  // the gradient itself
+  double read_after_s = 0, read_before_s = 0;        // when the weights for its gradient were read
+  double applied_after_s = 0, applied_before_s = 0;  // when the gradient was applied
 };
 
 std::vector<Bounds> bounds_of(const Trace& trace, const std::vector<AppliedPush>& pushes, int server) {
@@ -53,9 +53,9 @@ std::vector<Bounds> bounds_of(const Trace& trace, const std::vector<AppliedPush>
   return bounds;
 }
 
-// The pushes of other workers applied after a push's weights were read and before it was applied: at least
-// those that surely were, at most those that may have been. A server that is preempted between an action and
-// the reading of its clock widens the bounds.
+// Checks how many pushes of other workers were applied between reading a push's weights and applying the
+// push: at least those certainly in between, at most those possibly in between. A server that is preempted
+// between an action and its clock reading widens the bounds.
 void check_staleness(std::vector<int> counted, const std::vector<Bounds>& bounds) {
   std::vector<int> least, most;
   for (const Bounds& push : bounds) {
@@ -68,7 +68,8 @@ void check_staleness(std::vector<int> counted, const std::vector<Bounds>& bounds
     least.push_back(surely);
     most.push_back(maybe);
   }
-  // Which count is whose is not recorded. If every count lies within its push's bounds, so do they in order.
+  // The trace does not record which count belongs to which push. If every count is within its push's bounds,
+  // the sorted counts are within the sorted bounds, too.
   for (std::vector<int>* values : {&counted, &least, &most}) std::sort(values->begin(), values->end());
   for (std::size_t i = 0; i < counted.size(); ++i)
     require(least[i] <= counted[i] && counted[i] <= most[i],
@@ -84,7 +85,7 @@ void check_run(const Scenario& scenario, const Plan& plan, const RealRunResult& 
   for (const AppliedPush& push : pushes)
     require(++times[{push.worker, push.round}] == 1, "a push was applied twice");
   for (const RankReport& report : run.reports) {
-    if (report.learned.staleness.empty()) continue;  // a worker
+    if (report.learned.staleness.empty()) continue;  // a worker, not a server
     require(report.learned.staleness.size() == pushes.size(), "a server applied another number of pushes");
   }
   const std::vector<int>& counted = run.reports[static_cast<std::size_t>(workers)].learned.staleness;
@@ -96,7 +97,8 @@ void check_run(const Scenario& scenario, const Plan& plan, const RealRunResult& 
                        run.trace.classes.begin());
   check_staleness(counted, bounds_of(run.trace, pushes, server));
   if (scenario.strategy.parameter_server.mode == ParameterServer::Mode::stale_synchronous) {
-    // A worker is at most so many rounds ahead, so that no more pushes of others can come between.
+    // A worker is at most `staleness` rounds ahead, which limits the number of other workers' pushes in
+    // between.
     const int most = (workers - 1) * (2 * scenario.strategy.parameter_server.staleness + 1);
     for (const int staleness : counted) require(staleness <= most, "a gradient is too stale");
   }

@@ -1,6 +1,6 @@
-// Axes that a transformer's layers are shared out by, given as nothing but their tables: all ranks of a mesh
-// in one process, which exchange what the walk over the segments says, and end with the losses and gradients
-// of one rank alone.
+// Tests sharding axes that are defined only by their tables on a transformer. All ranks of a device mesh run
+// in one process, exchange what the walk over the segments prescribes, and must get the losses and gradients
+// of a single rank.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -28,27 +28,27 @@ constexpr Split by(Dim dim) {
   return {Split::Kind::by, dim};
 }
 
-// Every rank has some samples, or some tokens of each sample.
+// Shards the samples: every rank has some of them.
 Factor batch(int size) {
   return {"data", size, 1, AxisTable(by(Dim::batch)), false};
 }
-Factor context(int size) {  // keys and values are gathered
+Factor context(int size) {  // shards tokens; gathers keys and values
   return {"data", size, 1, AxisTable(by(Dim::sequence)), false};
 }
-// Jacobs et al., "DeepSpeed Ulysses", 2023: heads take the place of tokens inside attention.
+// Jacobs et al., "DeepSpeed Ulysses", 2023: inside attention, heads are sharded instead of tokens.
 Factor ulysses(int size) {
   AxisTable table(by(Dim::sequence));
   table.rows({attention}, by(Dim::kv_heads));
   return {"data", size, 1, table, false};
 }
-// The tables of simulator/strategies/axes/tensor.cpp, which stand there.
+// The tables in simulator/strategies/axes/tensor.cpp.
 std::vector<Factor> tensor(const Scenario& scenario, int degree, bool sequence) {
   Scenario shared = scenario;
   shared.strategy.tensor = degree;
   shared.strategy.sequence_parallel = sequence;
   return factors_of(shared);
 }
-// Norms and residual sums of some tokens each; whole tokens elsewhere, by all alike.
+// Shards norms and residual sums by tokens; all ranks compute everything else in full.
 Factor sliced(int size) {
   AxisTable table;
   table.rows({norm, residual}, by(Dim::sequence));
@@ -84,7 +84,7 @@ public:
     }
   }
 
-  // A forward and a backward pass; the sum of the samples' losses.
+  // Runs a forward and a backward pass and returns the sum of the samples' losses.
   double pass() {
     const int segments = static_cast<int>(walk_.segments.size());
     for (int s = 0; s < segments; ++s) {
@@ -120,11 +120,11 @@ public:
   TransformerNetwork& at(int rank) const { return *networks_[static_cast<std::size_t>(rank)]; }
   Shards shards(int rank) const { return {factors_, coordinates_[static_cast<std::size_t>(rank)]}; }
   const std::vector<Layer>& model() const { return model_; }
-  // Kinds of changes that were carried out.
+  // Kinds of changes that were executed.
   std::set<Change::Kind> seen;
 
 private:
-  // Ranks that differ on these factors alone.
+  // Returns the groups of ranks that differ only in these factors.
   std::vector<std::vector<int>> groups(const std::vector<int>& factors) const {
     std::map<std::vector<int>, std::vector<int>> by_others;
     for (int rank = 0; rank < count(); ++rank) {
@@ -269,6 +269,6 @@ TEST_CASE("a transformer is trained alike on every axis, by its table alone") {
       CHECK(most > 1e-3);
       CHECK(worst < 1e-5 * most);
     }
-    CHECK(seen.size() == 4);  // all that send something
+    CHECK(seen.size() == 4);  // all kinds that send something
   }
 }

@@ -1,4 +1,4 @@
-// [run] bind = "core": which core each rank takes, and that it stays there.
+// Tests [run] bind = "core": which core each rank is bound to, and that it stays there.
 #include <sched.h>
 
 #include "backend/host/launch.hpp"
@@ -15,10 +15,10 @@ TEST_CASE("Ranks take the cores that they may use in turn") {
   using Texts = std::vector<std::string>;
   struct Case {
     Texts mine;
-    std::vector<int> cores;  // of each rank
+    std::vector<int> cores;  // by rank
   };
   const Case cases[] = {{{"a 0;1", "a 0;1"}, {0, 1}},
-                        {{"a 0", "a 1"}, {0, 0}},  // mpirun has bound them
+                        {{"a 0", "a 1"}, {0, 0}},  // already bound by mpirun
                         {{"a 0;1", "b 0;1", "a 0;1", "b 0;1"}, {0, 0, 1, 1}}};
   for (const Case& c : cases)
     for (std::size_t r = 0; r < c.mine.size(); ++r)
@@ -52,7 +52,7 @@ TEST_CASE("Bound ranks are on cores of their own") {
     return run_program("rehearse-run", "run --format json --set run.steps=3 --set cluster.nodes=" +
                                            std::to_string(ranks) + " " + scenario);
   };
-  std::size_t more = 2;  // a number that the batch can be shared by
+  std::size_t more = 2;  // first rank count above the cores that divides the batch
   while (more <= cores.size()) more *= 2;
   if (more <= 8) {
     const Outcome many = run(more);

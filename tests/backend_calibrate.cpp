@@ -1,4 +1,4 @@
-// Fits against the constants that their data were made from, and profiles against what is read back of them.
+// Tests fits against the constants their data were generated from, and profiles against what is read back.
 #include <cmath>
 #include <random>
 
@@ -16,7 +16,7 @@ using namespace rehearse;
 
 namespace {
 
-// A factor around 1 with a standard deviation of 5 %; one in ten takes 1.5 to 5 times as long.
+// A factor around 1 with a standard deviation of 5 %; one in ten samples takes 1.5 to 5 times as long.
 class Noise {
 public:
   explicit Noise(unsigned seed) : random_(seed) {}
@@ -42,7 +42,7 @@ std::vector<double> sizes() {
 
 struct Truth {
   const char* what;
-  // from_bytes, microseconds, GB/s
+  // Per range: from_bytes, latency in microseconds, GB/s.
   std::vector<std::array<double, 3>> ranges;
   double time_s(double bytes) const {
     const std::array<double, 3>* at = &ranges.front();
@@ -69,10 +69,10 @@ TEST_CASE("quartiles are those of Hyndman and Fan's type 7, and medians are call
   CHECK(even.repeats == 8);
   CHECK(even.median_s == 1);
   CHECK_FALSE(sample_of({1, 2, 3, 1, 2, 3, 1, 2}, 0.02).steady);
-  CHECK_FALSE(sample_of({1, 1, 1}, 0.02).steady);  // three say nothing of a 95 % interval
+  CHECK_FALSE(sample_of({1, 1, 1}, 0.02).steady);  // three samples give no 95 % interval
   int calls = 0;
   CHECK(sample([&] { return ++calls, 1.0; }, {}).repeats == 8);
-  CHECK(calls == 9);  // one for warming up
+  CHECK(calls == 9);  // one of them for warming up
   calls = 0;
   Repeats few;
   few.most = 20;
@@ -90,7 +90,7 @@ TEST_CASE("without noise the fit is what the times were made from") {
       CAPTURE(r);
       CHECK(1e6 * ranges[r].latency_s.value == Approx(truth.ranges[r][1]).epsilon(1e-3));
       CHECK(1e-9 * ranges[r].bandwidth.value == Approx(truth.ranges[r][2]).epsilon(1e-3));
-      // 0.97 and 1.04 of the time.
+      // The bounds are 0.97 and 1.04 of the time.
       CHECK(1e6 * ranges[r].latency_s.low == Approx(0.97 * truth.ranges[r][1]).epsilon(1e-3));
       CHECK(1e6 * ranges[r].latency_s.high == Approx(1.04 * truth.ranges[r][1]).epsilon(1e-3));
       CHECK(1e-9 * ranges[r].bandwidth.low == Approx(truth.ranges[r][2] / 1.04).epsilon(1e-3));
@@ -114,14 +114,14 @@ TEST_CASE("5 % of noise and one outlier in ten: the fit gives the times back") {
         errors.push_back(std::abs(time_s(ranges, bytes) / truth.time_s(bytes) - 1));
       CHECK(quantile(errors, 0.5) < 0.04);
       CHECK(quantile(errors, 0.9) < 0.12);
-      // Small messages take the first latency, large ones the last bandwidth.
+      // The first latency describes small messages, the last bandwidth large ones.
       CHECK(1e6 * ranges.front().latency_s.value == Approx(truth.ranges.front()[1]).epsilon(0.08));
       CHECK(1e-9 * ranges.back().bandwidth.value == Approx(truth.ranges.back()[2]).epsilon(0.08));
     }
 }
 
 TEST_CASE("a line that would be negative somewhere is not") {
-  // t grows faster than the size: what is best is a line through zero, or several.
+  // t grows faster than the size: the best fit is a line through zero, or several lines.
   std::vector<SizedSample> samples;
   for (const double bytes : sizes()) samples.push_back({bytes, steady(1e-12 * bytes * std::sqrt(bytes))});
   for (const SizeRange& range : fit_ranges(samples)) {
@@ -130,7 +130,7 @@ TEST_CASE("a line that would be negative somewhere is not") {
     CHECK(range.bandwidth.low > 0);
   }
   samples.clear();
-  for (const double bytes : sizes()) samples.push_back({bytes, steady(1e-5)});  // all latency
+  for (const double bytes : sizes()) samples.push_back({bytes, steady(1e-5)});  // latency only
   const std::vector<SizeRange> flat = fit_ranges(samples);
   REQUIRE(flat.size() == 1);
   CHECK(flat[0].latency_s.value == Approx(1e-5).epsilon(1e-3));
@@ -195,7 +195,7 @@ TEST_CASE("constants of a device come back from its kernels' times") {
       CHECK(fit.device.kernel_overhead_s.value == Approx(1e-6));
       CHECK(fit.device.peak_flops[0].value == c.peak);          // given
       CHECK(fit.device.memory_bandwidth.value == c.bandwidth);  // given
-      CHECK(fit.device.memory_bytes.value == 8e9);              // not given
+      CHECK(fit.device.memory_bytes.value == 8e9);              // measured, not given
       CHECK(fit.device.gemm_efficiency.basis == Basis::measured);
       CHECK(fit.device.gemm_efficiency.source.starts_with("made up; at the quartiles "));
       CHECK(fit.held_out.kernels == 1);
@@ -227,11 +227,12 @@ TEST_CASE("without a base the peak is the best rate, the bandwidth the triad's, 
   CHECK(fit.device.peak_flops[static_cast<std::size_t>(Precision::bf16)].value == Approx(90e9));
   CHECK(fit.device.gemm_efficiency_at[static_cast<std::size_t>(Precision::bf16)].value > 0.9);
   CHECK(fit.device.memory_bandwidth.value == Approx(15e9));
-  // No memory kernels: the whole bandwidth is reached by them; 4 ns are 60 bytes' time.
+  // Without memory kernels, the fit assumes that they reach the full bandwidth; 4 ns per parameter are the
+  // time of 60 bytes.
   Work update;
   update.precision = Precision::fp32;
   update.parameters_updated = 1e6;
-  update.optimizer_bytes = 28e6;  // fp32: gradient, weight and two moments read, three of them written
+  update.optimizer_bytes = 28e6;  // fp32: reads gradient, weight and two moments, writes three of them
   Device device = fit.device;
   device.memory_efficiency.value = 0;
   CHECK(work_time_s(update, device) == Approx(4e-3).epsilon(1e-9));
@@ -239,13 +240,14 @@ TEST_CASE("without a base the peak is the best rate, the bandwidth the triad's, 
   CHECK_THROWS_AS(fit_device({}, kernels, {}, ""), std::invalid_argument);
 }
 
-// Factors and what counts as a size: nccl-tests, doc/PERFORMANCE.md, and the columns that it prints.
+// Bandwidth factors and the definition of size follow nccl-tests, doc/PERFORMANCE.md, and the columns it
+// prints.
 TEST_CASE("bandwidths are defined as nccl-tests defines them") {
   using enum CollectiveKind;
   struct Case {
     CollectiveKind kind;
     int ranks;
-    double bytes;  // Collective::bytes
+    double bytes;  // as in Collective::bytes
     double size, count, factor;
   };
   const Case cases[] = {{all_reduce, 8, 4096, 4096, 1024, 1.75},
@@ -340,7 +342,7 @@ TEST_CASE("profiles are read back as they were written") {
 TEST_CASE("links are fitted from what a function says that they take") {
   struct Case {
     LinkTrial trial;
-    double steps, share;  // of a collective; of its bytes in a message
+    double steps, share;  // steps of a collective; its share of bytes in one message
   };
   using enum CollectiveKind;
   const Case cases[] = {{{Reach::between_nodes, 0, all_reduce, {}}, 1, 1},
@@ -377,8 +379,8 @@ TEST_CASE("links are fitted from what a function says that they take") {
   CHECK(measure_link(small, 10, [](const std::string&, double) {}).samples.back().bytes == 1048576);
 }
 
-// A chain passes pieces of at most 512 KiB on, each edge one after the other: of k pieces the last is at the
-// end of n ranks after k + n - 2 times that of one.
+// A chain forwards pieces of at most 512 KiB over its edges in turn: the last of k pieces reaches the end of
+// n ranks after k + n - 2 times the time of a single piece on an edge.
 TEST_CASE("chains are fitted so that what is predicted is what was measured") {
   using enum CollectiveKind;
   const CollectiveKind kind = GENERATE(broadcast, reduce);
@@ -405,7 +407,7 @@ TEST_CASE("chains are fitted so that what is predicted is what was measured") {
     const TransferCost cost = ring_cost(kind, bytes, shape, protocol);
     const double predicted_s = cost.startup_s + cost.filling_s + cost.steps * cost.step_latency_s +
                                cost.bytes_per_edge / (cost.efficiency * 1e12);
-    // Latencies of pieces that are under way together count once in the prediction.
+    // The prediction counts the latencies of pieces in flight at the same time only once.
     const double hidden_s = (std::ceil(bytes / 524288) - 1) * 80e-6;
     CHECK(predicted_s <= time_s(bytes) * 1.002);
     CHECK(predicted_s >= time_s(bytes) * 0.998 - hidden_s);

@@ -1,5 +1,5 @@
-// Calibrations that measure: ranks on this machine, links of an emulated cluster, and the files that come of
-// them.
+// Tests calibrations that measure: ranks on this machine, links of an emulated cluster, and the resulting
+// files.
 #include <stdlib.h>
 
 #include <chrono>
@@ -51,7 +51,7 @@ std::string refusal(F f) {
 }  // namespace
 
 TEST_CASE("ranks measure messages and collectives between them", "[alone]") {
-  // Each rank is a process of its own; what one finds wrong is the error of all.
+  // Each rank is a separate process; if a check fails in one of them, the launch throws its error.
   const auto expect = [](bool holds, const char* what) {
     if (!holds) throw RunError(what);
   };
@@ -63,7 +63,7 @@ TEST_CASE("ranks measure messages and collectives between them", "[alone]") {
       LinkRanks ranks(transport, machine_name());
       if (transport.rank() != 0) return ranks.follow();
       const std::vector<LinkTrial> trials = ranks.trials();
-      // Messages in the node; collectives of six kinds over 2 and over all 3.
+      // Messages within the node, and six kinds of collectives over 2 and over all 3 ranks.
       expect(trials.size() == 13, "not 13 trials");
       int messages = 0;
       for (const LinkTrial& trial : trials) {
@@ -86,14 +86,16 @@ TEST_CASE("ranks measure messages and collectives between them", "[alone]") {
   CHECK(said == "accepted");
 }
 
-// Four ranks on two nodes, by name: in pairs, alternating, and two nodes of three and one.
+// Four ranks on nodes given by name: two pairs, alternating nodes, nodes of three ranks and one, and a node
+// each.
 TEST_CASE("links in nodes and between them are told apart", "[alone][release]") {
   struct Case {
-    const char* nodes;                                  // of each rank a letter
-    int in_node, between_nodes;                         // trials
-    std::vector<int> in_node_members, between_members;  // of the messages
+    const char* nodes;                                  // one letter per rank
+    int in_node, between_nodes;                         // number of trials
+    std::vector<int> in_node_members, between_members;  // members of the message trials
   };
-  // In a node of two one group, of three two; between two nodes one group with a rank on each, and all ranks.
+  // A node of two ranks has one group of them, a node of three has two; between nodes there is one group with
+  // a rank on each node and, if it differs, one of all ranks.
   const Case cases[] = {{"aabb", 1 + 6, 1 + 2 * 6, {0, 1}, {0, 2}},
                         {"abab", 1 + 6, 1 + 2 * 6, {0, 2}, {0, 1}},
                         {"aaab", 1 + 2 * 6, 1 + 2 * 6, {0, 1}, {0, 3}},
@@ -146,7 +148,7 @@ TEST_CASE("calibrate writes profiles of this machine that a scenario runs on", "
   const auto begin = std::chrono::steady_clock::now();
   CHECK(run_calibrate(arguments, out) == 0);
   const double took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  CHECK(took_s < 120);  // memory is touched and large arrays are filled beside what is measured
+  CHECK(took_s < 120);  // includes touching memory and filling large arrays, which are not measured
   CHECK(err.str().empty());
   CHECK(out.str().find("gemm_efficiency") != std::string::npos);
   CHECK(out.str().find("between-nodes") != std::string::npos);
@@ -162,7 +164,7 @@ TEST_CASE("calibrate writes profiles of this machine that a scenario runs on", "
   CHECK(device.title == host.device_name());
   const double peak = device.peak_flops[static_cast<std::size_t>(Precision::fp32)].value;
   CHECK(peak > 1e7);
-  CHECK(peak < 1e12);  // of one core
+  CHECK(peak < 1e12);  // for a single core
   for (const Sourced* number :
        {&device.memory_bandwidth, &device.memory_efficiency, &device.gemm_efficiency,
         &device.kernel_overhead_s, &device.optimizer_bytes_per_parameter, &device.memory_bytes}) {
@@ -171,7 +173,7 @@ TEST_CASE("calibrate writes profiles of this machine that a scenario runs on", "
     CHECK(number->basis == Basis::measured);
     CHECK(number->source.find("`rehearse-run calibrate`") != std::string::npos);
   }
-  CHECK(device.gemm_efficiency.value < 10);  // a fit to 3 s beside whatever else this machine does
+  CHECK(device.gemm_efficiency.value < 10);  // a fit to 3 s of measurements on a busy machine
   const Protocol& protocol = scenario.engine.protocol;
   REQUIRE(protocol.links);
   CHECK(1e6 * protocol.links->messages(Reach::in_node)->ranges[0].latency_s.value ==
@@ -190,7 +192,7 @@ TEST_CASE("ranks that others are measured without wait for their turn", "[alone]
   HostCalibrateArguments arguments;
   arguments.compute = false;
   arguments.ranks = 3;
-  arguments.patience_s = 4;  // the third takes part after messages and six collectives of the first two
+  arguments.patience_s = 4;  // the third rank waits during the messages and six collectives of the first two
   arguments.common.most_s = 14;
   arguments.common.folder = folder.path.string();
   arguments.common.name = "three";
@@ -204,12 +206,12 @@ TEST_CASE("calibration finds the rates of an emulated cluster's links", "[alone]
   if (const std::string missing = emulation_missing(); !missing.empty()) SKIP(missing);
   TemporaryFolder folder;
   const fs::path file = folder.path / "slow.toml";
-  // Slow enough that 64 KiB take 11 ms, beside which the delays of a busy machine are small.
+  // So slow that 64 KiB take 11 ms, compared to which the delays of a busy machine are small.
   std::ofstream(file) << "[model]\npreset = \"mlp\"\n[training]\nglobal_batch = 64\nprecision = \"fp32\"\n"
                          "[cluster]\npreset = \"cpu-cluster\"\nnodes = 2\nnic_gbps = 0.05\n";
   const double payload = 0.05e9 / 8 * 1448 / 1514;
-  // A second or two for each trial gives few sizes to fit, and a busy machine noise to fit them to: the
-  // shaped link's rate is asked for, and not this machine's own, which is hundreds of times that.
+  // One or two seconds per trial give few sizes to fit, and a busy machine adds noise. The test only checks
+  // that the shaped link's rate was measured, and not this machine's, which is hundreds of times higher.
   const auto near = [&](const LinkCurve* curve) {
     REQUIRE(curve != nullptr);
     const double bandwidth = curve->ranges.back().bandwidth.value;
@@ -263,7 +265,7 @@ TEST_CASE("ranks are what the user says, and no link is written as faster than i
                         Case{"--ranks-are nodes", Reach::between_nodes}}) {
     CAPTURE(c.option);
     const TemporaryFolder folder;
-    // Memory of this machine carries far more than 10 Mbit/s.
+    // This machine's memory is far faster than 10 Mbit/s.
     const test::Outcome run = test::run_program(
         "rehearse-run",
         std::string("calibrate --only-links --seconds 1 --link-gbps 0.01 --name here --out ") +

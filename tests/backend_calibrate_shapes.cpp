@@ -1,4 +1,5 @@
-// Which convolutions a calibration measures, and as what they count: on a device that computes nothing.
+// Tests which convolutions a calibration measures and how it classifies them, on a device that computes
+// nothing.
 #include <algorithm>
 #include <tuple>
 
@@ -34,7 +35,7 @@ private:
 }  // namespace
 
 TEST_CASE("a calibration measures ResNet-50's convolutions, as what the device computes them") {
-  using Shape = std::tuple<double, double, double>;  // m, n, k of 1 and of 8 images
+  using Shape = std::tuple<double, double, double>;  // m, n, k for 1 and for 8 images
   std::vector<Shape> expected;
   for (const double images : {1, 8})
     for (const auto& [m, n, k] : {Shape{12544, 64, 147}, Shape{3136, 64, 576}, Shape{784, 128, 1152},

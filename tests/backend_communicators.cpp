@@ -1,5 +1,5 @@
-// NCCL's communicators as far as no GPU is needed: which there are, who makes their ids, that creating them
-// cannot lock up, and what is asked of them.
+// Tests the parts of NCCL's communicators that need no GPU: which communicators exist, who creates their ids,
+// that creating them cannot deadlock, and which calls they get.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -31,10 +31,10 @@ Plan plan_of(const std::string& overrides) {
 
 struct Case {
   const char* overrides;
-  std::size_t collectives, messages;  // communicators of groups, and of two ranks for messages one way
+  std::size_t collectives, messages;  // communicators of groups, and of two ranks for one-way messages
 };
-// p stages have p - 1 links, each with activations one way and gradients the other, and d replicas of them.
-// n workers send to each of s servers and are answered.
+// p stages have p - 1 links, each with activations one way and gradients the other way, and there are d
+// replicas. n workers send to each of s servers and get answers.
 const Case kCases[] = {
     {"strategy.data=4 cluster.nodes=4", 1, 0},
     {"strategy.data=4 cluster.nodes=4 strategy.all_reduce=\"tree\"", 1, 0},
@@ -77,7 +77,7 @@ TEST_CASE("Every transfer between ranks has a communicator, and all ranks create
       CHECK(k.member_of(plan.schedule->ranks()) == -1);
     }
 
-    // Each rank waits in the first of its communicators that is not there, until all its members do.
+    // Each rank waits in its first communicator that does not exist yet, until all members of that one wait.
     std::map<int, std::size_t> at;
     const auto next = [&](int rank) {
       while (at[rank] < all.size() && all[at[rank]].member_of(rank) < 0) ++at[rank];
@@ -116,7 +116,7 @@ TEST_CASE("Each communicator gets the id that its first member made") {
   const std::string failure = failure_of(3, [&](Transport& transport) {
     int made = 0;
     const std::vector<std::string> ids = share_ids(transport, all, [&] {
-      std::string id(128, '\0');  // ids are bytes, zeros among them
+      std::string id(128, '\0');  // ids are bytes and may contain zeros
       id[5] = static_cast<char>('a' + transport.rank());
       id[9] = static_cast<char>(made++);
       return id;
@@ -153,9 +153,9 @@ TEST_CASE("A rank's number on its machine") {
     std::vector<int> expected;
   } const cases[] = {
       {{{"a", ""}, {"a", ""}, {"b", ""}, {"a", ""}}, {0, 1, 0, 2}},      // counted
-      {{{"a", "1"}, {"b", "0"}, {"a", "0"}, {"b", "1"}}, {1, 0, 0, 1}},  // as they were started
-      {{{"a", "0"}, {"a", "0"}, {"a", "0"}}, {0, 1, 2}},                 // what their parent was
-      {{{"a", "x"}, {"a", "-1"}, {"b", "3"}}, {0, 1, 3}},                // no numbers
+      {{{"a", "1"}, {"b", "0"}, {"a", "0"}, {"b", "1"}}, {1, 0, 0, 1}},  // as the starter numbered them
+      {{{"a", "0"}, {"a", "0"}, {"a", "0"}}, {0, 1, 2}},   // ambiguous: from the parent process, so counted
+      {{{"a", "x"}, {"a", "-1"}, {"b", "3"}}, {0, 1, 3}},  // not numbers, so counted
   };
   for (const auto& c : cases)
     for (std::size_t r = 0; r < c.places.size(); ++r)
@@ -164,7 +164,7 @@ TEST_CASE("A rank's number on its machine") {
   CHECK(most_alike({"", ""}) == 0);
 }
 
-// MPI-3.1, 5.1: what each member contributes and ends up with; NCCL, "In-place operations": where.
+// MPI-3.1, 5.1 defines what each member contributes and receives; NCCL, "In-place operations", defines where.
 TEST_CASE("Parts of collectives are those that NCCL takes for in place") {
   for (const int n : {2, 3, 8})
     for (const std::size_t elements : {std::size_t{8}, std::size_t{1000}, std::size_t{1001}}) {
@@ -183,7 +183,7 @@ TEST_CASE("Parts of collectives are those that NCCL takes for in place") {
         gathered += gather.count;
       }
       CHECK((gathered <= elements && elements - gathered < size));
-      // Parts of pairs do not overlap, and lie in the buffer.
+      // The parts of pairs do not overlap and are inside the buffer.
       const std::size_t count =
           collective_call(CollectiveKind::all_to_all, elements * size * size, n, 0).count;
       CHECK(count == elements);
@@ -196,7 +196,7 @@ TEST_CASE("Parts of collectives are those that NCCL takes for in place") {
 }
 
 TEST_CASE("Kernels of all communicators of a rank fit on a GPU side by side") {
-  const auto pairs = [](int n) {  // rank 0 with each other one
+  const auto pairs = [](int n) {  // rank 0 with each other rank
     std::vector<Communicator> all;
     for (int i = 1; i <= n; ++i) all.push_back({i, {0, i}, {}});
     return all;
@@ -207,8 +207,8 @@ TEST_CASE("Kernels of all communicators of a rank fit on a GPU side by side") {
     int collectives, messages, multiprocessors;  // communicators of rank 0
     int expected_collectives, expected_messages;
   } const cases[] = {
-      // The most powers of two, up to 32, of which all fit into 3/4 of the multiprocessors; collectives
-      // first.
+      // The largest power of two, up to 32, with which all fit into 3/4 of the multiprocessors; collectives
+      // come first.
       {0, 2, 80, 32, 16}, {0, 3, 80, 32, 16},  {0, 4, 80, 32, 8},  {0, 6, 80, 32, 8},
       {0, 50, 80, 8, 1},  {1, 1, 80, 32, 16},  {2, 0, 80, 16, 32}, {1, 4, 132, 32, 16},
       {2, 8, 132, 32, 4}, {3, 16, 132, 16, 2}, {0, 99, 132, 1, 1},

@@ -1,4 +1,4 @@
-// Gradients compressed by a GPU as by processors, step by step.
+// Tests, step by step, that a GPU compresses gradients as processors do.
 #ifdef REHEARSE_HAVE_CUDA
 
 #include <cmath>
@@ -12,7 +12,7 @@ using namespace rehearse;
 
 namespace {
 
-// Of few different magnitudes, so that many are equal.
+// Returns gradients with few distinct magnitudes, so that many are equal.
 std::vector<float> some_gradients(std::size_t elements, unsigned seed) {
   std::minstd_rand random(seed);
   std::vector<float> gradients(elements);
@@ -21,7 +21,7 @@ std::vector<float> some_gradients(std::size_t elements, unsigned seed) {
   return gradients;
 }
 
-// One rank alone: what it sends is what it receives.
+// Compares device and host for a single rank, which receives what it sends.
 void check_alike(CudaArithmetic& device, const CompressionTask& task, const std::vector<int>& parts,
                  double margin) {
   std::size_t elements = 0;

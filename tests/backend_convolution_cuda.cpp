@@ -1,4 +1,4 @@
-// Convolutions by cuDNN, against plain loops in double, on a GPU where there is one.
+// Tests cuDNN's convolutions against plain loops in double precision, if there is a GPU.
 #ifdef REHEARSE_HAVE_CUDA
 
 #include <cmath>
@@ -25,7 +25,7 @@ ConvolutionShape shape(double samples, int in, int out, int height, int width, i
   return s;
 }
 
-// Of each product of a convolution: which elements of x, w and y belong to it.
+// Calls `with` for each product of a convolution with the elements of x, w and y that it uses.
 template <class With>
 void for_products(const ConvolutionShape& s, With with) {
   const int samples = static_cast<int>(s.samples);
@@ -69,7 +69,7 @@ void check(CudaArithmetic& device, Convolutions& convolutions, const Convolution
     worst = std::max(worst, std::abs(result.values()[i] - expected[i]));
     most = std::max(most, std::abs(expected[i]));
   }
-  // tf32 has as many bits as fp16.
+  // tf32 has as many fraction bits as fp16.
   const double unit = unit_of(precision == Precision::tf32 ? Precision::fp16 : precision);
   CHECK(worst <= (2 * unit + 64 * unit_of(Precision::fp32)) * most);
 }

@@ -1,5 +1,5 @@
-// Runs on GPUs, where there are some: messages and collectives bring what they should, events tell times of
-// this machine's clock, and training gives the losses that processors give.
+// Tests runs on GPUs, if there are any: messages and collectives deliver the right data, events give times of
+// this machine's clock, and training gives the same losses as on processors.
 #ifdef REHEARSE_HAVE_CUDA
 
 #include <cmath>
@@ -24,16 +24,16 @@ using namespace rehearse;
 namespace {
 
 constexpr int kRanks = 2;
-constexpr std::size_t kElements = 1000;              // of a collective's buffer, or of a pair's part
-constexpr std::size_t kLong = std::size_t{2} << 20;  // of a message: more than NCCL's buffers hold
+constexpr std::size_t kElements = 1000;              // in a collective's buffer, or in a pair's part of it
+constexpr std::size_t kLong = std::size_t{2} << 20;  // in a message: more than NCCL's buffers hold
 constexpr const char* kNoGpu = "finds no GPU";
 
 float number(int rank, std::size_t i) {
   return static_cast<float>(1000 * (rank + 1)) + static_cast<float>(i % 997);
 }
 
-// Op 0 to 5: the collectives, in the order of their kinds; op 6: both ranks send to each other at once, on
-// another stream, after the first collective.
+// Ops 0 to 5 are the collectives, ordered by kind. In op 6 both ranks send to each other at once, on another
+// stream, after the first collective.
 Schedule all_kinds() {
   Schedule schedule;
   schedule.roles = {testing::role("worker", {{"data", kRanks}})};
@@ -59,7 +59,7 @@ public:
     for (std::size_t op = 0; op < kCollectiveNames.size(); ++op)
       buffers_.push_back(filled(rank, kElements * (op == 3 ? kRanks * kRanks : 1)));
     buffers_.push_back(filled(rank, kLong));
-    buffers_.emplace_back(arithmetic, kLong, Precision::fp32);  // received
+    buffers_.emplace_back(arithmetic, kLong, Precision::fp32);  // receive buffer
   }
   void compute(const OpCall&) override {}
   Payload message(const OpCall&, const ExchangePart& part) override { return payload(part.send ? 6 : 7); }
@@ -90,11 +90,11 @@ private:
   std::vector<OwnedArray> buffers_;
 };
 
-void require(bool condition, const std::string& what) {  // in a rank, whose failure the launch tells
+void require(bool condition, const std::string& what) {  // for ranks: the launch reports the failure
   if (!condition) throw RunError(what);
 }
 
-// MPI-3.1, chapter 5, says what each member ends up with.
+// MPI-3.1, chapter 5, defines what each member ends up with.
 void require_all_there(Numbers& numbers, int rank) {
   const int other = 1 - rank;
   const auto expect = [&](std::size_t buffer, std::size_t first, std::size_t count, const auto& expected) {
@@ -117,7 +117,7 @@ void require_all_there(Numbers& numbers, int rank) {
 }
 
 void require_times(const std::vector<RankSpan>& spans, double before_s, double after_s) {
-  constexpr double kClock_s = 1e-3;  // readings of GPUs' clocks through drivers and virtual machines
+  constexpr double kClock_s = 1e-3;  // error of reading GPU clocks through drivers and virtual machines
   double first_end_s = 0, swap_ready_s = 0;
   for (const RankSpan& span : spans) {
     require(
@@ -144,7 +144,7 @@ nlohmann::json train(const test::Scratch& scratch, const std::string& settings) 
 
 }  // namespace
 
-// In processes of its own: CUDA does not live through a fork.
+// Needs separate processes, because CUDA does not survive a fork.
 TEST_CASE("ranks that share a GPU", "[.][forked]") {
   LaunchOptions options;
   options.ranks = kRanks;
@@ -185,7 +185,7 @@ namespace {
 void check_losses(const std::string& optimizer) {
   struct {
     const char* settings;
-    double margin;  // of the losses, relative
+    double margin;  // relative, for the losses
   } const cases[] = {
       {"--set cluster.nodes=1", 1e-5},
       {"--set strategy.data=2 --set cluster.nodes=2 --set strategy.bucket_mb=0.02", 1e-5},
@@ -194,7 +194,7 @@ void check_losses(const std::string& optimizer) {
       {"--set cluster.preset=\"p100x4-25gbe\" --set cluster.nodes=1 --set strategy.data=4 "
        "--set strategy.gradients=\"first-device\"",
        1e-5},
-      // A processor's core has no bf16.
+      // Processor cores have no bf16.
       {"--set cluster.node.device=\"h200\" --set cluster.nodes=1 --set training.precision=\"bf16\" "
        "--set training.gradient_precision=\"fp32\"",
        0.05},

@@ -29,7 +29,7 @@ namespace {
 
 constexpr double kMbit = 1e6 / 8;
 
-// Nodes of one device whose NICs carry `mbit`, with nothing in front of them.
+// Returns nodes of one device whose NICs carry `mbit`, without PCIe or latency in front of them.
 ClusterParts bare_nodes(int nodes, double mbit) {
   ClusterParts parts = gpu_nodes(nodes, 1, 1);
   parts.node.pcie_bandwidth = 0;
@@ -69,20 +69,20 @@ struct Pipe {
   template <class T>
   T take() const {
     T value{};
-    pollfd wait{ends[0], POLLIN, 0};  // who should write may have failed
+    pollfd wait{ends[0], POLLIN, 0};  // times out if the writing child has failed
     if (poll(&wait, 1, 30'000) != 1) return T{};
     if (read(ends[0], &value, sizeof value) != static_cast<ssize_t>(sizeof value)) return T{};
     return value;
   }
 };
 
-// A child that does `work` and ends; it is waited for at the end of the scope, and killed if asked to.
+// A child process that runs `work` and exits. The destructor waits for it, after killing it if `kill_at_end`.
 class Child {
 public:
   template <class Work>
   explicit Child(const Work& work, bool kill_at_end = false) : kill_(kill_at_end), pid_(fork()) {
     if (pid_ == 0) {
-      alarm(60);  // whatever hangs
+      alarm(60);  // kills the child if it hangs
       try {
         work();
       } catch (const std::exception& error) {
@@ -115,7 +115,7 @@ struct Flow {
   Endpoint from = 0, to = 0;
 };
 
-// Seconds from the start of all flows to the last byte of the last.
+// Returns the seconds from the start of all flows to the last byte of the last one.
 double transfer_s(EmulatedNetwork& network, const std::vector<Flow>& flows, std::size_t bytes) {
   const Pipe ready, go, ended;
   std::vector<std::unique_ptr<Child>> children;
@@ -155,7 +155,7 @@ double transfer_s(EmulatedNetwork& network, const std::vector<Flow>& flows, std:
         sent += static_cast<std::size_t>(part);
       }
       char none = 0;
-      if (read(fd, &none, 1) != 0) _exit(6);  // until the receiver has all and closes
+      if (read(fd, &none, 1) != 0) _exit(6);  // waits until the receiver has everything and closes
     }));
     REQUIRE(ready.take<bool>());
   }
@@ -167,8 +167,8 @@ double transfer_s(EmulatedNetwork& network, const std::vector<Flow>& flows, std:
   return end - start;
 }
 
-// A cable from a namespace of the test's own into each namespace of a process: the kernel takes an end away
-// when the namespace at the other end dies.
+// Veth pairs from the test's namespace into each network namespace of a process. The kernel removes the near
+// end when the namespace at the far end dies.
 class Probes {
 public:
   explicit Probes(pid_t owner) {
@@ -232,7 +232,7 @@ TEST_CASE("a cluster becomes hosts, switches and cables") {
   ClusterParts ring = bare_nodes(3, 0);
   ring.fabric.kind = Fabric::Kind::ring;
   ring.fabric.link_bandwidth = 100 * kMbit;
-  ClusterParts inside = gpu_nodes(2, 2, 1);  // NVSwitch and PCIe too fast to be built
+  ClusterParts inside = gpu_nodes(2, 2, 1);  // NVSwitch and PCIe too fast to be emulated
   inside.node.nic_bandwidth = 100 * kMbit;
   ClusterParts pcie = gpu_nodes(1, 2, 1);
   pcie.node.interconnect = Node::Interconnect::pcie;
@@ -297,7 +297,7 @@ TEST_CASE("a cluster becomes hosts, switches and cables") {
     const std::string found = describe(graph_of(c.parts, c.endpoints, c.conversations));
     CHECK(found.substr(0, c.text.size()) == c.text);
   }
-  // What the third left out: NVLinks and PCIe.
+  // The third graph leaves out NVLinks and PCIe.
   const EmulationGraph fast = graph_of(inside, {0, 1, 2});
   REQUIRE_FALSE(fast.left_out.empty());
   for (const auto& link : fast.left_out) CHECK(link.bandwidth > kMostEmulatedBandwidth);
@@ -364,7 +364,7 @@ TEST_CASE("every fabric's packets take the cluster's routes") {
     CHECK(graph.left_out.empty());
     std::map<std::string, double> bandwidths;
     for (LinkId l = 0; l < cluster->links(); ++l) bandwidths[cluster->link_name(l)] = cluster->bandwidth(l);
-    // Follow each conversation from host to host and compare with the cluster's own route.
+    // Follow each conversation from host to host and compare with the cluster's route.
     for (const auto& [from, to, rail] : all) {
       std::vector<std::string> names;
       int at = graph.vertex_of(from);
@@ -394,8 +394,8 @@ TEST_CASE("constants of shaping keep their bounds") {
   for (const double mbit : {1., 10., 100., 200., 400., 1000., 10000., 20000.}) {
     CAPTURE(mbit);
     const double bandwidth = mbit * kMbit;
-    // A queue holds the windows of hundreds of connections, a segment is a third of a window at most (that is
-    // what TCP sends at once), and a bucket holds a packet.
+    // A queue holds the windows of hundreds of connections, a segment (what TCP sends at once) is at most a
+    // third of a window, and a bucket holds a packet.
     CHECK(window_segments(bandwidth, 0) * kSegmentBytes * 8L <= kQueueBytes);
     CHECK(segment_bytes(bandwidth) * 2 <= window_segments(bandwidth, 0) * kSegmentBytes);
     CHECK(segment_bytes(bandwidth) <= 65536);
@@ -414,7 +414,7 @@ TEST_CASE("an emulated star and tree have their rates, and nothing stays behind"
     const char* what;
     ClusterParts parts;
     std::vector<Flow> flows;
-    double mbit;  // of each flow, max-min fair
+    double mbit;  // per flow, max-min fair
     std::size_t namespaces;
   };
   for (const Case& c : std::vector<Case>{
@@ -430,7 +430,7 @@ TEST_CASE("an emulated star and tree have their rates, and nothing stays behind"
     const Probes probes(getpid());
     CHECK(probes.count() == c.namespaces);
     const double ideal_s = kBytes / (c.mbit * kMbit * kPayload);
-    // A busy machine delays; nothing makes it faster than its links.
+    // A busy machine causes delays, but a transfer is never faster than its links.
     double least = 1e9;
     for (int i = 0; i < 3 || (least >= 1.3 && i < 30); ++i) {
       const double ratio = transfer_s(*network, c.flows, kBytes) / ideal_s;
@@ -469,10 +469,10 @@ TEST_CASE("an emulated cluster goes with its owner, also by kill -9", "[alone][r
   const Probes probes(owner.pid());
   CHECK(probes.count() == 7);  // 4 hosts, 2 leaves, the spine
   CHECK(probes.alive() == 7);
-  owner.wait();  // kills it
+  owner.wait();  // kills the owner
   CHECK(probes.gone_within(60));
   for (const pid_t rank : ranks) {
-    // Dead; at most not yet waited for by whom the kernel gave it to.
+    // Dead, or at most a zombie for which its adoptive parent has not waited yet.
     std::ifstream stat("/proc/" + std::to_string(rank) + "/stat");
     std::string line;
     std::getline(stat, line);
@@ -483,8 +483,8 @@ TEST_CASE("an emulated cluster goes with its owner, also by kill -9", "[alone][r
 TEST_CASE("a link goes down and comes back", "[alone]") {
   if (!can_emulate()) return;
   EmulatedNetwork network(graph_of(bare_nodes(2, 100), {0, 1}));
-  // Nobody listens: a connection is refused if packets go there and back; else it still tries or there is no
-  // way. After a link's change the kernel may take seconds until it asks for the neighbour again.
+  // Nobody listens: the connection is refused if packets get there and back; otherwise it times out or there
+  // is no route. After a link change the kernel can take seconds to query the neighbour again.
   const auto reaches_within = [&](double seconds) {
     sockaddr_in at{};
     at.sin_family = AF_INET;

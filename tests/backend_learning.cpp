@@ -1,5 +1,5 @@
-// Ways of bringing gradients together that do not learn as one rank alone does: each against a reference that
-// goes by the published formulas, in plain loops over all ranks, one after the other.
+// Tests gradient synchronization that does not learn like a single rank. Each method is compared with a
+// reference that follows the published formulas in plain loops over all ranks, one after the other.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using namespace rehearse::test;
 
 namespace {
 
-using Gradients = std::vector<std::vector<float>>;  // of each rank
+using Gradients = std::vector<std::vector<float>>;  // by rank
 
 std::vector<std::string> words(const std::string& text) {
   std::istringstream in(text);
@@ -33,7 +33,7 @@ std::vector<std::string> words(const std::string& text) {
   return all;
 }
 
-// n replicas of the whole network, each with its share of the batch, in one process.
+// n replicas of the entire network in one process, each with its share of the batch.
 class Replicas {
 public:
   Replicas(const Scenario& scenario, bool alone) : n_(static_cast<std::size_t>(scenario.strategy.data)) {
@@ -52,7 +52,7 @@ public:
       nets_.push_back(std::make_unique<Perceptron>(host_, shape, options_));
   }
 
-  // Forward and backward passes of a step; the mean loss of all samples.
+  // Runs the forward and backward passes of a step and returns the mean loss of all samples.
   double pass(long step) {
     double loss = 0;
     for (std::size_t r = 0; r < n_; ++r) {
@@ -91,7 +91,7 @@ private:
   std::vector<std::unique_ptr<Perceptron>> nets_;
 };
 
-// What comes out of a run of the program: its losses; ranks with the same layers stayed the same.
+// Runs the program and returns its losses; checks that ranks with the same layers stayed identical.
 std::vector<double> trained(const std::string& settings, int ranks_under_mpi) {
   const Scratch scratch;
   std::string arguments = "run --format json --check-replicas " + scratch.write("deep.toml", kDeepPerceptron);
@@ -121,11 +121,13 @@ void check_losses(const std::vector<double>& found, const std::vector<double>& e
   CHECK(mean(found.size() - 5, found.size()) < 0.9 * mean(0, 5));  // it learns
 }
 
-// ----- references for compressed gradients: gradients of a bucket in, what all ranks get out
+// ----- References for compressed gradients: take a bucket's gradients of all ranks, return what every rank
+// gets.
 
 using Sync = std::function<std::vector<float>(const Gradients&)>;
 
-// PyTorch's fp16_compress_hook: cast, sum in fp16, cast. Two ranks: one sum, in either order.
+// PyTorch's fp16_compress_hook: cast, sum in fp16, cast. With two ranks there is a single sum, in either
+// order.
 Sync fp16_of_two() {
   return [](const Gradients& g) {
     std::vector<float> sum(g[0].size());
@@ -136,8 +138,8 @@ Sync fp16_of_two() {
   };
 }
 
-// Aji and Heafield 2017, algorithm 1; Lin et al. 2018, section 3.1: the largest of gradient and residual are
-// sent, the others stay.
+// Aji and Heafield 2017, algorithm 1; Lin et al. 2018, section 3.1: sends the largest elements of gradient
+// plus residual; the others stay in the residual.
 Sync top_k(double density) {
   auto residuals = std::make_shared<Gradients>();
   return [=](const Gradients& g) {
@@ -160,9 +162,9 @@ Sync top_k(double density) {
   };
 }
 
-// Seide et al. 2014, equations 1 to 3 (what quantization leaves is added to the next gradient), in the two
-// rounds of Tang et al. 2021, section 4: signs with one scale from each rank, and of the sum of each share.
-// What is kept is fp32, as a sum that is 0 but for its rounding has a sign too.
+// Seide et al. 2014, equations 1 to 3 (the quantization error is added to the next gradient), in the two
+// rounds of Tang et al. 2021, section 4: signs with one scale from each rank, and then of the sum of each
+// share. The errors are stored in fp32, because a sum that is 0 except for rounding has a sign, too.
 Sync one_bit() {
   struct State {
     std::vector<std::vector<float>> of_rank;
@@ -171,7 +173,7 @@ Sync one_bit() {
   auto state = std::make_shared<State>();
   return [=](const Gradients& g) {
     const std::size_t n = g.size(), elements = g[0].size();
-    const std::size_t share = (elements + 8 * n - 1) / (8 * n) * 8;  // whole bytes of signs
+    const std::size_t share = (elements + 8 * n - 1) / (8 * n) * 8;  // a whole number of sign bytes
     state->of_rank.resize(n, std::vector<float>(elements, 0.0f));
     state->of_sum.resize(elements, 0.0f);
     const auto scale = [](const std::vector<float>& x, std::size_t begin, std::size_t end) {
@@ -205,8 +207,8 @@ Sync one_bit() {
   };
 }
 
-// Vogels et al. 2019, algorithms 1 and 2, for each matrix that two factors make smaller; biases and other
-// matrices are summed as they are. In double.
+// Vogels et al. 2019, algorithms 1 and 2, in double precision, for each matrix that is larger than its two
+// factors; biases and other matrices are summed uncompressed.
 Sync power_sgd(const std::vector<double>& widths, LayerRange layers, long rank, std::uint64_t seed) {
   struct State {
     std::map<int, std::vector<double>> q;                              // by layer: [columns, rank]
@@ -221,7 +223,7 @@ Sync power_sgd(const std::vector<double>& widths, LayerRange layers, long rank, 
       for (const auto& own : g) sum += static_cast<double>(own[i]);
       out[i] = static_cast<float>(sum);
     }
-    // The first factors are drawn for all matrices of the bucket, one after the other.
+    // The first factors are drawn for all matrices of the bucket in sequence.
     std::vector<float> drawn(100'000);
     standard_normal(seed, RandomUse::factors, static_cast<std::uint64_t>(layers.first), drawn.data(),
                     100'000);
@@ -235,7 +237,7 @@ Sync power_sgd(const std::vector<double>& widths, LayerRange layers, long rank, 
       std::vector<double>& q = state->q[layer];
       if (q.empty()) q.assign(drawn.begin() + first_q, drawn.begin() + first_q + columns * rank);
       first_q += static_cast<std::size_t>(columns * rank);
-      // M of worker w, times the number of workers: its own gradient and what it kept.
+      // Returns M of worker w times the number of workers: its gradient plus its residual error.
       const auto m = [&](std::size_t w, long r, long c) -> double {
         const std::vector<double>& error = state->error[{layer, w}];
         const double g_rc = static_cast<double>(g[w][begin + static_cast<std::size_t>(c * rows + r)]);
@@ -349,8 +351,9 @@ const CompressedCase kCompressed[] = {
      "strategy.compression=\"one-bit\" "
      "strategy.bucket_mb=0.02",
      1e-5},
-    // The factors go on from those of the step before, and with them what was rounded: losses of the same
-    // formulas in double part by 1e-8 within 20 steps, by 2e-6 within 30 and by 3e-4 within 50.
+    // The factors continue from those of the previous step and carry rounding errors along: losses of the
+    // same formulas in double precision differ by 1e-8 within 20 steps, by 2e-6 within 30 and by 3e-4 within
+    // 50.
     {"PowerSGD", "cluster.nodes=4 training.optimizer=\"sgd\" strategy.compression=\"powersgd\" run.steps=30",
      1e-5},
     {"PowerSGD of rank 2 in buckets, 3 ranks",
@@ -373,13 +376,14 @@ TEST_CASE("Gradients that are compressed teach what the published formulas say")
 TEST_CASE("Under mpirun compressed gradients teach the same", "[release]") {
   if (!have_mpirun()) SKIP("no mpirun, or built without MPI");
   for (const CompressedCase& c : kCompressed) {
-    if (std::string(c.settings).find("bucket_mb") == std::string::npos) continue;  // several messages a step
+    // Only cases with buckets, which send several messages per step.
+    if (std::string(c.settings).find("bucket_mb") == std::string::npos) continue;
     CAPTURE(c.name);
     check_compressed(c.settings, c.tolerance, true);
   }
 }
 
-// More than two: each sum is rounded, in the order of the ring.
+// More than two ranks: each partial sum is rounded, following the ring.
 TEST_CASE(
     "Compressed gradients of pipelines, of tensor ranks and of fusion, and fp16 over other algorithms, are "
     "the same on all "
@@ -402,13 +406,13 @@ TEST_CASE(
         "strategy.compression=\"top-k\" training.optimizer=\"sgd\" strategy.top_k_density=0.05"}) {
     CAPTURE(settings);
     const std::vector<double> losses = trained(settings, 0);
-    check_losses(losses, losses, 1);  // that it learns
+    check_losses(losses, losses, 1);  // checks that it learns
   }
 }
 
 namespace {
 
-// n trainings that know nothing of each other, whose weights are averaged every `every` steps.
+// Compares with n independent trainings whose weights are averaged every `every` steps.
 void check_local(const std::string& settings, bool under_mpi) {
   const Scenario scenario = read_scenario_text(kDeepPerceptron, "deep.toml", words(settings));
   const int every = write_schedule(scenario).schedule->optimizer_steps;
@@ -461,7 +465,7 @@ TEST_CASE("Under mpirun local SGD is the same") {
   check_local(kLocal[3], true);
 }
 
-// IEEE 754-2008, binary16: sign, 5 bits of exponent with a bias of 15, 10 bits of fraction.
+// IEEE 754-2008, binary16: sign, 5 exponent bits with a bias of 15, 10 fraction bits.
 TEST_CASE("Halves are those of the standard, and roundings go to the nearest, ties to even") {
   const auto value = [](unsigned bits) {
     const int exponent = static_cast<int>((bits >> 10) & 31), fraction = static_cast<int>(bits & 1023);

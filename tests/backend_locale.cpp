@@ -1,4 +1,4 @@
-// Real runs under a locale with a decimal comma: results and records that any reader takes.
+// Tests that real runs under a locale with a decimal comma write results and records that any reader accepts.
 #include <nlohmann/json.hpp>
 #include <string>
 

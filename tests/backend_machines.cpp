@@ -1,5 +1,5 @@
-// Runs on several machines: what starts ranks and where they are, and real runs across two machines made of
-// namespaces, each with a name, an address and a clock of its own.
+// Tests runs on several machines: what starts ranks and where they are, and real runs across two machines
+// made of namespaces, each with a separate name, address and clock.
 #include <csignal>
 #include <filesystem>
 #include <map>
@@ -27,7 +27,7 @@ Environment environment_of(const Variables& variables) {
   };
 }
 
-// What srun 22.05 sets for the third of four tasks on m0 and m1.
+// The variables that srun 22.05 sets for the third of four tasks on m0 and m1.
 const Variables kSlurmTask = {{"SLURM_JOB_ID", "9"},
                               {"SLURM_PROCID", "2"},
                               {"SLURM_STEP_ID", "1"},
@@ -57,7 +57,7 @@ TEST_CASE("What started a process is told by its environment") {
       {with(kSlurmTask, {{"PMIX_RANK", "2"}}), mpi, variables},
       {{{"PMI_RANK", "0"}}, mpi, none},
       {kSlurmTask, variables, variables},
-      // A batch script, and a shell that Slurm started.
+      // A batch script, a shell that Slurm started, and a single task under PMIx.
       {{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_JOB_ID", "9"}}, none, none},
       {{{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}}, none, none},
       {{{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"PMIX_RANK", "0"}}, none, none},
@@ -156,8 +156,8 @@ data = 4
 steps = 5
 )";
 
-// Two machines joined by a cable: m0 with 10.99.0.1 and m1 with 10.99.0.2. Their processes are children of
-// sleepers that end with this object, and the network with them.
+// Two machines connected by a cable: m0 with 10.99.0.1 and m1 with 10.99.0.2. Their processes are children of
+// sleepers, which end with this object and take the network with them.
 class TwoMachines {
 public:
   explicit TwoMachines(const Scratch& scratch) : scratch_(scratch) {
@@ -170,7 +170,7 @@ public:
             scratch.path("hosts") + " /etc/hosts && mount -t tmpfs none /dev/shm && ip link set lo up && " +
             "ip addr add 10.99.0." + std::to_string(i + 1) + "/24 dev eth0 && ip link set eth0 up'");
     }
-    // What mpirun starts ranks with on other machines.
+    // The agent with which mpirun starts ranks on other machines.
     const std::string agent =
         scratch.write("agent", "#!/bin/sh\nhost=$1\nshift\nexec nsenter -t $(cat " + scratch.path("pid") +
                                    "${host#m}) -n -u -m -i -T -- sh -c \"$*\"\n");
@@ -184,10 +184,10 @@ public:
     }
   }
   const std::string& agent() const { return agent_; }
-  // A command line on a machine, to be followed by a quoted one for its shell.
+  // Returns a command prefix for a machine; append a quoted command for its shell.
   std::string on(int machine) const { return "nsenter -t " + pid(machine) + " -n -u -m -i -T -- sh -c "; }
 
-  // Empty if this system has all that it takes.
+  // Returns what this system lacks for the test; empty if nothing is missing.
   static std::string missing() {
     if (geteuid() != 0) return "no root";
     const char* all =
@@ -240,7 +240,7 @@ Ran run_shell(const std::string& command, const Scratch& scratch) {
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
 }
 
-// All ranks did the same steps at the same time: their spans would lie 1000 s apart by their own clocks.
+// All ranks run the same steps at the same time; without clock alignment their spans would be 1000 s apart.
 void check_record(const nlohmann::json& result, const std::string& trace) {
   CHECK(result["measured"]["hosts"] == 2);
   bool told = false;
@@ -290,13 +290,13 @@ TEST_CASE("mpirun starts ranks on two machines, and the record has one clock", "
   CHECK(ran.out.find("ranks that the scenario has in one node ran on several machines (node0: m0, m1)") !=
         std::string::npos);
 
-  // Fewer ranks than the scenario needs: each line is whole.
+  // With fewer ranks than the scenario needs, error lines of different ranks are not interleaved.
   ran = run_shell(machines.on(0) + "'" + mpirun + " -np 3 --host m0:2,m1:2" + arguments, scratch);
   CHECK(ran.status != 0);
   CAPTURE(ran.err);
   CHECK(ran.err.find(": two needs 4 ranks; 3 were started\n") != std::string::npos);
 
-  // Calibration tells what lies between machines from what lies in them.
+  // Calibration distinguishes links between machines from links within them.
   ran = run_shell(machines.on(0) + "'" + mpirun + " -np 4 --host m0:2,m1:2 " + kProgram +
                       "calibrate --only-links --seconds 2 --name two --out " + scratch.path("") + "'",
                   scratch);
@@ -320,7 +320,7 @@ TEST_CASE("Ranks on two machines join by TCP, also where rank 0 is known by its 
   struct Case {
     std::string what, variables[4];  // by rank; ranks 0 and 2 are on m0, 1 and 3 on m1
   };
-  // 127.0.1.1 is what Debian gives a machine's own name in /etc/hosts.
+  // Debian's /etc/hosts maps a machine's own name to 127.0.1.1.
   const std::string slurm =
       "SLURM_STEP_NUM_TASKS=4 SLURM_JOB_ID=9 SLURM_STEP_ID=0 SLURM_STEP_NODELIST='\\''m[0-1]'\\'' ";
   const Case cases[] = {

@@ -1,4 +1,4 @@
-// The kernels of models that are bound by memory, against plain loops in double, on a GPU where there is one.
+// Tests the memory-bound kernels of models against plain loops in double precision, if there is a GPU.
 #ifdef REHEARSE_HAVE_CUDA
 
 #include <cmath>
@@ -21,7 +21,7 @@ constexpr double kEpsilon = 1e-5;
 struct RowCase {
   std::size_t rows, width;
 };
-// Single rows and numbers, odd lengths, rows for a warp and rows for a block, rows of whole packs.
+// Single rows and numbers, odd lengths, rows for a warp, rows for a block, rows made of full packs.
 constexpr RowCase kRowCases[] = {{1, 1},    {3, 7},  {11, 64},  {9, 250},
                                  {2, 1000}, {5, 12}, {1, 1031}, {3, 2056}};
 
@@ -33,7 +33,7 @@ public:
   void check_elements() {
     struct Case {
       int reads;
-      double read, written;  // arrays
+      double read, written;  // number of arrays
     };
     const std::size_t pack = kernels::pack_elements(precision_);
     for (const Case& c : {Case{1, 1, 1}, Case{2, 2, 1}, Case{3, 3, 2}, Case{2, 1.5, 1}, Case{1, 1, 1.25}})
@@ -91,7 +91,7 @@ public:
           all_sums[width + j] += row(dy, j) * normal(j);
         }
       }
-      // One element alone: 1 / sqrt(epsilon) makes much of a rounding error.
+      // For a single element, the factor 1 / sqrt(epsilon) magnifies rounding errors.
       const double factor = width == 1 ? 1e3 : 1;
       check(y, all_y, factor);
       check(dx, all_dx, factor);
@@ -219,7 +219,7 @@ private:
   const double unit_;
 };
 
-// In memory of a few KB, so that what is large takes several launches.
+// Replays kernels in a few KB of memory, so that large ones take several launches.
 void check_replays(CudaArithmetic& device, Precision precision) {
   const double e = element_bytes(precision);
   const auto arrays = [&](double rows, double width) { return RowArrays{e * rows * width, width, e}; };
@@ -255,7 +255,7 @@ void check_replays(CudaArithmetic& device, Precision precision) {
     const Replayed done = replay_memory(device.stream(0), kernel, precision, precision, kMost, give);
     CHECK(done.flops == 0);
     CHECK(done.bytes == Approx(2 * kernel.bytes).epsilon(kernel.width > 0 ? 1e-12 : 0.01));
-    // The limit does not hold for a single row, or for the planes of a single sample.
+    // The limit does not apply to a single row, or to the planes of a single sample.
     CHECK(asked <= kMost + 10000);
     device.settle(0);
     CHECK(device.replay(0, kernel, precision).bytes == Approx(done.bytes).epsilon(0.01));

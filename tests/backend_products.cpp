@@ -1,5 +1,5 @@
-// Matrix products on processors, by every set of instructions that this one has, against sums in double
-// precision.
+// Tests matrix products on processors, with every instruction set that this processor has, against sums in
+// double precision.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -22,7 +22,7 @@ TEST_CASE("products by every set of instructions are those of a sum, to rounding
     for (float& value : values) value = number(random);
     return values;
   };
-  // Of one, a few, and not a multiple of any width.
+  // Sizes of one, of a few, and of no multiple of any vector width.
   for (const auto& [m, n, k] : {std::array<long, 3>{1, 1, 1}, {3, 5, 2}, {64, 48, 32}, {37, 101, 259}})
     for (const bool transpose_a : {false, true})
       for (const bool transpose_b : {false, true})
@@ -43,7 +43,7 @@ TEST_CASE("products by every set of instructions are those of a sum, to rounding
                 const auto at = static_cast<std::size_t>(i * n + j);
                 worst = std::max(worst, std::abs(c[at] - (0.75 * sum + beta * before[at])));
               }
-            // Rounding of k products below 1, added up one by one, at most.
+            // At most the rounding of k products below 1 that are added up one by one.
             CHECK(worst <= 6e-8 * static_cast<double>(k + 2) * static_cast<double>(k));
           }
         }

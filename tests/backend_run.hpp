@@ -1,4 +1,4 @@
-// Scenarios for real ranks, and how they are started under mpirun.
+// Provides scenarios for real ranks, and starts programs under mpirun.
 #pragma once
 
 #include <cstdlib>
@@ -8,8 +8,9 @@
 
 namespace rehearse::test {
 
-// Eight layers, of which any pipeline up to 8 stages can be cut; 50 steps of 64 samples in micro-batches
-// of 4. At each optimizer's default rate: adam at 20 times that, 0.02, makes roundings of 1e-7 grow to 1e-4.
+// Eight layers, which can be cut into any pipeline of up to 8 stages; 50 steps of 64 samples in micro-batches
+// of 4. Uses each optimizer's default rate: adam at 20 times its default, 0.02, amplifies rounding errors of
+// 1e-7 to 1e-4.
 inline constexpr const char* kDeepPerceptron = R"([model.multi_layer_perceptron]
 widths = [48, 64, 56, 64, 40, 64, 48, 32, 12]
 [training]
@@ -30,8 +31,8 @@ inline bool have_mpirun() {
 #endif
 }
 
-// More ranks than cores give way to each other. Open MPI keeps some memory to the end, which leak checks
-// would tell.
+// Returns the mpirun command. If there are more ranks than cores, idle ranks yield. Disables leak checks,
+// because Open MPI does not free all memory at exit.
 inline std::string mpirun(int ranks) {
   return "ASAN_OPTIONS=detect_leaks=0 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun "
          "--oversubscribe "

@@ -1,5 +1,5 @@
-// Strategies that wait for all gradients train as one rank alone does: the sum of the gradients of a batch
-// does not depend on who computes which part of it, but for the rounding of fp32.
+// Tests that strategies that wait for all gradients train as a single rank does: except for fp32 rounding,
+// the sum of a batch's gradients does not depend on which rank computes which part.
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -14,10 +14,10 @@ namespace {
 
 struct Case {
   const char* name;
-  int ranks;  // of all roles
+  int ranks;  // number, of all roles
   const char* optimizer;
   const char* settings;
-  bool representative = false;  // stands for its pattern of messages over MPI and under sanitizers
+  bool representative = false;  // runs over MPI and under sanitizers too, for its message pattern
 };
 
 constexpr const char* kRing2 = "strategy.data=2 cluster.nodes=2 strategy.bucket_mb=0.02";
@@ -148,8 +148,8 @@ const Case kCases[] = {
      "strategy.parameter_server.servers=2"},
 };
 
-constexpr std::size_t kSteps = 50;       // in which roundings have time to grow: of representative cases
-constexpr std::size_t kFewerSteps = 15;  // of the others, and under MPI, where ranks poll for their messages
+constexpr std::size_t kSteps = 50;       // for representative cases: enough for rounding errors to grow
+constexpr std::size_t kFewerSteps = 15;  // for other cases, and under MPI, where ranks poll for messages
 
 nlohmann::json train(const Scratch& scratch, const std::string& optimizer, const std::string& settings,
                      const std::string& launcher, std::size_t steps = kSteps) {

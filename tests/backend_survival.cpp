@@ -1,4 +1,5 @@
-// What happens to a run happens to all of it: a clear error within seconds, and nothing stays behind.
+// Tests that a failure ends an entire run: within seconds, with a clear error, and without leaving anything
+// behind.
 #include <fcntl.h>
 #include <fmt/format.h>
 
@@ -27,10 +28,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// 10 s are promised; a machine that others use too may take longer.
+// A run should end within 10 s; a machine shared with other work may take longer.
 constexpr double kPatienceS = 30;
 
-// Half a minute of steps, on four ranks that compute next to nothing.
+// Half a minute of steps, on four ranks that compute almost nothing.
 constexpr const char* kLong = R"([model.profiled]
 stages = 1
 forward_ms = 5
@@ -52,7 +53,7 @@ steps = 2000
 compute = "timed"
 )";
 
-// A program in the background, with what it writes in files.
+// A program in the background that writes its output to files.
 class Background {
 public:
   Background(const std::string& command, const Scratch& scratch)
@@ -92,7 +93,7 @@ private:
   bool ended_ = false;
 };
 
-// Processes that have `word` among their arguments. One that ends while it is looked at is not there.
+// Returns the processes with `word` among their arguments; skips any that end during the search.
 std::vector<pid_t> processes_with(const std::string& word) {
   std::vector<pid_t> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -100,7 +101,7 @@ std::vector<pid_t> processes_with(const std::string& word) {
     if (pid <= 0 || pid == getpid()) continue;
     std::ifstream file(entry.path() / "cmdline");
     std::string arguments;
-    std::getline(file, arguments, '\n');  // unlike an iterator over the buffer, it throws nothing
+    std::getline(file, arguments, '\n');  // unlike an iterator over the buffer, never throws
     if (arguments.find("rehearse-run") != std::string::npos && arguments.find(word) != std::string::npos)
       found.push_back(pid);
   }
@@ -120,33 +121,33 @@ std::string program() {
   return std::string(REHEARSE_BIN_DIR) + "/rehearse-run run ";
 }
 
-// The ranks are under way: all of them are there, and a moment has passed.
+// Waits until all processes exist and have run for a moment; returns the process id of a rank.
 pid_t a_rank_of(const std::string& scenario, pid_t parent, std::size_t processes) {
   REQUIRE(eventually([&] { return processes_with(scenario).size() >= processes; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(2500));
   pid_t rank = 0;
   for (const pid_t pid : processes_with(scenario))
-    if (pid != parent && getsid(pid) != pid) rank = pid;  // who keeps the record has a session of its own
-  REQUIRE(rank > 1);                                      // never a whole group
+    if (pid != parent && getsid(pid) != pid) rank = pid;  // the recorder process has its own session
+  REQUIRE(rank > 1);                                      // never a process group
   return rank;
 }
 
-// What a run that failed has recorded: some of its steps, all of each, with what the message says about them.
+// Checks the record of a failed run: some complete steps, and notes that say how many.
 void check_finished_steps(const std::string& trace, const std::string& err, const std::string& cause,
                           bool under_mpi = false) {
   const int steps = 2000;
   CAPTURE(err);
   REQUIRE(std::filesystem::exists(trace));
-  const rehearse::RecordedRun run = rehearse::read_run(trace);  // refuses a step that is not whole
+  const rehearse::RecordedRun run = rehearse::read_run(trace);  // throws if a step is incomplete
   REQUIRE(run.measured);
   REQUIRE(run.measured->ended_early);
   const rehearse::EndedEarly& early = *run.measured->ended_early;
   CHECK(early.steps == steps);
   CHECK(early.cause.find(cause) != std::string::npos);
-  CHECK(early.finished_steps > 3);  // two seconds of steps of 15 ms, on however busy a machine
+  CHECK(early.finished_steps > 3);  // in two seconds of 15 ms steps, even on a busy machine
   CHECK(early.finished_steps < steps);
   const std::string told = fmt::format("ended early, after {} of {} steps", early.finished_steps, steps);
-  if (!under_mpi) {  // which does not wait for what is said after the ranks have ended
+  if (!under_mpi) {  // mpirun does not wait for messages printed after the ranks have ended
     CHECK(err.find(cause) != std::string::npos);
     CHECK(err.find(told + ", which are recorded in " + trace) != std::string::npos);
   }
@@ -255,7 +256,7 @@ TEST_CASE("Losses of the steps that a run had finished are recorded, those of a 
   const rehearse::Measurement kept = *rehearse::read_run(trace).measured;
   REQUIRE(kept.ended_early);
   const int finished = kept.ended_early->finished_steps;
-  // Of the last finished step it is known once the next one begins.
+  // The loss of the last finished step is only known once the next step begins.
   REQUIRE(static_cast<int>(kept.losses.size()) >= finished - 1);
   REQUIRE(static_cast<int>(kept.losses.size()) <= finished);
   REQUIRE(finished > 5);
@@ -275,10 +276,10 @@ TEST_CASE("Spans that a rank has written are there when it is killed, and half a
   const Schedule& schedule = *plan.schedule;
   Journal made(schedule, 3);
   if (made.name().empty()) SKIP("this system gives no memory with a name");
-  CHECK_THROWS_AS(Journal(schedule, 4, made.name()), RunError);  // of another size
+  CHECK_THROWS_AS(Journal(schedule, 4, made.name()), RunError);  // wrong size
   CHECK_THROWS_AS(Journal(schedule, 3, made.name() + "x"), RunError);
-  const Journal journal(schedule, 3, made.name());  // as another process opens it
-  std::vector<int> spans_of_step;                   // by rank: what a step takes
+  const Journal journal(schedule, 3, made.name());  // opened as another process would
+  std::vector<int> spans_of_step;                   // by rank: number of spans per step
   for (int rank = 0; rank < schedule.ranks(); ++rank)
     spans_of_step.push_back(static_cast<int>(schedule.programs[schedule.program_of(0, rank)].ops.size()));
   const pid_t child = fork();
@@ -412,7 +413,7 @@ TEST_CASE("Under mpirun a killed rank ends the run, and leaves no process and no
   const std::string scenario = scratch.write("long.toml", kLong);
   const std::string before = run_program("rehearse-run", "--version; ls /dev/shm | grep -v gpu-stand-in").out;
   Background run(mpirun(4) + " " + program() + scenario, scratch);
-  // mpirun has the scenario among its arguments too.
+  // mpirun also has the scenario among its arguments.
   const pid_t rank = a_rank_of(scenario, run.pid(), 5);
   kill(rank, SIGKILL);
   REQUIRE(run.ends_within(kPatienceS));
@@ -430,8 +431,8 @@ TEST_CASE("Under mpirun a run that fails has its finished steps recorded, whoeve
   const std::string scenario = scratch.write("long.toml", kLong), trace = scratch.path("run.json");
   const std::string before = run_program("rehearse-run", "--version; ls /dev/shm | grep -v gpu-stand-in").out;
   Background run(mpirun(4) + " " + program() + "--trace " + trace + " " + scenario, scratch);
-  const pid_t rank = a_rank_of(scenario, run.pid(), 6);          // and who keeps the record
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // MPI takes its time to begin
+  const pid_t rank = a_rank_of(scenario, run.pid(), 6);          // including the recorder process
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // MPI takes a while to start
   kill(rank, SIGKILL);
   REQUIRE(run.ends_within(kPatienceS));
   CHECK(run.status() != 0);

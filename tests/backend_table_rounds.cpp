@@ -1,4 +1,4 @@
-// Message tables carried out in rounds, as GPUs do it: every member ends with the sum.
+// Tests message tables executed in rounds, as on GPUs: every member must end up with the sum.
 #include <algorithm>
 #include <random>
 #include <vector>
@@ -12,7 +12,7 @@ using namespace rehearse::testing;
 
 namespace {
 
-// All members take a round together; what they send is what the round began with.
+// Executes each round on all members at once; members send what they had at the start of the round.
 std::vector<std::vector<float>> carry_out(const MessageTable& table,
                                           std::vector<std::vector<float>> buffers) {
   const int members = table.members;
@@ -29,7 +29,7 @@ std::vector<std::vector<float>> carry_out(const MessageTable& table,
       if (round >= rounds[static_cast<std::size_t>(m)].size()) continue;
       for (const TablePiece& piece : rounds[static_cast<std::size_t>(m)][round].pieces) {
         if (piece.send) continue;
-        // The sender's message to this member that comes next in this round.
+        // Find the sender's next message to this member in this round.
         std::size_t number = taken[static_cast<std::size_t>(piece.peer * members + m)]++;
         const auto& sent = rounds[static_cast<std::size_t>(piece.peer)];
         REQUIRE(round < sent.size());
@@ -74,7 +74,7 @@ TEST_CASE("All-reduces in rounds end with the sum at every member") {
         std::vector<std::vector<float>> buffers(static_cast<std::size_t>(plan.members));
         std::vector<float> sum(static_cast<std::size_t>(elements), 0);
         for (std::vector<float>& buffer : buffers)
-          for (float& total : sum) {  // whole numbers add up exactly in any order
+          for (float& total : sum) {  // sums of whole numbers are exact in any order
             buffer.push_back(static_cast<float>(std::uniform_int_distribution<int>(-1000, 1000)(random)));
             total += buffer.back();
           }

@@ -1,4 +1,5 @@
-// Training on processors: operations, gradients, optimizers, and perceptrons cut in all ways.
+// Tests training on processors: operations, gradients, optimizers, and perceptrons cut into stages in many
+// ways.
 #include "backend/host/host_arithmetic.hpp"
 #include "backend/training/element_wise.hpp"
 #include "backend/training/replay.hpp"
@@ -50,7 +51,7 @@ TEST_CASE("kernels of which only shapes are known do the work that they state") 
   CHECK_THROWS_AS(host.replay(0, measured, Precision::fp32), RunError);
 }
 
-// For every kernel of every kind of model: what is launched, in pieces that fit, adds up.
+// For every kernel of every kind of model, the launched pieces fit into memory and add up to the kernel.
 TEST_CASE("plans to replay kernels keep their FLOPs and bytes") {
   constexpr std::size_t kScratch = 1 << 20;
   for (const char* name : {"mlp", "resnet50", "bert-large", "gpt3-175b", "mixtral-8x7b"})
@@ -69,7 +70,7 @@ TEST_CASE("plans to replay kernels keep their FLOPs and bytes") {
         }
 }
 
-// Known answers of Philox4x32-10: Random123's kat_vectors.
+// Known answers of Philox4x32-10, from Random123's kat_vectors.
 TEST_CASE("random numbers") {
   using Words = std::array<std::uint32_t, 4>;
   CHECK(philox({0, 0, 0, 0}, {0, 0}) == Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
@@ -78,7 +79,7 @@ TEST_CASE("random numbers") {
         Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
   CHECK(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
         Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
-  // Mean, variance and fourth moment of 10^5 numbers: 0, 1 and 3, to four standard errors.
+  // Mean, variance and fourth moment of 10^5 numbers are 0, 1 and 3, to four standard errors.
   std::vector<float> numbers(100000);
   standard_normal(5, RandomUse::features, 9, numbers.data(), 100000);
   double mean = 0, square = 0, fourth = 0;
@@ -151,7 +152,7 @@ TEST_CASE("rounding to bf16") {
   struct Case {
     float from, to;
   };
-  // 8 bits of precision: around 1 the numbers are 2^-7 apart, and ties go to the even one.
+  // With 8 bits of precision, numbers around 1 are 2^-7 apart, and ties round to even.
   for (const Case& c : {Case{1, 1}, Case{1 + 0x1p-8f, 1}, Case{1 + 0x3p-8f, 1 + 0x1p-6f},
                         Case{1 + 0x1p-8f + 0x1p-20f, 1 + 0x1p-7f}, Case{-3.1415927f, -3.140625f}, Case{0, 0},
                         Case{INFINITY, INFINITY}, Case{3.4028235e38f, INFINITY}})
@@ -200,6 +201,6 @@ TEST_CASE("what cannot be trained is refused") {
   }
   CHECK_THROWS_AS(host.allocate(SIZE_MAX / 4, Precision::fp32), RunError);
   Perceptron perceptron(host, shape, good);
-  CHECK_THROWS_AS(perceptron.forward(0, 0, 0, {0, 1}), std::out_of_range);  // no batch
+  CHECK_THROWS_AS(perceptron.forward(0, 0, 0, {0, 1}), std::out_of_range);  // no batch is set
   CHECK_THROWS_AS(perceptron.set_batch(0, 0, {1, 2}), std::invalid_argument);
 }

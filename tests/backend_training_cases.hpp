@@ -1,5 +1,5 @@
-// Training arithmetic against plain loops in double, and perceptrons cut in all ways against one whole: the
-// same checks for every device.
+// Checks training arithmetic against plain loops in double precision, and perceptrons cut in many ways
+// against an uncut one; the checks are the same for every device.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,8 @@ inline std::vector<float> normal(std::uint64_t number, long count) {
   return result;
 }
 
-// The unit of the last place of 1: fp32 has 24 bits, bf16 8.
+// Returns a rounding bound at 1: the spacing of fp32 (24 bits), or half the spacing of bf16 (8 bits) for
+// 16-bit precisions.
 inline double unit(Precision precision) {
   return element_bytes(precision) < 4 ? 0x1p-8 : 0x1p-23;
 }
@@ -47,7 +48,7 @@ inline void check_close(const std::vector<float>& found, const std::vector<doubl
   }
 }
 
-// Shamir, Lin and Coviello 2020, with b = 1/2.
+// The smooth ReLU of Shamir, Lin and Coviello 2020, with b = 1/2.
 inline double smooth_relu(double x) {
   return x <= -0.5 ? 0 : x >= 0.5 ? x : (x + 0.5) * (x + 0.5) / 2;
 }
@@ -73,7 +74,7 @@ inline void check_products(Arithmetic& arithmetic, Precision precision) {
             expected.push_back(1.5 * sum + beta * before[i * n + j]);
           }
         arithmetic.gemm(0, {m, n, k}, transpose_a, transpose_b, 1.5f, a, b, beta, c);
-        // Operands are what they are in memory, products of bf16 are exact, sums are in fp32.
+        // Operands are stored exactly, products of bf16 are exact, sums are in fp32.
         check_close(to_host(arithmetic, c), expected, 1e-4);
       }
 }
@@ -98,7 +99,7 @@ inline void check_layer_operations(Arithmetic& arithmetic, Precision precision) 
     std::vector<double> slope;
     for (const float above : to_host(arithmetic, gradient)) {
       const double x = static_cast<double>(before[slope.size()]) + added[slope.size() % columns];
-      slope.push_back(above * std::clamp(x + 0.5, 0.0, 1.0));  // (x + b) / 2b of b = 1/2
+      slope.push_back(above * std::clamp(x + 0.5, 0.0, 1.0));  // (x + b) / 2b for b = 1/2
     }
     arithmetic.activation_backward(0, result, gradient);
     check_close(to_host(arithmetic, gradient), slope, margin);
@@ -121,8 +122,8 @@ inline void check_layer_operations(Arithmetic& arithmetic, Precision precision) 
   check_close(to_host(arithmetic, y), quarters, 0);
 }
 
-// -ln softmax(x)[label], and its gradient softmax(x) - [j == label] (Goodfellow et al. 2016,
-// section 6.2.2.3); logits of some hundreds must not overflow.
+// Checks -ln softmax(x)[label] and its gradient softmax(x) - [j == label] (Goodfellow et al. 2016, section
+// 6.2.2.3); logits of several hundred must not overflow.
 inline void check_loss(Arithmetic& arithmetic, Precision gradient_precision) {
   const std::size_t rows = 3, classes = 300;
   std::vector<float> logits = normal(5, static_cast<long>(rows * classes)), labels = {0, 299, 17};
@@ -147,7 +148,7 @@ inline void check_loss(Arithmetic& arithmetic, Precision gradient_precision) {
   arithmetic.softmax_cross_entropy(0, x, right, scale, losses, x);  // in place
   check_close(to_host(arithmetic, x), expected_slope, 1e-6);
 
-  // The same in three parts, each with 100 of the classes.
+  // The same in three parts with 100 of the classes each.
   constexpr std::size_t kParts = 3, kEach = classes / kParts;
   std::vector<OwnedArray> parts;
   const auto of_rows = [&] { return OwnedArray(arithmetic, rows, Precision::fp32); };
@@ -182,10 +183,10 @@ inline void check_loss(Arithmetic& arithmetic, Precision gradient_precision) {
   }
 }
 
-// Two steps from w = 1 with gradients 0.5 and -0.25, by hand. Adam after algorithm 1 of Kingma and Ba: the
-// first step is rate g/(|g| + epsilon) whatever g is; for the second m = 0.9 0.05 - 0.1 0.25 = 0.02 and
-// v = 0.999 0.00025 + 0.001 0.0625 = 0.00031225 give 0.1 (0.02 / 0.19) / sqrt(0.00031225 / 0.001999) =
-// 0.0266337.
+// Checks two steps from w = 1 with gradients 0.5 and -0.25, computed by hand. Adam follows algorithm 1 of
+// Kingma and Ba: the first step is rate g/(|g| + epsilon) for any g; for the second m = 0.9 0.05 - 0.1 0.25 =
+// 0.02 and v = 0.999 0.00025 + 0.001 0.0625 = 0.00031225 give 0.1 (0.02 / 0.19) / sqrt(0.00031225 / 0.001999)
+// = 0.0266337.
 inline void check_optimizers(Arithmetic& arithmetic, Precision precision) {
   struct Case {
     Optimizer kind;
@@ -209,7 +210,7 @@ inline void check_optimizers(Arithmetic& arithmetic, Precision precision) {
   }
 }
 
-// A whole perceptron in double by plain loops: the mean loss of `samples`.
+// Computes the mean loss of `samples` for an entire perceptron by plain loops in double precision.
 inline double reference_loss(const MultiLayerPerceptron& shape, const std::vector<float>& flat,
                              std::size_t moved, double by, const SampleData& data,
                              const std::vector<std::uint64_t>& samples) {
@@ -273,11 +274,11 @@ inline void check_gradients(Arithmetic& arithmetic) {
         0.1);
 }
 
-// How 32 samples a step are trained on: model parts of consecutive layers, each held by a rank.
+// How to train on 32 samples per step: model parts of consecutive layers, each held by one rank.
 struct Cut {
   std::string name;
-  std::vector<int> rank_of_part;  // part p of the model: on which rank
-  std::vector<int> first_layer;   // of each part
+  std::vector<int> rank_of_part;  // the rank that holds part p of the model
+  std::vector<int> first_layer;   // by part
   long micro_batch = 32;
   bool one_by_one = false;  // backward and update layer by layer
   int warmup = -1;          // forward passes before the first backward; -1: all
@@ -350,7 +351,7 @@ inline MultiLayerPerceptron preset() {
   return std::get<MultiLayerPerceptron>(model_preset("mlp").shape);
 }
 
-// The requirement of 1e-5 over 50 steps, with a margin of ten.
+// The requirement is 1e-5 over 50 steps; this checks it with a margin of ten.
 inline void check_preset_cuts(Arithmetic& arithmetic) {
   for (const Optimizer kind : {Optimizer::sgd, Optimizer::momentum, Optimizer::adam}) {
     const OptimizerSettings optimizer = default_settings(kind);
@@ -389,8 +390,8 @@ inline void check_cuts(Arithmetic& arithmetic) {
   }
 }
 
-// Two replicas with half of the samples each whose gradients are added by servers of a share each: the same
-// losses as one whole, and bit for bit the same weights.
+// Trains two replicas on half of the samples each, with servers that each add the gradients of one share: the
+// losses equal those of one replica, and the weights of both replicas are identical bit for bit.
 inline void check_replicas(Arithmetic& arithmetic) {
   const MultiLayerPerceptron shape{{20, 32, 24, 5}};
   const LayerRange all{0, 2};
@@ -438,7 +439,7 @@ inline void check_replicas(Arithmetic& arithmetic) {
   CHECK(to_host(arithmetic, replicas[0].weights(all)) == to_host(arithmetic, replicas[1].weights(all)));
 }
 
-// The mean loss of the last ten of 50 steps, against ln 10 of guessing.
+// Compares the mean loss of the last ten of 50 steps with ln 10, the loss of guessing.
 inline void check_learning(Arithmetic& arithmetic, Precision precision) {
   for (const Optimizer kind : {Optimizer::sgd, Optimizer::momentum, Optimizer::adam}) {
     const std::vector<double> losses =
@@ -449,7 +450,7 @@ inline void check_learning(Arithmetic& arithmetic, Precision precision) {
   }
 }
 
-// Products, convolutions and traffic of all kinds do the FLOPs and bytes that the kernels state.
+// Checks the device's memory and sample time, and that the timed seconds grow with the number of launches.
 inline void check_times(Arithmetic& arithmetic) {
   const DeviceTraits traits = arithmetic.traits();
   CHECK(traits.memory_bytes > 1e8);
@@ -467,6 +468,7 @@ inline void check_times(Arithmetic& arithmetic) {
   CHECK(many_s < 10);
 }
 
+// Checks that replays of products, convolutions and memory traffic do the FLOPs and bytes of their kernels.
 inline void check_replay(Arithmetic& arithmetic, Precision precision) {
   const auto kernel = [](Kernel::Kind kind, double m, double n, double k, double batch, double count) {
     Kernel result;

@@ -1,4 +1,4 @@
-// The same training on a GPU, where there is one.
+// Runs the same training checks on a GPU, if there is one.
 #ifdef REHEARSE_HAVE_CUDA
 
 #include "backend/cuda/cuda_arithmetic.hpp"
@@ -10,7 +10,7 @@ using namespace rehearse::training_cases;
 
 namespace {
 
-// Empty, with the reason said, where no GPU answers.
+// Returns nullptr, after a warning with the reason, if no GPU is usable.
 std::unique_ptr<CudaArithmetic> gpu() {
   try {
     return std::make_unique<CudaArithmetic>(0, 2);

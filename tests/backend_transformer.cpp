@@ -1,5 +1,5 @@
-// Transformers on processors: losses and gradients against a reference by the published formulas, in plain
-// loops and in double.
+// Tests transformers on processors: losses and gradients against a reference that follows the published
+// formulas in plain loops and double precision.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -50,7 +50,7 @@ Scenario tiny(const std::string& settings) {
 using Row = std::vector<double>;
 using Rows = std::vector<Row>;
 
-// Takes weights in the order in which they lie.
+// Reads the weights in storage order.
 class Weights {
 public:
   explicit Weights(const Row& all) : all_(all) {}
@@ -67,7 +67,7 @@ private:
   std::size_t at_ = 0;
 };
 
-// x w, w being [inputs, outputs], plus a bias if there is one.
+// Computes x w, where w is [inputs, outputs], plus a bias if there is one.
 Rows times(const Rows& x, const Row& w, const Row& bias = {}) {
   const std::size_t outputs = w.size() / x.front().size();
   Rows y;
@@ -95,7 +95,7 @@ public:
   Reference(const Transformer& shape, const Row& weights, std::uint64_t seed, std::uint64_t sample)
       : t_(shape), w_(weights), seed_(seed), sample_(sample) {}
 
-  // The mean loss of a sequence's tokens.
+  // Returns the mean loss of a sequence's tokens.
   double loss(const std::vector<std::uint32_t>& tokens) {
     const std::size_t length = tokens.size() - 1;
     const Row table = w_.take(t_.vocabulary * t_.hidden);
@@ -128,7 +128,7 @@ public:
   }
   std::size_t weights() const { return w_.taken(); }
 
-  // What an element of a sample is multiplied by: a tenth of them are dropped.
+  // Returns the dropout factor of an element of the sample: a tenth of the elements are dropped.
   double kept(int site, std::size_t element) const {
     const auto low = [](std::uint64_t word) { return static_cast<std::uint32_t>(word); };
     const std::uint32_t drawn =
@@ -151,7 +151,7 @@ private:
     return x;
   }
 
-  // The residual sum number `number` of the layer.
+  // Adds y and its bias to the residual x; `number` is the index of this sum within the layer.
   void add(Rows& x, Rows y, const Row& bias, int number) const {
     for (Row& row : y)
       for (std::size_t j = 0; j < row.size(); ++j) row[j] += bias.empty() ? 0 : bias[j];
@@ -172,7 +172,7 @@ private:
     return x;
   }
 
-  // RoFormer's equation 34, with pairs (i, i + d / 2).
+  // Applies equation 34 of RoFormer, with pairs (i, i + d / 2).
   static void turn(Row& head, double position) {
     const std::size_t half = head.size() / 2;
     for (std::size_t i = 0; i < half; ++i) {
@@ -251,7 +251,7 @@ private:
     return times(y, w_.take(f * t_.hidden));
   }
 
-  // Every token's besides.
+  // Computes the shared expert, which every token uses in addition to its routed experts.
   Rows shared_expert(const Rows& x) {
     const double f = t_.shared_expert;
     const Row wg = w_.take(t_.gated ? t_.hidden * f : 0), wu = w_.take(t_.hidden * f);
@@ -313,7 +313,7 @@ double mean_loss(const Scenario& scenario, const Row& weights) {
   return sum / static_cast<double>(std::size(kSamples));
 }
 
-// The gradient of a network's only step, by one backward pass or by its two halves.
+// Returns the gradient of a network's only step, from one backward pass or from its two halves.
 std::vector<float> gradient_of(Arithmetic& arithmetic, const Scenario& scenario, const std::vector<float>& w,
                                bool split, double* loss) {
   const LayerRange all{0, std::get<Transformer>(scenario.model.shape).layers + 1};
@@ -325,7 +325,7 @@ std::vector<float> gradient_of(Arithmetic& arithmetic, const Scenario& scenario,
   int segments = 0;
   for (const Layer& layer : model_layers(scenario.model, pass_shape(scenario)))
     segments += static_cast<int>(layer.segments.size());
-  for (const long step : {0L, 1L}) {  // the second step's gradient takes the place of the first one's
+  for (const long step : {0L, 1L}) {  // the second step's gradient replaces the first one's
     network->set_batch(0, step, {std::begin(kSamples), std::end(kSamples)});
     for (const int m : {0, 1}) network->forward_segments(0, step, m, {0, segments});
     for (const int m : {0, 1}) {
@@ -381,7 +381,7 @@ TEST_CASE("losses and gradients of transformers against a reference and its fini
     double loss = 0, loss_split = 0;
     const std::vector<float> found = gradient_of(host, scenario, w, false, &loss);
     CHECK(loss == Approx(4 * mean_loss(scenario, weights)).epsilon(1e-5));
-    // Every fifth weight: some of each tensor.
+    // Checks every fifth weight, which covers some of each tensor.
     constexpr double kMove = 1e-5;
     constexpr std::size_t kStride = 5;
     const std::vector<float> found_split = gradient_of(host, scenario, w, true, &loss_split);
@@ -452,7 +452,8 @@ TEST_CASE("what of transformers is not trained is told") {
   }
 }
 
-// Ranks have equal parts of the order: in a ring, piece r from the front and piece r from the back.
+// Ranks have equal parts of the token order; in a ring, rank r has piece r from the front and piece r from
+// the back.
 TEST_CASE("tokens that ranks share out in a zigzag stand where their pieces do") {
   const TokenOrder natural, zigzag{3, 8};
   std::vector<long> positions;
@@ -464,7 +465,7 @@ TEST_CASE("tokens that ranks share out in a zigzag stand where their pieces do")
   }
   CHECK(positions == std::vector<long>{0, 1, 2, 21, 22, 23, 3, 4,  5,  18, 19, 20,
                                        6, 7, 8, 15, 16, 17, 9, 10, 11, 12, 13, 14});
-  CHECK(zigzag.number(24) < 0);  // of a table with more positions than tokens
+  CHECK(zigzag.number(24) < 0);  // for a table with more positions than tokens
 }
 
 TEST_CASE("a tenth of all elements is dropped, and their mean stays") {
@@ -484,7 +485,8 @@ TEST_CASE("a tenth of all elements is dropped, and their mean stays") {
   CHECK(std::abs(sum - 1) < 4 * std::sqrt(0.1 / 0.9 / kElements));
 }
 
-// A chain whose tokens have two successors each, both known: ln 2 a token; unknown: ln of the vocabulary.
+// In this chain, each token has two successors: the loss per token is ln 2 if they are known, and ln of the
+// vocabulary size otherwise.
 TEST_CASE("sequences of tokens are a Markov chain that depends on the seed alone") {
   const TokenData data(3, 50), same(3, 50), other(4, 50);
   std::vector<std::vector<std::uint32_t>> followers(50);

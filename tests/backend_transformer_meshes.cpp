@@ -1,4 +1,5 @@
-// A transformer whose ranks share out batch, layers and tensors trains as one rank alone does.
+// Tests that a transformer trains as on a single rank if batch, layers and tensors are sharded over a device
+// mesh.
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -12,7 +13,7 @@ using namespace rehearse::test;
 
 namespace {
 
-// Rates at which a wrong gradient shows within a few steps.
+// With these learning rates a wrong gradient shows within a few steps.
 constexpr const char* kModel = R"([model.transformer]
 layers = 4
 hidden = 32
@@ -47,7 +48,7 @@ constexpr const char* kShared =
 struct Case {
   const char* model;
   const char* settings;
-  bool representative = false;  // under sanitizers, too
+  bool representative = false;  // runs under sanitizers, too
 };
 constexpr Case kCases[] = {
     {kGpt, "data=2 bucket_mb=0.02"},

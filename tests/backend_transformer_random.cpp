@@ -1,4 +1,4 @@
-// Transformers on real ranks whose axes are drawn at random learn what one rank alone learns.
+// Tests that transformers on real ranks with randomly drawn axes learn what a single rank learns.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ using namespace rehearse;
 
 namespace {
 
-// Sizes that 2 and 3 divide; 6 experts, 2 of which see a token.
+// All sizes are divisible by 2 and 3; variants with experts have 6 of them, 2 per token.
 constexpr const char* kBase = R"([model.transformer]
 layers = 4
 hidden = 24
@@ -47,7 +47,7 @@ learning_rate = 0.3
 
 using Settings = std::vector<std::string>;
 
-// Experts have names of their own in [strategy] only where the model has some.
+// A variant of the model. Keys of experts in [strategy] are only allowed if the model has experts.
 struct Variant {
   Settings settings;
   bool mixture = false;
@@ -79,7 +79,7 @@ public:
     return all[below(n)];
   }
 
-  // Keys of [strategy] and others on `ranks` ranks, which the reader may refuse.
+  // Draws keys of [strategy] and others for `ranks` ranks; the reader may refuse them.
   Settings axes(int ranks, bool mixture) {
     std::map<std::string, int> degrees = {{"data", 1}, {"tensor", 1}, {"context", 1}, {"pipeline", 1}};
     const char* const names[] = {"data", "tensor", "context", "pipeline"};
@@ -141,7 +141,7 @@ Scenario read(const Settings& model, const Settings& axes) {
   return read_scenario_text(kBase, "random.toml", all);
 }
 
-// The ranks are this process's children; rank 0 tells the losses.
+// Trains on ranks that are child processes and returns the losses, which rank 0 reports.
 std::vector<double> train(const Scenario& scenario) {
   const Plan plan = write_schedule(scenario);
   const test::Scratch scratch;
@@ -165,7 +165,7 @@ TEST_CASE("transformers on 2 to 8 ranks with random axes train as on one") {
   constexpr int kCases = testing::kSanitized ? 4 : 24;
   Draw draw(6);
   std::map<const Variant*, std::vector<double>> alone;
-  std::map<std::string, int> drawn;  // keys, by how many cases have them
+  std::map<std::string, int> drawn;  // by key: number of cases that have it
   int done = 0;
   for (int tries = 0; done < kCases; ++tries) {
     REQUIRE(tries < 1000);
@@ -180,7 +180,7 @@ TEST_CASE("transformers on 2 to 8 ranks with random axes train as on one") {
       scenario = read(model.settings, axes);
       if (!why_not_trained(*scenario, *write_schedule(*scenario).schedule, true).empty()) continue;
     } catch (const InputError&) {
-      continue;  // the reader tells what such axes must be
+      continue;  // the reader refuses axes that do not fit
     }
     const std::vector<double> losses = train(*scenario);
     ++done;
@@ -197,7 +197,7 @@ TEST_CASE("transformers on 2 to 8 ranks with random axes train as on one") {
     CHECK(worst < 1e-5);
   }
   if (testing::kSanitized) return;
-  // What is drawn depends on the seed alone.
+  // The drawn axes depend only on the seed.
   for (const char* some : {"strategy.context_kind=\"ring\"", "strategy.context_kind=\"all-to-all\"",
                            "strategy.zigzag=false", "strategy.sequence_parallel=true",
                            "strategy.scatter_gather=true", "strategy.expert=2", "strategy.expert_tensor=1",

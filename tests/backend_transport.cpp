@@ -1,4 +1,4 @@
-// Ranks joined by TCP: what is sent arrives, in order and whole, and what goes wrong is told.
+// Tests ranks connected by TCP: messages arrive complete and in order, and errors are reported.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -16,7 +16,7 @@ using namespace rehearse;
 
 namespace {
 
-void require(bool condition, const std::string& what) {  // in a rank, whose failure the launch tells
+void require(bool condition, const std::string& what) {  // for ranks: the launch reports the failure
   if (!condition) throw RunError(what);
 }
 
@@ -60,7 +60,7 @@ std::vector<float> numbers(std::size_t count, float first) {
 }  // namespace
 
 TEST_CASE("Messages of all sizes arrive in their order") {
-  // From one number to more than sockets and bites hold.
+  // From a single number to more than socket buffers and single reads hold.
   const std::vector<std::size_t> sizes = {1, 3, 1000, 65535, 65537, 3'000'001};
   const std::string failure = failure_of(3, [&](Transport& transport) {
     const int next = (transport.rank() + 1) % 3, before = (transport.rank() + 2) % 3;
@@ -85,8 +85,8 @@ TEST_CASE("Messages of all sizes arrive in their order") {
   CAPTURE(failure);
 }
 
-// The sender waits until the message has arrived, of which the kernel would tell it late: both ranks send
-// each other messages, as in a ring of two, and have something else to do in between.
+// A sender waits until its message has arrived, which the kernel may acknowledge late. Both ranks send each
+// other messages, as in a ring of two, and do something else in between.
 TEST_CASE("Senders do not wait for delayed acknowledgements", "[alone]") {
   const std::string failure = failure_of(2, [](Transport& transport) {
     const int other = 1 - transport.rank();
@@ -231,13 +231,13 @@ TEST_CASE("Ranks gather, broadcast and read one clock") {
         }).empty());
 }
 
-// Each kind of collective that is no all-reduce, by its definition.
+// Checks each kind of collective other than all-reduce by its definition.
 TEST_CASE("Collectives of all kinds move the right numbers") {
   using enum CollectiveKind;
   const CollectiveKind kind = GENERATE(reduce_scatter, all_gather, broadcast, reduce, all_to_all);
   const int n = GENERATE(2, 3, 5);
   const std::int64_t elements = GENERATE(1, 7, 1000);
-  const bool two_rings = GENERATE(false, true);  // the second against the first, and not from the root
+  const bool two_rings = GENERATE(false, true);  // the second one rotated and reversed
   CAPTURE(static_cast<int>(kind), n, elements, two_rings);
   CollectivePlan plan;
   plan.members = n;
@@ -258,7 +258,7 @@ TEST_CASE("Collectives of all kinds move the right numbers") {
       if (ends.from == self || ends.to == self) channels.push_back({ends.from, ends.to, static_cast<int>(c)});
     }
     transport.open(channels);
-    // Element e of member m is 1000 m + e.
+    // Element e of member m is 1000 m + e % 1000.
     std::vector<float> buffer(static_cast<std::size_t>(wiring.table.elements));
     for (std::size_t e = 0; e < buffer.size(); ++e)
       buffer[e] = static_cast<float>(1000 * self + static_cast<int>(e % 1000));
@@ -273,7 +273,7 @@ TEST_CASE("Collectives of all kinds move the right numbers") {
       return all;
     };
     for (std::size_t e = 0; e < buffer.size(); ++e) {
-      // In whose part of the buffer it lies.
+      // Find the member whose part of the buffer contains the element.
       int part = 0;
       while (static_cast<std::int64_t>(e) >= elements * (part + 1) / n) ++part;
       if (kind == reduce_scatter && part == self) require(buffer[e] == sum(e), "reduce-scatter");
@@ -290,7 +290,8 @@ TEST_CASE("Collectives of all kinds move the right numbers") {
   CAPTURE(failure);
 }
 
-// All receives come at once, sends one call later: what is under way together?
+// Completes all receives at once but each send one call later, to show which transfers are in progress
+// together.
 class SlowSends : public Transport {
 public:
   int rank() const override { return 0; }
@@ -314,7 +315,7 @@ public:
 
   std::size_t most_sends = 0;
   bool at_once = false;
-  std::vector<int> peers;  // of all sends seen under way
+  std::vector<int> peers;  // of all sends seen in progress
 };
 
 TEST_CASE("What a member sends in the stages of a plan follows one another") {

@@ -1,4 +1,4 @@
-// Golden cases of what is refused: tests/bad_inputs/KIND/NAME.EXTENSION, and the exact words in
+// Checks golden cases of refused inputs: tests/bad_inputs/KIND/NAME.EXTENSION, with the exact message in
 // NAME.expected.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace rehearse::test {
 
-// Calls `read` with the file's name inside its folder, so that messages do not tell where the tests run.
-// REHEARSE_UPDATE_GOLDEN=1 writes the words down instead.
+// Calls `read` with the file's name inside its folder, so that messages do not depend on where the tests run.
+// REHEARSE_UPDATE_GOLDEN=1 writes the expected messages instead.
 inline void check_bad_inputs(const std::string& kind, const std::string& extension, int at_least,
                              const std::function<void(const std::string&)>& read) {
   namespace fs = std::filesystem;
@@ -27,7 +27,7 @@ inline void check_bad_inputs(const std::string& kind, const std::string& extensi
     const std::string name = entry.path().stem().string();
     CAPTURE(kind, name);
     if (entry.path().extension() == ".expected") {
-      CHECK(fs::exists(name + extension));  // no golden without its input
+      CHECK(fs::exists(name + extension));  // no golden file without its input
       continue;
     }
     ++cases;

@@ -1,4 +1,4 @@
-// The strict TOML reader: what it accepts, and the place and words of what it refuses.
+// Tests the strict TOML reader: what it accepts, and the position and wording of its errors.
 #include <unistd.h>
 
 #include <array>
@@ -14,7 +14,7 @@ using namespace rehearse;
 
 namespace {
 
-// What InputError says, or "" if nothing is thrown.
+// Returns the message of InputError, or "" if nothing is thrown.
 template <typename F>
 std::string error_of(F&& read) {
   try {
@@ -154,7 +154,7 @@ TEST_CASE("keys that nobody asks for are refused") {
   CHECK(refusal("[training]\n\nlearning = 2\n") ==
         "f.toml:3:1: unknown key \"learning\" in [training]; allowed: global_batch, micro_batch");
   CHECK(refusal("[trainig]\n") == "f.toml:1:2: unknown section [trainig]; did you mean [training]?");
-  // Names are shortened and escaped.
+  // Long names are shortened, and control characters escaped.
   CHECK(refusal("[" + std::string(5000, 'x') + "]\n") ==
         "f.toml:1:2: unknown section [" + std::string(60, 'x') + "...]; allowed: training");
   CHECK(refusal("[\"a\\u0007\"]\n") == "f.toml:1:2: unknown section [a\\x07]; allowed: training");
@@ -167,11 +167,11 @@ TEST_CASE("keys that nobody asks for are refused") {
 TEST_CASE("the nearest name is at most two edits or a third of the length away") {
   const std::vector<std::string> known = {"micro_batch", "global_batch", "optimizer", "tensor"};
   const std::pair<std::string, std::string> cases[] = {
-      {"micro_bach", "micro_batch"},     // one letter left out
-      {"mircobatch", "micro_batch"},     // swapped neighbours and one left out
-      {"optimiser", "optimizer"},        // one replaced
-      {"tensors", "tensor"},             // one added
-      {"global_barks", "global_batch"},  // 3 edits, a third of 12 letters is 4
+      {"micro_bach", "micro_batch"},     // one letter missing
+      {"mircobatch", "micro_batch"},     // neighbours swapped and one letter missing
+      {"optimiser", "optimizer"},        // one letter replaced
+      {"tensors", "tensor"},             // one letter added
+      {"global_barks", "global_batch"},  // 3 edits; a third of 12 letters is 4
       {"pipeline", ""},
       {"", ""},
       {std::string(100'000, 'a'), ""},
@@ -188,7 +188,7 @@ TEST_CASE("text that is not TOML is refused with its place") {
   CHECK(parse_error("x = \"\xC3\xA9\"\r\n# \xF0\x9F\x98\x80\n") == "");
   CHECK(parse_error("x = 1\ny = \"\xFF\"\n") ==
         "f.toml:2:6: the byte 0xFF is not UTF-8; allowed: text in UTF-8");
-  // Overlong, surrogate, beyond U+10FFFF, cut off at the end.
+  // Overlong, surrogate, above U+10FFFF, truncated.
   for (std::string bytes : {"\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE2\x82"}) {
     CAPTURE(bytes);
     CHECK(parse_error("\xC3\xA9" + bytes).substr(0, 23) == "f.toml:1:2: the byte 0x");
@@ -207,7 +207,7 @@ TEST_CASE("nesting cannot exhaust the stack") {
   for (const std::string& text : {dotted + " = 1\n", "[" + dotted + "]\n", "x = {" + dotted + " = 1}\n"}) {
     CHECK(parse_error(text).find("a key has more than 32 dots; allowed: at most 32") != std::string::npos);
   }
-  // Brackets in strings and comments do not nest, and numbers have dots too.
+  // Brackets in strings and comments do not count as nesting, nor do the dots of numbers.
   CHECK(parse_error("# " + std::string(100, '[') + "\nx = \"" + std::string(100, '[') + "\"\ny = '''\n" +
                     std::string(100, '{') + "'''\n") == "");
   std::string numbers = "x = [";

@@ -1,4 +1,4 @@
-// Files are written whole or not at all, and never over what is read.
+// Tests that files are written completely or not at all, and never over an input.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ TEST_CASE("a file takes its place when it is complete") {
     REQUIRE(write(file.descriptor(), "half", 4) == 4);
     CHECK(read_file(path) == "before");
   }
-  CHECK(read_file(path) == "before");  // it was not committed
+  CHECK(read_file(path) == "before");  // not committed
   CHECK(files_in(scratch.path("")) == 1);
   REQUIRE(chmod(path.c_str(), 0640) == 0);
   write_whole_file(path, "after");
@@ -61,7 +61,7 @@ TEST_CASE("links are followed, and what is no regular file is written straight")
   CHECK(fs::is_character_file("/dev/null"));
   CHECK_THROWS_WITH(write_whole_file("/dev/full", "x"),
                     "/dev/full: cannot be written: No space left on device");
-  // A name as long as names may be.
+  // A name of the maximum length.
   const std::string longest = scratch.path(std::string(255, 'n'));
   write_whole_file(longest, "x");
   CHECK(read_file(longest) == "x");

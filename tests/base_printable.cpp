@@ -1,4 +1,4 @@
-// What came from outside is printed so that it cannot command a terminal, and read only up to a limit.
+// Tests that untrusted text cannot control the terminal when printed, and that only a limited amount is read.
 #include <sstream>
 #include <string>
 #include <utility>
@@ -21,8 +21,8 @@ const std::pair<std::string, std::string> kTexts[] = {
     {"\x7f", "\\x7F"},
     {"\xC2\x80 \xC2\x9B \xC2\x9F", "\\u0080 \\u009B \\u009F"},
     {"\xC2\xA0 \xC3\xA9 \xE2\x96\x88 \xF0\x9F\x9A\x80", "\xC2\xA0 \xC3\xA9 \xE2\x96\x88 \xF0\x9F\x9A\x80"},
-    {"\x9B \xC2", "\\x9B \\xC2"},  // a tail without a front, and a front without a tail
-    {"\xC0\x9B \xED\xA0\x80", "\\xC0\\x9B \\xED\\xA0\\x80"},  // overlong, a surrogate
+    {"\x9B \xC2", "\\x9B \\xC2"},  // continuation without start, and start without continuation
+    {"\xC0\x9B \xED\xA0\x80", "\\xC0\\x9B \\xED\\xA0\\x80"},  // overlong; surrogate
     {"\xE2\x96", "\\xE2\\x96"},
 };
 

@@ -1,4 +1,4 @@
-// Numbers as people read them: rounding, units, and independence of the locale.
+// Tests how numbers are formatted for people: rounding, units, and independence of the locale.
 #include "models/text/text.hpp"
 
 #include <clocale>
@@ -67,7 +67,7 @@ TEST_CASE("thousands are set apart") {
 }
 
 TEST_CASE("no locale changes a number") {
-  // A locale with a decimal comma that exists on every machine, because it is made here.
+  // A locale with a decimal comma that exists on every machine, because it is defined here.
   struct Comma : std::numpunct<char> {
     char do_decimal_point() const override { return ','; }
     char do_thousands_sep() const override { return '.'; }

@@ -1,4 +1,4 @@
-// A parsed document, written down and parsed again.
+// Tests that a parsed document can be written and parsed again.
 #include "models/text/toml_text.hpp"
 
 #include <algorithm>

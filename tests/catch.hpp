@@ -1,4 +1,4 @@
-// Catch2 2 (Debian 12, Ubuntu 24.04) and 3 (Debian 13) under one name.
+// Includes Catch2 2 (Debian 12, Ubuntu 24.04) or 3 (Debian 13).
 #pragma once
 
 #if __has_include(<catch2/catch_all.hpp>)
@@ -7,7 +7,7 @@ using Catch::Approx;
 #else
 #include <catch2/catch.hpp>
 #endif
-#ifndef SKIP  // Catch2 2 has none: such a test passes, and says why
+#ifndef SKIP  // missing in Catch2 2; here the test passes with a warning that gives the reason
 #define SKIP(why)               \
   do {                          \
     WARN("skipped: " << (why)); \

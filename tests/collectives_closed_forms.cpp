@@ -1,5 +1,5 @@
-// What the closed forms say of a collective (bytes on each connection, steps one after the other), held
-// against its message table.
+// Tests the closed forms of collectives (bytes on each connection, number of sequential steps) against their
+// message tables.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -17,7 +17,8 @@ using namespace rehearse::testing;
 namespace {
 
 constexpr double kExact = 1e-12;
-// Any share of 2 to 9 or 16 members, 4 lanes and 2 trees is a whole number of elements, cut into 2 or 3 too.
+// Divisible into whole elements for 2 to 9 or 16 members, 4 lanes and 2 trees, even if each share is cut into
+// 2 or 3.
 constexpr std::int64_t kElements = 5040LL * 16 * 16 * 8 * 6;
 
 const char* name(Algorithm a) {
@@ -33,8 +34,8 @@ struct MemberGroup {
   std::vector<Endpoint> members;
 };
 
-// Groups of n members: each on a node of its own, and on nodes of 8 devices and 4 NICs, in rank order and
-// against it.
+// Returns groups of n members: one per node, and on nodes of 8 devices and 4 NICs, in rank order, in
+// alternating order and in its reverse.
 std::vector<MemberGroup> groups_of(int n) {
   std::vector<MemberGroup> groups;
   const auto star = make_cluster(star_of(n));
@@ -57,7 +58,7 @@ std::vector<double> sent_on(const MessageTable& table) {
   return sent;
 }
 
-// Of each lane: as many messages as any has that need one another.
+// Returns for each lane the length of its longest chain of dependent messages.
 std::vector<int> longest_chains(const MessageTable& table, std::size_t lanes) {
   std::vector<int> longest(lanes, 0), length(table.messages.size(), 1);
   for (std::size_t m = 0; m < table.messages.size(); ++m) {
@@ -75,7 +76,7 @@ void check_connections(CollectiveKind kind, const CollectivePlan& plan, Cut cut)
   const std::vector<double> sent = sent_on(table), shares = connection_shares(kind, plan);
   REQUIRE(table.connections.size() == connections.size());
   REQUIRE(shares.size() == connections.size());
-  std::vector<int> used;  // in the order of their first messages
+  std::vector<int> used;  // ordered by first message
   for (const MessageTable::Message& m : table.messages)
     if (std::find(used.begin(), used.end(), m.connection) == used.end()) used.push_back(m.connection);
   for (std::size_t c = 0; c < connections.size(); ++c) {
@@ -89,12 +90,13 @@ void check_connections(CollectiveKind kind, const CollectivePlan& plan, Cut cut)
   CHECK(used.size() == connections.size());
 }
 
-// Of an all-reduce by its plan: the bytes of each stage on each edge, and the steps of its stages.
+// Checks an all-reduce's messages against its collective schedule: the bytes on each edge in each part of the
+// schedule, and the number of sequential steps.
 void check_stages(const CollectivePlan& plan, const MemberGroup& group) {
   const double bytes = static_cast<double>(kElements);
   const MessageTable table = message_table(CollectiveKind::all_reduce, plan, kElements, {});
   const PlanOnNetwork on = on_network(plan, *group.cluster, group.members);
-  std::map<std::tuple<int, int, int>, double> sent;  // by lane, stage, connection
+  std::map<std::tuple<int, int, int>, double> sent;  // by lane, part of the schedule, connection
   for (const MessageTable::Message& m : table.messages)
     sent[{m.lane, m.stage, m.connection}] += static_cast<double>(m.end - m.begin);
   std::size_t edges = 0;
@@ -113,7 +115,7 @@ void check_stages(const CollectivePlan& plan, const MemberGroup& group) {
         of_edge ==
         Approx(stage_cost(plan.algorithm, stage, bytes, Protocol::ideal, 0).bytes_per_edge).epsilon(kExact));
   }
-  // Trees have no steps; theirs are the edges of the longest way up and down.
+  // A tree counts as its longest path up and down, in edges.
   CHECK(longest_chains(table, plan.lanes.size()) == steps);
   CHECK(message_count(plan, bytes, {}) == static_cast<double>(table.messages.size()));
 }
@@ -179,7 +181,7 @@ TEST_CASE("all other collectives send on each connection, and step by step, what
           const MessageTable table = message_table(kind, plan, kElements, {});
           const std::vector<double> sent = sent_on(table);
           if (course_of(kind) == Course::pairs) {
-            // bytes_per_edge is what a member sends to all; one message follows the other.
+            // bytes_per_edge is what a member sends to all others; its messages follow one another.
             for (int member = 0; member < n; ++member) {
               double all = 0;
               int messages = 0;
@@ -193,7 +195,7 @@ TEST_CASE("all other collectives send on each connection, and step by step, what
             }
             continue;
           }
-          // bytes_per_edge is of all channels together.
+          // bytes_per_edge is the sum over all channels.
           for (std::size_t c = 0; c < sent.size(); ++c)
             CHECK(sent[c] ==
                   Approx(cost.bytes_per_edge * plan.lanes[table.connections[c].lane].share).epsilon(kExact));

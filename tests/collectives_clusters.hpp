@@ -1,4 +1,4 @@
-// Clusters made by hand for the tests of collectives.
+// Provides hand-made clusters for the tests of collectives.
 #pragma once
 
 #include <numeric>
@@ -9,7 +9,7 @@
 
 namespace rehearse::testing {
 
-// Nodes of one device on one switch: 2 links of 1 GB/s and 1 us a route.
+// Returns nodes of one device on one switch: each route has 2 links of 1 GB/s and takes 1 us.
 inline ClusterParts star_of(int nodes, double latency_s = 1e-6) {
   ClusterParts parts;
   parts.name = "star";
@@ -22,7 +22,7 @@ inline ClusterParts star_of(int nodes, double latency_s = 1e-6) {
   return parts;
 }
 
-// Nodes of 8 devices on an NVSwitch of 12 GB/s and 0.5 us, 4 NICs of 1 GB/s, on one switch.
+// Returns nodes of 8 devices on an NVSwitch of 12 GB/s and 0.5 us, with 4 NICs of 1 GB/s, on one switch.
 inline ClusterParts dgx_like(int nodes) {
   ClusterParts parts = star_of(nodes);
   parts.name = "dgx-like";
@@ -34,7 +34,7 @@ inline ClusterParts dgx_like(int nodes) {
   return parts;
 }
 
-// Links of 1 GB/s and 1 us a hop between neighbours, which nothing in the nodes limits.
+// Returns a torus with links of 1 GB/s and 1 us per hop between neighbours; nothing in the nodes limits them.
 inline ClusterParts torus_of(std::vector<int> dims, int devices = 1) {
   ClusterParts parts = star_of(std::accumulate(dims.begin(), dims.end(), 1, std::multiplies<>()));
   parts.name = "torus";

@@ -1,4 +1,4 @@
-// Collectives carried out message by message with real numbers: every member ends with what it should have.
+// Executes collectives message by message on real numbers, and checks the result of every member.
 #include <algorithm>
 #include <random>
 #include <set>
@@ -13,8 +13,8 @@ using namespace rehearse::testing;
 
 namespace {
 
-// Carries out the table in the order that `random` gives, which keeps only what a machine would keep: a
-// message after those that it needs, and those of one connection in turn. What lies on the way is a copy.
+// Executes the table in a random order that keeps only the guarantees of a machine: a message comes after
+// those that it needs, and messages on one connection stay in order. Data in flight is a copy.
 std::vector<std::vector<double>> carry_out(const MessageTable& table,
                                            std::vector<std::vector<double>> buffers, std::mt19937& random) {
   std::vector<std::vector<std::size_t>> queues(table.connections.size());
@@ -54,7 +54,7 @@ void check_sum(const CollectivePlan& plan, std::int64_t elements, Cut cut) {
   std::vector<std::vector<double>> buffers(static_cast<std::size_t>(plan.members));
   std::vector<double> sum(static_cast<std::size_t>(elements), 0);
   for (std::vector<double>& buffer : buffers)
-    for (double& total : sum) {  // whole numbers add up exactly in any order
+    for (double& total : sum) {  // sums of whole numbers are exact in any order
       buffer.push_back(std::uniform_int_distribution<int>(-1000, 1000)(random));
       total += buffer.back();
     }
@@ -66,7 +66,8 @@ void check_sum(const CollectivePlan& plan, std::int64_t elements, Cut cut) {
   for (const std::vector<double>& buffer : ended) REQUIRE(buffer == sum);
 }
 
-// Element e of member m is 1000 m + e; what each member ends with is the collective's by definition.
+// Starts with 1000 m + e in element e of member m; checks what each member must have by the collective's
+// definition.
 void check_definition(CollectiveKind kind, const CollectivePlan& plan, std::int64_t elements, Cut cut) {
   using enum CollectiveKind;
   const MessageTable table = message_table(kind, plan, elements, cut);
@@ -81,7 +82,7 @@ void check_definition(CollectiveKind kind, const CollectivePlan& plan, std::int6
   const std::vector<std::vector<double>> ended = carry_out(table, buffers, random);
   for (std::int64_t m = 0; m < n; ++m)
     for (std::int64_t e = 0; e < table.elements; ++e) {
-      std::int64_t part = 0;  // of the members' parts, that in which the element lies
+      std::int64_t part = 0;  // the member's part that contains the element
       while (e >= table.elements * (part + 1) / n) ++part;
       double sum = 0;
       for (std::int64_t other = 0; other < n; ++other) sum += value(other, e);
@@ -174,14 +175,14 @@ TEST_CASE("bytes on the wire are each algorithm's") {
   struct Case {
     Algorithm algorithm;
     int members;
-    double buffers;  // sent by all members together
+    double buffers;  // buffers' worth of data sent by all members together
   };
   const Case cases[] = {
-      {Algorithm::ring, 8, 2 * 7},                       // 2 (n-1)
-      {Algorithm::tree, 8, 2 * 7},                       // n-1 edges, S/2 of two trees, up and down
-      {Algorithm::halving_doubling, 8, 2 * 7},           // n x 2 (n-1)/n
-      {Algorithm::ring, 11, 2 * 10},                     //
-      {Algorithm::tree, 11, 2 * 10},                     //
+      {Algorithm::ring, 8, 2 * 7},              // 2 (n-1)
+      {Algorithm::tree, 8, 2 * 7},              // n-1 edges, S/2 in each of two trees, up and down
+      {Algorithm::halving_doubling, 8, 2 * 7},  // n x 2 (n-1)/n
+      {Algorithm::ring, 11, 2 * 10},
+      {Algorithm::tree, 11, 2 * 10},
       {Algorithm::halving_doubling, 11, 2 * 7 + 2 * 3},  // 3 pairs, there and back
       {Algorithm::hierarchical, 8, 2 * 7},
   };
@@ -197,7 +198,7 @@ TEST_CASE("bytes on the wire are each algorithm's") {
     CHECK(
         message_count(plan, kElements, {}) ==
         static_cast<double>(message_table(CollectiveKind::all_reduce, plan, kElements, {}).messages.size()));
-    double edges = 0;  // the plan's own shares say the same
+    double edges = 0;  // from the shares of the collective's steps
     for (const Lane& lane : plan.lanes)
       for (std::size_t s = 0; s < lane.stages.size(); ++s)
         edges += stage_shares(lane)[s].edge * static_cast<double>(stage_edges(lane.stages[s]).size());
@@ -230,7 +231,7 @@ TEST_CASE("inner nodes of one tree are leaves of the other") {
       CHECK((1 << deepest) < 2 * n);  // depth ceil(log2 n)
       CHECK(*std::max_element(children[t].begin(), children[t].end()) <= 2);
     }
-    // A root has one child, so that it may be an inner node of the other tree as well.
+    // A root has only one child, so that it can also be an inner node of the other tree.
     for (int i = 0; i < n; ++i) {
       const int both = children[0][i] + children[1][i];
       const int parents = (trees[0][i] >= 0) + (trees[1][i] >= 0);

@@ -1,5 +1,5 @@
-// Closed forms leave contention out; where links cannot carry what they would have to, flows take their
-// place.
+// Tests that closed forms, which ignore contention, are replaced by flows where a link could not carry its
+// load.
 #include <nlohmann/json.hpp>
 
 #include "tests/catch.hpp"
@@ -44,7 +44,7 @@ TEST_CASE("no link is used beyond its capacity, at analytic fidelity neither") {
     CHECK((result["notes"].dump().find("Fidelity \\\"analytic\\\" leaves out contention") !=
            std::string::npos) == c.shared);
     if (!c.shared) continue;
-    // Contention is where the closed forms were wrong: the step comes near to that of flows everywhere.
+    // Contention is where the closed forms were wrong: now the step is close to that with flows everywhere.
     const double flows_s = json::parse(run(c.name, c.arguments))["step_time_s"];
     CHECK(result["step_time_s"].get<double>() == Approx(flows_s).epsilon(0.1));
   }

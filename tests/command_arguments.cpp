@@ -1,4 +1,4 @@
-// Command lines that are not right: what was found, what is allowed, and what may have been meant.
+// Tests errors for wrong command lines: what was found, what is allowed, and what was probably meant.
 #include <string>
 
 #include "tests/catch.hpp"

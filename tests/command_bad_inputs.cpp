@@ -1,4 +1,4 @@
-// Sweep files that are refused.
+// Tests that bad sweep files are refused.
 #include "models/text/document.hpp"
 #include "simulator/commands/sweep_points.hpp"
 #include "tests/bad_inputs.hpp"

@@ -1,4 +1,4 @@
-// The command `collective`: nccl-tests' table, predicted.
+// Tests the command `collective`, which predicts the table of nccl-tests.
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -56,7 +56,7 @@ TEST_CASE("a collective's table has nccl-tests' columns") {
 TEST_CASE("a collective's JSON holds times and bandwidths that belong together") {
   struct Case {
     const char* kind;
-    double factor;  // of 16 ranks
+    double factor;  // for 16 ranks
     const char* algorithm;
   };
   for (const Case& one :
@@ -86,7 +86,8 @@ TEST_CASE("a collective's JSON holds times and bandwidths that belong together")
 }
 
 TEST_CASE("send-receive and all-to-all move what nccl-tests says they move") {
-  // Two nodes of a GPU each, a NIC of 25 GB/s: 256 MiB to the other rank; of an all-to-all half of it.
+  // Two nodes with one GPU and a NIC of 25 GB/s each: a send moves 256 MiB to the other rank, an all-to-all
+  // half of it.
   const Scratch scratch;
   const std::string pair = scratch.write(
       "pair.toml",
@@ -101,13 +102,14 @@ TEST_CASE("send-receive and all-to-all move what nccl-tests says they move") {
   const Outcome alone = run_rehearse("collective all-reduce --cluster " + pair);
   CHECK(alone.status == 2);
   CHECK(alone.err.find("--nodes: pair has one device in all; allowed: ") == 0);
-  const double bytes_s = 268435456 / (0.96 * 25e9);  // what NCCL gets of a NIC
+  const double bytes_s = 268435456 / (0.96 * 25e9);  // the share of a NIC's bandwidth that NCCL reaches
   CHECK(time_s("send-receive") == Approx(bytes_s).epsilon(0.01));
   CHECK(time_s("all-to-all") == Approx(bytes_s / 2).epsilon(0.01));
 }
 
 TEST_CASE("a collective takes the time that it takes in a training step") {
-  // One all-reduce of all gradients after the backward pass, at --trace, and the command for as many bytes.
+  // Compares one all-reduce of all gradients after the backward pass, from --trace, with the command for as
+  // many bytes.
   const Scratch scratch;
   for (const std::string cluster :
        {"preset = \"dgx-a100\"\nnodes = 2\n", "preset = \"dgx1-v100\"\nnodes = 1\n",

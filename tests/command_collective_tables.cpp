@@ -1,4 +1,5 @@
-// `validate` over tables of measured collectives, and how exact the shipped ones are predicted.
+// Tests `validate` on tables of measured collectives, and the accuracy of the predictions for the shipped
+// tables.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -61,7 +62,7 @@ TEST_CASE("what collective prints is a table in which nothing is off") {
     REQUIRE(run.status == 0);
     const json table = json::parse(run.out)[0];
     CHECK(table.at("rows").size() == 5);
-    CHECK(table.at("mean_absolute_error").get<double>() < 0.005);  // the last digit that was printed
+    CHECK(table.at("mean_absolute_error").get<double>() < 0.005);  // rounding of the last printed digit
   }
 }
 
@@ -133,8 +134,9 @@ TEST_CASE("wrong tables of collectives are refused") {
 }
 
 TEST_CASE("how exact the shipped collectives are predicted") {
-  // Means of absolute errors in per cent, of the rows that set constants and of all others (the column `note`
-  // says which are which); 0: no such row. A change that moves one of them by more than half a point is seen.
+  // Mean absolute errors in per cent, separately for rows that set constants and for all others (the column
+  // `note` says which are which); 0 means no rows. Fails if a change moves one of them by more than half a
+  // point.
   struct Pinned {
     double below_mib_seen, below_mib, from_mib_seen, from_mib;
   };

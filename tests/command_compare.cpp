@@ -13,7 +13,7 @@ using nlohmann::json;
 
 namespace {
 
-// Versions of libraries differ in the last digits.
+// Rounds all numbers, because library versions differ in the last digits.
 std::string rounded(const std::string& text) {
   static const std::regex number("-?[0-9]+\\.[0-9]+(e[-+]?[0-9]+)?|-?[0-9]+e[-+]?[0-9]+");
   std::string out;
@@ -53,8 +53,8 @@ TEST_CASE("compare gives the answers of the golden files") {
 }
 
 TEST_CASE("asynchronous servers are compared by the bytes of one step, not of all their rounds") {
-  // All-reduce around a ring against one server: its card carries the gradients of all, over links of one
-  // bandwidth.
+  // Compares a ring all-reduce with a single server, whose NIC carries the gradients of all workers. Both use
+  // links of the same bandwidth.
   const Outcome run = run_rehearse("compare " + shipped("resnet50-ring") +
                                    " --set cluster.nic_gbps=2 --set cluster.nodes=2"
                                    " --set training.global_batch=512 --set simulation.protocol=ideal"
@@ -63,7 +63,7 @@ TEST_CASE("asynchronous servers are compared by the bytes of one step, not of al
   CAPTURE(run.err);
   REQUIRE(run.status == 0);
   const json all = json::parse(run.out);
-  const auto busiest_bytes = [](const json& result) {  // up to the bandwidth, which both have
+  const auto busiest_bytes = [](const json& result) {  // divided by the bandwidth, which is the same in both
     return result["network"]["busiest_link"]["utilization"].get<double>() *
            result["step_time_s"].get<double>();
   };
@@ -99,7 +99,7 @@ TEST_CASE("differences and ratios are to the base") {
   const double was = all[0]["step_time_s"], is = all[1]["step_time_s"];
   CHECK(comparison["differences"]["step_time_s"]["difference"].get<double>() == Approx(is - was));
   CHECK(comparison["differences"]["step_time_s"]["ratio"].get<double>() == Approx(is / was));
-  // The parts of the difference add up to it.
+  // The parts of the difference add up to the total difference.
   double sum = 0;
   for (const std::string part :
        {"compute_s", "pipeline_bubble_s", "exposed_gradient_sync_s", "data_stall_s", "other_s"})
@@ -107,7 +107,7 @@ TEST_CASE("differences and ratios are to the base") {
   CHECK(sum == Approx(is - was).epsilon(1e-9));
   CHECK(comparison["settings"][0] ==
         json({{"key", "strategy.gradients"}, {"base", "all-reduce"}, {"this", "parameter-server"}}));
-  // The same objects as simulate's.
+  // The results are the same JSON objects as simulate's.
   json alone = json::parse(
       run_rehearse("simulate " + shipped("resnet50-ps") + " --format json --set cluster.nic_gbps=5").out);
   json beside = all[1];
@@ -189,10 +189,10 @@ TEST_CASE("what cannot be compared is told, and the others are compared") {
     std::string arguments;
     int status;
     std::string told;
-    std::size_t compared;  // of how many
+    std::size_t compared;  // number of scenarios compared; `of`: number given
     std::size_t of;
   };
-  // More messages than are simulated: the run fails, not the input.
+  // More messages than the simulator accepts: the run fails, although the input is valid.
   const std::string ring = shipped("bert-large-ring"),
                     huge =
                         " --variant 'simulation.fidelity=chunk strategy.chunk_kb=1 simulation.fold=false "

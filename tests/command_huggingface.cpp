@@ -1,4 +1,5 @@
-// A scenario whose model is a config.json: what its result says of it, and its text without the file.
+// Tests scenarios whose model is a config.json: what the result states, and the scenario's text without that
+// file.
 #include <nlohmann/json.hpp>
 
 #include "simulator/scenario/reading/read_scenario.hpp"
@@ -10,7 +11,7 @@ using nlohmann::json;
 
 namespace {
 
-// Small models of the families, with limits that nobody trains at.
+// Small models of each family, with length limits that nobody trains at.
 const std::string kLlama = R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 96,
   "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 100,
   "max_position_embeddings": 131072})";

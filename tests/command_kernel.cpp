@@ -1,4 +1,4 @@
-// `rehearse kernel`: the times that simulations use, and what is refused.
+// Tests `rehearse kernel`: it gives the times that simulations use, and refuses bad input.
 #include <nlohmann/json.hpp>
 
 #include "simulator/commands/kernel_question.hpp"
@@ -24,20 +24,20 @@ TEST_CASE("a kernel's time, rate and share follow from each other, and it is the
            // Filters of 3x3 over maps of 14x14, 16 samples.
            Case{"convolution 14 14 8 16 32 3 3 1 1 --device p100 --precision fp32", "p100", Precision::fp32,
                 2.0 * 16 * 14 * 14 * 32 * 8 * 9, 4.0 * (16 * 14 * 14 * (8 + 32) + 32 * 8 * 9)},
-           // Without padding, every other pixel: results of 6x4.
+           // Without padding and with a stride of 2: results of 6x4.
            Case{"convolution 13 9 8 1 32 3 3 0 0 2 2 --device v100 --precision fp16 --pass backward-weight",
                 "v100", Precision::fp16, 2.0 * 6 * 4 * 32 * 8 * 9,
                 2.0 * (13 * 9 * 8 + 6 * 4 * 32 + 32 * 8 * 9)},
-           // Two products of 2 x 4 heads; heads of 32 copied side by side, scores written, read and written,
-           // read; queries, keys and values read once and the result written.
+           // Two products for 2 x 4 heads. Heads of 32 are copied side by side; scores are written, read,
+           // written and read; queries, keys and values are read once and the result is written.
            Case{"attention 2 4 256 32 --device h100", "h100", Precision::bf16, 4.0 * 8 * 256 * 256 * 32,
                 2.0 * 8 * (4.0 * 256 * 256 + 4 * 256 * 32 + 2 * 256 * 32)},
-           // Half of the scores; queries, keys, values and result, and a logarithm for each head's query in
-           // fp32.
+           // Half of the scores; queries, keys, values and result, and one logarithm in fp32 per query of
+           // each head.
            Case{"attention 2 4 256 32 --device h100 --attention flash-3 --causal", "h100", Precision::bf16,
                 2.0 * 8 * 256 * 256 * 32, 2.0 * 8 * 4 * 256 * 32 + 4.0 * 8 * 256},
            Case{"norm 100 64 --device h100", "h100", Precision::bf16, 0, 2.0 * 2 * 100 * 64},
-           // dx from x and dy; gain and bias from both again.
+           // Computes dx from x and dy, then reads both again for gain and bias.
            Case{"norm 100 64 --pass backward --device h100", "h100", Precision::bf16, 0, 2.0 * 5 * 100 * 64},
        }) {
     CAPTURE(c.arguments);

@@ -1,4 +1,5 @@
-// Tables of kernels: how well the shipped one is predicted, and which tables are refused.
+// Tests tables of kernels: the accuracy of the predictions for the shipped table, and which tables are
+// refused.
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ namespace {
 
 using Shape = std::vector<double>;
 
-// Of the shapes of a group, in ascending order, every other one.
+// Returns true for every other shape of a group in ascending order.
 bool every_other(const KernelTable& kernels, std::size_t row) {
   std::set<Shape> shapes;
   for (std::size_t i = 0; i < kernels.questions.size(); ++i)
@@ -36,7 +37,7 @@ TEST_CASE("DeepBench's products on a P100 and a V100 take about as long as measu
   const KernelTable kernels = parse_kernel_table(read_text_file(path, "table"), path);
   const std::vector<double> seconds = predicted_times_s(kernels);
   REQUIRE(seconds.size() == 435);
-  // Rows with both sides of the result from 1,024 on set the shares of the peak in the device files; of the
+  // Rows with both sides of the result at least 1,024 set the shares of the peak in the device files; of the
   // others, those of every other shape in fp32 on the V100 set the shares of tiles
   // (simulator/costs/product.cpp). No constant was set on the remaining ones.
   std::map<std::pair<std::string, std::string>, std::vector<double>> errors;
@@ -53,7 +54,7 @@ TEST_CASE("DeepBench's products on a P100 and a V100 take about as long as measu
   struct Case {
     const char *group, *rows;
     std::size_t count;
-    double median, mean;  // of absolute errors, rounded up to a per cent
+    double median, mean;  // absolute errors, rounded up to a per cent
   };
   for (const Case& c :
        {Case{"V100 fp32", "large", 41, 0.06, 0.05}, Case{"V100 fp32", "tiles", 42, 0.08, 0.11},
@@ -66,7 +67,7 @@ TEST_CASE("DeepBench's products on a P100 and a V100 take about as long as measu
     CHECK(summary.rows == c.count);
     CHECK(summary.median_absolute < c.median);
     CHECK(summary.mean_absolute < c.mean);
-    CHECK(summary.median_absolute > c.median - 0.04);  // a better fit is to be told, too
+    CHECK(summary.median_absolute > c.median - 0.04);  // a better fit must be noticed, too
   }
 }
 
@@ -75,8 +76,8 @@ TEST_CASE("DeepBench's convolutions on a P100 and a V100 take about as long as m
   const KernelTable kernels = parse_kernel_table(read_text_file(path, "table"), path);
   const std::vector<double> seconds = predicted_times_s(kernels);
   REQUIRE(seconds.size() == 1060);
-  // By group, and by whether the input has at least 16 channels: libraries have kernels of their own for
-  // images and spectrograms of one to three, which products in whole tiles do not stand for.
+  // Rows by group and by whether the input has at least 16 channels: libraries have special kernels for
+  // images and spectrograms of one to three channels, which products in whole tiles do not represent.
   std::map<std::pair<std::string, bool>, std::vector<double>> errors;
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     const double channels = kernels.questions[i].sizes[2];
@@ -87,7 +88,7 @@ TEST_CASE("DeepBench's convolutions on a P100 and a V100 take about as long as m
     const char* group;
     bool wide;
     std::size_t count;
-    double median, mean;  // of absolute errors, rounded up to a per cent
+    double median, mean;  // absolute errors, rounded up to a per cent
   };
   for (const Case& c :
        {Case{"V100 fp32", true, 240, 0.35, 0.50}, Case{"V100 fp32", false, 20, 1.05, 2.17},
@@ -112,9 +113,9 @@ TEST_CASE(
   const KernelTable kernels = parse_kernel_table(read_text_file(path, "table"), path);
   const std::vector<double> seconds = predicted_times_s(kernels);
   REQUIRE(seconds.size() == 96);
-  // Heads of 128 and 4,096 tokens set the device's shares: those of the forward pass causal, those of the
-  // backward pass lowered for a causal mask, with which it was not measured. One share stands for all lengths
-  // and heads, where measured rates differ: short causal sequences and narrow heads are slower.
+  // Heads of 128 with 4,096 tokens set the device's shares: for the forward pass the causal ones, for the
+  // backward pass those lowered for a causal mask, which was not measured. One share covers all lengths and
+  // heads, although measured rates differ: short causal sequences and narrow heads are slower.
   std::map<std::pair<std::string, std::string>, std::vector<double>> errors;
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     const KernelQuestion& q = kernels.questions[i];
@@ -126,7 +127,7 @@ TEST_CASE(
   struct Case {
     const char *group, *rows;
     std::size_t count;
-    double mean;  // of absolute errors, rounded up to a per cent
+    double mean;  // absolute errors, rounded up to a per cent
   };
   for (const Case& c :
        {Case{"flash-2 forward", "as in training", 8, 0.08},

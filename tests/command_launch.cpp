@@ -1,4 +1,5 @@
-// `rehearse launch` as a user runs it: scripts that a shell takes, and files that it must not touch.
+// Tests `rehearse launch` as a user runs it: shells accept its scripts, and it never overwrites its
+// input.
 #include "tests/catch.hpp"
 #include "tests/command_run.hpp"
 
@@ -23,7 +24,7 @@ TEST_CASE("a launch script is one that bash can read") {
     CHECK(run.err.rfind("What Megatron-LM does otherwise than the scenario says, or leaves to you:\n", 0) ==
           0);
     CHECK(run_shell("bash -n " + script).status == 0);
-    // Without the variables that it names it stops before it starts anything.
+    // Without the variables that it requires, the script stops before it starts anything.
     const Outcome bare = run_shell("env -u TRAIN_ITERS bash " + script);
     CHECK(bare.status != 0);
     CHECK(bare.err.find("TRAIN_ITERS: optimizer steps") != std::string::npos);

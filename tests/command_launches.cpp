@@ -1,4 +1,4 @@
-// What a framework's process costs, as the commands tell it.
+// Tests how the commands report the costs of a framework's process.
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -40,7 +40,7 @@ TEST_CASE("waiting for kernel launches is told, as part of the step and as what 
   CHECK(result["kernel_launch_wait_s"].get<double>() > 0.1 * parts_s);
   CHECK(result["kernel_launch_wait_s"].get<double>() <= result["breakdown_s"]["other"].get<double>());
 
-  // What it says that faster launches would save is what a process that is so much faster saves.
+  // The result predicts a shorter step for 10 % faster launches; CUDA graphs shorten it further.
   double promised_s = 0;
   for (const json& one : result["critical_path"]["ten_percent_faster"])
     if (one["resource"] == "kernel_launches") promised_s = one["step_time_s"].get<double>();

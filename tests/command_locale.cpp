@@ -1,4 +1,4 @@
-// The same scenario gives the same bytes, on every run, in every time zone and under every locale.
+// Tests that a scenario gives identical bytes on every run, in every time zone and under every locale.
 #include <clocale>
 #include <cstdlib>
 #include <locale>
@@ -12,7 +12,7 @@
 #include "tests/command_run.hpp"
 #include "tests/locales.hpp"
 
-// glibc keeps what it read of LOCPATH; the leak sanitizer asks this function what to forgive.
+// Suppresses a leak report: glibc retains memory for LOCPATH. The leak sanitizer calls this function.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:argz_add_sep\n";
@@ -41,7 +41,7 @@ latency_us = 1.25
 pipeline = 2
 )";
 
-// All that the program can say about a scenario.
+// Returns all that `simulate` prints and writes for a scenario.
 std::string everything(const Scratch& scratch, const std::string& scenario, const std::string& environment) {
   std::string all;
   const std::string trace = scratch.path("trace.json"), zipped = scratch.path("trace.json.gz");
@@ -56,7 +56,7 @@ std::string everything(const Scratch& scratch, const std::string& scenario, cons
   return all + read_file(zipped);
 }
 
-// What the other commands say, of files with decimal fractions, and of one that is refused.
+// Returns the output of the other commands, for files with decimal fractions and for a file that is refused.
 std::string others(const Scratch& scratch, const std::string& scenario, const std::string& environment) {
   const std::string table = scratch.write(
       "table.csv",
@@ -79,13 +79,13 @@ std::string others(const Scratch& scratch, const std::string& scenario, const st
     CAPTURE(arguments, run.err);
     REQUIRE((run.status == 0) == (arguments.rfind("simulate", 0) != 0));
     all += run.out;
-    // A sweep's summary holds seconds of the clock.
+    // A sweep's summary contains wall-clock seconds.
     if (arguments.rfind("sweep", 0) != 0) all += run.err;
   }
   return all;
 }
 
-// The locale of this process, as a window's toolkit sets it; the old one comes back at the end.
+// Sets the locale of this process, as a GUI toolkit does; the destructor restores the previous one.
 class UnderLocale {
 public:
   UnderLocale(const Scratch& scratch, const std::string& name) {
@@ -145,7 +145,7 @@ TEST_CASE("the same bytes under a locale with a decimal comma", "[release]") {
     CHECK(others(scratch, scenario, under_locale(scratch, name)) == plain_others);
   }
 
-  // The program leaves the locale alone; a program that does not must get the same from the library.
+  // The program does not set the locale; a program that does must get the same output from the library.
   const auto from_library = [&] {
     const rehearse::Prediction prediction =
         rehearse::predict(rehearse::read_scenario_file(scenario), rehearse::Where::child);
@@ -170,12 +170,13 @@ TEST_CASE("the same bytes under a locale with a decimal comma", "[release]") {
 }
 
 TEST_CASE("text is UTF-8 whatever the locale says") {
-  // A terminal that shows no UTF-8 is rarer than an environment that does not say so (a container's LANG=C).
+  // An environment that does not declare UTF-8 (a container's LANG=C) is more common than a terminal without
+  // it.
   const Scratch scratch;
   const std::string scenario = scratch.write("gpt.toml", kScenario);
   const Outcome plain = run_rehearse("simulate " + scenario, "LANG=C LC_ALL=C");
   REQUIRE(plain.status == 0);
   CHECK(is_utf8(plain.out));
-  CHECK(plain.out.find("\u2588") != std::string::npos);  // a full block: the bars
+  CHECK(plain.out.find("\u2588") != std::string::npos);  // a full block, as in the bars
   CHECK_FALSE(is_utf8("\xE2\x96"));
 }

@@ -1,4 +1,5 @@
-// Times of single kernels and collectives as intervals, asked for one by one and in tables.
+// Tests uncertainty intervals for the times of single kernels and collectives, for one operation and in
+// tables.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -19,8 +20,8 @@ using nlohmann::json;
 
 namespace {
 
-// A device on which products take time in proportion to 1 / gemm_efficiency, and copies to 1 /
-// memory_efficiency, and that has no other uncertain constant.
+// A device where products take time proportional to 1 / gemm_efficiency and copies to 1 / memory_efficiency,
+// and that has no other uncertain constant.
 const std::string kChip = R"(compute_capability = 80
 memory_gib = {value = 80, basis = "published", source = "test"}
 memory_gb_per_s = {value = 2000, basis = "published", source = "test"}
@@ -63,13 +64,13 @@ TEST_CASE("effects add up by squares, on each side for itself") {
                  0.05);
   REQUIRE(found.effects.size() == 2);
   CHECK(found.effects[0].constant == "large");
-  // 90 % of a normal distribution lie within 1.645 standard deviations.
+  // 90 % of a normal distribution are within 1.645 standard deviations.
   CHECK(found.low_s == Approx(2 * std::exp(-1.645 * std::hypot(0.03, 0.08, 0.05))));
   CHECK(found.high_s == Approx(2 * std::exp(1.645 * std::hypot(0.04, 0.12, 0.05))));
 }
 
 TEST_CASE("a constant that is taken over from another device is not more certain than there") {
-  // "as the A100's", "the H100's share, raised ..."; but "the A100's is 1 to 3 us" is a bound.
+  // Matches "as the A100's", "the H100's share, raised ..."; but "the A100's is 1 to 3 us" is a bound.
   const std::regex taken_over("^(?:as )?the ([A-Z]+[0-9]+(?: [0-9]+GB)?)'s(?! is).*");
   const std::map<std::string, std::string> presets = {
       {"A100", "a100-80"},   {"A100 80GB", "a100-80"}, {"V100", "v100"},
@@ -95,7 +96,7 @@ TEST_CASE("a kernel's interval follows from the constants of its device") {
   const std::string chip = scratch.write("chip.toml", kChip);
   struct Case {
     std::string kernel, constant;
-    double deviation;  // of the constant, to which the time is inverse
+    double deviation;  // of the constant, to which the time is inversely proportional
   };
   for (const Case& c : {Case{"gemm 4096 4096 4096", "chip gemm_efficiency", 0.1},
                         Case{"norm 4096 4096", "chip memory_efficiency", 0.2}}) {
@@ -111,7 +112,7 @@ TEST_CASE("a kernel's interval follows from the constants of its device") {
     CHECK(effect["worse_s"].get<double>() == Approx(time_s * std::exp(c.deviation)));
     const double low_s = told["interval_s"][0], high_s = told["interval_s"][1];
     CHECK(std::log(low_s / time_s) == Approx(-std::log(high_s / time_s)));
-    CHECK(high_s > time_s * std::exp(1.645 * c.deviation));  // measurements scatter besides
+    CHECK(high_s > time_s * std::exp(1.645 * c.deviation));  // measurement scatter widens it further
 
     const Outcome text = run_rehearse(line + " --uncertainty");
     CHECK(text.out.find("\n  Uncertainty: nine of ten measurements are expected between ") !=
@@ -138,14 +139,14 @@ TEST_CASE("a collective's interval follows from latency where it is small and fr
     CAPTURE(c.constant);
     const json& told = sizes[c.size];
     const json& effect = effect_of(told, c.constant);
-    CHECK(told["uncertainty"][0] == effect);  // the largest
+    CHECK(told["uncertainty"][0] == effect);  // the largest effect
     const double time_s = told["time_s"], deviation = effect["deviation"];
     CHECK(effect["worse_s"].get<double>() == Approx(time_s * std::exp(deviation)).epsilon(0.01));
     CHECK(effect["better_s"].get<double>() == Approx(time_s * std::exp(-deviation)).epsilon(0.01));
     CHECK(told["interval_s"][0].get<double>() < effect["better_s"].get<double>());
     CHECK(told["interval_s"][1].get<double>() > effect["worse_s"].get<double>());
   }
-  // NVLink switches that sum (NVLS) are counted by what a GPU's NVLinks carry.
+  // NVLink switches that sum (NVLS) are limited by what a GPU's NVLinks carry.
   const json nvls = told_by("collective all-reduce --cluster dgx-h100 --bytes 8G --uncertainty")[0];
   REQUIRE(nvls["algorithm"] == "nvls");
   const json share = effect_of(nvls, "dgx-h100 bandwidth inside nodes");
@@ -164,7 +165,8 @@ TEST_CASE("a collective's interval follows from latency where it is small and fr
       return one.find(" " + size + " ") != std::string::npos;
     });
   };
-  // What nccl-tests prints out of place stays where it is; the bounds stand between it and the algorithm.
+  // The columns that nccl-tests prints keep their places; the bounds come between out-of-place figures and
+  // the algorithm.
   const std::string with = row(text, "8589934592"), without = row(plain, "8589934592");
   const std::size_t columns = without.rfind("  ");
   CHECK(with.substr(0, columns) == without.substr(0, columns));

@@ -1,4 +1,5 @@
-// Tasks in an order: the same is handed over, whatever the children, the processes, and the kills.
+// Tests ordered tasks: the delivered results do not depend on the number of children or processes, or on
+// kills.
 #include "simulator/commands/ordered_tasks.hpp"
 
 #include <fcntl.h>
@@ -32,7 +33,7 @@ std::int64_t value_of(std::int64_t task) {
   return (task * 7919 + 104729) % 997;
 }
 
-// What may be known of a value without computing it.
+// Returns a lower bound of a task's value that is known without computing it.
 std::int64_t bound_of(std::int64_t task) {
   return value_of(task) - task * 31 % 400;
 }
@@ -41,7 +42,7 @@ std::string result_of(std::int64_t task) {
   return fmt::format("{{\"task\": {}, \"value\": {}}}", task, value_of(task));
 }
 
-// The least value is looked for: wanted is what may be less than the least so far.
+// Searches for the least value: a task is wanted if its value could be less than the least so far.
 struct Question {
   bool prunes = true;
   std::int64_t least = 1000;
@@ -76,7 +77,7 @@ std::vector<std::int64_t> numbers_in(const std::string& path) {
   return numbers;
 }
 
-// How often each task was begun, as the log of the computations says.
+// Returns how often each task was started, according to the log.
 std::map<std::int64_t, int> begun(const std::string& log) {
   std::map<std::int64_t, int> times;
   for (const std::int64_t task : numbers_in(log)) ++times[task];
@@ -88,14 +89,14 @@ struct Worker {
   bool prunes = true;
   std::int64_t count = kTasks;
   int slowest_ms = 3;
-  std::string file = {}, log = {};  // no file: nothing is shared
+  std::string file = {}, log = {};  // empty `file`: nothing is shared
   bool force_new = false;
   Ranks ranks = {};
-  std::function<void(std::int64_t)> before_work = {};  // in the child
+  std::function<void(std::int64_t)> before_work = {};  // runs in the child
   std::function<void()> tick = {};
 };
 
-// What is handed over.
+// Runs the tasks and returns what was delivered.
 std::string run_worker(const Worker& worker) {
   std::string sequence;
   Question question{worker.prunes};
@@ -122,7 +123,7 @@ std::string run_worker(const Worker& worker) {
   return sequence;
 }
 
-// In a process of its own, which writes what was handed over to a file.
+// Runs a worker in a separate process, which writes what was delivered to the file `out`.
 pid_t start_worker(const Worker& worker, const std::string& out) {
   const pid_t process = fork();
   if (process != 0) return process;
@@ -150,7 +151,7 @@ void kill_process(pid_t process) {
 
 TEST_CASE("ordered tasks are handed over as if computed one after the other") {
   const bool prunes = GENERATE(true, false);
-  const int jobs = GENERATE(1, 2, 4), processes = GENERATE(0, 1, 2, 4);  // 0: no file
+  const int jobs = GENERATE(1, 2, 4), processes = GENERATE(0, 1, 2, 4);  // 0: no shared file
   CAPTURE(prunes, jobs, processes);
   const Scratch scratch;
   Worker worker{jobs, prunes};
@@ -176,14 +177,15 @@ TEST_CASE("ordered tasks are handed over as if computed one after the other") {
 }
 
 TEST_CASE("a child whose task is no longer wanted is stopped") {
-  const int processes = GENERATE(0, 2);  // 0: no file
+  const int processes = GENERATE(0, 2);  // 0: no shared file
   const Scratch scratch;
   const std::string sequence = sequence_of(true);
   Worker worker{4};
   worker.log = scratch.path("log");
   if (processes > 0) worker.file = scratch.path("results");
   worker.before_work = [&](std::int64_t task) {
-    // Nothing is handed over before the tasks up to 3 are computed, of which 1 turns out to be unwanted.
+    // Tasks up to 3 must all be running before the first result is delivered, after which 1 turns out to be
+    // unwanted.
     while (task == 0 && begun(worker.log).size() < 4)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     while (("\n" + sequence).find(fmt::format("\n{}: ", task)) == std::string::npos) pause();
@@ -227,7 +229,7 @@ TEST_CASE("a child that dies is handed over at its turn, and computed again afte
   CHECK(run_worker(worker) == expected);
   CHECK(run_worker(worker) == expected);
   for (const auto& [task, count] : begun(worker.log)) CHECK(count == (task == 7 || task == 9 ? 3 : 2));
-  worker.before_work = nullptr;  // not repeated
+  worker.before_work = nullptr;  // without failures
   CHECK(run_worker(worker) == sequence_of(false));
 }
 
@@ -241,7 +243,8 @@ TEST_CASE("tasks of a process that is killed are taken over, and no others") {
   };
   const pid_t process = start_worker(lost, scratch.path("lost"));
   while (numbers_in(lost.log).size() < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  // The other computes all that it can, waits with its ticks going on, and takes over.
+  // The other process computes all it can, then waits while its tick function is still called, and takes
+  // over.
   Worker other{2, false};
   other.file = lost.file;
   other.log = lost.log;
@@ -260,7 +263,7 @@ TEST_CASE("killed at random moments and started again, ordered tasks are handed 
   constexpr int kRounds = 4, kKills = 6, kProcesses = 3, kJobs = 2;
   std::mt19937 random(20240607);
   std::uniform_int_distribution<int> moment_us(1000, 25000);
-  int inside = 0;  // kills when something but not all was computed
+  int inside = 0;  // kills after some but not all tasks were computed
   for (int round = 0; round < kRounds; ++round) {
     const Scratch scratch;
     Worker worker{kJobs, round % 2 == 0};
@@ -304,7 +307,7 @@ TEST_CASE("a file of results that is torn anywhere is continued to the same end"
     scratch.write("torn", whole.substr(0, bytes));
     CHECK(run_worker(worker) == sequence);
     CHECK(read_file(worker.file) == whole);
-    // What stood there as a whole line was not computed again.
+    // Tasks with a complete line in the file were not computed again.
     const auto lines = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n'); };
     const auto missing = lines(whole) - std::max<std::ptrdiff_t>(lines(whole.substr(0, bytes)), 1);
     CHECK(numbers_in(worker.log).size() == static_cast<std::size_t>(missing));
@@ -336,7 +339,7 @@ TEST_CASE("ranks that begin anew together take no old result, whoever comes firs
   }
 }
 
-// What mpirun starts: a rank of the case below.
+// A rank that mpirun starts in the test case below.
 TEST_CASE("a rank of ordered tasks", "[.]") {
   const char* folder = std::getenv("REHEARSE_TEST_FOLDER");
   if (folder == nullptr) SKIP("this is a part of another case");

@@ -27,7 +27,7 @@ TEST_CASE("list and show know every preset", "[release]") {
       CAPTURE(show.err);
       CHECK(show.status == 0);
       CHECK_FALSE(show.out.empty());
-      if (what != "strategies") {  // what follows from the file, and the file with its sources
+      if (what != "strategies") {  // prints derived figures, then the file with its sources
         CHECK(show.out.find(name + ".toml, with its sources:") != std::string::npos);
         CHECK(show.out.find("source") != std::string::npos);
       }
@@ -105,7 +105,7 @@ TEST_CASE("validate tells every row's error and their summary") {
     const double error = row["predicted_step_s"].get<double>() / row["measured_step_s"].get<double>() - 1;
     CHECK(row["error"].get<double>() == Approx(error).margin(1e-15));
     CHECK(row["source"].get<std::string>().find("arXiv 2401.10241") != std::string::npos);
-    // A row that is far off was read or simulated wrongly.
+    // A row with a large error was read or simulated incorrectly.
     CHECK(std::abs(error) < 0.25);
     absolute.push_back(std::abs(error));
     sum += error;
@@ -139,7 +139,7 @@ TEST_CASE("validate compares throughputs, scaling and order: the golden answers 
 
 TEST_CASE("of many comparisons that are wrong, the text tells some and JSON all") {
   const Scratch scratch;
-  // Six alternatives that are the same and so predicted alike, measured 10 % and more apart: 15 pairs.
+  // Six identical alternatives with equal predictions, whose measurements differ by 10 % or more: 15 pairs.
   std::string table =
       "id,source,measured_step_s,comparison,model.preset,training.global_batch,training.micro_batch," +
       std::string("cluster.preset,cluster.nodes,cluster.devices_per_node\n");
@@ -178,7 +178,8 @@ TEST_CASE("validate predicts tensor and sequence parallelism, within what device
   const json table = json::parse(run.out)[0];
   REQUIRE(table["rows"].size() == 6);
   for (const auto& row : table["rows"]) CHECK(std::abs(row["error"].get<double>()) < 0.10);
-  // What sequence parallelism and selective recomputation save together, measured: 22 to 24 % of the step.
+  // The measured saving of sequence parallelism and selective recomputation together is 22 to 24 % of the
+  // step.
   for (std::size_t i = 0; i < 6; i += 2) {
     const auto saved = [&](const char* which) {
       return 1 - table["rows"][i + 1][which].get<double>() / table["rows"][i][which].get<double>();
@@ -195,8 +196,9 @@ TEST_CASE("MPT on H100, of which every other row set the share of the peak that 
   const json table = json::parse(run.out)[0];
   REQUIRE(table["rows"].size() == 27);
   REQUIRE(table["groups"].size() == 2);
-  // The mean is that of a few rows of 13 and 30 billion parameters in small micro-batches, predicted up to
-  // 21 % too fast; memory is probably all but full there, and what an allocator then does is not modelled.
+  // The mean comes from a few rows of 13 and 30 billion parameters in small micro-batches, predicted up to 21
+  // % too fast; memory is probably almost full there, and the allocator's behaviour in that case is not
+  // modelled.
   for (const json& group : table["groups"]) {
     const bool unseen = group["group"] == "unseen";
     CHECK(group["median_absolute_error"].get<double>() == Approx(unseen ? 0.032 : 0.028).margin(0.005));
@@ -239,7 +241,7 @@ TEST_CASE("a table's cells become a scenario") {
         "strategy.pipeline = 8\nstrategy.schedule = \"1f1b\"\nstrategy.overlap = true\n"
         "strategy.stage_layers = [1, 2]\n");
   CHECK(table.rows[1].scenario == "strategy.schedule = \"gpipe\"\n");
-  // What is no TOML value is a string, whatever stands in it.
+  // A field that is not a TOML value becomes a string, whatever characters it contains.
   CHECK(rehearse::parse_measurements(
             "id,measured_step_s,source,cluster.file\na,1,b,\"my \"\"lab\"\".toml\"\n", "t.csv")
             .rows[0]

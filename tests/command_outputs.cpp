@@ -1,4 +1,5 @@
-// What the program writes: never over its input, whole or not at all, and its errors said.
+// Tests the program's output files: written completely or not at all, never over an input, and with errors
+// reported.
 #include <algorithm>
 #include <filesystem>
 #include <string>
@@ -44,7 +45,7 @@ std::string shipped(const std::string& path) {
   return std::string(REHEARSE_TESTS_DIR) + "/../" + path;
 }
 
-// A scenario and all files that it points to.
+// Writes a scenario and all files that it refers to.
 std::string write_pointing(const Scratch& scratch) {
   scratch.write("model.toml", kModel);
   scratch.write("cluster.toml", kCluster);
@@ -125,7 +126,7 @@ TEST_CASE("a trace that cannot be written whole is not there, and an earlier one
   const std::string scenario = scratch.write("s.toml", kMeasuredStages);
   for (const std::string name : {"trace.json", "trace.json.gz"}) {
     CAPTURE(name);
-    // A block of 512 or 1024 bytes is less than the trace, packed or not.
+    // The limit of one block (512 or 1024 bytes) is less than the trace, compressed or not.
     const Outcome run =
         run_rehearse("simulate " + scenario + " --trace " + scratch.path(name), "ulimit -f 1;");
     CHECK(run.status == 1);
@@ -161,7 +162,7 @@ TEST_CASE("a reader that goes is no error, a full disk is one") {
   for (const std::string& arguments : {std::string("list models"), "simulate " + scenario, sweep}) {
     CAPTURE(arguments);
     fs::remove(scratch.path("pipe"));
-    // A pipe whose reader has gone: opened for both ends, then only for writing.
+    // Makes a pipe whose reader is gone: opened for reading and writing, then only for writing.
     const Outcome run = run_rehearse(arguments + " >&3", "mkfifo " + scratch.path("pipe") + "; exec 4<>" +
                                                              scratch.path("pipe") + " 3>" +
                                                              scratch.path("pipe") + "; exec 4<&-;");

@@ -1,4 +1,4 @@
-// `rehearse plan` as a user runs it.
+// Tests `rehearse plan` as a user runs it.
 #include "tests/command_plan.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-// The fields of a line of CSV, without their quotes.
+// Splits a line of CSV into its fields, without their quotes.
 std::vector<std::string> fields_of(const std::string& line) {
   std::vector<std::string> fields(1);
   bool quoted = false;
@@ -39,7 +39,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// A value as TOML has it, without quotes.
+// Returns a value as in TOML, without quotes.
 std::string text_of(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   return value.is_array() ? fmt::format("[{}]", fmt::join(value.get<std::vector<int>>(), ", "))
@@ -55,7 +55,7 @@ TEST_CASE("all formats of an answer agree") {
                 csv = run_rehearse(command + " --format csv");
   for (const Outcome* outcome : {&text, &json, &csv}) {
     CHECK(outcome->status == 0);
-    CHECK(outcome->err == "");  // progress is for terminals
+    CHECK(outcome->err == "");  // progress is only printed to terminals
   }
   const Json answer = Json::parse(json.out);
   const Json& plans = answer["plans"];
@@ -95,7 +95,7 @@ TEST_CASE("all formats of an answer agree") {
     CHECK(plan["result"]["memory_bytes"]["total"] == plan["memory_bytes"]);
   }
   CHECK_THAT(text.out, contains_text("\n  " + plans[0]["words"].get<std::string>() + "\n"));
-  // Each plan of the space is in one place.
+  // Each plan of the space is counted exactly once.
   const Json& space = answer["space"];
   int ruled_out = 0;
   for (const Json& count : space["ruled_out"]) ruled_out += count.get<int>();
@@ -149,12 +149,12 @@ TEST_CASE("where no plan is possible, the answer names what is in its way") {
                Case{" --set training.global_batch=1000003 --vary strategy.data=2,4", "no plan divides"});
   CAPTURE(c.arguments);
   const Scratch scratch;
-  // With strategy.data given in the arguments, or left to the search.
+  // The arguments set strategy.data, or leave it to the search.
   const std::string command = "plan " + scratch.write("scenario.toml", kPlanned) + kFewPlans + c.arguments;
   const Outcome outcome = run_rehearse(command);
   CHECK(outcome.status == 1);
   CHECK(outcome.err == "");
-  std::string one_line = outcome.out;  // which the text wraps
+  std::string one_line = outcome.out;  // the text is wrapped; undo that
   for (std::size_t at = 0; (at = one_line.find("\n  ", at)) != std::string::npos;)
     one_line.replace(at, 3, " ");
   CHECK_THAT(one_line, contains_text("No plan for Transformer, 4 layers of 512 satisfies the constraints."));
@@ -178,7 +178,7 @@ TEST_CASE("a plan that no scenario allows is told by the first refusal") {
 TEST_CASE("constraints without a meaning are refused") {
   struct Case {
     const char* arguments;
-    const char* says;  // of it FILE stands for the scenario's path
+    const char* says;  // part of the message; FILE stands for the scenario's path
   };
   const Case c = GENERATE(
       Case{"--reserve 150%", "--reserve: is \"150%\"; allowed: such as 4GiB, or a share below 100%"},

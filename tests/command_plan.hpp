@@ -1,4 +1,4 @@
-// What tests of `rehearse plan` ask.
+// Provides the scenario and options that the tests of `rehearse plan` share.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ nodes = 2
 data = 8
 )";
 
-// Of the many plans for it some fifty, which are simulated in less than a second.
+// Restricts the search to about fifty plans, which are simulated in less than a second.
 inline constexpr const char* kFewPlans =
     " --vary strategy.tensor=1 --vary strategy.pipeline=1,2,4 --vary strategy.schedule=1f1b,gpipe"
     " --vary training.micro_batch=1,3 --vary training.recompute=none --vary strategy.bucket_mb=25"

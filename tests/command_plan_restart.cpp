@@ -1,5 +1,5 @@
-// A search that is killed, started again, shared out among ranks or stopped: the same answer, and no process
-// stays behind.
+// Tests that a search which is killed, restarted, distributed over ranks or stopped gives the same answer and
+// leaves no process behind.
 #include <csignal>
 #include <random>
 
@@ -58,7 +58,7 @@ TEST_CASE("a search killed at random moments gives the undisturbed answer", "[re
     const std::string after = read_file(results);
     const std::string kept = before.substr(0, before.rfind('\n') + 1);  // a torn line is cut off
     CHECK(after.compare(0, kept.size(), kept) == 0);
-    if (!WIFSIGNALED(status)) {  // it came to its end: begin anew
+    if (!WIFSIGNALED(status)) {  // it finished: start again from nothing
       CHECK(read_file(out) == undisturbed.out);
       std::filesystem::remove(results);
       continue;
@@ -66,11 +66,11 @@ TEST_CASE("a search killed at random moments gives the undisturbed answer", "[re
     ++kills;
     inside += after.size() > before.size() ? 1 : 0;
   }
-  CHECK(inside > 0);  // some moments did fall into the work
+  CHECK(inside > 0);  // some kills hit while results were being added
   const Outcome again = run_rehearse("plan " + arguments + " --results " + results);
   CHECK(again.status == 0);
   CHECK(again.out == undisturbed.out);
-  // What is known is not simulated again, and nothing is written.
+  // Known results are not simulated again, and nothing is written.
   const std::string whole = read_file(results);
   CHECK(run_rehearse("plan " + arguments + " --results " + results).out == undisturbed.out);
   CHECK(read_file(results) == whole);
@@ -102,7 +102,7 @@ TEST_CASE("a signal ends a search and its simulations", "[release]") {
   const Scratch scratch;
   const TakesOrphans orphans;
   const std::string results = scratch.path("results");
-  // All plans, of which some thousand are simulated.
+  // Searches all plans, of which a thousand or so are simulated.
   const pid_t search =
       start_program(plan_words(scratch.write("scenario.toml", kPlanned) + " --jobs 2 --results " + results));
   for (int i = 0; i < 2000 && read_file(results).find("\n0\t") == std::string::npos; ++i)

@@ -1,4 +1,4 @@
-// Nothing that comes from outside commands a terminal, and results stay UTF-8 and JSON.
+// Tests that untrusted text cannot control a terminal, and that results stay valid UTF-8 and JSON.
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,7 +12,8 @@ using namespace rehearse::test;
 
 namespace {
 
-// Clears the screen in three ways: ESC [, the same as one byte and as one character; then what is not UTF-8.
+// Clears the screen in three ways: with ESC [, with its one-byte form, and with its UTF-8 form; ends with a
+// byte that is not UTF-8.
 const std::string kName =
     "a\x1b[2J\x9b"
     "2J\xC2\x9B"
@@ -64,7 +65,7 @@ TEST_CASE("file names and arguments are escaped wherever they are printed") {
     CHECK(run.status >= 0);
     CHECK(is_plain(run.out));
     CHECK(is_plain(run.err));
-    const bool named = arguments != "simulate " + good && arguments != sweep;  // those print no name
+    const bool named = arguments != "simulate " + good && arguments != sweep;  // these two print no name
     CHECK(((run.out + run.err).find("\\x1B[2J") != std::string::npos) == named);
   }
 }
@@ -96,7 +97,7 @@ TEST_CASE("files and pipes without an end are refused, not read") {
   REQUIRE(std::system(("truncate -s 20G " + huge + " " + huge + ".csv " + huge + ".json").c_str()) == 0);
   const std::string sweep = "sweep " + scenario + " --vary training.micro_batch=1,2";
   const std::string out = scratch.path("out.csv");
-  // The address sanitizer reserves far more than it uses.
+  // The address sanitizer reserves far more address space than it uses.
   const std::string few = rehearse::testing::kSanitized ? "" : "ulimit -v 1500000;";
   REQUIRE(run_rehearse(sweep + " --out " + out).status == 0);
   REQUIRE(std::system(("truncate -s 20G " + out).c_str()) == 0);

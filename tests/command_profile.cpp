@@ -1,4 +1,4 @@
-// `rehearse profile`: traces written as PyTorch's profiler writes them, with times that can be added up by
+// Tests `rehearse profile` on traces in the format of PyTorch's profiler, with times that can be added up by
 // hand.
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMain = 100, kBackward = 101, kGloo = 102, kStream = 7, kCollectives = 20;
 
-// A Chrome trace under way; times are microseconds.
+// Builds a Chrome trace; times are in microseconds.
 class TraceText {
 public:
   explicit TraceText(std::string head = "") : head_(std::move(head)) {}
@@ -34,7 +34,7 @@ public:
       args += fmt::format(", \"Input Dims\": {}, \"Input type\": [\"float\", \"float\"]", dims);
     add("cpu_op", name, ts, end, kMain, args);
   }
-  // A node of the backward pass.
+  // Adds a node of the backward pass.
   void node(const std::string& name, double ts, double end, int sequence) {
     add("cpu_op", "autograd::engine::evaluate_function: " + name, ts, end, backward_thread,
         fmt::format("\"Sequence number\": {}, \"Fwd thread id\": 1", sequence));
@@ -45,7 +45,7 @@ public:
     add("cpu_op", "torch::autograd::AccumulateGrad", ts + 0.25, end - 0.25, backward_thread,
         shapes ? fmt::format("\"Input Dims\": [{}], \"Input type\": [\"float\"]", dims) : "");
   }
-  // A kernel and the call that launches it.
+  // Adds a kernel and the call that launches it.
   void kernel(const std::string& name, double launched, double ts, double end, int thread,
               int stream = kStream) {
     ++correlation_;
@@ -63,9 +63,9 @@ private:
   int correlation_ = 0;
 };
 
-// Two linear layers, the first of which takes `f` us, and a ReLU between them, which belongs to the first.
-// Node n makes the view of the first weight, n + 1 its product, n + 2 the ReLU; n + 3 and n + 4 are the
-// second's.
+// Adds two linear layers, the first of which takes `f` us, with a ReLU between them that belongs to the
+// first. Node n is the view of the first weight, n + 1 its product, n + 2 the ReLU; n + 3 and n + 4 belong to
+// the second layer.
 void passes_on_processors(TraceText& trace, double t, int n, double f) {
   trace.op("aten::linear", t + 20, t + 20 + f, n, "[[8, 16], [32, 16], [32]]");
   trace.op("aten::t", t + 21, t + 23, n, "[[32, 16]]");
@@ -84,7 +84,7 @@ void passes_on_processors(TraceText& trace, double t, int n, double f) {
   trace.accumulate(t + 500, t + 510, "[32, 16]");
 }
 
-// Steps of 1000 us; the first one is slow, and the others differ in the first layer.
+// Writes four steps of 1000 us; the first is slow, and the others differ in the first layer.
 std::string on_processors(bool shapes = true, bool with_steps = true) {
   TraceText trace("\"distributedInfo\": {\"backend\": \"gloo\", \"rank\": 0, \"world_size\": 2}, ");
   trace.shapes = shapes;
@@ -101,7 +101,8 @@ std::string on_processors(bool shapes = true, bool with_steps = true) {
   return trace.text();
 }
 
-// The same network on a GPU. Its backward pass has a thread of its own; gradients are clipped by a kernel.
+// Writes the same network on a GPU, with the backward pass on a separate thread; a kernel clips the
+// gradients.
 std::string on_gpu(const std::string& name = "NVIDIA A100-SXM4-80GB") {
   TraceText trace("\"deviceProperties\": [{\"id\": 0, \"name\": \"" + name + "\"}], ");
   trace.backward_thread = kBackward;
@@ -155,7 +156,7 @@ double simulated_s(const std::string& scenario, const std::string& options = "")
   return json::parse(run.out)["step_time_s"].get<double>();
 }
 
-// Tables in text, without the name of the folder that they were made in.
+// Removes the folder's name from a table in text format.
 std::string without_folder(std::string text, const std::string& folder) {
   for (std::size_t at = 0; (at = text.find(folder)) != std::string::npos;) text.erase(at, folder.size());
   return text;
@@ -177,7 +178,7 @@ TEST_CASE("every moment of a step on processors belongs to a layer, the update, 
   CHECK(first["forward_s"].get<double>() == Approx((f + 20) * 1e-6));
   CHECK(second["forward_s"].get<double>() == Approx(60e-6));
   CHECK(second["backward_s"].get<double>() == Approx((366 - 300) * 1e-6));
-  // Without the 4 us in which the collective is handed over.
+  // Excludes the 4 us that it takes to submit the collective.
   CHECK(first["backward_s"].get<double>() == Approx((510 - 366 - 4) * 1e-6));
   CHECK(first["parameters"] == 32 * 16 + 32);
   CHECK(second["gradient_bytes"] == 4 * (4 * 32 + 4));
@@ -203,11 +204,12 @@ TEST_CASE("a scenario made of a profile takes as long as its layers, and scales 
   // Two micro-batches: two passes, one update.
   CHECK(simulated_s(scenario, "--set training.global_batch=16") ==
         Approx(2 * layers_s + optimizer_s + other_s));
-  // Ranks that send gradients take longer, and the layers make two stages.
+  // Ranks that send gradients take longer, and the layers form two stages.
   CHECK(simulated_s(scenario, "--set cluster.nodes=2 --set training.global_batch=16") >
         layers_s + optimizer_s + other_s);
   CHECK(simulated_s(scenario, "--set cluster.nodes=2 --set strategy.pipeline=2") > layers_s);
-  // Of ZeRO's shards each rank updates its own: half of 50 us less than all of them, in the same plan.
+  // With ZeRO each rank updates only its shard: half of 50 us less than for all parameters, under the same
+  // plan.
   const std::string shards =
       "--set cluster.nodes=2 --set training.global_batch=16 --set strategy.zero_stage=1 ";
   CHECK(simulated_s(scenario, shards) -
@@ -220,7 +222,7 @@ TEST_CASE("every moment of a GPU belongs to a kernel of a layer, the update, a c
   const std::string trace = scratch.write("gpu.json", on_gpu()), scenario = scratch.path("gpu.toml");
   const json told = profiled(trace, "--out " + scenario);
   CHECK(told["device"] == "NVIDIA A100-SXM4-80GB");
-  CHECK(told["steps_used"] == 2);  // the first is dropped, and nothing ends the last
+  CHECK(told["steps_used"] == 2);  // the first is dropped, and the end of the last is unknown
   const json &first = told["layers"][0], &second = told["layers"][1];
   CHECK(first["forward_s"].get<double>() == Approx(110e-6));
   CHECK(first["backward_s"].get<double>() == Approx(210e-6));
@@ -230,7 +232,7 @@ TEST_CASE("every moment of a GPU belongs to a kernel of a layer, the update, a c
   CHECK(second["backward_kernels"] == 2);
   const json& parts = told["parts_s"];
   CHECK(parts["optimizer"].get<double>() == Approx(50e-6));
-  CHECK(parts["waiting_for_collectives"].get<double>() == Approx(50e-6));  // 600 to 700, but for 600 to 650
+  CHECK(parts["waiting_for_collectives"].get<double>() == Approx(50e-6));  // 600 to 700 minus 600 to 650 us
   CHECK(parts["other"].get<double>() == Approx(10e-6));
   CHECK(parts["idle"].get<double>() == Approx(320e-6));
   CHECK(parts["sum"].get<double>() == Approx(1000e-6));
@@ -239,7 +241,7 @@ TEST_CASE("every moment of a GPU belongs to a kernel of a layer, the update, a c
   // Passes from 20 to 90 and 100 to 210 us, the update from 300 to 330; 8 kernels.
   CHECK(told["kernel_launch_s"].get<double>() == Approx((70 + 110 + 30) * 1e-6 / 8));
 
-  // 620 us of kernels, and the 310 us between steps and of clipping; launches are hidden.
+  // 620 us of kernels, and the 310 us between steps and for clipping; launches are hidden.
   CHECK(simulated_s(scenario) == Approx(930e-6));
   CHECK(simulated_s(scenario, "--set framework.kernel_launch_us.value=200") ==
         Approx(310e-6 + 8 * 200e-6).epsilon(0.05));
@@ -260,7 +262,7 @@ TEST_CASE("what profiles print") {
   check_golden("profile-gpu.txt",
                printed(scratch.write("gpu.json", on_gpu()) + " --out " + scratch.path("gpu.toml")));
   check_golden("profile-gpu.toml", read_file(scratch.path("gpu.toml")));
-  // Written by PyTorch 2.15.0: tests/gui_trace_profiler.cpp says how. It has no shapes.
+  // Written by PyTorch 2.15.0 (see tests/gui_trace_profiler.cpp). It has no shapes.
   check_golden(
       "profile-gloo.txt",
       without_folder(run_rehearse("profile " REHEARSE_TESTS_DIR "/traces/ddp-gloo-rank0.json.gz").out,
@@ -297,7 +299,7 @@ TEST_CASE("without sizes of parameters nothing is sent, and the notes say so") {
   CHECK(told["layers"].size() == 2);
   CHECK(told["layers"][0]["parameters"] == 0);
   CHECK(told["notes"][1].get<std::string>().find("record_shapes=True") != std::string::npos);
-  // The update is then part of what a step takes once.
+  // The update then counts as part of the fixed time per step.
   const json& parts = told["parts_s"];
   CHECK(simulated_s(scenario) == Approx(parts["layers"].get<double>() + parts["optimizer"].get<double>() +
                                         parts["other"].get<double>()));

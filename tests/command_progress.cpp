@@ -1,4 +1,4 @@
-// What is said of a prediction that takes long, beforehand and meanwhile.
+// Tests the messages before and during a prediction that takes long.
 #include <sstream>
 #include <string>
 

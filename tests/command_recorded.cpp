@@ -1,5 +1,5 @@
-// Recorded runs: written, read again, and judged. The measured traces are made here: predicted ones,
-// stretched by factors that the expected errors follow from.
+// Tests that recorded runs are written, read back and validated. The "measured" traces are predicted ones,
+// stretched by factors from which the expected errors follow.
 #include <fmt/format.h>
 #include <cmath>
 
@@ -22,7 +22,7 @@ using nlohmann::json;
 
 namespace {
 
-// Four data-parallel ranks of which each computes, and then adds up: nothing overlaps, and all are alike.
+// Four identical data-parallel ranks that compute and then all-reduce: nothing overlaps.
 constexpr const char* kOneAfterTheOther = R"([model.multi_layer_perceptron]
 widths = [2048, 2048, 2048, 2048]
 [training]
@@ -62,16 +62,16 @@ RecordedRun predicted(const std::string& text, const std::vector<std::string>& o
   measurement.gradients_identical = true;
   measurement.notes = {"4 ranks on 2 cores."};
   RecordedRun run{prediction.scenario, prediction.plan, prediction.trace, measurement};
-  run.trace.link_use.clear();  // no executor counts bytes on links
+  run.trace.link_use.clear();  // executors do not count bytes on links
   run.trace.bytes_total = 0;
   run.trace.spans.latency_s.clear();
   return run;
 }
 
-// Stretches time: `factor` says by how much at each instant of a step, that is between its begin and end.
-// Valid where all ranks do the same at the same time.
+// Stretches time by `factor`, which is constant within the span that runs at an instant. Valid if all ranks
+// do the same at the same time.
 void stretch(Trace& trace, const std::function<double(int step, const Op*)>& factor) {
-  std::map<double, std::pair<int, const Op*>> under_way;  // from its begin on
+  std::map<double, std::pair<int, const Op*>> under_way;  // by the start of the span
   Spans& spans = trace.spans;
   for (std::size_t row = 0; row < spans.size(); ++row)
     if (spans.end_s[row] > spans.begin_s[row])
@@ -173,9 +173,10 @@ TEST_CASE("a written trace is read again, of every strategy") {
     CHECK(read.scenario.name == prediction.scenario.name);
     CHECK(read.scenario.text == prediction.scenario.text);
     CHECK(read.scenario.strategy.title == prediction.scenario.strategy.title);
-    // And again, now without any difference: what was read is whole nanoseconds.
+    // A second round trip changes nothing, because times in the file are whole nanoseconds.
     const Metrics metrics = evaluate(read.trace, read.scenario, read.plan);
-    // Of asynchronous workers a prediction is a mean, and its trace one of those that it is the mean of.
+    // For asynchronous workers, a prediction is a mean over several simulations, and its trace is one of
+    // these.
     const Metrics of_trace = evaluate(prediction.trace, prediction.scenario, prediction.plan);
     CHECK(metrics.step_time_s == Approx(of_trace.step_time_s).epsilon(1e-6));
     write_chrome_trace({read.scenario, read.plan, read.trace, metrics, {}, {}}, again);
@@ -188,7 +189,7 @@ TEST_CASE("a measured run says how it was measured, and its figures are those of
   const Scratch scratch;
   RecordedRun run = predicted(kOneAfterTheOther);
   const double step_s = run.trace.end_s / 5;
-  const std::vector<double> factors = {7, 1, 3, 2, 4};  // the first one warms up
+  const std::vector<double> factors = {7, 1, 3, 2, 4};  // the first step is warm-up
   stretch(run.trace, [&](int step, const Op*) { return factors[step]; });
   const std::string path = scratch.path("run.json");
   write_run(run, path);
@@ -212,7 +213,7 @@ TEST_CASE("a measured run says how it was measured, and its figures are those of
 
   const json file = json::parse(read_file(path));
   const json& times = file["otherData"]["measured"]["step_times"];
-  // Steps of 1, 3, 2 and 4 times the prediction: the faster of the two in the middle is twice as long.
+  // Steps of 1, 3, 2 and 4 times the prediction: the median step is the faster of the two in the middle, 2.
   CHECK(times["steps"] == 4);
   CHECK(times["median_s"].get<double>() == Approx(2 * step_s));
   CHECK(times["least_s"].get<double>() == Approx(step_s));
@@ -304,7 +305,7 @@ range = [{from_bytes = 0, latency_us = {value = 20, low = 18, high = 25}, gb_per
 TEST_CASE("validate judges a run in which computing takes longer: the golden answers") {
   const Scratch scratch;
   RecordedRun run = predicted(kOneAfterTheOther);
-  std::map<OpKind, double> seconds;  // of a step, by hand
+  std::map<OpKind, double> seconds;  // of one step, summed by hand
   for (std::size_t row = 0; row < run.trace.spans.size(); ++row)
     if (run.trace.spans.step[row] == 4 && run.trace.spans.rank_class[row] == 0)
       seconds[run.trace.op_of(row).kind] += run.trace.spans.end_s[row] - run.trace.spans.begin_s[row];
@@ -318,7 +319,7 @@ TEST_CASE("validate judges a run in which computing takes longer: the golden ans
   CAPTURE(outcome.err);
   REQUIRE(outcome.status == 0);
   const json answer = json::parse(outcome.out)[0], &judged = answer["runs"][0];
-  // Times in the file are whole nanoseconds, of steps of milliseconds.
+  // Times in the file are whole nanoseconds, in steps of milliseconds.
   const auto near = [](double value) { return Approx(value).epsilon(1e-5); };
   CHECK(judged["predicted_step_s"].get<double>() == near(compute_s + sync_s));
   CHECK(judged["measured_step_s"].get<double>() == near(1.25 * compute_s + sync_s));
@@ -348,8 +349,8 @@ TEST_CASE("validate judges a folder: the table, the errors and the order") {
     std::vector<std::string> overrides;
     double factor;
   };
-  // A parameter server takes longer than a ring; the tree is measured as faster than the ring, which is
-  // predicted the other way round. The second ring is a repeat, and the other model is a group of its own.
+  // A parameter server takes longer than a ring. The tree is measured as faster than the ring, but predicted
+  // as slower. The second ring is a repeat, and the other model is a separate group.
   const std::vector<Case> cases = {
       {"a-ring", {}, 1.0},
       {"b-ring-again", {}, 1.02},
@@ -376,10 +377,10 @@ TEST_CASE("validate judges a folder: the table, the errors and the order") {
     CHECK(answer["runs"][i]["run"] == cases[i].name);
     CHECK(answer["runs"][i]["error"].get<double>() == Approx(1 / cases[i].factor - 1).margin(1e-5));
   }
-  // 0, 0, 0.0196, 0.0909, 1
+  // Sorted errors: 0, 0, 0.0196, 0.0909, 1
   CHECK(answer["median_absolute_error"].get<double>() == Approx(1 - 1 / 1.02).margin(1e-5));
   CHECK(answer["worst_error"].get<double>() == Approx(1).margin(1e-5));
-  // Of a to d all pairs but that of the two rings; wrong are both rings against the tree.
+  // Compares all pairs of a to d except the two rings; both rings against the tree are wrong.
   CHECK(answer["order"]["comparisons"] == 5);
   CHECK(answer["order"]["right"] == 3);
   CHECK(answer["order"]["wrong"] == json::array({{{"faster", "c-tree"}, {"slower", "a-ring"}},
@@ -388,7 +389,7 @@ TEST_CASE("validate judges a folder: the table, the errors and the order") {
     check_golden("validate-runs." + (format == "text" ? "txt" : format),
                  run_rehearse("validate " + folder + " --format " + format).out);
 
-  // Overrides change the prediction only: at ten times the bandwidth it is far too fast.
+  // Overrides only change the prediction: with ten times the bandwidth it is far too fast.
   const json faster = json::parse(
       run_rehearse("validate " + folder + "a-ring.json.gz --set cluster.nic_gbps=400 --format json").out)[0];
   CHECK(faster["runs"][0]["measured_step_s"] == answer["runs"][0]["measured_step_s"]);

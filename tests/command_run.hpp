@@ -15,11 +15,11 @@
 namespace rehearse::test {
 
 struct Outcome {
-  int status = -1;  // -1: it did not end by itself
+  int status = -1;  // -1: ended by a signal
   std::string out, err;
 };
 
-// Four stages of 10 ms forward and 20 ms backward on four chips, one switch.
+// Four stages of 10 ms forward and 20 ms backward on four chips with one switch.
 inline constexpr const char* kMeasuredStages = R"([model.profiled]
 stages = 4
 forward_ms = 10
@@ -40,7 +40,7 @@ kind = "switch"
 latency_us = 1
 )";
 
-// A folder for what one test writes.
+// A temporary folder for one test.
 class Scratch {
 public:
   Scratch() {
@@ -64,7 +64,7 @@ private:
   std::string folder_;
 };
 
-// A line of the shell. Its standard error is kept if it is one command, or the last of several.
+// Runs a shell command line. Captures standard error only of a single command or of the last of several.
 inline Outcome run_shell(const std::string& line, const std::string& after = "") {
   const Scratch scratch;
   const std::string errors = scratch.path("err");
@@ -80,7 +80,8 @@ inline Outcome run_shell(const std::string& line, const std::string& after = "")
   return outcome;
 }
 
-// `arguments` go through the shell behind the program's path; `environment` (or a launcher) before it.
+// Runs a program of the build; the shell expands `arguments`, and `environment` (variables or a launcher)
+// comes before its path.
 inline Outcome run_program(const std::string& program, const std::string& arguments,
                            const std::string& environment = "", const std::string& after = "") {
   return run_shell(environment + " " + REHEARSE_BIN_DIR + "/" + program + " " + arguments, after);

@@ -1,4 +1,5 @@
-// The file of results that processes share: what it takes and refuses, claims, torn lines, who begins it.
+// Tests the results file that processes share: contents it accepts and refuses, claims, torn lines, and who
+// starts it.
 #include "simulator/commands/shared_results.hpp"
 
 #include <sys/resource.h>
@@ -17,7 +18,7 @@ namespace {
 
 const std::string kHead = "rehearse-results\t1\tquestion\n";
 
-// Runs `part` in a process of its own, which ends with its return value; -1: by a signal.
+// Runs `part` in a child process; status() is its return value, or -1 if a signal ended it.
 class Process {
 public:
   template <typename Part>
@@ -58,7 +59,7 @@ private:
   bool ended_ = false;
 };
 
-// The kind of error and what it says.
+// Returns the kind of error and its message.
 template <typename Part>
 std::string error_of(const Part& part) {
   try {
@@ -104,7 +105,7 @@ TEST_CASE("a file of results that is not this question's stays as it is") {
   struct Case {
     const char* text;
     bool force_new;
-    const char* error;  // "": none
+    const char* error;  // "": no error
   };
   const Case c = GENERATE(
       Case{"rehearse-results\t1\tanother\n0\tx\n", false,
@@ -164,7 +165,7 @@ TEST_CASE("a process holds its claims until it ends") {
   CHECK_FALSE(results.claim(5));
   CHECK(*results.find(5) == "five");
   CHECK_FALSE(results.claim(6));
-  // Children hold no claims and take none away.
+  // A child process holds no claims and releases none.
   CHECK(Process([&](const auto&) { return results.find(5) != nullptr ? 0 : 1; }).status() == 0);
   other.kill_it();
   CHECK(results.claim(3));
@@ -178,7 +179,7 @@ TEST_CASE("what a dead process left of a line is cut off by the next that writes
   const std::string path = scratch.path("results");
   SharedResults results(path, "question");
   results.add(0, "zero");
-  // By another process: closing a descriptor here would give up the locks.
+  // By another process: closing a descriptor in this one would release its locks.
   REQUIRE(run_shell("printf '2\\ttw' >> " + path).status == 0);
   results.refresh();
   CHECK(results.find(2) == nullptr);
@@ -202,7 +203,7 @@ TEST_CASE("a file of results that goes away in use is an error") {
 TEST_CASE("a full disk leaves whole lines") {
   const Scratch scratch;
   const std::string path = scratch.path("results");
-  // As a full disk does, the limit lets a part of a line through.
+  // Like a full disk, the limit lets part of a line through.
   Process full([&](const auto&) {
     std::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{kHead.size() + 12, RLIM_INFINITY};
@@ -237,7 +238,7 @@ TEST_CASE("ranks wait for rank 0 to make the file, but not for ever") {
 TEST_CASE("a rank whose rank 0 dies before the file is begun anew takes no old result") {
   const Scratch scratch;
   const std::string path = scratch.write("results", kHead + "0\tzero\n");
-  Process first([&](const auto&) {  // which waits in vain for rank 2
+  Process first([&](const auto&) {  // waits in vain for rank 2
     return error_of([&] {
              const SharedResults results(path, "question", true, {0, 3}, 1);
            }) == "none"

@@ -12,7 +12,7 @@ using nlohmann::json;
 
 namespace {
 
-// Two stages of 10 ms forward and 20 ms backward on two chips, one switch without latency.
+// Two stages of 10 ms forward and 20 ms backward on two chips, with one switch without latency.
 constexpr const char* kPipeline = R"([model.profiled]
 stages = 2
 forward_ms = 10
@@ -92,7 +92,7 @@ TEST_CASE("a step and a training are paid for as the scenario says") {
   const Scratch scratch;
   const std::string simulate = "simulate " + scratch.write("pipe.toml", kPipeline) +
                                " --set training.samples=4000 --set cost.price_per_device_hour=36";
-  // Two devices at 0.01 a second, steps of 0.15 s that train 4 samples.
+  // Two devices at 0.01 USD per second; steps of 0.15 s train 4 samples.
   json result = json::parse(run_rehearse(simulate + " --format json").out);
   CHECK(result["cost_per_step"].get<double>() == Approx(2 * 0.01 * 0.15));
   CHECK(result["currency"] == "USD");
@@ -112,7 +112,7 @@ TEST_CASE("a step and a training are paid for as the scenario says") {
       text.find("  Training on 4,000 samples takes 1,000 steps, in 150.0 s: 0.0833 GPU-hours, 3.00 USD.\n") !=
       std::string::npos);
 
-  // All that draws power, and a site without losses: the devices compute for 0.12 s of the step's 0.15 s.
+  // Sets all power figures, for a site without losses: the devices compute for 0.12 s of each 0.15 s step.
   const auto watts = [](const char* key, int value) {
     return " --set 'cluster." + std::string(key) + "={value=" + std::to_string(value) +
            ", basis=\"guess\", source=\"a test\"}'";
@@ -123,7 +123,7 @@ TEST_CASE("a step and a training are paid for as the scenario says") {
   result = json::parse(
       run_rehearse(simulate + powered + " --set cost.pue=1 --set cost.carbon_g_per_kwh=500 --format json")
           .out);
-  const double joules = 2 * (0.12 * 400 + 0.03 * 60 + 0.15 * (100 + 10 + 5));  // the A100's 400 and 60 W
+  const double joules = 2 * (0.12 * 400 + 0.03 * 60 + 0.15 * (100 + 10 + 5));  // 400 and 60 W are the A100's
   CHECK(result["energy_wh_per_step"].get<double>() == Approx(joules / 3600));
   CHECK(result["carbon_g_per_step"].get<double>() == Approx(joules / 3600 / 2));
   CHECK(result["target"]["energy_kwh"].get<double>() == Approx(joules / 3600));
@@ -149,7 +149,7 @@ TEST_CASE("asynchronous servers: who is how fast, and how stale gradients are", 
   }
   CHECK(result["samples_per_s"].get<double>() == Approx(sum).epsilon(1e-9));
   CHECK(result["step_time_s"].get<double>() == Approx(1024 / sum).epsilon(1e-9));
-  // Device 5 runs at half its speed, and little but computing takes time.
+  // Device 5 runs at half speed, and almost all time is computation.
   CHECK(figures["workers"][5]["samples_per_s"].get<double>() ==
         Approx(figures["workers"][4]["samples_per_s"].get<double>() / 2).epsilon(0.05));
   double gradients = 0, updates = 0;
@@ -165,7 +165,7 @@ TEST_CASE("asynchronous servers: who is how fast, and how stale gradients are", 
   CHECK(phases["count"].get<int>() >= 2);
   CHECK(phases["least_s"] <= result["step_time_s"]);
   CHECK(phases["most_s"] >= result["step_time_s"]);
-  // Whatever is drawn, is drawn from the scenario's seed.
+  // All random numbers depend on the scenario's seed.
   const std::string command = "simulate " + shipped("resnet50-ps-async.toml") +
                               " --set cluster.nodes=2 --set training.global_batch=512 --format json";
   const std::string out = run_rehearse(command).out;
@@ -212,7 +212,7 @@ TEST_CASE("simulate reads standard input, overrides keys and leaves folding out"
                    " --format json");
   CAPTURE(two.err);
   REQUIRE(two.status == 0);
-  CHECK(json::parse(two.out)["engine"]["classes"] == 8);  // data 4 x pipeline 2, every rank for itself
+  CHECK(json::parse(two.out)["engine"]["classes"] == 8);  // data 4 x pipeline 2, one rank per class
   const Outcome folded = run_rehearse("simulate --set cluster.nodes=8 --set training.global_batch=16 " +
                                       scenario + " --format json");
   CHECK(json::parse(folded.out)["engine"]["classes"] < 8);
@@ -265,7 +265,7 @@ TEST_CASE("output that cannot be written is an error, unless its reader has gone
     CHECK(full.status == 1);
     CHECK(full.err.find("cannot be written") != std::string::npos);
   }
-  // The reader is gone before the program writes; its own status is what the shell reports.
+  // The reader exits before the program writes; `status` receives the program's exit status.
   const std::string status = scratch.path("status");
   run_rehearse("simulate " + scenario, "( sleep 0.2; ", "; echo $? >" + status + " ) | true");
   CHECK(read_file(status) == "0\n");
@@ -319,7 +319,7 @@ TEST_CASE("shipped scenarios give the answers of the golden files", "[release]")
     CHECK(run.status == 0);
     CHECK(run.err.empty());
     check_golden("scenario-" + name + ".txt", run.out);
-    // One screen.
+    // The output fits on one screen.
     std::istringstream lines(run.out);
     int count = 0;
     for (std::string line; std::getline(lines, line); ++count) {

@@ -1,4 +1,4 @@
-// What [[cluster.slow]] slows down is named first, with what it costs, if it holds the step up.
+// Tests that a part slowed by [[cluster.slow]] is reported first, with its cost, if it holds up the step.
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -39,17 +39,17 @@ const std::string kServers = shipped("resnet50-ps-async") + " --set cluster.node
 TEST_CASE("a slow part that holds the step up is the bottleneck", "[release]") {
   struct Case {
     std::string scenario, slow;
-    std::string sentence;  // how it begins
-    std::size_t answer;    // of slow_parts: what the sentence promises
+    std::string sentence;  // start of the sentence
+    std::size_t answer;    // index in slow_parts of what the sentence promises
   };
   const std::vector<Case> cases = {
       {kSpines, "{link=\"leaf0-spine0\",factor=0.1}", "link leaf0-spine0, slowed to 10 %", 0},
       {shipped("resnet50-ring"), "{link=\"node2.nic0\",factor=0.1}", "link node2.nic0, slowed to 10 %", 0},
       {shipped("bert-large-ring"), "{device=3,factor=0.5}", "node0.gpu3, slowed to 50 %", 0},
-      // The first costs nothing beside the second.
+      // The first costs nothing compared with the second.
       {shipped("bert-large-ring"), "{device=1,factor=0.9},{device=3,factor=0.5}",
        "node0.gpu3, slowed to 50 %", 1},
-      // Neither costs anything alone.
+      // Removing only one of them saves nothing.
       {shipped("bert-large-ring"), "{device=1,factor=0.5},{device=3,factor=0.5}",
        "2 slowed parts, the slowest node0.gpu1 at 50 %", 0},
       {shipped("bert-large-ring"), "{device=3,factor=0.8},{device=3,factor=0.5}",

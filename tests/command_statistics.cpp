@@ -1,4 +1,4 @@
-// The figures under a table of measurements, worked out by hand.
+// Tests the statistics below a table of measurements against figures computed by hand.
 #include "simulator/commands/statistics.hpp"
 #include "tests/catch.hpp"
 
@@ -28,12 +28,12 @@ TEST_CASE("errors: mean, mean and median of absolute ones, worst") {
 TEST_CASE("scaling efficiency is throughput a device over that of the smallest row") {
   const std::vector<Observation> rows = {
       row("a", "", 4, 360, 400),       // measured 360 / 4 / 100 = 0.9; predicted 400 / 4 / 110
-      row("a", "", 1, 100, 110),       // the base, wherever it stands
+      row("a", "", 1, 100, 110),       // the base, at any position
       row("a", "", 8, 0, 800),         // not measured: no efficiency
-      row("b", "", 2, 50, 60),         // no row of one device: 25 a device are the base
+      row("b", "", 2, 50, 60),         // no row with one device: the base is 25 per device
       row("b", "", 4, 80, 108),        // 20 / 25 = 0.8; 27 / 30 = 0.9
-      row("c", "", 1, 0, 10),          // only there to scale from
-      row("c", "", 16, 0, 120, 0.68),  // printed: 0.68; 7.5 / 10
+      row("c", "", 1, 0, 10),          // only a base for scaling
+      row("c", "", 16, 0, 120, 0.68),  // 0.68 as printed; 7.5 / 10
       row("", "", 8, 5, 5),           row("d", "", 2, 7, 7),
       row("d", "", 2, 9, 7),  // no more devices than the base
   };
@@ -56,11 +56,11 @@ TEST_CASE("scaling efficiency is throughput a device over that of the smallest r
 TEST_CASE("alternatives are compared if they were measured more than the threshold apart") {
   const std::vector<Observation> rows = {
       row("", "x", 8, 100, 90),
-      row("", "x", 8, 105, 80),  // 5 % and no more above the first: not compared with it
+      row("", "x", 8, 105, 80),  // no more than 5 % above the first: not compared with it
       row("", "x", 8, 120, 85),  // faster than both; predicted slower than the first, faster than the second
       row("", "x", 8, 0, 1000),  // not measured
       row("", "y", 8, 10, 5),
-      row("", "y", 8, 20, 5),  // predicted alike is not predicted right
+      row("", "y", 8, 20, 5),  // equal predictions do not count as right
       row("", "", 8, 1, 2),
       row("", "", 8, 2, 1),
   };

@@ -1,5 +1,5 @@
-// The errors of the shipped tables of step times, pinned: a change that moves a prediction is seen at once.
-// The pinned figures are what the constants give today, and no target.
+// Pins the errors of the shipped tables of step times, so that a change that moves a prediction is noticed at
+// once. The figures are what the constants give today, not a target.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ namespace {
 struct Pinned {
   const char* table;
   std::size_t rows;
-  double mean_absolute, mean;  // of the errors
+  double mean_absolute, mean;  // of the relative errors
 };
 
 void check(const Pinned& pinned) {
@@ -31,9 +31,10 @@ void check(const Pinned& pinned) {
 
 }  // namespace
 
-// Of vTrain's 883 rows, 220 set the costs in simulator/frameworks/presets/megatron-2021.toml, of
-// mosaicml-a100 every other row the loss in llm-foundry-2023.toml, of megatron-bridge-experts the group "sets
-// constants" the launches in megatron-bridge-2025-11.toml; no row of the other tables sets anything.
+// Of vTrain's 883 rows, 220 set the costs in simulator/frameworks/presets/megatron-2021.toml; every other row
+// of mosaicml-a100 set the loss in llm-foundry-2023.toml; the group "sets constants" of
+// megatron-bridge-experts set the launches in megatron-bridge-2025-11.toml; no row of the other tables set
+// any constant.
 TEST_CASE("errors of step time tables are pinned", "[release]") {
   for (const Pinned& pinned : std::vector<Pinned>{{"vtrain-single-node", 883, 0.1017, 0.0135},
                                                   {"mosaicml-a100", 82, 0.0442, -0.0205},
@@ -47,7 +48,8 @@ TEST_CASE("errors of step time tables are pinned", "[release]") {
     check(pinned);
 }
 
-// Every other row of zero-bubble-1f1b set the stage_deviation of all four, no other row anything.
+// Every other row of zero-bubble-1f1b set the stage_deviation of all four tables; no other row set any
+// constant.
 TEST_CASE("errors of the tables of pipelines with profiled stages are pinned") {
   for (const Pinned& pinned : std::vector<Pinned>{{"zero-bubble-1f1b", 13, 0.0134, -0.0052},
                                                   {"zero-bubble-1f1b-interleaved", 8, 0.0170, 0.0055},
@@ -56,7 +58,7 @@ TEST_CASE("errors of the tables of pipelines with profiled stages are pinned") {
     check(pinned);
 }
 
-// Minutes: build/bin/test_command "[tables]".
+// Takes minutes: build/bin/test_command "[tables]".
 TEST_CASE("errors of large step time tables are pinned", "[.][tables]") {
   for (const Pinned& pinned : std::vector<Pinned>{{"narayanan-2021", 24, 0.0476, 0.0122},
                                                   {"vtrain-multi-node", 64, 0.0750, -0.0151},

@@ -1,4 +1,4 @@
-// What does not fit into device memory: a warning, or with --strict a refusal.
+// Tests scenarios that exceed device memory: a warning, or an error with --strict.
 #include <fstream>
 #include <sstream>
 
@@ -9,7 +9,8 @@ using namespace rehearse::test;
 
 namespace {
 
-// GPT-2 with all activations of four micro-batches: more than the 16 GiB of the first of two devices.
+// GPT-2 with all activations of four micro-batches, which need more than the 16 GiB of the first of two
+// devices.
 constexpr const char* kScenario = R"([model]
 preset = "gpt2"
 [training]
@@ -68,7 +69,7 @@ TEST_CASE("sweeps and comparisons count what does not fit as failed with --stric
   const Outcome told = run_rehearse(sweep);
   CHECK(told.status == 0);
   CHECK(holds(told.err, "1 need more memory than a device has"));
-  // A file of the one is not continued as the other.
+  // A sweep file written without --strict is not continued with it, or the other way round.
   const Outcome mixed = run_rehearse(sweep + " --strict");
   CHECK(mixed.status == 2);
   CHECK(holds(mixed.err, "--strict is not the same"));

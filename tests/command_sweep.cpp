@@ -1,4 +1,4 @@
-// rehearse sweep: which points there are, what stands in the file, how it is continued.
+// Tests `rehearse sweep`: which points it computes, what it writes to the file, and how it continues one.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ Texts lines_of(const std::string& text) {
   return lines;
 }
 
-// The header first, then the points by number: workers end in any order.
+// Returns the header and then the points by number, because workers finish in any order.
 Texts sorted_lines(const std::string& text) {
   Texts lines = lines_of(text);
   std::sort(
@@ -63,7 +63,7 @@ Sweep small_sweep() {
   return sweep;
 }
 
-// Lines as a run of `sweep` would leave them: the second of a point that failed.
+// Returns lines as an earlier `sweep` leaves them; the second is for a failed point.
 std::string some_lines(const SweepRows& rows, int count) {
   std::string text = rows.header();
   for (int p = 1; p <= count; ++p)
@@ -231,7 +231,7 @@ TEST_CASE("a torn last line is cut off at whichever byte, and earlier ones are k
       }
       CHECK(read_file(path) == whole);
     }
-    // The very first line, or none.
+    // A torn first line, or an empty file.
     const std::string first = some_lines(rows, format == SweepFormat::csv ? 0 : 1);
     for (std::size_t length = 0; length < first.size(); ++length) {
       const std::string path = scratch.write("out", first.substr(0, length));
@@ -291,7 +291,7 @@ TEST_CASE("every point's line holds what simulate says") {
   REQUIRE(run.status == 0);
   CHECK(run.out.empty());
   CHECK(run.err.find("4 of 4 points: 4 computed now") == 0);
-  CHECK(run.err.find('\r') == std::string::npos);  // progress is for terminals
+  CHECK(run.err.find('\r') == std::string::npos);  // progress is only printed to terminals
   REQUIRE(run_rehearse("sweep " + vary + " --out " + lines).status == 0);
   const Texts rows = sorted_lines(read_file(csv));
   REQUIRE(rows.size() == 5);
@@ -310,7 +310,7 @@ TEST_CASE("every point's line holds what simulate says") {
                                      " --set training.micro_batch=" + varied["training.micro_batch"].dump());
     REQUIRE(one.status == 0);
     json expected = json::parse(one.out);
-    expected["critical_path"] = nullptr;  // it takes more simulations, which a sweep leaves out
+    expected["critical_path"] = nullptr;  // needs further simulations, which a sweep leaves out
     CHECK(point["result"] == expected);
     CHECK(point["status"] == "ok");
     CHECK(point["error"] == nullptr);
@@ -379,7 +379,7 @@ TEST_CASE("points that fail are rows, and the others go on") {
   CHECK(rows[3].find("which p100 does not support") != std::string::npos);
   const Outcome again = run_rehearse(
       "sweep " + kScenario + " --vary training.precision=fp32,bf16 --vary strategy.data=32,33 --out " + out);
-  CHECK(again.status == 1);  // a failure stays one
+  CHECK(again.status == 1);  // a failure stays a failure
   CHECK(again.err.find("0 computed now") != std::string::npos);
 }
 
@@ -395,10 +395,10 @@ TEST_CASE("keys of a preset's file vary like the scenario's own") {
   for (const std::string& line : lines_of(run.out)) {
     const json result = json::parse(line)["result"];
     step_times_s.insert(result["step_time_s"].get<double>());
-    // The network is the preset's, without a change.
+    // The network is the preset's, unchanged.
     CHECK(result["rests_on"].dump().find("changed by the scenario") == std::string::npos);
   }
-  CHECK(step_times_s.size() == 4);  // no two points are alike
+  CHECK(step_times_s.size() == 4);  // no two points are equal
   const Outcome slower =
       run_rehearse("simulate " + kScenario + " --format json --set cluster.node.nic_gbps=10");
   REQUIRE(slower.status == 0);
@@ -516,7 +516,7 @@ TEST_CASE("two sweeps at once on one file are refused") {
     CHECK(run.status == 2);
     CHECK(run.err == out + ": another sweep is writing this file (process " + std::to_string(getpid()) +
                          "); allowed: one at a time\n");
-    CHECK(std::filesystem::file_size(out) == 0);  // reading it here would give up the lock
+    CHECK(std::filesystem::file_size(out) == 0);  // reading it here would release the lock
   }
   close(file);
   CHECK(run_rehearse("sweep " + kScenario + " --vary training.micro_batch=64 --out " + out).status == 0);
@@ -536,7 +536,7 @@ TEST_CASE("ranks share the points, and the next single run gathers them") {
   const Texts expected = sorted_lines(read_file(whole));
   struct Launcher {
     const char *rank, *size, *more;
-    bool merge;  // gathered by --merge, not by a run that also computes what is missing
+    bool merge;  // whether --merge gathers the results, or a run that also computes missing points
   };
   const Launcher launcher = GENERATE(Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "", true},
                                      Launcher{"PMI_RANK", "PMI_SIZE", "", false},
@@ -550,13 +550,13 @@ TEST_CASE("ranks share the points, and the next single run gathers them") {
   CHECK(rank(2, 3).err.find("rank 2 of 3: 2 of 8 points: 2 computed now") == 0);
   CHECK(lines_of(read_file(out + ".0")).size() == 4);
   CHECK_FALSE(std::filesystem::exists(out));
-  // Begun again with other ranks: what the first ones left is not computed twice.
+  // Starts again with another number of ranks: points in the earlier files are not computed twice.
   CHECK(rank(0, 2).err.find("computed now") != std::string::npos);
   CHECK(rank(1, 2).status == 0);
   const auto points = [&](const std::string& path) { return lines_of(read_file(path)).size() - 1; };
   CHECK(points(out + ".0") + points(out + ".1") + points(out + ".2") == 8);
   if (!launcher.merge) std::filesystem::remove(out + ".1");
-  // A batch script outside a step is no rank.
+  // A batch script outside a job step is not a rank.
   const Outcome gathered =
       run_rehearse(command + (launcher.merge ? " --merge" : ""), "SLURM_PROCID=0 SLURM_NTASKS=3");
   CAPTURE(gathered.err);
@@ -564,7 +564,7 @@ TEST_CASE("ranks share the points, and the next single run gathers them") {
   CHECK(gathered.err.find(launcher.merge ? "8 of 8 points: 0 computed now" : "8 of 8 points: ") == 0);
   CHECK(sorted_lines(read_file(out)) == expected);
   for (const char* number : {".0", ".1", ".2"}) CHECK_FALSE(std::filesystem::exists(out + number));
-  // What other ranks of another sweep left is in the way, until everything begins anew; other files stay.
+  // Rank files of another sweep cause an error unless everything starts anew; other files stay untouched.
   scratch.write("out.csv.4", "point,of,another\n");
   CHECK(run_rehearse(command).status == 2);
   scratch.write("out.csv.5", "a log\n");

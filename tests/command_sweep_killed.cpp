@@ -1,4 +1,5 @@
-// kill -9 at any moment of a sweep: whole lines stay, nothing is computed twice, no process is left behind.
+// Tests kill -9 at any moment of a sweep: complete lines stay, nothing is computed twice, no process is left
+// behind.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -56,7 +57,7 @@ TEST_CASE("a sweep killed at random moments loses at most the runs in flight", "
   REQUIRE(waitpid(start_program(arguments_of(undisturbed)), &status, 0) > 0);
   REQUIRE(WIFEXITED(status));
   REQUIRE(WEXITSTATUS(status) == 0);
-  // Of the whole of a sweep's life, its start included.
+  // Measures a sweep's entire run time, including its start.
   const double life_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   const std::vector<std::string> expected = sorted(read_file(undisturbed));
   REQUIRE(expected.size() == 61);
@@ -77,7 +78,8 @@ TEST_CASE("a sweep killed at random moments loses at most the runs in flight", "
     if (WIFSIGNALED(status)) ++kills;
     torn_inside += kept.size() > before.size() && sorted(kept).size() < expected.size() ? 1 : 0;
     if (sorted(kept).size() < expected.size() && kills < moments) continue;
-    // Continued to its end, it is the undisturbed sweep: each point once, earlier lines untouched.
+    // When it is continued to its end, the sweep equals the undisturbed one: each point once, earlier lines
+    // untouched.
     REQUIRE(waitpid(start_program(arguments_of(out)), &status, 0) > 0);
     REQUIRE(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 0);
@@ -86,5 +88,5 @@ TEST_CASE("a sweep killed at random moments loses at most the runs in flight", "
     CHECK(sorted(end) == expected);
     out = scratch.path(std::to_string(++sweeps) + ".csv");
   }
-  CHECK(torn_inside >= moments / 10);  // the moments did fall into the work, not all before or after it
+  CHECK(torn_inside >= moments / 10);  // kills hit during the work, not only before or after it
 }

@@ -1,4 +1,4 @@
-// Predicted steps and rows of tables as intervals, and rows with each term taken out of them.
+// Tests uncertainty intervals of predicted steps and table rows, and rows predicted without each term.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@ using nlohmann::json;
 
 namespace {
 
-// One device without gaps between kernels, and so much memory bandwidth that products alone take time.
+// One device without gaps between kernels, with so much memory bandwidth that only products take time.
 const std::string kProducts = R"([model.multi_layer_perceptron]
 widths = [4096, 4096, 4096, 4096]
 [training]
@@ -47,8 +47,8 @@ json simulated(const std::string& file, const std::string& more) {
   return json::parse(run.out);
 }
 
-// Half of the width of an interval around 1, of logarithms, for effects that are as large on both sides.
-// 1.645: 90 % of a normal distribution; runs differ among themselves, too.
+// Returns half the logarithmic width of an interval around 1 for an effect that is equally large on both
+// sides. 1.645 standard deviations cover 90 % of a normal distribution; runs also differ among themselves.
 double half_width(double effect) {
   return 1.645 * std::hypot(effect, rehearse::kDeviationOfRuns);
 }
@@ -61,24 +61,24 @@ TEST_CASE("an interval follows from the uncertainty of each constant") {
   CHECK(simulated(file, "").count("interval_s") == 0);
   const json result = simulated(file, "--uncertainty");
   const double step_s = result["step_time_s"];
-  REQUIRE(result["uncertainty"].size() == 1);  // the others are certain
+  REQUIRE(result["uncertainty"].size() == 1);  // all other constants are certain
   const json& effect = result["uncertainty"][0];
   CHECK(effect["basis"] == "measured");
   CHECK(effect["deviation"] == 0.1);
-  // Time is inverse to the share of the peak that is reached.
+  // Time is inversely proportional to the reached share of the peak.
   CHECK(effect["better_s"].get<double>() == Approx(step_s * std::exp(-0.1)).epsilon(1e-4));
   CHECK(effect["worse_s"].get<double>() == Approx(step_s * std::exp(0.1)).epsilon(1e-4));
   CHECK(result["interval_s"][0].get<double>() == Approx(step_s * std::exp(-half_width(0.1))).epsilon(1e-4));
   CHECK(result["interval_s"][1].get<double>() == Approx(step_s * std::exp(half_width(0.1))).epsilon(1e-4));
 
-  // A second one: of k = 4096, the prologue is 256 / 4352 of the time; squares add up.
+  // A second constant: with k = 4096, the prologue is 256 / 4352 of the time; the effects add up in squares.
   const json both = simulated(file, "--uncertainty --set cluster.node.device.gemm_prologue_k.uncertainty=1");
   REQUIRE(both["uncertainty"].size() == 2);
   const double longer = std::log((4096 + 256 * std::exp(1.0)) / (4096 + 256));
   CHECK(both["interval_s"][1].get<double>() ==
         Approx(step_s * std::exp(half_width(std::hypot(0.1, longer)))).epsilon(1e-3));
 
-  // Without a deviation of its own a constant has that of its basis: measured 0.02.
+  // A constant without its own deviation has that of its basis; for "measured" it is 0.02.
   std::string text = kProducts;
   text.replace(text.find(", uncertainty = 0.1"), 19, "");
   const json by_basis = simulated(scratch.write("basis.toml", text), "--uncertainty");
@@ -102,7 +102,7 @@ TEST_CASE("links are certain under the ideal protocol and uncertain under NCCL's
   REQUIRE(nccl["uncertainty"].size() == 3);
   for (const json& effect : nccl["uncertainty"])
     CHECK(effect["better_s"].get<double>() < effect["worse_s"].get<double>());
-  // Without anything to transfer, the step is in proportion to the times.
+  // If nothing is transferred, the step is proportional to the stage times.
   const json alone =
       simulated(file, "--uncertainty --set simulation.protocol=ideal --set model.profiled.p2p_bytes=0");
   const json& effect = alone["uncertainty"][0];
@@ -170,7 +170,7 @@ TEST_CASE("a row is explained by what it would be without each term") {
     REQUIRE(run.status == 0);
     return json::parse(run.out);
   };
-  // On one device kernels come one behind the other, so that the step is the sum of their kinds.
+  // On one device kernels run one after another, so the step is the sum over their kinds.
   const json alone = explained("alone");
   const double step_s = alone["predicted_step_s"];
   CHECK(alone["error"].get<double>() == Approx(step_s / 0.5 - 1));
@@ -189,7 +189,7 @@ TEST_CASE("a row is explained by what it would be without each term") {
     least_s = std::min(least_s, without_s);
   }
   CHECK(kernels_s == Approx(step_s).epsilon(1e-6));
-  CHECK(alone["without"][0]["step_time_s"] == least_s);  // the largest effect first
+  CHECK(alone["without"][0]["step_time_s"] == least_s);  // the largest effect comes first
 
   bool gradients = false;
   const json two = explained("two");

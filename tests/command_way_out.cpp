@@ -1,5 +1,5 @@
-// Every way out that the text report tells is tried: it must make the step shorter, more samples a second, or
-// the memory less.
+// Tests every remedy that the text report suggests: it must shorten the step, train more samples per second,
+// or need less memory.
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
@@ -16,7 +16,7 @@ std::string shipped(const std::string& name) {
   return std::string(REHEARSE_TESTS_DIR) + "/../simulator/scenarios/" + name + ".toml";
 }
 
-// "--set a=b --set c=d" of the sentence that begins so; empty if it tells none.
+// Returns the suggested "--set a=b --set c=d" of the sentence with this beginning; empty if there is none.
 std::string suggested(const std::string& text, const std::string& beginning) {
   std::istringstream words(text);
   std::string one_line, word;
@@ -30,7 +30,7 @@ std::string suggested(const std::string& text, const std::string& beginning) {
 
 struct Case {
   std::string name, scenario, arguments;
-  std::string suggestion;  // part of what must be suggested
+  std::string suggestion;  // expected part of the suggestion
 };
 
 constexpr const char* kOversubscribed = R"([model]
@@ -151,7 +151,8 @@ TEST_CASE("a told way out fits into memory", "[release]") {
        "strategy.sequence_parallel=true"},
       {"activations are kept", shipped("gpt3-175b"),
        "--set training.recompute=none --set training.global_batch=768", "recompute=full"},
-      // A stage keeps 24 micro-batches of 8, and as much of 4: with 48 stages only smaller ones need less.
+      // A stage stores 24 micro-batches of 8, and the same number of 4: with 48 stages only smaller ones need
+      // less memory.
       {"large micro-batches", shipped("gpt3-175b"), "--set training.micro_batch=8", "micro_batch=2"},
       {"optimizer state on every rank", shipped("gpt3-175b"),
        "--set strategy.pipeline=12 --set strategy.data=64 --set training.global_batch=768",

@@ -1,4 +1,5 @@
-// What 10 % more of each resource brings: the simulated answer, the path's estimate and calculations by hand.
+// Tests the effect of 10 % more of each resource: simulated, estimated from the critical path, and computed
+// by hand.
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -41,7 +42,7 @@ double on_path(const json& result, const std::string& kind) {
   return 0;
 }
 
-// Stages of 10 ms forward and 20 ms backward; chips on one switch.
+// Returns a scenario with stages of 10 ms forward and 20 ms backward, on chips connected to one switch.
 std::string scenario(int stages, int nodes, int batch, double parameters, const std::string& strategy) {
   return "[model.profiled]\nstages = " + std::to_string(stages) +
          "\nforward_ms = 10\nbackward_input_ms = 12\nbackward_weight_ms = 8\np2p_bytes = 0\n"
@@ -69,7 +70,7 @@ TEST_CASE("the path of 1F1B is m + p - 1 slots of computing") {
   CHECK(on_path(result, "forward") + on_path(result, "backward") == Approx(slots_s).epsilon(1e-9));
   CHECK(result["critical_path"]["segments"].size() == 2);
   check_saved(result, "compute", slots_s * kGain);
-  // Measured stage times do not tell memory from arithmetic, and nothing is sent.
+  // Measured stage times do not separate memory from arithmetic, and nothing is sent.
   CHECK(result["critical_path"]["ten_percent_faster"].size() == 1);
 }
 
@@ -88,7 +89,7 @@ TEST_CASE("a ring that nothing hides: bytes and latency by the formula") {
   check_saved(result, "network_links", bytes_s * kGain);
   check_saved(result, "latency", latency_s * kGain);
   check_saved(result, "memory_bandwidth", on_path(result, "optimizer") * kGain);
-  // The same by changing the scenario.
+  // Changing the scenario gives the same result.
   const json faster = simulated(scratch.path("ring.toml") + " --set cluster.node.nic_gbps=8.8");
   CHECK(with_faster(result, "network_links")["step_time_s"].get<double>() ==
         Approx(faster["step_time_s"].get<double>()).epsilon(1e-12));
@@ -128,7 +129,7 @@ TEST_CASE("communication behind computation: the path changes as it gets faster"
     double sum = 0;
     for (const json& segment : result["critical_path"]["segments"]) sum += segment["seconds"].get<double>();
     CHECK(sum == Approx(result["step_time_s"].get<double>()).epsilon(1e-12));
-    // Faster computing can do no more than shorten the path that there is.
+    // Faster computation saves at most what it shortens the current critical path by.
     const json compute = with_faster(result, "compute");
     CHECK(compute["saved_s"].get<double>() <= compute["path_saved_s"].get<double>() * (1 + 1e-9));
     CHECK(compute["saved_s"].get<double>() > 0);
@@ -148,10 +149,10 @@ TEST_CASE("runs of very many events are not simulated again") {
   CHECK_FALSE(with_faster(simulated(pipeline), "compute")["step_time_s"].is_null());
 }
 
-// At full speed the second stage's all-reduce begins, at 92 ms, when its third activation gradient has just
-// left, and shares the network card with the fourth alone. Computing 1.1 times as fast, it begins at 87.27
-// ms, when the third has 2.73 of its 10 ms to go: sharing, that takes until 92.73 ms, and the fourth until
-// 112.73 ms. Then the first stage has 4 / 1.1 ms to compute and 20 ms to reduce.
+// At full speed the second stage's all-reduce begins at 92 ms, when its third activation gradient has just
+// been sent, and shares the NIC only with the fourth. With computation 1.1 times as fast, it begins at 87.27
+// ms, when the third has 2.73 of its 10 ms left: sharing the NIC, that ends at 92.73 ms, and the fourth at
+// 112.73 ms. Then the first stage computes for 4 / 1.1 ms and reduces for 20 ms.
 TEST_CASE("faster computing can make a step longer, and the answer says so") {
   const Scratch scratch;
   const std::string path = scratch.write("anomaly.toml", R"([model.profiled]

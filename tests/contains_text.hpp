@@ -1,4 +1,5 @@
-// A matcher for a part of a text, by one name in Catch2 2 and 3, where Contains is for elements of ranges.
+// Provides a matcher for part of a text under one name for Catch2 2 and 3, where Contains matches elements of
+// ranges.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Kernel times worked out by hand, and how they grow.
+// Tests kernel times against values computed by hand, and how they grow.
 #include <cmath>
 #include <string>
 
@@ -178,21 +178,21 @@ TEST_CASE("a convolution is an implicit product or goes by Winograd's algorithm,
 }
 
 TEST_CASE("a convolution's long sums are split until the device is full") {
-  // A hundred units; the filters' gradient of 256 x 128 results, one tile, over 200 x 1024 pixels. In as many
-  // parts as fill the device twice, 200 of 1024, it is two full waves; whole it would be 0.6 and a bit of a
-  // wave 200 times as long.
+  // On a hundred units, the filters' gradient has 256 x 128 results, one tile, summed over 200 x 1024 pixels.
+  // Split into as many parts as fill the device twice, 200 of 1024, it takes two full waves; unsplit it would
+  // take just over 0.6 of a wave that is 200 times as long.
   const Device d = device(100);
   const double k = 200 * 1024.0;
   const double wave_s = 2.0 * 256 * 128 * 1024 * 100 / 50e12;
   CHECK(kernel_time_s(kernel(Kind::convolution, 256, 128, k), d, Precision::bf16) == Approx(2 * wave_s));
-  // Below 2 x 1024 nothing is split: one tile of a hundred is charged 0.01 + 0.6 x 0.99 waves.
+  // Below 2 x 1024 nothing is split: one tile on a hundred units costs 0.01 + 0.6 x 0.99 waves.
   const double short_s = 2.0 * 256 * 128 * 2047 * 100 / 50e12 * (0.01 + 0.6 * 0.99);
   CHECK(kernel_time_s(kernel(Kind::convolution, 256, 128, 2047), d, Precision::bf16) <= short_s * (1 + 1e-9));
 }
 
 TEST_CASE("single convolutions take about as long as DeepBench measured") {
   // baidu-research/DeepBench, results/train, DeepBench_NV_P100.xlsx (fp32) and DeepBench_NV_V100.xlsx (tensor
-  // cores): 16 images, stride 1, all three passes together.
+  // cores): 16 images, stride 1, sum of all three passes.
   struct Case {
     const char* device;
     Precision precision;
@@ -256,19 +256,19 @@ TEST_CASE("convolutional networks train as fast as was published") {
 }
 
 TEST_CASE("matrix products come in tiles and waves") {
-  // Ten compute units. One unit's time for a tile of 256x128 is the time of a full wave.
+  // Ten compute units. A unit's time for a tile of 256x128 is the time of a full wave.
   const Device d = device(10);
   const double wave_s = 2.0 * 256 * 128 * 1000 * 10 / 80e12;
   struct Case {
     std::string what;
     double m, n;
-    double waves;  // of tiles of 256x128 at their rate
+    double waves;  // in units of a full wave of 256x128 tiles at their rate
   };
   const Case cases[] = {
       {"ten tiles of 256x128: one wave", 2560, 128, 1},
       {"the same turned", 128, 2560, 1},
-      // Eleven tiles of 256x128 would be charged 1.1 + 0.6 x 0.9 = 1.64 waves, 22 of 128x128 half of
-      // (2.2 + 0.6 x 0.8) = 2.68, over 0.93, which is less.
+      // Eleven tiles of 256x128 would cost 1.1 + 0.6 x 0.9 = 1.64 waves; 22 of 128x128 cost half of (2.2 +
+      // 0.6 x 0.8) = 2.68, over 0.93, which is less.
       {"eleven tiles", 2816, 128, 2.68 / 2 / 0.93},
       // One tile of 64x64 in an eighth of a wave: (0.1 + 0.6 x 0.9) / 8 / 0.6; larger tiles waste more.
       {"a small product", 64, 64, 0.64 / 8 / 0.60},
@@ -287,8 +287,8 @@ TEST_CASE(
   gpu.kernel_overhead_s.value = 1e-6;
   Device old = gpu;
   old.compute_capability = 60;
-  // bf16 counts as arithmetic of tensor cores from capability 70 on, fp32 never does.
-  const double tensor = 80e12 / 10, single = 8e12 / 10;  // FLOP/s of a unit
+  // bf16 uses tensor cores from capability 70 on, fp32 never does.
+  const double tensor = 80e12 / 10, single = 8e12 / 10;  // FLOP/s per unit
   struct Case {
     const char* what;
     const Device* device;
@@ -297,8 +297,8 @@ TEST_CASE(
     ProductTime expected;
   };
   const Case cases[] = {
-      // One tile of 64x64 at 0.60 of the rate, in ten parts of 10,000: a full wave; the sums of 10 parts of
-      // 64x64 in fp32 written and read at 0.5 TB/s, and another kernel.
+      // One tile of 64x64 at 0.60 of the rate, in ten parts of 10,000: a full wave. The sums of 10 parts of
+      // 64x64 in fp32 are written and read at 0.5 TB/s, and there is another kernel.
       {"split into as many parts as units",
        &gpu,
        kernel(Kind::gemm, 64, 64, 1e5),
@@ -309,7 +309,8 @@ TEST_CASE(
        kernel(Kind::gemm, 32, 32, 2000),
        Precision::fp32,
        {0.76 * 2.0 * 32 * 32 * 512 / (single * 0.58) + 8.0 * 32 * 32 * 4 / 0.5e12 + 1e-6, 32, 32, 4, 0.4}},
-      // cuBLAS before Volta: one of ten units computes; 0.1 + 0.6 x 0.9 of a wave is charged.
+      // cuBLAS before Volta does not split: one of ten units computes, at a cost of 0.1 + 0.6 x 0.9 of a
+      // wave.
       {"old libraries do not split",
        &old,
        kernel(Kind::gemm, 32, 32, 1e5),
@@ -343,8 +344,8 @@ TEST_CASE(
 }
 
 TEST_CASE("a large product on an A100 takes what cuBLAS is published to take") {
-  // 0.78 of 312 TF/s and 85 elements of prologue give 240 TF/s for 8192^3 in bf16. The best that was found in
-  // a search over all shapes is 271.2 (stas00/ml-engineering, "maximum achievable matmul FLOPS"), for short
+  // 0.78 of 312 TF/s and 85 elements of prologue give 240 TF/s for 8192^3 in bf16. The best result of a
+  // search over all shapes is 271.2 (stas00/ml-engineering, "maximum achievable matmul FLOPS"), for short
   // runs.
   Device d = device(108);
   d.peak_flops[static_cast<std::size_t>(Precision::bf16)].value = 312e12;
@@ -367,8 +368,8 @@ TEST_CASE("times grow with every dimension and, for large products, in proportio
       CHECK(kernel_time_s(kernel(Kind::gemm, m, 512, 2 * k), d, Precision::bf16) == Approx(2 * one));
       CHECK(kernel_time_s(kernel(Kind::gemm, m, 512, k, 0, 2), d, Precision::bf16) >= one);
     }
-  // Library kernels of GPUs, too, whatever tile and split they choose: more tiles may be in fewer parts,
-  // whose sums take less to add.
+  // Applies to library kernels of GPUs, too, whatever tile and split they choose: more tiles may come in
+  // fewer parts, whose sums take less time to add.
   for (const char* name : {"p100", "v100", "a100-80", "h100"})
     for (const Precision precision : {Precision::fp32, Precision::fp16})
       for (double m = 1; m < 20000; m *= 1.7)
@@ -402,13 +403,13 @@ TEST_CASE("a work item is its kernels and its update, on a device as fast as it 
     work.parameters_updated = 1e6;
     work.optimizer_bytes = 28e6;  // mixed-precision Adam
     CHECK(work_time_s(work, d) == Approx(56e-6));
-    d.optimizer_bytes_per_parameter.value = 42;  // measured: half as much again
+    d.optimizer_bytes_per_parameter.value = 42;  // measured: 1.5 times as many
     CHECK(work_time_s(work, d) == Approx(84e-6));
     work.optimizer_bytes = 0;
     CHECK(work_time_s(work, d) == Approx(84e-6));
-    work.optimizer_bytes = 14e6;  // another optimizer, in proportion
+    work.optimizer_bytes = 14e6;  // another optimizer, scaled in proportion
     CHECK(work_time_s(work, d) == Approx(42e-6));
-    // A processor's figure is its arithmetic for Adam, which SGD and momentum do not have.
+    // A processor's figure covers the arithmetic of Adam, which SGD and momentum do not have.
     d.compute_capability = 0;
     CHECK(work_time_s(work, d) == Approx(28e-6));
     for (const Precision precision : {Precision::fp32, Precision::bf16})

@@ -1,4 +1,5 @@
-// Gloo's ring against its own loop (pytorch/gloo, gloo/allreduce.cc, ring()), carried out segment by segment.
+// Tests the cost of Gloo's ring against its own loop (pytorch/gloo, gloo/allreduce.cc, ring()), run segment
+// by segment.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -11,9 +12,9 @@ using namespace rehearse;
 
 namespace {
 
-// Seconds of one phase of Gloo's loop. All ranks run in lockstep, so one of them is simulated: a segment that
-// it sends is one that its neighbour receives. Iteration i waits for segment i-2, sums it, and posts segment
-// i.
+// Returns the seconds of one phase of Gloo's loop. All ranks run in lockstep, so it simulates one of them:
+// each segment that it sends represents one that it receives. Iteration i waits for segment i-2, sums it, and
+// posts segment i.
 double phase_s(int segments, double wire_s, double arrival_s, double sum_s) {
   std::vector<double> arrived(static_cast<std::size_t>(segments));
   double now = 0, wire_free = 0;
@@ -41,14 +42,14 @@ TEST_CASE("an all-reduce over Gloo takes as long as its loop") {
         CHECK(cost.efficiency == tcp_efficiency(38));
         const double found = cost.startup_s + cost.steps * cost.step_latency_s +
                              cost.bytes_per_edge / (cost.efficiency * bandwidth);
-        // At least two segments for each rank, of at most 1 MiB each.
+        // At least two segments per rank, of at most 1 MiB each.
         const double of_rank = std::max(2.0, std::ceil(std::ceil(bytes / 1048576) / ranks));
         const double segment = bytes / of_rank / ranks, wire_s = segment / (cost.efficiency * bandwidth);
         const double arrival_s = 10e-6 + gloo::kSegmentLatencyS, sum_s = segment / gloo::kSummedBytesPerS;
         const int segments = static_cast<int>(of_rank) * (ranks - 1);
         const double expected = gloo::kCallS + phase_s(segments, wire_s, arrival_s, sum_s) +
                                 phase_s(segments, wire_s, arrival_s, 0);
-        // Where sums take longer than the wire, which takes links of 48 Gbit/s, they bound the loop.
+        // On links faster than 48 Gbit/s, sums take longer than the wire and limit the loop.
         CHECK(found == Approx(expected).epsilon(bandwidth < 6e9 ? 0.04 : 0.5));
       }
 }

@@ -1,4 +1,4 @@
-// How long a node's processors, memory and drives take for what is kept off its devices.
+// Tests the time that a node's processors, memory and drives take for data that is stored off its devices.
 #include <fmt/format.h>
 
 #include "simulator/costs/host.hpp"
@@ -28,7 +28,7 @@ Op host(HostAction action, double bytes) {
 }  // namespace
 
 TEST_CASE("host: a device's share of what its node copies") {
-  // 16 lanes of PCIe 4.0 for each device; of PCIe 3.0, two behind a switch with as much.
+  // 16 lanes of PCIe 4.0 for each device, or of PCIe 3.0 for two devices behind a switch.
   CHECK(host_copy_bandwidth(node_of("preset = \"dgx-a100\"\n")) == Approx(31.5e9));
   CHECK(host_copy_bandwidth(node_of("preset = \"dgx1-p100\"\n")) == Approx(13.1e9 / 2));
   const std::string switches =
@@ -38,7 +38,7 @@ TEST_CASE("host: a device's share of what its node copies") {
   CHECK(host_copy_bandwidth(node_of(switches + "host_links_gb_per_s = 64\n")) == Approx(8e9));
   CHECK(host_copy_bandwidth(node_of(switches + "host_links_gb_per_s = 64\nhost_link_gb_per_s = 7\n")) ==
         Approx(7e9));
-  // ZeRO-Infinity, figure 2b: 3 GB/s to host memory with all 16 at work, 12 alone.
+  // ZeRO-Infinity, figure 2b: 3 GB/s to host memory with all 16 devices active, 12 GB/s for a single one.
   CHECK(host_copy_bandwidth(node_of("preset = \"dgx-2\"\n")) == Approx(3e9));
   CHECK(host_copy_bandwidth(node_of("preset = \"dgx-2\"\ndevices_per_node = 1\n")) == Approx(12e9));
 }

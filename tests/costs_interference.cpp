@@ -1,4 +1,5 @@
-// What collectives leave of a device: the formulas by hand, and kernels that others timed beside collectives.
+// Tests the capacity that collectives leave to kernels: the formulas by hand, and published times of kernels
+// during collectives.
 #include "simulator/costs/compute.hpp"
 #include "simulator/costs/interference.hpp"
 #include "tests/catch.hpp"
@@ -16,7 +17,7 @@ Collective collective_of(CollectiveKind kind, Algorithm algorithm = Algorithm::r
   return c;
 }
 
-// Over NVLink, and between nodes over NICs of `nic_bandwidth` bytes/s.
+// Returns the shape of a transfer over NVLink, and between nodes over NICs of `nic_bandwidth` bytes/s.
 TransferShape shape_of(int capability, int ranks, int nodes, int nics, double nic_bandwidth = 25e9) {
   TransferShape shape;
   shape.compute_capability = capability;
@@ -52,11 +53,11 @@ TEST_CASE(
     Collective collective;
     TransferShape shape;
     double bytes;
-    DeviceLoad expected;  // in 0.01 s
+    DeviceLoad expected;  // if it takes 0.01 s
   };
   using enum CollectiveKind;
   const Case cases[] = {
-      // 3 passes of 2 (n-1)/n bytes
+      // 3 passes over 2 (n-1)/n of the bytes
       {"eight A100", collective_of(all_reduce), shape_of(80, 8, 1, 8), 8e8, {24, 3 * 2 * 7e8 / 0.01}},
       {"four V100", collective_of(all_reduce), shape_of(70, 4, 1, 4), 4e8, {12, 3 * 2 * 3e8 / 0.01}},
       {"gathers and scatters move half",
@@ -70,9 +71,9 @@ TEST_CASE(
        shape_of(80, 8, 1, 8),
        1e8,
        {24, 3e8 / 0.01}},
-      // to each of 7 others
+      // to each of 7 other ranks
       {"messages", collective_of(all_to_all), shape_of(80, 8, 1, 8), 1e7, {24, 4 * 7e7 / 0.01}},
-      // twice a ring for each NIC, or two for one of 400 Gb/s, up to 16
+      // twice the rings (one per NIC, or two per NIC of 400 Gb/s), up to 16
       {"8 NICs of 200 Gb/s", collective_of(all_gather), shape_of(80, 16, 2, 8), 16e8, {16, 3 * 15e8 / 0.01}},
       {"8 of 400 Gb/s", collective_of(all_gather), shape_of(90, 16, 2, 8, 50e9), 16e8, {16, 3 * 15e8 / 0.01}},
       {"4 of 400 Gb/s", collective_of(all_gather), shape_of(90, 16, 2, 4, 50e9), 16e8, {16, 3 * 15e8 / 0.01}},
@@ -109,7 +110,7 @@ TEST_CASE(
     const DeviceLoad load = load_of(c.collective, c.bytes, c.shape, 0.01);
     CHECK(load.units == c.expected.units);
     CHECK(load.memory_bytes_per_s == Approx(c.expected.memory_bytes_per_s).epsilon(1e-12));
-    CHECK(load_of(c.collective, c.bytes, c.shape, 0) == DeviceLoad{c.expected.units, 0});  // waiting
+    CHECK(load_of(c.collective, c.bytes, c.shape, 0) == DeviceLoad{c.expected.units, 0});  // still waiting
   }
 }
 
@@ -119,14 +120,14 @@ TEST_CASE("beside a load a device has fewer multiprocessors and less memory band
   CHECK(beside.busy_units == 33);
   CHECK(beside.free_share() == 0.75);
   CHECK(beside.memory_bandwidth.value ==
-        Approx(device.memory_bandwidth.value - 1e12));  // of which 0.79 are reached
+        Approx(device.memory_bandwidth.value - 1e12));  // 0.79 of it is reached
   const Device least = device_beside(device, {500, 1e15});
   CHECK(least.free_share() == Approx(0.1));
   CHECK(least.memory_bandwidth.value == Approx(0.1 * device.memory_bandwidth.value));
 }
 
-// forums.developer.nvidia.com/t/337991: on an H100 a product of 132 tiles, one for each multiprocessor, falls
-// from 80 % to 47 % of the peak beside ncclAllGather's 24 thread blocks.
+// forums.developer.nvidia.com/t/337991: on an H100 a product of 132 tiles, one per multiprocessor, falls from
+// 80 % to 47 % of the peak while ncclAllGather occupies 24 thread blocks.
 TEST_CASE("a product of one full wave takes 1.7 times as long beside an all-gather") {
   const Device device = device_preset("h100");
   const Kernel kernel = product(11 * 256, 12 * 128, 8192);
@@ -136,8 +137,9 @@ TEST_CASE("a product of one full wave takes 1.7 times as long beside an all-gath
   CHECK(beside_s / alone_s == Approx(0.80 / 0.47).epsilon(0.03));
 }
 
-// NVIDIA/nccl#338: kernels of a batch norm's backward pass take 4 to 8 ms instead of 2 ms beside all-reduces
-// on a node of V100. Their ring's bus bandwidth is 135 GB/s (VIA-Research/vTrain trace/v100/AR_GPU8_LUT).
+// NVIDIA/nccl#338: the kernels of a batch norm's backward pass take 4 to 8 ms instead of 2 ms during
+// all-reduces on a node of V100. The ring's bus bandwidth there is 135 GB/s (VIA-Research/vTrain
+// trace/v100/AR_GPU8_LUT).
 TEST_CASE("a kernel bound by memory takes more than twice as long beside an all-reduce on V100") {
   const Device device = device_preset("v100");
   Kernel kernel;

@@ -1,4 +1,4 @@
-// Costs of messages over TCP and over measured links: headers, ranges of sizes, and the profile's file.
+// Tests costs of messages over TCP and over measured links: headers, size ranges, and the profile's file.
 #include <algorithm>
 #include <string>
 
@@ -19,8 +19,8 @@ LinkProfile profile_of(const std::string& text) {
   return read_link_profile(root);
 }
 
-// Between nodes: 20 us and 0.5 GB/s below 64 KiB, 50 us and 0.9 of the link from there on; in nodes 2 us and
-// 0.8; an all-reduce of 4 between nodes 30 us a step.
+// Returns a measured protocol. Between nodes: 20 us and 0.5 GB/s below 64 KiB, 50 us and 0.9 of the link
+// above; inside nodes: 2 us and 0.8 of the link; an all-reduce of 4 ranks between nodes: 30 us per step.
 Protocol measured() {
   Protocol protocol = Protocol::measured;
   protocol.links = std::make_shared<LinkProfile>(profile_of(R"(
@@ -67,7 +67,7 @@ TEST_CASE("a link profile's ranges, spreads and sources arrive") {
   CHECK(far.ranges[0].latency_s.low == Approx(18e-6));
   CHECK(far.ranges[0].latency_s.high == Approx(25e-6));
   CHECK(far.ranges[0].bandwidth.value == Approx(5e8));
-  CHECK(far.ranges[0].bandwidth.high == Approx(5e8));  // nothing known
+  CHECK(far.ranges[0].bandwidth.high == Approx(5e8));  // no bound known
   CHECK(far.ranges[0].error == 0.02);
   CHECK(far.ranges[1].efficiency.value == 0.9);
   CHECK(&far.range_of(0) == &far.ranges[0]);
@@ -88,11 +88,11 @@ TEST_CASE("a collective takes the measured group that is nearest, else messages"
   struct Case {
     CollectiveKind kind;
     Reach reach;
-    int ranks, found;  // -1: nothing
+    int ranks, found;  // -1: none
   };
   const Case cases[] = {{CollectiveKind::all_reduce, Reach::in_node, 2, 2},
                         {CollectiveKind::all_reduce, Reach::in_node, 3, 2},
-                        {CollectiveKind::all_reduce, Reach::in_node, 4, 8},  // as near to 2
+                        {CollectiveKind::all_reduce, Reach::in_node, 4, 8},  // as close to 2 in ratio
                         {CollectiveKind::all_reduce, Reach::in_node, 64, 8},
                         {CollectiveKind::all_gather, Reach::in_node, 8, 0},
                         {CollectiveKind::all_reduce, Reach::between_nodes, 8, -1}};
@@ -176,20 +176,20 @@ TEST_CASE("steps of measured collectives cost what messages of their size do") {
     CHECK(cost.efficiency == Approx(c.efficiency).epsilon(1e-9));
     CHECK(cost.steps == ideal.steps);
     CHECK(cost.bytes_per_edge == ideal.bytes_per_edge);
-    // A chain's last edge begins when the first piece has passed the others.
+    // A chain's last edge begins once the first piece has passed all other edges.
     const bool chain = c.kind == broadcast || c.kind == reduce;
     const double piece = chain ? piece_of(c.bytes, c.chunk_bytes > 0 ? c.chunk_bytes : 524288) : 0;
     CHECK(cost.filling_s == Approx((c.ranks - 2) * piece / (c.efficiency * 1e9)).epsilon(1e-9));
   }
 }
 
-// (n - 2 + k) pieces on each channel's chain of n ranks, k being how many the message is cut into.
+// (n - 2 + k) pieces on each channel's chain of n ranks, where k is the number of pieces of a message.
 TEST_CASE("over TCP a chain takes the time until its last edge begins") {
   struct Case {
     CollectiveKind kind;
     int ranks, nodes, channels;
     double bytes, chunk_bytes;
-    double pieces;  // of a channel
+    double pieces;  // per channel
   };
   using enum CollectiveKind;
   const Case cases[] = {

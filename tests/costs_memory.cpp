@@ -1,4 +1,4 @@
-// Model states per parameter against the published counts.
+// Tests the bytes of model states per parameter against the published counts.
 #include "simulator/costs/memory.hpp"
 #include "tests/catch.hpp"
 
@@ -14,7 +14,7 @@ TEST_CASE("model states per parameter") {
       // Rajbhandari et al. (2020), section 3.1: 2 + 2 + 12.
       {Optimizer::adam, Precision::bf16, Precision::bf16, 2, 2, 12, 2 + 24 + 2},
       {Optimizer::adam, Precision::fp16, Precision::fp16, 2, 2, 12, 2 + 24 + 2},
-      // Cast operands are no stored tensors.
+      // Cast operands are not stored.
       {Optimizer::adam, Precision::mxfp8, Precision::bf16, 2, 2, 12, 2 + 24 + 2},
       {Optimizer::adam, Precision::nvfp4, Precision::bf16, 2, 2, 12, 2 + 24 + 2},
       // Gradients accumulated in fp32, as Megatron-LM and BLOOM do in bf16: 2 + 4 + 12.
@@ -23,7 +23,7 @@ TEST_CASE("model states per parameter") {
       {Optimizer::momentum, Precision::fp32, Precision::fp32, 4, 4, 4, 4 + 8 + 8},
       {Optimizer::sgd, Precision::fp32, Precision::fp32, 4, 4, 0, 4 + 8},
       {Optimizer::sgd, Precision::fp16, Precision::fp16, 2, 2, 4, 2 + 8 + 2},
-      // Sent in half precision, kept in full.
+      // Sent in half precision, stored in full.
       {Optimizer::adam, Precision::fp32, Precision::fp16, 4, 4, 8, 4 + 16 + 8},
   };
   for (const Case& c : cases) {

@@ -1,4 +1,4 @@
-// Money, energy and carbon of a step and of a whole training, by hand.
+// Tests money, energy and carbon of a step and of an entire training against values computed by hand.
 #include "simulator/costs/operating_cost.hpp"
 
 #include "simulator/scenario/reading/read_scenario.hpp"
@@ -14,7 +14,7 @@ Sourced figure(double value) {
   return {value, Basis::published, "a test"};
 }
 
-// Two nodes of four devices and two NICs on one switch.
+// Returns two nodes of four devices and two NICs on one switch, with power figures.
 ClusterParts powered() {
   ClusterParts parts = gpu_nodes(2, 4, 2);
   parts.node.device.power_w = figure(400);
@@ -32,7 +32,8 @@ CostTerms terms(double per_device_hour) {
   return terms;
 }
 
-// Of nodes whose parts draw what powered() says: `used` devices of `all`, hosts, NICs and ports.
+// The expected power draw of nodes as in powered(): counts of used and of all devices, of hosts, NICs and
+// ports.
 struct Parts {
   double used, all, hosts, nics, ports;
   double computing_w() const { return 1.5 * (used * 400 + (all - used) * 50 + rest_w()); }
@@ -50,7 +51,7 @@ TEST_CASE("rates: the whole of what is rented is paid for and draws power") {
     std::int64_t devices;
     Parts counted;
   };
-  ClusterParts half = powered();  // two of the four devices and one of the two NICs are used
+  ClusterParts half = powered();  // uses two of the four devices and one of the two NICs
   half.node.devices = 2;
   half.node.nics = 1;
   half.node.whole_devices = 4;
@@ -59,7 +60,7 @@ TEST_CASE("rates: the whole of what is rented is paid for and draws power") {
   servers.server_nodes = 3;
   ClusterParts alone = powered();
   alone.nodes = 1;
-  ClusterParts leaves = powered();  // two leaves of a node each, two spines: four cables of two ports
+  ClusterParts leaves = powered();  // two leaves of one node, two spines: four cables, eight ports
   leaves.fabric.kind = Fabric::Kind::leaf_spine;
   leaves.fabric.nodes_per_leaf = 1;
   leaves.fabric.spines = 2;
@@ -104,7 +105,7 @@ TEST_CASE("what is missing for a cost is named by its key") {
                 [](ClusterParts&p, CostTerms&) { p.node.power.nic.value = 0; }},
            Case{"", "cluster.fabric.port_power_w",
                 [](ClusterParts&p, CostTerms&) { p.fabric.port_power.use.value = 0; }},
-           Case{"", "",  // nobody needs the port of a switch that is not there
+           Case{"", "",  // without a switch, its port power is not needed
                 [](ClusterParts&p, CostTerms&) {
                   p.fabric.port_power.use.value = 0;
                   p.nodes = 1;
@@ -136,7 +137,7 @@ TEST_CASE("a step and a training cost what their seconds and watts say") {
   CHECK(*step.money == Approx(5));
   CHECK(*step.energy_wh == Approx(17.5));
   CHECK(*step.carbon_g == Approx(7));
-  // 1,001 samples of 100 a step: 11 steps.
+  // 1,001 samples at 100 per step: 11 steps.
   const TrainingCost training = training_cost(rates, step, 10, 100, 1001);
   CHECK(training.steps == 11);
   CHECK(training.seconds == Approx(110));
@@ -148,11 +149,11 @@ TEST_CASE("a step and a training cost what their seconds and watts say") {
   SECTION("energy that is paid beside the devices") {
     rates.energy_price_per_kwh = 0.2;
     CHECK(*step_cost(rates, 10, 0.75).money == Approx(5 + 0.2 * 0.0175));
-    rates.power.reset();  // then the money is not known either
+    rates.power.reset();  // then the cost in money is unknown, too
     CHECK_FALSE(step_cost(rates, 10, 0.75).money);
   }
   SECTION("lower bounds give lower bounds") {
-    for (const double share : {0.0, 0.5, 1.0, 1.5}) {  // a share cannot be above 1
+    for (const double share : {0.0, 0.5, 1.0, 1.5}) {  // a share above 1 counts as 1
       const StepCost less = step_cost(rates, 9, share - 0.1), more = step_cost(rates, 9, share);
       CHECK(*less.energy_wh <= *more.energy_wh);
       CHECK(*more.energy_wh <= *step_cost(rates, 10, share).energy_wh);
@@ -185,7 +186,7 @@ carbon_g_per_kwh = 100
   CHECK(*cost.step.money == Approx(20 * 1024 * 2 / 3600.0));
   REQUIRE(cost.rates.power);
   const PowerDraw& draw = *cost.rates.power;
-  CHECK(draw.computing_w - draw.waiting_w == Approx(1.1 * 1024 * (400 - 60)));  // the A100's
+  CHECK(draw.computing_w - draw.waiting_w == Approx(1.1 * 1024 * (400 - 60)));  // the A100's power
   CHECK(*cost.step.energy_wh == Approx(20 * (0.25 * draw.waiting_w + 0.75 * draw.computing_w) / 3600));
   CHECK(*cost.step.carbon_g == Approx(*cost.step.energy_wh / 10));
   REQUIRE(cost.training);

@@ -1,4 +1,4 @@
-// What CUDA, NCCL and cuBLAS keep for themselves on a GPU.
+// Tests the memory that CUDA, NCCL and cuBLAS reserve on a GPU.
 #include "simulator/costs/reserved.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/strategy.hpp"
@@ -22,13 +22,13 @@ constexpr double kMiB = 1048576, kConnection = 0.5 * kMiB + 4.6875 * kMiB + 4 * 
 }  // namespace
 
 TEST_CASE("reserved memory: NCCL's buffers by communicator, cuBLAS's workspace by device") {
-  // One ring of all GPUs of a node: 24 channels.
+  // One ring of all GPUs of a node has 24 channels.
   const ReservedBytes one = reserved("preset = \"dgx-a100\"\nnodes = 1\n", "data = 8\n");
   CHECK(one.communication == Approx(24 * kConnection));
   CHECK(one.workspaces == Approx(8.125 * kMiB));
   CHECK(one.context > 0.47e9);
   CHECK(one.context < 0.92 * 1073741824);
-  // Tensor ranks have a communicator inside the node, data ranks another between nodes.
+  // Tensor ranks have a communicator inside the node, data ranks another one between nodes.
   const ReservedBytes two = reserved("preset = \"dgx-h100\"\nnodes = 2\n", "data = 2\ntensor = 8\n");
   CHECK(two.communication == Approx((24 + 16) * kConnection));
   CHECK(two.workspaces == Approx(32 * kMiB));

@@ -1,4 +1,4 @@
-// Collectives and messages against the formulas of their algorithms and against NCCL's own cost model.
+// Tests collectives and messages against the formulas of their algorithms and against NCCL's own cost model.
 #include <string>
 
 #include "simulator/costs/transfer.hpp"
@@ -42,7 +42,7 @@ TEST_CASE("ideal rings have the steps and bytes of Thakur et al. (2005)") {
       {CollectiveKind::all_reduce, 8, 8e6, 14, 14e6},
       {CollectiveKind::reduce_scatter, 8, 8e6, 7, 7e6},  // (n-1)/n S
       {CollectiveKind::all_gather, 4, 8e6, 3, 6e6},
-      {CollectiveKind::all_to_all, 8, 1e6, 7, 7e6},  // (n-1) S to each
+      {CollectiveKind::all_to_all, 8, 1e6, 7, 7e6},  // S to each of n-1 members
       {CollectiveKind::broadcast, 8, 8e6, 7, 8e6},   // S
       {CollectiveKind::reduce, 4, 8e6, 3, 8e6},
       {CollectiveKind::all_reduce, 1, 8e6, 0, 0},
@@ -60,7 +60,7 @@ TEST_CASE("ideal rings have the steps and bytes of Thakur et al. (2005)") {
 }
 
 TEST_CASE("an all-reduce costs what NCCL predicts") {
-  // Worked out by hand from the constants of NCCL 2.30.7, src/graph/tuning.cc.
+  // Computed by hand from the constants of NCCL 2.30.7, src/graph/tuning.cc.
   struct Case {
     std::string what;
     TransferShape shape;
@@ -69,8 +69,8 @@ TEST_CASE("an all-reduce costs what NCCL predicts") {
     double microseconds;
   };
   const Case cases[] = {
-      // 6.6 + 14 x 0.6 + 1.75 MiB / 141 GB/s, and the same with twice the bytes: 28.0 and 41.0 us, of which
-      // nccl-tests measured 27.4 and 42.2 on a DGX H100.
+      // 6.6 + 14 x 0.6 + 1.75 MiB / 141 GB/s, and the same with twice the bytes: 28.0 and 41.0 us; nccl-tests
+      // measured 27.4 and 42.2 us on a DGX H100.
       {"DGX H100, 1 MiB", shape(8, 1, 360e9, 90), kMiB, "LL", 28.01},
       {"DGX H100, 2 MiB", shape(8, 1, 360e9, 90), 2 * kMiB, "LL", 41.03},
       {"DGX H100, 8 B", shape(8, 1, 360e9, 90), 8, "LL", 15.0},
@@ -80,13 +80,13 @@ TEST_CASE("an all-reduce costs what NCCL predicts") {
       {"DGX A100, 256 MiB", shape(8, 1, 240e9, 80), 256 * kMiB, "Simple", 56.0 + 1957.34},
       // P100 has no LL128: 56 + 1.75 x 8 MiB / 72 GB/s
       {"P100, 8 MiB", shape(8, 1, 72e9, 60), 8 * kMiB, "Simple", 56.0 + 203.89},
-      // Two nodes, NIC 1 us away: 6.6 + 28 x 1.0 + 2 x (2.7 + 1)
+      // Two nodes, 1 us from NIC to NIC: 6.6 + 28 x 1.0 + 2 x (2.7 + 1)
       {"2 x DGX A100, 8 B", shape(16, 2, 96e9, 80, 1e-6), 8, "LL", 42.0},
       // Eight NICs of 25 GB/s: 14 + 28 x 1.9 + 2 x (4 + 1) + 1.875 x 8 MiB / (8 x 20 GB/s)
       {"2 x DGX A100, 8 MiB", shape(16, 2, 200e9, 80, 1e-6, 8), 8 * kMiB, "LL128", 77.2 + 98.30},
       // 1.4 x (8.4 + 28 x 3.4 + 2 x (14 + 2 x 1)) + 1.875 GiB / (0.96 x 96 GB/s)
       {"2 x DGX A100, 1 GiB", shape(16, 2, 96e9, 80, 1e-6), 1024 * kMiB, "Simple", 189.84 + 21845.33},
-      // before Ampere 1.9
+      // before Ampere the factor is 1.9 instead of 1.4
       {"2 x DGX-1 V100, 1 GiB", shape(16, 2, 48e9, 70, 1e-6), 1024 * kMiB, "Simple", 257.64 + 43690.67},
   };
   for (const Case& c : cases) {
@@ -98,7 +98,7 @@ TEST_CASE("an all-reduce costs what NCCL predicts") {
 }
 
 TEST_CASE("large all-reduces of eight A100 reach the measured bus bandwidth") {
-  // 238 GB/s in published nccl-tests runs.
+  // Published nccl-tests runs reach 238 GB/s.
   for (double mib : {256.0, 512.0, 1024.0, 4096.0}) {
     CAPTURE(mib);
     const TransferShape s = shape(8, 1, 240e9, 80);
@@ -108,7 +108,7 @@ TEST_CASE("large all-reduces of eight A100 reach the measured bus bandwidth") {
 }
 
 TEST_CASE("what channels reach on NVLinks and NICs, and how they ramp up") {
-  // Worked out by hand from nccl_constants.hpp; bytes in MiB, latencies as above.
+  // Computed by hand from nccl_constants.hpp; bytes in MiB, latencies as above.
   struct Case {
     std::string what;
     TransferShape shape;
@@ -127,16 +127,16 @@ TEST_CASE("what channels reach on NVLinks and NICs, and how they ramp up") {
   const Case cases[] = {
       // 8.4 + 14 x 3.4 + (1.75 S (1 + 0.372/14) + 2.19 sqrt(S x 1 MB)) / (0.817 x 300 GB/s), S = 1 GiB
       {"8 A100", nvlink(shape(8, 1, 300e9, 80), 300e9), true, 1024, "Simple", 56 + 7870.14 + 292.78},
-      // two: 8.4 + 2 x 3.4 + (S (1 + 0.372/2) + 2.19 sqrt(S x 1 MB)) / (0.817 x 300 GB/s)
+      // two GPUs: 8.4 + 2 x 3.4 + (S (1 + 0.372/2) + 2.19 sqrt(S x 1 MB)) / (0.817 x 300 GB/s)
       {"2 A100", nvlink(shape(2, 1, 300e9, 80), 300e9), true, 1024, "Simple", 15.2 + 5195.74 + 292.78},
-      // half of the steps, and of the ramp; no sum is stored and sent on
+      // half of the steps and of the ramp; no sum is stored and forwarded
       {"8 A100, all-gather", nvlink(shape(8, 1, 300e9, 80), 300e9), false, 1024, "Simple",
        8.4 + 23.8 + 3833.11 + 146.39},
       // six rings of 25 GB/s: 56 + 1.75 S / (0.884 x 150 GB/s)
       {"8 V100", nvlink(shape(8, 1, 150e9, 70, 0, 6), 150e9), true, 1024, "Simple", 56 + 14170.8},
       // two rings with a relay: 8.4 + 8 x 3.4 + 1.6 S / (0.84 x 0.884 x 50 GB/s)
       {"5 V100", relayed, true, 1024, "Simple", 35.6 + 46271.8},
-      // NICs of 50 GB/s bound: 0.96 of 400 GB/s are more than 0.828 of 450 GB/s
+      // 0.96 of 400 GB/s (NICs) is more than 0.828 of 450 GB/s (NVLink), so NVLink is the limit
       {"16 H100, NVLink bounds", nvlink(shape(16, 2, 400e9, 90, 0, 8), 450e9), true, 4096, "Simple",
        1.4 * (8.4 + 28 * 3.4 + 2 * 14) + 21613.6},
       {"16 A100, NICs bound", nvlink(shape(16, 2, 200e9, 80, 0, 8), 300e9), true, 4096, "Simple",
@@ -157,27 +157,28 @@ TEST_CASE("NVLS costs what was measured in one node, and the slower of nodes and
   TransferShape node = shape(8, 1, 450e9, 90);
   node.nvlink_only = true;
   node.nvlink_bandwidth = 450e9;
-  // 25 us + (S + 2.49 sqrt(S x 1 MB)) / (0.681 x 450 GB/s x (1 - 0.62 / 8)), of which nccl-tests measured
-  // 123.8, 1112.5 and 31,307 us on a DGX H100.
+  // 25 us + (S + 2.49 sqrt(S x 1 MB)) / (0.681 x 450 GB/s x (1 - 0.62 / 8)); nccl-tests measured 123.8,
+  // 1112.5 and 31,307 us on a DGX H100.
   for (const auto& [mib, microseconds] : {std::pair{16.0, 120.43}, {256.0, 1118.8}, {8192.0, 31192.0}}) {
     CAPTURE(mib);
     const TransferCost cost = nvls_cost(mib * kMiB, node, Protocol::nccl);
     CHECK(cost.protocol == "Simple");
     CHECK(1e6 * (seconds(cost, 450e9) + cost.ramp_s) == Approx(microseconds).epsilon(2e-3));
   }
-  // Twelve nodes: 25 + 2 x 3 x (20.9 + 0.5) us, and the network's 0.96 x 200 GB/s take longer than the nodes.
+  // Twelve nodes: 25 + 2 x 3 x (20.9 + 0.5) us; the network, at 0.96 x 200 GB/s, takes longer than the nodes.
   TransferShape nodes = shape(96, 12, 200e9, 90, 0.5e-6, 8);
   nodes.nvlink_bandwidth = 450e9;
   const TransferCost cost = nvls_cost(1024 * kMiB, nodes, Protocol::nccl);
   CHECK(cost.ramp_s == 0);
   CHECK(1e6 * seconds(cost, 200e9) == Approx(25 + 6 * 21.4 + 5592.4).epsilon(1e-4));
-  // Without NCCL: the links' bandwidth and the way's latency.
+  // Without NCCL: the links' bandwidth and the route's latency.
   const TransferCost ideal = nvls_cost(1e9, shape(8, 1, 450e9, 90, 1e-6), Protocol::ideal);
   CHECK(seconds(ideal, 450e9) == Approx(1e-6 + 1 / 450.0));
 }
 
 TEST_CASE("CollNet costs what NCCL counts with") {
-  // 16 nodes of 8: DGX A100, whose devices' NVLinks carry 2 x 7/8 of the buffer; DGX H100; nodes of one A100.
+  // 16 nodes of 8 devices: DGX A100, whose devices' NVLinks carry 2 x 7/8 of the buffer, and DGX H100; nodes
+  // of one A100.
   TransferShape ampere = shape(128, 16, 300e9 / 1.75, 80, 0.5e-6),
                 hopper = shape(128, 16, 450e9 / 1.75, 90, 0.5e-6), alone = shape(16, 16, 25e9, 80, 0.5e-6);
   ampere.nvlink_bandwidth = 300e9;
@@ -200,7 +201,7 @@ TEST_CASE("CollNet costs what NCCL counts with") {
       CHECK(seconds(cost, c.shape.ring_bandwidth) == Approx(1e-6 * c.latency_us + bytes / c.bandwidth));
     }
   }
-  // Without NCCL: the links' bandwidth and the way's latency.
+  // Without NCCL: the links' bandwidth and the route's latency.
   CHECK(seconds(collnet_cost(1e9, alone, Protocol::ideal, false), 25e9) == Approx(0.5e-6 + 1 / 25.0));
 }
 
@@ -212,7 +213,7 @@ TEST_CASE("a protocol is chosen for every size, and more bytes never take less t
         const TransferShape s = shape(8 * nodes, nodes, 100e9, capability, 1e-6);
         double before_s = 0;
         std::string_view last;
-        // From 64 bytes a rank and channel on, where NCCL's factor for Simple rings no longer changes.
+        // Starts at 64 bytes per rank and channel, where NCCL's factor for Simple rings no longer changes.
         for (double bytes = 4096; bytes <= 16e9; bytes *= 2) {
           CAPTURE(capability, nodes, bytes);
           const TransferCost cost = ring_cost(kind, bytes, s, Protocol::nccl);
@@ -277,7 +278,7 @@ TEST_CASE("processors do not speak NCCL") {
 }
 
 TEST_CASE("an all-reduce over trees costs what NCCL predicts") {
-  // Worked out by hand from the constants of NCCL 2.30.7, src/graph/tuning.cc.
+  // Computed by hand from the constants of NCCL 2.30.7, src/graph/tuning.cc.
   struct Case {
     std::string what;
     TransferShape shape;
@@ -292,11 +293,11 @@ TEST_CASE("an all-reduce over trees costs what NCCL predicts") {
       {"DGX A100, 8 MiB", shape(8, 1, 240e9, 80), 8 * kMiB, "LL128", 31.5 + 108.55},
       // 8.4 + 14 x 4.0 + 2 x 1 GiB / (0.92 x 240 GB/s)
       {"DGX A100, 1 GiB", shape(8, 1, 240e9, 80), 1024 * kMiB, "Simple", 64.4 + 9725.9},
-      // Two nodes, NIC 1 us away: 6.8 + 2 x (7 x 0.6 + 5 + 1)
+      // Two nodes, 1 us from NIC to NIC: 6.8 + 2 x (7 x 0.6 + 5 + 1)
       {"2 x DGX A100, 8 B", shape(16, 2, 192e9, 80, 1e-6, 8), 8, "LL", 27.2},
       // Sixteen nodes, 1 GiB: 8.4 + 2 x (7 x 4 + 4 x (14 + 2)) + 2 GiB / (8 x 17.8 GB/s)
       {"16 x DGX A100, 1 GiB", shape(128, 16, 192e9, 80, 1e-6, 8), 1024 * kMiB, "Simple", 192.4 + 15080.7},
-      // One GPU a node: 8.4 + 2 x 3 x (14 + 2) + 2 GiB / (min(0.92 x 25, 17.8) GB/s x 0.85)
+      // One GPU per node: 8.4 + 2 x 3 x (14 + 2) + 2 GiB / (min(0.92 x 25, 17.8) GB/s x 0.85)
       {"8 x A100, 1 GiB", shape(8, 8, 25e9, 80, 1e-6, 1), 1024 * kMiB, "Simple", 104.4 + 141936},
       // 6.8 + 2 x 7 x 0.6 + 2 x 64 KiB / (0.92 x 360 GB/s / 3.8 x 0.6)
       {"DGX H100, 64 KiB", shape(8, 1, 360e9, 90), 65536, "LL", 15.2 + 2.506},
@@ -313,7 +314,7 @@ TEST_CASE("ideal trees take two buffers' time and the way up and down") {
   TransferShape s = shape(8, 8, 25e9, 80);
   s.tree_latency_s = 12e-6;
   CHECK(seconds(tree_cost(1e9, s, Protocol::ideal), 25e9) == Approx(2e9 / 25e9 + 12e-6));
-  s.compute_capability = 0;  // processors do not speak NCCL
+  s.compute_capability = 0;  // processors do not use NCCL
   CHECK(seconds(tree_cost(1e9, s, Protocol::nccl), 25e9) == Approx(2e9 / 25e9 + 12e-6));
   s.ranks = 1;
   CHECK(seconds(tree_cost(1e9, s, Protocol::nccl), 25e9) == 0);

@@ -1,5 +1,5 @@
-// Workers that do not wait for each other: throughput and staleness against closed forms to 0.1 %, from a
-// scenario's text to the result.
+// Tests workers that do not wait for each other: throughput and staleness against closed forms to 0.1 %, from
+// a scenario's text to the result.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -20,23 +20,23 @@ using namespace rehearse::testing;
 namespace {
 
 constexpr double kTolerance = 1e-3;
-constexpr double kCompute = 0.030;  // of a round, below
+constexpr double kCompute = 0.030;  // per round, in the scenarios below
 
 struct Outcome {
   Scenario scenario;
   Plan plan;
-  Trace trace;      // of one starting phase
-  Metrics metrics;  // means over all of them
+  Trace trace;      // of one set of starting phases
+  Metrics metrics;  // means over all sets
   const AsynchronyFigures& figures() const { return *metrics.asynchrony; }
   int servers() const { return scenario.strategy.parameter_server.servers; }
-  // Between one worker and one server, alone on the network of cards of `nic` bytes/s.
+  // Seconds of a push from one worker to one server, alone on a network whose NICs carry `nic` bytes/s.
   double push_s(double nic) const {
     return parameters() * element_bytes(scenario.training.gradient_precision) / servers() / nic;
   }
   double pull_s(double nic) const {
     return parameters() * element_bytes(scenario.training.precision) / servers() / nic;
   }
-  // Of one push, all buckets.
+  // Seconds of the update for one push, over all buckets.
   double update_s() const {
     const Device device = device_at(*scenario.cluster, plan.endpoints[plan.schedule->first_rank(1)]);
     double seconds = 0;
@@ -57,7 +57,7 @@ Outcome run_text(const std::string& text, const std::vector<std::string>& more) 
   job.endpoints = o.plan.endpoints;
   Run run;
   run.jobs = {std::move(job)};
-  std::vector<std::vector<double>> starts_s = {{}};  // of synchronous servers: one simulation
+  std::vector<std::vector<double>> starts_s = {{}};  // for synchronous servers: one simulation
   if (o.plan.schedule->asynchrony) starts_s = o.plan.schedule->asynchrony->starts_s;
   std::vector<Metrics> metrics;
   for (const std::vector<double>& start_s : starts_s) {
@@ -70,7 +70,7 @@ Outcome run_text(const std::string& text, const std::vector<std::string>& more) 
   return o;
 }
 
-// One round is 30 ms on one device a node; one sample a worker and round.
+// Runs a scenario in which a round takes 30 ms on one device per node, with one sample per worker and round.
 Outcome run_async(int workers, int servers, double nic_gbps, const std::vector<std::string>& more = {},
                   double parameters = 25e6) {
   const std::string text =
@@ -97,7 +97,7 @@ void check_adds_up(const Outcome& o) {
   CHECK(o.metrics.step_time_s * sum == Approx(o.plan.schedule->samples).epsilon(1e-9));
 }
 
-// Every gradient applied in the window has this staleness.
+// Checks that every gradient applied in the window has this staleness.
 void check_staleness(const Outcome& o, int updates) {
   REQUIRE(o.figures().staleness.size() == 1);
   CHECK(o.figures().staleness.begin()->first == updates);
@@ -118,7 +118,7 @@ std::string slow_device(int device, double factor) {
 TEST_CASE("bound by the servers' cards: n gradients in, n weights out, both at once", "[release]") {
   struct Case {
     int workers, servers;
-    const char* gradients;  // their precision; weights are fp32
+    const char* gradients;  // precision of the gradients; weights are fp32
   };
   for (const Case& c : {Case{4, 1, "fp32"}, Case{8, 1, "fp32"}, Case{32, 1, "fp32"}, Case{8, 1, "fp16"},
                         Case{16, 2, "fp32"}, Case{16, 4, "fp32"}}) {
@@ -180,8 +180,8 @@ TEST_CASE("a longer window gives the same figures where rounds repeat", "[releas
 }
 
 TEST_CASE("a worker that is slower by little changes the step by little", "[release]") {
-  // Began together, these four would push and pull in lockstep for ever: 113 ms a step, and 99 ms with one of
-  // them at 0.9 of its speed, which breaks the step.
+  // If they started together, these four would push and pull in lockstep forever: 113 ms per step, and 99 ms
+  // with one of them at 0.9 of its speed, which breaks the lockstep.
   const auto step = [](double factor) {
     return run_text(
                "[model]\npreset = \"resnet50\"\n[training]\nmicro_batch = 32\nprecision = \"fp32\"\n"
@@ -225,7 +225,7 @@ TEST_CASE("a slow worker keeps nobody from working, unless servers wait for ever
   CHECK_FALSE(sync.metrics.asynchrony.has_value());
   CHECK(sync.metrics.step_time_s > kCompute / kFactor);
   CHECK(o.metrics.samples_per_s > 3.5 * sync.metrics.samples_per_s);
-  // The slow one's gradients are the stalest: while it computes once, the others do four rounds.
+  // The slow worker's gradients are the stalest: during one of its rounds, the others complete four.
   CHECK(o.figures().most_staleness() >= 7 * 3);
 }
 
@@ -237,7 +237,8 @@ TEST_CASE("stale-synchronous: nobody is ever more rounds ahead of the slowest th
         CAPTURE(bound, factor, servers);
         const Outcome o =
             run_async(6, servers, 200, {kStaleSynchronous, staleness(bound), slow_device(4, factor)});
-        // When each worker begins a round, and by when server 0 has applied how many of each.
+        // Compares the start of each worker's rounds with the rounds of every worker that server 0 has
+        // applied by then.
         const std::vector<AppliedPush> pushes = applied_pushes(o.trace, 0);
         int most_ahead = 0;
         for (std::size_t row = 0; row < o.trace.spans.size(); ++row) {
@@ -250,8 +251,8 @@ TEST_CASE("stale-synchronous: nobody is ever more rounds ahead of the slowest th
             if (push.applied_s <= o.trace.spans.begin_s[row]) ++applied[push.worker];
           for (const auto& [worker, count] : applied) most_ahead = std::max(most_ahead, clock - count);
         }
-        CHECK(most_ahead == bound);  // and they do use it
-        // In the long run all are as fast as the slowest.
+        CHECK(most_ahead == bound);  // the allowance is fully used
+        // In the long run all workers are as fast as the slowest.
         for (const auto& worker : o.figures().workers)
           CHECK(worker.samples_per_s == Approx(o.figures().workers[4].samples_per_s).epsilon(kTolerance));
         check_adds_up(o);
@@ -259,8 +260,8 @@ TEST_CASE("stale-synchronous: nobody is ever more rounds ahead of the slowest th
 }
 
 TEST_CASE("staleness 0 is lock step: the last worker served sets the pace") {
-  // All wait for the last update; weights leave one after another; the last one to get them is the last to
-  // push.
+  // All workers wait for the last update; weights leave one after another, and the last worker to get them is
+  // the last to push.
   for (int workers : {2, 4, 8}) {
     CAPTURE(workers);
     const Outcome o = run_async(workers, 1, 80, {kStaleSynchronous, staleness(0)}, 2.5e6);
@@ -268,7 +269,8 @@ TEST_CASE("staleness 0 is lock step: the last worker served sets the pace") {
     REQUIRE(push <= pull);
     CHECK(o.metrics.step_time_s ==
           Approx(workers * pull + kCompute + push + o.update_s()).epsilon(kTolerance));
-    // Within a round each comes after those before it: 0, 1, ... n - 1 updates since the weights were sent.
+    // Within a round, each push follows the earlier ones: 0, 1, ... n - 1 updates since the weights were
+    // sent.
     CHECK(o.figures().mean_staleness() == Approx((workers - 1) / 2.0).epsilon(0.05));
     CHECK(o.figures().most_staleness() == workers - 1);
   }
@@ -276,8 +278,8 @@ TEST_CASE("staleness 0 is lock step: the last worker served sets the pace") {
 
 TEST_CASE("in a pipeline every replica goes at its own pace: (m + p - 1) (tF + tB), push, update, pull",
           "[release]") {
-  // Cards so fast that nothing is awaited from other replicas. Stages are alike; the last one's exchange with
-  // the servers hides behind the first one's passes.
+  // The NICs are so fast that replicas do not wait for each other. All stages are equal; the last one's
+  // exchange with the servers is hidden behind the first one's passes.
   for (const int microbatches : {1, 2, 4})
     for (const int stages : {2, 4}) {
       CAPTURE(microbatches, stages);
@@ -291,7 +293,7 @@ TEST_CASE("in a pipeline every replica goes at its own pace: (m + p - 1) (tF + t
                              kServers * (o.push_s(kNic) + o.pull_s(kNic)) + o.update_s() / stages;
       CHECK(o.metrics.samples_per_s == Approx(kReplicas * microbatches / round_s).epsilon(kTolerance));
       check_adds_up(o);
-      // Of two replicas, each one's gradients find at most what the other has done in the meantime.
+      // With two replicas, a gradient's staleness is at most what the other replica pushed in the meantime.
       CHECK(o.figures().mean_staleness() == Approx(1).epsilon(0.05));
       CHECK(o.figures().workers.size() == static_cast<std::size_t>(kReplicas * stages));
     }
@@ -306,9 +308,9 @@ TEST_CASE("every push is applied once by every server, and answered once", "[rel
                                     {std::string("strategy.parameter_server.placement=") + placement,
                                      std::string("strategy.parameter_server.mode=") + mode,
                                      std::string("strategy.overlap=") + overlap, slow_device(1, 0.6)});
-        // By (server's class, op): the rounds in which it ran.
+        // By (server's class, op): the rounds in which the op ran.
         std::map<std::pair<int, int>, std::vector<int>> rounds;
-        std::map<int, int> pulls;  // by worker: whole rounds
+        std::map<int, int> pulls;  // by worker: number of complete rounds
         for (std::size_t row = 0; row < o.trace.spans.size(); ++row) {
           const int c = o.trace.spans.rank_class[row];
           const RankClass& who = o.trace.classes[c];
@@ -326,9 +328,9 @@ TEST_CASE("every push is applied once by every server, and answered once", "[rel
             const auto& sent = rounds[{c, how.sends[w]}];
             for (std::size_t i = 0; i < applied.size(); ++i) CHECK(applied[i] == static_cast<int>(i));
             for (std::size_t i = 0; i < sent.size(); ++i) CHECK(sent[i] == static_cast<int>(i));
-            // The run stops when the last worker has got its last answer: one may be applied and not yet
-            // answered, or got by the worker at the very end.
-            const int pulled = pulls[w];  // one bucket
+            // The run stops when the last worker has received its last answer. By then one more push may have
+            // been applied without an answer, or answered at the very end.
+            const int pulled = pulls[w];  // there is only one bucket
             CHECK(pulled >= o.plan.schedule->repeats(1));
             CHECK(static_cast<int>(sent.size()) >= pulled - 1);
             CHECK(static_cast<int>(sent.size()) <= pulled + 1);
@@ -343,14 +345,14 @@ TEST_CASE("servers on devices update at the device's speed and take room there",
   const Outcome cpu = run_async(4, 4, 100, {"strategy.parameter_server.placement=colocated"});
   const Outcome gpu = run_async(4, 4, 100, {"strategy.parameter_server.placement=devices"});
   CHECK(gpu.plan.endpoints == std::vector<int>{0, 1, 2, 3, 0, 1, 2, 3});
-  // SGD in fp32 moves gradient, weight and weight again: 12 bytes a parameter of the fourth of each.
+  // SGD in fp32 moves gradient, weight and weight again: 12 bytes for each parameter of a server's quarter.
   const Device& device = gpu.scenario.cluster->node().device;
   CHECK(gpu.update_s() >= 25e6 / 4 * 12 / device.memory_bandwidth.value);
   CHECK(gpu.update_s() < cpu.update_s());
-  // Weights of the shard, and a buffer for what each of four workers pushes.
+  // Weights of the shard, and a buffer for the push of each of four workers.
   CHECK(gpu.metrics.memory.weights == Approx(cpu.metrics.memory.weights + 25e6).epsilon(1e-9));
   CHECK(gpu.metrics.memory.buffers == Approx(cpu.metrics.memory.buffers + 4 * 25e6).epsilon(1e-9));
-  // A fourth of everything stays on the device.
+  // A quarter of the traffic stays on the device.
   CHECK(gpu.metrics.busiest_link.find("nic") != std::string::npos);
   const Outcome two = run_async(4, 2, 100, {"strategy.parameter_server.placement=devices"});
   CHECK(two.plan.endpoints == std::vector<int>{0, 1, 2, 3, 0, 2});
@@ -368,8 +370,8 @@ TEST_CASE("a worker too slow to be measured does not make a run endless", "[rele
 }
 
 TEST_CASE("turns: first come, first served, as many at once as there are") {
-  // Ranks 1, 2, 3 send 1 GB each to rank 0 at 0, 0.1 and 0.2 s; with cards of 1 GB/s all three together would
-  // end at 3 s at the latest; one at a time they end at 1, 2 and 3 s, and each is then computed on, 0.3 s one
+  // Ranks 1, 2, 3 send 1 GB each to rank 0 at 0, 0.1 and 0.2 s. With NICs of 1 GB/s, all three at once end at
+  // 3 s at the latest; one at a time, they end at 1, 2 and 3 s. Each is followed by 0.3 s of computation, one
   // after another.
   for (int at_once : {1, 2, 3}) {
     Schedule s;
@@ -407,8 +409,8 @@ TEST_CASE("turns: first come, first served, as many at once as there are") {
     if (at_once == 1) {
       for (int from = 1; from < 4; ++from) CHECK(taken(from) == Approx(from));
     } else if (at_once == 2) {
-      // 1 is alone for 0.1 s; then both go at half speed until 1 ends at 1.9 s with 0.1 GB of 2 left: 2 and 3
-      // share until 2 ends at 2.1 s; 3 is done at 3 s.
+      // 1 is alone for 0.1 s; then 1 and 2 run at half speed until 1 ends at 1.9 s with 0.1 GB of 2 left; 2
+      // and 3 share until 2 ends at 2.1 s; 3 ends at 3 s.
       CHECK(taken(1) == Approx(1.9));
       CHECK(taken(2) == Approx(2.1));
       CHECK(taken(3) == Approx(3.0));

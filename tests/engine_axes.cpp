@@ -1,4 +1,4 @@
-// Combinations of all axes, simulated: folded against unfolded to 1e-9, and attention in a ring against its
+// Tests simulated combinations of all axes: folded against unfolded to 1e-9, and ring attention against its
 // closed form.
 #include <algorithm>
 #include <map>
@@ -16,7 +16,7 @@ using namespace rehearse;
 using namespace rehearse::testing;
 
 TEST_CASE("a step with attention in a ring takes what its steps and exchanges take") {
-  // One layer, one micro-batch; each node has one device.
+  // One layer, one micro-batch, one device per node.
   for (const int n : {2, 4})
     for (const double gbps : {1.0, 400.0}) {
       CAPTURE(n, gbps);
@@ -43,13 +43,13 @@ TEST_CASE("a step with attention in a ring takes what its steps and exchanges ta
         else
           expected += work_time_s(plan.schedule->works[op.work], device);
       }
-      // A step and the exchange beside it both wait for those before.
+      // A step of the ring and the exchange that overlaps with it both wait for the previous ones.
       for (const Pass pass : {Pass::forward, Pass::backward}) {
         REQUIRE(static_cast<int>(steps[pass].size()) == n);
         for (std::size_t i = 0; i < steps[pass].size(); ++i)
           expected += std::max(steps[pass][i], i < exchanges[pass].size() ? exchanges[pass][i] : 0);
       }
-      expected += exchanges[Pass::backward].back();  // brings the last gradients home
+      expected += exchanges[Pass::backward].back();  // returns the last gradients to their owners
       const Trace trace = simulate_in_child(one_job(*plan.schedule, plan.endpoints), *s.cluster, s.engine);
       CHECK(*std::max_element(trace.spans.end_s.begin(), trace.spans.end_s.end()) ==
             Approx(expected).epsilon(1e-9));
@@ -57,7 +57,7 @@ TEST_CASE("a step with attention in a ring takes what its steps and exchanges ta
 }
 
 TEST_CASE("random combinations of axes, folded and unfolded, by seed") {
-  // Each fabric whole, with a slow device, and with a slow link.
+  // Each fabric at full speed, with a slow device, and with a slow link.
   struct Case {
     const RandomFabric& fabric;
     const char* slow;
@@ -68,7 +68,7 @@ TEST_CASE("random combinations of axes, folded and unfolded, by seed") {
       {kRandomFabrics[2], ""}, {kRandomFabrics[2], "slow = [{device = 5, factor = 0.8}]\n"},
       {kRandomFabrics[3], ""},
   };
-  const int combinations = kSanitized ? 1 : 6;  // of each case
+  const int combinations = kSanitized ? 1 : 6;  // per case
   std::uint64_t seed = 1;
   for (const Case& c : cases)
     for (int i = 0; i < combinations; ++i) {
@@ -110,7 +110,7 @@ TEST_CASE("random combinations of axes: the parts of a step add up, and work and
     CHECK(metrics.memory.total > 0);
     const double flops = metrics.model_tflops_per_device * 1e12 * metrics.devices * metrics.step_time_s;
     const double expected = flops_per_sample(scenario.model, 0) * scenario.training.global_batch;
-    // Windows and padding apart, all ranks together compute the model once.
+    // Except for windows and padding, all ranks together compute the model once.
     CHECK(flops == Approx(expected).epsilon(1e-3));
   }
 }

@@ -1,4 +1,5 @@
-// All-reduces other than a ring's against their closed forms, to 0.1 %, and folded against whole.
+// Tests all-reduces other than the ring against their closed forms to 0.1 %, and folded against unfolded
+// runs.
 #include <string>
 
 #include "simulator/collectives/cost.hpp"
@@ -11,7 +12,7 @@ using namespace rehearse::testing;
 
 namespace {
 
-constexpr double kB = 1e9, kRoute = 2e-6;  // of star_of(): a link's bandwidth, a route's latency
+constexpr double kB = 1e9, kRoute = 2e-6;  // of star_of(): bandwidth of a link, latency of a route
 constexpr double kTolerance = 1e-3;
 constexpr Fidelity kCoupled[] = {Fidelity::flow, Fidelity::analytic, Fidelity::automatic};
 constexpr Fidelity kAll[] = {Fidelity::chunk, Fidelity::flow, Fidelity::analytic, Fidelity::automatic};
@@ -42,7 +43,7 @@ int log2_up(int n) {
   return depth;
 }
 
-// One ring of n places: 2 (n-1) (S / (n B) + latency); half of it scatters or gathers.
+// Seconds of one ring of n members: 2 (n-1) (S / (n B) + latency); a reduce-scatter or all-gather takes half.
 double ring_s(int n, double bytes, double bandwidth, double latency_s) {
   return 2.0 * (n - 1) * (bytes / n / bandwidth + latency_s);
 }
@@ -50,7 +51,8 @@ double ring_s(int n, double bytes, double bandwidth, double latency_s) {
 }  // namespace
 
 TEST_CASE("double tree on a star: 2 S / B + 2 ceil(log2 n) latency") {
-  // A member has at most four edges, of S/2 each way. Two members have two edges, three have three.
+  // A member has at most four edges, with S/2 each way. With two members it has two edges, with three it has
+  // three.
   for (int n : {2, 3, 4, 5, 8, 11, 16, 33})
     for (double bytes : {64.0, 1e4, 1e8})
       for (Fidelity fidelity : kCoupled) {
@@ -62,10 +64,10 @@ TEST_CASE("double tree on a star: 2 S / B + 2 ceil(log2 n) latency") {
 }
 
 TEST_CASE("double tree in messages on a star: one piece goes level by level") {
-  // n = 2^d: in d-1 levels up and down two children share their parent's link, at the root there is one:
-  // (2 d - 1) S / B + 2 d latency.
+  // n = 2^d: on d-1 levels two children share their parent's link on the way up and down, and at the root
+  // there is one child: (2 d - 1) S / B + 2 d latency.
   for (int d : {1, 2, 3, 4, 5})
-    for (double bytes : {64.0, 1e4, 1e6}) {  // two halves that are no longer than a piece
+    for (double bytes : {64.0, 1e4, 1e6}) {  // two halves, each at most one piece long
       CAPTURE(d, bytes);
       CHECK(time_s(Algorithm::tree, star_of(1 << d), bytes, Fidelity::chunk) ==
             Approx((2 * d - 1) * bytes / kB + 2 * d * kRoute).epsilon(kTolerance));
@@ -112,7 +114,7 @@ TEST_CASE("hierarchical: ring inside the nodes, ring over the nodes with an eigh
         CHECK(time_s(Algorithm::hierarchical, dgx_like(nodes), bytes, fidelity) ==
               Approx(theory).epsilon(kTolerance));
       }
-  for (Fidelity fidelity : kAll)  // nodes of one device: nothing but the ring between them
+  for (Fidelity fidelity : kAll)  // nodes of one device: only the ring between them
     CHECK(time_s(Algorithm::hierarchical, star_of(6), 1e6, fidelity) ==
           Approx(ring_s(6, 1e6, kB, kRoute)).epsilon(kTolerance));
 }
@@ -127,7 +129,7 @@ TEST_CASE("tree over nodes of eight devices: a chain inside, each channel's tree
         CHECK(time_s(Algorithm::tree, dgx_like(nodes), bytes, fidelity) ==
               Approx(theory).epsilon(kTolerance));
       }
-  // One node: a chain of eight, both ways: 2 S / B.
+  // One node: a chain of eight in both directions: 2 S / B.
   for (Fidelity fidelity : kCoupled)
     CHECK(time_s(Algorithm::tree, dgx_like(1), 1e8, fidelity) ==
           Approx(2e8 / 12e9 + 14 * 0.5e-6).epsilon(kTolerance));
@@ -146,8 +148,8 @@ TEST_CASE("halving and doubling over nodes of eight devices: three steps inside,
 }
 
 TEST_CASE("under leaves that are oversubscribed the far steps take what the uplinks leave") {
-  // 16 members, 4 a leaf, one uplink of 4 B / ratio: two steps stay below the leaf, the third and fourth send
-  // S/8 and S/16 of all four members through it.
+  // 16 members, 4 per leaf, one uplink of 4 B / ratio: two steps stay below the leaf; in the third and
+  // fourth, all four members send S/8 and S/16 through it.
   const double bytes = 1e8;
   for (double ratio : {1.0, 4.0})
     for (Fidelity fidelity : kAll) {
@@ -181,13 +183,14 @@ TEST_CASE("torus of equal dimensions: all links busy, (n-1)/n S / (D B) + 2 D (d
 }
 
 TEST_CASE("torus of unequal dimensions: parts that meet in a dimension share its links") {
-  // Two parts each way, alike but for their direction; s = S/4. Along a = 4 first: 3/4 s; along b = 8: 7/8 s.
-  // When the first part goes over to b (3/4 s gone, of its own 7/8 x s/4 to go), the other has s/8 left
-  // there: both at half speed until the other is done, at 3/4 s + 2 s/8 = s. The first has 7/32 s - s/8 =
-  // 3/32 s left, alone; it is done at s + 3/32 s. The other has 3/4 x s/8 = 3/32 s along a, done at the same
-  // instant. Gathering undoes it: the first part along b (7/32 s), the other along a (3/32 s), which then
-  // goes over to b: 7/8 s, shared until the first has its 4/32 s, at 3/32 s + 2 x 4/32 s = 11/32 s; then
-  // alone, 7/8 s - 4/32 s = 24/32 s more: 35/32 s. The first ends along a after 11/32 s + 3/4 s = 35/32 s.
+  // Each dimension has two parts that start along it, one per direction; s = S/4. The first part takes 3/4 s
+  // along a = 4; the other takes 7/8 s along b = 8. When the first part moves on to b (after 3/4 s, with 7/8
+  // x s/4 of its own to go), the other has s/8 left there: both run at half speed until the other is done, at
+  // 3/4 s + 2 s/8 = s. The first then has 7/32 s - s/8 = 3/32 s left, runs alone, and ends at s + 3/32 s. The
+  // other takes 3/4 x s/8 = 3/32 s along a and ends at the same instant. The all-gather reverses this: the
+  // first part starts along b (7/32 s), the other along a (3/32 s) and then moves on to b: 7/8 s, shared
+  // until the first has its remaining 4/32 s, at 3/32 s + 2 x 4/32 s = 11/32 s; then alone for another 7/8 s
+  // - 4/32 s = 24/32 s: 35/32 s. The first ends along a after 11/32 s + 3/4 s = 35/32 s.
   const double bytes = 1e8, s = bytes / 4 / kB;
   ClusterParts parts = torus_of({4, 8});
   parts.fabric.latency_s = 0;
@@ -195,9 +198,9 @@ TEST_CASE("torus of unequal dimensions: parts that meet in a dimension share its
   CHECK(time_s(Algorithm::torus, parts, bytes, Fidelity::automatic) ==
         Approx(70.0 / 32 * s).epsilon(kTolerance));
   CHECK(time_s(Algorithm::torus, parts, bytes, Fidelity::chunk) == Approx(70.0 / 32 * s).epsilon(0.03));
-  // Small ones pay for the steps: 2 (3 + 7).
+  // Small buffers pay for the steps: 2 (3 + 7).
   CHECK(time_s(Algorithm::torus, torus_of({4, 8}), 8, Fidelity::flow) == Approx(20e-6).epsilon(kTolerance));
-  // A group along one dimension is a ring both ways; the fabric `ring` is a torus of one dimension.
+  // A group along one dimension is a ring in both directions; the fabric `ring` is a torus of one dimension.
   const Run line = one_all_reduce(Algorithm::torus, {4, 5, 6, 7}, bytes);
   CHECK(run_time_s(line, torus_of({4, 8}), ideal(Fidelity::flow)) ==
         Approx(0.75 * bytes / kB + 6e-6).epsilon(kTolerance));
@@ -217,7 +220,7 @@ TEST_CASE("bytes on the wire: 2 (n-1) S altogether, and 2 (n-p) S more for the r
          {Algorithm::ring, Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical}) {
       CAPTURE(name(a));
       CHECK(moved(a, star_of(8), fidelity) == Approx(14 * bytes).epsilon(1e-9));
-      // 2 x 7/8 S in each of the nodes' rings of eight, 2 x 1/2 S/8 over two nodes
+      // 2 x 7/8 S in each node's ring of eight, 2 x 1/2 S/8 over two nodes
       CHECK(moved(a, dgx_like(2), fidelity) == Approx(30 * bytes).epsilon(1e-9));
     }
     CHECK(moved(Algorithm::halving_doubling, star_of(11), fidelity) ==
@@ -255,7 +258,7 @@ TEST_CASE("folded and whole runs are equal, and 1,024 ranks are few flows") {
       slow.slow_links = {{"node0-node1", 0.5}};
       check(Algorithm::torus, slow, fidelity);
     }
-  // 2 data-parallel groups whose all-reduces meet on the NICs: another group's algorithm beside it
+  // Two data-parallel groups with different algorithms, whose all-reduces share the NICs.
   Schedule s;
   s.roles = {role("worker", {{"data", 16}, {"pipeline", 2}})};
   s.works = {work(0.001), work(0.002)};
@@ -273,7 +276,7 @@ TEST_CASE("folded and whole runs are equal, and 1,024 ranks are few flows") {
     s.programs.push_back(p);
   }
   for (Fidelity fidelity : {Fidelity::flow, Fidelity::automatic, Fidelity::chunk}) {
-    std::vector<int> endpoints;  // each node has four of each stage
+    std::vector<int> endpoints;  // each node has four devices of each pipeline stage
     for (int stage : {0, 1})
       for (int i = 0; i < 16; ++i) endpoints.push_back(i / 4 * 8 + i % 4 * 2 + stage);
     const auto cluster = make_cluster(dgx_like(4));
@@ -306,7 +309,7 @@ TEST_CASE("a late member holds up the others, at every fidelity") {
       parts.slow_devices = {{3, 0.5}};
       const double alone = time_s(a, star_of(8), 1e6, fidelity);
       const double late = run_time_s(one_job(s, first_endpoints(8)), parts, ideal(fidelity));
-      // In messages others may have begun.
+      // With messages, ranks that are ready may already have started.
       CHECK(late <= 0.02 + alone * (1 + 1e-6));
       CHECK(late >= 0.02 + (fidelity == Fidelity::chunk ? 0.4 : 1 - 1e-6) * alone);
     }
@@ -330,7 +333,7 @@ TEST_CASE("the time that `auto` goes by is the engine's") {
   for (const Case& c : cases)
     for (Protocol protocol : {Protocol::ideal, Protocol::nccl})
       for (double chunk_bytes : {0.0, 1e5})
-        for (double bytes : {1e3, 1e9}) {  // latency decides, bandwidth decides
+        for (double bytes : {1e3, 1e9}) {  // latency dominates; bandwidth dominates
           CAPTURE(c.parts.name, name(c.algorithm), static_cast<int>(protocol.kind), chunk_bytes, bytes);
           const auto cluster = make_cluster(c.parts);
           const std::vector<Endpoint> members = all_devices(*cluster);
@@ -351,7 +354,8 @@ TEST_CASE("the time that `auto` goes by is the engine's") {
 }
 
 TEST_CASE("NCCL's costs come out alike in messages and as flows") {
-  // One piece a tree would not: what is left is the pieces' way through the trees.
+  // The remaining difference is the time of the pieces' way through the trees, which a single piece would
+  // make large.
   for (const ClusterParts& parts : {star_of(8), dgx_like(kSanitized ? 2 : 3)})
     for (Algorithm a : {Algorithm::tree, Algorithm::halving_doubling, Algorithm::hierarchical})
       for (double bytes : {64.0, 1e9}) {
@@ -410,7 +414,7 @@ TEST_CASE("CollNet: a NIC carries its share of the buffer once each way, a devic
               Approx(bytes / (4 * kB) + chain_s).epsilon(kTolerance));
         CHECK(time_s(Algorithm::collnet_direct, parts, bytes, fidelity) ==
               Approx(bytes / (4 * kB) + direct_s).epsilon(kTolerance));
-        // With faster NICs the nodes' NVLinks set the pace.
+        // With faster NICs, the nodes' NVLinks are the limit.
         parts.node.nics = 8;
         parts.node.nic_bandwidth = 100e9;
         CHECK(time_s(Algorithm::collnet_chain, parts, bytes, fidelity) ==
@@ -421,8 +425,8 @@ TEST_CASE("CollNet: a NIC carries its share of the buffer once each way, a devic
 }
 
 TEST_CASE("CollNet: a leaf's uplink carries what the leaf has summed") {
-  // Four nodes a leaf behind one uplink of a NIC's rate: a ring over nodes that do not follow one another
-  // would cross it four times.
+  // Four nodes per leaf behind one uplink with a NIC's rate: a ring over non-adjacent nodes would cross the
+  // uplink four times.
   ClusterParts parts = star_of(16);
   parts.fabric.sharp = true;
   parts.fabric.kind = Fabric::Kind::leaf_spine;

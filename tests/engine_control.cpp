@@ -1,5 +1,5 @@
-// What no strategy uses yet is carried out all the same: asynchronous servers, dying links, several jobs,
-// phases.
+// Tests engine features that no strategy needs in this form: asynchronous servers, failing links, several
+// jobs, phases.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -14,7 +14,8 @@ using namespace rehearse::testing;
 
 namespace {
 
-// Workers of different speed compute, push and pull `rounds` times; the server answers whoever comes first.
+// Returns a schedule in which workers compute, push and pull `rounds` times; the server answers them first
+// come, first served.
 Schedule asynchronous_server(int workers, int rounds, double bytes) {
   Schedule s;
   s.roles = {role("worker", {{"data", workers}}), role("server", {{"server", 1}})};
@@ -53,7 +54,7 @@ std::vector<double> ends_of(const Trace& trace, const std::string& op, int rank)
 
 TEST_CASE("an asynchronous server of three ops serves whoever comes first") {
   // Worker 1 runs at half speed: rounds take 1 s + push + update + pull and 2 s + ...; with 1 MB on 1 GB/s
-  // and no latency a push or pull takes 1 ms.
+  // and no latency, a push or pull takes 1 ms.
   ClusterParts parts = star(3, kBandwidth, 0);
   parts.slow_devices = {{1, 0.5}};
   const Trace trace = simulate_in_child(one_job(asynchronous_server(2, 4, 1e6), {0, 1, 2}),
@@ -63,7 +64,8 @@ TEST_CASE("an asynchronous server of three ops serves whoever comes first") {
   REQUIRE(fast.size() == 4);
   REQUIRE(slow.size() == 4);
   for (int i = 0; i < 4; ++i) CHECK(slow[i] == Approx((i + 1) * (2 + service)).epsilon(1e-6));
-  // The fast worker meets the slow one's push never exactly: 1.012, 2.024, 3.036, 4.048 against 2.001, 4.013.
+  // The fast worker's pushes never coincide with the slow one's: 1.012, 2.024, 3.036, 4.048 against 2.001,
+  // 4.013.
   CHECK(fast[0] == Approx(1 + service).epsilon(1e-6));
   CHECK(fast[3] >= 4 * (1 + service) * (1 - 1e-9));
   std::map<int, int> served;
@@ -150,7 +152,8 @@ TEST_CASE("a device that slows down in mid-compute is slower from then on") {
 }
 
 TEST_CASE("streams overlap, dependencies and steps order them") {
-  // compute 1 s; a message of 2 s per step on another stream; the next step's compute waits for it.
+  // Each step computes for 1 s and sends a message of 2 s on another stream; the next step's computation
+  // waits for it.
   Schedule s;
   s.roles = {role("worker", {{"ring", 2}})};
   s.works = {work(1.0)};
@@ -171,7 +174,7 @@ TEST_CASE("streams overlap, dependencies and steps order them") {
 }
 
 TEST_CASE("counters: a stale-synchronous worker runs at most `staleness` rounds ahead") {
-  // Each worker signals "done, round i" to all; before round i it waits until both have done round i - 2.
+  // Each worker signals "done, round i" to all; before round i it waits until both have finished round i - 2.
   Schedule s;
   s.roles = {role("worker", {{"data", 2}})};
   s.works = {work(1.0)};
@@ -191,7 +194,7 @@ TEST_CASE("counters: a stale-synchronous worker runs at most `staleness` rounds 
   tell.kind = OpKind::signal;
   tell.counter = {"done", 0, 1};
   tell.signalled = {Peer::each(0)};
-  Op first = wait;  // rounds 0 and 1 have nothing to wait for: their counters are set before
+  Op first = wait;  // rounds 0 and 1 wait for nothing: their counters are set in advance
   first.name = "open the window";
   first.kind = OpKind::signal;
   first.counter = {"done", -2, 0};
@@ -206,23 +209,23 @@ TEST_CASE("counters: a stale-synchronous worker runs at most `staleness` rounds 
   const std::vector<double> fast = ends_of(trace, "round", 0), slow = ends_of(trace, "round", 1);
   REQUIRE(fast.size() == 6);
   CHECK(slow.back() == Approx(24));
-  // Round i of the fast one begins when the slow one has ended round i - 2, at 4 (i - 1).
+  // Round i of the fast worker begins when the slow one has finished round i - 2, at 4 (i - 1).
   CHECK(fast[0] == Approx(1));
   CHECK(fast[1] == Approx(2));
   for (int i = 2; i < 6; ++i) CHECK(fast[i] == Approx(4.0 * (i - 1) + 1));
 }
 
 TEST_CASE("phases: a job goes on with fewer ranks, and no step begins after a phase's time is over") {
-  Run run = one_job(ring_schedule(4, 1e9), {0, 1, 2, 3}, 100);  // 1.5 s a step
+  Run run = one_job(ring_schedule(4, 1e9), {0, 1, 2, 3}, 100);  // 1.5 s per step
   run.jobs[0].phases[0].until_s = 4.0;                          // steps begin at 0, 1.5, 3.0
-  run.jobs[0].phases.push_back({std::make_shared<Schedule>(ring_schedule(2, 1e9)), 2});  // 1 s a step
+  run.jobs[0].phases.push_back({std::make_shared<Schedule>(ring_schedule(2, 1e9)), 2});  // 1 s per step
   const Trace trace =
       simulate_in_child(run, *make_cluster(star(4, kBandwidth, 0)), ideal(Fidelity::automatic));
   CHECK(trace.end_s == Approx(3 * 1.5 + 2 * 1.0).epsilon(1e-6));
 }
 
 TEST_CASE("callbacks run in simulated order") {
-  // The simulation is a child process; what its callbacks write must be memory that it shares.
+  // The simulation runs in a child process, so its callbacks must write to shared memory.
   Schedule s;
   s.roles = {role("worker", {{"data", 3}})};
   s.works = {work(1.0)};
@@ -231,7 +234,7 @@ TEST_CASE("callbacks run in simulated order") {
   p.streams = {"compute"};
   void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   REQUIRE(page != MAP_FAILED);
-  int* order = static_cast<int*>(page);  // how many, then the ranks
+  int* order = static_cast<int*>(page);  // the count, then the ranks
   Op op = compute("c", 0, 0);
   op.arithmetic = [order](const OpMoment& m) { order[++order[0]] = m.rank; };
   p.ops = {op};

@@ -1,4 +1,4 @@
-// Folding is exact: the end of every op of every rank, folded against unfolded, to 1e-9 relative.
+// Tests that folding is exact: the end of every op on every rank, folded against unfolded, to 1e-9 relative.
 #include <random>
 
 #include "models/text/error.hpp"
@@ -10,7 +10,7 @@ using namespace rehearse::testing;
 
 namespace {
 
-// Returns the number of classes of the folded run.
+// Compares the folded with the unfolded run, and returns the number of classes of the folded run.
 int check_folding(const Run& run, const ClusterParts& parts, Fidelity fidelity) {
   const auto cluster = make_cluster(parts);
   const Trace folded = simulate_in_child(run, *cluster, ideal(fidelity));
@@ -21,8 +21,9 @@ int check_folding(const Run& run, const ClusterParts& parts, Fidelity fidelity) 
   return static_cast<int>(folded.classes.size());
 }
 
-// Pipelines of `stages` (m micro-batches there and back) times `data` replicas, gradients all-reduced over
-// each stage's replicas; stage times and gradient bytes differ by stage. data is innermost.
+// Returns pipelines of `stages` stages (m micro-batches forward and backward) with `data` replicas, whose
+// gradients are all-reduced over each stage's replicas. Stage times and gradient bytes differ by stage. data
+// is the innermost dimension.
 Schedule pipelines(int data, int stages, int microbatches, double activation_bytes, double gradient_bytes,
                    const std::vector<double>& stage_s) {
   Schedule s;
@@ -99,7 +100,7 @@ TEST_CASE("folding: 512 ranks over leaves of 32 fold to few classes") {
     return check_folding(run, leaf_spine(ranks, 32, 4, 2), fidelity);
   };
   CHECK(classes(kSanitized ? 128 : 512, Fidelity::flow) <= 8);
-  CHECK(classes(128, Fidelity::chunk) <= 64);  // every message of the whole run: 2 (n-1) n of them
+  CHECK(classes(128, Fidelity::chunk) <= 64);  // unfolded, the run has 2 (n-1) n messages
 }
 
 TEST_CASE("folding: pipelines times data on a star, oversubscribed and Clos fabrics") {
@@ -194,8 +195,8 @@ TEST_CASE("folding: 20 random uneven cases") {
       parts.slow_links = {{"node" + std::to_string(pick(0, nodes - 1)) + ".nic0", 0.1 * pick(3, 9)}};
     CAPTURE(i, data, stages, per_leaf);
     for (Fidelity fidelity : kFidelities) check_folding(one_job(s, endpoints, 2), parts, fidelity);
-    // Closed forms where nobody else uses the links change nothing: auto is flow, only sooner. What is left
-    // is the rounding of SimGrid's bytes.
+    // On links that are not shared, closed forms give the same result as flows, only faster. The remaining
+    // difference is the rounding of bytes in SimGrid.
     const auto cluster = make_cluster(parts);
     const Run run = one_job(s, endpoints, 2);
     CHECK(worst_difference(simulate_in_child(run, *cluster, ideal(Fidelity::automatic)),

@@ -1,5 +1,5 @@
-// Ways to bring gradients together, from a scenario's text to the step's figures: against closed forms to
-// 0.1 %, and folded against unfolded to 1e-9.
+// Tests gradient synchronization from a scenario's text to the step's figures: against closed forms to 0.1 %,
+// and folded against unfolded to 1e-9.
 #include <algorithm>
 
 #include "simulator/costs/compute.hpp"
@@ -15,10 +15,10 @@ using namespace rehearse::testing;
 namespace {
 
 constexpr double kTolerance = 1e-3;
-constexpr double kForward = 0.010, kBackward = 0.020;  // of a micro-batch, below
+constexpr double kForward = 0.010, kBackward = 0.020;  // per micro-batch, in the scenarios below
 constexpr double kNic = 1e9, kRoute = 20e-6;           // bytes/s; seconds from node to node
 
-// One stage of 10 ms forward and 12 + 8 ms backward on each of n nodes.
+// Returns a scenario with one stage of 10 ms forward and 12 + 8 ms backward on each of n nodes.
 std::string profiled(int n, int microbatches, const std::string& strategy) {
   return "[model.profiled]\nstages = 1\nforward_ms = 10\nbackward_input_ms = 12\nbackward_weight_ms = 8\n"
          "p2p_bytes = 1\nparameters = 25e6\n[training]\nglobal_batch = " +
@@ -41,7 +41,7 @@ struct Outcome {
   Trace trace;
   Metrics metrics;
 
-  // Seconds of the first program's works of one pass, all of them together.
+  // Returns the seconds of all computations of one pass in the first program.
   double work_s(Pass pass) const {
     double seconds = 0;
     for (const Op& op : plan.schedule->programs[0].ops)
@@ -62,7 +62,7 @@ Outcome run_text(const std::string& text, const std::vector<std::string>& overri
   return run;
 }
 
-// A kernel that moves this much on the device of `run`.
+// Returns the seconds of kernels that move these bytes on the device of `run`.
 double moves_s(const Outcome& run, double bytes, double launches = 1) {
   const Device& device = run.scenario.cluster->node().device;
   return bytes / (device.memory_bandwidth.value * device.memory_efficiency.value) +
@@ -97,7 +97,7 @@ TEST_CASE("first device: scatter, broadcast, forward, gather, loss, scatter, bac
       if (n > 1) CHECK(latency == Approx(hop_s));
       const double weights = 4.0 * (2 * 2049 * 2048 + 2049 * 1024), inputs = 16 * 2048 * 4,
                    outputs = 16 * 1024 * 4;
-      // The first device's link carries what goes to or comes from each of the others.
+      // The first device's link carries all traffic to and from the other devices.
       const auto spread = [&](double bytes) { return n == 1 ? 0 : (n - 1) * bytes / bandwidth + latency; };
       const double chain = n == 1 ? 0 : weights / bandwidth + (n - 1) * latency;
       const double compute = run.work_s(Pass::forward) + run.work_s(Pass::backward) + run.work_s(Pass::other);
@@ -119,7 +119,7 @@ TEST_CASE("local SGD: a step is k steps alone and one all-reduce of the weights,
             profiled(n, 2, "gradients = \"local-sgd\"\n[strategy.local_sgd]\nevery = " + std::to_string(k)),
             {std::string("training.precision=") + precision});
         const double sync = n == 1 ? 0 : ring_s(n, kBytes);  // fp32 master weights
-        const double update = run.work_s(Pass::optimizer);   // of all steps; and the cast, once
+        const double update = run.work_s(Pass::optimizer);   // of all steps, and one cast
         CHECK(run.metrics.step_time_s ==
               Approx(2 * (kForward + kBackward) + (update + sync) / k).epsilon(kTolerance));
         CHECK(run.metrics.breakdown.total_s() == Approx(run.metrics.step_time_s).epsilon(1e-9));
@@ -130,7 +130,7 @@ TEST_CASE("local SGD: a step is k steps alone and one all-reduce of the weights,
         CHECK(run.metrics.busiest_utilization ==
               Approx(n == 1 ? 0 : 2.0 * (n - 1) / n * kBytes / k / kNic / run.metrics.step_time_s)
                   .epsilon(1e-6));
-        // Memory does not grow with the round.
+        // Memory does not grow with the number of steps in a round.
         const Outcome one = run_text(profiled(n, 2, "gradients = \"local-sgd\"\nlocal_sgd.every = 1\n"),
                                      {std::string("training.precision=") + precision});
         CHECK(run.metrics.memory.total == one.metrics.memory.total);
@@ -160,7 +160,7 @@ TEST_CASE("Horovod's fusion: from per-layer sync to one all-reduce behind the ba
   // The backward pass computes, then the loop sleeps.
   CHECK(one.metrics.breakdown.exposed_s.at(Purpose::fusion_cycle) == Approx(0.5 - backward).epsilon(1e-9));
 
-  // Three layers fit the buffer: two buckets of three and one of two, one behind the other.
+  // Three layers fit into the buffer: two buckets of three layers and one of two, one after another.
   const Outcome three = run_text(text + "cycle_ms = 500\nfusion_mb = 13\n");
   CHECK(three.metrics.step_time_s ==
         Approx(forward + 0.5 + 2 * 2 * moves_s(three, 2 * 3 * layer) + 2 * ring_s(4, 3 * layer) +
@@ -169,7 +169,7 @@ TEST_CASE("Horovod's fusion: from per-layer sync to one all-reduce behind the ba
 }
 
 TEST_CASE("compression: kernels and transfers by hand") {
-  // One bucket of 25 million gradients in fp32, without overlap: everything is in a row.
+  // One bucket of 25 million gradients in fp32 without overlap: everything is sequential.
   const double e = 4, gradients = 25e6, all = e * gradients;
   for (const int n : {2, 4}) {
     CAPTURE(n);
@@ -193,10 +193,10 @@ TEST_CASE("compression: kernels and transfers by hand") {
                          moves_s(fp16, 6 * gradients));
 
     const Outcome top = step("\"top-k\"\ntop_k_density = 0.001\n");
-    const double pairs = 25'000 * 8.0;  // 0.1 % of 25 million, a value and an index each
+    const double pairs = 25'000 * 8.0;  // 0.1 % of 25 million, with a value and an index each
     check_step(top, moves_s(top, 3 * all) + moves_s(top, 2 * all) + moves_s(top, 4 * all, 4) +
                         moves_s(top, all + pairs) + moves_s(top, pairs) +
-                        (n - 1) * (pairs / kNic + kRoute) +  // all-gather: n-1 steps, a share each
+                        (n - 1) * (pairs / kNic + kRoute) +  // all-gather: n-1 steps with one share each
                         moves_s(top, all) + moves_s(top, n * 25'000 * (8.0 + 8)));
 
     const Outcome bit = step("\"one-bit\"");
@@ -240,7 +240,7 @@ TEST_CASE(
   struct Way {
     const char* keys;
     const char* training = "";
-    // Long enough for SimGrid, to which events within 1 ns are simultaneous.
+    // Long enough for SimGrid, which treats events within 1 ns as simultaneous.
     int sequence = 64;
   };
   const Way ways[] = {
@@ -285,7 +285,7 @@ TEST_CASE(
       for (const char* fidelity : {"flow", "auto", "chunk"}) {
         const std::string keys = way.keys;
         if (keys.find("first-device") != std::string::npos && fabric.nodes > 1) continue;
-        // Tensor groups inside nodes are the same on all fabrics but for what links a node has.
+        // Tensor groups inside nodes are the same on all fabrics, except for the links within a node.
         if (way.sequence > 64 && (fabric.nodes != 2 || (kSanitized && *fidelity != 'a'))) continue;
         CAPTURE(fabric.cluster, fabric.nodes, fabric.slow, keys, fidelity);
         const std::string text =

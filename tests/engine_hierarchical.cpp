@@ -1,4 +1,4 @@
-// Servers behind one aggregator a node, against the closed form.
+// Tests parameter servers behind one aggregator per node against the closed form.
 #include "simulator/costs/compute.hpp"
 #include "simulator/engine/layout.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"
@@ -10,10 +10,11 @@ using namespace rehearse;
 namespace {
 
 constexpr double kPass = 0.030;      // forward and backward
-constexpr double kBytes = 2 * 25e6;  // gradients, and weights: 25 M in bf16
+constexpr double kBytes = 2 * 25e6;  // of gradients, and of weights: 25 M in bf16
 constexpr double kPcie = 10e9, kUplink = 5e9, kNic = 1e9;
 
-// `nodes` nodes of two devices on PCIe, through a switch to the processor if there is one.
+// Returns a scenario with `nodes` nodes of two devices on PCIe, optionally behind a PCIe switch to the
+// processor.
 std::string text_of(int nodes, int servers, bool pcie_switch) {
   return "[model.profiled]\nstages = 1\nforward_ms = 10\nbackward_input_ms = 12\nbackward_weight_ms = "
          "8\np2p_bytes = "
@@ -55,9 +56,9 @@ TEST_CASE("aggregated servers: compute, in to the processor, sum, once a node ov
         Run run;
         run.jobs = {{scenario.name, {{plan.schedule, 1}}, plan.endpoints}};
         const Trace trace = simulate_in_child(run, *scenario.cluster, scenario.engine);
-        // Both devices of a node share the way to its processor.
+        // Both devices of a node share the route to its processor.
         const double inside_s = 2 * kBytes / (pcie_switch ? kUplink : kPcie);
-        // A server takes its share of the other nodes' sums; a node without one sends all of its sum.
+        // A server receives its share of the other nodes' sums; a node without a server sends its entire sum.
         const double between_s =
             std::max((nodes - 1) * kBytes / servers, servers < nodes ? kBytes : 0.0) / kNic;
         const double sum_s = work_s(scenario, plan, "aggregator"),
@@ -65,7 +66,7 @@ TEST_CASE("aggregated servers: compute, in to the processor, sum, once a node ov
         CHECK(sum_s > 0);
         CHECK(update_s > 0);
         CHECK(trace.end_s == Approx(kPass + 2 * inside_s + 2 * between_s + sum_s + update_s).epsilon(1e-3));
-        // Every device once in and once out; every node once in and once out.
+        // Once in and once out for every device and for every node.
         CHECK(trace.bytes_total == Approx(2 * (2 * nodes + nodes) * kBytes).epsilon(1e-9));
         EngineOptions whole = scenario.engine;
         whole.fold = false;

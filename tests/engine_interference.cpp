@@ -1,4 +1,5 @@
-// Computing beside collectives, simulated: by hand, and folded against whole.
+// Tests simulated computation that overlaps with collectives: against values computed by hand, and folded
+// against unfolded.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -18,7 +19,7 @@ using namespace rehearse::testing;
 
 namespace {
 
-// Reads and writes of an A100's memory that take `seconds` alone.
+// Returns reads and writes of an A100's memory that take `seconds` alone.
 Work traffic(double seconds) {
   const Device device = device_preset("a100-80");
   Work work;
@@ -28,8 +29,8 @@ Work traffic(double seconds) {
 
 constexpr int kRanks = 4;
 
-// Computes for `before_s`; then an all-reduce of `bytes` on a stream of its own, beside `during_s` of
-// computing; then, behind both, `after_s`.
+// Returns a schedule that computes for `before_s`, then overlaps an all-reduce of `bytes` on a separate
+// stream with `during_s` of computation, and computes for `after_s` when both are done.
 Schedule beside(double before_s, double bytes, double during_s, double after_s) {
   Schedule s;
   s.roles = {role("worker", {{"data", kRanks}})};
@@ -58,7 +59,7 @@ double end_of(const Trace& trace, int op) {
   return -1;
 }
 
-// How many times as long computing that memory bounds takes beside the all-reduce.
+// Returns the factor by which memory-bound computation takes longer during the all-reduce.
 double slowdown(double bytes, double all_reduce_s) {
   TransferShape shape;
   shape.compute_capability = 80;
@@ -85,7 +86,7 @@ TEST_CASE("computing goes on slowly until a collective beside it has ended") {
     const double all_reduce_s = end_of(run(0.01, off), 1) - before_s;
     const double slower = slowdown(bytes, all_reduce_s);
     REQUIRE(slower > 1.2);
-    for (const double share : {0.5, 0.9, 2.0}) {  // of the collective's time, when alone
+    for (const double share : {0.5, 0.9, 2.0}) {  // of the collective's time, without interference
       const double during_s = share * all_reduce_s;
       CAPTURE(share, slower);
       const double expected_s = during_s * slower <= all_reduce_s
@@ -102,7 +103,7 @@ TEST_CASE("computing goes on slowly until a collective beside it has ended") {
 }
 
 TEST_CASE("a device that becomes slower computes on slowly beside a collective") {
-  // Half the speed from 0.25 + 0.1 s on; the collective lasts longer than the computing.
+  // Half the speed from 0.25 + 0.1 s on; the collective lasts longer than the computation.
   const double bytes = 40e9, during_s = 0.2;
   Run run = one_job(beside(0.25, bytes, during_s, 0.125), first_endpoints(kRanks));
   for (int endpoint = 0; endpoint < kRanks; ++endpoint)

@@ -1,4 +1,5 @@
-// Interleaved 1F1B on the engine: closed forms to 0.1 %, for equal chunks and free transfers.
+// Tests interleaved 1F1B on the engine against closed forms, to 0.1 %, for equal model chunks and free
+// transfers.
 #include "simulator/scenario/reading/read_scenario.hpp"
 #include "simulator/strategies/strategy.hpp"
 #include "simulator/trace/metrics.hpp"
@@ -10,9 +11,9 @@ using namespace rehearse::testing;
 
 namespace {
 
-constexpr double kForward = 0.012, kBackward = 0.024;  // of a stage and micro-batch: 1/v of it a chunk
+constexpr double kForward = 0.012, kBackward = 0.024;  // per stage and micro-batch; a model chunk takes 1/v
 
-// Parts of equal length on one device a node and a switch of 1 GB/s.
+// Returns a scenario with stages of equal length, one device per node, and a switch of 1 GB/s.
 Scenario profiled(int stages, int chunks, int microbatches, int data, const std::vector<std::string>& more) {
   const auto ms = [&](double seconds) { return std::to_string(1e3 * seconds / chunks); };
   std::vector<std::string> sets = {
@@ -68,8 +69,8 @@ TEST_CASE("interleaved 1F1B takes (m v + p - 1)(tF + tB) / v, its bubble is (p -
 
 TEST_CASE("interleaved transfers that nothing hides") {
   // Two stages, two micro-batches. The first micro-batch crosses 2 v - 1 boundaries forward and as many
-  // backward, and the others hide behind its passes. Blocking transfers stand behind each of the 2 v forward
-  // and 2 v backward rounds instead.
+  // backward; the other transfers are hidden behind its passes. Blocking transfers instead follow each of the
+  // 2 v forward and 2 v backward rounds.
   const double bytes = 1e6, transfer_s = bytes / 1e9;
   for (const int v : {2, 3, 5})
     for (const bool blocking : {false, true}) {

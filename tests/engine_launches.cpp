@@ -1,4 +1,5 @@
-// What issuing kernels takes of each GPU's process: closed forms, by hand.
+// Tests the time that launching kernels costs each GPU's process, against closed forms and values computed by
+// hand.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -59,7 +60,7 @@ TEST_CASE("a process that issues kernels more slowly than they run sets the step
   CHECK(run.step_s == Approx(1e-3 * kernels_of(run.plan)).epsilon(1e-12));
 }
 
-// k and e: seconds for each of the 10 listed kernels, 4 of them on routed rows, and for each of the 2 x 8
+// k and e are the seconds per launch of the 10 listed kernels, 4 of them on routed rows, and of the 2 x 8
 // products of single experts.
 TEST_CASE("CUDA graphs issue what they hold, and experts' products go one by one where nothing groups them") {
   Work work;
@@ -93,7 +94,8 @@ TEST_CASE("a process that runs ahead of its device costs what it does once a ste
   CHECK(simulate(on_ranks({}, {1e-9, 0, 7e-3, false})).step_s == Approx(plain_s + 7e-3).epsilon(1e-12));
 }
 
-// begin = max(the op before, when its first kernel is issued); end = max(begin + device, issued).
+// begin = max(end of the previous op, issue of the op's first kernel); end = max(begin + device time, issue
+// of its last kernel).
 TEST_CASE("each op begins when its first kernel is issued and ends after its last one is") {
   for (const double kernel_s : {2e-6, 10e-6, 30e-6, 100e-6}) {
     CAPTURE(kernel_s);
@@ -119,7 +121,7 @@ TEST_CASE("each op begins when its first kernel is issued and ends after its las
   }
 }
 
-// Of a work item with experts, forward: issued = max(issued, begin) before its kernels are.
+// For forward work with experts, issued = max(issued, begin) before its kernels are issued.
 TEST_CASE("a process that counts the rows of experts does not run ahead of them") {
   for (const double kernel_s : {2e-6, 5e-6, 8e-6, 11e-6, 14e-6, 17e-6, 20e-6, 25e-6, 30e-6, 300e-6}) {
     double step_s[2] = {};
@@ -145,7 +147,7 @@ TEST_CASE("a process that counts the rows of experts does not run ahead of them"
     }
     CHECK(step_s[1] >= (1 - 1e-12) * step_s[0]);
   }
-  // While all-to-alls are under way, a process that does not wait gets ahead of the device.
+  // During all-to-alls, a process that does not wait gets ahead of the device.
   const auto exchanging_s = [](bool waits) {
     HostLaunches launches{200e-6, 0, 0, false};
     launches.waits_for_rows = waits;

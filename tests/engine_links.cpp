@@ -1,4 +1,4 @@
-// Transfers over TCP and over measured links against formulas, to 0.1 %, at every fidelity.
+// Tests transfers over TCP and over measured links against formulas, to 0.1 %, at every fidelity.
 #include <string>
 
 #include "simulator/costs/link_profile.hpp"
@@ -11,7 +11,7 @@ using namespace rehearse::testing;
 
 namespace {
 
-constexpr double kB = 1e9, kRoute = 2e-6;  // of star_of(): a link's bandwidth, a route's latency
+constexpr double kB = 1e9, kRoute = 2e-6;  // of star_of(): bandwidth of a link, latency of a route
 constexpr double kTolerance = 1e-3;
 constexpr Fidelity kAll[] = {Fidelity::chunk, Fidelity::flow, Fidelity::analytic, Fidelity::automatic};
 
@@ -28,7 +28,8 @@ SizeRange range_of(double from_bytes, double latency_s, double bandwidth, double
   return r;
 }
 
-// Between nodes 20 us and 0.4 GB/s, from 10 kB on 60 us and 0.9 of the link; inside nodes 3 us and 0.8.
+// Returns a measured protocol: between nodes 20 us and 0.4 GB/s, from 10 kB on 60 us and 0.9 of the link;
+// inside nodes 3 us and 0.8 of the link.
 Protocol measured() {
   LinkProfile profile;
   profile.curves.resize(2);
@@ -46,7 +47,7 @@ Protocol tcp(double frame_overhead_bytes) {
   return protocol;
 }
 
-// What one message of `bytes` takes on the star.
+// Returns the seconds of one message of `bytes` on the star.
 double message_s(const Protocol& protocol, double bytes) {
   if (protocol.kind == Protocol::tcp)
     return kRoute + bytes * (1500 + protocol.frame_overhead_bytes) / 1448 / kB;
@@ -113,8 +114,9 @@ TEST_CASE("halving and doubling takes its messages of S/2, S/4, ..., each as lon
 }
 
 TEST_CASE("a tree pays a message's latency on every edge of its way") {
-  // Two members: an edge each way on each tree, of half the link and half the buffer. Four: two levels, the
-  // second of which begins when the first has brought its only piece: (2 d - 1) S / B for n = 2^d.
+  // Two members: on each tree one edge per direction, with half of the link and half of the buffer. Four
+  // members: two levels, where the second starts once the first has delivered its only piece: (2 d - 1) S / B
+  // for n = 2^d.
   struct Case {
     int n;
     double bytes, theory_s;
@@ -129,13 +131,14 @@ TEST_CASE("a tree pays a message's latency on every edge of its way") {
       CHECK(time_s(collective(c.n, c.bytes, CollectiveKind::all_reduce, Algorithm::tree), star_of(c.n),
                    measured(), fidelity) == Approx(c.theory_s).epsilon(kTolerance));
     }
-  // Message by message: the same, level by level.
+  // Simulated message by message it takes the same time, level by level.
   CHECK(time_s(collective(4, 8e5, CollectiveKind::all_reduce, Algorithm::tree), star_of(4), measured(),
                Fidelity::chunk) == Approx(3 * 8e5 / (0.9 * kB) + 4 * (kRoute + 60e-6)).epsilon(kTolerance));
 }
 
 TEST_CASE("a tree in k pieces takes as long as its messages one by one") {
-  // (2 d - 1) pieces of S / 2 on an edge of half the link until the first is through, and k - 1 on a quarter.
+  // The first piece of S / 2 takes (2 d - 1) edges at half of the link's rate; the other k - 1 pieces follow
+  // at a quarter.
   for (const auto& [n, levels] : {std::pair(4, 2), {8, 3}, {16, 4}})
     for (const double pieces : {1, 2, 4, 16}) {
       CAPTURE(n, pieces);
@@ -147,14 +150,14 @@ TEST_CASE("a tree in k pieces takes as long as its messages one by one") {
       };
       CHECK(time(Fidelity::flow) == Approx(theory).epsilon(kTolerance));
       CHECK(time(Fidelity::analytic) == Approx(theory).epsilon(kTolerance));
-      // Where the first pieces have an edge for themselves, its messages are up to one piece's time faster.
+      // Where the first pieces have an edge to themselves, messages are up to one piece's time faster.
       CHECK(time(Fidelity::chunk) < theory * (1 + kTolerance));
       CHECK(time(Fidelity::chunk) > theory - 2 * piece_s);
     }
 }
 
 TEST_CASE("a tree over nodes waits for its first piece on each edge at that edge's own rate") {
-  // Edges inside nodes are many times as fast as those between them: they hardly count.
+  // Edges inside nodes are many times as fast as those between nodes and hardly matter.
   for (const int nodes : {2, 4})
     for (const double bytes : {4e6, 16e6, 256e6}) {
       CAPTURE(nodes, bytes);
@@ -167,7 +170,8 @@ TEST_CASE("a tree over nodes waits for its first piece on each edge at that edge
 }
 
 TEST_CASE("hierarchical: inside nodes what is measured there, between them what is measured there") {
-  // Rings of 8 inside, of `nodes` between, with an eighth; a NIC carries two of them.
+  // Rings of 8 inside nodes and of `nodes` between them, on an eighth of the buffer; a NIC carries two of
+  // these.
   const double bytes = 8e6;
   for (const int nodes : {2, 4})
     for (const Fidelity fidelity : kAll) {
@@ -191,7 +195,8 @@ TEST_CASE("a message takes its latency and its bytes at the efficiency of its si
 }
 
 TEST_CASE("pieces of a step cost what messages of their size do") {
-  // Pieces of 8 kB: 20 us and 0.4 GB/s. Of 20 in a step the others hide all latency, of 2 the other a part.
+  // Pieces of 8 kB: 20 us and 0.4 GB/s. With 20 pieces per step, the others hide all latency; with 2, the
+  // other hides part of it.
   for (const Fidelity fidelity : kAll) {
     CAPTURE(name(fidelity));
     const double piece_s = 8e3 / 0.4e9, latency_s = 20e-6 + kRoute;
@@ -199,7 +204,7 @@ TEST_CASE("pieces of a step cost what messages of their size do") {
         time_s(collective(4, 640e3, CollectiveKind::all_reduce), star_of(4), measured(), fidelity, 8e3);
     const double two_s =
         time_s(collective(4, 64e3, CollectiveKind::all_reduce), star_of(4), measured(), fidelity, 8e3);
-    // In messages the first one's latency shows, too.
+    // With messages, the latency of the first one adds to the total.
     const double first_s = fidelity == Fidelity::chunk ? latency_s : 0;
     CHECK(many_s == Approx(6 * 20 * piece_s + first_s).epsilon(kTolerance));
     CHECK(two_s >= 6 * (piece_s + latency_s) * (1 - kTolerance));

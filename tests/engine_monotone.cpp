@@ -1,8 +1,9 @@
-// More bandwidth or less oversubscription never makes communication slower, on fabrics of every kind.
+// Tests that more bandwidth or less oversubscription never makes communication slower, on fabrics of every
+// kind.
 //
-// Everything else stays as it is: leaves keep their nodes (from a radix they would follow), fat trees, whose
-// radix is divided according to the oversubscription and to the cables' bandwidth, keep both ratios, and the
-// spines are given where link_bandwidth changes.
+// Everything else stays fixed: leaves keep their number of nodes (which would otherwise follow from a radix);
+// fat trees, whose radix is divided according to the oversubscription and the cables' bandwidth, keep both
+// ratios; and the number of spines is given where link_bandwidth changes.
 #include <algorithm>
 #include <limits>
 #include <random>
@@ -32,7 +33,7 @@ const Step kGlobalCables = {"cables between groups", {0.3e9, 0.7e9, 2e9}, [](Clu
                             }};
 const Step kNvlinks = {
     "NVLinks", {1e9, 3e9, 10e9}, [](ClusterParts& p, double value) { p.node.device_bandwidth = value; }};
-// Both sides of a leaf given, as the reader does it: the ratio follows.
+// Fixes both sides of a leaf, as the reader does: the oversubscription ratio follows.
 const Step kGivenSpines = {"cables to given spines", {0.3e9, 0.7e9, 2e9}, [](ClusterParts& p, double value) {
                              p.fabric.spines = 3;
                              p.fabric.oversubscription =
@@ -90,7 +91,7 @@ std::vector<Case> cases() {
   return all;
 }
 
-// One op on `n` ranks, which all begin it at once.
+// Returns a schedule with one op on `n` ranks, which all start it at the same time.
 Schedule of_op(int n, Op op) {
   Schedule s;
   s.roles = {role("worker", {{"data", n}})};

@@ -1,5 +1,5 @@
-// Optimizer state and weights kept in host memory and on NVMe: steps against closed forms, memory against
-// the formulas of ZeRO-Offload and DeepSpeed, and folded against unfolded.
+// Tests optimizer state and weights stored in host memory and on NVMe: steps against closed forms, memory
+// against the formulas of ZeRO-Offload and DeepSpeed, and folded against unfolded.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,12 +18,12 @@ using namespace rehearse::testing;
 
 namespace {
 
-constexpr double kForward = 0.010, kBackward = 0.020;  // of a micro-batch of the profiled stage
+constexpr double kForward = 0.010, kBackward = 0.020;  // per micro-batch of the profiled stage
 constexpr double kParameters = 25e6;
 constexpr double kNic = 1e9, kRoute = 20e-6;     // bytes/s; seconds from node to node
 constexpr double kLink = 10e9, kMemory = 100e9;  // bytes/s of a node's host
-constexpr double kFastLink = 100e9;              // over which copies hide behind all else
-constexpr double kRead = 8e9, kWrite = 4e9;      // of its drives
+constexpr double kFastLink = 100e9;              // copies over this link are hidden
+constexpr double kRead = 8e9, kWrite = 4e9;      // bytes/s of the node's drives
 constexpr double kMoved = 28;  // bytes that Adam moves for a parameter of 16 bits: 2 + 24 + 2
 
 std::string cluster(int nodes, int devices, double link = kLink) {
@@ -43,7 +43,7 @@ std::string profiled(int ranks, int microbatches) {
       kParameters, microbatches * ranks);
 }
 
-// Layers of 2,048^2 weights and 2,048 biases.
+// Parameters of a layer: 2,048^2 weights and 2,048 biases.
 constexpr double kLayer = 2048 * 2049.0;
 std::string perceptron(int layers, int ranks, int microbatches = 1) {
   std::string widths = "2048";
@@ -60,7 +60,7 @@ struct Outcome {
   Trace trace;
   Metrics metrics;
 
-  // Seconds of the works of forward and backward passes.
+  // Returns the seconds of the forward and backward passes.
   double compute_s() const {
     double seconds = 0;
     for (const Op& op : plan.schedule->programs[0].ops)
@@ -98,7 +98,7 @@ TEST_CASE("offload: one bucket on one device is copied, updated and copied back 
       CAPTURE(m, stage);
       const Outcome run =
           outcome(profiled(1, m), cluster(1, 1), fmt::format("zero_stage = {}\noffload = \"cpu\"\n", stage));
-      // From stage 2 on, the sum in host memory comes back for each micro-batch but the first.
+      // From stage 2 on, the sum in host memory is copied back for each micro-batch except the first.
       const double back = stage > 1 && m > 1 ? kCopy : 0;
       CHECK(run.metrics.step_time_s ==
             Approx(m * (kForward + kBackward) + back + kCopy + kUpdate + kCopy).epsilon(1e-9));
@@ -131,8 +131,8 @@ TEST_CASE("offload: weights in host memory are copied, then gathered, one pass a
       const Outcome run = outcome(profiled(n, m), cluster(1, n, link),
                                   "fsdp = \"full\"\noffload = \"cpu\"\noffload_parameters = \"cpu\"\n");
       const double copy = 2 * kParameters / n / link, gather = (n - 1) * (2 * kParameters / (n * 100e9));
-      // When the copy, the gather and the computation of each pass end; a copy waits for the pass before the
-      // last.
+      // End times of the copy, the gather and the computation of each pass; a copy waits for the pass before
+      // the previous one.
       double copied = 0, gathered = 0, passed = 0, before = 0;
       for (int pass = 0; pass < 2 * m; ++pass) {
         copied = std::max(copied, before) + copy;
@@ -140,7 +140,7 @@ TEST_CASE("offload: weights in host memory are copied, then gathered, one pass a
         before = passed;
         passed = std::max(passed, gathered) + (pass % 2 == 0 ? kForward : kBackward);
       }
-      // The sum in host memory comes back beside the reduce-scatter, and goes again.
+      // The sum in host memory is copied back during the reduce-scatter, and out again.
       const double expected = passed + std::max(copy, gather) + copy + kUpdate;
       CHECK(run.metrics.step_time_s == Approx(expected).epsilon(1e-3));
       CHECK(run.exposed_s(Purpose::host_update) == Approx(kUpdate).epsilon(1e-9));
@@ -157,15 +157,15 @@ TEST_CASE("offload: copies hide behind the backward pass, or the backward pass b
     const Outcome run = outcome(perceptron(layers, 1), cluster(1, 1, link),
                                 "zero_stage = 1\noffload = \"cpu\"\nbucket_mb = 0.01\n");
     const double copy = 2 * kLayer / link;
-    std::vector<double> backward;  // by layer, the last first
+    std::vector<double> backward;  // by layer, last layer first
     for (const Op& op : run.plan.schedule->programs[0].ops)
       if (op.pass == Pass::backward && op.kind == OpKind::compute)
         backward.push_back(
             work_time_s(run.plan.schedule->works[op.work], run.scenario.cluster->node().device));
     REQUIRE(backward.size() == layers);
     const double last = *std::min_element(backward.begin(), backward.end());
-    // Over the fast link all copies but the last one each way are hidden; over the slow one all passes behind
-    // the first bucket's are, and all updates but the first.
+    // Over the fast link, all copies except one in each direction are hidden. Over the slow link, the copies
+    // hide all passes but that of the first bucket, and all updates but the first.
     const double hidden = std::accumulate(backward.begin() + 1, backward.end(), 0.0);
     const double expected = link == kFastLink
                                 ? run.compute_s() + copy + layers * update + copy
@@ -185,7 +185,7 @@ TEST_CASE("offload to NVMe: reading, updating and writing make a pipeline at the
   CHECK(write > std::max(read, update));
   CHECK(run.metrics.step_time_s ==
         Approx(run.compute_s() + copy + read + update + layers * write).epsilon(1e-9));
-  // Three buckets' states are in host memory at most, and the last updated weights with them.
+  // Host memory holds the states of at most three buckets, and the most recently updated weights.
   REQUIRE(run.metrics.host_memory);
   CHECK(run.metrics.host_memory->nvme == Approx(12 * kLayer * layers));
   CHECK(run.metrics.host_memory->optimizer == 0);
@@ -195,12 +195,12 @@ TEST_CASE("offload to NVMe: reading, updating and writing make a pipeline at the
 }
 
 TEST_CASE("offload: bytes of a parameter on the device and on the host") {
-  // Ren et al. 2021, section 4: 2 M bytes on the GPU, 14 M on the CPU; DeepSpeed, which keeps gradients in
+  // Ren et al. 2021, section 4: 2 M bytes on the GPU, 14 M on the CPU. DeepSpeed, which stores gradients in
   // fp32 there: 16 M, and 18 M with the weights (estimate_zero2_model_states_mem_needs,
   // estimate_zero3_model_states_mem_needs, without their factor for buffers).
   struct Case {
     const char *strategy, *gradients;
-    double device, host;  // bytes for each parameter of the node's devices together
+    double device, host;  // bytes per parameter, for all devices of the node together
   };
   const int n = 4, layers = 4;
   const Case cases[] = {
@@ -229,7 +229,7 @@ TEST_CASE("offload: bytes of a parameter on the device and on the host") {
 
 TEST_CASE("offload: the largest GPT on one V100 of 32 GB") {
   // Ren et al. 2021, section 6.2.1 and table 3: 13 billion parameters in 65 layers of 4,096; the next model
-  // of their list has 15 billion in 78. Micro-batch 1, of which activations are least.
+  // in their list has 15 billion in 78. Micro-batch 1 needs the least memory for activations.
   struct Row {
     int layers;
     bool fits;

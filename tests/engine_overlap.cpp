@@ -1,4 +1,4 @@
-// Communication of layers beside computation, simulated: closed forms of what is hidden.
+// Tests simulated communication of layers that overlaps with computation: closed forms of the hidden time.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -13,7 +13,7 @@ using namespace rehearse::testing;
 
 namespace {
 
-// One micro-batch of a transformer of 2 layers on 4 ranks that share every layer.
+// Returns one micro-batch of a transformer of 2 layers on 4 ranks that shard every layer.
 Scenario sharing(TensorOverlap mode, bool sequence, double gbps) {
   Scenario s = test::axes_scenario(test::axes_gpt(2, 2048), {1, 1, 4, 1});
   s.microbatches = 1;
@@ -75,7 +75,7 @@ TEST_CASE("n chunks of a gather and a product take one of each and n - 1 of the 
           run.ops()[i].collective.kind != CollectiveKind::all_gather ||
           run.ops()[i].name.find("chunk 1 of 4") == std::string::npos)
         continue;
-      // Gather and product stand in turns.
+      // Gathers and products alternate.
       const std::size_t last = i + 7;
       CAPTURE(run.ops()[i].name, run.ops()[last].name);
       const double gather_s = run.time_s(i), product_s = run.time_s(i + 1);
@@ -98,12 +98,12 @@ TEST_CASE("without a pipeline a pass takes turns with that of the next micro-bat
     s.cluster = make_cluster(star(4, 100 / 8 * 1e9));
     return s;
   };
-  // What one more micro-batch takes: its computation and its all-to-alls, or little more than the longer of
-  // both.
+  // The cost of one more micro-batch: the sum of its computation and its all-to-alls, or little more than the
+  // longer of the two.
   const Simulated run = simulate(plan(false, 2));
   double computing_s = 0, communicating_s = 0;
   for (std::size_t i = 0; i < run.ops().size(); ++i) {
-    if (run.ops()[i].microbatch != 0) continue;  // the sum of gradients runs beside the last one
+    if (run.ops()[i].microbatch != 0) continue;  // in the last one, the gradient sum runs in parallel
     (run.ops()[i].purpose == Purpose::experts ? communicating_s : computing_s) += run.time_s(i);
   }
   const auto one_more_s = [&](bool turns) {
@@ -116,7 +116,7 @@ TEST_CASE("without a pipeline a pass takes turns with that of the next micro-bat
 }
 
 TEST_CASE("passes that take turns hide the smaller of computation and communication") {
-  // All-to-alls of experts beside computation, in a pipeline whose stages do the same.
+  // All-to-alls of experts overlap with computation, in a pipeline whose stages do the same.
   const auto plan = [](bool turns) {
     Scenario s = test::axes_scenario(test::axes_mixture(8), {4, 1, 1, 2});
     s.strategy.expert = 4;
@@ -142,8 +142,8 @@ TEST_CASE("passes that take turns hide the smaller of computation and communicat
   };
   const double computing_s = total(plain, true), communicating_s = total(plain, false);
   CAPTURE(plain.step_s(), turns.step_s(), computing_s, communicating_s);
-  // No rank can do better than the longer of the two; the pipeline's ends and the last weights' gradients
-  // hide nothing.
+  // No rank can be faster than the longer of the two. The pipeline's ramp-up and ramp-down and the last
+  // weight gradients hide nothing.
   CHECK(turns.step_s() < plain.step_s() - 0.5 * std::min(computing_s, communicating_s));
   CHECK(turns.step_s() > std::max(computing_s, communicating_s));
 }

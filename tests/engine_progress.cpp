@@ -1,4 +1,4 @@
-// How far a simulation is, as its parent reads it.
+// Tests a simulation's progress as its parent process reads it.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@ using namespace rehearse::testing;
 
 namespace {
 
-// What has been counted when a child has simulated all of it.
+// Returns the counts after a child process has simulated everything.
 SimulationProgress progress_at_the_end(const Run& run, const ClusterParts& parts,
                                        const EngineOptions& options) {
   const SharedProgress shared;
@@ -61,7 +61,7 @@ TEST_CASE("the counts of a simulation end at their total") {
 }
 
 TEST_CASE("without a watcher nothing is counted, and with one the answer is the same") {
-  begin_stage(SimulationStage::run, 5);  // nobody has asked for it
+  begin_stage(SimulationStage::run, 5);  // nobody is watching
   advance_stage(3);
   const Run run = one_job(ring_schedule(4, 1e6), first_endpoints(4));
   const auto cluster = make_cluster(star(4));

@@ -1,5 +1,5 @@
-// Rings at `chunk` go by the order of their steps alone; by their message tables they send the same messages
-// at the same times.
+// Tests that rings at fidelity `chunk`, which use only the order of their steps, send the same messages at
+// the same times as they do from their message tables.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -16,8 +16,7 @@ using namespace rehearse::testing;
 namespace {
 
 constexpr double kExact = 1e-12;
-// Everything takes so much longer that the nanosecond within which SimGrid takes events for simultaneous does
-// not show.
+// Scales all times up, because SimGrid treats events within one nanosecond as simultaneous.
 constexpr double kSlower = 1e8, kMoreBytes = 1e7;
 
 struct Messages {
@@ -25,7 +24,7 @@ struct Messages {
   std::map<std::pair<int, int>, std::vector<ChunkMessage>> sent;  // by sender and receiver, in order
 };
 
-// The simulating process writes each message to a file that this one reads.
+// Simulates the run and returns its messages, which the child process passes on in a temporary file.
 Messages messages_of(const Run& run, const Cluster& cluster, EngineOptions options, bool by_tables) {
   std::FILE* file = std::tmpfile();
   REQUIRE(file != nullptr);
@@ -40,7 +39,7 @@ Messages messages_of(const Run& run, const Cluster& cluster, EngineOptions optio
   while (std::fread(&message, sizeof message, 1, file) == 1)
     all.sent[{message.from, message.to}].push_back(message);
   std::fclose(file);
-  // Those of several channels that end together come in either order.
+  // Messages on different channels that end at the same time can arrive in either order.
   for (auto& [ends, sent] : all.sent)
     std::stable_sort(sent.begin(), sent.end(), [](const ChunkMessage& a, const ChunkMessage& b) {
       return a.begin_s < b.begin_s * (1 - kExact);
@@ -75,7 +74,7 @@ void check_alike(const Run& run, ClusterParts parts, const EngineOptions& option
   }
 }
 
-// Each member computes, member by member for another time, and then takes part in the collective, twice.
+// Each member computes, for a different time each, and then runs the collective twice.
 Run after_computing(CollectiveKind kind, int members, double bytes, int channels) {
   Schedule s = ring_schedule(members, bytes * kMoreBytes, channels);
   s.works = {work(1e-4 * kSlower)};

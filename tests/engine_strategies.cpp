@@ -1,5 +1,5 @@
-// Schedules as the strategies write them, from a scenario's text to the end of its step: against closed forms
-// to 0.1 %, and folded against unfolded to 1e-9.
+// Tests schedules as the strategies write them, from a scenario's text to the end of its step: against closed
+// forms to 0.1 %, and folded against unfolded to 1e-9.
 #include <algorithm>
 #include <cmath>
 
@@ -16,14 +16,15 @@ using namespace rehearse::testing;
 namespace {
 
 constexpr double kTolerance = 1e-3;
-constexpr double kForward = 0.010, kBackward = 0.020;  // of a stage and micro-batch, below
-constexpr double kNic = 1e9, kRoute = 20e-6;           // bytes/s; seconds from node to node, below
+constexpr double kForward = 0.010, kBackward = 0.020;  // per stage and micro-batch, in the scenarios below
+constexpr double kNic = 1e9, kRoute = 20e-6;           // bytes/s; seconds from node to node
 
 std::string number(double value) {
   return std::to_string(value);
 }
 
-// Every stage takes 10 ms forward and 12 + 8 ms backward, on one device a node and one switch.
+// Returns a scenario in which every stage takes 10 ms forward and 12 + 8 ms backward, with one device per
+// node and one switch.
 std::string profiled(int stages, int microbatches, int data, double parameters = 0, double latency_us = 0) {
   return "[model.profiled]\nstages = " + std::to_string(stages) +
          "\nforward_ms = 10\nbackward_input_ms = 12\nbackward_weight_ms = 8\np2p_bytes = 1\nparameters = " +
@@ -40,7 +41,7 @@ struct Outcome {
   Plan plan;
   Trace trace;
 
-  // Seconds of the works of one pass of this program, where its first rank sits.
+  // Returns the seconds of one pass of this program on the device of its first rank.
   double work_s(const std::string& program, Pass pass) const {
     double seconds = 0;
     for (const Program& p : plan.schedule->programs)
@@ -101,12 +102,14 @@ TEST_CASE("GPipe with unequal stages: every pass m times in the slowest stage, o
 }
 
 TEST_CASE("a transfer between stages is paid where it cannot hide") {
-  // Two stages, one micro-batch: nothing hides. 1 MB at 1 GB/s and the route's latency, there and back.
+  // Two stages, one micro-batch: nothing is hidden. 1 MB at 1 GB/s plus the route's latency, forward and
+  // backward.
   const Outcome one = run_text(profiled(2, 1, 1, 0, 10) + "[simulation]\nprotocol = \"ideal\"\n",
                                {"model.profiled.p2p_bytes=1e6"});
   CHECK(one.trace.end_s ==
         Approx(2 * (kForward + kBackward) + 2 * (1e6 / kNic + kRoute)).epsilon(kTolerance));
-  // GPipe with many: transfers are shorter than passes, so that they hide but for the first and the last.
+  // GPipe with many micro-batches: transfers are shorter than passes, so all but the first and the last are
+  // hidden.
   const Outcome many = run_text(
       profiled(4, 16, 1, 0, 10) + "[strategy]\nschedule = \"gpipe\"\n[simulation]\nprotocol = \"ideal\"\n",
       {"model.profiled.p2p_bytes=1e6"});
@@ -134,8 +137,8 @@ TEST_CASE("data parallelism without overlap: compute + 2 (n-1) (S / (n B) + late
 
 TEST_CASE("data parallelism: buckets behind the backward pass") {
   // Eight equal layers of 1,024^2 weights, fp32: buckets of 4.2 MB. Without overlap they follow the backward
-  // pass; with it the sync begins with the first one, and if it is slower than computing, the rest follows
-  // without a gap.
+  // pass. With overlap the synchronization starts with the first bucket and, if it is slower than
+  // computation, the others follow without a gap.
   const std::string text =
       "[model.multi_layer_perceptron]\nwidths = [1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024, 1024]\n"
       "[training]\nglobal_batch = 64\nmicro_batch = 16\nprecision = \"fp32\"\noptimizer = \"sgd\"\n"
@@ -150,14 +153,14 @@ TEST_CASE("data parallelism: buckets behind the backward pass") {
   CHECK(after.trace.end_s == Approx(forward + backward + 8 * bucket_s + update).epsilon(kTolerance));
 
   const Outcome behind = run_text(text);
-  double first_layer = 0;  // backward of the last layer, whose bucket leaves first
+  double first_layer = 0;  // backward pass of the last layer, whose bucket is sent first
   for (const Op& op : behind.plan.schedule->programs[0].ops)
     if (op.pass == Pass::backward && op.last_layer == 7)
       first_layer = work_time_s(behind.plan.schedule->works[op.work], behind.scenario.cluster->node().device);
   REQUIRE(bucket_s > backward / 8);
   CHECK(behind.trace.end_s == Approx(forward + first_layer + 8 * bucket_s + update).epsilon(kTolerance));
 
-  // On a network a thousand times as fast only the last bucket shows.
+  // On a network a thousand times as fast, only the last bucket is exposed.
   const Outcome hidden = run_text(text, {"cluster.node.nic_gbps=8000", "cluster.fabric.latency_us=0"});
   CHECK(hidden.trace.end_s ==
         Approx(forward + backward + 2 * 3 * (1024 * 1025 * 4 / (4 * 1000 * kNic)) + update)
@@ -176,7 +179,7 @@ TEST_CASE("synchronous servers without overlap: compute, all gradients in, updat
             "servers = " +
             std::to_string(servers) + "\n[simulation]\nprotocol = \"ideal\"\nfidelity = \"" + fidelity +
             "\"\n");
-        // The servers' links carry n S / k, a worker's S.
+        // A server's link carries n S / k, a worker's S.
         const double way_s = std::max(static_cast<double>(workers) / servers, 1.0) * bytes / kNic + kRoute;
         const double update = run.work_s("server", Pass::optimizer);
         CHECK(update > 0);
@@ -198,7 +201,7 @@ TEST_CASE("gradient accumulation: m micro-batches cost m passes and one sync") {
     CHECK(all_reduce.trace.end_s ==
           Approx(m * (kForward + kBackward) + ring + all_reduce.work_s("worker", Pass::optimizer))
               .epsilon(kTolerance));
-    // One bucket: overlap changes nothing.
+    // With one bucket, overlap changes nothing.
     CHECK(run_text(text).trace.end_s == Approx(all_reduce.trace.end_s).epsilon(1e-12));
     const Outcome server = run_text(text + "overlap = false\ngradients = \"parameter-server\"\n");
     CHECK(server.trace.end_s ==
@@ -219,13 +222,14 @@ TEST_CASE("where nothing crosses the step's end, steps follow one another and ar
     const double one = simulate_in_child(run_of(scenario, plan, 1), *scenario.cluster, scenario.engine).end_s;
     const double five =
         simulate_in_child(run_of(scenario, plan, 5), *scenario.cluster, scenario.engine).end_s;
-    // The first stage ends last and begins first, so that nothing of a step hides behind the one before.
+    // The first stage starts first and ends last, so consecutive steps do not overlap.
     CHECK(five == Approx(5 * one).epsilon(1e-6));
   }
 }
 
 TEST_CASE("as many micro-batches as are allowed are checked and simulated in seconds") {
-  // Pairs of the 65,536 backward passes, which all add to the same gradients, would take minutes.
+  // Checking all pairs of the 65,536 backward passes, which all add to the same gradients, would take
+  // minutes.
   const int microbatches = kSanitized ? 4'096 : 65'536;
   const Outcome run = run_text(profiled(1, microbatches, 1, 1e6));
   CHECK(run.trace.end_s == Approx(microbatches * (kForward + kBackward)).epsilon(kTolerance));

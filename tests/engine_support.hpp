@@ -1,4 +1,4 @@
-// Clusters and runs made by hand for the engine's tests.
+// Provides hand-made clusters and runs for the engine's tests.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@
 
 namespace rehearse::testing {
 
-inline constexpr double kBandwidth = 1e9, kHopLatency = 1e-6;  // of a link; a route on the star has two
+inline constexpr double kBandwidth = 1e9, kHopLatency = 1e-6;  // of a link; a route on the star has two links
 
-// Nodes of one device on one switch: 2 links a route.
+// Returns nodes of one device on one switch, with 2 links per route.
 inline ClusterParts star(int nodes, double bandwidth = kBandwidth, double hop_latency_s = kHopLatency) {
   ClusterParts parts;
   parts.name = "star";
@@ -60,7 +60,7 @@ inline std::vector<int> first_endpoints(int n, int stride = 1) {
   return endpoints;
 }
 
-// One all-reduce over the whole axis "data" of n ranks.
+// Returns one all-reduce over the entire axis "data" of n ranks.
 inline Schedule ring_schedule(int n, double bytes, int channels = 0) {
   Schedule s;
   s.roles = {role("worker", {{"data", n}})};
@@ -96,7 +96,7 @@ inline std::map<OpRun, double> ends(const Trace& trace) {
   return all;
 }
 
-// The largest relative difference between the ends of the same ops.
+// Returns the largest relative difference between the end times of the same ops.
 inline double worst_difference(const Trace& one, const Trace& other) {
   const std::map<OpRun, double> a = ends(one), b = ends(other);
   REQUIRE(a.size() == b.size());
@@ -109,8 +109,8 @@ inline double worst_difference(const Trace& one, const Trace& other) {
   return worst;
 }
 
-// Folded and unfolded, every op ends at the same time, and the network carries the same bytes. `coarser`: the
-// folded run has fewer classes.
+// Checks that every op ends at the same time and that the network carries the same bytes, folded and
+// unfolded. If `coarser`, the folded run must have fewer classes.
 inline void check_folding(const Run& run, const Cluster& cluster, EngineOptions options, bool coarser) {
   const Trace folded = simulate_in_child(run, cluster, options);
   options.fold = false;

@@ -1,4 +1,4 @@
-// Exact where theory is exact: simulated times against closed forms, to 0.1%.
+// Tests simulated times against closed forms, to 0.1 %, in cases where these are exact.
 #include "tests/catch.hpp"
 #include "tests/engine_support.hpp"
 
@@ -15,7 +15,7 @@ const char* name(Fidelity f) {
   return kFidelityNames[static_cast<int>(f)].data();
 }
 
-// n workers push S bytes to the k servers (S / k to each) and pull as much back.
+// Returns a schedule in which n workers push S bytes to the k servers (S / k to each) and pull as many back.
 Schedule parameter_server(int workers, int servers, double bytes) {
   Schedule s;
   s.roles = {role("worker", {{"data", workers}}), role("server", {{"server", servers}})};
@@ -33,7 +33,7 @@ Schedule parameter_server(int workers, int servers, double bytes) {
   return s;
 }
 
-// Nodes of 8 devices, each with a NIC of its own, joined by a switch without limits of its own.
+// Returns nodes of 8 devices with one NIC each, connected by a non-blocking switch.
 ClusterParts eight_nics(int nodes) {
   ClusterParts parts = star(nodes);
   parts.node.devices = 8;
@@ -68,7 +68,7 @@ TEST_CASE("reduce-scatter and all-gather on a star: (n-1) (S / (n B) + latency)"
 }
 
 TEST_CASE("all-to-all: (n-1) S / B on a star, across leaves the uplinks carry what must cross them") {
-  const double bytes = 1e7;  // from each to each
+  const double bytes = 1e7;  // from each rank to each other
   const auto schedule = [&](int n) {
     Schedule s = ring_schedule(n, bytes);
     s.programs[0].ops[0].collective.kind = CollectiveKind::all_to_all;
@@ -78,7 +78,7 @@ TEST_CASE("all-to-all: (n-1) S / B on a star, across leaves the uplinks carry wh
     CAPTURE(name(fidelity));
     CHECK(run_time_s(one_job(schedule(8), first_endpoints(8)), star(8, kBandwidth, 0), ideal(fidelity)) ==
           Approx(7 * bytes / kBandwidth).epsilon(kTolerance));
-    // Two leaves of 4 at 4:1: 16 pairs each way over 4 B / 4.
+    // Two leaves of 4 nodes at 4:1: 16 pairs in each direction over 4 B / 4.
     ClusterParts parts = leaf_spine(8, 4, 1, 4);
     parts.fabric.latency_s = 0;
     CHECK(run_time_s(one_job(schedule(8), first_endpoints(8)), parts, ideal(fidelity)) ==
@@ -93,7 +93,7 @@ TEST_CASE("a ring whose every edge crosses the spine slows by the oversubscripti
       for (Fidelity fidelity : kWithContention) {
         CAPTURE(ratio, leaves, name(fidelity));
         const int per_leaf = 4, n = leaves * per_leaf;
-        std::vector<int> endpoints;  // neighbours in the ring sit under different leaves
+        std::vector<int> endpoints;  // neighbours in the ring are under different leaves
         for (int i = 0; i < per_leaf; ++i)
           for (int leaf = 0; leaf < leaves; ++leaf) endpoints.push_back(leaf * per_leaf + i);
         const double time = run_time_s(one_job(ring_schedule(n, bytes), endpoints),
@@ -134,7 +134,7 @@ TEST_CASE("one server's link carries n gradients in and n weights out, k servers
       for (Fidelity fidelity : kWithContention) {
         CAPTURE(workers, servers, name(fidelity));
         std::vector<int> endpoints = first_endpoints(workers + servers);
-        // A worker's own link carries S each way; the busier side sets the time.
+        // A worker's link carries S in each direction; the busier side determines the time.
         const double one_way = std::max(workers * bytes / servers, bytes) / kBandwidth + 2 * kHopLatency;
         CHECK(run_time_s(one_job(parameter_server(workers, servers, bytes), endpoints),
                          star(workers + servers),
@@ -143,7 +143,7 @@ TEST_CASE("one server's link carries n gradients in and n weights out, k servers
 }
 
 TEST_CASE("two equal flows of different latency on one link share it: both end at twice the time") {
-  // Jobs of one message each, from two nodes into one; the second has 10 us more on its way.
+  // One job per message, from two nodes to a third; the second route has 10 us more latency.
   ClusterParts parts = star(3);
   parts.fabric.kind = Fabric::Kind::links;
   parts.fabric.latency_s = 0;
@@ -190,7 +190,7 @@ TEST_CASE("pieces in flight hide latency alike at every fidelity") {
     for (Fidelity fidelity : kAll) {
       CAPTURE(latency_us, name(fidelity));
       EngineOptions options = ideal(fidelity);
-      options.chunk_bytes = 250e3;  // 4 pieces of a 1 MB step: 0.25 ms each
+      options.chunk_bytes = 250e3;  // a 1 MB step has 4 pieces of 0.25 ms
       const double piece_s = 250e3 / kBandwidth, latency_s = latency_us * 1e-6;
       const double theory = 2 * 7 * std::max(4 * piece_s, piece_s + latency_s);
       CHECK(run_time_s(one_job(ring_schedule(8, 8e6), first_endpoints(8)), star(8, kBandwidth, latency_s / 2),

@@ -1,5 +1,5 @@
-// Pipelines with split backward passes, and breadth-first: how long steps take, against closed forms and the
-// bubble rates that Qi et al. published ("Zero Bubble Pipeline Parallelism", arXiv 2401.10241).
+// Tests step times of pipelines with split backward passes and of breadth-first ones against closed forms and
+// the bubble rates published by Qi et al. ("Zero Bubble Pipeline Parallelism", arXiv 2401.10241).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,14 +16,14 @@ using namespace rehearse::testing;
 
 namespace {
 
-// Of a stage and micro-batch, in ms: forward, and the two halves of a backward pass.
+// Milliseconds per stage and micro-batch: the forward pass and the two halves of the backward pass.
 struct Times {
   double forward, input, weight;
   double sum() const { return forward + input + weight; }
 };
 constexpr Times kTimes[] = {{10, 10, 10}, {10, 12, 8}, {20, 20, 10}, {10, 15, 5}, {12, 14, 9}};
 
-// Equal stages, one device a node, a switch of 10 GB/s.
+// Returns a scenario with equal stages, one device per node, and a switch of 10 GB/s.
 Scenario profiled(const std::string& schedule, int stages, int chunks, int microbatches, const Times& times,
                   double transfer_ms, const std::vector<std::string>& more = {}, int data = 1) {
   const auto of_chunk = [&](double ms) { return std::to_string(ms / chunks); };
@@ -66,7 +66,7 @@ double bubble_ms(const Metrics& metrics, int microbatches, const Times& times) {
 TEST_CASE("split backward passes leave the bubbles of table 1") {
   struct Case {
     const char* schedule;
-    double (*bubble)(const Times&);  // for each stage but one
+    double (*bubble)(const Times&);  // ms for each stage but one
   };
   const Case cases[] = {
       {"1f1b", [](const Times& t) { return t.sum(); }},
@@ -81,7 +81,7 @@ TEST_CASE("split backward passes leave the bubbles of table 1") {
           const Metrics found = run(profiled(c.schedule, p, 1, m, times, 0));
           const double expected = (p - 1) * c.bubble(times);
           CHECK(bubble_ms(found, m, times) == Approx(expected).margin(1e-6));
-          // The answer's breakdown says the same: all else is compute.
+          // The breakdown agrees: the rest is compute.
           CHECK(1e3 * found.breakdown.compute_s == Approx(m * times.sum()).epsilon(1e-6));
           CHECK(1e3 * found.breakdown.pipeline_bubble_s == Approx(expected).margin(1e-6));
         }
@@ -101,9 +101,9 @@ TEST_CASE("ZB-V has no bubble if all passes take equally long, else a smaller on
 }
 
 TEST_CASE("DualPipeV's bubble is below the published one, (p - 1)(F + 2B - 3W) of whole backward passes B") {
-  // The table in the README of github.com/deepseek-ai/DualPipe, for forward and backward passes that do not
-  // overlap; times are those of a part, half a stage. It takes a forward and a backward pass as one, whose
-  // results leave together; here those of the forward pass leave first.
+  // From the table in the README of github.com/deepseek-ai/DualPipe, for forward and backward passes that do
+  // not overlap; times are those of a model chunk, half a stage. The table treats a forward and a backward
+  // pass as one pass whose results leave together; here the results of the forward pass leave first.
   for (const Times& times : kTimes)
     for (const int p : {2, 4, 8})
       for (const int m : {2 * p, 3 * p, 5 * p}) {
@@ -137,7 +137,7 @@ TEST_CASE("DualPipe is DualPipeV of half as many stages with twice the data-para
     REQUIRE(a.size() == b.size());
     for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i].name == b[i].name);
   }
-  // So the published bubble of DualPipe with 2p stages is that of DualPipeV with p.
+  // Thus DualPipe with 2p stages has the published bubble of DualPipeV with p stages.
 }
 
 TEST_CASE("breadth-first has the bubble of interleaved 1F1B, (p - 1)(tF + tB) / v") {
@@ -152,8 +152,8 @@ TEST_CASE("breadth-first has the bubble of interleaved 1F1B, (p - 1)(tF + tB) / 
 }
 
 TEST_CASE("bubble rates are those that the paper calculates from its profiled times") {
-  // Tables 9 (T_F, T_B, T_W, T_comm in ms) and 5 (bubble rates: 1 - m (T_F + T_B + T_W) / time of a step) of
-  // arXiv 2401.10241.
+  // Tables 9 (T_F, T_B, T_W, T_comm in ms) and 5 (bubble rates: 1 - m (T_F + T_B + T_W) / step time) of arXiv
+  // 2401.10241.
   struct Row {
     const char* model;
     int stages, microbatches;
@@ -181,7 +181,7 @@ TEST_CASE("bubble rates are those that the paper calculates from its profiled ti
           run(profiled(schedule, row.stages, 1, row.microbatches, row.times, row.transfer_ms));
       const double rate = 1 - row.microbatches * row.times.sum() / (1e3 * found.step_time_s);
       CAPTURE(row.model, row.microbatches, schedule, rate, published);
-      CHECK(rate == Approx(published).margin(2e-4));  // of rates told to four digits
+      CHECK(rate == Approx(published).margin(2e-4));  // rates are published with four digits
     }
 }
 
@@ -216,10 +216,10 @@ TEST_CASE("the slowest stage sets the pace of every schedule") {
         const std::vector<std::string> more = {"model.profiled.stage_deviation=" + std::string(given)};
         return 1e3 * run(profiled(c.schedule, p, c.chunks, microbatches, times, 0, more)).step_time_s;
       };
-      // What 2p more micro-batches take once the pipeline is full.
+      // Time per micro-batch, from 2p more of them once the pipeline is full.
       const double pace = (step_ms(8 * p, "0.05") - step_ms(6 * p, "0.05")) / (2 * p);
       CHECK(pace == Approx(times.sum() * (1 + deviation * normal_order_statistics(p).back())).epsilon(1e-6));
-      // No deviation changes nothing.
+      // A deviation of 0 changes nothing.
       const double equal = 1e3 * run(profiled(c.schedule, p, c.chunks, 6 * p, times, 0)).step_time_s;
       CHECK(step_ms(6 * p, "0") == equal);
       CHECK(step_ms(6 * p, "0.05") > equal);

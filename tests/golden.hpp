@@ -1,4 +1,4 @@
-// Golden files: what is expected of a text, as text.
+// Compares texts with golden files, which contain the expected text.
 #pragma once
 
 #include <cstdlib>
@@ -15,7 +15,8 @@ inline std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// REHEARSE_UPDATE_GOLDEN=1 writes what was found; the difference is then read and committed.
+// Checks `found` against the golden file. REHEARSE_UPDATE_GOLDEN=1 overwrites the file instead; review the
+// difference before committing it.
 inline void check_golden(const std::string& name, const std::string& found) {
   const std::string path = std::string(REHEARSE_TESTS_DIR) + "/golden/" + name;
   if (std::getenv("REHEARSE_UPDATE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << found;

@@ -1,4 +1,4 @@
-// Calibration of GPUs and of NCCL between them, on the stand-in.
+// Tests the calibration of GPUs and of NCCL between them on the stand-in.
 #ifdef REHEARSE_HAVE_CUDA
 
 #include <set>
@@ -63,11 +63,11 @@ TEST_CASE("links between GPUs are NCCL's, a profile for each algorithm that is f
   REQUIRE(outcome.status == 0);
   struct Case {
     const char* file;
-    std::size_t curves;  // messages and collectives
+    std::size_t curves;  // number, of messages and collectives
     const char* algorithm;
     const char* protocol;
   };
-  // NVLS has no LL.
+  // NVLS has no LL protocol.
   const Case cases[] = {{"gpu-tree-links.toml", 2, "Tree", ""},
                         {"gpu-tree-ll-links.toml", 2, "Tree", "LL"},
                         {"gpu-nvls-links.toml", 4, "NVLS", ""}};

@@ -1,5 +1,5 @@
-// backend/check-gpu.sh to its end, on the stand-in: each part by itself, with small layers and short
-// measurements.
+// Tests that backend/check-gpu.sh runs to its end on the stand-in: each part separately, with small layers
+// and short measurements.
 #ifdef REHEARSE_HAVE_CUDA
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A machine of two GPUs, as nvidia-smi has it.
+// Runs one part on a machine for which a fake nvidia-smi lists two GPUs.
 void check_part(const test::Scratch& scratch, const std::string& part) {
   const std::string tool = scratch.write("nvidia-smi", "#!/bin/sh\necho GPU 0: one\necho GPU 1: another\n");
   fs::permissions(tool, fs::perms::owner_all);

@@ -1,4 +1,4 @@
-// What NCCL chooses for each collective, as it tells its profiler plugins.
+// Tests the record of NCCL's choices for each collective, which NCCL reports to its profiler plugins.
 #ifdef REHEARSE_HAVE_CUDA
 
 #include <algorithm>

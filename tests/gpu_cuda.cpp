@@ -1,4 +1,4 @@
-// The tests that take a GPU, on the stand-in.
+// Runs the tests that need a GPU on the stand-in.
 #ifdef REHEARSE_HAVE_CUDA
 
 #include "tests/catch.hpp"
@@ -8,7 +8,8 @@ using namespace rehearse;
 
 namespace {
 
-// Between ranks, what the GPU does late matters; a stream by itself keeps its order.
+// Runs test cases of test_cuda with delayed GPU work. Delays matter between ranks; a single stream keeps its
+// order.
 void run_test_cuda(const std::string& cases, int delay_us = 0, const std::string& environment = "") {
   const test::Outcome outcome = test::run_on_stand_in(
       "test_cuda", "'" + cases + "' 2>&1", environment + " STAND_IN_DELAY_US=" + std::to_string(delay_us));
@@ -55,7 +56,7 @@ TEST_CASE("messages and collectives on the stand-in") {
   run_test_cuda("messages and collectives between GPUs", 20);
 }
 
-// By SGD and by momentum: gpu_training.cpp.
+// For SGD and momentum see gpu_training.cpp.
 TEST_CASE("training on the stand-in by Adam") {
   run_test_cuda("GPUs train as processors do by Adam", 20);
 }

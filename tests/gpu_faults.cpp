@@ -1,5 +1,5 @@
-// What GPUs, NCCL and peers may do to a run ends it as documented: with the cause, in time, and nothing left
-// over.
+// Tests that failures of GPUs, NCCL and peers end a run as documented: with the cause, in time, and without
+// leaving anything behind.
 #ifdef REHEARSE_HAVE_CUDA
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// The kernels that GPUs run under their ops, recorded on the stand-in for CUPTI: they are there to be looked
-// at, and no figure changes with them.
+// Tests the recording of the kernels that GPUs run under their ops, on the stand-in for CUPTI. They are only
+// for display and change no figure.
 #if defined(REHEARSE_HAVE_CUDA) && defined(REHEARSE_CUPTI_STAND_IN)
 
 #include <algorithm>
@@ -33,7 +33,7 @@ json recorded(const test::Outcome& outcome, const std::string& trace) {
   return json::parse(test::read_file(trace));
 }
 
-// The trace as a run without --kernels would have written it.
+// Returns the trace as a run without --kernels would have written it.
 json without_kernels(json trace) {
   json kept = json::array();
   for (const json& event : trace["traceEvents"]) {
@@ -55,7 +55,7 @@ TEST_CASE("kernels are recorded under the ops that launch them") {
                                 "STAND_IN_DELAY_US=50"),
                path);
   using Launch = std::tuple<int, int, int>;         // rank, op, step
-  std::map<Launch, std::pair<double, double>> ops;  // when they were ready and ended, in us
+  std::map<Launch, std::pair<double, double>> ops;  // ready time and end of each op, in us
   std::map<Launch, std::set<std::string>> kernels;
   std::map<std::pair<int, int>, std::string> tracks;
   for (const json& event : trace["traceEvents"]) {
@@ -65,7 +65,7 @@ TEST_CASE("kernels are recorded under the ops that launch them") {
       ops[{event["pid"], args["op"], args["step"]}] = {
           args["ready_us"], event["ts"].get<double>() + event["dur"].get<double>()};
   }
-  constexpr double kClocks_us = 1000;  // two readings of clocks on a busy machine
+  constexpr double kClocks_us = 1000;  // tolerance for two clock readings on a busy machine
   for (const json& event : trace["traceEvents"]) {
     if (!is_kernel(event)) continue;
     const json& args = event["args"];

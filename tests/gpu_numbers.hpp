@@ -1,4 +1,4 @@
-// Helpers for tests: copy numbers to GPU memory in a given precision, and read them back as double.
+// Copies numbers to GPU memory in a given precision, and reads them back as double.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace rehearse::test {
 
-// Null, with the reason said, where no GPU answers.
+// Returns nullptr, after a warning with the reason, if no GPU is usable.
 inline std::unique_ptr<CudaArithmetic> gpu_or_none() {
   try {
     return std::make_unique<CudaArithmetic>(0, 1);
@@ -29,7 +29,7 @@ inline std::vector<float> some(std::uint64_t number, std::size_t count) {
   return result;
 }
 
-// The unit of the last place of 1.
+// Returns the spacing of numbers at 1.
 inline double unit_of(Precision precision) {
   return precision == Precision::fp16 ? 0x1p-10 : element_bytes(precision) < 4 ? 0x1p-7 : 0x1p-23;
 }
@@ -38,7 +38,7 @@ class GpuNumbers {
 public:
   GpuNumbers(CudaArithmetic& device, std::size_t count, Precision precision)
       : device_(device), array_{nullptr, count, precision} {
-    const bool halves = precision == Precision::fp16;  // two in each number that is copied
+    const bool halves = precision == Precision::fp16;  // two in each fp32 number that is copied
     memory_ = OwnedArray(device, halves ? (count + 1) / 2 : count, halves ? Precision::fp32 : precision);
     array_.data = memory_->data;
   }
@@ -66,7 +66,7 @@ public:
               ? float_of_half(static_cast<std::uint16_t>(bits_of(found[i / 2]) >> (i % 2 == 0 ? 0 : 16)))
               : found[i]));
   }
-  const std::vector<double>& values() const { return values_; }  // as read last
+  const std::vector<double>& values() const { return values_; }  // as last read
   const Array& array() const { return array_; }
   operator const Array&() const { return array_; }
 

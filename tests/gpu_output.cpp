@@ -1,4 +1,4 @@
-// What libraries print and what is the result do not mix.
+// Tests that output printed by libraries does not mix with the result.
 #ifdef REHEARSE_HAVE_CUDA
 
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@ TEST_CASE("NCCL's log stays out of the result") {
   const std::string log = scratch.path("nccl.log"), level = "STAND_IN_GPUS=2 NCCL_DEBUG=INFO";
   struct Case {
     std::string environment;
-    bool to_file = false;  // or to standard error
+    bool to_file = false;  // otherwise the log goes to standard error
   };
   for (const Case& c : std::vector<Case>{{level, false}, {level + " NCCL_DEBUG_FILE=" + log, true}}) {
     CAPTURE(c.environment);

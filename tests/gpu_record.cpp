@@ -1,4 +1,4 @@
-// What the record of a run says of its GPUs, on stand-ins for CUDA, NCCL and NVML.
+// Tests the GPU part of a run's record, on stand-ins for CUDA, NCCL and NVML.
 #ifdef REHEARSE_HAVE_CUDA
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// Two ranks, four steps, of which one warms up.
+// Two ranks; four steps, the first of which is warm-up.
 constexpr const char* kWideRanks = R"([model.multi_layer_perceptron]
 widths = [256, 512, 512, 256, 10]
 [training]
@@ -39,7 +39,7 @@ steps = 3
 warmup = 1
 )";
 
-// tests/stand_in/nvml: buses 1 and 2.
+// From tests/stand_in/nvml: the GPUs on buses 1 and 2.
 constexpr const char* kClocks =
     "GPU clocks: 1,910 to 1,920 MHz (SM), 1,915 in the mean; 403 W, 53 C in the mean; throttled by power cap "
     "in 3 of 3 steps.";
@@ -48,7 +48,7 @@ GpuSample sample(double time_s, double clock_mhz, std::optional<std::uint64_t> r
   return {time_s, {clock_mhz, kUnknown, kUnknown, kUnknown, kUnknown}, reasons};
 }
 
-// One line, whatever the width of the terminal.
+// Joins the text into one line, whatever the terminal width.
 std::string unwrapped(const std::string& text) {
   std::istringstream in(text);
   std::string line;
@@ -74,7 +74,7 @@ TEST_CASE("samples are assigned to steps by their times") {
   struct Case {
     std::string what;
     std::vector<GpuSample> samples;
-    std::vector<int> inside;  // by step, of steps from 0 to 1 s and from 1 to 3 s
+    std::vector<int> inside;  // number per step, for steps from 0 to 1 s and from 1 to 3 s
     std::vector<double> mean, least, most;
   };
   for (const Case& c : std::vector<Case>{
@@ -107,7 +107,7 @@ TEST_CASE("samples are assigned to steps by their times") {
     }
   }
   CHECK(sampled_steps({}, {0, 1, 3}).empty());
-  // Reasons are those of any sample; an idle GPU (bit 0x1) is not throttled.
+  // A step's reasons are those of any of its samples; an idle GPU (bit 0x1) is not throttled.
   const std::vector<GpuStep> steps =
       sampled_steps({sample(0, 1, 0x4), sample(0.5, 1, 0x21), sample(1, 1, 0x1)}, {0, 1, 3});
   CHECK(steps[0].throttled_by == std::vector<std::string>{"power cap", "software thermal slowdown"});
@@ -125,7 +125,7 @@ TEST_CASE("energy of a step is what the counter gained, or power times time") {
     std::string what;
     std::vector<GpuSample> samples;
     EnergyBasis basis;
-    std::vector<double> energy_j;  // of steps from 0 to 1 s and from 1 to 3 s
+    std::vector<double> energy_j;  // for steps from 0 to 1 s and from 1 to 3 s
   };
   for (const Case& c : std::vector<Case>{
            {"counter",
@@ -187,7 +187,7 @@ TEST_CASE("reasons that hold clocks down have names") {
 TEST_CASE("what GPUs did is told in a sentence") {
   struct Case {
     std::string expected;
-    std::vector<double> clock_mhz;  // by step; the first one warms up
+    std::vector<double> clock_mhz;  // by step; the first is warm-up
     std::vector<std::optional<std::vector<std::string>>> throttled_by;
   };
   using Names = std::vector<std::string>;
@@ -221,7 +221,7 @@ TEST_CASE("what GPUs did is told in a sentence") {
 
 TEST_CASE("memory of the fullest worker counts a server on its device") {
   struct Case {
-    std::vector<double> allocated;  // of two workers and a server
+    std::vector<double> allocated;  // bytes, for two workers and a server
     std::vector<int> endpoints;
     double expected = 0;
   };
@@ -273,7 +273,7 @@ TEST_CASE("a record says which GPUs ran, on which software, and what they did") 
       CHECK(step["energy_j"].get<double>() > 0);
     }
     CHECK(ranks[r]["energy_basis"] == "counter");
-    // Nothing but the rank's own arrays lies on the stand-in.
+    // The stand-in's memory holds only the rank's own arrays.
     const json& memory = ranks[r]["memory_bytes"];
     CHECK(memory["allocated"].get<double>() >= memory["used_before_communicators"].get<double>());
     CHECK(memory["used_after_communicators"] == memory["used_before_communicators"]);

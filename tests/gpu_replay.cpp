@@ -1,4 +1,5 @@
-// Runs models that are not trained, kernel by kernel, on the stand-ins for CUDA, NCCL and cuDNN.
+// Tests runs of models that are replayed kernel by kernel instead of trained, on the stand-ins for CUDA, NCCL
+// and cuDNN.
 #if defined(REHEARSE_HAVE_CUDA) && defined(REHEARSE_CUDNN_STAND_IN)
 
 #include <nlohmann/json.hpp>
@@ -81,7 +82,7 @@ std::set<std::string> notes_of(const test::Outcome& outcome) {
   return json::parse(outcome.out).at("measured").at("notes").get<std::set<std::string>>();
 }
 
-// The note on convolutions; empty: there is none.
+// Returns the notes on convolutions; empty if there are none.
 std::string on_convolutions(const std::set<std::string>& notes) {
   std::string found;
   for (const std::string& note : notes)
@@ -134,7 +135,7 @@ TEST_CASE("what cuDNN refuses is computed as a matrix product, and a note says s
 }
 
 TEST_CASE("without cuDNN convolutions are computed as matrix products, and a note says so") {
-  const test::Scratch scratch;  // empty files in its place, whatever is installed
+  const test::Scratch scratch;  // its empty files shadow any installed cuDNN
   for (const char* name : {"libcudnn.so", "libcudnn.so.8", "libcudnn.so.9", "libcudnn.so.10"})
     (void)scratch.write(name, "");
   const std::string noted =

@@ -1,4 +1,4 @@
-// Programs with the stand-in for CUDA, cuBLAS and NCCL in place of the real libraries.
+// Runs programs with the stand-in for CUDA, cuBLAS and NCCL in place of the real libraries.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ data = 2
 steps = 4
 )";
 
-// `environment`: the stand-in's settings (tests/stand_in/settings.hpp).
+// Runs a program on the stand-in; `environment` contains its settings (tests/stand_in/settings.hpp).
 inline Outcome run_on_stand_in(const std::string& program, const std::string& arguments,
                                const std::string& environment = "") {
   return run_program(program, arguments, environment + " LD_PRELOAD=" REHEARSE_STAND_IN);

@@ -1,5 +1,5 @@
-// Every strategy that trains on processors gives the same losses on GPUs, however the GPU delays what it was
-// given: on the stand-in, whose operations begin late at random, a missing dependency shows.
+// Tests that every strategy that trains on processors gives the same losses on GPUs, however the GPU delays
+// its work: the stand-in starts operations late at random, which exposes missing dependencies.
 #ifdef REHEARSE_HAVE_CUDA
 
 #include <cctype>
@@ -88,7 +88,7 @@ constexpr const char* kStrategies[] = {
     "nodes=4 kind=torus dims=[2,2] data=4 micro_batch=1 collectives=schedule all_reduce=torus",
 };
 
-// Where keys stand that are not in [strategy].
+// Sections of the keys that are not in [strategy].
 constexpr std::pair<const char*, const char*> kSections[] = {
     {"node", "cluster."},
     {"preset=", "cluster."},
@@ -102,7 +102,7 @@ constexpr std::pair<const char*, const char*> kSections[] = {
     {"cuda_graphs=", "run."},
 };
 
-// "nodes=2 data=2" as overrides of the scenario.
+// Turns "nodes=2 data=2" into overrides of the scenario.
 std::vector<std::string> overrides(const std::string& words) {
   std::vector<std::string> all;
   std::istringstream in(words);
@@ -119,7 +119,7 @@ std::vector<std::string> overrides(const std::string& words) {
   return all;
 }
 
-// "nodes=2 data=2" as arguments of rehearse-run.
+// Turns "nodes=2 data=2" into arguments of rehearse-run.
 std::string arguments(const std::string& words) {
   std::string text;
   for (const std::string& one : overrides(words)) text += " --set '" + one + "'";
@@ -142,7 +142,8 @@ void check_losses(const std::vector<double>& found, const std::vector<double>& e
   }
 }
 
-// In this process's children, whose libraries are loaded once. The losses are of rank 0, which is a child.
+// Trains in forked children, so that libraries are loaded only once. Returns the losses, which rank 0, also a
+// child, passes on.
 std::vector<double> train_in_children(const std::string& strategy, const std::string& seed) {
   const Scenario scenario = read_scenario_text(kPerceptron, "perceptron.toml", overrides(strategy));
   const Plan plan = write_schedule(scenario);
@@ -216,7 +217,7 @@ TEST_CASE("what is learned in other ways is learned alike on GPUs and on process
   }
 }
 
-// A transformer's operations are kernels of their own; its tensors are exchanged like a perceptron's.
+// A transformer's operations are separate kernels; its tensors are exchanged like a perceptron's.
 TEST_CASE("transformers are trained on GPUs as on processors") {
   constexpr const char* kTransformer = R"([model.transformer]
 layers = 2
@@ -280,7 +281,7 @@ learning_rate = 0.3
 
 namespace {
 
-// Carries out the hidden case below in a process with the stand-in in place.
+// Runs the hidden case below in a process on the stand-in, for a range of seeds.
 void check_seeds(int first, int last) {
   const test::Outcome outcome = test::run_shell(
       "STAND_IN_DELAY_US=300 FIRST_SEED=" + std::to_string(first) + " LAST_SEED=" + std::to_string(last) +

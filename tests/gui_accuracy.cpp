@@ -1,4 +1,5 @@
-// Predictions beside measurements: pairs of open runs, and what `rehearse validate` writes.
+// Tests the comparison of predictions with measurements: pairs of open runs, and the output of `rehearse
+// validate`.
 #include <QAbstractItemModelTester>
 
 #include "gui/models/accuracy_table.hpp"
@@ -49,7 +50,7 @@ TEST_CASE("Errors of a validation's file") {
   CHECK(summary_of({table.points[0]}) == "1 run: error +2.0 % (a).");
   CHECK(summary_of({}).empty());
   CHECK(errors_of({table.points[0], table.points[2]}).median ==
-        Approx(0.04));  // the mean of the two in the middle
+        Approx(0.04));  // mean of the two in the middle
 
   ValueTable rows;
   const QAbstractItemModelTester tester(&rows, QAbstractItemModelTester::FailureReportingMode::Fatal);

@@ -1,4 +1,5 @@
-// Advice on runs: which there is, how its trials are told, and that they end with their run.
+// Tests the advice for runs: which advice there is, how the results of its trials are worded, and that trials
+// end with their run.
 #include <QFileInfo>
 #include <QProcess>
 #include <QTemporaryDir>
@@ -26,7 +27,7 @@ std::string scenario(const std::string& name) {
   return text.str();
 }
 
-// The MLP's step takes 14.8 ms and trains 64 samples.
+// Returns a run of the MLP, whose step takes 14.8 ms and trains 64 samples.
 Run small_run(std::vector<Advice> advice) {
   Run run;
   run.name = "mlp";
@@ -37,7 +38,8 @@ Run small_run(std::vector<Advice> advice) {
   return run;
 }
 
-// Every rank of a data-parallel step by itself, chunk by chunk: far longer than any test waits.
+// Returns a data-parallel run simulated without folding, chunk by chunk, which takes far longer than any test
+// waits.
 Run long_run() {
   Run run = small_run({{"never known", {"training.precision=fp16"}}});
   run.scenario_text = QString::fromStdString(scenario("resnet50-ring"))
@@ -88,10 +90,10 @@ TEST_CASE("A judged prediction has the advice that its report tells, and the sen
   QString told = QString::fromStdString("; " + first.why + " (try");
   for (const std::string& set : first.sets) told += " --set " + QString::fromStdString(set);
   CAPTURE(report.toStdString(), told.toStdString());
-  // The sentence without its full stop, the advice, the full stop.
+  // The sentence without its full stop, then the advice, then the full stop.
   CHECK(report.contains(QString::fromStdString(run.figures.bottleneck).chopped(1) + told + ")."));
   CHECK(run.figures.bottleneck.find("--set") == std::string::npos);
-  // Others of its losses have a way out too, each told once.
+  // Other losses of the run also have advice, and each is listed only once.
   for (std::size_t i = 0; i < run.figures.advice.size(); ++i)
     for (std::size_t k = 0; k < i; ++k) CHECK(run.figures.advice[i].sets != run.figures.advice[k].sets);
   CHECK(AdviceTrials::can_try(run));
@@ -157,11 +159,11 @@ TEST_CASE("Advice is simulated with its settings, and what is refused says why")
   CHECK(QFileInfo(twice.trace).size() > 1000);
   const Run opened = test::run_of(twice.trace.toStdString(), "twice");
   CHECK(opened.figures.step_time_s == Approx(twice.step_time_s));
-  CHECK(opened.scenario_text.find("128") != std::string::npos);  // can be run again as it was tried
+  CHECK(opened.scenario_text.find("128") != std::string::npos);  // can be run again as tried
   const AdviceTrial& nonsense = t.trials.of(run)[1];
   CHECK(nonsense.state == State::failed);
   CHECK(nonsense.error.contains("training.micro_batch is 0; allowed: "));
-  // Once is enough.
+  // A second request does not repeat trials.
   t.trials.try_all(run);
   CHECK_FALSE(t.trials.busy());
 }

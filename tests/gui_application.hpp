@@ -1,4 +1,4 @@
-// What events need: one application for all tests, without a display.
+// Creates the application object that events need: one for all tests, without a display.
 #pragma once
 
 #include <QElapsedTimer>
@@ -7,7 +7,7 @@
 
 namespace rehearse::test {
 
-// For what will come, on however busy a machine.
+// Maximum wait for an expected event, even on a busy machine.
 constexpr int kPatienceMs = 60'000;
 
 inline void need_application() {
@@ -16,7 +16,7 @@ inline void need_application() {
   static char* argv[] = {name, nullptr};
   if (QCoreApplication::instance()) return;
   qputenv("QT_QPA_PLATFORM", "offscreen");
-  new QGuiApplication(argc, argv);  // as long as the program
+  new QGuiApplication(argc, argv);  // lives as long as the program
 }
 
 }  // namespace rehearse::test

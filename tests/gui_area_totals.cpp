@@ -1,4 +1,4 @@
-// Totals of an area against sums by hand.
+// Tests the totals of an area against sums computed by hand.
 #include "gui/models/area_totals.hpp"
 
 #include <QAbstractItemModelTester>
@@ -26,7 +26,7 @@ TEST_CASE("Totals of an area over two rows") {
   Run run = run_of(two_stages());
   run.aligned = 20 * us;
   const int id = session.add(std::move(run));
-  // 50 us to 470 us of the timeline, the compute streams of both stages.
+  // From 50 us to 470 us of the timeline, on the compute streams of both stages.
   const Area area{{30 * us, 450 * us}, {{id, 0}, {id, 3}}};
   const auto parts = parts_of(area, session);
   CHECK(spans_in(parts) == 6);

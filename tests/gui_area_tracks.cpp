@@ -1,4 +1,4 @@
-// Which rows an area counts, as they are chosen header by header.
+// Tests which rows an area counts when they are selected header by header.
 #include "gui/models/area_tracks.hpp"
 
 #include "tests/catch.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using Rows = std::vector<std::pair<int, int>>;
 
-// Ranks 0 and 2 of stage 0, rank 1 of stage 1; each has one row.
+// Returns a run with ranks 0 and 2 of stage 0 and rank 1 of stage 1, with one row each.
 std::shared_ptr<const Run> ranks() {
   TimelineBuilder b;
   for (const char* stage : {"0", "1", "0"})

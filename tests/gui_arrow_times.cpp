@@ -1,4 +1,4 @@
-// Arrows never run backward in time.
+// Tests that arrows never point backward in time.
 #include "gui/models/arrow_times.hpp"
 
 #include "tests/catch.hpp"

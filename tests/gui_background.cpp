@@ -1,4 +1,4 @@
-// Work on other threads: its result comes back, unless nobody is there for it any more.
+// Tests work on other threads: its result is delivered, unless the receiver no longer exists.
 #include <QTest>
 #include <QThreadPool>
 #include <atomic>
@@ -97,7 +97,7 @@ TEST_CASE("Of several questions only the last is answered") {
   wait();
   CHECK(answers.size() == 1);
 
-  // Of work that fails nothing comes back, but it is over.
+  // Work that fails delivers no result, but it finishes.
   latest.ask([](const std::atomic<bool>&) -> int { throw std::runtime_error("no"); },
              [&](int answer) { answers.push_back(answer); });
   wait();

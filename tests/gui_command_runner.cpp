@@ -1,4 +1,5 @@
-// Scenarios run by the command-line program as a child: done, refused, ended, queued.
+// Tests running scenarios with the command-line program as a child process: finished, refused, cancelled,
+// queued.
 #include <QDir>
 #include <QFile>
 #include <QFileInfo>
@@ -26,7 +27,8 @@ QString scenario(const std::string& name) {
   return QString::fromStdString(text.str());
 }
 
-// Every rank of a data-parallel step by itself, chunk by chunk: far longer than any test waits.
+// Returns a data-parallel scenario simulated without folding, chunk by chunk, which takes far longer than any
+// test waits.
 QString long_scenario() {
   return scenario("resnet50-ring").replace("nodes = 8", "nodes = 64").replace("= 2048", "= 16384") +
          "\n[simulation]\nfidelity = \"chunk\"\nfold = false\nsteps = 70\n";
@@ -127,7 +129,7 @@ TEST_CASE("A run is ended, and the next one of the queue begins") {
   CHECK(runs.runner.running_name() == "long");
   CHECK(runs.runner.queued() == 2);
   CHECK(runs.outcomes.empty());
-  runs.runner.cancel(third);  // has not begun
+  runs.runner.cancel(third);  // not yet started
   REQUIRE(runs.outcomes.size() == 1);
   CHECK(runs.outcomes[0].id == third);
   runs.runner.cancel(first);
@@ -164,7 +166,7 @@ TEST_CASE("A child that does not listen is killed, with its own children") {
   REQUIRE(child.open(QIODevice::ReadOnly));
   const QByteArray pid = child.readAll().trimmed();
   REQUIRE(pid.toInt() > 0);
-  const auto is_gone = [&] {  // or a zombie that nobody has waited for yet
+  const auto is_gone = [&] {  // or an unreaped zombie
     QFile stat("/proc/" + pid + "/stat");
     return !stat.open(QIODevice::ReadOnly) || stat.readAll().contains(") Z ");
   };

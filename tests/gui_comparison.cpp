@@ -1,4 +1,5 @@
-// Runs beside each other, and ops by kind: against sums made by hand and the simulator's own comparison.
+// Tests the comparison of runs, and ops by kind, against sums computed by hand and the simulator's own
+// comparison.
 #include <QAbstractItemModelTester>
 
 #include "gui/models/comparison.hpp"
@@ -55,7 +56,7 @@ TEST_CASE("Ops are counted where they lie in the stretch, folded ranks as often 
   builder.summarize();
   const OpTotalsOfRange all = op_totals(builder.done(), {0, 50 * kMs});
   CHECK(all.ranks == 5);
-  REQUIRE(all.ops.size() == 3);  // waiting and summaries are no ops
+  REQUIRE(all.ops.size() == 3);  // waiting and summaries are not ops
   CHECK(all.ops[0].name == "backward");
   CHECK(all.ops[0].seconds == Approx(4 * 0.03));
   CHECK(all.ops[1].name == "all-reduce bucket");
@@ -100,7 +101,7 @@ TEST_CASE("A sentence is told from breakdowns where nothing more is known") {
        "B is 1.30 x slower: +32.0 ms exposed communication, -2.0 ms compute."},
       {made("b", 0.05, {{"compute", K::compute, 0.05}}),
        "B is 2.00 x faster: -40.0 ms exposed communication, -10.0 ms compute."},
-      // what each waited for is pooled, since the base does not know it
+      // exposed times are summed, because the base does not split them by purpose
       {made("b", 0.102,
             {{"compute", K::compute, 0.06},
              {"exposed gradient sync", K::communication, 0.03},
@@ -173,12 +174,12 @@ TEST_CASE("Judged runs are compared as the simulator compares them") {
       std::find_if(ops.begin(), ops.end(), [](const ComparedOp& op) { return op.name == "gradient sync"; });
   REQUIRE(sync != ops.end());
   CHECK(change_of(sync->amounts[0], sync->amounts[1]) == Change::removed);
-  // What differs most comes first.
+  // The largest differences come first.
   for (std::size_t i = 1; i < ops.size(); ++i)
     CHECK(std::abs(ops[i - 1].amounts[1].seconds - ops[i - 1].amounts[0].seconds) >=
           std::abs(ops[i].amounts[1].seconds - ops[i].amounts[0].seconds));
 
-  // From the spans alone the times are the same, by the names that the ops have.
+  // From the spans alone the times are the same, grouped by op name.
   const auto unjudged = std::make_shared<Run>(*pipeline);
   unjudged->judged = nullptr;
   const std::vector<ComparedOp> from_spans = compared_ops({unjudged, unjudged});

@@ -1,5 +1,5 @@
-// What a step and the training that a scenario asks for cost: from the trace's result, from its scenario, and
-// beside another run's.
+// Tests the cost of a step and of the training that a scenario asks for: from the trace's result, from its
+// scenario, and compared with another run's.
 #include <QStringList>
 
 #include "gui/models/comparison.hpp"

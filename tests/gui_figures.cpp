@@ -1,5 +1,5 @@
-// The figures of a run: from the trace's own result, from what a profiler marked, and as the simulator's
-// tools make them.
+// Tests the figures of a run: from the trace's own result, from a profiler's annotations, and as the
+// simulator computes them.
 #include <fmt/format.h>
 
 #include "gui/models/figures.hpp"
@@ -89,7 +89,7 @@ TEST_CASE("Broken results give what can be had from the spans") {
 }
 
 TEST_CASE("The step that is told of") {
-  // Steps of 10, 30, 20 and 40 ms, one after the other.
+  // Steps of 10, 30, 20 and 40 ms, one after another.
   TimelineBuilder builder;
   builder.process("rank 0").track("compute");
   const std::vector<Time> ends = {0, 10, 40, 60, 100};
@@ -101,8 +101,8 @@ TEST_CASE("The step that is told of") {
     TimeRange step;
   };
   const std::vector<Case> cases = {
-      {std::nullopt, {60 * kMs, 100 * kMs}},  // predicted: the last
-      {0, {40 * kMs, 60 * kMs}},              // of an even number the faster one in the middle
+      {std::nullopt, {60 * kMs, 100 * kMs}},  // predicted: the last step
+      {0, {40 * kMs, 60 * kMs}},              // of an even number, the faster one in the middle
       {1, {10 * kMs, 40 * kMs}},
       {3, {60 * kMs, 100 * kMs}},
       {9, {60 * kMs, 100 * kMs}}};
@@ -189,12 +189,13 @@ TEST_CASE("The window finds the step of a trace by itself, and its figures are n
     CHECK(std::abs(told.step.end - judged.step.end) <= 1);
     CHECK(told.step_time_s == Approx(judged.step_time_s));
     CHECK(total_s(told) == Approx(judged.step_time_s));
-    timeline.other_data.clear();  // cut off: only warm-up and steps are not known any more
+    timeline.other_data.clear();  // as if cut off: only warm-up and steps are unknown
     const RunFigures spans = figures_of(timeline);
     CHECK(spans.devices == judged.devices);
     CHECK(total_s(spans) == Approx(spans.step_time_s));
     REQUIRE_FALSE(spans.breakdown.empty());
-    CHECK(spans.breakdown[0].seconds == Approx(judged.breakdown[0].seconds).epsilon(0.15));  // another step's
+    // This breakdown is that of another step.
+    CHECK(spans.breakdown[0].seconds == Approx(judged.breakdown[0].seconds).epsilon(0.15));
   }
 }
 
@@ -208,7 +209,7 @@ TEST_CASE("Profiles are told of as far as their spans go") {
     CHECK(total_s(figures) == Approx(figures.step_time_s).epsilon(1e-6));
     CHECK_FALSE(figures.bottleneck.empty());
     CHECK_FALSE(figures.rests_on.empty());
-    CHECK(figures.devices == 1);  // a host beside its GPU is none
+    CHECK(figures.devices == 1);  // a host next to its GPU is not a device
     if (std::string_view(name) == "gpu-kernels.json") {
       // ProfilerStep#3 and #4 of its host: 990 us each, the second 1,000.5 us after the first.
       CHECK(figures.step.length() == 1'990'500);

@@ -1,4 +1,4 @@
-// What most ranks of a group do, instant by instant.
+// Tests the summary of a group: what most of its ranks do at each instant.
 #include "gui/models/group_summary.hpp"
 
 #include "tests/catch.hpp"
@@ -23,7 +23,8 @@ std::vector<Told> told(const GroupSummary& summary) {
   return all;
 }
 
-// Summaries of three ranks; the third stands for two. Spans: name, begin, end, kind.
+// Returns summaries of three processes, the third of which represents two ranks. Spans: name, begin, end,
+// kind.
 std::shared_ptr<const Timeline> three() {
   TimelineBuilder b;
   b.process("a").track("compute").span("x", 0, 100);
@@ -49,10 +50,10 @@ TEST_CASE("A group does what most of its ranks do") {
       {"one rank is itself",
        {0},
        {{0, 60, "computing", compute}, {60, 100, "exposed all-reduce", communication}}},
-      // 50 to 60: one computes, one communicates: the kind that stands first. From 60 on both communicate, by
-      // names one each: the one that was seen first.
+      // 50 to 60: one computes, one communicates: the first kind in the list wins. From 60 on both
+      // communicate under different names: the one that was seen first wins.
       {"ties", {0, 1}, {{0, 60, "computing", compute}, {60, 100, "exposed all-gather", communication}}},
-      // The third counts twice: 2 to 2 until 40. Then those two alone, and from 70 on three of four.
+      // The third counts twice: 2 to 2 until 40. Then the first two decide, and from 70 on three of four.
       {"a rank counts as many as it stands for",
        {0, 1, 2},
        {{0, 60, "computing", compute},

@@ -1,4 +1,4 @@
-// What links carry over a stretch of time, who uses them, and which span of the timeline shows it.
+// Tests what links carry over an interval, who uses them, and which span of the timeline shows it.
 #include <algorithm>
 #include <map>
 
@@ -17,14 +17,14 @@ using rehearse::test::TraceParts;
 
 namespace {
 
-// n nodes with one device and one network card of 25 GB/s at a switch.
+// Returns n nodes with one device and one NIC of 25 GB/s each, on one switch.
 std::shared_ptr<const Cluster> star(int nodes) {
   ClusterParts parts = gpu_nodes(nodes, 1, 1);
   parts.node.pcie_bandwidth = 0;
   return make_cluster(parts);
 }
 
-// One all-reduce of 100 bytes by all ranks, from 1 s to 3 s, after a second of computing.
+// Returns one all-reduce of 100 bytes over all ranks, from 1 s to 3 s, after a second of computation.
 Trace all_reduce_of(int ranks, Algorithm algorithm = Algorithm::ring) {
   TraceParts parts;
   parts.data = ranks;
@@ -37,7 +37,7 @@ Trace all_reduce_of(int ranks, Algorithm algorithm = Algorithm::ring) {
   return rehearse::test::make_trace(parts);
 }
 
-// Two stages: the first sends 50 bytes twice to the second, over times that overlap.
+// Returns two stages, where the first sends 50 bytes twice to the second in overlapping intervals.
 Trace two_messages() {
   TraceParts parts;
   parts.pipeline = 2;
@@ -96,7 +96,7 @@ TEST_CASE("A ring all-reduce puts 2 (n-1)/n of its bytes on every link, each way
 }
 
 TEST_CASE("Other all-reduces put on the links what their plans say") {
-  // Of n = 2^k members each sends 2 (n-1)/n of the buffer in halving and doubling.
+  // With n = 2^k members, each sends 2 (n-1)/n of the buffer in halving and doubling.
   const int n = 8;
   const auto cluster = star(n);
   const Trace trace = all_reduce_of(n, Algorithm::halving_doubling);
@@ -104,7 +104,7 @@ TEST_CASE("Other all-reduces put on the links what their plans say") {
   const LinkUsage::Load all = usage.load(0, 3);
   for (LinkId link = 0; link < cluster->links(); ++link)
     CHECK(usage.bytes(all, link) == Approx(2.0 * (n - 1) / n * 100));
-  // Two trees: all members but the root of each send half of the buffer up, and get it back.
+  // Two trees: every member but the root sends half of the buffer up each tree, and gets it back.
   const Trace trees = all_reduce_of(n, Algorithm::tree);
   const LinkUsage tree_usage(trees, cluster);
   double sum = 0;
@@ -118,7 +118,7 @@ TEST_CASE("Transfers that overlap add up, and each is named with its bytes") {
   const LinkUsage usage(trace, cluster);
   const LinkId out = link_named(*cluster, "node0.nic0.out"), in = link_named(*cluster, "node1.nic0.in");
   const LinkId unused = link_named(*cluster, "node1.nic0.out");
-  // 25 bytes a second from 1 s to 3 s, and from 2 s to 4 s.
+  // 25 bytes per second from 1 s to 3 s, and from 2 s to 4 s.
   const std::vector<std::tuple<double, double, double>> cases = {{0, 4, 100},      {0, 1, 0},  {1, 2, 25},
                                                                  {2, 3, 50},       {3, 4, 25}, {1.5, 3.5, 75},
                                                                  {2.25, 2.75, 25}, {4, 9, 0}};
@@ -196,7 +196,7 @@ TEST_CASE("Rows of the trace and spans of the timeline are found by each other")
     CHECK(read.name_of(found.span_of(row)) == run.trace.op_of(row).name);
     CHECK(read.spans.begin[found.span_of(row)] == found.time_of(run.trace.spans.begin_s[row]));
   }
-  // An op that is repeated: told apart by its time.
+  // Repeated executions of an op are distinguished by their times.
   Trace trace = two_messages();
   for (std::vector<int>* column : {&trace.spans.op, &trace.spans.iteration}) column->at(1) = 0;
   trace.spans.iteration[1] = 1;

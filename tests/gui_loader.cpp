@@ -1,4 +1,4 @@
-// Files read off the window's thread: what comes of them, in which order, under which names.
+// Tests files that are read outside the GUI thread: the results, their order, and their names.
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
@@ -52,7 +52,7 @@ TEST_CASE("A measured run is read, and then judged") {
   CHECK(run.scenario_text.find("[model") != std::string::npos);
   CHECK(run.aligned == run.figures.step.begin);
   CHECK(opened.loader.share() == 1);
-  REQUIRE(run.nodes.size() == run.timeline->processes.size());  // four ranks on as many nodes, and the links
+  REQUIRE(run.nodes.size() == run.timeline->processes.size());  // four ranks on four nodes, plus the links
   for (int rank = 0; rank < 4; ++rank) {
     const auto named = std::find_if(run.timeline->processes.begin(), run.timeline->processes.end(),
                                     [&](const Process& process) { return process.pid == rank + 1; });
@@ -76,7 +76,7 @@ TEST_CASE("Ranks of one job that are opened together are one run") {
   CHECK_FALSE(session.run(opened.ids[0])->not_judged.empty());
   CHECK(session.run(opened.ids[1])->name == "measured");
 
-  // Twice the same rank: two runs.
+  // The same rank twice gives two runs.
   Session other;
   Opened again(other);
   again.loader.open({first, first});

@@ -1,4 +1,4 @@
-// The memory of stages as the window shows it, against what the simulator's own figures say.
+// Tests the memory of stages as the window shows it against the simulator's own figures.
 #include <QAbstractItemModelTester>
 #include <algorithm>
 #include <numeric>

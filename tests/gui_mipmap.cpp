@@ -1,4 +1,4 @@
-// Buckets against sums by hand, and what a row shows at a scale.
+// Tests mipmap buckets against sums computed by hand, and what a row shows at a given scale.
 #include "gui/models/mipmap.hpp"
 
 #include <map>
@@ -11,7 +11,7 @@ using namespace rehearse::gui;
 
 namespace {
 
-// `count` spans with gaps of chance between them, of two kinds.
+// Returns `count` spans of two kinds with random gaps between them.
 std::shared_ptr<const Timeline> many(int count, unsigned seed) {
   std::mt19937 random(seed);
   TimelineBuilder b;
@@ -28,7 +28,7 @@ std::shared_ptr<const Timeline> many(int count, unsigned seed) {
   return b.build();
 }
 
-// Nanoseconds of each style in [begin, end).
+// Returns the nanoseconds of each style in [begin, end).
 std::map<Style, double> by_hand(const Timeline& timeline, Time begin, Time end) {
   std::map<Style, double> sums;
   for (SpanId s = 0; s < timeline.spans.size(); ++s) {
@@ -100,7 +100,7 @@ TEST_CASE("Mipmaps know what occurs and what is critical") {
   for (const Style style : {style_of(Kind::compute, Pass::forward), style_of(Kind::compute, Pass::backward),
                             style_of(Kind::communication, Pass::none), style_of(Kind::bubble, Pass::none)})
     CHECK(made->styles[style]);
-  CHECK(made->styles.count() == 4);  // of summaries none
+  CHECK(made->styles.count() == 4);  // summaries have none
   CHECK(made->critical == std::vector<SpanId>{0, 1, 3});
   CHECK(made->greatest == std::vector<double>{3e9, 1e11});
   CHECK(make_mipmaps(*timeline, true) == nullptr);
@@ -115,14 +115,14 @@ TEST_CASE("Spans wide enough stand alone, others share a pixel") {
       .span("wide", 150, 200);
   const auto timeline = b.build();
   std::vector<Piece> pieces;
-  pieces_of(*timeline, timeline->rows[0], nullptr, {{0, 200}, 0, 20}, pieces);  // 10 ns a pixel
+  pieces_of(*timeline, timeline->rows[0], nullptr, {{0, 200}, 0, 20}, pieces);  // 10 ns per pixel
   REQUIRE(pieces.size() == 3);
   CHECK((pieces[0].span == 0 && pieces[0].left == 0 && pieces[0].right == 10));
   CHECK((pieces[1].span == kNoSpan && pieces[1].left == 10 && pieces[1].right == 11));
   CHECK(pieces[1].style == style_of(Kind::compute, Pass::none));
   CHECK(pieces[1].busy == Approx(0.8).margin(1 / 255.0));
   CHECK((pieces[2].span == 3 && pieces[2].left == 15 && pieces[2].right == 20));
-  // Cut where the scale ends.
+  // Pieces are cut at the ends of the scale.
   pieces.clear();
   pieces_of(*timeline, timeline->rows[0], nullptr, {{50, 160}, 0, 110}, pieces);
   REQUIRE(pieces.size() == 4);
@@ -150,7 +150,7 @@ TEST_CASE("From spans, mipmap or samples, the same share of a row is filled") {
   pieces.clear();
   pieces_of(*timeline, row, nullptr, scale, pieces);  // sampled: something in every pixel
   CHECK(pieces.size() == 500);
-  // Few enough to be painted themselves: exact, but for shares in 255ths.
+  // Spans few enough to be painted individually: exact, except that shares are in 255ths.
   pieces.clear();
   const TimeScale fine{{timeline->begin, timeline->end}, 0, 20'000};
   pieces_of(*timeline, row, &mipmap, fine, pieces);

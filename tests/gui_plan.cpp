@@ -1,4 +1,4 @@
-// Files of plans: read, put into words and rows, filtered, and laid out on axes.
+// Tests files of plans: read, put into words and rows, filtered, and placed on axes.
 #include <QAbstractItemModelTester>
 #include <QTemporaryDir>
 #include <cmath>
@@ -51,7 +51,7 @@ const PlanAxis& axis_of(const std::vector<PlanAxis>& axes, const char* tip) {
   return axes.front();
 }
 
-// A file of plans with one setting each.
+// Returns a file with these plans, which have one setting each.
 PlanFile plans_with(const std::string& values) {
   return plans_in("{\"plans\": [" + values + "]}", "p.json", "/plans");
 }
@@ -138,7 +138,7 @@ TEST_CASE("Files of plans are told from traces by their first keys") {
   const std::vector<std::pair<std::string, bool>> cases = {
       {"{\"plans\": []}", true},
       {"{\"scenario\": \"a\", \"plans\": [" + filler + "]}", true},
-      {"{\"scenario\": {\"plans\": 1}, \"pl", false},  // ends before it is sure
+      {"{\"scenario\": {\"plans\": 1}, \"pl", false},  // ends too early to be certain
       {"{\"otherData\": {\"plans\": []}, \"traceEvents\": [], \"plans\": []}", false},
       {"[{\"plans\": []}]", false},
       {"{}", false},
@@ -226,7 +226,7 @@ TEST_CASE("Rows of plans hold the settings that vary and the figures that are kn
   ValueTable table;
   const QAbstractItemModelTester tester(&table, QAbstractItemModelTester::FailureReportingMode::Fatal);
   table.set(rows);
-  // Memory is told in GiB of 2^30 bytes.
+  // Memory is shown in GiB of 2^30 bytes.
   CHECK(rows.rows[0][13].number == Approx(71e9 / 1073741824));
   const TableData few = rows_of(plans_with(plan_with("\"x\"", 0.25) + "," + plan_with("\"y\"", 0.5)));
   CHECK(titles(few)[1] == "step time (ms)");
@@ -265,7 +265,7 @@ TEST_CASE("Filters leave the plans that are wanted") {
 TEST_CASE("The front holds each plan that no other one beats in both figures") {
   PlanFile file;
   std::mt19937 random(7);
-  std::uniform_int_distribution<int> digit(0, 9);  // so few that many are equal
+  std::uniform_int_distribution<int> digit(0, 9);  // so few values that many are equal
   for (int i = 0; i < 200; ++i) {
     FoundPlan plan;
     plan.step_time_s = 1 + digit(random);
@@ -283,7 +283,7 @@ TEST_CASE("The front holds each plan that no other one beats in both figures") {
   for (const Case& c :
        {Case{PlanFigure::step_time, PlanFigure::memory}, Case{PlanFigure::memory, PlanFigure::mfu},
         Case{PlanFigure::mfu, PlanFigure::step_time}}) {
-    // By its definition, for each pair of plans.
+    // Applies the definition of the front to each pair of plans.
     const auto worse = [&](const FoundPlan& a, const FoundPlan& b, PlanFigure figure) {
       return is_better_if_larger(figure) ? value_of(a, figure) < value_of(b, figure)
                                          : value_of(a, figure) > value_of(b, figure);
@@ -307,7 +307,7 @@ TEST_CASE("The front holds each plan that no other one beats in both figures") {
     for (const std::size_t plan : front)
       found.emplace(value_of(file.plans[plan], c.across), value_of(file.plans[plan], c.up));
     CHECK(found == expected);
-    CHECK(front.size() == expected.size());  // of equal ones the first
+    CHECK(front.size() == expected.size());  // only the first of equal plans
   }
 }
 
@@ -335,7 +335,7 @@ TEST_CASE("Axes place numbers by their logarithm or evenly, and words side by si
   const PlanAxis& recompute = axis_of(axes, "training.recompute");
   CHECK(recompute.scale == PlanAxis::Scale::categories);
   CHECK(recompute.places[0] == Approx(0.5));  // full, none, selective
-  // Of plans without virtual stages at "none", below the others.
+  // Plans without virtual stages are at "none", below the others.
   const PlanAxis& stages = axis_of(axes, "strategy.virtual_stages");
   CHECK(stages.marks[0].text == "none");
   CHECK(stages.places[6] == 0);
@@ -345,12 +345,12 @@ TEST_CASE("Axes place numbers by their logarithm or evenly, and words side by si
   CHECK(time.places[13] == 1);
   CHECK(time.places[0] == Approx((20.1 - 18.2) / (41.2 - 18.2)));
 
-  // Numbers and words on one axis are words.
+  // An axis with both numbers and words is one of words.
   const std::vector<PlanAxis> mixed =
       axes_of(plans_with(plan_with("1", 1) + "," + plan_with("\"auto\"", 2) + "," + plan_with("2", 3)));
   CHECK(mixed[0].scale == PlanAxis::Scale::categories);
   CHECK(mixed[0].places == std::vector<double>{0, 1, 0.5});
-  // A figure that is the same for all stands in the middle.
+  // A figure that is equal for all plans is in the middle.
   CHECK(mixed[2].places[0] == 0.5);
   CHECK(axes_of(plans_with("")).empty());
 }

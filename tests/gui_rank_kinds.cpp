@@ -1,4 +1,4 @@
-// Ranks that do alike: what counts as alike, and how they are called together.
+// Tests which ranks count as doing the same, and how they are named together.
 #include "gui/models/rank_kinds.hpp"
 
 #include "tests/catch.hpp"
@@ -8,7 +8,7 @@ using namespace rehearse::gui;
 
 namespace {
 
-// Of each rank the stage, and how long it computes of a step of 1000.
+// Builds one rank per entry: its stage, and how long it computes in a step of 1000 ns.
 Timeline ranks(const std::vector<std::pair<std::string, Time>>& each) {
   TimelineBuilder b;
   int number = 0;
@@ -33,7 +33,7 @@ TEST_CASE("Ranks of a stage that spend their time alike are of one kind") {
   using Kinds = std::vector<std::string>;
   CHECK(kinds_of(ranks({{"0", 800}, {"0", 790}, {"1", 800}, {"1", 805}})) ==
         Kinds{"rank 0-1", "rank 0-1", "rank 2-3", "rank 2-3"});
-  // A straggler stays by itself, and so do ranks that are few and no pipeline.
+  // A straggler stays separate, and so do the ranks if they are few and not a pipeline.
   CHECK(kinds_of(ranks({{"0", 800}, {"0", 640}, {"0", 805}, {"1", 800}})) ==
         Kinds{"rank 0, 2", "", "rank 0, 2", ""});
   CHECK(kinds_of(ranks({{"", 800}, {"", 800}, {"", 800}})) == Kinds{"", "", ""});

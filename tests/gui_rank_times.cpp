@@ -1,4 +1,4 @@
-// What each rank does in a step, and stragglers: timelines made by hand, figures computed by hand.
+// Tests what each rank does in a step, and stragglers, on hand-made timelines with figures computed by hand.
 #include "gui/models/rank_times.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_timeline_builder.hpp"
@@ -8,8 +8,8 @@ namespace {
 
 constexpr Time kUs = 1000;
 
-// Four ranks sum gradients: three are ready after 60 us, rank 3 computes 90; all end at 100. The last 20 us
-// of the first three's computing lie beside a transfer of their own.
+// Four ranks sum gradients: three are ready after 60 us, rank 3 computes for 90 us; all end at 100 us. The
+// last 20 us of the computation of the first three overlap with a transfer of their own.
 std::shared_ptr<const Timeline> slow_rank(Timeline::Writer writer = Timeline::Writer::rehearse) {
   using enum Kind;
   TimelineBuilder b;
@@ -150,7 +150,7 @@ TEST_CASE("What a profile does not tell is idle, by cause where one is known") {
   REQUIRE(times.ranks.size() == 1);
   CHECK(times.ranks[0].of(RankPart::host) == Approx(20e-6));
   CHECK(times.ranks[0].of(RankPart::waiting) == 0);
-  CHECK(times.ranks[0].of(RankPart::idle) == Approx(50e-6));  // 10 told, 40 of the window without a span
+  CHECK(times.ranks[0].of(RankPart::idle) == Approx(50e-6));  // 10 marked, 40 without a span
   CHECK(times.ranks[0].step_s() == Approx(100e-6));
 }
 

@@ -1,4 +1,4 @@
-// Runs of the window from trace files of ours, timelines and what the simulator's tools make of them.
+// Loads runs of the window from trace files of rehearse, with timelines and with the simulator's own figures.
 #pragma once
 
 #include <string>

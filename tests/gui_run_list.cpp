@@ -1,4 +1,4 @@
-// The table of runs follows the session and changes it.
+// Tests that the table of runs follows the session and changes it.
 #include <QAbstractItemModelTester>
 #include <QMimeData>
 #include <QSignalSpy>
@@ -114,14 +114,14 @@ TEST_CASE("Runs are moved, named and taken away, and what was selected stays sel
 
 TEST_CASE("A row is dragged to another place") {
   struct Case {
-    int from, to;  // before which row it is dropped
+    int from, to;  // dropped before row `to`; -1: see below
     std::vector<std::string> names;
   };
   const std::vector<Case> cases = {{0, 2, {"b", "a", "c"}},
                                    {2, 0, {"c", "a", "b"}},
                                    {0, 3, {"b", "c", "a"}},
                                    {1, 1, {"a", "b", "c"}},
-                                   {0, -1, {"b", "c", "a"}}};  // on the empty space below
+                                   {0, -1, {"b", "c", "a"}}};  // onto the empty space below
   for (const Case& c : cases) {
     Table t;
     CAPTURE(c.from, c.to);

@@ -1,4 +1,4 @@
-// Recorded runs as the window has them.
+// Builds runs of the window from recorded runs and traces.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ inline RecordedRun recorded(const std::string& name) {
   return read_run(std::string(REHEARSE_TESTS_DIR) + "/../benchmarks/recorded/emulated/" + name + ".json.gz");
 }
 
-// The timeline of a trace as readers make it: a process for each class, a row for each stream, before each
-// transfer what it waited.
+// Returns the timeline of a trace as readers build it: a process for each class, a row for each stream, and
+// the wait before each transfer.
 inline Timeline timeline_of(const Trace& trace, Time origin) {
   Timeline timeline;
   timeline.origin = origin;
@@ -50,7 +50,7 @@ inline Timeline timeline_of(const Trace& trace, Time origin) {
   return timeline;
 }
 
-// The figures of the whole trace, as if its last step were told of.
+// Returns a run judged by the entire trace, as if it were the step that is shown.
 inline Run judged_run(RecordedRun recorded, const std::string& name) {
   Run run;
   run.name = name;

@@ -1,4 +1,5 @@
-// A scenario's text: its keys found and changed in place, its errors found where the command finds them.
+// Tests a scenario's text: keys are found and changed in place, and errors are found where the command finds
+// them.
 #include <QFile>
 #include <QSignalSpy>
 #include <QTemporaryDir>
@@ -44,14 +45,14 @@ std::vector<fs::path> toml_files(const fs::path& folder) {
   return paths;
 }
 
-// Line and column of a place in the text, in characters.
+// Returns the line and column (in characters) of a position in the text.
 std::pair<int, int> line_and_column(const QString& text, int place) {
   const auto begin = place == 0 ? 0 : text.lastIndexOf('\n', place - 1) + 1;
   return {static_cast<int>(text.left(place).count('\n')) + 1,
           static_cast<int>(text.mid(begin, place - begin).toUcs4().size()) + 1};
 }
 
-// Every value that the parser knows, with its place.
+// Checks that the outline has every value that the parser finds, at the same position.
 void check_places(const TomlValue& value, const QString& path, const QString& text,
                   const TomlOutline& outline, int& found) {
   if (const auto* table = value.get<TomlValue::Table>()) {
@@ -90,7 +91,7 @@ TEST_CASE("Keys are found where the parser finds them") {
       try {
         root = parse_toml(bytes, "x");
       } catch (const InputError&) {
-        toml_outline(QString::fromStdString(bytes));  // comes to an end
+        toml_outline(QString::fromStdString(bytes));  // terminates
         continue;
       }
       const QString text = QString::fromStdString(bytes);
@@ -124,7 +125,7 @@ TEST_CASE("Keys of unusual writing") {
     CHECK(text.mid(key->value_begin, key->value_end - key->value_begin) == value);
   }
   CHECK_FALSE(outline.key("t.not"));
-  // An array that is being typed takes no section with it.
+  // An array that is still being typed does not swallow the sections after it.
   const TomlOutline typed =
       toml_outline("x = [1, 2\n[model]\npreset = 'a'\n[[b.c]]\ny = [\n[1],\n[true]\n]\n");
   CHECK(typed.key("model.preset"));
@@ -138,7 +139,7 @@ TEST_CASE("A key is changed where it stands, and nothing else") {
   };
   const std::vector<Case> cases = {
       {"[a]\nx = 1  # why\ny = 2\n", "a.x", "2", "[a]\nx = 2  # why\ny = 2\n"},
-      // a comment keeps its column
+      // A comment keeps its column.
       {"[a]\nx = 1      # why\n", "a.x", "1024", "[a]\nx = 1024   # why\n"},
       {"[a]\nx = 1024   # why\n", "a.x", "1", "[a]\nx = 1      # why\n"},
       {"[a]\nx = 1 # why\n", "a.x", "1024", "[a]\nx = 1024 # why\n"},
@@ -219,14 +220,14 @@ TEST_CASE("Changes of every field keep the comments, are read back, and can be u
 TEST_CASE("The check finds what the command finds, where it finds it") {
   const fs::path before = fs::current_path();
   const fs::path folder = kRoot / "tests/bad_inputs";
-  fs::current_path(folder);  // as the command is run
+  fs::current_path(folder);  // where the command runs
   int cases = 0, with_line = 0;
   for (const fs::path& path : toml_files(folder)) {
     const std::string name = path.filename().string();
     CAPTURE(name);
     const std::string bytes = bytes_of(path);
     const QString text = QString::fromStdString(bytes);
-    if (text.toStdString() != bytes) continue;  // not UTF-8: no text that an editor could hold
+    if (text.toStdString() != bytes) continue;  // not UTF-8, so no editor could hold it
     std::string expected = bytes_of(folder / (path.stem().string() + ".expected"));
     expected.pop_back();
     const CheckedScenario checked = check_scenario(text, "");
@@ -249,8 +250,8 @@ TEST_CASE("What is right is told in one line, with what every key comes to") {
     int devices;
     std::map<QString, QString> values;
   };
-  // gpt3-175b: 96 nodes of 8 A100 are 768; the sequences of its model are 2048 long; bf16, Adam, ring,
-  // and the newest attention that they have: README. Eight cards of 200 Gb/s: topologies/presets.
+  // gpt3-175b: 96 nodes of 8 A100 are 768 devices; its model has sequences of 2048; bf16, Adam, ring, and the
+  // newest attention that these devices support: README. Eight NICs of 200 Gb/s: topologies/presets.
   const std::vector<Case> cases = {
       {"gpt3-175b.toml",
        768,
@@ -348,7 +349,7 @@ TEST_CASE("A line of TOML in parts") {
   CHECK(toml_tokens("]", state).empty());
   CHECK(state == TomlLineState{});
   toml_tokens("x = [1,", state);
-  CHECK(toml_tokens("[model]", state) == std::vector<TomlToken>{{0, 7, section}});  // one was forgotten
+  CHECK(toml_tokens("[model]", state) == std::vector<TomlToken>{{0, 7, section}});  // missing bracket
   CHECK(state == TomlLineState{});
   CHECK(toml_tokens("x = '''a", state) == std::vector<TomlToken>{{0, 1, key}, {4, 4, string}});
   CHECK(toml_tokens("[no section]", state) == std::vector<TomlToken>{{0, 12, string}});
@@ -387,7 +388,7 @@ TEST_CASE("Templates are the shipped scenarios, with what they say of themselves
 TEST_CASE("What the check suggests can be taken over") {
   test::need_application();
   const QString text = text_of(kRoot / "simulator/scenarios/resnet50-ring.toml");
-  // What is misspelt, and how it is right.
+  // The correct text and a misspelling of it.
   const std::vector<std::pair<QString, QString>> cases = {
       {"[training]", "[trainin]"}, {"micro_batch = 64", "micro_bach = 64"}, {"\"resnet50\"", "\"resnet5\""}};
   for (const auto& [right, wrong] : cases) {

@@ -1,4 +1,4 @@
-// Runs are named by what their scenario differs in.
+// Tests that runs are named by the keys in which their scenarios differ.
 #include "gui/models/scenario_difference.hpp"
 
 #include "tests/catch.hpp"
@@ -17,7 +17,7 @@ const char* const kText =
 
 TEST_CASE("Scenarios differ in values, told in the words of the form") {
   struct Case {
-    const char *from, *to;  // in the text
+    const char *from, *to;  // `from` in the text becomes `to`
     QStringList told;
   };
   const std::vector<Case> cases = {
@@ -37,7 +37,7 @@ TEST_CASE("Scenarios differ in values, told in the words of the form") {
       {"nodes = 8",
        "nodes = 8\ntitle = \"a title that goes on and on and on\"",
        {"title a title that goes on and..."}},
-      {"nodes = 8", "nodes = ", {"nodes"}},  // as it is being written
+      {"nodes = 8", "nodes = ", {"nodes"}},  // while it is being typed
   };
   for (const Case& c : cases) {
     CAPTURE(c.from, c.to);
@@ -56,13 +56,13 @@ TEST_CASE("A run is named by its difference from what its scenario was made from
   draft.set_number("training.micro_batch", "32");
   CHECK(named_by_difference(draft) == "ring, micro-batch 32");
   draft.set_number("cluster.nodes", "16");
-  CHECK(named_by_difference(draft) == "ring, nodes 16, micro-batch 32");  // in the order of the form
+  CHECK(named_by_difference(draft) == "ring, nodes 16, micro-batch 32");  // ordered as in the form
   draft.set_string("training.precision", "fp16");
   CHECK(named_by_difference(draft) == "ring, 3 changes");
   draft.set_last_run(draft.text());
   draft.set_string("training.optimizer", "sgd");
   CHECK(named_by_difference(draft) == "ring, optimizer sgd and 3 more");
-  draft.set_number("cluster.nodes", "8");  // back where it was
+  draft.set_number("cluster.nodes", "8");  // back to the original value
   CHECK(named_by_difference(draft) == "ring, optimizer sgd and 2 more");
   draft.set_origin({"other", draft.text()});
   CHECK(named_by_difference(draft) == "other");

@@ -1,4 +1,4 @@
-// Which keys a scenario may hold, and what is offered at a place of its text.
+// Tests which keys a scenario can contain, and what is offered at a position in its text.
 #include "gui/models/scenario_keys.hpp"
 
 #include <QFile>
@@ -45,13 +45,13 @@ TEST_CASE("What readers ask for is collected, absent or not") {
     section.texts("names");
     section.section("more");
   };
-  read();  // nobody listens
+  read();  // nothing is recorded
   std::vector<std::pair<std::string, AskedKey::Kind>> found;
   std::vector<std::string> allowed;
   {
     const AskedKeys asked;
     read();
-    read();  // each key once
+    read();  // each key is recorded once
     for (const AskedKey& key : asked.keys()) {
       found.emplace_back(key.path, key.kind);
       if (key.kind == AskedKey::Kind::choice) allowed = key.allowed;
@@ -99,19 +99,19 @@ TEST_CASE("Every key of the shipped scenarios and of the form is known, with the
   }
   CHECK(find("simulation.fold")->values == QStringList{"false", "true"});
   CHECK(find("cluster.slow")->many);
-  // A cluster and a model can be written out, too.
+  // A cluster and a model can also be defined in full.
   for (const char* path : {"cluster.file", "cluster.fabric.kind", "cluster.node.devices", "cluster.slow.link",
                            "model.file", "model.huggingface", "model.title"}) {
     CAPTURE(path);
     CHECK(find(path) != keys->end());
   }
-  CHECK(find("name") == keys->end());  // of a preset's own file
+  CHECK(find("name") == keys->end());  // a key of a preset's own file
 }
 
 TEST_CASE("What is offered at the cursor, which is written |") {
   struct Case {
     const char *what, *text;
-    const char* replaced;  // of the text; null: nothing is offered
+    const char* replaced;  // the part of the text to replace; null: nothing is offered
     QStringList choices;
     const char* behind = "";
   };

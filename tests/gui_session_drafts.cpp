@@ -1,4 +1,4 @@
-// Scenarios in a session's file: those with a file of their own, and the text of those that have changed.
+// Tests scenarios in a session file: those with a separate file, and the text of those with unsaved changes.
 #include <QTemporaryDir>
 #include <fstream>
 
@@ -48,7 +48,7 @@ TEST_CASE("Scenarios of a session are read as they were written") {
     CHECK(read.drafts[i].folder == session.drafts[i].folder);
     CHECK(read.drafts[i].text == session.drafts[i].text);
   }
-  CHECK(text_of(path).find("\"below/ring.toml\"") != std::string::npos);  // can be moved with it
+  CHECK(text_of(path).find("\"below/ring.toml\"") != std::string::npos);  // can move with it
 }
 
 TEST_CASE("Older sessions name one scenario, or none") {

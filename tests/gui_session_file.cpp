@@ -1,4 +1,4 @@
-// Sessions as files: what is written is read again, and what is wrong with a file is told.
+// Tests session files: what is written can be read again, and errors in a file are reported.
 #include <QTemporaryDir>
 #include <fstream>
 
@@ -70,7 +70,7 @@ TEST_CASE("A session is read as it was written") {
   CHECK(read.scenario == here + "/s.toml");
   std::ifstream file(path);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
-  CHECK(text.find("\"traces/a.json\"") != std::string::npos);  // below its folder: can be moved with it
+  CHECK(text.find("\"traces/a.json\"") != std::string::npos);  // relative: can move with it
 
   Session again;
   ViewState there;

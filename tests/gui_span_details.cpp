@@ -1,4 +1,4 @@
-// A span's details against what its columns say, its links, and nccl-tests' factors.
+// Tests a span's details against its columns, its links, and the bus bandwidth factors of nccl-tests.
 #include "gui/models/span_details.hpp"
 
 #include <QAbstractItemModelTester>
@@ -101,10 +101,10 @@ TEST_CASE("Links of spans") {
   CHECK(spans(9, Type::dependency) == std::vector<SpanId>{14});  // the transfer, not its wait
   CHECK(spans(9, Type::waited_for) == std::vector<SpanId>{14});
   CHECK(spans(11, Type::dependency) == std::vector<SpanId>{16});
-  CHECK(spans(11, Type::waited_for) == std::vector<SpanId>{10});  // its stream ended last
+  CHECK(spans(11, Type::waited_for) == std::vector<SpanId>{10});  // last to end on its stream
   CHECK(spans(16, Type::previous) == std::vector<SpanId>{14});
   CHECK(spans(0, Type::next) == std::vector<SpanId>{1});
-  CHECK(links_of(*timeline, 7).empty());  // of a summary
+  CHECK(links_of(*timeline, 7).empty());  // a summary's span
 }
 
 TEST_CASE("Along the arrows") {

@@ -1,4 +1,4 @@
-// Searching for spans by name and by terms.
+// Tests searching for spans by name and by terms.
 #include "gui/models/span_search.hpp"
 
 #include "tests/catch.hpp"

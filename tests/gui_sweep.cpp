@@ -1,4 +1,4 @@
-// CSV files by RFC 4180; curves through a sweep's points.
+// Tests CSV files as in RFC 4180, and curves through a sweep's points.
 #include <QAbstractItemModelTester>
 #include <QTemporaryDir>
 #include <fstream>
@@ -23,7 +23,7 @@ std::string line(int point, int nodes, const char* how, double step_s, double sa
          ",0.5,1,1,0,0,0,1073741824,true,1,ok,,ab\n";
 }
 
-// Weak scaling: a ring that keeps 80 % on twice the nodes, a tree that keeps all.
+// Weak scaling: with twice the nodes, a ring keeps 80 % of its efficiency, a tree all of it.
 SweepTable two_curves() {
   return sweep_of(parse_csv(kHeader + line(2, 1, "tree", 1, 30) + line(1, 1, "ring", 1, 32) +
                                 line(4, 2, "tree", 1, 60) + line(3, 2, "ring", 1.25, 51.2),

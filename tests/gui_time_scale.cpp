@@ -1,4 +1,4 @@
-// Times and places on a line, the round marks of an axis, and what every view follows.
+// Tests times and positions on a line, the round marks of an axis, and the state that all views share.
 #include <QSignalSpy>
 
 #include "gui/models/view_state.hpp"
@@ -7,7 +7,7 @@
 using namespace rehearse::gui;
 
 TEST_CASE("A time's place and back") {
-  const TimeScale scale{{1000, 3000}, 50, 400};  // 5 ns a pixel
+  const TimeScale scale{{1000, 3000}, 50, 400};  // 5 ns per pixel
   CHECK(scale.x(1000) == 50);
   CHECK(scale.x(3000) == 450);
   CHECK(scale.x(2000) == 250);
@@ -75,7 +75,7 @@ TEST_CASE("The visible time can be gone back and forward through") {
   state.set_whole({0, 1000});
   CHECK(state.visible() == TimeRange{0, 1000});
   state.set_visible({100, 200});
-  state.set_visible({120, 130}, false);  // under way: not remembered
+  state.set_visible({120, 130}, false);  // still in progress: not remembered
   state.set_visible({150, 160});
   CHECK(moved.count() == 4);
   state.back();

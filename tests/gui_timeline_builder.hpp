@@ -1,4 +1,4 @@
-// Timelines made by hand, for tests of models and views.
+// Builds timelines by hand for tests of models and views.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace rehearse::gui {
 
-// Ranks, streams and spans in the order in which they are written; spans of a row by time.
+// Adds ranks, streams and spans in call order; the spans of a row must be ordered by time.
 class TimelineBuilder {
 public:
   TimelineBuilder& process(const std::string& name, int members = 1, const std::string& stage = {}) {
@@ -29,7 +29,7 @@ public:
     made_.processes.back().last_track = static_cast<int>(made_.tracks.size());
     return row();
   }
-  // Another row of the track.
+  // Adds another row to the current track.
   TimelineBuilder& row() {
     const auto at = static_cast<SpanId>(made_.spans.size());
     const int track = static_cast<int>(made_.tracks.size()) - 1;
@@ -37,7 +37,7 @@ public:
     made_.tracks.back().last_row = static_cast<int>(made_.rows.size());
     return *this;
   }
-  // The summary of the process that was begun last; its spans follow.
+  // Starts the summary of the current process; its spans follow.
   TimelineBuilder& summary() {
     const auto at = static_cast<SpanId>(made_.spans.size());
     made_.processes.back().summary_row = static_cast<int>(made_.rows.size());
@@ -65,7 +65,7 @@ public:
     dependencies_.emplace_back();
     return *this;
   }
-  // Of the span that was made last.
+  // Sets the op number and dependencies of the last span.
   TimelineBuilder& op(std::int32_t number, std::vector<std::int32_t> after = {}) {
     made_.spans.op.back() = number;
     dependencies_.back() = std::move(after);
@@ -135,9 +135,9 @@ inline Run run_of(std::shared_ptr<const Timeline> timeline, const std::string& n
   return run;
 }
 
-// Two stages of a pipeline with two micro-batches: computing takes 100 us forward and 200 us backward, a send
-// 10 us. Stage 0 computes in spans 0 to 3 and sends in 4 and 5; 6 to 8 are its summary. Stage 1 computes in 9
-// to 12 and receives in 14 and 16, each after its wait.
+// Returns two pipeline stages with two micro-batches: forward takes 100 us, backward 200 us, a send 10 us.
+// Stage 0 computes in spans 0 to 3 and sends in 4 and 5; 6 to 8 are its summary. Stage 1 computes in 9 to 12
+// and receives in 14 and 16, each after its wait.
 inline std::shared_ptr<const Timeline> two_stages() {
   constexpr Time us = 1000;
   using enum Kind;

@@ -1,4 +1,4 @@
-// What tests of timelines share.
+// Provides checks that tests of timelines share.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace rehearse::gui {
 
-// All that must hold of any timeline.
+// Checks all invariants of a timeline.
 inline void check_timeline(const Timeline& timeline) {
   const SpanColumns& spans = timeline.spans;
   const std::size_t count = spans.size();
@@ -71,7 +71,7 @@ inline void check_timeline(const Timeline& timeline) {
   CHECK(counters);
 }
 
-// The first span of a process's tracks with this name; kNoSpan if there is none.
+// Returns the first span with this name on the process's tracks, or kNoSpan.
 inline SpanId span_named(const Timeline& timeline, int process, const std::string& name) {
   for (const Row& row : timeline.rows)
     for (SpanId s = row.first; row.process == process && row.track >= 0 && s < row.last; ++s)

@@ -1,4 +1,4 @@
-// Timelines made by hand, span by span, as a reader of traces would leave them.
+// Builds timelines by hand, span by span, as a trace reader would produce them.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace rehearse::gui::test {
 
-// Process by process, track by track, and in a track the spans in the order of time.
+// Adds processes, then their tracks, then the spans of each track ordered by time.
 class TimelineBuilder {
 public:
   Timeline timeline;
@@ -58,13 +58,14 @@ public:
     return *this;
   }
 
-  // Of the span that was added last.
+  // Sets a property of the last span.
   TimelineBuilder& step(int number) { return timeline.spans.step.back() = number, *this; }
   TimelineBuilder& pass(Pass pass) { return timeline.spans.pass.back() = pass, *this; }
   TimelineBuilder& bytes(float bytes) { return timeline.spans.bytes.back() = bytes, *this; }
   TimelineBuilder& flops(float flops) { return timeline.spans.flops.back() = flops, *this; }
 
-  // Adds the summary of each process: its spans of devices, which must not overlap.
+  // Adds to each process a summary that copies its spans except annotations; the copied spans must not
+  // overlap.
   TimelineBuilder& summarize() {
     const auto processes = static_cast<int>(timeline.processes.size());
     for (int p = 0; p < processes; ++p) {

@@ -1,4 +1,4 @@
-// The graph of a cluster: what it consists of, what is folded together, and where it stands.
+// Tests the graph of a cluster: its parts, what is folded together, and the layout.
 #include <set>
 
 #include "gui/models/topology_graph.hpp"
@@ -26,7 +26,7 @@ std::string with(const std::string& head, const std::string& fabric, const std::
 }
 
 const std::vector<Case>& cases() {
-  // Nodes have two network cards, each a cable of its own.
+  // Nodes have two NICs with a cable each.
   static const std::vector<Case> all = {
       {"switch", with("nodes = 8", "kind = \"switch\""), 8 + 1, 8 * 2, 2},
       {"leaf-spine", with("nodes = 8", "kind = \"leaf-spine\"\nnodes_per_leaf = 2\nspines = 3"), 8 + 4 + 3,
@@ -34,14 +34,15 @@ const std::vector<Case>& cases() {
       // Two groups of two rails.
       {"rail", with("nodes = 8", "kind = \"rail\"\nnodes_per_leaf = 4\nspines = 2"), 8 + 2 * 2 + 2,
        8 * 2 + 4 * 2, 3},
-      // 16 ports fill (4/2)^2 = 4 of a pod of four ports: 4 pods of 2 edges and 2 aggregation switches, 4
-      // cores.
+      // 16 ports need (4/2)^2 = 4 per pod of four ports: 4 pods of 2 edge and 2 aggregation switches, and 4
+      // core switches.
       {"fat-tree", with("nodes = 8", "kind = \"fat-tree\"\nradix = 4"), 8 + 4 * (2 + 2) + 4,
        8 * 2 + 4 * 4 + 4 * 4, 4},
       {"ring", with("nodes = 8", "kind = \"ring\""), 8, 8, 1},
       {"torus", with("nodes = 12", "kind = \"torus\"\ndims = [4, 3]"), 12, 2 * 12, 1},
       {"cube", with("nodes = 27", "kind = \"torus\"\ndims = [3, 3, 3]"), 27, 3 * 27, 1},
-      // Three groups of two routers with two nodes each: a cable inside each group, one between each two.
+      // Three groups of two routers with two nodes each: a cable inside each group and one between any two
+      // groups.
       {"dragonfly", with("nodes = 12", "kind = \"dragonfly\"\nrouters_per_group = 2\nnodes_per_router = 2"),
        12 + 6, 12 * 2 + 3 * 1 + 3, 2},
       {"links",
@@ -110,7 +111,7 @@ TEST_CASE("Small clusters are drawn node by node, large ones folded until they a
     CHECK(shown_graph(topology, {}).vertices.size() == 64 + 8 + 4);
   }
   {
-    // 128 nodes below 8 leaves: 16 of each as one.
+    // 128 nodes below 8 leaves: the 16 nodes of each leaf are shown as one.
     const Topology topology(leaves(128, 16, 4));
     const ShownGraph closed = shown_graph(topology, {});
     CHECK(closed.vertices.size() == 8 + 8 + 4);
@@ -122,7 +123,7 @@ TEST_CASE("Small clusters are drawn node by node, large ones folded until they a
     CHECK(opened.vertices[opened.vertex_of[20]].title == "node20");
   }
   {
-    // 64 leaves of two nodes are more than stand beside each other, 20 spines above them as well.
+    // 64 leaves of two nodes are too many to show side by side, and so are the 20 spines above them.
     const Topology topology(leaves(128, 2, 20));
     const ShownGraph closed = shown_graph(topology, {});
     CHECK(closed.vertices.size() == 16 + 16 + 1);
@@ -183,13 +184,13 @@ TEST_CASE("The inside of a node has a wire for each of its links") {
   struct Inside {
     std::string name;
     ClusterParts parts;
-    std::size_t wires = 0;  // that are links
+    std::size_t wires = 0;  // wires that are links
   };
   ClusterParts pcie = gpu_nodes(2, 8, 4);
   pcie.node.interconnect = Node::Interconnect::pcie;
   pcie.node.pcie_switches = {{2, 32e9}, {4, 32e9}};
   const std::vector<Inside> all = {
-      {"nvswitch", gpu_nodes(2, 8, 8), 8 + 8 + 1 + 8},  // NVLink, PCIe, the processor's, network cards
+      {"nvswitch", gpu_nodes(2, 8, 8), 8 + 8 + 1 + 8},  // NVLink, PCIe, the processor's, NICs
       {"mesh", mesh_nodes(2), 4 + 4 + 1 + 2},
       {"pcie switches", pcie, 8 + 4 + 2 + 4},
   };
@@ -205,7 +206,7 @@ TEST_CASE("The inside of a node has a wire for each of its links") {
       links.insert({wire.there, wire.back});
     }
     CHECK(links.size() == 2 * c.wires);
-    // Every link that a route of the node takes is among them.
+    // Includes every link on a route within the node.
     for (int a = 0; a < cluster->devices(); ++a) {
       if (cluster->node_of(a) != 1) continue;
       for (int b = 0; b < cluster->devices(); ++b)

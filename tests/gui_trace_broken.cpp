@@ -1,4 +1,4 @@
-// Traces that are broken, cut off or unusual: what could be read is there, what could not is told.
+// Tests traces that are broken, truncated or unusual: readable parts are loaded, and problems are reported.
 #include <unistd.h>
 #include <zlib.h>
 
@@ -27,7 +27,7 @@ std::string x(const std::string& name, double ts, double dur, const std::string&
   return text.str();
 }
 
-// Names of the spans of all tracks, by row and time.
+// Returns the names of the spans on all tracks, by row and time.
 std::vector<std::string> names(const Timeline& timeline) {
   std::vector<std::string> result;
   for (const Row& row : timeline.rows)
@@ -127,7 +127,7 @@ TEST_CASE("Spans that begin and end, that nest, and that belong to no thread") {
   const SpanId two = span_named(timeline, 0, "two");
   CHECK((timeline.spans.begin[two] == 3000 && timeline.spans.end[two] == 8000));
   CHECK(timeline.tracks[timeline.rows[timeline.row_of(two)].track].name == "request");
-  CHECK(timeline.end == 10'000);  // "open" goes on to the end
+  CHECK(timeline.end == 10'000);  // "open" lasts until the end
   REQUIRE(timeline.counters.size() == 2);
   CHECK((timeline.counters[0].name == "queue.in" && timeline.counters[1].name == "queue.out"));
   REQUIRE(timeline.problems.size() == 3);
@@ -216,7 +216,7 @@ TEST_CASE("Deep nesting") {
   for (int i = 1; i < 40; ++i) text += "," + x(std::to_string(i), i, 1000 - 2 * i);
   const Timeline timeline = parse_timeline(text + "]", "trace.json");
   check_timeline(timeline);
-  CHECK((timeline.rows.size() == 32 || timeline.rows.size() == 33));  // and perhaps the summary
+  CHECK((timeline.rows.size() == 32 || timeline.rows.size() == 33));  // possibly with the summary
   REQUIRE(timeline.problems.size() == 1);
   CHECK(timeline.problems[0] == "8 spans are nested more than 32 deep and not shown");
 }
@@ -254,7 +254,7 @@ TEST_CASE("Reading can be cancelled") {
   CHECK_THROWS_AS(read_timeline(path, progress), Cancelled);
 }
 
-// Whatever stands in the file: a sound timeline, or an error.
+// Whatever the file contains, the result is a sound timeline or an error.
 TEST_CASE("Any prefix and any damage") {
   std::stringstream whole;
   whole << std::ifstream(REHEARSE_TESTS_DIR "/traces/gpu-kernels.json").rdbuf();
@@ -268,7 +268,7 @@ TEST_CASE("Any prefix and any damage") {
     }
   };
   const std::string beginning = text.substr(0, 6000);
-  // Sanitizers take some, as the fuzzer of traces goes on from here.
+  // Under sanitizers, only every fifth prefix; the fuzzer of traces covers the rest.
   constexpr std::size_t kEvery = rehearse::testing::kSanitized ? 5 : 1;
   for (std::size_t bytes = 0; bytes <= beginning.size(); bytes += kEvery) survives(text.substr(0, bytes));
   CHECK(read > 4500 / kEvery);

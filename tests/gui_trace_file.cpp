@@ -1,4 +1,4 @@
-// Traces of ours as timelines: kinds, columns, what is waited for, arrows, counters, summaries.
+// Tests traces of rehearse as timelines: kinds, columns, waits, arrows, counters, summaries.
 #include <fstream>
 
 #include "gui/models/op_totals.hpp"
@@ -11,7 +11,7 @@ using namespace rehearse::gui;
 
 namespace {
 
-// Two stages; times in us. What the second waits for, it waits for from 0 to 14 and after its forward.
+// Two stages; times in us. The second waits from 0 to 14 and after its forward pass.
 constexpr const char* kPipeline = R"json({"displayTimeUnit":"ms","traceEvents":[
 {"ph":"M","name":"process_name","pid":1,"tid":0,
  "args":{"name":"stage 0, data 0-3 (4 ranks)","role":"worker","ranks":4,"stage":0}},
@@ -117,7 +117,7 @@ TEST_CASE("The summary of a rank tells each instant once") {
 }
 
 TEST_CASE("Kernels stand in tracks of their own and count nowhere") {
-  // The first stage's forward, and a kernel that outlasts its op.
+  // The first stage's forward kernel, and a kernel that outlasts its op.
   const std::string kernels = R"json({"ph":"M","name":"thread_name","pid":1,"tid":3,
 "args":{"name":"kernels of GPU stream 7"}},
 {"ph":"X","name":"gemm","cat":"kernel","pid":1,"tid":3,"ts":1.000,"dur":4.000,

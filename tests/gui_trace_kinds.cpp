@@ -1,4 +1,4 @@
-// How events are sorted into kinds.
+// Tests how events are assigned to kinds.
 #include "gui/models/event_kinds.hpp"
 #include "gui/models/timeline_layout.hpp"
 #include "tests/catch.hpp"
@@ -31,7 +31,7 @@ TEST_CASE("Ops of ours by their pass and kind") {
   }
 }
 
-// Categories and names as they stand in traces of PyTorch 1.8 to 2.15.
+// Categories and names as in traces of PyTorch 1.8 to 2.15.
 TEST_CASE("Events of PyTorch's profiler by category and name") {
   struct Case {
     const char *category, *name;

@@ -1,6 +1,6 @@
-// Traces of PyTorch's profiler: what they hold against sums over their files' own numbers.
+// Tests traces of PyTorch's profiler: the timelines against sums over the numbers in their files.
 //
-// tests/traces/ddp-gloo-rank*.json.gz were written by PyTorch 2.15.0 on two CPU cores, two processes of
+// tests/traces/ddp-gloo-rank*.json.gz were written by PyTorch 2.15.0 on two CPU cores, by two processes of
 //   model = DDP(Sequential(Linear(256, 512), ReLU(), Linear(512, 10)))      # gloo, one thread each
 //   optimizer = SGD(model.parameters(), lr=0.1)
 //   data = DataLoader(TensorDataset(randn(160, 256), randint(10, (160,))), batch_size=32)
@@ -8,7 +8,7 @@
 //     for x, y in data:
 //       optimizer.zero_grad(); cross_entropy(model(x), y).backward(); optimizer.step(); p.step()
 //   p.export_chrome_trace(f"ddp-gloo-rank{rank}.json.gz")
-// tests/traces/gpu-kernels.json is made by hand after the format: rank 5 of 8, two steps of 1000.5 us.
+// tests/traces/gpu-kernels.json is made by hand in the same format: rank 5 of 8, two steps of 1000.5 us.
 #include <map>
 #include <optional>
 
@@ -64,7 +64,8 @@ int process_named(const Timeline& timeline, const std::string& name) {
 
 }  // namespace
 
-// Of the files: the sums of `dur` by `cat`, those of the names that are communication or data apart.
+// The expected values are sums of `dur` by `cat` in the files; names that are communication or data count
+// separately.
 TEST_CASE("Two ranks of DDP over gloo") {
   struct Case {
     const char* file;
@@ -81,17 +82,17 @@ TEST_CASE("Two ranks of DDP over gloo") {
     CHECK(timeline.writer == Timeline::Writer::pytorch);
     const int rank = file[13] - '0';
     CHECK((rank_of(timeline).rank == rank && rank_of(timeline).world_size == 2));
-    // 3 steps: c10d::allreduce_ and gloo:all_reduce of one bucket; 3 batches; 1026 operators in all.
+    // 3 steps: c10d::allreduce_ and gloo:all_reduce of one bucket each; 3 batches; 1026 operators in all.
     CHECK(total_of(timeline, Kind::communication) == Total{6, collectives});
     CHECK(total_of(timeline, Kind::data) == Total{3, data});
     CHECK(total_of(timeline, Kind::host) == Total{1023, host});
     CHECK(total_of(timeline, Kind::annotation) == Total{18 - 3 - 3 + 1, annotations});
-    // fwdbwd arrows: as many as 's' events in the file
+    // fwdbwd arrows: as many as the file's 's' events
     CHECK(timeline.flows.size() == 21);
     const int process = process_named(timeline, "rank " + std::to_string(rank) + ", host");
     CHECK(timeline.tracks[timeline.processes[process].first_track].name.find("(python)") !=
           std::string::npos);
-    // The union of the main thread's operators less that of what it loads and communicates.
+    // The union of the main thread's operators, minus the union of data loading and communication.
     auto totals = summary_totals(timeline, process);
     CHECK(totals["compute"] == computing);
     CHECK(totals["exposed all-reduce"] > 0);
@@ -106,19 +107,19 @@ TEST_CASE("What an operator belongs to is told by its name, its step and what en
     REQUIRE(span != kNoSpan);
     return std::pair{timeline.spans.pass[span], timeline.spans.step[span]};
   };
-  CHECK(of("aten::linear") == std::pair{Pass::forward, 2});  // recorded to go back; in ProfilerStep#2
+  CHECK(of("aten::linear") == std::pair{Pass::forward, 2});  // ProfilerStep#2; has a sequence number
   CHECK(of("AddmmBackward0") == std::pair{Pass::backward, 2});
   CHECK(of("aten::threshold_backward") == std::pair{Pass::backward, 2});
   CHECK(of("aten::mm") == std::pair{Pass::backward, 2});
   CHECK(of("aten::add_") == std::pair{Pass::optimizer, 2});  // in Optimizer.step#SGD.step
-  CHECK(of("aten::select") == std::pair{Pass::none, 2});     // in the data loader, though recorded
+  CHECK(of("aten::select") == std::pair{Pass::none, 2});     // in the data loader, despite its number
 }
 
 TEST_CASE("The ranks of a job as one timeline") {
   std::vector<Timeline> ranks;
   ranks.push_back(read("ddp-gloo-rank1.json.gz"));
   ranks.push_back(read("ddp-gloo-rank0.json.gz"));
-  // Both files have the same baseTimeNanoseconds: `ts` of their first spans, in ns.
+  // Both files have the same baseTimeNanoseconds, so the origins are the `ts` of their first spans, in ns.
   const Time apart = ranks[0].origin - ranks[1].origin;
   const std::size_t spans = ranks[0].spans.size() + ranks[1].spans.size();
   const Time end0 = ranks[1].end, end1 = ranks[0].end;
@@ -154,14 +155,14 @@ TEST_CASE("Kernels, NCCL and memory copies of a GPU") {
   CHECK(timeline.problems.empty());
   CHECK(timeline.writer == Timeline::Writer::pytorch);
   CHECK((rank_of(timeline).rank == 5 && rank_of(timeline).world_size == 8));
-  CHECK(timeline.origin == 1'700'000'000'000'000'000);  // no double holds it in microseconds with its digits
+  CHECK(timeline.origin == 1'700'000'000'000'000'000);  // more digits than a double in microseconds can hold
   CHECK(timeline.end == 1'995'000);
-  // Of each of the two steps, from the file: durations in ns.
+  // Durations in ns, from the file, for each of the two steps.
   CHECK(total_of(timeline, Kind::compute) == Total{6, 2 * (200'333 + 255'250 + 60'750)});
   CHECK(total_of(timeline, Kind::communication) == Total{2, 2 * 349'625});
   CHECK(total_of(timeline, Kind::copy) == Total{4, 2 * (25'250 + 1'500)});
   CHECK(total_of(timeline, Kind::data) == Total{2, 2 * 50'000});
-  // 12 operators, 12 launches, 2 collectives that are only launched, the profiler's overhead
+  // 12 operators, 12 launches, 2 collectives that are only launched, and the profiler's overhead.
   CHECK(total_of(timeline, Kind::host) == Total{27, 736'000 + 86'000 + 2 * 20'000 + 4'000});
   CHECK(total_of(timeline, Kind::annotation) ==
         Total{7, 2 * 990'000 + 2 * 90'000 + 2 * (905'875 - 70'250) + 1'995'000});
@@ -174,7 +175,7 @@ TEST_CASE("Kernels, NCCL and memory copies of a GPU") {
   REQUIRE(process.last_track - process.first_track == 2);
   const Track& stream = timeline.tracks[process.first_track];
   CHECK(stream.name == "stream 7");
-  CHECK(stream.last_row - stream.first_row == 2);  // kernels under the annotation of their step
+  CHECK(stream.last_row - stream.first_row == 2);  // kernels below the annotation of their step
   CHECK(timeline.tracks[process.first_track + 1].name == "stream 20");
   const SpanId reduce = timeline.rows[timeline.tracks[process.first_track + 1].first_row].first;
   CHECK(timeline.spans.bytes[reduce] == 262144 * 4);
@@ -187,8 +188,8 @@ TEST_CASE("Kernels, NCCL and memory copies of a GPU") {
   CHECK(timeline.name_of(launch) == "cudaLaunchKernelExC");
   CHECK(timeline.spans.begin[launch] == 435'000);
 
-  // From the first kernel of the first step to the last of the second: NCCL runs beside the backward pass
-  // for 600.75 - 450.5 us, what is left is exposed.
+  // From the first kernel of the first step to the last of the second: NCCL overlaps with the backward pass
+  // for 600.75 - 450.5 us; the rest is exposed.
   auto totals = summary_totals(timeline, gpu);
   const Time step = 1'000'500, first = 70'250, last = 905'875;
   CHECK(totals["compute"] == 1'032'666);

@@ -1,4 +1,4 @@
-// Which lines stand where: filtered, grouped, collapsed, pinned; and finding them again.
+// Tests the layout of lines: filtered, grouped, collapsed, pinned; and finding them again.
 #include "gui/models/track_layout.hpp"
 
 #include "tests/catch.hpp"
@@ -14,7 +14,8 @@ std::shared_ptr<const Run> run_with_id(std::shared_ptr<const Timeline> timeline,
   return std::make_shared<const Run>(std::move(run));
 }
 
-// "R" run, "P" pinned, "g" group, "p2" process, "r5" row, "C" counters, "c0" counter.
+// Describes lines as text: "R" run, "P" pinned, "g" group, "p2" process, "r5" row, "C" counters, "c0"
+// counter.
 std::string shape(const std::vector<Line>& lines) {
   std::string text;
   for (const Line& line : lines) {
@@ -52,7 +53,7 @@ std::string shape(const std::vector<Line>& lines) {
 }  // namespace
 
 TEST_CASE("Lines by filter, collapsed, pinned and counters") {
-  // Rows of two_stages(): 0 and 1 of stage 0, 2 its summary, 3 and 4 of stage 1.
+  // In two_stages(), rows 0 and 1 belong to stage 0, 2 is its summary, 3 and 4 belong to stage 1.
   const auto run = run_with_id(two_stages(), 1);
   struct Case {
     const char* what;
@@ -99,7 +100,7 @@ TEST_CASE("Ranks of a group stand together, in the order in which groups come") 
   LayoutOptions options;
   options.grouping = Grouping::stage;
   CHECK(shape(lay_out({run}, options)) == "R4 g p0 r0 p2 r2 g p1 r1 p3 r3");
-  options.grouping = Grouping::node;  // unknown of all: one group
+  options.grouping = Grouping::node;  // unknown for all: one group
   CHECK(shape(lay_out({run}, options)) == "R4 g p0 r0 p1 r1 p2 r2 p3 r3");
   Run known = *run;
   known.nodes = {"node0", "node0", "node1", "node0"};
@@ -125,16 +126,16 @@ TEST_CASE("Collapsed groups show one line, which stands for all rows of its rank
   using Rows = std::vector<std::pair<int, int>>;
   CHECK(rows_of_lines(lines, 1, 1, {run}) == Rows{{4, 0}, {4, 2}});
   CHECK(rows_of_lines(lines, 1, 4, {run}) == Rows{{4, 0}, {4, 1}, {4, 2}});
-  CHECK(rows_of_lines(lines, 2, 2, {run}) == Rows{{4, 1}, {4, 3}});  // an open header alone
+  CHECK(rows_of_lines(lines, 2, 2, {run}) == Rows{{4, 1}, {4, 3}});  // only the header of an open group
   CHECK(line_of_row(lines, *run->timeline, 4, 2) == 1);
   CHECK(line_of_row(lines, *run->timeline, 4, 3) == 6);
-  // A rank that is left out or stands elsewhere does not belong to it.
+  // A rank that is filtered out or pinned elsewhere does not belong to the group.
   options.pinned = {{4, 0}};
   lines = lay_out({run}, options);
   CHECK(shape(lines) == "P p0 r0 R4 g p1 r1 p3 r3 g");
   CHECK(lines[9].group->processes == std::vector<int>{2});
   CHECK(line_of_row(lines, *run->timeline, 4, 0) == 2);
-  // Another grouping has its own.
+  // Another grouping has separate settings.
   options.grouping = Grouping::role;
   CHECK(shape(lay_out({run}, options)) == "P p0 r0 R4 g p1 r1 p2 r2 p3 r3");
 }
@@ -154,7 +155,7 @@ TEST_CASE("Lines are found by height and by row") {
     return lines[static_cast<std::size_t>(line_of_row(lines, *one->timeline, run, row))];
   };
   CHECK((found(1, 3).type == Line::Type::row && found(1, 3).run == 1 && found(1, 3).row == 3));
-  CHECK((found(2, 1).type == Line::Type::process && found(2, 1).run == 2));  // in its collapsed rank
+  CHECK((found(2, 1).type == Line::Type::process && found(2, 1).run == 2));  // inside its collapsed rank
   CHECK(found(1, 2).type == Line::Type::process);                            // a summary
 }
 
@@ -166,7 +167,7 @@ TEST_CASE("Rows between two lines") {
   CHECK(rows_of_lines(open, 2, 3, {run}) == Rows{{1, 0}, {1, 1}});
   CHECK(rows_of_lines(open, 0, 9, {run}) == Rows{{1, 0}, {1, 1}, {1, 3}, {1, 4}});
   CHECK(rows_of_lines(open, 5, 6, {run}) == Rows{{1, 3}});
-  CHECK(rows_of_lines(open, 1, 1, {run}) == Rows{{1, 0}, {1, 1}});  // a header alone: its rank
+  CHECK(rows_of_lines(open, 1, 1, {run}) == Rows{{1, 0}, {1, 1}});  // only a header: the rows of its rank
   CHECK(rows_of_lines(open, 4, 4, {run}).empty());
   options.collapsed = {{1, 0}};
   const auto closed = lay_out({run}, options);  // R p0 p1 r3 r4 ...

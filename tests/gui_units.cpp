@@ -1,4 +1,5 @@
-// One unit for one thing wherever it is told: rates, memory, links; and what a trace does not tell.
+// Tests that each quantity has the same unit everywhere: rates, memory, links; and figures that a trace
+// lacks.
 #include "gui/models/comparison.hpp"
 #include "gui/models/figures.hpp"
 #include "gui/models/link_users.hpp"
