@@ -16,7 +16,7 @@
 namespace rehearse::gui {
 namespace {
 
-// What a prediction and a measurement must have in common. Empty: nothing is known of the scenario.
+// Returns the settings that a prediction and a measurement must share. Empty: the scenario is not known.
 std::string settings_of(const Run& run) {
   if (!run.judged) return run.scenario_text;
   std::string settings;
@@ -39,7 +39,7 @@ AccuracyPoint point_of(const Run& measured, const Run& predicted) {
       const StepTimes times = step_times(judged.run.trace, 0, judged.run.measured->warmup_steps);
       point.least_s = times.least_s;
       point.most_s = times.most_s;
-    } catch (const RunError&) {  // its figures are known all the same
+    } catch (const RunError&) {  // the step time is known even without its range
     }
     point.sentence =
         difference_sentence(judged.result(), predicted.judged->result(), "the measurement", "The prediction");
@@ -54,7 +54,7 @@ std::optional<double> number_in(const std::string& text) {
   return number;
 }
 
-// `text` gives the field of a column; empty where there is no such column.
+// `text` returns the field in the named column, or an empty string if there is no such column.
 template <class Text>
 AccuracyPoint recorded_point(const Text& text) {
   AccuracyPoint point;
@@ -111,7 +111,7 @@ AccuracyTable accuracy_of(const CsvFile& file) {
       const int column = file.column(name);
       return column < 0 ? std::string() : row.fields[static_cast<std::size_t>(column)];
     };
-    // An efficiency or a memory alone is a published measurement as well.
+    // A published measurement can also be only an efficiency or a memory figure.
     if (published && text("measured_step_s").empty()) {
       ++without_time;
       continue;

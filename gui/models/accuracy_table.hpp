@@ -1,4 +1,5 @@
-// Predicted against measured step times, of runs that are open and of `rehearse validate --format csv`.
+// Compares predicted with measured step times, from open runs or from the output of `rehearse validate
+// --format csv`.
 #pragma once
 
 #include <memory>
@@ -13,11 +14,11 @@ namespace rehearse::gui {
 
 struct AccuracyPoint {
   std::string run, topology, strategy;
-  std::string table;  // of published measurements that it stands in; empty: a run
+  std::string table;  // name of the table of published measurements; empty for a run
   int ranks = 0;      // 0: not known
   double measured_s = 0, predicted_s = 0;
-  double least_s = 0, most_s = 0;  // of the measured steps; 0: not known
-  std::string sentence;            // where the difference comes from
+  double least_s = 0, most_s = 0;  // range of the measured steps; 0: not known
+  std::string sentence;            // explains the difference
   double error() const { return predicted_s / measured_s - 1; }
 };
 
@@ -26,18 +27,20 @@ struct AccuracyTable {
   std::vector<std::string> problems;
 };
 
-// Each measured run beside each prediction of the same scenario, apart from how it is run and simulated.
+// Pairs each measured run with every prediction of the same scenario; ignores the settings under "run." and
+// "simulation.".
 AccuracyTable accuracy_of(const std::vector<std::shared_ptr<const Run>>& runs);
-// Of recorded runs or of published tables; InputError: of something else.
+// Reads a table of recorded runs or of published measurements; throws InputError for any other file.
 AccuracyTable accuracy_of(const CsvFile& file);
 
-// Of |predicted / measured - 1|; worst: the one farthest from 0, with its sign.
+// Summary of |predicted / measured - 1|. `worst` is the error farthest from 0, with its sign.
 struct Errors {
   double median = 0, worst = 0;
-  std::size_t worst_at = 0;  // of the points
+  std::size_t worst_at = 0;  // index into the points
 };
-Errors errors_of(const std::vector<AccuracyPoint>& points);  // at least one
-// "33 runs: median error 2.1 %, worst -9.8 % (star-4-16mb-ring)."; of tables "148 measurements in 4 tables:".
+Errors errors_of(const std::vector<AccuracyPoint>& points);  // needs at least one point
+// Returns e.g. "33 runs: median error 2.1 %, worst -9.8 % (star-4-16mb-ring)."; for published tables it
+// begins "148 measurements in 4 tables:".
 std::string summary_of(const std::vector<AccuracyPoint>& points);
 
 TableData rows_of(const std::vector<AccuracyPoint>& points);

@@ -11,7 +11,7 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr double kSame = 0.002;  // of the step time
+constexpr double kSame = 0.002;  // relative change of the step time below which it counts as unchanged
 
 bool trains_as_much(const Run& run, const AdviceTrial& trial) {
   const double now = run.figures.samples_per_s * run.figures.step_time_s,
@@ -19,7 +19,7 @@ bool trains_as_much(const Run& run, const AdviceTrial& trial) {
   return std::abs(then - now) <= 1e-6 * now;
 }
 
-// The time of a sample relative to that of the run.
+// Time per sample as a fraction of the run's; 0 if the trial has no throughput.
 double relative_time(const Run& run, const AdviceTrial& trial) {
   return trial.samples_per_s > 0 ? run.figures.samples_per_s / trial.samples_per_s : 0;
 }
@@ -123,7 +123,7 @@ void AdviceTrials::try_all(int id) {
 
 void AdviceTrials::drop(Tried& known) {
   const std::vector<int> ids = known.ids;
-  known.ids.assign(ids.size(), 0);  // results of cancelled trials are dropped
+  known.ids.assign(ids.size(), 0);  // cleared first, so that take() ignores the cancelled trials
   for (const int id : ids)
     if (id != 0) runner_.cancel(id);
 }

@@ -1,4 +1,4 @@
-// Simulates the advice of runs in the background.
+// Simulates the advice for runs in the background.
 #pragma once
 
 #include <QObject>
@@ -14,14 +14,14 @@ namespace rehearse::gui {
 struct AdviceTrial {
   enum class State { untried, waiting, done, failed } state = State::untried;
   Advice advice;
-  QStringList settings;  // of the advice
+  QStringList settings;  // that the advice changes, as "key=value"
   double step_time_s = 0, samples_per_s = 0;
   MemoryUse memory;
-  QString trace;  // of the simulated step, for as long as the AdviceTrials are there
-  QString error;  // why it failed
+  QString trace;  // trace file of the simulated step; exists as long as the AdviceTrials object does
+  QString error;  // why the trial failed
 };
 
-// The result of a trial against its run: "61.2 s a step, 15.4 % less". Empty: not tried.
+// Describes the result of a trial relative to its run: "61.2 s a step, 15.4 % less". Empty: not tried yet.
 QString outcome_text(const Run& run, const AdviceTrial& trial);
 enum class Verdict { unknown, better, same, worse };
 Verdict verdict_on(const Run& run, const AdviceTrial& trial);
@@ -31,9 +31,9 @@ class AdviceTrials : public QObject {
 public:
   explicit AdviceTrials(Session& session, QObject* parent = nullptr);
 
-  // Whether the run has advice, and a scenario to try it on.
+  // Whether the run has advice and a scenario to try it on.
   static bool can_try(const Run& run);
-  // In the order of the advice; all untried until try_all().
+  // Returns the trials in the order of the run's advice; all are untried until try_all().
   const std::vector<AdviceTrial>& of(int run);
   // Simulates the untried advice one by one; stops when the run is removed or its advice changes.
   void try_all(int run);
@@ -46,7 +46,7 @@ signals:
 private:
   struct Tried {
     std::vector<AdviceTrial> trials;
-    std::vector<int> ids;  // of the runner, by trial; 0: not started
+    std::vector<int> ids;  // job numbers of the runner, by trial; 0: not started
   };
   Tried& tried(int run);
   void drop(Tried& tried);

@@ -13,7 +13,7 @@ void add(AreaTotal& total, Time inside) {
   ++total.count;
 }
 
-// Those that are there, with their shares, the greatest first.
+// Drops empty totals, fills in the shares and sorts the largest first.
 std::vector<AreaTotal> ranked(std::vector<AreaTotal> totals, double area) {
   std::erase_if(totals, [](const AreaTotal& total) { return total.count == 0; });
   for (AreaTotal& total : totals) total.share = static_cast<double>(total.total) / std::max(1.0, area);
@@ -22,7 +22,7 @@ std::vector<AreaTotal> ranked(std::vector<AreaTotal> totals, double area) {
   return totals;
 }
 
-// First and last span of a row that lie in the range.
+// Returns the first span of the row that overlaps the range and the one after the last.
 std::pair<SpanId, SpanId> inside(const Timeline& timeline, const Row& row, TimeRange range) {
   const auto begins = timeline.spans.begin.begin();
   const SpanId first = timeline.first_after(row, range.begin);
@@ -86,7 +86,7 @@ AreaTotals totals_of(const std::vector<AreaPart>& parts, const std::atomic<bool>
   AreaTotals result;
   std::vector<AreaTotal> kinds(kStyles);
   for (Style s = 0; s < kStyles; ++s) kinds[s] = {style_name(s), s};
-  std::unordered_map<std::string_view, std::size_t> number;  // of names, over all timelines
+  std::unordered_map<std::string_view, std::size_t> number;  // index into `names`, across all timelines
   std::vector<AreaTotal> names;
   double area = 0;
   for (const AreaPart& part : parts) {

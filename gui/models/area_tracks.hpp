@@ -1,4 +1,4 @@
-// Which rows an area counts, chosen header by header.
+// Selects which rows an area counts, one group of rows at a time.
 #pragma once
 
 #include "gui/models/track_layout.hpp"
@@ -7,9 +7,9 @@ namespace rehearse::gui {
 
 enum class Chosen : std::uint8_t { none, some, all };
 
-// Of `rows`, ascending, those that are in the area.
+// How many of `rows` (ascending) are in the area.
 Chosen chosen_of(const Area& area, const std::vector<std::pair<int, int>>& rows);
-// The area without them if all are in it, else with all of them.
+// Removes `rows` from the area if it contains all of them, otherwise adds all.
 Area toggled(Area area, const std::vector<std::pair<int, int>>& rows);
 
 }  // namespace rehearse::gui

@@ -9,9 +9,9 @@ struct ArrowTimes {
   Time leaves = 0, arrives = 0;  // leaves <= arrives
 };
 
-// Bytes leave where the sender's transfer begins and are there where the receiver's ends: both wait for each
-// other in earlier spans and then proceed together. A span that was launched by or depends on another
-// begins after it, or while it is running.
+// A message leaves when the sender's transfer begins and arrives when the receiver's ends: both wait for each
+// other in earlier spans and then proceed together. A dependent or launched span begins after the span it
+// depends on, or while that is still running.
 ArrowTimes arrow_times(const Timeline& timeline, SpanId from, SpanId to);
 
 }  // namespace rehearse::gui

@@ -1,4 +1,4 @@
-// Work off the window's thread, whose result comes back to it.
+// Runs work on another thread and delivers its result to the window's thread.
 #pragma once
 
 #include <QCoreApplication>
@@ -11,8 +11,9 @@
 
 namespace rehearse::gui {
 
-// Calls `work` on another thread and then `done` with what it returned on the window's, unless `context`,
-// which lives there, is gone by then. What `work` throws is dropped, and `done` not called.
+// Calls `work` on another thread, then `done` with the result on the window's thread, unless `context`, which
+// lives on that thread, has been destroyed by then. If `work` throws, the exception is dropped and `done` is
+// not called.
 template <class Work, class Done>
 void in_background(QObject* context, Work work, Done done) {
   using Result = decltype(work());
@@ -24,7 +25,7 @@ void in_background(QObject* context, Work work, Done done) {
         } catch (...) {
           return;
         }
-        // QFuture::then(context) would do this, but asserts that the context is still there (Qt 6.4).
+        // QFuture::then(context) would do this but asserts that the context still exists (Qt 6.4).
         QObject* const window_thread = QCoreApplication::instance();
         if (window_thread == nullptr) return;
         QMetaObject::invokeMethod(
@@ -36,8 +37,8 @@ void in_background(QObject* context, Work work, Done done) {
       });
 }
 
-// Work of which only the last that was asked for counts: what was asked before is cancelled, and so is all of
-// it when this is gone. For members of `context`.
+// Runs background work of which only the latest request counts: a new request cancels the previous one, and
+// so does the destructor. Must be a member of `context`.
 class Latest {
 public:
   explicit Latest(QObject* context) : context_(context) {}
@@ -45,8 +46,8 @@ public:
   Latest(const Latest&) = delete;
   Latest& operator=(const Latest&) = delete;
 
-  // Calls `work(cancelled)` on another thread and `done` with what it returns on the window's. Of work that
-  // throws nothing comes back.
+  // Calls `work(cancelled)` on another thread and `done` with its result on the window's thread. Does not
+  // call `done` if `work` throws.
   template <class Work, class Done>
   void ask(Work work, Done done) {
     cancel();
@@ -75,7 +76,7 @@ public:
 
 private:
   QObject* context_;
-  std::shared_ptr<std::atomic<bool>> cancelled_;  // of what is under way
+  std::shared_ptr<std::atomic<bool>> cancelled_;  // flag of the request in progress; null when idle
 };
 
 }  // namespace rehearse::gui

@@ -16,10 +16,10 @@ namespace rehearse::gui {
 namespace {
 
 constexpr int kTickMs = 200;
-constexpr int kLowest = 19;                     // priority ("nice")
-constexpr qsizetype kMostErrorBytes = 1 << 16;  // of standard error that are kept
+constexpr int kLowest = 19;                     // scheduling priority ("nice" value)
+constexpr qsizetype kMostErrorBytes = 1 << 16;  // retained bytes of standard error
 
-// "<stdin>:6:16: training.global_batch is 63; ...": the place, and what is left.
+// Moves the position out of an error such as "<stdin>:6:16: training.global_batch is 63; ...".
 void take_place(RunOutcome& outcome) {
   static const QRegularExpression kPlace(R"(^<stdin>:(?:(\d+):(\d+):)? ?)");
   const QRegularExpressionMatch match = kPlace.match(outcome.error);
@@ -29,7 +29,7 @@ void take_place(RunOutcome& outcome) {
   outcome.error.remove(0, match.capturedLength());
 }
 
-// The messages of a child without progress lines such as "simulating: 42 %".
+// Returns the messages of a child without progress lines such as "simulating: 42 %".
 QString error_in(const QByteArray& told) {
   static const QRegularExpression kProgress(R"(^[^:]+(: \d+ %| \.\.\.|: \d+ of \d+)$|^plan: bounded )");
   QStringList lines;
@@ -38,7 +38,7 @@ QString error_in(const QByteArray& told) {
   return lines.join('\n').trimmed();
 }
 
-// A name that is a file's on any system.
+// Makes the name a valid file name on any system.
 QString file_name(const QString& name) {
   QString safe = name.left(80);
   static const QRegularExpression kUnsafe(R"([^\w.() -])", QRegularExpression::UseUnicodePropertiesOption);
@@ -78,7 +78,7 @@ QString result_name(const RunRequest& request) {
   return file_name(request.name) + ".csv";
 }
 
-// Whether the table holds a line beside its header.
+// Whether the table has at least one complete line after its header.
 bool has_points(const QString& path) {
   QFile file(path);
   return file.open(QIODevice::ReadOnly) && !file.readLine().isEmpty() && file.readLine().endsWith('\n');
@@ -121,7 +121,7 @@ QString CommandRunner::find_program(const QString& folder) {
 int CommandRunner::start(const RunRequest& request) {
   const int id = next_id_++;
   queue_.push_back({id, request});
-  // From the event loop: whoever called knows the id before anything is told of it.
+  // Starts from the event loop, so that the caller knows the id before the first signal about the job.
   QMetaObject::invokeMethod(this, &CommandRunner::start_next, Qt::QueuedConnection);
   return id;
 }
@@ -154,7 +154,7 @@ void CommandRunner::start_next() {
   connect(child_.get(), &QProcess::finished, this, &CommandRunner::child_ended);
   connect(child_.get(), &QProcess::errorOccurred, this, &CommandRunner::child_failed);
   if (!running_->request.folder.isEmpty()) child_->setWorkingDirectory(running_->request.folder);
-  // A group of its own, since the program has children of its own; none outlives the window.
+  // The child gets its own process group because it has children itself. None of them outlives the window.
   child_->setChildProcessModifier([low = low_priority_] {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -195,7 +195,7 @@ double CommandRunner::share() const {
 void CommandRunner::signal_child(int signal) {
   if (!child_ || child_->processId() <= 0) return;
   const auto pid = static_cast<pid_t>(child_->processId());
-  // Its group, unless it has not come so far as to make one.
+  // Signals the process group, or only the child if it has not created its group yet.
   if (::kill(-pid, signal) != 0) ::kill(pid, signal);
 }
 
@@ -249,7 +249,7 @@ void CommandRunner::child_ended(int exit_code, QProcess::ExitStatus status) {
 }
 
 void CommandRunner::child_failed(QProcess::ProcessError error) {
-  if (error != QProcess::FailedToStart) return;  // others end it: child_ended()
+  if (error != QProcess::FailedToStart) return;  // for other errors child_ended() is called too
   RunOutcome outcome = outcome_of(RunOutcome::Kind::failed, running_->id, running_->request);
   outcome.exit_status = -1;
   outcome.error = QString("%1 cannot be started: %2").arg(child_->program(), child_->errorString());
@@ -262,7 +262,7 @@ void CommandRunner::end(RunOutcome outcome) {
   kill_.stop();
   if (child_) {
     child_->disconnect(this);
-    child_.release()->deleteLater();  // we are called by its signal
+    child_.release()->deleteLater();  // not deleted here, because its signal called this function
   }
   running_.reset();
   emit finished(outcome);

@@ -1,5 +1,5 @@
-// Predicts scenarios, sweeps over them, or searches their best plans, by the command-line program as a child
-// process, one after the other.
+// Runs the command-line program as a child process to predict scenarios, sweep over them or search for their
+// best plans; one job at a time.
 #pragma once
 
 #include <QElapsedTimer>
@@ -17,11 +17,11 @@ enum class Task { predict, plan, sweep };
 
 struct RunRequest {
   QString text, name;
-  QString folder;  // where file names in it begin
+  QString folder;  // base folder of relative file names in the text
   Task task = Task::predict;
-  QStringList settings = {};  // "strategy.virtual_stages=2", over what the text says
-  QStringList varied = {};    // of a sweep: "cluster.nodes=1..8*2"
-  int jobs = 0;               // of a sweep, simulations at once; 0: as many as there are processors
+  QStringList settings = {};  // override the text: "strategy.virtual_stages=2"
+  QStringList varied = {};    // axes of a sweep: "cluster.nodes=1..8*2"
+  int jobs = 0;               // concurrent simulations of a sweep; 0: one per processor
 };
 
 struct RunOutcome {
@@ -29,15 +29,16 @@ struct RunOutcome {
   int id = 0;
   QString name;
   Task task = Task::predict;
-  QString error;             // of a failed run: what the program said
-  int exit_status = 0;       // -1: it was ended by a signal or never ran
-  int line = 0, column = 0;  // of the error, in the text; 0: not told
-  // There for as long as the CommandRunner is: of a prediction the trace, of a search the file of plans,
-  // beside which their scenarios lie, of a sweep the table of its points, those of a cancelled one too.
+  QString error;             // message of the program if the run failed
+  int exit_status = 0;       // -1: ended by a signal, or never ran
+  int line = 0, column = 0;  // position of the error in the text; 0: not reported
+  // The result file; exists as long as the CommandRunner does. For a prediction it is the trace; for a search
+  // the plans file, with the scenarios of the plans beside it; for a sweep the table of its points (also if
+  // it was cancelled).
   QString path;
-  QString told;        // on standard error, without progress
-  QByteArray json;     // of `rehearse simulate --format json`, or of `rehearse plan`
-  double seconds = 0;  // that it took
+  QString told;        // messages on standard error, without progress lines
+  QByteArray json;     // output of `rehearse simulate --format json` or `rehearse plan`
+  double seconds = 0;  // duration of the run
 };
 
 class CommandRunner : public QObject {
@@ -46,19 +47,21 @@ public:
   static constexpr int kKillAfterMs = 2000;
 
   explicit CommandRunner(QObject* parent = nullptr);
-  ~CommandRunner() override;  // ends the child at once
+  ~CommandRunner() override;  // kills the child at once
 
-  // `rehearse` in `folder`, else in PATH; empty if it is in neither.
+  // Looks for `rehearse` in `folder`, then in PATH; returns an empty string if it is in neither.
   static QString find_program(const QString& folder);
-  // Where results lie for as long as it is there: a temporary folder of its own, unless another is set.
+  // Folder of the results: a temporary folder that is removed with this object, unless set_folder() was
+  // called.
   QString folder() const { return elsewhere_.isEmpty() ? folder_.path() : elsewhere_; }
   void set_folder(const QString& path) { elsewhere_ = path; }
-  // Runs children at the lowest priority, for work that no user waits for.
+  // Runs the children at the lowest priority, for work that the user is not waiting for.
   void set_low_priority(bool low) { low_priority_ = low; }
-  void set_program(const QString& path) { program_ = path; }  // default: found beside this program's binary
+  // default: find_program() beside this program's binary
+  void set_program(const QString& path) { program_ = path; }
 
-  int start(const RunRequest& request);  // now, or when those before it are done; its id
-  // Takes it out of the queue, or asks the child to end and kills it if it has not after kKillAfterMs.
+  int start(const RunRequest& request);  // queues a job and returns its id
+  // Removes the job from the queue. If it is running, asks the child to end and kills it after kKillAfterMs.
   void cancel(int id);
   void cancel_all();
 
@@ -67,15 +70,16 @@ public:
   int running_id() const { return running_ ? running_->id : 0; }
   QString running_name() const { return running_ ? running_->request.name : QString(); }
   Task running_task() const { return running_ ? running_->request.task : Task::predict; }
-  QString doing() const;  // "Predicting NAME"; empty: nothing is under way
+  QString doing() const;  // "Predicting NAME"; empty when idle
   double elapsed_s() const { return running_ ? static_cast<double>(clock_.elapsed()) / 1000 : 0; }
-  QString last_line() const { return last_line_; }  // of what the child told on standard error
-  // The result file of the running task; a sweep appends to it line by line.
+  QString last_line() const { return last_line_; }  // last line the child wrote to standard error
+  // The result file of the running task. A sweep appends to it line by line.
   QString running_path() const { return running_ ? result_path_ : QString(); }
-  double share() const;  // done share of the running task, as the child reports it; -1: not reported
+  // completed share (0 to 1) of the running task as reported by the child; -1: not reported
+  double share() const;
 
 signals:
-  void progressed();  // started, waited, told something, ended
+  void progressed();  // a child started, wrote to standard error or ended, or another tick passed
   void finished(const rehearse::gui::RunOutcome& outcome);
 
 private:

@@ -13,13 +13,13 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr double kSame = 0.0005;   // of the base's step: as long
-constexpr double kMatters = 0.05;  // of the whole difference: a part below is not told
-constexpr double kShown = 0.0005;  // of the longest step: a part below is left out of tables
+constexpr double kSame = 0.0005;   // of the base's step; smaller differences count as equal
+constexpr double kMatters = 0.05;  // of the total difference; the sentence leaves out smaller parts
+constexpr double kShown = 0.0005;  // of the longest step; tables leave out smaller parts
 constexpr double kEqualOp = 0.01;  // of the base's time
 constexpr const char* kPooled = "exposed communication";
 
-// The order of the legend.
+// Position in the order of the legend.
 int place_of(Kind kind) {
   constexpr std::array<Kind, 10> kOrder = {
       Kind::compute,    Kind::bubble,  Kind::communication, Kind::copy,       Kind::data,
@@ -27,13 +27,14 @@ int place_of(Kind kind) {
   return static_cast<int>(std::find(kOrder.begin(), kOrder.end(), kind) - kOrder.begin());
 }
 
-// The parts are told apart by name where that is communication, else by kind: servers or slower ranks are
-// waited for in one part.
+// Communication parts are the same if their names match, other parts if their kinds match. Waiting for
+// servers and for slower ranks thus counts as one part.
 bool same_part(const ComparedPart& known, const std::string& name, Kind kind) {
   return known.kind == kind && (kind != Kind::communication || known.name == name);
 }
 
-// Of a title: its middle left out where it is long, since ends tell runs apart; tips have it whole.
+// Shortens a long title by leaving out its middle, because runs differ at the ends of their names. Tooltips
+// show the full name.
 QString short_name(const std::string& name) {
   const QString whole = QString::fromStdString(name);
   return whole.size() <= 22 ? whole : whole.left(9) + QStringLiteral("…") + whole.right(12);
@@ -55,7 +56,7 @@ struct Columns {
   }
 };
 
-// One figure of all runs in its own unit.
+// One figure of all runs, in a common unit.
 struct FigureRow {
   QString name;
   std::vector<double> values;  // 0: not known
@@ -134,7 +135,7 @@ std::string difference_sentence(const Run& base, const Run& other, const std::st
                                 const std::string& name) {
   if (base.judged && other.judged)
     return rehearse::difference_sentence(base.judged->result(), other.judged->result(), base_name, name);
-  // The pointers do not outlive this.
+  // The non-owning pointers do not outlive this call.
   const auto borrowed = [](const Run& run) { return std::shared_ptr<const Run>(&run, [](const Run*) {}); };
   const Runs both = {borrowed(base), borrowed(other)};
   const bool of_samples = per_sample(both);
@@ -159,7 +160,8 @@ std::string difference_sentence(const Run& base, const Run& other, const std::st
   std::erase_if(parts, [&](const ComparedPart& part) {
     return std::abs(change(part)) < std::max(kMatters * std::abs(difference), kSame * base_s);
   });
-  // First what made the difference, then what worked against it; of each the largest first.
+  // First the parts that made the difference, then those that worked against it; the largest first in each
+  // group.
   std::stable_sort(parts.begin(), parts.end(), [&](const ComparedPart& a, const ComparedPart& b) {
     const bool for_a = (change(a) > 0) == (difference > 0), for_b = (change(b) > 0) == (difference > 0);
     return for_a != for_b ? for_a : std::abs(change(a)) > std::abs(change(b));
@@ -173,7 +175,7 @@ std::string difference_sentence(const Run& base, const Run& other, const std::st
 
 namespace {
 
-// Money is compared in one currency; what trainings cost where they train on as much.
+// Compares money only in a common currency, and the cost of a training run only for equal amounts of data.
 template <typename Add>
 void add_cost(const Runs& runs, const Add& add) {
   using Better = FigureRow::Better;
@@ -283,7 +285,7 @@ std::vector<ComparedOp> compared_ops(const Runs& runs, const std::atomic<bool>* 
       its.seconds += op.mean(op.seconds) * share;
     }
   }
-  // Nothing is worth a row that takes no time anywhere.
+  // Drops ops that take no time in any run.
   std::erase_if(ops, [](const ComparedOp& op) {
     return std::all_of(op.amounts.begin(), op.amounts.end(), [](const auto& a) { return a.seconds <= 0; });
   });
@@ -326,8 +328,8 @@ TableData rows_of(const std::vector<ComparedOp>& ops, const std::vector<std::str
     data.columns.push_back(
         {"mean (" + each.name + "), " + short_name(names[i]), "Time of one of them in " + named(i)});
   }
-  std::map<std::string, int>
-      kinds;  // by name: "gradient sync" by all-reduce in one run, by exchange in another
+  // kinds per name: "gradient sync" can be an all-reduce in one run and an exchange in another
+  std::map<std::string, int> kinds;
   for (const ComparedOp& op : ops) ++kinds[op.name];
   for (const ComparedOp& op : ops) {
     std::vector<Cell>& row = data.rows.emplace_back();

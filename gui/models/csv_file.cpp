@@ -13,14 +13,14 @@ namespace {
 
 constexpr std::size_t kMostProblems = 20;
 
-// One record after another; what a quote is left open in reaches to the end of the text.
+// Reads one record after another. A field with an unclosed quote extends to the end of the text.
 class Records {
 public:
   explicit Records(std::string_view text) : text_(text) {
     if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
   }
 
-  // False at the end. `open`: a quote is not closed.
+  // Returns false at the end. `open`: whether the record ends in an unclosed quote.
   bool next(CsvRow& row, bool& open) {
     row = {line_, {}};
     open = false;
@@ -87,7 +87,7 @@ CsvFile parse_csv(std::string_view text, const std::string& name, Progress* prog
       if (progress->cancelled) throw Cancelled{};
       progress->share = until * records.share();
     }
-    if (row.fields.size() == 1 && row.fields.front().empty()) continue;  // an empty line
+    if (row.fields.size() == 1 && row.fields.front().empty()) continue;  // skips empty lines
     if (open)
       problem(fmt::format("line {}: a quote is not closed", row.line));
     else if (row.fields.size() != file.header.size())
@@ -101,7 +101,7 @@ CsvFile parse_csv(std::string_view text, const std::string& name, Progress* prog
 }
 
 CsvFile read_csv(const std::string& path, Progress* progress, double until) {
-  constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // a sweep of millions of points
+  constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // enough for a sweep with millions of points
   return parse_csv(read_text_file(path, "table", kMostBytes), path, progress, until);
 }
 
@@ -110,7 +110,7 @@ CsvKind kind_of(const CsvFile& file) {
     return std::all_of(names.begin(), names.end(), [&](const char* name) { return file.column(name) >= 0; });
   };
   if (has({"point", "step_time_s", "samples_per_s", "devices", "status"})) return CsvKind::sweep;
-  for (const char* of : {"run", "id"})  // recorded runs; published tables
+  for (const char* of : {"run", "id"})  // recorded runs have "run", published tables "id"
     if (has({of, "measured_step_s", "predicted_step_s"})) return CsvKind::validation;
   return CsvKind::unknown;
 }

@@ -16,7 +16,8 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// The first rule that fits is taken. `name` "x*" is what it begins with, "*x*" what it holds, "" any.
+// The first matching rule applies. `name` is a pattern: "x*" matches names that begin with x, "*x*" those
+// that contain it, "" all.
 struct Rule {
   std::string_view category, name;
   Kind kind;
@@ -48,7 +49,7 @@ constexpr std::array kRules = {
     Rule{"kernel", "", compute, kNone},
     Rule{"memcpy", "", copy, kNone},
     Rule{"memset", "", copy, kNone},
-    // What ran on the processor: with GPUs in the trace collectives are only launched there.
+    // Ops on the CPU. If the trace has GPUs, they only launch the collectives.
     Rule{"cpu_op", "gloo:*", communication, kNone},
     Rule{"cpu_op", "nccl:*", communication, kNone},
     Rule{"cpu_op", "mpi:*", communication, kNone},
@@ -75,7 +76,7 @@ constexpr std::array kRules = {
     Rule{"host", "", host, kNone},
 };
 
-// Categories by the names that versions and vendors give them.
+// The category names of different profiler versions and vendors.
 struct Category {
   std::string_view name, rules;
   bool gpu;

@@ -1,4 +1,4 @@
-// What an event of a trace is: sorted into our kinds by its category and its name.
+// Classifies trace events into Rehearse's kinds by category and name.
 #pragma once
 
 #include <optional>
@@ -14,14 +14,15 @@ struct Sorted {
   bool operator==(const Sorted&) const = default;
 };
 
-// An op of a trace of our own: `category` is the pass; `kind` and `host_action` are the arguments "kind" and
-// "action".
+// Classifies an op of a trace written by Rehearse: `category` is its pass; `kind` and `host_action` are its
+// arguments "kind" and "action".
 Sorted sorted_op(std::string_view category, std::string_view kind, std::string_view host_action);
-// Of PyTorch's profiler, by a table of rules; nothing if the category is none of its.
+// Classifies an event of PyTorch's profiler with a table of rules; nullopt if the profiler has no such
+// category.
 std::optional<Sorted> sorted_profiled(std::string_view category, std::string_view name);
-// Events of this category lie on streams of a GPU.
+// Whether events of this category run on GPU streams.
 bool is_on_gpu(std::string_view category);
-// Bytes of an element of this type, as PyTorch calls it ("Float", "c10::BFloat16"); 0: not known.
+// Bytes per element of a type as PyTorch names it ("Float", "c10::BFloat16"); 0: not known.
 int bytes_of_type(std::string_view type);
 
 }  // namespace rehearse::gui

@@ -12,14 +12,15 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr std::size_t kManyRanks = 4;  // from here on each rank is one line
+constexpr std::size_t kManyRanks = 4;  // with at least as many ranks, each gets one line
 constexpr std::size_t kMostLines = 48;
-constexpr double kGap = 0.08;  // between two runs, of the height
+constexpr double kGap = 0.08;  // between two runs, as a fraction of the height
 constexpr double kNarrowest = 0.004;
 constexpr double kMargin = 0.06;  // around points
 constexpr std::size_t kMostBars = 20'000;
 
-// The rows to draw: all of a few ranks, or the summaries of many, which hold the passes of our own traces.
+// Selects the rows to draw: all rows if there are few ranks, else one summary row per rank, which in
+// Rehearse's traces contains the passes.
 std::vector<const Row*> lines_of(const Timeline& timeline) {
   std::vector<const Row*> lines;
   const bool many = timeline.processes.size() >= kManyRanks;
@@ -73,7 +74,7 @@ void sketch_traces(const QStringList& files, Sketch& sketch) {
               sketch);
 }
 
-// Into the square, by the logarithms of both.
+// Scales the curves into the square, with both axes logarithmic; drops points that are not positive.
 void fit(std::vector<Sketch::Curve>& curves) {
   QPointF least(std::numeric_limits<double>::max(), std::numeric_limits<double>::max());
   QPointF most(std::numeric_limits<double>::lowest(), std::numeric_limits<double>::lowest());
@@ -136,7 +137,7 @@ Sketch sketch_of(const QStringList& files) {
     const bool results = files.front().endsWith(".csv") || is_plan_file(files.front().toStdString());
     if (results) return sketch_results(files.front());
     sketch_traces(files, sketch);
-  } catch (const std::exception&) {  // the card says what it opens, without a picture
+  } catch (const std::exception&) {  // the card then has text but no picture
     return {};
   }
   return sketch;

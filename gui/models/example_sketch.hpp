@@ -1,4 +1,4 @@
-// What an example looks like, small: rows of spans, or points and curves, in a square from 0 to 1.
+// Draws a small preview of an example: bars of spans, or points and curves, in a square from 0 to 1.
 #pragma once
 
 #include <QPointF>
@@ -12,13 +12,13 @@ namespace rehearse::gui {
 
 struct Sketch {
   struct Bar {
-    QRectF place;  // from the upper left
+    QRectF place;  // origin in the upper left corner
     Kind kind;
     Pass pass;
   };
   struct Curve {
     std::vector<QPointF> points;
-    int run = 0;  // the run that gives the colour; -1: a reference line
+    int run = 0;  // run that determines the color; -1: a reference line
     bool joined = false;
   };
   std::vector<Bar> bars;
@@ -26,7 +26,7 @@ struct Sketch {
   bool empty() const { return bars.empty() && curves.empty(); }
 };
 
-// Of an example's files. Empty where they cannot be read.
+// Makes the preview from the example's files. Empty if they cannot be read.
 Sketch sketch_of(const QStringList& files);
 
 }  // namespace rehearse::gui

@@ -10,7 +10,8 @@ namespace rehearse::gui {
 namespace {
 
 QString folder_of_examples() {
-  // As presets are found: where REHEARSE_DATA says, else beside the program, built or installed.
+  // Looks in the same places as for presets: in REHEARSE_DATA, then relative to the program in a build or an
+  // installation.
   const QString data = qEnvironmentVariable("REHEARSE_DATA");
   if (!data.isEmpty() && QFileInfo::exists(data + "/examples")) return data + "/examples";
   return QDir(QCoreApplication::applicationDirPath()).absoluteFilePath("../share/rehearse/examples");

@@ -1,4 +1,4 @@
-// The examples that the window begins with: files that are made when it is built, and what to show of them.
+// Lists the examples of the start page: the files made at build time and what to show of them.
 #pragma once
 
 #include <QString>
@@ -9,16 +9,16 @@ namespace rehearse::gui {
 
 struct Example {
   QString name;         // "ring"
-  QString title, told;  // one line, and one sentence
+  QString title, told;  // a line and a sentence
   QStringList files;
-  QString view;  // of MainWindow::view_names(), that is shown with them
-  // Whether the card asks for a file of the user; its own files then only make the picture.
+  QString view;  // which of MainWindow::view_names() to open them in
+  // Whether the card asks the user for a file; its own files then only provide the picture.
   bool asks = false;
 };
 
-// The examples whose files exist, in the order of the page.
+// Returns the examples whose files exist, in the order of the start page.
 std::vector<Example> examples();
-// All of them, their files expected in `folder`.
+// Returns all examples, with their files in `folder`.
 std::vector<Example> examples_in(const QString& folder);
 
 }  // namespace rehearse::gui

@@ -20,8 +20,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kWorthNaming = 0.05;    // of the step: what loses less is not the bottleneck
-constexpr double kWorthTelling = 0.001;  // of the step: what has less of the critical path is not told
+constexpr double kWorthNaming = 0.05;  // of the step; a smaller loss is not called the bottleneck
+// of the step; sentences leave out smaller parts of the critical path
+constexpr double kWorthTelling = 0.001;
 constexpr std::size_t kMostTold = 3;
 constexpr const char* kWaiting = "waiting for slower ranks";
 
@@ -29,7 +30,8 @@ double seconds(Time ns) {
   return static_cast<double>(ns) * 1e-9;
 }
 
-// What stands at a key of an object, if it is of the wanted sort: a trace may come from anywhere.
+// Returns the value of a key if it has the expected type, else 0 or an empty object, because traces can come
+// from any program.
 double number(const json& object, const char* key) {
   const auto it = object.find(key);
   return it != object.end() && it->is_number() ? it->get<double>() : 0;
@@ -50,7 +52,7 @@ void add_part(RunFigures& figures, std::string name, Kind kind, double seconds) 
   if (seconds > 0) figures.breakdown.push_back({std::move(name), kind, seconds});
 }
 
-// The largest loss, as far as it is known without the scenario.
+// Names the largest loss that can be determined without the scenario.
 std::string bottleneck_of(const RunFigures& figures) {
   if (figures.breakdown.empty() || figures.step_time_s <= 0) return "";
   const BreakdownPart *worst = nullptr, *unknown = nullptr;
@@ -84,7 +86,7 @@ std::string listed(Amounts amounts, double step_s, const char* after_first) {
   return text;
 }
 
-// As critical_path_sentence tells it, from what the result holds of the path.
+// Writes the sentence of critical_path_sentence() from the path figures stored in the result.
 std::string path_sentence(const json& path, const Amounts& by_kind, double step_s) {
   if (by_kind.empty() || step_s <= 0) return "";
   static const std::set<std::string> kComputing = {"forward",        "recompute",       "backward",
@@ -114,7 +116,8 @@ std::string path_sentence(const json& path, const Amounts& by_kind, double step_
                      gains.empty() ? "" : "; 10 % faster " + gains);
 }
 
-// "9 published figures, 2 guesses (attention efficiency of a100-80, kernel overhead of a100-80)"
+// Returns e.g. "9 published figures, 2 guesses (attention efficiency of a100-80, kernel overhead of
+// a100-80)".
 std::string rests_on_of(const json& inputs) {
   std::string text;
   for (const char* basis : {"measured", "published", "interpolated", "guessed"}) {
@@ -215,7 +218,7 @@ int rounds_in(TimeRange window, double step_s) {
   return static_cast<int>(std::clamp(rounds, 1.0, 1e6));
 }
 
-// What each device did in its window of `windows`, each instant once, over `steps`: a mean over devices.
+// Averages over the devices what each did in its entry of `windows`, per step; each instant counts once.
 void break_down_rows(const Timeline& timeline, const std::vector<TimeRange>& windows, int steps,
                      RunFigures& figures) {
   std::array<double, kKindNames.size()> by_kind{};
@@ -351,7 +354,8 @@ RunFigures figures_of(const Timeline& timeline, const Judged& judged) {
   if (result.measured == nullptr) figures.advice = advice_of(result);
   figures.bottleneck =
       bottleneck_sentence(result, figures.advice.empty() ? AdviceTold::in_sentence : AdviceTold::apart);
-  // What the trace's own result tells also says what would help, which takes simulations.
+  // Prefers the sentence from the trace's result if that also says what would help, because this takes
+  // simulations.
   if (!result.path.empty()) {
     if (figures.critical_path.find("would save") == std::string::npos)
       figures.critical_path = critical_path_sentence(result);

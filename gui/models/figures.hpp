@@ -1,4 +1,4 @@
-// The figures of a run: what the trace carries, or what the simulator's tools make of it.
+// Computes the figures of a run from the data in its trace or with the simulator's tools.
 #pragma once
 
 #include <memory>
@@ -7,14 +7,14 @@
 
 namespace rehearse::gui {
 
-// From `otherData` of our traces; of others from their spans: what each device did, each instant once, as the
-// summary rows have it.
+// Reads the figures from `otherData` of Rehearse's traces. For other traces, derives them from the spans of
+// each device's summary row, where each instant counts once.
 RunFigures figures_of(const Timeline& timeline);
 
-// What the simulator's tools make of a trace of ours: evaluated at its last step, or if it was measured at
-// the one of median time. RunError if it failed or has no such step.
+// Evaluates a Rehearse trace with the simulator's tools: a simulated run at its last step, a measured one at
+// the step of median time. Throws RunError if the run failed or has no such step.
 std::shared_ptr<const Judged> judge(RecordedRun run);
-// The figures of figures_of(timeline), those that `judged` knows better replaced.
+// Like figures_of(timeline), but replaces the figures that `judged` knows more precisely.
 RunFigures figures_of(const Timeline& timeline, const Judged& judged);
 
 }  // namespace rehearse::gui

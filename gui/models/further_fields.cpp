@@ -7,7 +7,7 @@
 namespace rehearse::gui {
 namespace {
 
-// Endings of keys that are units.
+// Key suffixes that are units.
 constexpr std::array<std::pair<const char*, const char*>, 9> kUnits = {{{"_gb_per_s", "GB/s"},
                                                                         {"_gbps", "Gb/s"},
                                                                         {"_gib", "GiB"},
@@ -18,7 +18,8 @@ constexpr std::array<std::pair<const char*, const char*>, 9> kUnits = {{{"_gb_pe
                                                                         {"_w", "W"},
                                                                         {"_per_kwh", "a kWh"}}};
 
-// "cluster.slow[1].factor": "cluster", and "slow 2 factor" as the label begins.
+// Makes the label without the table's name: "cluster.slow[1].factor" becomes "Slow 2 factor". Moves a
+// trailing unit into `unit`.
 QString label_of(const QString& path, QString& unit) {
   QString name = path.section('.', 1);
   if (name.isEmpty()) name = path;

@@ -1,4 +1,4 @@
-// Fields of the form for keys that are no common ones, and how fields are found by words.
+// Creates form fields for keys outside the common fields, and searches fields by words.
 #pragma once
 
 #include <vector>
@@ -8,15 +8,15 @@
 
 namespace rehearse::gui {
 
-// Of any key that stands in a text, or may: "cluster.slow[0].factor". `known`: what the reader knows of it;
-// null: nothing, and its value is written as it stands.
+// Creates a field for any key that is or can be in a scenario text, such as "cluster.slow[0].factor". `known`
+// is the reader's description of the key; if null, the value is edited as raw TOML.
 ScenarioField further_field(const QString& path, const ScenarioKey* known);
-// The key of the scenario reader that a path of the text belongs to; null if the reader has no such key.
+// Finds the scenario reader's key for a path in the text; null if the reader has no such key.
 const ScenarioKey* known_key(const QString& path, const std::vector<ScenarioKey>& keys);
-// The path under which a new value of the key is written: "cluster.slow[0].factor" of "cluster.slow.factor".
+// Returns the path for adding a value of the key: "cluster.slow[0].factor" for "cluster.slow.factor".
 QString first_path(const QString& path, const std::vector<ScenarioKey>& keys);
 
-// Whether each word stands in a field's label, key or tip, whatever their case; "nic gbps" finds "nic_gbps".
+// Whether each word occurs in the field's label, key or tip, ignoring case; "nic gbps" finds "nic_gbps".
 bool is_meant(const ScenarioField& field, const QString& words);
 
 }  // namespace rehearse::gui

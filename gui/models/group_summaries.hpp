@@ -1,4 +1,4 @@
-// Summaries of the groups that are collapsed, made in the background.
+// Computes the summaries of collapsed groups in the background.
 #pragma once
 
 #include <QTimer>
@@ -16,17 +16,17 @@ class GroupSummaries : public QObject {
 public:
   explicit GroupSummaries(QObject* parent = nullptr);
   struct Made {
-    int number = 0;                               // of its own, never used twice
-    std::shared_ptr<const GroupSummary> summary;  // null: not yet
+    int number = 0;                               // unique, never reused
+    std::shared_ptr<const GroupSummary> summary;  // null: not computed yet
   };
 
-  // Makes those of the collapsed groups among the lines, and forgets all others.
+  // Starts the summaries of the collapsed groups among the lines and drops all others.
   void follow(const std::vector<Line>& lines, const Session& session);
-  const Made* find(const GroupRef& group) const;  // null: it is not collapsed
+  const Made* find(const GroupRef& group) const;  // null: the group is not collapsed
   bool ready() const;
 
 signals:
-  void made();  // one or, of many, several
+  void made();  // one or several summaries are ready
 
 private:
   struct Known : Made {
@@ -36,7 +36,7 @@ private:
   };
   std::map<GroupRef, Known> known_;
   int next_ = 1;
-  QTimer told_;  // so that not each of many is painted by itself
+  QTimer told_;  // batches made(), to avoid repainting for each summary
 };
 
 }  // namespace rehearse::gui

@@ -10,7 +10,7 @@ namespace rehearse::gui {
 
 namespace {
 
-// Rows that tell of the processes: their summaries or, where none has one, all their rows.
+// Returns the summary rows of the processes, or all their rows if none has a summary.
 std::vector<int> telling_rows(const Timeline& timeline, const std::vector<int>& processes) {
   std::vector<int> rows;
   for (const int p : processes)
@@ -31,7 +31,7 @@ int weight_of(const Timeline& timeline, const Row& row) {
   return std::max(1, timeline.processes[static_cast<std::size_t>(row.process)].members);
 }
 
-// Goes through the time over all rows at once and writes down what most of them do.
+// Sweeps over the time of all rows at once and records what most of them do.
 class Majority {
 public:
   Majority(const Timeline& timeline, const std::vector<int>& processes) : timeline_(timeline) {
@@ -40,7 +40,7 @@ public:
       places_.push_back({row.first, row.last, weight_of(timeline, row)});
     }
     result_->timeline.processes.resize(1);
-    result_->timeline.rows.resize(1);  // a summary: of no track
+    result_->timeline.rows.resize(1);  // a summary row belongs to no track
   }
 
   std::shared_ptr<const GroupSummary> run(const std::atomic<bool>& cancelled) {
@@ -70,9 +70,9 @@ private:
     int weight = 1;
     bool inside = false;
   };
-  // What a summary span shows: a name with its style and micro-batch.
+  // The content of a summary span: a name with its style and micro-batch.
   struct Told {
-    std::uint32_t text = 0;  // of the timeline's strings
+    std::uint32_t text = 0;  // index into the timeline's strings
     std::int32_t microbatch = -1;
     Style style = 0;
     auto operator<=>(const Told&) const = default;
@@ -144,9 +144,10 @@ private:
   const Timeline& timeline_;
   std::vector<Place> places_;
   std::array<std::int64_t, kStyles> ranks_{};
-  std::map<Told, Count> now_;                               // what ranks do at this time
-  std::map<Told, std::size_t> seen_;                        // number in the order of first appearance
-  std::unordered_map<std::uint32_t, std::uint32_t> names_;  // in the result, by those of the timeline
+  std::map<Told, Count> now_;         // what the ranks do at the current time
+  std::map<Told, std::size_t> seen_;  // number in order of first appearance
+  // string index in the result, by that in the timeline
+  std::unordered_map<std::uint32_t, std::uint32_t> names_;
   using Boundary = std::pair<Time, std::size_t>;
   std::priority_queue<Boundary, std::vector<Boundary>, std::greater<>> next_;
   std::optional<Told> was_;

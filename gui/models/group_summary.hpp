@@ -1,4 +1,4 @@
-// What ranks that stand together do: at each instant that which most of them do.
+// Summarizes a group of ranks: at each instant, shows what most of them do.
 #pragma once
 
 #include <atomic>
@@ -8,18 +8,18 @@
 
 namespace rehearse::gui {
 
-// A timeline of one row. Its spans are made up; their names and micro-batches are those of the ranks' own
+// A timeline with a single row. Its spans are synthetic, with names and micro-batches from the ranks' own
 // summaries.
 struct GroupSummary {
   Timeline timeline;
   RowMipmap mipmap;
 };
 
-// Every rank counts as many as it stands for. Null if cancelled.
+// Weights each process by the number of ranks it represents. Null if cancelled.
 std::shared_ptr<const GroupSummary> group_summary(const Timeline& timeline, const std::vector<int>& processes,
                                                   const std::atomic<bool>& cancelled);
 
-// How many of the ranks do what at `time`, the most first; those that do nothing are left out.
+// How many ranks do what at `time`, the most frequent first; leaves out idle ranks.
 struct Doing {
   std::string name;
   int ranks = 0;

@@ -10,13 +10,13 @@ namespace {
 
 constexpr std::size_t kWindow = 1 << 20;
 constexpr std::size_t kLongestEvent = 16 << 20;
-constexpr std::size_t kMostOthers = 64 << 20;  // bytes beside the events
+constexpr std::size_t kMostOthers = 64 << 20;  // bytes outside the events
 
 bool is_space(char c) {
   return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-// What the scanner looks at, outside of strings and within.
+// The characters at which the scanner stops, outside and inside strings.
 struct Tables {
   std::array<bool, 256> outside{}, inside{};
   constexpr Tables() {
@@ -29,22 +29,22 @@ constexpr Tables kTables;
 enum class Ending { whole, partial, broken };
 struct Scanned {
   Ending ending = Ending::partial;
-  const char* end = nullptr;  // whole: behind the event; broken: where it was noticed
+  const char* end = nullptr;  // whole: just after the event; broken: where the error was detected
   const char* why = "";
-  bool next_begins = false;  // broken: by the '{' of another event at `end`
+  bool next_begins = false;  // broken: the '{' at `end` begins another event
 };
 
-// The character before `at` that is no space.
+// Returns the last non-space character before `at`.
 char before(const char* at, const char* first) {
   do --at;
   while (at > first && is_space(*at));
   return *at;
 }
 
-// One object from its '{' on. Strings do not go over lines, and an object follows only a colon or, in an
-// array, a comma: by that a missing quote or bracket is noticed near its place.
+// Scans one object from its '{'. To detect a missing quote or bracket near its position, it requires that
+// strings do not span lines and that an object follows a colon or, in an array, a comma or '['.
 Scanned scan_event(const char* const first, const char* const end) {
-  std::uint64_t arrays = 0;  // a bit for each open bracket, the innermost lowest
+  std::uint64_t arrays = 0;  // one bit per open bracket, the innermost in the lowest bit: 1 for '['
   int depth = 1;
   for (const char* at = first + 1;; ++at) {
     while (at < end && !kTables.outside[static_cast<unsigned char>(*at)]) ++at;
@@ -56,7 +56,7 @@ Scanned scan_event(const char* const first, const char* const end) {
           if (at == end) return {};
           if (*at == '"') break;
           if (*at == '\n') return {Ending::broken, at, "a string without its closing quote"};
-          if (++at == end) return {};  // escaped
+          if (++at == end) return {};  // skips the escaped character
         }
         break;
       case '{': {
@@ -81,7 +81,8 @@ Scanned scan_event(const char* const first, const char* const end) {
 
 std::string_view EventBatch::event(std::size_t i) const {
   const std::size_t end = i + 1 < starts.size() ? starts[i + 1] : text.size() - kPadding;
-  std::string_view text_of{text.data() + starts[i], end - starts[i] - 1};  // a comma or the bracket
+  // drops the comma or the closing bracket
+  std::string_view text_of{text.data() + starts[i], end - starts[i] - 1};
   while (!text_of.empty() && (is_space(text_of.back()) || text_of.back() == ',')) text_of.remove_suffix(1);
   return text_of;
 }
@@ -89,7 +90,7 @@ std::string_view EventBatch::event(std::size_t i) const {
 EventScanner::EventScanner(TraceSource& source, Fail fail)
     : source_(source), fail_(std::move(fail)), window_(kWindow) {}
 
-// Makes room and reads on. What lies before `pos_` is gone.
+// Makes room and reads more. Discards the text before `pos_`.
 bool EventScanner::fill() {
   if (ended_) return false;
   if (pos_ > 0) {
@@ -120,7 +121,7 @@ int EventScanner::peek_after_space() {
 }
 
 void EventScanner::begin() {
-  if (peek() == 0xEF) {  // a byte order mark
+  if (peek() == 0xEF) {  // byte order mark
     for (const int c : {0xEF, 0xBB, 0xBF})
       if (peek() == c) ++pos_;
   }
@@ -142,14 +143,14 @@ bool EventScanner::string_text(std::string& text) {
   return true;
 }
 
-// Any JSON value; what is in no bracket ends before a comma, a bracket or a space.
+// Reads any JSON value; a scalar ends before a comma, a bracket or a space.
 bool EventScanner::value_text(std::string& text) {
   int depth = 0;
   std::string string;
   do {
     const int c = peek_after_space();
     if (c < 0) return false;
-    if (others_bytes_ + text.size() > kMostOthers) {  // read over, not kept
+    if (others_bytes_ + text.size() > kMostOthers) {  // skip the rest without storing it
       others_bytes_ = kMostOthers;
       text.assign(1, ' ');
       others_too_large_ = true;
@@ -168,7 +169,7 @@ bool EventScanner::value_text(std::string& text) {
     if (c == ',' && depth == 0) return !text.empty();
     text += static_cast<char>(c);
     ++pos_;
-    if (depth == 0 && c != '}' && c != ']') {  // a number, true, false, null
+    if (depth == 0 && c != '}' && c != ']') {  // number, true, false, null
       for (int next = peek(); next >= 0 && std::strchr(",]} \n\r\t", next) == nullptr; next = peek()) {
         text += static_cast<char>(next);
         ++pos_;
@@ -212,7 +213,8 @@ void EventScanner::key_and_value() {
   state_ = State::done;
 }
 
-// Where another event seems to begin: at a line's first '{', or behind "},". Or the line where they end.
+// Skips to where another event seems to begin: at a '{' that is first in its line or follows "},". Also stops
+// at a ']' that is first in its line.
 void EventScanner::find_again() {
   while (true) {
     for (std::size_t i = pos_; i < filled_; ++i) {
@@ -232,7 +234,7 @@ void EventScanner::find_again() {
         return;
       }
     }
-    constexpr std::size_t kKept = 64;  // spaces and a comma may go on
+    constexpr std::size_t kKept = 64;  // the separator can continue in the next window
     pos_ = std::max(pos_, filled_ - std::min(filled_, kKept));
     if (!fill()) break;
   }
@@ -240,8 +242,8 @@ void EventScanner::find_again() {
   state_ = State::done;
 }
 
-// The element at `pos_`. False if more of it must be read, or the events are over or lost, or the batch must
-// end here.
+// Scans the element at `pos_`. Returns false if more input is needed, if the event is broken, or if the batch
+// must end here.
 bool EventScanner::one_event(EventBatch& batch, std::size_t& first) {
   const char* const begin = window_.data() + pos_;
   const Scanned event = scan_event(begin, window_.data() + filled_);
@@ -272,7 +274,7 @@ bool EventScanner::one_event(EventBatch& batch, std::size_t& first) {
 }
 
 bool EventScanner::gather(EventBatch& batch) {
-  std::size_t first = 0, last = 0;  // of the window: the batch
+  std::size_t first = 0, last = 0;  // the batch's range in the window
   while (state_ == State::events) {
     while (pos_ < filled_ && (is_space(window_[pos_]) || window_[pos_] == ',')) ++pos_;
     if (pos_ == filled_) {
@@ -291,11 +293,11 @@ bool EventScanner::gather(EventBatch& batch) {
         last = pos_;
         continue;
       }
-      if (number_ == before && batch.starts.empty() && fill()) continue;  // the rest of it
-      if (number_ == before && batch.starts.empty()) continue;            // the end, which is told
+      if (number_ == before && batch.starts.empty() && fill()) continue;  // read the rest of the event
+      if (number_ == before && batch.starts.empty()) continue;            // reports the truncated event
       break;
     }
-    if (!batch.starts.empty()) break;  // what follows is none of this batch
+    if (!batch.starts.empty()) break;  // what follows belongs to no batch or to the next
     if (c == ']') {
       ++pos_;
       state_ = bare_ ? State::done : State::keys;

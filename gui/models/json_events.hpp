@@ -1,4 +1,4 @@
-// Splits a stream of trace JSON into batches of whole events, without keeping more than a window of it.
+// Splits a stream of trace JSON into batches of complete events while holding only a window of it in memory.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@
 
 namespace rehearse::gui {
 
-// Elements of `traceEvents` as they stand one after another in the file.
+// Consecutive elements of `traceEvents`, in the order of the file.
 struct EventBatch {
-  std::vector<char> text;             // "[{...},{...}]" and kPadding bytes
-  std::vector<std::uint32_t> starts;  // of events in `text`
-  std::uint64_t first_number = 0;     // of the first event, from 1 on
-  std::uint64_t at = 0;               // byte of the stream where the first event begins
-  double share = 0;                   // of the stream that has been read
+  std::vector<char> text;             // "[{...},{...}]" followed by kPadding bytes
+  std::vector<std::uint32_t> starts;  // offsets of the events in `text`
+  std::uint64_t first_number = 0;     // number of the first event, counted from 1
+  std::uint64_t at = 0;               // stream offset of the first event
+  double share = 0;                   // share of the stream that has been read
   static constexpr std::size_t kPadding = 64;
   std::string_view json() const { return {text.data(), text.size() - kPadding}; }
-  // From the start of event `i` up to the next.
+  // Returns the text of event `i`.
   std::string_view event(std::size_t i) const;
 };
 
-// A place that could not be read. `event`: its number; 0: outside of the events.
+// A position that could not be parsed. `event` is the event's number; 0: outside the events.
 struct BadPlace {
   std::uint64_t event = 0, byte = 0;
   std::string why;
@@ -34,12 +34,13 @@ struct BadPlace {
 class EventScanner {
 public:
   using Fail = std::function<void(BadPlace)>;
-  // Both must outlive it. Of each bad place one event is lost: reading goes on at the next that can be told.
+  // Both arguments must outlive the scanner. Each error loses one event; scanning resumes at the next
+  // recognizable one.
   EventScanner(TraceSource& source, Fail fail);
-  // The next batch; false at the end.
+  // Reads the next batch; returns false at the end.
   bool next(EventBatch& batch);
   bool is_json() const { return state_ != State::no_json; }
-  // What stands beside traceEvents: keys and JSON texts.
+  // The members besides traceEvents: pairs of key and JSON text.
   std::vector<std::pair<std::string, std::string>>& others() { return others_; }
 
 private:
@@ -59,12 +60,12 @@ private:
   TraceSource& source_;
   Fail fail_;
   State state_ = State::start;
-  bool bare_ = false;         // an array of events, nothing around it
-  std::vector<char> window_;  // of the stream
+  bool bare_ = false;         // the document is only an array of events
+  std::vector<char> window_;  // the part of the stream in memory
   std::size_t pos_ = 0, filled_ = 0;
-  std::uint64_t base_ = 0;    // byte of the stream where the window begins
-  bool ended_ = false;        // the source has no more
-  std::uint64_t number_ = 0;  // of events so far
+  std::uint64_t base_ = 0;    // stream offset of the window
+  bool ended_ = false;        // the source is exhausted
+  std::uint64_t number_ = 0;  // events so far
   std::vector<std::pair<std::string, std::string>> others_;
   std::size_t others_bytes_ = 0;
   bool others_too_large_ = false;

@@ -11,12 +11,12 @@
 namespace rehearse::gui {
 namespace {
 
-// Ends farther apart than this share of a collective's length, and than so many ns, belong to two
-// collectives.
+// Ends that are farther apart than both this share of the shorter transfer and the minimum in ns belong to
+// two collectives.
 constexpr double kTogether = 0.05;
 constexpr Time kLeastTogether = 2'000;
 
-// A rank's part of a collective.
+// One process's part in a collective.
 struct Arrival {
   std::uint32_t name = 0;
   int process = 0;
@@ -24,7 +24,7 @@ struct Arrival {
   Time length = 0;  // of the transfer itself
 };
 
-// When the rank was ready: before a transfer stands what it waited for the others.
+// Returns when the rank was ready: before its transfer if it waited for the others first.
 Time arrival_of(const Timeline& timeline, const Row& row, SpanId span) {
   const SpanColumns& spans = timeline.spans;
   Time at = spans.begin[span];

@@ -10,12 +10,13 @@
 namespace rehearse::gui {
 
 struct Lateness {
-  double seconds = 0;  // in its window, each instant once
-  std::string at;      // the kind of op at which most of it is lost: "all-reduce bucket"; empty: nowhere
+  double seconds = 0;  // within the process's window; overlapping waits count once
+  std::string at;      // kind of op that loses the most time: "all-reduce bucket"; empty: none
 };
-// Of each process. Transfers of one name that end together on several processes of a stage are one
-// collective. A process is late to it by its arrival less the median one, as far as the process of the median
-// arrival computes nothing in between. Returns what it has once `cancelled`.
+// Returns one entry per process. Transfers with the same name that end together on several processes of a
+// pipeline stage are one collective. A process is late by its arrival minus the median arrival, without the
+// time during which the process with the median arrival computes. Returns partial results once `cancelled` is
+// set.
 std::vector<Lateness> lateness(const Timeline& timeline, const std::vector<TimeRange>& windows,
                                const std::atomic<bool>& cancelled);
 

@@ -11,10 +11,10 @@ namespace rehearse::gui {
 
 namespace {
 
-// Shortest time in which a transfer's bytes are taken to flow, where its span has no length.
+// Duration in seconds over which bytes are taken to flow if the transfer's span has no length.
 constexpr double kInstant = 1e-9;
 
-// Inside a node, a network card's, or behind it.
+// The kind of link: inside a node, at a network card, or in the network.
 int kind_of(const Cluster& cluster, LinkId link) {
   return static_cast<int>(cluster.link_place(link).kind);
 }
@@ -48,7 +48,7 @@ LinkUsage::LinkUsage(const Trace& trace, std::shared_ptr<const Cluster> cluster)
     std::sort(pattern.senders.begin(), pattern.senders.end(), [](const auto& a, const auto& b) {
       return std::tie(a.begin_s, a.row) < std::tie(b.begin_s, b.row);
     });
-    std::vector<std::pair<double, double>> changes;  // time, of the rate
+    std::vector<std::pair<double, double>> changes;  // time, change of the rate
     double latest = 0;
     for (const Pattern::Sender& sender : pattern.senders) {
       const double rate = sender.bytes / (sender.end_s - sender.begin_s);
@@ -63,7 +63,7 @@ LinkUsage::LinkUsage(const Trace& trace, std::shared_ptr<const Cluster> cluster)
     for (const auto& [time, change] : changes) {
       if (!pattern.time.empty()) carried += rate * (time - pattern.time.back());
       under_way += change > 0 ? 1 : change < 0 ? -1 : 0;
-      rate = under_way == 0 ? 0 : rate + change;  // what rounding left goes
+      rate = under_way == 0 ? 0 : rate + change;  // discards rounding errors when nothing flows
       pattern.time.push_back(time);
       pattern.carried.push_back(carried);
       pattern.rate.push_back(rate);
@@ -119,7 +119,7 @@ std::vector<LinkUsage::Busy> LinkUsage::busiest(const Load& load, std::size_t co
       all.push_back(
           {first_of_[column], members_[column] - 1, use(load, first_of_[column]), load.bytes[column]});
   std::sort(all.begin(), all.end(), [](const Busy& a, const Busy& b) {
-    // To a billionth: what is equal but for rounding stands in the links' order.
+    // Uses that differ by less than 1e-9 count as equal and are sorted by link.
     return a.use > b.use * (1 + 1e-9) || (a.use >= b.use * (1 - 1e-9) && a.link < b.link);
   });
   if (all.size() > count) all.resize(count);
@@ -163,7 +163,7 @@ std::vector<LinkUsage::User> LinkUsage::users(LinkId link, double begin_s, doubl
     return std::tie(a.first, a.second.row) < std::tie(b.first, b.second.row);
   });
   for (const auto& [begin, user] : found) {
-    // Several messages of one op count together.
+    // Merges several messages of one op.
     if (!users.empty() && users.back().row == user.row)
       users.back().bytes += user.bytes;
     else

@@ -1,4 +1,4 @@
-// How much of every link's capacity is used over any stretch of time.
+// Computes how much of each link's capacity is used over any time range.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,14 @@
 
 namespace rehearse::gui {
 
-// A transfer is taken to carry its bytes evenly from begin to end. Links that the same transfers cross
-// equally often share a column, so that a question about all links costs little.
+// Assumes that a transfer carries its bytes evenly from begin to end. Links that the same transfers cross
+// equally often share a column, which makes queries over all links cheap.
 class LinkUsage {
 public:
-  // Slow: not on the window's thread. Times are the trace's seconds.
+  // Slow; do not call on the window's thread. Times are in the trace's seconds.
   LinkUsage(const Trace& trace, std::shared_ptr<const Cluster> cluster);
 
-  struct Load {  // of all links, over a stretch of time
+  struct Load {  // the load of all links over a time range
     double begin_s = 0, end_s = 0;
     std::vector<double> bytes;  // by column
     double length_s() const { return end_s - begin_s; }
@@ -27,7 +27,7 @@ public:
   double bytes(const Load& load, LinkId link) const {
     return columns_of_[link] < 0 ? 0 : load.bytes[columns_of_[link]];
   }
-  // Share of the capacity.
+  // Returns the used share of the link's capacity.
   double use(const Load& load, LinkId link) const {
     return columns_of_[link] < 0 || !(load.length_s() > 0)
                ? 0
@@ -36,40 +36,41 @@ public:
 
   struct Busy {
     LinkId link = 0;
-    int like_it = 0;  // others of the same kind that carry the same
+    int like_it = 0;  // other links of the same kind with the same load
     double use = 0, bytes = 0;
   };
-  // Used links, the busiest first; of equal ones the first stands for all.
+  // Returns the used links, the busiest first; links with equal load are represented by the first of them.
   std::vector<Busy> busiest(const Load& load, std::size_t count) const;
 
-  // Mean use over equal stretches of time, for a plot.
+  // Returns the mean use in `bins` equal intervals, for a plot.
   std::vector<double> use_over_time(LinkId link, double begin_s, double end_s, std::size_t bins) const;
 
-  // A row of the trace that sends over a link, and what it puts on it in all.
+  // A row of the trace that sends over a link, with the total bytes it puts on the link.
   struct User {
     std::size_t row = 0;
     double bytes = 0;
   };
-  // All that are under way in the stretch of time, by their begin.
+  // Returns all transfers active in the time range, sorted by begin.
   std::vector<User> users(LinkId link, double begin_s, double end_s) const;
-  // The links that the op of a row crosses, ascending.
+  // Returns the links that the op of a row crosses, ascending.
   std::vector<LinkId> links_of(std::size_t row) const;
 
   const Cluster& cluster() const { return *cluster_; }
   std::size_t used_links() const { return used_; }
 
 private:
-  // What one pattern of transfers carries as time goes by: after time[i] another rate[i] bytes/s.
+  // What one pattern of transfers carries over time: from time[i] on, after carried[i] bytes, at rate[i]
+  // bytes/s.
   struct Pattern {
     std::vector<double> time, carried, rate;
     struct Sender {
       std::size_t row = 0;
       double begin_s = 0, end_s = 0, bytes = 0;
     };
-    std::vector<Sender> senders;     // by begin
-    std::vector<double> latest_end;  // of senders up to this one
+    std::vector<Sender> senders;     // sorted by begin
+    std::vector<double> latest_end;  // latest end of the senders up to this one
     std::vector<LinkId> links;
-    double until(double time_s) const;  // bytes
+    double until(double time_s) const;  // bytes carried until then
   };
   struct Weight {
     int pattern = 0;

@@ -15,7 +15,7 @@ namespace rehearse::gui {
 
 namespace {
 
-// Three digits in the unit that suits.
+// Formats with three digits and a suitable unit.
 std::string scaled(double value, const std::array<const char*, 6>& units) {
   std::size_t unit = 0;
   while (std::abs(value) >= 999.5 && unit + 1 < units.size()) {
@@ -54,7 +54,7 @@ std::string share_text(double share) {
 }
 
 std::string time_range_text(TimeRange range) {
-  // The end's unit for both; as many digits as tell them apart.
+  // Uses the unit of the larger time for both, with enough digits to distinguish them.
   struct Unit {
     double ns;
     const char* name;
@@ -82,7 +82,7 @@ UsersOfLink users_of(const LinkUsage& usage, const Trace& trace, const RowSpans&
                      double begin_s, double end_s, std::size_t most) {
   UsersOfLink result;
   std::map<std::string, KindOfUse> kinds;
-  std::map<int, std::string> ranks;  // names of classes
+  std::map<int, std::string> ranks;  // names of the rank classes
   std::vector<std::pair<double, std::size_t>> order;
   const std::vector<LinkUsage::User> users = usage.users(link, begin_s, end_s);
   std::vector<double> within;

@@ -1,4 +1,4 @@
-// Tables of the busiest links and of what uses one of them when.
+// Provides tables of the busiest links and of the transfers that use a link.
 #pragma once
 
 #include <QAbstractTableModel>
@@ -10,16 +10,16 @@
 
 namespace rehearse::gui {
 
-inline constexpr int kLinkSortRole = Qt::UserRole + 1;  // of all tables of links: what a column is sorted by
+inline constexpr int kLinkSortRole = Qt::UserRole + 1;  // sort key of a cell, in all tables of links
 
-// An op that uses a link within a stretch of time.
+// An op that uses a link within a time range.
 struct LinkUser {
-  std::size_t row = 0;  // of the trace
+  std::size_t row = 0;  // in the trace
   SpanId span = kNoSpan;
   std::string op, rank, kind;  // kind: "gradient sync"
-  Time begin = 0, end = 0;     // of the timeline
-  double bytes = 0;            // on the link within the stretch
-  double share = 0;            // of all that the link carries in it
+  Time begin = 0, end = 0;     // in the timeline's time
+  double bytes = 0;            // on the link within the range
+  double share = 0;            // of everything the link carries in the range
 };
 struct KindOfUse {
   std::string kind;
@@ -27,9 +27,9 @@ struct KindOfUse {
   double bytes = 0, share = 0;
 };
 struct UsersOfLink {
-  std::vector<LinkUser> users;   // by their begin; at most as many as asked for, those with the most bytes
-  std::size_t left_out = 0;      // others
-  std::vector<KindOfUse> kinds;  // of all, the most bytes first
+  std::vector<LinkUser> users;   // sorted by begin; the ones with the most bytes, up to the requested number
+  std::size_t left_out = 0;      // users beyond that number
+  std::vector<KindOfUse> kinds;  // over all users, the most bytes first
   double bytes = 0;
 };
 UsersOfLink users_of(const LinkUsage& usage, const Trace& trace, const RowSpans& spans, LinkId link,
@@ -40,7 +40,7 @@ class LinkUsersModel : public QAbstractTableModel {
 public:
   enum Column { op, begin, end, bytes, share, rank, columns };
   using QAbstractTableModel::QAbstractTableModel;
-  // `aligned`: what is shown as the time 0.
+  // `aligned` is the time that is shown as 0.
   void set_users(std::vector<LinkUser> users, Time aligned);
   const LinkUser& user(int row) const { return users_[row]; }
 
@@ -79,6 +79,6 @@ private:
 std::string bytes_text(double bytes);          // "12.3 GB", powers of 1000
 std::string rate_text(double bytes_per_s);     // "25 GB/s", powers of 1000
 std::string share_text(double share);          // "64 %", "1.1 %", "0.02 %"
-std::string time_range_text(TimeRange range);  // "12.3-14.5 s"
+std::string time_range_text(TimeRange range);  // "12.3 to 14.5 s"
 
 }  // namespace rehearse::gui

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kTick_ms = 100;
 
-// "gpt3-175b" of ".../gpt3-175b.trace.json.gz"
+// Returns "gpt3-175b" for ".../gpt3-175b.trace.json.gz".
 std::string name_of(const QString& path) {
   QString name = QFileInfo(path).fileName();
   for (const char* ending : {".gz", ".json", ".pt.trace", ".trace"})
@@ -26,13 +26,13 @@ std::string name_of(const QString& path) {
 }
 
 struct Read {
-  std::size_t place = 0;  // of its path among those that were asked for
+  std::size_t place = 0;  // index of its path in the request
   QString path;
   Timeline timeline;
-  std::string name;  // of its run
+  std::string name;  // of the run
 };
 
-// "ddp (2 ranks)" of "ddp-rank0" and "ddp-rank1".
+// Returns "ddp (2 ranks)" for "ddp-rank0" and "ddp-rank1".
 std::string name_of_ranks(const std::string& first, const std::string& last, std::size_t ranks) {
   std::string name(first.begin(), std::mismatch(first.begin(), first.end(), last.begin(), last.end()).first);
   for (const std::string_view ending : {"rank", "worker"})
@@ -43,7 +43,7 @@ std::string name_of_ranks(const std::string& first, const std::string& last, std
   return fmt::format("{} ({} ranks)", name.empty() ? first : name, ranks);
 }
 
-// Profiles of different ranks of as many ranks are taken to be of one job.
+// Assumes that profiles of different ranks with the same world size belong to one job, and merges them.
 std::vector<Read> with_ranks_merged(std::vector<Read> all) {
   std::vector<Read> result;
   std::vector<Timeline> ranks;
@@ -188,7 +188,7 @@ void Loader::judge_later(const Run& run) {
         }
         return [this, id, timeline, judgement, why, figures, nodes, capacities] {
           const Session::RunPointer now = session_.run(id);
-          if (!now || now->timeline != timeline) return;  // closed or read again meanwhile
+          if (!now || now->timeline != timeline) return;  // closed or reloaded in the meantime
           Run known = *now;
           known.judged = judgement;
           known.not_judged = why;

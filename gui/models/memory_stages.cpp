@@ -140,7 +140,7 @@ MemorySeries memory_over_time(const Run& run, int rank_class) {
     if (step == 0) now = by_part(timeline.persistent);
     changes.insert(changes.end(), timeline.changes.begin(), timeline.changes.end());
   }
-  // Steps may overlap a little: what is freed comes first here as well.
+  // Training steps can overlap slightly; sort releases first here too.
   std::stable_sort(changes.begin(), changes.end(), [](const MemoryChange& a, const MemoryChange& b) {
     return a.time_s != b.time_s ? a.time_s < b.time_s : a.bytes < b.bytes;
   });

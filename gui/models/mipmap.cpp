@@ -7,11 +7,11 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr std::size_t kFewSpans = 2048;  // of a row: painted from the spans themselves
+constexpr std::size_t kFewSpans = 2048;  // rows with fewer spans are painted from the spans
 constexpr std::size_t kSpansPerBucket = 2;
 
-// What fills a piece of time: nanoseconds by style. Few styles occur in one piece: `present` holds their
-// bits, and only those are visited, because this runs for every span of a trace.
+// The filled nanoseconds of an interval by style. Few styles occur in one interval: `present` holds one bit
+// for each of them, and only those are visited because this runs for every span of a trace.
 struct Filled {
   std::array<double, 16> by_style{};
   std::uint32_t present = 0;
@@ -30,7 +30,8 @@ struct Filled {
     present |= other.present;
     critical |= other.critical;
   }
-  // The style that fills most; the lowest one wins a tie. A bucket with any content is never shown as empty.
+  // Picks the style that takes the most time; the lowest one wins a tie. A bucket with any content is never
+  // shown as empty.
   Bucket bucket(double length) const {
     Bucket result;
     double most = 0, sum = 0;
@@ -55,7 +56,7 @@ struct Filled {
   }
 };
 
-// Levels that grow from the lowest: a bucket that is done goes into the one above it.
+// Builds all levels at once: adds each completed bucket to the open bucket of the level above.
 struct Levels {
   Time shortest;
   std::vector<std::vector<Bucket>>& levels;
@@ -130,7 +131,8 @@ Bucket RowMipmap::at(Time begin, Time end) const {
   const Time first = std::max<Time>(0, (begin - origin_) >> shift);
   const Time last = std::min<Time>(static_cast<Time>(buckets.size()) - 1, (end - 1 - origin_) >> shift);
   Bucket result;
-  // At most three, the outer ones in part: the style of most, the shares added up.
+  // The range overlaps at most three buckets, the outer ones partly: add up their shares and take the
+  // predominant style.
   double sum = 0;
   std::array<float, 16> by_style{};
   bool any = false;
@@ -159,7 +161,7 @@ PathRow path_of(const Timeline& timeline, const std::vector<SpanId>& critical) {
   path.timeline.strings = timeline.strings;
   path.timeline.processes.resize(1);
   path.timeline.rows.resize(1);
-  path.timeline.rows[0].track = 0;  // names are those of spans, not of a summary
+  path.timeline.rows[0].track = 0;  // marks the row as one of spans, not a summary
   const SpanColumns& from = timeline.spans;
   SpanColumns& spans = path.timeline.spans;
   Time last = std::numeric_limits<Time>::min();
@@ -211,7 +213,7 @@ std::shared_ptr<const Mipmaps> make_mipmaps(const Timeline& timeline, const std:
 
 namespace {
 
-// Adds up what narrow spans fill of the pixel that is worked on.
+// Accumulates the narrow spans within the current pixel.
 class Pixel {
 public:
   explicit Pixel(std::vector<Piece>& pieces) : pieces_(pieces) {}
@@ -259,7 +261,8 @@ void from_spans(const Timeline& timeline, SpanId first, SpanId last, const TimeS
   pixel.flush();
 }
 
-// The span that fills all of a pixel's run is told by name, as when it is painted alone.
+// Replaces a run of completely filled pixels by the span that covers it, so that it gets a label as when
+// painted alone.
 void join_equal(const Timeline& timeline, const Row& row, const TimeScale& scale, std::size_t from,
                 std::vector<Piece>& pieces) {
   std::size_t kept = from;

@@ -25,7 +25,8 @@ private:
     inside_.parts.push_back({kind, std::move(name), layer});
     return static_cast<int>(inside_.parts.size()) - 1;
   }
-  // With the links of this name, the one from a to b first; without a name they are only drawn.
+  // Draws a wire between two parts and attaches the links of this name, the one from a to b first. Without a
+  // name it is only drawn.
   void wire(int a, int b, const std::string& name) {
     NodeInside::Wire wire{a, b, -1, -1};
     if (!name.empty()) {
@@ -50,12 +51,12 @@ private:
     top_ = nvswitch ? 2 : 1;
   }
 
-  // The processor, and what joins the devices and network cards to it.
+  // Adds the processor and the parts that connect devices and network cards to it.
   void add_processor() {
     const Node& node = cluster_.node();
     if (!server_ && !node.pcie_switches.empty()) {
       std::vector<int> below = devices_;
-      int number = 0, joined = 1;  // of a level below: devices behind each
+      int number = 0, joined = 1;  // `joined`: devices behind each switch of the level below
       for (const Node::PcieSwitches& level : node.pcie_switches) {
         std::vector<int> switches;
         for (int first = 0; first < node.devices; first += level.devices, ++number)
@@ -106,8 +107,8 @@ private:
   bool server_;
   NodeInside inside_;
   std::vector<int> devices_, innermost_;
-  int root_ = -1;  // the processor, or the PCIe that joins it and the devices
-  int top_ = 0;    // the next layer
+  int root_ = -1;  // the processor, or the PCIe bus that connects it and the devices
+  int top_ = 0;    // next layer
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ bool is_counted(Kind kind) {
   return kind != Kind::waiting && kind != Kind::bubble && kind != Kind::annotation;
 }
 
-// By name and kind: most names have one kind only, further ones hang behind it.
+// Totals by name and kind. Most names have one kind only; further kinds are chained behind the first.
 class Slots {
 public:
   explicit Slots(std::size_t names) : first_(names, kNone) {}
@@ -31,13 +31,13 @@ public:
       totals_.push_back({});
       totals_.back().kind = kind;
       const std::uint32_t slot = *at;
-      next_.push_back(kNone);  // may move what `at` points to
+      next_.push_back(kNone);  // can reallocate and invalidate `at`
       names_.push_back(name);
       return totals_[slot];
     }
     return totals_[*at];
   }
-  // `roles`: a bit for each that does such work.
+  // `roles`: one bit for each role that does such work.
   OpTotals& of(std::uint32_t name, Kind kind, Roles roles) {
     OpTotals& its = of(name, kind);
     const auto slot = static_cast<std::size_t>(&its - totals_.data());
@@ -55,7 +55,8 @@ private:
   std::vector<Roles> roles_;
 };
 
-// Ranks of each role that have spans at all; roles beyond what a set of bits holds count as one.
+// Counts the ranks of each role that have spans. The roles that exceed the bits of `Roles` share the last
+// bit.
 class RanksOfRoles {
 public:
   explicit RanksOfRoles(const Timeline& timeline) {
@@ -78,7 +79,8 @@ public:
   }
   Roles of(int process) const { return role_of_[static_cast<std::size_t>(process)]; }
   double all() const { return std::accumulate(ranks_.begin(), ranks_.end(), 0.0); }
-  // Hosts beside their devices count as many as there are devices.
+  // Ranks of the given roles. Falls back to all ranks if the roles have none, as for host processes next to
+  // their devices.
   double ranks(Roles roles) const {
     double sum = 0;
     for (std::size_t place = 0; place < ranks_.size(); ++place)
@@ -118,8 +120,8 @@ bool is_number(std::string_view word) {
 }  // namespace
 
 std::string kind_of_name(std::string_view name) {
-  for (const std::string_view part : {", layers ", ", layer "})  // of ours: a bucket's share of a pass
-    name = name.substr(0, name.find(part));
+  // in Rehearse's names: a bucket's share of a pass
+  for (const std::string_view part : {", layers ", ", layer "}) name = name.substr(0, name.find(part));
   std::string kind;
   while (!name.empty()) {
     const std::size_t end = std::min(name.find(' '), name.size());
@@ -226,7 +228,7 @@ TableData rows_of(const OpTotalsOfRange& totals) {
                          known(op.bytes_s > 0, bandwidth(op) * rate.factor),
                          known(op.flops_s > 0, op.flops_s > 0 ? op.flops / op.flops_s / 1e12 : 0)});
   }
-  // What no op tells is left out.
+  // Leaves out columns that are empty in every row.
   for (std::size_t column = data.columns.size(); column-- > 0;) {
     const bool told = std::any_of(data.rows.begin(), data.rows.end(),
                                   [&](const auto& row) { return !row[column].text.isEmpty(); });

@@ -1,4 +1,4 @@
-// How often each kind of op runs and how long it takes: of a stretch of time, summed over a run's spans.
+// Sums how often each kind of op runs and how long it takes in a time range of a run.
 #pragma once
 
 #include <atomic>
@@ -12,39 +12,39 @@
 
 namespace rehearse::gui {
 
-// Ops with the same name but for their numbers, and of the same kind.
+// Ops of the same kind whose names differ only in numbers.
 struct OpTotals {
   std::string name;  // "backward", "send forward"
   Kind kind = Kind::compute;
-  double ranks = 0;    // of the roles that do such work: workers, servers; means are over them
-  double count = 0;    // of all ranks; of folded ones each
-  double seconds = 0;  // of all ranks, as far as they lie in the stretch
-  double whole_s = 0;  // their whole durations
+  double ranks = 0;    // ranks whose roles (workers, servers) do such work; means are over them
+  double count = 0;    // over all ranks; a folded process counts once per member
+  double seconds = 0;  // over all ranks, only the time within the range
+  double whole_s = 0;  // total of their full durations
   Time shortest = std::numeric_limits<Time>::max(), longest = 0;
-  double bytes = 0, bytes_s = 0;  // of those that tell their bytes: these, and the time they took
+  double bytes = 0, bytes_s = 0;  // bytes of the ops that record them, and the time of those ops
   double flops = 0, flops_s = 0;
 
-  // Of a mean rank among those: the definition of the Table and of Compare, and that of seconds_by_op
-  // (simulator/trace/op_seconds.hpp) for traces of ours.
+  // Mean over those ranks. The Table and Compare views use this definition, and so does seconds_by_op()
+  // (simulator/trace/op_seconds.hpp) for Rehearse's traces.
   double mean(double of_all) const { return ranks > 0 ? of_all / ranks : 0; }
 };
 
 struct OpTotalsOfRange {
-  std::vector<OpTotals> ops;  // the longest first
-  double ranks = 0;           // that have spans at all
-  double seconds = 0;         // of the stretch
+  std::vector<OpTotals> ops;  // longest first
+  double ranks = 0;           // that have any spans
+  double seconds = 0;         // length of the range
 };
 
-// Of spans of tracks, without waiting (it belongs to what was waited for) and annotations. Returns early,
-// with what it has, once `cancelled`.
+// Counts the spans of tracks, except annotations and waiting (which belongs to what was waited for). Returns
+// partial results once `cancelled` is set.
 OpTotalsOfRange op_totals(const Timeline& timeline, TimeRange range,
                           const std::atomic<bool>* cancelled = nullptr);
 
-// The name without its numbers: "backward 3, layers 5-12" and "backward 0" are "backward", "layer 4 gemm" is
-// "layer gemm"; numbers inside of words stay.
+// Removes numbers from the name: "backward 3, layers 5-12" and "backward 0" become "backward", "layer 4 gemm"
+// becomes "layer gemm". Numbers inside words stay.
 std::string kind_of_name(std::string_view name);
 
-// Count, total and bytes of a mean rank (OpTotals::mean).
+// Makes the table with count, total and bytes of a mean rank (OpTotals::mean).
 TableData rows_of(const OpTotalsOfRange& totals);
 
 }  // namespace rehearse::gui

@@ -1,4 +1,4 @@
-// Work on large columns: in a few threads, on large pages.
+// Helps to process large columns: with a few threads and on large memory pages.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace rehearse::gui {
 
-// Calls f(0) ... f(count - 1) in up to four threads. Throws what the first of them threw.
+// Calls f(0) ... f(count - 1) in up to `threads` threads. Rethrows the first exception.
 template <typename F>
 void in_parallel(std::size_t count, std::size_t threads, F&& f) {
   std::atomic<std::size_t> next = 0;
@@ -39,14 +39,15 @@ void in_parallel(std::size_t count, std::size_t threads, F&& f) {
   if (failed) std::rethrow_exception(failed);
 }
 
-// As many threads as `work` items are worth.
+// Returns how many threads are worthwhile for that many work items, at most 4.
 inline std::size_t threads_for(std::size_t work) {
   constexpr std::size_t kWorthAThread = 100'000, kMost = 4;
   const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
   return work < kWorthAThread ? 1 : std::min(cores, kMost);
 }
 
-// Of memory that is soon written as a whole: hundreds of thousands of small pages take seconds.
+// Requests large pages for memory that is about to be filled entirely; faulting in hundreds of thousands of
+// small pages takes seconds.
 inline void prefer_large_pages([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) {
 #ifdef __linux__
   constexpr std::uintptr_t kPage = std::uintptr_t{1} << 21;

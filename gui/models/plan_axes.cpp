@@ -9,9 +9,9 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr double kLogarithmicFrom = 4;   // times the least value
-constexpr double kAboveNone = 0.14;      // where values begin if some plans have none
-constexpr double kMarkDistance = 0.075;  // at least, between two marks of numbers
+constexpr double kLogarithmicFrom = 4;   // ratio of the largest to the smallest value
+constexpr double kAboveNone = 0.14;      // lower end of the values if some plans have none
+constexpr double kMarkDistance = 0.075;  // minimum between two marks of numbers
 constexpr int kFigureMarks = 5;
 constexpr double kAlike = 1e-9;
 
@@ -36,7 +36,7 @@ Placing placing_of(const std::set<double>& values, bool with_none) {
   return placing;
 }
 
-// The ends, and of the others those that have room.
+// Marks both ends, and of the other values those that have room.
 std::vector<PlanAxis::Mark> marks_of(const std::set<double>& values, const Placing& placing) {
   std::vector<PlanAxis::Mark> marks;
   const double end = placing(*values.rbegin());

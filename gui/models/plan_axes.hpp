@@ -1,4 +1,5 @@
-// Parallel coordinates of plans: an axis for each setting in which they differ and for what comes of it.
+// Computes parallel coordinates of plans: one axis for each setting in which they differ and for each
+// resulting figure.
 #pragma once
 
 #include <QString>
@@ -12,20 +13,21 @@ namespace rehearse::gui {
 
 struct PlanAxis {
   enum class Scale { linear, logarithmic, categories } scale = Scale::linear;
-  QString title, tip;  // "tensor", "step time (s)"; "strategy.tensor"
+  QString title, tip;  // e.g. titles "tensor" and "step time (s)", tip "strategy.tensor"
   struct Mark {
-    double place = 0;  // 0 at the lower end, 1 at the upper one
+    double place = 0;  // 0 at the lower end, 1 at the upper end
     QString text;
   };
   std::vector<Mark> marks;     // from the lower end
-  std::vector<double> places;  // by plan; kNotTold: the plan has no value there
+  std::vector<double> places;  // by plan; kNotTold: the plan has no value for it
 };
 
-// Numbers stand on a logarithmic axis if they are above 0 and the largest is more than four times the least,
-// else on a linear one; words each have a place. Plans that lack a setting stand below, at "none".
+// Numeric axes are logarithmic if all values are above 0 and the largest is more than four times the
+// smallest, else linear; words are evenly spaced. Plans without the setting are placed at the lower end,
+// marked "none".
 std::vector<PlanAxis> axes_of(const PlanFile& file);
 
-// A part of an axis, its ends included.
+// A part of an axis, both ends included.
 struct PlanRange {
   double least = 0, most = 1;
 };

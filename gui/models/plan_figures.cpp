@@ -82,7 +82,7 @@ std::vector<PlanFigure> known_figures(const PlanFile& file) {
 
 std::vector<std::size_t> front_of(const PlanFile& file, PlanFigure across, PlanFigure up,
                                   const std::vector<bool>& among) {
-  // The smaller, the better.
+  // Returns a value for which smaller is better.
   const auto cost = [&](std::size_t plan, PlanFigure figure) {
     const double value = value_of(file.plans[plan], figure);
     return is_better_if_larger(figure) ? -value : value;

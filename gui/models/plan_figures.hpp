@@ -1,4 +1,4 @@
-// The figures by which plans are compared, and the plans that no other one beats in two of them.
+// Provides the figures by which plans are compared, and the Pareto front of plans in two of them.
 #pragma once
 
 #include <QString>
@@ -15,15 +15,16 @@ inline constexpr std::size_t kPlanFigures = 7;
 
 QString name_of(PlanFigure figure);  // "step time"
 bool is_better_if_larger(PlanFigure figure);
-// In SI units, bytes, watt hours, the file's currency or as a share; kNotTold.
+// In seconds, samples/s, bytes, watt-hours, the file's currency or as a fraction; kNotTold: the file does not
+// give it.
 double value_of(const FoundPlan& plan, PlanFigure figure);
-// In which all plans are told: "ms", "GiB", "USD", "%".
+// The common unit for all plans: "ms", "GiB", "USD", "%".
 Unit unit_of(const PlanFile& file, PlanFigure figure);
 QString title_of(const PlanFile& file, PlanFigure figure);    // "step time (s)"
-std::vector<PlanFigure> known_figures(const PlanFile& file);  // of at least one plan
+std::vector<PlanFigure> known_figures(const PlanFile& file);  // figures that at least one plan has
 
-// Of those `among` that fit into memory, the plans that no other one beats in one of the two figures without
-// losing in the other; from the best in `across` to the best in `up`.
+// Returns the Pareto front of those plans `among` that fit into memory: no other plan is better in one of the
+// two figures without being worse in the other. Sorted from the best in `across` to the best in `up`.
 std::vector<std::size_t> front_of(const PlanFile& file, PlanFigure across, PlanFigure up,
                                   const std::vector<bool>& among);
 

@@ -13,7 +13,7 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr double kMost = 1e300;
-constexpr std::size_t kBeginning = 1 << 16;  // bytes in which the first keys of a file of plans stand
+constexpr std::size_t kBeginning = 1 << 16;  // bytes of a plans file that contain its first keys
 
 bool is_told(const JsonReader& object, const char* key) {
   return object.has(key) && !object.at(key).value().is_null();
@@ -64,7 +64,7 @@ FoundPlan plan_in(const JsonReader& object, const std::string& folder) {
   }
   plan.fits = !is_told(object, "fits") || object.at("fits").boolean();
   plan.indistinguishable = is_told(object, "indistinguishable") && object.at("indistinguishable").boolean();
-  // "extended": simulated with some of its micro-batches.
+  // "extended" plans were simulated with only some of their micro-batches.
   const std::string basis = text_or_none(object, "basis");
   plan.simulated = basis == "simulated" || basis == "extended";
   plan.why = text_or_none(object, "why");
@@ -144,7 +144,7 @@ void read_advice(const JsonReader& file, PlanFile& into) {
   }
 }
 
-// Reads keys of the outermost object until it knows.
+// SAX handler that reads the keys of the outermost object until the kind of file is known.
 struct FirstKeys : json::json_sax_t {
   int depth = 0;
   bool plans = false;
@@ -156,7 +156,8 @@ struct FirstKeys : json::json_sax_t {
   }
   bool start_object(std::size_t) override { return ++depth > 0; }
   bool end_object() override { return --depth > 0; }
-  bool start_array(std::size_t) override { return ++depth > 1; }  // one outermost: a trace
+  // stops at an outermost array, which is a trace
+  bool start_array(std::size_t) override { return ++depth > 1; }
   bool end_array() override { return --depth > 0; }
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
@@ -166,7 +167,7 @@ struct FirstKeys : json::json_sax_t {
   bool string(string_t&) override { return true; }
   bool binary(binary_t&) override { return true; }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
-    return false;  // the beginning ends somewhere
+    return false;  // the excerpt usually ends in the middle of the document
   }
 };
 

@@ -101,7 +101,7 @@ void add_states(const PlanFile& file, PlanColumns& columns) {
        [&file](std::size_t plan) { return text_cell(QString::fromStdString(file.plans[plan].why)); }});
 }
 
-// Columns from left to right: the plan, its step time, its settings, and then its other figures.
+// Returns the columns from left to right: the plan, its step time, its settings, and then its other figures.
 PlanColumns columns_of(const PlanFile& file) {
   PlanColumns columns;
   columns.push_back({{"plan", "By rank; the scenario's own; those that are too large for the devices", false},
@@ -126,7 +126,7 @@ PlanColumns columns_of(const PlanFile& file) {
 struct Term {
   QString word;
   std::size_t column = 0;
-  QString comparison;  // empty: the word
+  QString comparison;  // empty: search for the word
   double number = 0;
 };
 

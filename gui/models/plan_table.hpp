@@ -1,4 +1,4 @@
-// Plans as rows of a table, and those of them that a filter leaves.
+// Shows plans as rows of a table and filters them.
 #pragma once
 
 #include <QString>
@@ -12,13 +12,14 @@ namespace rehearse::gui {
 TableData rows_of(const PlanFile& file);
 
 struct PlanFilter {
-  // Words that a row holds in any cell, and comparisons of columns: "interleaved tensor>=4 memory<70". A
-  // comparison names a column by the beginning of its title without spaces, and means its unit.
+  // Words that must occur in some cell of a row, and comparisons of columns: "interleaved tensor>=4
+  // memory<70". A comparison names a column by the beginning of its title without spaces; its number is in
+  // the column's unit.
   QString text;
-  bool fits = false, simulated = false, pareto = false;  // only such
+  bool fits = false, simulated = false, pareto = false;  // only plans that do
 };
-// Whether each plan passes the filter, by the plan's index. A comparison whose name begins no column's title
-// is searched for as a word.
+// Returns, by plan, whether it passes the filter. If a comparison's name begins no column title, the
+// comparison is searched for as a word.
 std::vector<bool> matching(const PlanFile& file, const TableData& rows, const PlanFilter& filter);
 
 }  // namespace rehearse::gui

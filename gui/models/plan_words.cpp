@@ -19,7 +19,7 @@ std::size_t place_among_degrees(const std::string& key) {
   return static_cast<std::size_t>(std::find(kDegrees.begin(), kDegrees.end(), key) - kDegrees.begin());
 }
 
-// Without arrays, such as the layers of each stage: a plan's scenario file has them.
+// Leaves out arrays, such as the layers of each pipeline stage; the plan's scenario file has them.
 std::vector<std::string> all_settings(const PlanFile& file) {
   std::set<std::string> keys;
   for (const FoundPlan& plan : file.plans)

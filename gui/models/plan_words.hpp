@@ -1,4 +1,4 @@
-// Plans in words.
+// Describes plans in words.
 #pragma once
 
 #include <QString>
@@ -10,20 +10,20 @@
 
 namespace rehearse::gui {
 
-// The keys in which the plans differ: degrees of parallelism first, in the order in which ranks are usually
-// numbered, then the others by name.
+// Returns the keys in which the plans differ: first the degrees of parallelism, in the usual order of rank
+// numbering, then the others by name.
 std::vector<std::string> varying_settings(const PlanFile& file);
-// "tensor" of "strategy.tensor"; the whole key if another of `keys` ends so.
+// Returns "tensor" for "strategy.tensor", or the full key if another of `keys` has the same ending.
 std::string short_key(const std::vector<std::string>& keys, const std::string& key);
 
 QString label_of(const PlanFile& file, std::size_t plan);  // "plan 1", "own plan", "too large 1"
-// "tensor 8 x pipeline 8 x data 16, micro_batch 1, recompute none"
+// Returns e.g. "tensor 8 x pipeline 8 x data 16, micro_batch 1, recompute none".
 QString settings_text(const PlanFile& file, const FoundPlan& plan);
-// Of several lines: its label, settings and figures.
+// Returns several lines: the plan's label, settings and figures.
 QString description_of(const PlanFile& file, std::size_t plan);
-// What was found, and among how many; `title`: of the scenario.
+// Says what was found, and among how many plans; `title` is the scenario's.
 QString result_sentence(const PlanFile& file, const QString& title);
-// What was ruled out and what holds the best plan back, a sentence each.
+// Says what was ruled out and what limits the best plan, one sentence each.
 QStringList search_sentences(const PlanFile& file);
 
 }  // namespace rehearse::gui

@@ -13,17 +13,17 @@ namespace rehearse::gui {
 namespace {
 
 constexpr std::size_t kWindows = 8;
-constexpr double kDifference = 0.1;     // share of the time in which alike ranks may differ
-constexpr std::size_t kManyAlike = 33;  // without a pipeline: fewer ranks keep a row each
+constexpr double kDifference = 0.1;     // share of the time by which ranks of one kind can differ
+constexpr std::size_t kManyAlike = 33;  // minimum without a pipeline; with fewer, each rank keeps its own row
 constexpr std::size_t kMostListed = 4;
 
-// Shares of the whole time, by window and kind.
+// Shares of the total time, by window and kind.
 using Profile = std::array<float, kWindows * kKindNames.size()>;
 
 Profile profile_of(const Timeline& timeline, const Row& row) {
   Profile profile{};
   const double whole = std::max<double>(1, static_cast<double>(timeline.end - timeline.begin));
-  // Divided first: the times of a broken trace may be too long to be multiplied.
+  // Divides first, because multiplying the times of a broken trace could overflow.
   const Time window_length = (timeline.end - timeline.begin) / Time{kWindows};
   const auto begin_of = [&](std::size_t window) {
     return timeline.begin + window_length * static_cast<Time>(window);
@@ -53,7 +53,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Splits a name into texts and numbers in alternation, beginning with a text.
+// Splits a name alternately into texts and numbers, beginning with a text.
 std::vector<std::string_view> parts_of(std::string_view name) {
   std::vector<std::string_view> parts;
   std::size_t from = 0;
@@ -93,7 +93,7 @@ std::string common_name(const std::vector<std::string_view>& names) {
   if (names.empty()) return {};
   std::vector<std::vector<std::string_view>> parts;
   for (const std::string_view name : names) parts.push_back(parts_of(name));
-  // The first difference must be a number, a different one in each name.
+  // The first difference must be a number that is different in each name.
   const auto& first = parts.front();
   std::vector<std::size_t> differ;
   for (std::size_t i = 0; i < first.size(); ++i)
@@ -109,7 +109,7 @@ std::string common_name(const std::vector<std::string_view>& names) {
       if (std::find(numbers.begin(), numbers.end(), number) == numbers.end()) numbers.push_back(number);
     }
   if (numbers.size() != names.size()) {
-    // The part before the comma that all names share.
+    // Returns the common prefix up to its last comma.
     std::string_view shared = names.front();
     for (const std::string_view name : names)
       shared = shared.substr(

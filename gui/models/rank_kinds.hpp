@@ -1,4 +1,5 @@
-// Finds ranks that behave alike, such as data-parallel replicas, so that one row can show them all.
+// Finds ranks that behave almost identically, such as data-parallel replicas, so that one row can show them
+// all.
 #pragma once
 
 #include "gui/models/timeline.hpp"
@@ -8,11 +9,11 @@ namespace rehearse::gui {
 // Whether the ranks are stages of a pipeline.
 bool is_pipeline(const Timeline& timeline);
 
-// Fills Process::kind: ranks of one kind have the same stage, role and tracks, and summaries that spend time
-// alike. Of a pipeline two suffice; else it takes many.
+// Fills in Process::kind. Ranks of one kind have the same stage, role and tracks, and their summaries spend
+// time similarly. In a pipeline two ranks are enough for a kind; otherwise it takes many (kManyAlike).
 void find_kinds(Timeline& timeline);
 
-// What names have in common, with the numbers in which they differ: "stage 3, data 0-15", "rank 0, 8, 16".
+// Merges names that differ only in a number: "stage 3, data 0-15", "rank 0, 8, 16".
 std::string common_name(const std::vector<std::string_view>& names);
 
 }  // namespace rehearse::gui

@@ -18,7 +18,7 @@ using Interval = std::pair<Time, Time>;
 constexpr double kWorthNaming = 0.01;  // of the step
 constexpr std::string_view kIdle = "idle";
 
-// Sorted and merged.
+// Sorts and merges the intervals.
 std::vector<Interval> united(std::vector<Interval> intervals) {
   std::sort(intervals.begin(), intervals.end());
   std::vector<Interval> merged;
@@ -91,7 +91,7 @@ RankTime times_of(const Timeline& timeline, int p, TimeRange window, int steps) 
   const Row& summary = timeline.rows[static_cast<std::size_t>(process.summary_row)];
   for_spans(timeline, summary, window, [&](SpanId span, Interval inside) {
     RankPart part = part_of(timeline.spans.kind[span]);
-    // In our own traces, time without a record is spent waiting for another rank.
+    // In Rehearse's traces, unrecorded time is spent waiting for another rank.
     if (part == RankPart::waiting && timeline.writer != Timeline::Writer::rehearse &&
         timeline.name_of(span) == kIdle)
       part = RankPart::idle;
@@ -110,7 +110,7 @@ RankTime times_of(const Timeline& timeline, int p, TimeRange window, int steps) 
                   passes[place].push_back(inside);
                 });
   }
-  // An instant in which two passes run counts for the first of them.
+  // An instant at which two passes run counts for the first of them.
   std::vector<Interval> told;
   double told_s = 0;
   for (std::size_t pass = 0; pass < passes.size(); ++pass) {
@@ -125,7 +125,7 @@ RankTime times_of(const Timeline& timeline, int p, TimeRange window, int steps) 
   rank.communication_s = seconds_of(transferring);
   rank.hidden_s = common_seconds(transferring, computing);
   const double known_s = rank.step_s(), window_s = static_cast<double>(window.length()) * 1e-9;
-  // In our own traces, a rank that has finished waits for the others.
+  // In Rehearse's traces, a rank that has finished waits for the others.
   const RankPart rest = timeline.writer != Timeline::Writer::rehearse ? RankPart::idle
                         : to(RankPart::bubble) > 0                    ? RankPart::bubble
                                                                       : RankPart::waiting;
@@ -136,7 +136,7 @@ RankTime times_of(const Timeline& timeline, int p, TimeRange window, int steps) 
   return rank;
 }
 
-// The weighted median: the least value at which half of the weight is reached.
+// The weighted median: the smallest value at which half of the weight is reached.
 double median(std::vector<std::pair<double, int>> values) {
   std::sort(values.begin(), values.end());
   long long weight = 0, below = 0;
@@ -148,7 +148,7 @@ double median(std::vector<std::pair<double, int>> values) {
   return 0;
 }
 
-// The name as the beginning of a sentence: "Rank 3", "Stage 2, data 5".
+// Capitalizes the name for the beginning of a sentence: "Rank 3", "Stage 2, data 5".
 std::string named(const RankTime& rank) {
   std::string name = rank.name.empty() ? "A rank" : rank.name;
   if (name.front() >= 'a' && name.front() <= 'z') name.front() = static_cast<char>(name.front() - 'a' + 'A');
@@ -159,7 +159,7 @@ std::string straggler_sentence(const Timeline& timeline, const std::vector<RankT
   const RankTime *late = nullptr, *slow = nullptr;
   double slow_by_s = 0;
   int number = 0;
-  const auto excess_s = [&](const RankTime& rank) {  // of its computing, over the median of its role
+  const auto excess_s = [&](const RankTime& rank) {  // its computing time over the median of its role
     const std::string& role = timeline.processes[static_cast<std::size_t>(rank.process)].role;
     std::vector<std::pair<double, int>> alike;
     for (const RankTime& other : ranks)

@@ -1,4 +1,4 @@
-// What each rank did in a step, and which of them kept the others waiting.
+// Computes what each rank does in a step, and which ranks keep the others waiting.
 #pragma once
 
 #include <array>
@@ -10,9 +10,9 @@
 
 namespace rehearse::gui {
 
-// The parts of a rank's bar, in its order. Holistic Trace Analysis (HTA, docs.pytorch.org, "Temporal
+// The parts of a rank's bar, in their order. Holistic Trace Analysis (HTA, docs.pytorch.org, "Temporal
 // Breakdown") has three: computing, non-computing (communication and memory that no computing hides) and
-// idle; here they are told apart further.
+// idle; here they are divided further.
 enum class RankPart {
   forward,
   backward,
@@ -35,17 +35,18 @@ struct RankPartLook {
 };
 const RankPartLook& look_of(RankPart part);
 
-// A process of the timeline that stands for a device, or for several that behave alike.
+// A process of the timeline that represents one device, or several that behave identically.
 struct RankTime {
   int process = 0;
   int members = 1;
-  std::string name;                          // "stage 3, data 0-63"
-  std::array<double, kRankParts> seconds{};  // of a step, each instant once: together they are the step
-  // Of its transfers, from when all sides were ready, each instant once; hidden: while it computes. HTA's
-  // "communication computation overlap" is the latter over the former.
+  std::string name;  // "stage 3, data 0-63"
+  // per step; each instant counts once, so that the parts add up to the step
+  std::array<double, kRankParts> seconds{};
+  // Time of its transfers, counted from when all sides were ready, overlapping ones once; hidden: the part
+  // during which it computes. HTA's "communication computation overlap" is hidden over total.
   double communication_s = 0, hidden_s = 0;
-  // How long others waited because it arrived last at collectives, and at which one most of it. HTA
-  // ("straggler analysis") names the ranks whose communication kernels start late.
+  // How long others waited because this rank arrived last at collectives, and the kind of op that lost most
+  // of that time. HTA ("straggler analysis") names the ranks whose communication kernels start late.
   double late_s = 0;
   std::string late_at;
 
@@ -57,10 +58,11 @@ struct RankTime {
 
 struct RankTimes {
   std::vector<RankTime> ranks;  // in the order of the timeline
-  std::string stragglers;       // a sentence: who is late, by how much, where
+  std::string stragglers;       // a sentence: who is late, by how much and where
 };
-// Of the step that is told of (RunFigures::step), of a profile a mean over the steps that it marks. Servers
-// and workers are each compared among themselves. Slow for large traces; returns early once `cancelled`.
+// Evaluates the step that the figures describe (RunFigures::step), or for a profile the mean of the steps it
+// marks. Compares servers and workers only with their own role. Slow for large traces; returns partial
+// results once `cancelled` is set.
 RankTimes rank_times(const Run& run, const std::atomic<bool>& cancelled);
 
 }  // namespace rehearse::gui

@@ -1,4 +1,4 @@
-// The files that were opened last, as the settings keep them.
+// Stores the recently opened files in the settings.
 #pragma once
 
 #include <QDateTime>
@@ -9,14 +9,14 @@ namespace rehearse::gui {
 
 struct RecentFile {
   QString path;
-  QString kind;    // "trace"
-  QDateTime when;  // it was opened; invalid: not known
+  QString kind;    // e.g. "trace"
+  QDateTime when;  // time of opening; invalid: not known
 };
 
-// The last one first.
+// Returns the files, the most recent first.
 std::vector<RecentFile> recent_files();
 void remember_recent(const QString& path, const QDateTime& when);
-// "14:05", "yesterday", "3 Mar 2026"
+// Returns e.g. "today, 14:05", "yesterday", "3 Mar 2026".
 QString told_when(const QDateTime& when, const QDateTime& now);
 
 }  // namespace rehearse::gui

@@ -6,7 +6,7 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr double kParsed = 0.7;  // of the work
+constexpr double kParsed = 0.7;  // share of the work
 
 }  // namespace
 

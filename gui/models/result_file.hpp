@@ -1,5 +1,5 @@
-// Reads a file of results of any kind: the CSV of a sweep or of a validation (its header tells which), or the
-// JSON of a search for plans.
+// Reads a results file of any kind: the CSV table of a sweep or a validation, distinguished by its header, or
+// the JSON of a plan search.
 #pragma once
 
 #include <variant>
@@ -23,7 +23,7 @@ struct ReadPlans {
 };
 using ResultFile = std::variant<ReadSweep, AccuracyTable, ReadPlans>;
 
-// InputError: no file, or none of these. Cancelled.
+// Throws InputError if the file cannot be read or is none of these, and Cancelled.
 ResultFile read_results(const std::string& path, Progress& progress);
 
 }  // namespace rehearse::gui

@@ -6,10 +6,10 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr std::size_t kMostRows = 32;  // of a track
-constexpr Time kRounding = 1;          // neighbours may overlap by so much
+constexpr std::size_t kMostRows = 32;  // per track
+constexpr Time kRounding = 1;          // ns by which neighbors can overlap
 
-// Of a thread of its own, by the time alone; -1: of none.
+// Finds the step of a span outside any other span from its time alone; -1: none.
 std::int32_t step_at(const std::vector<Draft::Step>& steps, Time time) {
   const auto after = std::partition_point(steps.begin(), steps.end(),
                                           [&](const Draft::Step& step) { return step.begin <= time; });
@@ -46,8 +46,8 @@ Order ordered(const Draft& draft) {
 
 PackedTrack packed(Draft& draft, std::span<const std::uint32_t> records) {
   PackedTrack track;
-  std::vector<const Record*> last;  // of each row
-  std::vector<char> loading;        // it, or what encloses it, loads data
+  std::vector<const Record*> last;  // by row
+  std::vector<char> loading;        // by row: whether the last record or one that encloses it loads data
   for (const std::uint32_t number : records) {
     Record& record = draft.records[number];
     std::size_t row = 0;

@@ -14,15 +14,15 @@ struct Key {
   std::int64_t pid = 0;
   int op = 0, step = 0;
   Time begin = 0;
-  std::uint32_t number = 0;  // of the row or span
+  std::uint32_t number = 0;  // number of the row or span
   auto what() const { return std::tie(pid, op, step); }
   bool operator<(const Key& other) const {
     return std::tie(pid, op, step, begin) < std::tie(other.pid, other.op, other.step, other.begin);
   }
 };
 
-// The entry that begins nearest to the wanted one, within a microsecond: readers may round. Waits: the first
-// that begins no earlier.
+// Returns the entry whose begin is nearest to the wanted one and within a microsecond of it, because readers
+// can round times. For a wait, returns the first entry that does not begin earlier.
 std::uint32_t find(const std::vector<Key>& keys, const Key& wanted, bool wait) {
   auto it = std::lower_bound(keys.begin(), keys.end(), wanted);
   const auto fits = [&](auto at) { return at != keys.end() && at->what() == wanted.what(); };

@@ -1,4 +1,4 @@
-// Which span of a timeline shows a row of our own trace, and the other way round.
+// Maps rows of a Rehearse trace to the timeline spans that show them, and back.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,16 @@ namespace rehearse::gui {
 
 inline constexpr std::size_t kNoTraceRow = static_cast<std::size_t>(-1);
 
-// Both were read from one file. A row is found by its class (process), op, step and, where an op is repeated,
-// its time.
+// The trace and the timeline must come from the same file. A row is identified by its rank class (process),
+// op and step, and by its time if the op repeats.
 class RowSpans {
 public:
   RowSpans(const Trace& trace, const Timeline& timeline);
 
   SpanId span_of(std::size_t row) const;  // kNoSpan: the timeline does not show it
-  // Of a transfer's wait also, and then the transfer's row; kNoTraceRow: none.
+  // Also accepts the wait before a transfer, for which it returns the transfer's row; kNoTraceRow: none.
   std::size_t row_of(SpanId span) const;
-  // A time of the trace on the timeline, and back.
+  // Converts a time of the trace to the timeline's, and back.
   Time time_of(double seconds) const;
   double seconds_of(Time time) const;
 

@@ -22,11 +22,11 @@ std::vector<std::string> nodes_of(const Timeline& timeline, const Judged& judged
   const Schedule& schedule = *run.plan.schedule;
   std::vector<std::string> nodes(timeline.processes.size());
   for (std::size_t p = 0; p < nodes.size(); ++p) {
-    // Classes of ranks are the processes from 1 on.
+    // Processes are numbered from 1, in the order of the rank classes.
     const std::int64_t number = timeline.processes[p].pid - 1;
     if (number < 0 || number >= static_cast<std::int64_t>(run.trace.classes.size())) continue;
     const RankClass& who = run.trace.classes[static_cast<std::size_t>(number)];
-    std::vector<std::string> names;  // each once, in the order of the ranks
+    std::vector<std::string> names;  // distinct, in the order of the ranks
     std::set<std::string> known;
     for (const int rank : who.ranks) {
       const auto place = static_cast<std::size_t>(schedule.first_rank(who.role) + rank);
@@ -52,7 +52,8 @@ std::vector<double> capacities_of(const Timeline& timeline, const Judged& judged
       if (!links.empty()) capacities[c] = cluster.bandwidth(links.front());
     }
     if (counter.unit != "bytes" || counter.process < 0) continue;
-    // Classes of ranks are the processes from 1 on; a server's processor has no memory of its own.
+    // Processes are numbered from 1, in the order of the rank classes. A server on a host processor has no
+    // device memory.
     const std::int64_t number = timeline.processes[static_cast<std::size_t>(counter.process)].pid - 1;
     if (number < 0 || number >= static_cast<std::int64_t>(run.trace.classes.size())) continue;
     const RankClass& who = run.trace.classes[static_cast<std::size_t>(number)];

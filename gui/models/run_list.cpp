@@ -16,7 +16,7 @@ constexpr const char* kMime = "application/x-rehearse-run";
 
 QString samples_text(double samples_per_s) {
   if (samples_per_s <= 0) return "-";
-  return QString::fromStdString(with_prefix(samples_per_s));  // as Why and reports have it
+  return QString::fromStdString(with_prefix(samples_per_s));  // formatted as in the Why view and in reports
 }
 
 std::shared_ptr<const Run> base_of(const Session& session) {
@@ -34,7 +34,7 @@ QString difference_text(double a, double b) {
   if (a <= 0 || b <= 0) return {};
   const double ratio = a / b, percent = 100 * (ratio - 1);
   if (ratio >= 10) return QString::fromStdString(fmt::format("{:.3g} x", ratio));
-  // Never "-0.0 %".
+  // Avoids "-0.0 %".
   return QString::fromStdString(std::abs(percent) < 0.05 ? "0.0 %" : fmt::format("{:+.1f} %", percent));
 }
 
@@ -53,7 +53,8 @@ QString source_text(Run::Source source) {
 RunList::RunList(Session& session, QObject* parent) : QAbstractTableModel(parent), session_(session) {
   for (const auto& run : session_.runs()) ids_.push_back(run->id);
   connect(&session_, &Session::runs_changed, this, &RunList::follow_runs);
-  connect(&session_, &Session::run_changed, this, &RunList::all_changed);  // the base may be it
+  // all rows, because it may be the base
+  connect(&session_, &Session::run_changed, this, &RunList::all_changed);
   connect(&session_, &Session::shown_changed, this, &RunList::all_changed);
 }
 
@@ -198,7 +199,7 @@ bool RunList::dropMimeData(const QMimeData* data, Qt::DropAction action, int row
   const int from = row_of(data->data(kMime).toInt());
   if (from < 0) return false;
   int to = row >= 0 ? row : parent.isValid() ? parent.row() : rowCount();
-  if (from < to) --to;  // rows below it close up
+  if (from < to) --to;  // rows below the removed one move up
   session_.move(id(from), to);
   return true;
 }
@@ -206,7 +207,7 @@ bool RunList::dropMimeData(const QMimeData* data, Qt::DropAction action, int row
 void RunList::follow_runs() {
   std::vector<int> now;
   for (const auto& run : session_.runs()) now.push_back(run->id);
-  // Those that are gone, one by one; then those that came, at the end; then the order.
+  // First removes the closed runs one by one, then appends the new ones, then fixes the order.
   for (int row = rowCount() - 1; row >= 0; --row) {
     const auto at = static_cast<std::size_t>(row);
     if (std::find(now.begin(), now.end(), ids_[at]) != now.end()) continue;

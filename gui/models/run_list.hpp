@@ -1,5 +1,5 @@
-// The runs of the session as a table: what they are, whether they are shown, and how they compare with the
-// base.
+// Provides the session's runs as a table: what they are, whether they are shown, and how they compare with
+// the base.
 #pragma once
 
 #include <QAbstractTableModel>
@@ -9,9 +9,9 @@
 
 namespace rehearse::gui {
 
-// "24.6 s" of seconds; "-" if they are not known.
+// Returns e.g. "24.6 s"; "-" if the time is not known.
 QString step_text(double seconds);
-// "+12.3 %" of a / b - 1, "21.5 x" from ten times on; empty if either is not known.
+// Returns a / b - 1 as "+12.3 %", or a / b as "21.5 x" from ten times on; empty if either is not known.
 QString difference_text(double a, double b);
 QString source_text(Run::Source source);  // "predicted"
 
@@ -19,8 +19,9 @@ class RunList : public QAbstractTableModel {
   Q_OBJECT
 public:
   enum Column { name, source, step_time, samples, difference, kColumns };
-  // Run::id; its place in Session::shown(), by which it is coloured, -1 if it is not shown; whether it is the
-  // base; what a narrow list tells beneath: "predicted" beneath the name, "1,536/s" beneath the step time.
+  // IdRole: Run::id. PlaceRole: index in Session::shown(), which determines the color; -1 if not shown.
+  // BaseRole: whether the run is the base. DetailRole: the second line of a narrow list, such as "predicted"
+  // below the name and "1,536/s" below the step time.
   enum Role { IdRole = Qt::UserRole, PlaceRole, BaseRole, DetailRole };
 
   explicit RunList(Session& session, QObject* parent = nullptr);
@@ -31,7 +32,7 @@ public:
   bool setData(const QModelIndex& index, const QVariant& value, int role = Qt::EditRole) override;
   QVariant headerData(int section, Qt::Orientation orientation, int role = Qt::DisplayRole) const override;
   Qt::ItemFlags flags(const QModelIndex& index) const override;
-  // Rows are dragged to other places.
+  // Rows can be dragged to other positions.
   Qt::DropActions supportedDropActions() const override { return Qt::MoveAction; }
   QStringList mimeTypes() const override;
   QMimeData* mimeData(const QModelIndexList& indexes) const override;
@@ -39,7 +40,7 @@ public:
                     const QModelIndex& parent) override;
 
   int id(int row) const;     // 0 if there is no such row
-  int row_of(int id) const;  // -1 if it is gone
+  int row_of(int id) const;  // -1 if the run is not in the list
 
 private:
   void follow_runs();
@@ -47,7 +48,7 @@ private:
   QString tooltip(const Run& run) const;
 
   Session& session_;
-  std::vector<int> ids_;  // of the rows, as the views know them
+  std::vector<int> ids_;  // by row, as the views know them
 };
 
 }  // namespace rehearse::gui

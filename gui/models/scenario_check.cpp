@@ -94,7 +94,7 @@ CheckedScenario check_scenario(const QString& text, const QString& folder) {
   } catch (const InputError& error) {
     const Place& place = error.place();
     const std::string told = error.what();
-    // what() begins with the place, which the window shows in its own way.
+    // what() begins with the position, which the window shows differently.
     const std::string prefix = place.line > 0
                                    ? fmt::format("{}:{}:{}: ", place.file, place.line, place.column)
                                    : fmt::format("{}: ", place.file);

@@ -1,4 +1,5 @@
-// Whether the text of a scenario can be run: read and planned off the window's thread while it is written.
+// Checks whether the text of a scenario can be run: reads it and plans it off the window's thread while the
+// user types.
 #pragma once
 
 #include <QMap>
@@ -12,15 +13,15 @@ namespace rehearse::gui {
 struct CheckedScenario {
   bool ok = false;
   QString summary;           // "ResNet-50 on 32 devices: data 32, ring all-reduce, bf16"; empty if not ok
-  QString message;           // what is wrong; names the file if that is not the scenario itself
-  int line = 0, column = 0;  // of what is wrong, from 1, in characters; 0: the text as a whole
-  // What each key of the form comes to, given or by default: {"training.micro_batch", "1"}. If the text is
-  // wrong, empty.
+  QString message;           // the error; names the file if the error is in another one
+  int line = 0, column = 0;  // position of the error in characters, from 1; 0: the text as a whole
+  // The effective value of each key of the form, given or default: {"training.micro_batch", "1"}. Empty if
+  // the text has errors.
   QMap<QString, QString> values;
   int devices = 0;
 };
 
-// As `rehearse simulate` reads it from standard input in `folder`, and writes its schedule.
+// Reads the text as `rehearse simulate` reads it from standard input in `folder`, and writes its schedule.
 CheckedScenario check_scenario(const QString& text, const QString& folder);
 
 class ScenarioCheck : public QObject {
@@ -29,12 +30,13 @@ public:
   static constexpr int kDelayMs = 200;
 
   explicit ScenarioCheck(QObject* parent = nullptr);
-  ~ScenarioCheck() override;  // waits for the one under way
+  ~ScenarioCheck() override;  // waits for the check in progress
 
-  // Checks it once nothing else has been set for kDelayMs; of texts that come meanwhile only the last.
+  // Checks the text once it has not changed for kDelayMs. If it changes during a check, only the last text is
+  // checked next.
   void set_text(const QString& text, const QString& folder);
   void check_now();  // without the delay
-  // Of the text last checked; is_current(): that is the text last set.
+  // The result for the last checked text; is_current() says whether that is the text last set.
   const CheckedScenario& result() const { return result_; }
   bool is_current() const { return !timer_.isActive() && !running_; }
 

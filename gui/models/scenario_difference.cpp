@@ -13,12 +13,12 @@ namespace rehearse::gui {
 namespace {
 
 constexpr qsizetype kMostNamed = 2;        // differences in a name
-constexpr qsizetype kMostCharacters = 24;  // of a value in it
+constexpr qsizetype kMostCharacters = 24;  // per value
 constexpr const char* kDefault = "default";
 
 struct Value {
-  QString shown;    // "ring", "32", "on"
-  QString meaning;  // equal if the values are
+  QString shown;    // e.g. "ring", "32", "on"
+  QString meaning;  // equal for equal values
 };
 
 Value value_of(const QString& written) {
@@ -27,16 +27,16 @@ Value value_of(const QString& written) {
     const QString meaning = QString::fromStdString(describe(value));
     if (const auto* text = value.get<std::string>()) return {QString::fromStdString(*text), meaning};
     if (const auto* flag = value.get<bool>()) return {*flag ? "on" : "off", meaning};
-    if (const auto* number = value.get<std::int64_t>())  // 8 and 8.0 are one number
+    if (const auto* number = value.get<std::int64_t>())  // 8 and 8.0 are equal
       return {QString::number(*number), QString::number(static_cast<double>(*number), 'g', 17)};
     if (const auto* number = value.get<double>()) return {written, QString::number(*number, 'g', 17)};
-  } catch (const InputError&) {  // as it stands
+  } catch (const InputError&) {  // use the raw text
   }
   const QString line = written.simplified();
   return {line, line};
 }
 
-// Every value by its path; an inline table's by theirs.
+// Maps each key path to its value; an inline table is represented by its keys.
 QHash<QString, Value> values_of(const QString& text) {
   QHash<QString, Value> values;
   for (const TomlKey& key : toml_outline(text).keys)
@@ -46,7 +46,8 @@ QHash<QString, Value> values_of(const QString& text) {
   return values;
 }
 
-// "Micro-batch" as "micro-batch", but "ZeRO stage" and "NICs" as they are.
+// Lowercases the first letter ("Micro-batch" becomes "micro-batch") unless another letter is upper case
+// ("ZeRO stage", "NICs").
 QString within_a_sentence(const QString& label) {
   const QString rest = label.mid(1);
   return rest == rest.toLower() ? label.left(1).toLower() + rest : label;
@@ -118,7 +119,7 @@ QString named_by_difference(const ScenarioDraft& draft) {
   const QStringList all = differences(draft.origin().text, draft.text());
   if (all.isEmpty()) return name;
   if (all.size() <= kMostNamed) return name + ", " + all.join(", ");
-  QStringList since;  // the last run
+  QStringList since;  // since the last run
   if (!draft.last_run().isEmpty())
     for (const QString& one : differences(draft.last_run(), draft.text()))
       if (all.contains(one)) since << one;

@@ -1,4 +1,4 @@
-// In what two scenarios' texts differ, in the words of the form: what a run is named by.
+// Describes how two scenario texts differ, in the terms of the form. Names of runs are made from this.
 #pragma once
 
 #include <QString>
@@ -10,16 +10,17 @@
 
 namespace rehearse::gui {
 
-// "micro-batch 32", "overlap off", "zigzag default" of a key that `text` leaves out; those of the form first,
-// in its order. What is written in another way but means the same is no difference.
+// Returns e.g. "micro-batch 32", "overlap off", or "zigzag default" for a key that `text` leaves out. Keys of
+// the form come first, in its order. Different spellings of an equal value are no difference.
 QStringList differences(const QString& before, const QString& text);
 
-// Of assignments: "schedule interleaved, virtual stages 2", "no slow parts" of "cluster.slow=[]".
+// Describes settings of the form "key=value": "schedule interleaved, virtual stages 2"; "no slow parts" for
+// "cluster.slow=[]".
 QString settings_name(const QStringList& settings);
 QStringList settings_of(const std::vector<std::string>& sets);
 
-// The name of a run of the draft as it stands: "ring", "ring, micro-batch 32", "ring, nodes 8 and 3 more" of
-// which only the nodes have changed since the last run, "ring, 4 changes".
+// Names a run of the draft's current text: "ring", "ring, micro-batch 32", "ring, 4 changes"; "ring, nodes 8
+// and 3 more" if only the nodes have changed since the last run.
 QString named_by_difference(const ScenarioDraft& draft);
 
 }  // namespace rehearse::gui

@@ -48,7 +48,7 @@ ScenarioDraft::ScenarioDraft(const QString& text, const QString& name, QObject* 
     : QObject(parent), name_(name), origin_{name, text} {
   document_.setPlainText(text);
   document_.setModified(false);
-  // First of all that is connected to it: whoever is told of a change sees the text as it is then.
+  // Connected before all other slots, so that they see the current text.
   connect(&document_, &QTextDocument::contentsChanged, this, [this] {
     text_.reset();
     outline_.reset();
@@ -126,9 +126,10 @@ std::optional<QString> ScenarioDraft::value(const QString& key) const {
   try {
     const TomlValue value = parse_toml_value(stands->toStdString(), {});
     if (const auto* string = value.get<std::string>()) return QString::fromStdString(*string);
-    if (const auto* number = value.get<std::int64_t>()) return QString::number(*number);  // 1_000: 1000
+    // normalizes e.g. 1_000 to 1000
+    if (const auto* number = value.get<std::int64_t>()) return QString::number(*number);
   } catch (const InputError&) {
-    // As it stands: the check says what is wrong with it.
+    // Falls through to the raw text; the check reports what is wrong with it.
   }
   return stands;
 }
@@ -175,7 +176,7 @@ QString ScenarioDraft::key_at(int line, int column) const {
 
 namespace {
 
-// What a message proposes in the place of `found`.
+// Returns what a message proposes instead of `found`.
 QStringList proposed_in(const QString& message, const QString& found) {
   static const QRegularExpression kAsked(R"(did you mean ["\[]([\w.-]+)["\]]\?)"),
       kSuchAs(R"(; allowed: .*, such as ([\d.]+)(?: or ([\d.]+))?$)"),

@@ -1,4 +1,4 @@
-// A scenario that is being written: one text, which the editor and the form both show and change.
+// Holds the scenario being edited: a single text, which both the editor and the form show and change.
 #pragma once
 
 #include <QObject>
@@ -11,7 +11,7 @@
 
 namespace rehearse::gui {
 
-// A scenario that can be run, to begin from.
+// Returns a runnable scenario as a starting point.
 QString new_scenario_text();
 
 class ScenarioDraft : public QObject {
@@ -20,57 +20,59 @@ public:
   ScenarioDraft(const QString& text, const QString& name, QObject* parent = nullptr);
 
   QString name() const { return name_; }
-  QString path() const { return path_; }  // of its file; empty: it has none yet
-  // Where file names in it begin: the file's folder, or what was given for a draft without a file.
+  QString path() const { return path_; }  // of its file; empty: not saved yet
+  // Base folder of relative file names: the file's folder, or the given one for a draft without a file.
   QString folder() const;
   const QString& text() const;
-  const TomlOutline& outline() const;  // of the text as it stands
+  const TomlOutline& outline() const;  // of the current text
   QTextDocument& document() { return document_; }
   bool is_modified() const { return document_.isModified(); }
-  // Whether it has changes that are neither in its file nor in a session's.
+  // Whether it has changes that are saved neither in its file nor in a session file.
   bool is_at_risk() const { return is_modified() && kept_ != text(); }
-  void keep() { kept_ = text(); }  // a session's file holds the text as it stands
+  void keep() { kept_ = text(); }  // call when a session file stores the current text
 
-  // What it was made from: runs are named by their difference from it.
+  // The text that the draft was made from; runs are named by their difference from it.
   struct Origin {
     QString name, text;
   };
   const Origin& origin() const { return origin_; }
   void set_origin(const Origin& origin) { origin_ = origin; }
-  const QString& last_run() const { return last_run_; }  // the text that was run last; empty
+  const QString& last_run() const { return last_run_; }  // text of the last run; empty: none
   void set_last_run(const QString& text) { last_run_ = text; }
 
   void set_name(const QString& name);
   void set_folder(const QString& folder) { folder_ = folder; }
-  // Reads or writes the file and takes its name; what went wrong, or empty.
+  // Reads or writes the file and takes over its name. Returns the error, or an empty string.
   QString load(const QString& path);
   QString save(const QString& path);
-  // As a session's file kept it: `text` is not that of the file, if there is one.
+  // Restores a draft from a session file; `text` differs from the contents of the file at `path`, if there is
+  // one.
   void restore(const QString& path, const QString& folder, const QString& text);
 
-  // What the text says at "training.micro_batch", strings without quotes; nothing if the key is absent.
+  // Returns the value of a key such as "training.micro_batch", strings without quotes; nullopt if the key is
+  // absent.
   std::optional<QString> value(const QString& key) const;
-  std::optional<QString> written(const QString& key) const;  // the same as it stands, strings in quotes
-  // One step that undo() takes back; the cursors of the document stay where they are. `value` is written as
-  // a string or as it stands. `instead_of`: keys that go away in the same step.
+  std::optional<QString> written(const QString& key) const;  // like value(), but as written, with quotes
+  // Sets the key in a single undo step, without moving the document's cursors. `value` is written as a quoted
+  // string or verbatim. Removes the keys `instead_of` in the same step.
   void set_string(const QString& key, const QString& value, const QStringList& instead_of = {});
   void set_number(const QString& key, const QString& value, const QStringList& instead_of = {});
   void remove(const QString& key);
 
-  // Place in the text of a line and a column that count characters from 1; the end of the line if it is
-  // shorter, -1 if there is no such line.
+  // Returns the text position of a line and column, both counted in characters from 1: the end of the line if
+  // it is shorter, -1 if there is no such line.
   int position(int line, int column) const;
-  // The key whose value or name stands in that line; empty if none does.
+  // Returns the path of the key whose name or value is at this position; empty if there is none.
   QString key_at(int line, int column) const;
 
-  // What may stand in that place by a message that asks "did you mean ...?", tells numbers "such as 1488 or
-  // 1504", or allows names of which one is nearly that which stands there.
+  // A replacement proposed by an error message: from "did you mean ...?", from numbers "such as 1488 or
+  // 1504", or the nearest name of a list of allowed ones.
   struct Suggestion {
     QString name;
     TextEdit edit;
   };
   std::vector<Suggestion> suggestions(int line, int column, const QString& message) const;
-  void change(const TextEdit& edit);  // one step that undo() takes back
+  void change(const TextEdit& edit);  // in one undo step
 
 signals:
   void text_changed();
@@ -80,7 +82,7 @@ signals:
 private:
   void write(const QString& key, const QString& value, const QStringList& instead_of);
   QTextDocument document_;
-  mutable std::optional<QString> text_;  // of the document; none: it has changed since
+  mutable std::optional<QString> text_;  // cache of the document's text; reset when it changes
   mutable std::optional<TomlOutline> outline_;
   QString name_, path_, folder_;
   QString last_run_;

@@ -160,7 +160,7 @@ const std::vector<ScenarioField>& scenario_fields() {
 }
 
 bool has_servers(const QString& gradients) {
-  // Those that have some show them in their example of [strategy].
+  // Strategies with servers show them in their example of [strategy].
   const GradientStrategyEntry* entry = find_gradient_strategy(gradients.toStdString());
   return entry && entry->keys.find("servers =") != std::string_view::npos;
 }
@@ -174,8 +174,8 @@ QString field_key(const ScenarioField& field, const QString& gradients) {
 std::vector<ScenarioTemplate> scenario_templates() {
   const std::vector<std::string> models = preset_names("models");
   if (models.empty()) return {};
-  // FOLDER/models/presets/NAME.toml, and beside it FOLDER/simulator/scenarios or, installed,
-  // FOLDER/scenarios.
+  // Derives the folder of scenarios from FOLDER/models/presets/NAME.toml: FOLDER/simulator/scenarios or, in
+  // an installation, FOLDER/scenarios.
   QDir folder = QFileInfo(QString::fromStdString(preset_path("models", models.front()))).dir();
   folder.cdUp();
   folder.cdUp();

@@ -1,4 +1,4 @@
-// What the form of a scenario offers: keys of the text with the values they may have.
+// Lists the fields of the scenario form: keys of the text, with their allowed values.
 #pragma once
 
 #include <QString>
@@ -8,28 +8,29 @@
 namespace rehearse::gui {
 
 struct ScenarioField {
-  // number: a whole one; toml: written as it stands, as lists are.
+  // number: an integer; toml: raw TOML, as for lists.
   enum class Kind { choice, flag, number, decimal, text, toml } kind = Kind::number;
-  QString group;        // "Training"
-  QString key;          // "training.micro_batch"; "servers": of the gradient strategy's own table
-  QString label;        // "Micro-batch"
-  QString tip;          // one sentence
-  QStringList choices;  // of a choice or a flag
-  QString unit;         // "Gb/s"
-  QString absent;       // what it is called to leave the key out, where no value follows from that: "none"
+  QString group;  // e.g. "Training"
+  QString key;    // e.g. "training.micro_batch"; "servers" is a key of the gradient strategy's own TOML table
+  QString label;  // e.g. "Micro-batch"
+  QString tip;    // one sentence
+  QStringList choices;  // for a choice or a flag
+  QString unit;         // e.g. "Gb/s"
+  QString absent;       // label for leaving out a key that has no default value: "none"
 };
 
-// In the order of the form. Names are those of the presets and strategies that are there.
+// Returns the fields in the order of the form. Choices include the installed presets and strategies.
 const std::vector<ScenarioField>& scenario_fields();
-// Whether this value of strategy.gradients has servers.
+// Whether the gradient strategy of this name uses servers.
 bool has_servers(const QString& gradients);
-// The field's key where `gradients` is chosen: servers stand in that strategy's own table.
+// Returns the key of the field under the gradient strategy `gradients`: the number of servers is in that
+// strategy's own TOML table.
 QString field_key(const ScenarioField& field, const QString& gradients);
 
-// A scenario that is shipped, to begin from.
+// A scenario that comes with Rehearse, as a starting point.
 struct ScenarioTemplate {
   QString name, path;
-  QString told;  // its first comment
+  QString told;  // its leading comment
 };
 std::vector<ScenarioTemplate> scenario_templates();
 

@@ -19,7 +19,7 @@ namespace {
 const QStringList kSections = {"model",      "training", "cluster",   "strategy",
                                "simulation", "run",      "framework", "cost"};
 
-// "cluster.slow" of "cluster.slow[0]"
+// Returns "cluster.slow" for "cluster.slow[0]".
 QString without_numbers(QString path) {
   static const QRegularExpression kNumber("\\[[0-9]+\\]");
   return path.remove(kNumber);
@@ -35,7 +35,7 @@ QStringList quoted(const std::vector<std::string>& names) {
   return result;
 }
 
-// Names that are files: what the reader takes as any text.
+// Returns the choices of keys that the reader accepts as any text but that name installed files.
 QStringList names_for(const QString& path) {
   if (path == "model.preset") return quoted(preset_names("models"));
   if (path == "cluster.preset") return quoted(preset_names("topologies"));
@@ -45,7 +45,7 @@ QStringList names_for(const QString& path) {
   return {};
 }
 
-// The file's tables as those of a table.
+// Returns the contents of the file as sub-tables of `table`.
 std::string nested(const std::string& path, const QString& table) {
   static const QRegularExpression kHeader("^(\\[\\[?)\\s*", QRegularExpression::MultilineOption);
   QString text = QString::fromStdString(read_text_file(path, "preset"));
@@ -78,7 +78,8 @@ public:
   void read_text(const std::string& text) {
     listen([&] { read_scenario_text(text, "keys"); });
   }
-  // Tables that no file had, so that none of their keys were asked for: values with a source.
+  // Finds the keys of tables that no file contains and the reader therefore did not ask for: sets each to a
+  // value with a source.
   void read_absent_tables(const std::string& path) {
     for (const ScenarioKey& key : keys()) {
       const auto next = keys_.upper_bound(key.path);
@@ -90,7 +91,7 @@ public:
     std::vector<ScenarioKey> result;
     for (const auto& [path, key] : keys_) {
       result.push_back(key);
-      // Nobody has asked what it is: any value, as it stands.
+      // The reader never asked for its type: accept any value as raw TOML.
       if (!key.value && !key.section)
         result.back().value = true, result.back().kind = ScenarioKey::Kind::list;
     }
@@ -103,11 +104,11 @@ private:
     const AskedKeys asked;
     try {
       read_it();
-    } catch (const std::exception&) {  // what was asked for until then counts
+    } catch (const std::exception&) {  // the keys asked for before the error still count
     }
     for (const AskedKey& one : asked.keys()) {
       const QString path = without_numbers(QString::fromStdString(one.path));
-      if (!kSections.contains(path.section('.', 0, 0))) continue;  // of a preset's own file
+      if (!kSections.contains(path.section('.', 0, 0))) continue;  // a preset's own keys
       ScenarioKey& key = keys_[path];
       key.path = path;
       if (one.kind == AskedKey::Kind::expected) continue;
@@ -125,7 +126,7 @@ private:
   std::map<QString, ScenarioKey> keys_;
 };
 
-// The line about the cursor.
+// The line that contains the cursor.
 struct TomlLine {
   int begin = 0, end = 0;
   QString text;
@@ -140,7 +141,7 @@ TomlLine line_at(const QString& text, int cursor) {
   return line;
 }
 
-// Where in a line a character stands outside of strings; -1: nowhere before `until`.
+// Returns the column of a character outside strings and before `until`; -1: not found.
 int outside_strings(const QString& line, QChar wanted, int until) {
   QChar quote;
   for (int i = 0; i < until && i < line.size(); ++i) {
@@ -162,7 +163,7 @@ bool in_word(QChar c) {
   return c.isLetterOrNumber() || c == '_' || c == '-' || c == '.';
 }
 
-// The section whose header stands last before the cursor, as its number; -1: none does.
+// Returns the index of the last section whose header is before the cursor; -1: none.
 int section_at(const TomlOutline& outline, int cursor) {
   int section = -1;
   for (std::size_t t = 0; t < outline.tables.size(); ++t)
@@ -188,7 +189,7 @@ std::optional<Completion> finished(Completion completion, const QString& text, i
   return completion;
 }
 
-// [section] or [[section]], its brackets closed.
+// Completes [section] or [[section]] and closes the brackets.
 std::optional<Completion> of_header(const QString& text, int cursor, const TomlLine& line,
                                     const std::vector<ScenarioKey>& keys) {
   const auto first = static_cast<int>(line.text.indexOf('['));
@@ -247,7 +248,7 @@ std::optional<Completion> of_key(const QString& text, int cursor, const TomlLine
   const bool has_value = outside_strings(line.text, '=', static_cast<int>(line.text.size())) >= 0;
   if (!has_value) completion.behind = " = ";
   if (const auto found = finished(completion, text, cursor); found || !word.isEmpty()) return found;
-  // Nothing is left to say here: another section.
+  // No keys are left in this section: propose other sections.
   completion.behind.clear();
   for (const ScenarioKey& key : keys)
     if (key.section && !key.many && !key.path.contains('.') && !stands(outline, key.path))
@@ -265,7 +266,7 @@ std::shared_ptr<const std::vector<ScenarioKey>> scenario_keys() {
   Collector collector;
   const std::vector<ScenarioTemplate> templates = scenario_templates();
   for (const ScenarioTemplate& one : templates) collector.read_file(one.path.toStdString());
-  // What no scenario uses: other fabrics, files, and models and clusters that are written out.
+  // Covers what no scenario uses: other fabrics, files, and models and clusters without a preset.
   const std::string training = "[training]\nglobal_batch = 1\n",
                     model = "[model]\npreset = \"mlp\"\n" + training;
   if (!templates.empty()) {

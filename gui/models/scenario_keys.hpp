@@ -1,5 +1,5 @@
-// Every section and key that a scenario may hold, as its reader asks for them, and what may stand at a place
-// of its text.
+// Lists every section and key that the scenario reader accepts, and completes text at a position of a
+// scenario.
 #pragma once
 
 #include <QString>
@@ -12,28 +12,28 @@ namespace rehearse::gui {
 
 struct ScenarioKey {
   enum class Kind { number, decimal, flag, choice, text, list };
-  QString path;            // "strategy.schedule", "cluster.slow" (of [[cluster.slow]])
-  bool value = false;      // it may be written as key = value
-  bool section = false;    // it may be a table of its own
-  bool many = false;       // which then is one of an array: [[cluster.slow]]
-  QStringList values;      // as TOML writes them: "\"1f1b\"", "true"; empty: not from a list
-  Kind kind = Kind::text;  // of its value
+  QString path;            // "strategy.schedule"; "cluster.slow" for [[cluster.slow]]
+  bool value = false;      // can be written as key = value
+  bool section = false;    // can be a TOML table
+  bool many = false;       // the table is an element of an array: [[cluster.slow]]
+  QStringList values;      // as written in TOML: "\"1f1b\"", "true"; empty: any value
+  Kind kind = Kind::text;  // type of the value
 };
 
-// By path. The reader is asked with the scenarios and presets that are there: slow the first time, so not on
-// the window's thread.
+// Returns the keys sorted by path. Finds them by running the reader on the installed scenarios and presets,
+// which is slow the first time: do not call on the window's thread.
 std::shared_ptr<const std::vector<ScenarioKey>> scenario_keys();
 
-// What may take the place of the characters [begin, end) of a text.
+// A completion that replaces the characters [begin, end) of the text.
 struct Completion {
   int begin = 0, end = 0;
-  QString typed;        // of it, up to the cursor
+  QString typed;        // the part up to the cursor
   QStringList choices;  // sorted
-  QString behind;       // that follows a choice: " = "
+  QString behind;       // text inserted after the choice: " = "
   bool operator==(const Completion&) const = default;
 };
-// At the cursor: section names in a header, keys of its section, the values of a key. Nothing: nothing is
-// known of that place.
+// Completes at the cursor: section names in a header, keys within a section, values of a key. Returns nullopt
+// if nothing is known about the position.
 std::optional<Completion> completion_at(const QString& text, int cursor,
                                         const std::vector<ScenarioKey>& keys);
 

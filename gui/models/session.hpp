@@ -1,4 +1,4 @@
-// The runs of a window, in the order in which they came, and which of them are shown.
+// Holds the runs of a window, in order, and which of them are shown.
 #pragma once
 
 #include <QObject>
@@ -16,15 +16,15 @@ public:
   using QObject::QObject;
   using RunPointer = std::shared_ptr<const Run>;
 
-  const std::vector<RunPointer>& runs() const { return runs_; }  // also those that are not shown
-  RunPointer run(int id) const;                                  // null if it is gone
-  // Those on the timeline and in comparisons, in the order of runs(); the first is the base.
+  const std::vector<RunPointer>& runs() const { return runs_; }  // includes runs that are not shown
+  RunPointer run(int id) const;                                  // null if it was removed
+  // Runs on the timeline and in comparisons, in the order of runs(); the first is the base.
   std::vector<RunPointer> shown() const;
-  // The one that the views of one run tell of; null if there is none.
+  // The run that single-run views show; null if there is none.
   RunPointer current() const { return run(current_); }
 
-  int add(Run run);  // shown and made current; returns its id
-  // With what is known now; its id stays.
+  int add(Run run);  // shows it and makes it current; returns its id
+  // Replaces the run with the same id.
   void replace(Run run);
   void remove(int id);
   void rename(int id, const std::string& name);
@@ -32,7 +32,7 @@ public:
   bool is_shown(int id) const;
   void set_current(int id);
   void set_base(int id);         // moves it to the front
-  void move(int id, int place);  // among runs(), 0 the first
+  void move(int id, int place);  // `place`: index in runs()
 
 signals:
   void runs_changed();       // added, removed, moved, renamed

@@ -109,7 +109,7 @@ TimeRange range_in(const JsonReader& json) {
 
 SavedSession saved(const Session& session, const ViewState& state, const std::string& scenario) {
   SavedSession result;
-  std::map<int, int> places;  // of run ids
+  std::map<int, int> places;  // index in the file, by run id
   for (const Session::RunPointer& run : session.runs()) {
     if (run->path.empty()) continue;
     places[run->id] = static_cast<int>(result.runs.size());

@@ -12,7 +12,7 @@ namespace rehearse::gui {
 namespace {
 
 using Json = nlohmann::json;
-constexpr std::size_t kMostLinks = 8;  // of one type
+constexpr std::size_t kMostLinks = 8;  // per type
 
 bool is_wait(Kind kind) {
   return kind == Kind::waiting || kind == Kind::bubble;
@@ -37,8 +37,8 @@ void for_spans_of_process(const Timeline& timeline, int process, F&& f) {
   }
 }
 
-// Of each op that the span's came after, the last span that ended before it began, give or take a clock's
-// reading.
+// Returns, for each op that the span depends on, its last span that ended no later than this span; the latest
+// first.
 std::vector<SpanId> predecessors(const Timeline& timeline, SpanId span) {
   const auto wanted = dependencies_of(timeline, span);
   if (wanted.empty()) return {};
@@ -69,14 +69,15 @@ std::vector<SpanId> dependents(const Timeline& timeline, SpanId span) {
     if (std::find(after.begin(), after.end(), op) != after.end()) found.push_back(s);
   });
   std::sort(found.begin(), found.end(), [&](SpanId a, SpanId b) { return spans.begin[a] < spans.begin[b]; });
-  // Those of the next step wait for the op's next time, unless nobody waits in this one.
+  // Dependents in the next step wait for the op's next execution, so keep them only if there are none in this
+  // step.
   const auto same_step = [&](SpanId s) { return spans.step[s] == spans.step[span]; };
   if (std::any_of(found.begin(), found.end(), same_step))
     std::erase_if(found, [&](SpanId s) { return !same_step(s); });
   return found;
 }
 
-// Before it on its row: what is not its own wait.
+// Returns the nearest earlier span on the row that is not a wait.
 SpanId previous_on_row(const Timeline& timeline, const Row& row, SpanId span) {
   for (SpanId s = span; s > row.first;) {
     --s;
@@ -85,7 +86,8 @@ SpanId previous_on_row(const Timeline& timeline, const Row& row, SpanId span) {
   return kNoSpan;
 }
 
-// What kept it from beginning, if anything did: of what it had to wait for, that which ended last.
+// Returns what delayed the span, if anything: a later peer, else the dependency or predecessor that ended
+// last.
 SpanId waited_for(const Timeline& timeline, const std::vector<SpanLink>& links, SpanId span) {
   const SpanColumns& spans = timeline.spans;
   SpanId last = kNoSpan;
@@ -93,7 +95,7 @@ SpanId waited_for(const Timeline& timeline, const std::vector<SpanLink>& links, 
     const bool counts = link.type == SpanLink::Type::dependency || link.type == SpanLink::Type::previous;
     if (counts && (last == kNoSpan || spans.end[link.span] > spans.end[last])) last = link.span;
   }
-  // A peer that came later than the own side was ready.
+  // A peer that was ready later than this side.
   for (const SpanLink& link : links) {
     if (link.type != SpanLink::Type::sender && link.type != SpanLink::Type::receiver) continue;
     const Time own = spans.ready[span], other = spans.ready[link.span];
@@ -109,7 +111,7 @@ std::string clipped(std::string text) {
   return text;
 }
 
-// The rest of what the file says of it: what the columns do not hold.
+// Adds the arguments from the file that have no column.
 void add_args(std::string_view detail, std::vector<SpanDetails::Field>& fields) {
   const Json args = Json::parse(detail, nullptr, false);
   if (!args.is_object()) return;
@@ -133,7 +135,7 @@ void add_args(std::string_view detail, std::vector<SpanDetails::Field>& fields) 
       fields.push_back({key, clipped(value.is_string() ? value.get<std::string>() : value.dump())});
 }
 
-// A collective's kind as its `args` or its name tell.
+// Returns the kind of the collective from its `args` or its name.
 std::string collective_kind(std::string_view detail, const std::string& name) {
   const Json args = Json::parse(detail, nullptr, false);
   if (args.is_object() && args.contains("kind") && args["kind"].is_string()) return args["kind"];
@@ -146,13 +148,13 @@ std::string collective_kind(std::string_view detail, const std::string& name) {
   return {};
 }
 
-// Tensors that its op reads and writes, of a trace whose schedule is known.
+// Adds the tensors that the op reads and writes, if the schedule is known.
 void add_tensors(const Run& run, SpanId span, std::vector<SpanDetails::Field>& fields) {
   const Timeline& timeline = *run.timeline;
   const std::int32_t number = timeline.spans.op[span];
   if (!run.judged || number < 0) return;
   const Trace& trace = run.judged->run.trace;
-  // Our processes are numbered as the classes are.
+  // Processes of Rehearse's traces are numbered from 1, in the order of the rank classes.
   const auto rank_class = timeline.processes[static_cast<std::size_t>(timeline.process_of(span))].pid - 1;
   for (std::size_t s = 0; s < trace.spans.op.size(); ++s) {
     if (trace.spans.rank_class[s] != rank_class || static_cast<std::int32_t>(trace.spans.op[s]) != number)
@@ -263,7 +265,7 @@ SpanDetails details_of(const Run& run, SpanId span) {
   auto& fields = details.fields;
   const Time length = spans.end[span] - spans.begin[span];
   const double seconds = static_cast<double>(length) / 1e9;
-  // Digits to a hundredth of its length.
+  // Resolution: a hundredth of the span's length.
   const auto moment = [&](Time at) {
     return moment_text(at - run.aligned, std::max(1.0, static_cast<double>(length) / 100));
   };

@@ -1,4 +1,4 @@
-// What is told of one span: its figures, what it waited for, and the spans it is tied to.
+// Describes one span: its figures, what it waited for, and the spans it is connected to.
 #pragma once
 
 #include <QAbstractTableModel>
@@ -7,13 +7,13 @@
 
 namespace rehearse::gui {
 
-// A span that another is tied to.
+// A span that another one is connected to.
 struct SpanLink {
   enum class Type {
     waited_for,  // the dependency, stream predecessor or peer that ended last
     dependency,
     previous,  // on its row
-    sender,    // where its bytes, or its launch, came from
+    sender,    // where its bytes or its launch came from
     receiver,
     dependent,
     next
@@ -21,7 +21,7 @@ struct SpanLink {
   SpanId span = kNoSpan;
 };
 struct SpanDetails {
-  std::string title;  // its name
+  std::string title;  // name of the span
   struct Field {
     std::string label, value;
     SpanId link = kNoSpan;
@@ -29,20 +29,22 @@ struct SpanDetails {
   std::vector<Field> fields;
 };
 
-// Other spans of the same rank that an op came after, those that came after it, the neighbours on its row,
-// and the ends of its arrows. waited_for stands first.
+// Returns the spans of the same rank that the op depends on or that depend on it, its neighbors on the row,
+// and the other ends of its arrows. waited_for comes first.
 std::vector<SpanLink> links_of(const Timeline& timeline, SpanId span);
-// Where [ and ] lead: along arrows if there are any, else to what it waited for and to its first dependent.
+// Returns the spans that the keys [ and ] go to: along arrows if there are any, else to what the span waited
+// for and to its first dependent.
 SpanId back_from(const Timeline& timeline, SpanId span);
 SpanId forward_from(const Timeline& timeline, SpanId span);
 SpanDetails details_of(const Run& run, SpanId span);
 
-// nccl-tests: bytes on the busiest link per byte of the buffer; `kind`: "all-reduce", "all-gather" ...
+// Returns the bytes on the busiest link per byte of the buffer, as nccl-tests defines it; `kind`:
+// "all-reduce", "all-gather" ...
 double bus_factor(std::string_view kind, int members);
-// "1.25 GB", "312 TFLOP/s": three or four digits, powers of 1000.
+// Returns e.g. "1.25 GB" or "312 TFLOP/s": three or four digits, powers of 1000.
 std::string amount_text(double value, std::string_view unit);
 
-// The fields as a table of two columns; under LinkRole the span that a field leads to.
+// Table model with the fields in two columns. LinkRole gives the span that a field links to.
 class SpanDetailsModel : public QAbstractTableModel {
   Q_OBJECT
 public:

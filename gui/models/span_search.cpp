@@ -75,7 +75,7 @@ Hits find_spans(const Timeline& timeline, const SearchQuery& query, const std::a
   Hits hits;
   if (query.empty() || !query.problem.empty()) return hits;
   const SpanColumns& spans = timeline.spans;
-  // Names are few: each is looked at once.
+  // There are few distinct names; match each only once.
   std::vector<bool> named(timeline.strings.size(), true);
   for (std::size_t i = 0; i < named.size() && !query.name.empty(); ++i)
     named[i] = holds(timeline.strings[i], query.name);

@@ -20,7 +20,7 @@ std::optional<int> step_marked(std::string_view name) {
   return number;
 }
 
-// "rank 5" of "rank 5, GPU 0" and of "rank 5: host"; empty if the name tells none.
+// Returns "rank 5" for "rank 5, GPU 0" and "rank 5: host"; empty if the name contains no rank.
 std::string_view rank_in(std::string_view name) {
   return name.substr(0, name.rfind("rank ", 0) == 0 ? name.find_first_of(",:") : 0);
 }
@@ -32,7 +32,7 @@ std::optional<TimeRange> told_step(const Timeline& timeline, std::optional<int> 
   int last = -1;
   for (const std::int32_t step : spans.step) last = std::max(last, step);
   if (last < 0) return std::nullopt;
-  const Time zero = std::min<Time>(0, -timeline.origin);  // the file's own 0, where the first step begins
+  const Time zero = std::min<Time>(0, -timeline.origin);  // time 0 of the file, where the first step begins
   std::vector<Time> end(static_cast<std::size_t>(last) + 1, zero);
   for (std::size_t i = 0; i < spans.size(); ++i)
     if (spans.step[i] >= 0) {
@@ -52,7 +52,8 @@ std::optional<TimeRange> told_step(const Timeline& timeline, std::optional<int> 
 }
 
 AnnotatedSteps annotated_steps(const Timeline& timeline) {
-  // A GPU's stream may carry the same marks, over its own work: what the host marked begins first.
+  // A GPU stream can carry the same marks around its own work; the host's mark begins first, so keep the
+  // earliest.
   std::vector<std::map<int, TimeRange>> marked(timeline.processes.size());
   std::map<std::uint32_t, std::optional<int>> number_of;  // by string
   for (const Row& row : timeline.rows) {
@@ -69,7 +70,7 @@ AnnotatedSteps annotated_steps(const Timeline& timeline) {
       if (!first && range.begin < known->second.begin) known->second = range;
     }
   }
-  // A step lasts as long as its host says: its GPU's marks end with the last kernel.
+  // The host's mark determines the duration of a step: the GPU's mark already ends with the last kernel.
   for (std::size_t gpu = 0; gpu < marked.size(); ++gpu)
     for (std::size_t host = 0; host < marked.size(); ++host)
       if (timeline.processes[gpu].device && !timeline.processes[host].device && !marked[host].empty() &&

@@ -1,4 +1,4 @@
-// When the steps of a trace begin and end, as its spans or a profiler's annotations tell.
+// Determines when the steps of a trace begin and end, from its spans or from a profiler's annotations.
 #pragma once
 
 #include <optional>
@@ -9,16 +9,17 @@
 
 namespace rehearse::gui {
 
-// Of ours: the last step, from the end of the step before; measured, the one of median time among those
-// behind `warmup` (as step_times of simulator/trace/measurement.hpp). Nothing: no span tells its step.
+// For Rehearse's traces. Without `warmup`, returns the last step, which begins at the end of the step before;
+// for a measured run, the step of median time after `warmup` steps (like step_times() in
+// simulator/trace/measurement.hpp). Returns nullopt if no span has a step number.
 std::optional<TimeRange> told_step(const Timeline& timeline, std::optional<int> warmup);
 
-// A profiler's: what it marked as ProfilerStep#N.
+// The steps that a profiler marked as ProfilerStep#N.
 struct AnnotatedSteps {
-  int steps = 0;                   // that are counted of each process; 0: none are marked
-  std::vector<TimeRange> windows;  // of each process; empty where it marks none
-  TimeRange whole;                 // of all of them
-  std::string left_out;            // "ProfilerStep#2": of three and more steps the first is warm-up
+  int steps = 0;                   // counted steps per process; 0: none are marked
+  std::vector<TimeRange> windows;  // by process; empty if the process marks none
+  TimeRange whole;                 // hull of all windows
+  std::string left_out;            // "ProfilerStep#2": with three or more steps, the first counts as warm-up
 };
 AnnotatedSteps annotated_steps(const Timeline& timeline);
 

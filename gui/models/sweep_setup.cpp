@@ -10,7 +10,7 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // a sweep of millions of points
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // enough for a sweep with millions of points
 
 constexpr std::array kOften = {"cluster.nodes",           "training.micro_batch", "training.global_batch",
                                "strategy.data",           "strategy.tensor",      "strategy.pipeline",
@@ -22,7 +22,7 @@ bool is_power_of_two(qint64 number) {
   return number > 0 && (number & (number - 1)) == 0;
 }
 
-// Every whole number from 1 on that is twice the last.
+// Proposes the powers of two from 1 to `to`.
 QString doubling(qint64 to) {
   return QString("1..%1*2").arg(std::max<qint64>(2, to));
 }
@@ -65,7 +65,8 @@ QString proposed_values(const QString& key, const QMap<QString, QString>& now,
   if (!whole || number < 1) return {};
   if (key == "training.global_batch") return QString("%1,%2,%3").arg(number).arg(2 * number).arg(4 * number);
   if (!is_power_of_two(number)) return about(number);
-  // Nodes and degrees that the batch suffices for; of one alone there is nothing below.
+  // Number of nodes or a degree: do not exceed the current value, for which the batch is large enough, unless
+  // it is 1.
   return doubling(number == 1 ? 8 : key == "training.micro_batch" ? 2 * number : number);
 }
 

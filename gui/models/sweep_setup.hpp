@@ -1,4 +1,4 @@
-// What a sweep may vary with values that suit a scenario, and its table while that grows.
+// Proposes keys and suitable values for a sweep over a scenario, and reads the table of a running sweep.
 #pragma once
 
 #include <QMap>
@@ -11,16 +11,15 @@
 
 namespace rehearse::gui {
 
-// What is varied most often, then every other key that is written as key = value.
+// Returns the keys most often varied, then all others that are written as key = value.
 QStringList sweep_keys(const std::vector<ScenarioKey>& keys);
 
-// As --vary takes them, about what the scenario has (CheckedScenario::values): "1..16*2", "ring,tree". Empty:
-// nothing is known of the key.
+// Returns values in the syntax of --vary, near the scenario's current ones (CheckedScenario::values):
+// "1..16*2", "ring,tree". Empty if nothing is known about the key.
 QString proposed_values(const QString& key, const QMap<QString, QString>& now,
                         const std::vector<ScenarioKey>& keys);
 
-// The points that stand in the file so far, the line that is being written left out. InputError if there are
-// none.
+// Reads the points written so far, without an incomplete last line. Throws InputError if there are none.
 ReadSweep read_growing_sweep(const std::string& path);
 
 }  // namespace rehearse::gui

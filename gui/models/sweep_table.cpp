@@ -23,7 +23,7 @@ std::optional<double> number_in(std::string_view text) {
   return number;
 }
 
-// "strategy.all_reduce" is told as "all_reduce" if no other key ends so.
+// Shortens "strategy.all_reduce" to "all_reduce" if no other key has the same ending.
 std::string short_key(const SweepTable& table, const std::string& key) {
   const std::string end = key.substr(key.rfind('.') + 1);
   const auto same = std::count_if(table.varied.begin(), table.varied.end(), [&](const std::string& other) {
@@ -147,7 +147,7 @@ SweepTable sweep_of(const CsvFile& file) {
       for (std::size_t i = 0; i < figures.size() && wrong.empty(); ++i) {
         const std::string said = text(figures[i].first);
         const std::optional<double> number = number_in(said);
-        const bool needed = i < 3;  // without them there is no curve
+        const bool needed = i < 3;  // required for any curve
         if (number && (*number > 0 || !needed))
           point.*figures[i].second = *number;
         else if (needed || !said.empty())
@@ -179,8 +179,8 @@ SweepTable sweep_of(const CsvFile& file) {
 std::vector<Curve> curves_of(const SweepTable& table, const std::string& axis, SweepFigure figure) {
   std::vector<Curve> curves;
   std::map<std::vector<std::string>, std::size_t> number_of;
-  // Over "devices", the keys that set their number do not tell curves apart: each of them has one value at
-  // each number of devices, among points that are otherwise alike. Such are numbers that grow with it.
+  // If the axis is "devices", keys that determine the number of devices do not separate curves: each of their
+  // values occurs with only one number of devices.
   std::vector<bool> apart(table.varied.size(), true);
   for (std::size_t k = 0; k < table.varied.size(); ++k) {
     if (table.varied[k] == axis) apart[k] = false;
@@ -217,7 +217,7 @@ std::vector<Curve> curves_of(const SweepTable& table, const std::string& axis, S
                      [](const CurvePoint& a, const CurvePoint& b) { return a.x < b.x; });
     const SweepPoint& first = table.points[curve.points.front().row];
     for (CurvePoint& at : curve.points) at.y = figure_of(table.points[at.row], first, figure);
-    // tokens_per_s and mfu may not be known
+    // tokens_per_s and mfu can be unknown
     std::erase_if(curve.points, [](const CurvePoint& at) { return !(at.y > 0); });
   }
   std::erase_if(curves, [](const Curve& curve) { return curve.points.empty(); });
@@ -238,7 +238,7 @@ std::vector<CurvePoint> ideal_curve(const SweepTable& table, const Curve& curve,
     const double share = point.devices / first.devices;
     would.samples_per_s = first.samples_per_s * share;
     would.tokens_per_s = first.tokens_per_s * share;
-    // A step trains as many samples as the point's own.
+    // Each step trains as many samples as in the actual point.
     would.step_time_s = point.step_time_s * point.samples_per_s / would.samples_per_s;
     would.mfu = first.mfu;
     ideal.push_back({at.x, figure_of(would, first, figure), at.row});

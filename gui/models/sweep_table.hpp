@@ -1,4 +1,5 @@
-// The points of a sweep, as `rehearse sweep --out FILE.csv` writes them, and the curves through them.
+// Reads the points of a sweep from the table that `rehearse sweep --out FILE.csv` writes, and makes curves of
+// them.
 #pragma once
 
 #include <array>
@@ -15,9 +16,9 @@ namespace rehearse::gui {
 
 struct SweepPoint {
   int line = 0;
-  std::string number;               // "point"
-  std::vector<std::string> varied;  // of SweepTable::varied
-  std::string status, error;        // "ok", "refused", "failed"
+  std::string number;               // column "point"
+  std::vector<std::string> varied;  // values of SweepTable::varied
+  std::string status, error;        // status: "ok", "refused", "failed"
   double step_time_s = 0, samples_per_s = 0, tokens_per_s = 0, devices = 0, mfu = 0;
   double memory_bytes = 0;
   bool fits = true;
@@ -26,25 +27,25 @@ struct SweepPoint {
 
 struct SweepTable {
   std::string name;                   // of the file
-  std::vector<std::string> varied;    // "cluster.nodes"
-  std::vector<SweepPoint> points;     // by number: the file has them as they ended
+  std::vector<std::string> varied;    // e.g. "cluster.nodes"
+  std::vector<SweepPoint> points;     // sorted by number; the file lists them as they finished
   std::vector<std::string> problems;  // lines that could not be read
-  // What may stand on the horizontal axis: "devices" if they differ, and the varied keys whose values are
-  // numbers.
+  // Returns the numeric choices for the horizontal axis: "devices" if the points differ in it, and the varied
+  // keys with numeric values.
   std::vector<std::string> numeric_axes() const;
-  // Those, and behind them the keys whose values are words: these stand beside each other.
+  // Returns numeric_axes() and then the keys whose values are words, which are placed side by side.
   std::vector<std::string> axes() const;
-  const std::vector<std::string>& words_of(const std::string& axis) const;  // empty: it is of numbers
-  // Of words their place among words_of(), from 1.
+  const std::vector<std::string>& words_of(const std::string& axis) const;  // empty: the axis is numeric
+  // Returns the value on the axis; for a word, its position in words_of(), from 1.
   std::optional<double> value(const SweepPoint& point, const std::string& axis) const;
-  // By key, of those that are no numbers: each once, by the points' numbers. read_words() finds them.
+  // The distinct values of each non-numeric key, in the order of the points. Set by read_words().
   std::map<std::string, std::vector<std::string>> words;
   void read_words();
 };
 
-SweepTable sweep_of(const CsvFile& file);  // InputError: not of a sweep
+SweepTable sweep_of(const CsvFile& file);  // throws InputError if the file is not a sweep
 
-// What may stand on the vertical axis. The last two are against the curve's first point.
+// The choices for the vertical axis. The last two are relative to the curve's first point.
 enum class SweepFigure { step_time, samples, tokens, mfu, samples_per_device, speed_up, efficiency };
 inline constexpr std::array<std::string_view, 7> kSweepFigureNames = {
     "step time (s)",        "samples/s", "tokens/s",      "MFU (%)",
@@ -52,25 +53,25 @@ inline constexpr std::array<std::string_view, 7> kSweepFigureNames = {
 
 struct CurvePoint {
   double x = 0, y = 0;
-  std::size_t row = 0;  // of SweepTable::points
+  std::size_t row = 0;  // index into SweepTable::points
 };
 struct Curve {
-  std::string name;  // "all_reduce ring, nic_gbps 10": what the other varied keys are; empty: none vary
+  std::string name;  // values of the other varied keys: "all_reduce ring, nic_gbps 10"; empty: none vary
   std::vector<CurvePoint> points;  // ascending
 };
-// One for each combination of the varied keys that are not on the axis, in the points' order. Points that
-// have no result are left out.
+// Returns one curve for each combination of the varied keys that are not on the axis, in the order of the
+// points. Leaves out points without a result.
 std::vector<Curve> curves_of(const SweepTable& table, const std::string& axis, SweepFigure figure);
-// Where the points of a curve would lie if every device did as much as in the first of them. Empty if the
-// number of devices is the same everywhere.
+// Returns the curve that results if every device achieved as much as in the curve's first point. Empty if all
+// points have the same number of devices.
 std::vector<CurvePoint> ideal_curve(const SweepTable& table, const Curve& curve, SweepFigure figure);
 
-// Of many points at most about `most`, by which the curve has the same course: of each stretch the lowest and
-// the highest.
+// Thins out many points to at most about `most` without changing the visible shape of the curve: keeps the
+// lowest and the highest point of each section.
 std::vector<CurvePoint> course_of(const std::vector<CurvePoint>& points, std::size_t most);
 
 TableData rows_of(const SweepTable& table);
-// "devices 64, all_reduce ring: 12.3 ms, 5,432 samples/s, MFU 41.0 %"
+// Returns e.g. "64 devices, all_reduce ring: 12.3 ms, 5,432 samples/s, MFU 41.0 %".
 std::string description_of(const SweepTable& table, const SweepPoint& point);
 
 }  // namespace rehearse::gui

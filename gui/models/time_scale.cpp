@@ -22,7 +22,7 @@ const Unit& unit_for(double ns) {
   return kUnits.back();
 }
 
-// 1, 2 or 5 times a power of ten, at least `ns`.
+// Returns 1, 2 or 5 times a power of ten, at least `ns`.
 double round_distance(double ns) {
   const double power = std::pow(10, std::floor(std::log10(std::max(1.0, ns))));
   for (const double factor : {1, 2, 5})
@@ -42,7 +42,7 @@ TimeRange zoomed(TimeRange range, double factor, Time centre, TimeRange whole) {
 }
 
 TimeRange panned(TimeRange range, Time by, TimeRange whole) {
-  // A tenth of what is visible stays filled.
+  // Keeps a tenth of the visible range filled.
   const Time kept = range.length() / 10;
   const Time lowest = whole.begin - range.length() + kept, highest = whole.end - kept;
   const Time begin = std::clamp(range.begin + by, std::min(lowest, highest), std::max(lowest, highest));
@@ -56,7 +56,7 @@ std::vector<Tick> ticks(const TimeScale& scale, double pixels) {
   const int digits = std::max(0, static_cast<int>(std::ceil(-std::log10(distance / unit.ns) - 1e-9)));
   std::vector<Tick> result;
   const double first = std::ceil(static_cast<double>(scale.range.begin) / distance);
-  for (double i = first + 0.0; i * distance <= static_cast<double>(scale.range.end); ++i)  // 0.0: no -0
+  for (double i = first + 0.0; i * distance <= static_cast<double>(scale.range.end); ++i)  // 0.0: avoids -0
     result.push_back({static_cast<Time>(std::llround(i * distance)),
                       fmt::format("{:.{}f} {}", i * distance / unit.ns, digits, unit.name)});
   return result;

@@ -1,4 +1,4 @@
-// Between times and places on a line of pixels.
+// Converts between times and horizontal pixel positions.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,13 @@
 namespace rehearse::gui {
 
 struct TimeRange {
-  Time begin = 0, end = 0;  // end > begin, or nothing is visible
+  Time begin = 0, end = 0;  // end > begin, unless nothing is visible
   Time length() const { return end - begin; }
   bool contains(Time time) const { return begin <= time && time < end; }
   bool operator==(const TimeRange&) const = default;
 };
 
-// `range` on [left, left + width) pixels.
+// Maps `range` to [left, left + width) pixels.
 struct TimeScale {
   TimeRange range;
   double left = 0, width = 1;
@@ -29,21 +29,21 @@ struct TimeScale {
   }
 };
 
-// `range` made `factor` times as long about `centre`, which stays at its place; no shorter than 10 ns, and no
-// longer than twice `whole`.
+// Scales the length of `range` by `factor` around `centre`, which keeps its position on the screen. The
+// result is at least 10 ns and at most twice as long as `whole`.
 TimeRange zoomed(TimeRange range, double factor, Time centre, TimeRange whole);
-// Moved by `by`, so far that some of `whole` stays visible.
+// Moves `range` by `by`, but only so far that part of `whole` stays visible.
 TimeRange panned(TimeRange range, Time by, TimeRange whole);
 
-// Marks of the axis at round times (1, 2 or 5 times a power of ten), about every `pixels`.
+// Axis marks at round times (1, 2 or 5 times a power of ten), about every `pixels`.
 struct Tick {
   Time time = 0;
-  std::string text;  // "1.2 ms", as many digits as the distance of the marks needs
+  std::string text;  // "1.2 ms", with as many digits as the distance between marks requires
 };
 std::vector<Tick> ticks(const TimeScale& scale, double pixels = 120);
-// "14.5204 s": as many digits as tell moments apart that are `distance` from each other.
+// Returns e.g. "14.5204 s", with enough digits to distinguish moments that are `distance` ns apart.
 std::string moment_text(Time at, double distance);
-// "1.234 ms": four digits, in the unit that suits.
+// Returns e.g. "1.234 ms": four digits and a suitable unit.
 std::string duration_text(Time ns);
 
 }  // namespace rehearse::gui

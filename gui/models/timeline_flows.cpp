@@ -8,11 +8,12 @@
 namespace rehearse::gui {
 namespace {
 
-// The innermost span of the track around `time`; one that begins there rather than one that ends.
-// `next`: else the first one that begins later. `hint`: of each row, where the last search ended.
+// Returns the innermost span of the track around `time`, preferring one that begins then to one that ends
+// then. If there is none and `next` is set, returns the first span that begins later. `hint`: for each row,
+// where the last search ended.
 SpanId bound(const Timeline& timeline, const Track& track, Time time, bool next, std::vector<SpanId>& hint) {
   SpanId found = kNoSpan, later = kNoSpan;
-  bool touches = true;  // `found` ends, or is as short as a moment
+  bool touches = true;  // `found` only touches `time` with its end
   const auto& begin = timeline.spans.begin;
   const auto& end = timeline.spans.end;
   for (int r = track.first_row; r < track.last_row; ++r) {
@@ -31,7 +32,7 @@ SpanId bound(const Timeline& timeline, const Track& track, Time time, bool next,
     if (after < row.last && (later == kNoSpan || begin[after] < begin[later])) later = after;
   }
   if (found != kNoSpan) return found;
-  // Time stamps are rounded: the span may begin a nanosecond later.
+  // Time stamps are rounded: the span can begin a nanosecond later.
   if (later != kNoSpan && (next || begin[later] <= time + 1)) return later;
   return kNoSpan;
 }
@@ -89,7 +90,7 @@ void bind_flows(Timeline& timeline, std::vector<Draft::FlowEnd>& ends, const std
   for (std::size_t i = 0; i < bound_ends.size();) {
     std::size_t last = i;
     while (last < bound_ends.size() && bound_ends[last].key == bound_ends[i].key) ++last;
-    // Two ends belong together though clocks may have put the second before the first.
+    // Two ends belong together even if clock differences put the second before the first.
     if (last - i == 2 && bound_ends[i].phase == 'f' && bound_ends[i + 1].phase == 's')
       std::swap(bound_ends[i], bound_ends[i + 1]);
     SpanId from = kNoSpan;

@@ -72,11 +72,11 @@ public:
   }
 
 private:
-  // A row of a track: where its spans, dependencies and details begin.
+  // A row of a track, with the positions where its spans, dependencies and details begin.
   struct Place {
     PackedRow row;
     std::size_t span = 0, dependency = 0, detail = 0;
-    std::vector<std::size_t> critical;  // spans
+    std::vector<std::size_t> critical;  // spans on the critical path
   };
 
   void check(double share) {
@@ -105,7 +105,7 @@ private:
       record.end -= first;
       record.ready = record.ready == kNoTime ? -1 : std::max<Time>(0, record.ready - first);
       if (record.kind != Kind::communication) continue;
-      // Where there are GPUs the processor only launches collectives.
+      // If there are GPUs, the host only launches collectives.
       if (rules_.has_gpus && !record.waits && !draft_.tracks[record.track].gpu)
         record.kind = Kind::host;
       else
@@ -154,7 +154,7 @@ private:
     }
   }
 
-  // Processes and tracks that have spans, in the order in which they stand.
+  // Adds the processes and tracks that have spans, in display order.
   void arrange(const Order& order) {
     std::vector<std::vector<int>> tracks_of(draft_.processes.size());
     for (std::size_t t = 0; t < draft_.tracks.size(); ++t)
@@ -226,7 +226,7 @@ private:
     }
     packed_.clear();
     if (too_deep > 0) draft_.left_out["spans are nested more than 32 deep and not shown"] += too_deep;
-    // Summaries come behind: room that is not used is no memory that is used.
+    // Reserves room for the summaries, which come last; untouched pages take no memory.
     const std::size_t room = spans + spans / 2 + 64;
     in_parallel(14, threads_, [&](std::size_t wanted) {
       std::size_t column = 0;
@@ -276,7 +276,7 @@ private:
         place.detail += record.detail_bytes;
       }
     };
-    Time before = 0;  // end of the last in this row
+    Time before = 0;  // end of the previous span in this row
     for (const std::uint32_t number : place.row.records) {
       const Record& record = draft_.records[number];
       const Time since = waits_since(record, before);
@@ -300,7 +300,7 @@ private:
     std::vector<std::uint32_t>().swap(place.row.records);
   }
 
-  // Rows of their own behind all others.
+  // Appends the summary rows after all others.
   void summaries() {
     int stages = 0;
     for (const Process& process : timeline_.processes) stages += process.stage.empty() ? 0 : 1;
@@ -347,13 +347,14 @@ private:
         write(timeline_.spans, first[p] + i, record);
       }
     });
-    for (std::size_t p = 0; p < all.size(); ++p)  // bits share bytes
+    // sequential, because vector<bool> packs bits into shared bytes
+    for (std::size_t p = 0; p < all.size(); ++p)
       for (std::size_t i = 0; i < all[p].spans.size(); ++i)
         if (all[p].spans[i].critical) timeline_.spans.critical[first[p] + i] = true;
   }
 
   void take_counters() {
-    std::map<std::pair<int, std::string>, int> series;  // of a name
+    std::map<std::pair<int, std::string>, int> series;  // number of series per name
     for (const Draft::Counter& counter : draft_.counters) ++series[{counter.process, counter.name}];
     for (Draft::Counter& from : draft_.counters) {
       Counter counter;
@@ -376,7 +377,7 @@ private:
     }
   }
 
-  // A kernel belongs to the pass and the step in which it was launched.
+  // Assigns each kernel to the pass and step in which it was launched.
   void pass_by_launch() {
     SpanColumns& spans = timeline_.spans;
     if (!rules_.has_gpus) return;
@@ -396,8 +397,8 @@ private:
   Timeline timeline_;
   SummaryRules rules_;
   std::vector<char> communicates_;          // by name
-  std::vector<int> tracks_;                 // of the draft, by those of the timeline
-  std::vector<int> track_of_, process_of_;  // of the timeline, by those of the draft; -1
+  std::vector<int> tracks_;                 // tracks of the draft, by track of the timeline
+  std::vector<int> track_of_, process_of_;  // index in the timeline, by index in the draft; -1: none
   std::vector<PackedTrack> packed_;         // by track of the draft
   std::vector<Place> places_;               // by row
   std::map<std::string, std::uint32_t> own_strings_;

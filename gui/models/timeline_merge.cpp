@@ -1,4 +1,4 @@
-// The ranks of one job as one timeline.
+// Merges the ranks of one job into one timeline.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr Time kYear = 31'557'600'000'000'000;
 
-// Time 0 of a timeline on the clock of its machine; nothing if the file does not tell.
+// Returns time 0 of the timeline on its machine's clock; nullopt if the file does not give it.
 std::optional<Time> clock_of(const Timeline& timeline) {
   const auto json = nlohmann::json::parse(timeline.metadata, nullptr, false);
   if (json.is_object() && json.contains("baseTimeNanoseconds") &&
@@ -22,7 +22,7 @@ std::optional<Time> clock_of(const Timeline& timeline) {
     const auto base = json["baseTimeNanoseconds"].get<Time>();
     if (base > kYear && base < 150 * kYear && timeline.origin < 150 * kYear) return base + timeline.origin;
   }
-  if (timeline.origin > kYear) return timeline.origin;  // since 1970
+  if (timeline.origin > kYear) return timeline.origin;  // time since 1970
   return std::nullopt;
 }
 
@@ -32,7 +32,7 @@ void append(std::vector<T>& to, std::vector<T>& from) {
   std::vector<T>().swap(from);
 }
 
-// Adds `from`, whose time 0 is `shift` of `to`.
+// Appends `from`, whose time 0 is the time `shift` of `to`.
 void add(Timeline& to, Timeline&& from, Time shift) {
   const auto first_span = static_cast<SpanId>(to.spans.size());
   const int first_row = static_cast<int>(to.rows.size());
@@ -56,7 +56,7 @@ void add(Timeline& to, Timeline&& from, Time shift) {
     spans.name[i] = string[spans.name[i]];
     spans.algorithm[i] = string[spans.algorithm[i]];
   }
-  // Dependencies are numbers within a program; a timeline without any gets none for its spans.
+  // Dependencies are numbers within a program. A timeline without dependencies gets empty lists.
   if (!to.first_dependency.empty() || !from.first_dependency.empty()) {
     to.first_dependency.resize(first_span + 1, static_cast<std::uint32_t>(to.dependencies.size()));
     from.first_dependency.resize(count + 1, 0);
@@ -140,7 +140,7 @@ Timeline merged(std::vector<Timeline> ranks) {
     last = std::max(last, part.clock.value_or(0));
     longest = std::max(longest, part.timeline.end);
   }
-  // Clocks that are further apart than a minute and the trace itself are not those of one job.
+  // Clocks that differ by more than a minute plus the length of the trace do not belong to one job.
   constexpr Time kMinute = 60'000'000'000;
   shared = shared && last - first <= longest + kMinute;
   Timeline all;

@@ -1,4 +1,4 @@
-// The summary row of a process: each instant once.
+// Computes the summary row of a process, in which each instant counts once.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -9,7 +9,7 @@
 namespace rehearse::gui {
 namespace {
 
-// What a row, or a thread with all its rows, is doing, the most telling last.
+// The activity of a row or of all rows of a thread; the state with the highest value takes precedence.
 enum class State : std::uint8_t {
   nothing,
   other,
@@ -76,13 +76,13 @@ public:
       }
       tell(now);
     }
-    // Behind the last span there is nothing to tell.
+    // Nothing follows the last span.
     auto& spans = result_.spans;
     if (!spans.empty()) {
       result_.end = spans.back().begin;
       spans.pop_back();
     }
-    // Nor before the first and behind the last that counts.
+    // Drops idle time before the first and after the last span that counts.
     const auto idle = [&](const SummarySpan& span) {
       return span.name == rules_.idle || span.name == rules_.pipeline_idle;
     };
@@ -109,7 +109,7 @@ private:
       next_.emplace(row.inside ? timeline_.spans.end[row.span] : timeline_.spans.begin[row.span], r);
   }
 
-  // The row's next span begins or the present one ends.
+  // Handles the begin of the row's next span or the end of its current one.
   void step(std::size_t r) {
     RowState& row = rows_[r];
     set(r, row.inside ? State::nothing : state_of(timeline_.spans.kind[row.span]));
@@ -123,7 +123,8 @@ private:
     ++count_[static_cast<std::size_t>(state)];
   }
 
-  // Of all rows together. A thread inside a collective communicates, whatever called it.
+  // Returns the state of all rows together. A thread within a collective communicates, whichever host op
+  // called it.
   State now() const {
     if (!by_thread_ || count_[static_cast<std::size_t>(State::communication)] == 0 ||
         count_[static_cast<std::size_t>(State::host)] == 0) {
@@ -144,7 +145,8 @@ private:
     }
     return computes ? State::host : State::communication;
   }
-  // What the host does is its computing, unless one of its threads loads or communicates.
+  // On a process without GPU, host ops count as computing unless one of its threads loads data or
+  // communicates.
   bool host_before(std::size_t state) const {
     return count_[static_cast<std::size_t>(State::host)] > 0 && state < static_cast<std::size_t>(State::data);
   }
@@ -191,7 +193,7 @@ private:
     result_.spans.push_back(span);
   }
 
-  // Of the first row that computes.
+  // Takes the pass from the first row that computes.
   void tell_pass(SummarySpan& span) const {
     for (const RowState& row : rows_) {
       if (row.state != State::compute) continue;
@@ -227,7 +229,7 @@ Summary summary_of(const Timeline& timeline, int first_row, int last_row, const 
 }
 
 std::string exposed_name(std::string_view name) {
-  std::string lower;  // letters only: all_reduce, AllReduce, all-reduce
+  std::string lower;  // only letters: all_reduce, AllReduce and all-reduce become equal
   for (const char c : name)
     if (std::isalpha(static_cast<unsigned char>(c)) != 0)
       lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

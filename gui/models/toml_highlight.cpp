@@ -12,7 +12,8 @@ bool is_bare(QChar c) {
   return c.isLetterOrNumber() || c == '_' || c == '-' || c == '.' || c == '+' || c == ':';
 }
 
-// Past the end of a string whose inside begins at `i`; `open` is kept if it goes on behind the line.
+// Returns the position after a string whose contents begin at `i`. Sets `open` if the string continues on the
+// next line.
 int string_end(const QString& line, int i, QChar quote, bool several, Open& open) {
   const int size = static_cast<int>(line.size());
   const QString end(several ? 3 : 1, quote);
@@ -28,7 +29,8 @@ int string_end(const QString& line, int i, QChar quote, bool several, Open& open
   return size;
 }
 
-// Also where brackets are open, which then were forgotten: in an array only four words stand without quotes.
+// Recognizes headers even if brackets seem to be open because a closing one is missing: within an array, only
+// the four excluded words can be unquoted.
 bool is_header(const QString& line) {
   static const QRegularExpression kHeader(
       R"(^\[{1,2}(?!(true|false|inf|nan)\b)[A-Za-z_][\w.-]*\]{1,2}\s*(#|$))");

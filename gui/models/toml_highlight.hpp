@@ -1,4 +1,4 @@
-// The parts of a line of TOML that are told apart by colour.
+// Splits a line of TOML into the parts that the editor colors differently.
 #pragma once
 
 #include <QString>
@@ -14,14 +14,14 @@ struct TomlToken {
   bool operator==(const TomlToken&) const = default;
 };
 
-// What goes on behind the end of a line: a string of several lines, or brackets that are open.
+// What continues after the end of a line: a multi-line string or open brackets.
 struct TomlLineState {
   enum class Open { none, basic_string, literal_string } open = Open::none;
   int brackets = 0;
   bool operator==(const TomlLineState&) const = default;
 };
 
-// The tokens of `line`, which stands behind a line that ended in `state`; `state` becomes its own.
+// Returns the tokens of `line`. `state` is that at the end of the previous line and is updated.
 std::vector<TomlToken> toml_tokens(const QString& line, TomlLineState& state);
 
 }  // namespace rehearse::gui

@@ -19,7 +19,7 @@ QString parent_of(const QString& path) {
   return path.left(std::max<qsizetype>(0, path.lastIndexOf('.')));
 }
 
-// Reads statement by statement; what it does not understand it skips to the end of the line.
+// Reads one statement after another and skips to the end of the line whatever it does not understand.
 class Scanner {
 public:
   explicit Scanner(const QString& text) : text_(text), size_(static_cast<int>(text.size())) {}
@@ -49,7 +49,7 @@ private:
     while (at_ < size_ && text_[at_] != '\n') ++at_;
   }
 
-  // A string that begins here, past its end; one that is not closed ends with its line.
+  // Skips the string at the cursor; an unclosed one ends with its line.
   void skip_string() {
     const QChar quote = text_[at_];
     const bool escapes = quote == '"', several = at(at_ + 1) == quote && at(at_ + 2) == quote;
@@ -61,14 +61,15 @@ private:
         return;
       } else if (text_[at_] == quote && (!several || (at(at_ + 1) == quote && at(at_ + 2) == quote))) {
         at_ += several ? 3 : 1;
-        while (several && at(at_) == quote) ++at_;  // """a""""" ends with quotes of its own
+        // quotes before the closing ones belong to the string: """a"""""
+        while (several && at(at_) == quote) ++at_;
         return;
       }
     }
     at_ = std::min(at_, size_);
   }
 
-  // "a.b" at the cursor, quotes taken off; empty if there is none.
+  // Reads a key such as "a.b" at the cursor and removes quotes; empty if there is none.
   QStringList dotted_key() {
     QStringList parts;
     while (true) {
@@ -91,7 +92,7 @@ private:
     }
   }
 
-  // [a.b] and [[a.b]]; parts that are arrays of tables mean their last element.
+  // Reads [a.b] or [[a.b]]; a part that is an array of tables refers to its last element.
   void header() {
     const int begin = at_;
     const bool array = at(at_ + 1) == '[';
@@ -147,7 +148,7 @@ private:
     for (skip(" \t\r\n"); at(at_) == '#'; skip(" \t\r\n")) skip_line();
   }
 
-  // "[name" at the beginning of a line: in an array only true, false, inf and nan are words.
+  // Whether "[name" begins this line. Within an array, only true, false, inf and nan can be unquoted words.
   bool is_header() const {
     int name = at_;
     while (at(name) == '[') ++name;
@@ -164,7 +165,7 @@ private:
     for (int element = 0;; ++element) {
       const int before_space = at_;
       skip_space_and_comments();
-      if (is_header()) {  // it was not closed
+      if (is_header()) {  // the array was not closed
         at_ = before_space;
         break;
       }
@@ -178,7 +179,7 @@ private:
       skip_space_and_comments();
       if (at(at_) == ',') {
         ++at_;
-      } else if (at(at_) != ']') {  // no array: what follows is read as what it looks like
+      } else if (at(at_) != ']') {  // not a valid array; continue after the last value
         at_ = value_end;
         break;
       }
@@ -209,7 +210,7 @@ private:
   const QString& text_;
   int size_, at_ = 0, depth_ = 0;
   QString table_path_;
-  QHash<QString, int> elements_;  // of arrays of tables
+  QHash<QString, int> elements_;  // number of elements of arrays of tables
   TomlOutline outline_;
 };
 
@@ -222,14 +223,14 @@ int line_begin(const QString& text, int from) {
   return static_cast<int>(from == 0 ? 0 : text.lastIndexOf('\n', from - 1) + 1);
 }
 
-// A new line behind the one in which `place` stands.
+// Inserts a line after the one that contains `place`.
 TextEdit line_after(const QString& text, int place, const QString& line) {
   const int end = line_end(text, place);
   return end == text.size() ? TextEdit{end, end, (text.isEmpty() ? "" : "\n") + line + '\n'}
                             : TextEdit{end + 1, end + 1, line + '\n'};
 }
 
-// The new value in the place of the old one; of blanks before a comment as many go as it grows by.
+// Replaces the old value; if the new one is longer, removes blanks before a trailing comment to compensate.
 TextEdit replacement(const QString& text, const TomlKey& key, const QString& value) {
   int comment = key.value_end;
   while (comment < text.size() && is_blank(text[comment])) ++comment;
@@ -263,7 +264,7 @@ TextEdit edit_to_set(const QString& text, const QString& path, const QString& va
   if (parent.isEmpty()) return {0, 0, line + '\n'};
   for (const TomlTable& table : outline.tables)
     if (table.path == parent) return line_after(text, table.last_key_end, line);
-  // An inline table: behind its last key, or as its first one.
+  // In an inline table: after its last key, or as its first one.
   if (const TomlKey* table = outline.key(parent); table && text[table->value_begin] == '{') {
     const TomlKey* last = nullptr;
     for (const TomlKey& key : outline.keys)
@@ -271,14 +272,14 @@ TextEdit edit_to_set(const QString& text, const QString& path, const QString& va
     return last ? TextEdit{last->value_end, last->value_end, ", " + line}
                 : TextEdit{table->value_begin + 1, table->value_begin + 1, ' ' + line + ' '};
   }
-  // A table that dotted keys make: another one behind them.
+  // In a table made of dotted keys: as another dotted key after them.
   for (auto key = outline.keys.rbegin(); key != outline.keys.rend(); ++key) {
     if (key->in_braces || parent_of(key->path) != parent) continue;
     const QString above = key->table < 0 ? "" : outline.tables[static_cast<std::size_t>(key->table)].path;
     return line_after(text, key->value_end, path.mid(above.isEmpty() ? 0 : above.size() + 1) + " = " + value);
   }
-  // A table of its own: behind the one that it belongs to, else at the end.
-  // One that is to be the first of an array has a header of two brackets.
+  // Otherwise a new table: after the last table with the same parent, or at the end. The header of the first
+  // element of an array has two brackets.
   const QString header =
       parent.endsWith("[0]") ? "[[" + parent.chopped(3) + "]]\n" + line : '[' + parent + "]\n" + line;
   for (auto table = outline.tables.rbegin(); table != outline.tables.rend(); ++table)
@@ -300,7 +301,7 @@ std::optional<TextEdit> edit_to_remove(const QString& text, const QString& path)
     return TextEdit{line_begin(text, key->key_begin), std::min<int>(end + 1, static_cast<int>(text.size())),
                     ""};
   }
-  // With the comma behind it; of the last one with the comma before it.
+  // Removes the comma after the key; for the last key, the one before it.
   int end = key->value_end, begin = key->key_begin;
   while (end < text.size() && is_blank(text[end])) ++end;
   if (end < text.size() && text[end] == ',') {

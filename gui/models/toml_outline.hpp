@@ -1,5 +1,5 @@
-// Where the keys of a TOML text stand, found also in a text that is broken elsewhere, and how to change one
-// of them without touching the rest.
+// Finds the keys of a TOML text, even if the text is broken elsewhere, and edits one of them without touching
+// the rest.
 #pragma once
 
 #include <QString>
@@ -8,19 +8,19 @@
 
 namespace rehearse::gui {
 
-// Places are numbers of UTF-16 units from the beginning of the text, as QTextCursor counts.
+// Positions are UTF-16 units from the beginning of the text, as in QTextCursor.
 struct TomlKey {
   QString path;  // from the root: "strategy.parameter_server.servers", "cluster.slow[0].factor"
   int key_begin = 0;
   int value_begin = 0, value_end = 0;
-  int table = -1;          // of TomlOutline::tables; -1: before the first header
-  bool in_braces = false;  // of an inline table
+  int table = -1;          // index into TomlOutline::tables; -1: before the first header
+  bool in_braces = false;  // in an inline table
 };
 
 struct TomlTable {
-  QString path;  // "strategy", "cluster.slow[0]"
+  QString path;  // e.g. "strategy", "cluster.slow[0]"
   int header_begin = 0, header_end = 0;
-  int last_key_end = 0;  // end of the last value that stands under the header; the header's end without any
+  int last_key_end = 0;  // end of the last value under the header; the header's end if there are none
 };
 
 struct TomlOutline {
@@ -31,16 +31,16 @@ struct TomlOutline {
 
 TomlOutline toml_outline(const QString& text);
 
-// The characters [begin, end) become `text`.
+// Replaces the characters [begin, end) by `text`.
 struct TextEdit {
   int begin = 0, end = 0;
   QString text;
 };
-// Gives `path` ("training.micro_batch") the value that is written `value`. What stands beside it stays: a
-// comment behind it keeps its column where there is room.
+// Sets `path` ("training.micro_batch") to the TOML text `value`. Changes nothing else; a trailing comment
+// keeps its column if there is room.
 TextEdit edit_to_set(const QString& text, const QString& path, const QString& value);
-// Takes the key away, with its line and the comment behind it if nothing else stands there. Nothing if it is
-// absent.
+// Removes the key; also removes its line, with a trailing comment, if nothing else is on it. Returns nullopt
+// if the key is absent.
 std::optional<TextEdit> edit_to_remove(const QString& text, const QString& path);
 QString applied(const QString& text, const TextEdit& edit);
 

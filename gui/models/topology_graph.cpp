@@ -16,12 +16,13 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr int kMostNodes = 64;     // that are drawn one by one
-constexpr int kMostColumns = 16;   // units beside each other, and switches above them
-constexpr int kMostSwitches = 48;  // of all units
+constexpr int kMostNodes = 64;     // more nodes are not drawn individually
+constexpr int kMostColumns = 16;   // units side by side, and switches above them
+constexpr int kMostSwitches = 48;  // in all units
 constexpr int kMostOnGrid = 400;   // nodes of a torus
 
-// What the fabric alone tells of where a network card is plugged in; empty: into nothing but the node itself.
+// Returns the switch that a network card is connected to, according to the fabric; empty if the card connects
+// nodes directly.
 std::string socket_of(const Cluster& cluster, int node, int nic) {
   const Fabric& fabric = cluster.fabric();
   const std::int64_t port = std::int64_t{node} * cluster.node().nics + nic;
@@ -44,7 +45,7 @@ std::string socket_of(const Cluster& cluster, int node, int nic) {
   return {};
 }
 
-// The number at the end of a name and what stands before it.
+// Splits a name into what precedes its trailing number, and the number; -1 if there is none.
 std::pair<std::string_view, int> split(std::string_view name) {
   std::size_t digits = name.size();
   while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
@@ -132,7 +133,8 @@ Topology::Topology(std::shared_ptr<const Cluster> cluster)
   find_groups();
 }
 
-// How many cables each switch is from the nearest node; that of a clos fabric is its tier.
+// Sets each switch's layer to its distance in cables from the nearest node; in a Clos fabric this is its
+// tier.
 void Topology::find_layers() {
   std::vector<std::vector<int>> next(places_.size());
   for (const Cable& cable : cables_) {
@@ -154,7 +156,7 @@ void Topology::find_layers() {
       queue.push_back(to);
     }
   }
-  // Switches of a tier to which no node is plugged would be found from above.
+  // Switches of a tier without connected nodes would be reached from above, so set known tiers by name.
   for (Place& place : places_) {
     const std::string_view kind = split(place.name).first;
     if (place.kind != Place::Kind::fabric_switch) continue;
@@ -175,7 +177,7 @@ void Topology::find_layers() {
 void Topology::find_units() {
   const Fabric& fabric = cluster_->fabric();
   const int all = cluster_->nodes() + cluster_->server_nodes();
-  // Switches first, then the nodes as the switch of their first cable.
+  // First the switches, then the nodes according to the switch of their first cable.
   for (Place& place : places_) {
     const auto [kind, number] = split(place.name);
     if (place.kind != Place::Kind::fabric_switch || number < 0) continue;
@@ -189,7 +191,7 @@ void Topology::find_units() {
       take_number(text, "group", place.unit);
     }
   }
-  int run = 0;  // nodes that follow each other are a unit
+  int run = 0;  // number of consecutive nodes that form a unit
   if (fabric.kind == Fabric::Kind::single_switch || fabric.kind == Fabric::Kind::ring) {
     if (all > kMostNodes) run = power_of_two_from((all + kMostColumns - 1) / kMostColumns);
   } else if (fabric.kind == Fabric::Kind::torus) {
@@ -205,7 +207,7 @@ void Topology::find_units() {
     }
     return;
   }
-  std::map<int, int> unit_of_switch;  // of a graph given link by link: the switch of each node
+  std::map<int, int> unit_of_switch;  // in a graph given link by link: by the switch of each node
   for (const Cable& cable : cables_) {
     Place& node = places_[cable.a];
     if (node.layer != 0 || places_[cable.b].layer == 0 || node.unit >= 0) continue;
@@ -219,7 +221,7 @@ void Topology::find_units() {
 
 void Topology::find_groups() {
   std::map<int, int> nodes_of_unit;
-  std::map<int, int> above;  // switches over all units, by layer
+  std::map<int, int> above;  // switches above all units, by layer
   int nodes = 0, switches = 0, units = 0;
   for (const Place& place : places_) {
     units = std::max(units, place.unit + 1);
@@ -274,10 +276,10 @@ std::set<int> Topology::groups_around(int place) const {
 ShownGraph shown_graph(const Topology& topology, const std::set<int>& open) {
   ShownGraph shown;
   const std::vector<Place>& places = topology.places();
-  std::map<std::pair<int, int>, int> of_group;  // group, layer
-  std::vector<int> last;                        // place of each vertex
+  std::map<std::pair<int, int>, int> of_group;  // by group and layer
+  std::vector<int> last;                        // last place of each vertex
   for (int p = 0; p < static_cast<int>(places.size()); ++p) {
-    int closed = -1;  // the outermost
+    int closed = -1;  // the outermost closed group
     for (int group = places[p].group; group >= 0; group = topology.groups()[group].parent)
       if (open.count(group) == 0) closed = group;
     const int fresh = static_cast<int>(shown.vertices.size());

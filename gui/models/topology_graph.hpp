@@ -1,4 +1,4 @@
-// A cluster as a graph to be drawn: nodes, switches and cables, equal ones as one where there are many.
+// Represents a cluster as a graph to draw: nodes, switches and cables. Many equal ones are drawn as one.
 #pragma once
 
 #include <memory>
@@ -13,27 +13,27 @@ namespace rehearse::gui {
 // A node or a switch.
 struct Place {
   enum class Kind { node, server, fabric_switch, idle } kind = Kind::node;
-  std::string name;  // "node3", "leaf0", "group0.rail3"
-  int layer = 0;     // nodes 0; switches by how far they are from the nodes
-  int unit = -1;     // what stands together: a leaf, pod or group with its nodes; -1: above all of them
-  int group = -1;    // the innermost that it belongs to; -1: none
+  std::string name;  // e.g. "node3", "leaf0", "group0.rail3"
+  int layer = 0;     // 0 for nodes; for switches the distance from the nodes
+  int unit = -1;     // what is drawn together: a leaf, pod or group with its nodes; -1: above all units
+  int group = -1;    // innermost group that contains it; -1: none
 };
 
 // Both directions of a link between two places.
 struct Cable {
-  int a = 0, b = 0;            // numbers of places; a in the lower layer, if they differ
+  int a = 0, b = 0;            // indices of places; a is in the lower layer if the layers differ
   LinkId there = 0, back = 0;  // from a to b, from b to a
 };
 
-// Places that are drawn as one in each layer until they are opened.
+// Places that are drawn as one per layer until the group is opened.
 struct Group {
   int parent = -1;
-  int unit = -1;  // the first
+  int unit = -1;  // first unit in it
 };
 
 class Topology {
 public:
-  explicit Topology(std::shared_ptr<const Cluster> cluster);  // slow: not on the window's thread
+  explicit Topology(std::shared_ptr<const Cluster> cluster);  // slow; do not call on the window's thread
 
   const Cluster& cluster() const { return *cluster_; }
   std::shared_ptr<const Cluster> shared_cluster() const { return cluster_; }
@@ -41,10 +41,10 @@ public:
   const std::vector<Cable>& cables() const { return cables_; }
   const std::vector<Group>& groups() const { return groups_; }
   int layers() const { return layers_; }
-  // The cable of a link; -1: it is inside a node, whose number inside() gives.
+  // The cable of a link; -1: the link is inside the node given by inside().
   int cable_of(LinkId link) const { return where_[link] >= 0 ? where_[link] : -1; }
   int inside(LinkId link) const { return where_[link] < 0 ? -1 - where_[link] : -1; }
-  std::set<int> groups_around(int place) const;  // that must be open for it to be seen
+  std::set<int> groups_around(int place) const;  // groups that must be open to show the place
 
 private:
   void find_layers();
@@ -59,15 +59,15 @@ private:
   int layers_ = 1;
 };
 
-// What is drawn while some groups are open.
+// The graph to draw when some groups are open.
 struct ShownGraph {
   struct Vertex {
-    int place = 0;   // the first that it stands for
-    int group = -1;  // closed; -1: it is one place
+    int place = 0;   // the first place it represents
+    int group = -1;  // the closed group; -1: a single place
     int members = 1;
     int layer = 0, unit = -1;
-    std::string title;   // "leaf3", "16 nodes"
-    std::string detail;  // "node0-15"; empty
+    std::string title;   // e.g. "leaf3", "16 nodes"
+    std::string detail;  // e.g. "node0-15"; can be empty
   };
   struct Edge {
     int a = 0, b = 0;
@@ -80,23 +80,23 @@ struct ShownGraph {
 };
 ShownGraph shown_graph(const Topology& topology, const std::set<int>& open);
 
-// What is in a node: devices, processor, PCIe, NVSwitch, network cards.
+// The parts of a node: devices, processor, PCIe, NVSwitch, network cards.
 struct NodeInside {
   struct Part {
     enum class Kind { device, processor, nvswitch, pcie, nic, network } kind = Kind::device;
-    std::string name;  // "gpu3"
-    int layer = 0;     // from below
+    std::string name;  // e.g. "gpu3"
+    int layer = 0;     // counted from the bottom
   };
   struct Wire {
     int a = 0, b = 0;
-    LinkId there = -1, back = -1;  // from a to b, from b to a; -1: no link has this part's limits
+    LinkId there = -1, back = -1;  // from a to b, from b to a; -1: no link models this wire
   };
   std::vector<Part> parts;
   std::vector<Wire> wires;
 };
-NodeInside inside_of(const Cluster& cluster, int node);  // servers come after the device nodes
+NodeInside inside_of(const Cluster& cluster, int node);  // servers are numbered after the device nodes
 
-// "dgx-a100 x 96, leaf-spine"
+// Returns e.g. "dgx-a100 x 96, leaf-spine".
 std::string cluster_line(const Cluster& cluster);
 
 }  // namespace rehearse::gui

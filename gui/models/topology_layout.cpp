@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kGap = 0.7;  // between two columns
 
-// Vertices of one unit, or of units that are drawn as one; layer by layer.
+// The vertices of one unit, or of units that are drawn as one, by layer.
 struct Column {
   std::map<int, std::vector<int>> layers;
   double begin = 0, width = 0;
@@ -29,7 +29,7 @@ bool is_above(const ShownGraph::Vertex& vertex) {
   return vertex.unit < 0 && vertex.layer > 0;
 }
 
-// Side by side, in the order of their units; returns their width together.
+// Arranges the columns side by side in the order of their units; returns their total width.
 double line_up(const ShownGraph& graph, std::map<int, Column>& columns) {
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const ShownGraph::Vertex& vertex = graph.vertices[v];
@@ -50,7 +50,7 @@ double line_up(const ShownGraph& graph, std::map<int, Column>& columns) {
   return std::max(1.0, x);
 }
 
-// x of every vertex; those above all units are spread over the whole width.
+// Returns the x of every vertex; those above all units are spread over the entire width.
 std::vector<double> along(const ShownGraph& graph, double& width) {
   std::map<int, Column> columns;
   width = line_up(graph, columns);
@@ -88,7 +88,7 @@ GraphLayout around(const Topology& topology, const ShownGraph& graph) {
   double length = 1;
   const std::vector<double> x = along(graph, length);
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    // Layers closer to the middle are further from the nodes.
+    // Layers farther from the nodes are closer to the center.
     const int layers = std::max(1, topology.layers() - 1);
     const double radius =
         is_above(graph.vertices[v]) ? 0 : 1 - 0.35 * graph.vertices[v].layer / static_cast<double>(layers);
@@ -113,7 +113,7 @@ GraphLayout on_grid(const Topology& topology, const ShownGraph& graph) {
   GraphLayout layout;
   layout.most_stretch = 2;
   if (topology.groups().empty()) {
-    // A third dimension goes up to the right, so that no node hides another.
+    // Shifts each plane up and to the right, so that no node hides another.
     const double slant = planes > 1 ? 0.8 / planes : 0;
     layout.width = std::max(1.0, columns - 1 + slant * (planes - 1));
     layout.height = std::max(1.0, rows - 1 + 0.8 * slant * (planes - 1));
@@ -125,7 +125,7 @@ GraphLayout on_grid(const Topology& topology, const ShownGraph& graph) {
     }
     return layout;
   }
-  // Cells of one size, each a plane (of two dimensions a row), closed or with its nodes.
+  // Cells of equal size, one for each plane (with two dimensions: each row), closed or with its nodes.
   const int units = planes > 1 ? planes : rows;
   int cell_columns = columns, cell_rows = planes > 1 ? rows : 1;
   if (planes == 1) {

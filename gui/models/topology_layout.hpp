@@ -1,4 +1,4 @@
-// Where the vertices of a topology stand: tiers above each other, a circle, or a grid.
+// Arranges the vertices of a topology in tiers, around a circle or on a grid.
 #pragma once
 
 #include <vector>
@@ -14,17 +14,17 @@ struct Spot {
 struct GraphLayout {
   std::vector<Spot> at;  // by vertex; within [0, width] x [0, height], y downwards
   double width = 1, height = 1;
-  double most_stretch = 1;  // by how much one side may be scaled more than the other
-  bool tiers = false;       // layer above layer; else edges run any way
+  double most_stretch = 1;  // limit on how much more one axis can be scaled than the other
+  bool tiers = false;       // layers above each other; otherwise edges run in any direction
 };
 
-// The same graph stands the same way every time.
-//   switch, leaf-spine, rail, fat-tree and graphs of links with switches: in tiers, the nodes below
+// Computes a deterministic layout:
+//   switch, leaf-spine, rail, fat-tree and graphs of links with switches: in tiers, the nodes at the bottom
 //   ring, dragonfly (routers inside, nodes outside) and graphs of nodes only: around a circle
-//   torus: two dimensions as a grid, a third one slanting into it; far more nodes than fit: plane by plane
+//   torus: two dimensions as a grid, a third one as a slant; if there are too many nodes, plane by plane
 GraphLayout layout_of(const Topology& topology, const ShownGraph& graph);
 
-// From below to above: parts of a layer beside each other.
+// Layers from bottom to top, the parts of a layer side by side.
 GraphLayout layout_of(const NodeInside& inside);
 
 }  // namespace rehearse::gui

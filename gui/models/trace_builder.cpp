@@ -55,7 +55,7 @@ const char* TraceBuilder::take(const Event& event) {
     case 'S':
     case 'F':
       return asynchronous(event);
-    case 'n':  // a moment of an asynchronous span
+    case 'n':  // an instant within an asynchronous span
     case 'T':
     case 'p':
       return nullptr;
@@ -74,7 +74,7 @@ const char* TraceBuilder::take(const Event& event) {
   return nullptr;
 }
 
-// A pid or tid: a number, or a text that gets a number of its own.
+// Returns a pid or tid: a number, or a unique number for a text.
 std::int64_t TraceBuilder::id_of(Token token, std::string* name) {
   constexpr std::int64_t kTexts = std::int64_t{1} << 40;
   if (token.empty()) return 0;
@@ -104,7 +104,7 @@ std::uint32_t TraceBuilder::track_of(Token pid, Token tid) {
 
 void TraceBuilder::forget_unless_few(double share) {
   constexpr std::size_t kSample = std::size_t{16} << 20;
-  constexpr double kSurely = 1.2;  // the rest of the file may hold fewer of them
+  constexpr double kSurely = 1.2;  // margin, because the rest of the file can have fewer details
   if (draft_.details_kept && draft_.details.size() > kSample &&
       static_cast<double>(draft_.details.size()) > kSurely * share * static_cast<double>(kMostDetails))
     forget_details();
@@ -177,7 +177,7 @@ void TraceBuilder::sort_ours(const Event& event, Token kind, Record& record) {
   }
 }
 
-// By category and name; what is known of a name is asked once.
+// Classifies a span by category and name; caches the result per name.
 void TraceBuilder::sort(const Event& event, Record& record) {
   Token kind;
   bool has_op = false;
@@ -189,7 +189,7 @@ void TraceBuilder::sort(const Event& event, Record& record) {
     sort_ours(event, kind, record);
     return;
   }
-  if (bare(kind) == kKernelCategory) {  // the op that launched it has the time already
+  if (bare(kind) == kKernelCategory) {  // the op that launched the kernel already counts its time
     record.kind = Kind::annotation;
     return;
   }
@@ -205,7 +205,8 @@ void TraceBuilder::sort(const Event& event, Record& record) {
   draft_.profiled = draft_.profiled || known.profiled;
   double elements = -1;
   int bytes_each = 0;
-  bool recorded = false, of_another_thread = false;  // for going back; by going back
+  // recorded for the backward pass; run by the backward pass
+  bool recorded = false, of_another_thread = false;
   for (const auto& [key, value] : event.arguments) {
     if (key == "bytes" || key == "Bytes")
       record.bytes = size_of(value);
@@ -273,7 +274,7 @@ const char* TraceBuilder::end_of_span(const Event& event) {
   return nullptr;
 }
 
-// A row of its own beside the process's threads, named by what its events have in common.
+// Returns a separate track beside the process's threads, named after the category or name of its events.
 std::uint32_t TraceBuilder::asynchronous_track(const Event& event) {
   const int process = process_of(event.pid);
   const std::string_view raw = bare(event.category.size() > 2 ? event.category : event.name);
@@ -357,7 +358,7 @@ const char* TraceBuilder::counter(const Event& event) {
   return nullptr;
 }
 
-// Moments are not shown, except what somebody marked by name; the allocator's are a counter.
+// Ignores instants, except ranges marked by name and the allocator's, which become a counter.
 void TraceBuilder::instant(const Event& event) {
   const auto time = nanoseconds_of(event.time);
   if (!time) return;

@@ -1,4 +1,4 @@
-// Makes a draft of events, one after another.
+// Builds a draft from events, one after another.
 #pragma once
 
 #include <map>
@@ -13,17 +13,18 @@
 
 namespace rehearse::gui {
 
-// Of all spans' arguments together: more are not kept for the details.
+// Limit on the text of all spans' arguments; beyond it, the details are discarded.
 inline constexpr std::size_t kMostDetails = std::size_t{256} << 20;
 
 class TraceBuilder {
 public:
   explicit TraceBuilder(Draft& draft) : draft_(draft) {}
-  // Why it cannot be used; null if it was.
+  // Adds an event. Returns why it cannot be used; null on success.
   const char* take(const Event& event);
-  // After the last: what was begun and never ended ends with the trace.
+  // Call after the last event: spans that never ended end with the trace.
   void finish();
-  // `share` of the file has been taken: details that will be too many in the end are not kept until then.
+  // Call when `share` of the file has been read: discards the details early if their total is going to exceed
+  // the limit.
   void forget_unless_few(double share);
 
 private:
@@ -55,15 +56,15 @@ private:
   std::unordered_map<std::pair<int, std::int64_t>, std::uint32_t, KeyHash> tracks_;
   std::map<std::pair<int, std::uint32_t>, std::uint32_t> asynchronous_tracks_;
   std::map<std::tuple<int, std::string, std::string>, std::size_t> counters_;
-  std::unordered_map<std::uint32_t, std::vector<std::size_t>> open_;        // records by track
-  std::unordered_map<std::uint64_t, std::vector<std::size_t>> open_async_;  // by id
+  std::unordered_map<std::uint32_t, std::vector<std::size_t>> open_;        // indices of records, by track
+  std::unordered_map<std::uint64_t, std::vector<std::size_t>> open_async_;  // indices of records, by id
   struct Known {
     std::uint32_t category = 0;
     bool asked = false, profiled = false;
     Sorted sorted;
   };
   std::vector<Known> known_;  // by name
-  Time last_ = kNoTime;       // of all
+  Time last_ = kNoTime;       // latest time of all events
 };
 
 }  // namespace rehearse::gui

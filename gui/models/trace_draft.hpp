@@ -1,4 +1,5 @@
-// What a trace's events say, in the order of the file: what a timeline is made of once all have been read.
+// Holds the contents of a trace's events in the order of the file, from which a timeline is built once all
+// have been read.
 #pragma once
 
 #include <cstdlib>
@@ -18,9 +19,9 @@
 
 namespace rehearse::gui {
 
-// A span. Times as the file has them.
+// A span, with times as in the file.
 struct Record {
-  Time begin = 0, end = 0, ready = -1;  // ready: kNoTime if it is not known
+  Time begin = 0, end = 0, ready = -1;  // ready: kNoTime if not known
   std::uint32_t name = 0, track = 0, algorithm = 0;
   std::int32_t microbatch = -1, step = -1, op = -1, members = 0;
   float bytes = std::numeric_limits<float>::quiet_NaN(), flops = bytes;
@@ -29,12 +30,12 @@ struct Record {
   Kind kind = Kind::other;
   Pass pass = Pass::none;
   bool critical = false;
-  bool waits = false;     // a transfer: from `ready` on it waits for its peer
-  bool pipeline = false;  // of the pipeline
+  bool waits = false;     // a transfer that waits for its peer from `ready` on
+  bool pipeline = false;  // a transfer of the pipeline
 };
 inline constexpr Time kNoTime = std::numeric_limits<Time>::min();
 
-// Grows without ever holding two copies. `T` has no destructor to speak of.
+// A growing array that never copies its elements to a new block. `T` must be trivially destructible.
 template <typename T>
 class Blocks {
 public:
@@ -46,7 +47,7 @@ public:
     new (&(*this)[size_]) T(value);
     ++size_;
   }
-  // A place of its own for `count` values in one piece, at most kBlock.
+  // Appends room for `count` contiguous values, at most kBlock, and sets `place` to their index.
   T* append(std::size_t count, std::size_t& place) {
     make_room(count);
     place = size_;
@@ -80,7 +81,7 @@ private:
 };
 using Records = Blocks<Record>;
 
-// Texts by number, each once. A text is looked up as it stands in the file, its escapes still in it.
+// Assigns numbers to distinct texts. Looks up a text in its raw form, with the escapes of the file.
 class Strings {
 public:
   Strings() : texts{""}, slots_(1024) {}
@@ -90,7 +91,7 @@ public:
 private:
   struct Slot {
     std::uint64_t hash = 0;
-    std::uint32_t number = 0, raw = 0;  // raw: place in raws_, from 1 on; 0: free
+    std::uint32_t number = 0, raw = 0;  // raw: index in raws_, from 1; 0: free slot
   };
   void grow();
   std::vector<Slot> slots_;
@@ -101,8 +102,8 @@ struct Draft {
   struct Process {
     std::int64_t pid = 0;
     std::string name, labels, role;
-    int ranks = 1, stage = -1;  // told by our own traces
-    bool is_sorted = false;     // by the file
+    int ranks = 1, stage = -1;  // only given in Rehearse's traces
+    bool is_sorted = false;     // the file gives a sort index
     std::int64_t sort_index = 0;
   };
   struct Track {
@@ -134,18 +135,18 @@ struct Draft {
   };
 
   Records records;
-  std::vector<Step> steps;  // that a profiler marked on the host
+  std::vector<Step> steps;  // marked by a profiler on the host
   Strings strings;
   std::vector<Process> processes;
   std::vector<Track> tracks;
   std::vector<FlowEnd> flow_ends;
   std::vector<Counter> counters;
   std::vector<std::int32_t> dependencies;
-  Blocks<char> details;  // each in one piece
+  Blocks<char> details;  // each text is contiguous
   bool details_kept = true;
-  std::vector<std::optional<Purpose>> purposes;  // by name; only our own traces have them
+  std::vector<std::optional<Purpose>> purposes;  // by name; only in Rehearse's traces
   bool ours = false, profiled = false;
-  // Sentences for Timeline::problems, by what went wrong, and how often it did.
+  // Messages for Timeline::problems, with the number of occurrences.
   std::map<std::string, std::uint64_t> left_out;
 };
 

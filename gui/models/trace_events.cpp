@@ -18,11 +18,11 @@ Token trimmed(std::string_view text) {
   return text;
 }
 
-// The key as it stands, up to its quote.
+// Returns the raw key, up to its closing quote.
 std::string_view key_of(ondemand::field& field) {
   const char* const raw = field.key().raw();
   const char* end = raw;
-  while (*end != '"') ++end;  // simdjson has seen that there is one
+  while (*end != '"') ++end;  // simdjson has checked that there is one
   return {raw, static_cast<std::size_t>(end - raw)};
 }
 
@@ -133,7 +133,7 @@ const char* explained(error_code error) {
   }
 }
 
-// How many bytes the character at `at` has; 0: it is no UTF-8.
+// Returns the length in bytes of the character at `at`; 0: not valid UTF-8.
 std::size_t utf8_length(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const unsigned lead = byte(at);
@@ -150,7 +150,7 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
   return bad ? 0 : length;
 }
 
-// The text with what JSON does not allow in strings replaced, as some writers leave it in names.
+// Replaces characters that JSON does not allow in strings but some programs write in names.
 std::string mended(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size();) {
@@ -199,7 +199,7 @@ void EventParser::parse(EventBatch& batch, const Take& take, const EventScanner:
     return SUCCESS;
   };
   if (all(batch.json()) == SUCCESS) return;
-  // Then one by one: those that are no valid JSON are mended, or left out.
+  // Parses the events one by one: repairs those that are not valid JSON, or leaves them out.
   std::string alone;
   while (done < batch.starts.size()) {
     const std::size_t number = done;
@@ -282,14 +282,15 @@ std::optional<std::int64_t> integer_of(Token token) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc() && end == text.data() + text.size()) return value;
-  const auto number = number_of(token);  // 5.0
+  const auto number = number_of(token);  // e.g. 5.0
   if (number && std::abs(*number) < 9e15 && *number == std::floor(*number))
     return static_cast<std::int64_t>(*number);
   return std::nullopt;
 }
 
 std::optional<Time> nanoseconds_of(Token token) {
-  constexpr Time kMost = 3'000'000'000'000'000'000;  // differences of sums of two still fit
+  // small enough that differences of sums of two do not overflow
+  constexpr Time kMost = 3'000'000'000'000'000'000;
   std::string_view text = bare(token);
   const bool negative = !text.empty() && text.front() == '-';
   if (negative) text.remove_prefix(1);
@@ -306,10 +307,10 @@ std::optional<Time> nanoseconds_of(Token token) {
     Time unit = 100;
     for (; i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i, unit /= 10) {
       value += unit * (text[i] - '0');
-      if (unit == 0 && text[i] >= '5' && text[i - 4] == '.') ++value;  // the fourth digit rounds
+      if (unit == 0 && text[i] >= '5' && text[i - 4] == '.') ++value;  // rounds by the fourth digit
     }
   }
-  if (i < text.size()) {  // 1.6e15
+  if (i < text.size()) {  // e.g. 1.6e15
     const auto number = number_of(text);
     if (!number || std::abs(*number) > static_cast<double>(kMost / 1000)) return std::nullopt;
     value = std::llround(*number * 1000);

@@ -1,4 +1,4 @@
-// The events of a batch, their fields as they stand in the file.
+// Parses the events of a batch; the fields keep the raw text of the file.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace rehearse::gui {
 
-// A field's JSON: a number, a string with its quotes, an array or an object. Empty: not there.
+// The JSON text of a field: a number, a string with its quotes, an array or an object. Empty: absent.
 using Token = std::string_view;
 struct Argument {
   std::string_view key;
@@ -28,7 +28,7 @@ struct Event {
   Token arguments_text;  // with its brackets
 };
 
-// Parses batches with simdjson. What `take` answers is why the event cannot be used; null: it was.
+// Parses batches with simdjson. `take` returns why it cannot use the event; null on success.
 class EventParser {
 public:
   using Take = std::function<const char*(const Event&)>;
@@ -42,13 +42,14 @@ private:
 };
 
 // ----- tokens
-std::string text_of(Token token);              // a string's text, unescaped; of others as they stand
-std::string_view bare(Token token);            // a string without its quotes, escapes as they stand
-std::optional<double> number_of(Token token);  // also of a string that holds one; finite
+std::string text_of(Token token);              // the unescaped text of a string; other tokens unchanged
+std::string_view bare(Token token);            // a string without quotes but with its escapes
+std::optional<double> number_of(Token token);  // also accepts a string with a number; finite
 std::optional<std::int64_t> integer_of(Token token);
-// Microseconds as nanoseconds, to the last digit; nothing if it is no number or further than 95 years.
+// Converts microseconds to nanoseconds, rounded to the nearest. Returns nullopt if the token is not a number
+// or exceeds 95 years.
 std::optional<Time> nanoseconds_of(Token token);
-// The value of a key among a few; empty if it is not there.
+// Returns the value of an argument; empty if it is absent.
 Token argument(const Event& event, std::string_view key);
 
 }  // namespace rehearse::gui

@@ -17,13 +17,13 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr double kReading = 0.8;   // share of the work that is reading
-constexpr std::size_t kAhead = 4;  // batches that wait to be parsed
+constexpr double kReading = 0.8;   // share of the work
+constexpr std::size_t kAhead = 4;  // batches waiting to be parsed
 
-// Batches on their way from the thread that reads to the one that parses; the empty ones go back.
+// Passes batches from the reading thread to the parsing one, and used batches back.
 class BatchQueue {
 public:
-  // False if nobody wants any more.
+  // Returns false once stopped.
   bool put(EventBatch&& batch) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return full_.size() < kAhead || stopped_; });
@@ -32,7 +32,7 @@ public:
     changed_.notify_all();
     return true;
   }
-  // False at the end.
+  // Returns false at the end.
   bool get(EventBatch& batch) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !full_.empty() || stopped_; });
@@ -67,7 +67,7 @@ private:
   bool stopped_ = false;
 };
 
-// What could not be read, each kind once, with its first place.
+// Collects what could not be read: for each reason, the first position and the number of occurrences.
 class BadPlaces {
 public:
   void add(const BadPlace& place) {
@@ -109,7 +109,7 @@ private:
   std::map<std::string, Reason> by_reason_;
 };
 
-// otherData of ours, and of profilers everything that stands beside the events.
+// Stores otherData of Rehearse's traces, and of other traces all members beside the events.
 void keep_others(Timeline& timeline, const std::vector<std::pair<std::string, std::string>>& others) {
   std::string text;
   for (const auto& [key, json] : others) {
@@ -126,7 +126,7 @@ nlohmann::json parsed(const std::string& text) {
   return nlohmann::json::parse(text, nullptr, false);
 }
 
-// Names of a profiler's processes, which all are "python": by the rank and the device.
+// Names a profiler's processes, which are all called "python", by rank and device.
 void name_profiled(Timeline& timeline, const Draft& draft) {
   const RankOfProfile rank = rank_of(timeline);
   for (Process& process : timeline.processes) {
@@ -138,7 +138,7 @@ void name_profiled(Timeline& timeline, const Draft& draft) {
     else if (process.pid == -1)
       process.name = "profiler";
     else if (!labels.empty())
-      process.name = labels;  // "GPU 0"
+      process.name = labels;  // e.g. "GPU 0"
     if (rank.rank >= 0) process.name = fmt::format("rank {}, {}", rank.rank, process.name);
   }
 }

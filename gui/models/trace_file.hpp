@@ -1,4 +1,4 @@
-// Chrome Trace Event files as timelines: ours, and those of PyTorch's profiler (Kineto).
+// Reads Chrome Trace Event files into timelines: those of Rehearse and of PyTorch's profiler (Kineto).
 #pragma once
 
 #include <atomic>
@@ -10,29 +10,30 @@
 
 namespace rehearse::gui {
 
-// Of work on another thread.
+// The progress of work on another thread.
 struct Progress {
-  std::atomic<double> share = 0;        // of the whole, 0 to 1
-  std::atomic<bool> cancelled = false;  // set by whoever does not want it any more
+  std::atomic<double> share = 0;        // completed share, 0 to 1
+  std::atomic<bool> cancelled = false;  // set to request cancellation
 };
 
-// Thrown by work that was cancelled.
+// Thrown by cancelled work.
 struct Cancelled {};
 
-// Reads a file (.json or .json.gz; larger than memory if it is not gzipped) in one pass. What is broken, cut
-// off or not understood is left out and told in Timeline::problems. InputError: no such file, no JSON, or not
-// one event in it.
+// Reads a file (.json or .json.gz) in one pass; a plain one can be larger than memory. Leaves out what is
+// broken, cut off or not understood, and reports it in Timeline::problems. Throws InputError if there is no
+// such file, no JSON, or no event in it.
 Timeline read_timeline(const std::string& path, Progress& progress);
-// The same of a text; `name` stands in messages.
+// Like read_timeline(), but for a text; `name` appears in messages.
 Timeline parse_timeline(std::string_view text, const std::string& name);
 
-// The rank that a profiler's trace is of (distributedInfo), and of how many; -1: not known.
+// The rank that a profiler's trace belongs to and the number of ranks (distributedInfo); -1: not known.
 struct RankOfProfile {
   int rank = -1, world_size = -1;
 };
 RankOfProfile rank_of(const Timeline& timeline);
-// The ranks of one job, each of which was written to a file of its own, as one timeline: by the clock that
-// they share (baseTimeNanoseconds, or the same epoch), else all from 0 on, which is told as a problem.
+// Merges the ranks of one job, each from its own file, into one timeline. Aligns them by their common clock
+// (baseTimeNanoseconds, or the same epoch); if they have none, each begins at 0, which is reported as a
+// problem.
 Timeline merged(std::vector<Timeline> ranks);
 
 }  // namespace rehearse::gui

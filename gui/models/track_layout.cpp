@@ -15,17 +15,17 @@ char lower(char c) {
 constexpr int kRunHeader = 26, kGroupHeader = 22;
 
 constexpr int kPathHeight = 24, kHighestSummary = 28, kLowestReadable = 12;
-constexpr int kFewRanks = 6;  // whose summaries alone would leave most of the room empty
+constexpr int kFewRanks = 6;  // with fewer ranks, the summaries alone would leave most of the room empty
 
-// How a run is shown where nobody has chosen.
+// How a run is shown by default.
 struct Show {
-  bool tracks = true;          // else the summaries of its ranks
-  bool whole_counters = true;  // expanded, those of the whole run
-  bool low = false;            // one of several: a summary of modest height
+  bool tracks = true;          // else only the summaries of its ranks
+  bool whole_counters = true;  // expand the counters of the run as a whole
+  bool low = false;            // beside other runs: a summary of modest height
   int row_height = 20;         // of a collapsed rank or group
 };
 
-// A rank alone, or several under one header (name).
+// A single rank, or several under one header (name).
 struct Member {
   std::string_view name;
   bool grouped = false;
@@ -70,7 +70,7 @@ public:
                                      : std::max(kGroupHeader, options_.row_height));
   }
 
-  // Whether the process, or a track of it, passes the filter.
+  // Whether the process or one of its tracks passes the filter.
   bool passes(const Timeline& timeline, int process) const {
     const Process& p = timeline.processes[static_cast<std::size_t>(process)];
     if (options_.filter.empty() || holds(p.name, options_.filter)) return true;
@@ -123,7 +123,7 @@ public:
   }
   int counter_height() const { return options_.row_height * 3 / 2; }
 
-  // Of each process, and at [processes] of the whole run.
+  // Returns the counters of each process, and at index processes.size() those of the run as a whole.
   static std::vector<std::vector<int>> counters_of(const Timeline& timeline) {
     std::vector<std::vector<int>> result(timeline.processes.size() + 1);
     for (std::size_t c = 0; c < timeline.counters.size(); ++c) {
@@ -134,7 +134,7 @@ public:
     return result;
   }
 
-  // Groups in the order in which they come, each together.
+  // Groups the processes, in the order of their first appearance.
   std::vector<Member> members_of(const Run& run, const std::vector<int>& processes) const {
     std::vector<Member> members;
     std::unordered_map<std::string_view, std::size_t> number;
@@ -149,13 +149,13 @@ public:
     return members;
   }
 
-  // Height of all tracks with the counters of their ranks, headers included.
+  // Returns the height of all tracks and the counters of their ranks, headers included.
   int height_of_tracks(const Run& run, const std::vector<Member>& members,
                        const std::vector<std::vector<int>>& counters) const {
     int height = kRunHeader;
     for (const Member& member : members) {
       if (member.grouped) height += kGroupHeader;
-      if (member.grouped && options_.grouping == Grouping::kind) continue;  // collapsed
+      if (member.grouped && options_.grouping == Grouping::kind) continue;  // collapsed by default
       for (const int number : member.processes) {
         const Process& process = run.timeline->processes[static_cast<std::size_t>(number)];
         height += options_.row_height;
@@ -183,15 +183,15 @@ private:
   int y_ = 0, fitted_ = 0;
 };
 
-// A run with what of it is neither pinned nor left out by the filter.
+// A run with its members that are neither pinned nor left out by the filter.
 struct Part {
   const Run* run = nullptr;
   std::vector<Member> members;
-  std::vector<std::vector<int>> counters;  // by process, and those of the whole run
+  std::vector<std::vector<int>> counters;  // by process, then those of the run as a whole
   int tracks_height = 0;
 };
 
-// `alone`: nothing else has to share the room.
+// `alone`: no other run shares the room.
 Show show_of(const Part& part, const LayoutOptions& options, bool alone, bool all_tracks_fit, int runs) {
   Show show;
   show.row_height = options.row_height;
@@ -293,7 +293,7 @@ std::vector<Line> lay_out(const std::vector<std::shared_ptr<const Run>>& runs, c
     for (const Member& member : part.members) {
       if (member.grouped) {
         const GroupRef ref{run.id, options.grouping, std::string(member.name)};
-        // Ranks that do alike are one until somebody asks.
+        // Ranks with similar behavior are folded until the user expands them.
         const bool by_itself = options.room > 0 && (options.grouping == Grouping::kind || !show.tracks) &&
                                !options.expanded_groups.contains(ref);
         const bool folded = by_itself || options.collapsed_groups.contains(ref);
@@ -363,7 +363,7 @@ std::vector<std::pair<int, int>> rows_of_lines(const std::vector<Line>& lines, i
       for (int r = track.first_row; r < track.last_row; ++r) rows.emplace_back(run.id, r);
     }
   };
-  // All that stands under a header.
+  // Adds all rows under a header.
   const auto add_all = [&](const Line& line) {
     for (const auto& run : runs) {
       if (run->id != line.run) continue;

@@ -107,7 +107,7 @@ Unit unit_of_bytes_per_s(double largest) {
 
 QString number_text(double value, int digits) {
   if (!std::isfinite(value)) return {};
-  // Four decimals are enough for all but what would vanish.
+  // Four decimals, unless the value would round to nearly nothing.
   const bool small = value != 0 && std::abs(value) < 1;
   if (!small || std::abs(value) < 0.0005)
     return QString::fromStdString(with_digits(value, small ? 2 : digits));
@@ -123,7 +123,7 @@ QString signed_percent_text(double share) {
   if (!std::isfinite(share)) return {};
   const double percent = std::round(share * 1000) / 10;
   if (percent == 0) return QStringLiteral("0.0 %");
-  // Of what grew a thousand times, tenths of a per cent tell nothing.
+  // After a growth by a factor of ten or more, tenths of a percent mean nothing.
   const bool large = std::abs(percent) >= 1000;
   const QString digits =
       large ? QString::fromStdString(with_digits(percent, 4)) : QString::number(percent, 'f', 1);

@@ -1,4 +1,4 @@
-// A table of texts and numbers for any view: what is shown, what it is sorted by, and what it means.
+// Models a table of texts and numbers for any view: what a cell shows, how it sorts, and what it means.
 #pragma once
 
 #include <QAbstractTableModel>
@@ -11,28 +11,28 @@
 
 namespace rehearse::gui {
 
-// Whether a figure changed to the better or the worse: views give it a colour beside its sign.
+// Whether a figure changed for the better or the worse; views color it accordingly, in addition to its sign.
 enum class Tone { none, better, worse, notable };
 
 struct Cell {
   QString text;
-  double number = std::numeric_limits<double>::quiet_NaN();  // NaN: sorted by its text
+  double number = std::numeric_limits<double>::quiet_NaN();  // NaN: sorts by its text
   Tone tone = Tone::none;
-  QString tip;               // empty: the text
-  std::optional<Kind> kind;  // whose colour stands before the text
+  QString tip;               // empty: same as the text
+  std::optional<Kind> kind;  // its color is shown before the text
 };
 
 struct Column {
   QString title;  // with the unit: "total (ms)"
   QString tip;
-  bool numbers = true;  // stand right
+  bool numbers = true;  // right-aligned
 };
 
 struct TableData {
   std::vector<Column> columns;
-  std::vector<std::vector<Cell>> rows;  // of as many cells as there are columns
-  // By row, ascending: rows of a block stay together, however they are sorted, the headings before the
-  // others. Empty: all are one block without headings.
+  std::vector<std::vector<Cell>> rows;  // as many cells as there are columns
+  // By row, ascending. Sorting keeps the rows of a block together, with headings before the others. Empty: a
+  // single block without headings.
   struct Place {
     int block = 0;
     bool heading = false;
@@ -43,8 +43,8 @@ struct TableData {
 class ValueTable : public QAbstractTableModel {
   Q_OBJECT
 public:
-  // What QSortFilterProxyModel sorts by; a Tone as int; a Kind as int, -1: none; the order of blocks, to
-  // which headings and rows have different numbers.
+  // kSortRole: key for QSortFilterProxyModel; kToneRole: a Tone as int; kKindRole: a Kind as int, -1: none;
+  // kPlaceRole: the order of blocks, with separate numbers for headings and other rows.
   enum Role { kSortRole = Qt::UserRole, kToneRole, kKindRole, kPlaceRole };
   using QAbstractTableModel::QAbstractTableModel;
 
@@ -60,22 +60,22 @@ private:
   TableData data_;
 };
 
-// Numbers of a column, all in one unit: "total (ms)" and 1e3 for seconds of which the largest is 0.012.
+// A common unit for the numbers of a column: for seconds up to 0.012, "ms" and a factor of 1e3.
 struct Unit {
   double factor = 1;
-  QString name;  // "ms"
+  QString name;  // e.g. "ms"
 };
 Unit unit_of_seconds(double largest_s);
 Unit unit_of_bytes(double largest);        // "GB", SI
 Unit unit_of_bytes_per_s(double largest);  // "GB/s"
-// Four significant digits, grouped: "1,024", "0.01234"; empty: not finite.
+// Formats with four significant digits and grouping: "1,024", "0.01234"; empty if the value is not finite.
 QString number_text(double value, int digits = 4);
 QString signed_number_text(double value, int digits = 4);  // "+1.2", "-3", "0"
 QString signed_percent_text(double share);                 // "+12.3 %"
 Cell number_cell(double value, int digits = 4);
-Cell count_cell(double value);  // without a fraction where it is a whole number
+Cell count_cell(double value);  // without decimals if it is an integer
 Cell text_cell(const QString& text, const QString& tip = {});
-// The rows of the selection, tab-separated under their titles, for the clipboard.
+// Returns the selected rows for the clipboard, tab-separated, with a line of titles.
 QString as_text(const QAbstractItemModel& model, const QModelIndexList& selected);
 
 }  // namespace rehearse::gui

@@ -6,7 +6,7 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr std::size_t kMostPlaces = 100;  // that back() remembers
+constexpr std::size_t kMostPlaces = 100;  // length of the history of back()
 
 }  // namespace
 
@@ -104,7 +104,7 @@ void ViewState::show_counters(bool show) {
 
 namespace {
 
-// Whether it was in neither set, or in the other one.
+// Moves `what` to `into`. Returns whether it was not there before.
 template <typename T>
 bool move_between(const T& what, std::set<T>& into, std::set<T>& out_of) {
   out_of.erase(what);

@@ -1,4 +1,4 @@
-// What all views follow: the visible time, what is selected, and what is shown.
+// Holds the state that all views share: the visible time, the selection, and what is shown.
 #pragma once
 
 #include <QObject>
@@ -19,10 +19,10 @@ struct SpanRef {
   bool operator==(const SpanRef&) const = default;
 };
 
-// A stretch of time over some rows.
+// A time range on some rows.
 struct Area {
   TimeRange range;
-  std::vector<std::pair<int, int>> rows;  // run (Run::id), row of its timeline; ascending
+  std::vector<std::pair<int, int>> rows;  // Run::id and row of its timeline; ascending
   bool operator==(const Area&) const = default;
 };
 
@@ -32,10 +32,11 @@ struct Bookmark {
   bool operator==(const Bookmark&) const = default;
 };
 
-enum class Grouping { none, node, stage, role, kind };  // kind: ranks that do alike, if there are several
+// kind: ranks with similar behavior, if there are several
+enum class Grouping { none, node, stage, role, kind };
 inline constexpr std::array<std::string_view, 5> kGroupingNames = {"none", "node", "stage", "role", "kind"};
 
-// Ranks of a run (Run::id) that stand together, and what they share: "3".
+// A group of ranks of a run (Run::id), with the name they share, such as "3".
 struct GroupRef {
   int run = 0;
   Grouping grouping = Grouping::none;
@@ -43,17 +44,18 @@ struct GroupRef {
   auto operator<=>(const GroupRef&) const = default;
 };
 
-// Times are those of a run's timeline less its alignment (Run::aligned), so that all runs share one axis.
+// Times are those of a run's timeline minus its alignment (Run::aligned), so that all runs share one axis.
 class ViewState : public QObject {
   Q_OBJECT
 public:
   using QObject::QObject;
 
-  // ----- the visible time; `remember`: back() returns to where it was
+  // ----- the visible time; `remember`: add it to the history of back()
   TimeRange visible() const { return visible_; }
   TimeRange whole() const { return whole_; }
   void set_visible(TimeRange range, bool remember = true);
-  void set_whole(TimeRange range);  // what fit() shows; moves nothing that was zoomed
+  // range shown by fit(); changes the visible range only if that showed everything
+  void set_whole(TimeRange range);
   void fit() { set_visible(whole_); }
   void back();
   void forward();
@@ -67,10 +69,10 @@ public:
   void select(Area area);
   void clear_selection();
 
-  // ----- what is marked and left out
+  // ----- what is highlighted and filtered
   const QString& search() const { return search_; }
   void set_search(const QString& text);
-  const QString& filter() const { return filter_; }  // tracks whose names, or their rank's, hold it
+  const QString& filter() const { return filter_; }  // shows tracks if their name or their rank's contains it
   void set_filter(const QString& text);
   Grouping grouping() const { return grouping_; }
   void set_grouping(Grouping grouping);
@@ -80,8 +82,8 @@ public:
   void show_flows(bool show);
   bool shows_counters() const { return counters_; }
   void show_counters(bool show);
-  // Ranks by run (Run::id) and process of its timeline, collapsed and expanded by hand; the layout decides of
-  // all others.
+  // Ranks that the user collapsed or expanded, by run (Run::id) and process of its timeline; the layout
+  // decides about all others.
   using ProcessRef = std::pair<int, int>;
   const std::set<ProcessRef>& collapsed() const { return collapsed_; }
   const std::set<ProcessRef>& expanded() const { return expanded_; }
@@ -91,18 +93,18 @@ public:
   const std::set<GroupRef>& expanded_groups() const { return expanded_groups_; }
   void set_collapsed(const GroupRef& group, bool collapsed);
   void set_all_collapsed(const std::set<GroupRef>& collapsed, const std::set<GroupRef>& expanded = {});
-  const std::vector<ProcessRef>& pinned() const { return pinned_; }  // stand first, in this order
+  const std::vector<ProcessRef>& pinned() const { return pinned_; }  // shown first, in this order
   void set_pinned(ProcessRef process, bool pinned);
 
   // ----- bookmarks
   const std::vector<Bookmark>& bookmarks() const { return bookmarks_; }
   void set_bookmarks(std::vector<Bookmark> bookmarks);
 
-  // ----- the time under the mouse, over all tracks
+  // ----- the time under the mouse, for all tracks
   std::optional<Time> cursor() const { return cursor_; }
   void set_cursor(std::optional<Time> time);
 
-  // Forgets what belongs to a run that is gone.
+  // Drops everything that refers to a removed run.
   void forget_run(int run);
 
 signals:
@@ -111,7 +113,7 @@ signals:
   void selection_changed();
   void search_changed();
   void rows_changed();   // filter, grouping, collapsed, pinned, counters
-  void marks_changed();  // critical path, flows, bookmarks
+  void marks_changed();  // critical path, arrows, bookmarks
   void cursor_changed();
 
 private:
