@@ -1,5 +1,5 @@
-// `rehearse-gui [FILE...]`: timelines, comparisons, what-if. Exit status: 0 done; 1 a picture could not be
-// made; 2 the input is wrong.
+// `rehearse-gui [FILE...]`: shows timelines, comparisons and what-if runs. Exit status: 0 success; 1 a
+// picture could not be made; 2 invalid input.
 #include <QApplication>
 #include <QLocale>
 #include <QSettings>
@@ -47,14 +47,14 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->check(one_of({"system", "light", "dark"}));
 }
 
-// Without one, Qt would abort.
+// Throws RunError if there is no display; Qt would abort.
 void need_display() {
   for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"})
     if (const char* value = std::getenv(name); value != nullptr && *value != '\0') return;
   throw RunError("there is no display (DISPLAY and WAYLAND_DISPLAY are not set); --screenshot needs none");
 }
 
-// Of pictures nobody wants to know that their window cannot be moved.
+// Prints Qt's messages except those about windows and directories that mean nothing when taking a picture.
 void tell_but_for_windows(QtMsgType, const QMessageLogContext&, const QString& text) {
   if (!text.startsWith("This plugin does not support") && !text.startsWith("QStandardPaths: XDG_RUNTIME_DIR"))
     std::cerr << text.toStdString() << '\n';
@@ -74,15 +74,16 @@ int run(int argc, char** argv) {
   } else {
     need_display();
   }
-  int qt_argc = 1;  // files are no options of Qt's
+  int qt_argc = 1;  // hides the file arguments from Qt, which would parse them as its own options
   QApplication application(qt_argc, argv);
-  // Qt takes the locale from the environment: no decimal comma may come from there into files.
+  // Qt sets the locale from the environment; its decimal comma must not get into files.
   std::setlocale(LC_NUMERIC, "C");
   QLocale::setDefault(QLocale::c());
   QCoreApplication::setOrganizationName("rehearse");
   QCoreApplication::setApplicationName("rehearse-gui");
   QApplication::setStyle("Fusion");
-  const QTemporaryDir unkept;  // a picture changes none of the user's settings
+  // settings folder for pictures, so that they leave the user's settings unchanged
+  const QTemporaryDir unkept;
   if (picture) QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, unkept.path());
   gui::MainWindow window;
   if (!arguments.theme.empty() || picture)
