@@ -1,4 +1,4 @@
-// The factors by which a schedule splits its layers.
+// Computes the factors by which a schedule splits its layers.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-// Those of all axes, the outermost first. Gradients are summed over the ones with sums_gradients as they are
-// over the ranks that share a batch.
+// Returns the factors of all axes, the outermost first. Gradients are summed over those with sums_gradients,
+// just as over the ranks that share a batch.
 std::vector<Factor> schedule_factors(const Scenario& scenario);
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// The beginning of every schedule: layers on one device, the changes between them, the mesh and its groups.
+// Starts every schedule: layers on one device, the changes between them, the mesh and its groups.
 #pragma once
 
 #include "simulator/scenario/scenario.hpp"
@@ -7,10 +7,10 @@
 
 namespace rehearse {
 
-// Elements on one rank of the embedding table of a transformer whose output layer has the same weights; 0:
-// the two layers share none.
+// Returns the elements on one rank of the embedding table of a transformer whose output layer shares its
+// weights; 0 if the two layers share no weights.
 double shared_table_parameters(const Scenario& scenario);
-// What gradient strategies write programs into; nothing is written yet. `scenario` must outlive the plan.
+// Returns a plan without programs, to which gradient strategies add theirs. `scenario` must outlive the plan.
 StepPlan begin_step_plan(const Scenario& scenario, ModelCut cut);
 
 }  // namespace rehearse

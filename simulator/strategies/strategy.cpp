@@ -26,7 +26,8 @@ namespace {
   throw InputError({scenario.name, 0, 0}, message);
 }
 
-// The table that the input layer and the output layer share, if they are on different stages.
+// Returns the parameters of the table that the input and the output layer share, if they are on different
+// stages.
 double tied_parameters(const Scenario& scenario) {
   const StrategyChoice& strategy = scenario.strategy;
   const PartPlacement placement = order_of(strategy.schedule).placement;
@@ -39,7 +40,7 @@ bool sums_with_data(const Scenario& scenario) {
   return gradient_strategy(scenario)->context_gradients() == ContextGradients::with_data;
 }
 
-// By layer.
+// Returns the parameters of experts by layer.
 std::vector<double> expert_parameters(const std::vector<Layer>& layers) {
   std::vector<double> parameters;
   for (const Layer& layer : layers) {
@@ -51,7 +52,7 @@ std::vector<double> expert_parameters(const std::vector<Layer>& layers) {
   return parameters;
 }
 
-// The layers behind which another stage goes on.
+// Returns the layers whose successor is on another stage.
 std::vector<int> last_of_stage(const Scenario& scenario, const std::vector<LayerRange>& parts) {
   const PartPlacement placement = order_of(scenario.strategy.schedule).placement;
   const int stages = scenario.strategy.pipeline;
@@ -62,7 +63,7 @@ std::vector<int> last_of_stage(const Scenario& scenario, const std::vector<Layer
   return layers;
 }
 
-// The reader refuses the same by the place of the key; a scenario may also be made by hand.
+// The reader refuses the same settings, citing the place of the key; a scenario can also be built by hand.
 void check_schedule(const Scenario& scenario) {
   const StrategyChoice& strategy = scenario.strategy;
   const OrderEntry& entry = order_of(strategy.schedule);
@@ -84,7 +85,7 @@ void check_schedule(const Scenario& scenario) {
                                  scenario.microbatches, strategy.pipeline));
 }
 
-// Workers sit on the devices in their order.
+// Workers are on the devices in order.
 std::vector<int> place_workers(const Scenario& scenario, int workers) {
   const Cluster& cluster = *scenario.cluster;
   if (workers > cluster.devices())
@@ -227,7 +228,7 @@ Plan write_schedule(const Scenario& scenario) {
                                    [](const LayerCost& layer) { return layer.parameters > 0; });
   if (trained)
     gradient_strategy(scenario)->write(plan);
-  else  // nothing is sent besides activations
+  else  // only activations are sent
     write_stages(plan, {}, [](StageProgram&) {});
 
   overlap_communication(plan);

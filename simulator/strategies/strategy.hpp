@@ -1,4 +1,5 @@
-// From a scenario to a schedule. One file per strategy writes its part; nothing here simulates.
+// Turns a scenario into a schedule. Each strategy writes its part in its own file; this code does not
+// simulate anything.
 #pragma once
 
 #include <memory>
@@ -10,15 +11,16 @@
 
 namespace rehearse {
 
-// The schedule of one step and where its ranks sit.
+// The schedule of one step and where its ranks are.
 struct Plan {
   std::shared_ptr<const Schedule> schedule;
   std::vector<int> endpoints;      // by rank over all roles
   std::vector<int> stage_layers;   // layers of each pipeline stage; interleaved: of each model part, in order
-  std::vector<std::string> notes;  // assumptions worth telling, one sentence each
+  std::vector<std::string> notes;  // assumptions worth reporting, one sentence each
 };
 
-// InputError if the scenario cannot be planned (more stages than layers).
+// Returns the scenario's schedule. Throws InputError if the scenario cannot be planned (for example, more
+// stages than layers).
 Plan write_schedule(const Scenario& scenario);
 
 }  // namespace rehearse

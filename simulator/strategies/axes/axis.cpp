@@ -89,7 +89,7 @@ PassShape pass_shape(const Scenario& scenario) {
   const std::vector<Factor> factors = factors_of(scenario);
   PassShape shape{training.micro_batch, training.sequence_length, training.precision, training.recompute,
                   splits_of(factors)};
-  // Factors of data parallelism hold whole micro-batches, each its own.
+  // Ranks on the factors of data parallelism each have complete micro-batches of their own.
   shape.micro_batch *= shape.splits.of(SegmentKind::norm, Dim::batch);
   if (std::any_of(factors.begin(), factors.end(), [](const Factor& factor) { return factor.ring; }))
     shape.ring = {scenario.strategy.context, scenario.strategy.zigzag};
@@ -98,7 +98,7 @@ PassShape pass_shape(const Scenario& scenario) {
   shape.accumulation_bytes = scenario.framework.accumulation_bytes.value;
   shape.predicted_tokens = training.predicted_tokens;
   shape.kernels = scenario.framework.kernels();
-  // A fused dispatch puts rows into the order of experts where they arrive; an all-to-all brings them by
+  // A fused dispatch puts rows into expert order where they arrive; an all-to-all delivers them ordered by
   // rank.
   if (scenario.framework.sorts_received_rows && scenario.strategy.expert > 1 &&
       scenario.strategy.expert_dispatch == ExpertDispatch::experts)

@@ -1,8 +1,8 @@
-// Context parallelism: each rank takes a share of every sequence. Only attention needs the others' tokens.
-// Keys and values are passed around a ring (Liu et al., "Ring Attention with Blockwise Transformers for
-// Near-Infinite Context", 2023), or gathered (Llama team, "The Llama 3 Herd of Models", 2024, section 3.3.2);
-// or queries, keys and values are exchanged for whole sequences of some heads (Jacobs et al., "DeepSpeed
-// Ulysses", 2023).
+// Context parallelism: each rank takes a share of every sequence. Only attention needs the tokens of other
+// ranks. Keys and values are passed around a ring (Liu et al., "Ring Attention with Blockwise Transformers
+// for Near-Infinite Context", 2023) or gathered (Llama team, "The Llama 3 Herd of Models", 2024, section
+// 3.3.2); or queries, keys and values are exchanged so that each rank has complete sequences of some heads
+// (Jacobs et al., "DeepSpeed Ulysses", 2023).
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Data parallelism: each rank takes micro-batches of its own. What
-// becomes of the gradients is a gradient strategy's (gradients/).
+// Data parallelism: each rank takes its own micro-batches. A gradient strategy (gradients/) combines their
+// gradients.
 #include <fmt/format.h>
 
 #include "models/text/document.hpp"

@@ -36,7 +36,7 @@ Cuts cuts_of(const StrategyChoice& choice) {
   return {expert_tensor(choice), expert_tensor(choice) * choice.expert};
 }
 
-// How many ranks lie between neighbours on an axis of the mesh, not counting other stages'.
+// Returns how many ranks are between neighbours on an axis of the mesh, not counting those of other stages.
 int ranks_inside(const StrategyChoice& choice, std::string_view name) {
   int inside = 1;
   for (const Axis& axis : worker_axes(choice)) {
@@ -76,7 +76,7 @@ void overlay(const Scenario& scenario, std::vector<Factor>& factors) {
       part.size = end / cut;
       part.stride = cut / inside;
       part.table = with_experts(factor, cut, cuts);
-      // Ranks with a batch of their own that share nothing with others leave the work whole.
+      // Ranks with their own batch that share nothing with others do not split the work.
       const Split& rows = factor.table.of(norm);
       const bool alone = cut >= cuts.end && rows.kind == Split::Kind::by && rows.dim == Dim::batch;
       if (!alone) parts.push_back(std::move(part));
@@ -123,13 +123,13 @@ void fit_expert(Section& strategy, const Scenario& scenario) {
   if (choice.gradients != "all-reduce")
     strategy.refuse("expert", fmt::format("{} with gradients = \"{}\"", found, choice.gradients),
                     "1, or gradients = \"all-reduce\"");
-  // The ranks of both meshes must be cut at places that divide one another.
+  // The cuts of both meshes must divide one another.
   const Cuts cuts = cuts_of(choice);
   std::vector<std::pair<int, std::string>> ends;
   int end = 1;
   for (const Axis& axis : worker_axes(choice)) {
     if (axis.name == "pipeline") continue;
-    // An axis may itself consist of factors: ranks that share key-value heads, and those that share queries.
+    // An axis can itself consist of factors: ranks that share key-value heads, and those that share queries.
     for (const Factor& factor : find_axis(axis.name)->factors(scenario))
       ends.emplace_back(end * factor.stride * factor.size, axis.name);
     end *= axis.size;

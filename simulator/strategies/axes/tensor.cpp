@@ -1,7 +1,7 @@
-// Tensor parallelism as Megatron-LM has it (Shoeybi et al., "Megatron-LM: Training Multi-Billion Parameter
+// Tensor parallelism as in Megatron-LM (Shoeybi et al., "Megatron-LM: Training Multi-Billion Parameter
 // Language Models Using Model Parallelism", 2019): heads, the inner dimension of feed-forwards and the
-// vocabulary are shared out, everything else is done by all. With sequence parallelism (Korthikanti et al.,
-// "Reducing Activation Recomputation in Large Transformer Models", 2022) the rest is shared out by tokens.
+// vocabulary are split, all ranks do everything else. With sequence parallelism (Korthikanti et al.,
+// "Reducing Activation Recomputation in Large Transformer Models", 2022) the rest is split by tokens.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -31,7 +31,7 @@ AxisTable tensor_table(bool sequence_parallel) {
   return table;
 }
 
-// Where ranks are more than key-value heads, those that share one split its queries.
+// If there are more ranks than key-value heads, the ranks that share one split its queries.
 AxisTable query_table(bool sequence_parallel) {
   return tensor_table(sequence_parallel)
       .rows({query, query_norm, attention, projection}, by(Dim::queries))
@@ -52,8 +52,8 @@ std::vector<Factor> tensor_factors(const Scenario& scenario) {
           {"tensor", queries, 1, query_table(sequence), sequence, false, false, scatters}};
 }
 
-// A framework's preset may ask for it; plans without such transfers, or of tokens that are shared out anyway,
-// take no notice.
+// Checks scatter_gather. A framework's preset can set it; plans that have no such transfers, or whose tokens
+// are split anyway, ignore it.
 void fit_scatter_gather(Section& strategy, const Scenario& scenario) {
   const StrategyChoice& choice = scenario.strategy;
   if (!choice.scatter_gather || choice.tensor == 1 || choice.pipeline == 1 || choice.sequence_parallel)
@@ -107,7 +107,7 @@ void fit_tensor(Section& strategy, const Scenario& scenario) {
   }
 }
 
-// Of a degree of one some keys are refused.
+// Some keys are refused with a degree of one, so this also sets them.
 Advice with_degrees(const StrategyChoice& now, const char* why, int tensor, int pipeline) {
   Advice advice{why,
                 {fmt::format("strategy.tensor={}", tensor), fmt::format("strategy.pipeline={}", pipeline)}};

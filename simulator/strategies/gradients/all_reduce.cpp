@@ -1,6 +1,6 @@
 // Data parallelism: gradients are summed over the data axis, then every rank updates its own copy of the
-// weights. They are sent in buckets as PyTorch's DistributedDataParallel forms them, or as Horovod's
-// background loop fuses them; whole, or compressed.
+// weights. They are sent in buckets, as PyTorch's DistributedDataParallel forms them or as Horovod's
+// background loop fuses them, either uncompressed or compressed.
 #include <fmt/format.h>
 
 #include <array>
@@ -17,14 +17,14 @@
 namespace rehearse {
 namespace {
 
-// Whether the named strategy gave the key, and not the scenario.
+// Returns whether the named strategy preset gave the key, rather than the scenario.
 bool from_preset(Section& strategy, std::string_view key) {
   const std::string preset = strategy.text("preset", "");
   return !preset.empty() && strategy.has(key) &&
          strategy.place(key).file == preset_path("simulator/strategies", preset);
 }
 
-// The sum of bucket `b` over the ranks with the same weights.
+// Writes the sum of bucket `b` over the ranks with the same weights.
 void write_all_reduce(const StepPlan& plan, StageProgram& stage, std::size_t b, const std::string& stream,
                       const std::vector<Dependency>& after) {
   const double element = element_bytes(plan.scenario.training.gradient_precision);
@@ -42,11 +42,11 @@ void write_all_reduce(const StepPlan& plan, StageProgram& stage, std::size_t b, 
   }
 }
 
-// DistributedDataParallel's copies (torch/csrc/distributed/c10d/reducer.cpp): as a gradient arrives, it is
-// multiplied by 1 / ranks into its bucket's memory (mark_variable_ready_dense), and once the backward pass
-// has ended and the bucket's sum is there, copied back (finalize_backward), bucket by bucket. Both are issued
-// where the backward pass is. Each reads and writes all bytes. Gradients that are views of the buckets
-// (gradient_as_bucket_view) need no copy back.
+// Writes DistributedDataParallel's copies (torch/csrc/distributed/c10d/reducer.cpp): when a gradient arrives,
+// it is multiplied by 1 / ranks into its bucket's memory (mark_variable_ready_dense). Once the backward pass
+// has ended and the bucket's sum is complete, it is copied back (finalize_backward), bucket by bucket. Both
+// run on the stream of the backward pass. Each reads and writes all bytes. Gradients that are views of the
+// buckets (gradient_as_bucket_view) need no copy back.
 class BucketCopying {
 public:
   BucketCopying(StepPlan& plan, StageProgram& stage, int ranks) : plan_(plan), stage_(stage) {
@@ -63,7 +63,7 @@ public:
   void copy_in(std::size_t b) {
     if (on_ && stage_.buckets[b].parameters > 0) stage_.backward_of_bucket[b] = write(b, "into", {});
   }
-  // Waits for the op that holds the bucket's sum.
+  // Writes the copy back, which waits for `summed`, the op that completes the bucket's sum.
   void copy_out(std::size_t b, int summed) {
     if (on_ && !buffers_.empty() && buffers_[b] >= 0) write(b, "out of", {{summed}});
   }
@@ -88,16 +88,17 @@ private:
 
   StepPlan& plan_;
   StageProgram& stage_;
-  std::vector<int> buffers_;  // of a bucket's bytes; empty: gradients lie in the buckets
+  std::vector<int> buffers_;  // one per bucket, of its size; empty: gradients are views of the buckets
   bool on_ = false;
 };
 
-// ProcessGroupGloo has two threads, of which the one that is free takes the next collective
+// ProcessGroupGloo has two threads, and the idle one takes the next collective
 // (torch/csrc/distributed/c10d/ProcessGroupGloo.hpp, Options::threads): the one that has carried fewer bytes,
-// as both are as fast. All other collectives go one behind the other.
+// as both are equally fast. All other collectives run one after the other.
 class GradientStreams {
 public:
-  // Without contention two concurrent sums would take the time of one, so they run one after the other there.
+  // Without contention, two concurrent sums would take the time of one, so there they run one after the
+  // other.
   explicit GradientStreams(const EngineOptions& engine)
       : two_(engine.protocol.kind == Protocol::gloo && engine.fidelity != Fidelity::analytic) {}
   std::string next(double bytes) {
@@ -132,7 +133,7 @@ public:
       strategy.refuse(fusion_ ? strategy.has("fusion_mb") ? "fusion_mb" : "cycle_ms" : "compression",
                       "given beside experts that are placed on other ranks (expert, expert_tensor)",
                       "no such key, or expert = 1 and no expert_tensor");
-    // If the preset asked for tensors, buckets hold whole layers instead (stage_program.cpp).
+    // If the bucket unit comes from the preset, buckets hold complete layers instead (stage_program.cpp).
     if (places_experts(scenario) && scenario.strategy.bucket_unit == BucketUnit::tensor &&
         !from_preset(strategy, "bucket_unit"))
       strategy.refuse("bucket_unit",
@@ -171,12 +172,12 @@ public:
   }
 
 private:
-  // DDP does not sync the micro-batches before the last one (no_sync), whose backward pass triggers the
-  // buckets.
+  // DDP does not synchronize the micro-batches before the last one (no_sync); the backward pass of the last
+  // one triggers the buckets.
   void write_stage(StepPlan& plan, int number) const {
     const int ranks = gradient_ranks(plan);
     const bool fused = fusion_ && ranks > 1, compressed = compression_.kind != Compression::none && ranks > 1;
-    FusedBuckets fusion;  // of all chunks, in the order of the stage's buckets
+    FusedBuckets fusion;  // of all model chunks, in the order of the stage's buckets
     StageProgram stage = fused ? begin_stage(plan, number, {true, false},
                                              [&](const LayerRange& layers) {
                                                return append(fusion, fused_buckets(plan, layers, *fusion_));
@@ -238,7 +239,7 @@ private:
   CompressionChoice compression_;
 };
 
-// Horovod forms the buckets once one of its keys stands there.
+// Parses Horovod's keys. If one of them is present, Horovod's rule forms the buckets.
 std::optional<FusionBuffer> read_fusion(Section& strategy, const StrategyChoice& choice) {
   FusionBuffer buffer;
   buffer.bytes = strategy.number("fusion_mb", {0, 1e6}, buffer.bytes / 1048576) * 1048576;
@@ -281,8 +282,8 @@ void forget_preset_buckets(Section& strategy, StrategyChoice& choice) {
   if (from_preset(strategy, "bucket_copies")) choice.bucket_copies = BucketCopies::none;
 }
 
-// What buckets hold, and how gradients come into them. A preset's values count where they have a meaning; the
-// scenario's own are refused elsewhere.
+// Parses what buckets contain and how gradients are copied into them. A preset's values are ignored where
+// they have no meaning; the scenario's own are refused there.
 void read_bucket_form(Section& strategy, StrategyChoice& choice, bool fused) {
   choice.bucket_unit = static_cast<BucketUnit>(strategy.choice("bucket_unit", kBucketUnitNames, 0));
   choice.bucket_copies = static_cast<BucketCopies>(strategy.choice("bucket_copies", kBucketCopiesNames, 0));

@@ -15,7 +15,7 @@ constexpr double kIndex = 4;  // bytes of an index
 constexpr double kScale = 4;  // bytes of a scale
 
 // PyTorch, torch/distributed/algorithms/ddp_comm_hooks/default_hooks.py, fp16_compress_hook: a cast, a
-// division by the number of ranks, the sum in fp16, a cast back.
+// division by the number of ranks, the sum in fp16, and a cast back.
 CompressedSync fp16(double elements, double element) {
   CompressedSync sync;
   sync.parts = {
@@ -27,19 +27,19 @@ CompressedSync fp16(double elements, double element) {
   return sync;
 }
 
-// Lin et al., "Deep Gradient Compression" (ICLR 2018): what is not sent stays behind and is added to the next
-// gradients. The k largest are found exactly, by PyTorch's radix select (aten/src/ATen/native/cuda/
-// TensorTopK.cu and pull request 71081: 8 bits a pass over all magnitudes, then one to gather). Every rank
-// receives the pairs of all others and adds them up.
+// Lin et al., "Deep Gradient Compression" (ICLR 2018): gradients that are not sent are added to the next
+// step's gradients. The k largest are found exactly, by PyTorch's radix select
+// (aten/src/ATen/native/cuda/TensorTopK.cu and pull request 71081: 8 bits per pass over all magnitudes, then
+// one pass to gather). Every rank receives the pairs of all others and adds them up.
 CompressedSync top_k(double elements, double element, double density, double n) {
   const double k = std::ceil(density * elements), pair = element + kIndex, all = element * elements;
   CompressedSync sync;
   SyncPart compress{"select", {}};
-  compress.kernels.push_back(memory_kernel(3 * all));                 // gradients added to what stayed behind
+  compress.kernels.push_back(memory_kernel(3 * all));                 // gradients added to the residual
   compress.kernels.push_back(memory_kernel(2 * all));                 // magnitudes
-  compress.kernels.push_back(memory_kernel(element * all, element));  // a pass for each of the key's bytes
+  compress.kernels.push_back(memory_kernel(element * all, element));  // one pass for each of the key's bytes
   compress.kernels.push_back(memory_kernel(all + pair * k));
-  compress.kernels.push_back(memory_kernel(pair * k));  // what is sent does not stay behind
+  compress.kernels.push_back(memory_kernel(pair * k));  // removes what is sent from the residual
   sync.parts = {
       compress,
       {"all-gather", {}, CollectiveKind::all_gather, n * k * pair},
@@ -51,12 +51,12 @@ CompressedSync top_k(double elements, double element, double density, double n) 
 }
 
 // Seide et al., "1-Bit Stochastic Gradient Descent" (Interspeech 2014); Tang et al., "1-bit Adam" (ICML
-// 2021), whose compressed all-reduce this is, as DeepSpeed runs it (deepspeed/runtime/comm/nccl.py): every
-// rank gets the signs of its share from all others, adds them up, and sends the signs of the sum to all. Both
-// sides keep their errors. A scale goes with every message.
+// 2021). This is the compressed all-reduce of the latter as DeepSpeed runs it
+// (deepspeed/runtime/comm/nccl.py): every rank receives the signs of its share from all others, adds them up,
+// and sends the signs of the sum to all. Both sides retain their errors. Every message includes a scale.
 CompressedSync one_bit(double elements, double element, double n) {
   const double all = element * elements, share = all / n, signs = std::ceil(elements / (8 * n));
-  // Error added; norm; new error; signs packed.
+  // Adds the error, takes the norm, computes the new error, packs the signs.
   const auto pack = [&](double bytes, double packed) {
     return std::vector<Kernel>{memory_kernel(3 * bytes), memory_kernel(bytes), memory_kernel(2 * bytes),
                                memory_kernel(bytes + packed)};
@@ -72,7 +72,7 @@ CompressedSync one_bit(double elements, double element, double n) {
       {"unpack", {memory_kernel(n * signs + all)}},
   };
   sync.error_bytes = all + share;
-  sync.buffer_bytes = 2 * n * (signs + kScale);  // sent and received
+  sync.buffer_bytes = 2 * n * (signs + kScale);  // one buffer to send, one to receive
   return sync;
 }
 
@@ -86,10 +86,10 @@ Kernel product(double m, double n, double k, double element) {
   return kernel;
 }
 
-// Vogels et al., "PowerSGD" (NeurIPS 2019), algorithms 1 and 2: M + error is taken for P Q^T. P = M Q is
-// summed and made orthogonal, Q = M^T P is summed; vectors, and matrices that would not shrink, go
-// uncompressed with P. Gram-Schmidt takes for each column of P one kernel that scales it (twice read, once
-// written) and one that takes it out of the columns behind it.
+// Vogels et al., "PowerSGD" (NeurIPS 2019), algorithms 1 and 2: approximates M + error by P Q^T. P = M Q is
+// summed and orthogonalized, Q = M^T P is summed; vectors, and matrices that would not become smaller, are
+// sent uncompressed together with P. For each column of P, Gram-Schmidt takes one kernel that scales it (two
+// reads, one write) and one that removes it from the columns after it.
 CompressedSync power_sgd(const std::vector<Matrix>& matrices, double elements, double element, double rank) {
   CompressedSync sync;
   double compressed = 0, rows = 0, columns = 0;
@@ -119,7 +119,7 @@ CompressedSync power_sgd(const std::vector<Matrix>& matrices, double elements, d
   return sync;
 }
 
-// Part number `number` of the sync.
+// Returns the op of part number `number` of the sync.
 Op part_op(StepPlan& plan, StageProgram& stage, const CompressedSync& sync, std::size_t number,
            const char* stream, std::size_t bucket) {
   const SyncPart& part = sync.parts[number];
@@ -147,7 +147,7 @@ std::vector<Matrix> weight_matrices(const StepPlan& plan, int layer) {
   const LayerCost& cost = plan.layers[layer];
   std::vector<Matrix> matrices;
   double left = cost.parameters;
-  // A tied output layer makes the gradient of a table that is not its own.
+  // A tied output layer computes the gradient of a table that belongs to another layer.
   const auto add = [&](double rows, double columns) {
     if (rows * columns == 0 || rows * columns > left) return;
     matrices.push_back({rows, columns});

@@ -1,9 +1,9 @@
-// PyTorch's DataParallel: one process drives the devices of a node, and the first of them keeps the model.
-// Every micro-batch it scatters the inputs and broadcasts the weights, gathers the outputs, computes the
-// loss, scatters its gradients and adds up the replicas' (Li et al., "PyTorch Distributed", VLDB 2020,
+// PyTorch's DataParallel: one process drives the devices of a node, and the first device holds the model. For
+// every micro-batch it scatters the inputs and broadcasts the weights, gathers the outputs, computes the
+// loss, scatters its gradients and sums the replicas' gradients (Li et al., "PyTorch Distributed", VLDB 2020,
 // section 2.2; torch/nn/parallel/data_parallel.py, and comm.py for the broadcast and the sum, which NCCL
-// carries out). One autograd node sums the gradients of all weights, so that nothing overlaps with the
-// backward pass.
+// carries out). One autograd node sums the gradients of all weights, so nothing overlaps with the backward
+// pass.
 #include <fmt/format.h>
 
 #include "simulator/strategies/gradients/gradient_strategy.hpp"
@@ -13,7 +13,8 @@
 namespace rehearse {
 namespace {
 
-// The first device's program, or the one of all others: all ops follow one another on the compute stream.
+// Returns the program of the first device, or of all other devices: all ops follow one another on the compute
+// stream.
 Program device_program(StepPlan& plan, const Work& loss, bool first) {
   const Training& training = plan.scenario.training;
   const int devices = plan.scenario.strategy.data;
@@ -21,15 +22,15 @@ Program device_program(StepPlan& plan, const Work& loss, bool first) {
   Program& program = device.program;
   program.name = first ? "first device" : "replica";
   if (first) program.where = {{plan.data_axis, 0}};
-  std::vector<Peer> others;  // to whom the first device talks, and each of the others to it alone
+  std::vector<Peer> others;  // the first device exchanges with all others, each of these only with the first
   for (int i = 1; first && i < devices; ++i) others.push_back(Peer::along(plan.data_axis, i));
   if (!first) others.push_back(Peer::member(0, 0));
 
-  const double logits = plan.layers.back().logits, share = first ? devices : 1;  // of the whole batch
+  const double logits = plan.layers.back().logits, share = first ? devices : 1;  // of the complete batch
   const double input_bytes =
       training.micro_batch * sample_bytes(plan.scenario.model, training.sequence_length, training.precision);
   const double output_bytes = logits * element_bytes(training.activation_precision);
-  // The first device has a slot for each device, and its own is the first.
+  // The first device has one slot per device; slot 0 is its own.
   const auto add = [&](TensorKind kind, std::string name, double bytes) {
     const int number = add_buffer(program, std::move(name), bytes);
     program.tensors[number].kind = kind;

@@ -12,7 +12,7 @@ namespace {
 
 double tick_after(double ready_s, double cycle_s) {
   if (cycle_s <= 0) return ready_s;
-  // What is ready at a tick but for rounding is taken by it.
+  // The tolerance lets a tick take gradients that are ready at it except for rounding.
   return std::max(1.0, std::ceil(ready_s / cycle_s * (1 - 1e-12))) * cycle_s;
 }
 
@@ -40,7 +40,7 @@ std::vector<FusedTensors> fuse(const std::vector<ReadyTensor>& tensors, const Fu
   return fused;
 }
 
-// Horovod sends a tensor once every rank has it, so that ready times are those of the slowest device.
+// Horovod sends a tensor once every rank has it, so ready times are those of the slowest device.
 FusedBuckets fused_buckets(const StepPlan& plan, const LayerRange& layers, const FusionBuffer& buffer) {
   const Training& training = plan.scenario.training;
   std::vector<ReadyTensor> tensors;
@@ -67,7 +67,7 @@ FusedBuckets fused_buckets(const StepPlan& plan, const LayerRange& layers, const
     result.tick_s.push_back(group.tick_s);
     result.tensors.push_back(group.last - group.first + 1);
   }
-  if (last_layer >= layers.first) {  // computed, nothing is sent
+  if (last_layer >= layers.first) {  // these layers are computed, but nothing is sent
     result.buckets.push_back({layers.first, last_layer, 0});
     result.tick_s.push_back(0);
     result.tensors.push_back(0);
@@ -110,7 +110,7 @@ void write_copy(StepPlan& plan, StageProgram& stage, const FusedBuckets& fused, 
   Work work;
   work.name = fmt::format("copy bucket {} {} the fusion buffer", bucket, way);
   work.precision = plan.scenario.training.gradient_precision;
-  work.kernels = {memory_kernel(2 * bytes)};  // read and written
+  work.kernels = {memory_kernel(2 * bytes)};  // reads and writes all bytes
   Op copy = compute_op(plan, stage.program, work.name, Pass::gradient_sync, work);
   copy.stream = stream_named(stage.program, "gradients");
   copy.first_layer = fused.buckets[bucket].first_layer;

@@ -1,4 +1,4 @@
-// The table of ways to bring gradients together; its lines are in gradient_strategies.inc.
+// The table of gradient strategies; its lines are in gradient_strategies.inc.
 #include <array>
 
 #include "models/text/document.hpp"

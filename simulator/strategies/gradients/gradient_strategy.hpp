@@ -1,4 +1,5 @@
-// How the ranks that share a batch bring their gradients together: one file for each way, and a table of all.
+// Declares how the ranks that share a batch combine their gradients: one file per strategy, and a table of
+// all of them.
 #pragma once
 
 #include <array>
@@ -15,7 +16,7 @@
 
 namespace rehearse {
 
-// How many nodes of servers a strategy needs, and the key that says so.
+// The number of server nodes that a strategy needs, and the key that says so.
 struct ServerNodes {
   int count = 0;
   Place asked_at;
@@ -25,45 +26,45 @@ enum class WaitedFor { slower_ranks, servers_and_slower_ranks, servers };
 inline constexpr std::array<std::string_view, 3> kWaitedForNames = {"slower ranks",
                                                                     "servers and slower ranks", "servers"};
 
-// What becomes of the gradients of ranks that share a sequence.
+// How the gradients of ranks that share a sequence are combined.
 enum class ContextGradients {
-  refused,    // the strategy has no place for such ranks
+  refused,    // the strategy does not support such ranks
   with_data,  // they are summed together with those of the ranks that share a batch
   apart,      // they are summed before the strategy sees them
 };
 
-// How ranks with the same weights share out what they hold.
+// How ranks with the same weights shard their state.
 struct SharedState {
-  int stage = 1;                 // of ZeRO: optimizer state, from 2 on gradients, at 3 weights too
-  int shards = 1, replicas = 1;  // `replicas` groups of `shards` ranks that together hold everything once
+  int stage = 1;                 // ZeRO stage: 1 shards optimizer state, 2 also gradients, 3 also weights
+  int shards = 1, replicas = 1;  // `replicas` groups of `shards` ranks; each group holds everything once
   int prefetch = 1;              // units whose weights are gathered ahead of their pass
-  bool reshard = true;           // stage 3: weights are dropped behind the forward pass, too
+  bool reshard = true;           // stage 3: weights are also dropped after the forward pass
 };
 
 class GradientStrategy {
 public:
   virtual ~GradientStrategy() = default;
-  // For the headline of an answer: "ring all-reduce", "2 parameter servers".
+  // Returns the text for the headline of an answer: "ring all-reduce", "2 parameter servers".
   virtual std::string headline(const Scenario& scenario) const = 0;
-  // Refuses what this scenario cannot have, by the place of the key in [strategy].
+  // Refuses settings that this scenario does not support, citing the key's place in [strategy].
   virtual void fit(Section& strategy, const Scenario& scenario) const;
   virtual ContextGradients context_gradients() const { return ContextGradients::refused; }
-  // The server nodes that it needs where the scenario does not give cluster.server_nodes.
+  // Returns the server nodes that the strategy needs if the scenario does not give cluster.server_nodes.
   virtual std::optional<ServerNodes> server_nodes(Section& strategy, const StrategyChoice& choice) const;
-  // Whom a worker waits for that waits for no transfer.
+  // Returns whom a worker waits for when it does not wait for a transfer.
   virtual WaitedFor waited_for(const Scenario& scenario) const;
-  // If the sync of gradients is what a step waits for most, or whom it waits for. `busiest`: the link that
-  // was used most.
+  // Advice for steps that wait most for the synchronization of gradients, and for those that wait most for
+  // other ranks (waited_for()). `busiest`: the link that was used most.
   virtual Advice less_communication(const Scenario& scenario, const LinkPlace& busiest) const;
   virtual Advice less_waiting(const Scenario& scenario, const LinkPlace& busiest) const;
-  // If a step waits most for weights that are gathered.
+  // Advice for steps that wait most for gathered weights.
   virtual Advice less_gathering(const Scenario& scenario) const;
-  // Nothing where every rank holds all.
+  // Returns how state is sharded; nullopt if every rank holds everything.
   virtual std::optional<SharedState> shared_state(const Scenario&) const { return std::nullopt; }
-  // The same with ranks that share a batch sharing out what stage `stage` of ZeRO shares out: null if it does
-  // so already, or cannot.
+  // Returns the same strategy with ZeRO stage `stage` over the ranks that share a batch; null if it already
+  // shards that much, or cannot.
   virtual std::shared_ptr<const GradientStrategy> sharded(int stage) const;
-  // Writes the programs of all ranks to plan.schedule; roles besides the workers are added with their
+  // Writes the programs of all ranks to plan.schedule. Adds roles other than the workers together with their
   // endpoints.
   virtual void write(StepPlan& plan) const = 0;
 };
@@ -74,17 +75,17 @@ struct GradientStrategyEntry {
   std::string_view summary;  // one line, for `rehearse list strategies`
   std::string_view more;     // some sentences, for `rehearse show NAME`
   std::string_view keys;     // an example of [strategy]
-  // Parses the strategy's own table in [strategy], which may be absent; rejects unknown keys. What other code
-  // needs goes to `choice`; the strategy keeps the rest itself.
+  // Parses the strategy's own table in [strategy], which may be absent; rejects unknown keys. Settings that
+  // other code needs go to `choice`; the strategy stores the rest itself.
   std::shared_ptr<const GradientStrategy> (*read)(Section& strategy, StrategyChoice& choice);
 };
 
-// All of them; the first is the default. A new strategy is a file with its entry, and a line in
-// gradient_strategies.inc.
+// Returns all strategies; the first is the default. To add a strategy, write a file with its entry, and add a
+// line to gradient_strategies.inc.
 std::span<const GradientStrategyEntry* const> gradient_strategies();
 const GradientStrategyEntry* find_gradient_strategy(std::string_view name);  // null if there is none
 
-// What the scenario chose; one that was made by hand may name it only.
+// Returns the scenario's strategy. A scenario that was built by hand may only name it.
 std::shared_ptr<const GradientStrategy> gradient_strategy(const Scenario& scenario);
 
 }  // namespace rehearse

@@ -1,8 +1,8 @@
-// Parameter servers behind one aggregator a node: the GPUs of a node give their gradients to the node's
-// processor, which adds them up, exchanges with the servers for all of them, and hands out the new weights.
-// The network carries every gradient once a node. TensorFlow's tf_cnn_benchmarks call it
-// distributed_replicated; MXNet's dist_sync and BytePS (Jiang et al., OSDI 2020) do alike. All weights are
-// there before the next step begins.
+// Parameter servers with one aggregator per node: the GPUs of a node send their gradients to the node's
+// processor, which adds them up, exchanges with the servers on behalf of all of them, and distributes the new
+// weights. The network carries every gradient once per node. TensorFlow's tf_cnn_benchmarks call this
+// distributed_replicated; MXNet's dist_sync and BytePS (Jiang et al., OSDI 2020) work the same way. All
+// weights arrive before the next step begins.
 #include <fmt/format.h>
 
 #include "models/text/document.hpp"
@@ -21,7 +21,7 @@ constexpr auto kSend = Message::Direction::send, kReceive = Message::Direction::
 
 struct Choice {
   int servers = 1;
-  bool colocated = true;  // on the processors of the workers' nodes; else on server nodes of their own
+  bool colocated = true;  // on the processors of the workers' nodes; else on dedicated server nodes
 };
 
 class HierarchicalServers : public GradientStrategy {
@@ -92,7 +92,7 @@ private:
     return bucket.parameters * element_bytes(plan.scenario.training.precision);
   }
 
-  // The workers of an aggregator's node.
+  // Returns the workers of an aggregator's node.
   static std::vector<Peer> workers_of_node(const StepPlan& plan) {
     const Cluster& cluster = *plan.scenario.cluster;
     std::vector<Peer> workers;
@@ -132,7 +132,7 @@ private:
       Op op = bucket_exchange(stage.program, fmt::format("pull bucket {}", b), overlap ? "pull" : "compute",
                               bucket, kReceive, {up}, weight_bytes(plan, bucket));
       op.writes = {stage.weights[b]};
-      // New weights land in the place of the old ones, which the backward pass still reads.
+      // New weights overwrite the old ones, which the backward pass still reads.
       if (overlap) op.after = {{pushed[b]}};
       end.after.push_back({add_op(stage.program, std::move(op))});
     }
@@ -149,8 +149,8 @@ private:
     return op;
   }
 
-  // Nothing of the next step is received before all weights of this one are sent: its gradients follow from
-  // them.
+  // Returns an op without work. A step starts to receive only after the step before has sent all its weights:
+  // the next gradients depend on them.
   static Op idle(StepPlan& plan, Program& program, const char* name) {
     return bucket_op(plan, program, name, Pass::other, {-1, -1, 0}, {});
   }
@@ -254,7 +254,7 @@ private:
       const int received = add_op(program, std::move(receive));
 
       Work work = update_work(plan, bucket, choice_.servers);
-      if (nodes > 1)  // the update has counted one
+      if (nodes > 1)  // the update already counts one
         work.kernels.push_back(memory_kernel((nodes - 1) * gradients));
       Op update = bucket_op(plan, program, "update " + what, Pass::optimizer, bucket, std::move(work));
       update.action.kind = Action::Kind::update;

@@ -1,6 +1,6 @@
 // Local SGD: every rank takes `every` optimizer steps on its own, then all average their weights. Stich,
 // "Local SGD Converges Fast and Communicates Little" (ICLR 2019); Lin et al., "Don't Use Large Mini-Batches,
-// Use Local SGD" (ICLR 2020), whose moments stay local. One schedule holds such a round.
+// Use Local SGD" (ICLR 2020), where the moments stay local. One schedule contains one such round.
 #include <fmt/format.h>
 
 #include "models/text/document.hpp"
@@ -12,8 +12,8 @@
 namespace rehearse {
 namespace {
 
-// What is averaged is what the optimizer goes on from: in mixed precision the fp32 master weights, which are
-// then cast to the precision of training.
+// Averages the weights from which the optimizer continues: in mixed precision, these are the fp32 master
+// weights, which are then cast to the training precision.
 void write_averaging(StepPlan& plan, StageProgram& stage) {
   const double weight_bytes = element_bytes(plan.scenario.training.precision);
   const double master_bytes = std::max(weight_bytes, element_bytes(Precision::fp32));
@@ -50,7 +50,7 @@ public:
 
   ContextGradients context_gradients() const override { return ContextGradients::apart; }
 
-  // All passes of a round are written down.
+  // The schedule contains all passes of a round, so their number is limited.
   void fit(Section& strategy, const Scenario& scenario) const override {
     const Training& training = scenario.training;
     const double microbatches = training.global_batch / (training.micro_batch * scenario.strategy.data);
@@ -71,7 +71,7 @@ public:
     for (int s = 0; s < plan.scenario.strategy.pipeline; ++s) {
       StageProgram stage = begin_stage(plan, s, {});
       for (int step = 0; step < every_; ++step) {
-        stage.sends.clear();  // streams run in order: the last ones stand for all
+        stage.sends.clear();  // streams run in order, so the last sends imply all earlier ones
         write_passes(plan, stage);
         if (stage.parameters() == 0) continue;
         sync_tied_embedding(plan, stage);

@@ -9,7 +9,7 @@
 namespace rehearse {
 namespace {
 
-constexpr std::size_t kBucketsInFlight = 3;  // states read, updated and written at the same time
+constexpr std::size_t kBucketsInFlight = 3;  // states that are read, updated and written at the same time
 
 std::string quoted_name(OffloadTo to) {
   return fmt::format("\"{}\"", kOffloadNames[static_cast<std::size_t>(to)]);

@@ -1,6 +1,6 @@
-// Parameter servers: workers push gradients, servers update, workers pull the new weights.
-// Li et al., "Scaling Distributed Machine Learning with the Parameter Server" (OSDI 2014), each bucket cut
-// into equal shares over all servers (as BytePS does: Jiang et al., OSDI 2020).
+// Parameter servers: workers push gradients, servers update, and workers pull the new weights. Li et al.,
+// "Scaling Distributed Machine Learning with the Parameter Server" (OSDI 2014), with each bucket divided into
+// equal shares over all servers (as BytePS does: Jiang et al., OSDI 2020).
 #include "simulator/strategies/gradients/parameter_server.hpp"
 
 #include <fmt/format.h>
@@ -139,8 +139,8 @@ public:
                              kServerModeNames[static_cast<std::size_t>(choice.mode)], cluster.devices()),
                  fmt::format("\"sync\" with more than {}", kMostAsynchronousWorkers));
     }
-    // Each worker sends to each server, so that their pairs are bounded before they are written; asynchronous
-    // servers serve each of them on streams of its own.
+    // Each worker sends to each server, so the number of pairs is limited before they are written;
+    // asynchronous servers serve each worker on separate streams.
     const std::int64_t most = synchronous ? 1'048'576 : 4'096;
     if (static_cast<std::int64_t>(choice.servers) * cluster.devices() > most) {
       own.refuse("servers", fmt::format("{}, each with {} workers", choice.servers, cluster.devices()),
@@ -173,8 +173,8 @@ public:
         advice.sets.insert(advice.sets.begin(), fmt::format("cluster.server_nodes={}", more));
       return advice;
     }
-    // Each device of a node sends all its gradients to the servers; a ring carries them over the node's cards
-    // once.
+    // Each device of a node sends all its gradients to the servers; a ring carries them over the node's
+    // network cards once.
     return {"a ring sends less over each network card", {"strategy.gradients=all-reduce"}};
   }
 
@@ -191,7 +191,7 @@ public:
   }
 
 private:
-  // How many servers there may be, and why.
+  // Returns the largest allowed number of servers, and the reason.
   static std::pair<int, const char*> places_of(const Cluster& cluster, Placement placement) {
     if (placement == Placement::dedicated)
       return {cluster.server_nodes(), "the server nodes of the cluster (cluster.server_nodes)"};
@@ -200,8 +200,8 @@ private:
     return {cluster.devices(), "the devices of the cluster (one server a device)"};
   }
 
-  // Servers sit on processors, of nodes of their own or spread over the workers' nodes, or on devices, spread
-  // over all of them.
+  // Places servers on processors of dedicated nodes, on processors spread over the workers' nodes, or on
+  // devices spread over all of them.
   static void add_servers(StepPlan& plan) {
     const ParameterServer& choice = plan.scenario.strategy.parameter_server;
     const Cluster& cluster = *plan.scenario.cluster;

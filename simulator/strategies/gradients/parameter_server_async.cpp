@@ -1,7 +1,7 @@
-// Asynchronous servers apply each worker's gradients as they come and answer with the weights of that moment
+// Asynchronous servers apply each worker's gradients as they arrive and reply with the weights of that moment
 // (Dean et al., "Large Scale Distributed Deep Networks", NIPS 2012: Downpour SGD; Li et al., OSDI 2014).
-// Stale-synchronous ones hold the answer back from a worker that would be too far ahead of the slowest
-// (Ho et al., "More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server", NIPS 2013).
+// Stale-synchronous servers delay the reply to a worker that would be too far ahead of the slowest one (Ho et
+// al., "More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server", NIPS 2013).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,28 +19,29 @@
 namespace rehearse {
 namespace {
 
-// ----- how many simulations of how many rounds
+// ----- the number of simulations and of their rounds
 
-// Equal workers repeat themselves for ever, and how fast depends on when each of them began. Those that begin
-// together push together: the server's card takes in while nothing leaves it, and then the other way round,
-// so that neither way is ever full. Workers that happen to be spread over the round use both ways at once and
-// can be a quarter faster. Which of the two a real cluster shows is chance, and one worker that is slower by
-// little already drifts from one into the other. One simulation therefore tells little: results are means
-// over several, in each of which every worker begins somewhere in a round (starting_phases.hpp).
+// Equal workers repeat the same round forever, and its speed depends on when each of them began. Workers that
+// begin together push together: the server's card receives while it sends nothing, and then the other way
+// round, so neither direction is ever full. Workers that happen to be spread over the round use both
+// directions at once and can be a quarter faster. Which of the two a real cluster shows is chance, and a
+// single worker that is only slightly slower already drifts from one to the other. One simulation therefore
+// says little: results are means over several, in each of which every worker begins at some point of a round
+// (starting_phases.hpp).
 constexpr int kSimulations = 8, kLeastSimulations = 2;
-// Within a few rounds workers that meet at a server are spread out by being served one after another; a
-// worker that is ahead of a slower one first uses up what staleness grants it.
+// Within a few rounds, workers that meet at a server are spread out because they are served one after
+// another; a worker that is ahead of a slower one first uses up its allowed staleness.
 constexpr int kWarmup = 8, kWindow = 8, kMostWarmup = 200;
-// Many transfers a round make rounds dear, and many workers make an average good with few: not more transfers
-// than this in all simulations together (first of shorter windows, then of fewer simulations), but at least
-// so many rounds in each.
+// Many transfers per round make rounds expensive, and many workers give a good average with few rounds. All
+// simulations together have at most this many transfers (windows are shortened first, then there are fewer
+// simulations), but each simulation has at least the number of rounds below.
 constexpr double kTransfers = 50'000;
 constexpr int kLeastWarmup = 2, kLeastWindow = 3;
-// All workers and simulations together; bounds what a very slow one costs while the others go on.
+// For all workers and simulations together; bounds the cost of a very slow worker while the others continue.
 constexpr int kMostRounds = 20'000;
 
-// Rounds in which the other workers use up what they may be ahead of the slowest: r rounds of the slowest are
-// r fastest / slowest of the fastest.
+// Returns the rounds in which the other workers use up their allowed lead over the slowest: during r rounds
+// of the slowest worker, the fastest one does r fastest / slowest rounds.
 int rounds_until_held(const StepPlan& plan) {
   double slowest = std::numeric_limits<double>::infinity(), fastest = 0;
   for (int worker = 0; worker < plan.schedule.roles.front().size(); ++worker) {
@@ -53,8 +54,8 @@ int rounds_until_held(const StepPlan& plan) {
   return static_cast<int>(std::min<double>(kMostWarmup, std::ceil(used_up)));
 }
 
-// How long a round of a worker takes that never waits for another, in seconds: it computes, sends and
-// receives. In a pipeline the slowest stage sets the pace, and p - 1 micro-batches more fill and drain it.
+// Returns the seconds of a round of a worker that never waits for another: it computes, sends and receives.
+// In a pipeline, the slowest stage sets the pace, and p - 1 additional micro-batches fill and drain it.
 double round_alone_s(const StepPlan& plan) {
   const Cluster& cluster = *plan.scenario.cluster;
   const Device& device = cluster.node().device;
@@ -80,7 +81,7 @@ double round_alone_s(const StepPlan& plan) {
   return slowest_s * ((microbatches + stages - 1) / microbatches);
 }
 
-// `buckets`: of all stages together.
+// Returns how many rounds to simulate. `buckets`: of all stages together.
 Asynchrony rounds(const StepPlan& plan, std::size_t buckets) {
   const Scenario& scenario = plan.scenario;
   const Role& role = plan.schedule.roles.front();
@@ -111,16 +112,17 @@ Asynchrony rounds(const StepPlan& plan, std::size_t buckets) {
   return result;
 }
 
-// ----- how many transfers at once
+// ----- the number of concurrent transfers
 
-// Through how many routes between workers and servers each link leads, from how many workers, to how many
-// servers.
+// By link: the number of routes between workers and servers that use it, of workers on them, and of servers
+// on them.
 struct LinkCounts {
   std::vector<int> pairs, workers, servers;
 };
 
-// A server takes as many pushes at once as fill its card, were all workers to push to all servers; more would
-// only make each other slow, and all of them end, and be answered, at once. The same for its answers.
+// Returns how many pushes a server accepts at once: as many as fill its card if all workers push to all
+// servers. More would only slow each other down, and all of them would end, and be answered, at the same
+// time. The same number applies to its replies.
 int transfers_at_once(const StepPlan& plan) {
   const Cluster& cluster = *plan.scenario.cluster;
   const int workers = plan.schedule.roles.front().size();
@@ -149,7 +151,7 @@ int transfers_at_once(const StepPlan& plan) {
     double share = std::numeric_limits<double>::infinity(), capacity = share;
     for (int w = 0; w < workers; ++w)
       for (const LinkId link : visit(w, s)) {
-        // On the workers' side a link leads from few of them to many servers.
+        // On the workers' side, a link connects few workers to many servers.
         const bool workers_side = static_cast<std::int64_t>(count.workers[link]) * servers <
                                   static_cast<std::int64_t>(count.servers[link]) * workers;
         if (workers_side)
@@ -199,7 +201,7 @@ public:
   }
 
 private:
-  // What the streams of all workers of a stage share of a bucket.
+  // The state of a bucket that the streams of all of a stage's workers share.
   struct Part {
     Bucket layers;
     std::string name;
@@ -229,8 +231,9 @@ private:
     parts_.back().push_back(part);
   }
 
-  // Everything about one worker, as often as it comes: receive and update all buckets in the order in which
-  // it pushes them, each with a stream of its own, so that one worker's wait is nobody else's.
+  // Writes everything that serves one worker, repeated for each of its rounds: receives and updates all
+  // buckets in the order in which the worker pushes them. Each worker has its own streams, so one worker's
+  // wait does not delay another.
   void serve(int worker, int stage) {
     const Peer peer = Peer::member(0, worker);
     const std::string of = fmt::format(" {}", worker);
@@ -281,7 +284,7 @@ private:
       repeat(stream, OpKind::repeat_end);
   }
 
-  // Counter r of a bucket counts the workers whose gradients of round r are applied.
+  // Counter r of a bucket counts the workers whose gradients of round r have been applied.
   Op told_of(const std::string& what, const std::string& stream) {
     Op op;
     op.name = "count " + what;
@@ -291,8 +294,8 @@ private:
     return op;
   }
 
-  // After round r a worker's clock is r + 1; it may go on if all others' are at least r + 1 - staleness: if
-  // they are done with round r - staleness.
+  // After round r, a worker's clock is r + 1. The worker can continue if all others' clocks are at least r +
+  // 1 - staleness, that is, if they have finished round r - staleness.
   Op not_too_far_ahead(const std::string& what, const std::string& stream, int updated) {
     Op op;
     op.name = "hold " + what;
@@ -309,7 +312,7 @@ private:
     op.name = "rounds";
     op.kind = kind;
     op.stream = stream_named(program_, stream);
-    op.count = 0;  // as long as workers come
+    op.count = 0;  // repeats until the workers stop
     add_op(program_, std::move(op));
   }
 
@@ -323,8 +326,8 @@ private:
   std::vector<std::vector<Part>> parts_;  // by stage
 };
 
-// The schedule's checks hold every op against every stream, both as many as workers; and every round has as
-// many transfers as there are buckets between each worker and each server.
+// The schedule's checks compare every op with every stream, and both numbers grow with the workers. Every
+// round has one transfer per bucket between each worker and each server.
 constexpr double kMostOpStreams = 1 << 20, kMostTransfersARound = 1 << 16;
 
 }  // namespace

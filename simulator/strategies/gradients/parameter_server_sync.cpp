@@ -1,4 +1,5 @@
-// Synchronous servers: nobody begins the next step before the servers have heard of everybody.
+// Synchronous servers: no worker begins the next step before the servers have received the gradients of all
+// workers.
 #include <fmt/format.h>
 
 #include "simulator/costs/memory.hpp"
@@ -23,8 +24,8 @@ Program synchronous_server(StepPlan& plan, const std::vector<StageProgram>& stag
     work.precision = training.precision;
     return compute_op(plan, program, name, Pass::other, std::move(work));
   };
-  // Nothing of the next step is received before all weights of this one are sent: its gradients follow from
-  // them.
+  // A step starts to receive only after the step before has sent all its weights: the next gradients depend
+  // on them.
   const int begin = add_op(program, idle("begin step"));
   Op end = idle("end step");
 
@@ -56,7 +57,7 @@ Program synchronous_server(StepPlan& plan, const std::vector<StageProgram>& stag
 
       Work work = update_work(plan, bucket, plan.scenario.strategy.parameter_server.servers);
       work.name += " " + what;
-      if (workers > 1) {  // the sum of all workers' gradients reads them once; the update has counted one
+      if (workers > 1) {  // summing all workers' gradients reads them once; the update already counts one
         work.kernels.push_back(memory_kernel((workers - 1) * push_bytes(plan, bucket)));
       }
       plan.schedule.works.push_back(std::move(work));

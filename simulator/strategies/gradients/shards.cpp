@@ -1,8 +1,8 @@
 // ZeRO (Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", SC 2020),
 // whose first stage is also Megatron-LM's distributed optimizer, and PyTorch FSDP (Zhao et al., "PyTorch
-// FSDP: Experiences on Scaling Fully Sharded Data Parallel", VLDB 2023). Stage 1 shares out the optimizer
-// state, stage 2 the gradients too, stage 3 and FSDP the weights too, which are gathered layer by layer. What
-// a rank holds may be kept off its device (offload.hpp).
+// FSDP: Experiences on Scaling Fully Sharded Data Parallel", VLDB 2023). Stage 1 shards the optimizer state,
+// stage 2 also the gradients, and stage 3 and FSDP also the weights, which are gathered layer by layer. A
+// rank's state can be offloaded from its device (offload.hpp).
 #include "simulator/strategies/gradients/shards.hpp"
 
 #include <fmt/format.h>
@@ -26,20 +26,21 @@ enum class Fsdp { none, full, hybrid };
 constexpr std::array<std::string_view, 3> kFsdpNames = {"none", "full", "hybrid"};
 
 struct ShardChoice {
-  int stage = 0;  // of ZeRO: 1 to 3
+  int stage = 0;  // ZeRO stage: 1 to 3
   Fsdp fsdp = Fsdp::none;
-  int degree = 0;       // hybrid: ranks that share a copy; 0: those of a node
-  int prefetch = 1;     // units whose weights are gathered ahead of their pass; 0: none are
-  bool reshard = true;  // stage 3: weights are dropped behind the forward pass, too
+  int degree = 0;       // hybrid: ranks that share one copy; 0: those of a node
+  int prefetch = 1;     // units whose weights are gathered ahead of their pass; 0: none
+  bool reshard = true;  // stage 3: weights are also dropped after the forward pass
 };
 
-// The ranks with the same weights as `replicas` groups of `shards`
-// ranks that together hold everything once.
+// Divides the ranks with the same weights into `replicas` groups of `shards` ranks; each group holds
+// everything once.
 struct ShardGroups {
   int shards = 1, replicas = 1;
 };
 
-// The largest number of neighbours with the same weights that lie in one node and divide all of them.
+// Returns the largest number of neighbours with the same weights that share a node and divide the number of
+// all of them.
 int shards_in_node(const Scenario& scenario) {
   int inside = 1;  // ranks between such neighbours
   for (const std::string& name : scenario.strategy.placement) {
@@ -57,8 +58,8 @@ ShardGroups shard_groups(const ShardChoice& choice, const Scenario& scenario) {
   return {shards, ranks / shards};
 }
 
-// The innermost `shards` of the ranks of these axes, which are given the innermost first, and those with the
-// same place among them.
+// The axes of the innermost `shards` ranks of the given axes (which are ordered from the innermost), and
+// those of the ranks with the same position in other groups.
 struct ShardAxes {
   std::vector<GroupAxis> shard, replicas;
 };
@@ -125,7 +126,7 @@ public:
       const std::size_t ops = stage_.program.ops.size();
       sync_tied_embedding(plan_, stage_);
       if (offloads_) copy_remaining(stage_.program.ops.size() > ops ? static_cast<int>(ops) : -1);
-      std::vector<int> updated_buckets;  // ops behind which weights are up to date
+      std::vector<int> updated_buckets;  // by bucket: the op after which its weights are up to date
       const int updated =
           offloads_ ? update_on_host(updated_buckets) : add_op(stage_.program, optimizer_op(plan_, stage_));
       if (!offloads_) updated_buckets.assign(stage_.buckets.size(), updated);
@@ -137,20 +138,20 @@ public:
   }
 
 private:
-  // Every layer with weights, as FSDP wraps each block of a transformer.
+  // Returns one bucket per layer with weights, as FSDP wraps each block of a transformer.
   std::vector<Bucket> units(const LayerRange& layers) const {
     std::vector<double> parameters;
     for (int i = layers.first; i <= layers.last; ++i) parameters.push_back(plan_.layers[i].parameters);
     return gradient_buckets(parameters, layers.first, 1, 0, 0);
   }
 
-  // "all-gather forward 3, layer 5": unique in the program.
+  // Returns "all-gather forward 3, layer 5", for example, which is unique in the program.
   std::string named(std::string_view what, const PassItem& item, std::size_t b) const {
     return fmt::format("{} {} {}, {}", what, kPassNames[static_cast<std::size_t>(item.pass)], item.microbatch,
                        layers_text(stage_.buckets[b]));
   }
 
-  // A part of a bucket with the ranks that share it out, and those that hold the same shard.
+  // A part of a bucket with the ranks that shard it, and those that hold the same shard.
   struct PartShards {
     BucketPart part;
     int shards = 1;
@@ -174,10 +175,10 @@ private:
     return op;
   }
 
-  // ----- what is kept off the device
+  // ----- offloaded state
 
-  // Behind begin_stage(): from stage 2 on the sum of the gradients is kept in host memory, and at stage 1 a
-  // copy of it is.
+  // Call after begin_stage(). From stage 2 on, the sum of the gradients is stored in host memory; at stage 1,
+  // a copy of it is.
   void place_tensors() {
     last_copy_.assign(stage_.buckets.size(), -1);
     fetched_.assign(stage_.buckets.size(), -1);
@@ -200,10 +201,10 @@ private:
     }
   }
 
-  // A backward pass waits for the copy of the gradients of the pass before the last: two buffers.
+  // A backward pass waits for the copy of the gradients of the pass before the last: there are two buffers.
   int copied_before() const { return copies_.size() < 2 ? -1 : copies_[copies_.size() - 2]; }
 
-  // A copy of the sum of a bucket's gradients, as much as a rank keeps of it.
+  // Returns a copy of the sum of a bucket's gradients, of the size of a rank's shard.
   Op gradient_copy(std::string name, std::size_t b, HostAction action) {
     const bool to_host = action == HostAction::copy_to_host;
     Op op = host_op(stage_.program, std::move(name),
@@ -217,9 +218,9 @@ private:
            element_bytes(plan_.scenario.training.gradient_precision);
   }
 
-  // Stages 2 and 3 add a micro-batch's gradients to the sum in host memory as DeepSpeed does, on the device
+  // Stages 2 and 3 add a micro-batch's gradients to the sum in host memory on the device, as DeepSpeed does
   // (stage_1_and_2.py, async_accumulate_grad_in_cpu_via_gpu; stage3.py, partition_grads): the sum so far is
-  // brought back. The addition itself is not counted. -1: there is no sum yet.
+  // copied back. The addition itself is not counted. Returns -1 if there is no sum yet.
   int fetch_sum(const PassItem& item, std::size_t b, int complete) {
     if (last_copy_[b] < 0) return -1;
     Op fetch = gradient_copy(named("copy gradients back", item, b), b, HostAction::copy_to_device);
@@ -231,8 +232,8 @@ private:
     return add_op(stage_.program, std::move(fetch));
   }
 
-  // `sum`: the tensor that holds them on the device. A tied embedding's gradients wait for those of the other
-  // stage.
+  // `sum`: the tensor that holds the gradients on the device. A tied embedding's gradients wait for those of
+  // the other stage.
   void copy_to_host(const PassItem& item, std::size_t b, int sum, const std::vector<Dependency>& after) {
     Op copy = gradient_copy(named("copy gradients to host", item, b), b, HostAction::copy_to_host);
     copy.microbatch = item.microbatch;
@@ -249,8 +250,8 @@ private:
     copies_.push_back(last_copy_[b] = add_op(stage_.program, std::move(copy)));
   }
 
-  // Copies the gradients that are not in host memory behind the passes: at stage 1 all, else those of a tied
-  // embedding. `tied`: the op that has summed the latter; -1: none.
+  // Copies the gradients that are not yet in host memory after the passes: at stage 1 all of them, else those
+  // of a tied embedding. `tied`: the op that has summed the latter; -1: none.
   void copy_remaining(int tied) {
     if (tied_copy_) {
       Op& sum = stage_.program.ops[static_cast<std::size_t>(tied)];
@@ -270,8 +271,8 @@ private:
     }
   }
 
-  // The update, and an op of the device that waits for all of it: its number. `updated`: by bucket the op
-  // behind which its weights are up to date.
+  // Writes the update and returns the index of a device op that waits for all of it. Sets `updated`, by
+  // bucket, to the op after which its weights are up to date.
   int update_on_host(std::vector<int>& updated) {
     HostUpdate update = write_host_update(plan_, stage_, host_gradients_, copies_.back());
     Op wait = marker(plan_, stage_, "wait for the host's update");
@@ -282,8 +283,8 @@ private:
     return add_op(stage_.program, std::move(wait));
   }
 
-  // A rank's shard of a bucket's weights comes from where it is kept, behind op `behind` (-1: at once): the
-  // number of the op that ends it, and of the first one.
+  // The first and the last op of fetch_weights(), which copies a rank's shard of a bucket's weights to the
+  // device from where it is stored, after op `behind` (-1: immediately).
   struct Fetched {
     int first = -1, last = -1;
   };
@@ -318,9 +319,9 @@ private:
     return fetched;
   }
 
-  // ----- what is exchanged with other ranks
+  // ----- exchanges with other ranks
 
-  // Leaves each rank with the sum of its shard. Replicas of a shard are summed once, behind the last
+  // Leaves each rank with the sum of its shard. Replicas of a shard are summed once, after the last
   // micro-batch.
   void reduce_gradients(const PassItem& item, std::size_t b) {
     const std::string stream = overlaps_ ? "gradients" : "compute";
@@ -366,8 +367,8 @@ private:
     copy_to_host(item, b, sum, after);
   }
 
-  // Of everything in the bucket that is shared out.
-  // Tables of the embedding and of the logits are not cast.
+  // Returns the fraction of the bucket's weight bytes that is gathered. The tables of the embedding and of
+  // the logits are not cast.
   double weights_gathered_share(const Bucket& bucket) const {
     const bool at_an_end =
         bucket.first_layer == 0 || bucket.last_layer + 1 == static_cast<int>(plan_.model.size());
@@ -391,8 +392,8 @@ private:
     return gathers;
   }
 
-  // Stage 3: gathers a unit's weights for a pass, unless they are still there. The gather may begin while up
-  // to `prefetch` passes over other units are still to end.
+  // Stage 3: gathers a unit's weights for a pass, unless they are still gathered. The gather can begin while
+  // up to `prefetch` passes over other units have not ended yet.
   PassHooks::Weights gather_for(const PassItem& item, std::size_t b) {
     if (uses_ > 0) passed_.push_back(last_op_of_stream(stage_.program, compute_));
     ++uses_;
@@ -437,8 +438,8 @@ private:
     return {number, gathered_[b]};
   }
 
-  // Stages 1 and 2: all ranks' updated shards, in the order in which the next forward pass needs them.
-  // `updated`: by bucket, the op that has updated the rank's own.
+  // Stages 1 and 2: gathers all ranks' updated shards, in the order in which the next forward pass needs
+  // them. `updated`: by bucket, the op that has updated the rank's own shard.
   void gather_updated(const std::vector<int>& updated) {
     const bool ahead = overlaps_ && choice_.prefetch > 0;
     for (std::size_t b = stage_.buckets.size(); b-- > 0;) {
@@ -459,19 +460,19 @@ private:
   const OffloadChoice& offload_;
   const bool offloads_;
   const ShardGroups groups_;
-  const int zero_;  // the stage of ZeRO, 0 where nothing is shared out or kept off the device
+  const int zero_;  // ZeRO stage; 0 if nothing is sharded or offloaded
   const bool overlaps_;
   StageProgram stage_;
   int compute_ = 0, first_gather_ = -1, uses_ = 0;
   std::vector<int> passed_;     // by use of a unit: the last op of its pass
   std::vector<int> in_flight_;  // by unit: micro-batches between forward and backward pass
-  std::vector<int> gathered_;   // by unit: tensor of the weights gathered last
-  // By bucket: the tensor of the gradients of the pass at work, and the op that sent those before.
+  std::vector<int> gathered_;   // by unit: the tensor of its most recently gathered weights
+  // By bucket: the tensor of the current pass's gradients, and the op that sent the previous ones.
   std::vector<int> pass_gradients_, scattered_;
-  // With offload, by bucket: the sum of its gradients in host memory, the op that brought it there last, and
-  // the buffer in which it came back.
+  // With offload, by bucket: the sum of its gradients in host memory, the op that last copied it there, and
+  // the buffer to which it was copied back.
   std::vector<int> host_gradients_, last_copy_, fetched_;
-  std::vector<int> copies_;  // of gradients to host memory, in their order
+  std::vector<int> copies_;  // copies of gradients to host memory, in order
   std::optional<Op> tied_copy_;
   int tied_sum_ = -1;
 };
@@ -534,7 +535,7 @@ public:
   }
 
 private:
-  // Bytes of a pipeline stage, a mean over all, if a rank held all of it.
+  // Returns the bytes of a pipeline stage (mean over all stages) if a rank held all of it.
   static StateBytes held_whole(const Scenario& scenario) {
     const Training& training = scenario.training;
     double parameters = 0;

@@ -7,7 +7,7 @@ namespace rehearse {
 
 std::vector<std::vector<double>> starting_phases(int simulations, int workers, double round_s,
                                                  std::uint64_t seed) {
-  // The engine's numbers are fixed by the standard; those of its distributions are not.
+  // The standard fixes the engine's numbers, but not those of its distributions.
   std::mt19937_64 random(seed);
   const auto fraction = [&] { return static_cast<double>(random() >> 11) * 0x1p-53; };
   const auto n = static_cast<std::size_t>(simulations);

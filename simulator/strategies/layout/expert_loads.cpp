@@ -8,12 +8,12 @@
 namespace rehearse {
 
 std::vector<double> expert_loads(int experts, int ranks, double imbalance, std::uint64_t seed, int layer) {
-  // The engine's numbers are fixed by the standard; those of its distributions are not.
+  // The standard fixes the engine's numbers, but not those of its distributions.
   std::seed_seq mixed{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32),
                       static_cast<std::uint32_t>(layer)};
   std::mt19937_64 random(mixed);
   const auto fraction = [&] { return (static_cast<double>(random() >> 11) + 0.5) * 0x1p-53; };
-  const double sigma = std::sqrt(std::log1p(imbalance * imbalance));  // of the logarithm
+  const double sigma = std::sqrt(std::log1p(imbalance * imbalance));  // of the logarithm of a load
   std::vector<double> loads(static_cast<std::size_t>(experts));
   for (double& load : loads) {
     // Box and Muller, "A Note on the Generation of Random Normal Deviates", 1958.

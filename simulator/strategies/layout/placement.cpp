@@ -59,21 +59,21 @@ std::optional<Change::Kind> change_kind(const Placement& from, const Placement& 
   return {};
 }
 
-// Heads and experts are computed one by one: which rank has which of them does not matter, as long as it gets
-// the same ones each time.
+// Heads and experts are computed one by one: it does not matter which rank has which of them, as long as each
+// rank gets the same ones every time.
 bool unordered(Dim dim) {
   return dim == Dim::kv_heads || dim == Dim::queries || dim == Dim::experts;
 }
 
-// All-to-alls that are one over the product of their factors. Routed rows go to any rank of their experts in
-// one, whichever of the dimensions of their tokens a factor splits.
+// Returns whether two all-to-alls can be merged into one over the product of their factors. Routed rows go to
+// any rank of their experts in one all-to-all, no matter which dimension of their tokens a factor splits.
 bool same_exchange(const Placement& from_a, const Placement& to_a, const Placement& from_b,
                    const Placement& to_b, bool in_any_order) {
   const bool same_from = from_a.dim == from_b.dim, same_to = to_a.dim == to_b.dim;
   return in_any_order ? same_from || same_to : same_from && same_to;
 }
 
-// No factor further inside holds a shard of the same dimension.
+// Returns whether no factor further inside holds a shard of the same dimension.
 bool innermost(const Placements& placements, std::size_t factor, Dim dim) {
   if (unordered(dim)) return true;
   for (std::size_t f = factor + 1; f < placements.size(); ++f)
@@ -81,7 +81,7 @@ bool innermost(const Placements& placements, std::size_t factor, Dim dim) {
   return true;
 }
 
-// Sent by one rank for a change, in elements.
+// Returns the elements that one rank sends for a change.
 double sent(Change::Kind kind, double elements, double n) {
   switch (kind) {
     case Change::Kind::all_reduce:
@@ -156,7 +156,7 @@ std::vector<Change> changes(const Placements& from, const Placements& to,
       if (!order.empty() && order.back().kind == kind &&
           (exchanged ? same_exchange(from[last], to[last], from[factor], to[factor], in_any_order)
                      : order.back().dim == dim)) {
-        // Neighbours of one kind are one change over the product of their factors.
+        // Adjacent changes of the same kind are merged into one over the product of their factors.
         order.back().factors.push_back(f);
         order.back().elements =
             exchanged ? order.back().elements * factor_sizes[factor] : std::max(order.back().elements, local);

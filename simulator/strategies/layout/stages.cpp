@@ -17,17 +17,17 @@ double layer_time_s(const LayerCost& layer, const Device& device, Precision prec
 std::vector<int> balance_stages(const std::vector<double>& layer_times_s, int stages) {
   const int layers = static_cast<int>(layer_times_s.size());
   constexpr double kNever = std::numeric_limits<double>::infinity();
-  std::vector<double> before(layers + 1, 0);  // time of the layers in front of each
+  std::vector<double> before(layers + 1, 0);  // total time of the layers before each layer
   for (int i = 0; i < layers; ++i) before[i + 1] = before[i] + layer_times_s[i];
 
-  // Twice dynamic programming over (stages, layers in them): first the slowest stage alone, which bounds all
-  // stages of the second, that makes them even.
+  // Runs dynamic programming over (stages, layers in them) twice: first minimizes the slowest stage alone,
+  // which then bounds all stages of the second run, which makes them even.
   using Table = std::vector<std::vector<double>>;
   Table slowest(stages + 1, std::vector<double>(layers + 1, kNever));
   slowest[0][0] = 0;
   for (int s = 1; s <= stages; ++s)
     for (int end = s; end <= layers; ++end)
-      // Stages that begin earlier take longer.
+      // Earlier beginnings make the stage longer.
       for (int begin = end - 1; begin >= s - 1 && before[end] - before[begin] < slowest[s][end]; --begin)
         slowest[s][end] =
             std::min(slowest[s][end], std::max(slowest[s - 1][begin], before[end] - before[begin]));
@@ -44,7 +44,7 @@ std::vector<int> balance_stages(const std::vector<double>& layer_times_s, int st
         const double stage_s = before[end] - before[begin];
         if (squares[s - 1][begin] == kNever) continue;
         const double sum = squares[s - 1][begin] + stage_s * stage_s;
-        // Rounding must not decide between equal cuts: the first one stays.
+        // Rounding must not decide between equal cuts: the first one is retained.
         if (sum < squares[s][end] * (1 - 1e-12) || cut[s][end] < 0) {
           squares[s][end] = sum;
           cut[s][end] = begin;

@@ -1,4 +1,4 @@
-// Which layers stand in which pipeline stage, or in which part of the model if stages hold several.
+// Assigns layers to pipeline stages, or to parts of the model if stages hold several parts.
 #pragma once
 
 #include <vector>
@@ -13,11 +13,12 @@ struct LayerRange {
   bool operator==(const LayerRange&) const = default;
 };
 
-// Seconds of one layer's passes for one micro-batch, recomputation included.
+// Returns the seconds of one layer's passes for one micro-batch, including recomputation.
 double layer_time_s(const LayerCost& layer, const Device& device, Precision precision);
 
-// Layers of each of `stages` contiguous, non-empty stages such that the slowest stage is as fast as possible;
-// among such cuts the one with the least sum of squares, so that the other stages are even too.
+// Divides the layers into `stages` contiguous, non-empty stages so that the slowest stage is as fast as
+// possible, and among such cuts chooses the one with the least sum of squares, so that the other stages are
+// even, too. Returns the number of layers of each stage.
 std::vector<int> balance_stages(const std::vector<double>& layer_times_s, int stages);
 
 std::vector<LayerRange> layer_ranges(const std::vector<int>& stage_layers);

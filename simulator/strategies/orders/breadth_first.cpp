@@ -1,7 +1,7 @@
-// Breadth-first (Lamy-Poirier, "Breadth-First Pipeline Parallelism", MLSys 2023): parts lie as in interleaved
-// 1F1B, and all micro-batches run through a chunk before the first one enters the next; backward from the
-// last chunk to the first. The bubble is that of interleaved 1F1B, a chunk's gradients are complete early,
-// and every stage keeps the activations of all micro-batches.
+// Breadth-first (Lamy-Poirier, "Breadth-First Pipeline Parallelism", MLSys 2023): parts are placed as in
+// interleaved 1F1B, and all micro-batches run through a model chunk before the first one enters the next;
+// backward passes run from the last chunk to the first. The bubble is that of interleaved 1F1B, a chunk's
+// gradients are complete early, and every stage retains the activations of all micro-batches.
 #include "simulator/strategies/orders/order.hpp"
 
 namespace rehearse {

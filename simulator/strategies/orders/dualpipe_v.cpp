@@ -1,14 +1,14 @@
 // DualPipeV (DeepSeek-AI, github.com/deepseek-ai/DualPipe; "cut in half" by Qi et al.): DualPipe of
-// DeepSeek-V3 (arXiv 2412.19437, section 3.2.1) runs a pipeline in both directions, so that stages s and 2p -
-// 1 - s of it do the same and hold the same two parts of the model. Here one stage does it, and nobody holds
-// a part twice: parts lie there and back as in ZB-V. Forward passes of one part alternate with whole backward
-// passes of the other; backward passes are split only where the pipeline fills and drains. No stage keeps
-// more than 2p + 1 activations of its parts.
+// DeepSeek-V3 (arXiv 2412.19437, section 3.2.1) runs a pipeline in both directions, so that its stages s and
+// 2p - 1 - s do the same work and hold the same two parts of the model. In DualPipeV, one stage does this
+// work, and no part is held twice: parts run down the stages and back up as in ZB-V. Forward passes of one
+// part alternate with complete backward passes of the other; backward passes are split only where the
+// pipeline fills and drains. No stage retains more than 2p + 1 activations of its parts.
 //
 // The order is that of the published code for at least 2p micro-batches; with fewer, the passes of the
 // missing ones are left out. The published code runs a forward and a backward pass at the same time, so that
-// each computes while the other communicates, if strategy.overlap_passes says so; else they run one after the
-// other.
+// each computes while the other communicates; here this happens only if strategy.overlap_passes is set.
+// Otherwise they run one after the other.
 //
 // DualPipe itself is the same with both halves of the pipeline: its stages s and 2p - 1 - s are two
 // data-parallel ranks here.
@@ -28,7 +28,8 @@ public:
   std::vector<PassItem> write() {
     const int p = place_.stages, s = place_.stage, behind = p - 1 - s;
     const int planned = std::max(place_.microbatches, 2 * p);
-    // The pipeline fills, out, then out and back, then with the first backward passes.
+    // The pipeline fills: forward passes of chunk 0, then of both chunks, then with the first backward
+    // passes.
     for (int i = 0; i < 2 * behind; ++i) forward(0);
     for (int i = 0; i <= s; ++i) {
       forward(0);
@@ -45,7 +46,7 @@ public:
       forward(1);
       backward(0);
     }
-    // It drains; weight parts wait from the middle of the last backward passes on.
+    // The pipeline drains; from the middle of the last backward passes on, weight parts are delayed.
     for (int i = 0; i < behind; ++i) {
       backward(1);
       forward(1);
@@ -83,8 +84,8 @@ private:
   }
 
   const StagePlace& place_;
-  std::array<int, 2> next_forward_{}, next_backward_{};  // micro-batches, by chunk
-  std::deque<PassItem> waiting_;                         // input parts whose weight parts have not been
+  std::array<int, 2> next_forward_{}, next_backward_{};  // next micro-batches, by chunk
+  std::deque<PassItem> waiting_;                         // input parts whose weight parts have not run yet
   std::vector<PassItem> order_;
 };
 

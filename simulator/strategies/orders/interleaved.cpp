@@ -1,8 +1,9 @@
-// Interleaved 1F1B over v chunks a stage (Narayanan et al., SC 2021, figure 4; Megatron-LM's
+// Interleaved 1F1B over v model chunks per stage (Narayanan et al., SC 2021, figure 4; Megatron-LM's
 // forward_backward_pipelining_with_interleaving): p micro-batches run through chunk 0, then through chunk 1,
-// ..., then the next p; backward from the last chunk to the first. Stage s runs 2(p-s-1) + (v-1)p passes
-// ahead; one more where passes take turns, so that even on the last stage both are of different micro-batches
-// (get_pp_rank_microbatches in Megatron-LM's megatron/core/pipeline_parallel/schedules.py).
+// ..., then the next p micro-batches; backward passes run from the last chunk to the first. Stage s runs
+// 2(p-s-1) + (v-1)p passes ahead; one more if passes take turns, so that the two passes belong to different
+// micro-batches even on the last stage (get_pp_rank_microbatches in Megatron-LM's
+// megatron/core/pipeline_parallel/schedules.py).
 #include <algorithm>
 
 #include "simulator/strategies/orders/order.hpp"

@@ -1,7 +1,7 @@
 // 1F1B, or PipeDream-flush (Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters
-// Using Megatron-LM", SC 2021): stage s of p runs p-s-1 forward passes ahead, then one forward and one
-// backward in turn, so that it never keeps more than p-s micro-batches. Without a pipeline, passes that take
-// turns are of two micro-batches: one pass runs ahead (Megatron-LM's
+// Using Megatron-LM", SC 2021): stage s of p runs p-s-1 forward passes ahead, then alternates one forward and
+// one backward pass, so it never retains the activations of more than p-s micro-batches. Without a pipeline,
+// passes that take turns belong to two micro-batches: one pass runs ahead (Megatron-LM's
 // megatron/core/pipeline_parallel/combined_1f1b.py, combined_1f1b_schedule_for_no_pipelining).
 #include <algorithm>
 

@@ -1,5 +1,5 @@
-// In which order a pipeline stage runs its micro-batches: one pure function for each schedule, and a table of
-// all.
+// Defines the order in which a pipeline stage runs its micro-batches: one pure function for each schedule,
+// and a table of all of them.
 #pragma once
 
 #include <string_view>
@@ -10,22 +10,22 @@
 
 namespace rehearse {
 
-// A micro-batch's pass through one of the stage's model parts: forward, backward, or one half of a backward
-// pass that is split: backward_input, which the stage before waits for, and backward_weight, for which nobody
-// waits but the optimizer.
+// A micro-batch's pass through one of the stage's model chunks: forward, backward, or one half of a split
+// backward pass: backward_input, which the previous stage waits for, or backward_weight, which only the
+// optimizer waits for.
 struct PassItem {
   Pass pass = Pass::forward;
   int microbatch = 0;
-  int chunk = 0;  // of the stage's model parts
+  int chunk = 0;  // index among the stage's model chunks
 
   bool forward() const { return pass == Pass::forward; }
   bool operator==(const PassItem&) const = default;
 };
 
-// A stage and what it has to run.
+// A stage and the passes that it has to run.
 struct StagePlace {
   int stages = 1, stage = 0, microbatches = 1, chunks = 1;
-  bool pairs = false;  // a forward pass and the backward pass behind it take turns (overlap_passes)
+  bool pairs = false;  // a forward pass and the backward pass after it take turns (overlap_passes)
 };
 
 // Which parts of the model a stage holds.
@@ -41,32 +41,33 @@ struct OrderEntry {
   std::string_view title;  // for headlines: "1F1B"
   PartPlacement placement = PartPlacement::loop;
   int fewest_stages = 1;
-  int fewest_chunks = 1, most_chunks = 1;  // of a stage
+  int fewest_chunks = 1, most_chunks = 1;  // per stage
   bool splits_backward = false;
-  // Stages s and p - 1 - s of p hold the same parts of the model and do the same: in `pipeline` they count as
-  // one, and in `data` as two.
+  // Stages s and p - 1 - s of p hold the same parts of the model and do the same work: they count as one
+  // stage in `pipeline`, and as two ranks in `data`.
   bool mirrored = false;
-  // The first stage is done with a step before the last one is, and begins the next.
+  // The first stage finishes a step before the last one does, and begins the next step.
   bool staggered = false;
-  // The passes of a stage.
+  // Returns the passes of a stage in order.
   std::vector<PassItem> (*order)(const StagePlace& place);
-  // Forward passes before the first backward pass; null where transfers cannot hold up the computation
-  // (strategy.blocking_p2p) without a deadlock.
+  // Returns the number of forward passes before the first backward pass; null if blocking transfers
+  // (strategy.blocking_p2p) would deadlock.
   int (*ahead)(const StagePlace& place);
 };
 
 const OrderEntry& order_of(PipelineSchedule schedule);
 
-// `ahead` forward passes, then one forward and one backward in turn, then the backward passes that are left.
-// forward(place, i): the i-th forward pass.
+// Returns `ahead` forward passes, then alternating forward and backward passes, then the remaining backward
+// passes. forward(place, i) returns the i-th forward pass.
 using ItemAt = PassItem (*)(const StagePlace& place, int i);
 std::vector<PassItem> alternating_order(const StagePlace& place, int ahead, ItemAt forward, ItemAt backward);
 
-// `microbatches` must be a multiple of `stages` for interleaved 1F1B.
+// Returns the passes of a stage in order. For interleaved 1F1B, `microbatches` must be a multiple of
+// `stages`.
 std::vector<PassItem> pipeline_order(PipelineSchedule schedule, int stages, int stage, int microbatches,
                                      int chunks = 1, bool pairs = false);
 
-// The part of the model that is chunk `chunk` of a stage, and the stage that holds a part.
+// Return the part of the model that is chunk `chunk` of a stage, and the stage that holds a part.
 int part_of(PartPlacement placement, int stages, int stage, int chunk);
 int stage_of_part(PartPlacement placement, int stages, int part);
 

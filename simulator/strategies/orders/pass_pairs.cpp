@@ -5,7 +5,7 @@
 namespace rehearse {
 namespace {
 
-// Carries out the orders of all stages, item by item, without any times.
+// Executes the orders of all stages, item by item, without any times.
 class Pipeline {
 public:
   Pipeline(PipelineSchedule schedule, int stages, int microbatches, int chunks)
@@ -27,7 +27,7 @@ public:
       for (int s = 0; s < stages_; ++s)
         while (advance(s, true)) moved = true;
       if (moved) continue;
-      // All wait for a second pass: one stage begins the first without it.
+      // All stages wait for a second pass: one stage begins its first pass without it.
       for (int s = 0; s < stages_ && !moved; ++s) moved = advance(s, false);
       if (!moved) return std::move(pairs_);
     }
@@ -43,7 +43,7 @@ private:
   bool ready(int stage, const PassItem& item) const {
     const int p = part(stage, item);
     if (item.forward()) return p == 0 || forward_[number(p - 1, item.microbatch)];
-    if (item.pass == Pass::backward_weight) return true;  // behind its other half
+    if (item.pass == Pass::backward_weight) return true;  // it always follows its other half
     return forward_[number(p, item.microbatch)] &&
            (p == parts_ - 1 || backward_[number(p + 1, item.microbatch)]);
   }

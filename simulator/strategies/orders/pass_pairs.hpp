@@ -1,4 +1,4 @@
-// Which passes of a pipeline's stages can take turns with the pass behind them.
+// Determines which passes of a pipeline's stages can take turns with the pass after them.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,10 @@
 
 namespace rehearse {
 
-// By stage and item of its order: whether it is a forward pass that can take turns with the backward pass
-// behind it. Both then begin when both have what they need, so that two passes of which one needs the other,
-// however far around, cannot: neither would ever begin.
+// Returns, by stage and item of its order, whether the item is a forward pass that can take turns with the
+// backward pass after it. Both then begin when the inputs of both are available. Two passes of which one
+// depends on the other, directly or through other stages, therefore cannot take turns: neither would ever
+// begin.
 std::vector<std::vector<bool>> pass_pairs(PipelineSchedule schedule, int stages, int microbatches,
                                           int chunks);
 

@@ -1,13 +1,13 @@
 // ZB-H1 and ZB-H2 as drawn by hand in figures 2 and 3 of Qi et al., "Zero Bubble Pipeline Parallelism" (ICLR
-// 2024, arXiv 2401.10241): 1F1B whose backward passes are split, so that weight parts, for which nobody
-// waits, fill the bubble. Stage s of p runs its forward passes ahead as in 1F1B, or twice as many, and its
-// weight parts s, or 2s, micro-batches behind their input parts: all stages then keep the activations of p,
-// or 2p - 1, micro-batches (table 1). With F, B and W the times of a forward pass and the two halves of a
+// 2024, arXiv 2401.10241): 1F1B whose backward passes are split, so that weight parts, which no other pass
+// waits for, fill the bubble. Stage s of p runs its forward passes ahead as in 1F1B, or twice as many, and
+// its weight parts s, or 2s, micro-batches after their input parts: all stages then retain the activations of
+// p, or 2p - 1, micro-batches (table 1). With F, B and W the times of a forward pass and the two halves of a
 // backward pass, and W no longer than F and B, the bubble is (p - 1)(F + B - W), or (p - 1)(F + B - 2W) and
 // none if that is negative.
 //
-// These orders hold for all times. The paper also searches for orders that suit the times of a model (ZB-1p
-// and ZB-2p): that search is not done here.
+// These orders do not depend on the times. The paper also searches for orders that suit the times of a model
+// (ZB-1p and ZB-2p); this search is not implemented here.
 #include <algorithm>
 
 #include "simulator/strategies/orders/order.hpp"
@@ -15,7 +15,7 @@
 namespace rehearse {
 namespace {
 
-// 1F1B that runs `ahead` passes ahead, weight parts `delay` micro-batches behind the input parts.
+// Returns 1F1B that runs `ahead` passes ahead, with weight parts `delay` micro-batches after the input parts.
 std::vector<PassItem> delayed_weights(const StagePlace& place, int ahead, int delay) {
   std::vector<PassItem> order;
   order.reserve(3 * static_cast<std::size_t>(place.microbatches));

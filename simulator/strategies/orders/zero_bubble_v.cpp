@@ -1,8 +1,8 @@
 // ZB-V (Qi et al., "Zero Bubble Pipeline Parallelism", section 6; "Pipeline Parallelism with Controllable
-// Memory", arXiv 2405.15362): stage s of p holds the model's parts s and 2p - 1 - s, so that the first stage
-// holds both the first and the last part. A backward pass begins there once its micro-batch has run through
-// all stages and back. No stage keeps the activations of more than 2p passes of its chunks, as much memory as
-// the first stage of 1F1B needs. There is no bubble if a forward pass and both halves of a backward pass take
+// Memory", arXiv 2405.15362): stage s of p holds the model's parts s and 2p - 1 - s, so the first stage holds
+// both the first and the last part. A backward pass begins there once its micro-batch has run down all stages
+// and back. No stage retains the activations of more than 2p passes of its chunks, as much memory as the
+// first stage of 1F1B needs. There is no bubble if a forward pass and both halves of a backward pass take
 // equally long. The order is the one that the paper draws for such times and at least 2p - 1 micro-batches;
 // with fewer micro-batches, the passes of the missing ones are left out.
 #include <algorithm>
@@ -19,8 +19,8 @@ public:
 
   std::vector<PassItem> write() {
     const int p = place_.stages, s = place_.stage, planned = std::max(place_.microbatches, 2 * p - 1);
-    // The pipeline fills: until the first micro-batch comes back, then one out and one back in turn, then
-    // backward passes of what has come back first.
+    // The pipeline fills: forward passes of chunk 0 until the first micro-batch comes back, then forward
+    // passes of both chunks in turn, then forward and backward passes of chunk 1.
     for (int i = 0; i < 2 * (p - s) - 1; ++i) forward(0);
     for (int i = 0; i < s; ++i) {
       forward(1);
@@ -36,7 +36,7 @@ public:
       forward(1);
       backward(1);
     }
-    // It drains: input parts first, for which other stages wait.
+    // The pipeline drains: input parts run first, because other stages wait for them.
     for (int i = 0; i < s; ++i) {
       add(Pass::backward_input, next_input_[0]++, 0);
       add(Pass::backward_input, next_input_[1]++, 1);
@@ -61,7 +61,7 @@ private:
   }
 
   const StagePlace& place_;
-  std::array<int, 2> next_forward_{}, next_input_{}, next_weight_{};  // micro-batches, by chunk
+  std::array<int, 2> next_forward_{}, next_input_{}, next_weight_{};  // next micro-batches, by chunk
   std::vector<PassItem> order_;
 };
 

@@ -1,4 +1,4 @@
-// By which algorithm an all-reduce goes.
+// Chooses the algorithm of an all-reduce.
 #pragma once
 
 #include <map>
@@ -14,17 +14,20 @@ class AlgorithmChoice {
 public:
   explicit AlgorithmChoice(const Scenario& scenario) : scenario_(scenario) {}
 
-  // The scenario's algorithm; `auto`: of those that fit the group, the one that takes the least time alone on
-  // this cluster for so many bytes. InputError if the algorithm does not fit.
+  // Returns the scenario's algorithm. For `auto`, returns the fitting algorithm that takes the least time for
+  // `bytes` bytes when the group has the cluster to itself. Throws InputError if the scenario's algorithm
+  // does not fit the group.
   Algorithm of(const std::vector<Endpoint>& members, double bytes);
-  // The same, or a ring if it does not fit: for a group that is not the one the algorithm was chosen for.
+  // Like of(), but falls back to a ring if the scenario's algorithm does not fit: for groups other than the
+  // one it was chosen for.
   Algorithm or_ring(const std::vector<Endpoint>& members, double bytes);
 
 private:
   Algorithm fastest(const std::vector<Endpoint>& members, double bytes);
 
   const Scenario& scenario_;
-  std::map<std::vector<Endpoint>, std::vector<PlanOnNetwork>> plans_;  // of all that fit a group
+  std::map<std::vector<Endpoint>, std::vector<PlanOnNetwork>> plans_;  // by group: the schedules of all
+                                                                       // algorithms that fit
 };
 
 }  // namespace rehearse

@@ -8,13 +8,14 @@
 namespace rehearse {
 namespace {
 
-constexpr int kMesh = 1;  // that of the experts
+constexpr int kMesh = 1;  // the mesh of the experts
 
 int expert_axis(const StepPlan& plan) {
   return plan.schedule.roles.front().meshes[kMesh].axis("expert");
 }
 
-// Of `places` that share out `experts` evenly, how many have any of `chosen` ones, in the mean.
+// Returns the expected number of `places` that hold at least one of `chosen` randomly chosen experts, if they
+// share `experts` experts evenly.
 double places_with_any(double places, double experts, double chosen) {
   const double elsewhere = experts - experts / places;
   double none = 1;  // C(elsewhere, chosen) / C(experts, chosen)
@@ -45,7 +46,7 @@ Op expert_exchange(const StepPlan& plan, const Program& program, const ValueChan
   op.collective = {};
   const std::vector<double>& loads = loads_of(plan, change.layer);
   const int axis = expert_axis(plan), ranks = static_cast<int>(loads.size());
-  // Rows go to the experts' rank, or come from there.
+  // Rows travel to the experts' rank, or back from it.
   const bool outwards = (change.maker == SegmentKind::dispatch) != of_gradient;
   for (const auto way : {Message::Direction::send, Message::Direction::receive})
     for (int far = 1; far < ranks; ++far) {
@@ -53,7 +54,7 @@ Op expert_exchange(const StepPlan& plan, const Program& program, const ValueChan
       Message message;
       message.direction = way;
       message.peer = Peer::along(axis, send ? far : -far, true, kMesh);
-      message.tag = 1;  // 0 is for what attention in a ring sends to the same ranks
+      message.tag = 1;  // tag 0 is used by the ring attention messages to the same ranks
       message.bytes.axis = axis;
       message.bytes.mesh = kMesh;
       for (int own = 0; own < ranks; ++own) {

@@ -1,4 +1,4 @@
-// All-to-alls between tokens and experts that get unequally many of them.
+// Writes the all-to-alls between tokens and experts if experts receive unequal numbers of tokens.
 #pragma once
 
 #include <span>
@@ -7,20 +7,20 @@
 
 namespace rehearse {
 
-// Whether the change carries rows to experts or back.
+// Returns whether the change carries rows to experts or back.
 bool is_expert_exchange(const ValueChange& change);
-// Experts of the plan get unequally many rows.
+// Returns whether the plan's experts receive unequal numbers of rows.
 bool uneven_experts(const StepPlan& plan);
-// The change as messages between all pairs of ranks, with as many bytes as the experts at either end have
-// rows. Without a name.
+// Writes the change as messages between all pairs of ranks, whose bytes are proportional to the rows of the
+// experts at either end. The op has no name yet.
 Op expert_exchange(const StepPlan& plan, const Program& program, const ValueChange& change, Pass pass,
                    bool of_gradient);
-// Of the bytes that a row for each chosen expert has, those that are sent between ranks at `endpoints` as
-// strategy.expert_dispatch says: a token's k experts, drawn from E with equal chances, lie on
-// n (1 - C(E - E/n, k) / C(E, k)) of n ranks or nodes in the mean. Where rows are sent once to each of
-// several nodes, spreading them inside goes on behind that and is not counted.
+// Returns the fraction of the bytes of one row per chosen expert that is sent between ranks at `endpoints`
+// under strategy.expert_dispatch: the k experts of a token, drawn from E with equal chances, are on n (1 -
+// C(E - E/n, k) / C(E, k)) of n ranks or nodes on average. If rows are sent once to each of several nodes,
+// they are spread inside the node afterwards, which is not counted.
 double dispatched_share(const Scenario& scenario, std::span<const Endpoint> endpoints);
-// Of the work of experts in `layer` that each rank has.
+// Returns each rank's share of the experts' work in `layer`.
 Quantity expert_share(const StepPlan& plan, int layer);
 
 }  // namespace rehearse

@@ -27,7 +27,7 @@ PassShape without_recompute(PassShape pass) {
   return pass;
 }
 
-// The model's layers, as the stages that hold them compute them.
+// Returns the model's layers with the times of the stages that hold them.
 std::vector<Layer> layers_of(const Scenario& scenario, const PassShape& pass) {
   std::vector<Layer> layers = model_layers(scenario.model, pass);
   const auto* profiled = std::get_if<ProfiledModel>(&scenario.model.shape);

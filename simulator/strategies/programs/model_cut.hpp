@@ -1,4 +1,4 @@
-// The layers of a scenario's model, in stages, each as its stage computes it.
+// Cuts a scenario's model into pipeline stages and decides which layers each of them recomputes.
 #pragma once
 
 #include <vector>
@@ -10,24 +10,25 @@
 namespace rehearse {
 
 struct ModelCut {
-  std::vector<int> stage_layers;  // of each part of the model: a stage, or one of its virtual stages
+  std::vector<int> stage_layers;  // layers of each part of the model: a stage, or one of its virtual stages
   std::vector<Layer> layers;
-  std::vector<LayerCost> keeping_all;  // the same layers if nothing was recomputed
+  std::vector<LayerCost> keeping_all;  // the same layers if no layer were recomputed
 };
 
-// Parts as strategy.stage_layers gives them, else balanced by time. Of each part the first
-// training.recompute_layers layers are recomputed that can be, as Megatron-LM's
+// Cuts the model as strategy.stage_layers says, or balances the parts by time if that is empty. In each part,
+// the first training.recompute_layers recomputable layers are recomputed, as Megatron-LM's
 // `--recompute-method block --recompute-num-layers` recomputes the first transformer layers of each pipeline
-// stage (of each virtual one, where there are several); 0: all layers are. With recompute_layers parts are
-// balanced by the times without recomputation, which adds about as much to each of them. InputError if the
-// model cannot be cut so, or no part has so many layers to recompute.
+// stage (of each virtual stage, if there are several); 0: all layers are recomputed. With recompute_layers,
+// parts are balanced by their times without recomputation, which adds about as much to each of them. Throws
+// InputError if the model cannot be cut this way, or if no part has that many layers to recompute.
 ModelCut cut_model(const Scenario& scenario);
 
-// The layers of a model whose parts are cut already. `pass` may differ from the scenario's own.
+// Returns the layers of a model whose parts are already cut. `pass` can differ from the scenario's pass
+// shape.
 std::vector<Layer> layers_in_parts(const Scenario& scenario, const PassShape& pass,
                                    const std::vector<int>& stage_layers);
 
-// Layers of the part that has most of those that can be recomputed.
+// Returns the largest number of recomputable layers in any part.
 int most_recompute_layers(const Scenario& scenario, const std::vector<int>& stage_layers);
 
 }  // namespace rehearse

@@ -7,7 +7,7 @@
 namespace rehearse {
 namespace {
 
-// A product of so many times fewer rows reads all of its other operand.
+// A product with 1/`chunks` of the rows still reads all of its other operand.
 void divide_rows(Kernel& kernel, int chunks) {
   if (kernel.kind == Kernel::Kind::gemm) {
     const double moved = kernel.m * kernel.k + kernel.k * kernel.n + kernel.m * kernel.n;

@@ -14,7 +14,8 @@
 namespace rehearse {
 namespace {
 
-// Members of the group that the program's first rank belongs to; its other ranks' groups lie alike.
+// Returns the group's members for the program's first rank; the groups of its other ranks have equivalent
+// locations.
 std::vector<Endpoint> endpoints_of(const StepPlan& plan, const Program& program, const Group& group) {
   const Role& workers = plan.schedule.roles.front();
   const int first = first_rank_at(workers, program.where);
@@ -27,7 +28,7 @@ std::vector<Endpoint> endpoints_of(const StepPlan& plan, const Program& program,
 
 namespace {
 
-// On how many ranks a segment's work is done alike.
+// Returns the number of ranks that duplicate the work of a segment.
 double duplicates(const Walk& walk, SegmentKind kind) {
   double ranks = 1;
   for (const Factor& factor : walk.factors)
@@ -44,7 +45,7 @@ Work pass_work(const StepPlan& plan, Pass pass, int first_segment, int end_segme
   work.name = fmt::format("{} {}", kPassNames[static_cast<std::size_t>(pass)],
                           segments_text(plan, first_segment, end_segment));
   double& flops = pass == Pass::recompute ? work.extra_flops : work.model_flops;
-  // Rows that fill experts up to their capacity are not the model's.
+  // Rows that pad experts up to their capacity do not count as the model's.
   const double padding = std::max(1.0, plan.scenario.strategy.capacity_factor);
   const auto add = [&](int segment, const std::vector<Kernel>& kernels) {
     append(work.kernels, kernels);
@@ -52,7 +53,7 @@ Work pass_work(const StepPlan& plan, Pass pass, int first_segment, int end_segme
     const bool padded = kind == SegmentKind::expert_up || kind == SegmentKind::expert_down;
     flops += product_flops(kernels) / duplicates(walk, kind) / (padded ? padding : 1);
   };
-  // Backward runs through the layers from the last one to the first.
+  // The backward pass visits the layers from the last one to the first.
   const bool input = pass == Pass::backward || pass == Pass::backward_input;
   const bool weight = pass == Pass::backward || pass == Pass::backward_weight;
   const bool downwards = input || weight;
@@ -67,7 +68,7 @@ Work pass_work(const StepPlan& plan, Pass pass, int first_segment, int end_segme
       if (pass == Pass::recompute) add(s, cost.recompute);
       if (input) add(s, cost.backward_input);
     }
-    // Which part of a split pass has the gradients of a segment's weights.
+    // In a split pass, decides which half computes the gradients of a segment's weights.
     for (int s = first; s < end; ++s)
       if (leaves_weights(*walk.segments[s]) ? weight : input) add(s, walk.segments[s]->cost.backward_weight);
   }
@@ -161,7 +162,8 @@ void add_optimizer_state(const StepPlan& plan, StageProgram& stage) {
   }
 }
 
-// An update of so many parameters whose time was measured for all parameters of the model.
+// Returns the update of `parameters` parameters, scaled from the time measured for all parameters of the
+// model.
 Kernel measured_update(const ProfiledModel& profiled, double parameters) {
   const double all = std::accumulate(profiled.parameters.begin(), profiled.parameters.end(), 0.0);
   Kernel kernel;
@@ -269,7 +271,7 @@ Op change_op(const StepPlan& plan, const Program& program, const ValueChange& ch
 }
 
 double gathered_share(const Scenario& scenario) {
-  constexpr double kCast = 1;  // byte of an element
+  constexpr double kCast = 1;  // bytes of an element
   const Precision precision = scenario.training.precision;
   return scenario.framework.narrow_gathers && casts_operands(precision) ? kCast / element_bytes(precision)
                                                                         : 1;
@@ -279,7 +281,7 @@ int sum_partial_gradients(const StepPlan& plan, StageProgram& stage, std::size_t
   const Bucket& bucket = stage.buckets[number];
   const double element = element_bytes(plan.scenario.training.gradient_precision);
   std::map<std::vector<int>, double> parameters;  // by factors
-  // Those of a layer that lies in two buckets go with its first segment, whose gradients come last.
+  // Gradients of a layer that is in two buckets are sent with its first segment, whose gradients come last.
   const auto holds = [&](int layer) {
     return layer >= bucket.first_layer && layer <= bucket.last_layer &&
            plan.walk.first_segment[static_cast<std::size_t>(layer)] >= bucket.first_segment;
@@ -327,7 +329,7 @@ bool holds_tied_embedding(const StepPlan& plan, const StageProgram& stage, std::
   const int layer = stage.stage == 0 ? stage.layers.first : stage.layers.last;
   const Bucket& bucket = stage.buckets[number];
   if (layer < bucket.first_layer || layer > bucket.last_layer) return false;
-  // The table is looked up in the first segment of all, and multiplied with in the last one.
+  // The very first segment looks up the embedding table, and the very last one multiplies with it.
   const int segment =
       stage.stage == 0 ? plan.walk.first_segment[layer] : plan.walk.first_segment[layer + 1] - 1;
   return bucket.whole_layers() || (segment >= bucket.first_segment && segment < bucket.end_segment);
@@ -346,7 +348,7 @@ void sync_tied_embedding(const StepPlan& plan, StageProgram& stage) {
     op.collective.algorithm = plan.algorithms->or_ring(endpoints_of(plan, stage.program, op.collective.group),
                                                        op.collective.bytes.base);
     op.after = {{stage.backward_of_bucket[b]}};
-    // The bucket's own sum, and what copies it, may be on other streams.
+    // The bucket's own sum, and the op that copies it, can be on other streams.
     const std::vector<Op>& ops = stage.program.ops;
     for (int i = static_cast<int>(ops.size()) - 1; i > stage.backward_of_bucket[b]; --i) {
       const std::vector<int>& writes = ops[static_cast<std::size_t>(i)].writes;

@@ -10,7 +10,7 @@
 namespace rehearse {
 namespace {
 
-// An op of the new program. `op.after` are ops of the old one, `after` are ops of the new one.
+// An op of the new program. `op.after` refers to ops of the old program, `after` to ops of the new one.
 struct NewOp {
   Op op;
   std::vector<int> after;
@@ -29,8 +29,8 @@ struct Segments {
 
 class Rewriter {
 public:
-  // `first_ops`: of the passes, and behind the last one; `pairs`: by pass, whether it takes turns with the
-  // one behind it. Both are empty if passes do not take turns.
+  // `first_ops`: the first op of each pass, and the index after the last one; `pairs`: by pass, whether it
+  // takes turns with the next one. Both are empty if passes do not take turns.
   Rewriter(StepPlan& plan, Program& program, const std::vector<int>& first_ops,
            const std::vector<bool>& pairs)
       : plan_(plan),
@@ -60,7 +60,7 @@ public:
   }
 
 private:
-  // ----- which ops are changed
+  // ----- which ops change
 
   bool moves(const Op& op) const {
     return op.stream == compute_stream_ && op.action.kind == Action::Kind::change;
@@ -69,7 +69,7 @@ private:
     return mode_ != TensorOverlap::none && op.action.kind == Action::Kind::change &&
            op.purpose == Purpose::tensor;
   }
-  // The next op on the compute stream after op `from`; null if there is none.
+  // Returns the next op on the compute stream after op `from`; null if there is none.
   Op* next_on_compute(int from) {
     for (int i = from + 1; i < static_cast<int>(old_.size()); ++i)
       if (old_[i].stream == compute_stream_) return &old_[i];
@@ -79,19 +79,21 @@ private:
   static bool forwards(const Op& op) { return op.pass == Pass::forward || op.pass == Pass::recompute; }
   static bool backwards(const Op& op) { return op.pass == Pass::backward || op.pass == Pass::backward_input; }
 
-  // A product whose rows are tokens, so that it can be computed for some of them at a time.
+  // Returns whether the segment is a product whose rows are tokens, so that it can be computed for some of
+  // them at a time.
   bool rows_are_tokens(int segment) const {
     constexpr std::array kKinds = {SegmentKind::query, SegmentKind::key_value, SegmentKind::projection,
                                    SegmentKind::up, SegmentKind::down};
     return std::find(kKinds.begin(), kKinds.end(), walk_.segments[segment]->kind) != kKinds.end();
   }
-  // The leading segments of `compute` that read the changed tensor; empty if it begins with others.
+  // Returns the leading segments of `compute` that read the changed tensor; empty if it begins with other
+  // segments.
   Segments readers(const Op& change, const Op& compute) const {
     const ValueRoute& route = walk_.routes[change.action.route];
     if (route.first != compute.action.first_segment || route.last >= compute.action.end_segment) return {};
     return {route.first, route.last + 1};
   }
-  // The last segment of `compute` if it produces the changed tensor; else empty.
+  // Returns the last segment of `compute` if it produces the changed tensor; otherwise empty.
   Segments maker(const Op& change, const Op& compute) const {
     const int last = compute.action.end_segment - 1;
     const std::vector<int>& made = walk_.segments[last]->outputs;
@@ -106,7 +108,7 @@ private:
     return true;
   }
 
-  // The segments of `compute` that can be computed chunk by chunk as `gather` delivers their input.
+  // Returns the segments of `compute` that can be computed chunk by chunk as `gather` delivers their input.
   Segments begins_in_chunks(const Op& gather, const Op& compute) const {
     if (compute.kind != OpKind::compute || gather.collective.kind != CollectiveKind::all_gather ||
         !overlaps_tensor(gather))
@@ -123,7 +125,7 @@ private:
     new_.push_back({std::move(op), std::move(after)});
     return static_cast<int>(new_.size()) - 1;
   }
-  // Places an op on the compute stream, after everything that it must wait for.
+  // Places an op on the compute stream, after all ops that it must wait for.
   int compute(Op op, bool for_weights = true) {
     std::vector<int> after = std::move(awaited_);
     awaited_.clear();
@@ -135,7 +137,7 @@ private:
     }
     return computed_ = place(std::move(op), std::move(after));
   }
-  // Ops that must end before the next communication begins.
+  // Returns the ops that must end before the next communication begins.
   std::vector<int> before_communication() const {
     std::vector<int> before = awaited_;
     if (computed_ >= 0) before.push_back(computed_);
@@ -158,14 +160,15 @@ private:
     if (moves(op)) {
       const Op* next = next_on_compute(at_);
       if (next && !begins_in_chunks(op, *next).empty()) {
-        gather_ = at_;  // written with that op
+        gather_ = at_;  // written together with that op
         return;
       }
-      // The backward pass gathers inputs again for the gradients of weights; attention needs them at once.
+      // The backward pass gathers inputs again for the gradients of weights; attention needs them
+      // immediately.
       const bool for_weights =
           !op.action.of_gradient && next && backwards(*next) &&
           walk_.segments[walk_.routes[op.action.route].last]->kind != SegmentKind::attention;
-      // Later ops on the compute stream waited for this op's dependencies; the next one inherits them.
+      // Later ops on the compute stream relied on this op's dependencies, so the next one inherits them.
       if (for_weights) inherited_.insert(inherited_.end(), op.after.begin(), op.after.end());
       const int number = became_[at_] = communicate(std::move(op));
       if (for_weights)
@@ -225,7 +228,7 @@ private:
     if (!first.empty()) {
       const Pass pass = whole_backward ? Pass::backward_input : op.pass;
       number = compute_chunks(op, pass, first, gather, nullptr);
-      became_[gather_] = number - 1;  // its last part
+      became_[gather_] = number - 1;  // the communication of its last chunk
       gather_ = -1;
       op.after.clear();
       if (whole_backward && has_weights(first)) number = compute_part(op, Pass::backward_weight, first);
@@ -259,7 +262,7 @@ private:
   // ----- passes that take turns
 
   bool may_pair(std::size_t pass) const {
-    const std::size_t item = pass % (pairs_.size() + 1);  // a program may run all passes several times
+    const std::size_t item = pass % (pairs_.size() + 1);  // a program can run all passes several times
     return item < pairs_.size() && pairs_[item];
   }
 
@@ -276,7 +279,7 @@ private:
     }
   }
 
-  // No op of [middle, end) waits for one of [first, middle).
+  // Returns whether no op of [middle, end) waits for an op of [first, middle).
   bool independent(int first, int middle, int end) const {
     for (int i = middle; i < end; ++i)
       for (const Dependency& on : new_[i].op.after)
@@ -284,7 +287,7 @@ private:
     return true;
   }
 
-  // Interleaves two passes; ops on other streams stay behind the compute op that precedes them.
+  // Interleaves two passes; ops on other streams keep their place after the compute op that precedes them.
   void take_turns(int first, int middle, int end, std::vector<int>& order) const {
     const auto computing = [&](int from, int to) {
       int ops = 0;
@@ -341,14 +344,14 @@ private:
   int at_ = 0;
   std::vector<NewOp> new_;
   std::vector<int> became_;  // by old op: the new one that completes it
-  int gather_ = -1;          // an old one that is written with the op behind it
-  int computed_ = -1;        // the last new op on the compute stream
-  // New ops for which the next computation waits, or the next one of weights' gradients.
+  int gather_ = -1;          // an old op that is written together with the op after it; -1: none
+  int computed_ = -1;        // the last new op on the compute stream; -1: none
+  // New ops that the next computation waits for, or the next computation of weight gradients.
   std::vector<int> awaited_, awaited_by_weights_;
-  std::vector<Dependency> inherited_;  // ops of the old program for which the next computation waits
-  std::vector<int> begins_;            // of passes, in the new program
+  std::vector<Dependency> inherited_;  // ops of the old program that the next computation waits for
+  std::vector<int> begins_;            // first ops of the passes, in the new program
   int before_pair_ = -1;               // the last computation before two passes that take turns
-  std::vector<int> carried_;           // what the first of them leaves for the pass behind both to wait for
+  std::vector<int> carried_;           // ops of the first of them that the pass after both must wait for
 };
 
 }  // namespace

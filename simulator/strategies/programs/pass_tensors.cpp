@@ -26,7 +26,8 @@ public:
         const LayerCost& layer = plan_.layers[i];
         transient = std::max(transient, plan_.transient_bytes[i] - left_to_weights(i).recomputed);
         tensors.recomputes = tensors.recomputes || !layer.recompute.empty();
-        // The gradient of the logits has their 16 bits (or 32), as their product reads it.
+        // The gradient of the logits has the precision of the logits (16 or 32 bits), in which their product
+        // reads it.
         const double output = layer.output_bytes + element_bytes(training.precision) * layer.logits;
         between = std::max(between, output + (i > 0 ? plan_.layers[i - 1].output_bytes : 0));
       }
@@ -68,7 +69,7 @@ private:
     const Chunk& chunk = stage_.chunks[static_cast<std::size_t>(number)];
     const LayerRange layers = chunk.layers;
     const bool first = chunk.before < 0, last = chunk.behind < 0;
-    // The part before is the chunk before on this stage: what that one gives is read where it stands.
+    // If this stage also holds the part before, its output is read in place.
     const bool continues = !first && chunk.before == stage_.stage;
     double saved = 0, saved_for_inputs = 0, kept = 0, recomputed = 0;
     for (int i = layers.first; i <= layers.last; ++i) {
@@ -118,9 +119,9 @@ private:
 
   bool is_profiled() const { return std::holds_alternative<ProfiledModel>(plan_.scenario.model.shape); }
 
-  // Gradients of what a layer's products with weights give, in the placement in which they are read. A block
-  // of a convolutional network does not tell what lies between its kernels: the gradient of its output stands
-  // for it. A profile tells nothing of what it keeps.
+  // Returns the bytes of the gradients of the outputs of a layer's products with weights, in the placement in
+  // which they are read. A block of a convolutional network does not say what is between its kernels: the
+  // gradient of its output is used instead. A profile does not say what it retains, so it counts 0.
   double weight_gradient_inputs(int number) const {
     if (is_profiled()) return 0;
     const Layer& layer = plan_.model[static_cast<std::size_t>(number)];
@@ -141,8 +142,9 @@ private:
     return bytes;
   }
 
-  // The inputs of a layer's products with weights, as they are kept: each once, however many read it. All
-  // that a block keeps counts, as it does not tell.
+  // Returns the retained bytes of the inputs of a layer's products with weights, each counted once, no matter
+  // how many segments read it. A block does not say which of its saved bytes these are, so all of them count
+  // (infinity).
   double inputs_of_products(int number) const {
     const Layer& layer = plan_.model[static_cast<std::size_t>(number)];
     std::vector<bool> counted(layer.values.size(), false);
@@ -163,7 +165,7 @@ private:
     return bytes;
   }
 
-  // A product that gathers its input from shards may keep its own shard alone.
+  // A product that gathers its input from shards can retain only its own shard.
   static bool is_kept_in_shards(const Layer& layer, const Segment& reader, int input, const Factor& factor) {
     if (input_use(layer, reader, input, factor.table).as.kind == Placement::Kind::sharded) return true;
     if (!factor.keeps_shards) return false;
@@ -176,8 +178,8 @@ private:
     return false;
   }
 
-  // What the weight part of a layer's split backward pass reads, of what is saved and of what was computed
-  // again.
+  // What the weight part of a layer's split backward pass reads of the saved and of the recomputed
+  // activations, in bytes.
   struct LeftToWeights {
     double saved = 0, recomputed = 0;
   };
@@ -190,7 +192,8 @@ private:
     return {std::min(wanted, saved), 0};
   }
 
-  // Of the largest tensor that is gathered from shards: the stage uses the same memory for all.
+  // Returns the bytes of the largest tensor that is gathered from shards: the stage uses the same memory for
+  // all of them.
   double gathered_bytes() const {
     double most = 0;
     for (const Chunk& chunk : stage_.chunks)

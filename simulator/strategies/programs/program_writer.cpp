@@ -45,7 +45,7 @@ public:
       return;
     }
     if (stage_.stages > 1 && !blocking_) {
-      // Buffers are used again in the next step, so nothing may be received for it before this one is over.
+      // Receive buffers are reused in the next step, so its receives must wait until this step is over.
       begin_ = add_op(program_, marker(plan_, stage_, "begin step"));
     }
     reserve_in_huge_pages(program_.ops, program_.ops.size() + most_ops(order.size()));
@@ -69,7 +69,8 @@ private:
     plan_.first_ops[static_cast<std::size_t>(stage_.stage)].push_back(static_cast<int>(program_.ops.size()));
   }
 
-  // That so many items need: a receive, a send and what is computed between changes, each pass on its own.
+  // Returns the most ops that `items` passes need: a receive, a send and the pieces between changes, each
+  // written separately.
   std::size_t most_ops(std::size_t items) const {
     std::size_t changes = 0;
     for (const Chunk& chunk : stage_.chunks)
@@ -85,10 +86,10 @@ private:
   // Neighbouring segments that one op computes.
   struct Piece {
     int first = 0, end = 0;  // segments of the walk
-    int ring_step = -1;      // of attention in a ring
+    int ring_step = -1;      // step of ring attention; -1: none
   };
 
-  // The work of one pass over some segments; micro-batches share it.
+  // Returns the index of the work of one pass over some segments; micro-batches share it.
   int work(Pass pass, const Piece& piece) {
     return shared_work(plan_, {pass, piece.first, piece.end, piece.ring_step}, [&] {
       return piece.ring_step < 0 ? pass_work(plan_, pass, piece.first, piece.end)
@@ -111,14 +112,14 @@ private:
     }
   }
 
-  // ", layer 3 up to down"; micro-batches share it.
+  // Returns ", layer 3 up to down"; micro-batches share the string.
   const std::string& piece_text(const Piece& piece) {
     const auto [known, fresh] = piece_texts_.try_emplace({piece.first, piece.end});
     if (fresh) known->second = ", " + segments_text(plan_, piece.first, piece.end);
     return known->second;
   }
 
-  // `cut`: the pass is several ops, which are told apart by what they compute.
+  // `cut`: the pass consists of several ops, whose names say what they compute.
   Op compute_op(Pass pass, const PassItem& item, const Piece& piece, bool cut) {
     Op op;
     op.name = fmt::format("{} {}", kPassNames[static_cast<std::size_t>(pass)], item_text(stage_, item));
@@ -142,22 +143,22 @@ private:
     received = -1;
   }
 
-  // Which changes in front of a segment are this stage's: where it begins or ends there, those of tensors
-  // that it reads or makes.
+  // Which changes in front of a segment belong to this stage: at its boundaries, only those of tensors that
+  // it reads or only those of tensors that it makes.
   enum class Side { both, maker, reader };
   Side side_at(int segment, const Chunk& chunk) const {
     if (segment == walk_.first_segment[chunk.layers.first]) return Side::reader;
     return segment == walk_.first_segment[chunk.layers.last + 1] ? Side::maker : Side::both;
   }
 
-  // The collectives of these changes. `received`: waited for by the first of them. Of gradients, who reads a
-  // tensor is who makes its gradient.
+  // Writes the collectives of these changes. The first one waits for `received`. For gradients, the reader of
+  // a tensor is the maker of its gradient.
   void write_changes(const std::vector<ValueChange>& changes, const PassItem& item, Pass pass, Side side,
                      int& received, bool of_gradients = false) {
     const Side gathering = of_gradients ? Side::maker : Side::reader;
     for (const ValueChange& change : changes) {
       if (side != Side::both && (side == gathering) != gathers(change.change.kind)) continue;
-      // Micro-batches differ in their names only.
+      // Micro-batches differ only in their names.
       const auto [known, fresh] = changes_.try_emplace({&change, pass});
       if (fresh)
         known->second = uneven_experts_ && is_expert_exchange(change)
@@ -180,7 +181,8 @@ private:
     if (tensor >= 0) uses.push_back(tensor);
   }
 
-  // What computes some segments: one op, or where that is attention in a ring, several. Returns the last one.
+  // Writes the ops that compute some segments: one op, or several if they are ring attention. Returns the
+  // last one.
   int compute_piece(Pass pass, const PassItem& item, const Piece& piece, bool cut, int& received,
                     const std::function<void(Op&)>& complete) {
     if (walk_.sites[piece.first].ring)
@@ -194,7 +196,7 @@ private:
     return add_op(program_, std::move(op));
   }
 
-  // Buckets whose segments are computed together: one, or all of the chunk.
+  // Buckets whose segments are computed together: one bucket, or all buckets of the model chunk.
   struct Part {
     int first, end;  // segments
     std::size_t first_bucket, end_bucket;
@@ -215,7 +217,7 @@ private:
     return result;
   }
 
-  // Segments [first, end), cut where something stands between them.
+  // Splits segments [first, end) at the sites for which `is_cut` is true.
   static std::vector<Piece> pieces(int first, int end, const std::vector<Site>& sites, const auto& is_cut) {
     std::vector<Piece> result = {{first, end}};
     for (int s = first + 1; s < end; ++s)
@@ -232,7 +234,7 @@ private:
   }
 
   using Weights = PassHooks::Weights;
-  // By bucket of the part.
+  // Returns the gathered weights by bucket of the part.
   std::vector<Weights> gather_weights(const PassItem& item, const Part& part) const {
     std::vector<Weights> gathered;
     for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
@@ -294,21 +296,21 @@ private:
     return tensors_.chunks[item.chunk].kept_recomputed[item.microbatch];
   }
 
-  // Up to the last layer of these that is recomputed, where only some are.
+  // Drops trailing layers that are not recomputed, if only some layers are.
   LayerRange recomputed_layers(LayerRange layers) const {
     if (plan_.scenario.training.recompute_layers == 0) return layers;
     while (layers.last >= layers.first && plan_.layers[layers.last].recompute.empty()) --layers.last;
     return layers;
   }
 
-  // Layers that the backward pass enters in this part: they are recomputed as a whole.
+  // Returns the layers that the backward pass enters in this part; these are recomputed completely.
   LayerRange layers_ended_in(const Part& part) const {
     LayerRange layers{walk_.layer_of[part.first], walk_.layer_of[part.end - 1]};
     if (walk_.first_segment[layers.last + 1] > part.end) --layers.last;
     return layers;
   }
 
-  // Run again by autograd's engine, so only once the gradient has arrived.
+  // Autograd's engine recomputes, so this runs only after the gradient has arrived.
   void recompute(const PassItem& item, const Part& part, bool cut, int received,
                  std::vector<Weights>& gathered) {
     const LayerRange layers = recomputed_layers(layers_ended_in(part));
@@ -330,7 +332,7 @@ private:
     }
   }
 
-  // Gradients leave behind this pass, bucket by bucket.
+  // Returns whether gradients are sent, bucket by bucket, after this pass.
   bool sends_gradients(const PassItem& item) const {
     return stage_.cut_every_backward || item.microbatch == microbatches_ - 1;
   }
@@ -340,7 +342,7 @@ private:
   }
 
   using Gradients = PassHooks::Gradients;
-  // Where the pass writes them, by bucket of the part.
+  // Returns where the pass writes its gradients, by bucket of the part.
   std::vector<Gradients> gradients_of(const PassItem& item, const Part& part) const {
     std::vector<Gradients> gradients;
     for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b)
@@ -358,7 +360,7 @@ private:
     }
   }
 
-  // The pass' gradients of `part` are complete behind op `number`.
+  // Records that the pass's gradients of `part` are complete after op `number`, and calls the bucket hooks.
   void end_part(const PassItem& item, const Part& part, const std::vector<Gradients>& gradients, int number) {
     if (!sends_gradients(item)) return;
     for (std::size_t b = part.first_bucket; b < part.end_bucket; ++b) {
@@ -369,13 +371,13 @@ private:
       hooks_.behind_bucket(item, b);
   }
 
-  // All of a backward pass, or its input part alone.
+  // Writes a complete backward pass, or only its input part.
   void backward(const PassItem& item, int received) {
     const int k = item.microbatch;
     const bool whole = item.pass == Pass::backward;
     const Chunk& chunk = stage_.chunks[item.chunk];
     const ChunkTensors& tensors = tensors_.chunks[item.chunk];
-    // An input part is cut where its weights are gathered bucket by bucket.
+    // An input part is cut only if its weights are gathered bucket by bucket.
     const bool cut = whole ? cut_in_buckets(item, chunk)
                            : stage_.cut_every_forward && chunk.end_bucket - chunk.first_bucket > 1;
     const int begin = walk_.first_segment[chunk.layers.first],
@@ -420,8 +422,8 @@ private:
     if (whole && item.chunk == 0 && hooks_.behind_backward) hooks_.behind_backward(k);
   }
 
-  // The other half. Inputs of products that lie in shards are gathered again; the gradients of their outputs
-  // were kept as the products read them.
+  // Writes the weight part of a split backward pass. Sharded inputs of products are gathered again; the
+  // gradients of their outputs were retained as the products read them.
   void backward_weight(const PassItem& item) {
     const int k = item.microbatch;
     const Chunk& chunk = stage_.chunks[item.chunk];
@@ -459,7 +461,8 @@ private:
 
   // ----- transfers
 
-  // Every direction has its own streams. A receive is posted while the item before its own runs: two buffers.
+  // Each direction has its own streams. A receive is posted while the previous item runs, which takes two
+  // buffers.
   void write_overlapped(const PassItem& item) {
     int received = -1;
     if (transfers_.receives(item)) {
@@ -481,9 +484,9 @@ private:
     }
   }
 
-  // As Megatron-LM's forward_backward_pipelining_without_interleaving: transfers hold up the computation, and
-  // a send goes together with the receive that follows it from the same neighbour, or both neighbours would
-  // wait to send.
+  // Follows Megatron-LM's forward_backward_pipelining_without_interleaving: transfers block the computation,
+  // and a send is combined with the receive that follows it from the same neighbour; otherwise both
+  // neighbours would wait to send.
   void write_blocking(const std::vector<PassItem>& order, std::size_t i) {
     if (transfers_.receives(order[i]) && !(i > 0 && transfers_.together(order[i - 1], order[i]))) {
       Op op;
@@ -502,9 +505,10 @@ private:
     }
   }
 
-  // As Megatron-LM's forward_backward_pipelining_with_interleaving without overlap: a forward pass alone
-  // while the pipeline fills, then one forward and one backward, then backward passes alone; behind each of
-  // these goes out what it made, together with what the next one needs.
+  // Follows Megatron-LM's forward_backward_pipelining_with_interleaving without overlap: single forward
+  // passes while the pipeline fills, then one forward and one backward pass per round, then single backward
+  // passes. After each round, its results are sent in one exchange with the receives that the next round
+  // needs.
   void write_rounds(const std::vector<PassItem>& order, int warm_up) {
     const std::size_t filling = warm_up, draining = order.size() - filling;
     Op exchange;
@@ -515,7 +519,9 @@ private:
     };
     for (std::size_t i = 0; i < order.size();) {
       const std::size_t end = i + (i >= filling && i < draining ? 2 : 1);
-      if (i == draining && i == filling) finish_exchange();  // no pairs: the last output leaves alone
+      if (i == draining && i == filling)
+        finish_exchange();  // there are no pairs: the last output is sent
+                            // alone
       for (std::size_t j = i; j < end; ++j)
         if (transfers_.receives(order[j]))
           transfers_.add_message(exchange, order[j], Message::Direction::receive);
@@ -543,9 +549,9 @@ private:
   int begin_ = -1;
   std::map<std::pair<const ValueChange*, Pass>, Op> changes_;
   std::map<std::pair<int, int>, std::string> piece_texts_;
-  // The last ops of the streams of sends, forward before backward.
+  // The last ops of the send streams, forward before backward.
   std::map<std::string, int, std::greater<>> sends_;
-  std::vector<int> last_of_item_;  // ops that end the items written so far
+  std::vector<int> last_of_item_;  // last ops of the items written so far
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Pipelines: the passes of a stage's micro-batches, and what it exchanges with its neighbours.
+// Writes the passes of a pipeline stage's micro-batches, and its exchanges with its neighbours.
 #pragma once
 
 #include <functional>
@@ -9,10 +9,10 @@
 
 namespace rehearse {
 
-// What a strategy adds between the passes; it may write ops to any stream.
+// Ops that a strategy adds between the passes; the hooks can write ops to any stream.
 struct PassHooks {
   std::function<void(int microbatch)> before_forward;
-  // `received`: the op that brought the gradient of the stage's output; -1 if it waits for none.
+  // `received`: the op that brought the gradient of the stage's output; -1 if the pass waits for none.
   std::function<void(const PassItem& item, int received)> before_backward;
   // Called after the backward pass that completes a bucket's gradients: the last micro-batch's, or every
   // micro-batch's if gradients are sent after each pass.
@@ -20,10 +20,11 @@ struct PassHooks {
   // Called before a pass over a bucket's layers, if weights are gathered for each pass.
   struct Weights {
     int ready = -1;   // the op that the pass waits for; -1: none
-    int tensor = -1;  // what it reads
+    int tensor = -1;  // the tensor that it reads
   };
   std::function<Weights(const PassItem& item, std::size_t bucket)> gather_weights;
-  // Where a backward pass writes a bucket's gradients; without it, StageProgram::gradients.
+  // The tensor to which a backward pass writes a bucket's gradients; without this hook,
+  // StageProgram::gradients.
   struct Gradients {
     int tensor = -1;
     int free = -1;  // the op that must have ended before; -1: none
@@ -35,8 +36,8 @@ struct PassHooks {
 // Writes the passes of all micro-batches and their transfers to the stage's program.
 void write_passes(StepPlan& plan, StageProgram& stage, const PassHooks& hooks = {});
 
-// Writes the workers' programs, stage by stage: its passes, and behind them what `behind` adds. The stages'
-// programs are in plan.schedule when this returns; the rest of them is returned.
+// Writes the workers' programs, one per stage: its passes, followed by what `behind` adds. Moves the finished
+// programs to plan.schedule and returns the rest of each StageProgram.
 std::vector<StageProgram> write_stages(StepPlan& plan, StageTraffic traffic,
                                        const std::function<void(StageProgram&)>& behind);
 

@@ -16,7 +16,7 @@ bool is_backward(Pass pass) {
 
 }  // namespace
 
-// All layers use the same buffers.
+// Adds the buffers, or enlarges them to `bytes`: all layers use the same ones.
 RingAttention::Buffers& RingAttention::add_buffers(Pass pass, double bytes, bool gradients) {
   Program& program = stage_.program;
   const bool apart = pass != Pass::forward && plan_.scenario.strategy.overlap_passes;
@@ -76,7 +76,9 @@ int RingAttention::write(Pass pass, const PassItem& item, int segment, int& rece
     const bool sends_keys = step < ranks - 1, sends_gradients = backward && step > 0;
     if (!sends_keys && !sends_gradients) return;
     Op op = exchange(pass, item, segment, step, bytes * ((sends_keys ? 1 : 0) + (sends_gradients ? 1 : 0)));
-    if (computed >= 0) op.after = {{computed}};  // the buffers at both ends are free, the gradients complete
+    if (computed >= 0)
+      op.after = {{computed}};  // the buffers at both ends are free, and the gradients are
+                                // complete
     if (sends_keys && step > 0) op.reads.push_back(buffers.held[step % 2]);
     if (sends_keys) op.writes.push_back(buffers.held[(step + 1) % 2]);
     if (sends_gradients) op.reads.push_back(buffers.leaving[(step - 1) % 2]);
@@ -84,7 +86,7 @@ int RingAttention::write(Pass pass, const PassItem& item, int segment, int& rece
     exchanged = add_op(program, std::move(op));
   };
   for (int step = 0; step < ranks; ++step) {
-    const int held = exchanged;  // brought what this step attends to
+    const int held = exchanged;  // the exchange that brought the keys and values of this step
     pass_on(step);
     Op op = compute(step);
     op.name += fmt::format(", step {}", step);

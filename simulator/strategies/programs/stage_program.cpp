@@ -128,7 +128,7 @@ Group group_of(const StepPlan& plan, const std::vector<int>& factors) {
     const int axis = mesh.axis(std::string(factor.axis));
     GroupAxis* last = group.axes.empty() ? nullptr : &group.axes.back();
     if (last && last->axis == axis && last->stride == factor.size * factor.stride) {
-      last->block *= factor.size;  // neighbours on one axis
+      last->block *= factor.size;  // neighbours on the same axis
       last->stride = factor.stride;
     } else {
       group.axes.push_back({axis, factor.size, factor.stride, {}});
@@ -153,8 +153,8 @@ Op marker(StepPlan& plan, StageProgram& stage, const std::string& name) {
 
 namespace {
 
-// Buckets of segments. What a layer has beside its segments (the last stage's copy of a tied table) arrives
-// with the last one of them.
+// Returns buckets of segments. Parameters of a layer outside its segments (the last stage's copy of a tied
+// table) count with its last segment.
 std::vector<Bucket> segment_buckets(const StepPlan& plan, LayerRange layers) {
   const StrategyChoice& strategy = plan.scenario.strategy;
   const Walk& walk = plan.walk;
@@ -185,9 +185,9 @@ std::vector<Bucket> segment_buckets(const StepPlan& plan, LayerRange layers) {
   return buckets;
 }
 
-// Every chunk is a model of its own to DistributedDataParallel, with its own buckets.
+// DistributedDataParallel treats every model chunk as a separate model with its own buckets.
 std::vector<Bucket> chunk_buckets(const StepPlan& plan, LayerRange layers, bool sends_gradients) {
-  // Compression works on whole layers, and so does the separate sum of experts' gradients.
+  // Compression works on complete layers, and so does the separate sum of experts' gradients.
   const StrategyChoice& strategy = plan.scenario.strategy;
   if (sends_gradients && strategy.bucket_unit == BucketUnit::tensor &&
       strategy.compression.kind == Compression::none && !places_experts(plan.scenario))

@@ -22,9 +22,9 @@ void StageTransfers::add_message(Op& op, const PassItem& item, Message::Directio
   const int k = item.microbatch;
   const LayerRange layers = stage_.chunks[item.chunk].layers;
   const ChunkTensors& tensors = tensors_.chunks[item.chunk];
-  // In a loop the first stage's next chunk comes behind the last stage's; in a vee the last stage turns
-  // round. A stage may then send both ways to the same neighbour, so that the tag tells the directions
-  // apart.
+  // In a loop, the first stage holds the part after the last stage's; in a vee, the last stage holds two
+  // parts in a row. A stage can then send both directions' tensors to the same neighbour, so the tag
+  // distinguishes the directions.
   const bool chunked = stage_.chunks.size() > 1, wraps = placement_ == PartPlacement::loop;
   const int offset =
       wraps ? (item.forward() == send ? 1 : -1) : (send ? target(item) : source(item)) - stage_.stage;

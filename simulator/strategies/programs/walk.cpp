@@ -7,12 +7,12 @@
 namespace rehearse {
 namespace {
 
-// Who reads a tensor in one placement.
+// The readers of a tensor that read it in the same placement.
 struct Target {
   Placements as, gradient;
-  int first = 0, last = 0;  // segments of the walk that read it so
-  bool trains = false;      // one of them has weights, whose gradients need it again
-  bool attends = false;     // one of them is attention, whose inputs' gradients need it again
+  int first = 0, last = 0;  // the range of these segments of the walk
+  bool trains = false;      // one of them has weights, whose gradients need the tensor again
+  bool attends = false;     // one of them is attention, whose inputs' gradients need the tensor again
 };
 
 class WalkWriter {
@@ -53,7 +53,7 @@ private:
     return placements;
   }
 
-  // The layer's own readers of a value, `from` being the first segment that may be one.
+  // Adds the layer's readers of a value, starting at segment `from`.
   void add_readers(int layer, int from, int value, std::vector<Target>& targets) const {
     for (int s = std::max(from, walk_.first_segment[layer]); s < walk_.first_segment[layer + 1]; ++s) {
       const Segment& segment = *walk_.segments[s];
@@ -77,7 +77,8 @@ private:
         same->last = s;
         same->trains = same->trains || target.trains;
         same->attends = same->attends || target.attends;
-        // Gradients are added in the weakest placement: one that all ranks have counts as a summand of one.
+        // Gradients are added in the weakest placement: a gradient that is replicated counts as a partial sum
+        // on one rank.
         for (std::size_t f = 0; f < same->gradient.size(); ++f)
           if (target.gradient[f].kind == Placement::Kind::partial) same->gradient[f] = target.gradient[f];
       }
@@ -142,7 +143,7 @@ private:
       const bool keeps = gathered && keeps_shards(site.forward.back().change);
       const bool reader_again = !walk_.segments[target.first]->cost.recompute.empty();
       if (keeps && target.attends && reader_again) site.repeated = true;
-      // What recomputation gathers for a product is held for the gradients of its weights.
+      // Recomputation gathers the input of a product once, and it is held for the gradients of the weights.
       const bool held = keeps && !between && its_layer.holds_gathered && target.trains &&
                         again_in(target.first, target.last);
       if (held) site.repeated = true;
@@ -165,7 +166,8 @@ private:
     }
   }
 
-  // The placement in which a tensor is passed on: its producer reduces terms, its consumer gathers shards.
+  // Returns the placement in which a tensor is passed on: its producer reduces terms, its consumer gathers
+  // shards.
   Placements sent_as(const Placements& made, const Placements& read, bool to_stage,
                      const Value& value) const {
     Placements sent;
@@ -190,7 +192,7 @@ private:
     return way;
   }
 
-  // Whether recomputation repeats a part of one of these segments.
+  // Returns whether recomputation repeats a part of one of these segments.
   bool again_in(int first, int last) const {
     return std::any_of(walk_.segments.begin() + first, walk_.segments.begin() + last + 1,
                        [](const Segment* segment) { return !segment->cost.recompute.empty(); });
