@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kEvaluate = "autograd::engine::evaluate_function: ";
 constexpr std::string_view kAccumulate = "torch::autograd::AccumulateGrad";
 
-// "gloo:all_reduce", "nccl:all_gather" run on threads of their own; the rest are calls that hand one over.
+// "gloo:all_reduce" and "nccl:all_gather" run on separate threads; the calls below only start a collective.
 bool is_collective_call(std::string_view name) {
   return name.starts_with("c10d::") || name == "record_param_comms";
 }

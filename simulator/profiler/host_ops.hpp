@@ -1,4 +1,5 @@
-// The operators of a trace by thread: which of them are outermost, and in which of these others lie.
+// Sorts the operators of a trace by thread: which of them are outermost, and which outer operator contains
+// the others.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +16,12 @@ struct Interval {
   double length() const { return end > begin ? end - begin : 0; }
 };
 
-// The union of these intervals: sorted, without overlaps.
+// Returns the union of these intervals, sorted and without overlaps.
 std::vector<Interval> united(std::vector<Interval> intervals);
-// How long `of` is covered by `intervals`, which are sorted and do not overlap.
+// Returns how long `of` is covered by `intervals`, which are sorted and do not overlap.
 double covered(Interval of, const std::vector<Interval>& intervals);
 
-// An operator that lies in no other.
+// An operator that is not nested in another one.
 struct OuterOp {
   std::uint32_t event = 0;
   std::uint32_t thread = 0;
@@ -35,25 +36,26 @@ class HostOps {
 public:
   explicit HostOps(const ProfilerTrace& trace);
 
-  // Of one thread, in order of time.
+  // Returns the outer operators of one thread, in order of time.
   const std::vector<OuterOp>& of_thread(std::uint32_t thread) const;
-  // The outer operator at a time; nullptr if there is none.
+  // Returns the outer operator at a time; nullptr if there is none.
   const OuterOp* at(std::uint32_t thread, double time) const;
-  // Evaluations of nodes of the backward pass, on all threads, by time.
+  // Returns the evaluations of nodes of the backward pass on all threads, by time.
   const std::vector<OuterOp>& backward() const { return backward_; }
-  // In which outer operator of the thread the autograd node of that number was made: its index among those of
-  // the thread; -1: not known.
+  // Returns the index (in of_thread()) of the thread's outer operator that created the autograd node with
+  // this sequence number; -1 if unknown.
   int maker_of(std::uint32_t thread, std::int64_t sequence) const;
 
   struct Annotation {
     Interval time;
     std::uint32_t thread = 0, name = 0;
   };
-  // By time.
+  // Annotations by time.
   const std::vector<Annotation>& annotations() const { return annotations_; }
-  // Calls of modules, by time.
+  // Calls of modules by time.
   const std::vector<Annotation>& modules() const { return modules_; }
-  // Collectives under way, on whichever thread; and calls that issue them, on the threads of operators.
+  // Times during which collectives run, on any thread; and calls that issue them, on the threads of
+  // operators.
   const std::vector<Interval>& collectives() const { return collectives_; }
   const std::vector<Interval>& collective_calls() const { return collective_calls_; }
 
@@ -66,7 +68,7 @@ private:
   std::vector<Interval> collectives_, collective_calls_;
 };
 
-// Kernels of NCCL and its relatives.
+// Returns whether the kernel belongs to NCCL or RCCL.
 bool is_collective_kernel(std::string_view name);
 
 }  // namespace rehearse

@@ -21,7 +21,7 @@ Range within(const std::vector<OuterOp>& ops, Interval window) {
   return {static_cast<std::size_t>(first - ops.begin()), static_cast<std::size_t>(end - ops.begin())};
 }
 
-// One forward pass and the backward pass behind it.
+// One forward pass and the backward pass after it.
 struct PassOps {
   std::vector<std::size_t> forward;   // of the main thread
   std::vector<std::size_t> backward;  // of HostOps::backward()
@@ -71,7 +71,7 @@ private:
                        [&](const Interval& update) { return time >= update.begin && time < update.end; });
   }
 
-  // An operator belongs to the forward pass if it lies between two that made nodes of the backward pass.
+  // An operator belongs to the forward pass if it is between two that created nodes of the backward pass.
   void find_passes() {
     const std::vector<OuterOp>& backward = s_.ops.backward();
     const Range range = within(backward, window_);
@@ -100,11 +100,11 @@ private:
     }
   }
 
-  // Which layer each operator of a pass belongs to.
+  // Assigns each operator of a pass to a layer.
   void name_layers(const PassOps& pass) {
     const std::vector<OuterOp>& backward = s_.ops.backward();
-    std::unordered_map<std::size_t, MeasuredLayer> of_unit;    // what nodes of an operator accumulate
-    std::vector<std::pair<std::size_t, std::size_t>> unit_of;  // of each backward operator
+    std::unordered_map<std::size_t, MeasuredLayer> of_unit;    // accumulated by an operator's nodes
+    std::vector<std::pair<std::size_t, std::size_t>> unit_of;  // backward and forward operators
     std::size_t unit = pass.forward.back();
     for (const std::size_t b : pass.backward) {
       if (maker_.at(b) >= 0) unit = static_cast<std::size_t>(maker_.at(b));
@@ -120,7 +120,7 @@ private:
       const auto owned = of_unit.find(i);
       if (layers.empty() || (owned != of_unit.end() && owns)) layers.emplace_back().head = main_[i].event;
       if (owned != of_unit.end()) {
-        if (!owns) layers.back().head = main_[i].event;  // those before it are of the first layer
+        if (!owns) layers.back().head = main_[i].event;  // operators before it belong to the first layer
         owns = true;
         layers.back().parameters += owned->second.parameters;
         layers.back().gradient_bytes += owned->second.gradient_bytes;
@@ -143,7 +143,7 @@ private:
     }
   }
 
-  // Batch, element type, and what layers hand on, where the trace has shapes.
+  // Determines batch size, element type and the output bytes of layers, if the trace has shapes.
   void tell_shapes(const PassOps& pass, std::vector<MeasuredLayer>& layers) {
     std::vector<double> input_bytes(layers.size(), 0);
     for (const std::size_t i : pass.forward) {
@@ -174,11 +174,11 @@ private:
     return &step_.layers[std::min(static_cast<std::size_t>(it->second), step_.layers.size() - 1)];
   }
 
-  // ----- on processors: every moment of the main thread is attributed
+  // ----- on processors: each interval of the main thread is attributed
   struct Taken {
     double own = 0, communication = 0;
   };
-  // Splits the time from `from` to the end of `op`: waiting for collectives and issuing them is
+  // Splits the time from `from` to the end of `op`: waiting for collectives and issuing them count as
   // communication.
   Taken taken(double from, const OuterOp& op) const {
     const Interval gap{from, op.begin}, inside{std::max(from, op.begin), op.end};
@@ -187,8 +187,8 @@ private:
     return {gap.length() - waited + inside.length() - called, waited + called};
   }
 
-  // Adds the time of these operators, one behind the other, to `field` of their layers; returns from when to
-  // when they ran.
+  // Adds the time of these operators, which run one after the other, to `field` of their layers; returns the
+  // interval in which they ran.
   Interval time_pass(const std::vector<OuterOp>& ops, const std::vector<std::size_t>& numbers,
                      double MeasuredLayer::*field) {
     Interval pass{ops[numbers.front()].begin, ops[numbers.front()].begin};
@@ -222,7 +222,7 @@ private:
     outside({from, window_.end});
   }
 
-  // Time outside of passes and updates.
+  // Attributes time outside of passes and updates.
   void outside(Interval piece) {
     if (piece.length() == 0) return;
     const Range range = within(main_, piece);
@@ -239,10 +239,10 @@ private:
     step_.communication += waited;
   }
 
-  // ----- on a GPU: at every moment it runs a kernel or a collective, or idles
+  // ----- on a GPU: at each time it runs a kernel or a collective, or is idle
   struct StepKernels {
     std::vector<PlacedKernel> all;
-    double begin = 0;  // of the first kernel of the first layer
+    double begin = 0;  // time of the first kernel of the first layer
     bool found = false;
   };
   StepKernels kernels_of(Interval window) const {
@@ -253,7 +253,8 @@ private:
     result.all.assign(first, end);
     std::sort(result.all.begin(), result.all.end(),
               [](const PlacedKernel& a, const PlacedKernel& b) { return a.time.begin < b.time.begin; });
-    // Copies of the batch may run ahead: the step begins with what an operator that makes a node launches.
+    // Copies of the batch can run ahead: the step begins with the first kernel of an operator that creates a
+    // node.
     for (const PlacedKernel& kernel : result.all) {
       const OuterOp* op = s_.ops.at(kernel.thread, kernel.launched);
       if (kernel.collective || !op || event(*op).sequence < 0) continue;
@@ -314,7 +315,7 @@ private:
     }
   }
 
-  // How long the host issues kernels of passes and updates, without its waits for the device.
+  // Computes how long the host issues kernels of passes and updates, without its waits for the device.
   void count_launches() {
     std::vector<Interval> issuing = updates_;
     const std::vector<OuterOp>& backward = s_.ops.backward();
@@ -336,8 +337,8 @@ private:
   MeasuredStep step_;
   std::vector<Interval> updates_;
   std::vector<PassOps> passes_;
-  std::unordered_map<std::size_t, int> maker_;       // of backward operators
-  std::unordered_map<std::uint32_t, int> layer_of_;  // of outer operators' events
+  std::unordered_map<std::size_t, int> maker_;       // by backward operator: its node's creator
+  std::unordered_map<std::uint32_t, int> layer_of_;  // by event of an outer operator
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// One training step of a trace: its passes, the layers in them, and what each took.
+// Measures one training step of a trace: its passes, their layers, and the time of each.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace rehearse {
 
-// Times are microseconds, those of layers sums over the passes of the step.
+// Times of a layer, in microseconds, summed over the passes of the step.
 struct MeasuredLayer {
   std::uint32_t head = 0;  // event of its first operator
   double forward = 0, backward = 0;
@@ -25,12 +25,12 @@ struct MeasuredStep {
   double micro_batch = 0, element_bytes = 0;
   double step = 0, optimizer = 0, communication = 0, other = 0, idle = 0, between = 0, collective = 0;
   double optimizer_kernels = 0;
-  double issued_kernels = 0, issuing = 0;  // by the host, in passes and update; the time it took
+  double issued_kernels = 0, issuing = 0;  // kernels the host issues in passes and update; time it takes
   bool momentum = false;
-  std::uint32_t optimizer_name = 0;  // of the annotation
+  std::uint32_t optimizer_name = 0;  // index of the annotation's name
 };
 
-// A kernel, and the call of the host that launched it.
+// A kernel, and the host call that launched it.
 struct PlacedKernel {
   Interval time;
   std::uint32_t thread = 0;
@@ -38,21 +38,21 @@ struct PlacedKernel {
   bool collective = false;
 };
 
-// What all steps of a trace are read from.
+// The data from which all steps of a trace are measured.
 struct StepSource {
   explicit StepSource(const ProfilerTrace& its_trace);
   const ProfilerTrace& trace;
   HostOps ops;
   std::vector<PlacedKernel> kernels;  // by the time of their launches
-  std::vector<Interval> waits;        // of the host for the GPU
-  std::uint32_t main_thread = 0;      // which runs the steps
-  std::vector<Interval> windows;      // the steps, one behind the other
+  std::vector<Interval> waits;        // during which the host waits for the GPU
+  std::uint32_t main_thread = 0;      // the thread that runs the steps
+  std::vector<Interval> windows;      // the steps, one after the other
   bool told_by_updates = false;
 };
 
-// The step of a window. Without passes if it has no forward and backward pass; passes that differ have as
-// many layers as the first. On a GPU `next` tells where the step ends: a step behind which there is none has
-// step = 0.
+// Measures the step of a window. The result has passes = 0 if there is no forward and backward pass; passes
+// that differ have as many layers as the first. On a GPU, the step ends where the next one begins: a step
+// without a successor has step = 0.
 MeasuredStep measure_step(const StepSource& source, std::size_t window);
 
 }  // namespace rehearse

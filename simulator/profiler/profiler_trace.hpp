@@ -1,5 +1,5 @@
-// The events of a trace of PyTorch's profiler (Kineto; torch.profiler's export_chrome_trace) that tell how
-// long the parts of a training step take.
+// Reads those events of a trace of PyTorch's profiler (Kineto; torch.profiler's export_chrome_trace) that
+// show how long the parts of a training step take.
 #pragma once
 
 #include <cstdint>
@@ -9,25 +9,25 @@
 namespace rehearse {
 
 enum class ProfilerEventKind : std::uint8_t {
-  op,          // an operator, or a node of the backward pass, on a thread of the host
+  op,          // an operator, or a node of the backward pass, on a host thread
   annotation,  // record_function: "ProfilerStep#3", "Optimizer.step#SGD.step"
   module,      // with_stack: a call of an nn.Module
   launch,      // a call of the CUDA runtime or driver
   kernel       // on a GPU: a kernel, a copy or a memset
 };
 
-// Times are microseconds of the trace's clock.
+// An event of the trace. Times are microseconds of the trace's clock.
 struct ProfilerEvent {
   double begin_us = 0, end_us = 0;
-  std::int64_t sequence = -1;     // of the autograd node that the op makes or runs; -1: none
-  double elements = -1;           // of the first input (record_shapes); -1: not told
+  std::int64_t sequence = -1;     // of the autograd node that the op creates or runs; -1: none
+  double elements = -1;           // of the first input (record_shapes); -1: unknown
   double leading = 0;             // its first dimension
-  double second_leading = 0;      // that of the second input
+  double second_leading = 0;      // first dimension of the second input
   std::uint32_t name = 0;         // index into ProfilerTrace::names
-  std::uint32_t thread = 0;       // of the host, or a GPU's stream
-  std::uint32_t correlation = 0;  // of a launch and its kernel; 0: none
+  std::uint32_t thread = 0;       // a host thread, or a GPU's stream
+  std::uint32_t correlation = 0;  // shared by a launch and its kernel; 0: none
   ProfilerEventKind kind = ProfilerEventKind::op;
-  std::uint8_t element_bytes = 0;  // of the first input; 0: not told
+  std::uint8_t element_bytes = 0;  // of the first input; 0: unknown
   bool integers = false;           // the first input holds integers, such as token numbers
   bool backward = false;           // runs on behalf of another thread's forward pass ("Fwd thread id")
 };
@@ -36,7 +36,7 @@ struct ProfilerTrace {
   std::string file;
   std::vector<ProfilerEvent> events;
   std::vector<std::string> names;
-  std::string gpu;            // name of the first one in use; empty: the trace does not tell
+  std::string gpu;            // name of the first GPU in use; empty: not in the trace
   std::string communication;  // backend of torch.distributed; empty: none
   int ranks = 1;
   bool has_kernels = false;
@@ -44,9 +44,9 @@ struct ProfilerTrace {
 
 inline constexpr std::size_t kMostProfilerEvents = 100'000'000;
 
-// Reads `.json` or `.json.gz` event by event, so that memory is taken by what is kept alone. InputError,
-// which names the file and what was found: no such file, damaged gzip data or JSON, a file that is no trace,
-// a trace that Rehearse wrote, or more events than kMostProfilerEvents.
+// Reads `.json` or `.json.gz` event by event, so that only the retained events take memory. Throws
+// InputError, naming the file and what was found, if the file does not exist, has damaged gzip data or JSON,
+// is not a trace, is a trace that Rehearse wrote, or has more events than kMostProfilerEvents.
 ProfilerTrace read_profiler_trace(const std::string& path);
 
 }  // namespace rehearse

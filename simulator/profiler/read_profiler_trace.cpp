@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kAllowed = "a trace of PyTorch's profiler (prof.export_chrome_trace)";
 
-// The bytes of a file, one after another.
+// Yields the bytes of a file, one after another.
 class Bytes {
 public:
   explicit Bytes(const std::string& path)
@@ -38,7 +38,7 @@ private:
   bool ended_ = false;
 };
 
-// As an input iterator, which is what the parser takes; without bytes it is the end.
+// The bytes as an input iterator, which the parser requires; without bytes, it is the end iterator.
 class ByteIterator {
 public:
   using iterator_category = std::input_iterator_tag;
@@ -66,7 +66,7 @@ private:
   Bytes* bytes_ = nullptr;
 };
 
-// Names of PyTorch's element types, as record_shapes writes them (c10/core/ScalarType.h; typeMeta names).
+// PyTorch's element types by their names in record_shapes (c10/core/ScalarType.h; typeMeta names).
 struct ElementType {
   std::string_view name;
   std::uint8_t bytes;
@@ -86,7 +86,7 @@ constexpr ElementType kElementTypes[] = {{"float", 4, false},
                                          {"c10::Float8_e4m3fn", 1, false},
                                          {"c10::Float8_e5m2", 1, false}};
 
-// Where in the file the parser is: levels of brackets, counted from the outermost.
+// Tracks the parser's position in the file by levels of brackets, counted from the outermost.
 class TraceHandler : public nlohmann::json_sax<nlohmann::json> {
 public:
   explicit TraceHandler(ProfilerTrace& trace) : trace_(trace) {}
@@ -192,7 +192,7 @@ public:
 private:
   static constexpr std::uint32_t kNoName = 0xffffffff;
 
-  // The dimensions of the first input.
+  // Returns whether the parser is in the dimensions of the first input.
   bool in_dims() const { return in_args_ && item_ == 0 && arg_ == "Input Dims"; }
 
   void next_item() {
@@ -231,8 +231,9 @@ private:
     if (key_ == "pid") pid_ = value;
   }
 
-  // Which events are kept. Categories: libkineto/src/ActivityType.cpp of pytorch/kineto; until 2022 operators
-  // were of the category "Operator" and calls of the runtime of "Runtime".
+  // Sets the event's kind; returns false for events that are not retained. Categories:
+  // libkineto/src/ActivityType.cpp of pytorch/kineto; until 2022 operators had the category "Operator" and
+  // runtime calls "Runtime".
   bool sort_event() {
     if (phase_ != 'X' || time_us_ < 0 || duration_us_ < 0) return false;
     if (group_ == "cpu_op" || group_ == "Operator") {
@@ -277,8 +278,8 @@ private:
   bool in_events_ = false, in_event_ = false, in_args_ = false;
   bool is_trace_ = false, ours_ = false, too_many_ = false, number_too_large_ = false;
   std::size_t error_at_ = 0;
-  std::string top_, key_, arg_;  // the keys that lead to where the parser is
-  ProfilerEvent event_;          // the one under way
+  std::string top_, key_, arg_;  // the keys that lead to the parser's position
+  ProfilerEvent event_;          // the event being parsed
   std::string name_, group_, pid_, tid_;
   char phase_ = '\0';
   double time_us_ = -1, duration_us_ = -1;

@@ -19,7 +19,7 @@ constexpr const char* kHowTo =
 
 using Measure = std::function<double(const MeasuredStep&)>;
 
-// Of an even number of steps the mean of the two in the middle.
+// Returns the median; for an even number of steps, the mean of the two in the middle.
 double median(const std::vector<MeasuredStep>& steps, const Measure& measure) {
   std::vector<double> values;
   for (const MeasuredStep& step : steps) values.push_back(measure(step));
@@ -28,7 +28,7 @@ double median(const std::vector<MeasuredStep>& steps, const Measure& measure) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// Steps of one shape: the operators that begin layers, and their parameters.
+// Identifies steps with the same layers: the operators that begin layers, and their parameters.
 using Signature = std::vector<std::pair<std::uint32_t, double>>;
 Signature signature_of(const MeasuredStep& step, const ProfilerTrace& trace) {
   Signature signature = {{static_cast<std::uint32_t>(step.passes), 0}};
@@ -61,11 +61,12 @@ std::vector<MeasuredStep> steps_of(const StepSource& source) {
         fmt::format("has {} steps, none of them with a forward and a backward pass (operators with a "
                     "\"Sequence number\" and nodes \"autograd::engine::evaluate_function\")",
                     without_passes));
-  // On a GPU the end of a step is known only from the step after it.
+  // On a GPU, only the next step shows where a step ends.
   std::erase_if(steps, [](const MeasuredStep& step) { return step.step <= 0; });
   if (steps.empty())
     refuse(fmt::format("has {} steps, none of them followed by another on the GPU", source.windows.size()));
-  // The first step is slower than others, as the profiler warms up; one bounded by updates begins behind it.
+  // The first step is slower than others, as the profiler warms up. If updates mark the steps, it is not
+  // among them.
   if (steps.size() > 1 && !source.told_by_updates) steps.erase(steps.begin());
   return steps;
 }
@@ -84,8 +85,8 @@ std::vector<MeasuredStep> most_common(std::vector<MeasuredStep> steps, const Pro
   return steps;
 }
 
-// The innermost module around an operator; else the operator's own name. Numbered where it is not the only
-// one of its name.
+// Returns the name of the innermost module around a layer's first operator, or the operator's own name if
+// there is none. Equal names are numbered.
 std::vector<std::string> names_of_layers(const StepSource& source, const MeasuredStep& step) {
   const auto& events = source.trace.events;
   double first = events[step.layers.front().head].begin_us, last = first;
@@ -122,7 +123,7 @@ std::vector<std::string> names_of_layers(const StepSource& source, const Measure
   return names;
 }
 
-// "Optimizer.step#AdamW.step": AdamW.
+// Returns "AdamW" for "Optimizer.step#AdamW.step".
 std::string optimizer_of(const std::string& annotation) {
   const std::size_t begin = annotation.find('#');
   if (begin == std::string::npos) return "";

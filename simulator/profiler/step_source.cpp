@@ -6,12 +6,12 @@
 namespace rehearse {
 namespace {
 
-// Calls of CUDA's runtime and driver that return when the device has caught up.
+// Calls of CUDA's runtime and driver that return once the device has caught up.
 constexpr std::array<std::string_view, 6> kWaits = {"cudaDeviceSynchronize", "cudaStreamSynchronize",
                                                     "cudaEventSynchronize",  "cudaMemcpy",
                                                     "cuStreamSynchronize",   "cuCtxSynchronize"};
 
-// A launch that takes so many times the median was held up by a full queue.
+// A launch that takes more than this many times the median was delayed by a full queue.
 constexpr double kHeldUp = 10;
 
 double median_of(std::vector<double> values) {

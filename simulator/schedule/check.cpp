@@ -1,5 +1,5 @@
-// The checks behind check(): a rehearsal without time, in which every op waits only for what it must wait
-// for, and a search for races.
+// Implements check(): a dry run without time, in which every op waits only for its dependencies and
+// transfers, and a search for races.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 class DryRun {
 public:
-  // `index`: of each program.
+  // `index`: by program.
   DryRun(const Schedule& schedule, const std::vector<ProgramIndex>& index)
       : schedule_(schedule), talk_(schedule), index_(index) {
     fold();
@@ -48,7 +48,7 @@ private:
     int rank_class = 0, stream = 0;
     StreamCursor cursor;
     bool posted = false;  // its op has posted its transfers
-    int outstanding = 0;  // of which this many are not matched yet
+    int outstanding = 0;  // number of these transfers that are not matched yet
     int last_sender = -1;
   };
   struct Posted {
@@ -150,14 +150,14 @@ private:
       const bool send = m.direction == Message::Direction::send;
       const Posted call{stream, op_number, m.bytes.at(schedule_.roles[role], role_rank)};
       std::vector<int> classes = transfers_of(s, op_number, static_cast<int>(part));
-      if (m.peer.kind == Peer::Kind::sender) {  // only the transfer to whoever was heard last
+      if (m.peer.kind == Peer::Kind::sender) {  // only the transfer to the rank that was received from last
         std::erase_if(classes, [&](int t) {
           return talk_.transfers[representative_transfer(t)].ranks[1] != s.last_sender;
         });
       }
       if (m.peer.kind == Peer::Kind::any) {
         ++s.outstanding;
-        continue;  // taken up by try_any
+        continue;  // handled by try_any
       }
       if (classes.empty())
         throw RunError(fmt::format("schedule: {} has no peer: {}", describe(call),
@@ -300,11 +300,11 @@ private:
   int steps_ = 1;
 };
 
-// Two ops race if one writes what the other uses and neither must end before the other begins. Two steps are
-// looked at, so that the end of one is held against the beginning of the next.
+// Two ops race if one writes a tensor that the other uses and neither must end before the other begins. Two
+// steps are examined, so that the end of one is compared with the beginning of the next.
 void find_races(const Program& program, const ProgramIndex& index) {
   const int ops = static_cast<int>(program.ops.size()), streams = static_cast<int>(program.streams.size());
-  // How many ops of stream s (over both steps) have surely ended before op i begins.
+  // The number of ops of stream s (over both steps) that have certainly ended before op i begins.
   std::vector<int> all_known(static_cast<std::size_t>(2) * ops * streams, 0);
   const auto known = [&](int i, int s) -> int& {
     return all_known[static_cast<std::size_t>(i) * streams + s];
@@ -320,7 +320,7 @@ void find_races(const Program& program, const ProgramIndex& index) {
     int& own = known(into, program.ops[earlier % ops].stream);
     own = std::max(own, place(earlier) + 1);
   };
-  std::vector<int> order;  // in which they may begin one by one
+  std::vector<int> order;  // an order in which they can begin one by one
   for (bool progress = true; progress;) {
     progress = false;
     for (int s = 0; s < streams; ++s) {
@@ -345,8 +345,8 @@ void find_races(const Program& program, const ProgramIndex& index) {
     }
   }
   const auto before = [&](int a, int b) { return known(b, program.ops[a % ops].stream) > place(a); };
-  // Being before is transitive: if each use follows the write before it, and each write the uses since then,
-  // all are in order. Thousands of micro-batches use the same gradients, so that pairs are looked at only to
+  // The order is transitive: if each use follows the write before it, and each write follows the uses since
+  // then, all are ordered. Thousands of micro-batches use the same gradients, so pairs are examined only to
   // name a race.
   const std::size_t tensors = program.tensors.size();
   std::vector<int> last_write(tensors, -1);

@@ -1,4 +1,4 @@
-// Collectives: their kinds and algorithms, and the parameters of one.
+// Defines collectives: their kinds and algorithms, and the parameters of one.
 #pragma once
 
 #include <array>
@@ -38,11 +38,12 @@ inline constexpr std::array<std::string_view, 10> kAlgorithmNames = {
     "ring", "tree",      "halving-doubling", "hierarchical",   "torus",
     "nvls", "nvls-tree", "collnet-chain",    "collnet-direct", "auto"};
 
-// CollNet: the network's switches sum what the nodes send.
+// Returns whether the algorithm is a CollNet one: the network's switches sum what the nodes send.
 constexpr bool is_collnet(Algorithm algorithm) {
   return algorithm == Algorithm::collnet_chain || algorithm == Algorithm::collnet_direct;
 }
-// Switches sum, those of NVLink (NVLS) or of the network: members do not send to each other.
+// Returns whether switches compute the sums, either those of NVLink (NVLS) or of the network: members do not
+// send to each other.
 constexpr bool is_switched(Algorithm algorithm) {
   return algorithm == Algorithm::nvls || algorithm == Algorithm::nvls_tree || is_collnet(algorithm);
 }
@@ -55,7 +56,7 @@ struct Collective {
   // buffer; all-to-all: bytes each member sends to each other member.
   Quantity bytes;
   int channels = 0;           // 0: as many as the node has NICs
-  bool copy_engines = false;  // they move its bytes, and no thread blocks do
+  bool copy_engines = false;  // copy engines move its bytes, not thread blocks
   // How a reduction combines the members' numbers.
   enum class Reduction : std::uint8_t { sum, mean, maximum } reduction = Reduction::sum;
 

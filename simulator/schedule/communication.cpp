@@ -24,7 +24,7 @@ bool same_communicator(const Collective& a, const Collective& b) {
          course_of(a.kind) == course_of(b.kind);
 }
 
-// Thousands of ops use the same few slots, so an op is copied into a slot only when there is none.
+// Thousands of ops use the same few slots, so an op is copied into a slot only when there is no match.
 int find_or_add(std::vector<Slot>& slots, const auto& is_its, const auto& fill) {
   const auto number = std::find_if(slots.begin(), slots.end(), is_its) - slots.begin();
   if (number == static_cast<std::ptrdiff_t>(slots.size())) fill(slots.emplace_back());
@@ -113,7 +113,7 @@ Communication::Communication(const Schedule& schedule) {
     }
 
   std::unordered_map<MessageKey, int, MessageHash> messages;
-  // A message's pattern is the pair of slots at its ends; until the other end is seen, one slot is missing.
+  // A message's pattern is the pair of slots at its ends; one slot is missing until the other end is seen.
   std::vector<std::pair<int, int>> ends;  // by transfer: (program, slot) codes of sender and receiver
   const auto message = [&](int sender, int receiver, int tag) {
     const auto [it, added] =
@@ -128,7 +128,8 @@ Communication::Communication(const Schedule& schedule) {
   for (std::size_t p = 0; p < slots_.size(); ++p)
     first_slot[p + 1] = first_slot[p] + static_cast<int>(slots_[p].size());
 
-  // A communicator is a group and a stream's name; its groups are made once, at their first member.
+  // A communicator is identified by a group and a stream's name; its groups are created once, at their first
+  // member.
   struct Communicator {
     int role;
     std::string stream;
@@ -182,7 +183,7 @@ Communication::Communication(const Schedule& schedule) {
     }
   }
 
-  // Receives from anyone and replies stand for whatever the named ends of their transfers set up.
+  // Receives from any rank and replies refer to the transfers that the named ends set up.
   for (std::size_t t = 0; t < transfers.size(); ++t) {
     if (transfers[t].collective) continue;
     const int sender = transfers[t].ranks[0], receiver = transfers[t].ranks[1];

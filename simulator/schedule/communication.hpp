@@ -1,4 +1,4 @@
-// Who talks with whom: the transfers that a schedule's ops stand for, rank by rank.
+// Lists the transfers between ranks that a schedule's ops represent, rank by rank.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-// All messages between the same two ends with the same tag, or all collectives of one group on streams of one
-// name (a communicator; collectives of each course have one of their own). Single ops of it match in the
+// All messages between the same two ends with the same tag, or all collectives of one group on streams of the
+// same name (a communicator; collectives of each course have a separate one). Its individual ops match in the
 // order in which they are called.
 struct Transfer {
   int pattern = 0;  // transfers of one pattern come from the same places of the same programs
@@ -17,7 +17,7 @@ struct Transfer {
   std::vector<int> ranks;  // {sender, receiver}, or the members in mesh order; numbered over all roles
 };
 
-// One way in which a program's ops name peers: a direction, a peer and a tag, or a group.
+// A way in which a program's ops name their peers: a direction, a peer and a tag, or a group.
 struct Slot {
   enum class Kind { send, receive, receive_any, reply, collective } kind = Kind::send;
   Peer peer;
@@ -26,7 +26,7 @@ struct Slot {
   Course course() const { return course_of(collective.kind); }
   int stream = 0;  // of the first op that uses it
   bool may_overlap =
-      false;  // two of its transfers may be under way at once (several streams, twice in an op)
+      false;  // two of its transfers can run at the same time (several streams, twice in an op)
 };
 
 class Communication {
@@ -37,18 +37,18 @@ public:
   int patterns = 0;
 
   const std::vector<Slot>& slots(int program) const { return slots_[program]; }
-  // The slot of message number `part` of an exchange, or of a collective (part 0).
+  // Returns the slot of message number `part` of an exchange, or of a collective (part 0).
   int slot(int program, int op, int part) const {
     return slot_of_part_[program][first_part_[program][op] + part];
   }
-  // Transfers that a slot stands for at one rank (numbered over all roles).
+  // Returns the transfers that a slot refers to at one rank (numbered over all roles).
   const std::vector<int>& at(int rank, int slot) const { return at_[rank][slot]; }
   int program_of_rank(int rank) const { return program_[rank]; }
   int role_of_rank(int rank) const { return role_[rank]; }
 
 private:
   std::vector<std::vector<Slot>> slots_;
-  // By program: the slots of all parts of its ops, and by op where its parts begin.
+  // By program: the slots of all parts of its ops, and the index of each op's first part.
   std::vector<std::vector<int>> slot_of_part_, first_part_;
   std::vector<std::vector<std::vector<int>>> at_;
   std::vector<int> program_, role_;

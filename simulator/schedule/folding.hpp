@@ -1,4 +1,4 @@
-// Which ranks of a schedule may stand for one another, before the network is looked at.
+// Determines which ranks of a schedule can represent one another, before the network is considered.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace rehearse {
 
-// Colours that are equal for ranks that run the same program with the same amounts.
+// Computes colours that are equal for ranks that run the same program with the same amounts.
 class RankColours {
 public:
   explicit RankColours(const Schedule& schedule);
@@ -21,8 +21,8 @@ private:
   std::vector<std::vector<const Quantity*>> varying_;  // by program: amounts that depend on a coordinate
 };
 
-// False if the order in which equal ranks are served makes them differ (receives from anyone, signals to
-// others), or if callbacks must see every rank.
+// Returns whether equal ranks can be folded: false if the order in which they are served makes them differ
+// (receives from any rank, signals to others, turns), or if callbacks must see every rank.
 bool foldable(const Schedule& schedule);
 
 // Labels with which transfers touch ranks.

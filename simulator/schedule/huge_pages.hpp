@@ -1,4 +1,4 @@
-// Room for large vectors in pages of 2 MiB.
+// Reserves memory for large vectors in pages of 2 MiB.
 #pragma once
 
 #include <sys/mman.h>
@@ -9,8 +9,8 @@
 
 namespace rehearse {
 
-// Reserves room for `elements` in huge pages where the system gives them on request: page by page, the first
-// touch of what a step's ops lie in takes a tenth of a simulation's time. Changes nothing else.
+// Reserves memory for `elements` in huge pages if the system provides them on request: without them, first
+// touching the pages of a step's ops takes a tenth of a simulation's time. Has no other effect.
 template <class Element>
 void reserve_in_huge_pages(std::vector<Element>& vector, std::size_t elements) {
   vector.reserve(elements);

@@ -59,7 +59,7 @@ Peer Peer::sender() {
 
 namespace {
 
-// Coordinates on one axis of the group that `own` belongs to; empty if it belongs to none.
+// Returns the coordinates, on one axis, of the group that `own` belongs to; empty if it belongs to none.
 std::vector<int> part_of_axis(const GroupAxis& part, int size, int own) {
   if (!part.coordinates.empty()) {
     const bool inside =

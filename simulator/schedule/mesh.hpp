@@ -1,4 +1,5 @@
-// Who there is: roles, the device meshes that factor their ranks, and how an op names its peers and groups.
+// Defines the participants: roles, the device meshes of their ranks, and how an op names its peers and
+// groups.
 #pragma once
 
 #include <optional>
@@ -22,7 +23,7 @@ public:
   int size() const { return size_; }
   int axis(const std::string& name) const;  // -1 if there is none
   int coordinate(int rank, int axis) const { return rank / strides_[axis] % axes_[axis].size; }
-  // The rank with another coordinate on one axis.
+  // Returns the rank with another coordinate on one axis.
   int moved(int rank, int axis, int coordinate) const {
     return rank + (coordinate - this->coordinate(rank, axis)) * strides_[axis];
   }
@@ -35,14 +36,14 @@ private:
 
 inline constexpr int kWorkers = 0;  // the role of the ranks that train
 
-// Ranks of one kind. `meshes` all factor the same ranks; ops name one by its index.
+// Ranks of one kind. All `meshes` are factorisations of the same ranks; ops refer to a mesh by its index.
 struct Role {
   std::string name = "worker";  // for people: "server", "aggregator"
   std::vector<Mesh> meshes;
   int size() const { return meshes.empty() ? 0 : meshes.front().size(); }
 };
 
-// "axis has this coordinate": a condition on a rank.
+// A condition on a rank: "axis has this coordinate".
 struct At {
   int axis = 0;
   int coordinate = 0;
@@ -50,7 +51,8 @@ struct At {
   bool operator==(const At&) const = default;
 };
 
-// A number that may depend on the coordinate on one axis of a mesh: bytes of an uneven shard, say.
+// A number that can depend on the coordinate on one axis of a mesh: the bytes of an uneven shard, for
+// example.
 struct Quantity {
   double base = 0;  // the value, if `values` is empty
   int axis = -1;
@@ -64,14 +66,14 @@ struct Quantity {
   bool operator==(const Quantity&) const = default;
 };
 
-// The other end of a message, seen from a rank.
+// The other end of a message, as seen from a rank.
 struct Peer {
   enum class Kind {
-    offset,  // the rank `offset` further along `axis` of the own role's mesh
+    offset,  // the rank `offset` further along `axis` of its own role's mesh
     member,  // rank `index` of `role`
     each,    // every rank of `role` that satisfies `where`: one transfer for each
-    any,     // receive only: whichever rank of `role` sends first
-    sender,  // send only: whoever sent what the last `any` of this stream received
+    any,     // receive only: the rank of `role` that sends first
+    sender,  // send only: the rank that the last `any` of this stream received from
   } kind = Kind::offset;
   int mesh = 0, axis = 0, offset = 0;
   bool wrap = false;
@@ -87,11 +89,13 @@ struct Peer {
   static Peer sender();
 };
 
-// A set of ranks that contains the rank that names it: a product of (parts of) axes.
+// One axis of a group: a set of ranks, including the rank that names it, that is a product of (parts of)
+// axes.
 struct GroupAxis {
   int axis = 0;
-  // A factor of the axis: `block` members, `stride` apart; block 0: the whole axis. The node part of a data
-  // axis of 64 over nodes of 8 is {block 8, stride 1}, the part across nodes {block 8, stride 8}.
+  // A factor of the axis: `block` members, which are `stride` apart; block 0: the entire axis. For a data
+  // axis of 64 over nodes of 8, the part inside a node is {block 8, stride 1}, the part across nodes {block
+  // 8, stride 8}.
   int block = 0, stride = 1;
   std::vector<int> coordinates;  // or only these (first and last stage); the rank must be at one of them
   bool operator==(const GroupAxis&) const = default;
@@ -102,16 +106,16 @@ struct Group {
   bool operator==(const Group&) const = default;
 };
 
-// The lowest rank of the role that satisfies all conditions; -1 if there is none.
+// Returns the lowest rank of the role that satisfies all conditions; -1 if there is none.
 int first_rank_at(const Role& role, const std::vector<At>& where);
 
-// Members of the group of `rank`, in mesh order with the first axis of the group innermost. Empty if the rank
-// is at none of the named coordinates.
+// Returns the members of the group of `rank`, in mesh order with the first axis of the group innermost. Empty
+// if the rank is at none of the listed coordinates.
 std::vector<int> group_members(const Role& role, const Group& group, int rank);
 int group_size(const Role& role, const Group& group);
 
-// Ranks (of `role_of_peer`) that `peer` names, seen from `rank` of role `role`; empty if there is none
-// (beyond the end of an axis), and for `any` and `sender`, which are known only as it happens.
+// Returns the ranks of the peer's role that `peer` names, as seen from `rank` of role `role`. Empty if there
+// is none (beyond the end of an axis), and for `any` and `sender`, which are only known at run time.
 std::vector<int> peer_ranks(const std::vector<Role>& roles, int role, const Peer& peer, int rank);
 
 }  // namespace rehearse

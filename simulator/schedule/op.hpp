@@ -1,4 +1,5 @@
-// One operation (op) of a rank's program: what it does, on which stream, after which ops, with which tensors.
+// Defines one operation (op) of a rank's program: what it does, on which stream, after which ops, with which
+// tensors.
 #pragma once
 
 #include <array>
@@ -16,11 +17,11 @@
 namespace rehearse {
 
 enum class OpKind {
-  compute,       // `work` on the device
-  exchange,      // sends and receives that go together; done when all are done
+  compute,       // runs `work` on the device
+  exchange,      // sends and receives that run together; done when all are done
   collective,    // with all members of a group
-  host,          // what the host does for the rank: takes `seconds`, and the time of `host_bytes`
-  signal,        // adds 1 to a counter, here or at the peers named
+  host,          // work of the host for the rank: takes `seconds`, plus the time of `host_bytes`
+  signal,        // adds 1 to a counter of this rank or of the peers named
   wait_until,    // waits until a counter has reached a value
   repeat_begin,  // the ops up to the matching repeat_end, `count` times (0: until the job's other ranks are
                  // done)
@@ -59,29 +60,28 @@ inline constexpr std::array<std::string_view, 9> kPassNames = {
     "forward",       "recompute", "backward", "backward_input", "backward_weight",
     "gradient_sync", "optimizer", "data",     "other"};
 
-// One message of an exchange. Sends and receives between the same two ranks with the same tag match in
-// order.
+// One message of an exchange. Sends and receives between the same two ranks with the same tag match in order.
 struct Message {
   enum class Direction { send, receive } direction = Direction::send;
   Peer peer;
-  Quantity bytes;  // of each transfer, the same at both ends
+  Quantity bytes;  // of each transfer, equal at both ends
   int tag = 0;
   // The part of the tensor that the op reads or writes. In a tensor with slots, the first rank that the peer
-  // names uses this slot, the next one the next. Otherwise each of them uses the whole tensor or, if it is
-  // shared out, its share, in their order.
+  // names uses this slot, the next one the next slot, and so on. Otherwise each of them uses the entire
+  // tensor or, if shared_out, its share, in the order of the ranks.
   int slot = 0;
   bool shared_out = false;
 };
 
-// A counter of a rank. Inside a repeat its number is number + stride * iteration. No op waits for a counter
-// with a negative number, which belongs to an iteration before the first.
+// A counter of a rank. Inside a repeat, its number is number + stride * iteration. A counter with a negative
+// number belongs to an iteration before the first, and no op waits for it.
 struct Counter {
   std::string name;
   int number = 0, stride = 0;
   int at(int iteration) const { return number + stride * iteration; }
 };
 
-// A dependency on an op of the same program, in this repetition of the schedule or in the one before.
+// A dependency on an op of the same program, in this repetition of the schedule or in the previous one.
 struct Dependency {
   int op = 0;
   int steps_back = 0;  // 0 or 1; ignored in the first step
@@ -89,39 +89,39 @@ struct Dependency {
 };
 
 // A resource of a rank that at most `at_once` ops use at a time, on any streams; others queue. A compute op
-// joins the queue when it is ready, an exchange when its other side is ready too.
+// joins the queue when it is ready, an exchange when its other side is ready, too.
 struct Turn {
   std::string name;
   int at_once = 1;
 };
 
-// The arithmetic of an op on its tensors: all that an executor needs to carry it out.
+// The arithmetic of an op on its tensors: everything that an executor needs to perform it.
 struct Action {
   enum class Kind : std::uint8_t {
-    none,             // lets time pass, or sends what it reads and writes what it receives
-    forward,          // its segments' outputs, for its micro-batch
-    recompute,        // the same again
-    backward,         // the gradients of its segments' inputs and weights
-    backward_input,   // those of inputs alone, with what the weights' gradients need
-    backward_weight,  // those of weights, behind backward_input
-    loss,             // of the outputs it reads, whose gradients it writes
-    change,           // carries value `part` of layer first_layer, for its micro-batch, to another placement
-    pass_keys,        // passes keys and values, and gradients of those before, around a ring: step `part`
-    sum_shared,       // sums the gradients it reads of those weights whose ranks each have a summand
-    sum_tied,         // sums the gradient of the table that the first and the last layer have in common
-    sum_part,         // sums those gradients it reads that are of part `part`
-    add,              // writes the sum of all slots of what it reads
+    none,             // only takes time, or sends what it reads and writes what it receives
+    forward,          // computes its segments' outputs for its micro-batch
+    recompute,        // computes them again
+    backward,         // computes the gradients of its segments' inputs and weights
+    backward_input,   // computes only those of inputs, and what the weights' gradients need
+    backward_weight,  // computes those of weights, after backward_input
+    loss,             // computes the loss of the outputs it reads, and writes their gradients
+    change,           // changes value `part` of layer first_layer to another placement, for its micro-batch
+    pass_keys,        // passes keys and values, and the previous ones' gradients, around a ring: step `part`
+    sum_shared,       // sums the gradients it reads of weights of which each rank has a partial sum
+    sum_tied,         // sums the gradient of the table that the first and the last layer share
+    sum_part,         // sums the gradients it reads that belong to part `part`
+    add,              // writes the sum of all slots of the tensor it reads
     update,           // an optimizer step on the weights it writes, with the gradients it reads
     scatter_gradients,  // leaves its rank the sum of its shard of the gradients it reads
-    gather_weights,     // writes the whole of the weights of which each rank has a shard
+    gather_weights,     // writes the complete weights, of which each rank has a shard
     compress,           // part number `part` of the compressed sum of the gradients it reads
   } kind = Kind::none;
-  // A step of attention in a ring, computed or passed on. sum_shared: the factors of the sum, a bit each.
-  // sum_part, scatter_gradients, gather_weights: 1: of experts that lie on ranks of their own, 0: of all
-  // other weights.
+  // Ring attention: the step that is computed or passed on. sum_shared: the factors of the sum, one bit each.
+  // sum_part, scatter_gradients, gather_weights: 1: experts that are placed on separate ranks, 0: all other
+  // weights.
   int part = 0;
   bool of_gradient = false;  // change: of the value's gradient; pass_keys: in a backward pass
-  int route = -1, step = 0;  // change: which of the walk's routes, and which of its changes
+  int route = -1, step = 0;  // change: the index of the walk's route, and of the change in it
   // forward, recompute, all kinds of backward, pass_keys: segments [first_segment, end_segment) of the model,
   // counted through all layers (models/segment.hpp).
   int first_segment = 0, end_segment = 0;
@@ -138,15 +138,15 @@ struct Op {
   std::string name;
   OpKind kind = OpKind::compute;
   int stream = 0;
-  std::vector<Dependency> after;  // besides the order of its stream
+  std::vector<Dependency> after;  // in addition to the order of its stream
   Pass pass = Pass::other;
   Purpose purpose = Purpose::none;
-  bool for_next_step = false;  // may run beside the next step, to which its time counts
+  bool for_next_step = false;  // can run during the next step, to which its time counts
   Action action;
   int first_layer = -1, last_layer = -1, microbatch = -1;
 
   int work = -1;       // compute: index into Schedule::works
-  Quantity share = 1;  // compute: of the work that a rank does
+  Quantity share = 1;  // compute: the share of the work that a rank does
   double seconds = 0;  // host
   HostAction host_action = HostAction::load_batch;
   double host_bytes = 0;          // host: copied, read, written, or moved through memory by an update
@@ -154,7 +154,7 @@ struct Op {
   Collective collective;
   Counter counter;                                  // signal, wait_until
   double at_least = 0, at_least_per_iteration = 0;  // wait_until: counter >= at_least + this * iteration
-  std::vector<Peer> signalled;                      // signal: these ranks' counters; empty: the own
+  std::vector<Peer> signalled;                      // signal: raises their counters; empty: its own
   int count = 1;                                    // repeat_begin
   int turn = -1;  // compute, exchange of one transfer: waits for this turn of the program
 

@@ -5,7 +5,7 @@
 
 namespace rehearse {
 
-std::uint64_t mix_hash(std::uint64_t a, std::uint64_t b) {  // splitmix64's finaliser over both
+std::uint64_t mix_hash(std::uint64_t a, std::uint64_t b) {  // applies splitmix64's finaliser to both
   std::uint64_t z = a * 0x9E3779B97F4A7C15ull + (b ^ 0xD1B54A32D192ED03ull);
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
@@ -14,8 +14,8 @@ std::uint64_t mix_hash(std::uint64_t a, std::uint64_t b) {  // splitmix64's fina
 
 namespace {
 
-// Multisets are hashed by the sum of their members' hashes, 128 bits wide: a collision would need about 2^64
-// classes.
+// Multisets are hashed by the sum of their members' hashes, which is 128 bits wide: a collision would need
+// about 2^64 classes.
 struct Signature {
   std::uint64_t low = 0, high = 0;
   bool operator==(const Signature&) const = default;

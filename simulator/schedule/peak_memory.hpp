@@ -1,12 +1,13 @@
-// The most that a rank of a schedule holds, told from the order of its program alone.
+// Estimates the most memory that a rank of a schedule needs, only from the order of its program.
 #pragma once
 
 #include "simulator/schedule/schedule.hpp"
 
 namespace rehearse {
 
-// Bytes of the fullest worker. Ops are taken to run one after the other as their program lists them, so that
-// what streams do at the same time is left out: a simulation may find the buffers of a few transfers more.
+// Returns the bytes of the worker that needs most. Assumes that ops run one after the other, as their program
+// lists them. Concurrency of streams is ignored, so a simulation can find the buffers of a few additional
+// transfers.
 double peak_worker_bytes(const Schedule& schedule);
 
 }  // namespace rehearse

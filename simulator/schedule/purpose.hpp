@@ -1,4 +1,4 @@
-// The axis or role that an op serves, for breakdowns, advice and comparisons.
+// Names the axis or role that an op serves, for breakdowns, advice and comparisons.
 #pragma once
 
 #include <array>
@@ -9,7 +9,8 @@
 
 namespace rehearse {
 
-// The axis or role that an op serves. Its traits name the time that ranks spend waiting for such ops.
+// The axis or role that an op serves. Its traits name the time that ranks spend waiting for ops of this
+// purpose.
 enum class Purpose : std::uint8_t {
   none,  // not reported separately
   data,
@@ -49,7 +50,7 @@ constexpr const PurposeTraits& traits_of(Purpose purpose) {
   return kPurposes[static_cast<std::size_t>(purpose)];
 }
 
-// The purpose whose waiting time has this name.
+// Returns the purpose whose waiting time has this name.
 inline std::optional<Purpose> purpose_named(std::string_view waiting) {
   for (std::size_t i = 0; i < kPurposes.size(); ++i)
     if (kPurposes[i].waiting == waiting) return static_cast<Purpose>(i);
