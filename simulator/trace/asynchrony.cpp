@@ -24,7 +24,7 @@ int weights_of(const Asynchrony& how, int worker) {
   return how.weights_of.empty() ? 0 : how.weights_of[static_cast<std::size_t>(worker)];
 }
 
-// Whole rounds of one worker between two instants.
+// Measures the complete rounds of one worker between two points in time.
 void measure(AsynchronyFigures::Worker& worker, const std::vector<double>& applied_s, double begin_s,
              double end_s) {
   const auto first = std::lower_bound(applied_s.begin(), applied_s.end(), begin_s);
@@ -34,7 +34,7 @@ void measure(AsynchronyFigures::Worker& worker, const std::vector<double>& appli
     worker.begin_s = *first;
     worker.end_s = *(last - 1);
     worker.rounds_per_s = (worker.rounds - 1) / (worker.end_s - worker.begin_s);
-  } else {  // far slower than the others
+  } else {  // the worker is far slower than the others
     worker.begin_s = begin_s;
     worker.end_s = end_s;
     worker.rounds_per_s = worker.rounds / (end_s - begin_s);
@@ -61,7 +61,7 @@ std::vector<AppliedPush> applied_pushes(const Trace& trace, int job) {
     sends[how.sends[w]] = static_cast<int>(w);
   }
   std::vector<AppliedPush> pushes;
-  std::map<std::pair<int, int>, double> sent_s;  // worker, round
+  std::map<std::pair<int, int>, double> sent_s;  // by worker and round
   const auto [first, last] = rows_of_class(trace, server);
   for (std::size_t row = first; row < last; ++row) {
     const int op = trace.spans.op[row], round = trace.spans.iteration[row];
@@ -96,7 +96,8 @@ AsynchronyFigures asynchrony_figures(const Trace& trace, int job) {
     const auto warm = static_cast<std::size_t>(how.warmup_rounds);
     figures.window_begin_s = std::max(figures.window_begin_s, own_s[std::min(warm, own_s.size() - 1)]);
   }
-  // One that is so slow that the others have done all they may before it has done its warm-up.
+  // This happens if a worker is so slow that the others reach their limit of rounds before it ends its
+  // warm-up.
   if (!(figures.window_begin_s < figures.window_end_s)) figures.window_begin_s = figures.window_end_s / 2;
 
   const double samples_per_round = schedule.samples / static_cast<double>(workers);

@@ -1,6 +1,6 @@
-// What a step is made of. A rank that does not compute waits for something: from the op that at last begins
-// we walk back over what it waited for, the dependency or predecessor on its stream that ended last, until
-// the gap is told.
+// Divides a step into its parts. A rank that does not compute waits for something: starting from the op that
+// begins after the gap, we attribute the idle time by walking back over the ops that it waited for. Each
+// blocker is the dependency or predecessor on the stream that ended last.
 #include <algorithm>
 #include <tuple>
 
@@ -14,8 +14,8 @@ namespace {
 // Sums of thousands of pieces; long double keeps their total exact to the last digit of a double.
 struct Sums {
   long double compute = 0, data_stall = 0, pipeline_bubble = 0, other = 0;
-  long double launches = 0;  // of other
-  long double slowed = 0;    // of compute
+  long double launches = 0;  // part of `other`
+  long double slowed = 0;    // part of `compute`
   std::map<Purpose, long double> exposed;
 };
 
@@ -42,7 +42,7 @@ public:
     }
     std::stable_sort(computing.begin(), computing.end(),
                      [&](std::size_t a, std::size_t b) { return spans_.begin_s[a] < spans_.begin_s[b]; });
-    double told = window_.begin_s;  // everything before is accounted for
+    double told = window_.begin_s;  // all time before this is attributed
     for (const std::size_t row : computing) {
       if (spans_.begin_s[row] > told) {
         walk_back(row, told, spans_.begin_s[row]);
@@ -50,7 +50,8 @@ public:
       }
       const double end = std::min(spans_.end_s[row], window_.end_s);
       if (end > told) {
-        // What a kernel waits to be issued is told at the beginning of its op, wherever in it that was.
+        // Time that kernels wait to be issued is attributed to the beginning of their op, wherever in the op
+        // it occurred.
         const double launched = std::clamp(spans_.begin_s[row] + launch_wait_s(row), told, end);
         sums_.launches += static_cast<long double>(launched) - told;
         sums_.other += static_cast<long double>(launched) - told;
@@ -66,7 +67,7 @@ public:
   }
 
 private:
-  // After the last computation: what still runs, and behind that the rank has nothing to do.
+  // After the last computation: attributes the ops that still run; after them, the rank has nothing to do.
   void tail(double told) {
     if (told >= window_.end_s) return;
     std::size_t latest = kNoRow;
@@ -80,7 +81,7 @@ private:
     if (hi > told) walk_back(latest, told, own_time(latest, told, hi));
   }
 
-  // Tells [lo, hi), during which `row` was not yet ready.
+  // Attributes [lo, hi), during which `row` was not yet ready.
   void walk_back(std::size_t row, double lo, double hi) {
     while (hi > lo) {
       const std::size_t blocker = causes_.blocker_of(row);
@@ -98,7 +99,8 @@ private:
     }
   }
 
-  // Tells the part of [lo, hi) during which `row` itself was under way; returns what is left before it.
+  // Attributes the part of [lo, hi) during which `row` itself was running; returns the end of the time before
+  // it.
   double own_time(std::size_t row, double lo, double hi) {
     const Op& op = trace_.op_of(row);
     const double begin = std::clamp(spans_.begin_s[row], lo, hi);
@@ -115,7 +117,7 @@ private:
     } else if (is_timer(op)) {
       sums_.exposed[Purpose::fusion_cycle] += under_way + waiting;
     } else if (op.kind == OpKind::compute) {
-      sums_.compute += under_way;  // a rounding error long: computing is never part of a gap
+      sums_.compute += under_way;  // only a rounding error: computation is never part of a gap
       sums_.other += waiting;
     } else {
       sums_.other += under_way + waiting;
@@ -138,7 +140,8 @@ private:
   Sums sums_;
 };
 
-// Of ranks that do not end a step together: from the end of the step before.
+// Returns the window of a rank that does not end a step together with others: from its own end of the
+// previous step.
 StepWindow own_last_step(const Trace& trace, int rank_class) {
   const auto [first, end] = rows_of_class(trace, rank_class);
   const int last = last_step_number(trace, trace.classes[rank_class].job);
@@ -168,7 +171,7 @@ Breakdown break_down(const Trace& trace, int job) {
     auto weight = static_cast<long double>(rank_class.ranks.size());
     ranks += weight;
     StepWindow window = step;
-    if (asynchrony) {  // whole rounds of its own, cut or stretched to the time of a step
+    if (asynchrony) {  // complete rounds of its own, scaled to the time of a step
       const AsynchronyFigures::Worker& worker = asynchrony->workers[rank_class.ranks.front()];
       window = {worker.begin_s, worker.end_s};
       weight *= static_cast<long double>(schedule.samples / asynchrony->samples_per_s) /

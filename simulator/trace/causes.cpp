@@ -30,7 +30,7 @@ std::size_t Causes::blocker_of(std::size_t row, bool timers) const {
   if (row > first_ && trace_.op_of(row - 1).stream == op.stream) take(row - 1);
   for (const Dependency& dependency : op.after) {
     const int step = spans.step[row] - dependency.steps_back;
-    // Inside a repeat an op has many rows: the latest one that had ended is meant.
+    // Inside a repeat an op has many rows: this is the latest one that had ended.
     auto it = std::upper_bound(by_op_.begin(), by_op_.end(), std::tuple(step, dependency.op, kNoRow));
     while (it != by_op_.begin()) {
       --it;

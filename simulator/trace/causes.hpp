@@ -1,4 +1,4 @@
-// Why an op began when it did, as far as its own rank goes: what it waited for.
+// Determines why an op began when it did, considering only its own rank: what it waited for.
 #pragma once
 
 #include <string>
@@ -11,15 +11,16 @@ namespace rehearse {
 
 inline constexpr std::size_t kNoRow = static_cast<std::size_t>(-1);
 
-// Times that differ by rounding only are the same instant.
+// Returns whether two times are equal except for rounding.
 bool same_instant(double a, double b);
 
 class Causes {
 public:
   Causes(const Trace& trace, int rank_class);
 
-  // What `row` (of the class) waited for: of its dependencies and its stream's predecessor the one that ended
-  // last; kNoRow if there is none. Without `timers`: of those that do not merely sleep.
+  // Returns the row that `row` (of the class) waited for: among its dependencies and its stream's
+  // predecessor, the one that ended last; kNoRow if there is none. Without `timers`, ops that only sleep are
+  // ignored.
   std::size_t blocker_of(std::size_t row, bool timers = true) const;
 
 private:

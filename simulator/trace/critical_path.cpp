@@ -35,8 +35,7 @@ public:
       if (row == kNoRow || spans_.end_s[r] > spans_.end_s[row]) row = r;
     }
     at_ = window_.end_s;
-    // Causes lie earlier or in the same instant; the count only guards against a trace that contradicts
-    // itself.
+    // Causes are earlier or at the same time; the count only guards against a trace that contradicts itself.
     for (std::size_t moves = 0; row != kNoRow && at_ > window_.begin_s && moves <= spans_.size(); ++moves)
       row = before(row);
     add(kNoRow, window_.begin_s, "waiting");
@@ -45,7 +44,7 @@ public:
   }
 
 private:
-  // The path goes on from `at_` back to `begin_s` with this row.
+  // Extends the path from `at_` back to `begin_s` with this row.
   void add(std::size_t row, double begin_s, std::string kind) {
     begin_s = std::max(begin_s, window_.begin_s);
     if (begin_s >= at_) return;
@@ -53,7 +52,7 @@ private:
     at_ = begin_s;
   }
 
-  // Tells what of `row` lies before `at_`; returns what it waited for.
+  // Adds the part of `row` before `at_` to the path; returns the row that it waited for.
   std::size_t before(std::size_t row) {
     const Op& op = trace_.op_of(row);
     if (op.kind == OpKind::wait_until) {
@@ -82,7 +81,7 @@ private:
     return wait_before(row);
   }
 
-  // The side that was ready last held up the others.
+  // The side that was ready last delayed the others.
   std::size_t last_side(std::size_t row) const {
     std::size_t last = row;
     for (const std::size_t side : sides_.of(row))
@@ -98,7 +97,8 @@ private:
     if (!causes) causes.emplace(trace_, spans_.rank_class[row]);
     const std::size_t blocker = causes->blocker_of(row);
     if (blocker == kNoRow) return blocker;
-    // A timer is set for what comes to be ready before it rings: that was waited for, and then the timer.
+    // A timer is set for an op that becomes ready before it expires: the path goes through that op, and then
+    // the timer.
     const std::size_t awaited = is_timer(trace_.op_of(blocker)) ? causes->blocker_of(row, false) : kNoRow;
     wait_until(spans_.end_s[blocker]);
     if (awaited == kNoRow) return blocker;

@@ -26,7 +26,7 @@ public:
   }
 
   std::vector<Flow> run() {
-    int replies_to = -1;  // class that the stream's last receive from anyone received from
+    int replies_to = -1;  // class from which the stream's last receive from any rank received; -1: none
     for (std::size_t row = 0; row < trace_.spans.size(); ++row) {
       const Op& op = trace_.op_of(row);
       const int c = trace_.spans.rank_class[row];
@@ -71,7 +71,8 @@ private:
     }
   }
 
-  // One arrow for each class of peers, however many ranks it stands for.
+  // Returns the classes of a message's peers: one arrow for each class, no matter how many ranks it
+  // represents.
   const std::set<int>& peer_classes(std::size_t row, int c, const Message& message, std::size_t part) {
     const Schedule& schedule = schedule_of(trace_, row);
     const auto [it, fresh] = peers_.try_emplace({&schedule, c, trace_.spans.op[row], part});

@@ -33,8 +33,8 @@ const std::vector<LinkCrossings::Part>& LinkCrossings::parts(std::size_t row) {
     return parts_;
   }
   double bytes = op.collective.bytes.at(role, rank);
-  // A ring's slot serves several kinds: its hops' multiples are shares of what an edge carries; those of
-  // other plans are of the buffer.
+  // A ring's slot serves several kinds of collectives: its hops' multiples are shares of the bytes that an
+  // edge carries; with other algorithms they are shares of the buffer.
   if (op.collective.kind != CollectiveKind::all_to_all && op.collective.used_algorithm() == Algorithm::ring) {
     TransferShape shape;
     shape.ranks = group_size(role, op.collective.group);
@@ -94,7 +94,7 @@ void LinkCrossings::add_collective(const Schedule& schedule, const Job& job, int
   for (const Hop& hop : it->second[rank]) add_route(self, hop.to, hop.rail, hop.times, into);
 }
 
-// Where each rank of a collective sends.
+// Returns where each rank of a collective sends.
 std::unordered_map<int, std::vector<LinkCrossings::Hop>> LinkCrossings::hops_of(const Collective& how,
                                                                                 const std::vector<int>& ranks,
                                                                                 const Job& job) const {

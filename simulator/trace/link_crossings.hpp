@@ -1,4 +1,4 @@
-// Which links the transfers of a trace cross, and how much of their payload each of them carries.
+// Computes which links the transfers of a trace cross, and how much of their payload each of them carries.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace rehearse {
 
-// What the ranks of a class send together over one link, as a multiple of what its op says.
+// The bytes that the ranks of a class together send over one link, as a multiple of the op's bytes.
 struct LinkCrossing {
   LinkId link = 0;
   double times = 0;
@@ -22,17 +22,18 @@ struct LinkCrossing {
 
 class LinkCrossings {
 public:
-  // `watched`: by link, whether it is asked for; empty: all are.
+  // `watched`: by link, whether it is of interest; empty: all are.
   LinkCrossings(const Trace& trace, const Cluster& cluster, std::vector<bool> watched = {});
 
-  // A message of an exchange or a collective: what its bytes are multiplied with, link by link.
+  // A message of an exchange, or a collective: its bytes, and the pattern of their multiples by link.
   struct Part {
-    int pattern = 0;  // number for crossings()
+    int pattern = 0;  // index for crossings()
     double bytes = 0;
   };
-  // Of the op in `row`, as far as its ranks send; each member of a collective counts what it sends itself.
+  // Returns the parts that the ranks of the op in `row` send; each member of a collective counts what it
+  // sends itself.
   const std::vector<Part>& parts(std::size_t row);
-  // Of a pattern, ascending by link.
+  // Returns the crossings of a pattern, ascending by link.
   const std::vector<LinkCrossing>& crossings(int pattern) const { return patterns_[pattern]; }
   int patterns() const { return static_cast<int>(patterns_.size()); }
 

@@ -1,4 +1,4 @@
-// How busy the busiest links are as time goes by.
+// Computes how busy the busiest links are over time.
 #pragma once
 
 #include <vector>
@@ -13,8 +13,8 @@ struct LinkTimeline {
   std::vector<double> bytes_per_s;  // means over equal bins of the run
 };
 
-// The `count` links whose capacity is used most. A transfer is taken to carry its bytes evenly from begin to
-// end.
+// Returns the `count` links whose capacity is used most. Assumes that a transfer carries its bytes evenly
+// from begin to end.
 std::vector<LinkTimeline> link_timelines(const Trace& trace, const Cluster& cluster, std::size_t count,
                                          std::size_t bins);
 

@@ -109,7 +109,7 @@ MeasuredFigures evaluate_measured(const Trace& trace, const Scenario& scenario, 
   if (!failed) figures.times = step_times(trace, 0, warmup_steps);
   const bool asynchronous = figures.times.median_step < 0;
   figures.step = asynchronous ? trace : up_to_step(trace, figures.times.median_step);
-  figures.metrics = evaluate(figures.step, scenario, plan);  // refuses what failed
+  figures.metrics = evaluate(figures.step, scenario, plan);  // throws if the job failed
   if (!std::isfinite(figures.metrics.step_time_s))
     throw RunError("no step is measured: no worker has a whole round behind the warm-up");
   if (asynchronous)

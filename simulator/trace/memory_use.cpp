@@ -83,12 +83,12 @@ MemoryTimeline memory_timeline(const Trace& trace, int rank_class, int step, Ten
     }
     const Lifetime& life = lifetimes[i];
     if (life.last_use_s < life.first_write_s && life.last_use_s < life.first_read_s)
-      continue;  // nobody uses it
+      continue;  // the tensor is not used
     const double begin_s = life.first_read_s < life.first_write_s ? step_begin_s : life.first_write_s;
     timeline.changes.push_back({begin_s, tensor.kind, bytes});
     timeline.changes.push_back({life.last_use_s, tensor.kind, -bytes});
   }
-  // One op begins when another ends, but for rounding: what is freed then is gone.
+  // An op begins when another ends, except for rounding: memory that is freed then is already gone.
   constexpr double kSameInstant = 1e-9;
   const auto instant = [&](const MemoryChange& change) {
     return change.bytes < 0 ? change.time_s - kSameInstant : change.time_s;
@@ -102,14 +102,14 @@ MemoryTimeline memory_timeline(const Trace& trace, int rank_class, int step, Ten
 
 std::vector<MemoryPeak> memory_peaks(const Trace& trace, int job) {
   std::vector<MemoryPeak> peaks;
-  std::map<int, std::size_t> server_at;  // by endpoint, number of the server's peak
+  std::map<int, std::size_t> server_at;  // by endpoint: index of the server's peak
   const int last_step = last_step_number(trace, job);
   for (std::size_t c = 0; c < trace.classes.size(); ++c) {
     const RankClass& who = trace.classes[c];
     if (who.job != job) continue;
     const Schedule& schedule = *trace.run.jobs[job].phases.front().schedule;
     const bool server = who.role != kWorkers;
-    // What the streams of asynchronous servers serve for ever is all of their step 0.
+    // The endless streams of asynchronous servers do all their work in step 0.
     const int step = server && schedule.asynchrony ? 0 : last_step;
     peaks.push_back(peak_of(trace, static_cast<int>(c), step));
     peaks.back().server = server;
@@ -153,7 +153,7 @@ MemoryUse memory_use(const Trace& trace, int job, double capacity_bytes) {
   use.activations = of(TensorKind::activation) + of(TensorKind::activation_gradient) + of(TensorKind::batch);
   use.buffers = of(TensorKind::buffer);
   use.total = fullest.total;
-  use.fits = capacity_bytes <= 0 || use.total <= capacity_bytes;  // 0: not known
+  use.fits = capacity_bytes <= 0 || use.total <= capacity_bytes;  // 0: unknown
   return use;
 }
 

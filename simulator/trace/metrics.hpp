@@ -1,5 +1,5 @@
-// The figures of a run: step time, what it is made of, memory, network. Definitions: the README's "How to
-// read it".
+// Computes the figures of a run: step time and its breakdown, memory, network. The README's "How to read it"
+// defines them.
 #pragma once
 
 #include <map>
@@ -14,19 +14,19 @@
 
 namespace rehearse {
 
-// Means over devices in which each instant counts once, so that they add up to the step.
+// Means over devices; each point in time counts once, so the parts add up to the step.
 struct Breakdown {
   double compute_s = 0;
   double exposed_communication_s = 0;  // all sides of the awaited transfer are ready
   double data_stall_s = 0;
   double pipeline_bubble_s = 0;  // a pipeline peer is not ready
   double other_s = 0;
-  double launches_s = 0;  // of other_s: kernels that their process has not issued yet
-  double slowed_s = 0;    // of compute_s: by which collectives beside it prolong it
+  double launches_s = 0;  // part of other_s: kernels that their process has not issued yet
+  double slowed_s = 0;    // part of compute_s: delay by concurrent collectives
   double total_s() const {
     return compute_s + exposed_communication_s + data_stall_s + pipeline_bubble_s + other_s;
   }
-  std::map<Purpose, double> exposed_s;  // exposed_communication_s by what was awaited
+  std::map<Purpose, double> exposed_s;  // exposed_communication_s by purpose of the awaited op
   void scale(double factor) {
     for (double* s : {&compute_s, &exposed_communication_s, &data_stall_s, &pipeline_bubble_s, &other_s,
                       &launches_s, &slowed_s})
@@ -35,18 +35,18 @@ struct Breakdown {
   }
 };
 
-// What Breakdown::slowed_s is called.
+// The name of Breakdown::slowed_s.
 inline constexpr const char* kSlowedCompute = "compute slowed by collectives";
 
-// Peak bytes of one device, by tensor kind; `stage` names the fullest.
+// Peak bytes of one device, by tensor kind; `fullest` names the program of the worker that needs most.
 struct MemoryUse {
   double weights = 0, gradients = 0, optimizer = 0, activations = 0, buffers = 0, total = 0, capacity = 0;
   bool fits = true;
   std::string fullest;  // "stage 1"
 };
 
-// What is kept off the devices: peak bytes in the memory of the node that holds most, by tensor kind, and on
-// its NVMe. `capacity` 0: not known.
+// Memory off the devices: peak bytes in the memory of the node that holds most, by tensor kind, and on the
+// NVMe of the node that holds most there. `capacity` 0: unknown.
 struct HostMemoryUse {
   double weights = 0, gradients = 0, optimizer = 0, buffers = 0, total = 0, capacity = 0;
   double nvme = 0;
@@ -62,7 +62,7 @@ struct Metrics {
   double model_tflops_per_device = 0, mfu = 0, hfu = 0;
   Breakdown breakdown;
   MemoryUse memory;
-  std::optional<HostMemoryUse> host_memory;  // where something is kept off the devices
+  std::optional<HostMemoryUse> host_memory;  // if anything is stored off the devices
   double network_bytes_per_step = 0;
   std::string busiest_link;  // empty: no link was used
   LinkPlace busiest_place;   // of that link
@@ -70,27 +70,29 @@ struct Metrics {
   std::optional<AsynchronyFigures> asynchrony;  // of workers that do not wait for each other
 };
 
-// The last step of job 0; of a round of optimizer steps a step's share. RunError if the job failed.
-// Asynchronous workers have no step in common: it is the time in which all of them together train the samples
-// of a step.
+// Computes the figures of the last step of job 0; for a round of several optimizer steps, of a step's share.
+// Throws RunError if the job failed. Asynchronous workers have no common step: for them it is the time in
+// which all of them together train the samples of a step.
 Metrics evaluate(const Trace& trace, const Scenario& scenario, const Plan& plan);
 
-// What job 0 puts on the network in a step, and the busiest link, from metrics.step_time_s and
+// Sets the bytes that job 0 puts on the network in a step, and the busiest link, from metrics.step_time_s and
 // metrics.asynchrony.
 void add_traffic(Metrics& metrics, const Trace& trace, const Cluster& cluster);
 
-// Breakdown of the last step of one job, mean over the ranks of role "worker". Asynchronous workers: of the
-// rounds of each in the window, in proportion, so that it adds up to the step all the same.
+// Returns the breakdown of the last step of one job, mean over the ranks of role "worker". For asynchronous
+// workers: of each worker's rounds in the window, scaled so that it also adds up to the step.
 Breakdown break_down(const Trace& trace, int job);
-// When the last step of a job begins (the end of the step before, or 0) and ends; of asynchronous workers,
-// the window in which they are measured.
+// The begin of the last step of a job (the end of the step before, or 0) and its end; for asynchronous
+// workers, the window in which they are measured.
 struct StepWindow {
   double begin_s = 0, end_s = 0;
 };
 StepWindow last_step(const Trace& trace, int job);
-// Peak memory of the fullest worker device, from the lifetimes of its tensors and of those of a server on it.
+// Returns the peak memory of the fullest worker device, from the lifetimes of its tensors and of those of a
+// server on it.
 MemoryUse memory_use(const Trace& trace, int job, double capacity_bytes);
-// The same of the nodes' own memory; the peaks of a node's ranks need not come at the same time.
+// The same for the nodes' own memory; sums the peaks of a node's ranks, which need not occur at the same
+// time.
 HostMemoryUse host_memory_use(const Trace& trace, int job, const Cluster& cluster);
 
 }  // namespace rehearse

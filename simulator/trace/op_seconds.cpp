@@ -12,7 +12,8 @@ namespace {
 
 using Interval = std::pair<double, double>;
 
-// The time that figures are of: the last step, or rounds of asynchronous workers, of which a share counts.
+// The time covered by the figures: the last step, or rounds of asynchronous workers, which count with weight
+// `share`.
 struct Span {
   StepWindow window;
   double share = 1;
@@ -29,12 +30,12 @@ public:
     step_s_ = schedule.samples / figures_->samples_per_s;
   }
 
-  // The time that the ranks of a class are seen in, and how much of a row counts there.
+  // Returns the time in which the ranks of a class are considered, and the weight of their rows.
   Span span_of(int c) const {
     if (!figures_) return {window_, share_};
     StepWindow window = window_;
     const RankClass& who = trace_.classes[c];
-    if (who.role == 0) {  // whole rounds of its own
+    if (who.role == 0) {  // complete rounds of its own
       const AsynchronyFigures::Worker& worker = figures_->workers[who.ranks.front()];
       window = {worker.begin_s, worker.end_s};
     }
@@ -64,7 +65,7 @@ OpSeconds kind_of(const Op& op, const Role& role, bool works) {
   return kind;
 }
 
-// Sorted and merged.
+// Sorts and merges the intervals.
 std::vector<Interval> united(std::vector<Interval> intervals) {
   std::sort(intervals.begin(), intervals.end());
   std::vector<Interval> merged;
@@ -106,7 +107,7 @@ std::vector<OpSeconds> seconds_by_op(const Trace& trace, int job) {
     const Role& role = roles[who.role];
     const Span span = counted.span_of(static_cast<int>(c));
     const double weight = span.share * static_cast<double>(who.ranks.size()) / role.size();
-    std::vector<std::size_t> number;  // in `all`, by op; those that are not known yet: kNoRow
+    std::vector<std::size_t> number;  // index in `all` by op; not known yet: kNoRow
     const auto [first, last] = rows_of_class(trace, static_cast<int>(c));
     for (std::size_t row = first; row < last; ++row) {
       const Op& op = trace.op_of(row);
@@ -140,7 +141,7 @@ Overlap overlap(const Trace& trace, int job) {
     for (std::size_t row = first; row < last; ++row) {
       const Op& op = trace.op_of(row);
       if (!is_transfer(op) && op.kind != OpKind::compute) continue;
-      // A step's transfers may reach over its end: what counts is what lies in its time.
+      // A step's transfers can extend beyond its end: only the part within its time counts.
       const double begin = std::max(trace.spans.begin_s[row], span.window.begin_s),
                    end = std::min(trace.spans.end_s[row], span.window.end_s);
       if (end > begin) (is_transfer(op) ? sending : computing).emplace_back(begin, end);

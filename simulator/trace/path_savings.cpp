@@ -12,14 +12,14 @@
 namespace rehearse {
 namespace {
 
-// Which links hold up the bytes of transfers.
+// Determines which links limit the bytes of transfers.
 class SlowestLinks {
 public:
   SlowestLinks(const Trace& trace, const Cluster& cluster)
       : trace_(trace), cluster_(cluster), sides_(trace) {}
 
-  // Of a row's own messages and of its other sides' (a server receives from all workers, each of them sends
-  // to it alone): the link on which the bytes of one side take longest.
+  // Considers a row's own messages and those of its other sides (a server receives from all workers, but each
+  // of them only sends to it): returns the kind of the link on which the bytes of one side take longest.
   Resource of(std::size_t row) {
     const auto [known, fresh] = resource_.try_emplace(key(row), Resource::network_links);
     if (!fresh) return known->second;
@@ -64,7 +64,7 @@ private:
     const int rank = own.ranks.front(), here = endpoints[schedule.first_rank(own.role) + rank];
     std::map<LinkId, double> seconds;
     for (const Message& message : trace_.op_of(row).messages) {
-      if (message.peer.kind == Peer::Kind::sender) continue;  // its other side tells who that was
+      if (message.peer.kind == Peer::Kind::sender) continue;  // the row of its other side says who that was
       const int role = message.peer.kind == Peer::Kind::offset ? own.role : message.peer.role;
       std::vector<int> peers;
       if (message.peer.kind != Peer::Kind::any) {

@@ -1,4 +1,4 @@
-// Small questions about the rows of a trace that several of its readers ask.
+// Helpers for the rows of a trace that several of its readers share.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace rehearse {
 
-// Rows [first, second) of one class: rows are ordered by class.
+// Returns the rows [first, second) of one class: rows are ordered by class.
 inline std::pair<std::size_t, std::size_t> rows_of_class(const Trace& trace, int rank_class) {
   const auto& column = trace.spans.rank_class;
   const auto range = std::equal_range(column.begin(), column.end(), rank_class);
@@ -29,19 +29,19 @@ inline bool is_transfer(const Op& op) {
   return op.kind == OpKind::exchange || op.kind == OpKind::collective;
 }
 
-// Between the memory of its device and that of the node's processors.
+// Returns whether the op copies between the memory of its device and that of the node's processors.
 inline bool copies_to_or_from_device(const Op& op) {
   return op.kind == OpKind::host &&
          (op.host_action == HostAction::copy_to_host || op.host_action == HostAction::copy_to_device);
 }
 
-// Sleeps until a time that was set when the schedule was written.
+// Returns whether the op sleeps until a time that was set when the schedule was written.
 inline bool is_timer(const Op& op) {
   return op.kind == OpKind::host && op.host_action == HostAction::sleep;
 }
 
-// The number of the last step of a job; of asynchronous workers, of the first round that is measured of each.
-// -1 if it did nothing.
+// Returns the number of the last step of a job; for asynchronous workers, that of the first measured round of
+// each. -1 if the job ran no op.
 inline int last_step_number(const Trace& trace, int job) {
   if (const auto& asynchrony = trace.run.jobs[job].phases.back().schedule->asynchrony)
     return asynchrony->warmup_rounds;

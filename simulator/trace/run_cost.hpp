@@ -1,4 +1,4 @@
-// What a simulated or measured step costs, and the training that the scenario asks for.
+// Computes the cost of a simulated or measured step, and of the training that the scenario asks for.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace rehearse {
 struct RunCost {
   OperatingRates rates;
   StepCost step;
-  std::optional<TrainingCost> training;  // where training.tokens, samples or epochs is given
+  std::optional<TrainingCost> training;  // if training.tokens, samples or epochs is given
 };
 RunCost run_cost(const Scenario& scenario, const Metrics& metrics);
 

@@ -10,8 +10,8 @@
 namespace rehearse {
 namespace {
 
-// Collectives that members of a group call in the same order, so that each member's n-th calls match. Seen
-// from any of its members.
+// Collectives that members of a group call in the same order, so each member's n-th calls match. As seen from
+// any of its members.
 struct Communicator {
   const Schedule* schedule = nullptr;
   int job = 0, role = 0;
@@ -89,7 +89,7 @@ void Sides::match_collectives() {
                                {}});
     }
     Communicator& communicator = communicators[number];
-    if (communicator.classes.size() < 2) continue;  // nobody else's row belongs to it
+    if (communicator.classes.size() < 2) continue;  // no other class has a row of it
     const std::size_t call = communicator.calls_of_class[c]++;
     if (call == communicator.calls.size()) {
       communicator.calls.push_back(calls_.size());

@@ -5,7 +5,7 @@
 namespace rehearse {
 namespace {
 
-// Of a rate, weighted by step time.
+// Returns the mean of a rate, weighted by step time.
 template <class Rate>
 double mean_rate(const std::vector<Metrics>& phases, Rate rate) {
   double sum = 0, seconds = 0;

@@ -25,7 +25,7 @@ StepTraffic of_workers(const Trace& trace, int job, const Cluster& cluster,
           route.clear();
           cluster.route(sends ? self : other, sends ? other : self, -1, route);
           for (const LinkId link : route) load[link] += rounds * bytes;
-          // A round of every worker has the same bytes, and a step has as many rounds as there are workers.
+          // Every worker's round has the same bytes, and a step has as many rounds as there are workers.
           traffic.bytes += bytes;
         }
       }

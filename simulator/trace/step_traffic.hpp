@@ -1,4 +1,4 @@
-// What goes over the network in the time of one optimizer step, by link.
+// Computes the network traffic in the time of one optimizer step, by link.
 #pragma once
 
 #include <optional>
@@ -11,17 +11,17 @@
 namespace rehearse {
 
 struct LinkLoad {
-  LinkId link = 0;  // of a class of links that carry the same, the one that stands for all
+  LinkId link = 0;  // the representative of a class of links that carry the same bytes
   double bytes = 0;
 };
 
 struct StepTraffic {
-  double bytes = 0;             // that all ranks put on the network, each transfer once
-  std::vector<LinkLoad> links;  // those that were used
+  double bytes = 0;             // put on the network by all ranks; each transfer counts once
+  std::vector<LinkLoad> links;  // links that were used
 };
 
-// A step's share of what a trace carries. Asynchronous workers, of which the trace holds many rounds: what
-// all of them together send in the time of a step, from the rates in `asynchrony`.
+// Returns a step's share of the traffic of a trace. For asynchronous workers, of which the trace has many
+// rounds: what all of them together send in the time of a step, from the rates in `asynchrony`.
 StepTraffic step_traffic(const Trace& trace, int job, const Cluster& cluster,
                          const std::optional<AsynchronyFigures>& asynchrony);
 

@@ -1,4 +1,4 @@
-// What happened: spans in columns, one for every op that a rank (folded: a class of ranks) carried out.
+// Records a run: spans in columns, one for every op that a rank (if folded: a class of ranks) ran.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,29 @@ namespace rehearse {
 enum class Status : std::uint8_t { done, failed, cancelled };
 inline constexpr std::array<std::string_view, 3> kStatusNames = {"done", "failed", "cancelled"};
 
-// A row of the timeline: ranks that did the same at the same times. Unfolded runs have one rank in each.
+// A row of the timeline: ranks that did the same at the same times. Each has one rank if the run was not
+// folded.
 struct RankClass {
   int job = 0, role = 0;
   int phase_program = 0;   // program in the first phase's schedule
-  std::vector<int> ranks;  // of the role, ascending; the first one stands for all
+  std::vector<int> ranks;  // of the role, ascending; the first one represents all
 };
 
-// Seconds of simulated (or measured) time. Columns of equal length; row order is (class, stream, time).
+// Spans of ops in seconds of simulated (or measured) time. Columns have equal length; rows are ordered by
+// (class, stream, time).
 struct Spans {
   std::vector<int> rank_class;
   std::vector<int> phase, step;  // step counts through all phases of the job
   std::vector<int> op;           // in the program of the class
   std::vector<int> iteration;    // of the innermost repeat; 0 outside
-  std::vector<double> ready_s;   // the op's stream and dependencies let it begin
+  std::vector<double> ready_s;   // the op's stream and dependencies allowed it to begin
   std::vector<double> begin_s;   // transfers: all sides ready; otherwise ready_s
   std::vector<double> end_s;
-  std::vector<double> latency_s;  // transfers: startup and latency in front of the bytes; empty: not known
-  // Computing: by how much collectives beside it prolong it; empty: by nothing, or not known.
+  std::vector<double> latency_s;  // before the bytes of a transfer; of a computation's launch; empty: unknown
+  // Computation: the delay by concurrent collectives; empty: none, or unknown.
   std::vector<double> slowed_s;
   std::vector<Status> status;
-  std::vector<int> sender;  // rank received from, for receives from anyone; -1
+  std::vector<int> sender;  // rank received from, for receives from any rank; else -1
   std::size_t size() const { return op.size(); }
   void reserve(std::size_t spans) {
     for (auto* column : {&rank_class, &phase, &step, &op, &iteration, &sender}) column->reserve(spans);
@@ -58,16 +60,16 @@ struct Spans {
 };
 
 struct LinkUse {
-  int link = 0;  // the link that stands for its class
+  int link = 0;  // the link that represents its class
   int members = 1;
-  double bytes = 0;  // carried by ONE link of the class over the whole run
+  double bytes = 0;  // carried by ONE link of the class over the entire run
 };
 
 struct Trace {
-  Run run;  // what was executed
+  Run run;  // the run that was executed
   std::vector<RankClass> classes;
   Spans spans;
-  // Of a measured run on GPUs that recorded them: by class, in order of begin. No figure comes from them.
+  // Of a measured run on GPUs that recorded them: by class, in order of begin. Figures do not use them.
   std::vector<std::vector<KernelSpan>> kernels;
   std::vector<LinkUse> link_use;
   double end_s = 0;
@@ -77,7 +79,7 @@ struct Trace {
   struct EngineFacts {
     std::string fidelity;  // what was used: "analytic", "flow", "chunk", "analytic+flow"
     int classes = 0;
-    std::int64_t events = 0;  // ops carried out and messages sent by the engine
+    std::int64_t events = 0;  // ops run and messages sent by the engine
   } engine;
 
   const Program& program_of(std::size_t span) const;
