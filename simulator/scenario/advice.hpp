@@ -1,4 +1,4 @@
-// What to change in a scenario to lose less time or memory.
+// Describes what to change in a scenario to lose less time or memory.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 
 namespace rehearse {
 
-// A clause, empty if there is nothing to advise, and the --set assignments to try.
+// A clause that says why (empty: no advice), and the --set assignments to try.
 struct Advice {
   std::string why;
   std::vector<std::string> sets;
-  double more_bytes = 0;     // that a device would have to hold besides
-  std::string or_else = {};  // what would do as well, and is no assignment
+  double more_bytes = 0;     // additional bytes that a device would have to hold
+  std::string or_else = {};  // an alternative that is not an assignment
 };
 
 }  // namespace rehearse

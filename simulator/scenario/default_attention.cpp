@@ -13,10 +13,11 @@ namespace {
 
 using Kernels = AttentionKernels;
 
-constexpr std::size_t kGenerations = kAttentionKernelsNames.size();  // the unfused ones are the first
-// The widest heads, in elements, that each takes. FlashAttention: 128 (NVIDIA/Megatron-LM pull request 267 of
-// December 2022); its successors: 256 (Dao-AILab/flash-attention csrc/flash_attn/flash_api.cpp). Heads whose
-// size is no multiple of 8 are padded (flash_attn/flash_attn_interface.py there).
+constexpr std::size_t kGenerations = kAttentionKernelsNames.size();  // index 0: the unfused kernels
+// The widest heads, in elements, that each kind of kernels supports. FlashAttention: 128 (NVIDIA/Megatron-LM
+// pull request 267 of December 2022); its successors: 256 (Dao-AILab/flash-attention
+// csrc/flash_attn/flash_api.cpp). Heads whose size is not a multiple of 8 are padded
+// (flash_attn/flash_attn_interface.py there).
 constexpr std::array<double, kGenerations> kMostHeadDim = {0, 128, 256, 256};
 
 std::string_view name_of(Kernels kernels) {
@@ -32,7 +33,8 @@ bool fits(Kernels fused, double head) {
   return head <= kMostHeadDim[static_cast<std::size_t>(fused)];
 }
 
-// The newest fused kernels up to `wanted` that the device has, else the oldest ones behind it.
+// Returns the newest fused kernels up to `wanted` that the device has, else the oldest newer ones; nullopt if
+// there are none.
 std::optional<Kernels> nearest(const Device& device, Kernels wanted, double head) {
   const auto last = static_cast<std::size_t>(wanted);
   const auto usable = [&](std::size_t i) {

@@ -1,4 +1,5 @@
-// What to train, where, how, and how exactly to simulate it. Read from files: reading/read_scenario.hpp.
+// Defines what to train, where, how, and how exactly to simulate it. reading/read_scenario.hpp reads it from
+// files.
 #pragma once
 
 #include <array>
@@ -20,11 +21,11 @@
 namespace rehearse {
 
 struct Training {
-  double global_batch = 0;      // samples an optimizer step, over all ranks
+  double global_batch = 0;      // samples per optimizer step, over all ranks
   double micro_batch = 1;       // samples
   double sequence_length = 0;   // tokens; 0: the model's own
-  double predicted_tokens = 0;  // of a sample, by a masked language model: their logits are computed; 0: all
-  double target_samples = 0;    // of the whole training, from tokens, samples or epochs; 0: not given
+  double predicted_tokens = 0;  // per sample, by a masked language model: computes their logits; 0: all
+  double target_samples = 0;    // of the entire training, from tokens, samples or epochs; 0: not given
   Precision precision = Precision::bf16;
   Precision gradient_precision = Precision::bf16;  // in which gradients are sent: training.gradient_precision
   Precision activation_precision = Precision::bf16;  // in which activations are sent between stages
@@ -32,8 +33,8 @@ struct Training {
   AttentionKernels attention = AttentionKernels::unfused;
   AttentionReason attention_reason = AttentionReason::given;
   Recompute recompute = Recompute::none;
-  int recompute_layers = 0;        // of each stage, or virtual stage, the first so many; 0: all
-  bool cuda_graphs = false;        // kernels are launched by graphs, which take the host no time
+  int recompute_layers = 0;        // the first layers of each (virtual) stage that are recomputed; 0: all
+  bool cuda_graphs = false;        // kernels are launched by graphs, which take no host time
   bool blocking_launches = false;  // each launch waits until its kernel has ended (CUDA_LAUNCH_BLOCKING=1)
 };
 
@@ -51,16 +52,16 @@ enum class PipelineSchedule {
 inline constexpr std::array<std::string_view, 9> kPipelineScheduleNames = {
     "gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zb-h2", "zb-v", "dualpipe-v", "dualpipe"};
 
-// How the ranks that share a sequence come by each other's keys and values.
+// How ranks that share a sequence obtain each other's keys and values.
 enum class ContextKind { ring, all_gather, all_to_all };
 inline constexpr std::array<std::string_view, 3> kContextKindNames = {"ring", "all-gather", "all-to-all"};
 
 class GradientStrategy;  // simulator/strategies/gradients/gradient_strategy.hpp
 
-// With gradients = "parameter-server".
+// Settings for gradients = "parameter-server".
 struct ParameterServer {
   int servers = 1;
-  // On processors of server nodes of their own, on those of the workers' nodes, or on the workers' devices.
+  // On processors of dedicated server nodes, on those of the workers' nodes, or on the workers' devices.
   enum class Placement { dedicated, colocated, devices } placement = Placement::dedicated;
   enum class Mode { sync, async, stale_synchronous } mode = Mode::sync;
   int staleness = 0;  // stale-synchronous: rounds that a worker may be ahead of the slowest
@@ -69,8 +70,7 @@ inline constexpr std::array<std::string_view, 3> kServerPlacementNames = {"dedic
                                                                           "devices"};
 inline constexpr std::array<std::string_view, 3> kServerModeNames = {"sync", "async", "stale-synchronous"};
 
-// How gradients are compressed before all-reduce brings them together
-// (simulator/strategies/gradients/compression.hpp).
+// How gradients are compressed before the all-reduce (simulator/strategies/gradients/compression.hpp).
 enum class Compression { none, fp16, top_k, one_bit, power_sgd };
 inline constexpr std::array<std::string_view, 5> kCompressionNames = {"none", "fp16", "top-k", "one-bit",
                                                                       "powersgd"};
@@ -80,12 +80,12 @@ struct CompressionChoice {
   double rank = 4;        // PowerSGD
 };
 
-// What runs beside tensor communication (simulator/strategies/programs/overlap.hpp).
+// What overlaps with tensor communication (simulator/strategies/programs/overlap.hpp).
 enum class TensorOverlap { none, weight_gradients, chunks };
 inline constexpr std::array<std::string_view, 3> kTensorOverlapNames = {"none", "weight-gradients", "chunks"};
 
-// Where ranks that share out optimizer state keep it: in device memory, or off it, where the optimizer step
-// then runs on the host's processors; and where they keep the shards of their weights.
+// Where ranks that shard optimizer state store it: in device memory, or off the device, in which case the
+// optimizer step runs on the host's processors; and where they store the shards of their weights.
 enum class OffloadTo { none, cpu, nvme };
 inline constexpr std::array<std::string_view, 3> kOffloadNames = {"none", "cpu", "nvme"};
 struct OffloadChoice {
@@ -95,14 +95,15 @@ struct OffloadChoice {
 
 inline constexpr int kMaxDegree = 1'000'000;  // of an axis
 
-// PyTorch's DistributedDataParallel counts single tensors; a segment's are a weight and its bias, or fewer.
+// PyTorch's DistributedDataParallel counts single tensors; a segment here has a weight and its bias, or
+// fewer.
 enum class BucketUnit { layer, tensor };
 inline constexpr std::array<std::string_view, 2> kBucketUnitNames = {"layer", "tensor"};
-// Whether gradients are computed in their buckets, copied (and scaled) into them, or copied back, too.
+// Whether gradients are computed in their buckets, copied (and scaled) into them, or also copied back.
 enum class BucketCopies { none, in, in_out };
 inline constexpr std::array<std::string_view, 3> kBucketCopiesNames = {"none", "in", "in-out"};
 
-// How rows reach the experts of other ranks: a row for each expert; one for each rank that has any of a
+// How rows reach the experts of other ranks: one row for each expert; one for each rank that has any of a
 // token's experts; or one for each node, which is spread inside it.
 enum class ExpertDispatch { experts, ranks, nodes };
 inline constexpr std::array<std::string_view, 3> kExpertDispatchNames = {"experts", "ranks", "nodes"};
@@ -112,15 +113,15 @@ struct StrategyChoice {
   int data = 1, context = 1, tensor = 1, pipeline = 1;
   ContextKind context_kind = ContextKind::ring;
   bool zigzag = true;              // each rank's share of a sequence is a piece from either end of it
-  bool sequence_parallel = false;  // tokens are shared out by the tensor axis where products are not
+  bool sequence_parallel = false;  // the tensor axis splits tokens where it does not split products
   TensorOverlap tensor_overlap = TensorOverlap::none;
   int tensor_chunks = 4;
-  // A tensor that all tensor ranks have goes on to the next stage in parts, one from each of them, which are
+  // A tensor that all tensor ranks have is sent to the next stage in parts, one from each rank, which are
   // gathered there.
   bool scatter_gather = false;
-  // Of a mixture: ranks that share out its experts; that share each expert (0: as many as tensor); rows that
-  // an expert has room for, over the mean (0: for all); and how far experts differ in the rows they are sent
-  // (standard deviation over mean).
+  // For a mixture of experts: the ranks that distribute its experts; the ranks that share each expert (0: as
+  // many as tensor); the rows for which an expert has room, over the mean (0: for all); and how much experts
+  // differ in their rows (standard deviation over mean).
   int expert = 1, expert_tensor = 0;
   double capacity_factor = 0, expert_imbalance = 0;
   ExpertDispatch expert_dispatch = ExpertDispatch::experts;
@@ -130,14 +131,15 @@ struct StrategyChoice {
   std::vector<int> stage_layers;  // of each model part, in the model's order; empty: balanced by time
   bool blocking_p2p = false;
   bool overlap_passes = false;  // a forward and a backward pass take turns, one computing, one communicating
-  std::string gradients = "all-reduce";                       // which gradient strategy
-  std::shared_ptr<const GradientStrategy> gradient_strategy;  // with what it read; null: its defaults
+  std::string gradients = "all-reduce";                       // name of the gradient strategy
+  std::shared_ptr<const GradientStrategy> gradient_strategy;  // with the settings it read; null: its defaults
   Algorithm all_reduce = Algorithm::ring;
-  double chunk_bytes = 0;  // chunk_kb x 1024; 0: a ring step's whole share
-  int channels = 0;        // 0: the node's NICs
+  double chunk_bytes = 0;  // chunk_kb x 1024; 0: the entire share of a ring step
+  int channels = 0;        // 0: as many as the node has NICs
   double bucket_bytes = 25 * 1048576.0;
   double first_bucket_bytes = 1048576;  // limit of the first bucket, which lets communication begin early
-  // What buckets are filled with, in order of the backward pass: gradients of whole layers, or of segments.
+  // What buckets are filled with, in order of the backward pass: gradients of complete layers, or of
+  // segments.
   BucketUnit bucket_unit = BucketUnit::layer;
   BucketCopies bucket_copies = BucketCopies::none;
   bool overlap = true;
@@ -146,17 +148,18 @@ struct StrategyChoice {
   ParameterServer parameter_server;
 };
 
-// How real ranks carry the scenario out: [run]. Simulations do not read it.
+// How real ranks execute the scenario: [run]. Simulations do not use it.
 struct RealRun {
-  int steps = 1, warmup = 0;  // measured, and before them not measured
+  int steps = 1, warmup = 0;  // measured steps, and unmeasured ones before them
   std::uint64_t seed = 1;     // of weights and data
   double learning_rate = 0;   // 0: the optimizer's default (backend/training/optimizer.hpp)
-  // Really computed, or slept through for as long as the device's profile says: for more ranks than cores.
+  // Actually computed, or replaced by sleeping as long as the device's profile says: for more ranks than
+  // cores.
   enum class Compute { real, timed } compute = Compute::real;
-  // All-reduces on processors: message by message as the schedule says, or MPI's own, whatever it does.
-  // automatic: `schedule` on processors, `library` on GPUs.
+  // All-reduces on processors: message by message as the schedule says, or by MPI's implementation, whatever
+  // it does. automatic: `schedule` on processors, `library` on GPUs.
   enum class Collectives { automatic, schedule, library } collectives = Collectives::automatic;
-  // Where ranks run: wherever the system puts them, or each with all its threads on a core of its own.
+  // Where ranks run: wherever the system puts them, or each with all its threads on a separate core.
   enum class Bind { none, core } bind = Bind::none;
   bool cuda_graphs = false;  // on GPUs: each step is launched as one CUDA graph
 };
@@ -165,10 +168,10 @@ inline constexpr std::array<std::string_view, 3> kRunCollectivesNames = {"auto",
 inline constexpr std::array<std::string_view, 2> kRunBindNames = {"none", "core"};
 
 struct Scenario {
-  std::string name;                                           // the file's name without folder and ending
-  std::vector<std::pair<std::string, std::string>> settings;  // {"cluster.nodes", "4"}: what the file gives
-  // A scenario file that gives this scenario wherever it is read: overrides and the strategy's preset taken
-  // over, files folded in. Empty: the scenario was not read.
+  std::string name;                                           // the file's name without folder and extension
+  std::vector<std::pair<std::string, std::string>> settings;  // {"cluster.nodes", "4"}, as the file sets it
+  // A scenario file that gives this scenario wherever it is read: overrides and the strategy's preset are
+  // applied, the contents of other files are included. Empty: the scenario was not read from a document.
   std::string text;
   Model model;
   Training training;
@@ -179,13 +182,12 @@ struct Scenario {
   CostTerms cost;
   RealRun run;
   int steps = 1;
-  // Of what a simulation draws at random: the starting phases of asynchronous workers.
+  // Of random draws in a simulation: the starting phases of asynchronous workers, and the loads of experts.
   std::uint64_t seed = 1;
   int microbatches = 1;  // per data-parallel rank and step: global_batch / (micro_batch x data)
 };
 
-// A schedule has ops for each micro-batch of each stage, so that their number is bounded before it is
-// written.
+// A schedule has ops for each micro-batch of each stage, so their number is bounded before it is written.
 inline constexpr std::int64_t kMaxMicrobatches = 65'536, kMaxPasses = 524'288;
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// "--set" assignments put into a scenario's document.
+// Applies "--set" assignments to a scenario's document.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -10,7 +10,7 @@
 namespace rehearse {
 namespace {
 
-// Sections that may name a file which holds their tables, as a preset or as a file of the user's.
+// A section that can name a file with its tables, either a preset or a user's file.
 struct NamingSection {
   std::string_view name, presets;
 };
@@ -38,7 +38,7 @@ bool names_file(std::string_view assignment) {
          std::any_of(kNaming.begin(), kNaming.end(), [&](const auto& s) { return s.name == keys[0]; });
 }
 
-// The file that the section of `naming` names; empty: none that exists.
+// Returns the path of the file that the section of `naming` names; empty if it names none that exists.
 std::string named_file(const TomlValue& root, const NamingSection& naming, const std::string& base_folder) {
   const TomlValue* section = find_table(root, naming.name);
   if (!section) return "";
@@ -52,8 +52,8 @@ std::string named_file(const TomlValue& root, const NamingSection& naming, const
   return file.empty() ? "" : (std::filesystem::path(base_folder) / file).string();
 }
 
-// An override of one element changes an array that may stand only in the file that the scenario names: the
-// whole array comes from there first.
+// An override of a single element changes an array that may only exist in the file that the scenario names,
+// so this first copies the entire array from there.
 void bring_array(Section root, std::string_view assignment, const std::string& base_folder) {
   const std::string_view key = key_of(assignment);
   const std::size_t bracket = key.find('[');
@@ -83,7 +83,7 @@ void bring_array(Section root, std::string_view assignment, const std::string& b
 
 void apply_overrides(Document& document, const std::string& base_folder,
                      const std::vector<std::string>& overrides) {
-  for (const bool naming : {true, false})  // other overrides may change what these name
+  for (const bool naming : {true, false})  // other overrides can change the files that these name
     for (const std::string& assignment : overrides) {
       if (names_file(assignment) != naming) continue;
       bring_array(document.root(), assignment, base_folder);

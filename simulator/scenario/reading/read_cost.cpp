@@ -25,7 +25,7 @@ CostTerms read_cost(Section& section, const Cluster& cluster, const std::string&
   section.expect({"prices", "currency", "price_per_device_hour", "price_per_server_hour", "pue",
                   "carbon_g_per_kwh", "energy_price_per_kwh"});
   PriceList list = price_list(section, base_folder);
-  if (!list.pue || !list.carbon_g_per_kwh) {  // a list of the user's may leave them out
+  if (!list.pue || !list.carbon_g_per_kwh) {  // a user's list can omit them
     const PriceList shipped = shipped_prices();
     if (!list.pue) list.pue = shipped.pue;
     if (!list.carbon_g_per_kwh) list.carbon_g_per_kwh = shipped.carbon_g_per_kwh;
@@ -43,12 +43,12 @@ CostTerms read_cost(Section& section, const Cluster& cluster, const std::string&
                    fmt::format("\"{}\", in which the prices are, or cost.price_per_device_hour beside it",
                                list.currency));
   }
-  // A key that is absent is read, too, so that it is known (models/text/asked_keys.hpp).
+  // An absent key is read, too, so that it counts as known (models/text/asked_keys.hpp).
   const auto take = [&](std::string_view key, Range range, Basis basis, auto& to) {
     const double value = section.number(key, range, range.min);
     if (section.has(key)) to = Sourced{value, basis, "set by the scenario"};
   };
-  // Who sets a price knows what is paid.
+  // Users who set a price know what they pay.
   take("price_per_device_hour", kMoney, Basis::measured, terms.per_device_hour);
   take("price_per_server_hour", kMoney, Basis::measured, terms.per_server_hour);
   take("energy_price_per_kwh", kMoney, Basis::measured, terms.energy_price_per_kwh);

@@ -14,7 +14,7 @@
 namespace rehearse {
 namespace {
 
-// simulation.protocol and the keys that belong to one of its values.
+// Parses simulation.protocol and the keys that belong to one of its values.
 Protocol read_protocol(Section& section, const Cluster& cluster, const std::string& base_folder) {
   Protocol protocol = static_cast<Protocol::Kind>(
       section.choice("protocol", kProtocolNames, static_cast<std::size_t>(Protocol::nccl)));
@@ -26,7 +26,7 @@ Protocol read_protocol(Section& section, const Cluster& cluster, const std::stri
   only_with("link_profile", protocol.kind == Protocol::measured, "\"measured\"");
   protocol.frame_overhead_bytes =
       section.number("frame_overhead_bytes", {0, 1000}, protocol.frame_overhead_bytes);
-  const bool inline_profile = section.is_table("link_profile");  // a link profile's keys, here
+  const bool inline_profile = section.is_table("link_profile");  // a link profile's keys, inline
   const std::string file = inline_profile ? "link_profile" : section.text("link_profile", "");
   if (protocol.kind != Protocol::measured) return protocol;
   section.require("link_profile", "protocol", "a file with measured links");
@@ -48,7 +48,7 @@ Protocol read_protocol(Section& section, const Cluster& cluster, const std::stri
   return protocol;
 }
 
-// [simulation] into the options of the engine; `chunk_bytes` stands in [strategy].
+// Parses [simulation] into the options of the engine; `chunk_bytes` is in [strategy].
 void read_simulation(Section& section, Scenario& scenario, const std::string& base_folder) {
   EngineOptions& engine = scenario.engine;
   section.expect({"fidelity", "fold", "steps", "seed", "frame_overhead_bytes", "interference"});
@@ -67,7 +67,7 @@ void read_simulation(Section& section, Scenario& scenario, const std::string& ba
       static_cast<std::uint64_t>(section.integer("seed", 0, std::numeric_limits<std::int64_t>::max(), 1));
 }
 
-// [run] is for real execution: checked here, so that one file serves both, and not used.
+// Parses [run], which is for real execution. Simulations only check it, so that one file serves both.
 RealRun read_run(Section& section) {
   RealRun run;
   run.steps = static_cast<int>(section.integer("steps", 1, 1'000'000'000, 1));
@@ -82,7 +82,7 @@ RealRun read_run(Section& section) {
   return run;
 }
 
-// The preset that `key` of a section names, out of FOLDER/presets.
+// Returns the preset that `key` of a section names, from FOLDER/presets.
 Document named_preset(const Section& section, std::string_view key, const std::string& name,
                       std::string_view folder) {
   const std::string path = preset_path(folder, name);
@@ -96,7 +96,7 @@ Document named_preset(const Section& section, std::string_view key, const std::s
   return Document::parse_file(path);
 }
 
-// While a launch waits for its kernel, nothing else is issued.
+// While a launch waits for its kernel, the host cannot issue anything else.
 void refuse_overlap_of_blocking_launches(Section& training, const Scenario& scenario) {
   const StrategyChoice& strategy = scenario.strategy;
   if (!scenario.training.blocking_launches) return;
@@ -111,8 +111,8 @@ void refuse_overlap_of_blocking_launches(Section& training, const Scenario& scen
                     "blocking_p2p = true");
 }
 
-// A named strategy gives values to the keys of [strategy] that the scenario leaves out. Returns in which keys
-// the scenario differs from it: ", but for bucket_mb".
+// A named strategy sets those keys of [strategy] that the scenario omits. Returns the keys in which the
+// scenario differs from it: ", but for bucket_mb".
 std::string apply_strategy_preset(Document& document) {
   Section strategy = document.root().section("strategy");
   if (!strategy.has("preset")) return "";
@@ -125,8 +125,8 @@ std::string apply_strategy_preset(Document& document) {
   return but_for(kept);
 }
 
-// A named framework gives values to the keys of [framework] and [strategy] that the scenario and its named
-// strategy leave out.
+// A named framework sets those keys of [framework] and [strategy] that the scenario and its named strategy
+// omit. Returns its name.
 std::string apply_framework(Document& document) {
   Section training = document.root().section("training");
   if (!training.has("framework")) return "";
@@ -150,7 +150,7 @@ Scenario read_scenario(Document document, const std::string& path,
           cluster = root.section("cluster");
   Section strategy = root.section("strategy"), simulation = root.section("simulation"),
           run = root.section("run"), costs = root.section("framework"), cost = root.section("cost");
-  root.finish();  // first: a misspelt section would otherwise be reported as missing
+  root.finish();  // first: otherwise a misspelt section would be reported as missing
 
   Scenario scenario;
   scenario.name = title_of_file(path);

@@ -1,4 +1,4 @@
-// Scenarios out of TOML.
+// Reads scenarios from TOML.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ Scenario read_scenario_file(const std::string& path, const std::vector<std::stri
 Scenario read_scenario_text(std::string_view text, const std::string& file_name,
                             const std::vector<std::string>& overrides = {});
 
-// From a document that was parsed from `path` and changed since.
+// Reads a document that was parsed from `path` and changed since. Throws InputError.
 Scenario read_scenario_document(Document document, const std::string& path);
 
 }  // namespace rehearse

@@ -21,7 +21,7 @@ std::string_view name_of(PipelineSchedule schedule) {
   return kPipelineScheduleNames[static_cast<std::size_t>(schedule)];
 }
 
-// `"1f1b" or "interleaved"`: the schedules of which this is so.
+// Returns `"1f1b" or "interleaved"`: the schedules for which `is_so` is true.
 std::string schedules_that(bool (*is_so)(const OrderEntry&)) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < kPipelineScheduleNames.size(); ++i)
@@ -64,7 +64,7 @@ void read_schedule(StrategyChoice& strategy, Section& section) {
   section.require("virtual_stages", "schedule", fmt::format("an integer from {} to {}", fewest, most));
 }
 
-// Where a transfer holds up the computation, both ends must come to it without waiting for each other.
+// If transfers block the computation, both ends must reach each transfer without waiting for each other.
 void read_blocking(StrategyChoice& strategy, Section& section) {
   strategy.blocking_p2p = section.boolean("blocking_p2p", false);
   if (!strategy.blocking_p2p || order_of(strategy.schedule).ahead) return;
@@ -73,8 +73,8 @@ void read_blocking(StrategyChoice& strategy, Section& section) {
                              schedules_that([](const OrderEntry& e) { return e.ahead != nullptr; })));
 }
 
-// Without a pipeline only 1F1B has an order of passes that take turns, and transfers on the compute stream
-// would hold up both.
+// Without a pipeline, only 1F1B has an order of passes that can take turns. Transfers on the compute stream
+// would block both passes.
 void fit_overlap(const StrategyChoice& strategy, Section& section) {
   if (!strategy.overlap_passes) return;
   if (strategy.pipeline == 1 && strategy.schedule != PipelineSchedule::one_f_one_b)
@@ -104,7 +104,7 @@ std::vector<std::string> read_placement(const StrategyChoice& strategy, Section&
     if (std::count(names.begin(), names.end(), name) > 1) {
       section.refuse("placement", fmt::format("an array with \"{}\" twice", name), allowed);
     }
-    // The expert axis lies over the ranks of others, wherever it stands.
+    // The expert axis covers the ranks of other axes, wherever it is listed.
     if (!find_axis(name)->overlay) placement.push_back(name);
   }
   for (const AxisEntry* axis : axes()) {
@@ -116,9 +116,9 @@ std::vector<std::string> read_placement(const StrategyChoice& strategy, Section&
   return placement;
 }
 
-// As PyTorch's DistributedDataParallel (torch/nn/parallel/distributed.py, bucket_bytes_cap_default): without
-// bucket_cap_mb its buckets are of 25 MiB and the first of 1 MiB (_DEFAULT_FIRST_BUCKET_BYTES), so that
-// communication begins early; a given bucket_cap_mb is the limit of the first one too.
+// Follows PyTorch's DistributedDataParallel (torch/nn/parallel/distributed.py, bucket_bytes_cap_default):
+// without bucket_cap_mb, its buckets have 25 MiB and the first one 1 MiB (_DEFAULT_FIRST_BUCKET_BYTES), so
+// that communication begins early; a given bucket_cap_mb also limits the first one.
 void read_buckets(StrategyChoice& strategy, Section& section) {
   constexpr double kMiB = 1048576, kDefaultMb = 25, kDefaultFirstMb = 1;
   const double bucket_mb = section.number("bucket_mb", {0.01, 1e6}, kDefaultMb);
@@ -131,7 +131,7 @@ void read_buckets(StrategyChoice& strategy, Section& section) {
   strategy.first_bucket_bytes = first_mb * kMiB;
 }
 
-// Reads every strategy's own table, so that a file may hold the settings of several to choose from.
+// Parses every strategy's own table, so that a file can contain the settings of several to choose from.
 void read_gradients(StrategyChoice& strategy, Section& section) {
   std::vector<std::string_view> names;
   for (const GradientStrategyEntry* entry : gradient_strategies()) names.push_back(entry->name);
@@ -145,11 +145,11 @@ void read_gradients(StrategyChoice& strategy, Section& section) {
 void fit_degrees(StrategyChoice& strategy, Section& section, const Scenario& scenario) {
   const Cluster& cluster = *scenario.cluster;
   const auto* profiled = std::get_if<ProfiledModel>(&scenario.model.shape);
-  if (profiled && profiled->has_layers) profiled = nullptr;  // the pipeline cuts them as any others
+  if (profiled && profiled->has_layers) profiled = nullptr;  // the pipeline cuts them as usual
   int devices = cluster.devices();
   std::string counted =
       fmt::format("the number of devices, {} ({} x {})", devices, cluster.nodes(), cluster.node().devices);
-  // The axes that share out layers' work come first; data and pipeline share what is left of the devices.
+  // The axes that split the layers' work come first; data and pipeline share the remaining devices.
   for (const AxisEntry* axis : axes()) {
     const int sharing = axis->degree(strategy);
     if (axis->always_in_mesh || axis->overlay || sharing == 1) continue;
@@ -171,7 +171,7 @@ void fit_degrees(StrategyChoice& strategy, Section& section, const Scenario& sce
     if (int chunks = strategy.virtual_stages; chunks > 1) {
       if (stages % chunks != 0) {
         const std::string parts = fmt::format("{}, {}", stages, told);
-        if (!section.has("virtual_stages"))  // the schedule says how many
+        if (!section.has("virtual_stages"))  // the schedule determines the number
           section.refuse("schedule", fmt::format("{} for {}", in_quotes(name_of(strategy.schedule)), parts),
                          fmt::format("it for a multiple of {} stages", chunks));
         section.refuse("virtual_stages", fmt::format("{}", chunks), "a divisor of " + parts);
@@ -249,7 +249,7 @@ void fit_stages(const StrategyChoice& strategy, Section& section, const Scenario
 
 StrategyChoice read_strategy(Section& section) {
   StrategyChoice strategy;
-  section.text("preset", "");  // it has filled in the keys that the file leaves out
+  section.text("preset", "");  // it has already set the keys that the file omits
   strategy.title = section.text("title", "");
   for (const AxisEntry* axis : axes()) axis->read(section, strategy);
   strategy.placement = read_placement(strategy, section);

@@ -63,7 +63,8 @@ double read_predicted_tokens(Section& section, const Model& model, double sequen
       "predicted_tokens", 1, static_cast<std::int64_t>(tokens_per_sample(model, sequence_length))));
 }
 
-// The samples of the whole training, from `tokens`, `samples` or `epochs`; 0: none of them is given.
+// Returns the samples of the entire training, from `tokens`, `samples` or `epochs`; 0 if none of them is
+// given.
 double read_target_samples(Section& section, const Model& model, double sequence_length) {
   constexpr std::array<std::string_view, 3> kTargets = {"tokens", "samples", "epochs"};
   constexpr std::array<double, 3> kMost = {1e18, 1e18, 1e6};
@@ -162,7 +163,7 @@ Training read_training(Section& section, const Model& model, const Device& devic
         fmt::format("{} with recompute = \"selective\" and fused attention", training.recompute_layers),
         "attention = \"unfused\", recompute = \"operators\" or \"full\", or no such key: fused attention "
         "keeps no scores to recompute");
-  section.text("framework", "");  // it has filled in [framework]
+  section.text("framework", "");  // it has already set the keys of [framework]
   training.cuda_graphs = section.boolean("cuda_graphs", false);
   training.blocking_launches = section.boolean("blocking_launches", false);
   return training;
@@ -202,7 +203,7 @@ int count_microbatches(const Training& training, const StrategyChoice& strategy,
 void fit_recompute_layers(Section& section, const Scenario& scenario) {
   const int layers = scenario.training.recompute_layers;
   if (layers == 0) return;
-  Scenario all = scenario;  // which can always be cut
+  Scenario all = scenario;  // a scenario that can always be cut
   all.training.recompute_layers = 1;
   const int most = most_recompute_layers(scenario, cut_model(all).stage_layers);
   if (layers > most)

@@ -1,5 +1,5 @@
-// A scenario as one text that needs no other file of the user's: what it points to is folded in. Presets stay
-// names: they are shipped.
+// Writes a scenario as a single text that needs no other file of the user's: includes the contents of the
+// files to which it refers. Presets remain names, because they are shipped.
 #include <filesystem>
 
 #include "models/kernels.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file that `table.key` names, relative to `folder`; empty: none.
+// Returns the path of the file that `table.key` names, relative to `folder`; empty if there is none.
 std::string file_at(TomlValue& table, std::string_view key, const std::string& folder) {
   const TomlValue* value = find(table, key);
   const auto* name = value ? value->get<std::string>() : nullptr;
@@ -47,7 +47,7 @@ void fold_model(TomlValue& section, const TomlValue& read, const Model& model) {
 void fold_device(TomlValue& node, const TomlValue& read, const std::string& folder, const Device& device) {
   const std::string file = file_at(node, "device_file", folder);
   if (file.empty()) return;
-  const TomlValue* changed = find_table(read, "device");  // with what the file gives beside it
+  const TomlValue* changed = find_table(read, "device");  // merged with the file's contents
   TomlValue table = changed != nullptr ? *changed : read_table(file);
   put(table, "name", toml_value(device.name));
   put(table, "title", toml_value(device.title));
@@ -76,7 +76,7 @@ void fold_cluster(TomlValue& section, const TomlValue& read, const std::string& 
     fold_device(*node, *node_read, folder, cluster.node().device);
 }
 
-// Prices of the cluster `name` go with the name that it has in the text.
+// Prices for the cluster `name` must use the name that the cluster has in the text.
 void fold_prices(TomlValue& cost, const std::string& folder, const std::string& name,
                  const std::string* name_in_text) {
   const std::string file = file_at(cost, "prices", folder);
