@@ -1,4 +1,4 @@
-// One sentence: what costs most, by which figures, and a way out where there is one.
+// Writes one sentence: what costs most, with figures, and advice where there is any.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,8 +43,8 @@ Loss bubble(const Result& result) {
   std::string text = fmt::format(
       "the pipeline bubble, {}. {}{} and {} leave {}", of_the_step(result, seconds), counted(p, "stage"),
       v > 1 ? fmt::format(" of {} chunks", v) : "", counted(m, "micro-batch"), idle_slots(slots));
-  // Equal stages leave exactly the slots' share; what is well above comes from the wait for the slowest
-  // stage, or of a split backward pass from halves that take unlike times.
+  // Equal stages leave exactly the slots' share idle. A much larger bubble comes from waiting for the slowest
+  // stage or, if backward passes are split, from halves that take different times.
   if (seconds > 1.25 * slots.idle / slots.all * result.metrics.step_time_s) {
     text += slots.are_passes ? ", and passes of unequal length add to it"
                              : ", and stages of unequal length add to it";
@@ -52,7 +52,8 @@ Loss bubble(const Result& result) {
   return {text, less_bubble(result)};
 }
 
-// What goes between a device, its host and the drives crosses no link of the cluster.
+// Returns whether the transfer is between a device, its host and the drives, which crosses no link of the
+// cluster.
 bool is_of_host(Purpose purpose) {
   return purpose == Purpose::host_copy || purpose == Purpose::host_update || purpose == Purpose::nvme;
 }
@@ -75,7 +76,8 @@ Loss compute(const Result& result) {
   return {text, less_compute(result)};
 }
 
-// What [[cluster.slow]] slows down, if that matters: one part that alone accounts for most of it, or all.
+// Returns the loss due to [[cluster.slow]], if it matters: of a single part that causes most of it, or of all
+// parts.
 std::optional<Loss> slow_parts(const Result& result) {
   const double step_s = result.metrics.step_time_s;
   if (result.slow.empty()) return std::nullopt;
@@ -109,8 +111,8 @@ Loss launches(const Result& result, double seconds) {
           {"", {"training.cuda_graphs=true"}, 0, "a larger training.micro_batch"}};
 }
 
-// The losses worth naming, the largest first; equal ones keep their order. Computing comes last if
-// it is none of them.
+// Returns the losses worth naming, the largest first; equal ones keep their order. Computation is always the
+// last one.
 std::vector<Loss> losses(const Result& result) {
   if (const std::optional<Loss> slow = slow_parts(result)) return {*slow};
   const Breakdown& b = result.metrics.breakdown;
@@ -179,7 +181,7 @@ std::string used_of_capacity(const MemoryUse& use) {
   return fmt::format("{} of {} GiB", in_gibibytes(use.total), in_gibibytes(use.capacity));
 }
 
-// Told where tensors fit, but not beside what libraries keep for themselves.
+// Returns a clause if the tensors fit into memory, but not together with the memory that libraries reserve.
 std::string reserved_clause(const Result& result) {
   const MemoryUse& use = result.metrics.memory;
   const double reserved =

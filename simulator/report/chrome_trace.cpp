@@ -1,5 +1,5 @@
-// The timeline in the Chrome Trace Event format, which Perfetto opens. Written event by event: a trace may be
-// far larger than what a document in memory would allow.
+// Writes the timeline in the Chrome Trace Event format, which Perfetto opens. Writes it event by event,
+// because a trace can be far larger than a document in memory could be.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -29,11 +29,11 @@
 namespace rehearse {
 namespace {
 
-constexpr std::size_t kLinks = 4;  // counters for the busiest ones
+constexpr std::size_t kLinks = 4;  // number of busiest links with a counter
 constexpr std::size_t kLinkBins = 400;
 constexpr int kLinkPid = 0;  // classes have 1, 2, ...
 
-// Where the bytes of a file go. Functions say whether all went well.
+// The destination of a file's bytes. Functions return whether they succeeded.
 struct Bytes {
   virtual ~Bytes() = default;
   virtual bool write(const char* data, std::size_t bytes) = 0;
@@ -78,7 +78,8 @@ bool is_zipped(const std::string& path) {
   return path.size() > 3 && path.compare(path.size() - 3, 3, ".gz") == 0;
 }
 
-// Null if there is no memory for it. InputError for a gzipped file where there is no zlib.
+// Returns null if there is no memory for it. Throws InputError for a gzipped file if this program has no
+// zlib.
 std::unique_ptr<Bytes> bytes_of(const OutputFile& file, const std::string& path) {
   if (!is_zipped(path)) return std::make_unique<PlainBytes>(file.descriptor());
 #ifdef REHEARSE_HAVE_ZLIB
@@ -93,8 +94,8 @@ std::unique_ptr<Bytes> bytes_of(const OutputFile& file, const std::string& path)
 #endif
 }
 
-// A plain or gzipped file, there when it is complete. Every failure to write is noticed, at the latest by
-// close().
+// A plain or gzipped file, which appears once it is complete. Reports every write failure, in close() at the
+// latest.
 class Sink {
 public:
   explicit Sink(const std::string& path) : file_(path), bytes_(bytes_of(file_, path)) {
@@ -133,7 +134,7 @@ std::string quoted(const std::string& text) {
   return json_text(nlohmann::ordered_json(text));
 }
 
-// The format counts in microseconds; whole nanoseconds keep neighbours from overlapping by a rounding.
+// The format counts in microseconds; rounding to whole nanoseconds keeps neighbours from overlapping.
 long long nanoseconds(double seconds) {
   return std::llround(seconds * 1e9);
 }
@@ -176,13 +177,13 @@ private:
     return other;
   }
 
-  // What the events do not tell.
+  // Returns facts that the events do not contain.
   nlohmann::ordered_json facts(const Job& job) const {
     nlohmann::ordered_json json;
     json["repeats"] = job.phases.front().repeats;
     json["classes"] = nlohmann::ordered_json::array();
     for (const RankClass& who : trace_.classes) {
-      auto ranges = nlohmann::ordered_json::array();  // of ranks: first, last
+      auto ranges = nlohmann::ordered_json::array();  // ranges of ranks: first, last
       for (const int rank : who.ranks) {
         if (!ranges.empty() && ranges.back()[1] == rank - 1)
           ranges.back()[1] = rank;
@@ -216,7 +217,7 @@ private:
                quoted(text));
   }
 
-  // An argument for processes of a pipeline stage.
+  // Returns an argument for processes of a pipeline stage.
   std::string stage_text(std::size_t rank_class) const {
     const int stage = class_stage(trace_, static_cast<int>(rank_class));
     return stage < 0 ? "" : fmt::format(R"(,"stage":{})", stage);
@@ -234,7 +235,7 @@ private:
       begin_event();
       out_.print(R"({{"ph":"M","name":"process_sort_index","pid":{},"tid":0,"args":{{"sort_index":{}}}}})",
                  pid, pid);
-      // All phases: a later one may know more streams.
+      // Considers all phases, because a later one can have more streams.
       std::vector<std::string> streams;
       for (const Phase& phase : trace_.run.jobs[who.job].phases) {
         const int program = phase.schedule->program_of(who.role, who.ranks.front());
@@ -297,7 +298,7 @@ private:
                critical_.count(row) > 0 ? R"(,"critical":true)" : "");
   }
 
-  // Tracks behind those of the program's streams, one for each stream of the GPU. Other programs know the
+  // Writes tracks after those of the program's streams, one for each GPU stream. Other programs know the
   // category and the arguments `stream` and `correlation` from PyTorch's profiler.
   void kernels() {
     for (std::size_t c = 0; c < trace_.kernels.size(); ++c) {
@@ -328,7 +329,7 @@ private:
     }
   }
 
-  // What the rank sends; what it receives if it sends nothing.
+  // Returns the bytes that the rank sends, or, if it sends none, those that it receives.
   double exchange_bytes(std::size_t row, const Op& op, const RankClass& who, const Role& role) const {
     double sent = 0, received = 0;
     for (const Message& message : op.messages) {

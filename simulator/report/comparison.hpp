@@ -1,4 +1,4 @@
-// Two results beside each other: what differs, by how much, and why.
+// Compares two results: what differs, by how much, and why.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,14 @@
 
 namespace rehearse {
 
-// A key that two scenario files set differently; nothing where a file does not set it.
+// A key that two scenario files set differently; nullopt if a file does not set it.
 struct SettingChange {
   std::string key;
   std::optional<std::string> base, other;
 };
 std::vector<SettingChange> changed_settings(const Scenario& base, const Scenario& other);
 
-// One figure of a result. Amounts of a step (seconds, bytes) can be told per sample.
+// One figure of a result. Amounts per step (seconds, bytes) can be given per sample instead.
 struct Figure {
   enum class Kind {
     seconds,
@@ -32,17 +32,18 @@ struct Figure {
   std::string title;  // "compute"
   double value = 0;
 };
-// Step time, samples/s, MFU, the parts of the breakdown (exposed communication by what was awaited), memory,
-// network bytes, how busy the busiest link is, money and energy (Wh) where they are known. Seconds, bytes,
-// money and energy of the step are divided by `samples`.
+// Returns step time, samples/s, MFU, the parts of the breakdown (exposed communication by purpose), memory,
+// network bytes, the utilization of the busiest link, and money and energy (Wh) if they are known. Seconds,
+// bytes, money and energy of the step are divided by `samples`.
 std::vector<Figure> figures_of(const Result& result, double samples = 1);
 
-// Where the steps of two results train different numbers of samples, their times are compared per sample.
+// Returns whether the steps of two results train the same number of samples; if not, times are compared per
+// sample.
 bool same_samples(const Result& base, const Result& other);
 double samples_per_step(const Result& result);
 
-// "B is 1.66 x slower: +117.2 ms exposed gradient sync (node0.nic0.out carries 17 x the bytes); -9.2 ms
-// compute (...)." `base_name` and `name` stand for the two.
+// Returns "B is 1.66 x slower: +117.2 ms exposed gradient sync (node0.nic0.out carries 17 x the bytes); -9.2
+// ms compute (...).", for example. `base_name` and `name` are the names of the two results.
 std::string difference_sentence(const Result& base, const Result& other, const std::string& base_name,
                                 const std::string& name);
 

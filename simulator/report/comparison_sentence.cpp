@@ -1,5 +1,6 @@
-// Why one result takes longer than another. What differs is read off the results (seconds of the breakdown,
-// bytes on links, FLOPs of devices), not off the keys, so that a key without effect is never blamed.
+// Explains why one result takes longer than another. Differences are taken from the results (seconds of the
+// breakdown, bytes on links, FLOPs of devices), not from the keys, so that a key without effect is never
+// blamed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,14 +19,14 @@ namespace rehearse {
 namespace {
 
 constexpr double kSame = 0.005;       // of the base's step: a part that differs by less is equal
-constexpr double kMatters = 0.05;     // of the whole difference: a part below is not told
-constexpr double kNoticeable = 0.02;  // ratios nearer to 1 are no cause
+constexpr double kMatters = 0.05;     // of the total difference: a smaller part is omitted
+constexpr double kNoticeable = 0.02;  // ratios closer to 1 are not a cause
 
 std::string times(double ratio) {
   return with_digits(ratio, ratio < 10 ? 3 : 2) + " x";
 }
 
-// What a result says, per step or per sample.
+// Facts about a result, per step or per sample.
 struct Facts {
   const Result& result;
   double scale = 1;  // samples to divide by
@@ -35,13 +36,13 @@ struct Facts {
   } link;                                 // the busiest
   std::map<std::string, double> by_pass;  // compute seconds of a mean device
   std::map<std::string, double> on_path;  // seconds of the critical path
-  double slowest_s = 0;                   // computing of the worker that computes longest
+  double slowest_s = 0;                   // compute seconds of the worker that computes longest
   double flops = 0;                       // of a device
 
   Facts(const Result& r, double samples) : result(r), scale(samples) {
     const Metrics& m = r.metrics;
     const int step = last_step_number(r.trace, 0);
-    const double share = 1 / (scale * r.plan.schedule->optimizer_steps);  // of what the trace's step holds
+    const double share = 1 / (scale * r.plan.schedule->optimizer_steps);  // of the trace's step
     for (const LinkLoad& load : step_traffic(r.trace, 0, *r.scenario.cluster, m.asynchrony).links) {
       const double bandwidth = r.scenario.cluster->bandwidth(load.link), bytes = load.bytes / scale;
       if (bytes / bandwidth <= link.busy_s) continue;
@@ -74,13 +75,13 @@ struct Facts {
         slots_of(strategy.schedule, strategy.pipeline, result.scenario.microbatches, strategy.virtual_stages);
     return fmt::format("{} of {}", slots.idle, slots.all);
   }
-  // "1f1b", as the file sets it or by default
+  // Returns "1f1b", for example: the schedule in the file, or the default.
   std::string schedule() const {
     for (const auto& [key, value] : result.scenario.settings)
       if (key == "strategy.schedule") return value;
     return "1f1b";
   }
-  // "node3.gpu1 runs at 50.0 % of its speed"
+  // Returns "node3.gpu1 runs at 50.0 % of its speed", for example; empty if no device is slow.
   std::string slow_device() const {
     const Cluster& cluster = *result.scenario.cluster;
     for (const int endpoint : result.plan.endpoints)
@@ -163,7 +164,7 @@ std::string why_communication(const Facts& a, const Facts& b, double difference)
   if (b.link.name.empty()) return "nothing is sent over links";
   if (a.link.name.empty()) return fmt::format("{} carries {}", b.link.name, human_bytes(b.link.bytes));
   std::vector<std::string> causes;
-  // Only what pulls the way the time went is its cause.
+  // Only changes in the same direction as the change of the time are causes.
   if (differs(a.link.bytes, b.link.bytes) && (b.link.bytes > a.link.bytes) == more) {
     const std::string of = a.link.name == b.link.name ? "" : " of " + a.link.name;
     causes.push_back(fmt::format("the busiest link, {}, carries {} the bytes{}: {} instead of {}",
@@ -235,7 +236,7 @@ std::string why(const Part& part, const Facts& a, const Facts& b) {
   return why_communication(a, b, part.difference);
 }
 
-// The parts of the breakdown that either of them has.
+// Returns the parts of the breakdown that either result has.
 std::vector<Part> parts_of(const Facts& a, const Facts& b) {
   std::vector<Part> parts;
   const auto add = [&](const Facts& facts, double sign) {
@@ -286,13 +287,13 @@ std::string difference_sentence(const Result& base, const Result& other, const s
     if (part.key == "compute_s") compute_equal = std::abs(part.difference) < kSame * base_s;
     if (!equal && std::abs(part.difference) > kSame / 10 * base_s) told.push_back(part);
   }
-  // First what made the difference, then what worked against it.
+  // First the parts that made the difference, then those that worked against it.
   std::stable_partition(told.begin(), told.end(),
                         [&](const Part& part) { return (part.difference > 0) == (difference > 0); });
   std::vector<std::string> listed, causes;
   for (const Part& part : told) {
     std::string cause = why(part, a, b);
-    if (std::find(causes.begin(), causes.end(), cause) != causes.end()) cause.clear();  // told already
+    if (std::find(causes.begin(), causes.end(), cause) != causes.end()) cause.clear();  // already given
     causes.push_back(cause);
     listed.push_back(fmt::format("{}{} {}{}", part.difference > 0 ? "+" : "-",
                                  time(std::abs(part.difference)), part.name,

@@ -24,7 +24,8 @@ double figure(const std::vector<Figure>& figures, const std::string& key) {
   return it == figures.end() ? 0 : it->value;  // exposed communication that a result does not have
 }
 
-// The figures of all, in the order of the first that has them: exposed communication stays together.
+// Returns the figures of all results, in the order of the first result that has them: exposed communication
+// stays together.
 std::vector<Figure> all_figures(const std::vector<std::vector<Figure>>& figures) {
   std::vector<Figure> all = figures.front();
   for (const std::vector<Figure>& its : figures)
@@ -110,7 +111,7 @@ private:
     }
   }
 
-  // The value, and behind it the difference (seconds) or ratio to the base's.
+  // Returns the value, followed by the difference (seconds) or ratio to the base's.
   std::string cell(Figure::Kind kind, double value, double base, const Compared& of) const {
     const bool is_base = &of == base_;
     const std::string ratio = is_base || base <= 0 ? "" : fmt::format("  x {:.2f}", value / base);
@@ -147,7 +148,7 @@ private:
     return of.result->scenario.cost.currency == base_->result->scenario.cost.currency;
   }
 
-  // As many columns beside each other as a line holds; further ones below, with the base again.
+  // Writes as many columns side by side as fit on a line; further ones follow below, again next to the base.
   void write_cells(std::ostream& out) const {
     std::vector<std::size_t> width(rows_.front().size(), 0);
     for (const auto& row : rows_)
@@ -196,7 +197,7 @@ void write_comparison_json(const std::vector<Compared>& all, std::ostream& out) 
     }
     one = to_json(*c.result);
     one["scenario"] = c.name;
-    one["comparison"] = nullptr;  // of the base with itself
+    one["comparison"] = nullptr;  // for the base
     if (&c == base) continue;
     const bool per_sample = !same_samples(*base->result, *c.result);
     const auto figures = [&](const Result& r) { return figures_of(r, per_sample ? samples_per_step(r) : 1); };
@@ -206,7 +207,7 @@ void write_comparison_json(const std::vector<Compared>& all, std::ostream& out) 
     comparison["per_sample"] = per_sample;
     for (const Figure& f : all_figures(both)) {
       const double was = figure(both[0], f.key), is = figure(both[1], f.key);
-      ordered_json ratio = nullptr;  // the base has nothing of it
+      ordered_json ratio = nullptr;  // the base has none
       if (was != 0) ratio = is / was;
       comparison["differences"][f.key] = {{"difference", is - was}, {"ratio", ratio}};
     }
@@ -235,7 +236,7 @@ void write_comparison_csv(const std::vector<Compared>& all, std::ostream& out) {
       out << csv_field(c.name) << std::string(columns + 5, ',') << csv_field(c.error) << '\n';
       continue;
     }
-    std::string row = csv_field(c.name);  // the first column; a variant's name tells what it changes
+    std::string row = csv_field(c.name);  // the first column; a variant's name says what it changes
     const auto fields = csv_fields(*c.result);
     for (std::size_t i = 1; i < fields.size(); ++i) row += "," + fields[i].second;
     if (&c == base) {

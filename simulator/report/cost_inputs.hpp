@@ -1,4 +1,4 @@
-// The inputs that money, energy and carbon rest on.
+// Lists the inputs on which money, energy and carbon are based.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,8 @@
 
 namespace rehearse {
 
-// Prices, powers and the site's figures, as far as the scenario's cluster has such parts and they are known.
+// Returns prices, powers and the site's figures for the parts that the scenario's cluster has, if they are
+// known.
 std::vector<Input> cost_inputs(const Scenario& scenario);
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// Money, energy and carbon in words.
+// Describes money, energy and carbon in words.
 #include <fmt/format.h>
 
 #include "simulator/report/format.hpp"
@@ -25,7 +25,7 @@ std::string cost_sentence(const Result& result) {
   const Scenario& s = result.scenario;
   const RunCost cost = run_cost(s, result.metrics);
   const OperatingRates& rates = cost.rates;
-  // Where energy is paid, money is not known without it.
+  // If energy is paid for separately, the cost is unknown unless the energy is known.
   const std::string& money_key = rates.missing_price.empty() ? rates.missing_power : rates.missing_price;
   if (!cost.step.money && !cost.step.energy_wh)
     return fmt::format("Cost of a step: {}; energy: {}.", unknown_without(money_key),

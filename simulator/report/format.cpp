@@ -17,7 +17,8 @@ int decimals_for(double value, int digits) {
   return std::clamp(digits - 1 - static_cast<int>(std::floor(std::log10(std::abs(value)))), 0, 12);
 }
 
-// In the greatest of `units` of which it is at least one; each is a thousand of the one before.
+// Formats a value in the largest of `units` in which it is at least one; each unit is a thousand of the
+// previous one.
 std::string in_units(double value, const std::array<const char*, 5>& units) {
   std::size_t unit = 0;
   for (; value >= 999.5 && unit + 1 < units.size(); ++unit) value /= 1000;

@@ -1,4 +1,4 @@
-// Figures for people: three or four digits and a unit. fmt keeps them free of the locale.
+// Formats figures for people: three or four digits and a unit. fmt makes them independent of the locale.
 #pragma once
 
 #include <string>
@@ -30,8 +30,8 @@ std::string in_watt_hours(double wh);                              // "4.56 kWh"
 std::string in_grams(double grams);                                // "293 t"
 std::string in_gibibytes(double bytes);                            // 2^30 bytes, without the unit: "71.2"
 std::string counted(double whole, const std::string& noun);        // "1 stage", "8 stages"
-// A comma or a quote makes a CSV field quoted (RFC 4180). Control characters are escaped, so that a record is
-// one line.
+// Returns the text as a CSV field, quoted if it has a comma or a quote (RFC 4180). Escapes control
+// characters, so that a record is one line.
 std::string csv_field(const std::string& text);
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// What a rank's GPU was and did, as JSON.
+// Converts the record of a rank's GPU to JSON and back.
 #pragma once
 
 #include "simulator/report/json_reader.hpp"
@@ -7,6 +7,6 @@
 namespace rehearse {
 
 nlohmann::ordered_json to_json(const GpuRecord& record);
-GpuRecord read_gpu_record(const JsonReader& json);  // InputError
+GpuRecord read_gpu_record(const JsonReader& json);  // throws InputError
 
 }  // namespace rehearse

@@ -98,7 +98,7 @@ std::string gpu_energy_sentence(const Measurement& measurement) {
   }
   if (measurement.gpu_ranks.empty() || end <= warmup) return "";
   double sum_j = 0;
-  std::set<std::string> counted;  // GPUs, each once, however many ranks share it
+  std::set<std::string> counted;  // each GPU counts once, no matter how many ranks share it
   for (const GpuRecord& rank : measurement.gpu_ranks)
     if (counted.insert(rank.uuid).second)
       for (std::size_t step = warmup; step < end; ++step) sum_j += rank.steps[step].energy_j;

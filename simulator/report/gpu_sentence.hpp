@@ -1,4 +1,4 @@
-// What a run's GPUs did, in a line of text each.
+// Summarizes what a run's GPUs did, in one line of text each.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace rehearse {
 
-// "GPU clocks: 1,980 MHz (SM) in all steps; 412 W, 54 C in the mean; not throttled." Of the steps behind the
-// warm-up, over all ranks; empty if nothing was sampled.
+// "GPU clocks: 1,980 MHz (SM) in all steps; 412 W, 54 C in the mean; not throttled." Covers the steps after
+// the warm-up and all ranks; empty if nothing was sampled.
 std::string gpu_clocks_sentence(const Measurement& measurement);
 
-// "GPU energy: 85.3 J a step, of 2 GPUs, by the GPUs' counters." The mean of the steps behind the warm-up;
-// empty if the energy of any is not known.
+// "GPU energy: 85.3 J a step, of 2 GPUs, by the GPUs' counters." The mean over the steps after the warm-up;
+// empty if the energy of any GPU is unknown.
 std::string gpu_energy_sentence(const Measurement& measurement);
 
 // "GPU memory: 1.23 GiB allocated at most, 1.20 GiB predicted (error -2.4 %)."

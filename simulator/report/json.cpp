@@ -43,7 +43,7 @@ ordered_json path_json(const Result& result) {
   for (const WhatIf& what_if : result.faster) {
     ordered_json one;
     one["resource"] = kResourceNames[static_cast<std::size_t>(what_if.resource)];
-    one["step_time_s"] = nullptr;  // too much to simulate
+    one["step_time_s"] = nullptr;  // too expensive to simulate
     one["saved_s"] = nullptr;
     if (what_if.step_time_s) {
       one["step_time_s"] = *what_if.step_time_s;
@@ -81,7 +81,7 @@ ordered_json to_json(const std::optional<AsynchronyFigures>& figures, const Scen
   const auto mode = static_cast<std::size_t>(scenario.strategy.parameter_server.mode);
   json["mode"] = kServerModeNames[mode];
   json["window_s"] = figures->window_end_s - figures->window_begin_s;
-  json["starting_phases"] = nullptr;  // of a run that was measured
+  json["starting_phases"] = nullptr;  // null for a measured run
   if (figures->phases)
     json["starting_phases"] = {{"count", figures->phases->count},
                                {"least_s", figures->phases->least_s},
@@ -147,7 +147,7 @@ ordered_json to_json(const Result& result) {
   json["step_time_s"] = m.step_time_s;
   if (result.uncertainty) json["interval_s"] = {result.uncertainty->low_s, result.uncertainty->high_s};
   json["samples_per_s"] = m.samples_per_s;
-  json["tokens_per_s"] = nullptr;  // the model has no tokens
+  json["tokens_per_s"] = nullptr;  // null if the model has no tokens
   if (m.tokens_per_s > 0) json["tokens_per_s"] = m.tokens_per_s;
   json["devices"] = m.devices;
   json["model_tflops_per_device"] = m.model_tflops_per_device;
@@ -175,13 +175,13 @@ ordered_json to_json(const Result& result) {
     json["host_memory_bytes"] = {{"node", host->fullest},        {"weights", host->weights},
                                  {"gradients", host->gradients}, {"optimizer", host->optimizer},
                                  {"buffers", host->buffers},     {"total", host->total}};
-    json["host_memory_bytes"]["capacity"] = nullptr;  // the cluster does not say
+    json["host_memory_bytes"]["capacity"] = nullptr;  // null if the cluster does not say
     if (host->capacity > 0) json["host_memory_bytes"]["capacity"] = host->capacity;
     json["host_memory_bytes"]["fits"] = host->fits;
     json["host_memory_bytes"]["nvme"] = host->nvme;
   }
   json["network"]["bytes_per_step"] = m.network_bytes_per_step;
-  json["network"]["busiest_link"] = nullptr;  // no link was used
+  json["network"]["busiest_link"] = nullptr;  // null if no link was used
   if (!m.busiest_link.empty()) {
     json["network"]["busiest_link"] = {{"name", m.busiest_link}, {"utilization", m.busiest_utilization}};
   }

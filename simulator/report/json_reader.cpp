@@ -13,7 +13,7 @@ namespace rehearse {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;  // unpacked
-constexpr std::size_t kShown = 60;                          // of a value that is refused
+constexpr std::size_t kShown = 60;                          // characters of a refused value
 
 }  // namespace
 

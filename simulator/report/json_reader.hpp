@@ -1,4 +1,4 @@
-// A JSON file being read strictly: every error names the file, the place in it, what was found and what is
+// Reads a JSON file strictly: every error names the file, the place in it, what was found and what is
 // allowed.
 #pragma once
 
@@ -11,10 +11,10 @@
 
 namespace rehearse {
 
-// The text of a file, unpacked if it is gzipped. InputError: no such file, a directory, a `kind` of more than
-// 256 MiB, gzip data that ends early or is damaged.
+// Returns the text of a file, unpacked if it is gzipped. Throws InputError for a missing file, a directory, a
+// `kind` of more than 256 MiB, or gzip data that ends early or is damaged.
 std::string read_packed_file(const std::string& path, const std::string& kind);
-// InputError if the text is not one JSON value.
+// Throws InputError if the text is not one JSON value.
 nlohmann::json parse_json(std::string_view text, const std::string& file);
 
 // A value of the document, which must outlive it.
@@ -25,20 +25,20 @@ public:
 
   const nlohmann::json& value() const { return value_; }
   bool has(const char* key) const { return value_.is_object() && value_.contains(key); }
-  JsonReader at(const char* key) const;  // refused if it is missing
+  JsonReader at(const char* key) const;  // refuses a missing key
   JsonReader item(std::size_t index) const;
-  std::size_t size() const;  // of an array; anything else is refused
+  std::size_t size() const;  // of an array; refuses anything else
   void object() const;       // refuses anything else
 
   std::string text() const;
   bool boolean() const;
   std::int64_t integer(std::int64_t min, std::int64_t max) const;
   double number(double min, double max) const;
-  std::size_t choice(std::span<const std::string_view> allowed) const;  // its index
+  std::size_t choice(std::span<const std::string_view> allowed) const;  // returns its index
 
-  // "file: traceEvents[3].args.op is FOUND; allowed: ALLOWED"
+  // Throws InputError: "file: traceEvents[3].args.op is FOUND; allowed: ALLOWED".
   [[noreturn]] void refuse(const std::string& found, const std::string& allowed) const;
-  [[noreturn]] void refuse(const std::string& allowed) const;  // told what it is
+  [[noreturn]] void refuse(const std::string& allowed) const;  // states what the value is
 
 private:
   const nlohmann::json& value_;

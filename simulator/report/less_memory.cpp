@@ -1,4 +1,4 @@
-// Each change is tried out: the schedule is written again, and what its fullest device holds is counted.
+// Each change is tried: the schedule is written again, and the bytes of its fullest device are counted.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 namespace rehearse {
 namespace {
 
-// A change of the scenario, and how it is told.
+// A change of the scenario, and how to describe it.
 struct Remedy {
   std::string why;
   std::vector<std::string> sets;
@@ -31,7 +31,7 @@ bool profiled(const Scenario& scenario) {
   return std::holds_alternative<ProfiledModel>(scenario.model.shape);
 }
 
-// Bytes of the fullest device; nothing if there is no such plan.
+// Returns the bytes of the fullest device; nullopt if the scenario cannot be planned.
 std::optional<double> needed(const Scenario& scenario) {
   try {
     return peak_worker_bytes(*write_schedule(scenario).schedule);
@@ -42,7 +42,7 @@ std::optional<double> needed(const Scenario& scenario) {
   }
 }
 
-// The same devices behind one switch, and more of them: what a device holds does not depend on the network.
+// Returns more of the same devices behind one switch: what a device holds does not depend on the network.
 std::shared_ptr<const Cluster> with_nodes(const Cluster& cluster, int nodes) {
   ClusterParts parts;
   parts.name = cluster.name;
@@ -53,7 +53,7 @@ std::shared_ptr<const Cluster> with_nodes(const Cluster& cluster, int nodes) {
   return make_cluster(parts);
 }
 
-// Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022: it sends no
+// Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022: it does not send
 // more.
 std::vector<Remedy> sharing_tokens(const Scenario& s) {
   const int ranks = s.strategy.tensor;
@@ -97,7 +97,8 @@ std::vector<Remedy> recomputing(const Scenario& s) {
   return remedies;
 }
 
-// How few layers of each stage can be recomputed; 0: nothing fits with fewer than all of them.
+// Returns the fewest layers of each stage that can be recomputed so that the scenario fits; 0 if that takes
+// all of them.
 int fewest_recomputed(const Scenario& s, const std::function<bool(const Scenario&)>& fits) {
   Scenario changed = s;
   changed.training.recompute_layers = 1;
@@ -144,7 +145,7 @@ std::vector<Remedy> sharding(const Scenario& s) {
   return remedies;
 }
 
-// What ranks share out, or one alone has, is kept in host memory, if the cluster says how fast that is.
+// Stores what ranks shard, or what a single rank has, in host memory, if the cluster says how fast that is.
 std::vector<Remedy> offloading(const Scenario& s) {
   static constexpr std::array kKept = {"optimizer state and gradients",
                                        "optimizer state, gradients and weights"};
@@ -157,7 +158,7 @@ std::vector<Remedy> offloading(const Scenario& s) {
     StrategyChoice& strategy = remedy.scenario.strategy;
     const std::shared_ptr<const GradientStrategy> now = gradient_strategy(s);
     strategy.gradient_strategy = now->sharded(stage);
-    if (stage == 2 && !strategy.gradient_strategy && now->sharded(3)) {  // it is at this stage
+    if (stage == 2 && !strategy.gradient_strategy && now->sharded(3)) {  // already sharded at this stage
       if (strategy.offload.optimizer != OffloadTo::none) continue;
       strategy.gradient_strategy = now;
       remedy.sets.clear();
@@ -188,7 +189,7 @@ std::vector<Remedy> plainer_schedules(const Scenario& s) {
   return {remedy};
 }
 
-// Without data parallelism it takes more devices, which run the same micro-batches; with it, each pipeline
+// Without data parallelism, this takes more devices, which run the same micro-batches; with it, each pipeline
 // runs more of them.
 std::vector<Remedy> more_stages(const Scenario& s) {
   std::vector<Remedy> remedies;
@@ -219,14 +220,14 @@ std::vector<Remedy> more_stages(const Scenario& s) {
 
 WayOut less_memory(const Result& result) {
   using Kind = std::vector<Remedy> (*)(const Scenario&);
-  // From what costs little time to what costs much, or devices.
+  // Ordered from changes that cost little time to those that cost much time, or devices.
   static constexpr std::array<Kind, 7> kKinds = {sharing_tokens, recomputing,       smaller_microbatches,
                                                  sharding,       plainer_schedules, offloading,
                                                  more_stages};
   const MemoryUse& use = result.metrics.memory;
   const std::optional<double> now = needed(result.scenario);
   if (!now || use.capacity <= 0) return {};
-  // What the order of programs does not tell, and a server on the device.
+  // Bytes that the order of programs does not show, and those of a server on the device.
   const double besides = std::max(0.0, use.total - *now);
   const auto fits = [&](double bytes) { return bytes + besides <= use.capacity; };
   const auto scenario_fits = [&](const Scenario& s) {
@@ -244,7 +245,7 @@ WayOut less_memory(const Result& result) {
       return {remedy.why, remedy.sets};
     }
 
-  // None alone: of each kind the one that needs least, one kind after the other.
+  // No single change suffices: applies, kind after kind, the change of each kind that needs least.
   WayOut all;
   Scenario scenario = result.scenario;
   double least = *now;

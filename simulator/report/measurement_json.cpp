@@ -21,7 +21,7 @@ ordered_json to_json(const Measurement& m) {
   json["date"] = m.date;
   json["command"] = m.command;
   json["warmup_steps"] = m.warmup_steps;
-  json["losses"] = m.losses;  // what is not finite is written as null
+  json["losses"] = m.losses;  // values that are not finite are written as null
   json["gradients_identical"] = nullptr;
   if (m.gradients_identical) json["gradients_identical"] = *m.gradients_identical;
   json["notes"] = m.notes;

@@ -1,4 +1,4 @@
-// How a run was measured, as JSON.
+// Converts how a run was measured to JSON and back.
 #pragma once
 
 #include "simulator/report/json_reader.hpp"
@@ -8,6 +8,6 @@ namespace rehearse {
 
 nlohmann::ordered_json to_json(const Measurement& measurement);
 nlohmann::ordered_json to_json(const StepTimes& times);
-Measurement read_measurement(const JsonReader& json);  // InputError
+Measurement read_measurement(const JsonReader& json);  // throws InputError
 
 }  // namespace rehearse

@@ -20,7 +20,7 @@ class PackedFile::Source {
 public:
   explicit Source(const std::string& path) : file_(gzopen(path.c_str(), "rb"), gzclose) {}
   bool is_open() const { return file_ != nullptr; }
-  // How many bytes; 0 at the end, and below 0 if it cannot be read on.
+  // Returns how many bytes were read; 0 at the end, negative on an error.
   int read(char* data, std::size_t bytes) {
     const int n = gzread(file_.get(), data, static_cast<unsigned>(bytes));
     if (n <= 0) what_ = gzerror(file_.get(), &state_);

@@ -1,4 +1,4 @@
-// Files that may be gzipped, read in order.
+// Reads files that can be gzipped, in order.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@ namespace rehearse {
 
 class PackedFile {
 public:
-  // InputError: no such file, or a directory where a `kind` is wanted.
+  // Throws InputError if there is no such file, or if it is a directory instead of a `kind`.
   PackedFile(const std::string& path, const std::string& kind);
   ~PackedFile();
   PackedFile(const PackedFile&) = delete;
   PackedFile& operator=(const PackedFile&) = delete;
-  // Unpacked bytes, `bytes` at most; 0 at the end. InputError: gzip data that ends early or is damaged, or a
-  // file that cannot be read on.
+  // Reads at most `bytes` unpacked bytes and returns their number; 0 at the end. Throws InputError if gzip
+  // data ends early or is damaged, or on a read error.
   std::size_t read(char* data, std::size_t bytes);
 
 private:

@@ -1,4 +1,4 @@
-// One sentence: what the step time hangs on, and what would shorten it most.
+// Writes one sentence: what determines the step time, and what would shorten it most.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr std::array<const char*, kResourceNames.size()> kNames = {
 
 using Amounts = std::vector<std::pair<std::string, double>>;
 
-// The largest first, without what is not worth a word.
+// Returns the largest amounts, in descending order, without those too small to mention.
 Amounts largest(Amounts amounts, double step_s) {
   std::stable_sort(amounts.begin(), amounts.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -38,7 +38,7 @@ std::string listed(const Amounts& amounts, double step_s, const std::string& aft
   return text;
 }
 
-// More of a resource may cost time (R. L. Graham, Bounds on Multiprocessing Timing Anomalies, 1969).
+// More of a resource can cost time (R. L. Graham, Bounds on Multiprocessing Timing Anomalies, 1969).
 std::string longer(const Result& result) {
   const double step_s = result.metrics.step_time_s;
   Amounts losses;

@@ -15,7 +15,7 @@ namespace rehearse {
 namespace {
 
 struct Part {
-  double forward_s = 0, input_s = 0, weight_s = 0;  // of one micro-batch; input_s: and what is recomputed
+  double forward_s = 0, input_s = 0, weight_s = 0;  // of one micro-batch; input_s includes recomputation
   double saved_bytes = 0;       // of one micro-batch, until the last half of its backward pass
   double recomputed_bytes = 0;  // of one micro-batch, between the two halves if the backward pass is split
   double state_bytes = 0;       // weights, gradients, optimizer
@@ -44,9 +44,9 @@ Orders orders_of(PipelineSchedule schedule, int stages, int microbatches, int ch
   return orders;
 }
 
-// The longest time from the first to the last pass of a stage. A pass begins when its stage is free and its
-// input is there: from the previous part of the model, or in the backward pass from the next part. If stages
-// begin the next step without waiting for each other, this is the time between two steps.
+// Returns the longest time from the first to the last pass of a stage. A pass begins when its stage is free
+// and its input is there: from the previous part of the model, or in the backward pass from the next part. If
+// stages begin the next step without waiting for each other, this is the time between two steps.
 double makespan_s(const std::vector<Part>& model, const Orders& orders, int microbatches) {
   constexpr double kNotYet = -1;
   const std::size_t parts = model.size(), stages = orders.stages.size(), all = parts * microbatches;
@@ -128,7 +128,7 @@ PipelineEstimate estimate_pipeline(const Scenario& scenario, PipelineSchedule sc
       return seconds;
     };
     forward_s.push_back(of(layer.forward));
-    double left_s = 0;  // to the weight part
+    double left_s = 0;  // for the weight part
     for (const Segment& segment : of_model.segments)
       if (leaves_weights(segment)) left_s += of(segment.cost.backward_weight);
     weight_s.push_back(left_s);

@@ -8,7 +8,7 @@
 namespace rehearse {
 namespace {
 
-// "0-63, 70"
+// Returns "0-63, 70", for example.
 std::string ranges(const std::set<int>& numbers) {
   std::string text;
   for (auto it = numbers.begin(); it != numbers.end();) {
@@ -56,7 +56,7 @@ std::string class_name(const Trace& trace, int rank_class) {
   }
   std::size_t product = 1;
   for (const auto& on_axis : coordinates) product *= on_axis.size();
-  if (product == who.ranks.size()) {  // a block of the mesh: its coordinates tell it
+  if (product == who.ranks.size()) {  // a block of the mesh, which its coordinates describe
     for (std::size_t axis = 0; axis < coordinates.size(); ++axis) {
       const bool fixed_by_program =
           std::any_of(program.where.begin(), program.where.end(),

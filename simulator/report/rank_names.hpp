@@ -1,4 +1,4 @@
-// What a row of the timeline is called.
+// Names the rows of the timeline.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace rehearse {
 
-// "stage 3, data 0-63 (64 ranks)", "stage 3, data 5 (rank 83)"; with several jobs the job's name stands
-// before it.
+// Returns "stage 3, data 0-63 (64 ranks)" or "stage 3, data 5 (rank 83)", for example; preceded by the job's
+// name if there are several jobs.
 std::string class_name(const Trace& trace, int rank_class);
 
-// The role of a class' ranks ("worker", "server").
+// Returns the role of a class's ranks ("worker", "server").
 const Role& class_role(const Trace& trace, int rank_class);
-// The pipeline stage whose program they run; -1: they are not divided into stages.
+// Returns the pipeline stage whose program they run; -1 if they are not divided into stages.
 int class_stage(const Trace& trace, int rank_class);
 
 }  // namespace rehearse

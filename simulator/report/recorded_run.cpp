@@ -17,14 +17,14 @@
 namespace rehearse {
 namespace {
 
-constexpr double kMostMicroseconds = 1e12;  // eleven days: whole nanoseconds are exact in a double
+constexpr double kMostMicroseconds = 1e12;  // eleven days: nanoseconds are exact in a double
 constexpr int kMostRepeats = 1'000'000, kMostIterations = 1'000'000;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& message) {
   throw InputError({path, 0, 0}, message);
 }
 
-// Of microseconds with three decimals.
+// Converts microseconds with three decimals.
 long long nanoseconds(const JsonReader& json) {
   return std::llround(json.number(0, kMostMicroseconds) * 1e3);
 }
@@ -32,7 +32,7 @@ double seconds(long long ns) {
   return static_cast<double>(ns) / 1e9;
 }
 
-// The scenario's own places stand behind the file's name.
+// Places in the scenario follow the file's name in messages.
 Scenario read_scenario_of(const JsonReader& other, const std::string& path) {
   const std::string name = other.at("scenario").text();
   if (!other.has("scenario_text"))
@@ -54,8 +54,8 @@ public:
     const JsonReader other = root_.at("otherData"), events = root_.at("traceEvents");
     RecordedRun run;
     run.scenario = read_scenario_of(other, path_);
-    // Each micro-batch has spans of its own, so that a file cannot stand for a schedule far larger than
-    // itself.
+    // Each micro-batch has its own spans; so a file cannot ask for a schedule that is far larger than the
+    // file.
     if (static_cast<double>(events.size()) < run.scenario.microbatches)
       refuse(path_, fmt::format("has {} events, fewer than the {} micro-batches of its scenario",
                                 events.size(), run.scenario.microbatches));
@@ -91,7 +91,7 @@ private:
     const JsonReader links = facts.at("link_use");
     for (std::size_t i = 0; i < links.size(); ++i) {
       const JsonReader use = links.item(i), link = use.at("link");
-      // A direction of some cables has the name that also stands for both directions.
+      // A direction of some cables has a name that also refers to both directions.
       const Cluster& cluster = *run.scenario.cluster;
       const std::vector<LinkId> found = cluster.find_links(link.text());
       const auto id = std::find_if(found.begin(), found.end(),
@@ -137,7 +137,8 @@ private:
   }
 
   void read_spans(const JsonReader& events, Trace& trace) {
-    // Others may save events in another order; rows stand by class and stream, then as they came.
+    // Other programs can save events in another order; rows are ordered by class and stream, then as in the
+    // file.
     std::vector<std::tuple<int, int, std::size_t>> rows;
     for (std::size_t i = 0; i < events.size(); ++i) {
       const nlohmann::json& event = events.value()[i];
@@ -217,8 +218,8 @@ private:
     trace.end_s = std::max(trace.end_s, spans.end_s.back());
   }
 
-  // Every class has every op once in every step; where ops repeat, server 0 has answered what its workers
-  // go on from.
+  // Checks that every class has every op once in every step. If ops repeat, checks that server 0 has sent the
+  // weights from which its workers continue.
   void check_complete(const Trace& trace) const {
     const Spans& spans = trace.spans;
     if (schedule_->asynchrony) {
@@ -271,7 +272,7 @@ private:
   JsonReader root_;
   const std::string& path_;
   const Schedule* schedule_ = nullptr;
-  int steps_ = 1;  // that spans may be of
+  int steps_ = 1;  // number of steps to which spans can belong
   bool latency_known_ = false;
 };
 
@@ -280,7 +281,7 @@ private:
 void write_run(const RecordedRun& run, const std::string& path) {
   const MeasuredFigures figures =
       evaluate_measured(run.trace, run.scenario, run.plan, run.measured->warmup_steps);
-  // The path's rows are those of the cut trace, in the order of the whole one's.
+  // The path's rows are those of the cut trace, in the order of the complete trace's rows.
   std::vector<std::size_t> whole;
   for (std::size_t row = 0; row < run.trace.spans.size(); ++row)
     if (figures.times.median_step < 0 || run.trace.spans.step[row] <= figures.times.median_step)

@@ -1,4 +1,4 @@
-// Which inputs an answer rests on: those that entered it, by how good they are.
+// Lists the inputs on which an answer is based, and their quality.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -59,7 +59,7 @@ std::vector<Input> rests_on(const Scenario& scenario, const Plan& plan) {
   };
   if (uses(Kernel::Kind::fixed)) {
     const auto* profiled = std::get_if<ProfiledModel>(&scenario.model.shape);
-    // The scenario gives the times; the file's author says where they were taken.
+    // The scenario gives the times; the file's author says where they were measured.
     inputs.push_back({Input::Group::compute, Basis::measured,
                       profiled && profiled->has_layers ? "layer times" : "stage times", scenario.model.title,
                       joined(scenario.model.sources)});

@@ -1,4 +1,4 @@
-// The answer on one screen.
+// Writes the answer on one screen.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::string bar(double share_of_largest) {
   return text + std::string(static_cast<std::size_t>(kBar - length), ' ');
 }
 
-// What would read "0.0 %" is left out.
+// Omits values that would read "0.0 %".
 bool is_shown(double seconds, const Metrics& m) {
   return seconds >= 0.0005 * m.step_time_s;
 }
@@ -47,7 +47,7 @@ void write_breakdown(const Result& result, std::ostream& out) {
   for (const auto& [purpose, seconds] : m.breakdown.exposed_s)
     rows.emplace_back("exposed " + waiting(purpose), seconds);
   rows.emplace_back("waiting for data", m.breakdown.data_stall_s);
-  // A processor runs its kernels itself: there it is what the process does between them.
+  // A processor runs its kernels itself: there, this is the work of the process between kernels.
   const bool on_processors = result.scenario.cluster->node().device.compute_capability == 0;
   rows.emplace_back(on_processors ? "outside of kernels" : "waiting for kernel launches",
                     m.breakdown.launches_s);
@@ -145,7 +145,7 @@ void write_text(const Result& result, std::ostream& out) {
   const std::string path = critical_path_sentence(result);
   if (!path.empty()) out << wrapped(path) << '\n';
   std::string resources = m.memory.fits ? memory : "";
-  // Outside of an emulation the links that were used are not the scenario's.
+  // Unless the run was emulated, the links that were used are not the scenario's.
   const bool links_known = result.measured == nullptr || result.measured->executor == "emulated";
   if (links_known && !m.busiest_link.empty()) {
     resources += fmt::format("{}Busiest link: {}, {} used.", resources.empty() ? "" : "   ", m.busiest_link,

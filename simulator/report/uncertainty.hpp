@@ -1,4 +1,4 @@
-// A predicted time as an interval, and the constants that make it wide.
+// Describes a predicted time as an interval, and the constants that make it wide.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace rehearse {
 
-// What the uncertainty of the constants lets a time be.
+// The range of times that the uncertainty of the constants allows.
 struct Uncertainty {
   double low_s = 0, high_s = 0;  // nine of ten measurements are expected between them
   // A constant, and the time with it one standard deviation better and worse.
@@ -18,10 +18,10 @@ struct Uncertainty {
     double deviation = 0;  // of the logarithm of the constant
     double better_s = 0, worse_s = 0;
   };
-  std::vector<Effect> effects;  // the largest first; constants without any effect are left out
+  std::vector<Effect> effects;  // the largest first; constants without any effect are omitted
 };
 
-// The interval around `predicted_s`, and the constants with the largest effects, for people.
+// Describes the interval around `predicted_s` and the constants with the largest effects, for people.
 std::string uncertainty_sentence(const Uncertainty& uncertainty, double predicted_s);
 
 }  // namespace rehearse

@@ -1,5 +1,5 @@
-// Each way out is checked against the models of compute and memory before it is told: one that would not
-// help, or would not fit, is left out.
+// Each piece of advice is checked against the models of compute and memory: advice that would not help, or
+// would not fit into memory, is omitted.
 #include "simulator/report/way_out.hpp"
 
 #include <fmt/format.h>
@@ -17,14 +17,14 @@
 namespace rehearse {
 namespace {
 
-constexpr double kWorthTrying = 0.98;  // of the time it takes now; what gains less is not worth a word
+constexpr double kWorthTrying = 0.98;  // of the time it takes now; a smaller gain is not worth mentioning
 
-// A number as a scenario file writes it.
+// Formats a number as a scenario file does.
 std::string value(double number) {
   return fmt::format("{}", number);
 }
 
-// Computing one sample, forward and backward, on one device, in passes of this shape.
+// Returns the seconds of one sample, forward and backward, on one device, in passes of this shape.
 double compute_s_per_sample(const Scenario& scenario, const Plan& plan, const PassShape& shape) {
   double seconds = 0;
   for (const Layer& layer : layers_in_parts(scenario, shape, plan.stage_layers))
@@ -52,7 +52,8 @@ bool can_halve(double micro_batch) {
   return micro_batch >= 2 && std::fmod(micro_batch, 2) == 0;
 }
 
-// GPipe and breadth-first keep the activations of all micro-batches; any other plan as many as before.
+// GPipe and breadth-first retain the activations of all micro-batches; with all other schedules their number
+// does not grow.
 bool larger_batch_fits(const Result& result) {
   const StrategyChoice& strategy = result.scenario.strategy;
   const bool keeps_all = strategy.pipeline > 1 && (strategy.schedule == PipelineSchedule::gpipe ||
@@ -60,13 +61,13 @@ bool larger_batch_fits(const Result& result) {
   return has_room_for(result, keeps_all ? result.metrics.memory.activations : 0);
 }
 
-// "3 of 11"
+// Returns "3 of 11", for example.
 std::string idle_of_all(const Scenario& scenario, PipelineSchedule schedule, int microbatches, int chunks) {
   const Slots slots = slots_of(schedule, scenario.strategy.pipeline, microbatches, chunks);
   return fmt::format("{} of {}", slots.idle, slots.all);
 }
 
-// More chunks a stage make slots, and with them the bubble, shorter; each is sent on its way once more.
+// More model chunks per stage make slots, and thus the bubble, shorter; each chunk adds one more transfer.
 WayOut more_chunks(const Result& result) {
   const Scenario& s = result.scenario;
   const StrategyChoice& strategy = s.strategy;
@@ -88,7 +89,8 @@ WayOut more_chunks(const Result& result) {
   return way;
 }
 
-// ZB-H1 keeps as many activations as ZB-V, which leaves a smaller bubble for one more transfer each way.
+// ZB-H1 retains as many activations as ZB-V, which leaves a smaller bubble at the cost of one more transfer
+// in each direction.
 WayOut back_and_forth(const Result& result) {
   const Scenario& s = result.scenario;
   if (s.strategy.schedule != PipelineSchedule::zb_h1 || profiled(s) || !s.strategy.stage_layers.empty())
@@ -129,7 +131,7 @@ WayOut less_pipeline_transfer(const Result& result) {
           {"cluster.nic_gbps=" + value(2 * s.cluster->node().nic_bandwidth * 8 / 1e9)}};
 }
 
-// `now_s`: what computing a sample takes.
+// `now_s`: current seconds of computing a sample.
 WayOut fewer_layers_recomputed(const Result& result, double now_s) {
   Scenario changed = result.scenario;
   const int before = changed.training.recompute_layers;
@@ -173,7 +175,7 @@ WayOut less_bubble(const Result& result) {
     }
   }
   if (!larger_batch_fits(result)) return {};
-  if (order_of(schedule).splits_backward)  // unlike times of its halves make a bubble of their own
+  if (order_of(schedule).splits_backward)  // halves of unequal length make a bubble that this does not shrink
     return {"twice the global batch would halve its share",
             {"training.global_batch=" + value(2 * s.training.global_batch)}};
   return {"twice the global batch would leave " + idle_of_all(s, schedule, 2 * m, v),
@@ -218,7 +220,7 @@ WayOut less_compute(const Result& result) {
   const bool fused = now.attention != AttentionKernels::unfused;
   for (const Recompute recompute : {Recompute::none, Recompute::selective}) {
     if (recompute >= now.recompute) continue;
-    if (recompute == Recompute::none && s.training.recompute_layers > 0) continue;  // a key that --set keeps
+    if (recompute == Recompute::none && s.training.recompute_layers > 0) continue;  // --set cannot unset it
     if (recompute == Recompute::selective && fused) continue;  // nothing would be recomputed
     PassShape shape = now;
     shape.recompute = recompute;
@@ -232,7 +234,7 @@ WayOut less_compute(const Result& result) {
   }
   if (now.recompute >= Recompute::operators || (now.recompute == Recompute::selective && !fused))
     if (const WayOut way = fewer_layers_recomputed(result, now_s); !way.why.empty()) return way;
-  // In a pipeline larger micro-batches are fewer and leave a larger bubble.
+  // In a pipeline, larger micro-batches are fewer and leave a larger bubble.
   PassShape twice = now;
   twice.micro_batch *= 2;
   if (s.strategy.pipeline == 1 && gain(twice) * kWorthTrying > 1 &&

@@ -7,7 +7,7 @@
 namespace rehearse {
 namespace {
 
-// What stays on a line: a number and its unit, --set and what is set.
+// Splits the text into pieces that stay on one line: a number with its unit, --set with its assignment.
 std::vector<std::string> words(const std::string& text) {
   static const std::set<std::string> kUnits = {"s", "ms", "us", "ns", "%", "GiB"};
   std::vector<std::string> found;

@@ -1,4 +1,4 @@
-// Lines of text for a terminal.
+// Wraps text for a terminal.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@ namespace rehearse {
 
 inline constexpr std::size_t kTextWidth = 110;  // characters
 
-// Breaks between words, not between a number and its unit; every line is indented by two.
+// Breaks lines between words, but not between a number and its unit; every line is indented by two.
 std::string wrapped(const std::string& text);
 
 }  // namespace rehearse

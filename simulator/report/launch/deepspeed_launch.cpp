@@ -1,5 +1,5 @@
-// DeepSpeed: its JSON configuration. The model, its pipeline and its recomputation are Python of the training
-// program, so that what belongs there is said in sentences. Keys and meanings:
+// Writes DeepSpeed's JSON configuration. The model, its pipeline and its recomputation are Python code of the
+// training program, so the settings that belong there are described in sentences. Keys and meanings:
 // github.com/deepspeedai/DeepSpeed, tag v0.19.5, deepspeed/runtime/config.py, constants.py, zero/config.py
 // and zero/offload_config.py, precision_config.py, tensor_parallel/config.py, pipe/engine.py.
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kNvmePath = "/local_nvme";  // to be replaced by the path of the machines
+constexpr const char* kNvmePath = "/local_nvme";  // to be replaced by the path on the machines
 
 std::string_view name_of(OffloadTo to) {
   return kOffloadNames[static_cast<std::size_t>(to)];
@@ -55,7 +55,8 @@ public:
 private:
   void cannot(std::string sentence) { cannot_.push_back(std::move(sentence)); }
   int stage() const { return shards_ ? shards_->stage : 0; }
-  // Tensor ranks that DeepSpeed makes itself, by splitting the layers of a model that has none.
+  // Returns whether DeepSpeed itself creates the tensor ranks, by splitting the layers of a model that does
+  // not.
   bool splits_layers() const { return strategy_.tensor > 1 && strategy_.pipeline == 1; }
 
   void batch() {
@@ -73,7 +74,7 @@ private:
     const bool adam = training_.optimizer == Optimizer::adam;
     Json optimizer = {{"type", adam ? "AdamW" : "SGD"}, {"params", Json::object()}};
     if (training_.optimizer == Optimizer::momentum)
-      optimizer["params"]["momentum"] = 0.9;  // as backend/training/optimizer.hpp has it
+      optimizer["params"]["momentum"] = 0.9;  // as in backend/training/optimizer.hpp
     const CompressionChoice& compression = strategy_.compression;
     if (compression.kind == Compression::one_bit && adam) {
       optimizer["type"] = "OneBitAdam";
@@ -123,7 +124,7 @@ private:
     if (stage() == 3) {
       zero["stage3_prefetch_bucket_size"] =
           static_cast<std::int64_t>(shards_->prefetch * largest_layer_parameters());
-      if (!shards_->reshard) {  // nothing is released that is used again
+      if (!shards_->reshard) {  // parameters that are used again are not released
         const auto all = static_cast<std::int64_t>(parameter_count(s_.model));
         zero["stage3_max_live_parameters"] = all;
         zero["stage3_max_reuse_distance"] = all;
@@ -156,7 +157,7 @@ private:
       optimizer = OffloadTo::cpu;
     }
     add("offload_optimizer", optimizer);
-    if (optimizer == OffloadTo::nvme)  // reads and writes go on beside the update
+    if (optimizer == OffloadTo::nvme)  // reads and writes overlap with the update
       for (const char* key : {"pipeline_read", "pipeline_write"}) zero["offload_optimizer"][key] = true;
     add("offload_param", strategy_.offload.parameters);
     if (optimizer == OffloadTo::nvme || strategy_.offload.parameters == OffloadTo::nvme)
@@ -166,7 +167,7 @@ private:
       json_["zero_force_ds_cpu_optimizer"] = false;  // DeepSpeed's own update on processors is Adam
   }
 
-  // On one device.
+  // Counts the parameters on one device.
   double largest_layer_parameters() const {
     double most = 0;
     for (const LayerCost& layer : layer_costs(s_.model, pass_shape(s_)))

@@ -1,4 +1,5 @@
-// A scenario as the file that starts the real job: one writer for each framework, and a table of all.
+// Writes a scenario as the file that starts the real job: one writer for each framework, and a table of all
+// of them.
 #pragma once
 
 #include <span>
@@ -12,24 +13,24 @@ namespace rehearse {
 
 struct LaunchFile {
   std::string name;  // "gpt3-175b-megatron.sh"
-  std::string text;  // empty where the job is not possible
-  // Whole sentences: what the framework has no setting for or does otherwise than the scenario says; where
+  std::string text;  // empty if the job is not possible
+  // Complete sentences: the settings that the framework lacks or handles differently from the scenario; if
   // the job is not possible, why.
   std::vector<std::string> cannot;
   bool possible = true;
 };
 
-// A bash script: torchrun and the arguments of Megatron-LM's pretrain_gpt.py.
+// Writes a bash script: torchrun and the arguments of Megatron-LM's pretrain_gpt.py.
 LaunchFile megatron_launch(const Scenario& scenario);
-// DeepSpeed's JSON configuration. What belongs into the training program is among the sentences.
+// Writes DeepSpeed's JSON configuration. The sentences include what belongs in the training program.
 LaunchFile deepspeed_launch(const Scenario& scenario);
-// torchtitan's job configuration, in TOML.
+// Writes torchtitan's job configuration, in TOML.
 LaunchFile torchtitan_launch(const Scenario& scenario);
 
 struct LaunchFramework {
   std::string_view name;     // on the command line
   std::string_view title;    // in sentences
-  std::string_view release;  // of which the settings were checked
+  std::string_view release;  // for which the settings were checked
   LaunchFile (*write)(const Scenario& scenario);
 };
 inline constexpr LaunchFramework kMegatron = {"megatron", "Megatron-LM",

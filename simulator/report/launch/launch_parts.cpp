@@ -21,7 +21,7 @@ std::span<const LaunchFramework> launch_frameworks() {
 
 std::vector<ModelPart> model_parts(const Scenario& scenario) {
   const ModelCut cut = cut_model(scenario);
-  const int last = static_cast<int>(cut.layers.size()) - 1;  // the head; the embedding is the first
+  const int last = static_cast<int>(cut.layers.size()) - 1;  // the head; the embedding is the first layer
   std::vector<ModelPart> parts;
   for (const LayerRange& range : layer_ranges(cut.stage_layers)) {
     ModelPart part;

@@ -1,7 +1,8 @@
-// Megatron-LM: torchrun and the arguments of pretrain_gpt.py, in one bash script for all nodes. Names and
-// meanings of arguments: github.com/NVIDIA/Megatron-LM, tag core_v0.19.0, megatron/training/arguments.py and
-// the dataclasses whose fields are arguments (megatron/core/transformer/transformer_config.py,
-// megatron/core/model_parallel_config.py, megatron/training/config).
+// Writes the launch of Megatron-LM: torchrun and the arguments of pretrain_gpt.py, in one bash script for all
+// nodes. Names and meanings of arguments: github.com/NVIDIA/Megatron-LM, tag core_v0.19.0,
+// megatron/training/arguments.py and the dataclasses whose fields are arguments
+// (megatron/core/transformer/transformer_config.py, megatron/core/model_parallel_config.py,
+// megatron/training/config).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -21,8 +22,9 @@ namespace {
 
 constexpr int kHopper = 90;  // compute capability
 
-// "Et|(tt|)*6ttL": the layers of all parts; E is the embedding, t a transformer layer, L the head.
-// Repetitions in parentheses are whole parts (pipeline_parallel_layer_layout.py, parse_str_to_list).
+// Returns "Et|(tt|)*6ttL", for example: the layers of all parts; E is the embedding, t a transformer layer, L
+// the head. A repetition in parentheses contains complete parts (pipeline_parallel_layer_layout.py,
+// parse_str_to_list).
 std::string layout_text(const std::vector<ModelPart>& parts) {
   std::string text;
   for (std::size_t i = 0; i < parts.size();) {
@@ -171,7 +173,7 @@ private:
     }
   }
 
-  // A forward and a backward pass that take turns.
+  // Writes the arguments for a forward and a backward pass that take turns.
   void passes() {
     if (!strategy_.overlap_passes) return;
     const bool recomputes_layers =
@@ -245,7 +247,7 @@ private:
       batch_.emplace_back("--optimizer adam");
     } else {
       batch_.emplace_back("--optimizer sgd");
-      // As backend/training/optimizer.hpp has it.
+      // As in backend/training/optimizer.hpp.
       batch_.emplace_back(training_.optimizer == Optimizer::momentum ? "--sgd-momentum 0.9"
                                                                      : "--sgd-momentum 0");
     }
@@ -265,7 +267,7 @@ private:
       case Precision::bf16:
         batch_.emplace_back("--bf16");
         break;
-      case Precision::fp8:  // one scale a tensor, as models/precision.hpp says
+      case Precision::fp8:  // one scale per tensor, as in models/precision.hpp
         batch_.insert(batch_.end(), {"--bf16", "--fp8-format hybrid", "--fp8-recipe tensorwise"});
         break;
       case Precision::mxfp8:
@@ -342,10 +344,10 @@ private:
     }
   }
 
-  // Environment variables with which the arguments mean what they say.
+  // Returns the environment variables that the arguments need to have their effect.
   std::string environment() const {
     std::string lines;
-    // validate_args() demands it for tensor and context parallelism before Blackwell, and forbids it for
+    // validate_args() requires it for tensor and context parallelism before Blackwell, and forbids it for
     // FSDP.
     const bool old = s_.cluster->node().device.compute_capability <= kHopper;
     if (fsdp())

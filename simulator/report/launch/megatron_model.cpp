@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kVocabularyMultiple = 128;  // --make-vocab-size-divisible-by, its default
 
-// "([1]*3+[0]*2)": for each layer whether it is one of `listed`, in runs.
+// Returns "([1]*3+[0]*2)", for example: runs that say for each layer whether it is one of `listed`.
 std::string pattern(int layers, const std::vector<int>& listed, int value_if_listed) {
   std::string text;
   for (int i = 0; i < layers;) {
@@ -85,7 +85,7 @@ private:
     }
     if (t_.attention_sinks) add("--softmax-type learnable");
     if (t_.window > 0) {
-      add(fmt::format("--window-size {:.0f},0", t_.window - 1));  // keys behind, and ahead of, a query
+      add(fmt::format("--window-size {:.0f},0", t_.window - 1));  // keys before and after a query
       if (!t_.full_attention_layers.empty())
         add("--window-attn-skip-freq " + pattern(t_.layers, t_.full_attention_layers, 0));
     }
@@ -123,7 +123,7 @@ private:
     add("moe-router-topk", t_.experts_per_token);
     add("moe-ffn-hidden-size", inner());
     add("--moe-grouped-gemm");
-    if (t_.biases) add("--no-bias-dropout-fusion");  // which grouped products with biases do not have
+    if (t_.biases) add("--no-bias-dropout-fusion");  // grouped products with biases do not support it
     if (!t_.dense_layers.empty()) add("--moe-layer-freq " + pattern(t_.layers, t_.dense_layers, 0));
     if (t_.shared_expert > 0) {
       add("moe-shared-expert-intermediate-size", t_.shared_expert);

@@ -1,4 +1,4 @@
-// A transformer as arguments of Megatron-LM's pretrain_gpt.py.
+// Expresses a transformer as arguments of Megatron-LM's pretrain_gpt.py.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace rehearse {
 
-// What of the transformer changes its arithmetic and has no argument; empty: it can be trained.
+// Returns properties of the transformer that change its arithmetic and have no argument; empty: Megatron-LM
+// can train it.
 std::vector<std::string> not_a_megatron_model(const Transformer& t);
 
-// The arguments of its shape; what is done otherwise is added to `cannot`. The scenario's model is a
-// transformer.
+// Returns the arguments of its shape; adds to `cannot` what Megatron-LM does differently. The scenario's
+// model must be a transformer.
 std::vector<std::string> megatron_model(const Scenario& scenario, std::vector<std::string>& cannot);
 
 }  // namespace rehearse

@@ -1,5 +1,5 @@
 // Sizes of flavors: github.com/pytorch/torchtitan, tag v0.2.2, torchtitan/models/NAME/__init__.py and
-// model/args.py, which holds defaults.
+// model/args.py, which has the defaults.
 #include "simulator/report/launch/torchtitan_flavors.hpp"
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ constexpr Flavor kFlavors[] = {
 };
 constexpr std::array<std::string_view, 4> kNames = {"llama3", "qwen3", "deepseek_v3", "gpt_oss"};
 
-// Forms that no model of torchtitan's has.
+// Returns whether the model has a property that no torchtitan model has.
 bool is_foreign(const Transformer& t) {
   return !t.causal || !t.rotary || !t.gated || !t.final_norm || t.embedding_norm || t.embedding_width > 0 ||
          t.attention_softcap || t.logit_softcap || t.parallel_residual || t.post_norms || t.dropout ||
@@ -61,8 +61,9 @@ bool has_sizes(const Transformer& t, const Flavor& flavor) {
          (t.experts == 0 || t.experts_per_token == flavor.chosen) && !t.tied_embeddings;
 }
 
-// FeedForward's width is 8/3 dim x ffn_dim_multiplier, rounded up to a multiple of multiple_of: half of that
-// below the width asked for, it is rounded up to it (torchtitan/models/llama3/model/model.py).
+// FeedForward's width is 8/3 dim x ffn_dim_multiplier, rounded up to a multiple of multiple_of: this asks for
+// half of multiple_of less than the desired width, so that it is rounded up to it
+// (torchtitan/models/llama3/model/model.py).
 std::string register_llama3(const Transformer& t, const std::string& flavor) {
   double multiple = 1;
   constexpr double kLargest = 4096;  // the largest in llama3_args

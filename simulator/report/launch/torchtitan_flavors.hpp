@@ -1,4 +1,4 @@
-// The models that torchtitan ships, by the names under which its configuration asks for them.
+// Finds the models that torchtitan ships, by their names in its configuration.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ enum class TorchtitanFamily { llama3, qwen3, deepseek_v3, gpt_oss };
 struct TorchtitanModel {
   std::string_view name;  // [model] name
   std::string flavor;     // [model] flavor
-  // Python that registers a flavor which torchtitan does not ship; empty: it does.
+  // Python code that registers a flavor that torchtitan does not ship; empty: it does.
   std::string registration;
   TorchtitanFamily family = TorchtitanFamily::llama3;
   bool pipelines() const {  // TrainSpec.pipelining_fn
@@ -25,7 +25,7 @@ struct TorchtitanModel {
   }
 };
 
-// Nothing, with a sentence in `reason`, where torchtitan has no such model.
+// Returns nullopt, with a sentence in `reason`, if torchtitan has no such model.
 std::optional<TorchtitanModel> torchtitan_model(const Model& model, std::string& reason);
 
 }  // namespace rehearse

@@ -1,5 +1,5 @@
-// torchtitan: its job configuration. Keys and meanings: github.com/pytorch/torchtitan, tag v0.2.2, the last
-// release whose jobs are TOML files: torchtitan/config/job_config.py, distributed/parallel_dims.py,
+// Writes torchtitan's job configuration. Keys and meanings: github.com/pytorch/torchtitan, tag v0.2.2, the
+// last release whose jobs are TOML files: torchtitan/config/job_config.py, distributed/parallel_dims.py,
 // distributed/pipeline_parallel.py, models/*/infra/parallelize.py, components/quantization.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,16 +23,17 @@ namespace {
 constexpr double kBucketBytes = 100 * 1048576.0;  // models/llama3/infra/parallelize.py, apply_ddp
 constexpr int kBlackwell = 100;                   // compute capability
 
-// Schedules of torch.distributed.pipelining (schedules.py, get_schedule_class); empty: it has none like it.
+// Schedules of torch.distributed.pipelining (schedules.py, get_schedule_class); empty: it has no equivalent
+// one.
 constexpr std::array<std::string_view, kPipelineScheduleNames.size()> kSchedules = {
     "GPipe", "1F1B", "Interleaved1F1B", "LoopedBFS", "", "", "ZBVZeroBubble", "DualPipeV", ""};
 
-// How the ranks with the same weights share them out, in torchtitan's words.
+// How the ranks with the same weights shard them, in torchtitan's terms.
 struct DataDegrees {
   int replicate = 1, shard = 1;
 };
 
-// Shards are spread over context ranks first, which hold the same weights; nothing if they end among these.
+// Shards are first spread over context ranks, which hold the same weights; nullopt if they end among these.
 std::optional<DataDegrees> data_degrees(const Scenario& scenario) {
   const StrategyChoice& strategy = scenario.strategy;
   const auto shards = gradient_strategy(scenario)->shared_state(scenario);
@@ -42,7 +43,8 @@ std::optional<DataDegrees> data_degrees(const Scenario& scenario) {
   return DataDegrees{strategy.data / shard, shard};
 }
 
-// Ranks that share an expert's products; torchtitan has it where experts are shared out.
+// Returns the ranks that share an expert's products; torchtitan only supports this if experts are
+// distributed.
 int expert_tensor_degree(const StrategyChoice& strategy) {
   if (strategy.expert == 1) return 1;
   return strategy.expert_tensor > 0 ? strategy.expert_tensor : strategy.tensor;
@@ -60,7 +62,7 @@ public:
 
   LaunchFile write() {
     std::string text = table("job", {entry("description", toml_string(job_title(s_)))});
-    // One statement each: operands of + may be evaluated in any order, and these add sentences to cannot_.
+    // One statement each: operands of + can be evaluated in any order, and these add sentences to cannot_.
     text += model();
     text += optimizer();
     text += training();
@@ -276,7 +278,7 @@ private:
     Lines lines;
     switch (training_.recompute) {
       case Recompute::none:
-      case Recompute::selective:  // of attention, whose kernels are fused here: they keep no scores
+      case Recompute::selective:  // of attention, which is fused here and stores no scores
         lines = {text_entry("mode", "none")};
         break;
       case Recompute::operators:
@@ -309,7 +311,7 @@ private:
     std::string text;
     const std::string filter = s_.framework.wide_logits ? "[\"output\"]" : "[]";
     if (training_.precision == Precision::fp8) {
-      // One scale a tensor, as models/precision.hpp says: that is what torchtitan does without a recipe, and
+      // One scale per tensor, as in models/precision.hpp: that is what torchtitan does without a recipe, and
       // a recipe excludes gathers in 8 bits (components/quantization/float8.py).
       Lines lines = {"filter_fqns = " + filter};
       if (s_.framework.narrow_gathers)
@@ -339,7 +341,7 @@ private:
   std::vector<std::string> cannot_;
 };
 
-// What its checks refuse (parallel_dims.py, parallelize.py).
+// Returns the degrees that torchtitan's checks refuse (parallel_dims.py, parallelize.py).
 std::vector<std::string> refused_degrees(const Scenario& scenario, const TorchtitanModel& model) {
   const StrategyChoice& strategy = scenario.strategy;
   const bool mixture = std::get<Transformer>(scenario.model.shape).experts > 0;
@@ -395,7 +397,7 @@ LaunchFile torchtitan_launch(const Scenario& scenario) {
   std::string reason;
   const std::optional<TorchtitanModel> model = torchtitan_model(scenario.model, reason);
   if (!model) reasons.push_back(std::move(reason));
-  // Their settings exist with this strategy and this model only.
+  // These settings exist only with this strategy and this model.
   if (reasons.empty()) reasons = refused_degrees(scenario, *model);
   for (std::string& one : refused_precision(scenario)) reasons.push_back(std::move(one));
   if (!reasons.empty()) return {launch_name(scenario, kTorchtitan, "toml"), "", std::move(reasons), false};
