@@ -104,7 +104,7 @@ private:
   void name_layers(const PassOps& pass) {
     const std::vector<OuterOp>& backward = s_.ops.backward();
     std::unordered_map<std::size_t, MeasuredLayer> of_unit;    // accumulated by an operator's nodes
-    std::vector<std::pair<std::size_t, std::size_t>> unit_of;  // backward and forward operators
+    std::vector<std::pair<std::size_t, std::size_t>> unit_of;  // backward operator, forward one
     std::size_t unit = pass.forward.back();
     for (const std::size_t b : pass.backward) {
       if (maker_.at(b) >= 0) unit = static_cast<std::size_t>(maker_.at(b));

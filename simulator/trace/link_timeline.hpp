@@ -14,7 +14,7 @@ struct LinkTimeline {
 };
 
 // Returns the `count` links whose capacity is used most. Assumes that a transfer carries its bytes evenly
-// from begin to end.
+// from beginning to end.
 std::vector<LinkTimeline> link_timelines(const Trace& trace, const Cluster& cluster, std::size_t count,
                                          std::size_t bins);
 

@@ -40,9 +40,9 @@ struct Measurement {
 };
 
 // Seconds from the end of each step to that of the next, for a job's measured steps; for a round of several
-// optimizer steps, a step's share. The very first step counts from the begin of the trace. For asynchronous
-// workers: the time in which server 0 applied as many gradients as there are workers, in the window described
-// in asynchrony.hpp.
+// optimizer steps, a step's share. The very first step counts from the beginning of the trace. For
+// asynchronous workers: the time in which server 0 applied as many gradients as there are workers, in the
+// window described in asynchrony.hpp.
 struct StepTimes {
   int first_step = 0;  // the trace's number of the first of these steps; asynchronous: 0
   std::vector<double> seconds;

@@ -22,7 +22,7 @@ struct MemoryTimeline {
 };
 
 // Returns the timeline of the tensors in one kind of memory. Tensors that are not persistent exist from the
-// begin of the first op that writes them to the end of the last one that uses them; a tensor that is read
+// beginning of the first op that writes them to the end of the last one that uses them; a tensor that is read
 // before any write comes from the step before and exists from the step's beginning.
 MemoryTimeline memory_timeline(const Trace& trace, int rank_class, int step,
                                TensorMemory memory = TensorMemory::device);

@@ -82,7 +82,7 @@ void add_traffic(Metrics& metrics, const Trace& trace, const Cluster& cluster);
 // Returns the breakdown of the last step of one job, mean over the ranks of role "worker". For asynchronous
 // workers: of each worker's rounds in the window, scaled so that it also adds up to the step.
 Breakdown break_down(const Trace& trace, int job);
-// The begin of the last step of a job (the end of the step before, or 0) and its end; for asynchronous
+// The beginning of the last step of a job (the end of the step before, or 0) and its end; for asynchronous
 // workers, the window in which they are measured.
 struct StepWindow {
   double begin_s = 0, end_s = 0;

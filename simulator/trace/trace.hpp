@@ -69,7 +69,7 @@ struct Trace {
   Run run;  // the run that was executed
   std::vector<RankClass> classes;
   Spans spans;
-  // Of a measured run on GPUs that recorded them: by class, in order of begin. Figures do not use them.
+  // Of a measured run on GPUs that recorded them: by class, in order of their start. Figures do not use them.
   std::vector<std::vector<KernelSpan>> kernels;
   std::vector<LinkUse> link_use;
   double end_s = 0;

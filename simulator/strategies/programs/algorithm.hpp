@@ -26,8 +26,7 @@ private:
   Algorithm fastest(const std::vector<Endpoint>& members, double bytes);
 
   const Scenario& scenario_;
-  std::map<std::vector<Endpoint>, std::vector<PlanOnNetwork>> plans_;  // by group: the schedules of all
-                                                                       // algorithms that fit
+  std::map<std::vector<Endpoint>, std::vector<PlanOnNetwork>> plans_;  // by group: all that fit
 };
 
 }  // namespace rehearse
