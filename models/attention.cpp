@@ -1,13 +1,13 @@
-// Attention: unfused, with its scores in memory, as Megatron-LM ran it until 2022, with a fused kernel for
-// scale, mask and softmax (and ALiBi, whose slopes are no traffic, and soft-capping); or fused, where
-// queries, keys, values and the result are all that passes through memory, and of the softmax only the
-// logarithm of each query's sum is kept (PassShape::attention).
+// Writes the kernels of attention. Unfused attention stores its scores in memory, as Megatron-LM did until
+// 2022, with a fused kernel for scale, mask and softmax (and ALiBi, whose slopes cause no traffic, and
+// soft-capping). In fused attention only queries, keys, values and the result pass through memory, and of the
+// softmax only the logarithm of each query's sum is stored (PassShape::attention).
 //
 // Sliding windows: Beltagy et al., "Longformer", 2020; Jiang et al., "Mistral 7B", 2023, section 2. A kernel
-// that forms all scores and masks most of them gains nothing by a window, so that whoever trains with one has
-// kernels that skip what lies outside: a query here has `window` scores.
+// that computes all scores and masks most of them gains nothing from a window. Training with a window
+// therefore implies kernels that skip what is outside, so a query has `window` scores here.
 // Multi-head latent attention: DeepSeek-V2, 2024 (arXiv 2405.04434), section 2.1.2 and equations 37 to 47. In
-// training the compressed vectors are expanded, and attention is that of as many keys as heads.
+// training the compressed vectors are expanded, and attention then has as many keys as heads.
 // QK norms: Gemma 3 (arXiv 2503.19786), section 2; Qwen3 (arXiv 2505.09388), section 2. Soft-capping: Gemma 2
 // (arXiv 2408.00118), section 2. Sinks: gpt-oss model card (arXiv 2508.10925), section 2.2.
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace rehearse {
 namespace {
 
 using Kind = Kernel::Kind;
-constexpr double kMask = 1;  // bytes of a dropout mask's element
+constexpr double kMask = 1;  // bytes per element of a dropout mask
 
 bool has_dropout(const Transformer& t) {
   return t.attention_dropout.value_or(t.dropout);
@@ -28,18 +28,18 @@ bool heads_share_keys(const Sizes& z) {
   return z.keys < z.queries;
 }
 
-// Keys that a query sees.
+// Number of keys that a query attends to.
 double seen_keys(const Transformer& t, const Sizes& z, bool local) {
   return local ? std::min(t.window, z.keys_length) : z.keys_length;
 }
 
-// Elements of the attention matrices of all heads, where each query sees `seen` keys.
+// Elements in the attention matrices of all heads if each query attends to `seen` keys.
 double score_count(const Sizes& z, double seen) {
   return z.samples * z.heads * z.sequence * seen;
 }
 
-// A product with `seen` scores for each query and `width` elements for each query and each key. Whether the
-// scores are a factor or the result, all three matrices pass through memory once.
+// A product with `seen` scores per query and `width` elements per query and per key. All three matrices pass
+// through memory once, whether the scores are an operand or the result.
 Kernel attention_product(const Sizes& z, double m, double n, double k, double seen, double width) {
   Kernel kernel = product(Kind::attention, m, n, k, z.element, z.samples * z.heads);
   kernel.bytes = z.element * kernel.batch * (z.sequence * seen + (z.sequence + z.keys_length) * width);
@@ -48,14 +48,14 @@ Kernel attention_product(const Sizes& z, double m, double n, double k, double se
 
 std::vector<Kernel> attention_backward(const Transformer& t, const Sizes& z, double seen) {
   const double s = z.sequence, scores = score_count(z, seen), keys = z.keys_length;
-  const double seers = seen * s / keys;  // queries that see a key
+  const double seers = seen * s / keys;  // queries that attend to a key
   std::vector<Kernel> kernels = {
-      moves(2 * z.bytes(z.context)),                                        // heads apart
+      moves(2 * z.bytes(z.context)),                                        // separate the heads
       attention_product(z, s, seen, z.value_head, seen, z.value_head),      // dP = dO V^T
       attention_product(z, keys, z.value_head, seers, seen, z.value_head),  // dV = P^T dO
   };
   if (has_dropout(t)) kernels.push_back(moves((2 * z.element + kMask) * scores, 1 + kMask / z.element, 1));
-  // Softmax reads P and dP and writes dS; the derivative of soft-capping needs the scores, too.
+  // Softmax reads P and dP and writes dS; the derivative of soft-capping also needs the scores.
   kernels.push_back(softmax_backward({z.element * scores, seen, z.element}, t.attention_softcap));
   kernels.push_back(attention_product(z, s, z.head, seen, seen, z.head));      // dQ = dS K
   kernels.push_back(attention_product(z, keys, z.head, seers, seen, z.head));  // dK = dS^T Q
@@ -63,7 +63,7 @@ std::vector<Kernel> attention_backward(const Transformer& t, const Sizes& z, dou
   if (heads_share_keys(z))
     kernels.push_back(moves_between(z.key_bytes(z.queries + z.context + z.keys + z.values),
                                     z.queries + z.context, z.keys + z.values));
-  // dQ, dK, dV to one tensor. Latent attention has two products to hand them to.
+  // Packs dQ, dK and dV into one tensor. Latent attention passes them to two separate products instead.
   if (t.kv_lora_rank == 0)
     kernels.push_back(moves(2 * (z.bytes(z.queries) + z.key_bytes(z.keys + z.values))));
   return kernels;
@@ -79,13 +79,14 @@ double logarithms_of_sums(const Sizes& z) {
   return kFp32 * z.samples * z.heads * z.sequence;
 }
 
-// Keys that a query sees in the mean, of `seen` at most: with a causal mask the first ones see fewer.
+// Average number of keys that a query attends to, out of at most `seen`: with a causal mask, early queries
+// have fewer.
 double seen_in_the_mean(const Sizes& z, double seen, bool masked) {
   return masked ? seen - seen * seen / (2 * z.keys_length) : seen;
 }
 
-// All products of one pass of fused attention, [s, keys] by `width` elements of queries, keys and values
-// together, of which the model counts `counted` and all `seen` keys.
+// Combines all products of one pass of fused attention: [s, keys] by a total of `width` elements of queries,
+// keys and values. The model's FLOPs count only `counted` of these elements, but with all `seen` keys.
 Kernel fused_products(const PassShape& pass, const Sizes& z, double seen, bool masked, double width,
                       double counted) {
   Kernel kernel;
@@ -99,7 +100,7 @@ Kernel fused_products(const PassShape& pass, const Sizes& z, double seen, bool m
   return kernel;
 }
 
-// Q K^T and P V. `masked`: causal, and the own keys are among these.
+// Q K^T and P V. `masked`: the mask is causal and the rank's own keys are among these.
 std::vector<Kernel> fused_forward(const PassShape& pass, const Sizes& z, double seen, bool masked) {
   const double width = z.head + z.value_head;
   Kernel kernel = fused_products(pass, z, seen, masked, width, width);
@@ -107,8 +108,8 @@ std::vector<Kernel> fused_forward(const PassShape& pass, const Sizes& z, double 
   return {kernel};
 }
 
-// The five products of Dao et al. 2022, algorithm 4: Q K^T once more, dP = dO V^T, dV, dQ and dK; 2.5 times
-// the forward pass. Before it, the sums over dO times O.
+// The five products of Dao et al. 2022, algorithm 4: Q K^T again, dP = dO V^T, dV, dQ and dK, which is 2.5
+// times the forward pass. They follow a kernel that sums dO times O.
 std::vector<Kernel> fused_backward(const Transformer& t, const PassShape& pass, const Sizes& z, double seen,
                                    bool masked) {
   Kernel kernel =
@@ -117,36 +118,36 @@ std::vector<Kernel> fused_backward(const Transformer& t, const PassShape& pass, 
   kernel.bytes =
       z.bytes(2 * z.queries + z.context) + 2 * z.key_bytes(z.keys + z.values) + 2 * logarithms_of_sums(z);
   std::vector<Kernel> kernels = {moves(2 * z.bytes(z.context), 2, 0), kernel};
-  // FlashAttention and FlashAttention-2 write gradients of keys and values for each head, which are then
-  // added.
+  // FlashAttention and FlashAttention-2 write gradients of keys and values for each head, and another kernel
+  // sums them.
   if (heads_share_keys(z) && pass.attention != AttentionKernels::flash_3)
     kernels.push_back(moves_between(z.key_bytes(z.queries + z.context + z.keys + z.values),
                                     z.queries + z.context, z.keys + z.values));
-  if (t.kv_lora_rank == 0)  // dQ, dK, dV to one tensor
+  if (t.kv_lora_rank == 0)  // packs dQ, dK and dV into one tensor
     kernels.push_back(moves(2 * (z.bytes(z.queries) + z.key_bytes(z.keys + z.values))));
   return kernels;
 }
 
-// On all devices together.
+// Sizes over all devices together.
 Sizes whole_sizes(const TransformerWriter& to) {
   PassShape whole = to.pass;
   whole.splits = {};
   return TransformerWriter(to.t, whole, "").sizes(SegmentKind::attention);
 }
 
-// Each way reads and writes queries and keys. Where a part of each head is turned (GPT-NeoX's rotary_pct),
-// Transformer Engine's kernel copies the rest.
+// Each pass reads and writes queries and keys. If only a part of each head is rotated (GPT-NeoX's
+// rotary_pct), Transformer Engine's kernel copies the rest.
 void add_rotary(LayerCost& cost, const TransformerWriter& to, const Sizes& z, double width) {
-  constexpr double kFused = 8;  // bytes of an element in 16 bits, both ways together
+  constexpr double kFused = 8;  // bytes per 16-bit element, both passes together
   const double given = to.pass.kernels.rotary_bytes;
   add_both_ways(cost, 2 * z.bytes(width) * (given > 0 ? given / kFused : 1));
 }
 
 struct QueriesKeysValues {
-  int queries = 0, keys = 0;  // values of the layer
+  int queries = 0, keys = 0;  // numbers of the layer's values
 };
 
-// One product, unless queries are split further than keys and values are.
+// Uses a single product, unless queries are split further than keys and values.
 QueriesKeysValues add_queries_keys_values(TransformerWriter& to, int input) {
   using enum Dim;
   const Transformer& t = to.t;
@@ -175,7 +176,7 @@ QueriesKeysValues add_queries_keys_values(TransformerWriter& to, int input) {
   }
   Layer& layer = to.layer.layer();
   std::size_t of_queries = layer.segments.size() - (together ? 1 : 2), of_keys = layer.segments.size() - 1;
-  if (t.qk_norm) {  // each head by itself, all heads with the same gain
+  if (t.qk_norm) {  // normalizes each head separately, with the same gain for all heads
     const Sizes n = to.sizes(SegmentKind::query_norm), k = to.sizes(SegmentKind::key_norm);
     const auto norm = [&](LayerCost& cost, const Sizes& s, double width) {
       add_norm(cost, s, width, s.head, s.head);
@@ -203,9 +204,9 @@ QueriesKeysValues add_queries_keys_values(TransformerWriter& to, int input) {
   return made;
 }
 
-// Megatron-LM's kernels (fused_mla_yarn_rope_apply) turn the rotary part of the queries in place; another one
-// reads the expanded keys and values and the shared rotary key, and writes the keys of all heads and the
-// values.
+// Megatron-LM's kernels (fused_mla_yarn_rope_apply) rotate the rotary part of the queries in place. A second
+// kernel reads the expanded keys and values and the shared rotary key, and writes the keys of all heads and
+// the values.
 QueriesKeysValues add_latent_queries_keys_values(TransformerWriter& to, int input) {
   using enum Dim;
   const Transformer& t = to.t;
@@ -220,7 +221,7 @@ QueriesKeysValues add_latent_queries_keys_values(TransformerWriter& to, int inpu
         to.layer.add(SegmentKind::latent, {input}, {to.value({batch, sequence, latent}, rank + beside)});
     add_linear(cost, z.tokens, rank + beside, z.hidden, z.element);
     add_norm(cost, z, rank, rank, rank);
-    cost.saved_bytes = 2 * z.bytes(rank);  // inputs of the norm, and of the next product
+    cost.saved_bytes = 2 * z.bytes(rank);  // inputs of the norm and of the next product
     return to.layer.last();
   };
   const Sizes z = to.sizes(SegmentKind::latent_up);
@@ -241,12 +242,12 @@ QueriesKeysValues add_latent_queries_keys_values(TransformerWriter& to, int inpu
   add_linear(cost, z.tokens, plain_keys + z.values, t.kv_lora_rank, z.element);
   add_both_ways(cost, 2 * z.bytes(z.heads * rope));
   add_both_ways(cost, z.bytes(plain_keys + z.values + rope + z.queries + z.values));
-  // The input's gradients of both products added.
+  // Adds up the input's gradients from both products.
   cost.backward_input.push_back(moves(3 * to.sizes(SegmentKind::norm).activation, 2, 1));
   return made;
 }
 
-// Of softmax(Q K^T) V; what selective recomputation repeats.
+// Kernels of softmax(Q K^T) V, which selective recomputation repeats.
 std::vector<Kernel> attention_forward(const Transformer& t, const Sizes& z, double seen) {
   const double s = z.sequence, scores = score_count(z, seen);
   std::vector<Kernel> kernels;
@@ -255,23 +256,24 @@ std::vector<Kernel> attention_forward(const Transformer& t, const Sizes& z, doub
     kernels.push_back(moves_between(z.key_bytes(z.keys + z.values + z.queries + z.context), z.keys + z.values,
                                     z.queries + z.context));
   kernels.push_back(attention_product(z, s, seen, z.head, seen, z.head));
-  // Scale, soft-capping, mask and softmax in one.
+  // Scale, soft-capping, mask and softmax in one kernel.
   kernels.push_back(softmax_forward({z.element * scores, seen, z.element}));
   if (has_dropout(t)) kernels.push_back(moves((2 * z.element + kMask) * scores, 1, 1 + kMask / z.element));
   kernels.push_back(attention_product(z, s, z.value_head, seen, seen, z.value_head));
-  kernels.push_back(moves(2 * z.bytes(z.context)));  // heads back side by side
+  kernels.push_back(moves(2 * z.bytes(z.context)));  // merge the heads
   return kernels;
 }
 
-// Bytes that attention keeps for its backward pass besides its result: scores of each query with `kept_keys`
-// of the keys, and of keys and values the device's own.
+// Bytes that attention saves for its backward pass, without its result: the scores of each query with
+// `kept_keys` keys, and of keys and values only the device's own.
 double saved_by_attention(const Transformer& t, const PassShape& pass, const Sizes& z, double kept_keys) {
   double bytes = z.bytes(z.queries);  // Q
   if (pass.attention != AttentionKernels::unfused)
     return bytes + z.bytes(pass.kernels.expanded_keys ? z.queries + z.context : z.keys + z.values) +
            logarithms_of_sums(z);
   if (pass.recompute == Recompute::selective) return bytes + z.bytes(z.keys + z.values);
-  // K and V as the products read them; softmax, its mask, dropped-out softmax; scores; shares of the sinks
+  // K and V as the products read them; the softmax, its dropout mask and the result of dropout; the scores;
+  // the shares of the sinks
   bytes += z.bytes(z.queries + z.context);
   const double scores = score_count(z, kept_keys);
   bytes += (has_dropout(t) ? 2 * z.element + kMask : z.element) * scores;
@@ -280,10 +282,10 @@ double saved_by_attention(const Transformer& t, const PassShape& pass, const Siz
   return bytes;
 }
 
-// The parts of attention in a ring. Where a sequence is split zigzag, a rank computes all of the first part
-// and half of every other one: all its queries see the first half of the keys of ranks before it in the
-// ring, its second half sees all keys of those behind (Transformer Engine's AttnFuncWithCPAndKVP2P). Each
-// part's result is merged with those before it.
+// Returns the steps of ring attention. With a zigzag split, a rank computes all of the first part and half of
+// every other one: all its queries attend to the first half of the keys from ranks before it in the ring, and
+// the second half of its queries attend to all keys from the ranks after it (Transformer Engine's
+// AttnFuncWithCPAndKVP2P). The result of each step is merged with those of the steps before.
 std::vector<RingStep> ring_steps(const Transformer& t, const PassShape& pass, const Sizes& z, bool local) {
   const AttentionRing& ring = pass.ring;
   const double keys = z.keys_length / ring.ranks, reach = local ? t.window : z.keys_length;
@@ -300,7 +302,7 @@ std::vector<RingStep> ring_steps(const Transformer& t, const PassShape& pass, co
     if (pass.attention == AttentionKernels::unfused) {
       step.forward = attention_forward(t, part, step.seen);
       step.backward = attention_backward(t, part, step.seen);
-    } else {  // of the own keys a causal mask hides half, of others none
+    } else {  // a causal mask hides half of the own keys and none of the others
       step.forward = fused_forward(pass, part, step.seen, t.causal && i == 0);
       step.backward = fused_backward(t, pass, part, step.seen, t.causal && i == 0);
     }
@@ -311,7 +313,7 @@ std::vector<RingStep> ring_steps(const Transformer& t, const PassShape& pass, co
   return steps;
 }
 
-// A mean over the ranks of the ring.
+// Average over the ranks of the ring.
 LayerCost mean_of(const std::vector<RingStep>& steps) {
   LayerCost mean;
   const auto ranks = static_cast<double>(steps.size());
@@ -357,10 +359,10 @@ int add_attention(TransformerWriter& to, int input, bool local) {
     cost->forward = attention_forward(t, z, kept_keys);
     cost->backward_input = attention_backward(t, z, kept_keys);
   }
-  // Fused attention forms its scores again in any case.
+  // Fused attention recomputes its scores in any case.
   if (to.pass.recompute == Recompute::selective && !fused) cost->recompute = cost->forward;
   cost->saved_bytes = saved_by_attention(t, to.pass, z, kept_keys);
-  if (t.attention_sinks) {  // gradients: sums over the tokens of each one's share of its sink
+  if (t.attention_sinks) {  // gradients: sums over the tokens of each token's share of the sinks
     cost->parameters += z.heads;
     cost->backward_weight.push_back(column_sums({z.bytes(z.heads), z.heads, z.element}));
   }

@@ -1,9 +1,9 @@
-// The kernels of convolutional networks as PyTorch runs them: convolutions by cuDNN, batch norm, ReLU in
-// place and pooling each as kernels of their own.
+// Writes the kernels of convolutional networks as PyTorch runs them: convolutions by cuDNN; batch norm,
+// in-place ReLU and pooling as separate kernels.
 //
-// Memory traffic: each kernel reads its operands and writes its results once, batch norm reads its input
-// twice (for the statistics, then to normalise). Saved: the input of each convolution, norm and pool; a ReLU
-// in place leaves its output where the next layer keeps its input.
+// Memory traffic: each kernel reads its operands and writes its results once, except that batch norm reads
+// its input twice (for the statistics, then to normalize). Saved activations: the input of each convolution,
+// norm and pool; an in-place ReLU leaves its output where the next layer saves its input.
 #include <cmath>
 
 #include "models/kernels.hpp"
@@ -12,7 +12,7 @@ namespace rehearse {
 namespace {
 
 using Kind = Convolution::Kind;
-constexpr double kPoolIndex = 8;  // bytes: PyTorch's max pool keeps where each maximum stood as int64
+constexpr double kPoolIndex = 8;  // bytes: PyTorch's max pool stores the position of each maximum as int64
 
 struct Maps {
   double element, samples;
@@ -23,11 +23,11 @@ struct Maps {
 };
 
 // Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks" (CVPR 2016), F(4x4, r x r): each tile
-// of the input, t = 4 + r - 1 pixels a side, gives a 4x4 tile of the output by t^2 products (r = 3: 36
-// instead of 144). Over all tiles and channels these are t^2 matrix products, before which maps and filters
-// are transformed and after which results are transformed back: a map is read or written once as it is, and
-// written and read t^2 / 16 times as large; a filter t^2 / r^2 times. cuDNN has it for filters of 3x3 and
-// 5x5.
+// of the input, t = 4 + r - 1 pixels on a side, yields a 4x4 tile of the output with t^2 multiplications (r =
+// 3: 36 instead of 144). Over all tiles and channels these are t^2 matrix products. Maps and filters are
+// transformed before them and results are transformed back after them: a map is read or written once in its
+// own size, and written and read once at t^2 / 16 times its size; a filter at t^2 / r^2 times. cuDNN
+// implements this for 3x3 and 5x5 filters.
 constexpr double kWinogradTile = 4;
 
 double width_of_kernel(const Convolution& c) {
@@ -43,7 +43,7 @@ bool winograd_applies(const ConvolutionShape& shape) {
   return (side == 3 || side == 5) && shape.kernel_width == side && shape.stride == 1;
 }
 
-// Both sides of a map have one length, so that a kernel that is not square is padded differently along them.
+// Maps are square; a kernel that is not square therefore needs different padding on its sides.
 ConvolutionShape shape_of(const Convolution& c, double samples) {
   const auto whole = [](double number) { return static_cast<int>(std::lround(number)); };
   ConvolutionShape shape;
@@ -107,7 +107,7 @@ void add_layer(LayerCost& layer, const Convolution& c, const Maps& maps, bool in
       layer.forward.push_back(moves(3 * out, 2, 1));
       layer.backward_input.push_back(moves(3 * in, 2, 1));
       break;
-    case Kind::concatenate:  // copies; backward: copies back, and adds the gradients of all branches
+    case Kind::concatenate:  // copies; the backward pass copies back and adds the gradients of all branches
       layer.forward.push_back(moves(2 * out));
       layer.backward_input.push_back(moves(2 * out));
       if (c.branches > 1) layer.backward_input.push_back(moves(3 * (c.branches - 1) * in, 2, 1));
@@ -165,14 +165,14 @@ Kernel convolution_kernel(const ConvolutionShape& shape, double element) {
     case Pass::forward:
       kernel = product_of(out_pixels, out, in * window);
       break;
-    case Pass::backward_input:  // an input pixel is seen by window / stride^2 outputs
+    case Pass::backward_input:  // each input pixel is seen by window / stride^2 outputs
       kernel = product_of(in_pixels, in, out * window * out_pixels / in_pixels);
       break;
     case Pass::backward_weight:
       kernel = product_of(out, in * window, out_pixels);
       break;
   }
-  // Less than an explicit product's: a pixel is read once for all windows it is in.
+  // Less than for an explicit product: each pixel is read only once for all windows that contain it.
   kernel.bytes = element * (in * in_pixels + out * out_pixels + weights);
   kernel.convolution = shape;
   if (!winograd_applies(shape)) return kernel;
@@ -218,7 +218,7 @@ std::vector<Layer> convolutional_layers(const ConvolutionalNet& net, const PassS
     if (last_block) {
       add_loss(layer, layer.last(), pass, pass.micro_batch, whole.out(end) / pass.micro_batch);
     } else if (pass.recompute == Recompute::full) {
-      // The last block's backward follows at once: recomputing it would free nothing.
+      // The last block's backward pass follows immediately, so recomputing it would free nothing.
       cost.recompute = cost.forward;
       cost.saved_bytes = maps.in_bytes(begin);
       layer.layer().recomputed = true;

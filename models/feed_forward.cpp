@@ -1,4 +1,4 @@
-// The feed-forward of a transformer's layer: two products, or a mixture of experts.
+// Writes the feed-forward of a transformer layer: two products, or a mixture of experts.
 #include <algorithm>
 
 #include "models/transformer_parts.hpp"
@@ -8,20 +8,20 @@ namespace {
 
 using Kind = Kernel::Kind;
 
-// SiLU (or GELU) of one half of the first product times its other half. Backward reads dy and both halves and
-// writes the gradient of both.
+// SiLU (or GELU) of one half of the first product times its other half. The backward pass reads dy and both
+// halves and writes the gradients of both.
 void add_swiglu(LayerCost& layer, double bytes, double given) {
-  constexpr double kFused = 16;  // bytes of an element in 16 bits, both ways together
+  constexpr double kFused = 16;  // bytes per 16-bit element, both passes together
   const double factor = given > 0 ? given / kFused : 1;
   layer.forward.push_back(moves(3 * bytes * factor, 2, 1));
   layer.backward_input.push_back(moves(5 * bytes * factor, 3, 2));
 }
 
-// The rows that a feed-forward sees, and how many sets of weights they are spread over.
+// The rows that a feed-forward processes, and the sets of weights they are distributed over.
 struct Spread {
   double rows = 0;
-  double sets = 1;  // that there are
-  double used = 1;  // that have rows, equally many: one grouped product does all of them
+  double sets = 1;  // existing sets
+  double used = 1;  // sets with rows, all with equally many: one grouped product computes them
 };
 
 void add_spread_linear(LayerCost& layer, const Sizes& z, const Spread& s, double out, double in) {
@@ -37,14 +37,15 @@ void add_spread_linear(LayerCost& layer, const Sizes& z, const Spread& s, double
   layer.backward_weight.push_back(grouped(out, in, rows));
 }
 
-// The next kernel adds the bias; its gradient is summed over the rows.
+// The next kernel adds the bias; its gradient is a sum over the rows.
 void add_spread_bias(LayerCost& layer, const Sizes& z, const Spread& s, double width) {
   layer.parameters += s.sets * width;
   layer.backward_weight.push_back(column_sums({z.element * s.rows * width, width, z.element}));
 }
 
-// To the inner width, and the activation function, unless a kernel of the product applies it. It keeps the
-// function's inputs (of SwiGLU: two); ReLU needs its result alone, which is the next product's input.
+// Writes the product to the inner width and the activation function, unless the product's kernel applies it
+// (`applied`). Saves the function's inputs (two for SwiGLU); ReLU needs only its result, which is the next
+// product's input.
 void write_up(LayerCost& cost, const TransformerWriter& to, const Sizes& z, const Spread& s, double inner,
               bool applied = false) {
   const Transformer& t = to.t;
@@ -52,7 +53,7 @@ void write_up(LayerCost& cost, const TransformerWriter& to, const Sizes& z, cons
   add_spread_linear(cost, z, s, out, z.hidden);
   if (t.biases) add_spread_bias(cost, z, s, out);
   if (applied) {
-    // Nothing moves beside what the product does.
+    // no traffic in addition to the product's
   } else if (t.gated)
     add_swiglu(cost, bytes, to.pass.kernels.gate_bytes);
   else
@@ -60,13 +61,14 @@ void write_up(LayerCost& cost, const TransformerWriter& to, const Sizes& z, cons
   cost.saved_bytes = (t.gated ? 2 : t.relu ? 0 : 1) * bytes;
 }
 
-// And back: it keeps its input.
+// Writes the product back to the hidden width, which saves its input.
 void write_down(LayerCost& cost, const Sizes& z, const Spread& s, double inner) {
   add_spread_linear(cost, z, s, z.hidden, inner);
   cost.saved_bytes = z.element * s.rows * inner;
 }
 
-// `width`: the inner one, on all devices together. The bias of the second product is the residual's.
+// `width`: inner width on all devices together. The bias of the second product is part of the residual
+// segment.
 int add_dense(TransformerWriter& to, int input, double width) {
   using enum Dim;
   const auto inner_of = [&](SegmentKind kind) { return width / to.pass.splits.of(kind, inner); };
@@ -78,8 +80,8 @@ int add_dense(TransformerWriter& to, int input, double width) {
   return to.layer.last();
 }
 
-// Casts of the rows that experts' products read to 8 bits or fewer, and of the gradients of what they return;
-// in rows of `input` and `output` elements.
+// Adds casts to 8 bits or fewer of the rows that the experts' products read and of the gradients of their
+// results, with `input` and `output` elements per row.
 void add_routed_casts(LayerCost& cost, const TransformerWriter& to, double rows, double input,
                       double output) {
   const double bytes = casts_operands(to.pass.precision) ? to.pass.kernels.routed_cast_bytes : 0;
@@ -91,8 +93,8 @@ void add_routed_casts(LayerCost& cost, const TransformerWriter& to, double rows,
   cast(cost.backward_input, output);
 }
 
-// Copies what one of the experts' products keeps, in rows of `input` elements of its operand and `gated` ones
-// of the activation function's input, to a stash and back. Operands are kept as they were cast.
+// Adds copies to a stash and back of what one of the experts' products saves: per row, `input` elements of
+// its operand and `gated` elements of the activation function's input. Operands are saved as cast.
 void add_stash(LayerCost& cost, const TransformerWriter& to, double rows, double input, double gated) {
   if (!to.pass.kernels.stashed_experts) return;
   const double element = element_bytes(to.pass.precision);
@@ -102,7 +104,7 @@ void add_stash(LayerCost& cost, const TransformerWriter& to, double rows, double
   cost.backward_input.push_back(copy);
 }
 
-// Further copies of all routed rows, and of their gradients, on their way to experts or back.
+// Adds further copies of all routed rows, and of their gradients, on their way to the experts or back.
 void add_routed_copies(LayerCost& cost, double copies, double row_bytes) {
   for (; copies > 0; --copies) {
     cost.forward.push_back(moves(2 * row_bytes));
@@ -122,9 +124,9 @@ void mark_routed(Layer& layer) {
 }
 
 // Lepikhin et al., "GShard", 2020, and Jiang et al., "Mixtral of Experts", 2024, section 2.1: a linear
-// router, softmax over the chosen experts, their weighted sum. Rows are copied in order of their experts, go
-// through grouped products, and are put back (Gale et al., "MegaBlocks", 2022). The router is taken to spread
-// tokens evenly, which is what its auxiliary loss asks for; no token is dropped.
+// router, a softmax over the chosen experts, and their weighted sum. Rows are copied in the order of their
+// experts, go through grouped products, and are copied back (Gale et al., "MegaBlocks", 2022). Assumes that
+// the router distributes tokens evenly, which is the aim of its auxiliary loss, and drops none.
 int add_experts(TransformerWriter& to, int input) {
   using enum Dim;
   constexpr double kProbability = 4;  // fp32
@@ -139,11 +141,11 @@ int add_experts(TransformerWriter& to, int input) {
   if (t.router_bias) add_bias(*cost, z, t.experts, true);
   const double logits = kProbability * z.tokens * t.experts;
   const RowArrays probabilities{logits, t.experts, kProbability};
-  cost->forward.push_back(softmax_forward(probabilities));  // and the choice
+  cost->forward.push_back(softmax_forward(probabilities));  // softmax and choice of the experts
   cost->backward_input.push_back(softmax_backward(probabilities));
   cost->saved_bytes = logits;
 
-  // To the experts: each row is read and written; backwards the copies' gradients are added up.
+  // To the experts: each row is read and written; the backward pass sums the gradients of the copies.
   z = to.sizes(SegmentKind::dispatch);
   const auto rows = [&](Dim dim, double width) { return to.value({experts, routed, dim}, chosen * width); };
   cost = &to.layer.add(SegmentKind::dispatch, {input, gates}, {rows(hidden, t.hidden)});
@@ -154,7 +156,7 @@ int add_experts(TransformerWriter& to, int input) {
 
   const auto spread = [&](SegmentKind kind) {
     z = to.sizes(kind);
-    // The router spreads the rows of all tokens over all experts.
+    // The router distributes the rows of all tokens over all experts.
     Spread routed_rows{chosen * z.tokens * z.experts / t.experts, z.experts, 0};
     routed_rows.used = std::min(z.experts, routed_rows.rows);
     return routed_rows;
@@ -176,7 +178,8 @@ int add_experts(TransformerWriter& to, int input) {
   add_stash(*cost, to, s.rows, inner_of(SegmentKind::expert_down), 0);
   if (t.biases) add_spread_bias(*cost, z, s, z.hidden);
 
-  // And back: their weighted sum. Backwards each result is read again, for the gradient of its weight.
+  // Back from the experts: their weighted sum. The backward pass reads each result again for the gradient of
+  // its weight.
   z = to.sizes(SegmentKind::combine);
   cost = &to.layer.add(SegmentKind::combine, {to.layer.last(), gates}, {to.tokens()});
   cost->forward.push_back(moves((chosen + 1) * z.activation, chosen, 1));
@@ -194,12 +197,12 @@ int add_experts(TransformerWriter& to, int input) {
   z = to.sizes(SegmentKind::residual);
   cost = &to.layer.add(SegmentKind::residual, {combined, shared}, {to.tokens()});
   if (t.shared_expert_gate) {
-    cost->parameters += z.hidden;  // its gate: a product with one column, a sigmoid
+    cost->parameters += z.hidden;  // the gate: a product with one column, and a sigmoid
     cost->forward.push_back(moves(4 * z.activation, 3, 1));
     cost->backward_input.push_back(moves(5 * z.activation, 3, 2));
     cost->backward_weight.push_back(column_sums({z.activation, z.hidden, z.element}));
     cost->saved_bytes = z.activation;
-  } else {  // both results added; backwards the gradients of their common input
+  } else {  // adds both results; the backward pass adds the gradients of their common input
     cost->forward.push_back(moves(3 * z.activation, 2, 1));
     cost->backward_input.push_back(moves(3 * z.activation, 2, 1));
   }

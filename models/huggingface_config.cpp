@@ -33,7 +33,7 @@ HuggingFaceConfig::HuggingFaceConfig(std::string path, const std::string& text) 
     json_ = Json::parse(text);
   } catch (const Json::parse_error& error) {
     refuse_syntax(text, error.byte);
-  } catch (const Json::exception&) {  // a number beyond what a double holds
+  } catch (const Json::exception&) {  // a number that does not fit into a double
     throw InputError({path_, 0, 0}, "has a number out of range; allowed: the config.json of a model");
   }
   if (!json_.is_object()) {
@@ -68,7 +68,7 @@ double HuggingFaceConfig::whole(std::string_view key, std::int64_t max, std::opt
   if (!value && fallback) return *fallback;
   if (!value) refuse_missing(key, allowed);
   if (!value->is_number_integer()) refuse(key, describe(*value), allowed);
-  // Unsigned ones may be beyond int64.
+  // Unsigned values can exceed int64.
   const bool huge = value->is_number_unsigned() && value->get<std::uint64_t>() > INT64_MAX;
   if (huge || value->get<std::int64_t>() < min || value->get<std::int64_t>() > max) {
     refuse(key, describe(*value), allowed);
@@ -174,13 +174,13 @@ void HuggingFaceConfig::refuse_missing(std::string_view key, const std::string& 
   throw InputError({path_, 0, 0}, fmt::format("{}{} is missing; allowed: {}", prefix_, key, allowed));
 }
 
-// `byte` counts from 1 and is that of the last character read.
+// `byte` is the position of the last character read, counted from 1.
 void HuggingFaceConfig::refuse_syntax(const std::string& text, std::size_t byte) const {
   const std::size_t at = std::min(byte > 0 ? byte - 1 : 0, text.size());
   const std::string_view before = std::string_view(text).substr(0, at);
   const auto line = static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1;
   const std::size_t begin = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
-  // Characters, not the bytes that UTF-8 continues them with.
+  // Counts characters and not UTF-8 continuation bytes.
   const auto column =
       static_cast<int>(std::count_if(before.begin() + static_cast<std::ptrdiff_t>(begin), before.end(),
                                      [](char c) { return (c & 0xC0) != 0x80; })) +

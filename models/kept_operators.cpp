@@ -1,12 +1,11 @@
-// What a layer keeps and computes again with training.recompute = "operators": torchtitan's selective
-// activation checkpointing of operators (pytorch/torchtitan at 9dec370,
-// torchtitan/parallelisms/parallelize_llama.py). It saves the results of fused attention, of reduce-scatters
-// and of every second matrix product, and recomputes the rest. Products count one for each matrix of weights,
-// in the order of the forward pass, so that W_Q, W_V and the first half of a gated feed-forward are kept, and
-// W_K, W_O and the other half are not.
+// Implements training.recompute = "operators": torchtitan's selective activation checkpointing of operators
+// (pytorch/torchtitan at 9dec370, torchtitan/parallelisms/parallelize_llama.py). It saves the results of
+// fused attention, of reduce-scatters and of every second matrix product, and recomputes the rest. Products
+// are counted per weight matrix in the order of the forward pass, so that W_Q, W_V and the first half of a
+// gated feed-forward are saved, and W_K, W_O and the other half are not.
 //
-// Recomputation stops where the backward pass reads nothing further: what only the layer's last sum reads is
-// not computed again, nor is a product whose reduced result was kept.
+// Recomputation stops where the backward pass reads nothing further: results that only the layer's last sum
+// reads are not recomputed, nor is a product whose reduced result was saved.
 #include <algorithm>
 
 #include "models/kept_operators.hpp"
@@ -14,7 +13,7 @@
 namespace rehearse {
 namespace {
 
-// Shares of a segment's outputs by matrix of weights.
+// Shares of a segment's outputs by weight matrix.
 std::vector<double> product_shares(const TransformerWriter& to, SegmentKind kind) {
   const Sizes z = to.sizes(kind);
   switch (kind) {
@@ -40,7 +39,7 @@ bool reads(const Segment& segment, const Segment& maker) {
   });
 }
 
-// The share of the outputs of the segment's products that is kept; `products` counts those of the layer so
+// Share of the outputs of the segment's products that is saved; `products` counts the layer's products so
 // far.
 double kept_share(const TransformerWriter& to, SegmentKind kind, int& products) {
   double kept = 0;
@@ -74,14 +73,14 @@ void keep_operators(TransformerWriter& to) {
     const double kept = multiplies ? kept_share(to, segment.kind, products) : 0;
     if (segment.kind == SegmentKind::projection &&
         to.sizes(SegmentKind::projection).context < to.whole_context()) {
-      cost.saved_bytes = rest.activation;  // the sum over the tensor ranks
+      cost.saved_bytes = rest.activation;  // the sum over the tensor-parallel ranks
       continue;
     }
     if (unread) continue;
     for (const Kernel& kernel : cost.forward) {
       if (kernel.kind == Kernel::Kind::fused_attention) {
         const Sizes z = to.sizes(segment.kind);
-        constexpr double kFp32 = 4;  // the logarithm of each query's sum
+        constexpr double kFp32 = 4;  // for the logarithm of each query's sum
         cost.saved_bytes = z.bytes(z.context) + kFp32 * z.tokens * z.heads;
       } else if (!is_product(kernel)) {
         cost.recompute.push_back(kernel);

@@ -1,5 +1,5 @@
-// Which results of a transformer's layer are kept for the backward pass where operators are chosen one by
-// one.
+// Determines which results of a transformer layer are saved for the backward pass if recomputation is chosen
+// per operator.
 #pragma once
 
 #include "models/transformer_parts.hpp"
@@ -10,8 +10,8 @@ namespace rehearse {
 // Recompute::operators.
 void keep_operators(TransformerWriter& to);
 
-// Whether nothing but the layer's last segment reads what this segment gives (or it is that one): no gradient
-// needs it.
+// Whether only the layer's last segment reads the results of this segment (or it is the last one), so that no
+// gradient needs them.
 bool read_by_last_alone(const Layer& layer, const Segment& segment);
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// One kernel of a layer: what it moves and computes.
+// Describes one kernel of a layer: what it moves and computes.
 #pragma once
 
 #include <array>
@@ -7,30 +7,30 @@
 
 namespace rehearse {
 
-// What a kernel that is bound by memory computes. Rows are contiguous; where there are channels,
-// they are the planes of [samples, channels, height x width].
+// What a memory-bound kernel computes. Rows are contiguous; with channels, they are the planes of [samples,
+// channels, height x width].
 enum class MemoryForm : std::uint8_t {
   element_wise,         // also copies, look-ups and pooling
   norm_forward,         // layer or RMS norm of each row: reads x, writes y
   norm_backward,        // reads x and dy, writes dx
   norm_parameters,      // gradients of gain and bias: reads x and dy, sums over the rows
   softmax_forward,      // of each row: reads x, writes y
-  softmax_backward,     // reads y and dy, writes dx; a soft-capped one reads x, too
-  column_sums,          // a bias' gradient: reads dy, sums over the rows
-  channel_sums,         // that of a convolution: reads dy, sums over each channel
-  batch_norm_forward,   // reads x for the statistics of each channel and again to normalise it, writes y
+  softmax_backward,     // reads y and dy, writes dx; with soft-capping also reads x
+  column_sums,          // gradient of a bias: reads dy, sums over the rows
+  channel_sums,         // gradient of a convolution's bias: reads dy, sums over each channel
+  batch_norm_forward,   // reads x for the statistics of each channel and again to normalize it, writes y
   batch_norm_sums,      // backward: reads x and dy, sums over each channel
   batch_norm_backward,  // reads both again, writes dx
 };
 
-// By which kernels attention is computed: one after the other, with its scores in memory; or fused, without
-// them (Dao et al., "FlashAttention", 2022, arXiv 2205.14135; Dao, "FlashAttention-2", 2023, arXiv
-// 2307.08691; Shah et al., "FlashAttention-3", 2024, arXiv 2407.08608).
+// The kernels that compute attention: one after the other, with the scores in memory; or fused, without them
+// (Dao et al., "FlashAttention", 2022, arXiv 2205.14135; Dao, "FlashAttention-2", 2023, arXiv 2307.08691;
+// Shah et al., "FlashAttention-3", 2024, arXiv 2407.08608).
 enum class AttentionKernels : std::uint8_t { unfused, flash_1, flash_2, flash_3 };
 inline constexpr std::array<std::string_view, 4> kAttentionKernelsNames = {"unfused", "flash-1", "flash-2",
                                                                            "flash-3"};
 
-// The geometry of a convolution over maps [samples, channels, height, width], and which pass of it this is.
+// Geometry and pass of a convolution over maps [samples, channels, height, width].
 struct ConvolutionShape {
   enum class Pass : std::uint8_t { forward, backward_input, backward_weight } pass = Pass::forward;
   double samples = 0;  // 0: not known
@@ -42,41 +42,42 @@ struct ConvolutionShape {
   int out_width() const { return (width + 2 * padding_width - kernel_width) / stride + 1; }
 };
 
-// One kernel of a layer, or `count` equal ones. Times follow from a device: simulator/costs/compute.hpp.
+// One kernel of a layer, or `count` identical ones. simulator/costs/compute.hpp computes its time on a
+// device.
 struct Kernel {
   enum class Kind {
     gemm,             // `batch` products of [m,k] x [k,n]
     convolution,      // an implicit product of the same m, n, k
     attention,        // a batched product inside unfused attention (scores or values)
-    memory,           // element-wise, normalisation, softmax, pooling: bound by memory
+    memory,           // element-wise, normalization, softmax, pooling: bound by memory
     fixed,            // measured: takes `seconds` on the device it was measured on
-    fused_attention,  // the products of attention for the scores that are not masked, and its softmax
+    fused_attention,  // the products of attention for unmasked scores, and its softmax
   };
   Kind kind = Kind::memory;
   double m = 0, n = 0, k = 0, batch = 1;
-  double bytes = 0;  // moved to and from device memory by one of them
-  // The same convolution by Winograd's algorithm: `batch` products of this shape, and what they and the
-  // transforms around them move. batch 0: it does not apply.
+  double bytes = 0;  // traffic to and from device memory of one such kernel
+  // The same convolution with Winograd's algorithm: `batch` products of this shape, and the bytes that they
+  // and the surrounding transforms move. batch 0: not applicable.
   struct Winograd {
     double m = 0, n = 0, k = 0, batch = 0, bytes = 0;
   } winograd;
-  double seconds = 0;  // kind fixed
-  // kind fixed: kernels in this time that the device's process has to launch; a grouped product of experts:
-  // how many experts have a product in it.
+  double seconds = 0;  // for kind fixed
+  // For kind fixed: number of kernels in this time that the device's process must launch. For a grouped
+  // product of experts: number of experts with a product in it.
   double launches = 0;
-  bool routed = false;  // computes rows that a router sent to experts, which a process counts as they come
+  bool routed = false;  // processes rows that a router sent to experts, whose number varies
   double count = 1;
-  // The model's FLOPs are so many times those computed: fused attention leaves masked scores out, which the
-  // model's count, and forms the others again in the backward pass, which they do not.
+  // Ratio of the model's FLOPs to the computed ones: fused attention skips masked scores, which the model's
+  // FLOPs include, and recomputes the others in the backward pass, which they do not include.
   double counted = 1;
-  AttentionKernels fused = AttentionKernels::unfused;  // kind fused_attention
-  bool backward = false;                               // kind fused_attention
-  bool wide = false;                                   // kind gemm: its operands are not cast
-  bool loss = false;                                   // softmax and cross-entropy behind the model's outputs
+  AttentionKernels fused = AttentionKernels::unfused;  // for kind fused_attention
+  bool backward = false;                               // for kind fused_attention
+  bool wide = false;                                   // for kind gemm: its operands are not cast
+  bool loss = false;                                   // softmax and cross-entropy after the model's outputs
 
-  // How devices carry it out; no cost depends on what follows. A kernel bound by memory reads `reads` arrays
-  // of equal size and writes `writes` (a mask is part of one), with rows of `width` elements of `element`
-  // bytes; 0: it has no rows.
+  // How devices execute it; the fields below do not affect costs. A memory-bound kernel reads `reads` arrays
+  // of equal size and writes `writes` (a mask is a fraction of one), with rows of `width` elements of
+  // `element` bytes each; width 0: it has no rows.
   MemoryForm form = MemoryForm::element_wise;
   float reads = 1, writes = 1, element = 0;
   int channels = 0;

@@ -1,4 +1,4 @@
-// What all kinds of models use to write down their kernels.
+// Provides what all kinds of models use to write their kernels.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace rehearse {
 
-// A kernel bound by memory that moves `bytes`: it reads `reads` arrays of equal size and writes `writes`; a
-// mask is part of one.
+// A memory-bound kernel that moves `bytes`: reads `reads` arrays of equal size and writes `writes` (a mask is
+// a fraction of one).
 inline Kernel moves(double bytes, double reads = 1, double writes = 1) {
   Kernel kernel;
   kernel.kind = Kernel::Kind::memory;
@@ -21,13 +21,13 @@ inline Kernel moves(double bytes, double reads = 1, double writes = 1) {
   return kernel;
 }
 
-// One that reads and writes arrays of different sizes, in the ratio of these.
+// A kernel that reads and writes arrays of different sizes, in the ratio `read` to `written`.
 inline Kernel moves_between(double bytes, double read, double written) {
   const double one = std::min(read, written);
   return one > 0 ? moves(bytes, read / one, written / one) : moves(bytes);
 }
 
-// Over rows of `width` elements of `element` bytes, in arrays of `bytes` each.
+// Arrays of `bytes` each, with rows of `width` elements of `element` bytes.
 struct RowArrays {
   double bytes = 0, width = 0, element = 0;
 };
@@ -56,7 +56,7 @@ inline Kernel softmax_backward(const RowArrays& of, bool soft_capped = false) {
 inline Kernel column_sums(const RowArrays& of) {
   return over_rows(MemoryForm::column_sums, 1, 0, of);
 }
-// One of batch norm's: rows are the planes of `channels` channels.
+// A kernel of batch norm; its rows are the planes of `channels` channels.
 inline Kernel batch_norm(MemoryForm form, double channels, const RowArrays& of) {
   Kernel kernel = over_rows(form, 2, form == MemoryForm::batch_norm_sums ? 0 : 1, of);
   kernel.channels = static_cast<int>(channels + 0.5);
@@ -68,7 +68,7 @@ inline Kernel channel_sums(double channels, const RowArrays& of) {
   return kernel;
 }
 
-// `batch` products of [m,k] x [k,n]; each operand is read and the result written once.
+// `batch` products of [m,k] x [k,n]; reads each operand and writes the result once.
 inline Kernel product(Kernel::Kind kind, double m, double n, double k, double element, double batch = 1) {
   Kernel kernel;
   kernel.kind = kind;
@@ -84,29 +84,29 @@ inline void append(std::vector<Kernel>& to, const std::vector<Kernel>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-// The products of y = x W for `rows` rows of x. The bias and its cost are the caller's.
+// Adds the products of y = x W for `rows` rows of x. The caller adds the bias and its cost.
 void add_linear(LayerCost& layer, double rows, double out, double in, double element,
                 bool input_gradient = true);
 
-// A dimension of `size` on one of `shards` devices that share it: padded to a multiple of them.
+// Share of one of `shards` devices in a dimension of `size`, which is padded to a multiple of `shards`.
 double share_of(double size, int shards);
 
-// Bytes that softmax and cross-entropy move for each logit, forward and backward together, by kernels one
-// behind the other.
+// Bytes that softmax and cross-entropy move per logit, forward and backward together, if they are computed by
+// separate kernels.
 double unfused_loss_bytes(Precision precision);
 
-// Softmax cross-entropy over value `logits`, `rows` rows of `vocabulary` elements on all devices together:
-// the segments maximum, sums and loss. Logits are stored with the precision's width and handled in fp32, in
-// which the softmax is kept (Korthikanti et al. 2022, section 4.3).
+// Adds softmax cross-entropy over value `logits`, `rows` rows of `vocabulary` elements on all devices
+// together, as the segments maximum, sums and loss. Logits are stored in the width of the precision but
+// processed in fp32, and the softmax is saved in fp32 (Korthikanti et al. 2022, section 4.3).
 void add_loss(LayerWriter& layer, int logits, const PassShape& pass, double rows, double vocabulary);
 
-// One pass of a convolution as an implicit product: rows are the pixels of all samples, k the inputs that
-// each output pixel sees.
+// One pass of a convolution as an implicit product: rows are the pixels of all samples, k the inputs of each
+// output pixel.
 Kernel convolution_kernel(const Convolution& convolution, double samples, double element,
                           ConvolutionShape::Pass pass);
 Kernel convolution_kernel(const ConvolutionShape& shape, double element);
 
-// The model's FLOPs in these kernels: those of matrix products.
+// The model's FLOPs in these kernels; only matrix products count.
 double product_flops(const std::vector<Kernel>& kernels);
 
 std::vector<Layer> transformer_layers(const Transformer& shape, const PassShape& pass);
@@ -114,16 +114,17 @@ std::vector<Layer> convolutional_layers(const ConvolutionalNet& shape, const Pas
 std::vector<Layer> perceptron_layers(const MultiLayerPerceptron& shape, const PassShape& pass);
 std::vector<Layer> profiled_layers(const ProfiledModel& shape, const PassShape& pass);
 
-// [convolutional]: stages written as in the papers' tables, expanded to single layers.
+// Reads [convolutional]: stages written as in the papers' tables, expanded to single layers.
 ConvolutionalNet read_convolutional(Section section);
-// [transformer]: reads its keys; writes the table of keys that gives a shape again, all at `place`.
+// read_transformer() reads the keys of [transformer]; transformer_table() writes the TOML table that
+// reproduces a shape, with all values at `place`.
 Transformer read_transformer(Section section);
 TomlValue transformer_table(const Transformer& shape, const Place& place = {});
-// The shape in a config.json of Hugging Face transformers, of the families in read_huggingface.cpp, and notes
-// on what of the file is left out.
+// Reads the shape from a config.json of Hugging Face transformers, for the families in read_huggingface.cpp,
+// with notes on what it leaves out.
 Model read_huggingface(const std::string& path);
 Model parse_huggingface(const std::string& text, const std::string& path);
-// A model file: one shape's table, and the words beside it.
+// Reads a model file: the TOML table of one shape, and its name, title and sources.
 Model parse_model_file(Document document, const std::string& path);
 
 }  // namespace rehearse

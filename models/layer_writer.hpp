@@ -10,14 +10,14 @@ namespace rehearse {
 
 class LayerWriter {
 public:
-  // The layer's input becomes value 0.
+  // Makes the layer's input value 0.
   LayerWriter(std::string name, Value input) {
     layer_.name = std::move(name);
     layer_.values.push_back(input);
   }
 
-  // Adds a segment with one output per element of `outputs`; its cost is to be filled in by the caller,
-  // before the next segment is added.
+  // Adds a segment with one output per element of `outputs`. The caller must fill in its cost before the next
+  // segment is added.
   LayerCost& add(SegmentKind kind, std::vector<int> inputs, const std::vector<Value>& outputs) {
     Segment& segment = layer_.segments.emplace_back();
     segment.kind = kind;
@@ -28,7 +28,7 @@ public:
     }
     return segment.cost;
   }
-  int last() const { return static_cast<int>(layer_.values.size()) - 1; }  // the value written last
+  int last() const { return static_cast<int>(layer_.values.size()) - 1; }  // the last value written
 
   Layer take(double output_bytes) {
     layer_.output_bytes = output_bytes;

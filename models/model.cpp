@@ -8,11 +8,11 @@
 namespace rehearse {
 namespace {
 
-// Bytes moved for each logit by softmax cross-entropy in fp32, both passes. Counted over the kernels of
-// Megatron-LM's vocab_parallel_cross_entropy it is 52: to fp32 6, maximum 4, subtract 8, exponential 8, sum
-// 4, divide 8, backward scale 8, back to 16 bits 6. Fitting the step times of Narayanan et al. (SC'21, table
-// 1), Korthikanti et al. (2022, table 5) and vTrain's (MICRO'24) single-node measurements asks for 100 to
-// 130: the middle stands here, shared out to the passes as counted (38 and 14).
+// Traffic per logit of softmax cross-entropy in fp32, both passes. The kernels of Megatron-LM's
+// vocab_parallel_cross_entropy add up to 52: to fp32 6, maximum 4, subtract 8, exponential 8, sum 4, divide
+// 8, backward scale 8, back to 16 bits 6. Fitting the step times of Narayanan et al. (SC'21, table 1),
+// Korthikanti et al. (2022, table 5) and vTrain's (MICRO'24) single-node measurements requires 100 to 130.
+// This is the middle of that range, divided between the passes as counted (38 and 14).
 constexpr double kLossBytes = 115;
 constexpr double kLossForwardShare = 38.0 / 52.0;
 
@@ -34,7 +34,7 @@ double unfused_loss_bytes(Precision precision) {
   return element_bytes(precision) < 4 ? kLossBytes : kLossBytes - 12;  // fp32 logits need no conversion
 }
 
-// The kernels are those of `sums`: the maximum and the loss of each token are counted with them.
+// All kernels are in the segment `sums`, including those for the maximum and the loss of each token.
 void add_loss(LayerWriter& layer, int logits, const PassShape& pass, double rows, double vocabulary) {
   constexpr double kSumBytes = 4;
   const Value maximum{{Dim::batch, Dim::sequence}, rows, kSumBytes, false};
@@ -46,7 +46,7 @@ void add_loss(LayerWriter& layer, int logits, const PassShape& pass, double rows
   const double local = rows / splits.of(kHere, Dim::batch) / splits.of(kHere, Dim::sequence) *
                        share_of(vocabulary, splits.of(kHere, Dim::vocabulary));
   const double bytes = pass.loss_bytes > 0 ? pass.loss_bytes : unfused_loss_bytes(pass.precision);
-  // As counted: bytes read and written.
+  // Ratio of reads to writes as counted above.
   cost.forward.push_back(moves_between(kLossForwardShare * bytes * local, 22, 16));
   cost.backward_input.push_back(moves_between((1 - kLossForwardShare) * bytes * local, 8, 6));
   cost.forward.back().loss = cost.backward_input.back().loss = true;
@@ -66,7 +66,7 @@ void add_accumulation(std::vector<Layer>& layers, double bytes_per_parameter) {
   for (Layer& layer : layers)
     for (Segment& segment : layer.segments)
       if (segment.cost.parameters > 0) {
-        // A gradient in 16 bits and the sum are read, and the sum is written.
+        // Reads a 16-bit gradient and the sum, and writes the sum.
         segment.cost.backward_weight.push_back(moves(segment.cost.parameters * bytes_per_parameter, 2, 1));
       }
 }
@@ -103,14 +103,14 @@ double active_parameter_count(const Model& model) {
   met.experts = t->experts_per_token;
   Model active = model;
   active.shape = met;
-  // The router still chooses among all.
+  // The router still chooses among all experts.
   const double mixtures = t->layers - static_cast<double>(t->dense_layers.size());
   const double not_chosen = t->experts - t->experts_per_token;
   return parameter_count(active) + mixtures * not_chosen * (t->hidden + (t->router_bias ? 1 : 0));
 }
 
-// Backward is counted as twice the forward pass, as in Narayanan et al. (SC'21), although the first layer
-// needs no gradient of its input.
+// Counts the backward pass as twice the forward pass, as Narayanan et al. (SC'21) do, although the first
+// layer needs no gradient of its input.
 double flops_per_sample(const Model& model, double sequence_length) {
   PassShape pass;
   pass.sequence_length = sequence_length;

@@ -1,4 +1,4 @@
-// What is trained: a chain of layers, each with its parameters, the kernels of its passes and its
+// Describes a model to train: a chain of layers, each with its parameters, the kernels of its passes and its
 // activations.
 #pragma once
 
@@ -20,123 +20,127 @@ namespace rehearse {
 enum class Recompute { none, selective, operators, full };
 inline constexpr std::array<std::string_view, 4> kRecomputeNames = {"none", "selective", "operators", "full"};
 
-// Ranks in a ring, each with a share of the sequence, that pass their keys and values on (Liu et al., "Ring
+// Ranks in a ring, each with a part of the sequence, that pass on their keys and values (Liu et al., "Ring
 // Attention with Blockwise Transformers", 2023).
 struct AttentionRing {
   int ranks = 1;
-  // Each rank holds two shares, one from either end of the sequence, so that causal attention takes all of
-  // them equally long.
+  // Each rank holds two parts, one from either end of the sequence, so that causal attention takes equally
+  // long on all ranks.
   bool zigzag = true;
 };
 
-// In what a framework's kernels differ from fused ones; bytes are moved forward and backward together, for
-// each element in 16 bits, and 0 means fused kernels.
+// Properties in which a framework's kernels differ from fused ones. Bytes are traffic of the forward and
+// backward pass together, per 16-bit element; 0 means fused kernels.
 struct FrameworkKernels {
-  double norm_bytes = 0;    // of a norm's input
-  double rotary_bytes = 0;  // of the queries and keys that are turned by their position
-  double gate_bytes = 0;    // of the inner width, by the gated activation function
-  // Moved to scale and cast each element of a product's input or of its output's gradient to 8 bits or fewer;
-  // 0: the efficiency of such products contains it.
+  double norm_bytes = 0;    // per element of a norm's input
+  double rotary_bytes = 0;  // per element of the queries and keys that are rotated
+  double gate_bytes = 0;    // per element of the inner width, moved by the gated activation function
+  // Traffic to scale and cast each element of a product's input or of its output's gradient to 8 bits or
+  // fewer; 0: included in the efficiency of such products.
   double cast_bytes = 0;
-  bool wide_logits = false;    // the product that makes the logits casts no operands
+  bool wide_logits = false;    // the product that computes the logits casts no operands
   bool expanded_keys = false;  // keys and values are repeated for each query head before attention
-  // Recomputation ends behind the last tensor that the backward pass reads, and what it gathers is held until
+  // Recomputation ends after the last tensor that the backward pass reads, and what it gathers is held until
   // then.
   bool autograd_checkpoints = false;
-  // Of a mixture: casts of routed rows, as cast_bytes, by kernels that the efficiency of products does not
-  // contain; how often rows are copied on their way to experts, and back, beyond once; and whether the
-  // products of experts apply the activation function and cast what they return themselves.
+  // For mixtures of experts. routed_cast_bytes: as cast_bytes, for casts of routed rows by kernels that the
+  // efficiency of products does not include. routed_copies: number of copies of the rows on their way to the
+  // experts and back, beyond the first. fused_experts: the experts' products also apply the activation
+  // function and cast their results.
   double routed_cast_bytes = 0, routed_copies = 0;
   bool fused_experts = false;
-  // What experts keep for the backward pass is copied to a stash, and back, as buffers for a number of rows
-  // that is not known beforehand are used again by the next layer.
+  // What experts save for the backward pass is copied to a stash and back, because the next layer reuses
+  // buffers for a number of rows that is not known beforehand.
   bool stashed_experts = false;
 };
 
-// How one pass of the model is cut: what a layer's costs depend on.
+// How one pass of the model is divided: everything that a layer's costs depend on.
 struct PassShape {
   double micro_batch = 1;      // samples
-  double sequence_length = 0;  // tokens a sample; 0: the model's own
+  double sequence_length = 0;  // tokens per sample; 0: the model's own
   Precision precision = Precision::bf16;
   Recompute recompute = Recompute::none;
   Splits splits = {};  // by the axes that share a layer's work
   AttentionRing ring = {};
   AttentionKernels attention = AttentionKernels::unfused;
-  double expert_capacity = 1;  // rows that experts compute for each row that a router sends them
-  // Bytes moved for each parameter to add a micro-batch's gradients to those before, in kernels of their own
-  // behind the products; 0: the products add them up.
+  double expert_capacity = 1;  // rows that experts compute per row that a router sends them
+  // Traffic per parameter to add a micro-batch's gradients to the previous ones, in separate kernels after
+  // the products; 0: the products accumulate them.
   double accumulation_bytes = 0;
-  // Tokens of a sample whose logits a masked language model computes; 0: all.
+  // Number of tokens per sample whose logits a masked language model computes; 0: all.
   double predicted_tokens = 0;
   FrameworkKernels kernels = {};
-  double loss_bytes = 0;  // moved for each output that the loss reads, both ways; 0: as unfused kernels do
+  double loss_bytes = 0;  // traffic per output that the loss reads, both passes; 0: that of unfused kernels
 };
 
-// One layer for one micro-batch, on one device.
+// The costs of one layer for one micro-batch on one device.
 struct LayerCost {
   std::string name;
   double parameters = 0;  // elements
   std::vector<Kernel> forward;
-  std::vector<Kernel> recompute;        // run again before backward (empty without recomputation)
+  std::vector<Kernel> recompute;        // repeated before the backward pass (empty without recomputation)
   std::vector<Kernel> backward_input;   // gradient of the input
   std::vector<Kernel> backward_weight;  // gradient of the weights
-  double output_bytes = 0;  // the activation handed to the next layer (its gradient has the same size)
-  double saved_bytes = 0;   // activations kept from forward to backward
+  double output_bytes = 0;  // the activation passed to the next layer (its gradient has the same size)
+  double saved_bytes = 0;   // activations saved from the forward to the backward pass
   double logits = 0;        // elements of the outputs that the loss reads
 };
-inline constexpr double kSoftmaxBytes =
-    4;  // for each logit the loss keeps the softmax in fp32, in saved_bytes
+// Bytes per logit in saved_bytes for the softmax, which the loss saves in fp32.
+inline constexpr double kSoftmaxBytes = 4;
 
-// Shapes that models are made of. Sources of formulas stand in the .cpp files. Each field of a transformer is
-// a key of [model.transformer] (models/transformer_keys.cpp).
+// The shapes of models. The .cpp files give the sources of formulas. Each field of a transformer is a key of
+// [model.transformer] (models/transformer_keys.cpp).
 struct Transformer {
   int layers = 0;
-  double hidden = 0, heads = 0, feed_forward = 0;  // feed_forward: inner width, 4 x hidden if not given
+  double hidden = 0, heads = 0, feed_forward = 0;  // feed_forward: inner width; default 4 x hidden
   double vocabulary = 0, sequence_length = 0;
-  // The longest sequence that the model accepts, where sequence_length is a choice below it; 0: not known.
+  // The longest sequence that the model accepts, if sequence_length is a shorter choice; 0: not known.
   double context_limit = 0;
-  double positions = 0;         // learned position embeddings; 0: none
-  double position_offset = 0;   // OPT: rows of their table in front of the first position
-  double token_types = 0;       // BERT's segment embeddings; 0: none
-  double embedding_width = 0;   // of the token embedding, projected to and from hidden (OPT 350M); 0: hidden
-  bool causal = true;           // predicts the next token; else it has logits only with masked_lm_head
-  bool tied_embeddings = true;  // output layer shares the input embedding, which the first layer counts
-  bool final_norm = true;       // GPT: a last layer norm
-  bool embedding_norm = false;  // BERT (instead of the last one) and BLOOM: a layer norm after the embedding
-  bool pooler = false, masked_lm_head = false;  // BERT; with both comes the next-sentence classifier
+  double positions = 0;        // learned position embeddings; 0: none
+  double position_offset = 0;  // OPT: rows of the position table before the first position
+  double token_types = 0;      // BERT's segment embeddings; 0: none
+  double embedding_width = 0;  // of the token embedding, projected to and from hidden (OPT 350M); 0: hidden
+  bool causal = true;          // predicts the next token; otherwise it has logits only with masked_lm_head
+  // the output layer shares the input embedding, which counts in the first layer
+  bool tied_embeddings = true;
+  bool final_norm = true;  // GPT: a final layer norm
+  // BERT (instead of the final norm) and BLOOM: a layer norm after the embedding
+  bool embedding_norm = false;
+  bool pooler = false, masked_lm_head = false;  // BERT; both together include the next-sentence classifier
 
-  // Attention. Widths of one head: of its queries and keys (0: hidden / heads), of its values (0: the same).
+  // Attention. head_dim: width of one head's queries and keys (0: hidden / heads); value_head_dim: of its
+  // values (0: the same).
   double head_dim = 0, value_head_dim = 0;
-  double kv_heads = 0;           // grouped-query attention: key and value heads; 0: as many as heads
-  bool rotary = false;           // queries and keys are turned by their position
+  double kv_heads = 0;           // grouped-query attention: number of key and value heads; 0: same as heads
+  bool rotary = false;           // rotary position embeddings of queries and keys
   bool qkv_biases = true;        // of the product to queries, keys and values
   bool qk_norm = false;          // an RMS norm of each head's queries and keys
-  bool attention_sinks = false;  // GPT-OSS: one learned logit a head, in the denominator of its softmax
+  bool attention_sinks = false;  // GPT-OSS: one learned logit per head, in the denominator of its softmax
   bool attention_softcap = false, logit_softcap = false;  // Gemma 2: c tanh(x / c) of scores; of logits
-  // Sliding window: keys that a query sees, in all layers but `full_attention_layers` (counted from 0);
-  // 0: all keys in all layers.
+  // Sliding window: number of keys that a query attends to, except in `full_attention_layers` (counted from
+  // 0); 0: all keys in all layers.
   double window = 0;
   std::vector<int> full_attention_layers;
-  // Multi-head latent attention: keys and values are products of a compressed vector of kv_lora_rank (0: this
-  // is another attention), queries of one of q_lora_rank (0: of the layer's input). Of head_dim,
-  // rope_head_dim is rotary; that part of the keys is shared by all heads.
+  // Multi-head latent attention: keys and values are products of a compressed vector of width kv_lora_rank
+  // (0: not latent attention), queries of one of width q_lora_rank (0: of the layer's input). Of head_dim,
+  // rope_head_dim is rotary; all heads share that part of the keys.
   double kv_lora_rank = 0, q_lora_rank = 0, rope_head_dim = 0;
 
   bool gated = false;               // SwiGLU, GeGLU: a third matrix of the feed-forward gates its inner width
-  bool relu = false;                // instead of GELU, where not gated
+  bool relu = false;                // instead of GELU, if not gated
   bool parallel_residual = false;   // GPT-NeoX: attention and feed-forward read the same input
-  bool post_norms = false;          // Gemma 2 and 3: norms after attention and feed-forward, too
+  bool post_norms = false;          // Gemma 2 and 3: norms also after attention and feed-forward
   bool biases = true;               // of linear layers and norms
-  std::optional<bool> norm_biases;  // where norms differ from that: an RMS norm has a gain only
+  std::optional<bool> norm_biases;  // if norms differ from `biases`: an RMS norm has only a gain
   bool dropout = true;              // after the embedding, in attention and before each residual sum
-  std::optional<bool> embedding_dropout, attention_dropout;  // where they differ from that
+  std::optional<bool> embedding_dropout, attention_dropout;  // if they differ from `dropout`
 
-  // Mixture of experts: feed-forwards of `feed_forward` width side by side, of which a router gives each
-  // token a few; 0: one for all tokens.
+  // Mixture of experts: parallel feed-forwards of inner width `feed_forward`, of which a router chooses a few
+  // per token; 0: a single feed-forward for all tokens.
   double experts = 0, experts_per_token = 0;
   bool router_bias = false;
-  double shared_expert = 0;        // inner width of one more that sees all tokens; 0: none
-  bool shared_expert_gate = true;  // which weighs its result; else that is added as it is
+  double shared_expert = 0;        // inner width of one more expert that processes all tokens; 0: none
+  bool shared_expert_gate = true;  // a gate weights its result; otherwise it is added unchanged
   // Layers without experts, counted from 0, and the inner width of their feed-forward.
   std::vector<int> dense_layers;
   double dense_feed_forward = 0;
@@ -144,7 +148,7 @@ struct Transformer {
   double table_width() const { return embedding_width > 0 ? embedding_width : hidden; }
   double position_rows() const { return positions > 0 ? positions + position_offset : 0; }
 };
-struct Convolution {  // one layer of a convolutional network; kind says which fields count
+struct Convolution {  // one layer of a convolutional network; `kind` determines which fields apply
   enum class Kind {
     convolution,
     linear,
@@ -153,19 +157,19 @@ struct Convolution {  // one layer of a convolutional network; kind says which f
     norm,
     activation,
     add,
-    concatenate  // of `branches` that read the same input
+    concatenate  // the outputs of `branches` branches with the same input
   } kind = Kind::convolution;
   std::string name;
   double in_channels = 0, out_channels = 0, kernel = 1, stride = 1, padding = 0;
   double in_size = 0, out_size = 0;  // height = width of the feature map
-  double kernel_width = 0;           // where it is not `kernel` high and wide
-  double branches = 0;               // concatenate
+  double kernel_width = 0;           // if the kernel is not square
+  double branches = 0;               // for concatenate
   bool bias = false;
-  bool input_kept = false;  // a layer before it in the block reads and keeps the same input
+  bool input_kept = false;  // an earlier layer in the block reads and saves the same input
 };
 struct ConvolutionalNet {
   double image_size = 224, channels = 3, classes = 1000;
-  // Blocks group layers, so that a pipeline is never cut inside a residual connection.
+  // Blocks group layers so that pipeline stages never split a residual connection.
   struct Block {
     std::string name;
     std::vector<Convolution> layers;
@@ -176,49 +180,53 @@ struct MultiLayerPerceptron {
   std::vector<double> widths;  // input, hidden..., output
 };
 struct ProfiledModel {  // measured times: [model.profiled]
-  // Its parts are layers, which the pipeline cuts as it cuts those of other models, or the stages of one
-  // pipeline.
+  // If set, its parts are layers, which the pipeline divides like those of other models; otherwise they are
+  // the stages of one pipeline.
   bool has_layers = false;
-  std::vector<double> forward_s, backward_input_s, backward_weight_s;  // one a part
-  std::vector<double> p2p_bytes;                                       // what each part hands on
-  std::vector<double> parameters;                                      // elements a part; may be empty
-  std::vector<std::string> names;                                      // of the parts; may be empty
-  // Kernels in the times of a part that the device's process has to launch; empty: the times contain that.
+  std::vector<double> forward_s, backward_input_s, backward_weight_s;  // one per part
+  std::vector<double> p2p_bytes;   // bytes that each part passes to the next
+  std::vector<double> parameters;  // elements per part; can be empty
+  std::vector<std::string> names;  // of the parts; can be empty
+  // Number of kernels in the times of each part that the device's process must launch; empty: the times
+  // include launches.
   std::vector<double> forward_kernels, backward_kernels;
-  // Samples that the times, kernels aside, and p2p_bytes were measured with: those of other micro-batches are
-  // taken to be in proportion. 0: not told, the values hold for every micro-batch.
+  // Samples for which the times (but not the number of kernels) and p2p_bytes were measured; they scale in
+  // proportion to the micro-batch. 0: not given, the values apply to every micro-batch.
   double micro_batch = 0;
-  // Time of the optimizer step and the kernels it launches; 0: computed from the device's memory bandwidth.
+  // Time of the optimizer step and the number of kernels it launches; 0: computed from the device's memory
+  // bandwidth.
   double optimizer_s = 0, optimizer_kernels = 0;
-  // Standard deviation of the times of the pipeline's stages as a share of their mean, where the times given
-  // are those of a mean stage (simulator/strategies/layout/stage_spread.hpp); 0: the times are each stage's.
+  // Standard deviation of the times of the pipeline stages as a fraction of their mean, if the given times
+  // are those of a mean stage (simulator/strategies/layout/stage_spread.hpp); 0: the times are those of each
+  // stage.
   double stage_deviation = 0;
 };
 
 struct Model {
-  std::string name;         // "gpt3-175b"
-  std::string title;        // "GPT-3 175B"
-  std::string sample_unit;  // "sequences", "images", "samples"
+  std::string name;         // e.g. "gpt3-175b"
+  std::string title;        // e.g. "GPT-3 175B"
+  std::string sample_unit;  // "sequences", "images" or "samples"
   std::variant<Transformer, ConvolutionalNet, MultiLayerPerceptron, ProfiledModel> shape;
   std::vector<std::string> sources;  // where its dimensions come from
-  std::vector<std::string> notes;    // what of it is left out: whole sentences for the result
+  std::vector<std::string> notes;    // what the model leaves out, in full sentences for the result
 };
 
-// Reads the [model] section of a scenario (preset, file, transformer, convolutional, multi_layer_perceptron
-// or profiled: exactly one) and finishes it. `base_folder` is where relative file names start.
+// Reads the [model] section of a scenario, which must have exactly one of preset, file, transformer,
+// convolutional, multi_layer_perceptron and profiled, and finishes it. `base_folder` is the base of relative
+// file names.
 Model read_model(Section& section, const std::string& base_folder);
-Model model_preset(const std::string& name);  // InputError if there is none, with "did you mean"
+Model model_preset(const std::string& name);  // throws InputError if there is none, with "did you mean"
 
-// The layers of one micro-batch, in order of the forward pass.
+// Returns the layers of one micro-batch, in the order of the forward pass.
 std::vector<LayerCost> layer_costs(const Model& model, const PassShape& shape);
 
-double parameter_count(const Model& model);         // elements, shared ones once
-double active_parameter_count(const Model& model);  // those that one token meets: not all experts
-// FLOPs of forward and backward for one sample, without recomputation; matrix products only.
+double parameter_count(const Model& model);         // elements; shared ones count once
+double active_parameter_count(const Model& model);  // elements used for one token: not all experts
+// FLOPs of the forward and backward pass for one sample, without recomputation; only matrix products count.
 double flops_per_sample(const Model& model, double sequence_length);
 double tokens_per_sample(const Model& model, double sequence_length);  // 0 if the model has no tokens
-// Bytes of one sample of the batch: token numbers of 8 bytes (PyTorch's int64), pixels or features in the
-// precision of training. 0 for a profile, which does not tell.
+// Bytes of one sample of the batch: tokens of 8 bytes (PyTorch's int64), or pixels or features in the
+// precision of training. 0 for a profile, whose sample size is not known.
 double sample_bytes(const Model& model, double sequence_length, Precision precision);
 
 }  // namespace rehearse

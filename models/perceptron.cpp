@@ -1,6 +1,6 @@
-// The kernels of multi-layer perceptrons, and of models of which only measured times are known.
+// Writes the kernels of multi-layer perceptrons, and of models for which only measured times are known.
 //
-// Hidden layers are taken in pairs, the first to be split by its outputs and the second by its inputs, as
+// Hidden layers are taken in pairs: the first is split by its outputs and the second by its inputs, as
 // Megatron-LM splits the two products of a feed-forward.
 #include <algorithm>
 #include <string>
@@ -11,7 +11,7 @@
 namespace rehearse {
 namespace {
 
-// Hidden layer `i` of `hidden`, both counted from 1.
+// Kind of hidden layer `i` out of `hidden`, counted from 1.
 SegmentKind hidden_kind(std::size_t i, std::size_t hidden) {
   if (i % 2 == 0) return SegmentKind::down;
   return i < hidden ? SegmentKind::up : SegmentKind::dense;
@@ -19,8 +19,8 @@ SegmentKind hidden_kind(std::size_t i, std::size_t hidden) {
 
 }  // namespace
 
-// A layer's input is the output of the layer before it, so only the input has to be kept: a ReLU done in
-// place leaves its output as the next layer's input, and nothing is left for recomputation to save.
+// Saves only the input of each layer, which is the output of the layer before it: an in-place ReLU leaves its
+// output as the next layer's input. Recomputation would save nothing.
 std::vector<Layer> perceptron_layers(const MultiLayerPerceptron& shape, const PassShape& pass) {
   using enum Dim;
   const double element = element_bytes(pass.precision);
@@ -28,7 +28,7 @@ std::vector<Layer> perceptron_layers(const MultiLayerPerceptron& shape, const Pa
     return pass.micro_batch / pass.splits.of(kind, batch) / pass.splits.of(kind, sequence);
   };
   std::vector<Layer> layers;
-  SegmentKind source = SegmentKind::block;  // of the layer's input
+  SegmentKind source = SegmentKind::block;  // segment that produces the layer's input
   for (std::size_t i = 1; i < shape.widths.size(); ++i) {
     const double in = shape.widths[i - 1], out = shape.widths[i];
     const bool last = i + 1 == shape.widths.size();
@@ -51,8 +51,8 @@ std::vector<Layer> perceptron_layers(const MultiLayerPerceptron& shape, const Pa
     if (kind == SegmentKind::down) cost = &layer.add(SegmentKind::residual, {1}, {output});
     source = layer.layer().segments.back().kind;
     const double result = element * samples(source) * local_out;
-    cost->parameters +=
-        local_out;  // the bias is added by the product; its gradient is a sum over the samples
+    // the product adds the bias; its gradient is a sum over the samples
+    cost->parameters += local_out;
     cost->backward_weight.push_back(column_sums({result, local_out, element}));
     if (last) {
       add_loss(layer, layer.last(), pass, pass.micro_batch, out);

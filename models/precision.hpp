@@ -1,4 +1,4 @@
-// Number formats: what a tensor's elements are, and which of a device's peaks a matrix product uses.
+// Defines number formats: the elements of tensors, and which peak of a device a matrix product uses.
 #pragma once
 
 #include <array>
@@ -6,8 +6,8 @@
 
 namespace rehearse {
 
-// Scales of the narrow ones: one of fp32 for a tensor (fp8); one of 8 bits for 32 elements (mxfp8: OCP
-// Microscaling Formats, 2023); one of fp8 for 16 elements of 4 bits, and one of fp32 for the tensor (nvfp4:
+// Scales of the narrow formats: one in fp32 per tensor (fp8); one of 8 bits per 32 elements (mxfp8: OCP
+// Microscaling Formats, 2023); one in fp8 per 16 elements of 4 bits, and one in fp32 per tensor (nvfp4:
 // NVIDIA, "Pretraining Large Language Models with NVFP4", 2025, arXiv 2509.25149, section 2).
 enum class Precision { fp32, tf32, fp16, bf16, fp8, mxfp8, nvfp4 };
 

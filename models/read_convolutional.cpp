@@ -1,16 +1,16 @@
 // Reads a convolutional network: a list of stages as in the tables of the papers, expanded to single layers.
-// Every [[stage]] has a kind and may have a name. Further keys, with what is meant if they are left out:
-//   convolution   channels, kernel, stride 1, padding (keeps the map's size), repeat 1, norm false; ReLU
-//                 follows
+// Every [[stage]] has a kind and can have a name. Further keys, with their defaults:
+//   convolution   channels, kernel, stride 1, padding (preserves the map's size), repeat 1, norm false;
+//                 followed by ReLU
 //   bottleneck    blocks, width, stride 1, expansion 4; 1x1, 3x3, 1x1, each with norm, and the shortcut
 //   basic         blocks, width, stride 1; 3x3, 3x3, each with norm, and the shortcut
-//   branches      branches, repeat 1; each branch reads the block's input, their outputs are concatenated.
-//                 A branch is a text of steps: "1x7:192" (height, width, channels; norm and ReLU follow),
-//                 "avg3", "max3"; "/2" behind a step is its stride, without padding; "1x3:8|3x1:8" are two
-//                 convolutions that read the same and are concatenated
+//   branches      branches, repeat 1; each branch reads the block's input; their outputs are concatenated.
+//                 A branch is a string of steps: "1x7:192" (height, width, channels; followed by norm and
+//                 ReLU), "avg3", "max3"; "/2" after a step is its stride, without padding; "1x3:8|3x1:8" are
+//                 two convolutions with the same input, whose outputs are concatenated
 //   max-pool      kernel, stride, padding (kernel - 1) / 2
-//   average-pool  size 1: of the map it leaves
-//   linear        widths, the last of them the classes; ReLU between them
+//   average-pool  size 1 (of its output map)
+//   linear        widths, of which the last is the number of classes; ReLU between them
 #include <fmt/format.h>
 
 #include <cmath>
@@ -31,7 +31,7 @@ struct Window {
   double kernel = 1, stride = 1, padding = 0;
 };
 
-// Follows the feature map through the network.
+// Tracks the size of the feature map through the network.
 class Builder {
 public:
   explicit Builder(ConvolutionalNet& net) : net_(net), channels_(net.channels), size_(net.image_size) {}
@@ -74,7 +74,7 @@ private:
     return static_cast<double>(s.integer(key, min, max, fallback));
   }
 
-  // Kernel, stride and padding; the padding keeps the size of the map unless it is given.
+  // Reads kernel, stride and padding. By default the padding preserves the size of the map.
   Window window(Section& s, std::optional<std::int64_t> stride) const {
     Window w;
     w.kernel = whole(s, "kernel", 1, 10000);
@@ -140,7 +140,7 @@ private:
     add(layer(Kind::norm, name + ".norm", channels_));
   }
 
-  // He et al. 2016, figures 2 and 5. The stride is that of the first block's 3x3 convolution.
+  // He et al. 2016, figures 2 and 5. The stride applies to the first block's 3x3 convolution.
   void residual(Section& s, Stage kind) {
     const std::int64_t blocks = s.integer("blocks", 1, 1000);
     const double width = whole(s, "width", 1, 1'000'000);
@@ -179,7 +179,8 @@ private:
     }
   }
 
-  // One step of a branch, with `|` between convolutions that read the same; they leave the map concatenated.
+  // Adds one step of a branch. `|` separates convolutions with the same input, whose outputs are
+  // concatenated.
   void step(const Section& s, const std::string& text, const std::string& name, bool input_kept) {
     static const std::regex convolution("([1-9]\\d{0,2})x([1-9]\\d{0,2}):([1-9]\\d{0,5})(?:/([1-9]))?");
     static const std::regex pooling("(avg|max)([1-9]\\d{0,2})(?:/([1-9]))?");
@@ -188,7 +189,7 @@ private:
                "steps such as \"3x3:64\", \"1x7:64\", \"3x3:64/2\", \"avg3\" or \"max3/2\", "
                "whose kernels are odd without a stride and fit the map");
     };
-    // Without a stride the map keeps its size, with one there is no padding.
+    // Without a stride the map keeps its size; with one there is no padding.
     const auto window = [&](double height, double width, const std::string& stride) {
       Window w{height, 1, 0};
       if (stride.empty()) {
@@ -283,7 +284,7 @@ private:
     }
   }
 
-  // A max pool belongs to the block before it, whose output it makes smaller; an average pool to the
+  // Adds a max pool to the block before it, whose output it reduces, or an average pool to the block of the
   // classifier.
   void pool(Section& s, Stage kind) {
     if (kind == Stage::max_pool) {
@@ -303,7 +304,7 @@ private:
   void linear(Section& s) {
     const std::vector<std::int64_t> widths = s.integers("widths", 1, 100'000'000);
     if (widths.empty()) s.refuse("widths", "empty", "at least one width, e.g. [1000] classes");
-    // A ReLU stands between linear layers, none after the last.
+    // ReLU between linear layers, but not after the last one.
     if (flat_) add(layer(Kind::activation, "relu", channels_));
     for (std::size_t i = 0; i < widths.size(); ++i) {
       begin_block(numbered(static_cast<std::int64_t>(i), static_cast<std::int64_t>(widths.size())));
@@ -317,7 +318,7 @@ private:
   }
 
   ConvolutionalNet& net_;
-  double channels_, size_;  // of the feature map so far
+  double channels_, size_;  // of the current feature map
   std::string name_;
   int stages_ = 0;
   bool flat_ = false, joins_next_ = false;

@@ -1,5 +1,5 @@
-// The families of models whose config.json opens. Keys that the library fills in have its defaults; those
-// that decide how large the model is are required, except where published configs leave them out.
+// Defines the families of models whose config.json can be read. Keys that the library fills in get its
+// defaults. Keys that determine the size of the model are required, except where published configs omit them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,36 +17,37 @@ using Notes = std::vector<std::string>;
 
 constexpr std::int64_t kMaxLayers = 10'000, kMaxWidth = 1'000'000, kMaxHeads = 100'000,
                        kMaxInner = 10'000'000, kMaxTokens = 100'000'000, kMaxExperts = 10'000;
-// The longest sequence that is assumed where a config has only the limit of the context: Llama 3 is
-// pre-trained on 8,192 tokens (Grattafiori et al. 2024, arXiv 2407.21783, section 3.4.1), and reaches its
-// 131,072 in a short last stage.
+// The longest sequence assumed if a config gives only the limit of the context: Llama 3 is pre-trained on
+// 8,192 tokens (Grattafiori et al. 2024, arXiv 2407.21783, section 3.4.1) and reaches its 131,072 in a short
+// final stage.
 constexpr double kUsualSequence = 8192;
 
 constexpr std::array<std::string_view, 3> kBertClasses = {"BertModel", "BertForMaskedLM",
                                                           "BertForPreTraining"};
 constexpr std::array<std::string_view, 2> kLayerTypes = {"full_attention", "sliding_attention"};
-// How configs of mixtures of experts call the number of experts.
+// The names of the number of experts in configs of mixtures of experts.
 constexpr std::array<std::string_view, 4> kExpertKeys = {"num_local_experts", "num_experts",
                                                          "n_routed_experts", "moe_num_experts"};
 
 struct Family {
-  std::string_view name;  // model_type
+  std::string_view name;  // the config's model_type
   Transformer (*read)(const Config&, const Family&, Notes&);
-  bool experts = false;          // its models are mixtures
-  std::string_view inside = {};  // the key of the text model's own config
-  // Where the families that read_llama() reads differ; defaults are the library's.
+  bool experts = false;          // its models are mixtures of experts
+  std::string_view inside = {};  // key of the nested config of the text model
+  // Differences between the families that read_llama() reads; the defaults are the library's.
   enum class Biases { none, qkv, linear } biases = Biases::none;
   bool qk_norm = false;
   bool post_norms = false;
-  bool tied = false;    // tie_word_embeddings
+  bool tied = false;    // default of tie_word_embeddings
   double head_dim = 0;  // 0: hidden_size / num_attention_heads
   double kv_heads = 0;  // 0: num_attention_heads
-  // Sliding windows: in all layers from max_window_layers on, if use_sliding_window; or in all layers but
-  // every second or sixth, or in all. `layer_types` goes before all of them.
+  // Sliding windows: switched: if use_sliding_window, in all layers from max_window_layers on; alternating:
+  // in all layers except every second or sixth; in_all: in all layers. `layer_types` takes precedence over
+  // these.
   enum class Windows { none, switched, alternating, in_all } windows = Windows::none;
-  double window = 0;   // sliding_window
-  int full_every = 0;  // alternating
-  // Of the sizes that published configs leave out; 0: required.
+  double window = 0;   // default of sliding_window
+  int full_every = 0;  // for alternating
+  // Sizes that published configs omit; 0: required.
   double vocabulary = 0, heads = 0, context = 0;
 };
 
@@ -87,7 +88,7 @@ std::optional<double> unless_required(double number) {
   return number > 0 ? std::optional(number) : std::nullopt;
 }
 
-// hidden_size and the like, which newer families share.
+// Reads hidden_size and similar keys, which newer families share.
 Transformer read_common(const Config& c, const Family& family, std::string_view inner = "intermediate_size") {
   Transformer t;
   t.hidden = c.whole("hidden_size", kMaxWidth);
@@ -111,7 +112,7 @@ void read_windows(const Config& c, const Family& family, Transformer& t) {
   if (t.window == 0) return;
   const std::vector<std::size_t> types =
       c.choices("layer_types", static_cast<std::size_t>(t.layers), kLayerTypes);
-  int every = 0, first = 0;  // layers that see all keys: each `every`th, and those in front of `first`
+  int every = 0, first = 0;  // layers with full attention: each `every`th, and those before `first`
   if (family.windows == Windows::switched)
     first = static_cast<int>(c.whole("max_window_layers", kMaxLayers, 28, 0));
   if (family.windows == Windows::alternating)
@@ -190,7 +191,7 @@ Transformer read_bert(const Config& c, const Family& family, Notes&) {
     constexpr std::array<std::string_view, 1> kAbsolute = {"absolute"};
     c.choice("position_embedding_type", kind, kAbsolute);
   }
-  // Which heads the encoder is trained with.
+  // The heads that the encoder is trained with.
   const auto* classes = c.find("architectures");
   if (classes && (!classes->is_array() || classes->size() != 1)) {
     c.refuse("architectures", describe(*classes), "an array of one class");
@@ -201,7 +202,7 @@ Transformer read_bert(const Config& c, const Family& family, Notes&) {
   return t;
 }
 
-// Learned positions, of which the first two rows are padding's; no dropout behind the embedding.
+// Learned positions, of which the first two rows are for padding; no dropout after the embedding.
 Transformer read_opt(const Config& c, const Family& family, Notes&) {
   Transformer t = read_common(c, family, "ffn_dim");
   even_heads(c, t);
@@ -233,7 +234,7 @@ Transformer read_gpt_neox(const Config& c, const Family& family, Notes&) {
   return t;
 }
 
-// `dense` are the layers without experts; where there are no others, the model is no mixture.
+// `dense`: the layers without experts. If that is all layers, the model is not a mixture.
 void set_experts(Transformer& t, double experts, double chosen, double width, std::vector<int> dense) {
   if (dense.size() == static_cast<std::size_t>(t.layers)) return;
   t.experts = experts;
@@ -264,7 +265,7 @@ Transformer read_gpt_oss(const Config& c, const Family& family, Notes& notes) {
   return t;
 }
 
-// The experts have a width of their own; intermediate_size is that of layers without experts.
+// Experts have a separate width; intermediate_size is that of the layers without experts.
 Transformer read_qwen_moe(const Config& c, const Family& family, Notes& notes) {
   Transformer t = read_llama(c, family, notes);
   const int step = static_cast<int>(c.whole("decoder_sparse_step", kMaxLayers, 1));
@@ -285,8 +286,8 @@ Transformer read_qwen2_moe(const Config& c, const Family& family, Notes& notes) 
   return t;
 }
 
-// The bias by which DeepSeek V3 balances the load of its experts is set by a rule and trained by no gradient:
-// it is no parameter here, as it is none in the library.
+// DeepSeek V3's bias for balancing the load of the experts is set by a rule and not trained by a gradient. As
+// in the library, it is not a parameter.
 Transformer read_deepseek(const Config& c, const Family& family, Notes& notes) {
   Transformer t = read_common(c, family);
   const double plain = c.whole("qk_nope_head_dim", kMaxWidth / 2, 128);
@@ -314,7 +315,7 @@ Transformer read_deepseek(const Config& c, const Family& family, Notes& notes) {
   const double shared = c.whole("n_shared_experts", most, 0, 0);
   set_experts(t, experts, chosen_experts(c, experts, "num_experts_per_tok"), width, std::move(dense));
   if (t.experts > 0 && shared > 0) {
-    t.shared_expert = shared * width;  // side by side they are one wide expert
+    t.shared_expert = shared * width;  // together they are equivalent to one wide expert
     t.shared_expert_gate = false;
   }
   if (c.whole("num_nextn_predict_layers", kMaxLayers, 0, 0) > 0)

@@ -1,4 +1,4 @@
-// Reads [model] of a scenario, model files and presets, which hold the same tables.
+// Reads [model] of a scenario, model files and presets, which contain the same TOML tables.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -12,15 +12,15 @@
 namespace rehearse {
 namespace {
 
-// In the order of Model::shape.
+// In the order of the alternatives of Model::shape.
 constexpr std::array<std::string_view, 4> kShapes = {"transformer", "convolutional", "multi_layer_perceptron",
                                                      "profiled"};
-constexpr std::array<std::string_view, 3> kWords = {"name", "title", "sources"};  // beside any of them
+constexpr std::array<std::string_view, 3> kWords = {"name", "title", "sources"};  // allowed beside any shape
 constexpr std::array<std::string_view, 3> kNamed = {"preset", "file", "huggingface"};
 constexpr std::array<std::string_view, 7> kModelKeys = {
     "preset", "file", "huggingface", "transformer", "convolutional", "multi_layer_perceptron", "profiled"};
 
-// The one of `keys` that the section has.
+// Returns the only one of `keys` that the section has.
 std::string only_one(const Section& section, std::span<const std::string_view> keys) {
   std::string found;
   for (const std::string_view key : keys) {
@@ -52,7 +52,7 @@ MultiLayerPerceptron read_perceptron(Section s) {
   return {{widths.begin(), widths.end()}};
 }
 
-// How many parts have times, as stages or as layers.
+// Reads the number of parts with times, either stages or layers.
 std::size_t count_parts(Section& s) {
   if (s.has("stages") && s.has("layers")) s.refuse("layers", "given beside stages", "one of stages, layers");
   return static_cast<std::size_t>(s.integer(s.has("layers") ? "layers" : "stages", 1, 10'000));
@@ -71,7 +71,7 @@ ProfiledModel read_profiled(Section s) {
       s.refuse(key, fmt::format("an array of {}", found),
                fmt::format("{}an array of one for each of the {} {}", or_one, parts, noun));
   };
-  // A number for every part, or an array with one for each.
+  // A number for all parts, or an array with one number per part.
   const auto per_part = [&](std::string_view key, Range range, double unit) {
     std::vector<double> values =
         s.is_array(key) ? s.numbers(key, range) : std::vector<double>(parts, s.number(key, range));
@@ -83,10 +83,9 @@ ProfiledModel read_profiled(Section s) {
     return s.has(key) ? per_part(key, range, 1) : std::vector<double>();
   };
   constexpr double kMilli = 1e-3;
-  // A hundred times what a device holds; transfers of 10^14 bytes and more are beyond the engine's
-  // arithmetic.
+  // A hundred times what a device can hold; transfers of 10^14 bytes and more exceed the engine's arithmetic.
   constexpr Range kFitsDevice{0, 1e13, false}, kKernels{0, 1e9, false};
-  // A layer's times may be 0, a stage's may not.
+  // The times of a layer can be 0, but not those of a stage.
   const Range time = profiled.has_layers ? kNotNegative : kPositive;
   profiled.forward_s = per_part("forward_ms", time, kMilli);
   profiled.backward_input_s = per_part("backward_input_ms", time, kMilli);
@@ -102,7 +101,8 @@ ProfiledModel read_profiled(Section s) {
   profiled.optimizer_kernels = s.number("optimizer_kernels", kKernels, 0);
   if (profiled.optimizer_s > 0 && profiled.parameters.empty())
     s.require("parameters", "optimizer_ms", "the elements that are updated");
-  // The fastest of 10,000 stages is expected 3.9 deviations below the mean, and must take a positive time.
+  // The fastest of 10,000 stages is expected 3.9 standard deviations below the mean and must take a positive
+  // time.
   profiled.stage_deviation = s.number("stage_deviation", {0, 0.25}, 0);
   if (profiled.has_layers && s.has("stage_deviation"))
     s.refuse("stage_deviation", "given beside layers", "only beside stages");
@@ -127,7 +127,7 @@ struct Describe {
   }
 };
 
-// The shape's table.
+// Reads the TOML table of the shape.
 void read_shape(Section& section, const std::string& kind, Model& model) {
   if (kind == "transformer") {
     model.shape = read_transformer(section.section(kind));
@@ -144,7 +144,7 @@ void read_shape(Section& section, const std::string& kind, Model& model) {
   }
 }
 
-// The shape's table and the words beside it.
+// Reads the TOML table of the shape and the title, sources and notes beside it.
 void read_body(Section& section, const std::string& kind, Model& model) {
   read_shape(section, kind, model);
   model.title = section.text("title", std::visit(Describe{}, model.shape));
@@ -153,7 +153,7 @@ void read_body(Section& section, const std::string& kind, Model& model) {
   section.finish();
 }
 
-// A model that stands in a file of its own, and the table of its shape.
+// A model from a separate file, and the TOML table of its shape.
 struct NamedModel {
   Model model;
   TomlValue shape;
@@ -173,7 +173,7 @@ NamedModel model_file(const std::string& path) {
 
 NamedModel huggingface_file(const std::string& path) {
   NamedModel named;
-  named.model = read_huggingface(path);  // its shape and notes
+  named.model = read_huggingface(path);  // sets its shape and notes
   const Transformer& transformer = std::get<Transformer>(named.model.shape);
   named.model.name = title_of_file(path);
   named.model.title = Describe{}(transformer);
@@ -182,7 +182,7 @@ NamedModel huggingface_file(const std::string& path) {
   return named;
 }
 
-// "known, known; did you mean "known"?"
+// Returns e.g. "known, known; did you mean "known"?".
 std::string known_presets(const std::string& name, const std::vector<std::string>& known) {
   std::string text = fmt::format("{}", fmt::join(known, ", "));
   const std::string near = nearest_name(name, known);
@@ -225,7 +225,7 @@ NamedModel named_model(Section& section, const std::string& base_folder) {
   return model_file(preset_path("models", name));
 }
 
-// A named model with the keys of its shape that the section gives instead.
+// Reads a named model with the changes to keys of its shape that the section gives.
 Model read_changed(Section& section, const NamedModel& named) {
   const std::string shape = shape_name(named.model);
   for (const std::string_view other : kShapes)

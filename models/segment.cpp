@@ -6,8 +6,8 @@
 
 namespace rehearse {
 
-// b s h j g q d f v e c r of the literature, in the order of Dim: batch, sequence, hidden, keys, KV heads,
-// queries of one, head size, inner, vocabulary, experts, slots, latent.
+// In the letters of the literature, in the order of Dim: batch b, sequence s, keys j, hidden h, KV heads g,
+// queries per KV head q, head size d, inner f, vocabulary v, experts e, routed slots c, latent r.
 Dims parameter_dims(SegmentKind kind) {
   using enum Dim;
   switch (kind) {
@@ -32,7 +32,7 @@ Dims parameter_dims(SegmentKind kind) {
       return {hidden, latent};
     case SegmentKind::latent_up:
       return {latent, kv_heads, queries, head};
-    case SegmentKind::attention:  // attention sinks
+    case SegmentKind::attention:  // for the attention sinks
       return {kv_heads, queries};
     case SegmentKind::up:
     case SegmentKind::down:

@@ -1,5 +1,5 @@
-// The kinds of segments that layers consist of, the dimensions of their tensors, and the number of shards of
-// each dimension.
+// Defines the kinds of segments that layers consist of, the dimensions of their tensors, and the number of
+// shards of each dimension.
 #pragma once
 
 #include <array>
@@ -9,9 +9,9 @@
 
 namespace rehearse {
 
-// Dimensions of tensors, along each of which a tensor may be sharded. `routed`: the rows that a router sends
-// to experts (they combine batch and sequence). `keys`: the sequence dimension of the keys and values that
-// attention reads. `queries`: the query heads of one key-value head.
+// Dimensions along which a tensor can be sharded. `routed`: the rows that a router sends to experts (they
+// combine batch and sequence). `keys`: the sequence dimension of the keys and values that attention reads.
+// `queries`: the query heads per key-value head.
 enum class Dim : std::uint8_t {
   batch,
   sequence,
@@ -48,33 +48,33 @@ private:
   std::uint32_t bits_ = 0;
 };
 
-// A layer is cut into segments wherever a parallel axis may change a tensor's placement.
+// A layer is divided into segments wherever a parallel axis can change a tensor's placement.
 enum class SegmentKind : std::uint8_t {
-  embedding,    // looks tokens up in the vocabulary's table
-  position,     // looks positions or token types up, and adds them
+  embedding,    // looks up tokens in the vocabulary's table
+  position,     // looks up positions or token types and adds them
   norm,         // over the hidden dimension
   dense,        // a product that no axis splits by its weights' dimensions
   pooler,       // of the first token of each sample
-  query,        // products to the queries; where both are split alike, to keys and values too
-  query_norm,   // of each head's queries (and keys, where they come from one product)
+  query,        // products to the queries, and to keys and values too if these are split identically
+  query_norm,   // of each head's queries (and keys, if one product computes both)
   key_value,    // products to keys and values
   key_norm,     // of each head's keys
   latent,       // products to compressed vectors, and their norms (multi-head latent attention)
-  latent_up,    // products from them to heads
+  latent_up,    // products from the compressed vectors to heads
   attention,    // softmax(Q K^T) V
   projection,   // product back to the hidden dimension
-  residual,     // what is added to it: bias, dropout, the residual itself
-  up,           // feed-forward: to the inner dimension, and the activation function
-  down,         // and back
+  residual,     // what is added to its result: bias, dropout, the residual
+  up,           // feed-forward: product to the inner dimension, and the activation function
+  down,         // product back to the hidden dimension
   router,       // chooses experts
-  dispatch,     // tokens in order of their experts
-  expert_up,    // as up, of each expert
-  expert_down,  // as down
-  combine,      // the experts' results, weighed and back in order of the tokens
+  dispatch,     // sorts tokens by their experts
+  expert_up,    // like up, for each expert
+  expert_down,  // like down, for each expert
+  combine,      // the weighted sum of the experts' results, back in the order of the tokens
   logits,       // product to the vocabulary
-  maximum,      // of each token's logits
-  sums,         // of their exponentials, and the logit that is asked for
-  loss,         // of each token, and its mean
+  maximum,      // maximum of each token's logits
+  sums,         // sum of their exponentials, and the logit of the target token
+  loss,         // loss of each token, and the mean loss
   block,        // anything else: convolutional blocks, measured stages
 };
 inline constexpr std::size_t kSegmentKinds = 26;
@@ -86,8 +86,8 @@ inline constexpr std::array<std::string_view, kSegmentKinds> kSegmentNames = {
 
 // The dimensions of a segment's weights.
 Dims parameter_dims(SegmentKind kind);
-// Those of its input number `input` (0, 1, ...), which is a tensor of dimensions `value`: attention reads the
-// sequence of its keys and values as `keys`.
+// The dimensions of a segment's input number `input` (0, 1, ...), for a tensor with dimensions `value`:
+// attention reads the sequence of its keys and values as `keys`.
 Dims input_dims(SegmentKind kind, int input, Dims value);
 
 // The number of shards of each dimension in each kind of segment, over all parallel axes.

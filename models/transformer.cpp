@@ -1,15 +1,15 @@
-// The kernels of transformers as Megatron-LM runs them: matrix products by cuBLAS, unfused attention
+// Writes the kernels of transformers as Megatron-LM runs them: matrix products by cuBLAS, unfused attention
 // (attention.cpp), and the fused element-wise kernels bias+activation, bias+gated activation,
 // bias+dropout+add and rotary positions. Gemma's scaling of the embedding is part of the look-up.
 //
 // Sources. FLOPs: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
 // Megatron-LM", SC'21, appendix and eq. 3. Saved activations: Korthikanti et al., "Reducing Activation
-// Recomputation in Large Transformer Models", 2022, section 4: s b h (34 + 5 a s / h) bytes a layer at 16
+// Recomputation in Large Transformer Models", 2022, section 4: s b h (34 + 5 a s / h) bytes per layer at 16
 // bits, s b h (10 + 24 / t + 5 a s / (h t)) with tensor parallelism of degree t, all of it divided by t with
-// sequence parallelism. Memory traffic: each kernel reads its operands and writes its results once. At
-// 1.6 TB/s (0.8 of an A100's 2.0 TB/s) the forward kernels below take 0.75 ms (softmax, dropout) and 0.82 ms
-// (the others) in the 22B layer of Korthikanti's table 4 (micro-batch 4, tensor parallel 8), whose forward
-// pass was measured as 7.7 ms.
+// sequence parallelism. Memory traffic: each kernel reads its operands and writes its results once. At 1.6
+// TB/s (0.8 of an A100's 2.0 TB/s) the forward kernels below take 0.75 ms (softmax, dropout) and 0.82 ms (the
+// others) in the 22B layer of Korthikanti's table 4 (micro-batch 4, tensor parallel 8), whose forward pass
+// was measured as 7.7 ms.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -20,11 +20,12 @@
 namespace rehearse {
 namespace {
 
-constexpr double kMask = 1;  // bytes of a dropout mask's element
+constexpr double kMask = 1;  // bytes per element of a dropout mask
 
-// Bias, dropout and residual in one kernel: reads x and the residual, writes the sum and the mask. Backward
-// reads dy and the mask and writes dx (without dropout dx is dy); then the two gradients that meet where the
-// residual branched off are added. The bias stands here since the product's result may be a partial sum.
+// Bias, dropout and residual in one kernel: reads x and the residual, writes the sum and the mask. The
+// backward pass reads dy and the mask and writes dx (without dropout dx is dy), and then adds the two
+// gradients that meet where the residual branches off. The bias is part of this segment because the product's
+// result can be a partial sum.
 int add_residual(TransformerWriter& to, int branch, int trunk) {
   const Transformer& t = to.t;
   const Sizes z = to.sizes(SegmentKind::residual);
@@ -37,9 +38,10 @@ int add_residual(TransformerWriter& to, int branch, int trunk) {
   return to.layer.last();
 }
 
-// Scaling and casting the operands of products. Input and output gradient are read for the largest magnitude
-// and again to be cast; the products for gradients read weights, and for those of weights both their
-// operands, in the other order of memory: each is transposed in 8 bits, read and written once.
+// Adds kernels that scale and cast the operands of products. The input and the output gradient are each read
+// to find the largest magnitude and again to be cast. The products for input gradients read the weights, and
+// those for weight gradients read both operands, in the other memory order: each of these is transposed in 8
+// bits, with one read and one write.
 void add_casts(Layer& layer, double cast_bytes) {
   constexpr double kTransposed = 2;
   for (Segment& segment : layer.segments) {
@@ -53,15 +55,15 @@ void add_casts(Layer& layer, double cast_bytes) {
       cost.backward_input.push_back(moves(cast_bytes * outputs, 4, 1));
       cost.backward_input.push_back(moves(kTransposed * made.n * made.k * made.batch));
       cost.backward_weight.push_back(moves(kTransposed * (inputs + outputs)));
-      break;  // a segment has one
+      break;  // a segment has at most one such product
     }
   }
 }
 
-// In what a layer may differ from others of the same model.
+// The properties in which layers of one model can differ.
 struct LayerKind {
-  bool local = false;    // with the sliding window
-  bool experts = false;  // a mixture of them
+  bool local = false;    // uses the sliding window
+  bool experts = false;  // has a mixture of experts
 };
 
 Layer transformer_layer(const Transformer& t, const PassShape& pass, const LayerKind& kind) {
@@ -77,7 +79,7 @@ Layer transformer_layer(const Transformer& t, const PassShape& pass, const Layer
 
   const int second = add_norm(to, t.parallel_residual ? 0 : middle);
   LayerCost& second_norm = to.layer.layer().segments.back().cost;
-  // Parallel branches have one input in common.
+  // Parallel branches share one saved input.
   if (t.parallel_residual) second_norm.saved_bytes -= to.sizes(SegmentKind::norm).activation;
   branch = add_feed_forward(to, second, kind.experts);
   if (t.post_norms) branch = add_norm(to, branch);
@@ -86,7 +88,7 @@ Layer transformer_layer(const Transformer& t, const PassShape& pass, const Layer
     add_bias(to.layer.layer().segments.back().cost, to.sizes(SegmentKind::residual), t.hidden, true);
 
   Layer& layer = to.layer.layer();
-  if (t.post_norms)  // what they return is added at once: only their inputs are kept
+  if (t.post_norms)  // the results of these norms are added immediately, so only their inputs are saved
     for (Segment& segment : layer.segments)
       if (segment.kind == SegmentKind::norm && segment.inputs.front() != 0 &&
           segment.inputs.front() != middle)
@@ -170,14 +172,14 @@ void add_norm(LayerCost& layer, const Sizes& z, double width, double row, double
   layer.backward_weight.push_back(norm_parameters(arrays));
 }
 
-// Keeps its input and its output, which the next product reads.
+// Saves its input and its output, which the next product reads.
 int add_norm(TransformerWriter& to, int input) {
   const Transformer& t = to.t;
   const Sizes z = to.sizes(SegmentKind::norm);
   LayerCost& cost = to.layer.add(SegmentKind::norm, {input}, {to.tokens()});
   add_norm(cost, z, z.hidden, z.hidden, (t.norm_biases.value_or(t.biases) ? 2 : 1) * z.hidden);
   if (to.pass.kernels.norm_bytes > 0) {
-    constexpr double kFusedArrays = 7;  // read and written by the three kernels of add_norm
+    constexpr double kFusedArrays = 7;  // arrays read and written by the three kernels of add_norm
     const double factor = to.pass.kernels.norm_bytes / (kFusedArrays * 2);
     for (auto* pass : {&cost.forward, &cost.backward_input, &cost.backward_weight}) scale(*pass, factor);
   }
@@ -200,7 +202,7 @@ std::vector<Layer> transformer_layers(const Transformer& t, const PassShape& pas
   std::vector<Layer> layers;
   layers.reserve(static_cast<std::size_t>(t.layers) + 2);
   layers.push_back(embedding_layer(t, pass));
-  std::array<std::optional<Layer>, 4> kinds;  // each written down once
+  std::array<std::optional<Layer>, 4> kinds;  // each kind is written only once
   for (int i = 0; i < t.layers; ++i) {
     const LayerKind kind{t.window > 0 && !contains(t.full_attention_layers, i),
                          t.experts > 0 && !contains(t.dense_layers, i)};

@@ -1,13 +1,13 @@
-// A transformer's first layer, which looks tokens up, and its last one, which ends in the loss.
+// Writes a transformer's first layer, which looks up tokens, and its last one, which ends with the loss.
 #include "models/transformer_parts.hpp"
 
 namespace rehearse {
 
 Layer embedding_layer(const Transformer& t, const PassShape& pass) {
   using enum Dim;
-  constexpr double kMask = 1;  // bytes of a dropout mask's element
+  constexpr double kMask = 1;  // bytes per element of a dropout mask
   TransformerWriter to(t, pass, "embedding", false);
-  // A table's gradient is a dense tensor: it is zeroed, then dy's rows are added to its rows.
+  // The gradient of a table is a dense tensor: it is zeroed, and then dy's rows are added to its rows.
   const auto look_up = [&](LayerCost& cost, const Sizes& z, double rows, double width) {
     cost.parameters += rows * width;
     cost.forward.push_back(moves(2 * z.bytes(width)));
@@ -45,15 +45,15 @@ Layer embedding_layer(const Transformer& t, const PassShape& pass) {
     cost->saved_bytes = kMask * z.tokens * z.hidden;
   }
   Layer& layer = to.layer.layer();
-  if (t.tied_embeddings)  // the output layer's gradient of the same table is added
+  if (t.tied_embeddings)  // adds the output layer's gradient of the same table
     layer.segments.front().cost.backward_weight.push_back(moves(3 * z.element * table, 2, 1));
   return to.layer.take(to.sizes(layer.segments.back().kind).activation);
 }
 
 namespace {
 
-// What follows the final norm: a masked language model's transform, logits and loss. `to` knows as many
-// tokens of a sample as are predicted.
+// Adds what follows the final norm: a masked language model's transform, logits and loss. `to` must be set up
+// for only the predicted tokens of a sample.
 void add_predictions(TransformerWriter& to, int last, double whole_activation) {
   using enum Dim;
   const Transformer& t = to.t;
@@ -61,7 +61,8 @@ void add_predictions(TransformerWriter& to, int last, double whole_activation) {
   if (t.masked_lm_head) {
     const Sizes z = to.sizes(SegmentKind::dense);
     LayerCost& cost = to.layer.add(SegmentKind::dense, {last}, {to.tokens()});
-    if (pass.predicted_tokens > 0) {  // their rows are gathered; backward, spread over a tensor of zeros
+    // gathers the rows of these tokens; the backward pass scatters them into a zeroed tensor
+    if (pass.predicted_tokens > 0) {
       cost.forward.push_back(moves(2 * z.activation));
       cost.backward_input.push_back(moves(z.activation + whole_activation));
     }
@@ -90,14 +91,14 @@ void add_predictions(TransformerWriter& to, int last, double whole_activation) {
     if (pass.kernels.wide_logits)
       for (auto* passed : {&cost.forward, &cost.backward_input, &cost.backward_weight})
         for (Kernel& kernel : *passed) kernel.wide = true;
-    if (t.tied_embeddings) cost.parameters -= z.vocabulary * width;  // the embedding has counted it
+    if (t.tied_embeddings) cost.parameters -= z.vocabulary * width;  // already counted by the embedding
     if (t.masked_lm_head) add_bias(cost, z, z.vocabulary, false);
-    if (t.logit_softcap) {  // backward reads its result
+    if (t.logit_softcap) {  // the backward pass reads its result
       cost.forward.push_back(moves(2 * z.element * logits));
       cost.backward_input.push_back(moves(3 * z.element * logits, 2, 1));
       cost.saved_bytes += z.element * logits;
     }
-    // The input of the output layer: Korthikanti et al. 2022, section 4.3. Kept as the norm returns it.
+    // The input of the output layer, saved as the norm returns it: Korthikanti et al. 2022, section 4.3.
     cost.saved_bytes += to.sizes(SegmentKind::norm).bytes(width);
     const double sequence_length = pass.sequence_length > 0 ? pass.sequence_length : t.sequence_length;
     add_loss(to.layer, to.layer.last(), pass, pass.micro_batch * sequence_length, t.vocabulary);
@@ -128,7 +129,7 @@ Layer head_layer(const Transformer& t, const PassShape& pass) {
       cost.parameters += 2;
     }
   }
-  // The rest runs on the predicted tokens only.
+  // Everything else runs only on the predicted tokens.
   PassShape predicted = pass;
   if (pass.predicted_tokens > 0) predicted.sequence_length = pass.predicted_tokens;
   TransformerWriter rest(t, predicted, "head");

@@ -1,4 +1,4 @@
-// The keys of [model.transformer], read and written.
+// Reads and writes the keys of [model.transformer].
 #include <fmt/format.h>
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kMaxWidth = 1'000'000, kMaxInner = 10'000'000, kMaxTokens = 100'000'000;
 
-// Layers, counted from 0, in ascending order.
+// Reads layer numbers, counted from 0, in ascending order.
 std::vector<int> read_layers(Section& s, std::string_view key, int layers) {
   std::vector<int> found;
   for (const std::int64_t layer : s.integers(key, 0, layers - 1)) {
@@ -114,7 +114,7 @@ private:
     t_.post_norms = s_.boolean("post_norms", false);
   }
 
-  // All keys are read, so that all are known to "did you mean".
+  // Reads all keys in any case, so that all are known to "did you mean".
   void experts() {
     const std::int64_t experts = s_.integer("experts", 1, 10'000, 1);
     const bool mixture = s_.has("experts");
@@ -137,7 +137,7 @@ private:
     t_.shared_expert = static_cast<double>(shared);
   }
 
-  // Has a value only where it differs from the `usual` one.
+  // Returns a value only if it differs from `usual`.
   std::optional<bool> unless(std::string_view key, bool usual) {
     const bool found = s_.boolean(key, usual);
     return found == usual ? std::nullopt : std::optional(found);
@@ -175,7 +175,7 @@ public:
                                   {"pooler", t.pooler},
                                   {"masked_lm_head", t.masked_lm_head}})
       put(key, is);
-    // The others stand there only where they are not what the reader takes without them.
+    // Writes the others only if they differ from the reader's defaults.
     for (const auto& [key, number] : {std::pair<const char*, double>("context_limit", t.context_limit),
                                       {"position_offset", t.position_offset},
                                       {"embedding_width", t.embedding_width},

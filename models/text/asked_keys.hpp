@@ -1,4 +1,4 @@
-// Which keys readers ask for: all that a file may hold, learnt from the readers themselves.
+// Records which keys readers ask for, and so learns from the readers all keys that a file can contain.
 #pragma once
 
 #include <string>
@@ -8,14 +8,15 @@
 namespace rehearse {
 
 struct AskedKey {
-  // expected: it may be there, but so far nobody has asked what it is.
+  // expected: a key that can be present but whose type has not been asked for yet.
   enum class Kind { number, integer, boolean, text, choice, list, section, sections, expected };
   Kind kind = Kind::text;
-  std::string path;                  // "strategy.schedule"
-  std::vector<std::string> allowed;  // of a choice
+  std::string path;                  // e.g. "strategy.schedule"
+  std::vector<std::string> allowed;  // for a choice
 };
 
-// Collects, as long as it lives, what readers on its thread ask sections for, each key once. One at a time.
+// Records, during its lifetime, the keys that readers on this thread ask sections for; each key once. Only
+// one object can exist at a time.
 class AskedKeys {
 public:
   AskedKeys();
@@ -29,7 +30,7 @@ private:
   std::vector<AskedKey> keys_;
 };
 
-// Called by the readers of document.hpp.
+// For the readers of document.hpp.
 bool asked_keys_wanted();
 void note_asked(AskedKey key);
 

@@ -32,13 +32,13 @@ std::vector<std::string> names_of_options(const CLI::App& app) {
   return names;
 }
 
-// The subcommand that was given, or the program itself.
+// Returns the given subcommand, or the program itself.
 const CLI::App& chosen(const CLI::App& app) {
   const std::vector<CLI::App*> given = app.get_subcommands();
   return given.empty() ? app : *given.front();
 }
 
-// What was not expected, in the order of the command line.
+// Describes the unexpected arguments, in the order of the command line.
 std::string describe_extras(const CLI::App& app) {
   std::vector<std::string> extras = app.remaining(true);
   const CLI::App& command = chosen(app);

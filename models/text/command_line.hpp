@@ -1,4 +1,4 @@
-// How all programs read their command lines.
+// Parses the command lines of all programs.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,14 +9,14 @@
 
 namespace rehearse {
 
-// Refuses every other word, naming those allowed and the nearest of them.
+// Rejects all other words; the error lists the allowed ones and suggests the nearest.
 CLI::Validator one_of(std::vector<std::string> names);
-// Refuses "", which would be taken for an option that is not given.
+// Rejects "", which would count as an option that is not given.
 CLI::Validator not_empty(std::string allowed);
-CLI::Validator file_name();  // the same for the name of a file
+CLI::Validator file_name();  // like not_empty(), for a file name
 
-// Nothing if the arguments are right; else the exit status, after printing help or what is wrong with them.
-// An `app` that has subcommands wants one.
+// Returns nullopt if the arguments are valid; otherwise prints help or the error and returns the exit status.
+// Requires a subcommand if `app` has any.
 std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv);
 
 }  // namespace rehearse

@@ -17,13 +17,13 @@ namespace rehearse {
 struct DocumentState {
   std::string file;
   TomlValue root;
-  // Keys that readers asked for, by table: two readers of one table share them.
+  // Known keys by table; several readers of one table share them.
   std::map<const void*, std::shared_ptr<std::vector<std::string>>> known;
 };
 
 namespace {
 
-constexpr std::size_t kMaxTextBytes = 4096;  // of a value: PATH_MAX
+constexpr std::size_t kMaxTextBytes = 4096;  // limit of a string value: PATH_MAX
 
 const TomlValue* as_value(const void* table) {
   return static_cast<const TomlValue*>(table);
@@ -78,7 +78,7 @@ double checked_number(const TomlValue& value, const std::string& path, const Ran
   bool inside = std::isfinite(number) && number <= range.max &&
                 (range.above_min ? number > range.min : number >= range.min);
   if (!inside) {
-    // The default upper bound is worth telling only to whom it concerns.
+    // Mentions the default upper bound only if the number exceeds it.
     bool too_large = std::isfinite(number) && number > range.max;
     std::string allowed = describe_number(range);
     if (too_large && range.max >= 1e18) allowed += fmt::format(", at most {}", range.max);
@@ -114,7 +114,7 @@ const TomlValue::Array& checked_array(const TomlValue& value, const std::string&
   return *array;
 }
 
-// One step of the path of an override: a key, then indices into arrays.
+// One step in the path of an override: a key, then indices into arrays.
 struct PathStep {
   std::string key;
   std::vector<std::size_t> indices;
@@ -370,7 +370,7 @@ void Section::require(std::string_view key, std::string_view because, const std:
 }
 
 TomlValue* Section::tree() const {
-  return const_cast<TomlValue*>(as_value(table_));  // the document's own, which is not const
+  return const_cast<TomlValue*>(as_value(table_));  // the document's own value is not const
 }
 
 Place Section::place() const {

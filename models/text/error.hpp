@@ -1,4 +1,4 @@
-// Errors in what the user gave us: they name the place, what was found there and what is allowed.
+// Defines errors in the user's input: they state the position, what was found there and what is allowed.
 #pragma once
 
 #include <stdexcept>
@@ -6,16 +6,15 @@
 
 namespace rehearse {
 
-// A place in an input file. `line` and `column` count from 1; 0 means "the file as a whole".
-// An override from the command line has the file name "--set" and no line.
+// A position in an input file. `line` and `column` count from 1; 0 means the file as a whole. An override
+// from the command line has the file name "--set ASSIGNMENT" and no line.
 struct Place {
   std::string file;
   int line = 0;
   int column = 0;
 };
 
-// The input is wrong: the program ends with exit status 2.
-// what() is "file:line:column: message".
+// The input is invalid: the program exits with status 2. what() is "file:line:column: message".
 class InputError : public std::runtime_error {
 public:
   InputError(Place place, const std::string& message);
@@ -25,13 +24,13 @@ private:
   Place place_;
 };
 
-// A key that nobody knows: what stands at it makes no difference.
+// An unknown key, whose value would have no effect.
 class UnknownKeyError : public InputError {
 public:
   using InputError::InputError;
 };
 
-// The run itself failed (not the input): the program ends with exit status 1.
+// The run itself failed (not the input): the program exits with status 1.
 class RunError : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;

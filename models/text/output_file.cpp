@@ -23,8 +23,8 @@ bool begins_with(const std::string& text, const char* front) {
   return text.rfind(front, 0) == 0;
 }
 
-// A link to an open file, such as /dev/stdout, is written to as it stands: a file of another inode under its
-// name would not reach whoever opened it.
+// A link to an open file, such as /dev/stdout, must be written to directly: a new file under its name would
+// not reach the process that opened it.
 bool is_written_straight(const std::string& path, bool exists, const struct stat& about) {
   if (begins_with(path, "/dev/") || begins_with(path, "/proc/")) return true;
   return exists ? !S_ISREG(about.st_mode) : fs::is_symlink(fs::symlink_status(path));
@@ -48,7 +48,7 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
   target_ = exists ? fs::canonical(path, ignored).string() : path;
   if (target_.empty()) target_ = path;
   static int number = 0;
-  // A name of its own length: that of the target may have no room for an ending.
+  // The name does not extend the target's name, which may leave no room for a suffix.
   const std::string beside =
       (fs::path(target_).parent_path() / fmt::format(".rehearse-{}-{}.part", getpid(), ++number)).string();
   file_ = open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -58,7 +58,7 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
     return;
   }
   temporary_ = beside;
-  // A file system without modes keeps its own.
+  // A file system without modes ignores this.
   if (exists) (void)!fchmod(file_, about.st_mode & 07777);
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Devices and prices lie below the clusters that they belong to.
+// Devices and prices are in folders below the cluster presets.
 fs::path below_data_folder(std::string_view folder) {
   if (folder == "topologies/devices") return "topologies/presets/devices";
   if (folder == "topologies/prices") return "topologies/presets/prices";
@@ -21,7 +21,7 @@ fs::path preset_folder(std::string_view folder) {
   fs::path below = below_data_folder(folder);
   std::error_code error;
   if (const char* data = std::getenv("REHEARSE_DATA"); data && *data) return data / below;
-  // An installed binary uses what was installed with it, a built one its source tree.
+  // An installed binary uses the data installed with it, a binary in a build tree the source tree.
   fs::path binary = fs::read_symlink("/proc/self/exe", error);
   if (!error) {
     fs::path beside = binary.parent_path().parent_path() / "share/rehearse" / below;
@@ -69,7 +69,8 @@ std::string nearest_name(std::string_view found, std::span<const std::string> kn
   std::string nearest;
   for (const auto& name : known) {
     if (name.size() > kMaxLength) continue;
-    // Edit distance with neighbours swapped as one edit (optimal string alignment), by rows.
+    // Edit distance in which swapping two neighbors counts as one edit (optimal string alignment), row by
+    // row.
     std::vector<std::size_t> before_last, last(name.size() + 1), row(name.size() + 1);
     std::iota(last.begin(), last.end(), std::size_t{0});
     for (std::size_t i = 1; i <= found.size(); ++i) {

@@ -14,10 +14,10 @@
 namespace rehearse {
 namespace {
 
-// Some four times what the deepest input takes (a scenario with 32 nested tables, a large trace).
+// About four times what the deepest input takes (a scenario with 32 nested tables, a large trace).
 constexpr rlim_t kLeastStackBytes = 512 * 1024;
 
-// A stack that overflows ends the program without a word.
+// A stack overflow would end the program without a message.
 void refuse_small_stack() {
   rlimit stack{};
   if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= kLeastStackBytes) return;
@@ -30,7 +30,7 @@ int run_and_tell(const std::string& name, const std::function<int()>& run) {
     refuse_small_stack();
     return run();
   } catch (const InputError& error) {
-    std::cerr << std::string(error.what()) + '\n';  // whole, where several processes write
+    std::cerr << std::string(error.what()) + '\n';  // one string, because several processes can write here
     return kInputWrong;
   } catch (const ReaderGone&) {
     return kDone;
@@ -43,9 +43,9 @@ int run_and_tell(const std::string& name, const std::function<int()>& run) {
 }  // namespace
 
 int run_program(const std::string& name, const std::function<int()>& run) {
-  // The write that fails reports a closed pipe and a file that has become too large (ulimit -f).
+  // Ignored, so that the failing write reports a closed pipe or a file that exceeds its limit (ulimit -f).
   for (const int number : {SIGPIPE, SIGXFSZ}) std::signal(number, SIG_IGN);
-  // Static: a library may call exit() amid `run`, which flushes the streams.
+  // Static, because a library can call exit() within `run`, which flushes the streams.
   static TerminalBuffer output(STDOUT_FILENO), errors(STDERR_FILENO);
   std::streambuf* const old_output = std::cout.rdbuf(&output);
   std::streambuf* const old_errors = std::cerr.rdbuf(&errors);

@@ -7,7 +7,7 @@
 namespace rehearse {
 namespace {
 
-// Not through std::cerr, which escapes what commands a terminal.
+// Writes without std::cerr, which would escape terminal commands.
 void write_to_terminal(const std::string& text) {
   [[maybe_unused]] const ssize_t unimportant = write(STDERR_FILENO, text.data(), text.size());
 }

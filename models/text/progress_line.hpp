@@ -1,4 +1,4 @@
-// One line on a terminal, written over until it is cleared.
+// Shows a line on a terminal that is overwritten until it is cleared.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ public:
 
   bool is_shown() const { return shown_; }
   void show(const std::string& text);
-  void clear();  // nothing of it stays; it can be shown again
+  void clear();  // erases the line; it can be shown again
 
 private:
   bool shown_, written_ = false;

@@ -1,4 +1,4 @@
-// Files and standard input as text, up to a limit.
+// Reads files and standard input as text, up to a size limit.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@ namespace rehearse {
 
 inline constexpr std::size_t kMostTextBytes = std::size_t{16} << 20;
 
-// read_text_file() of document.hpp with another limit; no more than that is read.
+// Like read_text_file() of document.hpp with another limit; reads no more than that.
 std::string read_text_file(const std::string& path, const std::string& kind, std::size_t most_bytes);
-// All of `in`, which errors call `name`. InputError for more than `most_bytes`.
+// Reads all of `in`, which errors call `name`. Throws InputError if there are more than `most_bytes`.
 std::string read_text(std::istream& in, const std::string& name, const std::string& kind,
                       std::size_t most_bytes = kMostTextBytes);
 
-// Collects, as long as it lives, the paths of the files that read_text_file reads on its thread.
+// Records, during its lifetime, the paths of the files that read_text_file() reads on this thread.
 class FilesRead {
 public:
   FilesRead();
@@ -28,7 +28,7 @@ public:
 private:
   friend std::string read_text_file(const std::string&, const std::string&, std::size_t);
   std::vector<std::string> paths_;
-  FilesRead* outer_;  // collects too
+  FilesRead* outer_;  // the enclosing recorder, which records too
 };
 
 }  // namespace rehearse

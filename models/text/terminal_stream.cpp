@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 1u << 16;
 
-// Without a character at the end whose last bytes may still come.
+// Length without an incomplete last character, whose remaining bytes can still follow.
 std::size_t whole_characters(const std::string& text) {
   for (std::size_t tail = 1; tail <= std::min<std::size_t>(3, text.size()); ++tail) {
     const auto byte = static_cast<unsigned char>(text[text.size() - tail]);

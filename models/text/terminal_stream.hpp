@@ -1,4 +1,4 @@
-// Standard output and standard error of the programs: what is printed there cannot command a terminal.
+// Filters standard output and standard error of the programs, so that printed text cannot control a terminal.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace rehearse {
 
-// Writes text to an open file, control characters but for line feeds and tabs escaped (printable.hpp), so
-// that no caller has to think of it. A pipe whose reader has gone takes everything and loses it: `head` has
-// what it wanted.
+// Writes text to an open file and escapes control characters except line feeds and tabs (printable.hpp), so
+// that callers need not. After the reader of a pipe has gone, discards all text without an error: `head` has
+// read what it needed.
 class TerminalBuffer : public std::streambuf {
 public:
   explicit TerminalBuffer(int file) : file_(file) {}
@@ -17,8 +17,8 @@ public:
   TerminalBuffer(const TerminalBuffer&) = delete;
   TerminalBuffer& operator=(const TerminalBuffer&) = delete;
 
-  bool finish();                        // writes all that is left; false if it cannot be written
-  int error() const { return error_; }  // errno of the first write that failed; 0: none did
+  bool finish();                        // writes the rest; false on error
+  int error() const { return error_; }  // errno of the first failed write; 0: none
 
 protected:
   int_type overflow(int_type c) override;

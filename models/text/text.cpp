@@ -15,11 +15,11 @@ struct Unit {
   std::string_view name;
 };
 
-// 3 significant digits, without exponent and trailing zeros; for magnitudes below 1000.
+// Formats 3 significant digits, without exponent and trailing zeros; for magnitudes below 1000.
 std::string three_digits(double value) {
   double magnitude = std::fabs(value);
   int decimals = magnitude >= 100 ? 0 : magnitude >= 10 ? 1 : 2;
-  // Below 1 zeros behind the point do not count as digits.
+  // Below 1, leading zeros of the fraction do not count as digits.
   for (double next = 1; decimals < 12 && magnitude > 0 && magnitude < next; next /= 10) ++decimals;
   std::string text = fmt::format("{:.{}f}", value, decimals);
   if (text.find('.') != std::string::npos) {
@@ -35,7 +35,7 @@ double rounded(double value) {
   return std::round(value * scale) / scale;
 }
 
-// `units` from the smallest to the largest.
+// `units` must be sorted in ascending order.
 std::string in_units(double value, std::span<const Unit> units) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "infinity" : "-infinity";

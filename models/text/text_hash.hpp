@@ -1,4 +1,4 @@
-// A hash of several texts that tells whether a file of results belongs to the same question.
+// Computes a hash of several texts, to check whether a results file belongs to the same question.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,12 +9,12 @@
 
 namespace rehearse {
 
-// FNV-1a (Fowler, Noll, Vo) with 64 bits: the same on every machine.
+// FNV-1a (Fowler, Noll, Vo) with 64 bits: identical on every machine.
 class TextHash {
 public:
   void add(std::string_view text) {
     for (const unsigned char c : text) add_byte(c);
-    add_byte(0xFF);  // stands in no UTF-8: texts cannot run into each other
+    add_byte(0xFF);  // does not occur in UTF-8, so it separates the texts
   }
   std::string hex() const { return fmt::format("{:016x}", state_); }
 

@@ -13,7 +13,7 @@ std::string joined(const std::string& path, const std::string& key) {
   return path.empty() ? key : fmt::format("{}.{}", path, key);
 }
 
-// An integer or a floating-point number.
+// Returns an integer or floating-point number.
 std::optional<double> number_of(const TomlValue& value) {
   if (const auto* integer = value.get<std::int64_t>()) return static_cast<double>(*integer);
   if (const auto* floating = value.get<double>()) return *floating;

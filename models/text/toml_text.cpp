@@ -63,7 +63,7 @@ void write_table(const TomlValue& table, const std::string& path, std::string& o
       }
       continue;
     }
-    // A table of nothing but tables needs no header of its own.
+    // A table that contains only tables needs no header.
     const auto& below = *entry.value.get<TomlValue::Table>();
     if (below.empty() ||
         std::any_of(below.begin(), below.end(), [](const TomlEntry& e) { return !has_header(e.value); }))

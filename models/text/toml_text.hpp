@@ -1,4 +1,4 @@
-// A parsed TOML value, written down again.
+// Writes a parsed TOML value as text.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace rehearse {
 
-// A document of a table: its values first, then its tables. Parsed again it gives the same values in the same
-// order, but that a table's own values stand in front of its tables.
+// Writes a table as a document: its values first, then its sub-tables. Parsing it gives the same values in
+// the same order, except that a table's own values come before its sub-tables.
 std::string toml_text(const TomlValue& table);
-// In quotes, with what they cannot hold escaped.
+// Writes a quoted string with the necessary escapes.
 std::string toml_string(const std::string& text);
-// One value as it stands behind "key =": numbers with all their digits, tables in braces.
+// Writes a value as it appears after "key =": numbers with all their digits, tables in braces.
 std::string toml_value_text(const TomlValue& value);
 
 }  // namespace rehearse

@@ -14,9 +14,10 @@
 namespace rehearse {
 namespace {
 
-// Deeper nesting than any scenario needs, and far less than what would exhaust the stack.
+// Deeper than any scenario needs, and far less than would exhaust the stack.
 constexpr int kMaxNesting = 32;
-// toml++ looks through all tables made by dotted keys and headers, so that its time grows with their square.
+// toml++ searches all tables made by dotted keys and headers, so its time grows quadratically with their
+// number.
 constexpr int kMaxDottedKeys = 10'000;
 
 struct Position {
@@ -41,8 +42,8 @@ void check_utf8(std::string_view text, const std::string& file_name) {
   }
 }
 
-// Past the end of a string that begins at `i`. An unterminated one ends with its line (or the text): the
-// parser says more about it.
+// Returns the position after a string that begins at `i`. An unterminated string ends with its line (or the
+// text); the parser reports it in more detail.
 std::size_t skip_string(std::string_view text, std::size_t i) {
   char quote = text[i];
   bool escapes = quote == '"';
@@ -60,7 +61,7 @@ std::size_t skip_string(std::string_view text, std::size_t i) {
   return text.size();
 }
 
-// Nested brackets and long dotted keys become recursion in the parser and in the destructor of its tables.
+// Nested brackets and long dotted keys cause recursion in the parser and in the destructor of its tables.
 void check_nesting(std::string_view text, const std::string& file_name) {
   int open = 0, dots = 0, dotted_keys = 0;
   auto refuse = [&](std::size_t i, const std::string& message) {
@@ -93,7 +94,7 @@ void check_nesting(std::string_view text, const std::string& file_name) {
       if (++dots > kMaxNesting) {
         refuse(i, fmt::format("a key has more than {0} dots; allowed: at most {0}", kMaxNesting));
       }
-      // A dot in a number counts as well; in a section's header it does not.
+      // A dot in a number counts towards `dots` as well; one after a digit does not count as a dotted key.
       bool in_key = i > 0 && (text[i - 1] < '0' || text[i - 1] > '9');
       if (in_key && ++dotted_keys > kMaxDottedKeys) {
         refuse(i, fmt::format("there are more than {0} dotted keys; allowed: at most {0}", kMaxDottedKeys));
@@ -130,7 +131,7 @@ TomlValue convert(const toml::node& node, const std::string& file_name, const Pl
       entries.push_back({std::string(key.str()), place_of(key.source(), file_name, fixed),
                          convert(item, file_name, fixed)});
     }
-    // toml++ sorts by name; the order of the file is that of the keys' places.
+    // toml++ sorts by name; sorting by position restores the order of the file.
     std::stable_sort(entries.begin(), entries.end(), [](const TomlEntry& a, const TomlEntry& b) {
       return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
     });

@@ -1,4 +1,4 @@
-// A parsed TOML value with its place: what the document reader keeps of a file, in the order of the file.
+// Defines a parsed TOML value with its position, as the document reader stores it in the order of the file.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace rehearse {
 struct TomlEntry;
 
 struct TomlValue {
-  // TOML's dates and times: kept only so that they can be named when they are refused.
+  // TOML dates and times; stored only for the error message that rejects them.
   struct Date {
     std::string text;
   };
-  // Deques, so that values stay where they are when an override adds others.
+  // Deques, so that values keep their addresses when an override adds others.
   using Array = std::deque<TomlValue>;
   using Table = std::deque<TomlEntry>;
 
@@ -38,21 +38,22 @@ struct TomlValue {
 
 struct TomlEntry {
   std::string key;
-  Place place;  // of the key
+  Place place;  // position of the key
   TomlValue value;
 };
 
 TomlValue* find(TomlValue& table, std::string_view key);  // nullptr if there is none
 const TomlEntry* find_entry(const TomlValue& table, std::string_view key);
 
-// "a string \"abc\"", "-3", "NaN", "a table": what an error says was found.
+// Describes a value for an error: "a string \"abc\"", "-3", "NaN", "a table".
 std::string describe(const TomlValue& value);
-// A string in quotes, shortened and with what does not print escaped.
+// Quotes a string, shortened and with non-printable characters escaped.
 std::string in_quotes(std::string_view text);
 
-// The root table. InputError with the place of what is wrong: not UTF-8, nested too deep, not TOML.
+// Returns the root table. Throws InputError with the position if the text is not UTF-8, nested too deeply, or
+// not TOML.
 TomlValue parse_toml(std::string_view text, const std::string& file_name);
-// The value behind "--set key="; `place` goes to it and all its parts.
+// Parses the value after "--set key="; `place` becomes the position of the value and all its parts.
 TomlValue parse_toml_value(std::string_view text, const Place& place);
 
 }  // namespace rehearse
