@@ -9,7 +9,7 @@
 namespace rehearse {
 namespace {
 
-// Sebastiano Vigna's splitmix64: the finaliser of a counter-based generator, here a hash.
+// Sebastiano Vigna's splitmix64: the finalizer of a counter-based generator, used as a hash.
 std::uint64_t mixed(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -39,7 +39,7 @@ std::unique_ptr<Cabling> make_cabling(const Fabric& fabric, const Node& node, in
 }
 
 int ports_down(const Fabric& fabric, const Node& node) {
-  // As many down as whole cables above carry at this oversubscription.
+  // As many ports down as the remaining complete cables carry at this oversubscription.
   const double down_over_up = fabric.oversubscription * fabric.link_bandwidth / node.nic_bandwidth;
   const double down = std::floor(fabric.radix * down_over_up / (1 + down_over_up) + 1e-9);
   return static_cast<int>(std::clamp(down, 1.0, fabric.radix - 1.0));

@@ -233,15 +233,16 @@ int Cluster::nic_of(int local) const {
 
 int Cluster::device_at_nic(int nic) const {
   const std::int64_t scaled = std::int64_t{nic} * node_.devices;
-  // The first device whose own NIC it is; with more NICs than devices, the device they are shared out to.
+  // The first device whose own NIC it is; with more NICs than devices, the device that they are assigned to.
   return static_cast<int>(node_.nics <= node_.devices ? (scaled + node_.nics - 1) / node_.nics
                                                       : scaled / node_.nics);
 }
 
 namespace {
 
-// Derived spines and edges have whole cables of link_bandwidth, and the oversubscription is what those give.
-// Where the spines are given, it is the cables' bandwidth that follows.
+// Completes spines, oversubscription and bandwidth. Derived spines and edges have complete cables of
+// link_bandwidth, and the oversubscription becomes what those give. If the spines are given, the bandwidth of
+// the cables is derived instead.
 void lay_cables(Fabric& fabric, const Node& node) {
   fabric.asked_oversubscription = fabric.oversubscription;
   if (fabric.kind == Fabric::Kind::fat_tree) {
@@ -261,7 +262,7 @@ void lay_cables(Fabric& fabric, const Node& node) {
   fabric.oversubscription = uplinks.ports_per_cable * node.nic_bandwidth / fabric.link_bandwidth;
 }
 
-// Slow parts by name, each once.
+// Returns the slow parts, with the factors of equal names multiplied.
 std::vector<SlowPart> slow_parts_of(const ClusterParts& parts, const Cluster& cluster) {
   std::vector<SlowPart> all;
   const auto part = [&](const std::string& name, double factor) -> SlowPart& {

@@ -13,7 +13,7 @@ double Sourced::deviation() const {
 
 Sourced read_sourced(Section& section, std::string_view key, Range range, double unit, bool required) {
   Sourced number;
-  Section table = section.section(key);  // also if it is absent: "did you mean" knows it then
+  Section table = section.section(key);  // even if it is absent, so that "did you mean" knows it
   if (!table.present()) {
     if (required) section.refuse(key, "missing", "a table {value, basis, source}");
     number.source = "not given";
@@ -38,7 +38,7 @@ void read_by_precision(Section& section, std::string_view key, Range range, doub
   table.finish();
 }
 
-// [fused_attention.flash-2] forward = {...}, backward = {...}
+// Reads [fused_attention.flash-2] forward = {...}, backward = {...}.
 void read_fused_attention(Section& section, Range range, Device& device) {
   Section table = section.section("fused_attention");
   for (std::size_t i = 1; i < kAttentionKernelsNames.size(); ++i) {
@@ -65,7 +65,7 @@ ProductConstants::ProductConstants()
                   "errors "
                   "are 10 %",
                   0.10},
-      // stream-K and split-k kernels fill what is left of a wave
+      // stream-K and split-k kernels fill the rest of a wave
       wave_quantisation{0.6, Basis::published,
                         "fits on training tables of A100s leave it between 0.45 and 0.75 at a "
                         "gemm_efficiency of 0.78",
@@ -85,7 +85,8 @@ const Sourced& Device::convolution_efficiency_of(Precision p) const {
 }
 
 Device read_device(Section& section) {
-  // A convolution may count more than its peak: Winograd's algorithm multiplies less than the formula says.
+  // Convolutions can exceed the peak, because Winograd's algorithm does fewer multiplications than the
+  // formula counts.
   constexpr Range kShare{0, 4, true};
   Device device;
   device.name = section.text("name", title_of_file(section.place().file));

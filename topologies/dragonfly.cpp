@@ -5,13 +5,14 @@
 namespace rehearse {
 namespace {
 
-// Every two of n things are joined once, those at the same distance around a circle one after the other.
+// Connects every two of n things once; pairs with the same distance around a circle are numbered
+// consecutively.
 struct Pairs {
   int n = 1;
   std::int64_t count() const { return std::int64_t{n} * (n - 1) / 2; }
   int first(int pair) const { return pair % n; }
   int second(int pair) const { return (pair % n + pair / n + 1) % n; }
-  // The direction from a to b.
+  // Direction from a to b.
   int direction(int a, int b) const {
     const int ahead = (b - a + n) % n, behind = n - ahead;
     const bool back = ahead > behind || (ahead == behind && a > b);
@@ -20,8 +21,8 @@ struct Pairs {
 };
 
 // J. Kim, W. Dally, S. Scott, D. Abts, Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008:
-// every two routers of a group are joined and every two groups, these by one of their routers in turn.
-// Minimal routing: to the router with the cable to the other group, over it, and on to the node's router.
+// every two routers of a group are connected, and every two groups, by their routers in turn. Minimal
+// routing: to the router with the cable to the other group, over that cable, and on to the node's router.
 class Dragonfly final : public Cabling {
 public:
   explicit Dragonfly(const Fabric& fabric)
@@ -32,7 +33,7 @@ public:
         bandwidth_(fabric.link_bandwidth),
         global_bandwidth_(fabric.global_bandwidth) {}
 
-  // First the cables inside the groups, then those between them.
+  // First come the cables inside the groups, then those between groups.
   std::int64_t cables() const override { return inside() + groups_.count(); }
   double bandwidth(int cable) const override { return cable < inside() ? bandwidth_ : global_bandwidth_; }
 
@@ -73,7 +74,7 @@ public:
 private:
   static Ends named(int a, int b) { return {fmt::format("router{}", a), fmt::format("router{}", b)}; }
   std::int64_t inside() const { return groups_.n * local_.count(); }
-  // The router of a group that holds the cable to another group.
+  // Returns the router of a group that has the cable to another group.
   int gate(int group, int other) const {
     return group * local_.n + ((other - group + groups_.n) % groups_.n - 1) / groups_a_router_;
   }

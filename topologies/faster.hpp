@@ -1,4 +1,4 @@
-// A cluster with some of its parts faster or slower: what if the network cards were?
+// Makes a cluster with some parts faster or slower, to answer what-if questions.
 #pragma once
 
 #include <memory>
@@ -11,17 +11,17 @@ namespace rehearse {
 
 // Factors on rates; above 1 is faster.
 struct Faster {
-  double devices = 1;              // all that devices compute
-  double device_memory = 1;        // the bandwidth of their memory alone
+  double devices = 1;              // on everything that devices compute
+  double device_memory = 1;        // only on the bandwidth of their memory
   double intra_node_links = 1;     // NVLink and PCIe
-  double network_links = 1;        // network cards and the links behind them
-  double processors = 1;           // of the nodes, where parameter servers compute
-  double host = 1;                 // host memory and NVMe, where optimizer state is kept there
-  std::vector<int> at_full_speed;  // of Cluster::slow_parts: these lose their factors
-  std::optional<Device> device;    // takes the place of the nodes' own
+  double network_links = 1;        // network cards and the links of the fabric
+  double processors = 1;           // of the nodes, on which parameter servers run
+  double host = 1;                 // host memory and NVMe, if they store optimizer state
+  std::vector<int> at_full_speed;  // indices into Cluster::slow_parts; removes their factors
+  std::optional<Device> device;    // replaces the nodes' device
 };
 
-// The same endpoints, links and routes.
+// Returns a cluster with the same endpoints, links and routes.
 std::shared_ptr<const Cluster> faster(std::shared_ptr<const Cluster> cluster, const Faster& factors);
 
 }  // namespace rehearse

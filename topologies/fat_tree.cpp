@@ -6,9 +6,9 @@ namespace rehearse {
 namespace {
 
 // The k-ary fat tree (M. Al-Fares et al., A Scalable, Commodity Data Center Network Architecture, SIGCOMM
-// 2008): pods of k/2 edge switches, each joined to all aggregation switches of its pod; aggregation switch j
-// of every pod is joined to the k/2 core switches of its group j. NICs fill the edges one after the other,
-// node by node.
+// 2008): pods of k/2 edge switches, each connected to all aggregation switches of its pod; aggregation switch
+// j of every pod is connected to the k/2 core switches of its group j. NICs fill the edge switches one after
+// the other, node by node.
 class FatTree final : public Cabling {
 public:
   FatTree(const Fabric& fabric, const Node& node, int nodes)
@@ -22,7 +22,7 @@ public:
     pods_ = (ports + std::int64_t{half_} * down_ - 1) / (std::int64_t{half_} * down_);
   }
 
-  // First the cables below the aggregation switches, edge by edge, then those above, switch by switch.
+  // First come the cables below the aggregation switches, edge by edge, then those above, switch by switch.
   std::int64_t cables() const override { return 2 * below(); }
   double bandwidth(int) const override { return bandwidth_; }
 
@@ -54,7 +54,7 @@ public:
     const std::int64_t to_port = std::int64_t{flow.to_node} * nics_ + flow.to_nic;
     const int from = edge_of(std::int64_t{flow.from_node} * nics_ + flow.from_nic), to = edge_of(to_port);
     if (from == to) return;
-    // d-mod-k: the lowest digits of the destination's port choose the way up.
+    // d-mod-k: the lowest digits of the destination's port select the upward path.
     const std::uint64_t choice =
         routing_ == Fabric::Routing::d_mod_k ? static_cast<std::uint64_t>(to_port) : hash_of(flow);
     const auto up = static_cast<std::uint64_t>(up_), half = static_cast<std::uint64_t>(half_);

@@ -8,7 +8,7 @@
 namespace rehearse {
 namespace {
 
-// Numbers kept in remembered trees: 64 MiB. Beyond it trees are computed again.
+// Limit on the entries of cached trees: 64 MiB. Beyond it, trees are computed again.
 constexpr std::size_t kRemembered = std::size_t{1} << 24;
 
 bool begins_with_number_after(const std::string& name, std::string_view prefix) {

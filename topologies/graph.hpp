@@ -1,4 +1,4 @@
-// Shortest paths through a fabric given cable by cable.
+// Finds shortest paths through a fabric that is given cable by cable.
 #pragma once
 
 #include <map>
@@ -13,20 +13,21 @@ namespace rehearse {
 // Cable i of the list is link 2i from a to b and link 2i+1 back.
 class FabricGraph {
 public:
-  // `nodes` names the endpoints' vertices in the order of Cluster's nodes; the other names are switches.
-  // InputError for a cable that leads nowhere or stands twice, and for a node that cannot be reached from the
-  // first.
+  // `nodes` names the endpoints' vertices in the order of Cluster's nodes; all other names are switches.
+  // Throws InputError if a cable connects a vertex to itself, ends at an unknown node or is listed twice, or
+  // if a node cannot be reached from the first.
   FabricGraph(const std::vector<std::string>& nodes, const std::vector<ClusterParts::GraphLink>& cables,
               const Place& place);
 
-  // Appends the links (numbers as above, plus `first_link`) of the path with the fewest hops; of those the
-  // one with the least latency; of those the one whose last switches come first in the order of their names.
+  // Appends the links (numbered as above, plus `first_link`) of the path with the fewest hops; among those,
+  // the one with the lowest latency; among those, the one whose last switches come first in order of their
+  // names.
   void path(int from_node, int to_node, LinkId first_link, std::vector<LinkId>& links) const;
 
 private:
   int vertex(const std::string& name);
   std::vector<LinkId> tree(
-      int source) const;  // the link by which each vertex is entered, -1 where there is none
+      int source) const;  // by vertex: the link by which it is entered; -1: none or not reached
 
   struct Edge {
     int to = 0;

@@ -5,8 +5,8 @@
 namespace rehearse {
 namespace {
 
-// Two tiers. leaf-spine: all NICs of a node plug into one leaf. rail: NIC i of every node of a group plugs
-// into leaf i of the group, "group0.rail3".
+// Two tiers. leaf-spine: all NICs of a node connect to one leaf. rail: NIC i of every node of a group
+// connects to leaf i of the group, "group0.rail3".
 class LeafSpine final : public Cabling {
 public:
   LeafSpine(const Fabric& fabric, const Node& node, int nodes)
@@ -66,7 +66,7 @@ private:
     return static_cast<int>(choice % static_cast<std::uint64_t>(spines_));
   }
 
-  // Destinations of one leaf follow each other: all NICs of its nodes, or one NIC of each.
+  // Destinations of one leaf are numbered consecutively: all NICs of its nodes, or one NIC of each node.
   std::uint64_t port_of(const NodePair& flow) const {
     const auto node = static_cast<std::uint64_t>(flow.to_node), nic = static_cast<std::uint64_t>(flow.to_nic);
     return rails_ > 0 ? node + nic : node * static_cast<std::uint64_t>(nics_) + nic;

@@ -1,4 +1,4 @@
-// A cluster's links, numbered so that names, capacities and routes are computed and never stored.
+// Numbers a cluster's links so that names, capacities and routes are computed and never stored.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@
 
 namespace rehearse {
 
-// Links are numbered node by node: NVLinks, PCIe of the devices and the processor, NICs; then the server
-// nodes: PCIe, NICs; then the fabric. The two directions of a cable follow each other.
+// Links are numbered node by node: NVLinks, PCIe of the devices, the processor and the switches, NICs; then
+// the server nodes: PCIe, NICs; then the fabric. The two directions of a cable have consecutive numbers.
 class Network final : public Cluster {
 public:
-  explicit Network(const ClusterParts& parts);  // the parts are checked already
+  explicit Network(const ClusterParts& parts);  // the parts must have been checked
 
   std::int64_t switch_ports() const override;
   int links() const override { return links_; }
@@ -31,9 +31,9 @@ private:
   enum class Kind { nvlink, mesh, pcie, nic, fabric, graph };
   struct Link {
     Kind kind = Kind::nic;
-    int node = 0;  // servers come after the device nodes
-    // Device (PCIe: then the processor, then the switches level by level), pair of the mesh, NIC or cable of
-    // the fabric.
+    int node = 0;  // servers are numbered after the device nodes
+    // Device (PCIe: also the processor and then the switches, level by level), pair of the mesh, NIC, or
+    // cable of the fabric.
     int number = 0;
     bool back = false;  // towards the device or the node; from b to a
   };
@@ -46,23 +46,24 @@ private:
   int mesh_pair(int a, int b) const { return mesh_pair_[static_cast<std::size_t>(a) * node_.devices + b]; }
   int port_of(Endpoint e) const { return e < devices() ? local_of(e) : node_.devices; }
 
-  const Node::PcieSwitches& level_of(int port) const;  // of a switch's uplink
+  const Node::PcieSwitches& level_of(int port) const;  // level of a switch's uplink
   int place_of(Endpoint e) const { return e < devices() ? local_of(e) : kRoot; }
-  // Of a level's switch that this device hangs at.
+  // Uplink of the switch of this level that the device is attached to.
   LinkId uplink(int node, std::size_t level, int device, bool back) const;
-  // The uplinks between two places at the node's switches: a device's, or kRoot, the processor's.
+  // Places at the node's PCIe switches: a device's number, or kRoot for the processor. route_switches()
+  // appends the uplinks between two of them.
   static constexpr int kRoot = -1;
   void route_switches(int node, int from, int to, std::vector<LinkId>& links) const;
   int place_of_nic(int nic_number) const;
   void route_inside(Endpoint from, Endpoint to, std::vector<LinkId>& links) const;
   void route_to_nic(Endpoint from, int nic_number, std::vector<LinkId>& links) const;
   void route_from_nic(Endpoint to, int nic_number, std::vector<LinkId>& links) const;
-  // Both directions, or one if `direction` is 'o' (out) or 'i' (in); the direction that the name says comes
-  // first.
+  // Returns both directions, or one if `direction` is 'o' (out) or 'i' (in). The direction given by the name
+  // comes first.
   std::vector<LinkId> cable(LinkId first, bool back, char direction) const;
 
-  int nvlinks_ = 0;  // links of a node, by kind
-  int pcie_ = 0;     // ports of the devices and of the processor, uplinks of the switches
+  int nvlinks_ = 0;  // links per node, by kind
+  int pcie_ = 0;     // of the devices' and the processor's ports and the switches' uplinks
   int nics_ = 0;
   int server_pcie_ = 0;
   int node_links_ = 0, server_links_ = 0;

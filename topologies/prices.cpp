@@ -9,7 +9,7 @@
 namespace rehearse {
 namespace {
 
-// "2025", "2025-06" or "2025-06-05"
+// Whether the text is "2025", "2025-06" or "2025-06-05".
 bool is_date(const std::string& text) {
   constexpr std::string_view kPattern = "0000-00-00";
   if (text.size() != 4 && text.size() != 7 && text.size() != 10) return false;
@@ -20,7 +20,7 @@ bool is_date(const std::string& text) {
   return true;
 }
 
-// {value, basis, source, date, uncertainty} without a table of its own.
+// Reads value, basis, source, date and uncertainty from the section itself, not from a nested table.
 Sourced read_dated(Section& section, std::string_view value_key) {
   Sourced number;
   number.value = section.number(value_key, kMoney);

@@ -21,7 +21,7 @@ constexpr std::size_t kMostSlow = 10'000;
 
 constexpr std::array<std::string_view, 2> kRoutings = {"d-mod-k", "ecmp-hash"};
 
-// Keys of some fabrics only.
+// Keys that apply only to some fabrics.
 struct FabricKey {
   std::string_view name;
   std::vector<Fabric::Kind> kinds;
@@ -45,7 +45,7 @@ const std::vector<FabricKey>& fabric_keys() {
   return keys;
 }
 
-// Leaves the first `devices` devices of the node and what joins them.
+// Reduces the node to its first `devices` devices and the links between them.
 void use_devices(Node& node, int devices) {
   node.whole_devices = node.devices;
   node.whole_nics = node.nics;
@@ -56,7 +56,7 @@ void use_devices(Node& node, int devices) {
     std::erase_if(ring, [&](int device) { return device >= devices; });
 }
 
-// What [fabric] and the overrides in [cluster] say, before anything follows from it.
+// The keys of [fabric] and the overrides in [cluster], before anything is derived from them.
 class FabricKeys {
 public:
   std::optional<std::size_t> kind, routing;
@@ -72,7 +72,7 @@ public:
     for (const FabricKey& key : fabric_keys())
       if (s.has(key.name) && std::find(key.kinds.begin(), key.kinds.end(), fabric()) == key.kinds.end())
         s.refuse(key.name, "given", "only with kind = " + quoted(key.kinds));
-    if (s.has("radix")) nodes_per_leaf.reset();  // it follows anew
+    if (s.has("radix")) nodes_per_leaf.reset();  // it is derived again
     take(s, "routing", routing, s.choice("routing", kRoutings, 0));
     take(s, "sharp", sharp, s.boolean("sharp", false));
     take(s, "oversubscription", oversubscription, s.number("oversubscription", {0.001, 1000}, 1));
@@ -101,7 +101,7 @@ private:
       text += fmt::format("{}\"{}\"", text.empty() ? "" : ", ", kFabricNames[static_cast<std::size_t>(k)]);
     return text;
   }
-  // Every key is read, so that all are known to "did you mean"; only what is given overrides.
+  // All keys are read, so that all are known to "did you mean"; only given ones override.
   template <class T>
   static void take(const Section& s, std::string_view key, std::optional<T>& to, T value) {
     if (s.has(key)) to = value;
@@ -141,22 +141,21 @@ Fabric make_fabric(const FabricKeys& keys, const Node& node, const Section& sect
     fabric.oversubscription = keys.oversubscription.value_or(1);
     return fabric;
   }
-  const int nics_a_leaf = fabric.kind == rail ? 1 : node.nics;  // of one node
+  const int nics_a_leaf = fabric.kind == rail ? 1 : node.nics;  // NICs of one node
   fabric.spines = keys.spines.value_or(0);
   if (!keys.nodes_per_leaf && !keys.radix)
     section.refuse("kind", name + " with neither radix nor nodes_per_leaf", "one of them");
   fabric.oversubscription = keys.oversubscription.value_or(1);
   if (keys.nodes_per_leaf) {
     fabric.nodes_per_leaf = *keys.nodes_per_leaf;
-    // Both sides of a leaf are given: the ratio follows.
+    // Both sides of a leaf are given: derive the ratio.
     if (keys.spines && keys.link_gbps && !keys.oversubscription)
       fabric.oversubscription =
           fabric.nodes_per_leaf * nics_a_leaf * node.nic_bandwidth / (fabric.spines * fabric.link_bandwidth);
     return fabric;
   }
-  // A leaf's ports: one a NIC below, and above as many as carry the NICs' bandwidth over the
-  // oversubscription.
-  // Given spines have no say in it.
+  // Ports of a leaf: one per NIC below, and enough above to carry the bandwidth of the NICs divided by the
+  // oversubscription. A given number of spines does not affect this.
   const double ports_a_node =
       nics_a_leaf * (1 + node.nic_bandwidth / (fabric.oversubscription * fabric.link_bandwidth));
   const double fitting = std::floor(*keys.radix / ports_a_node + 1e-9);
@@ -213,13 +212,13 @@ void read_slow(Section& section, ClusterParts& parts) {
   }
 }
 
-// A cluster's preset or file, which [cluster] names.
+// The preset or file of a cluster that [cluster] names.
 struct ClusterFile {
   Document document;
   Section root;
-  std::string folder;  // of the files that it names: relative to the scenario's folder, or absolute
+  std::string folder;  // base of the file names in it: relative to the scenario's folder, or absolute
   std::string name;
-  Node node;  // as it stands there
+  Node node;  // as given in the file
   Fabric::Kind kind = Fabric::Kind::single_switch;
   std::vector<std::string> sources;
   Basis basis = Basis::guess;
@@ -232,7 +231,7 @@ Basis read_basis(Section& section, Basis fallback) {
   return static_cast<Basis>(section.choice("basis", kBasisNames, static_cast<std::size_t>(fallback)));
 }
 
-// Reads the file by itself, so that its errors name its own keys.
+// Reads the file separately, so that its errors name the file's own keys.
 ClusterFile read_cluster_file(Section& section, const std::string& base_folder) {
   const bool preset = section.has("preset");
   if (preset && section.has("file")) section.refuse("file", "given beside preset", "one of preset, file");
@@ -269,8 +268,7 @@ ClusterFile read_cluster_file(Section& section, const std::string& base_folder) 
   return file;
 }
 
-// Fills in what `fabric` leaves out, but for the keys of another kind. Returns the keys that `fabric`
-// changes.
+// Adds what `fabric` leaves out, except the keys of another kind. Returns the keys that `fabric` changes.
 std::vector<std::string> fill_in_fabric(TomlValue& fabric, TomlValue base) {
   const std::vector<std::string> changed = changed_keys(fabric, base);
   const TomlEntry* entry = find_entry(fabric, "kind");
@@ -280,7 +278,7 @@ std::vector<std::string> fill_in_fabric(TomlValue& fabric, TomlValue base) {
           return kFabricNames[static_cast<std::size_t>(k)] == *kind;
         }))
       erase_key(base, key.name);
-  if (find_entry(fabric, "radix")) erase_key(base, "nodes_per_leaf");  // it follows anew
+  if (find_entry(fabric, "radix")) erase_key(base, "nodes_per_leaf");  // it is derived again
   for (const std::string_view key : kPortPowerKeys)
     if (TomlValue* constant = find_table(fabric, key))
       mark_changed_value(*constant, find_table(base, key) ? *find_table(base, key) : toml_table());
@@ -288,8 +286,8 @@ std::vector<std::string> fill_in_fabric(TomlValue& fabric, TomlValue base) {
   return changed;
 }
 
-// Gives [cluster] the node and the fabric of the file that it names, as far as it has none of its own.
-// Returns the keys that it changes; the device's are not among them.
+// Completes the node and the fabric of [cluster] from the file that it names. Returns the keys that [cluster]
+// changes, except the device's.
 std::vector<std::string> fill_in_cluster(Section& section, const ClusterFile& file) {
   TomlValue& own = *section.tree();
   const auto table = [](const TomlValue& root, std::string_view key) {
@@ -306,7 +304,7 @@ std::vector<std::string> fill_in_cluster(Section& section, const ClusterFile& fi
   };
   for (const std::string& path : fill_in_fabric(*find(own, "fabric"), base_fabric))
     add(path.substr(0, path.find('.')));
-  // Keys of both may stand in [cluster] itself, too.
+  // The keys of both can also be in [cluster] itself.
   const auto compare = [&](std::string_view key, const TomlValue& base) {
     const TomlEntry *here = find_entry(own, key), *there = find_entry(base, key);
     if (here && !(there && same_value(here->value, there->value))) add(std::string(key));
@@ -318,7 +316,8 @@ std::vector<std::string> fill_in_cluster(Section& section, const ClusterFile& fi
   return changed;
 }
 
-// What differs from the file: the title says so, and the network no longer rests on the file's sources alone.
+// Records the differences from the file: the title lists them, and the network no longer relies only on the
+// file's sources.
 void note_changes(ClusterParts& parts, const ClusterFile& file, std::vector<std::string> changed) {
   constexpr std::array<std::string_view, 2> kOfProcessors = {"cpu_cores", "cpu_gb_per_s"};
   const auto is_among = [](const auto& keys, const std::string& key) {
@@ -372,7 +371,7 @@ std::shared_ptr<const Cluster> read_cluster(Section& section, const std::string&
 
   use_devices(parts.node, static_cast<int>(section.integer("devices_per_node", 1, parts.node.devices,
                                                            parts.node.devices)));
-  // Keys in [cluster] itself stand above those of [cluster.node] and [cluster.fabric].
+  // Keys in [cluster] itself take precedence over those of [cluster.node] and [cluster.fabric].
   const double nic_gbps = section.number("nic_gbps", kBandwidth, 0);
   if (nic_gbps > 0) parts.node.nic_bandwidth = nic_gbps * kGb;
   keys.read(section);

@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kInterconnects = {"none", "nvswitch", "nvlink-mesh", "pcie"};
 constexpr const char* kGBPerS = "a number, in GB/s";
 
-// The same of all constants in `device`.
+// Applies mark_changed_value() to all constants in `device`.
 void mark_changed_values(TomlValue& device, const TomlValue& base) {
   for (TomlEntry& entry : *device.get<TomlValue::Table>()) {
     if (!entry.value.get<TomlValue::Table>()) continue;
@@ -25,12 +25,12 @@ void mark_changed_values(TomlValue& device, const TomlValue& base) {
     if (!other) other = &none;
     if (find_entry(entry.value, "value"))
       mark_changed_value(entry.value, *other);
-    else  // a table by precision, or one that keeps the value
+    else  // a table by precision, or a constant without a new value
       mark_changed_values(entry.value, *other);
   }
 }
 
-// "memory_gib" of "memory_gib.value"; "" of keys that say what a value is, not how large.
+// Returns "memory_gib" for "memory_gib.value"; "" for keys that describe a value without changing it.
 std::string changed_constant(const std::string& key) {
   for (const std::string_view word : {"title", "name", "preset"})
     if (key == word) return "";
@@ -41,11 +41,11 @@ std::string changed_constant(const std::string& key) {
   return last == "value" ? key.substr(0, dot) : key;
 }
 
-// The device of the file `path` with the constants that `section` gives instead.
+// Reads the device of the file `path` with the constants that `section` changes.
 Device read_changed_device(Section& section, const std::string& path) {
   Document document = Document::parse_file(path);
   Section root = document.root();
-  const Device named = read_device(root);  // by itself, so that its errors name its own keys
+  const Device named = read_device(root);  // separately, so that errors name the file's own keys
   TomlValue base = document.tree();
   put(base, "name", toml_value(named.name));
   put(base, "title", toml_value(named.title));
@@ -68,7 +68,8 @@ Device read_device_file(const std::string& path) {
   return read_device(root);
 }
 
-// A preset's name, a file, or a table of a device file's keys, which may start from either of them.
+// Reads the device: a preset's name, a file, or a table of a device file's keys, which can be based on
+// either.
 Device device_of(Section& section, const std::string& folder) {
   const bool table = section.is_table("device"), file = section.has("device_file");
   if (file && section.has("device") && !table)
@@ -100,7 +101,8 @@ void read_pcie_switches(Section& section, Node& node) {
   if (!node.pcie_switches.empty()) section.require("pcie_gb_per_s", "pcie_switch", kGBPerS);
 }
 
-// Copies between devices and host. Unless they are given, PCIe and the uplinks of its switches tell them.
+// Reads the bandwidths of copies between devices and host. By default they follow from PCIe and the uplinks
+// of its switches.
 void read_host_links(Section& section, Node& node) {
   node.host_link_bandwidth = section.number("host_link_gb_per_s", kBandwidth, 0) * kGB;
   node.host_links_bandwidth = section.number("host_links_gb_per_s", kBandwidth, 0) * kGB;
@@ -141,7 +143,8 @@ void read_rings(Section& section, Node& node) {
   }
 }
 
-// Leaves in `base` the device that `node` does not choose itself, in a form that its table can change.
+// Keeps the device in `base` only if `node` does not choose another one, in a form that the table in `node`
+// can change.
 void fit_device(const TomlValue& node, TomlValue& base, const std::string& folder) {
   if (TomlValue* file = find(base, "device_file"))
     if (auto* name = file->get<std::string>()) *name = beside(folder, *name);
@@ -161,7 +164,7 @@ void fit_device(const TomlValue& node, TomlValue& base, const std::string& folde
   *named = std::move(preset);
 }
 
-// Leaves in `base` the NVLinks and rings of the first `devices` devices.
+// Reduces the NVLinks and rings in `base` to those of the first `devices` devices.
 void fit_devices(TomlValue& base, std::int64_t devices, std::int64_t devices_before) {
   const auto is_gone = [&](const TomlValue& value) {
     const auto* device = value.get<std::int64_t>();
@@ -173,7 +176,7 @@ void fit_devices(TomlValue& base, std::int64_t devices, std::int64_t devices_bef
       const TomlEntry *a = find_entry(link, "a"), *b = find_entry(link, "b");
       return (a && is_gone(a->value)) || (b && is_gone(b->value));
     });
-  if (devices > devices_before) erase_key(base, "ring");  // they do not pass through the new ones
+  if (devices > devices_before) erase_key(base, "ring");  // they do not include the new devices
   if (auto* rings = array_of(find(base, "ring")))
     for (TomlValue& ring : *rings)
       if (auto* order = array_of(find(ring, "order"))) std::erase_if(*order, is_gone);

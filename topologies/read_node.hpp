@@ -1,4 +1,4 @@
-// Reads a cluster's node, and fills in one that a scenario gives in part.
+// Reads a cluster's node, and completes one that a scenario gives in part.
 #pragma once
 
 #include <string>
@@ -14,23 +14,22 @@ namespace rehearse {
 inline constexpr double kGb = 1e9 / 8, kGB = 1e9, kMicrosecond = 1e-6;
 inline constexpr Range kBandwidth{1e-6, 1e6}, kLatency{0, 1e6};
 
-// The path of the preset that `key` names; InputError with the nearest name if there is none.
+// Returns the path of the preset that `key` names. Throws InputError with the nearest name if there is none.
 std::string checked_preset(Section& section, std::string_view key, std::string_view folder);
-// `file` as its reader opens it: relative names start at `folder`.
+// Resolves a relative `file` against `folder`.
 std::string beside(const std::string& folder, const std::string& file);
 
-// A constant {value, basis, source, uncertainty} with another value than `base` no longer has its basis,
-// source and uncertainty; those that it lacks are put in.
+// If a constant {value, basis, source, uncertainty} has a different value than `base`, the base's basis,
+// source and uncertainty no longer apply to it: adds new ones for those that it lacks.
 void mark_changed_value(TomlValue& constant, const TomlValue& base);
 
-// Reads [node] of a cluster file or [cluster.node], and finishes it; a relative device_file starts at
+// Reads and finishes [node] of a cluster file or [cluster.node]; resolves a relative device_file against
 // `folder`.
 Node read_node(Section& section, const std::string& folder);
 
-// Fills in what `node` leaves out from `base`, the node of the cluster that a scenario names, whose files lie
-// in `folder`. What does not fit the keys of `node` is left out: another device's constants, another
-// interconnect's keys, NVLinks and rings of devices that are gone. Returns the keys that `node` changes; the
-// device's are not among them.
+// Completes `node` from `base`, the node of the cluster that a scenario names, whose files are in `folder`.
+// Leaves out what does not fit the keys of `node`: constants of another device, keys of another interconnect,
+// NVLinks and rings of removed devices. Returns the keys that `node` changes, except the device's.
 std::vector<std::string> fill_in_node(TomlValue& node, TomlValue base, const std::string& folder);
 
 }  // namespace rehearse

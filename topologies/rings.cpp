@@ -12,7 +12,7 @@ namespace {
 
 using Order = std::vector<Endpoint>;
 
-// The members of one node in the order of one of the node's rings; processors come last.
+// Sorts the members of one node by one of the node's rings; processors come last.
 Order ordered(const Cluster& cluster, const Order& members, const std::vector<int>& ring) {
   Order order = members;
   if (ring.empty()) return order;
@@ -28,7 +28,7 @@ Order ordered(const Cluster& cluster, const Order& members, const std::vector<in
 // Free NVLinks in each direction between two devices of a node.
 using FreeLinks = std::map<std::pair<int, int>, int>;
 
-// Takes one NVLink for every edge of the closed ring, if they are all there.
+// Takes one NVLink for every edge of the closed ring, if all of them are free.
 bool take_links(const Cluster& cluster, const Order& ring, FreeLinks& free) {
   FreeLinks left = free;
   for (std::size_t i = 0; i < ring.size(); ++i) {
@@ -48,11 +48,11 @@ struct NodeRing {
   std::vector<std::array<Endpoint, 3>> relays;
 };
 
-// The most rings that go side by side over the NVLinks of a mesh's members, each NVLink carrying one ring
-// each way, as NCCL's search has it (src/graph/search.cc): depth first over the orders that begin with the
-// first member, those with the fewest hops that lack an NVLink first, each followed only by itself and those
-// behind it. With `relays` members that no NVLink joins go through the one between them that has the most
-// links to both, the first of such.
+// Finds the largest set of rings that can run at the same time over the NVLinks of a mesh's members, with one
+// ring per NVLink and direction, as NCCL's search does (src/graph/search.cc): depth first over the orders
+// that begin with the first member, those with the fewest hops without NVLink first; each order is followed
+// only by itself and later ones. With `relays`, members that no NVLink connects communicate through the
+// member between them that has the most links to both; the first one wins a tie.
 class RingSearch {
 public:
   RingSearch(const Cluster& cluster, const Order& members, const FreeLinks& links, bool relays)
@@ -86,7 +86,7 @@ private:
     NodeRing ring;
   };
 
-  // Hops without an NVLink.
+  // Number of hops without an NVLink.
   int gaps(const std::vector<std::size_t>& order) const {
     int count = 0;
     for (std::size_t i = 0; i < n_; ++i) count += all_[order[i] * n_ + order[(i + 1) % n_]] == 0;
@@ -136,18 +136,18 @@ private:
     }
   }
 
-  static constexpr int kMostSteps = 100'000;  // some tens of milliseconds
+  static constexpr int kMostSteps = 100'000;  // several tens of milliseconds
   const Order& members_;
   std::size_t n_;
   bool relays_;
-  std::vector<int> free_, all_;  // NVLinks from a member to another
-  int most_rings_ = 0;           // each takes a link out of every member
+  std::vector<int> free_, all_;  // NVLinks from one member to another
+  int most_rings_ = 0;           // each ring takes a link out of every member
   std::vector<std::vector<std::size_t>> orders_;
   std::vector<NodeRing> chosen_, best_;
   int steps_ = 0;
 };
 
-// Rings of so many members at most are searched for.
+// Largest number of members for which rings are searched.
 constexpr std::size_t kMostSearched = 7;
 
 std::vector<NodeRing> searched_rings(const Cluster& cluster, const Order& members, const FreeLinks& links,
@@ -166,9 +166,9 @@ std::vector<NodeRing> without_relays(std::vector<Order> orders) {
   return rings;
 }
 
-// The rings inside a node. On a mesh: as many of the node's rings, forwards and backwards, as there are
-// NVLinks for, or, if they are more, those that are found for this subset of the devices. `alone`: no other
-// node takes part.
+// Returns the rings inside a node. On a mesh: as many of the node's rings, in both directions, as there are
+// NVLinks for, or, if that gives more, the rings found for this subset of the devices. `alone`: no other node
+// takes part.
 std::vector<NodeRing> node_rings(const Cluster& cluster, const Order& members, bool alone) {
   const Node& node = cluster.node();
   const bool mesh = node.interconnect == Node::Interconnect::nvlink_mesh;
@@ -201,7 +201,7 @@ int nic_of_member(const Cluster& cluster, Endpoint e) {
 
 struct NodeMembers {
   std::vector<NodeRing> rings;
-  std::vector<int> nics;  // of the members, each once, in the order of the first ring
+  std::vector<int> nics;  // of the members, without duplicates, in the order of the first ring
 };
 
 }  // namespace
@@ -245,7 +245,7 @@ Rings ring_orders(const Cluster& cluster, const std::vector<Endpoint>& members, 
     std::vector<std::array<Endpoint, 3>>& relays = rings.relays.emplace_back();
     order.reserve(members.size());
     for (const NodeMembers& node : nodes) {
-      // Channels that share a NIC differ in the ring that they take inside the node.
+      // Channels that share a NIC use different rings inside the node.
       const std::size_t turn = several_nodes ? c + c / fewest_nics : c;
       const NodeRing& ring = node.rings[turn % node.rings.size()];
       const Order& inner = ring.order;

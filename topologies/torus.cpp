@@ -6,9 +6,10 @@
 namespace rehearse {
 namespace {
 
-// Nodes joined to their neighbours in every dimension, around its end; a ring has one dimension. The first
-// dimension's coordinate is a node's lowest digit. Routes take the dimensions in order, each the shorter way;
-// half way around they go upwards. Places behind the last node have a router only, "idle63".
+// Nodes connected to their neighbors in every dimension, with wraparound; a ring has one dimension. The
+// coordinate in the first dimension is a node's lowest digit. Routes take the dimensions in order, in the
+// shorter direction of each; if both are equal, they go upwards. Places after the last node have only a
+// router, "idle63".
 class Torus final : public Cabling {
 public:
   Torus(const Fabric& fabric, int nodes, int server_nodes)
@@ -16,7 +17,7 @@ public:
     for (const int size : fabric.dims) places_ *= size;
     int stride = 1;
     for (const int size : fabric.dims) {
-      // Two neighbours are joined once, not around as well.
+      // In a dimension of size 2, neighbors are connected once, without wraparound.
       const int a_line = size > 2 ? size : size - 1;
       axes_.push_back({size, stride, a_line, cables_});
       cables_ += places_ / size * a_line;
@@ -64,7 +65,7 @@ private:
   struct Axis {
     int size = 1, stride = 1;
     int a_line = 0;  // cables of one line of nodes
-    int first = 0;   // cables of the dimensions before
+    int first = 0;   // number of cables of the dimensions before
   };
 
   static int coordinate(int node, const Axis& axis) { return node / axis.stride % axis.size; }
@@ -72,12 +73,13 @@ private:
     const int at = coordinate(node, axis);
     return node + ((at + way + axis.size) % axis.size - at) * axis.stride;
   }
-  // The direction from a node to its neighbour, which is numbered with the lower of the two along the way up.
+  // Returns the direction from a node to its neighbor; the cable has the number of the lower one of the two
+  // in upward direction.
   static int step(int node, const Axis& axis, int way) {
     const int at = coordinate(node, axis);
     const int line = node / (axis.stride * axis.size) * axis.stride + node % axis.stride;
     const int upward = way > 0 ? at : (at - 1 + axis.size) % axis.size;
-    // Of two nodes in a line either is the other's neighbour both ways, by the one cable.
+    // In a line of two nodes each is the other's neighbor in both directions, over the same cable.
     const bool back = axis.size == 2 ? at == 1 : way < 0;
     return 2 * (axis.first + line * axis.a_line + (axis.size == 2 ? 0 : upward)) + back;
   }

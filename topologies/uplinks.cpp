@@ -33,8 +33,8 @@ std::vector<Uplinks> nested_uplinks(std::int64_t ports) {
   const auto add = [&](std::int64_t spines, std::int64_t fold, double ports_per_cable) {
     if (spines <= kMostSpines) all.push_back({static_cast<int>(spines), fold, ports_per_cable});
   };
-  // From `spines` to r times as many, each spine's destinations are divided by their next digit to the base
-  // r; on the way there by that digit modulo 2, 4, ...
+  // From `spines` to r times as many, each spine's destinations are divided by their next digit in base r;
+  // the steps in between divide them by that digit modulo 2, 4, ...
   std::int64_t spines = 1;
   for (const std::int64_t r : prime_factors(ports)) {
     for (std::int64_t n = 1; n < r; n *= 2) {
