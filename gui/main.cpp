@@ -82,7 +82,7 @@ int run(int argc, char** argv) {
   QCoreApplication::setOrganizationName("rehearse");
   QCoreApplication::setApplicationName("rehearse-gui");
   QApplication::setStyle("Fusion");
-  // settings folder for pictures, so that they leave the user's settings unchanged
+  // Pictures use a temporary settings folder, so that they leave the user's settings unchanged.
   const QTemporaryDir unkept;
   if (picture) QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, unkept.path());
   gui::MainWindow window;

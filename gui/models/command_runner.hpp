@@ -57,7 +57,7 @@ public:
   void set_folder(const QString& path) { elsewhere_ = path; }
   // Runs the children at the lowest priority, for work that the user is not waiting for.
   void set_low_priority(bool low) { low_priority_ = low; }
-  // default: find_program() beside this program's binary
+  // Sets the program to run; default: find_program() with the folder of this program's binary.
   void set_program(const QString& path) { program_ = path; }
 
   int start(const RunRequest& request);  // queues a job and returns its id
@@ -75,7 +75,7 @@ public:
   QString last_line() const { return last_line_; }  // last line the child wrote to standard error
   // The result file of the running task. A sweep appends to it line by line.
   QString running_path() const { return running_ ? result_path_ : QString(); }
-  // completed share (0 to 1) of the running task as reported by the child; -1: not reported
+  // Returns the completed share (0 to 1) of the running task as reported by the child; -1: not reported.
   double share() const;
 
 signals:

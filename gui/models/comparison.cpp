@@ -328,7 +328,7 @@ TableData rows_of(const std::vector<ComparedOp>& ops, const std::vector<std::str
     data.columns.push_back(
         {"mean (" + each.name + "), " + short_name(names[i]), "Time of one of them in " + named(i)});
   }
-  // kinds per name: "gradient sync" can be an all-reduce in one run and an exchange in another
+  // Number of kinds per name: "gradient sync" can be an all-reduce in one run and an exchange in another
   std::map<std::string, int> kinds;
   for (const ComparedOp& op : ops) ++kinds[op.name];
   for (const ComparedOp& op : ops) {

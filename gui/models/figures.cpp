@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 constexpr double kWorthNaming = 0.05;  // of the step; a smaller loss is not called the bottleneck
-// of the step; sentences leave out smaller parts of the critical path
+// As a fraction of the step; sentences leave out smaller parts of the critical path.
 constexpr double kWorthTelling = 0.001;
 constexpr std::size_t kMostTold = 3;
 constexpr const char* kWaiting = "waiting for slower ranks";

@@ -146,7 +146,7 @@ private:
   std::array<std::int64_t, kStyles> ranks_{};
   std::map<Told, Count> now_;         // what the ranks do at the current time
   std::map<Told, std::size_t> seen_;  // number in order of first appearance
-  // string index in the result, by that in the timeline
+  // String index in the result, by that in the timeline.
   std::unordered_map<std::uint32_t, std::uint32_t> names_;
   using Boundary = std::pair<Time, std::size_t>;
   std::priority_queue<Boundary, std::vector<Boundary>, std::greater<>> next_;

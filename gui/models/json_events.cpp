@@ -81,7 +81,7 @@ Scanned scan_event(const char* const first, const char* const end) {
 
 std::string_view EventBatch::event(std::size_t i) const {
   const std::size_t end = i + 1 < starts.size() ? starts[i + 1] : text.size() - kPadding;
-  // drops the comma or the closing bracket
+  // Drops the comma or the closing bracket.
   std::string_view text_of{text.data() + starts[i], end - starts[i] - 1};
   while (!text_of.empty() && (is_space(text_of.back()) || text_of.back() == ',')) text_of.remove_suffix(1);
   return text_of;

@@ -76,7 +76,7 @@ struct Piece {
   Style style = 0;
   bool critical = false;
   float busy = 1;  // filled share
-  // the span if it is wide enough to be shown alone; kNoSpan: a pixel with several spans
+  // The span if it is wide enough to be shown alone; kNoSpan: a pixel with several spans.
   SpanId span = kNoSpan;
 };
 // In pixels; narrower spans share a pixel.

@@ -120,7 +120,7 @@ bool is_number(std::string_view word) {
 }  // namespace
 
 std::string kind_of_name(std::string_view name) {
-  // in Rehearse's names: a bucket's share of a pass
+  // In Rehearse's traces, these name a bucket's share of a pass.
   for (const std::string_view part : {", layers ", ", layer "}) name = name.substr(0, name.find(part));
   std::string kind;
   while (!name.empty()) {

@@ -156,7 +156,7 @@ struct FirstKeys : json::json_sax_t {
   }
   bool start_object(std::size_t) override { return ++depth > 0; }
   bool end_object() override { return --depth > 0; }
-  // stops at an outermost array, which is a trace
+  // Stops at an outermost array, which is a trace.
   bool start_array(std::size_t) override { return ++depth > 1; }
   bool end_array() override { return --depth > 0; }
   bool null() override { return true; }

@@ -50,7 +50,7 @@ struct PlanDecision {
 struct PlanFile {
   std::string name;  // file name for messages
   std::string scenario, objective, currency;
-  // ranked plans, best first; then the scenario's own unless it is ranked; then those that are too large
+  // Ranked plans, best first; then the scenario's own unless it is ranked; then those that are too large.
   std::vector<FoundPlan> plans;
   // Sizes of the search; nullopt: not given.
   std::optional<double> searched, bounded, simulated;

@@ -40,7 +40,7 @@ struct RankTime {
   int process = 0;
   int members = 1;
   std::string name;  // "stage 3, data 0-63"
-  // per step; each instant counts once, so that the parts add up to the step
+  // Per step; each instant counts once, so that the parts add up to the step.
   std::array<double, kRankParts> seconds{};
   // Time of its transfers, counted from when all sides were ready, overlapping ones once; hidden: the part
   // during which it computes. HTA's "communication computation overlap" is hidden over total.

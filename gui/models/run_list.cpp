@@ -53,7 +53,7 @@ QString source_text(Run::Source source) {
 RunList::RunList(Session& session, QObject* parent) : QAbstractTableModel(parent), session_(session) {
   for (const auto& run : session_.runs()) ids_.push_back(run->id);
   connect(&session_, &Session::runs_changed, this, &RunList::follow_runs);
-  // all rows, because it may be the base
+  // Updates all rows, because the changed run can be the base.
   connect(&session_, &Session::run_changed, this, &RunList::all_changed);
   connect(&session_, &Session::shown_changed, this, &RunList::all_changed);
 }

@@ -126,7 +126,7 @@ std::optional<QString> ScenarioDraft::value(const QString& key) const {
   try {
     const TomlValue value = parse_toml_value(stands->toStdString(), {});
     if (const auto* string = value.get<std::string>()) return QString::fromStdString(*string);
-    // normalizes e.g. 1_000 to 1000
+    // Normalizes e.g. 1_000 to 1000.
     if (const auto* number = value.get<std::int64_t>()) return QString::number(*number);
   } catch (const InputError&) {
     // Falls through to the raw text; the check reports what is wrong with it.

@@ -217,7 +217,7 @@ std::vector<Curve> curves_of(const SweepTable& table, const std::string& axis, S
                      [](const CurvePoint& a, const CurvePoint& b) { return a.x < b.x; });
     const SweepPoint& first = table.points[curve.points.front().row];
     for (CurvePoint& at : curve.points) at.y = figure_of(table.points[at.row], first, figure);
-    // tokens_per_s and mfu can be unknown
+    // Drops unknown figures; tokens_per_s and mfu can be unknown.
     std::erase_if(curve.points, [](const CurvePoint& at) { return !(at.y > 0); });
   }
   std::erase_if(curves, [](const Curve& curve) { return curve.points.empty(); });

@@ -347,7 +347,7 @@ private:
         write(timeline_.spans, first[p] + i, record);
       }
     });
-    // sequential, because vector<bool> packs bits into shared bytes
+    // Sequential, because vector<bool> packs bits into shared bytes
     for (std::size_t p = 0; p < all.size(); ++p)
       for (std::size_t i = 0; i < all[p].spans.size(); ++i)
         if (all[p].spans[i].critical) timeline_.spans.critical[first[p] + i] = true;

@@ -61,7 +61,7 @@ private:
         return;
       } else if (text_[at_] == quote && (!several || (at(at_ + 1) == quote && at(at_ + 2) == quote))) {
         at_ += several ? 3 : 1;
-        // quotes before the closing ones belong to the string: """a"""""
+        // Quotes before the closing ones belong to the string: """a"""""
         while (several && at(at_) == quote) ++at_;
         return;
       }

@@ -205,7 +205,7 @@ void TraceBuilder::sort(const Event& event, Record& record) {
   draft_.profiled = draft_.profiled || known.profiled;
   double elements = -1;
   int bytes_each = 0;
-  // recorded for the backward pass; run by the backward pass
+  // recorded: autograd recorded the op for the backward pass; of_another_thread: the backward pass runs it
   bool recorded = false, of_another_thread = false;
   for (const auto& [key, value] : event.arguments) {
     if (key == "bytes" || key == "Bytes")

@@ -289,7 +289,7 @@ std::optional<std::int64_t> integer_of(Token token) {
 }
 
 std::optional<Time> nanoseconds_of(Token token) {
-  // small enough that differences of sums of two do not overflow
+  // Small enough that differences of sums of two do not overflow.
   constexpr Time kMost = 3'000'000'000'000'000'000;
   std::string_view text = bare(token);
   const bool negative = !text.empty() && text.front() == '-';

@@ -60,7 +60,7 @@ struct LayoutOptions {
 // Returns the lines from top to bottom, beginning at y = 0.
 std::vector<Line> lay_out(const std::vector<std::shared_ptr<const Run>>& runs, const LayoutOptions& options);
 int height_of(const std::vector<Line>& lines);
-// Both search by binary search. line_at() returns the line at `y`, or -1; first_line_at() the first line that
+// Both use binary search. line_at() returns the line at `y`, or -1; first_line_at() the first line that
 // ends below `y`.
 int line_at(const std::vector<Line>& lines, int y);
 std::size_t first_line_at(const std::vector<Line>& lines, int y);

@@ -123,7 +123,7 @@ QString signed_percent_text(double share) {
   if (!std::isfinite(share)) return {};
   const double percent = std::round(share * 1000) / 10;
   if (percent == 0) return QStringLiteral("0.0 %");
-  // After a growth by a factor of ten or more, tenths of a percent mean nothing.
+  // For changes of 1000 % or more, tenths of a percent are insignificant.
   const bool large = std::abs(percent) >= 1000;
   const QString digits =
       large ? QString::fromStdString(with_digits(percent, 4)) : QString::number(percent, 'f', 1);

@@ -54,7 +54,7 @@ public:
   TimeRange visible() const { return visible_; }
   TimeRange whole() const { return whole_; }
   void set_visible(TimeRange range, bool remember = true);
-  // range shown by fit(); changes the visible range only if that showed everything
+  // Sets the range shown by fit(); changes the visible range only if that showed everything.
   void set_whole(TimeRange range);
   void fit() { set_visible(whole_); }
   void back();
