@@ -53,7 +53,7 @@ void write_up(LayerCost& cost, const TransformerWriter& to, const Sizes& z, cons
   add_spread_linear(cost, z, s, out, z.hidden);
   if (t.biases) add_spread_bias(cost, z, s, out);
   if (applied) {
-    // no traffic in addition to the product's
+    // No traffic in addition to the product's.
   } else if (t.gated)
     add_swiglu(cost, bytes, to.pass.kernels.gate_bytes);
   else

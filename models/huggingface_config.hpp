@@ -38,7 +38,7 @@ public:
   std::size_t choice(std::string_view key, const nlohmann::json* value,
                      std::span<const std::string_view> allowed) const;
 
-  // throws InputError unless the boolean has the supported value `known`
+  // Throws InputError unless the boolean has the supported value `known`.
   void only(std::string_view key, bool known) const;
   void divides(std::string_view key, double value, std::string_view of, double whole) const;
   [[noreturn]] void refuse(std::string_view key, const std::string& found, const std::string& allowed) const;

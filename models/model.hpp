@@ -101,10 +101,10 @@ struct Transformer {
   double token_types = 0;      // BERT's segment embeddings; 0: none
   double embedding_width = 0;  // of the token embedding, projected to and from hidden (OPT 350M); 0: hidden
   bool causal = true;          // predicts the next token; otherwise it has logits only with masked_lm_head
-  // the output layer shares the input embedding, which counts in the first layer
+  // The output layer shares the input embedding, which counts in the first layer.
   bool tied_embeddings = true;
   bool final_norm = true;  // GPT: a final layer norm
-  // BERT (instead of the final norm) and BLOOM: a layer norm after the embedding
+  // BERT (instead of the final norm) and BLOOM: a layer norm after the embedding.
   bool embedding_norm = false;
   bool pooler = false, masked_lm_head = false;  // BERT; both together include the next-sentence classifier
 

@@ -51,7 +51,7 @@ std::vector<Layer> perceptron_layers(const MultiLayerPerceptron& shape, const Pa
     if (kind == SegmentKind::down) cost = &layer.add(SegmentKind::residual, {1}, {output});
     source = layer.layer().segments.back().kind;
     const double result = element * samples(source) * local_out;
-    // the product adds the bias; its gradient is a sum over the samples
+    // The product adds the bias; its gradient is a sum over the samples.
     cost->parameters += local_out;
     cost->backward_weight.push_back(column_sums({result, local_out, element}));
     if (last) {

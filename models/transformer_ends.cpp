@@ -61,7 +61,7 @@ void add_predictions(TransformerWriter& to, int last, double whole_activation) {
   if (t.masked_lm_head) {
     const Sizes z = to.sizes(SegmentKind::dense);
     LayerCost& cost = to.layer.add(SegmentKind::dense, {last}, {to.tokens()});
-    // gathers the rows of these tokens; the backward pass scatters them into a zeroed tensor
+    // Gathers the rows of these tokens; the backward pass scatters them into a zeroed tensor.
     if (pass.predicted_tokens > 0) {
       cost.forward.push_back(moves(2 * z.activation));
       cost.backward_input.push_back(moves(z.activation + whole_activation));

@@ -55,7 +55,7 @@ int ports_down(const Fabric& fabric, const Node& node);
 
 // Parses `prefix` and a number without leading zeros, and removes them from the front of `text`.
 bool take_number(std::string_view& text, std::string_view prefix, int& number);
-// also requires that nothing follows
+// Like take_number(), but also requires that nothing follows.
 bool is_number(std::string_view text, std::string_view prefix, int& number);
 // Returns e.g. "node3"; servers are numbered after the device nodes.
 std::string node_name_of(int node, int nodes);

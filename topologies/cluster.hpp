@@ -27,7 +27,7 @@ struct Node {
   Device device;
   int devices = 8;
   enum class Interconnect { none, nvswitch, nvlink_mesh, pcie } interconnect = Interconnect::nvswitch;
-  // bytes/s per direction: from a device to the NVSwitch, or of one NVLink of the mesh
+  // In bytes/s per direction: from a device to the NVSwitch, or of one NVLink of the mesh.
   double device_bandwidth = 0;
   // Latency that the NICs and their software at both ends add to a message between nodes; it is assigned to
   // the NIC by which the message leaves.
@@ -42,8 +42,8 @@ struct Node {
   // Orders of the devices for rings inside a node, as NCCL finds them; empty: 0, 1, 2, ... On a mesh every
   // order is also used backwards.
   std::vector<std::vector<int>> rings;
-  // bytes/s per direction between device and NIC; 0: routes do not include PCIe. The processor has one root
-  // port per NIC, which are modeled as a single link.
+  // In bytes/s per direction between device and NIC; 0: routes do not include PCIe. The processor has one
+  // root port per NIC, which are modeled as a single link.
   double pcie_bandwidth = 0;
   // PCIe switches between the devices and the processor, innermost level first. Each connects `devices`
   // devices, counted from the first, and has an uplink to the level above, or from the last level to the
@@ -56,7 +56,7 @@ struct Node {
   int nics = 1;
   double nic_bandwidth = 0;  // bytes/s per direction
   int cpu_cores = 1;
-  // bytes/s of all the node's processors together; 0: that of cpu-core for each core
+  // In bytes/s, of all the node's processors together; 0: that of cpu-core for each core.
   double cpu_memory_bandwidth = 0;
   // Host memory and NVMe, for offloading. 0: unknown; host_links_bandwidth 0: no shared link.
   double cpu_memory_bytes = 0;
@@ -79,20 +79,20 @@ struct Fabric {
     torus,
     dragonfly
   } kind = Kind::single_switch;
-  // leaf_spine, rail (nodes per group); derived from radix and oversubscription if not given
+  // For leaf_spine, and for rail (nodes per group); derived from radix and oversubscription if not given.
   int nodes_per_leaf = 0;
   int spines = 0;
   // Bandwidth of the NICs that share an uplink of a leaf (or edge) over the bandwidth of the uplink. In
   // ClusterParts this is the requested ratio; in a finished cluster, the ratio that complete cables give.
   double oversubscription = 1, asked_oversubscription = 1;
-  // bytes/s per direction of one cable, from which `spines` is derived; 0: that of the NICs
+  // In bytes/s per direction of one cable; `spines` is derived from it; 0: that of the NICs.
   double link_bandwidth = 0;
   std::int64_t spine_fold = 0;  // see topologies/uplinks.hpp; 0 if `spines` was given
   int radix = 0;                // fat_tree: ports per switch, even
   std::vector<int> dims;        // torus: places along each dimension; places without a node only relay
   int groups = 0;               // dragonfly; 0: as many as needed for the nodes
   int routers_per_group = 0, nodes_per_router = 0;  // dragonfly
-  // dragonfly: bytes/s per direction between two groups; 0: same as link_bandwidth
+  // For dragonfly: in bytes/s per direction between two groups; 0: same as link_bandwidth.
   double global_bandwidth = 0;
   double latency_s = 0;  // of one hop: NIC to switch, switch to switch, or (ring, torus) node to node
   enum class Routing { d_mod_k, ecmp_hash } routing = Routing::d_mod_k;
@@ -182,7 +182,7 @@ protected:
   int nodes_ = 1;
   int server_nodes_ = 0;
   std::map<int, double> device_factors_;
-  // factors on all devices or processors (topologies/faster.hpp)
+  // Factors on all devices or all processors (topologies/faster.hpp).
   double device_speed_ = 1, processor_speed_ = 1;
 };
 
@@ -228,10 +228,10 @@ struct Rings {
   // two members have no NVLink between them.
   std::vector<std::vector<std::array<Endpoint, 3>>> relays;
 };
-// `channels` = 0: as many as the members of a node have NICs; on a single node 1, or on a mesh as many rings
-// as the members' NVLinks carry, counting both directions (if no ring closes, hops can go through members
-// that relay). Never makes more channels than make a difference: one per NIC on several nodes, one per NIC
-// and ring on several nodes with a mesh, and on a single node as many as for 0.
+// Returns the rings. `channels` = 0: as many as the members of a node have NICs; on a single node 1, or on a
+// mesh as many rings as the members' NVLinks carry, counting both directions (if no ring closes, hops can go
+// through members that relay). Never makes more channels than make a difference: one per NIC on several
+// nodes, one per NIC and ring on several nodes with a mesh, and on a single node as many as for 0.
 Rings ring_orders(const Cluster& cluster, const std::vector<Endpoint>& members, int channels);
 
 }  // namespace rehearse

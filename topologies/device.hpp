@@ -64,7 +64,7 @@ struct Device {
   Sourced attention_efficiency;  // for batched products of unfused attention
   Sourced memory_efficiency;     // share of memory_bandwidth that element-wise kernels reach
   Sourced kernel_overhead_s;     // gap between two kernels
-  // traffic of one mixed-precision Adam update; 0: computed from the states
+  // Bytes moved by one mixed-precision Adam update; 0: computed from the states.
   Sourced optimizer_bytes_per_parameter;
   Sourced power_w, idle_power_w;  // while it computes, and while it waits; 0: not known
   // For precisions that reach a different share of their peak than the constants above; value 0: no

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kRounding = 1e-9;  // of a quotient of bandwidths
 
-// The largest first.
+// Returns the prime factors of n, largest first.
 std::vector<std::int64_t> prime_factors(std::int64_t n) {
   std::vector<std::int64_t> factors;
   for (std::int64_t p = 2; p * p <= n; ++p)

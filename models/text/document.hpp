@@ -59,7 +59,7 @@ public:
   std::vector<Section> sections(std::string_view key);  // [[key]], an array of tables; empty if absent
 
   Place place() const;  // position of the table
-  // position of the key's value, or of the table if the key is absent
+  // Returns the position of the key's value, or of the table if the key is absent.
   Place place(std::string_view key) const;
   // Marks keys as known before they are read, so that none of them is taken for a misspelling of a missing
   // key.
