@@ -41,7 +41,7 @@ void bind_all_threads(const std::vector<int>& processors) {
   for (const int processor : processors) CPU_SET(processor, &set);
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
     const int id = std::atoi(thread.path().filename().c_str());
-    if (sched_setaffinity(id, sizeof set, &set) != 0 && errno != ESRCH)  // it may have ended
+    if (sched_setaffinity(id, sizeof set, &set) != 0 && errno != ESRCH)  // the thread may have ended
       throw RunError(fmt::format("this process cannot be bound to processors {}: {}",
                                  fmt::join(processors, ","), std::strerror(errno)));
   }
@@ -51,7 +51,7 @@ void bind_all_threads(const std::vector<int>& processors) {
 
 Cores cores_of(const std::vector<int>& allowed) {
   Cores cores;
-  std::map<std::pair<int, int>, std::size_t> known;  // by package and core
+  std::map<std::pair<int, int>, std::size_t> known;  // index into `cores`, by package and core
   for (const int processor : allowed) {
     const std::string topology = fmt::format("/sys/devices/system/cpu/cpu{}/topology/", processor);
     int package = 0, core = 0;

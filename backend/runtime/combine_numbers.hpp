@@ -1,4 +1,4 @@
-// Combines numbers that arrive with those that are there: in fp32, or with each result rounded to fp16.
+// Combines received numbers with those in a buffer, in fp32, or in fp16 with each result rounded.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace rehearse {
 
-// IEEE 754 binary16, to nearest, ties to even; what is too large becomes infinite.
+// Converts to IEEE 754 binary16: rounds to nearest, ties to even; overflow becomes infinity.
 std::uint16_t half_from_float(float x);
 float float_from_half(std::uint16_t bits);
 
-// to[i] = to[i] + from[i], or the larger of the two, over `bytes`, a multiple of 4; `type` is fp32 or fp16.
-// Both are aligned to 4 bytes. A mean is a sum of numbers that were divided before.
+// Computes to[i] = to[i] + from[i], or the larger of the two, over `bytes`, which is a multiple of 4. `type`
+// is fp32 or fp16. Both buffers are aligned to 4 bytes. For a mean, the numbers were divided beforehand.
 void combine_numbers(Precision type, Collective::Reduction reduction, std::byte* to, const std::byte* from,
                      std::size_t bytes);
 

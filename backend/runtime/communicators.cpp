@@ -86,9 +86,8 @@ std::vector<std::string> share_ids(Transport& transport, const std::vector<Commu
 }
 
 BlockBudget block_budget(const std::vector<Communicator>& communicators, int ranks, int multiprocessors) {
-  constexpr int kMost = 32;  // more do not make NCCL faster
-  const int budget =
-      multiprocessors - multiprocessors / 4;  // a block of NCCL's takes most of a multiprocessor
+  constexpr int kMost = 32;                                  // more blocks do not make NCCL faster
+  const int budget = multiprocessors - multiprocessors / 4;  // an NCCL block takes most of a multiprocessor
   struct Count {
     int collectives = 0, messages = 0;
   };

@@ -42,7 +42,8 @@ std::string receive(Transport& transport, int from) {
   return text;
 }
 
-// What tells clocks apart: machines, and namespaces of time on them; empty if that cannot be known.
+// Returns a name that differs between clocks, made of the machine and the time namespace; empty if it cannot
+// be determined.
 std::string clock_name() {
   std::string id;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
@@ -64,7 +65,7 @@ T unpacked(const std::string& text) {
   return value;
 }
 
-// Ranks that share a clock take the reading that is best known.
+// Gives all ranks that share a clock the reading with the smallest error.
 void share_reading(Transport& transport, const std::vector<std::string>& clocks, ClockReading& reading) {
   const std::vector<std::string> all = gather(transport, packed(reading));
   if (transport.rank() != 0) {

@@ -1,4 +1,4 @@
-// What ranks tell each other before and after a run, by way of rank 0.
+// Exchanges texts, values and clock readings between ranks before and after a run, by way of rank 0.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace rehearse {
 
-// Every rank's text, by rank, at rank 0; nothing at the others.
+// Returns the texts of all ranks, by rank, at rank 0, and an empty list at the others.
 std::vector<std::string> gather(Transport& transport, const std::string& own);
-// Rank 0's text.
+// Returns rank 0's text at every rank.
 std::string broadcast(Transport& transport, const std::string& text);
 // Returns when all ranks have called it.
 void barrier(Transport& transport);
 
-// Sends `value` to `peer` on the control channel, or receives it from there; T is copied byte by byte.
+// Sends `value` to `peer` on the control channel, or receives it from there. T is copied byte by byte.
 template <class T>
 void carry_value(Transport& transport, Parcel::Kind kind, int peer, T& value) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -30,18 +30,20 @@ void carry_value(Transport& transport, Parcel::Kind kind, int peer, T& value) {
   carry(transport, {&parcel});
 }
 
-// Ranks on one machine (and in one namespace of time) share its clock. Of others the clock is told from round
-// trips with rank 0, of which the fastest counts: the other's time lies in the middle of it (Cristian,
-// "Probabilistic clock synchronization", 1989); of the ranks of one machine all take the fastest.
+// A reading of this rank's clock against that of rank 0. Ranks on one machine (and in one time namespace)
+// share its clock. For other machines the offset is estimated from round trips with rank 0, of which the
+// fastest counts: the other side's time is assumed to be the middle of the round trip (Cristian,
+// "Probabilistic clock synchronization", 1989). All ranks of one machine use the fastest round trip of any of
+// them.
 struct ClockReading {
   double own_s = 0;     // this machine's monotonic clock
-  double offset_s = 0;  // to add to it for the time of rank 0
-  double error_s = 0;   // at most: half of the fastest round trip; 0 on one machine
+  double offset_s = 0;  // added to it, gives the time of rank 0
+  double error_s = 0;   // upper bound: half of the fastest round trip; 0 on one machine
 };
 ClockReading read_clock(Transport& transport);
 double monotonic_s();
 
-// From readings before and after a run: this rank's times on rank 0's clock.
+// Converts this rank's times to rank 0's clock, given readings from before and after a run.
 class CommonClock {
 public:
   CommonClock(const ClockReading& before, const ClockReading& after) : before_(before), after_(after) {}

@@ -1,4 +1,4 @@
-// Halves (IEEE 754 binary16) as bits: the same code on processors and GPUs.
+// Converts halves (IEEE 754 binary16) to and from bits, with the same code on processors and GPUs.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ REHEARSE_HALF float float_of(std::uint32_t bits) {
   return x;
 }
 
-// To nearest, ties to even; what is too large becomes infinite.
+// Rounds to nearest, ties to even; overflow becomes infinity.
 REHEARSE_HALF std::uint16_t half_bits(float x) {
   constexpr std::uint32_t kInfinity = 0x7f800000u, kLargest = 0x477fefffu;  // below 65520
   const std::uint32_t bits = bits_of(x), magnitude = bits & 0x7fffffffu;
   const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
   if (magnitude > kInfinity) return static_cast<std::uint16_t>(sign | 0x7e00u);
   if (magnitude > kLargest) return static_cast<std::uint16_t>(sign | 0x7c00u);
-  // Below 2^-14 halves lie 2^-24 apart, as floats at 1/2 do: adding that rounds.
+  // Below 2^-14, halves are 2^-24 apart, as floats at 1/2 are, so adding 1/2 rounds.
   if (magnitude < 0x38800000u)
     return static_cast<std::uint16_t>(sign | (bits_of(float_of(magnitude) + 0.5f) - 0x3f000000u));
   const std::uint32_t even = (magnitude >> 13) & 1u;

@@ -24,7 +24,8 @@ bool has_span(const Op& op) {
   return op.kind != OpKind::repeat_begin && op.kind != OpKind::repeat_end;
 }
 
-// How many spans a step of the program has; an op that repeats without end is counted once.
+// Returns how many spans a step of the program has, for ops that repeat endlessly (counted once) or for all
+// others.
 std::size_t spans_per_step(const Schedule& schedule, const Program& program, bool endless) {
   const ProgramIndex index(schedule, program);
   std::size_t spans = 0;
@@ -36,7 +37,7 @@ std::size_t spans_per_step(const Schedule& schedule, const Program& program, boo
 
 }  // namespace
 
-// A rank that is killed in the middle of writing leaves `whole` at 0.
+// A span and the flag that it was written completely: `whole` stays 0 if a rank is killed while it writes.
 struct Journal::Entry {
   RankSpan span;
   std::atomic<int> whole;
@@ -44,9 +45,9 @@ struct Journal::Entry {
 
 struct alignas(64) Journal::Head {
   std::atomic<std::size_t> taken;   // entries
-  std::atomic<std::size_t> losses;  // written
+  std::atomic<std::size_t> losses;  // number of losses written
   std::atomic<int> tells_losses, shared, closed;
-  char token[40];  // rank 0's: tells it from what has the same name elsewhere
+  char token[40];  // rank 0's: distinguishes this journal from other files of the same name
 };
 
 static_assert(std::atomic<std::size_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
@@ -86,7 +87,7 @@ void Journal::lay_out(const Schedule& schedule, int repeats) {
     std::size_t room = 0;
     if (const int number = schedule.program_of(role, rank - first); number >= 0) {
       const Program& program = schedule.programs[number];
-      // What repeats without end serves each round of each worker once.
+      // An endless op runs once for each round of each worker.
       room = steps * (spans_per_step(schedule, program, false) +
                       spans_per_step(schedule, program, true) *
                           static_cast<std::size_t>(schedule.roles.front().size()));
@@ -100,7 +101,7 @@ void Journal::lay_out(const Schedule& schedule, int repeats) {
   bytes_ = losses_at_ + room_.size() * most_losses_ * sizeof(double);
 }
 
-// -1: memory without a name.
+// -1: maps anonymous memory.
 void Journal::map(int file) {
   const int kind = MAP_SHARED | MAP_NORESERVE | (file < 0 ? MAP_ANONYMOUS : 0);
   void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, kind, file, 0);
@@ -115,7 +116,7 @@ Journal::~Journal() {
   if (file_ >= 0) ::close(file_);
 }
 
-// The system gives memory of zeros, which these types may begin as.
+// mmap() returns memory of zeros, which is a valid initial state of these types.
 Journal::Head& Journal::head(int rank) const {
   return *std::launder(reinterpret_cast<Head*>(memory_ + static_cast<std::size_t>(rank) * sizeof(Head)));
 }
@@ -192,7 +193,8 @@ FinishedSteps finished_steps(const Schedule& schedule, std::vector<std::vector<R
                              int repeats) {
   FinishedSteps result;
   result.steps = repeats;
-  std::vector<std::vector<char>> by_round(by_rank.size());  // by rank and op: its iterations are the steps
+  // By rank and op: do its iterations count as steps?
+  std::vector<std::vector<char>> by_round(by_rank.size());
   for (int rank = 0, role = 0, first = 0; rank < schedule.ranks(); ++rank) {
     while (rank >= first + schedule.roles[role].size()) first += schedule.roles[role++].size();
     const int number = schedule.program_of(role, rank - first);

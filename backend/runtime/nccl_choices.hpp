@@ -1,4 +1,5 @@
-// What NCCL can be told to use: values of NCCL_ALGO and NCCL_PROTO, and what they are there for.
+// Lists what NCCL can be told to use: the values of NCCL_ALGO and NCCL_PROTO, and the collectives that they
+// support.
 #pragma once
 
 #include <array>
@@ -8,11 +9,11 @@
 
 namespace rehearse {
 
-// NCCL, src/device/generate.py: algos_of_coll, and required_cuda() for those that know the Simple protocol
-// only.
+// Source: NCCL, src/device/generate.py: algos_of_coll, and required_cuda() for the algorithms that support
+// only the Simple protocol.
 struct NcclAlgorithm {
   std::string_view name;
-  std::array<bool, kCollectiveNames.size()> kinds;  // by CollectiveKind; all-to-all is made of messages
+  std::array<bool, kCollectiveNames.size()> kinds;  // by CollectiveKind; all-to-all consists of messages
   bool only_simple = false;
 };
 inline constexpr NcclAlgorithm kNcclAlgorithms[] = {
@@ -26,13 +27,14 @@ inline constexpr NcclAlgorithm kNcclAlgorithms[] = {
 };
 inline constexpr std::string_view kNcclProtocols[] = {"LL", "LL128", "Simple"};
 
-// Empty names are NCCL's own choice.
+// Returns whether the algorithm supports the protocol. Empty names leave the choice to NCCL.
 constexpr bool has_protocol(std::string_view algorithm, std::string_view protocol) {
   for (const NcclAlgorithm& a : kNcclAlgorithms)
     if (a.name == algorithm && a.only_simple) return protocol.empty() || protocol == "Simple";
   return true;
 }
-// Messages, and all-to-all with them, are not subject to either variable.
+// Returns whether the setting applies to a collective. Neither variable affects messages, nor all-to-all,
+// which consists of them.
 constexpr bool has_collective(std::string_view algorithm, std::string_view protocol, CollectiveKind kind) {
   if (kind == CollectiveKind::all_to_all) return algorithm.empty() && protocol.empty();
   for (const NcclAlgorithm& a : kNcclAlgorithms)

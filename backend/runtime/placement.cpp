@@ -31,7 +31,7 @@ std::string framed(const std::vector<std::string>& texts) {
 std::vector<std::string> unframed(const std::string& whole) {
   std::vector<std::string> texts;
   for (std::size_t at = 0; at < whole.size();) {
-    std::uint64_t size = whole.size();  // too much, unless the frame says otherwise
+    std::uint64_t size = whole.size();  // too large, unless it is read below
     if (whole.size() - at >= sizeof size) std::memcpy(&size, whole.data() + at, sizeof size);
     at += sizeof size;
     if (at > whole.size() || size > whole.size() - at) throw RunError("what rank 0 sent to all is not whole");
@@ -54,7 +54,8 @@ std::vector<std::string> all_gather(Transport& transport, const std::string& own
   return unframed(broadcast(transport, framed(gather(transport, own))));
 }
 
-// Containers on one machine have names of their own, and may see different GPUs; machines may be named alike.
+// Includes both names: containers on one machine have different host names and may see different GPUs, and
+// different machines may have the same host name.
 std::string machine_name() {
   char name[256] = {};
   gethostname(name, sizeof name - 1);
@@ -80,7 +81,7 @@ int local_rank(const std::vector<RankPlace>& places, int rank) {
     if (static_cast<int>(r) < rank) ++before;
     if (const auto n = number(places[r].local_rank)) said.insert(*n);
   }
-  // Ranks that were not started one by one share what their parent was started with.
+  // Ranks that were not launched one by one inherit the same local rank from their parent.
   return said.size() == here ? *number(own.local_rank) : before;
 }
 
@@ -99,7 +100,7 @@ std::vector<std::string> placement_notes(const std::vector<std::string>& nodes,
   std::vector<std::string> notes;
   if (std::set<std::string>(machines.begin(), machines.end()).size() < 2) return notes;
   const auto name = [](const std::string& machine) { return machine.substr(0, machine.find(' ')); };
-  // Of each text the others that stand beside it; the first that has several is told.
+  // Finds for each text the others that occur with it, and reports the first text that has several.
   const auto tell = [&](const std::vector<std::string>& of, const std::vector<std::string>& others,
                         const auto& sentence) {
     std::map<std::string, std::set<std::string>> beside;

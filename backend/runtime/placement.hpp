@@ -1,4 +1,4 @@
-// Which rank sits where: what ranks tell each other to find their own devices.
+// Finds out which rank runs where, from what ranks tell each other, so that each finds its own devices.
 #pragma once
 
 #include <string>
@@ -8,32 +8,33 @@
 
 namespace rehearse {
 
-// Every rank's text, by rank, at every rank; all ranks call it.
+// Returns the texts of all ranks, by rank, at every rank. All ranks must call it.
 std::vector<std::string> all_gather(Transport& transport, const std::string& own);
 
-// What tells this machine from others; the same for all ranks that run on it.
+// Returns a name that distinguishes this machine from others and is the same for all ranks on it.
 std::string machine_name();
 
-// What a rank knows of its place.
+// The machine and the local rank of a process.
 struct RankPlace {
   std::string machine;
-  std::string local_rank;  // what it was started with: a number; empty if nothing was said
+  std::string local_rank;  // as set by the launcher: a number; empty if it set none
 };
-// With the local rank that mpirun, torchrun or Slurm give in the environment.
+// Reads the local rank that mpirun, torchrun or Slurm set in the environment.
 RankPlace place_of_process();
 
-// The number of `rank` among those on its machine: as they were started if that tells them apart, else
-// counted in the order of ranks.
+// Returns the number of `rank` among the ranks on its machine: the launcher's local rank if these differ from
+// each other, else a count in order of ranks.
 int local_rank(const std::vector<RankPlace>& places, int rank);
-// The same, from all ranks' places by way of the transport; all ranks call it.
+// Like the overload above, but collects the places of all ranks over the transport. All ranks must call it.
 int local_rank(Transport& transport);
 
-// What a run on several machines must say if they are not the scenario's nodes: by rank, the node where the
-// scenario has it ("node3"), and its machine as machine_name() tells it. Empty if all ran on one machine.
+// Returns the notes of a run on several machines that do not match the scenario's nodes. `nodes` has the
+// scenario's node of each rank ("node3"), `machines` its machine as machine_name() returns it. Empty if all
+// ranks ran on one machine.
 std::vector<std::string> placement_notes(const std::vector<std::string>& nodes,
                                          const std::vector<std::string>& machines);
 
-// How many at most have the same text; empty ones do not count.
+// Returns the largest number of texts that are equal; empty texts do not count.
 int most_alike(const std::vector<std::string>& texts);
 
 }  // namespace rehearse

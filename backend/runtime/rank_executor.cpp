@@ -16,7 +16,7 @@
 namespace rehearse {
 namespace {
 
-// Thrown through a stream that has nothing left to do: what it waits for will not come.
+// Thrown through a stream that has nothing left to do, because what it waits for will not come.
 struct StreamOver {};
 // Thrown through a stream that is stopped because another one failed.
 struct Stopped {};
@@ -49,8 +49,8 @@ public:
     for (std::size_t s = 0; s < streams_.size(); ++s)
       threads.emplace_back([this, s] { guard(static_cast<int>(s)); });
     {
-      // Streams that repeat without end stop when their senders have told them so; this rank tells its own
-      // receivers once its other streams have sent all.
+      // Streams that repeat endlessly stop when their senders announce that they send no more. This rank does
+      // so for its own receivers once its other streams have sent everything.
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return failure_ || limited_ended(); });
     }
@@ -78,7 +78,7 @@ private:
     int last_sender = -1;
     std::vector<Recorded> recorded;
   };
-  // First come, first served.
+  // Serves ops in the order in which they arrive.
   struct TurnState {
     int at_once = 1;
     long next = 0, served = 0;
@@ -104,7 +104,7 @@ private:
       std::rethrow_exception(failure);
     } catch (const std::exception& error) {
       reason = error.what();
-    } catch (...) {  // keeps the general words
+    } catch (...) {  // `reason` keeps its general text
     }
     {
       const std::lock_guard lock(mutex_);
@@ -216,7 +216,7 @@ private:
     changed_.notify_all();
   }
 
-  // Waits until `reached`; if it cannot be any more, the stream is over.
+  // Waits until `reached` holds. Throws StreamOver if it can no longer become true.
   template <class Reached, class Hopeless>
   void await(Reached reached, Hopeless hopeless) {
     std::unique_lock lock(mutex_);
@@ -240,8 +240,8 @@ private:
       Moment end;
       {
         const std::lock_guard lock(mutex_);
-        // Of the run that is waited for: streams that run on by themselves may have got further ones issued,
-        // which may wait for this op.
+        // The end of the run that is required: asynchronous streams may already have issued later runs, which
+        // may wait for this op.
         end = ends_[d.op][static_cast<std::size_t>(required) - 1];
       }
       hardware_.wait_for(number, end);
@@ -256,7 +256,7 @@ private:
 
   void wait_until(int number) {
     const StreamCursor& cursor = streams_[number].cursor;
-    // Once all others have ended or wait for counters themselves, nobody raises it.
+    // Once all other streams have ended or wait for counters themselves, nobody can raise this counter.
     {
       const std::lock_guard lock(mutex_);
       if (cursor.reached(counters_)) return;
@@ -294,8 +294,8 @@ private:
   const std::function<void(const RankSpan&)>& on_span_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::vector<Moment>> ends_;  // by op: of its runs
-  std::vector<long> done_;                 // by op: how often it has ended
+  std::vector<std::vector<Moment>> ends_;  // by op, then by its runs
+  std::vector<long> done_;                 // by op: the number of its runs that have ended
   Counters counters_;
   std::vector<TurnState> turns_;
   std::vector<Stream> streams_;

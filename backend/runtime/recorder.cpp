@@ -47,7 +47,7 @@ public:
   Recorder(Trace& trace, const Cluster& cluster, const std::vector<int>& endpoints, const Wiring& wiring)
       : trace_(trace), cluster_(cluster), endpoints_(endpoints), wiring_(wiring) {}
 
-  // The messages that `rank` sent in an op.
+  // Counts the messages that `rank` sent in an op.
   void count(int rank, int op_number, const Op& op) {
     if (op.kind == OpKind::exchange) {
       for (const ExchangePart& part : wiring_.exchange(rank, op_number))
@@ -91,15 +91,15 @@ private:
 
 namespace {
 
-// A kernel without its name.
+// A kernel with a number in place of its name.
 struct PackedKernel {
   int op, step, stream;
-  std::uint32_t name;  // its number
+  std::uint32_t name;  // index in the list of names
   std::int64_t correlation;
   double begin_s, end_s;
 };
 
-// Names repeat.
+// Writes each name once, since names repeat.
 void put_kernels(std::string& text, const std::vector<KernelSpan>& kernels) {
   std::map<std::string, std::uint32_t> numbers;
   std::string names;
@@ -129,7 +129,8 @@ std::vector<KernelSpan> take_kernels(Reader& reader) {
   return kernels;
 }
 
-// In order of begin, from `first_s` on: the op's own times bound a kernel, whatever its clock says.
+// Sorts the kernels by begin and makes their times relative to `first_s`. Drops kernels outside [first_s,
+// last_s] and clamps the others to it, because the ops' own times are more reliable than the kernels' clock.
 std::vector<KernelSpan> kernels_between(std::vector<KernelSpan> kernels, double first_s, double last_s) {
   std::erase_if(kernels, [&](const KernelSpan& k) { return k.end_s < first_s || k.begin_s > last_s; });
   for (KernelSpan& k : kernels)
@@ -231,7 +232,7 @@ Trace record(const std::string& name, const std::shared_ptr<const Schedule>& sch
     for (const std::size_t other : sides.of(row))
       spans.begin_s[row] = std::max(spans.begin_s[row], spans.ready_s[other]);
     spans.begin_s[row] =
-        std::min(spans.begin_s[row], spans.end_s[row]);  // an early sender has gone on by then
+        std::min(spans.begin_s[row], spans.end_s[row]);  // an early sender may have ended before
   }
   return trace;
 }

@@ -7,7 +7,7 @@
 namespace rehearse {
 
 std::vector<TableRound> table_rounds(const MessageTable& table, int member, std::size_t bytes) {
-  constexpr std::size_t kAlignment = 256;  // of what arrives in scratch memory
+  constexpr std::size_t kAlignment = 256;  // of the data that arrives in scratch memory
   std::vector<int> round_of(table.messages.size(), 0), next_on(table.connections.size(), 0);
   std::vector<TableRound> rounds;
   for (std::size_t m = 0; m < table.messages.size(); ++m) {

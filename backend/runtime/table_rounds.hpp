@@ -1,5 +1,5 @@
-// A message table as rounds of messages that do not depend on each other: for executors whose order is fixed
-// before they begin.
+// Splits a message table into rounds of messages that do not depend on each other, for executors whose order
+// is fixed before they begin.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +9,22 @@
 
 namespace rehearse {
 
-// A message of this member's, seen from its end.
+// A message of one member, seen from its end.
 struct TablePiece {
   bool send = false;
-  bool reduce = false;               // a receive: added to what the buffer has
+  bool reduce = false;               // a receive: the data is added to the buffer
   int peer = 0;                      // member
   std::size_t begin = 0, bytes = 0;  // in the buffer
-  std::size_t scratch = 0;  // a receive that is added: where it arrives, in bytes of the round's scratch
+  std::size_t scratch = 0;           // reduce: where it arrives, in bytes of the round's scratch memory
 };
 struct TableRound {
   std::vector<TablePiece> pieces;
   std::size_t scratch_bytes = 0;
 };
 
-// Every message is in the round behind the last of those that it needs, so that all members that carry out
-// their rounds in order meet. `bytes`: of the buffer; what the table has beyond them is left out.
+// Returns the rounds of a member. Every message is in the round after the last of those that it needs, so
+// that members that carry out their rounds in order match. `bytes` is the size of the buffer; the part of the
+// table beyond it is left out.
 std::vector<TableRound> table_rounds(const MessageTable& table, int member, std::size_t bytes);
 
 }  // namespace rehearse

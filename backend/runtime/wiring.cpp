@@ -38,7 +38,7 @@ Wiring::Wiring(const Schedule& schedule, const Cluster& cluster, const std::vect
   wire_collectives();
 }
 
-// Channels of collectives are numbered behind those of messages.
+// Numbers the channels of collectives after those of messages.
 void Wiring::wire_collectives() {
   int next = static_cast<int>(communication_.transfers.size());
   for (int rank = 0; rank < schedule_.ranks(); ++rank) {
@@ -120,7 +120,7 @@ std::shared_ptr<const CollectiveWiring> Wiring::collective(int rank, int op_numb
   const std::vector<int>& ranks = communication_.transfers[transfers[0]].ranks;
   std::int64_t elements =
       std::max<std::int64_t>(1, to_elements(collective.bytes.at(schedule_.roles[role], own)));
-  // What each member gives or gets alone is as large as the others'.
+  // All members contribute or receive parts of equal size.
   if (collective.kind == CollectiveKind::all_gather || collective.kind == CollectiveKind::reduce_scatter) {
     const auto members = static_cast<std::int64_t>(ranks.size());
     elements = (elements + members - 1) / members * members;
@@ -131,7 +131,7 @@ std::shared_ptr<const CollectiveWiring> Wiring::collective(int rank, int op_numb
   auto wiring = std::make_shared<CollectiveWiring>();
   wiring->ranks = ranks;
   wiring->first_channel = wired.first_channel;
-  // As the engine cuts them (simulator/engine/tables.cpp).
+  // Cuts the messages as the engine does (simulator/engine/tables.cpp).
   const std::int64_t piece = to_elements(chunk_bytes_ > 0 ? chunk_bytes_ : nccl::kPieceBytes);
   wiring->table = message_table(collective.kind, wired.plan, elements, {to_elements(chunk_bytes_), piece});
   known = wiring;

@@ -1,4 +1,4 @@
-// What a rank computes, and where the bytes of its messages stand: on processors and on GPUs alike.
+// Declares what a rank computes and where the bytes of its messages are, for processors and for GPUs.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace rehearse {
 
-// A message's bytes in the device's memory. Both ends give it the same size.
+// The bytes of a message in the device's memory. Both ends specify the same size.
 struct Payload {
   std::byte* data = nullptr;
   std::size_t bytes = 0;
@@ -24,32 +24,32 @@ struct Payload {
 class Workload {
 public:
   virtual ~Workload() = default;
-  // What an op needs of the host: data of its step, or a look at results, for which `settle` waits until all
-  // that was issued to the op's stream has ended. Called before the op's time begins.
+  // Does the op's work on the host, before the op's time begins: provides the data of its step, or reads
+  // results, for which `settle` waits until everything that was issued to the op's stream has ended.
   virtual void prepare(const OpCall& call, const std::function<void()>& settle) { (void)call, (void)settle; }
   // Issues the op's computation to its stream.
   virtual void compute(const OpCall& call) = 0;
-  // Called as the op begins; the bytes stay where they are until the op is run again.
+  // Called as the op begins. The bytes stay at this address until the op runs again.
   virtual Payload message(const OpCall& call, const ExchangePart& part) = 0;
-  // The buffer of a collective, with room for the table's elements.
+  // Returns the buffer of a collective, with room for the elements of its message table.
   virtual Payload collective(const OpCall& call, const CollectiveWiring& wiring) = 0;
-  // Called when the collective has been issued: may issue to the op's stream what becomes of its result.
+  // Called when the collective has been issued; may issue work on its result to the op's stream.
   virtual void after_collective(const OpCall& call) { (void)call; }
 
-  // What came of it besides time; called once, when all streams have ended.
+  // The results of a run besides its times. learned() is called once, when all streams have ended.
   struct Learned {
-    // Of each step, this rank's part of the sum of its samples' losses; empty where no loss is computed.
+    // For each step, this rank's part of the sum of its samples' losses; empty if no loss is computed.
     std::vector<double> losses;
-    // Of each step, a hash of the gradients that the optimizer got, or where ranks have no gradients in
-    // common, of the weights that it was computed with; empty where neither is.
+    // For each step, a hash of the gradients that the optimizer got or, if the ranks have no gradients in
+    // common, of the weights with which they were computed; empty if neither exists.
     std::vector<std::uint64_t> gradients;
-    std::uint64_t weights = 0;     // a hash of the weights in the end
-    std::uint64_t replicated = 0;  // and of those that all ranks which share these layers have whole
-    std::vector<int>
-        staleness;  // an asynchronous server's: of each push to its last bucket, as it was applied
+    std::uint64_t weights = 0;     // hash of the final weights
+    std::uint64_t replicated = 0;  // hash of those that all ranks which share these layers hold in full
+    std::vector<int> staleness;    // of an asynchronous server: per push to its last bucket, when applied
   };
   virtual Learned learned() = 0;
-  // Whether it tells losses; `on_loss`, where it is set, hears of each as soon as it is known.
+  // Returns whether the workload reports losses. If so, it calls `on_loss`, if that is set, with each loss as
+  // soon as it is known.
   virtual bool tells_losses() const { return false; }
   std::function<void(double)> on_loss;
 };
