@@ -1,6 +1,7 @@
-# What building for GPUs takes: sets cuda_missing (empty if all is there), CMAKE_CUDA_ARCHITECTURES, cuda_warnings,
-# NCCL_INCLUDE_DIR, NCCL_LIBRARY, CUPTI_INCLUDE_DIR (not found: GPU kernels cannot be recorded) and CUDNN_INCLUDE_DIR
-# (not found: convolutions are replayed as matrix products).
+# Finds what is needed to build for GPUs. Sets cuda_missing (empty if everything is there),
+# CMAKE_CUDA_ARCHITECTURES, cuda_warnings, NCCL_INCLUDE_DIR, NCCL_LIBRARY, CUPTI_INCLUDE_DIR (if not found,
+# GPU kernels cannot be recorded) and CUDNN_INCLUDE_DIR (if not found, convolutions are replayed as matrix
+# products).
 set(REHEARSE_CUDA_ARCHITECTURES auto CACHE STRING
     "GPUs to compile for: auto (this machine's, or a few), all (from 7.0 on), or a list such as 80;90")
 set(cuda_missing)
@@ -28,7 +29,7 @@ if(NOT TARGET CUDA::cudart OR NOT TARGET CUDA::cublas)
   return()
 endif()
 
-# NCCL as Debian, NVIDIA's packages or Python's nvidia-nccl install it, the last without libnccl.so.
+# Finds NCCL as Debian, NVIDIA's packages or Python's nvidia-nccl install it; the last has no libnccl.so.
 find_package(Python3 QUIET COMPONENTS Interpreter)
 set(nccl_of_python)
 if(Python3_FOUND AND NOT NCCL_LIBRARY)
@@ -45,11 +46,12 @@ if(NOT NCCL_INCLUDE_DIR OR NOT NCCL_LIBRARY)
   return()
 endif()
 
-# CUPTI's headers lie in a folder of their own in some installations; its library is loaded at run time.
+# Some installations have CUPTI's headers in a separate folder. Its library is loaded at run time.
 find_path(CUPTI_INCLUDE_DIR cupti_activity.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
           PATHS ${CUDAToolkit_ROOT}/extras/CUPTI/include ${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI/include)
 
-# cuDNN's headers, beside the CUDA Toolkit's or as Python's nvidia-cudnn installs them; its library is loaded at run time.
+# Finds cuDNN's headers beside those of the CUDA Toolkit or where Python's nvidia-cudnn installs them. Its
+# library is loaded at run time.
 set(cudnn_of_python)
 if(Python3_FOUND AND NOT CUDNN_INCLUDE_DIR)
   execute_process(COMMAND ${Python3_EXECUTABLE} -c "import nvidia.cudnn; print(list(nvidia.cudnn.__path__)[0])"
@@ -58,7 +60,7 @@ endif()
 find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDNN_ROOT} $ENV{CUDNN_ROOT}
           PATHS ${CUDAToolkit_INCLUDE_DIRS} ${cudnn_of_python} PATH_SUFFIXES include)
 
-# Native code for these; a driver compiles the last one's PTX for GPUs that are newer.
+# Compiles native code for these architectures; drivers compile the PTX of the last one for newer GPUs.
 if(NOT CMAKE_CUDA_ARCHITECTURES)
   execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --list-gpu-arch OUTPUT_VARIABLE offered ERROR_QUIET)
   string(REGEX MATCHALL "[0-9]+" offered "${offered}")

@@ -1,12 +1,12 @@
-// What the kernels of batch norm do, and the sums over channels.
+// Device code of batch norm and of the sums over channels.
 #pragma once
 
 #include "backend/cuda/memory_code.hpp"
 
 namespace rehearse::kernels::device {
 
-// Planes of `plane` elements, [samples, channels, plane]. Block (c, i) takes a part of channel c, whose packs
-// are counted through all samples.
+// The packs of one channel of planes of `plane` elements, [samples, channels, plane]. Block (c, i) takes a
+// part of channel c, whose packs are numbered through all samples.
 template <int V>
 struct ChannelPacks {
   std::size_t channel, channels, plane, packs, count;
@@ -20,14 +20,14 @@ struct ChannelPacks {
     return static_cast<std::size_t>(blockIdx.y) * blockDim.x + threadIdx.x;
   }
   __device__ std::size_t step() const { return static_cast<std::size_t>(gridDim.y) * blockDim.x; }
-  // Where pack `i` begins, in elements; short numbers divide quickly.
+  // Returns the offset of pack `i`, in elements; uses 32-bit numbers, which divide quickly.
   __device__ std::size_t element(std::size_t i) const {
     const unsigned sample = static_cast<unsigned>(i) / static_cast<unsigned>(packs);
     return (sample * channels + channel) * plane + (i - sample * packs) * V;
   }
 };
 
-// The sums of dy and, with x, those of dy times x; with x = dy, of squares.
+// Sums dy and, with x, also dy times x; if x is dy, these are sums of squares.
 template <class T, int V, bool with_x>
 __global__ void channel_parts(std::size_t samples, std::size_t channels, std::size_t plane, const T* x,
                               const T* dy, float* parts) {
@@ -52,7 +52,8 @@ __global__ void channel_parts(std::size_t samples, std::size_t channels, std::si
   if constexpr (with_x) to[channels] = along;
 }
 
-// `sums`: of x and of its squares, by channel. `statistics`: of each channel, as of norm_forward's rows.
+// `sums` holds the sums of x and of its squares, by channel. `statistics` gets the mean and 1 / standard
+// deviation of each channel, as norm_forward does for rows.
 template <class T, int V>
 __global__ void batch_norm_forward(std::size_t samples, std::size_t channels, std::size_t plane,
                                    const float* sums, const T* x, const float* gain, const float* bias, T* y,
@@ -74,7 +75,7 @@ __global__ void batch_norm_forward(std::size_t samples, std::size_t channels, st
   statistics[2 * own.channel + 1] = inverse;
 }
 
-// `sums`: of dy and of dy times x, by channel.
+// `sums` holds the sums of dy and of dy times x, by channel.
 template <class T, int V>
 __global__ void batch_norm_backward(std::size_t samples, std::size_t channels, std::size_t plane,
                                     const float* sums, const float* statistics, const float* gain, const T* x,

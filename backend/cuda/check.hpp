@@ -1,4 +1,4 @@
-// Calls of CUDA libraries, each checked: RunError with the call's name and the library's text.
+// Checks the results of CUDA library calls: throws RunError with the call's name and the library's text.
 #pragma once
 
 #include <cublas_v2.h>
@@ -29,7 +29,7 @@ inline void check_status(cublasStatus_t status, std::string_view call) {
 }
 
 #ifdef NCCL_VERSION_CODE
-// ncclInProgress is no failure: communicators that do not block give it.
+// ncclInProgress is not a failure: non-blocking communicators return it.
 inline void check_status(ncclResult_t status, std::string_view call) {
   if (status != ncclSuccess && status != ncclInProgress)
     throw_failed(call, std::string(ncclGetErrorString(status)) + ": " + ncclGetLastError(nullptr));
@@ -38,5 +38,5 @@ inline void check_status(ncclResult_t status, std::string_view call) {
 
 }  // namespace rehearse
 
-// CHECKED(cudaMalloc(&memory, bytes));
+// Example: CHECKED(cudaMalloc(&memory, bytes));
 #define CHECKED(call) ::rehearse::check_status(call, #call)

@@ -1,5 +1,5 @@
-// What the kernels of gradient compression do, thread by thread; what they are for is told in
-// training/gradient_compression.cpp, which does the same on processors. Results are the same in every run.
+// Device code of the gradient compression kernels. training/gradient_compression.cpp, which does the same on
+// processors, explains their purpose. Results are the same in every run.
 #pragma once
 
 #include "backend/cuda/kernel_code.hpp"
@@ -22,10 +22,10 @@ inline __global__ void add_scaled(std::size_t n, float factor, const float* x, f
   for (std::size_t i = first_element(); i < n; i += stride()) y[i] += factor * x[i];
 }
 
-// The sum over a block of kThreads threads, known to all of them; always the same order of summands.
+// Returns the sum over a block of kThreads threads to all of them; the order of summands is always the same.
 __device__ inline double block_sum(double value) {
   __shared__ double parts[kThreads];
-  __syncthreads();  // until all have read the last result
+  __syncthreads();  // until all have read the previous result
   parts[threadIdx.x] = value;
   __syncthreads();
   for (unsigned half = kThreads / 2; half > 0; half /= 2) {
@@ -35,7 +35,7 @@ __device__ inline double block_sum(double value) {
   return parts[0];
 }
 
-// One for each block.
+// Writes one partial sum for each block.
 inline __global__ void sums_of_squares(std::size_t n, const float* x, double* sums) {
   double sum = 0;
   for (std::size_t i = first_element(); i < n; i += stride())
@@ -43,14 +43,15 @@ inline __global__ void sums_of_squares(std::size_t n, const float* x, double* su
   sum = block_sum(sum);
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
-// One block, of as many sums as it has threads or fewer.
+// Combines `count` partial sums; runs in one block, which has at least `count` threads.
 inline __global__ void root_mean_square(std::size_t n, unsigned count, const double* sums, float* root) {
   const double sum = block_sum(threadIdx.x < count ? sums[threadIdx.x] : 0.0);
   if (threadIdx.x == 0) *root = n == 0 ? 0.0f : static_cast<float>(sqrt(sum / static_cast<double>(n)));
 }
 
-// A thread a byte: shares of `share` numbers each, whose blocks lie `block` floats apart and hold the scale
-// and then a bit for each sign. What is not said by signs and scale stays in `numbers`. The sign of 0 is +.
+// Packs signs, one byte per thread: there are `shares` shares of `share` numbers each, whose blocks begin
+// `block` floats apart and hold the scale, then a bit for each sign. Leaves in `numbers` the error of that
+// representation. The sign of 0 is +.
 inline __global__ void put_signs(std::size_t n, std::size_t share, std::size_t shares, const float* scale,
                                  float* numbers, float* blocks, std::size_t block) {
   const std::size_t bytes = share / 8;
@@ -74,7 +75,7 @@ __device__ inline float signed_scale(const float* block, std::size_t i) {
   return ((byte >> (i % 8)) & 1u) != 0 ? -*block : *block;
 }
 
-// to += the sum of `count` blocks, `apart` floats from one to the next.
+// Adds the sum of `count` blocks, which begin `apart` floats apart, to `to`.
 inline __global__ void add_signs(std::size_t n, std::size_t count, const float* blocks, std::size_t apart,
                                  float* to) {
   for (std::size_t i = first_element(); i < n; i += stride()) {
@@ -89,11 +90,11 @@ inline __global__ void take_signs(std::size_t n, std::size_t share, const float*
     to[i] = signed_scale(blocks + i / share * block, i % share);
 }
 
-// A search for the k largest magnitudes by their bits, eight at a time from the top.
+// State of a search for the k largest magnitudes by their bits, eight at a time from the top.
 constexpr unsigned kDigits = 256;
 struct Search {
-  unsigned prefix;     // of the smallest magnitude that is taken, as far as it is known
-  unsigned remaining;  // how many with this prefix are taken
+  unsigned prefix;     // the bits of the smallest taken magnitude that are known so far
+  unsigned remaining;  // how many numbers with this prefix are taken
 };
 
 __device__ inline unsigned magnitude(float x) {
@@ -104,7 +105,7 @@ inline __global__ void begin_search(unsigned k, Search* search, unsigned* histog
   histogram[threadIdx.x] = 0;
   if (threadIdx.x == 0) *search = {0, k};
 }
-// How often each digit stands behind the prefix. Counts come out alike in whatever order threads add.
+// Counts how often each digit follows the prefix. The counts do not depend on the order in which threads add.
 inline __global__ void count_digits(std::size_t n, const float* x, const Search* search, unsigned shift,
                                     unsigned* histogram) {
   __shared__ unsigned counts[kDigits];
@@ -118,7 +119,7 @@ inline __global__ void count_digits(std::size_t n, const float* x, const Search*
   __syncthreads();
   if (counts[threadIdx.x] > 0) atomicAdd(&histogram[threadIdx.x], counts[threadIdx.x]);
 }
-// One thread.
+// Extends the prefix by a digit; runs in one thread.
 inline __global__ void choose_digit(unsigned shift, Search* search, unsigned* histogram) {
   unsigned digit = kDigits - 1;
   for (; digit > 0 && histogram[digit] < search->remaining; --digit) search->remaining -= histogram[digit];
@@ -126,7 +127,8 @@ inline __global__ void choose_digit(unsigned shift, Search* search, unsigned* hi
   for (unsigned i = 0; i < kDigits; ++i) histogram[i] = 0;
 }
 
-// A thread a chunk of neighbours: how many of them lie above the smallest magnitude, and how many at it.
+// Counts, for one chunk of neighbours per thread, the elements above the smallest taken magnitude and those
+// equal to it.
 inline __global__ void count_chunks(std::size_t n, std::size_t chunk, const float* x, const Search* search,
                                     unsigned* above, unsigned* at) {
   const std::size_t own = first_element();
@@ -139,7 +141,8 @@ inline __global__ void count_chunks(std::size_t n, std::size_t chunk, const floa
   above[own] = larger;
   at[own] = equal;
 }
-// Counts become sums of those before them: a block of kThreads threads for each of the two arrays.
+// Replaces counts by the sums of the counts before them; runs with a block of kThreads threads for each of
+// the two arrays.
 inline __global__ void sum_before(std::size_t count, unsigned* above, unsigned* at) {
   __shared__ unsigned sums[kThreads];
   unsigned* const counts = blockIdx.x == 0 ? above : at;
@@ -156,7 +159,7 @@ inline __global__ void sum_before(std::size_t count, unsigned* above, unsigned* 
     before += one;
   }
 }
-// Moves what is taken out of x, in order of its index; of equal ones the first.
+// Moves the k largest elements out of x in order of their indices; of equal ones, the first.
 inline __global__ void take_largest(std::size_t n, std::size_t chunk, float* x, const Search* search,
                                     const unsigned* above, const unsigned* at, float* values,
                                     unsigned* indices) {
@@ -178,7 +181,8 @@ inline __global__ void add_at(std::size_t k, const float* values, const unsigned
   for (std::size_t i = first_element(); i < k; i += stride()) to[indices[i]] += values[i];
 }
 
-// Gram and Schmidt over the columns of p [rows, rank], by one block. Columns of zeros stay.
+// Orthonormalizes the columns of p [rows, rank] by the Gram-Schmidt process, in one block. Columns of zeros
+// stay zero.
 inline __global__ void orthonormalize(std::size_t rows, std::size_t rank, float* p) {
   for (std::size_t k = 0; k < rank; ++k) {
     double squares = 0;

@@ -23,7 +23,7 @@ namespace {
 
 using ConvolutionPass = ConvolutionShape::Pass;
 
-// cuDNN's functions; all of them are there.
+// cuDNN's functions; all pointers are set.
 struct Library {
   decltype(&cudnnGetVersion) get_version = nullptr;
   decltype(&cudnnGetErrorString) error_string = nullptr;
@@ -47,7 +47,7 @@ struct Library {
   decltype(&cudnnConvolutionBackwardData) backward_data = nullptr;
   decltype(&cudnnConvolutionBackwardFilter) backward_filter = nullptr;
 
-  // Stays loaded: cuDNN loads parts of itself as they are needed.
+  // The library stays loaded because cuDNN loads parts of itself on demand.
   Library() {
     const std::string versioned = fmt::format("libcudnn.so.{}", CUDNN_MAJOR);
     void* handle = dlopen(versioned.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -121,7 +121,7 @@ int whole_samples(const ConvolutionShape& shape) {
   return static_cast<int>(std::max(1L, std::lround(shape.samples)));
 }
 
-// cuDNN's descriptors of a convolution, and the algorithm that it is carried out by.
+// cuDNN's descriptors of a convolution and the algorithm that computes it.
 class Planned {
 public:
   Planned(cudnnHandle_t handle, const ConvolutionShape& s, Precision precision) {
@@ -168,7 +168,7 @@ public:
   cudnnTensorDescriptor_t x = nullptr, y = nullptr;
   cudnnFilterDescriptor_t w = nullptr;
   cudnnConvolutionDescriptor_t convolution = nullptr;
-  int algorithm = 0;  // of the pass's own type
+  int algorithm = 0;  // a value of the pass's enumeration
   ConvolutionSizes sizes;
 
 private:
@@ -230,7 +230,7 @@ Key key_of(const ConvolutionShape& s, Precision precision) {
 struct Convolutions::Handle {
   struct Plan {
     std::unique_ptr<Planned> planned;
-    std::string refused;  // why, where nothing is planned
+    std::string refused;  // the reason if cuDNN refused it
   };
   cudnnHandle_t handle = nullptr;
   std::map<Key, Plan> plans;
@@ -298,7 +298,7 @@ void Convolutions::run(const ConvolutionShape& shape, Precision precision, const
                                     plan.sizes.workspace, &beta, plan.w, w),
             "cudnnConvolutionBackwardFilter");
     }
-  } catch (const RunError& error) {  // it would be refused again
+  } catch (const RunError& error) {  // cuDNN would refuse it again
     Handle::Plan& refused = handle_->plans.at(key_of(shape, precision));
     refused.planned.reset();
     refused.refused = error.what();

@@ -25,7 +25,8 @@
 namespace rehearse {
 namespace {
 
-// Memory that replay() works on, unless a single product takes more: 1 GiB of fp32, many times any cache.
+// Size of the memory that replay() works on, unless a single product needs more: 1 GiB of fp32, many times
+// the size of any cache.
 constexpr std::size_t kScratchElements = std::size_t{256} << 20;
 
 constexpr int kBfloatCapability = 80;  // compute capability from which products of bf16 and tf32 exist
@@ -57,7 +58,8 @@ int to_int(long size) {
   return static_cast<int>(size);
 }
 
-// A row-major matrix is its transpose in cuBLAS's column-major eyes, so c^T = op(b)^T op(a)^T is asked for.
+// A matrix product as a row-major caller sees it. cuBLAS is column-major and sees the transposes, so it is
+// asked for c^T = op(b)^T op(a)^T.
 struct Products {
   MatrixShape shape;
   bool transpose_a = false, transpose_b = false;
@@ -88,26 +90,26 @@ struct CudaArithmetic::Device {
   struct Lane {
     cudaStream_t stream = nullptr;
     cublasHandle_t products = nullptr;
-    Array scratch;  // of replay(); grows
+    Array scratch;  // of replay(); grows on demand
     std::unique_ptr<Convolutions> convolutions;
     bool asked_for_convolutions = false;
   };
   int number = 0, capability = 0, multiprocessors = 0;
-  // What carried out convolutions: cuDNN's version, and why it did not, or not for all; empty: it did not, or
-  // did for all.
+  // `cudnn` is the version of cuDNN if it computed convolutions, else empty. `no_cudnn` is the first reason
+  // why it did not compute one; empty if there was none.
   mutable std::mutex convolving;
   std::string cudnn, no_cudnn;
   std::atomic<std::size_t> allocated{0}, most_allocated{0};  // bytes
   std::string name;
   std::vector<Lane> lanes;
 
-  // The current device is a property of the calling thread.
+  // Selects the device on every call, because the current device is a property of the calling thread.
   Lane& lane(int stream) {
     CHECKED(cudaSetDevice(number));
     return lanes.at(static_cast<std::size_t>(stream));
   }
 
-  // Null: there is no cuDNN.
+  // Returns null if cuDNN is missing.
   Convolutions* convolutions(Lane& lane) {
     if (!std::exchange(lane.asked_for_convolutions, true)) {
       try {
@@ -123,7 +125,7 @@ struct CudaArithmetic::Device {
     if (no_cudnn.empty()) no_cudnn = why.what();
   }
 
-  ~Device() {  // nobody is left to tell of errors
+  ~Device() {  // errors cannot be reported any more
     (void)cudaSetDevice(number);
     for (Lane& lane : lanes) {
       if (lane.stream) (void)cudaStreamSynchronize(lane.stream);
@@ -177,7 +179,7 @@ DeviceTraits CudaArithmetic::traits() const {
   traits.memory_bytes = static_cast<double>(total);
   traits.compute_units = device_->multiprocessors;
   traits.compute_capability = device_->capability;
-  traits.sample_s = 2e-3;  // long beside what the first of many kernels takes to begin
+  traits.sample_s = 2e-3;  // long compared with the time until the first of many kernels begins
   traits.sample_operations = HeldStream::kMostOperations;
   return traits;
 }
@@ -199,7 +201,7 @@ Array CudaArithmetic::allocate(std::size_t elements, Precision precision) {
   void* memory = nullptr;
   const cudaError_t status = cudaMalloc(&memory, array.bytes());
   if (status == cudaErrorMemoryAllocation) {
-    (void)cudaGetLastError();  // an allocation that fails leaves the device as it was
+    (void)cudaGetLastError();  // clears the error; a failed allocation does not harm the device
     std::size_t free = 0, total = 0;
     CHECKED(cudaMemGetInfo(&free, &total));
     throw RunError(
@@ -214,13 +216,13 @@ Array CudaArithmetic::allocate(std::size_t elements, Precision precision) {
        most < now && !device_->most_allocated.compare_exchange_weak(most, now);) {
   }
   CHECKED(cudaMemset(memory, 0, array.bytes()));
-  CHECKED(cudaStreamSynchronize(cudaStreamLegacy));  // the streams here do not wait for it
+  CHECKED(cudaStreamSynchronize(cudaStreamLegacy));  // the other streams do not wait for it
   return array;
 }
 
 void CudaArithmetic::release(const Array& array) {
   if (!array.data) return;
-  (void)cudaFree(array.data);  // called where errors cannot be thrown
+  (void)cudaFree(array.data);  // called where throwing is not possible
   device_->allocated -= array.bytes();
 }
 
@@ -253,7 +255,7 @@ void CudaArithmetic::copy_to_device(int stream, const float* from, const Array& 
     for (std::size_t i = 0; i < to.elements; ++i) narrow.push_back(rounded<Bfloat16>(from[i]));
     source = narrow.data();
   }
-  // From pageable memory: returns when the source has been read.
+  // From pageable memory, this call returns when the source has been read.
   CHECKED(cudaMemcpyAsync(to.data, source, to.bytes(), cudaMemcpyHostToDevice, lane.stream));
 }
 
@@ -368,14 +370,14 @@ Array CudaArithmetic::scratch(int stream, std::size_t bytes, Precision precision
   return array;
 }
 
-// Nothing where cuDNN is not there or refuses.
+// Returns nothing if cuDNN is missing or refuses the convolution.
 std::optional<Replayed> CudaArithmetic::convolve(int stream, const Kernel& kernel, Precision precision) {
   const ConvolutionShape& shape = kernel.convolution;
   Convolutions* const convolutions =
       shape.samples > 0 ? device_->convolutions(device_->lane(stream)) : nullptr;
   if (convolutions == nullptr) return {};
   ConvolutionSizes sizes;
-  const auto lay_out = [&](Pieces& pieces) {  // results behind operands
+  const auto lay_out = [&](Pieces& pieces) {  // results follow operands
     const auto array = [&](std::size_t elements) { return pieces.take(elements, precision); };
     const auto workspace = [&] {
       return pieces.take(sizes.workspace / static_cast<std::size_t>(element_bytes(precision)) + 1, precision);
@@ -431,7 +433,8 @@ std::vector<std::string> CudaArithmetic::notes() const {
 Replayed CudaArithmetic::replay(int stream, const Kernel& kernel, Precision precision) {
   Device::Lane& lane = device_->lane(stream);
   if (kernel.kind == Kernel::Kind::memory) {
-    // Only bytes count where nothing is multiplied and there are no rows: what stands there may stay.
+    // Kernels without products or rows only move bytes, so they can use the scratch memory's present
+    // contents.
     const Precision kept = lane.scratch.data ? lane.scratch.precision : Precision::fp32;
     return replay_memory(
         lane.stream, kernel, precision, kept, 4 * kScratchElements,

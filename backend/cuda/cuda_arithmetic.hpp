@@ -1,5 +1,5 @@
-// Training arithmetic on an NVIDIA GPU: matrix products by cuBLAS, convolutions by cuDNN where it is
-// installed, the rest by small kernels.
+// Implements training arithmetic on an NVIDIA GPU: matrix products with cuBLAS, convolutions with cuDNN where
+// it is installed, everything else with small kernels.
 #pragma once
 
 #include <memory>
@@ -11,17 +11,17 @@ struct CUstream_st;  // cudaStream_t points to it
 
 namespace rehearse {
 
-// fp32, tf32 and bf16; replay() also takes fp16. Results are the same in every run: no sum depends on the
-// order in which threads come.
+// Supports fp32, tf32 and bf16; replay() also supports fp16. Results are the same in every run: no sum
+// depends on the order in which threads run.
 class CudaArithmetic : public Arithmetic {
 public:
-  // `streams` CUDA streams, and a cuBLAS handle for each, on GPU number `device` of those that are visible.
+  // Creates `streams` CUDA streams, each with a cuBLAS handle, on the visible GPU number `device`.
   CudaArithmetic(int device, int streams);
   ~CudaArithmetic() override;
 
   int device() const;
-  CUstream_st* stream(int number) const;     // for events, NCCL and copies that go between these operations
-  std::size_t most_allocated_bytes() const;  // at one time, by this object
+  CUstream_st* stream(int number) const;     // for events, NCCL and copies ordered with these operations
+  std::size_t most_allocated_bytes() const;  // peak of this object's allocations
 
   std::string device_name() const override;
   DeviceTraits traits() const override;

@@ -33,7 +33,7 @@ double elapsed_s(const CudaEvent& from, const CudaEvent& to) {
   return 1e-3 * static_cast<double>(milliseconds);
 }
 
-// The event lies between the two looks at the host's clock; the fastest of some tries counts.
+// Records an event between two readings of the host's clock; the fastest of several tries counts.
 CudaClock::Reading CudaClock::read(cudaStream_t stream) {
   constexpr int kTries = 30;
   CHECKED(cudaStreamSynchronize(stream));
@@ -55,7 +55,7 @@ CudaClock::Reading CudaClock::read(cudaStream_t stream) {
 CudaClock::CudaClock(cudaStream_t stream) : begin_(read(stream)) {}
 
 void CudaClock::end(cudaStream_t stream) {
-  // Over a shorter time, what is uncertain about the readings weighs more than what the clocks drift apart.
+  // Over a shorter time, the uncertainty of the readings outweighs the drift of the clocks.
   constexpr double kLongEnough_s = 1;
   end_ = read(stream);
   const double gpu_s = elapsed_s(begin_.event, end_.event);
@@ -63,7 +63,7 @@ void CudaClock::end(cudaStream_t stream) {
 }
 
 std::vector<double> CudaClock::seconds(const std::vector<CudaEvent>& events) const {
-  // CUDA gives distances in ms as floats, which are coarser the longer they are: 0.24 us at 4 s.
+  // CUDA returns intervals in ms as floats, whose resolution gets coarser with length: 0.24 us at 4 s.
   constexpr double kFar_s = 4;
   std::vector<double> times;
   const CudaEvent* anchor = &begin_.event;

@@ -1,4 +1,4 @@
-// CUDA events as times of this machine's monotonic clock.
+// Converts CUDA events to times of this machine's monotonic clock.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,10 +7,10 @@
 
 namespace rehearse {
 
-// Of streams whose operations should begin before those of others.
+// Returns the priority of streams whose operations should begin before those of others.
 int most_urgent_priority();
 
-// An event that is destroyed with its owner. RunError if CUDA has none.
+// Owns a CUDA event. The constructor throws RunError if CUDA cannot create it.
 class CudaEvent {
 public:
   explicit CudaEvent(unsigned flags = cudaEventDefault);
@@ -23,19 +23,20 @@ private:
   cudaEvent_t event_ = nullptr;
 };
 
-// From one event that has been reached to another, in s; both record times.
+// Returns the time from one event to another in seconds; both have been reached and record times.
 double elapsed_s(const CudaEvent& from, const CudaEvent& to);
 
-// The GPU's clock read against the host's at the beginning and at the end; between the two, the GPU's is
-// taken to run evenly.
+// Compares the GPU's clock with the host's at the beginning and at the end, and assumes that the GPU's clock
+// runs evenly in between.
 class CudaClock {
 public:
   explicit CudaClock(cudaStream_t stream);
-  // The second reading. Nothing is running.
+  // Takes the second reading; nothing may be running.
   void end(cudaStream_t stream);
-  // When these events of one stream, in its order, were reached, in s; after end().
+  // Returns when these events, of one stream and in its order, were reached, in seconds of the monotonic
+  // clock; valid after end().
   std::vector<double> seconds(const std::vector<CudaEvent>& events) const;
-  double error_s() const;  // at most: half of what a reading took
+  double error_s() const;  // upper bound: half of a reading's duration
 
 private:
   struct Reading {
@@ -44,7 +45,7 @@ private:
   };
   static Reading read(cudaStream_t stream);
   Reading begin_, end_;
-  double speed_ = 1;  // of the host's clock, seen from the GPU's
+  double speed_ = 1;  // of the host's clock relative to the GPU's
 };
 
 }  // namespace rehearse

@@ -115,11 +115,12 @@ private:
 
   CudaArithmetic& arithmetic_;
   const std::size_t rank_, ranks_;
-  const std::size_t share_, block_, own_;  // numbers of a share; floats of a block; numbers of this share
+  // Numbers of a share; floats of a block; numbers of this rank's share
+  const std::size_t share_, block_, own_;
   const OwnedArray kept_, kept_of_sum_, exchanged_, gathered_, scratch_;
 };
 
-// Matrices and factors as on processors (training/power_sgd.cpp).
+// Uses the same matrices and factors as the code for processors (training/power_sgd.cpp).
 class PowerSgd : public DeviceCompressor {
 public:
   PowerSgd(CudaArithmetic& arithmetic, const CompressionTask& task)
@@ -166,10 +167,10 @@ public:
 
 private:
   struct Factored {
-    std::size_t at = 0;  // in the bucket
+    std::size_t at = 0;  // offset in the bucket
     long rows = 0, columns = 0;
-    OwnedArray kept;           // the transposed matrix, as gradients are stored
-    std::size_t p = 0, q = 0;  // where its factors begin
+    OwnedArray kept;           // error feedback: the transposed matrix, as gradients are stored
+    std::size_t p = 0, q = 0;  // offsets of its factors
   };
   struct Uncompressed {
     std::size_t at = 0, elements = 0, p = 0;
@@ -178,7 +179,7 @@ private:
   Array p_of(const Factored& m) const { return p_->part(m.p, static_cast<std::size_t>(m.rows * rank_)); }
   Array q_of(const Factored& m) const { return q_->part(m.q, static_cast<std::size_t>(m.columns * rank_)); }
 
-  // P = M Q
+  // P = M Q.
   void project(int stream, const Array& gradients) {
     for (const Factored& m : matrices_) {
       kernels::add(arithmetic_.stream(stream), gradients.part(m.at, m.kept->elements), m.kept);
@@ -188,7 +189,7 @@ private:
       arithmetic_.copy(stream, gradients.part(rest.at, rest.elements), p_->part(rest.p, rest.elements));
   }
 
-  // Q = M^T P, of P with orthonormal columns.
+  // Q = M^T P, after orthonormalizing the columns of P.
   void turn(int stream) {
     for (const Factored& m : matrices_) {
       kernels::orthonormalize(arithmetic_.stream(stream), p_of(m), static_cast<std::size_t>(rank_));
@@ -196,7 +197,7 @@ private:
     }
   }
 
-  // M^T = Q P^T
+  // M^T = Q P^T.
   void restore(int stream, const Array& gradients) {
     for (const Factored& m : matrices_) {
       const Array restored = gradients.part(m.at, m.kept->elements);

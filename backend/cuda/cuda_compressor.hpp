@@ -1,4 +1,4 @@
-// Gradient compression by a GPU, as processors do it (training/gradient_compression.hpp).
+// Compresses gradients on a GPU in the same way as on processors (training/gradient_compression.hpp).
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace rehearse {
 
-// Null if nothing is compressed. `arithmetic` must outlive it.
+// Returns null if the task does not compress. `arithmetic` must outlive the compressor.
 std::unique_ptr<DeviceCompressor> cuda_compressor(CudaArithmetic& arithmetic, const CompressionTask& task);
 
 }  // namespace rehearse

@@ -17,12 +17,13 @@
 namespace rehearse {
 namespace {
 
-// Before NCCL starts: the schedule's own, where NCCL has it and nothing else was asked for.
+// Makes NCCL use the schedule's algorithm if NCCL has it and the environment does not set another. Must be
+// called before NCCL starts.
 void choose_algorithm(const CudaOptions& options) {
   if (options.message_tables) return;
   if (options.all_reduce == Algorithm::ring) setenv("NCCL_ALGO", "Ring", 0);
-  // Other collectives do not have these. Lists by function: NCCL's environment variables, NCCL_ALGO,
-  // from 2.24 on.
+  // Other collectives do not have these algorithms. Lists by function are allowed from 2.24 on (NCCL's
+  // environment variables, NCCL_ALGO).
   const auto choose = [](const char* of_all_reduces, const char* of_all) {
     setenv("NCCL_ALGO", nccl_version_number() >= 22400 ? of_all_reduces : of_all, 0);
   };
@@ -33,7 +34,7 @@ void choose_algorithm(const CudaOptions& options) {
   if (options.all_reduce == Algorithm::collnet_direct) choose("allreduce:collnetdirect", "CollnetDirect");
 }
 
-// The record's note on which algorithms carried out the collectives.
+// Returns the record's note on the algorithms of the collectives.
 std::string collectives_note(const CudaOptions& options, const std::string& asked) {
   if (options.message_tables)
     return fmt::format(

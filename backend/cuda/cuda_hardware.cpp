@@ -27,7 +27,7 @@
 namespace rehearse {
 namespace {
 
-// Names what a host thread issues, for Nsight Systems, which shows it beside what the GPU makes of it.
+// Names what a host thread issues; Nsight Systems shows the name beside the GPU's operations.
 class NvtxRange {
 public:
 #ifdef REHEARSE_HAVE_NVTX
@@ -48,7 +48,7 @@ constexpr std::string_view kNoGraph =
     "which a CUDA graph cannot do; allowed: cuda_graphs = false, or a run without --check-replicas, timed "
     "computation and measured kernels, whose data fit into memory";
 
-// What NCCL chose for the first kinds and sizes of collectives.
+// Returns a note on NCCL's choices for the first few kinds and sizes of collectives.
 std::string choices_note(const std::vector<ChosenCollective>& chosen) {
   constexpr std::size_t kMost = 4;
   std::vector<std::string> told;
@@ -79,7 +79,7 @@ public:
     CHECKED(cudaSetDevice(arithmetic.device()));
     if (options_.graphs) refuse_graphs();
     links_.emplace(schedule, wiring, rank, transport, arithmetic, options);
-    CHECKED(cudaDeviceSynchronize());  // nothing of what came before still runs on another stream
+    CHECKED(cudaDeviceSynchronize());  // earlier work on other streams has ended
     if (options_.kernels) record_kernels();
     clock_.emplace(arithmetic.stream(0));
     if (options_.graphs) {
@@ -107,8 +107,8 @@ public:
     if (graphs_) graphs_->end(stream);
   }
 
-  // In a graph capture, an event either measures time or orders streams, not both: a mark records one of
-  // each.
+  // Records two events per mark when capturing graphs: there, an event either measures time or orders
+  // streams, not both.
   Moment mark(int stream) override {
     Lane& lane = lane_of(stream);
     CudaEvent event;
@@ -133,7 +133,7 @@ public:
       const Lane& other = lanes_[lane_number(moment)];
       event =
           graphs_ ? other.orders[mark_number(moment)].event.get() : other.marks[mark_number(moment)].get();
-      // What an earlier step's graph has done is done.
+      // The graphs of earlier steps have ended before this step's graph begins.
       if (graphs_ && other.orders[mark_number(moment)].step < graphs_->step()) return;
     }
     CHECKED(cudaStreamWaitEvent(arithmetic_.stream(stream), event, 0));
@@ -154,7 +154,7 @@ public:
       else
         std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
-    lane_of(stream);  // what was aborted has ended as well
+    lane_of(stream);  // throws if the work ended because the run failed
   }
 
   double seconds(const Moment& moment) override {
@@ -166,7 +166,8 @@ public:
     return times_[lane_number(moment)][mark_number(moment)];
   }
 
-  // Where the workload looks at results, waiting for them here is bounded and lies outside the op's time.
+  // Where the workload reads results, it waits for them here, so that the wait is bounded and not part of the
+  // op's time.
   void prepare(const OpCall& call) override {
     lane_of(call.stream);
     workload_.prepare(call, [&] {
@@ -197,7 +198,7 @@ public:
     const cudaStream_t own = arithmetic_.stream(call.stream);
     const cudaEvent_t ready = lanes_[static_cast<std::size_t>(call.stream)].ready.get();
     const std::vector<ExchangePart>& parts = links_->exchange(call.op);
-    // The workload may issue to `own` what fills a message, so that `ready` comes after all of them.
+    // The workload may issue work to `own` that fills a message, so `ready` is recorded after all of them.
     std::vector<Payload> payloads;
     for (const ExchangePart& part : parts) payloads.push_back(workload_.message(call, part));
     CHECKED(cudaEventRecord(ready, own));
@@ -250,7 +251,7 @@ public:
     return notes;
   }
 
-  void end_messages() override {}  // schedules with programs that wait for it were refused
+  void end_messages() override {}  // schedules with programs that need it were refused
 
   void abort(const std::string& why) override { fail(why); }
 
@@ -261,9 +262,9 @@ private:
       CudaEvent event;
       int step = 0;
     };
-    std::vector<Order> orders;  // by mark, of graphs: what other streams wait for
-    std::vector<OpCall> calls;  // by mark: what was issued last before it
-    std::size_t passed = 0;     // marks that the GPU has passed, as far as the watch has seen
+    std::vector<Order> orders;  // by mark, for graphs: what other streams wait for
+    std::vector<OpCall> calls;  // by mark: the last call issued before it
+    std::size_t passed = 0;     // marks that the watchdog has seen the GPU pass
     OpCall call{-1, 0, 0, 0};
     CudaEvent ready{cudaEventDisableTiming};
   };
@@ -271,7 +272,8 @@ private:
   std::size_t lane_number(const Moment& m) const { return static_cast<std::size_t>(m.event) % lanes_.size(); }
   std::size_t mark_number(const Moment& m) const { return static_cast<std::size_t>(m.event) / lanes_.size(); }
 
-  // For the calling thread, whose current device may be another. RunError if the run has failed.
+  // Selects the device for the calling thread, whose current device may differ. Throws RunError if the run
+  // has failed.
   Lane& lane_of(int stream) {
     CHECKED(cudaSetDevice(arithmetic_.device()));
     if (failed_) {
@@ -296,7 +298,7 @@ private:
                        [](const Kernel& k) { return k.kind == Kernel::Kind::fixed; });
   }
 
-  // The run goes on without.
+  // If recording fails, the run goes on without it.
   void record_kernels() {
     try {
       kernels_ = std::make_unique<KernelRecorder>();
@@ -326,7 +328,8 @@ private:
     std::_Exit(1);
   }
 
-  // Looks after what no other thread can, for they may all be waiting for the GPU.
+  // Runs in a separate thread as a watchdog, since all other threads may be waiting for the GPU: fails the
+  // run on errors and when nothing moves for too long.
   void watch() {
     (void)cudaSetDevice(arithmetic_.device());
     double moved_s = monotonic_s();
@@ -345,7 +348,7 @@ private:
 
   struct Progress {
     bool moved = false;
-    std::string waits_for;  // a message or a collective if there is one; empty: nothing is running
+    std::string waits_for;  // prefers messages and collectives; empty: nothing is running
     cudaError_t error = cudaSuccess;
   };
   Progress look_at_graphs() {
@@ -373,7 +376,7 @@ private:
       if (status == cudaSuccess) continue;
       if (status != cudaErrorNotReady) progress.error = status;
       const OpCall& call =
-          lane.calls[lane.passed];  // has not ended, or the next one waits for another stream
+          lane.calls[lane.passed];  // has not ended, or the next call waits for another stream
       const Op* op = call.op < 0 ? nullptr : &program_.ops[static_cast<std::size_t>(call.op)];
       const bool its =
           op != nullptr && (op->kind == OpKind::exchange || op->kind == OpKind::collective) && !communicates;
@@ -393,12 +396,12 @@ private:
   const Program& program_;
   std::optional<RankLinks> links_;
   std::optional<CudaClock> clock_;
-  std::unique_ptr<KernelRecorder> kernels_;  // null: they are not recorded
-  std::string kernels_unknown_;              // why not, where that was asked for
+  std::unique_ptr<KernelRecorder> kernels_;  // null: kernels are not recorded
+  std::string kernels_unknown_;              // why they are not, if recording was requested
   std::optional<StepGraphs> graphs_;
   std::size_t graphs_ended_ = 0;
   std::vector<std::vector<double>> times_;  // by stream and mark
-  std::mutex mutex_;                        // of the lanes' marks and calls, and of the failure
+  std::mutex mutex_;                        // guards the lanes' marks and calls, and the failure
   std::vector<Lane> lanes_;
   std::string failure_;
   std::atomic<bool> failed_{false}, stopped_{false};

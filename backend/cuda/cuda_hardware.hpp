@@ -1,5 +1,5 @@
-// A GPU and NCCL: ops are issued to CUDA streams, one for each stream of the schedule, and run on by
-// themselves; events order and time them.
+// Runs ops on a GPU with NCCL: each stream of the schedule is a CUDA stream, which runs asynchronously;
+// events order and time the ops.
 #pragma once
 
 #include <memory>
@@ -13,19 +13,20 @@
 namespace rehearse {
 
 struct CudaHardwareOptions {
-  // After so long without an op that ends, or without a peer that comes, the run fails.
+  // The run fails after this many seconds in which no op ends and no peer arrives.
   double patience_s = 60;
-  // The workload spends its time on the host (sleeps), not on the GPU.
+  // The workload sleeps on the host instead of computing on the GPU.
   bool timed = false;
-  // Collectives go as the messages of the schedule's own algorithms; else as NCCL's collectives.
+  // If set, collectives are sent as the messages of the schedule's algorithms; else as NCCL's collectives.
   bool message_tables = false;
   bool graphs = false;   // steps are captured as CUDA graphs and then launched
-  bool kernels = false;  // the GPU's kernels are recorded, if CUPTI is there
-  bool choices = false;  // NCCL is asked what it chooses for each collective
+  bool kernels = false;  // the GPU's kernels are recorded if CUPTI is there
+  bool choices = false;  // NCCL reports what it chooses for each collective
 };
 
-// For `rank` of all roles; all ranks call it, since they create NCCL's communicators together by way of the
-// transport. RunError if that fails, or if the schedule is not for GPUs (refuse_unordered).
+// Creates the hardware of `rank`, numbered over all roles. All ranks must call it, since they create NCCL's
+// communicators together, over the transport. Throws RunError if that fails, or if GPUs cannot run the
+// schedule (see refuse_unordered()).
 std::unique_ptr<Hardware> cuda_hardware(const Schedule& schedule, const Wiring& wiring, int rank,
                                         Transport& transport, Workload& workload, CudaArithmetic& arithmetic,
                                         const CudaHardwareOptions& options);

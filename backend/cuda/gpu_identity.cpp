@@ -8,7 +8,7 @@
 namespace rehearse {
 namespace {
 
-// 1000 major + 10 minor.
+// Formats CUDA's version number, which is 1000 major + 10 minor.
 std::string cuda_version(int number) {
   return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
 }

@@ -1,4 +1,4 @@
-// Which GPU a rank has, what lies in its memory, and the versions of the software between it and us.
+// Identifies a rank's GPU, its used memory and the versions of the software that drives it.
 #pragma once
 
 #include <map>
@@ -6,13 +6,13 @@
 
 namespace rehearse {
 
-// "CUDA driver" (the newest CUDA that it can run), "CUDA runtime", "cuBLAS", "NCCL": of the libraries that
-// run. RunError if one of them does not tell.
+// Returns the versions of the libraries in use, by "CUDA driver" (the newest CUDA version that it supports),
+// "CUDA runtime", "cuBLAS" and "NCCL". Throws RunError if one of them does not report it.
 std::map<std::string, std::string> gpu_versions();
 
-// Of GPU number `device` of those that are visible; RunError if there is none.
+// Return properties of the visible GPU number `device`; throw RunError if it does not exist.
 std::string gpu_uuid(int device);      // "GPU-8d3b1ea4-...", as nvidia-smi prints it
 std::string pci_bus_id(int device);    // "0000:1b:00.0"
-double used_device_bytes(int device);  // by all processes, with CUDA's own
+double used_device_bytes(int device);  // by all processes, including what CUDA itself uses
 
 }  // namespace rehearse

@@ -26,13 +26,14 @@ std::string prepare_cuda() {
   return before;
 }
 
-// Before NCCL starts. With all connections made at the beginning, none is made beside running kernels.
+// Makes NCCL connect all peers at the start, so that no connection is made beside running kernels. Must be
+// called before NCCL starts.
 void prepare_nccl() {
   setenv("NCCL_RUNTIME_CONNECT", "0", 0);
 }
 
-// NCCL takes processes of different host ids for different machines, and does not mind then that they have
-// the same GPU; between them only sockets remain. It reads these once, when it starts.
+// Gives every process a different host id, so that NCCL assumes different machines and allows them to have
+// the same GPU; only sockets work between them then. NCCL reads these variables once, when it starts.
 void prepare_sharing(const std::string& machine, int rank, bool one_machine) {
   setenv("NCCL_HOSTID", fmt::format("{} rank {}", machine, rank).c_str(), 1);
   setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 1);  // from 2.30 on
@@ -44,12 +45,12 @@ void prepare_sharing(const std::string& machine, int rank, bool one_machine) {
 
 struct Seen {
   int device = -1;
-  std::string pci;    // its bus address
-  std::string id;     // of the GPU, anywhere
-  std::string error;  // why there is none
+  std::string pci;    // PCI bus address
+  std::string id;     // the GPU's UUID, unique across machines
+  std::string error;  // why there is no GPU
 };
 
-// No error of CUDA's is thrown here: the other ranks are to hear of it.
+// Throws no CUDA errors, since the other ranks have to be notified of them first.
 Seen look(int local) {
   Seen seen;
   int count = 0;
@@ -97,7 +98,7 @@ GpuPlace take_gpu(Transport& transport, bool oversubscribe) {
         "CUDA_DEVICE_MAX_CONNECTIONS={} in the environment is set to 32 for this run, as streams that "
         "share a hardware queue can wait for each other for ever",
         connections));
-  if (const int near = bind_near(own.pci); near > 0)  // NCCL chooses the card near the GPU by itself
+  if (const int near = bind_near(own.pci); near > 0)  // NCCL chooses the network card near the GPU by itself
     place.notes.push_back(
         fmt::format("rank 0 is bound to the {} processors near its GPU, others likewise", near));
   if (sharing > 1) {

@@ -1,4 +1,4 @@
-// Which GPU each rank of a run takes.
+// Assigns a GPU to each rank of a run.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace rehearse {
 
 struct GpuPlace {
   int device = 0;
-  std::string refused;             // why not on GPUs, the same at all ranks; empty if they are there
-  std::vector<std::string> notes;  // on what sharing a GPU does to a run
+  std::string refused;             // why not on GPUs, the same at all ranks; empty: not refused
+  std::vector<std::string> notes;  // on how sharing a GPU affects a run
 };
-// All ranks call it, each in the process that will use the GPU, before NCCL starts there: CUDA does not live
-// through a fork. Rank r of its machine takes GPU r of those that it sees, from 0 on again where there are
-// fewer. Ranks that share a GPU, which `oversubscribe` allows, then count as machines of their own to NCCL,
-// which refuses them otherwise, and go through its sockets.
+// Assigns the GPUs. All ranks must call it, each in the process that will use the GPU (CUDA does not survive
+// a fork) and before NCCL starts there. Rank r of a machine takes the visible GPU r, modulo their number.
+// Ranks may share a GPU only with `oversubscribe`. NCCL refuses to share GPUs within a machine, so these
+// ranks then pretend to be on different machines and communicate over NCCL's sockets.
 GpuPlace take_gpu(Transport& transport, bool oversubscribe);
 
 }  // namespace rehearse

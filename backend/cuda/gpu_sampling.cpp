@@ -47,8 +47,8 @@ GpuStep summary_of(Samples::const_iterator first, Samples::const_iterator last) 
   return step;
 }
 
-// The counter at a time between two samples that tell it, linearly; nothing before the first and behind the
-// last.
+// Interpolates the energy counter linearly between the two samples around a time; returns nothing before the
+// first sample and after the last.
 std::optional<double> energy_at(const std::vector<const GpuSample*>& told, double time_s) {
   const auto after = std::lower_bound(told.begin(), told.end(), time_s,
                                       [](const GpuSample* sample, double s) { return sample->time_s < s; });
@@ -61,7 +61,7 @@ std::optional<double> energy_at(const std::vector<const GpuSample*>& told, doubl
   return *left.energy_j + share * (*right.energy_j - *left.energy_j);
 }
 
-// The thread is destroyed first, which ends it.
+// The thread is the last member, so it is destroyed first, which ends it.
 struct Sampling {
   std::unique_ptr<NvmlDevice> device;
   Samples samples;
@@ -73,7 +73,7 @@ struct Sampling {
     std::unique_lock lock(mutex);
     do samples.push_back(device->sample());
     while (!stopped.wait_for(lock, stop, kEvery, [&] { return stop.stop_requested(); }));
-    samples.push_back(device->sample());  // behind the last step, whose energy ends with it
+    samples.push_back(device->sample());  // after the last step, for the energy at its end
   }
 };
 
@@ -135,7 +135,7 @@ EndSampling sample_gpu(const CudaArithmetic& arithmetic, const UsedMemory& used)
     sampling->device = std::make_unique<NvmlDevice>(known.pci_bus_id);
     known.driver = sampling->device->driver();
     sampling->samples.push_back(
-        sampling->device->sample());  // before the first step, whose energy begins with it
+        sampling->device->sample());  // before the first step, for the energy at its begin
     sampling->thread =
         std::jthread([running = sampling.get()](const std::stop_token& stop) { running->run(stop); });
   } catch (const RunError& error) {

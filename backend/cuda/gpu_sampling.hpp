@@ -1,4 +1,4 @@
-// Clocks, power and temperature of a rank's GPU, sampled beside the run by a thread of its own.
+// Samples the clocks, power and temperature of a rank's GPU in a separate thread during the run.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,8 @@
 
 namespace rehearse {
 
-// Step i lies between bounds i and i + 1; samples are in the order of their times. Nothing without samples.
+// Summarizes samples, which are sorted by time, by step. Step i is between bounds i and i + 1. Returns
+// nothing if there are no samples.
 std::vector<GpuStep> sampled_steps(const std::vector<GpuSample>& samples,
                                    const std::vector<double>& step_bounds_s);
 
@@ -18,12 +19,13 @@ std::vector<GpuStep> sampled_steps(const std::vector<GpuSample>& samples,
 EnergyBasis add_energy(std::vector<GpuStep>& steps, const std::vector<GpuSample>& samples,
                        const std::vector<double>& step_bounds_s);
 
-// By all processes on the device, in bytes.
+// Bytes in use on the device, by all processes.
 struct UsedMemory {
   double before_communicators = 0, after_communicators = 0;
 };
-// Samples the GPU of `arithmetic`, which must outlive the sampling, every 20 ms until its end is called or
-// destroyed. Where NVML is not there, the record says why nothing was sampled. RunError if CUDA fails.
+// Samples the GPU of `arithmetic`, which must outlive the sampling, every 20 ms until the returned function
+// is called or destroyed. If NVML is missing, the record states why nothing was sampled. Throws RunError if
+// CUDA fails.
 EndSampling sample_gpu(const CudaArithmetic& arithmetic, const UsedMemory& used);
 
 }  // namespace rehearse

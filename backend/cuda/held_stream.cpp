@@ -14,7 +14,7 @@ struct HeldStream::Gate {
   bool open = false;
 };
 
-// The stream's end of the gate lives until CUDA has called the function.
+// CUDA's reference to the gate lives until CUDA has called the function.
 HeldStream::HeldStream(cudaStream_t stream) : gate_(std::make_shared<Gate>()) {
   auto seen = std::make_unique<std::shared_ptr<Gate>>(gate_);
   const auto wait = [](void* data) {

@@ -1,5 +1,5 @@
-// A stream that waits until all of its next work has been issued, so that what is timed there is the GPU's
-// time and not the host's.
+// A stream that is held back until all of its next work has been issued, so that timings there measure the
+// GPU and not the host.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,11 +8,12 @@
 
 namespace rehearse {
 
-// What is issued after the constructor begins when release() is called or this ends; after 50 ms in any case,
-// so that a call which waits for the stream, as cudaFree does, cannot wait for ever. RunError if CUDA fails.
+// Holds what is issued after the constructor until release() or the destructor is called, and at most 50 ms,
+// so that a call which waits for the stream, as cudaFree does, cannot block forever. Throws RunError if CUDA
+// fails.
 class HeldStream {
 public:
-  // A stream takes about 1024 operations before issuing waits for it; a call may issue several.
+  // A stream accepts about 1024 operations before issuing blocks; a call may issue several.
   static constexpr long kMostOperations = 256;
 
   explicit HeldStream(cudaStream_t stream);

@@ -1,13 +1,13 @@
-// What the kernels of training do, thread by thread: for nvcc, and for whatever else runs them.
+// Device code of the training kernels, for nvcc and for anything else that runs it.
 #pragma once
 
 #include "backend/training/element_wise.hpp"
 
 namespace rehearse::kernels::device {
 
-constexpr int kThreads = 256, kWarp = 32;  // of a block; of a warp
+constexpr int kThreads = 256, kWarp = 32;  // threads of a block; threads of a warp
 
-struct Half {  // only filled, never computed with
+struct Half {  // only filled; no kernel here computes with it
   std::uint16_t bits;
 };
 
@@ -37,7 +37,7 @@ __global__ void activation_backward(std::size_t n, const Y* y, Gradient* gradien
     gradient[i] = rounded<Gradient>(to_float(gradient[i]) * slope_at_output(to_float(y[i])));
 }
 
-// A block of kWarp columns and 8 rows at a time: always the same order of summands.
+// Sums with a block for kWarp columns and 8 rows at a time, so that the order of summands is always the same.
 template <class Gradient, class Sum>
 __global__ void column_sums(std::size_t rows, std::size_t columns, const Gradient* gradient, Sum* sums,
                             bool accumulate) {
@@ -61,12 +61,13 @@ struct Sum {
   __device__ float operator()(float a, float b) const { return a + b; }
 };
 
-// Every thread's `value` combined, known to all threads. `shared` holds one number a warp.
+// Combines the `value` of every thread and returns the result to all threads. `shared` holds one number per
+// warp.
 template <class Combine>
 __device__ float over_block(float value, float* shared, Combine combine) {
   for (int distance = kWarp / 2; distance > 0; distance /= 2)
     value = combine(value, __shfl_xor_sync(0xffffffffu, value, distance));
-  __syncthreads();  // until all have read the last result
+  __syncthreads();  // until all have read the previous result
   if (threadIdx.x % kWarp == 0) shared[threadIdx.x / kWarp] = value;
   __syncthreads();
   value = shared[0];
@@ -117,7 +118,7 @@ __device__ inline void set_filler(std::size_t i, float& to) {
 __device__ inline void set_filler(std::size_t i, Bfloat16& to) {
   to = rounded<Bfloat16>(filler(i));
 }
-__device__ inline void set_filler(std::size_t i, Half& to) {  // sign and ten bits of 0.5 to 1
+__device__ inline void set_filler(std::size_t i, Half& to) {  // sign and ten bits: magnitudes from 0.5 to 1
   const auto bits = static_cast<unsigned>(i) * 2654435769u >> 16;
   to.bits = static_cast<std::uint16_t>((bits & 0x83ffu) | 0x3800u);
 }

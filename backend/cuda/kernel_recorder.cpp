@@ -28,11 +28,11 @@ namespace rehearse {
 namespace {
 
 constexpr auto kOpCorrelation = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
-// Kernels may run side by side; calls of CUDA are what external correlations come with.
+// Kernels may run concurrently; external correlations are only reported along with CUDA calls.
 constexpr std::array kActivities = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_RUNTIME,
                                     CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION};
 
-// CUPTI's functions; all of them are there.
+// CUPTI's functions; all pointers are set.
 struct Library {
   decltype(&cuptiActivityEnable) enable = nullptr;
   decltype(&cuptiActivityDisable) disable = nullptr;
@@ -45,7 +45,7 @@ struct Library {
   decltype(&cuptiGetTimestamp) timestamp = nullptr;
   decltype(&cuptiGetResultString) result_string = nullptr;
 
-  // Stays loaded: CUPTI has threads of its own.
+  // The library stays loaded because CUPTI runs threads.
   Library() {
     const std::string versioned = fmt::format("libcupti.so.{}", CUDART_VERSION / 1000);
     void* handle = dlopen(versioned.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -95,7 +95,7 @@ struct Told {
   };
   std::mutex mutex;
   std::vector<Kernel> kernels;
-  std::map<std::uint32_t, std::uint64_t> ids;  // by correlation
+  std::map<std::uint32_t, std::uint64_t> ids;  // external ids by correlation
   long dropped = 0;
 };
 Told& told() {
@@ -103,7 +103,8 @@ Told& told() {
   return *records;
 }
 
-// The front of a kernel's record has been the same since CUDA 9; newer records are longer.
+// Reads a record. The first members of a kernel's record have been the same since CUDA 9; newer records are
+// longer.
 void take(const CUpti_Activity* record) {
   if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL || record->kind == CUPTI_ACTIVITY_KIND_KERNEL) {
     const auto* kernel = reinterpret_cast<const CUpti_ActivityKernel4*>(record);
@@ -133,7 +134,8 @@ void CUPTIAPI take_buffer(CUcontext context, std::uint32_t stream, std::uint8_t*
   std::free(buffer);
 }
 
-// CUPTI's clock against this machine's monotonic one; the fastest of some tries counts.
+// One time on both CUPTI's clock and this machine's monotonic clock; read_clocks() takes the fastest of
+// several tries.
 struct ClockPoint {
   double host_s = 0;
   std::uint64_t cupti_ns = 0;
@@ -167,7 +169,7 @@ std::string readable(const std::string& name) {
 struct KernelRecorder::Recording {
   ClockPoint begin;
   std::mutex mutex;
-  std::vector<OpCall> calls;  // their places, from 1 on, are the external ids
+  std::vector<OpCall> calls;  // the external id of call i is i + 1
   long dropped = 0;
   bool ended = false;
 
@@ -217,11 +219,11 @@ void KernelRecorder::leave() {
 }
 
 std::vector<KernelSpan> KernelRecorder::end() {
-  // Over a shorter time, what is uncertain about the readings weighs more than what the clocks drift apart.
+  // Over a shorter time, the uncertainty of the readings outweighs the drift of the clocks.
   constexpr double kLongEnough_s = 1;
   const ClockPoint begin = recording_->begin, end = read_clocks();
   recording_->stop();
-  const auto since_begin_s = [&](std::uint64_t ns) {  // nanoseconds since 1970 are too many for a double
+  const auto since_begin_s = [&](std::uint64_t ns) {  // a double cannot hold the ns since 1970
     return 1e-9 * static_cast<double>(static_cast<std::int64_t>(ns - begin.cupti_ns));
   };
   const double cupti_s = since_begin_s(end.cupti_ns);

@@ -1,5 +1,5 @@
-// The kernels that this process's GPU carries out, as CUPTI's Activity API tells them. The library is loaded
-// when it is asked for: nothing that we build needs it.
+// Records the kernels that this process's GPU runs, with CUPTI's Activity API. The library is loaded on first
+// use, so that our programs run without it.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,11 @@
 
 namespace rehearse {
 
-// Records from its construction until end(). One at a time: CUPTI knows one client of a process.
+// Records from its construction until end(). Only one may exist at a time, because CUPTI supports one client
+// per process.
 class KernelRecorder {
 public:
-  // RunError if CUPTI is not there or refuses.
+  // Throws RunError if CUPTI is missing or refuses.
   KernelRecorder();
   ~KernelRecorder();
   KernelRecorder(const KernelRecorder&) = delete;
@@ -22,16 +23,17 @@ public:
   // Attributes kernels that the calling thread launches to this op until leave(). Thread-safe.
   void enter(const OpCall& call);
   void leave();
-  // Called once, when nothing is running any more. Times are this machine's monotonic clock.
+  // Ends the recording; called once, when nothing is running any more. Times are on this machine's monotonic
+  // clock.
   std::vector<KernelSpan> end();
-  long dropped() const;  // kernels that CUPTI had no room for; after end()
+  long dropped() const;  // kernels for which CUPTI had no room; valid after end()
 
 private:
   struct Recording;
   std::unique_ptr<Recording> recording_;
 };
 
-// enter() and leave(); nothing without a recorder.
+// Calls enter() and leave(); does nothing without a recorder.
 class LaunchedBy {
 public:
   LaunchedBy(KernelRecorder* recorder, const OpCall& call) : recorder_(recorder) {

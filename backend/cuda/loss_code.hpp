@@ -1,11 +1,11 @@
-// Softmax cross-entropy, thread by thread: where a rank has all classes, and where ranks share them out.
+// Device code of softmax cross-entropy, for ranks that have all classes and for ranks that share them.
 #pragma once
 
 #include "backend/cuda/kernel_code.hpp"
 
 namespace rehearse::kernels::device {
 
-// A block a row.
+// One block handles one row.
 template <class Gradient>
 __global__ void softmax_cross_entropy(std::size_t classes, const float* logits, const float* labels,
                                       float scale, float* losses, Gradient* gradient) {
@@ -29,7 +29,7 @@ __global__ void softmax_cross_entropy(std::size_t classes, const float* logits, 
   }
 }
 
-// The next three: the same where each rank has some of the classes. A block a row.
+// The next three kernels do the same where each rank has some of the classes. One block handles one row.
 inline __global__ void row_maxima(std::size_t classes, const float* logits, float* maxima) {
   __shared__ float shared[kThreads / kWarp];
   const float* x = logits + blockIdx.x * classes;
@@ -39,7 +39,7 @@ inline __global__ void row_maxima(std::size_t classes, const float* logits, floa
   if (threadIdx.x == 0) maxima[blockIdx.x] = most;
 }
 
-// The place of the row's label among the classes here; -1: it is not one of them.
+// Returns the index of the row's label among this rank's classes, or -1 if it is not one of them.
 __device__ inline long long label_here(const float* labels, std::size_t first_class, std::size_t classes) {
   const long long right = llrintf(labels[blockIdx.x]) - static_cast<long long>(first_class);
   return right >= 0 && right < static_cast<long long>(classes) ? right : -1;

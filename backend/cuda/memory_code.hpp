@@ -30,7 +30,7 @@ __device__ inline float number(Half x) {
 #endif
 }
 
-// To nearest even, by an instruction where GPUs have one.
+// put() rounds to nearest, ties to even, with an instruction on GPUs that have one.
 __device__ inline void put(float x, float& to) {
   to = x;
 }
@@ -53,7 +53,7 @@ __device__ inline void put(float x, Half& to) {
 #endif
 }
 
-constexpr float kEpsilon = 1e-5f;  // of norms
+constexpr float kEpsilon = 1e-5f;  // added to the variance in norms
 
 __device__ inline float inverse_deviation(float squares, float mean, float count) {
   return 1 / sqrtf(fmaxf(squares / count - mean * mean, 0.0f) + kEpsilon);
@@ -77,8 +77,8 @@ __global__ void element_wise(std::size_t packs, std::size_t read, std::size_t wr
   }
 }
 
-// Sums over rows by blocks of kWarp packs of columns and 8 rows at a time; each of gridDim.y blocks gives its
-// part: the sums of dy and, with x, those of dy times the normalised x.
+// Sums over rows, with blocks that handle kWarp packs of columns and 8 rows at a time. Each of gridDim.y
+// blocks writes a partial sum of dy and, with x, of dy times the normalized x.
 template <class T, int V, bool with_x>
 __global__ void column_parts(std::size_t rows, std::size_t width, const T* x, const float* statistics,
                              const T* dy, float* parts) {
@@ -108,7 +108,7 @@ __global__ void column_parts(std::size_t rows, std::size_t width, const T* x, co
     parts[(static_cast<std::size_t>(blockIdx.y) * kSums + s / V) * width + column * V + s % V] = sum;
   }
 }
-// Always in the same order.
+// Adds the partial sums, always in the same order.
 inline __global__ void add_parts(std::size_t count, std::size_t width, const float* parts, float* sums) {
   for (std::size_t i = first_element(); i < width; i += stride()) {
     float sum = 0;

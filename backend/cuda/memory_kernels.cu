@@ -14,12 +14,12 @@ using device::Half;
 using device::kThreads;
 using device::kWarp;
 
-constexpr std::size_t kEnoughBlocks = 1056;  // of sums: eight for each multiprocessor of an H100
-constexpr std::size_t kPackBytes = 16;       // the most that a thread moves at once
-constexpr std::size_t kWideRow = 1024;       // elements from which a block takes a row, and not a warp
+constexpr std::size_t kEnoughBlocks = 1056;  // for sums: eight for each multiprocessor of an H100
+constexpr std::size_t kPackBytes = 16;       // largest amount that a thread moves at once
+constexpr std::size_t kWideRow = 1024;  // from this many elements, a block instead of a warp handles a row
 
-// Calls `with` with a value of the type and the number of elements in a pack. Packs divide rows of `width`
-// without a remainder: a feature map of 14 x 14 pixels divides into packs of four, but not of eight.
+// Calls `with` with a value of the type and the number of elements in a pack, which divides `width` evenly: a
+// feature map of 14 x 14 pixels divides into packs of four, but not of eight.
 template <class T, class With>
 void packed_as(std::size_t width, With&& with) {
   constexpr int kMost = static_cast<int>(kPackBytes / sizeof(T));
@@ -46,7 +46,7 @@ void packed(Precision precision, std::size_t width, With&& with) {
   throw RunError("no kernels for " + std::string(name_of(precision)) + " (allowed: fp32, tf32, bf16, fp16)");
 }
 
-// A warp or a block takes a row.
+// The grid of a row kernel, in which a warp or a block handles a row.
 struct RowGrid {
   unsigned blocks;
   dim3 block;
@@ -133,7 +133,7 @@ void softmax_backward(Stream stream, std::size_t width, float scale, const Array
 }
 
 std::size_t column_parts(std::size_t rows, std::size_t width, Precision precision) {
-  constexpr std::size_t kFewestRows = 64;  // of a part
+  constexpr std::size_t kFewestRows = 64;  // per part
   const std::size_t most = pack_elements(precision), pack = width % most == 0 ? most : 1;
   const std::size_t across = (width / pack + kWarp - 1) / kWarp;
   return std::clamp<std::size_t>(kEnoughBlocks / across, 1, std::max<std::size_t>(1, rows / kFewestRows));
@@ -160,7 +160,7 @@ void sum_columns(Stream stream, const Array& x, const Array& statistics, const A
 }
 
 std::size_t channel_parts(const Planes& planes, Precision precision) {
-  constexpr std::size_t kFewestPacks = 2;  // of a thread
+  constexpr std::size_t kFewestPacks = 2;  // per thread
   const std::size_t of_channel = planes.samples * planes.plane / pack_elements(precision);
   return std::clamp<std::size_t>(kEnoughBlocks / planes.channels, 1,
                                  std::max<std::size_t>(1, of_channel / (kFewestPacks * kThreads)));

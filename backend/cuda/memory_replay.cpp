@@ -14,17 +14,18 @@ std::size_t whole(double number) {
   return static_cast<std::size_t>(std::max(1LL, std::llround(number)));
 }
 
-// A kernel over rows, or over planes, which are all rows of their samples.
+// A kernel over rows, or over planes, where each channel of each sample is a row.
 struct RowKernel {
   MemoryForm form;
   bool soft_capped = false;
   Precision precision;
-  std::size_t width = 0, channels = 0;  // channels: 0 where rows are no planes
+  std::size_t width = 0, channels = 0;  // channels: 0 if rows are not planes
 };
 
-// On `count` rows, or samples of planes.
+// Runs the kernel on `count` rows, or on `count` samples of planes; only takes the pieces if they have no
+// memory.
 void issue(kernels::Stream stream, const RowKernel& kernel, std::size_t count, Pieces& pieces) {
-  constexpr float kScale = 0.125f;  // of scores
+  constexpr float kScale = 0.125f;  // of attention scores
   const std::size_t width = kernel.width, rows = count * std::max<std::size_t>(kernel.channels, 1);
   const kernels::Planes planes{count, kernel.channels, width};
   const Array none{};
@@ -128,14 +129,14 @@ Replayed replay_rows(kernels::Stream stream, const Kernel& kernel, const RowKern
   return done;
 }
 
-// Whole packs, in as many equal launches as the memory makes of them.
+// Replays an element-wise kernel in complete packs, with as many equal launches as the memory limit requires.
 Replayed replay_elements(kernels::Stream stream, const Kernel& kernel, Precision any, std::size_t most_bytes,
                          const GiveMemory& memory) {
   const std::size_t pack = kernels::pack_elements(any);
   const double pack_bytes = element_bytes(any) * static_cast<double>(pack);
   const auto reads = static_cast<double>(kernel.reads), writes = static_cast<double>(kernel.writes);
   const double launches = std::max(1.0, std::ceil(kernel.bytes / static_cast<double>(most_bytes)));
-  const double packs = kernel.bytes / launches / pack_bytes / (reads + writes);  // of an array
+  const double packs = kernel.bytes / launches / pack_bytes / (reads + writes);  // of one array
   const std::size_t read = whole(packs * reads) * pack, written = whole(packs * writes) * pack;
   Pieces counted(nullptr);
   (void)counted.take(read, any);

@@ -33,7 +33,7 @@ bool is_error(ncclResult_t result) {
   return result != ncclSuccess && result != ncclInProgress;
 }
 
-// Ends the group in any case; the first error counts.
+// Ends the group in any case and returns the first error.
 ncclResult_t each_to_each(ncclComm_t communicator, std::byte* data, std::size_t count, Type type, int members,
                           int member, cudaStream_t stream) {
   const auto part = [&](int from, int to) { return data + pair_part(count, members, from, to) * type.bytes; };

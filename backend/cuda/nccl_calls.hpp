@@ -1,4 +1,4 @@
-// A schedule's transfers as calls of NCCL, for NcclCommunicator::issue.
+// Maps a schedule's transfers to NCCL calls, for NcclCommunicator::issue.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,8 +9,8 @@
 
 namespace rehearse {
 
-// In place; all-to-all as grouped sends and receives. RunError for numbers that NCCL does not add up. NCCL
-// chooses the algorithm.
+// Runs a collective in place; all-to-all as grouped sends and receives. NCCL chooses the algorithm. Throws
+// RunError for precisions that NCCL cannot reduce.
 ncclResult_t nccl_collective(ncclComm_t communicator, CollectiveKind kind, const Payload& payload,
                              int members, int member, cudaStream_t stream);
 ncclResult_t nccl_message(ncclComm_t communicator, bool send, const Payload& payload, int peer,

@@ -26,7 +26,8 @@ bool is_error(ncclResult_t result) {
   return result != ncclSuccess && result != ncclInProgress;
 }
 
-// NCCL's call that creates a communicator has no end if a member does not come.
+// The result of creating a communicator in a separate thread, because NCCL's call never returns if a member
+// does not join.
 struct Started {
   ncclResult_t result = ncclSuccess;
   ncclComm_t communicator = nullptr;
@@ -93,7 +94,7 @@ NcclCommunicator::NcclCommunicator(int members, int member, const std::string& i
   communicator_ = started.communicator;
 }
 
-// To destroy one waits for its other members, to whom anything may have happened; after the patience it is
+// Destroying a communicator waits for the other members, which may have failed; after the patience it is
 // aborted instead.
 NcclCommunicator::~NcclCommunicator() {
   if (communicator_ == nullptr || aborted_) return;
@@ -137,19 +138,19 @@ void NcclCommunicator::settle(const std::string& name, cudaStream_t stream) {
 
 std::string NcclCommunicator::error() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock || aborted_) return "";  // a call that is under way tells its error itself
+  if (!lock || aborted_) return "";  // a call in progress reports its error itself
   ncclResult_t state = ncclSuccess;
   const ncclResult_t asked = ncclCommGetAsyncError(communicator_, &state);
   if (is_error(asked)) state = asked;
   return is_error(state) ? text_of(state, communicator_) : "";
 }
 
-// A call that does not return is ended by this one, from another thread.
+// Also ends a call that does not return; it is made in another thread.
 void NcclCommunicator::abort() {
   constexpr auto kPatience = std::chrono::seconds(1);
   if (aborted_.exchange(true)) return;
   const std::unique_lock lock(mutex_, kPatience);
-  (void)ncclCommAbort(communicator_);  // an error is what brought us here
+  (void)ncclCommAbort(communicator_);  // its error is ignored: the run has already failed
 }
 
 void issue(const std::string& name, const std::vector<NcclCall>& calls) {
@@ -157,7 +158,7 @@ void issue(const std::string& name, const std::vector<NcclCall>& calls) {
   for (const NcclCall& call : calls) used.push_back(call.communicator);
   std::sort(used.begin(), used.end());
   used.erase(std::unique(used.begin(), used.end()), used.end());
-  std::vector<std::unique_lock<std::timed_mutex>> locks;  // in one order, whatever that of the calls
+  std::vector<std::unique_lock<std::timed_mutex>> locks;  // in a fixed order, to avoid deadlock
   for (NcclCommunicator* communicator : used) locks.emplace_back(communicator->mutex_);
   for (const NcclCommunicator* communicator : used)
     if (communicator->aborted_) throw RunError(fmt::format("\"{}\": the run was stopped", name));
@@ -171,7 +172,8 @@ void issue(const std::string& name, const std::vector<NcclCall>& calls) {
     if (is_error(result)) failed = call.communicator->communicator_;
   }
   if (group)
-    if (const ncclResult_t ended = ncclGroupEnd(); !is_error(result)) result = ended;  // in any case
+    // The group is ended in any case
+    if (const ncclResult_t ended = ncclGroupEnd(); !is_error(result)) result = ended;
   if (is_error(result)) throw RunError(fmt::format("\"{}\": NCCL: {}", name, text_of(result, failed)));
 }
 

@@ -22,12 +22,12 @@
 namespace rehearse {
 namespace {
 
-// nccl-tests' -n is 20; fewer of what takes long.
+// Returns the number of operations per measurement: 20 as nccl-tests' -n, fewer for large buffers.
 int in_a_row(std::size_t buffer_bytes) {
   return buffer_bytes < (std::size_t{16} << 20) ? 20 : 5;
 }
 
-// The largest of what the ranks say, at the first of them.
+// Returns the largest of the ranks' times at the first of these ranks, and its own time at the others.
 double slowest(Transport& transport, const std::vector<int>& ranks, double own_s) {
   if (transport.rank() != ranks.front()) {
     carry_value(transport, Parcel::Kind::send, ranks.front(), own_s);
@@ -87,7 +87,7 @@ public:
       team.nccl = std::make_unique<NcclCommunicator>(static_cast<int>(all[i].ranks.size()), member, ids[i], 0,
                                                      options_.patience_s);
     }
-    // NCCL connects peers and loads kernels when they are first needed.
+    // Runs each group once, because NCCL connects peers and loads kernels when they are first needed.
     constexpr std::size_t kLittle = 4096;
     for (const LinkGroup& group : groups) {
       const auto team = teams_.find(group.ranks);
@@ -126,7 +126,7 @@ private:
 
   cudaStream_t stream() const { return gpu_.stream(0); }
 
-  // The buffer of a collective of `bytes`: an all-to-all's has a part for each pair.
+  // Returns the buffer of a transfer of `bytes`; that of an all-to-all has a part for each pair.
   Payload hold(const LinkGroup& group, std::size_t bytes) {
     if (group.collective && group.kind == CollectiveKind::all_to_all)
       bytes *= group.ranks.size() * group.ranks.size();
@@ -139,7 +139,7 @@ private:
     return {buffer_->data, bytes, Precision::fp32};
   }
 
-  // Every member waits for all others: by messages, which whatever is forced leaves alone.
+  // Makes every member wait for all others, with messages, which forced algorithms do not affect.
   void meet(const LinkGroup& group, Team& team) {
     const int members = static_cast<int>(group.ranks.size());
     const Payload payload{meeting_->data, 4 * group.ranks.size() * group.ranks.size(), Precision::fp32};
@@ -150,7 +150,7 @@ private:
                                                         }}});
   }
 
-  // A collective, or a message there and back.
+  // Issues a collective, or a message in both directions.
   void issue(const LinkGroup& group, Team& team, const Payload& payload) {
     const int members = static_cast<int>(group.ranks.size());
     if (group.collective) {
@@ -173,7 +173,7 @@ private:
   const OwnedArray meeting_{gpu_, each_to_each(transport_), Precision::fp32};
   OwnedArray buffer_;
   std::vector<LinkGroup> groups_;
-  std::map<std::vector<int>, Team> teams_;  // this rank's, by their ranks
+  std::map<std::vector<int>, Team> teams_;  // of this rank, by their ranks
 };
 
 void force(const char* variable, const std::string& value) {

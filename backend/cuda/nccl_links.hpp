@@ -1,4 +1,4 @@
-// The links between GPUs as NCCL uses them, for calibration.
+// Measures the links between GPUs as NCCL uses them, for calibration.
 #pragma once
 
 #include <memory>
@@ -10,16 +10,17 @@
 namespace rehearse {
 
 struct NcclLinkOptions {
-  // NCCL_ALGO and NCCL_PROTO, which NCCL reads once in a process; empty: as the environment has them.
+  // Values of NCCL_ALGO and NCCL_PROTO, which NCCL reads once per process; empty: as in the environment.
   std::string algorithm, protocol;
   bool oversubscribe = false;  // several ranks may share a GPU
   double patience_s = 60;
 };
 
-// All ranks call it, as take_gpu(), before NCCL starts in their processes. Times are taken as nccl-tests
-// takes them: operations in place, one after the other on a stream, between two events after one that is not
-// counted, the mean of them at the slowest rank. All are issued before the first begins. RunError if not all
-// ranks have a GPU, or if NCCL fails, as it does where it cannot take what is forced.
+// Creates the carrier. All ranks must call it, under the conditions of take_gpu(), before NCCL starts in
+// their processes. Times are measured as nccl-tests does: operations in place, one after the other on a
+// stream, between two events, after one operation that does not count; the result is their mean at the
+// slowest rank. All are issued before the first begins. Throws RunError if a rank has no GPU or if NCCL
+// fails, for example because it cannot use a forced algorithm.
 std::unique_ptr<LinkCarrier> nccl_links(const NcclLinkOptions& options, Transport& transport);
 
 }  // namespace rehearse

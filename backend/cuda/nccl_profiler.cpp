@@ -15,10 +15,10 @@
 namespace rehearse {
 namespace {
 
-// "STATIC_PLUGIN": NCCL looks for the plugin in the program itself.
+// "STATIC_PLUGIN" makes NCCL look for the plugin in the program itself.
 constexpr const char *kPluginVariable = "NCCL_PROFILER_PLUGIN", *kThisProgram = "STATIC_PLUGIN";
 
-// Communicators are created one after the other.
+// Communicators are created one at a time.
 std::atomic<NcclChoices*> next_communicator{nullptr};
 
 std::size_t bytes_of(std::string_view type) {
@@ -44,11 +44,11 @@ std::string text_of(const char* text) {
 ncclResult_t init(void** context, int* mask) {
   NcclChoices* const listening = next_communicator.exchange(nullptr);
   *context = listening;
-  if (listening != nullptr) *mask = kNcclProfileColl;  // of all communicators
+  if (listening != nullptr) *mask = kNcclProfileColl;  // a mask for all communicators
   return ncclSuccess;
 }
 
-// Collectives are told under groups, of which NCCL up to 2.27 wants a handle.
+// NCCL reports collectives as children of groups; NCCL up to 2.27 needs a handle for the group.
 ncclResult_t start_event(void* context, void** handle, NcclProfilerEvent* event) {
   *handle = context;
   if (context == nullptr || event->type != kNcclProfileColl) return ncclSuccess;
@@ -69,7 +69,7 @@ ncclResult_t finalize(void*) {
   return ncclSuccess;
 }
 
-// NCCL's names; all-to-all goes as messages.
+// Returns NCCL's name of the collective; all-to-all is sent as messages and has none.
 const char* function_of(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::all_reduce:
@@ -102,7 +102,7 @@ std::map<NcclChoice, long> NcclChoices::of(CollectiveKind kind, std::size_t byte
 }
 
 std::string become_nccl_profiler() {
-  constexpr int kNamesChoices = 22400;  // interface 2; before, choices are numbers
+  constexpr int kNamesChoices = 22400;  // from plugin interface 2 on; earlier, choices are numbers
   if (nccl_version_number() < kNamesChoices)
     return fmt::format("NCCL {} does not name them; from 2.24 on it does", nccl_version());
   const char* const given = std::getenv(kPluginVariable);
@@ -114,7 +114,7 @@ std::string become_nccl_profiler() {
 
 NcclChoices& listen_to_next_communicator() {
   static std::mutex mutex;
-  static auto* const all = new std::vector<std::unique_ptr<NcclChoices>>;  // NCCL may still tell of them
+  static auto* const all = new std::vector<std::unique_ptr<NcclChoices>>;  // NCCL may still add to them
   const std::lock_guard lock(mutex);
   NcclChoices& choices = *all->emplace_back(std::make_unique<NcclChoices>());
   next_communicator = &choices;
@@ -123,7 +123,7 @@ NcclChoices& listen_to_next_communicator() {
 
 }  // namespace rehearse
 
-// What NCCL looks for by this name.
+// NCCL looks up the plugin by this name.
 extern "C" {
 extern const rehearse::NcclProfiler ncclProfiler_v2;
 const rehearse::NcclProfiler ncclProfiler_v2 = {"rehearse",

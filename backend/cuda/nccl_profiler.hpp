@@ -1,5 +1,5 @@
-// What NCCL chooses for the collectives of a communicator, which it tells profiler plugins: this program is
-// one itself.
+// Records what NCCL chooses for the collectives of a communicator. NCCL reports that to profiler plugins, and
+// this program acts as one.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@
 namespace rehearse {
 
 struct NcclChoice {
-  std::string algorithm, protocol;  // as NCCL calls them: "RING", "LL128"
-  int channels = 0;                 // at most
+  std::string algorithm, protocol;  // in NCCL's spelling: "RING", "LL128"
+  int channels = 0;                 // the maximum
   auto operator<=>(const NcclChoice&) const = default;
 };
 
-// Of one communicator. NCCL's threads write it.
+// The choices of one communicator, which NCCL's threads add.
 class NcclChoices {
 public:
   void add(const std::string& function, std::size_t bytes, const NcclChoice& choice);
-  // How often each was chosen for collectives of this kind and size: bytes of a buffer, or where members have
-  // parts, of a part. Nothing for kinds that are made of messages.
+  // Returns how often each choice was made for collectives of this kind and size. `bytes` is the size of the
+  // buffer or, if members have parts, of a part. Returns nothing for kinds that consist of messages.
   std::map<NcclChoice, long> of(CollectiveKind kind, std::size_t bytes) const;
 
 private:
@@ -32,11 +32,12 @@ private:
   std::map<std::tuple<std::string, std::size_t>, std::map<NcclChoice, long>> calls_;
 };
 
-// Before NCCL starts: makes this program its profiler plugin. Returns why that cannot be; empty: it is.
+// Makes this program NCCL's profiler plugin. Must be called before NCCL starts. Returns the reason if that is
+// impossible, else an empty text.
 std::string become_nccl_profiler();
 
-// The communicator that is created next, by whatever thread of NCCL's, tells these. They stay where they are
-// until the process ends.
+// Returns the choices of the communicator that is created next, by any of NCCL's threads. They live until the
+// process ends.
 NcclChoices& listen_to_next_communicator();
 
 }  // namespace rehearse

@@ -1,5 +1,5 @@
-// The part of NCCL's profiler plugin interface, version 2, that tells of collectives (NCCL 2.24 to 2.30; in
-// its sources, src/include/plugin/profiler/profiler_v2.h; NCCL's own headers do not declare it).
+// Declares the part of NCCL's profiler plugin interface, version 2, that reports collectives (NCCL 2.24 to
+// 2.30; in its sources, src/include/plugin/profiler/profiler_v2.h; NCCL's own headers do not declare it).
 #pragma once
 
 #include <nccl.h>
@@ -9,7 +9,8 @@
 
 namespace rehearse {
 
-inline constexpr int kNcclProfileGroup = 1, kNcclProfileColl = 2;  // types of events, bits of the mask
+// Event types, which are also the bits of the mask
+inline constexpr int kNcclProfileGroup = 1, kNcclProfileColl = 2;
 
 struct NcclProfilerEvent {
   std::uint8_t type;
@@ -28,7 +29,7 @@ struct NcclProfilerEvent {
     std::uint8_t most_channels, warps;
     const char* algorithm;  // "RING"
     const char* protocol;   // "LL128"
-  } collective;             // of kNcclProfileColl; other events have other members here
+  } collective;             // for kNcclProfileColl; other events have other members here
 };
 
 struct NcclProfiler {

@@ -12,10 +12,10 @@
 namespace rehearse {
 namespace {
 
-// NVML API Reference, "Device Enums" and "Device Queries": numbers that are part of the library's interface.
+// Constants of the library's interface: NVML API Reference, "Device Enums" and "Device Queries".
 constexpr int kSuccess = 0, kSmClock = 1, kMemoryClock = 2, kGpuTemperature = 0;
 
-// NVML API Reference, "NvmlClocksEventReasons".
+// Source: NVML API Reference, "NvmlClocksEventReasons".
 constexpr std::uint64_t kIdle = 0x1;
 constexpr std::array<std::pair<std::uint64_t, const char*>, 8> kReasons = {
     {{0x2, "application clocks"},

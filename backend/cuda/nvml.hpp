@@ -1,5 +1,5 @@
-// What NVIDIA's management library (NVML) tells of a GPU. The library is loaded when it is asked for: nothing
-// that we build needs it.
+// Samples a GPU with NVIDIA's management library (NVML). The library is loaded at run time, so that our
+// programs run without it.
 #pragma once
 
 #include <array>
@@ -15,22 +15,22 @@ namespace rehearse {
 
 struct GpuSample {
   double time_s = 0;  // this machine's monotonic clock
-  // In the order of kSampledFigures; not a number: the GPU does not tell.
+  // In the order of kSampledFigures; NaN: the GPU does not report it.
   std::array<double, kSampledFigures.size()> figures{};
-  std::optional<std::uint64_t> clock_reasons;  // NVML's bits: why the clocks are not higher
-  std::optional<double> energy_j;              // since the driver was loaded; nothing: no counter
+  std::optional<std::uint64_t> clock_reasons;  // NVML's bits for the reasons that limit the clocks
+  std::optional<double> energy_j;              // since the driver was loaded; nullopt: no counter
 };
 
 class NvmlDevice {
 public:
-  // RunError if the library or the GPU is not there.
+  // Throws RunError if the library or the GPU is missing.
   explicit NvmlDevice(const std::string& pci_bus_id);
   ~NvmlDevice();
   NvmlDevice(const NvmlDevice&) = delete;
   NvmlDevice& operator=(const NvmlDevice&) = delete;
 
-  std::string driver() const;  // NVIDIA's version, "550.54.15"; empty: not told
-  GpuSample sample() const;    // by any one thread at a time
+  std::string driver() const;  // NVIDIA's version, "550.54.15"; empty: unknown
+  GpuSample sample() const;    // at most one thread at a time may call it
 
 private:
   struct Library;
@@ -38,7 +38,7 @@ private:
   void* device_ = nullptr;
 };
 
-// The names of the reasons that hold clocks down; an idle GPU is not held down.
+// Returns the names of the reasons that limit the clocks; idleness does not count as one.
 std::vector<std::string> throttle_names(std::uint64_t clock_reasons);
 
 }  // namespace rehearse

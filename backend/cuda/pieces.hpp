@@ -1,11 +1,11 @@
-// Memory of a device, handed out piece by piece.
+// Divides a block of device memory into pieces.
 #pragma once
 
 #include "backend/training/arithmetic.hpp"
 
 namespace rehearse {
 
-// Each piece begins at a multiple of 256 bytes from the begin. Without memory it only counts.
+// Each piece begins at a multiple of 256 bytes from `begin`. If `begin` is null, only counts the bytes.
 class Pieces {
 public:
   explicit Pieces(std::byte* begin) : begin_(begin) {}

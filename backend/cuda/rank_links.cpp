@@ -90,7 +90,7 @@ std::string RankLinks::error() const {
   return "";
 }
 
-// One communicator may wait for what another one holds up: each has a thread.
+// Uses a thread for each communicator, because one may be waiting for another that is blocked.
 bool RankLinks::abort() {
   constexpr auto kPatience = std::chrono::seconds(5);
   std::vector<std::future<void>> aborted;
@@ -109,12 +109,12 @@ bool RankLinks::abort() {
   });
 }
 
-// A round is a group of NCCL's; what it brings is added up before the next one begins.
+// Runs each round as an NCCL group and adds up what it received before the next round begins.
 void RankLinks::carry_out(int op, int stream, const RankLink& link, const Payload& payload) {
   const std::string& name = program_.ops[static_cast<std::size_t>(op)].name;
   const cudaStream_t own = arithmetic_.stream(stream);
   const Table& table = tables_[static_cast<std::size_t>(op)];
-  // The table's elements have 4 bytes: the last one may reach beyond the buffer.
+  // The table's elements have 4 bytes, so the last one may extend beyond the buffer.
   const auto bytes_of = [&](const TablePiece& piece) {
     return std::min(piece.bytes, payload.bytes - std::min(payload.bytes, piece.begin));
   };
@@ -142,7 +142,7 @@ void RankLinks::carry_out(int op, int stream, const RankLink& link, const Payloa
   }
 }
 
-// Before anything runs, since memory is given out beside no kernel.
+// Called before anything runs, because memory must not be allocated beside running kernels.
 void RankLinks::make_tables() {
   for (std::size_t op = 0; op < tables_.size(); ++op) {
     if (!collectives_[op]) continue;
@@ -156,13 +156,14 @@ void RankLinks::make_tables() {
   }
 }
 
-// Creates the communicators one after the other and sends a little over each, since NCCL connects peers
-// when they first meet: later that would count as the ops' time, and allocate beside running kernels.
-// None is split off another (ncclCommSplit). A split is a call of all members of the parent, those without a
-// part in it too, so that all ranks would wait for each other at every communicator; a member that does not
-// come could be given up only by aborting the parent, with all that is made of it; and a parent of all ranks
-// would itself have to be connected. It saves the ids' exchange, which is one message here, and the meeting
-// over an id, but no more: searching the topology and connecting peers are done for either.
+// Creates the communicators one after the other and sends a few bytes over each, since NCCL connects peers
+// when they first communicate: later, that would count towards the ops' times and allocate beside running
+// kernels.
+// No communicator is split off another one (ncclCommSplit). All members of the parent must call a split,
+// including those that take no part in it, so all ranks would wait for each other at every communicator;
+// giving up on a missing member would take aborting the parent and everything split off it; and a parent of
+// all ranks would itself have to be connected. A split would save the exchange of ids, which is one message
+// here, and the rendezvous over an id, but no more: both ways search the topology and connect peers.
 void RankLinks::connect(const std::vector<Communicator>& all, Transport& transport) {
   const std::vector<std::string> ids = share_ids(transport, all, make_nccl_id);
   const int multiprocessors = least_multiprocessors(transport);
@@ -186,7 +187,7 @@ void RankLinks::connect(const std::vector<Communicator>& all, Transport& transpo
                     budget.collectives, budget.messages, budget.most_together, multiprocessors));
 }
 
-// All ranks compute with that of the smallest GPU.
+// Returns the multiprocessors of the smallest GPU, on which all ranks base their block budget.
 int RankLinks::least_multiprocessors(Transport& transport) const {
   int least = 0;
   CHECKED(cudaDeviceGetAttribute(&least, cudaDevAttrMultiProcessorCount, arithmetic_.device()));
@@ -195,7 +196,8 @@ int RankLinks::least_multiprocessors(Transport& transport) const {
   return least;
 }
 
-// Streams beyond the hardware's queues share one, where one that waits holds up what it may be waiting for.
+// Throws RunError if there are more streams than hardware queues: streams that share a queue block each
+// other, and a waiting stream could block the one that it waits for.
 void RankLinks::refuse_more_queues(const std::vector<Communicator>& all) const {
   std::size_t streams = program_.streams.size();
   for (const Communicator& c : all)
@@ -207,7 +209,7 @@ void RankLinks::refuse_more_queues(const std::vector<Communicator>& all) const {
         rank_, streams, kHardwareQueues));
 }
 
-// Of a communicator: a little of all that will go over it, in groups.
+// Returns calls, in groups, that send a few bytes over each connection that the communicator will use.
 std::vector<std::vector<NcclCall>> RankLinks::first_calls(const RankLink& link, const Communicator& c,
                                                           const Payload& payload) const {
   const auto message = [&link](bool send, const Payload& part, int peer) {
@@ -244,7 +246,8 @@ void RankLinks::meet(RankLink& link, const Communicator& c) {
   const OwnedArray scratch(arithmetic_, members * members, Precision::fp32);
   const Payload payload{scratch->data, scratch->bytes()};
   const std::string name = fmt::format("first meeting of ranks {} to {}", c.ranks.front(), c.ranks.back());
-  // Peers that meet are connected by the call that issues: it may wait for one that does not come.
+  // The call that issues a first message connects the peers and may block if a peer is missing, so it runs in
+  // a separate thread.
   std::promise<void> met;
   std::future<void> meeting = met.get_future();
   std::thread issuing([&] {

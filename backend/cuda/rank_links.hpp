@@ -1,4 +1,4 @@
-// A rank's communicators of NCCL: which op uses which, all connected before anything runs.
+// Manages a rank's NCCL communicators: which op uses which, all connected before anything runs.
 #pragma once
 
 #include <map>
@@ -30,9 +30,9 @@ private:
   cudaStream_t stream_ = nullptr;
 };
 
-// This rank's end of a communicator, and a stream for its messages, so that those of one exchange go at the
-// same time, as the schedule has it: kernels of different communicators on one stream follow one another, and
-// ranks that all send first would wait for ever. Collectives go on the stream of their op.
+// This rank's end of a communicator and a stream for its messages, so that the messages of an exchange run
+// concurrently, as in the schedule: kernels of different communicators on one stream run one after the other,
+// and ranks that all send first would deadlock. Collectives run on the stream of their op.
 struct RankLink {
   RankLink(const Communicator& c, int rank)
       : members(static_cast<int>(c.ranks.size())), member(c.member_of(rank)) {}
@@ -40,37 +40,38 @@ struct RankLink {
   OwnedStream stream;
   CudaEvent arrived{cudaEventDisableTiming};
   std::unique_ptr<NcclCommunicator> nccl;
-  const NcclChoices* choices = nullptr;  // what NCCL chose for its collectives; null: it was not asked
+  const NcclChoices* choices = nullptr;  // NCCL's choices for its collectives; null: not recorded
 };
 
 class RankLinks {
 public:
-  // All ranks call it. RunError if not all of them are there within the patience, or if a GPU has no room for
-  // the kernels or streams that wait side by side.
+  // All ranks must call it. Throws RunError if not all of them join within the patience, or if a GPU has no
+  // room for all kernels or streams that wait at the same time.
   RankLinks(const Schedule& schedule, const Wiring& wiring, int rank, Transport& transport,
             CudaArithmetic& arithmetic, const CudaHardwareOptions& options);
 
-  // An exchange's messages, in the op's order.
+  // Returns the messages of an exchange in the op's order.
   const std::vector<ExchangePart>& exchange(int op) const { return exchanges_[static_cast<std::size_t>(op)]; }
   const RankLink& link(const ExchangePart& part) const { return *links_.at(part.channel); }
-  // Null if the rank is alone in the collective's group.
+  // Returns null if the rank is alone in the collective's group.
   const CollectiveWiring* collective(int op) const {
     return collectives_[static_cast<std::size_t>(op)].get();
   }
-  // Issues a collective to the stream: as NCCL's, or as its table's messages.
+  // Issues a collective to the stream, as an NCCL collective or as the messages of its message table.
   void issue_collective(int op, int stream, const Payload& payload);
 
-  // What NCCL chose for the collectives that were issued, in order of their ops.
+  // Returns NCCL's choices for the collectives that were issued, in order of their ops.
   std::vector<ChosenCollective> chosen_collectives() const;
 
-  // What has gone wrong on the way; empty: nothing.
+  // Returns an error that has occurred since; empty: none.
   std::string error() const;
-  // Ends NCCL's kernels and with them all waiting; false if they have not ended after some seconds.
+  // Aborts NCCL's kernels and thereby everything that waits for them; returns false if they have not ended
+  // after 5 s.
   bool abort();
   const std::vector<std::string>& notes() const { return notes_; }
 
 private:
-  // A collective's messages, where it goes as such.
+  // The messages of a collective that is not an NCCL collective.
   struct Table {
     std::vector<TableRound> rounds;
     OwnedArray scratch;
@@ -90,10 +91,10 @@ private:
   const Program& program_;
   std::vector<std::vector<ExchangePart>> exchanges_;                  // by op
   std::vector<std::shared_ptr<const CollectiveWiring>> collectives_;  // by op
-  std::vector<int> transfer_;                                         // by op, of a collective
-  std::vector<Payload> issued_;                                       // by op, of collectives, the last one
-  std::vector<Table> tables_;                                         // by op
-  std::map<int, std::unique_ptr<RankLink>> links_;                    // by transfer
+  std::vector<int> transfer_;                                         // by op: the transfer of a collective
+  std::vector<Payload> issued_;                     // by op: the last payload of a collective
+  std::vector<Table> tables_;                       // by op
+  std::map<int, std::unique_ptr<RankLink>> links_;  // by transfer
   std::vector<std::string> notes_;
 };
 

@@ -1,12 +1,12 @@
-// What kernels do to each row: layer norm, which an RMS norm moves as many bytes as, and softmax.
+// Device code of kernels on rows: layer norm, which moves as many bytes as RMS norm, and softmax.
 #pragma once
 
 #include "backend/cuda/memory_code.hpp"
 
 namespace rehearse::kernels::device {
 
-// Kernels over rows: blockDim.x threads take a row, a warp or the whole block, and a block takes blockDim.y
-// rows.
+// In these kernels blockDim.x threads, a warp or the complete block, handle a row, and a block handles
+// blockDim.y rows.
 __device__ inline std::size_t own_row() {
   return static_cast<std::size_t>(blockIdx.x) * blockDim.y + threadIdx.y;
 }
@@ -19,7 +19,7 @@ __device__ float over_row(float value, float* shared, Combine combine) {
   return value;
 }
 
-// `statistics`: of each row the mean and one over the standard deviation.
+// `statistics` gets the mean and 1 / standard deviation of each row.
 template <class T, int V>
 __global__ void norm_forward(std::size_t rows, std::size_t width, const T* x, const T* gain, const T* bias,
                              T* y, float* statistics) {
@@ -84,7 +84,7 @@ __global__ void norm_backward(std::size_t rows, std::size_t width, const T* x, c
   }
 }
 
-// Of `scale` x.
+// Softmax of `scale` times x.
 template <class T, int V>
 __global__ void softmax_forward(std::size_t rows, std::size_t width, float scale, const T* x, T* y) {
   __shared__ float shared[kThreads / kWarp];
@@ -111,7 +111,7 @@ __global__ void softmax_forward(std::size_t rows, std::size_t width, float scale
   }
 }
 
-// `capped`: null, or what soft-capping gave by its tanh.
+// `capped` is null, or the output of soft-capping's tanh.
 template <class T, int V>
 __global__ void softmax_backward(std::size_t rows, std::size_t width, float scale, const T* y, const T* dy,
                                  const T* capped, T* dx) {

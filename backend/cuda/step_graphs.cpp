@@ -14,7 +14,7 @@ StepGraphs::~StepGraphs() {
   for (const cudaGraphExec_t graph : graphs_) (void)cudaGraphExecDestroy(graph);
 }
 
-// Capturing a stream also captures those that wait for its events.
+// Captures all streams through stream 0, since a capture includes the streams that wait for its events.
 void StepGraphs::begin(int stream) {
   meet();
   if (stream == 0) {
@@ -22,7 +22,8 @@ void StepGraphs::begin(int stream) {
       const std::lock_guard lock(mutex_);
       ++step_;
     }
-    // Relaxed: threads that issue to other streams may call whatever a capture forbids its own.
+    // Relaxed mode, so that threads that issue to other streams may make calls that the capture forbids in
+    // its own thread.
     CHECKED(cudaStreamBeginCapture(streams_[0], cudaStreamCaptureModeRelaxed));
     CHECKED(cudaEventRecord(fork_.get(), streams_[0]));
   }

@@ -1,5 +1,5 @@
-// The steps of a rank as CUDA graphs: captured one by one before anything runs, then launched one after the
-// other.
+// Turns the steps of a rank into CUDA graphs: captures all of them before anything runs, then launches them
+// one after the other.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,8 +12,8 @@
 
 namespace rehearse {
 
-// Each stream has a thread of its own, which calls begin() and end() for every step. A step begins when the
-// one before has ended on all streams, as graphs that are launched onto one stream do.
+// Each stream has its own thread, which calls begin() and end() for every step. A step begins when the
+// previous one has ended on all streams, because graphs launched onto one stream run in order.
 class StepGraphs {
 public:
   explicit StepGraphs(std::vector<cudaStream_t> streams);
@@ -21,14 +21,14 @@ public:
   StepGraphs(const StepGraphs&) = delete;
   StepGraphs& operator=(const StepGraphs&) = delete;
 
-  // Returns when all streams are being captured. RunError after abort().
+  // Returns when all streams are being captured. Throws RunError after abort().
   void begin(int stream);
-  // Returns when the step has become a graph.
+  // Returns when the step has become a graph. Throws RunError after abort().
   void end(int stream);
-  int step() const;  // of begin() and end(), from 0 on
-  // Launches all graphs; the first call does. All streams have ended their last step.
+  int step() const;  // step of the last begin(), from 0 on
+  // Launches all graphs at the first call, when all streams have ended the capture of their last step.
   void launch();
-  // How many of the launched graphs have ended, and how many there are; 0 and 0 before launch().
+  // The number of launched graphs that have ended, and of launched graphs; both 0 before launch().
   struct Progress {
     std::size_t ended = 0, launched = 0;
     cudaError_t error = cudaSuccess;

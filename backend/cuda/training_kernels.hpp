@@ -1,4 +1,5 @@
-// The kernels of training beside matrix products; operands as in training/arithmetic.hpp, already checked.
+// Declares the training kernels other than matrix products. Operands are as in training/arithmetic.hpp and
+// already checked.
 #pragma once
 
 #include "backend/training/arithmetic.hpp"
@@ -24,8 +25,8 @@ void add(Stream stream, const Array& x, const Array& y);
 void largest(Stream stream, const Array& x, const Array& y);
 void scale(Stream stream, float factor, const Array& x);
 void update(Stream stream, const OptimizerSettings& optimizer, long step, const OptimizerArrays& arrays);
-// Numbers spread over [-1, 1), so that products draw as much power as real ones.
+// Fills an array with numbers spread over [-1, 1), so that products draw as much power as with real data.
 void fill(Stream stream, const Array& array);
-void nothing(Stream stream);  // a launch and no more
+void nothing(Stream stream);  // only a launch
 
 }  // namespace rehearse::kernels

@@ -1,4 +1,4 @@
-// The kernel of transformers' operations, thread by thread: for nvcc, and for whatever else runs it.
+// Device code of the kernel behind all transformer operations, for nvcc and for anything else that runs it.
 #pragma once
 
 #include "backend/cuda/kernel_code.hpp"

@@ -1,4 +1,4 @@
-// Transformers' operations on a GPU.
+// Provides transformer operations on a GPU.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace rehearse::kernels {
 
-// `stream_of`: the stream behind a number; what it needs must outlive the result.
+// `stream_of` returns the stream with a given number; what it refers to must outlive the result.
 std::unique_ptr<TransformerArithmetic> transformer(std::function<Stream(int)> stream_of);
 
 }  // namespace rehearse::kernels
