@@ -1,4 +1,4 @@
-// Pieces of attention and of dropout (transformer_elements.hpp). operator()(i) does piece i.
+// Element functions of attention and dropout (see transformer_elements.hpp). operator()(i) computes item i.
 #pragma once
 
 #include "backend/training/philox.hpp"
@@ -6,7 +6,7 @@
 
 namespace rehearse::elements {
 
-// 0 of what is dropped, 1 / (1 - probability) of the others.
+// The dropout factor: 0 for dropped elements, 1 / (1 - probability) for the others.
 struct Keep {
   float probability, scale;
   std::uint32_t seed_low, seed_high, site, use;
@@ -33,7 +33,7 @@ struct Drop {  // by element
   }
 };
 
-// A query of a head: i counts [batch, kv_heads, queries, sequence].
+// The position of a query of a head; i is an index into [batch, kv_heads, queries, sequence].
 struct QueryPlace {
   long sample, kv_head, query, token, position, first_key, end_key;
   REHEARSE_ELEMENT QueryPlace(const AttentionShape& s, long i) {
@@ -46,10 +46,11 @@ struct QueryPlace {
     first_key = s.window > 0 && end_key > s.window ? end_key - s.window : 0;
   }
   REHEARSE_ELEMENT bool sees(long key) const { return key >= first_key && key < end_key; }
-  REHEARSE_ELEMENT long row(const AttentionShape& s) const {  // in queries and results, in heads
+  // Row in queries and results, which have a row per head
+  REHEARSE_ELEMENT long row(const AttentionShape& s) const {
     return ((sample * s.sequence + token) * s.kv_heads + kv_head) * s.queries + query;
   }
-  // What becomes of a share of a key.
+  // Returns the dropout factor of a key's share.
   REHEARSE_ELEMENT float kept(const AttentionShape& s, const Keep& keep, const float* samples,
                               long key) const {
     if (keep.probability == 0) return 1;
@@ -57,7 +58,7 @@ struct QueryPlace {
     return keep.of(static_cast<std::uint32_t>(samples[sample]),
                    static_cast<std::uint64_t>((head * s.keys + position) * s.keys + key));
   }
-  // In keys and values: `held` counts those at hand.
+  // Returns a row in keys and values; `held` is the index among the keys that this rank holds at present.
   REHEARSE_ELEMENT long key_row(const AttentionShape& s, long held) const {
     return (sample * s.held + held) * s.kv_heads + kv_head;
   }
@@ -74,7 +75,7 @@ struct Attend {  // by query and head
     const long pair = shape.head + shape.value_head;
     const float* query = q + at.row(shape) * shape.head;
     float *share = shares + i * shape.keys, *result = y + at.row(shape) * shape.value_head;
-    float most = -3.0e38f, sum = 0;  // of the scores so far, and of their exponentials
+    float most = -3.0e38f, sum = 0;  // running maximum of the scores and sum of exponentials
     if (!shape.begins) {
       most = sums[2 * i];
       sum = sums[2 * i + 1];
@@ -113,8 +114,9 @@ struct Attend {  // by query and head
   }
 };
 
-// Of queries, and the slopes of scores, which those of keys need. The mean slope of a query's scores is the
-// product of its result and the result's gradient (Dao et al., "FlashAttention", 2022, appendix B.2).
+// Computes the gradients of queries, and the slopes of scores, which the gradients of keys need. The mean
+// slope of a query's scores is the product of its result and the result's gradient (Dao et al.,
+// "FlashAttention", 2022, appendix B.2).
 struct AttendBackwardQueries {  // by query and head
   AttentionShape shape;
   Keep keep;

@@ -20,7 +20,7 @@ public:
         role_(schedule.roles[static_cast<std::size_t>(wiring.place(rank).first)]),
         number_(wiring.place(rank).second) {
     program_ = &schedule.programs[wiring.communication().program_of_rank(rank)];
-    // Each stream has room for its largest op.
+    // Gives each stream room for its largest op.
     std::vector<std::size_t> most(program_->streams.size(), 0);
     for (std::size_t i = 0; i < program_->ops.size(); ++i) {
       const Op& op = program_->ops[i];
@@ -70,14 +70,14 @@ public:
   Learned learned() override { return {}; }
 
 private:
-  // With as large a share of the rows.
+  // Returns the kernel with that share of its rows.
   static Kernel part_of(Kernel kernel, double share) {
     kernel.m = std::max(1.0, std::round(share * kernel.m));
     kernel.bytes *= share;
     return kernel;
   }
 
-  // To the microsecond: the system wakes a sleeper late, so the end is waited for awake.
+  // Sleeps with microsecond accuracy: the system wakes a sleeper late, so the last 60 us are spent awake.
   static void sleep(double seconds) {
     if (seconds <= 0) return;
     constexpr double kAwake_s = 60e-6;

@@ -1,5 +1,5 @@
-// Work of which only the shapes count: kernels of a model's real sizes on numbers without meaning, or sleep
-// for as long as a device's profile says; and messages of the real sizes.
+// A workload for which only shapes matter: kernels of a model's real sizes on arbitrary numbers, or sleeping
+// for as long as a device's profile predicts, and messages of the real sizes.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,8 @@
 
 namespace rehearse {
 
-// `timed_s`: by work of the schedule, how long it takes on this rank's device; empty: it is really computed.
+// `timed_s` has the time in seconds of each work of the schedule on this rank's device; empty: kernels are
+// really computed.
 std::unique_ptr<Workload> bare_workload(const Schedule& schedule, const Wiring& wiring, int rank,
                                         Arithmetic& arithmetic, std::vector<double> timed_s);
 

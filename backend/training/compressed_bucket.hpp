@@ -1,4 +1,4 @@
-// A bucket whose gradients are compressed: by processors where arrays lie in their memory, else by the
+// A bucket whose gradients are compressed by processors, if arrays are in their memory, or else by the
 // device.
 #pragma once
 
@@ -10,15 +10,16 @@ namespace rehearse {
 
 class CompressedBucket {
 public:
-  // `in_memory`: arrays lie in the process's memory. RunError if the device has no kernels for it.
+  // `in_memory`: arrays are in the process's memory. Throws RunError if the device has no kernels for the
+  // task.
   CompressedBucket(Arithmetic& arithmetic, bool in_memory, const CompressionTask& task);
-  // Part `part`, a computation on the bucket's gradients (fp32).
+  // Runs step `part` of the compression, a computation on the bucket's gradients (fp32).
   void compute(int stream, int part, const Array& gradients);
-  // The buffer of part `part`, a collective, where arrays lie.
+  // Returns the buffer of step `part`, a collective, in the memory that has the arrays.
   Payload collective(int part) const;
 
 private:
-  std::unique_ptr<GradientCompressor> by_processors_;  // one of the two
+  std::unique_ptr<GradientCompressor> by_processors_;  // one of the two is null
   std::unique_ptr<DeviceCompressor> by_device_;
 };
 

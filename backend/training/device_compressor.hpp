@@ -1,4 +1,4 @@
-// Gradients compressed where they lie, on a device.
+// Declares compression of gradients on the device that holds them.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace rehearse {
 
-// As gradient_compressor() takes it.
+// The arguments of gradient_compressor().
 struct CompressionTask {
   CompressionChoice choice;
   std::vector<DenseLayer> layers;
@@ -19,7 +19,7 @@ struct CompressionTask {
   int bucket = 0;
 };
 
-// As GradientCompressor, issued to a stream. Buffers lie on the device.
+// Like GradientCompressor, but issues its work to a stream. Buffers are on the device.
 class DeviceCompressor {
 public:
   virtual ~DeviceCompressor() = default;

@@ -1,4 +1,4 @@
-// What is done to single elements: the same code on processors and GPUs.
+// Defines operations on single elements, with the same code on processors and GPUs.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@
 
 namespace rehearse {
 
-// What one step of an optimizer needs beside the elements.
+// The constants that one optimizer step needs besides the elements.
 struct StepConstants {
   float rate, momentum, beta1, beta2, epsilon;
   float correction1 = 1, correction2 = 1;  // adam: 1 / (1 - beta^t)
@@ -29,7 +29,7 @@ inline StepConstants step_constants(const OptimizerSettings& o, long step) {
   return c;
 }
 
-// Formulas: optimizer.hpp. `first` is momentum's u or Adam's m, `second` Adam's v.
+// Updates one element; formulas in optimizer.hpp. `first` is momentum's u or Adam's m, `second` Adam's v.
 template <Optimizer kind>
 REHEARSE_ELEMENT void step_element(const StepConstants& c, float gradient, float& weight, float& first,
                                    float& second) {
@@ -60,7 +60,7 @@ REHEARSE_ELEMENT float to_float(Bfloat16 x) {
   return result;
 }
 
-// To nearest, ties to even; NaN stays NaN.
+// Rounds to nearest, ties to even; NaN stays NaN.
 template <class T>
 REHEARSE_ELEMENT T rounded(float x) {
   if constexpr (sizeof(T) == sizeof(float)) {
@@ -73,23 +73,23 @@ REHEARSE_ELEMENT T rounded(float x) {
   }
 }
 
-// SmeLU, a ReLU with a parabola as its knee: 0 below -b, x above b, (x + b)^2 / 4b between. Its slope has no
-// jump, so that a rounding error never decides between two different gradients, as it does where a ReLU's
+// SmeLU, a ReLU with a parabola as its knee: 0 below -b, x above b, (x + b)^2 / 4b in between. Its slope has
+// no jump, so a rounding error never decides between two different gradients, as it does with a ReLU whose
 // input is nearly 0 (Shamir, Lin and Coviello, "Smooth activations and reproducibility in deep networks",
-// 2020): with ReLU, losses of the same training summed in another order parted by 1e-3 within 50 steps.
+// 2020). With ReLU, losses of the same training summed in another order differed by 1e-3 within 50 steps.
 constexpr float kKnee = 0.5f;  // b
 
 REHEARSE_ELEMENT float activated(float x) {
   if (x <= -kKnee) return 0;
   return x >= kKnee ? x : (x + kKnee) * (x + kKnee) / (4 * kKnee);
 }
-// Its slope (x + b) / 2b, from what it gave.
+// Returns the slope (x + b) / 2b for a given output y.
 REHEARSE_ELEMENT float slope_at_output(float y) {
   return y >= kKnee ? 1.0f : sqrtf(y / kKnee);
 }
 
-// Numbers that no product can be skipped for and that are spread evenly over [-1, 1): Knuth's multiplicative
-// hash of the element's index.
+// Returns numbers that are spread evenly over [-1, 1), so that no product can be skipped: Knuth's
+// multiplicative hash of the element's index.
 REHEARSE_ELEMENT float filler(std::size_t i) {
   return static_cast<float>(static_cast<int>(static_cast<unsigned>(i) * 2654435769u)) * 0x1p-31f;
 }

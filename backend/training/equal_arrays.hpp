@@ -1,4 +1,4 @@
-// Arrays of one size in one allocation.
+// Arrays of equal size in a single allocation.
 #pragma once
 
 #include "backend/training/arithmetic.hpp"
@@ -10,13 +10,14 @@ public:
   EqualArrays() = default;
   EqualArrays(Arithmetic& arithmetic, std::size_t count, std::size_t elements, Precision precision)
       : elements_(elements), stride_(stride(elements)), whole_(arithmetic, count * stride_, precision) {}
-  // Elements from the beginning of an array of so many to that of the next.
+  // Returns the distance, in elements, between the beginnings of two successive arrays of `elements`
+  // elements.
   static constexpr std::size_t stride(std::size_t elements) {
-    constexpr std::size_t kEach = 128;  // matrix products read fastest what begins at a multiple of 256 bytes
+    constexpr std::size_t kEach = 128;  // 512 bytes of fp32: products read multiples of 256 bytes fastest
     return (elements + kEach - 1) / kEach * kEach;
   }
   bool empty() const { return elements_ == 0; }
-  // std::out_of_range if there is no such array.
+  // Throws std::out_of_range if there is no array with this number.
   Array operator[](std::size_t number) const { return whole_->part(number * stride_, elements_); }
 
 private:

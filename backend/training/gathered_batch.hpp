@@ -1,5 +1,5 @@
-// The batch of several data-parallel ranks on the one that makes the inputs of all and takes the loss of all
-// their outputs.
+// The batch of several data-parallel ranks, held by one rank, which makes the inputs of all of them and takes
+// the loss of all their outputs.
 #pragma once
 
 #include <vector>
@@ -11,22 +11,22 @@
 
 namespace rehearse {
 
-// Every array has a slot for each rank, rank after rank; the slots' samples are numbered as those of
+// Every array has a slot for each data-parallel rank, in order of ranks; samples are numbered as those of
 // data-parallel ranks are.
 class GatheredBatch {
 public:
-  // The scenario's model is a perceptron. `steps`: of how many steps the inputs, labels and losses are kept.
-  // All in fp32.
+  // The scenario's model must be a perceptron. `steps` is the number of steps whose inputs, labels and losses
+  // are stored. All arrays are fp32.
   GatheredBatch(const Scenario& scenario, Arithmetic& arithmetic, long steps);
   static double bytes_of_step(const Scenario& scenario);
 
-  // Makes the inputs and labels of a step.
+  // Generates the inputs and labels of a step.
   void load(int stream, long step);
   Array inputs(long step, int microbatch) const { return inputs_[slot(step, microbatch)]; }
-  const Array& outputs() const { return outputs_; }  // of the micro-batch at work
+  const Array& outputs() const { return outputs_; }  // of the current micro-batch
   const Array& gradients() const { return gradients_; }
   Array first_slot(const Array& all) const { return all.part(0, all.elements / ranks_); }
-  // The losses of a micro-batch's outputs, and the gradients of the outputs.
+  // Computes the losses of a micro-batch's outputs and the gradients of the outputs.
   void take_loss(int stream, long step, int microbatch);
   double loss(long step) const;  // the sum over the samples of a step; waits for stream 0
 
@@ -41,7 +41,7 @@ private:
   const std::size_t features_;
   const SampleData data_;
   OwnedArray outputs_, gradients_;
-  EqualArrays inputs_, labels_, losses_;  // by kept step and micro-batch
+  EqualArrays inputs_, labels_, losses_;  // by stored step and micro-batch
 };
 
 }  // namespace rehearse

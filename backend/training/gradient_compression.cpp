@@ -85,8 +85,8 @@ private:
   std::vector<float> gathered_;
 };
 
-// Rank r sums up share r: elements [8 b r, 8 b (r + 1)), where b bytes hold the signs of a share. A block of
-// a message is the scale and then the signs.
+// Rank r sums share r: elements [8 b r, 8 b (r + 1)), where b bytes hold the signs of a share. A block of a
+// message is the scale followed by the signs.
 class OneBit : public GradientCompressor {
 public:
   OneBit(std::size_t elements, int rank, int ranks)
@@ -131,7 +131,7 @@ private:
     put(scale_of(kept_of_sum_), kept_of_sum_, &gathered_[block_ * rank_]);
   }
 
-  // So that signs times the scale have the norm of the numbers, as DeepSpeed has it
+  // Returns the scale with which the signs have the same norm as the numbers, as in DeepSpeed
   // (deepspeed/runtime/comm/nccl.py).
   static float scale_of(std::span<const float> numbers) {
     double squares = 0;
@@ -139,7 +139,8 @@ private:
     return numbers.empty() ? 0 : static_cast<float>(std::sqrt(squares / static_cast<double>(numbers.size())));
   }
 
-  // What is not said by signs and scale stays in `numbers`. The sign of 0 is +.
+  // Writes the scale and the signs to `block` and leaves the error of that representation in `numbers`. The
+  // sign of 0 is +.
   static void put(float scale, std::span<float> numbers, float* block) {
     std::memcpy(block, &scale, sizeof scale);
     auto* const bytes = reinterpret_cast<unsigned char*>(block + 1);
@@ -162,9 +163,9 @@ private:
   }
 
   const std::size_t rank_, ranks_;
-  const std::size_t share_, block_;  // elements of a share; four bytes of a block
+  const std::size_t share_, block_;  // elements of a share; 4-byte words of a block
   std::vector<float> kept_, kept_of_sum_;
-  std::vector<float> exchanged_, gathered_;  // a block for each pair; for each rank
+  std::vector<float> exchanged_, gathered_;  // a block for each pair of ranks; a block for each rank
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Gradients compressed before they are sent, and what is left of them afterwards: on processors.
+// Compresses gradients before they are sent, and carries the compression error over to the next gradients, on
+// processors.
 #pragma once
 
 #include <memory>
@@ -10,36 +11,37 @@
 
 namespace rehearse {
 
-// A layer's weights in a bucket: a matrix [inputs, outputs], row by row, then `outputs` biases.
+// A layer's weights in a bucket: a row-major matrix [inputs, outputs], then `outputs` biases.
 struct DenseLayer {
   long inputs = 0, outputs = 0;
 };
 
-// The sync of one bucket on one of `ranks` ranks, in the parts that
-// simulator/strategies/gradients/compression.cpp writes: those that compute, and collectives, whose buffers
-// are of the sizes told there. Gradients are shares of the mean over all ranks, and what comes out is their
-// sum, the same bits on all ranks. What a rank does not send in full it keeps and adds to the next gradients
-// (error feedback).
+// The synchronization of one bucket on one of `ranks` ranks, in the steps that
+// simulator/strategies/gradients/compression.cpp writes: computations, and collectives with the buffer sizes
+// given there. The gradients are shares of the mean over all ranks; the result is their sum, with the same
+// bits on all ranks. What a rank does not send exactly, it stores and adds to the next gradients (error
+// feedback).
 class GradientCompressor {
 public:
   virtual ~GradientCompressor() = default;
-  // Part `part`, a computation: the first one reads the gradients, the last one writes them.
+  // Runs step `part`, a computation. The first one reads the gradients, the last one writes them.
   virtual void compute(int part, std::span<float> gradients) = 0;
-  // The buffer of part `part`, a collective.
+  // Returns the buffer of step `part`, a collective.
   virtual Payload collective(int part) = 0;
 };
 
-// A member that is number `rank` of `ranks`; the bucket's layers in the order in which they stand in memory.
-// `seed` and `bucket`: what PowerSGD draws its first factors from.
-//   fp16      cast, sum in fp16, cast back (PyTorch's fp16_compress_hook)
-//   top-k     the ceil(density E) largest of what was kept and came (Aji and Heafield, "Sparse Communication
-//             for Distributed Gradient Descent", 2017; Lin et al., "Deep Gradient Compression", 2018, without
-//             its momentum correction); of equal ones the first
-//   one-bit   signs and the root of the mean square, from all ranks to whom the share is, and its sum to all
-//             (Seide et al., "1-Bit Stochastic Gradient Descent", 2014; Tang et al., "1-bit Adam", 2021,
-//             whose compressed all-reduce with errors kept on both sides this is, without its warm-up)
-//   powersgd  a step of a power iteration for each matrix (Vogels et al., "PowerSGD", 2019, algorithms 1 and
-//             2, which goes on from the last step's factor)
+// Creates the compressor of member number `rank` of `ranks`. `layers` are the bucket's layers in the order of
+// their memory. PowerSGD draws its first factors from `seed` and `bucket`. The algorithms are:
+//   fp16      casts, sums in fp16, casts back (PyTorch's fp16_compress_hook)
+//   top-k     sends the ceil(density E) largest of the stored error plus the gradients; of equal ones, the
+//             first (Aji and Heafield, "Sparse Communication for Distributed Gradient Descent", 2017; Lin et
+//             al., "Deep Gradient Compression", 2018, without its momentum correction)
+//   one-bit   sends signs and the root of the mean square: all ranks send a share to its owner, which sends
+//             the share's sum to all (Seide et al., "1-Bit Stochastic Gradient Descent", 2014; Tang et al.,
+//             "1-bit Adam", 2021: its compressed all-reduce with errors stored on both sides, without its
+//             warm-up)
+//   powersgd  computes a step of a power iteration for each matrix, which continues from the last step's
+//             factor (Vogels et al., "PowerSGD", 2019, algorithms 1 and 2)
 std::unique_ptr<GradientCompressor> gradient_compressor(const CompressionChoice& choice,
                                                         const std::vector<DenseLayer>& layers, int rank,
                                                         int ranks, std::uint64_t seed, int bucket);

@@ -1,4 +1,4 @@
-// The share of each layer of a perceptron that one rank computes.
+// Describes the share of each perceptron layer that one rank computes.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace rehearse {
 
-// Part `number` of `of` equal ones.
+// Part `number` of `of` equal parts.
 struct Part {
   int number = 0, of = 1;
   long size(long whole) const { return whole / of; }
@@ -16,19 +16,20 @@ struct Part {
 };
 
 struct LayerShard {
-  Part inputs, outputs;  // of the rows and columns of the weights' matrix
+  Part inputs, outputs;  // of the rows and columns of the weight matrix
   Part samples;          // of the micro-batch: in the product with the matrix
-  Part results;          // of the micro-batch: in what follows the product, and in the layer's output
-  // Whether the gradients of matrix and bias are summands, one on each rank that shares the layer.
+  Part results;          // of the micro-batch: after the product, and in the layer's output
+  // Whether the gradients of matrix and bias are partial sums, one on each rank that shares the layer.
   bool sums_matrix = false, sums_bias = false;
 };
 
-// A worker's coordinates on all axes of its mesh.
+// Returns a worker's coordinates on all axes of its mesh.
 std::vector<At> place_of(const Mesh& workers, int rank);
-// The coordinate on each factor of factors_of(), where those on the axes are `where`, and 0 on other axes.
+// Returns the coordinate on each factor of factors_of(), given coordinates on some axes; 0 on all other axes.
 std::vector<int> factor_coordinates(const Scenario& scenario, const Mesh& workers,
                                     const std::vector<At>& where);
-// By layer. The scenario's model is a perceptron; std::bad_variant_access otherwise.
+// Returns the shards by layer. The scenario's model must be a perceptron, else throws
+// std::bad_variant_access.
 std::vector<LayerShard> layer_shards(const Scenario& scenario, const std::vector<int>& coordinates);
 
 }  // namespace rehearse

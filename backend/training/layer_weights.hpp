@@ -1,4 +1,4 @@
-// Weights, gradients and the optimizer's state of the layers that a rank holds, one layer after the other.
+// Stores weights, gradients and optimizer state of the layers that a rank holds, one layer after the other.
 #pragma once
 
 #include <vector>
@@ -11,27 +11,27 @@ namespace rehearse {
 class LayerWeights {
 public:
   struct Layer {
-    int number = 0;  // in the model
+    int number = 0;  // index in the model
     std::size_t parameters = 0;
-    std::size_t offset = 0;  // in the flat arrays
-    long steps = 0;          // of the optimizer
+    std::size_t offset = 0;  // in the flat arrays, in elements
+    long steps = 0;          // optimizer steps so far
   };
 
   LayerWeights() = default;
-  // `layers`: ascending. Gradients and state are 0, weights are to be set. RunError if the device has no
-  // arithmetic for a precision.
+  // `layers` must be ascending. Gradients and state are 0; the caller sets the weights. Throws RunError if
+  // the device does not support a precision.
   LayerWeights(Arithmetic& arithmetic, std::vector<Layer> layers, const OptimizerSettings& optimizer,
                Precision precision, Precision gradient_precision);
 
   bool holds(int layer) const;
-  // Flat, layer after layer; `layers` must be held without a gap. std::out_of_range otherwise.
+  // Return flat arrays, layer after layer. All of `layers` must be held, else throw std::out_of_range.
   Array weights(LayerRange layers) const { return flat(weights_, layers); }
   Array gradients(LayerRange layers) const { return flat(gradients_, layers); }
   Array all_weights() const { return weights_; }
-  Array master_weights(LayerRange layers) const;  // fp32; the weights themselves in fp32
-  // To be called when master weights were changed from outside.
+  Array master_weights(LayerRange layers) const;  // fp32; with fp32 weights, the weights themselves
+  // Must be called after master weights were changed from outside.
   void cast_weights(int stream, LayerRange layers);
-  // One step of the optimizer. Each layer's steps are counted on their own.
+  // Applies one optimizer step. Steps are counted separately for each layer.
   void update(int stream, LayerRange layers);
 
 private:
@@ -45,7 +45,7 @@ private:
   OwnedArray weights_, master_, gradients_, momentum_, second_moment_;
 };
 
-// How numbers of a precision are stored: tf32 is a way to multiply.
+// Returns the precision in which numbers are stored: tf32 only affects products and is stored as fp32.
 Precision stored_as(Precision precision);
 
 }  // namespace rehearse

@@ -1,4 +1,4 @@
-// Whether operands of training arithmetic fit together; std::invalid_argument where they do not.
+// Check whether operands of training arithmetic fit together; throw std::invalid_argument if they do not.
 #pragma once
 
 #include <initializer_list>
@@ -9,7 +9,7 @@
 namespace rehearse {
 
 void expect_elements(std::string_view operand, const Array& array, std::size_t elements);
-// Each of `arrays` has one number a row.
+// Expects one number per row in each of `arrays`.
 void expect_rows(std::size_t rows, std::initializer_list<Array> arrays);
 long rows_of(std::string_view operand, const Array& matrix, const Array& row);
 void expect_product(const MatrixShape& shape, const Array& a, const Array& b, const Array& c);

@@ -1,4 +1,4 @@
-// Optimizers: their formulas, and the constants that they run with unless others are given.
+// Optimizers: their formulas and their default constants.
 #pragma once
 
 #include "simulator/scenario/scenario.hpp"
@@ -16,15 +16,16 @@ struct OptimizerSettings {
   float learning_rate = 0;
   float momentum = 0.9f;
   float beta1 = 0.9f, beta2 = 0.999f;  // Kingma and Ba's
-  // Of BERT's training (google-research/bert, optimization.py). With Kingma and Ba's 1e-8 the first step
-  // makes full-sized updates of gradients that are hardly more than rounding errors: losses of the same
-  // training summed in another order then part by up to 8e-6 within 50 steps of models/presets/mlp.toml, with
-  // this by 3e-7.
+  // BERT's (google-research/bert, optimization.py). With Kingma and Ba's 1e-8, the first step makes
+  // full-sized updates from gradients that are hardly more than rounding errors: losses of the same training
+  // summed in another order then differ by up to 8e-6 within 50 steps of models/presets/mlp.toml, with this
+  // value by 3e-7.
   float epsilon = 1e-6f;
 };
 
-// Rates: sgd 0.1, momentum 0.01, adam 0.001 (Kingma and Ba's). With batches of 64, the mean loss of 50 steps
-// of models/presets/mlp.toml falls from 3.27 to 0.84, 0.99 and 0.39 (mean of the last ten).
+// Returns the default settings, with rates 0.1 for sgd, 0.01 for momentum and 0.001 for adam (Kingma and
+// Ba's). With batches of 64, the mean loss of 50 steps of models/presets/mlp.toml falls from 3.27 to 0.84,
+// 0.99 and 0.39 (mean of the last ten).
 OptimizerSettings default_settings(Optimizer kind);
 
 constexpr bool has_momentum(Optimizer kind) {

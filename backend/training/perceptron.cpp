@@ -99,7 +99,8 @@ Perceptron::Perceptron(Arithmetic& arithmetic, const MultiLayerPerceptron& shape
       segments_.emplace_back(static_cast<int>(l), static_cast<int>(s));
   for (const LayerRange& range : options_.held)
     for (int number = range.first; number <= range.last; ++number) add_held(number);
-  (void)OwnedArray(arithmetic_, 0, options_.precision);  // refused here if the device does not compute in it
+  // Throws if the device does not support the precision
+  (void)OwnedArray(arithmetic_, 0, options_.precision);
   if (held_.empty()) return;
   held_.back().ends_range = true;
   allocate_flat(shape);
@@ -123,7 +124,7 @@ void Perceptron::add_held(int number) {
   layer.input_rows = number == 0 ? layer.rows : shard_of(number - 1).results.size(options_.micro_batch);
   layer.output_rows = layer.shard.results.size(options_.micro_batch);
   layer.parameters = weight_elements(layer.inputs + 1, layer.outputs);
-  // Ranges that touch are one: nothing is exchanged between them.
+  // Adjacent ranges form a single one: nothing is exchanged between them.
   layer.begins_range = held_.empty() || held_.back().number + 1 < number;
   if (layer.begins_range && !held_.empty()) held_.back().ends_range = true;
   held_.push_back(std::move(layer));
@@ -143,7 +144,7 @@ void Perceptron::allocate_flat(const MultiLayerPerceptron& shape) {
   arithmetic_.settle(0);
 }
 
-// tf32 is a way to multiply, so operands of products say it; what is only stored is fp32.
+// Allocates activations as they are stored, in fp32 for tf32, which only affects products; see operand().
 void Perceptron::allocate_activations(HeldLayer& layer) {
   const auto allocate = [&](std::vector<OwnedArray>& arrays, long elements, Precision precision, int count) {
     for (int i = 0; i < count; ++i)
@@ -228,7 +229,7 @@ Array Perceptron::input(long step, int microbatch) {
   return inputs_[slot(step, microbatch)];
 }
 
-// Rows of the micro-batch that other ranks have were gathered before.
+// Returns the input of the product. If other ranks hold some of its rows, they were gathered before.
 Array Perceptron::input_of(const HeldLayer& layer, long step, int microbatch) const {
   const auto m = static_cast<std::size_t>(microbatch);
   const auto elements = static_cast<std::size_t>(layer.rows * layer.inputs);
@@ -249,7 +250,7 @@ Array Perceptron::input_gradient_of(const HeldLayer& layer, int microbatch) cons
   return output_gradient_of(held(layer.number - 1), microbatch);
 }
 
-// What the product gives: the output itself, unless each rank keeps some rows of a sum over ranks.
+// Returns the product's result: the output itself, unless each rank keeps only some rows of a sum over ranks.
 Array Perceptron::product_of(const HeldLayer& layer, int microbatch) const {
   if (layer.rows == layer.output_rows) return layer.output.at(static_cast<std::size_t>(microbatch));
   return summands_->part(0, static_cast<std::size_t>(layer.rows * layer.outputs));
@@ -264,7 +265,7 @@ Array Perceptron::bias_of(const HeldLayer& layer, const Array& parameters) const
                          static_cast<std::size_t>(layer.outputs));
 }
 
-// Operands of products carry the precision of training: tf32 where that is what is asked for.
+// Gives an operand of a product the precision of training, which may be tf32.
 Array Perceptron::operand(Array array) const {
   if (options_.precision == Precision::tf32) array.precision = Precision::tf32;
   return array;
@@ -305,7 +306,7 @@ void Perceptron::add_bias(int stream, int microbatch, const HeldLayer& layer) {
                        bias_of(layer, weights({layer.number, layer.number})), !logits);
 }
 
-// Where this rank has all classes, the last segment does it all.
+// If this rank has all classes, the loss segment computes everything.
 void Perceptron::take_losses(int stream, long step, int microbatch, SegmentKind segment) {
   if (options_.loss_elsewhere) return;
   const HeldLayer& layer = held(layers() - 1);
@@ -333,7 +334,8 @@ void Perceptron::backward(int stream, long step, int microbatch, LayerRange laye
   backward_segments(stream, step, microbatch, segments_of(layers));
 }
 
-// The loss has given the gradient of the logits in the forward pass.
+// Returns the parts of a layer's backward pass in a segment. That of the loss has none: the forward pass has
+// already computed the gradient of the logits.
 Perceptron::BackwardStep Perceptron::backward_step(int segment) {
   const auto [number, in_layer] = segments_.at(static_cast<std::size_t>(segment));
   HeldLayer& layer = held(number);
@@ -354,7 +356,7 @@ void Perceptron::backward_segments(int stream, long step, int microbatch, Segmen
   }
 }
 
-// A gradient that was gathered is kept: its memory is used again before the weight part comes.
+// Copies gathered gradients, because their memory is reused before the weight part of the backward pass.
 void Perceptron::backward_input_segments(int stream, int microbatch, SegmentRange segments) {
   for (int s = segments.end - 1; s >= segments.first; --s) {
     const auto [layer, bias, product] = backward_step(s);

@@ -1,6 +1,6 @@
-// The layers of a multi-layer perceptron that one rank holds, or its shards of them: forward, backward and
-// update, really computed. Layer i maps widths[i] to widths[i + 1]; a ReLU with a smooth knee follows all but
-// the model's last, softmax cross-entropy that.
+// Computes forward passes, backward passes and updates of those layers of a multi-layer perceptron, or shards
+// of them, that one rank holds. Layer i maps widths[i] to widths[i + 1]. A ReLU with a smooth knee follows
+// every layer but the model's last, which is followed by softmax cross-entropy.
 #pragma once
 
 #include <cstdint>
@@ -20,45 +20,45 @@
 namespace rehearse {
 
 struct PerceptronOptions {
-  std::vector<LayerRange> held;    // of this rank, ascending and apart; several for interleaved stages
-  std::vector<LayerShard> shards;  // by layer of the model; empty: whole layers
+  std::vector<LayerRange> held;    // of this rank, ascending and disjoint; several for interleaved stages
+  std::vector<LayerShard> shards;  // by layer of the model; empty: complete layers
   long micro_batch = 1;            // samples
-  int microbatches = 1;            // a step, of this rank
-  double batch_samples = 1;        // the loss is their mean: of all ranks whose gradients are added
+  int microbatches = 1;            // per step, of this rank
+  double batch_samples = 1;  // the loss is a mean over these: those of all ranks whose gradients are added
   OptimizerSettings optimizer;
   Precision precision = Precision::fp32;           // of weights and activations
   Precision gradient_precision = Precision::fp32;  // of the weights' gradients
   std::uint64_t seed = 1;                          // of weights and data
-  bool sum_microbatches = true;  // false: each one's gradients take the place of those before
-  bool loss_elsewhere = false;   // the last layer gives its logits, and is given their gradient
-  bool keeps_gradients = false;  // of every layer's output, by micro-batch: backward passes are split
-  bool tells_loss = true;        // where the last layer is held
-  long kept_steps = 2;           // of how many steps inputs, labels and losses are kept on the device
+  bool sum_microbatches = true;  // false: each micro-batch's gradients overwrite the previous ones
+  bool loss_elsewhere = false;   // the last layer returns its logits and receives their gradient
+  bool keeps_gradients = false;  // of every layer's output, by micro-batch, for split backward passes
+  bool tells_loss = true;        // if the last layer is held
+  long kept_steps = 2;           // number of steps whose inputs, labels and losses stay on the device
 };
 
-// Weights of a layer, or of a shard of it, as a flat vector: matrix [inputs, outputs], then bias. From seed
-// and layer alone: normal with variance 2 / inputs (He et al. 2015), biases 0.
+// Returns the initial weights of a layer, or of a shard of it, as a flat vector: matrix [inputs, outputs],
+// then bias. They depend only on seed and layer: normal with variance 2 / inputs (He et al. 2015), biases 0.
 std::vector<float> initial_weights(const MultiLayerPerceptron& shape, std::uint64_t seed, int layer,
                                    const LayerShard& shard = {});
-// Those of layers first to last one after the other: what a parameter server begins with. `shards`: as in
-// PerceptronOptions.
+// Returns the initial weights of several layers, one after the other, with which a parameter server starts.
+// `shards` is as in PerceptronOptions.
 std::vector<float> initial_weights(const MultiLayerPerceptron& shape, std::uint64_t seed, LayerRange layers,
                                    const std::vector<LayerShard>& shards);
 
 class Perceptron : public TrainedNetwork {
 public:
-  // RunError if the shape, the held layers or the precision cannot be.
+  // Throws RunError if the shape, the held layers or the precision are invalid.
   Perceptron(Arithmetic& arithmetic, const MultiLayerPerceptron& shape, PerceptronOptions options);
 
   int layers() const override { return static_cast<int>(widths_.size()) - 1; }
   bool holds(int layer) const override { return weights_.holds(layer); }
-  std::size_t parameters(int layer) const;  // elements here
+  std::size_t parameters(int layer) const;  // elements that this rank holds
   MatrixShape matrix(int layer) const override;
 
   void set_batch(int stream, long step, const std::vector<std::uint64_t>& samples) override;
   Array input(long step, int microbatch) override;
   void forward(int stream, long step, int microbatch, LayerRange layers);
-  // From the last of `layers` down.
+  // Runs from the last of `layers` down to the first.
   void backward(int stream, long step, int microbatch, LayerRange layers);
   void forward_segments(int stream, long step, int microbatch, SegmentRange segments) override;
   void recompute_segments(int stream, long step, int microbatch, SegmentRange segments) override {
@@ -78,7 +78,7 @@ public:
   double take_loss(int stream, long step) override;
   bool tells_loss() const override { return options_.tells_loss && holds(layers() - 1); }
 
-  // [micro_batch, widths[layer + 1]].
+  // Both are [micro_batch, widths[layer + 1]].
   Array activation(int microbatch, int layer) const override;
   Array activation_gradient(int microbatch, int layer) const override;
 
@@ -92,18 +92,19 @@ public:
 private:
   struct HeldLayer {
     int number = 0;
-    SegmentKind kind = SegmentKind::dense;  // of its product
+    SegmentKind kind = SegmentKind::dense;  // of its matrix product
     LayerShard shard;
-    long inputs = 0, outputs = 0;  // of the matrix here
-    // Rows of the micro-batch here: of the layer's input as it comes, in the product, of the output.
+    long inputs = 0, outputs = 0;  // of this rank's part of the matrix
+    // This rank's rows of the micro-batch: in the layer's input as received, in the product, and in the
+    // output.
     long input_rows = 0, rows = 0, output_rows = 0;
     std::size_t parameters = 0;
     bool begins_range = false, ends_range = false;
-    long gradient_step = -1;                                  // the step that the gradient is of
-    bool accumulates = false;                                 // the micro-batch at work adds to it
-    std::vector<OwnedArray> input, output;                    // per micro-batch; input: of another stage
+    long gradient_step = -1;                                  // the step to which the gradient belongs
+    bool accumulates = false;                                 // the current micro-batch adds to it
+    std::vector<OwnedArray> input, output;                    // per micro-batch; input: from another stage
     std::vector<OwnedArray> input_gradient, output_gradient;  // output_gradient: one, or per micro-batch
-    std::vector<OwnedArray> gathered_gradient;  // per micro-batch, where backward passes are split
+    std::vector<OwnedArray> gathered_gradient;                // per micro-batch, if backward passes are split
   };
 
   LayerShard shard_of(int layer) const;
@@ -114,7 +115,8 @@ private:
   void allocate_transfers();
   HeldLayer& held(int layer);
   const HeldLayer& held(int layer) const;
-  // Where a step's micro-batch stands among the kept ones; std::out_of_range if its step is not there.
+  // Returns the slot of a step's micro-batch among the stored ones; throws std::out_of_range if the step is
+  // not stored.
   std::size_t slot(long step, int microbatch) const;
   Array input_of(const HeldLayer& layer, long step, int microbatch) const;
   Array operand(Array array) const;
@@ -125,7 +127,7 @@ private:
   Array bias_of(const HeldLayer& layer, const Array& parameters) const;
   SegmentRange segments_of(LayerRange layers) const;
   void forward_segment(int stream, long step, int microbatch, int segment);
-  // What of a layer's backward pass a segment does.
+  // The parts of a layer's backward pass that a segment does.
   struct BackwardStep {
     HeldLayer& layer;
     bool bias = false, product = false;
@@ -135,7 +137,7 @@ private:
   void take_losses(int stream, long step, int microbatch, SegmentKind segment);
   void backward_activation(int stream, int microbatch, const HeldLayer& layer);
   void backward_bias(int stream, long step, int microbatch, HeldLayer& layer);
-  // Of the product's output, as the product's rows need it.
+  // Returns the gradient of the product's output, for the rows of the product.
   Array product_gradient_of(const HeldLayer& layer, int microbatch) const;
   void backward_to_input(int stream, int microbatch, const HeldLayer& layer, const Array& gradient);
   void backward_to_matrix(int stream, long step, int microbatch, const HeldLayer& layer,
@@ -147,16 +149,16 @@ private:
   Arithmetic& arithmetic_;
   std::vector<long> widths_;
   PerceptronOptions options_;
-  std::vector<Layer> model_;                   // of whole layers
-  std::vector<std::pair<int, int>> segments_;  // of the model: layer, and number in it
+  std::vector<Layer> model_;                   // of complete layers
+  std::vector<std::pair<int, int>> segments_;  // of the model: layer, and index in the layer
   SampleData data_;
   std::vector<HeldLayer> held_;
   LayerWeights weights_;
-  std::vector<long> kept_;                // by slot: step s is kept in slot s modulo their count
+  std::vector<long> kept_;                // by slot: step s is stored in slot s modulo the number of slots
   EqualArrays inputs_, labels_, losses_;  // by slot and micro-batch
-  // What is exchanged between ranks that share layers. One transfer is under way at a time.
+  // Buffers for exchanges between ranks that share layers. Only one transfer is in progress at a time.
   OwnedArray gathered_, summands_, shared_gradients_;
-  OwnedArray maxima_, sums_, label_logits_;  // of the samples' logits, where ranks share the classes
+  OwnedArray maxima_, sums_, label_logits_;  // of the samples' logits, if ranks share the classes
 };
 
 }  // namespace rehearse

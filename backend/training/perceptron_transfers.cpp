@@ -1,7 +1,7 @@
-// What a perceptron exchanges with the ranks that share its layers.
-//
-// Where ranks share the rows of a micro-batch (sequence parallelism), a tensor is gathered into memory that
-// all tensors use in turns, and summands are reduced in such memory; else sums replace their summands.
+// Exchanges of a perceptron with the ranks that share its layers.
+// If ranks share the rows of a micro-batch (sequence parallelism), tensors are gathered into a buffer that
+// all of them use in turn, and partial sums are reduced in another such buffer. Otherwise sums replace the
+// partial sums in place.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace rehearse {
 namespace {
 
-// Part `part` of an array of equal parts.
+// Returns part `part` of an array of equal parts.
 Array part_of(const Array& whole, const Part& part) {
   const std::size_t each = whole.elements / static_cast<std::size_t>(part.of);
   return whole.part(static_cast<std::size_t>(part.number) * each, each);
@@ -47,7 +47,8 @@ SegmentKind Perceptron::maker_of(const ValueTransfer& transfer) const {
       fmt::format("value {} of layer {} is made by none of its segments", transfer.value, transfer.layer));
 }
 
-// Of a value, its maker forms sums and its reader gathers; of its gradient, the other way round.
+// The segment that makes a value has partial sums of it, and its reader gathers it; for its gradient it is
+// the other way round.
 Array Perceptron::begin_transfer(int stream, const ValueTransfer& t) {
   const SegmentKind maker = maker_of(t);
   if (maker == SegmentKind::maximum) return maxima_;

@@ -1,4 +1,4 @@
-// Products of matrices with factors of few columns, which are bound by memory: plain loops.
+// Uses plain loops, because products of matrices with factors of few columns are memory-bound.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -9,12 +9,13 @@
 namespace rehearse {
 namespace {
 
-// A layer's gradient is stored as M^T, [inputs, outputs], of the paper's M, [outputs, inputs].
+// A matrix that is sent as two factors. A layer's gradient is stored as M^T, [inputs, outputs], where M,
+// [outputs, inputs], is the paper's matrix.
 struct Factored {
-  std::size_t at = 0;  // in the bucket
+  std::size_t at = 0;  // offset in the bucket
   long rows = 0, columns = 0;
-  std::vector<float> kept;   // as stored
-  std::size_t p = 0, q = 0;  // where its factors begin, [rows, rank] and [columns, rank]
+  std::vector<float> kept;   // error feedback, in the layout of the gradient
+  std::size_t p = 0, q = 0;  // offsets of its factors, [rows, rank] and [columns, rank]
 };
 struct Uncompressed {
   std::size_t at = 0, elements = 0, p = 0;
@@ -48,12 +49,12 @@ public:
     }
     p_.resize(p);
     q_.resize(q);
-    // The same on all ranks.
+    // All ranks draw the same factors.
     standard_normal(seed, RandomUse::factors, static_cast<std::uint64_t>(bucket), q_.data(),
                     static_cast<long>(q));
   }
 
-  // Parts: project, all-reduce P, then, if any matrix is compressed, orthogonalize, all-reduce Q; restore.
+  // The steps are: project, all-reduce P; if any matrix is compressed, orthogonalize, all-reduce Q; restore.
   void compute(int part, std::span<float> gradients) override {
     if (part == 0)
       project(gradients);
@@ -69,7 +70,7 @@ public:
   }
 
 private:
-  // P = M Q, of the gradient and what was kept; what is not compressed goes with it.
+  // P = M Q for the gradient plus the stored error; uncompressed gradients are sent along with P.
   void project(std::span<const float> gradients) {
     for (Factored& m : matrices_) {
       for (std::size_t i = 0; i < m.kept.size(); ++i) m.kept[i] += gradients[m.at + i];
@@ -83,7 +84,7 @@ private:
       std::copy_n(gradients.begin() + static_cast<std::ptrdiff_t>(rest.at), rest.elements, &p_[rest.p]);
   }
 
-  // Q = M^T P, of P with orthonormal columns.
+  // Q = M^T P, after orthonormalizing the columns of P.
   void turn() {
     for (const Factored& m : matrices_) {
       orthonormalize(&p_[m.p], m.rows);
@@ -96,7 +97,8 @@ private:
     }
   }
 
-  // Gram and Schmidt, each column taken out of those behind it. Columns of zeros stay.
+  // Gram-Schmidt process: subtracts each column's share from the columns after it. Columns of zeros stay
+  // zero.
   void orthonormalize(float* p, long rows) const {
     for (long k = 0; k < rank_; ++k) {
       double squares = 0;
@@ -115,7 +117,8 @@ private:
     }
   }
 
-  // P Q^T is the mean over all ranks, of which this rank's gradients are one share.
+  // P Q^T is the mean over all ranks, so 1 / ranks of it counts as sent by this rank; the rest stays as its
+  // error.
   void restore(std::span<float> gradients) {
     const float share = 1.0f / static_cast<float>(ranks_);
     for (Factored& m : matrices_)

@@ -33,7 +33,8 @@ ReplayPlan plan_replay(const Kernel& kernel, std::size_t scratch_elements) {
     // Half of the bytes are read, half are written.
     const auto elements = static_cast<std::size_t>(std::llround(kernel.count * kernel.bytes / 8));
     const std::size_t most = std::max<std::size_t>(1, scratch_elements / 2);
-    // All `count` kernels alike, each in as many launches as the scratch memory makes of it.
+    // Treats all `count` kernels as one stream of equal launches, each as large as one kernel or the scratch
+    // memory.
     const auto each =
         std::clamp<std::size_t>(static_cast<std::size_t>(std::llround(kernel.bytes / 8)), 1, most);
     plan.main.elements = each;

@@ -1,13 +1,13 @@
-// How a kernel of which only shapes are known is carried out: which products, or how many bytes. Forms of
-// kernels that are bound by memory are GPUs' business (cuda/memory_replay.hpp).
+// Decides how to replay a kernel for which only shapes are known: with which products, or with how many
+// bytes. Only GPUs replay the forms of memory-bound kernels (cuda/memory_replay.hpp).
 #pragma once
 
 #include "backend/training/arithmetic.hpp"
 
 namespace rehearse {
 
-// `launches` times: `batch` products of `shape`, or, where the shape is empty, `elements` numbers of 4 bytes
-// read and as many written.
+// Work that is launched `launches` times: `batch` products of `shape` or, if `batch` is 0, `elements` numbers
+// of 4 bytes read and as many written.
 struct ReplayPart {
   long launches = 0;
   MatrixShape shape;
@@ -16,12 +16,12 @@ struct ReplayPart {
 
   bool is_product() const { return batch > 0; }
   Replayed work(double element_bytes) const;  // of all launches
-  // Numbers that a launch takes as its operands and result.
+  // Returns how many numbers the operands and results of a launch take.
   std::size_t scratch_elements() const;
 };
 
-// A kernel in at most two parts, of which the second takes what is left over. A launch uses no more than
-// `scratch_elements`, but for a product that is larger by itself. RunError for measured kernels.
+// A kernel in at most two parts, of which the second is the remainder. A launch uses at most
+// `scratch_elements`, unless a single product is larger. plan_replay() throws RunError for measured kernels.
 struct ReplayPlan {
   ReplayPart main, rest;
 };

@@ -22,7 +22,7 @@ Array RingKeys::sent(int stream, const RingMessage& message, const Array& own) {
   if (!message.gradients()) return sent_->part(0, before);
   const Array gradients = sent_->part(before, elements_);
   arithmetic_->copy(stream, gradients_[static_cast<std::size_t>(message.step - 1) % 2], gradients);
-  // The message of the step before brought those of other ranks, behind the keys that it brought.
+  // The previous message brought the gradients from other ranks, after any keys in it.
   RingMessage last = message;
   --last.step;
   if (last.gradients())

@@ -1,4 +1,5 @@
-// Pieces of activation functions, losses and routers (transformer_elements.hpp). operator()(i) does piece i.
+// Element functions of activation functions, losses and routers (see transformer_elements.hpp). operator()(i)
+// computes item i.
 #pragma once
 
 #include "backend/training/element_wise.hpp"
@@ -6,7 +7,7 @@
 
 namespace rehearse::elements {
 
-constexpr float kGeluScale = 0.7978845608f, kGeluCubic = 0.044715f;  // sqrt(2 / pi)
+constexpr float kGeluScale = 0.7978845608f, kGeluCubic = 0.044715f;  // first one: sqrt(2 / pi)
 
 struct Activate {
   Activation kind;
@@ -94,7 +95,7 @@ struct Choose {  // by token
       for (long e = 0; e < experts; ++e)
         if (gate[e] == 0 && (best < 0 || logit[e] > logit[best])) best = e;
       if (k == 0) most = logit[best];
-      // Never 0, or the expert would be chosen again.
+      // A chosen expert's gate is never 0, or the expert would be chosen again.
       const float power = expf(logit[best] - most);
       gate[best] = power > 1e-30f ? power : 1e-30f;
       sum += gate[best];
@@ -115,10 +116,11 @@ struct ChooseBackward {  // by token
   }
 };
 
-// Rows of all tokens for each expert: row `token` of expert `e` is 0 unless the router chose it.
+// Copies tokens to the rows of their experts: row `token` of expert `e` is 0 unless the router chose that
+// expert.
 struct SpreadRows {  // by element of the experts' rows
   long tokens, experts, width;
-  bool weighted;  // by its gate
+  bool weighted;  // by the token's gate
   const float *gates, *x;
   float* y;
   REHEARSE_ELEMENT void operator()(long i) const {

@@ -22,7 +22,8 @@ void standard_normal(std::uint64_t seed, RandomUse use, std::uint64_t number, fl
                               {low(seed), high(seed)});
     float normal[4];
     for (int pair = 0; pair < 4; pair += 2) {
-      // In double, so that libraries whose last bits differ give the same floats nearly always.
+      // In double precision, so that math libraries that differ in the last bits almost always give the same
+      // floats.
       const double uniform = (words[pair] + 0.5) * 0x1p-32;
       const double angle = 2 * std::numbers::pi * 0x1p-32 * words[pair + 1];
       const double radius = std::sqrt(-2 * std::log(uniform));

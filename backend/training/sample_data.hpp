@@ -1,4 +1,4 @@
-// Training data made from a seed: each sample depends on the seed and its number alone.
+// Generates training data from a seed: each sample depends only on the seed and its number.
 #pragma once
 
 #include <array>
@@ -7,19 +7,20 @@
 
 namespace rehearse {
 
-// Four random words from a counter and a key (philox.hpp).
+// Returns four random words from a counter and a key (philox.hpp).
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
 
-// What numbers are drawn for: each use has a sequence of its own.
+// The purposes of random numbers; each has an independent sequence.
 enum class RandomUse : std::uint32_t { features, teacher, weights, factors, dropout };
 
-// Standard normal numbers 0 to count - 1 of the sequence (seed, use, number), by Box and Muller (1958).
+// Writes numbers 0 to count - 1 of the standard normal sequence (seed, use, number), by Box and Muller
+// (1958).
 void standard_normal(std::uint64_t seed, RandomUse use, std::uint64_t number, float* to, long count);
 
-// Features are standard normal; the label is the class for which a fixed random linear teacher, which looks
-// at the first kTeacherFeatures features, gives the most. There are kSamples different ones: sample number n
-// is number n mod kSamples again, so that a net that is as wide as the features are many learns something in
-// 50 steps.
+// Samples with standard normal features. The label is the class with the highest score of a fixed random
+// linear teacher, which sees the first kTeacherFeatures features. There are kSamples different samples
+// (sample n equals sample n mod kSamples), so that a network as wide as there are features learns something
+// in 50 steps.
 class SampleData {
 public:
   static constexpr std::uint64_t kSamples = 1024;

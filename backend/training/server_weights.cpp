@@ -48,7 +48,7 @@ void ServerWeights::update(int stream, const Op& update, const Array& pushed) {
   weights.optimizer.apply(stream, sum);
   if (!weights.in_no_order) return;
   arithmetic_.settle(stream);
-  // The pushes of other ranks since the rank that pushed was last sent weights.
+  // Counts other ranks' pushes since the rank that pushed was last sent weights.
   const int pusher = static_cast<int>(far_side(program_, update.reads.front()).index.base);
   if (&weights == &weights_.at(last_)) staleness_.push_back(weights.applied - weights.answered[pusher]);
   ++weights.applied;

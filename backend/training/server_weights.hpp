@@ -1,4 +1,4 @@
-// Weights that a rank without layers of its own updates: a parameter server's share of each bucket.
+// Manages weights that a rank without layers updates: a parameter server's share of each bucket.
 #pragma once
 
 #include <map>
@@ -14,18 +14,19 @@ namespace rehearse {
 
 class ServerWeights {
 public:
-  // Of the weights that ops of `program` update; `share`: this rank's, of the tensors that its role shares.
+  // Creates the weights that ops of `program` update. `share` is this rank's share of the tensors that its
+  // role shares.
   ServerWeights(const Scenario& scenario, const Mesh& workers, const Program& program, Part share,
                 Arithmetic& arithmetic);
 
   bool has(int tensor) const { return weights_.count(tensor) > 0; }
-  // A step of the optimizer with the sum of all slots of `pushed`, slots of equal size, which it adds up in
-  // the first one. `update`: an op of the program.
+  // Applies an optimizer step with the sum of all slots of `pushed`, which have equal sizes; sums them in the
+  // first slot. `update` is an op of the program.
   void update(int stream, const Op& update, const Array& pushed);
-  // What is sent to rank `to`: where others may change the weights meanwhile, a copy of this moment's.
+  // Returns the weights to send to rank `to`: a copy if other ranks may change the weights in the meantime.
   Array sent(int stream, int tensor, int to);
-  // Of each push to the last bucket of weights that are shared in no order, how many others were applied
-  // since its sender was sent weights.
+  // For each push to the last bucket of asynchronously shared weights, returns how many other pushes were
+  // applied since its sender was last sent weights.
   std::vector<int> take_staleness() { return std::move(staleness_); }
 
 private:
@@ -33,13 +34,13 @@ private:
     ShardOptimizer optimizer;
     bool in_no_order = false;
     int applied = 0;              // pushes
-    std::map<int, int> answered;  // by rank: how many had been applied when it was sent weights last
+    std::map<int, int> answered;  // by rank: the value of `applied` when it was last sent weights
   };
   Weights& updated_by(const Op& update);
 
   Arithmetic& arithmetic_;
   const Program& program_;
-  std::mutex mutex_;                                   // streams of a server go on beside each other
+  std::mutex mutex_;                                   // streams of a server run concurrently
   std::map<int, Weights> weights_;                     // by tensor
   std::map<std::pair<int, int>, OwnedArray> answers_;  // by tensor and rank
   int last_ = -1;                                      // tensor

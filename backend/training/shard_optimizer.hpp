@@ -1,4 +1,4 @@
-// What a parameter server holds: the weights of its share, and the state of their optimizer.
+// Holds the weights of a parameter server's share and the state of their optimizer.
 #pragma once
 
 #include <vector>
@@ -9,11 +9,11 @@ namespace rehearse {
 
 class ShardOptimizer {
 public:
-  // `initial`: the share's weights, in fp32 (initial_weights() in perceptron.hpp, cut by share_begin()).
+  // `initial`: the share's weights in fp32 (initial_weights() in perceptron.hpp, divided by share_begin()).
   ShardOptimizer(Arithmetic& arithmetic, int stream, const std::vector<float>& initial,
                  const OptimizerSettings& optimizer, Precision precision = Precision::fp32);
 
-  // One step of the optimizer with `gradient`, as long as the share, in the memory of the same device.
+  // Applies one optimizer step with `gradient`, which is as long as the share and on the same device.
   void apply(int stream, const Array& gradient);
   const Array& weights() const { return weights_; }
   long steps() const { return steps_; }

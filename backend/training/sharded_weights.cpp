@@ -52,8 +52,8 @@ void ShardedWeights::add(LayerRange layers, int number, const Part& part,
   buckets_.emplace(std::pair<int, int>{layers.first, number}, std::move(bucket));
 }
 
-// A table that stands at the beginning or the end of its bucket is shared out by itself, so that its shards
-// are the same ones on both stages that keep it.
+// Divides a tied table at the beginning or the end of its bucket separately, so that its shards are the same
+// on both stages that store it.
 std::vector<ShardedWeights::Run> ShardedWeights::runs_of(LayerRange layers,
                                                          const std::vector<WeightRun>& contents,
                                                          int parts) const {
@@ -80,7 +80,8 @@ std::vector<ShardedWeights::Run> ShardedWeights::runs_of(LayerRange layers,
           {first == 0 ? table.elements : 0, rest, each, (rest + n - 1) / n, false}};
 }
 
-// From weights or gradients layer after layer to the parts of all ranks, one after the other, or back.
+// Copies from weights or gradients, stored layer after layer, to the parts of all ranks, one after the other,
+// or back.
 void ShardedWeights::copy(int stream, const Bucket& bucket, const Array& layers, const Array& parts,
                           bool to_parts) const {
   const auto n = static_cast<std::size_t>(bucket.part.of);
@@ -100,7 +101,8 @@ Array ShardedWeights::own_part(const Bucket& bucket, const Array& all) {
   return all.part(static_cast<std::size_t>(bucket.part.number) * each, each);
 }
 
-// The gradients of a pass are there as long as those that are scattered have not left.
+// Must be called while the network still has the gradients of a pass, that is before those of the bucket are
+// scattered.
 void ShardedWeights::add_alone(int stream, Bucket& bucket) {
   const Array& pass = bucket.summed ? bucket.scattered : bucket.gradients;
   copy(stream, bucket, network_.gradients(bucket.layers), pass, true);
@@ -129,7 +131,7 @@ void ShardedWeights::end(int stream, const Op& op) {
     else
       arithmetic_.copy(stream, own, bucket.gradients);
     bucket.summed = true;
-  } else if (!bucket.current) {  // else a pass may be reading them
+  } else if (!bucket.current) {  // else a pass may be reading the weights
     copy(stream, bucket, network_.weights(bucket.layers), bucket.gathered, false);
     bucket.current = true;
   }

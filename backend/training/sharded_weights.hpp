@@ -1,4 +1,4 @@
-// Weights that ranks share out: each updates its shard of a bucket from its shard of the summed gradients.
+// Shards weights over ranks: each rank updates its shard of a bucket from its shard of the summed gradients.
 #pragma once
 
 #include <map>
@@ -15,37 +15,38 @@ namespace rehearse {
 
 class ShardedWeights {
 public:
-  // Shares out every part of a bucket whose gradients `program` scatters; experts of such a bucket that no
-  // other rank holds are updated whole. `rank` belongs to the role `workers`. Shards
-  // start from the network's weights, which must be in fp32.
+  // Shards every part of a bucket whose gradients `program` scatters. Experts of such a bucket that no other
+  // rank holds are updated unsharded. `rank` belongs to the role `workers`. Shards start from the network's
+  // weights, which must be fp32.
   ShardedWeights(const Role& workers, int rank, const Program& program, const TrainedNetwork& network,
                  const OptimizerSettings& optimizer, Arithmetic& arithmetic);
 
-  // The buffer of a scatter or gather, filled with what this rank brings; end() takes out what has come.
+  // begin() returns the buffer of a scatter or gather, filled with this rank's data; end() takes the result
+  // out of it.
   Array begin(int stream, const Op& op);
   void end(int stream, const Op& op);
-  // This rank's shard of the gradient of the table that the first and the last layer have in common, where
-  // they are on different ranks. RunError if there is none.
+  // Returns this rank's shard of the gradient of the tied embedding table, if the first and the last layer
+  // are on different ranks. Throws RunError if there is none.
   Array tied_gradient(int layer) const;
-  // This rank's shard of the summed gradients of the part of a bucket that `op` names.
+  // Returns this rank's shard of the summed gradients of the bucket's part that `op` names.
   Array gradients(const Op& op) const;
-  // A step of the optimizer on all shards. The gradients of the next step begin anew.
+  // Applies an optimizer step to all shards. The gradients of the next step start from 0.
   void update(int stream);
 
 private:
-  // Elements [first, first + elements) of a bucket, shared out evenly: `each` a rank, the last part may be
-  // padded, `at` where a rank's part of them stands in all that it has of the bucket.
+  // Elements [first, first + elements) of a bucket, divided evenly: each rank has `each` of them (the last
+  // one may be padded), at offset `at` in its part of the bucket.
   struct Run {
     std::size_t first = 0, elements = 0, at = 0, each = 0;
     bool tied = false;
   };
   struct Bucket {
     LayerRange layers;
-    std::vector<WeightRun> contents;  // of the layers' weights
-    Part part;                        // this rank's
-    bool alone = false;               // nobody has a share in it
+    std::vector<WeightRun> contents;  // the layers' weights that it contains
+    Part part;                        // this rank's part
+    bool alone = false;               // no other rank has a share of it
     std::vector<Run> runs;
-    OwnedArray scattered, gathered;  // of all parts, on their way
+    OwnedArray scattered, gathered;  // of all parts, in transit
     OwnedArray gradients;            // of this part
     std::unique_ptr<ShardOptimizer> optimizer;
     bool summed = false;   // `gradients` holds a sum of this step

@@ -45,7 +45,7 @@ TensorLayout whole_layout(const Value& value, const DimSizes& sizes) {
       layout.dims.insert(layout.dims.end(), {batch, sequence});
     else if (value.dims.has(dim))
       layout.dims.push_back(dim);
-  // The router's gates are its tokens' rows.
+  // The router's gates are rows per token.
   if (value.dims.has(experts) && value.dims.has(batch)) layout.dims = {batch, sequence, experts};
   long others = 1;
   for (std::size_t i = 0; i + 1 < layout.dims.size(); ++i) {
@@ -77,7 +77,7 @@ TensorLayout whole_layout(const Value& value, const DimSizes& sizes) {
 Shards::Shards(std::vector<Factor> factors, std::vector<int> coordinates)
     : factors_(std::move(factors)), coordinates_(std::move(coordinates)) {
   if (!factors_.empty()) return;
-  // One factor of one rank, by which nothing is split.
+  // Adds a factor of one rank, along which nothing is split.
   factors_.push_back({"data", 1, 1, AxisTable(), false});
   coordinates_ = {0};
 }

@@ -1,4 +1,4 @@
-// Training sequences generated from a seed. A sequence depends only on the seed and its number.
+// Generates training sequences from a seed. A sequence depends only on the seed and its number.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 
 namespace rehearse {
 
-// A Markov chain: every token has kSuccessors tokens that may follow it, one of which is taken at random, so
-// that whoever knows the chain predicts the next token with a loss of ln kSuccessors and not ln `vocabulary`.
-// There are kSequences different ones: number n is number n mod kSequences again.
+// A Markov chain: every token has kSuccessors possible successors, one of which is taken at random, so a
+// model that knows the chain predicts the next token with a loss of ln kSuccessors instead of ln
+// `vocabulary`. There are kSequences different sequences: sequence n equals sequence n mod kSequences.
 class TokenData {
 public:
   static constexpr std::uint64_t kSequences = 1024;

@@ -1,5 +1,5 @@
-// Pieces of transformers' operations (transformer_elements.hpp) on tokens: look-ups, norms, positions.
-// operator()(i) does piece i.
+// Element functions of transformer operations on tokens: look-ups, norms, positions (see
+// transformer_elements.hpp). operator()(i) computes item i.
 #pragma once
 
 #include "backend/training/token_order.hpp"

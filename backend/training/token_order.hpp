@@ -1,16 +1,17 @@
-// The order in which ranks share out the tokens of a sample: the same code on processors and GPUs.
+// Defines the order in which ranks share the tokens of a sample, with the same code on processors and GPUs.
 #pragma once
 
 #include "backend/training/element_wise.hpp"
 
 namespace rehearse {
 
-// As they stand in the sample, unless ranks have a piece from either end of it (zigzag, of ring attention):
-// then `pieces` of `piece` tokens each, rank r's being r and pieces - 1 - r.
+// The order is that of the sample, unless ring attention assigns each rank one piece from either end
+// (zigzag): then there are `pieces` pieces of `piece` tokens each, and rank r has pieces r and pieces - 1 -
+// r.
 struct TokenOrder {
-  long piece = 0, pieces = 1;  // 0: as they stand
+  long piece = 0, pieces = 1;  // piece 0: the order of the sample
 
-  // Where token `number` of the order stands in the sample, and back.
+  // position() returns where token `number` of the order is in the sample; number() is its inverse.
   REHEARSE_ELEMENT long position(long number) const {
     if (piece == 0) return number;
     const long rank = number / piece / 2;

@@ -10,7 +10,7 @@
 namespace rehearse {
 namespace {
 
-// Whether ranks exchange routed rows, because tokens and the rows of experts are split differently.
+// Returns whether ranks exchange routed rows, because tokens and experts' rows are split differently.
 bool exchanges_rows(const Factor& factor) {
   const Split &tokens = factor.table.of(SegmentKind::dispatch),
               &rows = factor.table.of(SegmentKind::expert_up);
@@ -23,7 +23,7 @@ std::string why_no_experts(const Scenario& scenario, const Transformer& t, const
     return "rows of experts are the router's, not drawn at random (strategy.expert_imbalance)";
   if (scenario.strategy.expert_dispatch != ExpertDispatch::experts)
     return "a row goes to each expert, not once to ranks or nodes (strategy.expert_dispatch)";
-  // A ratio that has no end as a decimal is given cut short.
+  // Tolerates a ratio that is given as a truncated decimal.
   const double room = t.experts / t.experts_per_token, capacity = scenario.strategy.capacity_factor;
   if (capacity > 0 && (capacity > room || capacity < room * (1 - 1e-6)))
     return fmt::format(
@@ -73,7 +73,8 @@ std::string why_no_transformer(const Scenario& scenario) {
                        sizes.sequence);
   if (t.rotary && std::lround(t.head_dim > 0 ? t.head_dim : t.hidden / t.heads) % 2 != 0)
     return fmt::format("{} turns heads of an odd width", scenario.model.title);
-  // Ranks draw by the number of a head, and context ranks take turns among a tensor rank's heads.
+  // Dropout is drawn by the index of a head, and context ranks take turns among a tensor rank's heads, so
+  // that the indices would not match.
   const StrategyChoice& s = scenario.strategy;
   if (t.attention_dropout.value_or(t.dropout) && s.tensor > 1 && s.context > 1 &&
       s.context_kind == ContextKind::all_to_all)

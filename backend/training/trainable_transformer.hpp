@@ -1,4 +1,4 @@
-// Which transformers can be trained.
+// Decides which transformers can be trained.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace rehearse {
 
-// Whether something of it is dropped.
+// Returns whether any part of the model has dropout.
 bool has_dropout(const Transformer& shape);
-// Why a transformer cannot be trained; empty if it can.
+// Returns the reason why a transformer cannot be trained; empty if it can.
 std::string why_no_transformer(const Scenario& scenario);
 
 }  // namespace rehearse

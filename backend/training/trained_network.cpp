@@ -43,7 +43,7 @@ PerceptronOptions perceptron_options(const Scenario& scenario, NetworkPart part,
 double batch_bytes(const MultiLayerPerceptron& shape, const Scenario& scenario,
                    const std::vector<LayerRange>& held) {
   const auto samples = static_cast<std::size_t>(std::lround(scenario.training.micro_batch));
-  std::size_t elements = 0;  // of a micro-batch
+  std::size_t elements = 0;  // per micro-batch
   for (const LayerRange& range : held) {
     if (range.first == 0)
       elements += EqualArrays::stride(samples * static_cast<std::size_t>(std::lround(shape.widths.front())));
@@ -66,14 +66,14 @@ double transformer_batch_bytes(const Scenario& scenario, const std::vector<Layer
   const std::size_t tokens =
       EqualArrays::stride(samples * static_cast<std::size_t>(dim_sizes(scenario).sequence));
   const int last = std::get<Transformer>(scenario.model.shape).layers + 1;
-  std::size_t elements = 0;  // of a micro-batch
+  std::size_t elements = 0;  // per micro-batch
   for (const LayerRange& range : held)
     elements += tokens * ((range.first == 0 ? 1 : 0) + (range.last == last ? 2 : 0));
   if (has_dropout(std::get<Transformer>(scenario.model.shape))) elements += EqualArrays::stride(samples);
   return static_cast<double>(kElementBytes * elements) * scenario.microbatches;
 }
 
-// Of a transformer's layers on the rank at these coordinates, in the order in which they lie.
+// Calls `each` for the tensors of a transformer's layers on the rank at these coordinates, in memory order.
 void for_each_tensor(const Scenario& scenario, LayerRange layers, const std::vector<int>& coordinates,
                      const std::function<void(const ParameterTensor&, const Shards&)>& each) {
   const std::vector<Layer> model = model_layers(scenario.model, pass_shape(scenario));

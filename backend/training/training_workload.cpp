@@ -32,14 +32,14 @@ bool compresses(const Schedule& schedule) {
   return has(schedule, [](const Op& op) { return op.action.kind == Action::Kind::compress; });
 }
 
-// Weights of ranks that took steps of their own.
+// Returns whether the schedule averages the weights of ranks that took separate optimizer steps.
 bool averages(const Schedule& schedule) {
   return has(schedule, [](const Op& op) {
     return op.kind == OpKind::collective && op.collective.reduction == Collective::Reduction::mean;
   });
 }
 
-// The loss of all ranks' outputs is computed in one place.
+// Returns whether one rank computes the loss of all ranks' outputs.
 bool gathers_outputs(const Schedule& schedule) {
   return has(schedule, [](const Op& op) { return op.action.kind == Action::Kind::loss; });
 }
@@ -53,7 +53,7 @@ bool is_of_shards(const Op& op) {
   return op.action.kind == Action::Kind::scatter_gradients || op.action.kind == Action::Kind::gather_weights;
 }
 
-// Gradients are scattered behind each micro-batch: the ranks hold only shards of them.
+// Returns whether gradients are scattered after each micro-batch, so that the ranks hold only shards of them.
 bool shares_out_gradients(const Program& program) {
   return std::any_of(program.tensors.begin(), program.tensors.end(), [](const Tensor& tensor) {
     return tensor.kind == TensorKind::gradient && tensor.shards > 1;
@@ -73,9 +73,9 @@ bool is_pass(const Op& op) {
   }
 }
 
-// What a rank's program does to its tensors. Layers that it computes are a TrainedNetwork's; weights that it
-// updates without are ServerWeights; the inputs and outputs of several ranks are a GatheredBatch; all other
-// tensors are arrays.
+// Applies a rank's program to its tensors. A TrainedNetwork has the layers that the rank computes,
+// ServerWeights the weights that it updates without computing layers, and a GatheredBatch the inputs and
+// outputs of several ranks; all other tensors are plain arrays.
 class TrainingWorkload : public Workload {
 public:
   TrainingWorkload(const Scenario& scenario, const Schedule& schedule, const Wiring& wiring, int rank,
@@ -113,7 +113,7 @@ public:
     if (is_pass(op) || carries_batch(op)) begin_step(call, step_of(call), settle);
     if (!check_replicas_ || !network_) return;
     if (averages_ || gathers_) {
-      // Ranks have no gradients in common, but the weights that a round begins with.
+      // Ranks have no common gradients here, but they have the same weights at the begin of a round.
       const long round = call.step;
       if (op.action.kind != Action::Kind::forward || hashed_round_ == round) return;
       hashed_round_ = round;
@@ -121,7 +121,7 @@ public:
       learned_.gradients.push_back(hash_of_all(call.stream, &TrainedNetwork::weights));
     } else if (is_update(op)) {
       settle();
-      // Ranks that share out gradients have the step's weights in common.
+      // Ranks that shard gradients have only the step's weights in common.
       learned_.gradients.push_back(
           hash_of_all(call.stream, shards_ ? &TrainedNetwork::weights : &TrainedNetwork::gradients));
     }
@@ -207,7 +207,7 @@ public:
       return expect_bytes(op, wiring,
                           payload(shards_ ? shards_->tied_gradient(op.first_layer)
                                           : network_->tied_gradient(op.first_layer)));
-    if (op.collective.reduction == Collective::Reduction::mean) {  // the sum of shares
+    if (op.collective.reduction == Collective::Reduction::mean) {  // the sum of these shares is the mean
       arithmetic_.scale(call.stream, 1 / static_cast<float>(wiring.ranks.size()), network_->all_weights());
       return payload(network_->all_weights());
     }
@@ -238,7 +238,7 @@ public:
     else
       for (long step = 0; has_loss_ && step <= step_; ++step) learned_.losses.push_back(loss_of(step));
     if (!check_replicas_) return std::move(learned_);
-    if (gathers_) {  // only the first rank's weights are updated in the end
+    if (gathers_) {  // only the first rank's weights are final
       if (!learned_.gradients.empty()) learned_.weights = learned_.gradients.back();
       return std::move(learned_);
     }
@@ -251,7 +251,7 @@ public:
   }
 
 private:
-  // ----- what the rank holds
+  // ----- tensors that the rank holds
 
   void hold_layers(const Mesh& workers, int rank, int summed, const TrainingOptions& training) {
     data_rank_ = workers.coordinate(rank, workers.axis("data"));
@@ -266,7 +266,7 @@ private:
       if (op.action.kind == Action::Kind::change) streams.insert(op.stream);
     part.change_streams.assign(streams.begin(), streams.end());
     const bool takes_loss = computes(program_, Action::Kind::loss);
-    // Gradients that another rank sums up begin anew with each micro-batch.
+    // Gradients that another rank sums start anew with each micro-batch.
     part.sum_microbatches = (!gathers_ || takes_loss) && !shares_out_gradients(program_);
     samples_ = static_cast<std::uint64_t>(std::lround(scenario_.training.micro_batch)) *
                static_cast<std::uint64_t>(scenario_.microbatches);
@@ -281,7 +281,7 @@ private:
     has_loss_ = takes_loss || (!gathers_ && network_->tells_loss());
   }
 
-  // `share`: this rank's, of tensors that its role shares out.
+  // `share` is this rank's share of the tensors that its role shares.
   void hold_tensors(const Mesh& workers, Part share) {
     if (computes(program_, Action::Kind::update))
       servers_.emplace(scenario_, workers, program_, share, arithmetic_);
@@ -303,7 +303,7 @@ private:
         }
   }
 
-  // The layers whose forward passes the program computes, in ranges without gaps.
+  // Returns the layers whose forward passes the program computes, as ranges without gaps.
   std::vector<LayerRange> held_layers() const {
     std::set<int> layers;
     for (const Op& op : program_.ops)
@@ -317,14 +317,14 @@ private:
     return ranges;
   }
 
-  // ----- where tensors' numbers stand
+  // ----- memory of the tensors
 
   Array parameters(const Tensor& tensor) const {
     const LayerRange layers{tensor.first_layer, tensor.last_layer};
     return tensor.kind == TensorKind::gradient ? network_->gradients(layers) : network_->weights(layers);
   }
 
-  // All slots of the tensor that a message carries.
+  // Returns all slots of the tensor that a message carries.
   Array numbers_of(const OpCall& call, const ExchangePart& part, int number) {
     const Tensor& tensor = program_.tensors[number];
     const int microbatch = tensor.microbatch >= 0 ? tensor.microbatch : program_.ops[call.op].microbatch;
@@ -346,7 +346,7 @@ private:
     add_further_slots(arithmetic_, stream, collected, sum);
   }
 
-  // Other ranks' inputs have come as a message.
+  // Provides the inputs of a micro-batch; those of other ranks arrive as a message.
   void take_inputs(int stream, long step, const Op& op) {
     const Array inputs = network_->input(step, op.microbatch);
     if (batch_) arithmetic_.copy(stream, batch_->first_slot(batch_->inputs(step, op.microbatch)), inputs);
@@ -361,7 +361,7 @@ private:
                      network_->activation_gradient(op.microbatch, last));
   }
 
-  // One is under way at a time.
+  // Only one transfer is in progress at a time.
   const ValueTransfer& transfer_of(const OpCall& call, const CollectiveWiring& wiring) {
     const Op& op = program_.ops[call.op];
     auto [members, fresh] = members_.try_emplace(&wiring);
@@ -376,7 +376,8 @@ private:
     return {{op.first_layer, op.last_layer}, static_cast<unsigned>(op.action.part)};
   }
 
-  // The last element of the table may reach beyond a buffer of 16-bit numbers.
+  // Throws RunError if the buffer is too small. The table's last element may extend beyond a buffer of 16-bit
+  // numbers.
   static Payload expect_bytes(const Op& op, const CollectiveWiring& wiring, const Payload& buffer) {
     const std::size_t bytes = static_cast<std::size_t>(wiring.table.elements) * kElementBytes;
     if (buffer.bytes + kElementBytes <= bytes)
@@ -390,7 +391,7 @@ private:
            program_.tensors[tensor_of(op, 0)].kind == TensorKind::batch;
   }
 
-  // Which optimizer step of the schedule each op belongs to.
+  // Computes to which optimizer step of the schedule each op belongs.
   void number_steps() {
     int step = 0;
     for (const Op& op : program_.ops) {
@@ -399,7 +400,7 @@ private:
     }
   }
 
-  // All parts of a bucket's sync read its gradients first.
+  // Groups the ops of a bucket's synchronization by the gradients that they read first.
   void number_parts(bool on_processors) {
     std::map<int, std::vector<int>> parts;  // by tensor of gradients: ops
     for (std::size_t i = 0; i < program_.ops.size(); ++i)
@@ -421,9 +422,9 @@ private:
 
   long step_of(const OpCall& call) const { return call.step * steps_at_once_ + step_in_round_[call.op]; }
 
-  // ----- the data of steps
+  // ----- data of the steps
 
-  // Reads the step before, if its losses are wanted now or its data give way to those of this step.
+  // Finishes the previous step if its losses are wanted now or if its data have to make room for this step's.
   void begin_step(const OpCall& call, long step, const std::function<void()>& settle) {
     if (step == step_) return;
     const bool reads = has_loss_ && on_loss;
@@ -438,7 +439,7 @@ private:
   void make_batch(int stream, long step) {
     if (!makes_batch_) return;
     if (batch_) return batch_->load(stream, step);
-    // The samples of a step are numbered through all data-parallel ranks.
+    // The samples of a step are numbered across all data-parallel ranks.
     std::vector<std::uint64_t> samples(samples_);
     const auto first =
         (static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(scenario_.strategy.data) +
@@ -468,14 +469,14 @@ private:
   const int rank_;
   const Mesh& workers_;
   const Program& program_;
-  const bool averages_;  // weights, once in a schedule
-  const bool gathers_;   // outputs, for the loss of all
+  const bool averages_;  // averages weights, once per schedule
+  const bool gathers_;   // gathers outputs, for the loss of all ranks
   const int steps_at_once_;
   const long steps_;
   std::vector<int> step_in_round_;                            // by op
   std::map<int, std::unique_ptr<CompressedBucket>> buckets_;  // by tensor of gradients
   std::unique_ptr<TrainedNetwork> network_;
-  // Coordinates of the members of a group, on each factor.
+  // Coordinates of the members of a group on each factor.
   std::map<const CollectiveWiring*, std::vector<std::vector<int>>> members_;
   ValueTransfer under_way_;
   std::optional<ServerWeights> servers_;
@@ -484,15 +485,15 @@ private:
   std::optional<GatheredBatch> batch_;
   std::map<int, OwnedArray> arrays_;  // by tensor
   std::vector<LayerRange> held_;
-  std::uint64_t samples_ = 0;  // of this rank in a step
+  std::uint64_t samples_ = 0;  // of this rank per step
   int data_rank_ = 0;
   long step_ = -1, hashed_round_ = -1;
-  bool makes_batch_ = false, keeps_all_ = true;  // the data of all steps
+  bool makes_batch_ = false, keeps_all_ = true;  // keeps_all_: stores the data of all steps
   bool has_loss_ = false;
   Learned learned_;
 };
 
-// What all-reduce and parameter servers move must be numbers that a network has.
+// Returns the reason if collectives or parameter servers move numbers that a network does not have.
 std::string moves_other_numbers(const Schedule& schedule) {
   for (const Program& program : schedule.programs)
     for (const Op& op : program.ops) {
@@ -519,7 +520,7 @@ std::string moves_other_numbers(const Schedule& schedule) {
   return "";
 }
 
-// Gradients are summed by layers: a bucket may not share one with the bucket before it.
+// Returns whether a bucket shares a layer with the bucket before it; gradients can only be summed by layer.
 bool cuts_layers(const Scenario& scenario, const Schedule& schedule) {
   if (scenario.strategy.bucket_unit == BucketUnit::layer) return false;
   for (const Program& program : schedule.programs) {
@@ -531,7 +532,7 @@ bool cuts_layers(const Scenario& scenario, const Schedule& schedule) {
   return false;
 }
 
-// What a transformer's gradients do not go through.
+// Returns the reason if a transformer's gradients cannot be synchronized as the schedule does it.
 std::string why_not_shared(const Scenario& scenario, const Schedule& schedule) {
   if (!std::holds_alternative<Transformer>(scenario.model.shape)) return "";
   if (scenario.training.precision != Precision::fp32)

@@ -1,5 +1,5 @@
-// A rank that really trains: a worker computes its layers of a multi-layer perceptron, a server updates its
-// share of the weights; messages and collectives carry their numbers.
+// Trains on a rank: a worker computes its layers of a model, a server updates its share of the weights, and
+// messages and collectives carry their real numbers.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace rehearse {
 
-// Why a scenario's schedule cannot really train (another model than a perceptron, a precision that there is
-// no arithmetic for, ...) on processors or on GPUs; empty if it can.
+// Returns the reason why a scenario's schedule cannot be trained on processors or on GPUs (the model or a
+// precision is not supported, ...); empty if it can.
 std::string why_not_trained(const Scenario& scenario, const Schedule& schedule, bool on_processors);
 
 std::unique_ptr<Workload> training_workload(const Scenario& scenario, const Schedule& schedule,

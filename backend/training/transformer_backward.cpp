@@ -1,4 +1,4 @@
-// The segments of a transformer, backward: gradients of their inputs, and of their weights.
+// Computes the backward pass of a transformer's segments: the gradients of their inputs and of their weights.
 #include <cmath>
 
 #include "backend/training/transformer_network.hpp"
@@ -134,7 +134,7 @@ void TransformerNetwork::write_table_gradient(const Call& c) {
   const Part part = shards_.part(c.kind(), Dim::vocabulary);
   operations_->look_up_backward(c.stream, tokens_[slot(c.step, c.microbatch)], part.number * rows, width,
                                 above(c), table, accumulate);
-  // Behind its last micro-batch the table's gradient leaves.
+  // The table's gradient is sent after its last micro-batch.
   if (++given_by_embedding_ % microbatches_ == 0 && shares_table_ && given_by_logits_ != given_by_embedding_)
     throw RunError("the gradient of a tied embedding would leave before the logits' part of it is there");
   if (!tied_filled_) return;
@@ -142,8 +142,8 @@ void TransformerNetwork::write_table_gradient(const Call& c) {
   tied_filled_ = false;
 }
 
-// Where each micro-batch's gradients leave at once, those of the first layer may still be on their way when
-// the last layer's next ones come.
+// Accumulates in a separate array: if each micro-batch's gradients are sent at once, those of the first layer
+// may still be in transit when the last layer computes its next ones.
 void TransformerNetwork::write_tied_gradient(const Call& c) {
   const Array x = in(c), dy = above(c), table = tied_;
   const long rows = product_rows(x, dy, table);
@@ -153,7 +153,7 @@ void TransformerNetwork::write_tied_gradient(const Call& c) {
   tied_filled_ = true;
 }
 
-// Gradients of queries and keys are turned back in front of the product that made them.
+// Rotates gradients of queries and keys back before they reach the product that made them.
 void TransformerNetwork::backward_heads(const Call& c, bool of_weights) {
   for (std::size_t o = 0; o < c.what->outputs.size(); ++o) {
     const bool keys = o == 1 || c.kind() == SegmentKind::key_value;
@@ -231,7 +231,7 @@ void TransformerNetwork::backward_attention(const Call& c) {
   operations_->attend_backward(c.stream, attention_shape(c, q, kv), dropout(c), q, kv, shares, out(c), dy,
                                slopes, dq, dkv);
   give(c, 0, [&](const Array& to) { arithmetic_.copy(c.stream, dq, to); });
-  if (in_ring) return;  // they go on with the keys and values
+  if (in_ring) return;  // they travel on with the keys and values
   give(c, 1, [&](const Array& to) { arithmetic_.copy(c.stream, dkv, to); });
 }
 
@@ -246,7 +246,7 @@ void TransformerNetwork::backward_loss(const Call& c) {
   const Array logits = in(c, 0), maxima = in(c, 1);
   const auto classes = logits.elements / maxima.elements;
   const Part part = shards_.part(c.kind(), Dim::vocabulary);
-  // The labels of the step at work.
+  // The labels of the current step.
   const Array labels = labels_[slot_at_work_[static_cast<std::size_t>(c.microbatch)]];
   give(c, 0, [&](const Array& to) {
     operations_->logits_backward(c.stream, logits, {labels, static_cast<std::size_t>(part.number) * classes},

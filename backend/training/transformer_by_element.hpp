@@ -1,4 +1,4 @@
-// Transformers' operations by their elements: Each carries out `elements` many pieces of work on a stream.
+// Implements transformer operations with the element functions of transformer_elements.hpp.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace rehearse {
 
-// Each has a template <class Piece> void operator()(int stream, long count, const Piece& piece), which calls
-// piece(0) to piece(count - 1) in any order.
+// `Each` runs items of work on a stream: it has a template <class Piece> void operator()(int stream, long
+// count, const Piece& piece), which calls piece(0) to piece(count - 1) in any order.
 template <class Each>
 class TransformerByElement : public TransformerArithmetic {
 public:

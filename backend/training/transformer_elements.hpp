@@ -1,5 +1,5 @@
-// What transformers' operations do, cut into pieces that do not wait for one another: operator()(i) does
-// piece i, on processors and GPUs alike.
+// Collects the element functions of transformer operations, for processors and GPUs. Their items do not
+// depend on each other; operator()(i) computes item i.
 #pragma once
 
 #include <tuple>
@@ -14,7 +14,7 @@ inline float* at(const Array& array) {
   return reinterpret_cast<float*>(array.data);
 }
 
-// All of them.
+// All element functions.
 using All =
     std::tuple<Drop, CopyPieces, LookUp, LookUpBackward, AddPositions, PositionsBackward, Norm, NormBackward,
                NormGradients, Rotate, Activate, ActivateBackward, Gate, GateBackward, Attend,

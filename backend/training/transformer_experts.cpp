@@ -7,7 +7,8 @@
 
 namespace rehearse {
 
-// From the router's gates, on the host: how many rows an expert has is the size of its products.
+// Sorts the token rows by expert from the router's gates, on the host, because the number of an expert's rows
+// is the size of its products.
 void TransformerNetwork::route(const Call& c) {
   const Array gates = in(c, 1);
   const auto experts = static_cast<std::size_t>(sizes_.experts), tokens = gates.elements / experts;
@@ -44,7 +45,8 @@ long TransformerNetwork::routed_rows(const Call& c) const {
              : static_cast<long>(routed(c, 0).elements);
 }
 
-// Calls `each` for every expert on this rank, with its weight matrix and its `count` rows from row `first` on.
+// Calls `each` for every expert on this rank, with its weight matrix and its `count` rows from row `first`
+// on.
 void TransformerNetwork::for_each_expert(
     const Call& c, const Array& matrices,
     const std::function<void(long first, long count, const Array& matrix)>& each) const {

@@ -1,4 +1,4 @@
-// The segments of a transformer, forward.
+// Computes the forward pass of a transformer's segments.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -11,7 +11,7 @@ namespace rehearse {
 void TransformerNetwork::product(const Call& c, const Array& x, WeightRole role, const Array& y) {
   const Array w = weight(c, role);
   const long rows = product_rows(x, y, w);
-  // A table is [outputs, inputs].
+  // A table is stored as [outputs, inputs].
   arithmetic_.gemm(c.stream,
                    {rows, static_cast<long>(y.elements) / rows, static_cast<long>(x.elements) / rows}, false,
                    role == WeightRole::table, 1, x, w, 0, y);
@@ -80,7 +80,7 @@ void TransformerNetwork::forward(const Call& c) {
                                           maxima, out(c, 0), out(c, 1));
     }
     case SegmentKind::loss: {
-      // The maxima are those that the sums were formed with.
+      // Uses the maxima with which the sums were computed.
       const Array sums = in(c, 0), label_logits = in(c, 1);
       const Array maxima = values_->input(c.stream, c.segment - 1, 1, c.microbatch);
       return operations_->token_losses(c.stream, {maxima, sums, label_logits},
@@ -92,7 +92,8 @@ void TransformerNetwork::forward(const Call& c) {
   }
 }
 
-// The last segment in front of attention that makes queries, or keys, turns them.
+// Returns whether the segment rotates its output: the last segment before attention that makes queries or
+// keys does.
 bool TransformerNetwork::rotates(const Call& c) const {
   const bool norm = c.kind() == SegmentKind::query_norm || c.kind() == SegmentKind::key_norm;
   return shape_.rotary && norm == shape_.qk_norm;
@@ -129,7 +130,7 @@ void TransformerNetwork::forward_norms(const Call& c) {
   for (std::size_t o = 0; o < c.what->outputs.size(); ++o) {
     const bool keys = o == 1 || c.kind() == SegmentKind::key_norm;
     const Array x = in(c, static_cast<int>(o)), y = out(c, static_cast<int>(o));
-    if (keys) arithmetic_.copy(c.stream, x, y);  // values are not normalised
+    if (keys) arithmetic_.copy(c.stream, x, y);  // values are not normalized
     operations_->norm(c.stream, norm_rows(c, x, keys),
                       {x, weight(c, keys ? WeightRole::key_gain : WeightRole::gain),
                        weight(c, WeightRole::offset), saved(c, o)},
@@ -138,7 +139,8 @@ void TransformerNetwork::forward_norms(const Call& c) {
   }
 }
 
-// Adds what the routed experts and the shared one give: no residual sum, though it is computed like one.
+// Returns whether the segment adds the outputs of the routed experts and of the shared one; that is no
+// residual sum, though it is computed like one.
 bool TransformerNetwork::sums_experts(int segment) const {
   const auto kind = [&](int s) { return walk_.segments[static_cast<std::size_t>(s)]->kind; };
   return kind(segment) == SegmentKind::residual && segment >= 3 && kind(segment - 1) == SegmentKind::down &&
@@ -146,14 +148,14 @@ bool TransformerNetwork::sums_experts(int segment) const {
 }
 
 Dropout TransformerNetwork::dropout(const Call& c) const {
-  constexpr float kProbability = 0.1F;  // of GPT-2, BERT and Megatron-LM
+  constexpr float kProbability = 0.1F;  // as in GPT-2, BERT and Megatron-LM
   if (sums_experts(c.segment)) return {};
   const bool of_attention = c.kind() == SegmentKind::attention;
   const bool is = of_attention   ? shape_.attention_dropout.value_or(shape_.dropout)
                   : c.layer == 0 ? shape_.embedding_dropout.value_or(shape_.dropout)
                                  : shape_.dropout;
   if (!is) return {};
-  // Segments are not counted alike on all meshes: residual sums are.
+  // Numbers the site by residual sums, because the numbers of segments depend on the mesh.
   std::uint32_t number = 0;
   for (int s = c.segment - 1; s >= 0 && walk_.layer_of[static_cast<std::size_t>(s)] == c.layer; --s)
     if (walk_.segments[static_cast<std::size_t>(s)]->kind == c.kind() && !sums_experts(s)) ++number;

@@ -34,7 +34,7 @@ TokenOrder order_of_tokens(const Scenario& scenario, const DimSizes& sizes) {
   return {sizes.sequence / pieces, pieces};
 }
 
-// The layers behind which a transfer between this rank's stage and another one lies.
+// Returns the layers after which there is a transfer between this rank's stage and another one.
 std::vector<int> ends_of_stages(const std::vector<LayerRange>& held, std::size_t layers) {
   const auto is_held = [&](int layer) {
     return std::any_of(held.begin(), held.end(),
@@ -112,7 +112,7 @@ TransformerNetwork::TransformerNetwork(const Scenario& scenario, const std::vect
   if (shares_table_ && !part_.sum_microbatches)
     tied_ = OwnedArray(arithmetic, weights_of_.at(0).front().tensor.local.elements(), Precision::fp32);
   allocate_batches(kept_steps);
-  // Ranks among which the loss is split know a part of it each; of those that know the same, the first tells.
+  // Ranks that split the loss know a part of it each. Of ranks that know the same part, the first reports it.
   tells_loss_ = holds(TransformerNetwork::layers() - 1);
   const Layer& last = model_.back();
   for (std::size_t f = 0; f < shards_.factors().size(); ++f) {
@@ -124,7 +124,7 @@ TransformerNetwork::TransformerNetwork(const Scenario& scenario, const std::vect
 
 void TransformerNetwork::add_weights(const Scenario& scenario, int layer) {
   const bool copy = table_copy_ && layer + 1 == layers();
-  // In the order of the layer, which is that of the segments.
+  // In the order of the layer, which is that of its segments.
   for (ParameterTensor& tensor : layer_parameters(scenario, model_, layer, shards_, copy).tensors) {
     const int segment = walk_.first_segment[static_cast<std::size_t>(layer)] + tensor.segment;
     weights_of_[segment].push_back({layer, std::move(tensor)});
@@ -152,7 +152,7 @@ void TransformerNetwork::allocate_saved(int segment) {
     case SegmentKind::key_norm:
       of(2 * rows(made, head_ + value_head_));
       break;
-    case SegmentKind::attention:  // the softmax of each query and head
+    case SegmentKind::attention:  // softmax per query and head
       of(rows(made, value_head_) * static_cast<std::size_t>(sizes_.sequence));
       if (!what.steps.empty()) of(2 * rows(made, value_head_));
       break;
@@ -201,9 +201,9 @@ void TransformerNetwork::set_batch(int stream, long step, const std::vector<std:
   if (samples.size() != size * static_cast<std::size_t>(microbatches_))
     throw std::invalid_argument(fmt::format("{} samples; allowed: {}", samples.size(),
                                             size * static_cast<std::size_t>(microbatches_)));
-  constexpr std::uint64_t kNumbers = 1 << 24;  // that fp32 tells apart
+  constexpr std::uint64_t kNumbers = 1 << 24;  // integers that fp32 can represent
   kept_[static_cast<std::size_t>(step) % kept_.size()] = step;
-  // `shift`: 1 for labels, which are the tokens that follow.
+  // `shift` is 1 for labels, which are the following tokens, else 0.
   const auto load = [&](const EqualArrays& to, int microbatch, SegmentKind kind, long shift) {
     if (to.empty()) return;
     const Part sequence = shards_.part(kind, Dim::sequence);
@@ -296,7 +296,8 @@ TransformerNetwork::Weight* TransformerNetwork::find_weight(int segment, WeightR
   return nullptr;
 }
 
-// The logits' product reads the first layer's table, unless the last one has its own.
+// Returns an empty array if the segment has no such weight. The logits' product reads the first layer's
+// table, unless the last layer has a separate one.
 Array TransformerNetwork::weight(const Call& c, WeightRole role) {
   const Weight* found = find_weight(c.segment, role);
   if (!found && role == WeightRole::table) found = find_weight(0, role);
@@ -375,7 +376,7 @@ void TransformerNetwork::for_each_summed(
     }
 }
 
-// Gradients that come home are those that attention gives to its keys and values.
+// Gradients that return to their rank are received as the gradient of attention's keys and values.
 Array TransformerNetwork::ring_message(int stream, int segment, int microbatch, const RingMessage& message,
                                        bool send) {
   if (!send && !message.keys() && message.step == message.ranks)
@@ -419,7 +420,7 @@ Array TransformerNetwork::saved(const Call& c, std::size_t number) const {
   return saved_.at(c.segment).at(number).at(static_cast<std::size_t>(c.microbatch));
 }
 
-// Ranks that exchange rows of theirs have samples of their own.
+// Ranks that exchange token rows have different samples.
 long TransformerNetwork::own_samples() const {
   return shards_.part(SegmentKind::norm, Dim::batch).size(sizes_.batch);
 }

@@ -1,5 +1,5 @@
-// The layers of a transformer that one rank holds, or its shards of them: every segment (models/segment.hpp)
-// really computed, forward and backward. Which numbers ranks exchange between segments follows from the
+// Computes forward and backward passes of a transformer's layers, or shards of them, that one rank holds,
+// segment by segment (models/segment.hpp). The numbers that ranks exchange between segments follow from the
 // tables of the axes alone (value_store.hpp).
 #pragma once
 
@@ -21,9 +21,9 @@ namespace rehearse {
 
 class TransformerNetwork : public TrainedNetwork {
 public:
-  // The scenario's model is a transformer for which why_no_transformer() is empty. `factors`: of the axes
-  // that share out layers, which are factors_of() the scenario. RunError if they or the device ask for what
-  // is not computed here.
+  // The scenario's model must be a transformer for which why_no_transformer() is empty. `factors` are those
+  // of the axes that shard layers, that is factors_of() the scenario. Throws RunError if these or the device
+  // require something that is not implemented here.
   TransformerNetwork(const Scenario& scenario, const std::vector<Factor>& factors, NetworkPart part,
                      long kept_steps, Arithmetic& arithmetic);
 
@@ -69,11 +69,11 @@ public:
   std::vector<Array> replicated_weights(LayerRange layers) const override;
 
 private:
-  // The pass of a segment at work.
+  // The segment that is being computed.
   struct Call {
     int stream = 0;
     long step = 0;
-    int microbatch = 0, segment = 0;  // the segment is of the model
+    int microbatch = 0, segment = 0;  // segment: index in the model
     int layer = 0, ring_step = 0;
     const Segment* what = nullptr;
     bool in_forward_pass = false;  // else in a recomputation or a backward pass
@@ -82,7 +82,7 @@ private:
   struct Weight {  // of a segment
     int layer = 0;
     ParameterTensor tensor;
-    long written = -1;  // the step (and micro-batch) that its gradient is of
+    long written = -1;  // the step (or micro-batch) to which its gradient belongs
   };
   Call call(int stream, long step, int microbatch, int segment, int ring_step = 0) const;
   void add_weights(const Scenario& scenario, int layer);
@@ -95,10 +95,10 @@ private:
   void forward_up(const Call& c);
   void forward_experts(const Call& c);
   void route(const Call& c);
-  // Of a mixture of experts: by row, the number of its token (0), and that of its gate (1).
+  // Returns, for a mixture of experts, the token number of each row (0) or the index of its gate (1).
   Array routed(const Call& c, std::size_t number) const;
   ExpertRows expert_rows(const Call& c) const;
-  long routed_rows(const Call& c) const;  // of all experts here
+  long routed_rows(const Call& c) const;  // of all experts on this rank
   RouterShape router_shape(const Array& gates) const;
   void for_each_expert(const Call& c, const Array& matrices,
                        const std::function<void(long first, long count, const Array& matrix)>& each) const;
@@ -119,11 +119,12 @@ private:
   Array above(const Call& c, int output = 0) {
     return values_->output_gradient(c.stream, c.segment, output, c.microbatch);
   }
-  // Writes the gradient of an input by `write`, which gets where to; or adds it.
+  // Calls `write` to write the gradient of an input to the given array, or adds it if other readers have
+  // written it.
   void give(const Call& c, int input, const std::function<void(const Array&)>& write);
   Weight* find_weight(int segment, WeightRole role);
   Array weight(const Call& c, WeightRole role);
-  // `accumulate`: others have written to it in this step.
+  // `accumulate`: the gradient already has contributions of this step.
   struct GradientOf {
     Array array;
     bool accumulate = false;
@@ -141,12 +142,12 @@ private:
   void add_bias(const Call& c, WeightRole role, const Array& y);
   void bias_to_weight(const Call& c, WeightRole role, const Array& dy);
   TokenRows token_rows(const Call& c) const;
-  long own_samples() const;  // of a micro-batch
+  long own_samples() const;  // per micro-batch
   long tokens_here(SegmentKind kind) const;
   bool rotates(const Call& c) const;
   void rotate(const Call& c, bool keys, bool back, const Array& x);
   bool sums_experts(int segment) const;
-  // After a residual branch or the embedding, or of attention.
+  // Returns the dropout after a residual branch or the embedding, or that of attention.
   Dropout dropout(const Call& c) const;
   int ring_ranks(const Call& c) const { return static_cast<int>(c.what->steps.size()); }  // 0: no ring
   Array keys_at_hand(const Call& c);                                                      // and values
@@ -171,34 +172,33 @@ private:
   const std::uint64_t seed_;
   const long head_, value_head_;
   const float loss_scale_;
-  const bool experts_apart_;  // on ranks of their own
-  const bool table_copy_;     // the last layer has its own, if it is held here
+  const bool experts_apart_;  // experts are on separate ranks
+  const bool table_copy_;     // the last layer, if held here, has a separate table
   bool tells_loss_ = false;
   LayerWeights weights_;
   std::map<int, std::vector<Weight>> weights_of_;  // by segment
   std::unique_ptr<ValueStore> values_;
-  // By segment: what its backward pass needs besides its tensors, by number and micro-batch.
+  // By segment: data that its backward pass needs besides its tensors, by number and micro-batch.
   std::map<int, std::vector<std::vector<OwnedArray>>> saved_;
-  // By layer and micro-batch: the first row of each expert, and the number of rows.
+  // By layer and micro-batch: the first row of each expert, and last the number of rows.
   std::map<std::pair<int, int>, std::vector<long>> first_rows_;
   std::vector<OwnedArray> scratch_;
-  std::array<RingKeys, 2>
-      rings_;  // of forward passes and of others; the first for all, unless they take turns
+  std::array<RingKeys, 2> rings_;  // for forward passes and for others; see ring()
   bool rings_apart_ = false;
   RingKeys& ring(bool of_forward_pass) { return rings_[rings_apart_ && !of_forward_pass ? 1 : 0]; }
-  OwnedArray summed_;  // gradients on their way
-  // Of the table that the first and the last layer have in common on this rank, what the last one gave.
+  OwnedArray summed_;  // gradients in transit
+  // The last layer's contribution to the gradient of a tied table that both layers share on this rank.
   OwnedArray tied_;
   bool tied_filled_ = false;
-  bool shares_table_ = false;                          // the first and the last layer are both here
-  long given_by_logits_ = 0, given_by_embedding_ = 0;  // micro-batches' gradients of that table
+  bool shares_table_ = false;                          // this rank has both the first and the last layer
+  long given_by_logits_ = 0, given_by_embedding_ = 0;  // number of micro-batch gradients of that table
   std::vector<long> kept_;                             // by slot
-  std::vector<std::size_t> slot_at_work_;              // by micro-batch: of its last forward pass
+  std::vector<std::size_t> slot_at_work_;              // by micro-batch: that of its last forward pass
   EqualArrays tokens_, labels_, losses_;               // by slot and micro-batch
-  EqualArrays samples_;                                // their numbers, where something is dropped
+  EqualArrays samples_;                                // sample numbers, if the model has dropout
 };
 
-// Of x [rows, inputs], y [rows, outputs] and w [inputs, outputs].
+// Returns the rows of a product, for x [rows, inputs], y [rows, outputs] and w [inputs, outputs].
 long product_rows(const Array& x, const Array& y, const Array& w);
 
 }  // namespace rehearse

@@ -44,7 +44,7 @@ private:
   void weight(WeightRole role, const Dims_& dims, const std::vector<long>& sizes) {
     add(role, dims, sizes, 0, kDeviation);
   }
-  // Whose results are added to the residual.
+  // A weight whose results are added to the residual.
   void last_weight(WeightRole role, const Dims_& dims, const std::vector<long>& sizes) {
     add(role, dims, sizes, 0, kDeviation / std::sqrt(2 * static_cast<float>(t_.layers)));
   }
@@ -159,13 +159,13 @@ DimSizes dim_sizes(const Scenario& scenario) {
   const auto& t = std::get<Transformer>(scenario.model.shape);
   const double kv = t.kv_heads > 0 ? t.kv_heads : t.heads;
   DimSizes sizes;
-  // Of all ranks that exchange rows of theirs.
+  // Counts the samples of all ranks that exchange token rows.
   sizes.batch = std::lround(pass_shape(scenario).micro_batch);
   sizes.sequence = std::lround(tokens_per_sample(scenario.model, scenario.training.sequence_length));
   sizes.kv_heads = std::lround(kv);
   sizes.queries = std::lround(t.heads / kv);
   sizes.experts = std::max(1L, std::lround(t.experts));
-  // Rows of all experts together stand one behind the other.
+  // Counts rows per expert; those of all experts are stored one after the other.
   sizes.routed =
       sizes.batch * sizes.sequence * std::max(1L, std::lround(t.experts_per_token)) / sizes.experts;
   sizes.room_for_all = t.experts > 0 && scenario.strategy.capacity_factor > 0;
@@ -199,7 +199,7 @@ LayerParameters layer_parameters(const Scenario& scenario, const std::vector<Lay
     tensor.offset = result.elements;
     result.elements += tensor.local.elements();
     const auto role = static_cast<std::size_t>(tensor.role);
-    // The copy of a tied table is that of the first layer.
+    // The copy of a tied table starts with the first layer's values.
     const bool copy = table_copy && tensor.role == WeightRole::table;
     tensor.number = ((copy ? 0 : static_cast<std::uint64_t>(number)) * seen.size() + role) * 16 +
                     static_cast<std::uint64_t>(seen[role]++);

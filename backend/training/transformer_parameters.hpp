@@ -1,4 +1,4 @@
-// The weights of a transformer's segments: which tensors they are, and what training begins with.
+// Describes the weights of a transformer's segments: their tensors and their initial values.
 #pragma once
 
 #include <cstdint>
@@ -32,21 +32,21 @@ enum class WeightRole : std::uint8_t {
 struct ParameterTensor {
   WeightRole role = WeightRole::table;
   TensorLayout whole;
-  float mean = 0, deviation = 0;  // of the normal numbers that it begins with
-  int segment = 0;                // of the layer
-  // On the rank: its part, the bytes of which lie `offset` elements into those of its layer, and on which
-  // factors its gradient is a summand, a bit each.
+  float mean = 0, deviation = 0;  // of its initial, normally distributed numbers
+  int segment = 0;                // index in the layer
+  // On the rank: its part, which begins `offset` elements into its layer's weights, and the factors on which
+  // its gradient is a partial sum, one bit each.
   Placements placements;
   TensorLayout local;
   std::size_t offset = 0;
   unsigned summed = 0;
-  std::uint64_t number = 0;  // of its random numbers, in the model
+  std::uint64_t number = 0;  // of its random sequence, unique in the model
 
   bool sharded() const { return local.elements() < whole.elements(); }
 };
 
-// Of a layer on one rank, in the order in which they lie. `model`: model_layers() of the scenario.
-// `table_copy`: the last layer's copy of the tied embedding.
+// The weights of a layer on one rank, in memory order. `model` is model_layers() of the scenario.
+// `table_copy`: the last layer has a copy of the tied embedding.
 struct LayerParameters {
   std::vector<ParameterTensor> tensors;
   std::size_t elements = 0;
@@ -54,16 +54,16 @@ struct LayerParameters {
 LayerParameters layer_parameters(const Scenario& scenario, const std::vector<Layer>& model, int layer,
                                  const Shards& shards, bool table_copy);
 
-// The rank's part. As GPT-2 begins (Radford et al., "Language Models are Unsupervised Multitask Learners",
-// 2019, section 2.3): normal with deviation 0.02, and that over the square root of the number of residual
-// layers in what ends in a residual sum.
+// Returns the initial values of the rank's part, as in GPT-2 (Radford et al., "Language Models are
+// Unsupervised Multitask Learners", 2019, section 2.3): normal with deviation 0.02, divided by the square
+// root of the number of residual layers for weights whose results are added to the residual.
 std::vector<float> initial_values(const ParameterTensor& tensor, const Shards& shards, std::uint64_t seed);
 
-// The rank's part of the numbers of a whole tensor.
+// Extracts the rank's part from the values of a complete tensor.
 std::vector<float> part_of(const ParameterTensor& tensor, const Shards& shards, std::vector<float> values);
 
 DimSizes dim_sizes(const Scenario& scenario);
-// Whether the first and the last layer are held by different ranks and have a table in common.
+// Returns whether different ranks hold the first and the last layer and the two share a tied table.
 bool tied_apart(const Scenario& scenario);
 
 }  // namespace rehearse

@@ -12,7 +12,8 @@
 namespace rehearse {
 namespace {
 
-// Where maker and reader of a tensor are on different stages, sums are formed by who has the summands.
+// Returns whether the maker's stage makes this change if maker and reader are on different stages: it
+// computes sums, since it has the partial sums.
 bool by_sender(const Change& change) {
   return change.kind == Change::Kind::all_reduce || change.kind == Change::Kind::reduce_scatter;
 }
@@ -107,7 +108,7 @@ void ValueStore::add_paths() {
     Placements gradient_made = route.gradient_made;
     const std::optional<ValueChange>& ring = walk_.sites[static_cast<std::size_t>(route.first)].ring;
     if (ring && ring->route == static_cast<int>(r)) {
-      // Instead of gathered and scattered, it goes around.
+      // Keys and values travel around the ring instead of being gathered and scattered.
       if (route.forward.size() != 1 || route.backward.size() != 1)
         throw RunError("what goes around a ring would have to change its placement otherwise, too");
       gradient_made = after(std::move(gradient_made), route.backward.front(), route.gradient_read);
@@ -134,7 +135,7 @@ void ValueStore::add_paths() {
           allocate(way.here[static_cast<std::size_t>(k)],
                    way.layouts[static_cast<std::size_t>(k)].elements());
     };
-    allocate_states(path.forward, path.made_here);  // what is made here stands in made_
+    allocate_states(path.forward, path.made_here);  // a tensor that is made here is in made_
     if (value.has_gradient) allocate_states(path.backward, false);
     if (path.made_here) {
       for (int s = walk_.first_segment[maker_layer]; s < walk_.first_segment[maker_layer + 1]; ++s) {
@@ -190,7 +191,7 @@ void ValueStore::add_readers(int number) {
   }
 }
 
-// The only route from a layer to the next one.
+// Returns the only route from a layer to the next one.
 int ValueStore::boundary(int layer) const {
   int found = -1;
   for (std::size_t r = 0; r < walk_.routes.size(); ++r) {
@@ -214,13 +215,13 @@ Array ValueStore::state(const Path& path, const Way& way, int state, int microba
   return way.here.at(k).at(m);
 }
 
-// Factors may cut a tensor along several dimensions: of routed rows, batch and sequence.
+// Factors can cut a tensor along several dimensions, for example routed rows along batch and sequence.
 void ValueStore::copy_block(int stream, const TensorLayout& whole, const Change& change,
                             const Placements& sharded, const std::vector<int>& coordinates, const Array& all,
                             const Array& block, bool into_block) const {
   const std::vector<long>& sizes = whole.sizes;
   std::vector<long> box = sizes, begin(sizes.size(), 0);
-  std::size_t first = sizes.size(), inner = 0;  // the outermost and the innermost dimension that is cut
+  std::size_t first = sizes.size(), inner = 0;  // outermost and innermost dimension that is cut
   for (const int f : change.factors) {
     const auto at = static_cast<std::size_t>(whole.find(sharded[static_cast<std::size_t>(f)].dim));
     const int size = shards_.factors()[static_cast<std::size_t>(f)].size;
@@ -233,7 +234,8 @@ void ValueStore::copy_block(int stream, const TensorLayout& whole, const Change&
     return std::accumulate(of.begin() + static_cast<std::ptrdiff_t>(dim), of.end(), 1L, std::multiplies<>());
   };
   const long rows = behind(sizes, 0) / behind(sizes, first), width = behind(box, inner);
-  // Once for each place on the dimensions from the outermost one to that in front of the innermost.
+  // Visits all positions in the dimensions from the outermost one that is cut up to, but excluding, the
+  // innermost.
   for (std::vector<long> index(sizes.size(), 0);;) {
     long in_whole = 0, in_block = 0;
     for (std::size_t i = first; i <= inner; ++i) {
@@ -328,7 +330,7 @@ GradientTarget ValueStore::input_gradient(int stream, int segment, int input, in
   return target;
 }
 
-// For the transfers under way, of which each stream has one at a time.
+// Allocates the buffers for transfers in progress, of which each stream has at most one.
 void ValueStore::allocate_packed(const std::vector<int>& streams) {
   std::size_t most = 0;
   for (const Path& path : paths_)

@@ -1,5 +1,5 @@
-// The parts of a bucket's weights that different groups of ranks have in common: those of experts that lie on
-// ranks of their own, and all others.
+// Manages the parts of a bucket's weights that different groups of ranks share: those of experts on separate
+// ranks, and all others.
 #pragma once
 
 #include <map>
@@ -19,16 +19,15 @@ struct WeightRun {
 };
 std::size_t elements_of(const std::vector<WeightRun>& runs);
 
-// Copies elements [begin, begin + packed.elements) of what the runs hold, one behind the other, from `flat`
-// to `packed`, or back.
+// Copies elements [begin, begin + packed.elements) of the concatenated runs from `flat` to `packed`, or back.
 void copy_runs(Arithmetic& arithmetic, int stream, const std::vector<WeightRun>& runs, std::size_t begin,
                const Array& flat, const Array& packed, bool to_packed);
 
-// Gradients that a program sums part by part (Action::Kind::sum_part), in one piece each.
+// Packs gradients that a program sums part by part (Action::Kind::sum_part) into one array per part.
 class PartSums {
 public:
   PartSums(const Program& program, const TrainedNetwork& network, Arithmetic& arithmetic);
-  // The buffer of a sum, filled with what this rank brings; end() takes out what has come.
+  // begin() returns the buffer of a sum, filled with this rank's gradients; end() takes the sum out of it.
   Array begin(int stream, const Op& op) { return copy(stream, op, true); }
   void end(int stream, const Op& op) { copy(stream, op, false); }
 
