@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 
-// Memory that replay() works on, unless a single product takes more: larger than any cache, so that kernels
-// bound by memory are.
+// Size of the memory that replay() works on, unless a single product needs more: larger than any cache, so
+// that memory-bound kernels really are memory-bound.
 constexpr std::size_t kScratchElements = std::size_t{64} << 20;
 
 float* floats(const Array& array) {
@@ -65,7 +65,7 @@ DeviceTraits HostArithmetic::traits() const {
   const Machine machine = this_machine();
   DeviceTraits traits;
   traits.memory_bytes = machine.memory_bytes / machine.processors;
-  traits.sample_s = 200e-6;  // long beside the clock's own time
+  traits.sample_s = 200e-6;  // long compared with reading the clock
   traits.sample_operations = 100'000;
   return traits;
 }
@@ -276,7 +276,7 @@ Replayed HostArithmetic::replay(int stream, const Kernel& kernel, Precision) {
         const Array a = next(static_cast<std::size_t>(m * k)), b = next(static_cast<std::size_t>(k * n)),
                     c = next(static_cast<std::size_t>(m * n));
         gemm(stream, part.shape, false, false, 1, a, b, 0, c);
-        // From what was multiplied, not from what was asked for.
+        // Counts what was multiplied, not what was requested.
         done.flops +=
             2.0 * static_cast<double>(a.elements) * static_cast<double>(b.elements) / static_cast<double>(k);
         done.bytes += static_cast<double>(a.bytes() + b.bytes() + c.bytes());

@@ -1,4 +1,5 @@
-// Training arithmetic on processors, one thread a stream: matrix products by Eigen, fp32 only.
+// Implements training arithmetic on processors in fp32, with one thread per stream and Eigen's matrix
+// products.
 #pragma once
 
 #include <vector>
@@ -7,15 +8,15 @@
 
 namespace rehearse {
 
-// Arrays lie in the process's own memory. bf16 and tf32 arrays are refused (RunError); replay() takes
-// kernels of any precision and computes their products in fp32, convolutions as the equal products. What is
-// bound by memory it copies, whatever its form: as many bytes are read and written.
+// Arrays are in the process's memory. Throws RunError for bf16 and tf32 arrays. replay() accepts kernels of
+// any precision; it computes their products in fp32, and convolutions as the equivalent products. It replays
+// every form of memory-bound kernel as a copy that reads and writes as many bytes.
 class HostArithmetic : public Arithmetic {
 public:
   explicit HostArithmetic(int streams = 1);
   ~HostArithmetic() override;
 
-  std::string device_name() const override;  // the processor, as /proc/cpuinfo names it
+  std::string device_name() const override;  // the processor's name in /proc/cpuinfo
   DeviceTraits traits() const override;
   int streams() const override { return static_cast<int>(scratch_.size()); }
   Array allocate(std::size_t elements, Precision precision) override;
@@ -48,7 +49,7 @@ public:
 
 private:
   Array scratch(int stream, std::size_t elements);
-  std::vector<Array> scratch_;  // of replay(), one a stream; grows
+  std::vector<Array> scratch_;  // of replay(), one per stream; grows on demand
 };
 
 }  // namespace rehearse

@@ -1,11 +1,12 @@
-// The executor of processors and sockets, as runs choose it.
+// Provides the executor for processors and sockets.
 #pragma once
 
 #include "backend/runs/real_run.hpp"
 
 namespace rehearse {
 
-// `collectives`: whose all-reduces they are; RunError as the run begins if the transport has none.
+// `collectives` chooses who implements all-reduces. The run throws RunError at its begin if that is the
+// library and the transport has no all-reduce.
 Executor host_executor(RealRun::Collectives collectives = RealRun::Collectives::schedule);
 
 }  // namespace rehearse

@@ -14,7 +14,7 @@
 namespace rehearse {
 namespace {
 
-// This member's messages on one connection of a table, which go one after the other.
+// This member's messages on one connection of a message table, which are sent one after the other.
 struct Lane {
   std::vector<std::int64_t> messages;
   std::size_t next = 0;
@@ -73,9 +73,10 @@ private:
     return !sends_in_earlier_stage(message);
   }
 
-  // Stages follow one another: were a next one begun beside what still lies in the kernel for the one before,
-  // the two would share the card, that one's receiver would fall behind, and its delay would grow from stage
-  // to stage.
+  // Returns whether an earlier step of the collective still has messages to send. Steps must follow one
+  // another: if a step began while the kernel still buffered data of the previous one, the two would share
+  // the network card, the previous step's receiver would fall behind, and its delay would grow from step to
+  // step.
   bool sends_in_earlier_stage(const MessageTable::Message& message) const {
     for (std::size_t c = 0; c < lanes_.size(); ++c) {
       const Lane& lane = lanes_[c];
@@ -110,7 +111,7 @@ private:
   const MessageTable& table_;
   const int self_;
   const Payload payload_;
-  std::vector<char> done_;  // by message: sent or received by this member
+  std::vector<char> done_;  // by message: this member has sent or received it
   std::vector<Lane> lanes_;
   int stages_ = 1;
 };
@@ -210,7 +211,7 @@ private:
     return p;
   }
 
-  // Over if all that may send have said that they send no more.
+  // The result is `over` if all possible senders have announced that they send no more.
   Exchanged receive_from_anyone(const OpCall& call, const std::function<void()>& other_side_here) {
     std::vector<Parcel> parcels;
     {
@@ -243,7 +244,7 @@ private:
   const Program* program_ = nullptr;
   std::vector<std::vector<ExchangePart>> exchanges_;                  // by op
   std::vector<std::shared_ptr<const CollectiveWiring>> collectives_;  // by op
-  std::set<int> closed_;                                              // channels on which no more will come
+  std::set<int> closed_;                                              // channels whose sender sends no more
   std::mutex closed_mutex_;
 };
 

@@ -1,4 +1,4 @@
-// Processors and sockets: ops are carried out by the thread of their stream, one after the other.
+// Runs ops on processors and sockets: the thread of a stream runs its ops one after the other.
 #pragma once
 
 #include <memory>
@@ -11,13 +11,13 @@
 
 namespace rehearse {
 
-// A collective's messages between its members, as the table says, over this rank's channels; the buffer has
-// room for the table's elements, fp32 numbers or pairs of fp16 ones. Returns when this member has sent and
-// received all of its own.
+// Runs a collective as the messages of its message table, over this rank's channels. The buffer has room for
+// the table's elements, which are fp32 numbers or pairs of fp16 numbers. Returns when this member has sent
+// and received all of its messages.
 void run_table(Transport& transport, const CollectiveWiring& wiring, int rank, const Payload& buffer);
 
-// For `rank` of all roles. The transport is open (Wiring::channels_of). RunError if all-reduces are to be the
-// library's and it has none.
+// Creates the hardware of `rank`, numbered over all roles. The transport must be open for
+// Wiring::channels_of(). Throws RunError if the library is to run all-reduces and has none.
 std::unique_ptr<Hardware> host_hardware(const Schedule& schedule, const Wiring& wiring, int rank,
                                         Transport& transport, Workload& workload,
                                         RealRun::Collectives collectives);

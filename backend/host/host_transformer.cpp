@@ -1,4 +1,4 @@
-// Transformers' operations on processors, piece by piece.
+// Runs transformer operations on processors, item by item.
 #include "backend/host/host_arithmetic.hpp"
 #include "backend/training/transformer_by_element.hpp"
 

@@ -22,7 +22,8 @@ void with_mpi(const JoinOptions& options, const std::function<void(Transport&)>&
   try {
     body(*mpi);
   } catch (const std::exception& error) {
-    // Aborting ends all processes before anything else could be said. One write, or lines of ranks mix.
+    // Reports the error first, because aborting ends all processes; in one write, or the lines of ranks would
+    // mix.
     std::cerr << fmt::format("rehearse-run: rank {}: {}\n", mpi->rank(), error.what()) << std::flush;
     std::cout.flush();
     mpi->abort();

@@ -1,4 +1,4 @@
-// The ranks of a run, whatever started them.
+// Joins the ranks of a run, whatever started them.
 #pragma once
 
 #include <functional>
@@ -9,20 +9,21 @@
 namespace rehearse {
 
 struct JoinOptions {
-  std::string transport = "auto";  // mpi, tcp, local; auto: by what started this process (started.hpp)
-  int ranks = 1;                   // local: so many are started here
+  // Mpi, tcp, local, or auto: depends on what started this process (started.hpp)
+  std::string transport = "auto";
+  int ranks = 1;  // local: the number of ranks to start
   double patience_s = 60;
 };
 
-// "mpi", "tcp" or "local": what the options come to. InputError if this build does not have it.
+// Returns "mpi", "tcp" or "local". Throws InputError if this build does not support the requested transport.
 std::string choose_transport(const JoinOptions& options);
 
-// This process will be rank 0 of those that `transport` ("mpi" or "tcp") joins.
+// Returns whether this process will be rank 0 of the ranks that `transport` ("mpi" or "tcp") joins.
 bool will_be_first(const std::string& transport);
 
-// Calls `body` in each rank's process with its transport: in this one, or where all ranks are started here,
-// in children (launch()). InputError and RunError, also those of `body`; under MPI all processes are aborted
-// then. Call it before any thread is started.
+// Calls `body` with a transport in each rank's process: in this process or, if this process starts all ranks,
+// in child processes (see launch()). Throws InputError or RunError, including those of `body`; under MPI all
+// processes are aborted then. Must be called before any thread is started.
 void with_ranks(const JoinOptions& options, const std::function<void(Transport&)>& body);
 
 }  // namespace rehearse

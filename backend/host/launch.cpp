@@ -26,7 +26,7 @@ void note_signal(int number) {
   interrupted = number;
 }
 
-// SIGINT and SIGTERM are noted while this lives.
+// Records SIGINT and SIGTERM while it exists.
 class SignalNotes {
 public:
   SignalNotes() {
@@ -48,7 +48,7 @@ private:
 
 struct Child {
   pid_t pid = -1;
-  int said = -1;  // pipe: why it failed
+  int said = -1;  // pipe on which it reports why it failed
   bool ended = false;
 };
 
@@ -108,7 +108,7 @@ public:
       if (pid < 0) throw RunError(fmt::format("rank {} cannot be started: {}", rank, std::strerror(errno)));
       if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent) _exit(1);  // it died before that
+        if (getppid() != parent) _exit(1);  // the parent died before prctl()
         std::signal(SIGINT, SIG_DFL);
         std::signal(SIGTERM, SIG_DFL);
         close(ends[0]);
@@ -122,9 +122,9 @@ public:
     if (listener.socket >= 0) close(listener.socket);
   }
 
-  // Returns when all have ended well.
+  // Returns when all ranks have ended successfully; otherwise throws the cause.
   void wait() {
-    constexpr double kGrace_s = 2;  // for the others to notice a failure and say something better
+    constexpr double kGrace_s = 2;  // for the others to notice a failure and report a better cause
     double failed_s = 0;
     while (std::any_of(children_.begin(), children_.end(), [](const Child& c) { return !c.ended; })) {
       if (interrupted != 0)
@@ -151,12 +151,13 @@ public:
   }
 
 private:
-  // An InputError whose place is in its text already.
+  // An InputError whose text already includes its location.
   struct InputErrorFromRank : InputError {
     explicit InputErrorFromRank(const std::string& text) : InputError({}, text) {}
   };
 
-  // A rank that was killed, or that says something of its own, is the cause; those that miss it are not.
+  // Ranks that were killed or report an original error are the cause; ranks that only lost their peer are
+  // not.
   void judge(int rank, int status, const Child& child) {
     std::string said(PIPE_BUF, '\0');
     const ssize_t n = read(child.said, said.data(), said.size());
@@ -168,7 +169,8 @@ private:
       cause = fmt::format("rank {} was ended by signal {} ({})", rank, WTERMSIG(status),
                           strsignal(WTERMSIG(status)));
     } else if (said.size() > 1) {
-      // A connection that breaks tells of the other's end; one that falls silent tells of the network.
+      // A broken connection only echoes the end of the other rank; one that falls silent points to the
+      // network.
       const bool echo = said.find("closed the connection") != std::string::npos ||
                         said.find("Connection reset") != std::string::npos ||
                         said.find("stopped because") != std::string::npos;

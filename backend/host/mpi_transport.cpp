@@ -20,8 +20,7 @@
 namespace rehearse {
 namespace {
 
-constexpr std::size_t kBite =
-    256 * 1024;  // larger messages go in pieces, so that sums are formed as they arrive
+constexpr std::size_t kBite = 256 * 1024;  // larger messages are split, to be summed as they arrive
 
 void check(int result, const char* call) {
   if (result == MPI_SUCCESS) return;
@@ -31,8 +30,8 @@ void check(int result, const char* call) {
   throw RunError(fmt::format("{}: {}", call, text));
 }
 
-// A message goes as its header (its size), then as pieces of at most kBite bytes; of each only one is under
-// way.
+// Sends a message as its header (its size), then as pieces of at most kBite bytes; only one piece is in
+// transit at a time.
 class MpiTransport : public Transport {
 public:
   explicit MpiTransport(double patience_s) : patience_s_(patience_s) {
@@ -116,7 +115,7 @@ public:
 
   void all_reduce(const std::vector<int>& ranks, int number, Collective::Reduction reduction, float* buffer,
                   std::int64_t elements) override {
-    constexpr std::int64_t kMost = 1 << 30;  // counts are ints
+    constexpr std::int64_t kMost = 1 << 30;  // counts are of type int
     const MPI_Comm group = communicator(ranks, number);
     const MPI_Op operation = reduction == Collective::Reduction::maximum ? MPI_MAX : MPI_SUM;
     for (std::int64_t at = 0; at < elements; at += kMost) {
@@ -138,13 +137,13 @@ public:
   void abort() override { failed_ = aborted_ = true; }
 
 private:
-  static int tag(int channel) { return channel + 1; }  // control channels are number -1
+  static int tag(int channel) { return channel + 1; }  // the number of control channels is -1
 
   void stop_if_aborted() const {
     if (aborted_) throw RunError("stopped because another part of the run failed");
   }
 
-  // Of the ranks that all-reduce under this number; made when they do so for the first time.
+  // Returns the communicator of the ranks that all-reduce under this number; creates it at the first call.
   MPI_Comm communicator(const std::vector<int>& ranks, int number) {
     {
       const std::lock_guard lock(mutex_);
@@ -170,7 +169,7 @@ private:
     throw RunError(fmt::format("nothing moved for {} s; waiting for rank {}", patience_s_, peer));
   }
 
-  // Waits without keeping a core from ranks that compute on it; false if nothing came for too long.
+  // Waits without taking a core from ranks that compute on it; returns false if nothing arrived for too long.
   bool rested(int idle, double since_s) {
     constexpr int kYields = 200;
     if (idle < kYields)
@@ -186,10 +185,10 @@ private:
     MPI_Request request = MPI_REQUEST_NULL;
     std::size_t bytes = 0;
     bool header = false;
-    std::vector<std::byte> came;  // to be added
+    std::vector<std::byte> came;  // data to be combined
   };
 
-  // Posts the next piece, or takes the one that has arrived.
+  // Posts the next piece, or processes the one that has arrived.
   void advance(Parcel& p) {
     UnderWay& now = under_way(p);
     if (now.request == MPI_REQUEST_NULL) post(p, now);
@@ -233,7 +232,7 @@ private:
     const int count = static_cast<int>(now.bytes);
     const bool last = !now.header && p.moved - sizeof p.header + now.bytes == p.bytes;
     if (p.kind == Parcel::Kind::send &&
-        (p.rendezvous || (p.until_arrived && last)))  // ends once the receiver has begun to receive
+        (p.rendezvous || (p.until_arrived && last)))  // completes once the receiver has begun to receive
       check(MPI_Issend(data, count, MPI_BYTE, p.peer, tag(p.channel), MPI_COMM_WORLD, &now.request),
             "MPI_Issend");
     else if (p.kind == Parcel::Kind::send)

@@ -1,4 +1,4 @@
-// Ranks started by mpirun or Slurm: messages go through MPI, by whatever network it knows.
+// Joins ranks started by mpirun or Slurm: messages are sent with MPI, over any network that it supports.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,8 @@
 
 namespace rehearse {
 
-// MPI is initialised by the first call and finalised with the transport; after a failure all ranks are
-// aborted (MPI_Abort) instead. RunError if MPI does not let several threads call it.
+// Initializes MPI at the first call and finalizes it with the transport; after a failure, aborts all ranks
+// (MPI_Abort) instead. Throws RunError if MPI does not let several threads call it.
 std::unique_ptr<Transport> join_mpi(double patience_s);
 
 }  // namespace rehearse

@@ -7,7 +7,7 @@
 
 namespace rehearse {
 
-// products_baseline.cpp, products_avx2.cpp, products_avx512.cpp
+// Defined in products_baseline.cpp, products_avx2.cpp and products_avx512.cpp.
 void multiply_baseline(const HostProduct& product);
 #ifdef REHEARSE_WIDE_PRODUCTS
 void multiply_avx2(const HostProduct& product);
@@ -22,7 +22,7 @@ constexpr std::array<ProductCode, 3> kCodes = {
 
 std::size_t first_code() {
   const bool fma = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  // What -mavx512f, -mavx512dq, -mavx512bw and -mavx512vl let the compiler use.
+  // The instructions that -mavx512f, -mavx512dq, -mavx512bw and -mavx512vl let the compiler use.
   if (fma && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
     return 0;

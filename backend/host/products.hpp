@@ -1,5 +1,5 @@
-// Matrix products on processors by Eigen, compiled once for each set of instructions that matters to them;
-// the widest that this processor has is taken when the program runs.
+// Computes matrix products on processors with Eigen. The code is compiled once for each relevant instruction
+// set; the widest one that this processor supports is chosen at run time.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-// c = alpha a b + beta c in fp32, all of them row-major: a is m x k (k x m where it is transposed), b is k x
-// n (n x k), c is m x n.
+// c = alpha a b + beta c in fp32, all row-major: a is m x k (k x m if transposed), b is k x n (n x k if
+// transposed), c is m x n.
 struct HostProduct {
   long m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false;
@@ -23,10 +23,10 @@ struct ProductCode {
   void (*multiply)(const HostProduct& product) = nullptr;
 };
 
-// The codes that this processor can run, the widest first. Their results differ by rounding.
+// Returns the codes that this processor can run, the widest first. Their results differ by rounding.
 std::span<const ProductCode> product_codes();
 
-// "products by Eigen 3.4.0 with AVX-512"
+// Returns a text such as "products by Eigen 3.4.0 with AVX-512".
 std::string product_library();
 
 }  // namespace rehearse

@@ -1,6 +1,6 @@
-// The products of one set of instructions: included by one source for each, which is compiled for these
-// instructions and gives Eigen's namespace a name of its own before. Otherwise the linker would keep one copy
-// of Eigen's functions for all, which a processor may not be able to run.
+// Defines the products for one instruction set. Each instruction set has one source file that includes this
+// file, is compiled for these instructions, and renames Eigen's namespace before. Otherwise the linker would
+// keep a single copy of Eigen's functions, which the processor might not be able to run.
 #pragma once
 
 #ifndef Eigen

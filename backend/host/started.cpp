@@ -19,14 +19,14 @@ int number(const Environment& get, const char* name, long least, long most = 1'0
   return static_cast<int>(value);
 }
 
-// Of the step that this process belongs to; 0: it belongs to none.
+// Returns the number of tasks of the srun step that this process belongs to; 0: it belongs to none.
 int tasks_of_slurm(const Environment& get) {
   const char* tasks = get("SLURM_STEP_NUM_TASKS");
   return get("SLURM_PROCID") == nullptr || tasks == nullptr ? 0 : std::atoi(tasks);
 }
 
-// Below the ports that Linux gives out by itself (from 32768 on), apart for jobs and steps that share a
-// machine.
+// Returns a port below those that Linux assigns by itself (from 32768 on), which differs between jobs and
+// steps that share a machine.
 int port_of_step(const Environment& get) {
   const auto value = [&](const char* name) {
     const char* text = get(name);

@@ -1,4 +1,4 @@
-// What started this process as one rank of several, and where it finds the others, told by the environment.
+// Determines from the environment what started this process as one rank of several, and where the others are.
 #pragma once
 
 #include <functional>
@@ -7,29 +7,29 @@
 
 namespace rehearse {
 
-using Environment = std::function<const char*(const char* name)>;  // as std::getenv
+using Environment = std::function<const char*(const char* name)>;  // like std::getenv
 const char* process_environment(const char* name);
 
 enum class Starter {
   none,       // this process is alone
-  mpi,        // mpirun, or Slurm for an MPI (srun --mpi=pmix)
-  variables,  // torchrun and its like, or Slurm by itself: ranks join by TCP
+  mpi,        // mpirun, or Slurm starting an MPI (srun --mpi=pmix)
+  variables,  // torchrun and similar launchers, or Slurm alone: ranks join by TCP
 };
-// In this order: mpirun's own variables; WORLD_SIZE; what Slurm and others set for an MPI, where one was
-// built in; a step of several tasks of srun's. (A batch script is no such step, whatever it asked for, and a
-// shell that srun started is alone.)
+// Checks, in this order: mpirun's variables; WORLD_SIZE; variables that Slurm and others set for an MPI, if
+// this build has MPI; an srun step of several tasks. (A batch script is never such a step, whatever it
+// requested, and a shell that srun started is alone.)
 Starter starter_of_process(bool with_mpi, const Environment& get = process_environment);
 
-// Among the ranks of an MPI, before it is initialised.
+// Returns whether this process is the first of an MPI's ranks; may be called before MPI is initialized.
 bool is_first_of_mpi(const Environment& get = process_environment);
 
-// RANK, WORLD_SIZE, MASTER_ADDR (127.0.0.1) and MASTER_PORT (29500) as torchrun sets them. Where neither RANK
-// nor WORLD_SIZE is set and srun started several tasks, what Slurm says: the first machine of the step, and a
-// port that follows from the numbers of job and step; MASTER_ADDR and MASTER_PORT come before these.
-// InputError if a variable is missing or not a number.
+// Reads RANK, WORLD_SIZE, MASTER_ADDR (default 127.0.0.1) and MASTER_PORT (default 29500) as torchrun sets
+// them. If neither RANK nor WORLD_SIZE is set and srun started several tasks, uses Slurm's variables: the
+// first machine of the step, and a port derived from the job and step numbers; MASTER_ADDR and MASTER_PORT
+// take precedence over these. Throws InputError if a variable is missing or not a number.
 TcpOptions ranks_of_environment(const Environment& get = process_environment);
 
-// The first name of a list as Slurm writes it: "n7" of "n[7-9,12],m1".
+// Returns the first name of a list in Slurm's format: "n7" for "n[7-9,12],m1".
 std::string first_of_hostlist(const std::string& list);
 
 }  // namespace rehearse

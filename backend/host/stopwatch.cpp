@@ -11,7 +11,7 @@
 namespace rehearse {
 namespace {
 
-// How long this thread has waited for a processor.
+// Reads how long this thread has waited for a processor, in seconds.
 class RunDelay {
 public:
   RunDelay() : file_(open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC)) {}

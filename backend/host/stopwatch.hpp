@@ -1,4 +1,4 @@
-// Wall time of work, without what the scheduler gave to other programs meanwhile.
+// Measures the wall time of work, without the time that the scheduler gave to other programs meanwhile.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,9 @@
 
 namespace rehearse {
 
-// Of `work` on this thread. The kernel counts how long a thread was ready to run and had to wait (run_delay,
-// the second number of /proc/thread-self/schedstat, Linux); without that file nothing is taken off.
+// Times `work` on this thread. The kernel counts how long a thread was ready to run but had to wait
+// (run_delay, the second number of /proc/thread-self/schedstat, Linux); without that file nothing is
+// subtracted.
 Timed time_on_processor(const std::function<void()>& work);
 
 }  // namespace rehearse

@@ -30,11 +30,11 @@ namespace rehearse {
 namespace {
 
 constexpr std::size_t kHeaderBytes = sizeof(std::uint64_t);
-constexpr std::size_t kBite = 256 * 1024;  // moved at once, before the other parcels have their turn
-// A peer whose kernel does not answer: silence of so many seconds on a connection that waits for it.
+constexpr std::size_t kBite = 256 * 1024;  // moved at once before other parcels are served
+// How many seconds of silence on a connection in use mean that the peer's kernel does not answer.
 constexpr int kSilence_s = 6;
 
-// A socket that is closed with its owner.
+// A socket that its owner closes.
 class Socket {
 public:
   explicit Socket(int file = -1) : file_(file) {}
@@ -58,16 +58,17 @@ private:
 }
 
 void set(int socket, int level, int option, int value) {
-  setsockopt(socket, level, option, &value, sizeof value);  // what a system lacks it goes without
+  // Errors are ignored: not all systems support all options
+  setsockopt(socket, level, option, &value, sizeof value);
 }
 
-// The first thing said on a connection.
+// The first message on a connection.
 struct Greeting {
   char magic[8] = {'r', 'e', 'h', 'e', 'a', 'r', 's', 'e'};
   std::int32_t from = 0, to = 0, channel = 0;
 };
 
-// Blocking, before the run: sockets have a timeout then.
+// Blocking calls from before the run, when sockets have a timeout.
 void write_all(int socket, const void* data, std::size_t bytes, const std::string& to) {
   const char* at = static_cast<const char*>(data);
   while (bytes > 0) {
@@ -96,7 +97,7 @@ void set_timeout(int socket, double seconds) {
   setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
 }
 
-constexpr std::uint32_t kWhereFirstIs = 0xffffffff;  // in place of an address: the machine of rank 0
+constexpr std::uint32_t kWhereFirstIs = 0xffffffff;  // in place of an address: rank 0's machine
 
 struct Address {
   std::uint32_t ip = 0;  // network order
@@ -210,7 +211,7 @@ private:
     return fmt::format("rank {}{}", rank, known ? fmt::format(" ({})", text(addresses_[rank])) : "");
   }
 
-  // ----- finding each other
+  // ----- connecting the ranks
 
   void meet() {
     const Address first = look_up(options_.first_address, options_.first_port);
@@ -238,7 +239,8 @@ private:
         sockaddr_in there{};
         socklen_t size = sizeof there;
         getpeername(socket.file(), reinterpret_cast<sockaddr*>(&there), &size);
-        // Who came over the loopback is where rank 0 is, and for the others that has another address.
+        // A rank that connects over the loopback is on rank 0's machine, for which the other ranks use
+        // another address.
         const bool here = (ntohl(there.sin_addr.s_addr) >> 24) == IN_LOOPBACKNET;
         address.ip = here ? kWhereFirstIs : there.sin_addr.s_addr;
         addresses_[who] = address;
@@ -267,13 +269,13 @@ private:
     }
   }
 
-  // As this rank knows rank 0, which need not be as others know it.
+  // Uses the address by which this rank knows rank 0, which can differ between ranks.
   void resolve(const Address& first) {
     for (Address& address : addresses_)
       if (address.ip == kWhereFirstIs) address.ip = first.ip;
   }
 
-  // Those that have not come to rank 0 yet.
+  // Returns the names of the ranks that have not connected to rank 0 yet.
   std::string missing_ranks() const {
     std::string names;
     int count = 0;
@@ -297,7 +299,7 @@ private:
     owned_.push_back(std::move(socket));
   }
 
-  // Before the connection is made: its window follows from the buffers.
+  // Must be called before the connection is made, because its window depends on the buffers.
   void tune(int socket) const {
     set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
     set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kSilence_s * 1000);
@@ -328,7 +330,7 @@ private:
       to.sin_port = address.port;
       if (::connect(socket.file(), reinterpret_cast<sockaddr*>(&to), sizeof to) == 0) return socket;
       if (monotonic_s() - begin_s > options_.patience_s) fail("no connection to " + name);
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // it may not listen yet
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the peer may not listen yet
     }
   }
 
@@ -357,7 +359,7 @@ private:
     throw RunError(fmt::format("{} is gone: {}", peer_name(p.peer), why));
   }
 
-  // True if something moved.
+  // Returns true if something moved.
   bool moved_or_fail(ssize_t n, const Parcel& p) const {
     if (n > 0) return true;
     if (n == 0) lost(p, "it closed the connection");
@@ -367,12 +369,12 @@ private:
 
   static bool until_arrived(const Parcel& p) { return p.rendezvous || p.until_arrived; }
 
-  // Of what its kernel gives no notice: all is written, and not yet acknowledged.
+  // Returns whether all is written but not yet acknowledged, which the kernel does not signal.
   static bool draining(const Parcel& p) {
     return p.kind == Parcel::Kind::send && until_arrived(p) && !p.done && p.moved == kHeaderBytes + p.bytes;
   }
 
-  // Whether the header is out, and the receiver's word that it waits has not come yet.
+  // Returns whether the header is sent but the receiver has not announced yet that it waits.
   static bool uncleared(const Parcel& p) { return p.rendezvous && !p.cleared && p.moved == kHeaderBytes; }
 
   static short awaited(const Parcel& p) {
@@ -435,12 +437,13 @@ private:
     if (!moved_or_fail(n, p)) return some;
     p.moved += static_cast<std::size_t>(n);
     p.done = p.moved == kHeaderBytes + p.bytes;
-    // The sender may wait for the acknowledgement of the last segment, which would come 40 ms late.
+    // Acknowledges at once: the sender may wait for the last segment's acknowledgement, which else comes 40
+    // ms late.
     if (p.done) set(socket, IPPROTO_TCP, TCP_QUICKACK, 1);
     return true;
   }
 
-  // A part of a number that came waits in the parcel for its rest.
+  // Stores the received part of an incomplete number in the parcel until the rest arrives.
   static ssize_t pull_and_add(int socket, Parcel& p, std::size_t got) {
     alignas(64) static thread_local std::byte came[kBite + sizeof p.rest];
     std::memcpy(came, p.rest, p.taken);
@@ -455,7 +458,7 @@ private:
 
   void wait(std::vector<pollfd>& waits, double since_s, const std::vector<Parcel*>& parcels,
             bool drains) const {
-    // Now and then it is looked whether the run was stopped, and often whether a send has arrived.
+    // Times out to check, rarely, whether the run was stopped and, often, whether a send has arrived.
     const timespec look = drains ? timespec{0, 100'000} : timespec{0, 500'000'000};
     if (aborted_) throw RunError("stopped because another part of the run failed");
     if (ppoll(waits.data(), waits.size(), &look, nullptr) > 0) return;
