@@ -19,7 +19,7 @@ struct Way {
   std::vector<LinkId> links;
 };
 
-// The name of the cable that a direction belongs to.
+// Returns the name of the cable to which a direction belongs.
 std::string cable_name(const std::string& direction) {
   for (const std::string_view ending : {".out", ".in"})
     if (direction.size() > ending.size() &&
@@ -28,7 +28,7 @@ std::string cable_name(const std::string& direction) {
   return direction;
 }
 
-// The switch at an end of "leaf3-spine1"; empty where links are named after one end alone.
+// Returns the switch at an end of "leaf3-spine1"; empty if the link is named after one end alone.
 std::string end_name(const std::string& direction, bool head) {
   const std::size_t dash = direction.find('-');
   if (dash == std::string::npos || direction.find('.') != std::string::npos) return {};
@@ -62,7 +62,7 @@ public:
   }
 
 private:
-  struct Port {  // of an endpoint that must not be one with the vertex where its routes start or end
+  struct Port {  // for an endpoint that must not share a vertex with the end of its routes
     int endpoint = 0;
     int end = 0;
   };
@@ -106,7 +106,8 @@ private:
 
   bool built(LinkId l) const { return cluster_.bandwidth(l) <= most_; }
 
-  // Elements of the union-find: of link number i its tail 2 i and head 2 i + 1; behind them the endpoints.
+  // The elements of the union-find are, for link number i, its tail 2 i and its head 2 i + 1, followed by the
+  // endpoints.
   void number_links() {
     const auto add = [&](LinkId l) {
       if (number_.emplace(l, static_cast<int>(links_.size())).second) links_.push_back(l);
@@ -156,7 +157,7 @@ private:
     members_[b].clear();
   }
 
-  // False if it would bring both ends of a built link together, or endpoints with a built link between them.
+  // Returns false if this would unite both ends of a built link, or endpoints with a built link between them.
   bool may_unite(int a, int b) {
     a = find(a), b = find(b);
     for (std::size_t i = 0; i < links_.size(); ++i) {
@@ -209,7 +210,7 @@ private:
               [](const auto& a, const auto& b) { return a.name < b.name; });
   }
 
-  // Hosts first, in the order of their endpoints; then switches in the order of their first link.
+  // Numbers hosts in the order of their endpoints, then switches in the order of their first link.
   void make_vertices() {
     const auto vertex = [&](int element) {
       const int root = find(element);
@@ -283,10 +284,10 @@ private:
 
   void make_forwards() {
     for (const Way& way : ways_) {
-      std::vector<std::pair<int, int>> hops;  // vertex and the cable by which it is left
+      std::vector<std::pair<int, int>> hops;  // vertex, and the cable through which it is left
       int at = vertex_.at(find(element_of(way.ends.from)));
       double bandwidth = 0, latency_s = 0;
-      const auto step_to = [&](int vertex) {  // through a port, if the route's next link starts elsewhere
+      const auto step_to = [&](int vertex) {  // through a port if the next link starts elsewhere
         if (vertex == at) return;
         hops.emplace_back(at, port_between(at, vertex));
         at = vertex;
@@ -325,8 +326,8 @@ private:
   std::vector<Way> ways_;
   std::map<LinkId, int> number_;
   std::vector<LinkId> links_;
-  std::vector<int> reverse_;   // number of the cable's other direction
-  std::vector<int> cable_of_;  // by number
+  std::vector<int> reverse_;   // index of the cable's other direction
+  std::vector<int> cable_of_;  // by index of a link
   std::vector<int> parent_;
   std::vector<std::vector<Endpoint>> members_;  // by root
   std::set<std::pair<Endpoint, Endpoint>> apart_;

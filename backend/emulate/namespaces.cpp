@@ -35,12 +35,13 @@ bool write_file(const std::string& path, const std::string& text) {
   return fd.get() >= 0 && write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
-// Root over namespaces of its own, for a process that is not root.
+// Makes a process without root privileges root in new namespaces.
 bool enter_user_namespace() {
   const uid_t user = geteuid();
   const gid_t group = getegid();
   if (unshare(CLONE_NEWUSER) != 0) return false;
-  // The change of credentials hid /proc/PID/fd of this process from the programs that it starts.
+  // The change of credentials hides /proc/PID/fd of this process from programs that it starts; this reverts
+  // that.
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   write_file("/proc/self/setgroups", "deny");
   return write_file("/proc/self/uid_map", fmt::format("0 {} 1", user)) &&
@@ -59,7 +60,7 @@ struct Ended {
   std::string said;
 };
 
-// Where `ip` and `tc` stand is not in the PATH of everybody.
+// Also searches the usual folders of `ip` and `tc`, which are not in every user's PATH.
 const char* find_program(const std::string& name, std::string& path) {
   const char* const set = std::getenv("PATH");
   std::string folders = std::string(set != nullptr ? set : "") + ":/usr/sbin:/sbin:/usr/bin:/bin";
@@ -123,8 +124,7 @@ Descriptor make_namespace() {
                          ? std::string("an emulated cluster needs root: this user may not make network "
                                        "namespaces (run it with sudo)")
                          : fmt::format("no network namespace can be made: {}", std::strerror(error)));
-    // The namespace that this process came from belongs to the real root; it cannot be entered again, and
-    // nothing here needs it.
+    // The original namespace belongs to the real root. It cannot be entered again, and nothing here needs it.
     return own_namespace();
   }
   Descriptor made = own_namespace();
@@ -139,7 +139,8 @@ InNamespace::InNamespace(const Descriptor& space) : home_(own_namespace()) {
 }
 
 InNamespace::~InNamespace() {
-  // It was left a moment ago; a thread that stayed would do everything in the wrong network.
+  // Cannot normally fail, since it was left a moment ago; a thread that stayed would do everything in the
+  // wrong network.
   if (setns(home_.get(), CLONE_NEWNET) != 0) std::abort();
 }
 
@@ -147,7 +148,7 @@ void run_batch(const std::string& program, const std::vector<std::string>& lines
   if (lines.empty()) return;
   const Ended ended = run(program, lines);
   if (ended.good) return;
-  // "Command failed -:12"
+  // Parses "Command failed -:12".
   std::string command;
   const std::size_t at = ended.said.rfind("-:");
   if (at != std::string::npos) {

@@ -1,4 +1,4 @@
-// Anonymous network namespaces, and the programs `ip` and `tc` run inside them.
+// Creates anonymous network namespaces and runs the programs `ip` and `tc` inside them.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace rehearse {
 
-// A file descriptor that ends with its owner.
+// A file descriptor that its owner closes.
 class Descriptor {
 public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}
@@ -19,13 +19,13 @@ private:
   int fd_;
 };
 
-// A network namespace that lives as long as a descriptor of it is open or a process is in it: it has no name
-// and no file, so when its owner dies, by whatever signal, the kernel takes it down with all that is in it.
-// RunError if this process may not make one. Without root, the first call brings this process into a user
-// namespace of its own, where it may; that needs a process of one thread.
+// Creates a network namespace, which lives as long as a descriptor of it is open or a process is in it: it
+// has no name and no file, so when its owner dies, by any signal, the kernel removes it and everything in it.
+// Throws RunError if this process may not create one. Without root, the first call moves this process into a
+// new user namespace, in which it may; that requires a single-threaded process.
 Descriptor make_namespace();
 
-// The calling thread, and what it starts, is in the namespace until the end of the scope.
+// Moves the calling thread, and what it starts, into the namespace until the end of the scope.
 class InNamespace {
 public:
   explicit InNamespace(const Descriptor& space);
@@ -37,13 +37,14 @@ private:
   Descriptor home_;
 };
 
-// Runs `ip -batch` or `tc -batch` over the lines in the calling thread's namespace. RunError with the line
-// that failed and what the program said.
+// Runs `ip -batch` or `tc -batch` on the lines in the calling thread's namespace. Throws RunError with the
+// line that failed and the program's output.
 void run_batch(const std::string& program, const std::vector<std::string>& lines);
-// The same, and whether it went well.
+// Like run_batch(), but returns whether it succeeded.
 bool try_batch(const std::string& program, const std::vector<std::string>& lines);
 
-// Writes a file below /proc/sys/net of the calling thread's namespace; false if this kernel does not have it.
+// Writes a file below /proc/sys/net in the calling thread's namespace; returns false if this kernel does not
+// have it.
 bool set_sysctl(const std::string& name, const std::string& value);
 
 }  // namespace rehearse

@@ -21,7 +21,7 @@
 namespace rehearse {
 namespace {
 
-constexpr int kFirstTable = 1000;  // of routes for single sources
+constexpr int kFirstTable = 1000;  // routing tables for single sources
 
 std::string device(int cable) {
   return fmt::format("c{}", cable);
@@ -42,8 +42,7 @@ EmulatedNetwork::EmulatedNetwork(EmulationGraph graph) : graph_(std::move(graph)
 }
 
 void EmulatedNetwork::make_cables() {
-  // Both ends have the same hardware address and ask for none: what goes in at one end is meant for the
-  // other.
+  // Both ends have the same hardware address and ARP is off: what enters at one end is meant for the other.
   std::vector<std::string> lines;
   for (int i = 0; i < static_cast<int>(graph_.cables.size()); ++i) {
     const auto end = [&](int vertex) {
@@ -96,7 +95,7 @@ void EmulatedNetwork::shape(int vertex) {
       continue;
     }
     const long bucket = bucket_bytes(out.bandwidth, !graph_.vertices[vertex].endpoints.empty());
-    // Both classes borrow all but a hundredth of the rate; what is short goes first.
+    // Both classes borrow all but a hundredth of the rate; short packets go first.
     lines.push_back(fmt::format("qdisc add dev {} root handle 1: htb default 2", device(i)));
     lines.push_back(fmt::format(
         "class add dev {} parent 1: classid 1:1 htb rate {:.0f}bps burst {}b cburst {}b quantum 60000",
@@ -116,9 +115,10 @@ void EmulatedNetwork::shape(int vertex) {
   run_batch("tc", lines);
 }
 
-// To each destination one way for most sources, and tables of their own for sources that go another way.
+// Returns, for each destination, the route of most sources, and separate tables for sources with other
+// routes.
 std::vector<std::string> EmulatedNetwork::routes(int vertex, bool with_rules) const {
-  // A window is what a host lets the other send, so it follows from the way back.
+  // A window limits what the other host may send, so it depends on the route in the opposite direction.
   std::map<std::pair<std::string, std::string>, int> windows;
   for (const auto& f : graph_.forwards)
     if (f.first && f.bandwidth > 0)
@@ -126,7 +126,7 @@ std::vector<std::string> EmulatedNetwork::routes(int vertex, bool with_rules) co
 
   struct Leave {
     int cable = 0, window = 0;
-    std::string own;  // address of the host, where packets start
+    std::string own;  // address of the host if packets start there
     bool operator<(const Leave& o) const {
       return std::tie(cable, window, own) < std::tie(o.cable, o.window, o.own);
     }
@@ -187,7 +187,7 @@ void EmulatedNetwork::enter(Endpoint endpoint) {
   const int vertex = graph_.vertex_of(endpoint);
   if (getpid() != owner_) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != owner_) _exit(1);  // it died before the line above
+    if (getppid() != owner_) _exit(1);  // the parent died before prctl()
   }
   if (setns(spaces_[vertex].get(), CLONE_NEWNET) != 0)
     throw RunError(fmt::format("cannot enter the network of {}: {}", graph_.vertices[vertex].name,
@@ -215,14 +215,14 @@ void EmulatedNetwork::set_link_up(const std::string& name) {
   const int cable = cable_named(name);
   const int vertex = graph_.cables[cable].a;
   const InNamespace in(spaces_[vertex]);
-  // The kernel has forgotten the routes through it.
+  // The kernel has dropped the routes through the cable, so this adds them again.
   std::vector<std::string> lines = routes(vertex, false);
   lines.insert(lines.begin(), fmt::format("link set {} up", device(cable)));
   run_batch("ip", lines);
 }
 
 std::string emulation_missing() {
-  // In a child: without root the first namespace changes what the process is.
+  // Runs in a child process, because without root the first namespace changes the process.
   int told[2] = {-1, -1};
   if (pipe(told) != 0) return std::strerror(errno);
   const pid_t child = fork();

@@ -1,4 +1,5 @@
-// An emulated cluster: a network namespace for each host and switch, joined by cables with limited rates.
+// Builds an emulated cluster: a network namespace for each host and switch, connected by cables with limited
+// rates.
 #pragma once
 
 #include <string>
@@ -9,32 +10,33 @@
 
 namespace rehearse {
 
-// Why this machine cannot emulate a cluster, in one line; empty if it can.
+// Returns the reason why this machine cannot emulate a cluster, in one line; empty if it can.
 std::string emulation_missing();
 
-// It stands as long as this object, and never longer than its process and those that entered it: the
-// namespaces have neither names nor files, and nothing is made outside them.
+// An emulated network, which exists as long as this object and never longer than its process and those that
+// entered it: the namespaces have neither names nor files, and nothing is created outside of them.
 class EmulatedNetwork {
 public:
-  // RunError, in one line: no root, no `ip` or `tc`, or the command that failed and what it said.
+  // Throws RunError with one line: no root, no `ip` or `tc`, or the command that failed and its output.
   explicit EmulatedNetwork(EmulationGraph graph);
 
   const EmulationGraph& graph() const { return graph_; }
-  // What the cluster has and this network has not, a line each: links too fast, latencies.
+  // Returns what the cluster has and this network lacks, one line each: links that are too fast, latencies.
   const std::vector<std::string>& left_out() const { return left_out_; }
 
-  // Whether links delay as the cluster's do; else only by what this machine takes.
+  // Returns whether links have the cluster's latencies; else they only have those of this machine.
   bool latencies() const { return netem_; }
 
-  // Brings the calling process into the network as the endpoint's host. For a forked child, before it starts
-  // threads: it lets go of the other namespaces, and is killed when the thread that forked it ends, so that
-  // nothing is left behind. std::out_of_range if there is no such endpoint.
+  // Moves the calling process into the network, on the endpoint's host. For a forked child, before it starts
+  // threads: closes the other namespaces, and makes the kernel kill the child when the thread that forked it
+  // ends, so that nothing is left behind. Throws std::out_of_range if there is no such endpoint.
   void enter(Endpoint endpoint);
-  // Where the endpoint listens for transfers of this rail. Who connects there binds to its own address of
-  // the same rail.
+  // Returns the address at which the endpoint listens for transfers of this rail. Peers that connect to it
+  // bind to their own address of the same rail.
   std::string address(Endpoint endpoint, int rail = -1) const { return graph_.address(endpoint, rail); }
 
-  // By the name of a cable, or of one of its directions: both go down. InputError if it was not built.
+  // Take the name of a cable or of one of its directions; both directions change. Throw InputError if it was
+  // not built.
   void set_link_down(const std::string& name);
   void set_link_up(const std::string& name);
 

@@ -5,8 +5,8 @@
 namespace rehearse {
 namespace {
 
-// Measured on 2 cores that others used too, by TCP between hosts of a star and of two leaves (sender to
-// receiver, from the sender's start to the receiver's last byte, over bytes / (rate x 1448 / 1514)); medians:
+// Measured on 2 cores that others used too, by TCP between hosts of a star and of two leaves (from the
+// sender's start to the receiver's last byte, divided by bytes / (rate x 1448 / 1514)); medians:
 //   one flow            100 Mbit/s  128 KiB 0.978  256 KiB 0.985  1 MiB 0.998  16 MiB 1.000
 //                       200         128 KiB 0.990  256 KiB 0.993  1 MiB 0.994  16 MiB 1.000
 //                       400         128 KiB 0.994  256 KiB 1.000  1 MiB 0.996  16 MiB 1.019
@@ -21,13 +21,13 @@ namespace {
 //   tree 2:1, 4:1       200         1 MiB 1.014, 1.007      4 MiB 1.012, 1.015
 //                       500         1 MiB 1.060, 1.007      4 MiB 1.023, 1.006
 //   half of them cross  200, 500    1 MiB 1.14, 1.15        4 MiB 1.03, 1.03
-// The processor was fully busy with other work meanwhile. Where it was not in the way repeats spread by 0.1
-// to 1 %; single ones took up to 5 times as long, so take medians. A round trip of 64 bytes takes 0.02 to
-// 0.04 ms idle, up to 4.3 ms (8 ms in 1 of 100) beside bulk on the sender's cable, and 9 to 11 ms where two
-// senders of bulk meet. Smaller segments cost too much: of 4 KiB, a ring of 8 at 500 Mbit/s takes 2.5 to 7
-// times its time. With buckets of 60 us at switches too, and segments of 200 us, the tree of 2:1 at 200
-// Mbit/s takes 1.10 to 1.13. Where `window` is left out, queues grow to 45 ms at 1 Gbit/s and 400 ms at 100
-// Mbit/s.
+// The processor was fully busy with other work during these measurements. Without its influence, repetitions
+// vary by 0.1 to 1 %; single ones took up to 5 times as long, so use medians. A round trip of 64 bytes takes
+// 0.02 to 0.04 ms when idle, up to 4.3 ms (8 ms in 1 of 100) beside bulk data on the sender's cable, and 9 to
+// 11 ms where two senders of bulk data meet. Smaller segments cost too much: with 4 KiB, a ring of 8 at 500
+// Mbit/s takes 2.5 to 7 times its time. With buckets of 60 us at switches too, and segments of 200 us, the
+// 2:1 tree at 200 Mbit/s takes 1.10 to 1.13. Without `window`, queues grow to 45 ms at 1 Gbit/s and 400 ms at
+// 100 Mbit/s.
 constexpr double kHostBucket_s = 50e-6;
 constexpr double kLeastBucketBytes = 2000;
 constexpr double kSwitchBucket_s = 400e-6;
@@ -60,17 +60,18 @@ int window_segments(double bandwidth, double round_trip_s) {
 const std::vector<std::pair<std::string, std::string>>& network_settings() {
   static const std::vector<std::pair<std::string, std::string>> settings = {
       {"ipv4/ip_forward", "1"},
-      // Routes there and back may differ.
+      // Routes in the two directions may differ.
       {"ipv4/conf/all/rp_filter", "0"},
       {"ipv4/conf/default/rp_filter", "0"},
-      // The window is given (the routes' `window`), so nothing is lost and nothing has to be found out: the
-      // default of some machines, bbr, would pace by its own estimate of the rate.
+      // The window is fixed (the routes' `window`), so nothing is lost and no rate needs to be probed: bbr,
+      // the default of some machines, would pace by its own estimate of the rate.
       {"ipv4/tcp_congestion_control", "reno"},
       {"ipv4/tcp_slow_start_after_idle", "0"},
       {"ipv4/tcp_no_metrics_save", "1"},
-      // Would raise the window above the route's.
+      // Automatic tuning would raise the window above the route's.
       {"ipv4/tcp_moderate_rcvbuf", "0"},
-      // The receive buffer holds what arrives while the receiver is not running; the window is smaller.
+      // The receive buffer holds what arrives while the receiver is not running; the window is smaller than
+      // that.
       {"ipv4/tcp_rmem", "4096 1048576 8388608"},
       {"ipv4/tcp_wmem", "4096 262144 4194304"},
   };

@@ -1,4 +1,5 @@
-// How a link's rate is made to hold, and how TCP is kept from anything that the simulator does not know.
+// Chooses the traffic shaping that enforces a link's rate, and the TCP settings that keep out effects that
+// the simulator does not model.
 #pragma once
 
 #include <string>
@@ -7,40 +8,40 @@
 
 namespace rehearse {
 
-// Links above this are not built: what one machine carries in all is of this order (8 hosts in a ring on 2
-// cores, nothing limited: 8 x 10 Gbit/s).
+// Links above this bandwidth are not built: the total throughput of one machine is of this order (8 hosts in
+// a ring on 2 cores, unlimited: 8 x 10 Gbit/s).
 inline constexpr double kMostEmulatedBandwidth = 20e9 / 8;  // bytes/s
 
-// The shaper is htb with one class: it lets a whole segment go as soon as it owes nothing, so its bucket may
-// be smaller than a segment. tbf cuts segments that are longer than its bucket into packets, which is dear,
-// and with a bucket that holds one short messages come early: with segments of 15 and 16 KiB, 256 KiB take
-// 0.95 of their time at 400 Mbit/s and 0.88 at 1000 (htb: 0.99 and 0.97 to 0.98). Rings of 8 hosts at 500
-// Mbit/s do not tell the two apart (tbf 1.02 to 1.05, htb 1.04 to 1.09).
+// The shaper is htb with one class: it sends a complete segment as soon as it has no debt, so its bucket can
+// be smaller than a segment. tbf splits segments that are longer than its bucket into packets, which is
+// expensive, and with a bucket that holds a segment, short messages arrive early: with segments of 15 and 16
+// KiB, 256 KiB take 0.95 of their time at 400 Mbit/s and 0.88 at 1000 (htb: 0.99 and 0.97 to 0.98). Rings of
+// 8 hosts at 500 Mbit/s show no difference (tbf 1.02 to 1.05, htb 1.04 to 1.09).
 
-// Bytes of the bucket. A message that finds it full arrives that much early, so the first bucket on its way
-// is small; but what a timer comes late by is lost if the bucket is full by then, so the next ones, which
-// cannot be full while a message passes at their rate, are larger.
+// Returns the size of the bucket in bytes. A message that finds it full arrives early by that amount, so the
+// first bucket on a route is small. The delay of a timer is lost if the bucket is full by then, so the next
+// buckets, which cannot be full while a message passes at their rate, are larger.
 long bucket_bytes(double bandwidth, bool out_of_host);
 
-// Packets shorter than this, a power of two, pass the others: acknowledgements and the words with which ranks
-// call for messages. Behind a queue of data the other way they would make what both ways carry depend on each
-// other, as no simulated link does: where a host's cable is slower than its neighbours', a ring through it
-// took 1.22 times as long.
+// Packets shorter than this, a power of two, overtake the others: acknowledgements, and the signals with
+// which ranks request messages. Behind a queue of data they would make the throughput of both directions
+// depend on each other, which no simulated link does: when a host's cable was slower than its neighbours', a
+// ring through it took 1.22 times as long.
 inline constexpr int kShortPacketBytes = 128;
 
-// Bytes of the largest segment that a host gives to the network in one piece (generic segmentation offload).
-// A message's last segment arrives at once instead of in its time: small is exact, large spares processor
-// time.
+// Returns the bytes of the largest segment that a host hands to the network at once (generic segmentation
+// offload). The last segment of a message arrives at once instead of gradually: small segments are exact,
+// large ones save processor time.
 int segment_bytes(double bandwidth);
 
-// How many segments of 1448 bytes may be on their way in one connection: enough to bear delays of the
+// Returns how many segments of 1448 bytes one connection may have in transit: enough to bridge delays of the
 // processor, few enough that queues stay short and connections share a link equally. Nothing is ever lost.
 int window_segments(double bandwidth, double round_trip_s);
 inline constexpr int kSegmentBytes = 1448;      // payload of a packet of 1514 bytes on the wire
-inline constexpr int kFrameOverheadBytes = 14;  // the shaper counts a frame's header and nothing else
+inline constexpr int kFrameOverheadBytes = 14;  // the shaper counts only a frame's header in addition
 inline constexpr long kQueueBytes = 64L << 20;  // of a link's queue: all windows together
 
-// Names below /proc/sys/net and values, set in every namespace.
+// Returns names below /proc/sys/net and their values, which are set in every namespace.
 const std::vector<std::pair<std::string, std::string>>& network_settings();
 
 }  // namespace rehearse
