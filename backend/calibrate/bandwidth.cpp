@@ -5,7 +5,7 @@
 namespace rehearse {
 namespace {
 
-// The share of a buffer that an operation is called with.
+// Returns the share of the buffer that is passed to an operation.
 double share_of_call(CollectiveKind kind, int ranks) {
   const bool parts = kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_gather;
   return parts ? 1.0 / ranks : 1;

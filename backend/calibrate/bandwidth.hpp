@@ -1,4 +1,4 @@
-// Bandwidths of messages and collectives, as nccl-tests defines and prints them.
+// Computes the bandwidths of messages and collectives, as nccl-tests defines and prints them.
 #pragma once
 
 #include <string>
@@ -8,22 +8,23 @@
 
 namespace rehearse {
 
-// Of an operation in place on fp32 numbers; of a message on bytes.
+// The result of an operation in place on fp32 numbers, or of a message of bytes.
 struct Bandwidth {
-  double bytes = 0;  // the larger of what a rank has before it and after
-  double count = 0;  // elements as they are passed to the operation
+  double bytes = 0;  // the larger of a rank's data before and after
+  double count = 0;  // elements as passed to the operation
   Sample time;
   double algorithm = 0,
-         bus = 0;  // bytes/s; bus: comparable to the links' own rate, whatever the number of ranks
+         bus = 0;  // bytes/s; bus: comparable to the links' rate for any number of ranks
 };
 std::vector<Bandwidth> bandwidths(const MeasuredLink& link);
 
-// Of bus to algorithm bandwidth: nccl-tests, doc/PERFORMANCE.md. 1 of messages (ranks 0).
+// Returns the ratio of bus to algorithm bandwidth (nccl-tests, doc/PERFORMANCE.md); 1 for messages (0 ranks).
 double bus_factor(CollectiveKind kind, int ranks);
 
-// A table for people: a heading and a line for each size.
+// Returns a table for people: a heading and a line for each size.
 std::string bandwidth_text(const MeasuredLink& link);
-// Lines as kBandwidthColumns names them. `algorithm`, `protocol`: that were forced, or empty.
+// Returns lines with the columns kBandwidthColumns. `algorithm` and `protocol` are those that were forced, or
+// empty.
 std::string bandwidth_csv(const MeasuredLink& link, const std::string& algorithm,
                           const std::string& protocol);
 inline constexpr const char* kBandwidthColumns =

@@ -113,7 +113,7 @@ void calibrate_device(const CalibrateArguments& arguments, const Machine& machin
         100 * found.taken_off);
 }
 
-// "here-ring-ll" of NCCL's ring algorithm and LL protocol.
+// Returns the name of a link profile, for example "here-ring-ll" for NCCL's ring algorithm and LL protocol.
 std::string name_of_links(const CalibrateArguments& arguments, std::string name) {
   for (const std::string& forced : {arguments.links_algorithm, arguments.links_protocol}) {
     if (!forced.empty()) name += '-';
@@ -122,7 +122,7 @@ std::string name_of_links(const CalibrateArguments& arguments, std::string name)
   return name;
 }
 
-// Relative to the links' own rate, where that is known.
+// Replaces bandwidths by efficiencies relative to the links' rate of `link` bytes/s.
 void take_efficiencies(LinkCurve& curve, double link) {
   for (SizeRange& range : curve.ranges) {
     const auto share = [&](double bandwidth) { return std::min(1.0, bandwidth / link); };
@@ -144,7 +144,7 @@ int keep_to_rate(LinkCurve& curve, double rate) {
   return faster;
 }
 
-// The payload rate of the links between ranks in bytes/s; 0: unknown.
+// Returns the payload rate of the links between ranks in bytes/s; 0: unknown.
 double rate_of_links(const CalibrateArguments& arguments, Reach reach) {
   if (arguments.link_gbps > 0) return arguments.link_gbps * 1e9 / 8;
   for (const LinkTrial& trial : arguments.links)
@@ -158,7 +158,7 @@ double largest(const std::vector<SizedSample>& samples) {
   return bytes;
 }
 
-// What was fitted to the largest and the smallest messages, and what their links are known to be.
+// Compares the fit to the largest and the smallest messages with what is known about their links.
 std::string compare_with_links(const LinkTrial& trial, const LinkCurve& curve) {
   const double fitted = curve.ranges.back().bandwidth.value, links = trial.link_payload_bandwidth;
   return fmt::format(
@@ -183,14 +183,14 @@ void calibrate_links(const CalibrateArguments& arguments, const Machine& machine
     rows = read_text_file(arguments.table, "a table", kMostTextBytes);
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
-  // Messages stand in for what is not measured.
+  // Messages get more time because they represent everything that is not measured.
   const auto weight = [](const LinkTrial& trial) { return trial.ranks == 0 ? 4.0 : 1.0; };
   double weights_left = 0, most_message = 0, most_step = 0;
   int faster = 0;
   for (const LinkTrial& trial : arguments.links) weights_left += weight(trial);
   for (std::size_t i = 0; i < arguments.links.size(); ++i) {
     const LinkTrial& trial = arguments.links[i];
-    // What earlier trials left is shared by the others.
+    // Distributes the time that is left among the remaining trials.
     const double left_s = most_s - std::chrono::duration<double>(Clock::now() - begin).count();
     const double share_s = std::max(0.1, left_s * weight(trial) / weights_left);
     weights_left -= weight(trial);
@@ -252,13 +252,13 @@ int run_calibrate(const CalibrateArguments& arguments, std::ostream& out) {
     throw InputError({"--table"}, fmt::format("\"{}\" is not in a folder that exists; allowed: a file there",
                                               arguments.table));
   const FilesRead files_read;
-  base_of(arguments.base_device);  // refused before anything is measured
+  base_of(arguments.base_device);  // throws before anything is measured
   const Machine machine = this_machine();
   const std::string name = arguments.name.empty() ? machine.name : arguments.name;
   if (arguments.arithmetic != nullptr)
     refuse_to_overwrite("--out", profile_path(arguments, name, "device"), files_read.paths());
   ProgressLine progress;
-  // Links are many and quick, kernels are few and slow.
+  // Link trials are many and quick; kernels are few and slow.
   const bool both = arguments.arithmetic != nullptr && !arguments.links.empty();
   if (arguments.arithmetic != nullptr)
     calibrate_device(arguments, machine, name, both ? 0.6 * arguments.most_s : arguments.most_s, progress,

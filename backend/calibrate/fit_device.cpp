@@ -31,7 +31,8 @@ double loss(const Device& device, const Samples& samples, Time time) {
   return sum;
 }
 
-// The least of `f` in [low, high]: a grid finds the valley, golden sections its ground.
+// Returns the x in [low, high] that minimizes f: searches a grid, then narrows down its best point by golden
+// sections.
 double minimum(double low, double high, const std::function<double(double)>& f) {
   constexpr int kGrid = 40;
   double best = low, least = f(low);
@@ -62,7 +63,7 @@ double minimum(double low, double high, const std::function<double(double)>& f) 
   return (a + b) / 2;
 }
 
-// Sets the share that explains the samples best: between 1/500 and 4, by its logarithm.
+// Sets `share` to the value between 1/500 and 4 that explains the samples best; searches over its logarithm.
 void fit_share(Device& device, double& share, const Samples& samples, Time time) {
   share = std::exp(minimum(std::log(0.002), std::log(4.0), [&](double x) {
     share = std::exp(x);
@@ -70,11 +71,12 @@ void fit_share(Device& device, double& share, const Samples& samples, Time time)
   }));
 }
 
-// Efficiency and prologue of products: the share for each prologue, and the prologue for which that is best.
+// Fits efficiency and prologue of products: the best share for each prologue, and the prologue with the least
+// loss.
 void fit_products(Device& device, const Samples& samples, Time time) {
   constexpr double kMostPrologue = 4096;
   double& prologue = device.gemm_prologue_k.value;
-  // Dense near 0: prologue = e^x - 1.
+  // Searches densely near 0: prologue = e^x - 1.
   prologue = std::exp(minimum(0, std::log(kMostPrologue),
                               [&](double x) {
                                 prologue = std::exp(x) - 1;
@@ -98,7 +100,7 @@ Residual residual_of(std::string name, const Device& device, const Samples& samp
   return r;
 }
 
-// The constant, and what it would be at the quartiles.
+// Fits constants and records them, with the values that they would have at the quartiles.
 class Fitting {
 public:
   Fitting(DeviceFit& fit, const std::string& source) : fit_(fit), source_(source) {}
@@ -175,7 +177,7 @@ void take_measures(Device& device, const DeviceMeasures& m, const std::string& s
                          m.overhead.repeats, 1e6 * m.overhead.low_s, 1e6 * m.overhead.high_s));
 }
 
-// Peaks that are not given: the best rate that was reached.
+// Sets peaks that are not given to the best measured rate.
 void take_peaks(Device& device, const std::vector<KernelSample>& kernels, const std::string& source) {
   for (std::size_t p = 0; p < kPrecisionNames.size(); ++p) {
     Sourced& peak = device.peak_flops[p];
@@ -236,7 +238,7 @@ DeviceFit fit_device(const Device& base, const std::vector<KernelSample>& kernel
   fitting.share("attention_efficiency", &Device::attention_efficiency, attention);
 
   if (measures.adam.median_s > 0 && measures.adam_parameters > 0) {
-    // The constant counts the traffic of mixed-precision Adam; other updates are taken in proportion.
+    // The constant counts the traffic of mixed-precision Adam; other updates are assumed to be proportional.
     const double counted = update_bytes(Optimizer::adam, Precision::fp32, Precision::fp32);
     const double mixed = update_bytes(Optimizer::adam, Precision::bf16, Precision::bf16);
     const double bandwidth = device.memory_bandwidth.value *

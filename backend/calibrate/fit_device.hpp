@@ -1,4 +1,4 @@
-// The constants of a device, fitted to measured times of kernels by the simulator's own formulas.
+// Fits the constants of a device to measured times of kernels, with the simulator's formulas.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct KernelSample {
 // How well a constant, or several together, explain their kernels.
 struct Residual {
   std::string name;                     // "gemm_efficiency"
-  double value = 0, low = 0, high = 0;  // low and high: fitted to the quartiles instead of the medians
+  double value = 0, low = 0, high = 0;  // low and high: from quartiles, not medians
   int kernels = 0;
   double median = 0, worst = 0;  // of |predicted / measured - 1|
 };
@@ -32,23 +32,24 @@ struct DeviceFit {
   Residual held_out;  // kernels 0: none
 };
 
-// What was measured beside kernels; 0: not measured.
+// Measurements other than kernels; 0: not measured.
 struct DeviceMeasures {
   double memory_bytes = 0;
-  Sample triad;  // of `triad_bytes`
+  Sample triad;  // for `triad_bytes`
   double triad_bytes = 0;
-  Sample overhead;  // of the smallest kernel among many of them
+  Sample overhead;  // of the smallest kernel, in a sequence of many
   Sample adam;      // one update in fp32 of `adam_parameters`
   double adam_parameters = 0;
 };
 
-// Each constant in turn, on the kernels that show it, with those before it held: memory_efficiency on memory
-// kernels; gemm_efficiency and gemm_prologue_k together on products (of the precision with most samples, the
-// others' efficiency then at its own); convolution_efficiency; attention_efficiency. What is minimised is
-// Huber's loss of ln(predicted / measured), quadratic up to 10 %, by golden-section search, in turns where
-// there are two. `base` keeps what it says of peaks, nominal bandwidth and memory; where it says nothing
-// (value 0), the peak is the best rate of the precision's products, the bandwidth the triad's. `source`
-// begins the source of every measured number. std::invalid_argument without products or without a triad.
+// Fits the constants one after the other, each on the kernels that it affects, with the earlier ones fixed:
+// memory_efficiency on memory kernels; gemm_efficiency and gemm_prologue_k together on products (of the
+// precision with most samples; each other precision then gets a separate efficiency); convolution_efficiency;
+// attention_efficiency. Minimizes Huber's loss of ln(predicted / measured), which is quadratic up to 10 %, by
+// golden-section search, nested for two constants. Values that `base` has for peaks, nominal bandwidth and
+// memory are retained; where it has none (value 0), the peak becomes the best rate of the precision's
+// products, and the bandwidth that of the triad. The source of every measured number begins with `source`.
+// Throws std::invalid_argument without products or without a triad.
 DeviceFit fit_device(const Device& base, const std::vector<KernelSample>& kernels,
                      const DeviceMeasures& measures, const std::string& source);
 

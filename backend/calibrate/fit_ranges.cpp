@@ -8,16 +8,16 @@
 namespace rehearse {
 namespace {
 
-constexpr double kMostBandwidth = 1e17;   // bytes/s: a slope of nothing
-constexpr double kLeastDeviation = 1e-4;  // below it a better fit says nothing
-constexpr std::size_t kFewest = 6;        // sizes in a range
+constexpr double kMostBandwidth = 1e17;   // bytes/s: represents a slope of 0
+constexpr double kLeastDeviation = 1e-4;  // below it, a better fit means nothing
+constexpr std::size_t kFewest = 6;        // number of sizes in a range
 
 struct Line {
   double latency_s = 0, slope = 1 / kMostBandwidth;
   double at(double bytes) const { return latency_s + slope * bytes; }
 };
 
-// Time t of `bytes`.
+// The time `t` of a message of `bytes`.
 struct Point {
   double bytes = 0, t = 0;
 };
@@ -33,8 +33,8 @@ double sum_of_deviations(const Line& line, const Points& points) {
   return sum;
 }
 
-// The best line passes through two of the points, or through one where a bound holds (Bloomfield and Steiger,
-// "Least Absolute Deviations", 1983).
+// Returns the line with the least absolute deviations. It passes through two of the points, or through one if
+// a bound is active (Bloomfield and Steiger, "Least Absolute Deviations", 1983).
 Line least_absolute(const Points& points) {
   Line best;
   double least = std::numeric_limits<double>::infinity();
@@ -60,7 +60,7 @@ Line least_absolute(const Points& points) {
   return best;
 }
 
-// Minimises the sum of (line / t - 1)^2; where a bound is hurt, along the bound.
+// Minimizes the sum of (line / t - 1)^2; if a bound is violated, minimizes along the bound.
 Line least_squares(const Points& points) {
   double s11 = 0, s12 = 0, s22 = 0, r1 = 0, r2 = 0;
   for (const Point& p : points) {
@@ -112,8 +112,8 @@ Points slice(const Points& points, std::size_t begin, std::size_t end) {
           points.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-// Where ranges begin: the cheapest way to cut into each number of ranges, by dynamic programming, of which
-// the criterion takes one.
+// Returns where ranges begin. Dynamic programming finds the cheapest split for each number of ranges, and the
+// criterion chooses one of these splits.
 std::vector<std::size_t> best_cuts(const Points& points, int most_ranges) {
   const std::size_t n = points.size();
   const double infinity = std::numeric_limits<double>::infinity();
@@ -123,7 +123,7 @@ std::vector<std::size_t> best_cuts(const Points& points, int most_ranges) {
       const Points part = slice(points, i, j);
       alone[i][j] = sum_of_deviations(least_absolute(part), part);
     }
-  std::vector<double> cost = alone[0];  // of the first j points in so many ranges
+  std::vector<double> cost = alone[0];  // of the first j points in the current number of ranges
   std::vector<std::vector<std::size_t>> cuts(n + 1, {0}), best;
   double least = infinity;
   for (int ranges = 1; ranges <= most_ranges; ++ranges) {

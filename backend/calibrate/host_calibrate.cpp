@@ -84,7 +84,7 @@ int run_host_calibrate(const HostCalibrateArguments& arguments, std::ostream& ou
     if (ranks.ranks() < 2) throw InputError({}, "links need at least 2 ranks; there is 1");
     calibrate_links(ranks, links, arguments, way, out);
   };
-  // Ranks are forked, which CUDA does not live through: a GPU is measured after them.
+  // Ranks are forked, which CUDA does not survive, so a GPU is measured after the links.
   const bool links_first = arguments.device != nullptr;
   if (arguments.ground || choose_transport(join) == "local") {
     if (!links_first) measure_device();

@@ -14,15 +14,16 @@
 namespace rehearse {
 namespace {
 
-// What rank 0 tells those that take part in a trial. The others hear now and then that it goes on, or they
-// would take it for dead.
+// The orders of rank 0 to the ranks in a trial. The others regularly get kGoesOn, or they would assume that
+// rank 0 is dead.
 constexpr std::int64_t kOver = -1, kGoesOn = -2;
 constexpr double kTellEvery_s = 0.5;
 struct Order {
   std::int64_t trial = kOver, bytes = 0;
 };
 
-// Of the buffers of a collective, which are whole at every member: an all-to-all's has a part for each pair.
+// Returns the largest message of a collective whose members each hold the complete buffer, which for an
+// all-to-all has a part for each pair.
 double most_message_bytes(CollectiveKind kind, int members, double most_buffer_bytes) {
   constexpr double kLeast = 1024;
   const double messages =
@@ -35,7 +36,7 @@ double most_message_bytes(CollectiveKind kind, int members, double most_buffer_b
 LinkRanks::LinkRanks(Transport& transport, const std::string& node, std::unique_ptr<LinkCarrier> carrier)
     : transport_(transport), carrier_(carrier ? std::move(carrier) : transport_links(transport)) {
   const std::vector<std::string> nodes = all_gather(transport, node);
-  std::vector<int> near, heads, all;  // of rank 0's node; the first of each node
+  std::vector<int> near, heads, all;  // ranks of rank 0's node; the first rank of each node; all ranks
   std::set<std::string> known;
   for (int rank = 0; rank < transport.ranks(); ++rank) {
     all.push_back(rank);
@@ -77,7 +78,7 @@ void LinkRanks::order(int trial, double bytes) {
     say(*rank, {trial, static_cast<std::int64_t>(bytes)});
   for (int rank = 1; rank < transport_.ranks(); ++rank)
     if (monotonic_s() - told_at_s_[rank] > kTellEvery_s) say(rank, {kGoesOn, 0});
-  // Answered before it begins, so that everybody is there.
+  // Members answer before the trial begins, so that all of them are there.
   for (auto rank = ranks.begin() + 1; rank != ranks.end(); ++rank) {
     Order answer;
     carry_value(transport_, Parcel::Kind::receive, *rank, answer);

@@ -1,4 +1,4 @@
-// What ranks measure between them: messages and collectives, in the order that rank 0 gives.
+// Measures messages and collectives between ranks, in the order that rank 0 specifies.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,14 @@
 
 namespace rehearse {
 
-// All ranks make one alike; rank 0 then calls trials() and their functions, and end() at last, while the
-// others are in follow(). RunError if a rank is gone.
+// All ranks construct it with the same arguments. Rank 0 then calls trials() and their functions, and finally
+// end(), while the others are in follow(). Throws RunError if a rank is gone.
 class LinkRanks {
 public:
-  // Opens the carrier; null: transport_links(). `node`: what tells the node of this rank from others, its
-  // machine as a rule. Messages: from rank 0 to the first other rank of its own node, and to the first
-  // elsewhere; collectives of all kinds that the carrier has over the first 2, 4, 8, ... ranks of its node
-  // and over all of them, over as many with one rank on a node, and over all ranks.
+  // Opens the carrier; null: transport_links(). `node` identifies the node of this rank, usually by its
+  // machine. Messages go from rank 0 to the first other rank of its node, and to the first rank on another
+  // node. Collectives of all kinds that the carrier supports run over the first 2, 4, 8, ... ranks of rank
+  // 0's node and over all of them, over the same numbers of ranks with one rank per node, and over all ranks.
   LinkRanks(Transport& transport, const std::string& node, std::unique_ptr<LinkCarrier> carrier = nullptr);
 
   std::vector<LinkTrial> trials();
@@ -34,7 +34,7 @@ private:
   Transport& transport_;
   std::unique_ptr<LinkCarrier> carrier_;
   std::vector<LinkGroup> groups_;
-  std::vector<double> told_at_s_;  // by rank, of rank 0's last order
+  std::vector<double> told_at_s_;  // by rank: the time of rank 0's last order to it
   int nodes_ = 1;
 };
 

@@ -21,7 +21,7 @@ struct Wanted {
   Kind kind;
   double m, n, k, batch;
   bool held_out = false;
-  Convolution layer = {};  // what the product is of, where it is a convolution of `images`
+  Convolution layer = {};  // if images > 0: the convolution that the product computes
   double images = 0;
 };
 
@@ -46,8 +46,8 @@ Kernel kernel_of(const Wanted& w, Precision precision) {
   return kernel;
 }
 
-// The shapes; several samples a decade of FLOPs, so that slow devices measure the small and fast ones the
-// large.
+// Returns the shapes, with several samples per decade of FLOPs, so that slow devices measure the small ones
+// and fast devices the large ones.
 std::vector<Wanted> wanted_products() {
   std::vector<Wanted> all;
   for (const double size : {128, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 8192})
@@ -60,12 +60,12 @@ std::vector<Wanted> wanted_products() {
       all.push_back({Kind::gemm, rows, width, width, 1});
       all.push_back({Kind::gemm, width, width, rows, 1});
     }
-  for (const double batch : {8, 32, 128})  // heads of 64 over 128 to 512 tokens: scores, then values
+  for (const double batch : {8, 32, 128})  // heads of width 64 over 128 to 512 tokens: scores, then values
     for (const double tokens : {128, 512}) {
       all.push_back({Kind::attention, tokens, tokens, 64, batch});
       all.push_back({Kind::attention, tokens, 64, tokens, batch});
     }
-  // ResNet-50's, of 1 and 8 images: He et al. 2016, table 1.
+  // Layers of ResNet-50, for 1 and 8 images (He et al. 2016, table 1).
   for (const double images : {1, 8})
     for (const Convolution& layer : {resnet_layer(3, 64, 7, 2, 224), resnet_layer(64, 64, 3, 1, 56),
                                      resnet_layer(128, 128, 3, 1, 28), resnet_layer(256, 256, 3, 1, 14),
@@ -73,7 +73,7 @@ std::vector<Wanted> wanted_products() {
       const Kernel kernel = convolution_kernel(layer, images, 4, ConvolutionShape::Pass::forward);
       all.push_back({Kind::convolution, kernel.m, kernel.n, kernel.k, 1, false, layer, images});
     }
-  // Not fitted, predicted: other shapes of the same sorts.
+  // Predicted instead of fitted: other shapes of the same kinds.
   const Wanted held_out[] = {
       {Kind::gemm, 300, 700, 500, 1},    {Kind::gemm, 1000, 1000, 1000, 1}, {Kind::gemm, 1920, 240, 1500, 1},
       {Kind::gemm, 96, 3072, 768, 1},    {Kind::gemm, 768, 96, 3072, 1},    {Kind::gemm, 3072, 768, 96, 1},
@@ -84,8 +84,8 @@ std::vector<Wanted> wanted_products() {
     w.held_out = true;
     all.push_back(w);
   }
-  // In no order, so that what changes meanwhile on the machine falls on all sorts; the first few tell how
-  // fast the device is.
+  // Shuffles, so that changes on the machine affect all kinds, except for the first few, which show how fast
+  // the device is.
   std::shuffle(all.begin() + 3, all.end(), std::mt19937(1));
   return all;
 }
@@ -100,7 +100,7 @@ public:
   Measuring(Arithmetic& arithmetic, double most_s, const Progress& progress)
       : arithmetic_(arithmetic), most_s_(most_s), progress_(progress) {}
 
-  // Samples of `work`, which is issued as often as a sample of this device takes.
+  // Samples the time of `work`, which a sample issues as many times as this device needs.
   Sample of(const std::string& what, double share_s, const std::function<void()>& work) {
     progress_(what, std::min(1.0, elapsed_s() / most_s_));
     long times = 1;
@@ -112,7 +112,7 @@ public:
       waited_s_ += timed.waited_s;
       return timed.seconds / static_cast<double>(times);
     };
-    work();  // memory is touched, libraries are loaded
+    work();  // touches memory and loads libraries
     arithmetic_.settle(0);
     const double one_s = std::max(run(), 1e-9);
     times = std::clamp(std::lround(traits_.sample_s / one_s), 1L, traits_.sample_operations);
@@ -121,7 +121,7 @@ public:
     return sample(run, repeats);
   }
 
-  // What the host takes to issue one kernel while the device is still busy with those before it.
+  // Samples the host's time to issue one kernel while the device is still busy with earlier ones.
   Sample issuing(double share_s) {
     Repeats repeats;
     repeats.most_s = share_s;
@@ -138,7 +138,7 @@ public:
   Sample kernel(const std::string& what, double share_s, const Kernel& kernel, Precision precision) {
     return of(what, share_s, [&] { replayed_ = arithmetic_.replay(0, kernel, precision); });
   }
-  const Replayed& replayed() const { return replayed_; }  // the last kernel, once
+  const Replayed& replayed() const { return replayed_; }  // of the last kernel, for one call
 
   double elapsed_s() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
@@ -161,7 +161,7 @@ void measure_memory(Measuring& measuring, Arithmetic& arithmetic, double share_s
   {
     const auto elements = static_cast<std::size_t>(kBeyondCaches / 4);
     const OwnedArray x(arithmetic, elements, Precision::fp32), y(arithmetic, elements, Precision::fp32);
-    measures.triad_bytes = 3 * kBeyondCaches;  // both are read, one is written
+    measures.triad_bytes = 3 * kBeyondCaches;  // both arrays are read, one is written
     measures.triad = measuring.of("memory bandwidth", 3 * share_s, [&] { arithmetic.add(0, x, y); });
   }
   for (const double bytes : {1e6, 4e6, 16e6, 64e6, 128e6, 256e6}) {
@@ -193,7 +193,7 @@ std::vector<Precision> precisions_of(Arithmetic& arithmetic) {
   for (std::size_t p = 0; p < kPrecisionNames.size(); ++p) try {
       arithmetic.release(arithmetic.allocate(64, static_cast<Precision>(p)));
       all.push_back(static_cast<Precision>(p));
-    } catch (const RunError&) {  // it has none in this precision
+    } catch (const RunError&) {  // no arithmetic in this precision
     }
   return all;
 }
@@ -213,16 +213,16 @@ ComputeMeasurements measure_compute(Arithmetic& arithmetic, double most_s, const
   for (const Precision precision : precisions) {
     double flops_per_s = 0;  // the best so far
     for (const Wanted& w : wanted) {
-      share_s = std::max(0.0, measuring.left_s() / left);  // what the quick ones left goes to the others
+      share_s = std::max(0.0, measuring.left_s() / left);  // shares the time that quick products have left
       --left;
       Kernel kernel = kernel_of(w, precision);
-      // Warming up, sizing and three samples.
+      // Accounts for warming up, sizing and three samples.
       if (flops_per_s > 0 && 6 * kernel.flops() / flops_per_s > 2 * share_s) continue;
       const std::string what = words(kernel);
       const Sample time = measuring.kernel(fmt::format("products in {}, {}", name_of(precision), what),
                                            share_s, kernel, precision);
       flops_per_s = std::max(flops_per_s, kernel.flops() / time.median_s);
-      // A real one moves less than the product, and has other algorithms.
+      // A real convolution moves less than the product and uses other algorithms.
       if (measuring.replayed().convolution)
         kernel =
             convolution_kernel(w.layer, w.images, element_bytes(precision), ConvolutionShape::Pass::forward);

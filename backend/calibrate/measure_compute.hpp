@@ -1,4 +1,4 @@
-// Times of kernels on a device, measured through its arithmetic.
+// Measures times of kernels on a device through its arithmetic.
 #pragma once
 
 #include <functional>
@@ -10,26 +10,26 @@
 
 namespace rehearse {
 
-// Told of what is done: `what` is being measured, after the share `done` of the time that is planned.
+// Called as `what` is being measured and the share `done` of the planned time has passed.
 using Progress = std::function<void(const std::string& what, double done)>;
 
 struct ComputeMeasurements {
   DeviceMeasures measures;
   std::vector<KernelSample> kernels;
-  double taken_off = 0;            // share of the time that other programs had the processor
-  std::vector<std::string> notes;  // on what carried the kernels out
-  Sample issue;  // of a kernel to a GPU by the host; repeats 0: a processor computes at once
+  double taken_off = 0;            // share of the time in which other programs had the processor
+  std::vector<std::string> notes;  // on how the kernels were computed
+  Sample issue;                    // the host's time to issue a kernel to a GPU; repeats 0: not a GPU
 };
 
-// Of the precisions, those in which the device has arithmetic.
+// Returns the precisions in which the device has arithmetic.
 std::vector<Precision> precisions_of(Arithmetic& arithmetic);
 
-// Products: square from 128 to 8,192, sums of every length (k from 16 to 8,192), tall and skinny, as
-// transformers and perceptrons have them, batched (attention), convolutions of ResNet-50 (where the device
-// has no algorithm of its own for them, the equal products), element-wise kernels from 1 MB on; y += x far
-// beyond any cache, the update of Adam, and the smallest kernel. Every size in proportion to how fast the
-// device is: none is measured of which one run would take more than its share of `most_s`, the seconds for
-// all. RunError if the device fails.
+// Measures products: square ones from 128 to 8,192; sums of all lengths (k from 16 to 8,192); tall and skinny
+// ones, as in transformers and perceptrons; batched ones (attention); convolutions of ResNet-50 (as the
+// equivalent products, if the device has no convolution algorithm); element-wise kernels from 1 MB on. Also
+// measures y += x far beyond any cache, Adam's update, and the smallest kernel. Adapts the sizes to the
+// device's speed: skips kernels of which a single run would take more than its share of `most_s`, the total
+// seconds. Throws RunError if the device fails.
 ComputeMeasurements measure_compute(Arithmetic& arithmetic, double most_s, const Progress& progress);
 
 }  // namespace rehearse

@@ -14,25 +14,26 @@ namespace rehearse {
 namespace {
 
 constexpr double kSmallest = 64, kLargest = 64 * 1048576.0;
-// Up to here all sizes are timed, whatever they take: the line of shorter ones says nothing of longer ones.
+// Sizes up to here are measured in any case, because shorter messages do not predict the times of longer
+// ones.
 constexpr double kAtLeast = 65536;
 constexpr double kPieceBytes = static_cast<double>(nccl::kPieceBytes);
 
-// A size at which a trial is timed.
+// A size at which a trial is measured.
 struct Probe {
-  double message_bytes = 0, bytes = 0;  // of a step's message; of the whole, as in Collective::bytes
-  double steps = 1;                     // one after the other
+  double message_bytes = 0, bytes = 0;  // a step's message; all, as Collective::bytes
+  double steps = 1;                     // in sequence
 };
 
-// As ring_cost() cuts the buffers of chains: in the fewest equal pieces of at most 512 KiB.
+// Splits the buffers of chains as ring_cost() does: into the fewest equal pieces of at most 512 KiB.
 std::vector<Probe> probes_of_chain(int ranks) {
   std::vector<Probe> probes;
   for (double bytes = kSmallest; bytes < kPieceBytes / 2 * 1.01; bytes *= std::sqrt(2.0)) {
     const double whole = std::round(bytes / 4) * 4;
     probes.push_back({whole, whole, ranks - 1.0});
   }
-  // Pieces of a size of their own for each number of them. Few, lest they become a range by themselves whose
-  // sizes hardly differ.
+  // Each number of pieces has a different size of pieces. There are only a few, so that they do not become a
+  // separate range whose sizes hardly differ.
   for (const double pieces : {2, 4, 8, 16, 32})
     probes.push_back({(1 - 0.5 / pieces) * kPieceBytes, (pieces - 0.5) * kPieceBytes, pieces + ranks - 2});
   return probes;
@@ -69,11 +70,11 @@ MeasuredLink measure_link(const LinkTrial& trial, double most_s, const Progress&
   link.curve.reach = trial.reach;
   link.curve.ranks = trial.ranks;
   link.curve.kind = trial.kind;
-  double call_s = 0;  // of the size before, which may be several transfers
+  double call_s = 0;  // of the previous size; may include several transfers
   for (std::size_t i = 0; i < probes.size(); ++i) {
     const auto& [message_bytes, bytes, steps] = probes[i];
     const double share_s = std::max(0.0, left_s() / static_cast<double>(probes.size() - i));
-    // Larger messages take longer; warming up and three samples.
+    // Larger messages take longer; accounts for warming up and three samples.
     const double growth = i > 0 ? bytes / probes[i - 1].bytes : 1;
     if (message_bytes > kAtLeast && 4 * growth * call_s > 2 * share_s) break;
     progress(

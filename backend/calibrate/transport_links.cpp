@@ -35,7 +35,7 @@ CollectivePlan ring_of(int members) {
   return plan;
 }
 
-// As many collectives in a row as make the time of ordering them small.
+// Returns how many collectives to run in a row, so that the time of ordering them is small.
 int in_a_row(std::size_t bytes) {
   return bytes < 65536 ? 16 : bytes < 1048576 ? 4 : 1;
 }
@@ -121,9 +121,9 @@ private:
     return (monotonic_s() - begin_s) / times;
   }
 
-  // One after the other, as nobody waits for the far end of a chain by himself: a word from the member
-  // at the far end ends each broadcast, and a word to it begins each reduction. What such a word takes is
-  // taken off.
+  // Runs collectives along a chain one at a time, since no rank waits for the far end of a chain by itself: a
+  // signal from the member at the far end ends each broadcast, and a signal to it begins each reduction.
+  // Subtracts the time of the signal.
   double chain_s(int farthest, bool from_root, int times, const std::function<void()>& run) {
     const bool first = transport_.rank() == 0, far = transport_.rank() == farthest;
     const int other = first ? farthest : 0;

@@ -1,4 +1,4 @@
-// Links as a transport has them: collectives as executors carry them out over it.
+// Measures links over a transport, with collectives that run as in executors.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-// Opens the transport. Collectives: the mean of several in a row, after one that brings the ranks together;
-// of chains until the last member is done.
+// Opens the transport. The time of a collective is the mean of several in a row, after one that synchronizes
+// the ranks; along chains, it ends when the last member is done.
 std::unique_ptr<LinkCarrier> transport_links(Transport& transport);
 
 }  // namespace rehearse

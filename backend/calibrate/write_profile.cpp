@@ -23,7 +23,7 @@ std::string comment(const std::string& heading) {
   return out;
 }
 
-// Never shorter than what reads as a number: 1e+16 becomes 1e16, which TOML knows as well.
+// Formats with 6 digits; TOML also accepts exponents such as 1e+16.
 std::string number(double value) {
   return fmt::format("{:.6g}", value);
 }
