@@ -1,6 +1,6 @@
 #!/bin/bash
-# Checks everything that takes a GPU, on a machine with the CUDA toolkit, NCCL, CMake and a compiler and nothing else,
-# and leaves tests' output, profiles and recorded runs in one folder, for `rehearse validate` anywhere.
+# Checks everything that needs a GPU, on a machine with only the CUDA toolkit, NCCL, CMake and a compiler, and
+# leaves the tests' output, profiles and recorded runs in one folder, for `rehearse validate` on any machine.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
@@ -43,7 +43,8 @@ wants() { [ -z "$only" ] || [ "$only" = "$1" ]; }
 
 seconds_left() { echo $((deadline - SECONDS)); }
 
-# step NAME SECONDS COMMAND...: bounded by its own seconds and by what is left of all; its output goes to NAME.log.
+# step NAME SECONDS COMMAND...: runs the command with a limit of SECONDS, and of the total time that is left;
+# writes its output to NAME.log.
 step() {
   local name=$1 bound=$2 status began=$SECONDS
   shift 2
@@ -66,7 +67,7 @@ step() {
   return $status
 }
 
-# What is needed to say later what the figures were measured on.
+# Prints what is needed to identify later on what the figures were measured.
 versions() {
   date -u '+%F %T UTC'
   uname -srm
@@ -80,10 +81,10 @@ versions() {
   grep -E 'NCCL_(INCLUDE_DIR|LIBRARY)|CMAKE_CUDA_COMPILER:' "$build/CMakeCache.txt"
 }
 
-# Ranks beyond the number of GPUs share them.
+# Ranks share GPUs if there are more ranks than GPUs.
 sharing() { [ "$1" -le "$gpus" ] || echo --oversubscribe; }
 
-# record NAME RANKS SETTING...: a run of the perceptron below, as NAME.json, with what it printed.
+# record NAME RANKS SETTING...: runs the perceptron below and stores the record as NAME.json, with the output.
 record() {
   local name=$1 ranks=$2 overrides=() setting
   shift 2
@@ -132,7 +133,7 @@ record_runs() {
     'training.gradient_precision="fp32"'
 }
 
-# Tests that share a GPU through NCCL come last: what hangs there has used its own time only.
+# Tests that share a GPU through NCCL come last: a test that hangs then only uses up its own time.
 run_tests() {
   step test-arithmetic 90 "${on_gpu[@]}" "$build/bin/test_cuda" 'training on*'
   step test-messages 60 "${on_gpu[@]}" "$build/bin/test_cuda" 'messages*'
@@ -154,7 +155,7 @@ calibrate() {
     --table "$out/calibrated/links.csv"
 }
 
-# Builds what is wanted; sets `tests`, whether there are tests to run.
+# Builds what is needed; sets `tests` to whether there are tests to run.
 build_here() {
   local options=(-DCMAKE_BUILD_TYPE=Release -DREHEARSE_BENCHMARKS=OFF -DREHEARSE_MPI=OFF)
   say "Building in $build/"

@@ -17,7 +17,7 @@
 namespace rehearse {
 namespace {
 
-// What ranks send each other, and rank 0's word with each of them.
+// Returns the transfers between ranks, and the control messages between rank 0 and each other rank.
 std::vector<Conversation> conversations(const Plan& plan, const Wiring& wiring) {
   std::vector<Conversation> all;
   for (const Channel& channel : wiring.channels())
@@ -27,13 +27,13 @@ std::vector<Conversation> conversations(const Plan& plan, const Wiring& wiring) 
   return all;
 }
 
-// A scenario's cluster, standing.
+// A scenario and its emulated cluster, which exists as long as this object.
 struct Emulation {
   Scenario scenario;
   Plan plan;
   std::unique_ptr<EmulatedNetwork> network;
 
-  // A process for each rank, in its part of the network.
+  // Returns options that start a process for each rank, in its part of the network.
   LaunchOptions ranks(double patience_s) {
     LaunchOptions options;
     options.ranks = plan.schedule->ranks();
@@ -44,7 +44,7 @@ struct Emulation {
   }
 };
 
-// `talk`: what ranks send each other, from the plan and its wiring.
+// `talk` returns the conversations of the ranks, given the plan and its wiring.
 Emulation emulation(const ScenarioArguments& arguments, std::istream& in,
                     std::vector<Conversation> (*talk)(const Plan&, const Wiring&)) {
   Emulation made;
@@ -61,7 +61,7 @@ Emulation emulation(const ScenarioArguments& arguments, std::istream& in,
   return made;
 }
 
-// What the links between two endpoints carry and how they delay; nothing where they share a host.
+// Sets the bandwidth and the latency of the links between two endpoints; does nothing if they share a host.
 void describe_links(const EmulatedNetwork& network, Endpoint from, Endpoint to, LinkTrial& trial) {
   for (const EmulationGraph::Forward& forward : network.graph().forwards) {
     if (!forward.first || forward.source != network.address(from) ||

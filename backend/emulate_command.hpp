@@ -1,5 +1,5 @@
-// `rehearse-run emulate`: the scenario's cluster out of network namespaces on this machine, and its schedule
-// for real across it.
+// Declares `rehearse-run emulate`, which builds the scenario's cluster from network namespaces on this
+// machine and runs its schedule across it.
 #pragma once
 
 #include <iosfwd>
@@ -9,12 +9,12 @@
 
 namespace rehearse {
 
-// RunError in one line if this machine cannot (no root, no iproute2). Whatever ends the process takes the
-// network down.
+// Throws RunError with one line if this machine cannot (no root, no iproute2). The network disappears with
+// the process, however the process ends.
 void run_emulate(const ScenarioArguments& arguments, std::istream& in, std::ostream& out);
 
-// The links between the ranks of a scenario in its emulated cluster, to be calibrated; nodes are the
-// scenario's. Errors as above.
+// Returns the links between the ranks of a scenario in its emulated cluster, for calibration; nodes are the
+// scenario's. Throws the same errors.
 LinkGround emulated_links(const ScenarioArguments& arguments, std::istream& in);
 
 }  // namespace rehearse

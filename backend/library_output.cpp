@@ -14,7 +14,7 @@ OutputToErrors::OutputToErrors() {
 }
 
 OutputToErrors::~OutputToErrors() {
-  (void)std::fflush(stdout);  // which libraries leave to the end of the program
+  (void)std::fflush(stdout);  // what libraries have buffered
   if (output_ < 0) return;
   (void)dup2(output_, STDOUT_FILENO);
   (void)close(output_);

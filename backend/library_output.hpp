@@ -1,10 +1,10 @@
-// Keeps what libraries print apart from the result.
+// Separates the output of libraries from the result.
 #pragma once
 
 namespace rehearse {
 
-// While it lives, standard output goes to standard error: libraries print there (NCCL what NCCL_DEBUG asks
-// for), and a program that reads our result must find nothing else.
+// Redirects standard output to standard error while it exists: libraries print to standard output (NCCL does
+// if NCCL_DEBUG is set), and a program that reads our result must find nothing else there.
 class OutputToErrors {
 public:
   OutputToErrors();
@@ -13,7 +13,7 @@ public:
   OutputToErrors& operator=(const OutputToErrors&) = delete;
 
 private:
-  int output_ = -1;  // where standard output goes otherwise; -1: it is closed
+  int output_ = -1;  // the original standard output; -1: it is closed
 };
 
 }  // namespace rehearse

@@ -1,4 +1,5 @@
-// The command line of `rehearse-run`. Exit status: 0 done; 1 the run failed; 2 the input is wrong.
+// Implements the command line of `rehearse-run`. Exit status: 0 success; 1 the run failed; 2 the input is
+// wrong.
 #include <fmt/format.h>
 
 #include <iostream>
@@ -20,7 +21,7 @@ namespace {
 
 using namespace rehearse;
 
-// What NCCL is told to use, and whether its ranks may share GPUs.
+// What NCCL is forced to use, and whether its ranks may share GPUs.
 struct NcclArguments {
   std::vector<std::string> algorithms = {"auto"}, protocols = {"auto"};
   bool oversubscribe = false;
@@ -36,7 +37,7 @@ std::unique_ptr<Arithmetic> first_gpu() {
   return std::make_unique<CudaArithmetic>(0, 1);
 }
 
-// Of all combinations those that NCCL has.
+// Returns the combinations that NCCL supports; throws InputError if there are none.
 std::vector<LinkWay> nccl_ways(const NcclArguments& arguments) {
   std::vector<LinkWay> ways;
   const auto forced = [](const std::string& name) { return name == "auto" ? "" : name; };
@@ -63,7 +64,7 @@ void calibrate_gpu([[maybe_unused]] HostCalibrateArguments& measured,
 #endif
 }
 
-// Options of everything that carries out a scenario.
+// Adds the options of all commands that run a scenario.
 void add_common(CLI::App& command, ScenarioArguments& arguments) {
   command.add_option("SCENARIO", arguments.scenario, "A scenario file; - for standard input")->required();
   command.add_option("--set", arguments.overrides, "Override a key of the scenario: key=value")

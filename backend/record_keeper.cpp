@@ -18,7 +18,7 @@
 namespace rehearse {
 namespace {
 
-// Returns once the other end of the pipe is closed, as it is when its process ends, however that is.
+// Returns once the other end of the pipe is closed, which happens when its process ends for any reason.
 void wait_for_end(int pipe) {
   char unused = 0;
   ssize_t n = 0;
@@ -26,7 +26,7 @@ void wait_for_end(int pipe) {
   while (n > 0 || (n < 0 && errno == EINTR));
 }
 
-// Nobody is to wait for the keeper's end of the ranks' standard output.
+// Detaches the keeper, so that nobody who reads the ranks' standard output waits for it.
 void leave_the_ranks() {
   setsid();
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(number, SIG_IGN);
@@ -72,7 +72,7 @@ Journal* RecordKeeper::share(Transport& transport, const Scenario& scenario, con
     try {
       journal_ = std::make_unique<Journal>(*plan.schedule, real_repeats(scenario, *plan.schedule), name);
     } catch (const RunError&) {
-      // On another machine, say.
+      // For example, this rank is on another machine.
     }
   }
   const std::vector<std::string> opened = all_gather(transport, journal_ ? "opened" : "");

@@ -1,5 +1,5 @@
-// What ranks that others have started (mpirun, torchrun, Slurm) leave of a run that fails: a process beside
-// rank 0 outlives it and writes it down.
+// Records failed runs whose ranks others have started (mpirun, torchrun, Slurm): a process beside rank 0
+// outlives it and writes the record.
 #pragma once
 
 #include <functional>
@@ -12,14 +12,14 @@ namespace rehearse {
 
 class RecordKeeper {
 public:
-  // In the process that will be rank 0, before it has threads or joins the others. Does nothing where no
-  // record is wanted. The keeper waits for the end of this process in a session of its own, so that who ends
-  // the ranks does not end it too; it writes what all of them had finished unless rank 0 got the whole
-  // result, says so on standard error, and ends.
+  // Must be called in the process that will be rank 0, before it starts threads or joins the others. Does
+  // nothing if no record is wanted. Otherwise forks the keeper, which waits for the end of this process in a
+  // separate session, so that whoever ends the ranks does not end it too. Unless rank 0 got the complete
+  // result, the keeper then records what all ranks had finished and says so on standard error.
   void start(const RunOutput& output, const Scenario& scenario, const Plan& plan,
              const Measurement& measurement);
-  // To be called by all ranks: the journal that they share, for run_rank(). Null if there is no keeper, or if
-  // not all ranks run on one machine.
+  // Returns the journal that the ranks share, for run_rank(). All ranks must call it. Returns null if there
+  // is no keeper, or if not all ranks run on one machine.
   Journal* share(Transport& transport, const Scenario& scenario, const Plan& plan);
 
 private:

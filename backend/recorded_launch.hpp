@@ -1,4 +1,4 @@
-// Ranks started here, of whose run something is kept even if it fails.
+// Starts ranks on this machine and records the steps that they have finished even if the run fails.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@
 
 namespace rehearse {
 
-// launch(), whose RunError tells what became of the steps that were finished: if a record is wanted, they are
-// written as one, with `measurement`. `body` gets the journal for run_rank(); null: nobody wants a record.
+// Like launch(), but its RunError also states what became of the finished steps: if a record is wanted, it
+// contains them, with `measurement`. `body` gets the journal for run_rank(), or null if no record is wanted.
 void launch_recorded(const LaunchOptions& options, const RunOutput& output, const Scenario& scenario,
                      const Plan& plan, const Measurement& measurement,
                      const std::function<void(Transport&, Journal*)>& body);

@@ -21,7 +21,7 @@ namespace rehearse {
 namespace {
 
 #ifdef REHEARSE_HAVE_CUDA
-// Which all of the schedule's all-reduces have in common.
+// Returns the algorithm that all of the schedule's all-reduces have in common, if any.
 std::optional<Algorithm> all_reduce_algorithm(const Schedule& schedule) {
   std::optional<Algorithm> common;
   for (const Program& program : schedule.programs)
@@ -34,7 +34,7 @@ std::optional<Algorithm> all_reduce_algorithm(const Schedule& schedule) {
 }
 #endif
 
-// In each rank's own process.
+// Called in each rank's process.
 Executor choose_executor(const RunArguments& arguments, const Scenario& scenario, const Plan& plan,
                          Transport& transport) {
   if (arguments.device == "cpu") return host_executor(scenario.run.collectives);

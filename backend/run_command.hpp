@@ -1,4 +1,4 @@
-// `rehearse-run run`: carries out a scenario by real ranks and records what happened.
+// Declares `rehearse-run run`, which runs a scenario with real ranks and records what happens.
 #pragma once
 
 #include <iosfwd>
@@ -9,15 +9,16 @@
 namespace rehearse {
 
 struct RunArguments : ScenarioArguments {
-  std::string transport = "auto";  // mpi, tcp, local; auto: by the environment
-  std::string device = "cpu";      // cpu, gpu; auto: GPUs if each rank has one of its own
+  std::string transport = "auto";  // mpi, tcp, local, or auto: depends on the environment
+  std::string device = "cpu";      // cpu, gpu, or auto: GPUs if each rank has a separate one
   bool oversubscribe = false;      // several ranks may share a GPU
-  bool kernels = false;            // GPUs' kernels are recorded as well
-  bool nccl_choices = false;       // NCCL's algorithms, protocols and channels are recorded as well
+  bool kernels = false;            // also records the GPUs' kernels
+  bool nccl_choices = false;       // also records NCCL's algorithms, protocols and channels
 };
 
-// Under mpirun, srun, and with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT each process is a rank
-// (backend/host/started.hpp); else all ranks are started here, on this machine. Rank 0 writes the result.
+// Under mpirun, under srun, and with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, each process is a rank
+// (backend/host/started.hpp); otherwise this process starts all ranks on this machine. Rank 0 writes the
+// result.
 void run_run(const RunArguments& arguments, std::istream& in, std::ostream& out);
 
 }  // namespace rehearse

@@ -21,7 +21,7 @@
 namespace rehearse {
 namespace {
 
-// Ranks share cores: that they wait for each other's is no fault of the schedule.
+// Returns a note if ranks share cores: the time for which they wait for a core is not the schedule's fault.
 std::string crowding(const std::vector<RankReport>& reports, int cores) {
   std::map<std::string, int> ranks;
   int most = 0;
@@ -29,7 +29,7 @@ std::string crowding(const std::vector<RankReport>& reports, int cores) {
   return most > cores ? fmt::format("{} ranks on {} cores", most, cores) : "";
 }
 
-// What the record must say of where its ranks were.
+// Returns the record's notes on where the ranks ran.
 std::vector<std::string> where(const std::vector<RankReport>& reports, const Scenario& scenario,
                                const Plan& plan) {
   std::vector<std::string> nodes, machines;
@@ -53,7 +53,7 @@ void add_notes(Measurement& measurement, const Scenario& scenario, const Plan& p
     measurement.notes.push_back("nothing is learned, sizes and shapes are real: " + not_trained);
 }
 
-// What the ranks tell of their GPUs, each beside what its memory was predicted to hold in this step.
+// Adds the ranks' GPU records, each with the memory that this step was predicted to need.
 void add_gpus(Measurement& measurement, const std::vector<RankReport>& reports, const Trace& step,
               bool trained) {
   std::set<std::string> on_first_host;
@@ -154,7 +154,7 @@ void write_run_result(const RunOutput& output, const Scenario& scenario, const P
 
 std::string write_unfinished_run(const RunOutput& output, const Scenario& scenario, const Plan& plan,
                                  const Journal& journal, Measurement measurement, const std::string& cause) {
-  if (journal.closed()) return cause;  // the result of the whole run was there
+  if (journal.closed()) return cause;  // rank 0 had the result of the complete run
   std::string kept;
   try {
     std::optional<UnfinishedRun> run = unfinished_run(scenario, plan, journal);

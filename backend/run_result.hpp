@@ -1,4 +1,4 @@
-// What `rehearse-run` writes of a run: text or JSON for people and programs, and the record for `rehearse
+// Writes the results of `rehearse-run`: text or JSON for people and programs, and the record for `rehearse
 // validate`.
 #pragma once
 
@@ -12,30 +12,31 @@
 namespace rehearse {
 
 struct RunOutput {
-  std::string format = "text";  // text, json
-  std::string trace;            // where to write the record; empty: nowhere
+  std::string format = "text";  // text or json
+  std::string trace;            // path of the record; empty: none
 };
 
-// What commands that carry out a scenario are asked.
+// Arguments of the commands that run a scenario.
 struct ScenarioArguments {
   std::string scenario;                // a path; "-": standard input
   std::vector<std::string> overrides;  // "key=value"
   RunOutput output;
-  bool check_replicas = false;  // RealRunOptions
+  bool check_replicas = false;  // see RealRunOptions
   double patience_s = 60;
-  std::string command;  // as it was called, for the record
+  std::string command;  // the command line, for the record
 };
 
-// How the run came about, as far as one process knows before it began.
+// Returns a description of the run, with what one process knows before it begins.
 Measurement describe_run(const Scenario& scenario, const std::string& executor, const std::string& transport,
                          const std::string& command);
 
-// The result first: it is not lost if the record cannot be written (RunError).
+// Writes the result first, so that it is not lost if the record cannot be written. Throws RunError in that
+// case.
 void write_run_result(const RunOutput& output, const Scenario& scenario, const Plan& plan, RealRunResult run,
                       Measurement measurement, std::ostream& out);
 
-// A run that failed with `cause`: the record of the steps that all ranks had finished, if one is wanted and
-// there are any. Returns `cause` with what became of them.
+// Records the steps that all ranks of a failed run had finished, if a record is wanted and there are any.
+// Returns `cause` with a statement of what became of these steps.
 std::string write_unfinished_run(const RunOutput& output, const Scenario& scenario, const Plan& plan,
                                  const Journal& journal, Measurement measurement, const std::string& cause);
 

@@ -49,7 +49,7 @@ std::set<int> layers_held(const Program& program) {
   return layers;
 }
 
-// Workers that hold the same shards of the same layers learn the same.
+// Compares workers that hold the same shards of the same layers, which learn the same; empty: there are none.
 std::optional<bool> compare_replicas(const Scenario& scenario, const std::vector<RankReport>& reports,
                                      const Schedule& schedule, const Wiring& wiring) {
   using Shards =
@@ -84,7 +84,7 @@ std::string not_trained_because(const Scenario& scenario, const Schedule& schedu
   return is_timed(scenario) ? "computation is timed" : why_not_trained(scenario, schedule, on_processors);
 }
 
-// Carries out a program's computation once, by itself.
+// Runs a program's computation once, without communication.
 void compute_once(const Program& program, Workload& workload, Arithmetic& arithmetic) {
   for (std::size_t i = 0; i < program.ops.size(); ++i)
     if (program.ops[i].kind == OpKind::compute) {
@@ -95,7 +95,7 @@ void compute_once(const Program& program, Workload& workload, Arithmetic& arithm
   for (int s = 0; s < arithmetic.streams(); ++s) arithmetic.settle(s);
 }
 
-// When a rank's steps ended, in their order, behind the time when the first one began.
+// Returns when the rank's first step began, followed by the times when its steps ended.
 std::vector<double> step_bounds(const std::vector<RankSpan>& spans, double begin_s, int steps) {
   std::vector<double> bounds_s(static_cast<std::size_t>(steps) + 1, begin_s);
   for (const RankSpan& span : spans) {
@@ -178,7 +178,7 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
   const double begin_s = monotonic_s();
   const auto [role, own] = wiring.place(rank);
   RankReport report;
-  // A device that runs on by itself tells times in the end only; to ask for losses before would hold it up.
+  // An asynchronous device reports times only at the end, and asking it for losses earlier would stall it.
   Journal* const journal = executor.on_processors ? options.journal : nullptr;
   if (journal && workload->tells_losses()) {
     journal->expect_losses(rank);
@@ -201,7 +201,7 @@ std::optional<RealRunResult> run_rank(const Scenario& scenario, const Plan& plan
 
   const std::vector<std::string> packed = gather(transport, pack(report));
   if (rank != 0) {
-    broadcast(transport, "");  // nobody leaves before rank 0 has everything
+    broadcast(transport, "");  // no rank leaves before rank 0 has everything
     return {};
   }
   RealRunResult result;
@@ -244,7 +244,7 @@ std::optional<UnfinishedRun> unfinished_run(const Scenario& scenario, const Plan
   const Wiring wiring(schedule, *scenario.cluster, plan.endpoints, scenario.engine.chunk_bytes);
   run.trace = record(scenario.name, plan.schedule, plan.endpoints, run.finished, *scenario.cluster, wiring,
                      run.reports);
-  run.not_trained = not_trained_because(scenario, schedule, true);  // GPUs keep no journal
+  run.not_trained = not_trained_because(scenario, schedule, true);  // runs on GPUs have no journal
   const std::vector<std::vector<double>> losses = journal.losses();
   const std::size_t most = static_cast<std::size_t>(run.finished * schedule.optimizer_steps);
   for (std::size_t rank = 0; rank < losses.size(); ++rank) {
