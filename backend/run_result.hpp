@@ -35,8 +35,8 @@ Measurement describe_run(const Scenario& scenario, const std::string& executor, 
 void write_run_result(const RunOutput& output, const Scenario& scenario, const Plan& plan, RealRunResult run,
                       Measurement measurement, std::ostream& out);
 
-// Records the steps that all ranks of a failed run had finished, if a record is wanted and there are any.
-// Returns `cause` with a statement of what became of these steps.
+// Records the steps that all ranks of a failed run had finished, if there are any. Returns `cause`, followed
+// by what became of these steps.
 std::string write_unfinished_run(const RunOutput& output, const Scenario& scenario, const Plan& plan,
                                  const Journal& journal, Measurement measurement, const std::string& cause);
 

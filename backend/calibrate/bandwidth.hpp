@@ -21,7 +21,7 @@ std::vector<Bandwidth> bandwidths(const MeasuredLink& link);
 // Returns the ratio of bus to algorithm bandwidth (nccl-tests, doc/PERFORMANCE.md); 1 for messages (0 ranks).
 double bus_factor(CollectiveKind kind, int ranks);
 
-// Returns a table for people: a heading and a line for each size.
+// Returns a human-readable table: a heading and a line for each size.
 std::string bandwidth_text(const MeasuredLink& link);
 // Returns lines with the columns kBandwidthColumns. `algorithm` and `protocol` are those that were forced, or
 // empty.

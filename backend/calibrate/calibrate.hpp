@@ -24,7 +24,7 @@ struct CalibrateArguments {
   std::string folder = ".";                     // where NAME-device.toml and NAME-links.toml are written
   std::string name;                             // empty: the host's name
   // A preset or a device file from which published numbers (peaks, memory, compute units) are taken; empty:
-  // peaks and bandwidth are the highest measured values.
+  // peaks and bandwidth are the measured ones.
   std::string base_device;
   double link_gbps = 0;  // the links' rate: profile has efficiencies instead of bandwidths; 0: unknown
   double most_s = 150;   // for all measurements together

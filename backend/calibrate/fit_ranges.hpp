@@ -21,7 +21,7 @@ struct SizedSample {
 // relative deviations, so that outliers do not bend them; then, without times that are further off than three
 // times the spread of the others (1.4826 MAD), the squares of relative deviations. The spreads of the results
 // are between the lines through the lower and the upper quartiles. Samples need not be sorted. Throws
-// std::invalid_argument for less than six of them.
+// std::invalid_argument for fewer than six samples.
 std::vector<SizeRange> fit_ranges(std::vector<SizedSample> samples, int most_ranges = 5);
 
 // Returns the predicted time of a message in seconds.

@@ -75,7 +75,7 @@ int run_host_calibrate(const HostCalibrateArguments& arguments, std::ostream& ou
   JoinOptions join;
   join.ranks = arguments.ranks;
   join.patience_s = arguments.patience_s;
-  if (arguments.compute) join.patience_s += compute.most_s;  // all wait for rank 0
+  if (arguments.compute) join.patience_s += compute.most_s;  // all ranks wait for rank 0
   const auto measure_device = [&] {
     if (arguments.compute) calibrate_compute(arguments, compute, out);
     out.flush();

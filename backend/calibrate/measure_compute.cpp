@@ -100,7 +100,7 @@ public:
   Measuring(Arithmetic& arithmetic, double most_s, const Progress& progress)
       : arithmetic_(arithmetic), most_s_(most_s), progress_(progress) {}
 
-  // Samples the time of `work`, which a sample issues as many times as this device needs.
+  // Samples the time of `work`; a sample issues it as often as this device requires (DeviceTraits::sample_s).
   Sample of(const std::string& what, double share_s, const std::function<void()>& work) {
     progress_(what, std::min(1.0, elapsed_s() / most_s_));
     long times = 1;

@@ -1,4 +1,4 @@
-// Device code of batch norm and of the sums over channels.
+// Defines the device code of batch norm and of the sums over channels.
 #pragma once
 
 #include "backend/cuda/memory_code.hpp"

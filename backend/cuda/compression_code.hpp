@@ -1,5 +1,5 @@
-// Device code of the gradient compression kernels. training/gradient_compression.cpp, which does the same on
-// processors, explains their purpose. Results are the same in every run.
+// Defines the device code of the gradient compression kernels. training/gradient_compression.cpp, which does
+// the same on processors, explains their purpose. Results are the same in every run.
 #pragma once
 
 #include "backend/cuda/kernel_code.hpp"

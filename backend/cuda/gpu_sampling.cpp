@@ -135,7 +135,7 @@ EndSampling sample_gpu(const CudaArithmetic& arithmetic, const UsedMemory& used)
     sampling->device = std::make_unique<NvmlDevice>(known.pci_bus_id);
     known.driver = sampling->device->driver();
     sampling->samples.push_back(
-        sampling->device->sample());  // before the first step, for the energy at its begin
+        sampling->device->sample());  // before the first step, for the energy at its start
     sampling->thread =
         std::jthread([running = sampling.get()](const std::stop_token& stop) { running->run(stop); });
   } catch (const RunError& error) {

@@ -1,5 +1,5 @@
-// A stream that is held back until all of its next work has been issued, so that timings there measure the
-// GPU and not the host.
+// Holds back a stream until all of its next work has been issued, so that timings there measure the GPU and
+// not the host.
 #pragma once
 
 #include <cuda_runtime_api.h>

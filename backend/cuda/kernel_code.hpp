@@ -1,4 +1,4 @@
-// Device code of the training kernels, for nvcc and for anything else that runs it.
+// Defines the device code of the training kernels, for nvcc and for anything else that runs it.
 #pragma once
 
 #include "backend/training/element_wise.hpp"

@@ -1,4 +1,5 @@
-// Helpers for launching kernels: the number of blocks, pointers to operands, and the check after a launch.
+// Provides helpers for launching kernels: the number of blocks, pointers to operands, and the check after a
+// launch.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Device code of softmax cross-entropy, for ranks that have all classes and for ranks that share them.
+// Defines the device code of softmax cross-entropy, for ranks that have all classes and for ranks that share
+// them.
 #pragma once
 
 #include "backend/cuda/kernel_code.hpp"

@@ -1,6 +1,6 @@
-// Device code of the memory-bound kernels that replay models: element-wise kernels and column sums here,
-// norms and softmax in row_code.hpp, batch norm in channel_code.hpp. Each kernel moves the bytes that
-// models/kernel.hpp counts for its form; second reads hit the caches. Threads load and store packs of V
+// Defines the device code of the memory-bound kernels that replay models: element-wise kernels and column
+// sums here, norms and softmax in row_code.hpp, batch norm in channel_code.hpp. Each kernel moves the bytes
+// that models/kernel.hpp counts for its form; second reads hit the caches. Threads load and store packs of V
 // neighbouring elements.
 #pragma once
 

@@ -1,4 +1,5 @@
-// Device code of kernels on rows: layer norm, which moves as many bytes as RMS norm, and softmax.
+// Defines the device code of kernels on rows: softmax and layer norm, which moves the same number of bytes as
+// RMS norm.
 #pragma once
 
 #include "backend/cuda/memory_code.hpp"

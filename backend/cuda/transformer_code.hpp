@@ -1,4 +1,5 @@
-// Device code of the kernel behind all transformer operations, for nvcc and for anything else that runs it.
+// Defines the device code of the kernel that runs all transformer operations, for nvcc and for anything else
+// that runs it.
 #pragma once
 
 #include "backend/cuda/kernel_code.hpp"

@@ -69,7 +69,8 @@ struct EmulationGraph {
 EmulationGraph emulation_graph(const Cluster& cluster, std::vector<Endpoint> endpoints,
                                const std::vector<Conversation>& conversations, double most_bandwidth);
 
-// Returns a text for people and tests, with a line for each vertex, cable, forward and link left out.
+// Returns a human-readable text, also for tests, with a line for each vertex, cable, forward and link left
+// out.
 std::string describe(const EmulationGraph& graph);
 
 }  // namespace rehearse

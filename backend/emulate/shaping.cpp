@@ -36,7 +36,7 @@ constexpr double kSegment_s = 300e-6;
 constexpr double kLeastSegmentBytes = 4096;
 constexpr double kMostSegmentBytes = 16384;
 constexpr double kMostSegmentBytesFast = 65536;
-constexpr double kFastSegment_s = 50e-6;  // from 2.6 Gbit/s on 16384 bytes are less
+constexpr double kFastSegment_s = 50e-6;  // 16384 bytes take less from 2.6 Gbit/s on
 
 constexpr double kWindow_s = 3e-3;
 constexpr double kLeastWindow = 32;

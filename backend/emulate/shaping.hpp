@@ -39,7 +39,7 @@ int segment_bytes(double bandwidth);
 int window_segments(double bandwidth, double round_trip_s);
 inline constexpr int kSegmentBytes = 1448;      // payload of a packet of 1514 bytes on the wire
 inline constexpr int kFrameOverheadBytes = 14;  // the shaper counts only a frame's header in addition
-inline constexpr long kQueueBytes = 64L << 20;  // of a link's queue: all windows together
+inline constexpr long kQueueBytes = 64L << 20;  // of a link's queue: room for all windows together
 
 // Returns names below /proc/sys/net and their values, which are set in every namespace.
 const std::vector<std::pair<std::string, std::string>>& network_settings();

@@ -10,7 +10,7 @@ namespace rehearse {
 
 // Arrays are in the process's memory. Throws RunError for bf16 and tf32 arrays. replay() accepts kernels of
 // any precision; it computes their products in fp32, and convolutions as the equivalent products. It replays
-// every form of memory-bound kernel as a copy that reads and writes as many bytes.
+// every form of memory-bound kernel as a copy that reads and writes the same number of bytes.
 class HostArithmetic : public Arithmetic {
 public:
   explicit HostArithmetic(int streams = 1);

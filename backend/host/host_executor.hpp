@@ -5,8 +5,8 @@
 
 namespace rehearse {
 
-// `collectives` chooses who implements all-reduces. The run throws RunError at its begin if that is the
-// library and the transport has no all-reduce.
+// `collectives` selects the implementation of all-reduces. The run throws RunError when it starts if that is
+// the library's and the transport has none.
 Executor host_executor(RealRun::Collectives collectives = RealRun::Collectives::schedule);
 
 }  // namespace rehearse

@@ -9,7 +9,7 @@
 namespace rehearse {
 
 struct JoinOptions {
-  // Mpi, tcp, local, or auto: depends on what started this process (started.hpp)
+  // "mpi", "tcp", "local"; "auto": depends on what started this process (started.hpp).
   std::string transport = "auto";
   int ranks = 1;  // local: the number of ranks to start
   double patience_s = 60;

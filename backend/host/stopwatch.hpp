@@ -1,4 +1,4 @@
-// Measures the wall time of work, without the time that the scheduler gave to other programs meanwhile.
+// Measures the wall time of work, without the time that the scheduler gives to other programs.
 #pragma once
 
 #include <functional>

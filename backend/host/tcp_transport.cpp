@@ -437,8 +437,8 @@ private:
     if (!moved_or_fail(n, p)) return some;
     p.moved += static_cast<std::size_t>(n);
     p.done = p.moved == kHeaderBytes + p.bytes;
-    // Acknowledges at once: the sender may wait for the last segment's acknowledgement, which else comes 40
-    // ms late.
+    // Acknowledges at once: the sender may be waiting for the last segment's acknowledgement, which would
+    // otherwise come 40 ms late.
     if (p.done) set(socket, IPPROTO_TCP, TCP_QUICKACK, 1);
     return true;
   }

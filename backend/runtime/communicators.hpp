@@ -1,5 +1,5 @@
-// Works out all of NCCL's use that needs no GPU: which communicators a schedule needs, who makes their ids,
-// the order in which all ranks create them, and the arguments of the collective calls.
+// Computes everything about the use of NCCL that needs no GPU: which communicators a schedule needs, who
+// makes their ids, the order in which all ranks create them, and the arguments of the collective calls.
 #pragma once
 
 #include <functional>

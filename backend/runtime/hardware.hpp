@@ -71,7 +71,7 @@ public:
   virtual Exchanged exchange(const OpCall& call, int sender,
                              const std::function<void()>& other_side_here) = 0;
   virtual void collective(const OpCall& call) = 0;
-  // Tells receivers whose programs repeat endlessly that this rank sends no more.
+  // Notifies receivers whose programs repeat endlessly that this rank sends no more.
   virtual void end_messages() = 0;
   // Makes all waits end with an error because another stream has failed; `why` is the reason.
   virtual void abort(const std::string& why) = 0;

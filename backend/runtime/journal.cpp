@@ -44,7 +44,7 @@ struct Journal::Entry {
 };
 
 struct alignas(64) Journal::Head {
-  std::atomic<std::size_t> taken;   // entries
+  std::atomic<std::size_t> taken;   // number of entries
   std::atomic<std::size_t> losses;  // number of losses written
   std::atomic<int> tells_losses, shared, closed;
   char token[40];  // rank 0's: distinguishes this journal from other files of the same name

@@ -1,4 +1,4 @@
-// Lists what NCCL can be told to use: the values of NCCL_ALGO and NCCL_PROTO, and the collectives that they
+// Lists what NCCL can be forced to use: the values of NCCL_ALGO and NCCL_PROTO, and the collectives that they
 // support.
 #pragma once
 

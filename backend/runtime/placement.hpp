@@ -1,4 +1,4 @@
-// Finds out which rank runs where, from what ranks tell each other, so that each finds its own devices.
+// Determines where each rank runs, from texts that the ranks exchange, so that each rank finds its devices.
 #pragma once
 
 #include <string>

@@ -129,7 +129,7 @@ std::vector<KernelSpan> take_kernels(Reader& reader) {
   return kernels;
 }
 
-// Sorts the kernels by begin and makes their times relative to `first_s`. Drops kernels outside [first_s,
+// Sorts the kernels by start and makes their times relative to `first_s`. Drops kernels outside [first_s,
 // last_s] and clamps the others to it, because the ops' own times are more reliable than the kernels' clock.
 std::vector<KernelSpan> kernels_between(std::vector<KernelSpan> kernels, double first_s, double last_s) {
   std::erase_if(kernels, [&](const KernelSpan& k) { return k.end_s < first_s || k.begin_s > last_s; });

@@ -96,8 +96,8 @@ public:
   virtual void release(const Array& array) = 0;  // as allocated; nothing may be using it
   virtual void settle(int stream) = 0;           // returns when all issued work has ended
 
-  // Times the operations that `issue` issues to the stream, from the begin of the first to the end of the
-  // last, and returns when they have ended. On a GPU all are issued before the first begins.
+  // Times the operations that `issue` issues to the stream, from the start of the first to the end of the
+  // last, and returns when they have ended. On a GPU all are issued before the first starts.
   virtual Timed time(int stream, const std::function<void()>& issue) = 0;
   // Runs the smallest kernel: an empty one on GPUs, a move of 64 bytes on processors.
   virtual void nothing(int stream) = 0;
@@ -151,8 +151,8 @@ public:
 
   // Replays a kernel of a model for which only shapes are known, in scratch memory with arbitrary numbers: a
   // real (batched) matrix product; a convolution or the product of the same m, n, k; the form that a
-  // memory-bound kernel states; or a copy of as many bytes. Sizes are rounded to whole numbers. Throws
-  // RunError for measured kernels, which have no shape.
+  // memory-bound kernel states; or a copy of the same number of bytes. Sizes are rounded to whole numbers.
+  // Throws RunError for measured kernels, which have no shape.
   virtual Replayed replay(int stream, const Kernel& kernel, Precision precision) = 0;
   // Returns notes on what carried out the replays so far, where there is a choice.
   virtual std::vector<std::string> notes() const { return {}; }

@@ -1,4 +1,5 @@
-// Element functions of attention and dropout (see transformer_elements.hpp). operator()(i) computes item i.
+// Defines the element functions of attention and dropout (see transformer_elements.hpp). operator()(i)
+// computes item i.
 #pragma once
 
 #include "backend/training/philox.hpp"

@@ -1,5 +1,5 @@
-// A workload for which only shapes matter: kernels of a model's real sizes on arbitrary numbers, or sleeping
-// for as long as a device's profile predicts, and messages of the real sizes.
+// Provides a workload for which only shapes matter: kernels of a model's real sizes on arbitrary numbers, or
+// sleeping for as long as a device's profile predicts, and messages of the real sizes.
 #pragma once
 
 #include <memory>

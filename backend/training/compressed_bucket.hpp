@@ -1,5 +1,4 @@
-// A bucket whose gradients are compressed by processors, if arrays are in their memory, or else by the
-// device.
+// Compresses the gradients of a bucket: on processors if arrays are in their memory, else on the device.
 #pragma once
 
 #include <memory>

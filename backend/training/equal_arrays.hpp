@@ -1,4 +1,4 @@
-// Arrays of equal size in a single allocation.
+// Stores arrays of equal size in a single allocation.
 #pragma once
 
 #include "backend/training/arithmetic.hpp"
@@ -13,7 +13,7 @@ public:
   // Returns the distance, in elements, between the beginnings of two successive arrays of `elements`
   // elements.
   static constexpr std::size_t stride(std::size_t elements) {
-    constexpr std::size_t kEach = 128;  // 512 bytes of fp32: products read multiples of 256 bytes fastest
+    constexpr std::size_t kEach = 128;  // products read fastest from multiples of 256 bytes
     return (elements + kEach - 1) / kEach * kEach;
   }
   bool empty() const { return elements_ == 0; }

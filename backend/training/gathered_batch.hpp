@@ -1,5 +1,5 @@
-// The batch of several data-parallel ranks, held by one rank, which makes the inputs of all of them and takes
-// the loss of all their outputs.
+// Stores the batch of several data-parallel ranks on one rank, which makes the inputs of all of them and
+// takes the loss of all their outputs.
 #pragma once
 
 #include <vector>

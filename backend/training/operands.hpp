@@ -1,4 +1,4 @@
-// Check whether operands of training arithmetic fit together; throw std::invalid_argument if they do not.
+// Checks whether operands of training arithmetic fit together; throws std::invalid_argument if they do not.
 #pragma once
 
 #include <initializer_list>

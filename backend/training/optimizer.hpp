@@ -1,4 +1,4 @@
-// Optimizers: their formulas and their default constants.
+// Defines the optimizers: their formulas and their default constants.
 #pragma once
 
 #include "simulator/scenario/scenario.hpp"

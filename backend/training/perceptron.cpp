@@ -334,8 +334,8 @@ void Perceptron::backward(int stream, long step, int microbatch, LayerRange laye
   backward_segments(stream, step, microbatch, segments_of(layers));
 }
 
-// Returns the parts of a layer's backward pass in a segment. That of the loss has none: the forward pass has
-// already computed the gradient of the logits.
+// Returns which parts of a layer's backward pass a segment does. The loss segments do none: the forward pass
+// has already computed the gradient of the logits.
 Perceptron::BackwardStep Perceptron::backward_step(int segment) {
   const auto [number, in_layer] = segments_.at(static_cast<std::size_t>(segment));
   HeldLayer& layer = held(number);

@@ -47,8 +47,8 @@ SegmentKind Perceptron::maker_of(const ValueTransfer& transfer) const {
       fmt::format("value {} of layer {} is made by none of its segments", transfer.value, transfer.layer));
 }
 
-// The segment that makes a value has partial sums of it, and its reader gathers it; for its gradient it is
-// the other way round.
+// A value is reduced from its maker's partial sums and gathered for its reader; its gradient is reduced from
+// the reader's partial sums and gathered for the maker.
 Array Perceptron::begin_transfer(int stream, const ValueTransfer& t) {
   const SegmentKind maker = maker_of(t);
   if (maker == SegmentKind::maximum) return maxima_;

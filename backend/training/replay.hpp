@@ -6,8 +6,8 @@
 
 namespace rehearse {
 
-// Work that is launched `launches` times: `batch` products of `shape` or, if `batch` is 0, `elements` numbers
-// of 4 bytes read and as many written.
+// Work that is launched `launches` times: `batch` products of `shape` or, if `batch` is 0, a copy of
+// `elements` numbers of 4 bytes.
 struct ReplayPart {
   long launches = 0;
   MatrixShape shape;

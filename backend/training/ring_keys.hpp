@@ -1,4 +1,4 @@
-// The buffers of one rank for ring attention, in which keys and values travel around a ring of ranks,
+// Manages one rank's buffers for ring attention, in which keys and values travel around a ring of ranks,
 // followed by their gradients (simulator/strategies/programs/ring_attention.hpp). All layers share them. A
 // forward pass that alternates with a recomputation has separate buffers.
 #pragma once

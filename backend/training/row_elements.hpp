@@ -1,5 +1,5 @@
-// Element functions of activation functions, losses and routers (see transformer_elements.hpp). operator()(i)
-// computes item i.
+// Defines the element functions of activation functions, losses and routers (see transformer_elements.hpp).
+// operator()(i) computes item i.
 #pragma once
 
 #include "backend/training/element_wise.hpp"

@@ -33,7 +33,7 @@ private:
   struct Weights {
     ShardOptimizer optimizer;
     bool in_no_order = false;
-    int applied = 0;              // pushes
+    int applied = 0;              // number of pushes applied
     std::map<int, int> answered;  // by rank: the value of `applied` when it was last sent weights
   };
   Weights& updated_by(const Op& update);
@@ -43,7 +43,7 @@ private:
   std::mutex mutex_;                                   // streams of a server run concurrently
   std::map<int, Weights> weights_;                     // by tensor
   std::map<std::pair<int, int>, OwnedArray> answers_;  // by tensor and rank
-  int last_ = -1;                                      // tensor
+  int last_ = -1;                                      // the tensor of the last bucket
   std::vector<int> staleness_;
 };
 

@@ -1,4 +1,4 @@
-// Element functions of transformer operations on tokens: look-ups, norms, positions (see
+// Defines the element functions of transformer operations on tokens: look-ups, norms, positions (see
 // transformer_elements.hpp). operator()(i) computes item i.
 #pragma once
 

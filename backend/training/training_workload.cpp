@@ -113,7 +113,7 @@ public:
     if (is_pass(op) || carries_batch(op)) begin_step(call, step_of(call), settle);
     if (!check_replicas_ || !network_) return;
     if (averages_ || gathers_) {
-      // Ranks have no common gradients here, but they have the same weights at the begin of a round.
+      // Ranks have no common gradients here, but they have the same weights at the start of a round.
       const long round = call.step;
       if (op.action.kind != Action::Kind::forward || hashed_round_ == round) return;
       hashed_round_ = round;
@@ -402,7 +402,7 @@ private:
 
   // Groups the ops of a bucket's synchronization by the gradients that they read first.
   void number_parts(bool on_processors) {
-    std::map<int, std::vector<int>> parts;  // by tensor of gradients: ops
+    std::map<int, std::vector<int>> parts;  // ops, by tensor of gradients
     for (std::size_t i = 0; i < program_.ops.size(); ++i)
       if (const Op& op = program_.ops[i]; op.action.kind == Action::Kind::compress)
         parts[op.reads.front()].push_back(static_cast<int>(i));

@@ -119,8 +119,8 @@ private:
   Array above(const Call& c, int output = 0) {
     return values_->output_gradient(c.stream, c.segment, output, c.microbatch);
   }
-  // Calls `write` to write the gradient of an input to the given array, or adds it if other readers have
-  // written it.
+  // Calls `write` with the array for the gradient of an input, or adds the result to it if other readers have
+  // already written it.
   void give(const Call& c, int input, const std::function<void(const Array&)>& write);
   Weight* find_weight(int segment, WeightRole role);
   Array weight(const Call& c, WeightRole role);
@@ -150,7 +150,7 @@ private:
   // Returns the dropout after a residual branch or the embedding, or that of attention.
   Dropout dropout(const Call& c) const;
   int ring_ranks(const Call& c) const { return static_cast<int>(c.what->steps.size()); }  // 0: no ring
-  Array keys_at_hand(const Call& c);                                                      // and values
+  Array keys_at_hand(const Call& c);                                                      // keys and values
   AttentionShape attention_shape(const Call& c, const Array& q, const Array& kv) const;
   NormRows norm_rows(const Call& c, const Array& x, bool keys) const;
   void for_each_summed(const SharedSum& sum,
@@ -192,7 +192,7 @@ private:
   bool tied_filled_ = false;
   bool shares_table_ = false;                          // this rank has both the first and the last layer
   long given_by_logits_ = 0, given_by_embedding_ = 0;  // number of micro-batch gradients of that table
-  std::vector<long> kept_;                             // by slot
+  std::vector<long> kept_;                             // by slot: the step stored there
   std::vector<std::size_t> slot_at_work_;              // by micro-batch: that of its last forward pass
   EqualArrays tokens_, labels_, losses_;               // by slot and micro-batch
   EqualArrays samples_;                                // sample numbers, if the model has dropout

@@ -12,8 +12,8 @@
 namespace rehearse {
 namespace {
 
-// Returns whether the maker's stage makes this change if maker and reader are on different stages: it
-// computes sums, since it has the partial sums.
+// If maker and reader of a tensor are on different stages, the sending stage computes sums, because it has
+// the partial sums. Returns whether a change is such a sum.
 bool by_sender(const Change& change) {
   return change.kind == Change::Kind::all_reduce || change.kind == Change::Kind::reduce_scatter;
 }

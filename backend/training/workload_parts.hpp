@@ -1,4 +1,4 @@
-// Helpers that workloads with real training share.
+// Provides helpers that workloads with real training share.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 namespace rehearse {
 
 struct TrainingOptions {
-  // Hashes the optimizer's input in every step (or, where the gradients of ranks are meant to differ, the
-  // weights at the begin of a round) and the final weights, which takes time.
+  // Hashes the optimizer's input in every step (or, if the gradients of ranks are meant to differ, the
+  // weights at the start of a round) and the final weights, which takes time.
   bool check_replicas = false;
   long repeats = 1;           // of the schedule; determines how many steps' data are needed
   bool on_processors = true;  // arrays are in process memory, and issued work is already done
