@@ -43,8 +43,8 @@ wants() { [ -z "$only" ] || [ "$only" = "$1" ]; }
 
 seconds_left() { echo $((deadline - SECONDS)); }
 
-# step NAME SECONDS COMMAND...: runs the command with a limit of SECONDS, and of the total time that is left;
-# writes its output to NAME.log.
+# step NAME SECONDS COMMAND...: runs the command for at most SECONDS, and at most for the rest of the total
+# time; writes its output to NAME.log.
 step() {
   local name=$1 bound=$2 status began=$SECONDS
   shift 2
@@ -67,7 +67,7 @@ step() {
   return $status
 }
 
-# Prints what is needed to identify later on what the figures were measured.
+# Prints the details of the system on which the figures are measured.
 versions() {
   date -u '+%F %T UTC'
   uname -srm

@@ -158,7 +158,8 @@ double largest(const std::vector<SizedSample>& samples) {
   return bytes;
 }
 
-// Compares the fit to the largest and the smallest messages with what is known about their links.
+// Returns a comparison of the fit to the largest and the smallest messages with what is known about their
+// links.
 std::string compare_with_links(const LinkTrial& trial, const LinkCurve& curve) {
   const double fitted = curve.ranges.back().bandwidth.value, links = trial.link_payload_bandwidth;
   return fmt::format(

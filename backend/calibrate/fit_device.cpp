@@ -177,7 +177,7 @@ void take_measures(Device& device, const DeviceMeasures& m, const std::string& s
                          m.overhead.repeats, 1e6 * m.overhead.low_s, 1e6 * m.overhead.high_s));
 }
 
-// Sets peaks that are not given to the best measured rate.
+// If a peak is not given, sets it to the best measured rate.
 void take_peaks(Device& device, const std::vector<KernelSample>& kernels, const std::string& source) {
   for (std::size_t p = 0; p < kPrecisionNames.size(); ++p) {
     Sourced& peak = device.peak_flops[p];

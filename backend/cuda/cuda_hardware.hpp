@@ -13,7 +13,7 @@
 namespace rehearse {
 
 struct CudaHardwareOptions {
-  // The run fails after this many seconds in which no op ends and no peer arrives.
+  // The run fails if no op ends, or a peer does not join, for this many seconds.
   double patience_s = 60;
   // The workload sleeps on the host instead of computing on the GPU.
   bool timed = false;

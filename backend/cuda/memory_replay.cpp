@@ -22,8 +22,8 @@ struct RowKernel {
   std::size_t width = 0, channels = 0;  // channels: 0 if rows are not planes
 };
 
-// Runs the kernel on `count` rows, or on `count` samples of planes; only takes the pieces if they have no
-// memory.
+// Runs the kernel on `count` rows, or on `count` samples of planes. If `pieces` has no memory, only counts
+// the bytes that the kernel needs.
 void issue(kernels::Stream stream, const RowKernel& kernel, std::size_t count, Pieces& pieces) {
   constexpr float kScale = 0.125f;  // of attention scores
   const std::size_t width = kernel.width, rows = count * std::max<std::size_t>(kernel.channels, 1);

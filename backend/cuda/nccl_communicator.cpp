@@ -172,7 +172,7 @@ void issue(const std::string& name, const std::vector<NcclCall>& calls) {
     if (is_error(result)) failed = call.communicator->communicator_;
   }
   if (group)
-    // The group is ended in any case
+    // The group is ended in any case.
     if (const ncclResult_t ended = ncclGroupEnd(); !is_error(result)) result = ended;
   if (is_error(result)) throw RunError(fmt::format("\"{}\": NCCL: {}", name, text_of(result, failed)));
 }

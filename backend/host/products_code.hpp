@@ -1,6 +1,6 @@
 // Defines the products for one instruction set. Each instruction set has one source file that includes this
-// file, is compiled for these instructions, and renames Eigen's namespace before. Otherwise the linker would
-// keep a single copy of Eigen's functions, which the processor might not be able to run.
+// file, is compiled for these instructions, and renames Eigen's namespace beforehand. Otherwise the linker
+// would keep a single copy of Eigen's functions, which the processor might not be able to run.
 #pragma once
 
 #ifndef Eigen

@@ -58,7 +58,7 @@ private:
 }
 
 void set(int socket, int level, int option, int value) {
-  // Errors are ignored: not all systems support all options
+  // Errors are ignored: not all systems support all options.
   setsockopt(socket, level, option, &value, sizeof value);
 }
 
@@ -68,7 +68,7 @@ struct Greeting {
   std::int32_t from = 0, to = 0, channel = 0;
 };
 
-// Blocking calls from before the run, when sockets have a timeout.
+// These calls block. They are used before the run, when sockets have a timeout.
 void write_all(int socket, const void* data, std::size_t bytes, const std::string& to) {
   const char* at = static_cast<const char*>(data);
   while (bytes > 0) {
@@ -458,7 +458,7 @@ private:
 
   void wait(std::vector<pollfd>& waits, double since_s, const std::vector<Parcel*>& parcels,
             bool drains) const {
-    // Times out to check, rarely, whether the run was stopped and, often, whether a send has arrived.
+    // Wakes up now and then to check whether the run was stopped, and often if a send may have arrived.
     const timespec look = drains ? timespec{0, 100'000} : timespec{0, 500'000'000};
     if (aborted_) throw RunError("stopped because another part of the run failed");
     if (ppoll(waits.data(), waits.size(), &look, nullptr) > 0) return;

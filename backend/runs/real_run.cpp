@@ -49,7 +49,8 @@ std::set<int> layers_held(const Program& program) {
   return layers;
 }
 
-// Compares workers that hold the same shards of the same layers, which learn the same; empty: there are none.
+// Returns whether workers that hold the same shards of the same layers learned the same; empty: there are no
+// such workers.
 std::optional<bool> compare_replicas(const Scenario& scenario, const std::vector<RankReport>& reports,
                                      const Schedule& schedule, const Wiring& wiring) {
   using Shards =

@@ -25,8 +25,7 @@ REHEARSE_HALF float float_of(std::uint32_t bits) {
 
 // Rounds to nearest, ties to even; overflow becomes infinity.
 REHEARSE_HALF std::uint16_t half_bits(float x) {
-  constexpr std::uint32_t kInfinity = 0x7f800000u,
-                          kLargest = 0x477fefffu;  // below 65520, which overflows
+  constexpr std::uint32_t kInfinity = 0x7f800000u, kLargest = 0x477fefffu;  // 65520 overflows
   const std::uint32_t bits = bits_of(x), magnitude = bits & 0x7fffffffu;
   const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
   if (magnitude > kInfinity) return static_cast<std::uint16_t>(sign | 0x7e00u);

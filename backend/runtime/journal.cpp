@@ -193,7 +193,7 @@ FinishedSteps finished_steps(const Schedule& schedule, std::vector<std::vector<R
                              int repeats) {
   FinishedSteps result;
   result.steps = repeats;
-  // By rank and op: do its iterations count as steps?
+  // By rank and op: 1 if the op's iterations count as steps.
   std::vector<std::vector<char>> by_round(by_rank.size());
   for (int rank = 0, role = 0, first = 0; rank < schedule.ranks(); ++rank) {
     while (rank >= first + schedule.roles[role].size()) first += schedule.roles[role++].size();

@@ -22,7 +22,7 @@ public:
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  // Valid while the process that made it lives; empty: it has none
+  // The name is valid while the process that made it lives; empty: the journal has no name.
   const std::string& name() const { return name_; }
 
   // Records the end of an op; may be called by any thread of the rank (numbered over all roles).

@@ -9,8 +9,8 @@
 
 namespace rehearse {
 
-// Source: NCCL, src/device/generate.py: algos_of_coll, and required_cuda() for the algorithms that support
-// only the Simple protocol.
+// An algorithm and what it supports (NCCL, src/device/generate.py: algos_of_coll, and required_cuda() for the
+// algorithms that support only the Simple protocol).
 struct NcclAlgorithm {
   std::string_view name;
   std::array<bool, kCollectiveNames.size()> kinds;  // by CollectiveKind; all-to-all consists of messages
@@ -33,8 +33,8 @@ constexpr bool has_protocol(std::string_view algorithm, std::string_view protoco
     if (a.name == algorithm && a.only_simple) return protocol.empty() || protocol == "Simple";
   return true;
 }
-// Returns whether the setting applies to a collective. Neither variable affects messages, nor all-to-all,
-// which consists of them.
+// Returns whether a setting makes sense for a collective: whether the algorithm has it. All-to-all only goes
+// with empty names, because neither variable affects the messages of which it consists.
 constexpr bool has_collective(std::string_view algorithm, std::string_view protocol, CollectiveKind kind) {
   if (kind == CollectiveKind::all_to_all) return algorithm.empty() && protocol.empty();
   for (const NcclAlgorithm& a : kNcclAlgorithms)

@@ -45,7 +45,7 @@ public:
     std::vector<std::uint64_t> gradients;
     std::uint64_t weights = 0;     // hash of the final weights
     std::uint64_t replicated = 0;  // hash of those that all ranks which share these layers hold in full
-    std::vector<int> staleness;    // of an asynchronous server: per push to its last bucket, when applied
+    std::vector<int> staleness;    // of each push to an asynchronous server's last bucket
   };
   virtual Learned learned() = 0;
   // Returns whether the workload reports losses. If so, it calls `on_loss`, if that is set, with each loss as

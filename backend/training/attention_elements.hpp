@@ -47,7 +47,7 @@ struct QueryPlace {
     first_key = s.window > 0 && end_key > s.window ? end_key - s.window : 0;
   }
   REHEARSE_ELEMENT bool sees(long key) const { return key >= first_key && key < end_key; }
-  // Row in queries and results, which have a row per head
+  // Returns the row in queries and results, which have a row per head.
   REHEARSE_ELEMENT long row(const AttentionShape& s) const {
     return ((sample * s.sequence + token) * s.kv_heads + kv_head) * s.queries + query;
   }

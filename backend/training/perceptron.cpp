@@ -99,7 +99,7 @@ Perceptron::Perceptron(Arithmetic& arithmetic, const MultiLayerPerceptron& shape
       segments_.emplace_back(static_cast<int>(l), static_cast<int>(s));
   for (const LayerRange& range : options_.held)
     for (int number = range.first; number <= range.last; ++number) add_held(number);
-  // Throws if the device does not support the precision
+  // Throws RunError if the device does not support the precision.
   (void)OwnedArray(arithmetic_, 0, options_.precision);
   if (held_.empty()) return;
   held_.back().ends_range = true;

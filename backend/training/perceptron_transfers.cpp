@@ -1,7 +1,7 @@
-// Exchanges of a perceptron with the ranks that share its layers.
+// Implements a perceptron's exchanges with the ranks that share its layers.
 // If ranks share the rows of a micro-batch (sequence parallelism), tensors are gathered into a buffer that
-// all of them use in turn, and partial sums are reduced in another such buffer. Otherwise sums replace the
-// partial sums in place.
+// all of them use in turn, and partial sums are reduced in another one. Otherwise sums replace the partial
+// sums in place.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -101,7 +101,7 @@ Array ShardedWeights::own_part(const Bucket& bucket, const Array& all) {
   return all.part(static_cast<std::size_t>(bucket.part.number) * each, each);
 }
 
-// Must be called while the network still has the gradients of a pass, that is before those of the bucket are
+// Must be called while the network still has the gradients of a pass, that is, before those of the bucket are
 // scattered.
 void ShardedWeights::add_alone(int stream, Bucket& bucket) {
   const Array& pass = bucket.summed ? bucket.scattered : bucket.gradients;

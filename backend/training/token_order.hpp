@@ -5,9 +5,9 @@
 
 namespace rehearse {
 
-// The order is that of the sample, unless ring attention assigns each rank one piece from either end
-// (zigzag): then there are `pieces` pieces of `piece` tokens each, and rank r has pieces r and pieces - 1 -
-// r.
+// An order of a sample's tokens. It is that of the sample, unless ring attention assigns each rank one piece
+// from either end (zigzag): then there are `pieces` pieces of `piece` tokens each, and rank r has pieces r
+// and pieces - 1 - r.
 struct TokenOrder {
   long piece = 0, pieces = 1;  // piece 0: the order of the sample
 

@@ -346,7 +346,7 @@ private:
     add_further_slots(arithmetic_, stream, collected, sum);
   }
 
-  // Provides the inputs of a micro-batch; those of other ranks arrive as a message.
+  // Copies this rank's inputs from the gathered batch; other ranks have received theirs as a message.
   void take_inputs(int stream, long step, const Op& op) {
     const Array inputs = network_->input(step, op.microbatch);
     if (batch_) arithmetic_.copy(stream, batch_->first_slot(batch_->inputs(step, op.microbatch)), inputs);

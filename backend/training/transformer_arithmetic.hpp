@@ -31,8 +31,9 @@ struct NormArrays {
   Array statistics;           // two per row: its mean and 1 / standard deviation
 };
 
-// Which elements are dropped depends only on the seed, the site in the model, the number of the sample and
-// the element's index in that sample, so that ranks that do the same work drop the same elements.
+// The dropout of one site in the model. Which elements are dropped depends only on the seed, the site, the
+// number of the sample and the element's index in that sample, so that ranks that do the same work drop the
+// same elements.
 struct Dropout {
   float probability = 0;  // 0: no dropout
   std::uint64_t seed = 0;
@@ -40,9 +41,10 @@ struct Dropout {
   Array samples;  // the sample numbers of the batch
 };
 
-// Queries are [batch, sequence, kv_heads, queries, head]; the first token has number `first` in `order`. Keys
-// and values share an array, [batch, held, kv_heads, head + value_head]; their first token has number
-// `held_first`. They are all `keys` of a sample or, in ring attention, those of one rank at a time.
+// The shape of attention. Queries are [batch, sequence, kv_heads, queries, head]; the first token has number
+// `first` in `order`. Keys and values share an array, [batch, held, kv_heads, head + value_head]; their first
+// token has number `held_first`. They are all `keys` of a sample or, in ring attention, those of one rank at
+// a time.
 struct AttentionShape {
   long batch = 1, sequence = 1, first = 0, keys = 1, kv_heads = 1, queries = 1, head = 1, value_head = 1;
   long window = 0;  // number of keys that a query sees, ending with its own; 0: all
@@ -93,7 +95,7 @@ public:
   virtual void positions_backward(int stream, const TokenRows& tokens, long offset, long width,
                                   const Array& dy, const Array& table_gradient, bool accumulate) = 0;
 
-  // Layer norm: Ba, Kiros and Hinton 2016. RMS norm: Zhang and Sennrich 2019. epsilon 1e-5.
+  // Layer norm: Ba, Kiros and Hinton 2016. RMS norm: Zhang and Sennrich 2019. Both use an epsilon of 1e-5.
   virtual void norm(int stream, const NormRows& rows, const NormArrays& arrays, const Array& y) = 0;
   virtual void norm_backward(int stream, const NormRows& rows, const NormArrays& arrays, const Array& dy,
                              const Array& dx) = 0;

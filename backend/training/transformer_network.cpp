@@ -124,7 +124,7 @@ TransformerNetwork::TransformerNetwork(const Scenario& scenario, const std::vect
 
 void TransformerNetwork::add_weights(const Scenario& scenario, int layer) {
   const bool copy = table_copy_ && layer + 1 == layers();
-  // In the order of the layer, which is that of its segments.
+  // Adds the tensors in the order of the layer, which is that of its segments.
   for (ParameterTensor& tensor : layer_parameters(scenario, model_, layer, shards_, copy).tensors) {
     const int segment = walk_.first_segment[static_cast<std::size_t>(layer)] + tensor.segment;
     weights_of_[segment].push_back({layer, std::move(tensor)});

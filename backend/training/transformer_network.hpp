@@ -22,7 +22,7 @@ namespace rehearse {
 class TransformerNetwork : public TrainedNetwork {
 public:
   // The scenario's model must be a transformer for which why_no_transformer() is empty. `factors` are those
-  // of the axes that shard layers, that is factors_of() the scenario. Throws RunError if these or the device
+  // of the axes that shard layers, that is, factors_of(scenario). Throws RunError if these or the device
   // require something that is not implemented here.
   TransformerNetwork(const Scenario& scenario, const std::vector<Factor>& factors, NetworkPart part,
                      long kept_steps, Arithmetic& arithmetic);
