@@ -224,7 +224,11 @@ private:
   void put(const char* key, const std::vector<int>& layers) {
     if (layers.empty()) return;
     TomlValue::Array array;
-    for (const int layer : layers) array.emplace_back().data = std::int64_t{layer};
+    for (const int layer : layers) {
+      TomlValue& element = array.emplace_back();
+      element.data = std::int64_t{layer};
+      element.place = place_;
+    }
     put(key, std::move(array));
   }
 

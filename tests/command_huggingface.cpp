@@ -55,6 +55,25 @@ bool says(const json& result, const std::string& words) {
 
 }  // namespace
 
+TEST_CASE("keys that do not fit a config.json are refused with its name") {
+  struct Case {
+    const char* keys;  // of [model.transformer]
+    const char* error;
+  };
+  const Scratch scratch;
+  for (const Case& c : {Case{"heads = 3", "config.json: model.transformer.kv_heads is 2"},
+                        Case{"heads = 8\nkv_heads = 3", ":12: model.transformer.kv_heads is 3"},
+                        // Layer 5 of the config attends to all keys.
+                        Case{"layers = 3", "config.json: model.transformer.full_attention_layers[0] is 5"}}) {
+    CAPTURE(c.keys);
+    const std::string path = job(scratch, kGemma, "", "[model.transformer]\n" + std::string(c.keys) + "\n");
+    const Outcome outcome = run_rehearse("simulate " + path);
+    CHECK(outcome.status == 2);
+    CAPTURE(outcome.err);
+    CHECK(outcome.err.find(c.error) != std::string::npos);
+  }
+}
+
 TEST_CASE("an assumed sequence length is said, and one that is given is not") {
   const Scratch scratch;
   const std::string said = "Sequences of 8192 tokens are assumed",
