@@ -12,7 +12,7 @@
 namespace rehearse {
 namespace {
 
-// The edges of a stage in the order of their first messages.
+// Returns the edges of a phase in the order of their first messages.
 std::vector<PlanEdge> edges_in_order(const Stage& stage) {
   if (stage.kind != Stage::Kind::trees) return stage_edges(stage);
   std::vector<PlanEdge> edges;
@@ -32,7 +32,7 @@ int relay_of(const Stage& stage, int from, int to) {
   return -1;
 }
 
-// Stages of a lane that use the same edge share its connection.
+// Adds a lane's connections. Phases of a lane that use the same edge share its connection.
 void add_stages(const Lane& lane, int number, std::vector<Connection>& connections) {
   std::set<std::tuple<int, int, int>> known;
   for (const Stage& stage : lane.stages)
@@ -106,7 +106,7 @@ std::vector<double> connection_shares(CollectiveKind kind, const CollectivePlan&
   const std::vector<Connection> connections = connections_of(course_of(kind), plan);
   std::vector<double> shares(connections.size(), 1);
   if (kind == CollectiveKind::all_reduce) {
-    std::map<std::tuple<int, int, int, int>, double> sums;  // by lane, tree and ends
+    std::map<std::tuple<int, int, int, int>, double> sums;  // by lane, tree, sender and receiver
     for (std::size_t l = 0; l < plan.lanes.size(); ++l) {
       const Lane& lane = plan.lanes[l];
       const std::vector<StageShare> of_stage = stage_shares(lane);

@@ -1,4 +1,4 @@
-// Who sends to whom in a collective, and what share of its bytes goes over each connection.
+// Describes who sends to whom in a collective, and what share of the bytes each connection carries.
 #pragma once
 
 #include <vector>
@@ -8,32 +8,33 @@
 
 namespace rehearse {
 
-// From member to member. Its messages go one after the other.
+// A directed connection between two members. It carries its messages one after the other.
 struct Connection {
   int from = 0, to = 0;
-  int rail = -1;           // as Cluster::route has it
-  int lane = 0, tree = 0;  // of the plan
-  int through = -1;        // a member that relays; -1: none
+  int rail = -1;           // NIC number, see Cluster::route()
+  int lane = 0, tree = 0;  // index into the plan's lanes, and into the phase's trees
+  int through = -1;        // member that relays; -1: none
 };
 
-// The connections of all collectives of a course (of NVLS those of in_messages()), lane by lane, in the order
-// of their first messages.
-//   ring: of the plan's stages. Every other course needs the plan of a ring (RunError if it is not).
-//   from_root, to_root: the lane's ring without its edge into the root, member 0, or without that out of it;
-//     they begin where the chain begins.
+// Returns the connections of every collective with this course, lane by lane, in the order of their first
+// messages. For switched algorithms (NVLS, CollNet) they are those of in_messages().
+//   ring: the edges of the plan's phases. All other courses except `pairs` need the plan of a ring; throws
+//     RunError for any other plan.
+//   from_root: the lane's ring without the edge into the root, which is member 0. to_root: the ring without
+//     the edge out of the root. Both start at the chain's first member.
 //   pairs: pairs_from() of each member.
 std::vector<Connection> connections_of(Course course, const CollectivePlan& plan);
-// From a member to each other one: its successors first.
+// Returns the connections from a member to all others, starting with its successor.
 std::vector<Connection> pairs_from(int member, int members);
 
-// What each of connections_of() carries, as a multiple of Collective::bytes.
+// Returns the bytes that each of connections_of() carries, as a multiple of Collective::bytes.
 std::vector<double> connection_shares(CollectiveKind kind, const CollectivePlan& plan);
 
-// The order of a lane's ring. RunError if the lane is of an algorithm other than ring.
+// Returns the members in the order of the lane's ring. Throws RunError if the lane's algorithm is not ring.
 const std::vector<int>& ring_of(const Lane& lane);
-// The members of a lane's chain, first to last: from the root or to it.
+// Returns the members of a lane's chain, first to last: starting at the root, or ending at it.
 std::vector<int> chain_of(const Lane& lane, Course course);
-// Of a stage's tree, all members but the root, the farthest from it first.
+// Returns all members of a tree except the root, those farthest from the root first.
 std::vector<int> farthest_first(const std::vector<int>& parents);
 
 }  // namespace rehearse

@@ -17,15 +17,16 @@ int nodes_of(const Cluster& cluster, const std::vector<Endpoint>& members, const
 
 struct Way {
   double sum = 0;
-  int edges = 0;  // of the way with most of them
+  int edges = 0;  // number of edges of the path with the most edges
 };
 
-// The longest way up to a root and the longest down from it, each edge being as long as `length` says.
+// Returns the length of the longest path up to a root plus that of the longest path down; `length` has an
+// entry for each edge.
 Way longest_way(const Stage& stage, const std::vector<PlanEdge>& edges, const std::vector<double>& length) {
   Way longest;
   const std::size_t members = stage.parents.front().size();
   for (std::size_t t = 0; t < stage.parents.size(); ++t) {
-    std::vector<double> up(members, 0), down(members, 0);  // of the edge between a member and its parent
+    std::vector<double> up(members, 0), down(members, 0);  // by edge between member and parent
     for (std::size_t e = 0; e < edges.size(); ++e) {
       if (edges[e].tree != static_cast<int>(t)) continue;
       if (stage.parents[t][edges[e].from] == edges[e].to)
@@ -89,7 +90,7 @@ StageOnNetwork stage_on_network(const Stage& stage, const Cluster& cluster,
   if (!stage.exchanges.empty())
     for (std::size_t e = 0; e < edges.size(); ++e)
       if (cluster.node_of(members[edges[e].from]) == cluster.node_of(members[edges[e].to]))
-        on.shape.tree_latency_s = std::max(on.shape.tree_latency_s, 2 * latency_s[e]);  // there and back
+        on.shape.tree_latency_s = std::max(on.shape.tree_latency_s, 2 * latency_s[e]);  // round trip
   if (stage.kind == Stage::Kind::trees) {
     const Way way = longest_way(stage, edges, latency_s);
     on.shape.tree_latency_s = way.sum;
@@ -113,7 +114,7 @@ StageOnNetwork stage_on_network(const Stage& stage, const Cluster& cluster,
   return on;
 }
 
-// Calls visit(link, times) for each link of a sorted multiset.
+// Calls visit(link, times) for each distinct link of a sorted multiset.
 template <class Visit>
 void each_link(const std::vector<LinkId>& links, Visit visit) {
   for (std::size_t i = 0; i < links.size();) {
@@ -124,7 +125,7 @@ void each_link(const std::vector<LinkId>& links, Visit visit) {
   }
 }
 
-// NCCL's choice between rings and NVLS on one node depends on the number of GPUs.
+// On one node, NCCL prefers NVLS to rings from a certain number of GPUs on.
 bool prefers_nvls(int compute_capability, std::size_t members) {
   return static_cast<int>(members) >= nccl::kLeastRanksNvls[compute_capability >= 100 ? 3 : 2];
 }
@@ -176,7 +177,7 @@ PlanOnNetwork on_network(const CollectivePlan& plan, const Cluster& cluster,
     stages = std::max(stages, own.size());
   }
   for (std::size_t s = 0; s < stages; ++s) {
-    std::map<LinkId, int> crossed;  // by all lanes
+    std::map<LinkId, int> crossed;  // number of crossings, over all lanes
     for (const auto& lane : on.lanes)
       if (s < lane.size()) each_link(lane[s].links, [&](LinkId link, int times) { crossed[link] += times; });
     for (auto& lane : on.lanes) {
@@ -185,8 +186,8 @@ PlanOnNetwork on_network(const CollectivePlan& plan, const Cluster& cluster,
       each_link(stage.links, [&](LinkId link, int) {
         stage.inverse_bandwidth = std::max(stage.inverse_bandwidth, crossed[link] / cluster.bandwidth(link));
       });
-      // Trees are counted by 2 S over their time; an edge carries a half of the lane's share. What switches
-      // sum is counted by S over its time.
+      // Trees define ring_bandwidth as 2 S over their time on the links, and each edge carries half of the
+      // lane's share. Switched phases define it as S over their time.
       const double edges = stage.kind == Stage::Kind::trees      ? 4
                            : stage.kind == Stage::Kind::switched ? stage.share.block / stage.share.edge
                                                                  : 1;
@@ -216,7 +217,7 @@ TransferCost stage_cost(Algorithm algorithm, const StageOnNetwork& stage, double
   } else {
     cost = message_cost(piece_of(edge_bytes / stage.steps, chunk_bytes), stage.shape, protocol);
     cost.steps = stage.steps;
-    cost.step_latency_s += cost.startup_s;  // every step is a call of its own
+    cost.step_latency_s += cost.startup_s;  // every step is a separate call
     cost.startup_s = 0;
   }
   cost.bytes_per_edge = edge_bytes;

@@ -1,4 +1,4 @@
-// What a plan puts on a cluster's links, and how long it takes there alone.
+// Computes the load that a collective puts on a cluster's links, and the time it takes alone on the network.
 #pragma once
 
 #include <vector>
@@ -10,13 +10,13 @@ namespace rehearse {
 
 struct StageOnNetwork {
   Stage::Kind kind = Stage::Kind::all_reduce;
-  int steps = 0;  // one after the other; trees: edges of the longest way up and down
+  int steps = 0;  // sequential steps; trees: edges on the longest path up and down
   StageShare share;
-  // Of one group (trees: of all members), `channels` counting the plan's lanes.
+  // Shape of one group (trees, switched: of all members); `channels` is the number of lanes.
   TransferShape shape;
-  double inverse_bandwidth = 0;  // s for a byte on each edge, this stage of all lanes being under way
+  double inverse_bandwidth = 0;  // seconds per byte on each edge while all lanes run this phase
   int edges = 0;
-  std::vector<LinkId> links;  // of all edges, ascending, each as often as it is crossed
+  std::vector<LinkId> links;  // of all edges, ascending; a link appears once for each crossing
 };
 struct PlanOnNetwork {
   Algorithm algorithm = Algorithm::ring;
@@ -25,26 +25,29 @@ struct PlanOnNetwork {
 PlanOnNetwork on_network(const CollectivePlan& plan, const Cluster& cluster,
                          const std::vector<Endpoint>& members);
 
-// Sets what the edges tell of the NVLinks in their way: nvlink_only, relayed, nvlink_bandwidth. `nodes` and
-// `channels` must be right already.
+// Sets nvlink_only, relayed and nvlink_bandwidth according to the NVLinks that the edges use. `nodes` and
+// `channels` must already be set.
 void take_interconnect(TransferShape& shape, const Cluster& cluster, const std::vector<Endpoint>& members,
                        const std::vector<PlanEdge>& edges);
 
-// What a stage costs in an all-reduce of `bytes`; its edges carry bytes_per_edge each. Rings cost what
-// ring_cost() says, trees tree_cost(), NVLS nvls_cost(), CollNet collnet_cost(); halving-doubling and torus
-// send plain messages, step by step. Messages are at most `chunk_bytes` long (0: not cut).
+// Returns the cost of one phase of an all-reduce of `bytes`; each of its edges carries bytes_per_edge. Rings
+// use ring_cost(), trees tree_cost(), NVLS nvls_cost() and CollNet collnet_cost(); halving-doubling and torus
+// send plain messages step by step. Messages have at most `chunk_bytes` (0: no limit).
 TransferCost stage_cost(Algorithm algorithm, const StageOnNetwork& stage, double bytes,
                         const Protocol& protocol, double chunk_bytes);
 
-// Seconds of an all-reduce of `bytes` alone on the network, its lanes side by side, their stages in step.
+// Returns the seconds that an all-reduce of `bytes` takes alone on the network. Its lanes run in parallel and
+// enter each phase together.
 double time_alone_s(const PlanOnNetwork& plan, double bytes, const Protocol& protocol, double chunk_bytes);
 
-// The same as NCCL predicts it when it chooses: without ramps (TransferCost::ramp_s).
+// Like time_alone_s(), but as NCCL predicts the time when it chooses an algorithm: without ramps
+// (TransferCost::ramp_s).
 double time_as_chosen_s(const PlanOnNetwork& plan, double bytes, const Protocol& protocol,
                         double chunk_bytes);
 
-// What `auto` chooses from: what fits, and of that, where GPUs speak NCCL, only its rings and trees, NVLS
-// with as many GPUs as make NCCL prefer it, and CollNet.
+// Returns the algorithms that `auto` chooses from. All of them fit the members. GPUs under the `nccl`
+// protocol use only what NCCL has: ring, tree, NVLS (on one node, if there are enough GPUs for NCCL to prefer
+// it) and CollNet. All others use the algorithms without switches.
 std::vector<Algorithm> candidates(const Cluster& cluster, const std::vector<Endpoint>& members,
                                   const Protocol& protocol);
 

@@ -22,7 +22,7 @@ std::int64_t pieces_of(std::int64_t size, std::int64_t most) {
   return most > 0 && size > most ? (size + most - 1) / most : 1;
 }
 
-// What has arrived at one member: by range the messages that are in it.
+// What has arrived at one member: for each range of elements, the messages that it contains.
 class Arrived {
 public:
   void collect(Range range, std::vector<std::int64_t>& messages) const {
@@ -36,7 +36,7 @@ public:
     std::int64_t at = range.begin;
     auto it = segments_.lower_bound(range.begin);
     while (at < range.end) {
-      if (it == segments_.end() || it->first > at) {  // nothing has come here yet
+      if (it == segments_.end() || it->first > at) {  // nothing has arrived here yet
         const std::int64_t end = it == segments_.end() ? range.end : std::min(range.end, it->first);
         it = segments_.emplace_hint(it, at, Segment{end, {}});
       }
@@ -122,7 +122,8 @@ public:
   }
 
 private:
-  // In which a member receives: step by step, or each message as it comes (MessageTable::Message::behind).
+  // The order in which a member receives: step by step, or each message on arrival
+  // (MessageTable::Message::behind).
   enum class Order { in_steps, as_they_come };
 
   Range whole() const { return {0, table_.elements}; }
@@ -153,12 +154,12 @@ private:
       case Stage::Kind::trees:
         trees(stage);
         break;
-      case Stage::Kind::switched:  // in_messages() has left none
+      case Stage::Kind::switched:  // in_messages() has replaced them
         break;
     }
   }
 
-  // In step s the place i sends on part i - 1 - s, to which all places before it have added.
+  // In step s, place i sends part i - 1 - s, to which all places before it have already added.
   void reduce_scatter(const Stage& stage) {
     const int size = static_cast<int>(stage.groups.front().size());
     for (int s = 0; s + 1 < size; ++s)
@@ -183,8 +184,8 @@ private:
                Order::in_steps);
   }
 
-  // The same steps for a collective of its own, whose parts are the members', whatever their places: of each
-  // part the lane passes on its share.
+  // Writes the same steps for a stand-alone reduce-scatter or all-gather. There, part i belongs to member i,
+  // wherever that member is in the ring; the lane carries its share of every part.
   void ring(const std::vector<int>& order, double share_begin, double share_end) {
     const int size = static_cast<int>(order.size());
     const bool reduce = kind_ == CollectiveKind::reduce_scatter;
@@ -214,7 +215,7 @@ private:
     }
   }
 
-  // Piece by piece: up, the farthest from the root first, and down again.
+  // Sends piece by piece: up, with the members farthest from the root first, and down again.
   void trees(const Stage& stage) {
     std::vector<std::vector<int>> far_first;
     for (const std::vector<int>& parents : stage.parents) far_first.push_back(farthest_first(parents));
@@ -236,7 +237,7 @@ private:
     if (range.size() == 0) return;
     const int connection = numbers_.at({lane_, edge.tree, edge.from, edge.to});
     const std::int64_t pieces = pieces_of(range.size(), most);
-    std::vector<std::int64_t> earlier;  // what the receiver takes in in the step before
+    std::vector<std::int64_t> earlier;  // messages that the receiver takes in during the previous step
     if (order == Order::in_steps) earlier.swap(received_[edge.to]);
     for (std::int64_t p = 0; p < pieces; ++p) {
       const Range piece = part_of(range, p, pieces);
@@ -261,9 +262,10 @@ private:
   const CollectivePlan& plan_;
   const Cut cut_;
   MessageTable table_;
-  std::map<std::tuple<int, int, int, int>, int> numbers_;  // of connections: by lane, tree, sender, receiver
+  // Connection numbers, by lane, tree, sender and receiver.
+  std::map<std::tuple<int, int, int, int>, int> numbers_;
   std::vector<Arrived> arrived_;
-  std::vector<std::vector<Range>> blocks_;  // by member: what it works on, under it what it did before
+  std::vector<std::vector<Range>> blocks_;  // by member: a stack with the block of the current phase on top
   std::vector<std::vector<std::int64_t>> received_;  // by member: the messages of its last step
   int lane_ = 0, stage_ = 0;
   std::int64_t first_of_stage_ = 0;

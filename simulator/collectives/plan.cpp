@@ -15,8 +15,8 @@ namespace {
 
 using Members = std::vector<int>;
 
-// Numbers of members from the orders of endpoints that the topology speaks of. Ranks that share an endpoint
-// take turns.
+// Converts endpoints, in the orders that the topology returns, into member numbers. Members that share an
+// endpoint are used in turn.
 class Numbers {
 public:
   explicit Numbers(const std::vector<Endpoint>& members) {
@@ -53,7 +53,7 @@ std::vector<Lane> ring_lanes(const Cluster& cluster, const std::vector<Endpoint>
   return lanes;
 }
 
-// Gives a ring's stage another kind, without groups; returns the order of the ring.
+// Changes the kind of a ring's phase and removes its groups; returns the order of the ring.
 Members turn_into(Stage& stage, Stage::Kind kind) {
   Members order = std::move(stage.groups.front());
   stage.kind = kind;
@@ -61,7 +61,7 @@ Members turn_into(Stage& stage, Stage::Kind kind) {
   return order;
 }
 
-// The parents in two trees over the heads of nodes; `before` has those of the other members.
+// Returns the parents in two trees over the nodes' heads; `before` has the parents of all other members.
 std::vector<Members> trees_over(const Members& heads, const Members& before) {
   std::vector<Members> trees;
   for (const Members& tree : double_tree(static_cast<int>(heads.size()))) {
@@ -71,8 +71,8 @@ std::vector<Members> trees_over(const Members& heads, const Members& before) {
   return trees;
 }
 
-// Each channel's ring enters a node at the device of its NIC; there the trees have the node's head, and the
-// others follow it as a chain.
+// Each channel's ring enters a node at the device of the channel's NIC. That device is the node's head in the
+// trees, and the node's other members follow it as a chain.
 std::vector<Lane> tree_lanes(const Cluster& cluster, const std::vector<Endpoint>& members, int channels) {
   std::vector<Lane> lanes = ring_lanes(cluster, members, channels);
   for (Lane& lane : lanes) {
@@ -90,7 +90,7 @@ std::vector<Lane> tree_lanes(const Cluster& cluster, const std::vector<Endpoint>
   return lanes;
 }
 
-// The members of each node in a channel's ring, which enters a node at the device of its NIC.
+// Splits the ring of a channel by node. The ring enters each node at the device of the channel's NIC.
 std::vector<Members> split_by_node(const Cluster& cluster, const std::vector<Endpoint>& members,
                                    const Members& order) {
   std::vector<Members> nodes;
@@ -118,7 +118,8 @@ std::vector<Lane> switched_lanes(const Cluster& cluster, const std::vector<Endpo
   return lanes;
 }
 
-// CollNet without the network's sums: trees over the heads of the nodes, which the others follow as a chain.
+// Replaces the sums in the network by trees over the nodes' heads; the other members follow their head as a
+// chain.
 void turn_collnet_into_trees(Stage& stage, int members) {
   Members before(static_cast<std::size_t>(members), -1);
   if (!stage.parents.empty()) before = stage.parents.front();
@@ -130,7 +131,7 @@ void turn_collnet_into_trees(Stage& stage, int members) {
   stage.exchanges.clear();
 }
 
-// In each node a chain to the head and back; the network sums over the heads.
+// Each node has a chain to its head and back; the network sums over the heads.
 std::vector<Lane> collnet_chain_lanes(const Cluster& cluster, const std::vector<Endpoint>& members,
                                       int channels) {
   std::vector<Lane> lanes = ring_lanes(cluster, members, channels);
@@ -159,7 +160,8 @@ std::vector<Lane> collnet_direct_lanes(const Cluster& cluster, const std::vector
   return {{1, {std::move(stage)}}};
 }
 
-// CollNet needs a network whose switches sum; CollNetDirect also NVSwitches, as in NCCL.
+// Returns why CollNet does not fit. It needs a network whose switches sum; CollNetDirect also needs
+// NVSwitches, as in NCCL.
 std::string collnet_misfit(Algorithm algorithm, const Cluster& cluster, const std::vector<Endpoint>& members,
                            const std::vector<Members>& nodes) {
   if (!cluster.fabric().sharp)
@@ -173,7 +175,7 @@ std::string collnet_misfit(Algorithm algorithm, const Cluster& cluster, const st
   return {};
 }
 
-// NVLS needs NVSwitches that can sum.
+// Returns why NVLS does not fit. It needs NVSwitches that can sum.
 std::string switch_misfit(Algorithm algorithm, const Cluster& cluster, const std::vector<Endpoint>& members,
                           const std::vector<Members>& nodes) {
   const Node& node = cluster.node();
@@ -195,7 +197,7 @@ std::vector<Lane> halving_doubling_lanes(int n) {
   Lane lane;
   Stage give;
   give.kind = Stage::Kind::give;
-  Members halving;  // who takes part in it
+  Members halving;  // members that take part in the halving
   for (int i = 0; i < rest; ++i) {
     give.groups.push_back({2 * i, 2 * i + 1});
     halving.push_back(2 * i + 1);
@@ -224,7 +226,7 @@ std::vector<Lane> halving_doubling_lanes(int n) {
 std::vector<Lane> hierarchical_lanes(const Cluster& cluster, const std::vector<Endpoint>& members,
                                      int channels) {
   const Numbers numbers(members);
-  std::vector<std::vector<Members>> nodes;  // by node and channel inside it: the ring
+  std::vector<std::vector<Members>> nodes;  // [node][channel inside the node]: its ring
   std::size_t inside = members.size();
   for (const Members& node : members_by_node(cluster, members)) {
     std::vector<Endpoint> endpoints;
@@ -335,12 +337,14 @@ std::vector<PlanEdge> stage_edges(const Stage& stage) {
         edges.push_back({group[i], group[(i + 1) % group.size()]});
         for (const std::array<int, 3>& hop : stage.relays)
           if (hop[0] == edges.back().from && hop[2] == edges.back().to) edges.back().through = hop[1];
-        // Out of the one and into the other, over the switch; both halves of the block. Between nodes, those
-        // of a leaf follow one another, so that its uplinks carry what its switch has summed.
+        // A switched block leaves one member and enters the next one over the switch, in two halves. Between
+        // nodes, the members below one leaf are neighbours in the group, so the leaf's uplinks carry only
+        // what its switch has summed.
         if (stage.kind == Stage::Kind::switched && stage.exchanges.empty()) edges.push_back(edges.back());
       }
   }
-  // Each member's part of the other's block, and the sum over all nodes of the own one.
+  // For each pair: the receiver's part of the sender's block, and the sender's own part summed over all
+  // nodes.
   for (const Members& node : stage.exchanges)
     for (const int from : node)
       for (const int to : node)
@@ -419,14 +423,15 @@ std::vector<StageShare> stage_shares(const Lane& lane) {
 }
 
 std::vector<std::vector<int>> double_tree(int n) {
-  // In the first tree a node's lowest set bit is its height; the parent has the next bit set instead, or, if
-  // there is no such node, only the higher ones. Odd nodes are leaves.
+  // In the first tree, a node's lowest set bit gives its height. Its parent has the next higher bit set
+  // instead or, if there is no such node, only the remaining higher bits. Odd nodes are leaves.
   Members first(static_cast<std::size_t>(n), -1);
   for (int i = 1; i < n; ++i) {
     const int lowest = i & -i, up = (i ^ lowest) | (lowest << 1);
     first[i] = up < n ? up : i ^ lowest;
   }
-  // In the second they are inner nodes: the mirror image, or, for odd n, the tree moved on by one.
+  // In the second tree the odd nodes are inner nodes: it is the mirror image or, for odd n, the first tree
+  // shifted by one.
   Members second(first.size(), -1);
   const auto moved = [n](int i) { return n % 2 == 0 ? n - 1 - i : (i + 1) % n; };
   for (int i = 0; i < n; ++i) second[moved(i)] = first[i] < 0 ? -1 : moved(first[i]);

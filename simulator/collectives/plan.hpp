@@ -1,4 +1,5 @@
-// How an all-reduce goes over the members of a group: who talks with whom, in which order, with which share.
+// Describes how an all-reduce runs over the members of a group: who sends to whom, in which order, with which
+// share.
 #pragma once
 
 #include <array>
@@ -10,30 +11,31 @@
 
 namespace rehearse {
 
-// Members are numbered from 0 in the group's order. A stage works on the block of the buffer that the stages
-// before have left to each of its members.
+// A phase of a collective schedule. Members are numbered from 0 in the group's order. A phase works on the
+// block of the buffer that the phases before it have left to each member.
 struct Stage {
   enum class Kind {
-    all_reduce,      // in rings, the groups: 2 (g-1) steps; all places of a ring hold the same block
-    reduce_scatter,  // in rings: g-1 steps; the place number i keeps part i of g
-    all_gather,      // in rings: undoes the last reduce_scatter, whose groups it has
-    give,            // pairs: the first sends its block to the second, which adds it
-    take_back,       // pairs: the second sends the result back
-    switched,        // switches sum over each group and hand the sum out: NVLink's (NVLS; half of the block
-                     // for each tree, if any), or the network's (CollNet)
-    trees,           // each tree its part of the block: up to the root and back, cut into pieces
+    all_reduce,      // rings, one per group: 2 (g-1) steps; all places of a ring hold the same block
+    reduce_scatter,  // rings: g-1 steps; place i keeps part i of g
+    all_gather,      // rings: undoes the last reduce_scatter and has the same groups
+    give,            // pairs: the first member sends its block to the second, which adds it
+    take_back,       // pairs: the second member sends back the result
+    switched,  // switches sum over each group and return the sum: NVSwitches (NVLS; half of the block for
+               // each tree, if there are trees) or the network's switches (CollNet)
+    trees,     // each tree carries its part of the block up to the root and back, cut into pieces
   } kind = Kind::all_reduce;
-  std::vector<std::vector<int>> groups;   // all of one size, at least 2; each member in one at most
-  std::vector<std::vector<int>> parents;  // trees, switched: of every member; -1 at a root, and at others
-  // CollNetDirect: the members of each node. Each sums a part of the block for its node, which the others
-  // send to it, has the network's switches sum it over its group, and sends the others the sum.
+  std::vector<std::vector<int>> groups;   // all of the same size, at least 2; each member is in at most one
+  std::vector<std::vector<int>> parents;  // trees, switched: [tree][member]; -1: the root, or not in the tree
+  // CollNetDirect: the members of each node. Each member sums one part of the block for its node from what
+  // the others send, has the network's switches sum it over the member's group, and sends the result to the
+  // others.
   std::vector<std::vector<int>> exchanges;
   // Hops of rings on a mesh that go through another member: {from, through, to}.
   std::vector<std::array<int, 3>> relays;
-  int rail = -1;  // as Cluster::route has it
+  int rail = -1;  // NIC number, see Cluster::route()
 };
 
-// A share of the buffer that goes its own way, stage by stage, beside the other lanes.
+// A share of the buffer that passes through its own sequence of phases, in parallel with the other lanes.
 struct Lane {
   double share = 1;
   std::vector<Stage> stages;
@@ -45,52 +47,54 @@ struct CollectivePlan {
   std::vector<Lane> lanes;
 };
 
-// The plan of an all-reduce over `members`; `channels` as for ring_orders().
-//   ring: a lane for each channel.
-//   tree: a lane for each channel, each with two trees over the nodes of which the inner nodes of one are
-//     leaves of the other: Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast,
-//     reduction and scan" (2009). Inside a node they go on as a chain. So NCCL does it.
+// Returns the collective schedule of an all-reduce over `members`; `channels` as in ring_orders().
+//   ring: one lane per channel.
+//   tree: one lane per channel, each with two trees over the nodes; the inner nodes of one tree are leaves
+//     of the other: Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and
+//     scan" (2009). Inside a node, the trees continue as a chain, as in NCCL.
 //   halving-doubling: Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in
-//     MPICH" (2005): the nearest first, with half of the buffer. Of n = p + r members, p a power of two, the
-//     first 2 r are pairs, whose first member gives its buffer to the second and takes the sum back.
-//   hierarchical: reduce-scatter inside the nodes, all-reduce over the nodes between members of one place,
-//     all-gather inside (Horovod's NCCLHierarchicalAllreduce; Cho et al., "BlueConnect", 2019).
-//   nvls: the switch of one node; nvls-tree: those of several, with two trees between the nodes, as NCCL's
-//     NVLS and NVLSTree. A member's NVLink carries the buffer once each way; between nodes it goes as with
-//     `tree`.
-//   collnet-chain, collnet-direct: the network's switches sum over the nodes, as with NCCL's CollNetChain and
-//     CollNetDirect: a NIC carries its share of the buffer once each way. Inside a node, a chain to the
-//     device of the channel's NIC and back, or all members with one another.
-//   torus: two lanes a dimension, one each way around, which begin with different dimensions.
-// InputError if misfit() says that the algorithm does not fit.
+//     MPICH" (2005): the nearest members exchange first, half of the buffer. Of n = p + r members, p a power
+//     of two, the first 2 r form pairs, in which the first member gives its buffer to the second and takes
+//     the sum back.
+//   hierarchical: reduce-scatter inside the nodes, all-reduce across the nodes between members at the same
+//     place, all-gather inside (Horovod's NCCLHierarchicalAllreduce; Cho et al., "BlueConnect", 2019).
+//   nvls: the NVSwitch of one node sums; nvls-tree: the NVSwitches of several nodes, which two trees
+//     connect, as in NCCL's NVLS and NVLSTree. A member's NVLink carries the buffer once each way; the
+//     traffic between nodes is that of `tree`.
+//   collnet-chain, collnet-direct: the network's switches sum over the nodes, as in NCCL's CollNetChain and
+//     CollNetDirect: a NIC carries its share of the buffer once each way. Inside a node, there is a chain to
+//     the device of the channel's NIC and back, or every member exchanges with every other one.
+//   torus: two lanes for each dimension, one per direction; each pair starts with a different dimension.
+// Throws InputError if misfit() reports that the algorithm does not fit.
 CollectivePlan collective_plan(Algorithm algorithm, const Cluster& cluster,
                                const std::vector<Endpoint>& members, int channels);
 
-// Why the algorithm cannot be used by these members, with what it needs; empty if it can.
+// Returns why these members cannot use the algorithm, and what it needs; empty if they can.
 std::string misfit(Algorithm algorithm, const Cluster& cluster, const std::vector<Endpoint>& members);
 
-// Who sends to whom in a stage. All of its edges carry the same number of bytes.
+// Who sends to whom in a phase. All edges of a phase carry the same number of bytes.
 struct PlanEdge {
   int from = 0, to = 0;
   int tree = 0;
-  int through = -1;  // a member that relays; -1: none
+  int through = -1;  // member that relays; -1: none
 };
 std::vector<PlanEdge> stage_edges(const Stage& stage);
-// The links from one member to another, through `through` if that is not -1.
+// Appends the links from one member to another, by way of member `edge.through` if that is not -1.
 void route_edge(const Cluster& cluster, const std::vector<Endpoint>& members, const PlanEdge& edge, int rail,
                 std::vector<LinkId>& links);
-// The same all-reduce in messages between members, for executors without an NVSwitch: `switched` stages
-// become rings, or trees that go on as chains inside the nodes.
+// Returns the same all-reduce as messages between members, for executors without switches that sum:
+// `switched` phases become rings, or trees that continue as chains inside the nodes.
 CollectivePlan in_messages(CollectivePlan plan);
-// Steps that follow one another; trees: 0, since their pieces follow the way of each tree.
+// Returns the number of sequential steps; 0 for trees, whose pieces follow the path of each tree.
 int stage_steps(const Stage& stage);
-// Of the lane's stages: the share of the whole buffer in the block that the stage works on, and on each edge.
+// Shares of the entire buffer, for each phase of a lane: of the block that the phase works on, and of the
+// data on each edge.
 struct StageShare {
   double block = 0, edge = 0;
 };
 std::vector<StageShare> stage_shares(const Lane& lane);
 
-// The two trees over n nodes: the parent of each, -1 at the root.
+// Returns the parents of n nodes in each of the two trees; -1 for the root.
 std::vector<std::vector<int>> double_tree(int n);
 
 }  // namespace rehearse

@@ -10,9 +10,10 @@ namespace {
 
 struct Box {
   std::string misfit;
-  std::vector<int> sizes;       // of the dimensions that the group fills; the members of a node come first
+  std::vector<int> sizes;  // sizes of the dimensions that the group fills; dimension 0 is the node if it has
+                           // several members
   bool several_a_node = false;  // sizes[0] is the number of members of a node
-  std::vector<int> member_at;   // by place; the first dimension's coordinate is the lowest digit
+  std::vector<int> member_at;   // by place; the coordinate in the first dimension is the lowest digit
 };
 
 std::string dims_text(const std::vector<int>& dims) {
@@ -77,7 +78,7 @@ Box box_of(const Cluster& cluster, const std::vector<Endpoint>& members) {
   return box;
 }
 
-// All lines of the box along a dimension, each a ring.
+// Returns all lines of the box along a dimension; each is a ring.
 std::vector<std::vector<int>> lines(const Box& box, std::size_t dimension, bool upwards) {
   std::size_t stride = 1;
   for (std::size_t d = 0; d < dimension; ++d) stride *= static_cast<std::size_t>(box.sizes[d]);
