@@ -21,18 +21,19 @@ bool on_tensor_cores(const Device& device, Precision precision) {
   return device.compute_capability >= 70 && precision != Precision::fp32;
 }
 
-// Whether every row of the operands of an unfused attention product begins at a multiple of 16 bytes, as
-// tensor cores require (NVIDIA, "Matrix Multiplication Background User's Guide", section 4.1). A model with a
-// hidden size of 13,824 took 118 s a step with 96 heads of 144 elements, and 157 s with 128 heads of 108
-// (bigscience-workshop/bigscience train/tr11-176B-ml/chronicles-prequel.md, "Another round of NHEADS").
+// Returns whether every row of the operands of an unfused attention product begins at a multiple of 16 bytes,
+// as tensor cores require (NVIDIA, "Matrix Multiplication Background User's Guide", section 4.1). A model
+// with a hidden size of 13,824 took 118 s per step with 96 heads of 144 elements, and 157 s with 128 heads of
+// 108 (bigscience-workshop/bigscience train/tr11-176B-ml/chronicles-prequel.md, "Another round of NHEADS").
 // Single products are not affected: DeepBench's products with a side of 5,124 keep their rate.
 bool aligned(const Kernel& kernel, Precision precision) {
   const double numbers = 16 / element_bytes(stored_precision(precision));
   return std::fmod(kernel.n, numbers) == 0 && std::fmod(kernel.k, numbers) == 0;
 }
 
-// As libraries do that try all their algorithms first: an implicit product, or Winograd's algorithm, whose
-// transforms are kernels of their own. Tensor cores are given implicit products.
+// Returns the faster of an implicit product and Winograd's algorithm, whose transforms are separate kernels,
+// as libraries do that try all their algorithms first. Tensor cores and processors always use implicit
+// products.
 KernelTime convolution_time(const Kernel& kernel, const Device& device, double peak, Precision precision) {
   KernelTime implicit;
   implicit.product =
@@ -57,10 +58,10 @@ double optimizer_time_s(const Work& work, const Device& device) {
   const double measured = device.optimizer_bytes_per_parameter.value;
   double bytes = work.optimizer_bytes;
   if (work.parameters_updated > 0 && measured > 0) {
-    // The device's figure is of mixed-precision Adam. On GPUs what other optimizers move more than is counted
-    // is taken to be in proportion: it is the traffic of kernels that are not fused. On processors it is time
-    // of Adam's arithmetic, a root and two divisions for each parameter, which the others do not have: they
-    // move what is counted.
+    // The device's figure was measured with mixed-precision Adam. On GPUs, the traffic beyond the counted
+    // bytes comes from unfused kernels, so it is scaled in proportion for other optimizers. On processors,
+    // the excess is the time of Adam's arithmetic, a root and two divisions per parameter. The other
+    // optimizers do not have it: they move only the counted bytes.
     static const double counted = update_bytes(Optimizer::adam, Precision::bf16, Precision::bf16);
     const bool is_adam =
         bytes <= 0 ||
@@ -128,8 +129,8 @@ KernelTime kernel_time(const Kernel& kernel, const Device& device, Precision pre
     } else if (kernel.kind == Kernel::Kind::attention || kernel.kind == Kernel::Kind::fused_attention) {
       time.arithmetic_s = 2 * kernel.m * kernel.n * kernel.k * kernel.batch / (rate * device.free_share());
     }
-    // Operands stream in while products are computed, so the slower of both sets the pace (the roofline:
-    // Williams, Waterman, Patterson 2009).
+    // Operands stream in while products are computed, so the slower of the two determines the time (the
+    // roofline: Williams, Waterman, Patterson 2009).
     time.memory_s = memory_time_s(kernel.bytes, device);
     time.one_s = std::max(time.arithmetic_s, time.memory_s);
   }

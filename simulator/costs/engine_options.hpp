@@ -1,4 +1,4 @@
-// How exactly a run is simulated.
+// Defines the options that decide how exactly a run is simulated.
 #pragma once
 
 #include <array>
@@ -15,26 +15,27 @@ namespace rehearse {
 enum class Fidelity { chunk, flow, analytic, automatic };
 inline constexpr std::array<std::string_view, 4> kFidelityNames = {"chunk", "flow", "analytic", "auto"};
 
-// A message of a collective at `chunk`, between rank classes.
+// A message of a collective at fidelity `chunk`, between two rank classes.
 struct ChunkMessage {
   int from = 0, to = 0;
-  double bytes = 0;               // of payload
-  double begin_s = 0, end_s = 0;  // on the links
+  double bytes = 0;               // payload
+  double begin_s = 0, end_s = 0;  // times on the links
 };
 
 struct EngineOptions {
   Fidelity fidelity = Fidelity::automatic;
   Protocol protocol = Protocol::nccl;
-  bool fold = true;           // simulate one rank of each kind
-  double latency_factor = 1;  // on the startup and latency of every transfer
+  bool fold = true;           // simulate one rank of each class of equivalent ranks
+  double latency_factor = 1;  // factor on the startup and latency of every transfer
   Interference interference;
-  HostLaunches launches;   // what issuing kernels takes of each GPU's process
-  double chunk_bytes = 0;  // largest message at `chunk`; 0: a ring step's whole share
-  // `chunk`: rings go by their message tables too, as all other algorithms do, instead of by the order of
-  // their steps alone. Slower and never folded; the times are the same.
+  HostLaunches launches;   // time that each GPU's process needs to issue kernels
+  double chunk_bytes = 0;  // largest message at `chunk`; 0: a ring step's entire share
+  // `chunk`: simulates rings by their message tables, like all other algorithms, instead of by the order of
+  // their steps alone. This is slower and never folded; the times are the same.
   bool ring_tables = false;
-  std::function<void(const ChunkMessage&)> on_message;  // called as each ends; none: not called
-  // Links (LinkId) whose users have to share them: what crosses one is simulated as flows, at `analytic` too.
+  std::function<void(const ChunkMessage&)> on_message;  // called when a message ends; may be empty
+  // Links (LinkId) whose users have to share them: transfers across them are simulated as flows, even at
+  // `analytic`.
   std::vector<int> shared_links;
 };
 

@@ -24,7 +24,7 @@ double thread_blocks(const Collective& collective, const TransferShape& shape) {
   return std::min(nccl::kMostBlocksBetweenNodes, nccl::kBlocksOfRing * rings_of_nic * nics);
 }
 
-// Bytes that one member's memory reads and writes.
+// Returns the bytes that one member reads from and writes to its memory.
 double memory_traffic(const Collective& collective, double bytes, const TransferShape& shape) {
   const double n = shape.ranks;
   switch (collective.kind) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostRanges = 64, kMostCurves = 1000;
 
-// {value = 20, low = 18, high = 25}, in `unit`.
+// Parses a TOML table such as {value = 20, low = 18, high = 25}, whose numbers are in `unit`.
 Spread read_spread(Section& section, std::string_view key, Range range, double unit) {
   Section table = section.section(key);
   if (!table.present()) section.refuse(key, "missing", "a table {value, low, high}");

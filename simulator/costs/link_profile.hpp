@@ -1,4 +1,4 @@
-// What messages of every size took on a network, as `rehearse-run calibrate` measures it.
+// Describes the measured times of messages of every size on a network, which `rehearse-run calibrate` writes.
 #pragma once
 
 #include <array>
@@ -12,12 +12,12 @@
 
 namespace rehearse {
 
-// A fitted number and how far it scatters; low and high are the value itself where nothing is known.
+// A fitted number and its range of scatter; low and high equal the value if the scatter is unknown.
 struct Spread {
   double value = 0, low = 0, high = 0;
 };
 
-// Messages from `from_bytes` on, up to the next range: latency_s + bytes / bandwidth.
+// Messages of at least `from_bytes`, up to the next range: they take latency_s + bytes / bandwidth.
 struct SizeRange {
   double from_bytes = 0;
   Spread latency_s;
@@ -26,17 +26,18 @@ struct SizeRange {
   double error = 0;   // median of |fitted / measured - 1|
 };
 
-// In a node or between nodes.
+// Whether both ends of a message are in the same node.
 enum class Reach { in_node, between_nodes };
 inline constexpr std::array<std::string_view, 2> kReachNames = {"in-node", "between-nodes"};
 
-// Messages between two ranks, or (ranks > 0) those of the steps of a collective of so many: 2(n-1) steps of a
-// ring all-reduce with messages of S/n, n-1 of the others.
+// The measured times of messages between two ranks or, with `ranks` > 0, of the messages in the steps of a
+// collective over that many ranks: 2(n-1) steps of a ring all-reduce with messages of S/n, n-1 steps of the
+// other collectives.
 struct LinkCurve {
   Reach reach = Reach::between_nodes;
   int ranks = 0;
   CollectiveKind kind = CollectiveKind::all_reduce;
-  std::vector<SizeRange> ranges;  // ascending, the first from 0
+  std::vector<SizeRange> ranges;  // ascending; the first starts at 0
 
   const SizeRange& range_of(double bytes) const;
 };
@@ -46,13 +47,15 @@ struct LinkProfile {
   Basis basis = Basis::measured;
   std::vector<LinkCurve> curves;
 
-  // Null if there is none.
+  // Returns null if there is no such curve.
   const LinkCurve* messages(Reach reach) const;
-  // Of the number of ranks nearest to `ranks` in proportion, the larger of two; messages() if there is none.
+  // Returns the curve whose number of ranks is nearest to `ranks` in proportion, preferring the larger one if
+  // two are equally near; messages() if the profile has no curve of this kind and reach.
   const LinkCurve* collective(CollectiveKind kind, Reach reach, int ranks) const;
 };
 
-// Shape of the file: README.md, "Calibrating". Throws InputError.
+// Parses a link profile, whose format is described in README.md, "Calibrating". Throws InputError if it is
+// invalid.
 LinkProfile read_link_profile(Section& root);
 LinkProfile read_link_profile_file(const std::string& path);
 

@@ -5,7 +5,7 @@
 namespace rehearse {
 namespace {
 
-// Standard deviations between the quartiles of a normal distribution.
+// Distance between the quartiles of a normal distribution, in standard deviations.
 constexpr double kDeviationsBetweenQuartiles = 1.349;
 
 struct Mean {
@@ -30,8 +30,9 @@ LinkUncertainty of_profile(const LinkProfile& profile) {
   return {inside.value(), between.value(), latency.value(), profile.basis, "quartiles of the link profile"};
 }
 
-// NVLink was measured on boards of up to so many devices (nccl_constants.hpp); what is extrapolated to racks
-// differs by the second deviation: every other row of a GB200 NVL72 in nccl-tests-published.csv.
+// NVLink was measured on boards with up to this many devices (nccl_constants.hpp). kRack is the deviation of
+// the values that are extrapolated to racks, from every other row of a GB200 NVL72 in
+// nccl-tests-published.csv.
 constexpr int kMostDevicesOfBoard = 8;
 constexpr double kBoard = 0.03, kRack = 0.25;
 

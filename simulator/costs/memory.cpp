@@ -6,8 +6,8 @@ namespace rehearse {
 namespace {
 
 // Section 3.1 of Rajbhandari, Rasley, Ruwase, He, "ZeRO: Memory Optimizations Toward Training Trillion
-// Parameter Models" (SC 2020): mixed-precision Adam keeps 2 + 2 + 12 bytes, the 12 being master weights and
-// two moments.
+// Parameter Models" (SC 2020): mixed-precision Adam stores 2 + 2 + 12 bytes per parameter, where the 12 are
+// master weights and two moments.
 constexpr double kMasterBytes = 4, kMomentBytes = 4;
 
 bool mixed(Precision p) {
@@ -38,8 +38,8 @@ StateBytes state_bytes(Optimizer optimizer, Precision precision, Precision gradi
 
 double update_bytes(Optimizer optimizer, Precision precision, Precision gradient) {
   const StateBytes bytes = state_bytes(optimizer, precision, gradient);
-  // The state is read and written, the gradient read; the weight is written, and read unless a master copy
-  // was.
+  // The state is read and written and the gradient is read. The weight is written; it is read, too, unless a
+  // master copy is read instead.
   return bytes.gradient + 2 * bytes.optimizer + (mixed(precision) ? 1 : 2) * bytes.weight;
 }
 

@@ -1,4 +1,4 @@
-// What training keeps for each parameter, and what an optimizer's update moves of it.
+// Computes the bytes that training stores for each parameter, and those that an optimizer's update moves.
 #pragma once
 
 #include "models/precision.hpp"
@@ -6,7 +6,7 @@
 
 namespace rehearse {
 
-// Bytes per parameter.
+// Bytes stored per parameter.
 struct StateBytes {
   double weight = 0;
   double gradient = 0;
@@ -14,11 +14,11 @@ struct StateBytes {
   double total() const { return weight + gradient + optimizer; }
 };
 
-// `gradient` is the precision in which gradients are accumulated and sent; they are never kept in fewer bytes
-// than the weights have.
+// Returns the bytes per parameter. `gradient` is the precision in which gradients are accumulated and sent;
+// they never take fewer bytes than the weights.
 StateBytes state_bytes(Optimizer optimizer, Precision precision, Precision gradient);
 
-// Bytes per parameter that one update reads and writes.
+// Returns the bytes per parameter that one update reads and writes.
 double update_bytes(Optimizer optimizer, Precision precision, Precision gradient);
 
 }  // namespace rehearse

@@ -12,7 +12,7 @@ std::int64_t rented(int whole, int used) {
   return whole > 0 ? whole : used;
 }
 
-// The key of the first part whose power is not known.
+// Returns the key of the first part whose power is unknown; empty if all are known.
 std::string missing_power_key(const Cluster& cluster) {
   const Node& node = cluster.node();
   if (node.device.power_w.value <= 0) return "cluster.node.device.power_w";

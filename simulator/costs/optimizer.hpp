@@ -1,4 +1,4 @@
-// Optimizers by name. What they keep of each parameter: simulator/costs/memory.hpp.
+// Lists the optimizers by name. simulator/costs/memory.hpp defines what each stores per parameter.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// How a library carries out a matrix product: in tiles, waves and parts along k, and how long that takes.
+// Computes how a library carries out a matrix product (tiles, waves, parts along k) and how long that takes.
 #pragma once
 
 #include "topologies/device.hpp"
@@ -10,20 +10,20 @@ struct ProductShape {
   double m = 0, n = 0, k = 0, batch = 1;
 };
 
-// By whom and on which units.
+// The units and the library that carry out a product.
 struct ProductUnits {
   double rate = 0;            // FLOP/s of long products
-  bool tensor_cores = false;  // else on units that multiply and add single numbers
-  bool convolution = false;   // an implicit or Winograd's product of a library of convolutions
+  bool tensor_cores = false;  // false: units that multiply and add single numbers
+  bool convolution = false;   // an implicit or Winograd's product in a convolution library
 };
 
-// What the fastest way takes. Tiles are 0 where the product does not come in tiles: on devices that say
-// nothing of their compute units, and products with a vector.
+// The fastest way to carry out a product. Tile sizes are 0 if the product is not tiled: on devices that do
+// not state their number of compute units, and for products with a vector.
 struct ProductTime {
-  double seconds = 0;             // of arithmetic, and of adding the parts
-  double tile_m = 0, tile_n = 0;  // of the result, by one compute unit at a time
-  double split = 1;               // parts along k, whose results are added
-  double waves = 0;               // tiles of all parts over compute units
+  double seconds = 0;             // arithmetic, plus adding the parts
+  double tile_m = 0, tile_n = 0;  // part of the result that one compute unit computes at a time
+  double split = 1;               // number of parts along k, whose results are added
+  double waves = 0;               // tiles of all parts divided by the compute units
 };
 ProductTime product_time(const ProductShape& shape, const ProductUnits& units, const Device& device);
 

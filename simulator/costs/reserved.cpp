@@ -9,20 +9,20 @@ namespace {
 
 constexpr double kMiB = 1048576, kGiB = 1073741824;
 
-// stas00/ml-engineering, training/performance/README.md, "Preloaded CUDA kernels memory usage", of an 80 GB
-// GPU with PyTorch 2.1: 0.47 GB where kernels are loaded as they are called, 0.92 where all are; a training
-// job lies between.
+// stas00/ml-engineering, training/performance/README.md, "Preloaded CUDA kernels memory usage", for an 80 GB
+// GPU with PyTorch 2.1: 0.47 GB if kernels are loaded on their first call, 0.92 GB if all are loaded. A
+// training job is in between.
 constexpr double kContextBytes = 0.7 * kGiB;
 
-// A connection has a buffer for each protocol, on one of its sides: NVIDIA/nccl v2.30.7, src/init.cc
+// A connection has one buffer for each protocol, on one of its sides: NVIDIA/nccl v2.30.7, src/init.cc
 // (DEFAULT_LL_BUFFSIZE, DEFAULT_LL128_BUFFSIZE, DEFAULT_BUFFSIZE): 512 threads x 8 lines x 8 steps x 16 B;
 // 640 threads x 120 elements x 8 steps x 8 B; 4 MiB.
 constexpr double kConnectionBytes = 512.0 * 8 * 8 * 16 + 640.0 * 120 * 8 * 8 + 4 * kMiB;
-// A channel's ring: one neighbour from whom a rank receives. NCCL connects trees only once they are used.
+// In a channel's ring, a rank receives from one neighbour. NCCL connects trees only when they are first used.
 constexpr double kConnectionsOfChannel = 1;
 
-// Channels, as NCCL's logs tell them ("coll channels"): 24 of eight GPUs on an NVSwitch, 16 where several
-// nodes take part, 12 on the mesh of a DGX-1 with V100, 2 over PCIe.
+// Returns the number of channels, as NCCL's logs report it ("coll channels"): 24 for eight GPUs on an
+// NVSwitch, 16 across several nodes, 12 on the mesh of a DGX-1 with V100, 2 over PCIe.
 double channels_of(const std::vector<int>& members, const Cluster& cluster) {
   const int node = cluster.node_of(members.front());
   const bool inside =
@@ -40,8 +40,9 @@ double channels_of(const std::vector<int>& members, const Cluster& cluster) {
   return 2;
 }
 
-// PyTorch, aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize: 2 x 4,096 + 8 x 16 KiB for a
-// handle and stream, on Hopper and later 32 MiB, as NVIDIA's documentation of cuBLAS recommends.
+// Returns the size of cuBLAS's workspace. PyTorch, aten/src/ATen/cuda/CublasHandlePool.cpp,
+// parseChosenWorkspaceSize: 2 x 4,096 + 8 x 16 KiB for each handle and stream; 32 MiB on Hopper and later, as
+// NVIDIA's documentation of cuBLAS recommends.
 double workspace_bytes(const Device& device) {
   constexpr int kHopper = 90;
   return device.compute_capability >= kHopper ? 32 * kMiB : (2 * 4096 + 8 * 16) * 1024.0;

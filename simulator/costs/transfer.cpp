@@ -10,7 +10,7 @@
 namespace rehearse {
 namespace {
 
-// Steps and bytes are the algorithm's; what a step costs is the protocol's.
+// Returns the steps and bytes of the algorithm; only the cost of a step depends on the protocol.
 TransferCost ideal_cost(CollectiveKind kind, double bytes, const TransferShape& shape) {
   TransferCost cost;
   const int n = shape.ranks;
@@ -28,11 +28,11 @@ TransferCost ideal_cost(CollectiveKind kind, double bytes, const TransferShape& 
       break;
     case CollectiveKind::all_to_all:
       // Pairwise exchange: n-1 steps, in each of which every rank sends one block to another rank. There are
-      // no ring edges; `bytes_per_edge` is what a rank sends (and receives) altogether.
+      // no ring edges; `bytes_per_edge` is the total that a rank sends (and receives).
       cost.steps = n - 1;
       cost.bytes_per_edge = (n - 1.0) * bytes;
       break;
-    case CollectiveKind::broadcast:  // along the chain, cut finely enough to keep all its edges busy
+    case CollectiveKind::broadcast:  // along the chain, in pieces small enough to keep all its edges busy
     case CollectiveKind::reduce:
       cost.steps = n - 1;
       cost.bytes_per_edge = bytes;
@@ -41,9 +41,9 @@ TransferCost ideal_cost(CollectiveKind kind, double bytes, const TransferShape& 
   return cost;
 }
 
-// One hop inside a node, and one between nodes. The tables contain what the route inside a node costs; of the
-// network they contain the software's share, to which the route's latency comes (twice for Simple, which
-// flushes).
+// Latency of one hop inside a node, and of one between nodes. The tables include the route inside a node, but
+// only the software's share of the network's latency. The latency of the network's route is added to it
+// (twice for Simple, which flushes).
 double intra_latency_us(int protocol, int nodes) {
   const double host = nodes > 1 ? nccl::kNetOverheadUs * (protocol == nccl::kSimple ? 3 : 1) : 0;
   return std::max(nccl::kNvlinkLatencyUs[protocol], host);
@@ -52,16 +52,17 @@ double inter_latency_us(int protocol, double hop_latency_s) {
   return nccl::kNetLatencyUs[protocol] + 1e6 * hop_latency_s * (protocol == nccl::kSimple ? 2 : 1);
 }
 
-// How many of the steps cross from node to node.
+// Returns the number of steps that cross between nodes.
 int steps_between_nodes(CollectiveKind kind, const TransferShape& shape) {
   if (shape.nodes < 2) return 0;
   if (kind == CollectiveKind::all_reduce) return 2 * (shape.nodes - 1);
-  // Pairwise: all blocks but those for the ranks of the own node.
+  // Pairwise: all blocks except those for ranks of the same node.
   if (kind == CollectiveKind::all_to_all) return shape.ranks - std::max(1, shape.ranks / shape.nodes);
   return shape.nodes - 1;
 }
 
-// The share of `ring_bandwidth` that NCCL's channels fill: of NVLinks or NICs, whichever bounds them.
+// Returns the share of `ring_bandwidth` that NCCL's channels fill: that of the NVLinks or that of the NICs,
+// whichever is lower.
 double channel_share(const TransferShape& shape) {
   const auto arch = nccl::architecture(shape.compute_capability);
   const double nvlink = nccl::kNvlinkShare[arch] * (shape.relayed ? nccl::kRelayShare : 1);
@@ -74,8 +75,8 @@ double ramp_s(double bytes, double factor, double bandwidth) {
   return bandwidth > 0 ? factor * std::sqrt(bytes * nccl::kRampBytes) / bandwidth : 0;
 }
 
-// Of rings and trees on NVLink. LL's bandwidth is so low that nothing of it is lost. A reduce-scatter or
-// all-gather is half of an all-reduce.
+// Returns the ramp of rings and trees on NVLink. LL's bandwidth is so low that no ramp limits it. A
+// reduce-scatter or all-gather is half of an all-reduce.
 double nvlink_ramp_s(CollectiveKind kind, double bytes, const TransferShape& shape, int protocol) {
   if (!shape.nvlink_only || protocol == nccl::kLL) return 0;
   const auto arch = nccl::architecture(shape.compute_capability);
@@ -121,12 +122,12 @@ TransferCost nccl_cost(CollectiveKind kind, double bytes, const TransferShape& s
   return cost;
 }
 
-// What the tree's protocols make of the bus bandwidth.
+// Returns the share of the bus bandwidth that trees reach with this protocol.
 double tree_efficiency(double bytes, const TransferShape& shape, int protocol) {
   const int arch = nccl::architecture(shape.compute_capability), column = std::min(shape.nodes, 3) - 1;
   const double channels = std::max(1, shape.channels);
   double bus = shape.ring_bandwidth * channel_share(shape);
-  // A chain of two has one edge each way where longer ones have two; NCCL counts with two.
+  // A chain of two has one edge in each direction where longer chains have two; NCCL assumes two.
   if (shape.nvlink_only)
     bus = std::min(bus, nccl::kNvlinkShare[static_cast<std::size_t>(arch)] * shape.nvlink_bandwidth);
   double reached = nccl::kTreeEfficiency * bus;
@@ -153,9 +154,9 @@ Reach reach_of(const TransferShape& shape) {
   return shape.nodes > 1 ? Reach::between_nodes : Reach::in_node;
 }
 
-// Adds to an ideal cost what a step costs whose way has `edges` messages of `bytes`, one after the other, on
-// top of their routes' own latency. `link`: the bandwidth that the links leave to each, of which it takes no
-// more than was measured. Without a curve the cost stays as it is.
+// Adds the measured cost of a step whose path has `edges` messages of `bytes`, one after the other, to an
+// ideal cost, which already has the latency of their routes. `link` is the bandwidth that the links leave to
+// each message; it uses no more of it than was measured. Without a curve, the cost stays the same.
 void add_measured(TransferCost& cost, const LinkCurve* curve, double bytes, int edges, double link) {
   if (curve == nullptr) return;
   const SizeRange& range = curve->range_of(bytes);
@@ -168,8 +169,8 @@ bool is_chain(CollectiveKind kind) {
   return course_of(kind) == Course::from_root || course_of(kind) == Course::to_root;
 }
 
-// The last of the edges of a chain waits for the first piece until all edges before it have carried it: on
-// top of the time of all bytes on one edge, the time of a piece on each edge but one.
+// The last edge of a chain waits for the first piece until all edges before it have carried that piece. This
+// adds the time of a piece on every edge but one to the time of all bytes on one edge.
 void add_filling(TransferCost& cost, double piece, double bandwidth) {
   if (bandwidth > 0) cost.filling_s = (cost.steps - 1) * piece / bandwidth;
 }
@@ -178,10 +179,10 @@ void add_tcp(TransferCost& cost, const TransferShape& shape, const Protocol& pro
   if (shape.nodes > 1) cost.efficiency = tcp_efficiency(protocol.frame_overhead_bytes);
 }
 
-// Gloo's ring sends N segments in each of its two phases, c long on the wire each, and posts a segment once
-// the last but one has arrived and, in the first phase, has been summed. A phase takes N c, what the last
-// segment waits for, and for every pair of segments what of that wait is longer than the other's time on the
-// wire.
+// Gloo's ring sends N segments in each of its two phases, each of them c on the wire, and posts a segment
+// once the last but one has arrived and, in the first phase, has been summed. A phase takes N c, plus the
+// wait for the last segment, plus, for every pair of segments, the part of that wait that exceeds the other
+// segment's time on the wire.
 void add_gloo(TransferCost& cost, CollectiveKind kind, double bytes, const TransferShape& shape) {
   const double arrival_s = cost.step_latency_s + gloo::kSegmentLatencyS;
   cost.startup_s += gloo::kCallS;
@@ -197,12 +198,12 @@ void add_gloo(TransferCost& cost, CollectiveKind kind, double bytes, const Trans
       pairs * (std::max(0.0, summed_s - wire_s) + std::max(0.0, arrival_s - wire_s)) / cost.steps;
 }
 
-// Chains and trees are cut in any case, or all but one of their edges would wait.
+// Chains and trees are always cut into pieces; otherwise all but one of their edges would have to wait.
 double pieces_in_flight(double chunk_bytes) {
   return chunk_bytes > 0 ? chunk_bytes : nccl::kPieceBytes;
 }
 
-// A message of the ring, the chain or the pairs.
+// Returns the size of a message of the ring, the chain or the pairs.
 double message_of_ring(CollectiveKind kind, const TransferCost& cost, const TransferShape& shape,
                        double chunk_bytes) {
   const double channel_bytes = cost.bytes_per_edge / std::max(1, shape.channels);
@@ -218,7 +219,7 @@ double message_of_ring(CollectiveKind kind, const TransferCost& cost, const Tran
   return piece_of(channel_bytes / cost.steps, chunk_bytes);
 }
 
-// As NCCL predicts it when it chooses: it does not know of ramps.
+// Returns the time that NCCL predicts when it chooses a protocol: without ramps.
 double time_as_chosen(const TransferCost& cost, double bandwidth) {
   const double bytes_s = bandwidth > 0 ? cost.bytes_per_edge / (cost.efficiency * bandwidth) : 0;
   return cost.startup_s + cost.filling_s + cost.steps * cost.step_latency_s + bytes_s;
@@ -257,7 +258,7 @@ TransferCost ring_cost(CollectiveKind kind, double bytes, const TransferShape& s
     return cost;
   }
   if (shape.compute_capability == 0) return ideal_cost(kind, bytes, shape);
-  // NCCL carries out all-to-all as grouped sends and receives, which know the Simple protocol only.
+  // NCCL implements all-to-all as grouped sends and receives, which only support the Simple protocol.
   if (kind == CollectiveKind::all_to_all) return nccl_cost(kind, bytes, shape, nccl::kSimple);
   TransferCost best;
   double best_s = std::numeric_limits<double>::infinity();
@@ -280,7 +281,7 @@ TransferCost tree_cost(double bytes, const TransferShape& shape, const Protocol&
   ideal.steps = 1;
   ideal.step_latency_s = shape.tree_latency_s;
   ideal.bytes_per_edge = 2 * bytes;  // as counted by ring_bandwidth
-  // Two trees; the bus bandwidth counts each of them both ways.
+  // There are two trees, and the bus bandwidth counts each of them in both directions.
   const int channels = std::max(1, shape.channels);
   const double piece = piece_of(bytes / 2 / channels, pieces_in_flight(chunk_bytes)),
                link = shape.ring_bandwidth / channels;
@@ -318,7 +319,7 @@ TransferCost tree_cost(double bytes, const TransferShape& shape, const Protocol&
 
 namespace {
 
-// Switches sum: the links' bandwidth and the latency of the way.
+// Returns the cost of sums in switches: it depends on the bandwidth of the links and the latency of the path.
 TransferCost switched_cost(double bytes, const TransferShape& shape, const Protocol& protocol) {
   TransferCost cost;
   cost.steps = 1;
@@ -346,7 +347,8 @@ TransferCost nvls_cost(double bytes, const TransferShape& shape, const Protocol&
     cost.step_latency_s +=
         2 * std::ilogb(shape.nodes) * (1e-6 * nccl::kNvlsTreeNetLatencyUs + shape.hop_latency_s);
   if (switched <= 0 || shape.ring_bandwidth <= 0) return cost;
-  // Nodes and the network between them work at the same time: the slower one sets the pace.
+  // Nodes and the network between them work at the same time, so the slower of the two determines the
+  // bandwidth.
   const double net = shape.nodes > 1 ? nccl::kNetworkShare : 1;
   cost.efficiency = std::min(net, switched / shape.ring_bandwidth);
   const double ramp = (shape.nodes > 1 ? nccl::kNvlsTreeRamp : nccl::kNvlsRamp)[arch];
@@ -371,7 +373,8 @@ TransferCost collnet_cost(double bytes, const TransferShape& shape, const Protoc
   cost.step_latency_s = 1e-6 * (2 * in_node_us + net_us) + 2 * shape.hop_latency_s;
   cost.efficiency = nccl::kNetworkShare;
   if (shape.nvlink_bandwidth <= 0 || shape.ring_bandwidth <= 0) return cost;
-  // Nodes and the network between them work at the same time: the slower one sets the pace.
+  // Nodes and the network between them work at the same time, so the slower of the two determines the
+  // bandwidth.
   double in_node = nccl::kCollnetShare * nccl::kNvlinkShare[arch] * shape.nvlink_bandwidth;
   if (direct) in_node *= nccl::kCollnetDirectShare[arch];
   cost.efficiency = std::min(cost.efficiency, in_node / shape.ring_bandwidth);
@@ -398,7 +401,7 @@ TransferCost message_cost(double bytes, const TransferShape& shape, const Protoc
     add_measured(cost, protocol.links->messages(reach_of(shape)), bytes, 1,
                  shape.ring_bandwidth / std::max(1, shape.channels));
   if (protocol.kind != Protocol::nccl || shape.compute_capability == 0) return cost;
-  // Send and receive run the Simple protocol's primitives: one step of such a ring.
+  // Send and receive run the primitives of the Simple protocol: they cost one step of a Simple ring.
   cost.protocol = nccl::kProtocols[nccl::kSimple];
   cost.startup_s = 1e-6 * nccl::kBaseLatencyUs[nccl::kSimple];
   cost.step_latency_s = 1e-6 * (shape.nodes > 1 ? inter_latency_us(nccl::kSimple, shape.hop_latency_s)
