@@ -5,8 +5,8 @@
 namespace rehearse {
 namespace {
 
-// The ops of two repetitions of a program, one behind the other, and how much of each stream has surely ended
-// when one of them begins: a vector clock.
+// A vector clock over the ops of two successive repetitions of a program: for each op, how much of each
+// stream has certainly ended when the op begins.
 class Clocks {
 public:
   Clocks(const Program& program, const ProgramIndex& index)
@@ -16,12 +16,12 @@ public:
         streams_(program.streams.size()),
         at_begin_(2 * ops_ * streams_, 0) {
     std::vector<std::vector<int>> ended_on(streams_,
-                                           std::vector<int>(streams_, 0));  // of each stream's last op
+                                           std::vector<int>(streams_, 0));  // after each stream's last op
     for (std::size_t n = 0; n < 2 * ops_; ++n) {
       const Op& op = program.ops[n % ops_];
       std::vector<int>& clock = ended_on[op.stream];
       for (const Dependency& d : op.after) {
-        // An op that stands later in the program is not counted: less is then known to have ended.
+        // Dependencies on ops later in the program are not counted: less is then known to have ended.
         const std::size_t copy = n / ops_;
         if (d.steps_back > 0 && copy == 0) continue;
         const std::size_t awaited =
@@ -36,12 +36,12 @@ public:
     }
   }
 
-  // Neither has surely ended when the other begins.
+  // Returns whether neither op has certainly ended when the other begins.
   bool may_overlap(std::size_t a, std::size_t b) const {
     return begin(a)[stream(b)] <= position(b) && begin(b)[stream(a)] <= position(a);
   }
   int ended_before(std::size_t n, std::size_t stream) const { return begin(n)[stream]; }
-  int position(std::size_t n) const {  // in its stream, counted through both repetitions
+  int position(std::size_t n) const {  // in its stream, counted across both repetitions
     const std::size_t op = n % ops_;
     const auto length = static_cast<int>(index_.stream_ops[program_.ops[op].stream].size());
     return index_.position[op] + (n < ops_ ? 0 : length);
@@ -74,7 +74,7 @@ std::vector<bool> computes_beside_collectives(const Program& program, const Prog
     return beside;
   }
   const Clocks clocks(program, index);
-  // By stream, in both repetitions.
+  // Returns the ops of a kind by stream, in both repetitions.
   const auto ops_of = [&](OpKind kind) {
     std::vector<std::vector<std::size_t>> of_stream(streams);
     for (std::size_t n = 0; n < 2 * ops; ++n)
@@ -86,7 +86,7 @@ std::vector<bool> computes_beside_collectives(const Program& program, const Prog
       if (!is(n % ops, marked)) continue;
       for (std::size_t s = 0; s < streams; ++s) {
         if (s == static_cast<std::size_t>(program.ops[n % ops].stream)) continue;
-        // The first that has not ended before: later ones on its stream begin no earlier than it.
+        // The first op that has not ended before: later ones on its stream begin no earlier.
         const auto first =
             std::lower_bound(others[s].begin(), others[s].end(), clocks.ended_before(n, s),
                              [&](std::size_t other, int ended) { return clocks.position(other) < ended; });

@@ -20,7 +20,8 @@ namespace rehearse {
 
 namespace {
 
-// Only flows that may have to share links need SimGrid; the others' times are known when they start.
+// Returns which flows need SimGrid: those that may have to share links. The times of all others are known
+// when they start.
 std::vector<bool> simulated_flows(const Layout& layout, const EngineOptions& options) {
   std::vector<bool> simulated(layout.flows.size(), false);
   for (std::size_t f = 0; f < layout.flows.size(); ++f) switch (options.fidelity) {
@@ -35,7 +36,7 @@ std::vector<bool> simulated_flows(const Layout& layout, const EngineOptions& opt
         simulated[f] = layout.flows[f].contended;
         break;
     }
-  // A transfer goes one way or the other with all of its flows.
+  // The flows of a transfer are simulated together: all of them or none.
   for (const TransferClass& transfer : layout.transfers) {
     bool any = false;
     for (int f : transfer.flows) any = any || simulated[f];
@@ -44,7 +45,8 @@ std::vector<bool> simulated_flows(const Layout& layout, const EngineOptions& opt
   return simulated;
 }
 
-// Events do, and whoever does without end what others ask for is stopped when those have ended.
+// Returns whether actors may be stopped before they end: by events, or because they serve other streams in an
+// endless loop and are no longer needed when those have ended.
 bool stops_actors(const Run& run) {
   const auto is_endless = [](const Op& op) { return op.kind == OpKind::repeat_begin && op.count == 0; };
   for (const Job& job : run.jobs)
@@ -76,7 +78,7 @@ void refuse_huge_transfers(const Schedule& schedule) {
     }
 }
 
-// Until there is something to read, if only the pipe's end.
+// Calls `watch` periodically until the pipe can be read or its other end is closed.
 void watch_until_result(int pipe, const SharedProgress& progress, const WatchSimulation& watch) {
   constexpr int kTickMs = 100;
   pollfd polled{pipe, POLLIN, 0};
@@ -178,10 +180,10 @@ Trace simulate_in_child(const Run& run, const Cluster& cluster, const EngineOpti
   }
   if (child == 0) {
     close(ends[0]);
-    // Nobody reads the trace once the parent is dead; it may have died before the kernel was told so.
+    // Nobody reads the trace once the parent is dead. The parent may have died before prctl() was called.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(1);
     for (int s : {SIGABRT, SIGSEGV, SIGFPE, SIGILL, SIGTERM})
-      std::signal(s, SIG_DFL);  // not the caller's handlers
+      std::signal(s, SIG_DFL);  // instead of the caller's handlers
     bool sent = false;
     try {
       if (progress) progress->count_here();

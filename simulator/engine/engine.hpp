@@ -1,4 +1,4 @@
-// The simulated executor: SimGrid carries out a run on a cluster and returns its trace.
+// Simulates a run on a cluster with SimGrid and returns its trace.
 #pragma once
 
 #include "simulator/costs/engine_options.hpp"
@@ -9,13 +9,14 @@
 
 namespace rehearse {
 
-// Simulates once per process: SimGrid cannot begin anew (simulate_in_child is for callers that need several).
-// What happens inside the run (a dead link) is told by the trace. RunError for a bad schedule.
+// Simulates a run. It can be called only once per process, because SimGrid cannot start again;
+// simulate_in_child() is for callers that need several simulations. The trace reports what happens inside the
+// run, such as a dead link. Throws RunError if a schedule is malformed.
 Trace simulate(const Run& run, const Cluster& cluster, const EngineOptions& options);
 
-// The same in a forked child, so that it can be called many times and an abort inside SimGrid ends only the
-// child (RunError). What arithmetic callbacks change in memory is lost with the child.
-// `watch` hears of its progress now and then.
+// Like simulate(), but in a forked child process, so it can be called many times, and an abort inside SimGrid
+// ends only the child (throws RunError). Changes that arithmetic callbacks make in memory are lost with the
+// child. Calls `watch` periodically with the progress.
 Trace simulate_in_child(const Run& run, const Cluster& cluster, const EngineOptions& options,
                         const WatchSimulation& watch = {});
 

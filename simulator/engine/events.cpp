@@ -1,5 +1,5 @@
-// What happens to the cluster on the way, and what becomes of jobs that it hits: a job fails as a whole, as
-// NCCL's do; other jobs go on.
+// Applies events to the cluster and fails the jobs that they hit. All ranks of a job fail together, as in
+// NCCL; other jobs continue.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,7 +78,8 @@ void Simulation::fail_job(int job, const std::string& reason, const std::vector<
   }
 }
 
-// Streams compute ahead of the clock where nobody looks; what a job did after its end never happened.
+// Streams run ahead of SimGrid's clock while they only compute. This removes what a job did after its
+// failure.
 void Simulation::finish_trace() {
   for (Stream& stream : streams_) {
     const JobState& job = jobs_[layout_.classes[stream.rank_class].job];

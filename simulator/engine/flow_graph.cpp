@@ -14,7 +14,7 @@ namespace rehearse {
 
 namespace {
 
-// Labels with which edges touch collectives and places in rings.
+// Labels with which edges touch collectives, places in rings, their ranks, and lanes.
 constexpr std::uint32_t kCollective = 3, kPosition = 4, kPlacedRank = 5, kLane = 6;
 
 class Builder {
@@ -32,7 +32,7 @@ public:
 
 private:
   void add_ranks() {
-    std::map<int, std::uint64_t> events_at;  // an event tells its endpoint apart
+    std::map<int, std::uint64_t> events_at;  // an event distinguishes its endpoint from others
     for (std::size_t e = 0; e < run_.events.size(); ++e)
       if (run_.events[e].endpoint >= 0) events_at[run_.events[e].endpoint] = mix_hash(e, 17);
     const int endpoints = cluster_.devices() + cluster_.nodes() + cluster_.server_nodes();
@@ -78,7 +78,7 @@ private:
     return rank < job.start_s.size() ? job.start_s[rank] : 0;
   }
 
-  // Rank node of a rank that a phase numbers over all its roles.
+  // Returns the rank node of a rank that a phase numbers over all its roles.
   int node_of(int job, int phase, int phase_rank) const {
     const Communication& talk = *g_.communication[job][phase];
     const int role = talk.role_of_rank(phase_rank);
@@ -100,7 +100,7 @@ private:
           for (int r : talk.transfers[t].ranks) info.ranks.push_back(node_of(info.job, info.phase, r));
           g_.transfers.push_back(std::move(info));
         }
-        // Overlap and channels are said by the slots of the ranks that take part.
+        // The slots of the ranks that take part determine overlap and channels.
         for (std::size_t r = 0; r < static_cast<std::size_t>(run_.jobs[j].phases[ph].schedule->ranks());
              ++r) {
           const std::vector<Slot>& slots = talk.slots(talk.program_of_rank(static_cast<int>(r)));
@@ -118,7 +118,8 @@ private:
       }
   }
 
-  // Appends a flow that crosses these routes; touches must be added to the edge right after.
+  // Appends a flow without links. Calls of cross() must follow, and touches must be added to the edge right
+  // after.
   int add_flow(int transfer, std::uint64_t colour) {
     g_.graph.add_edge(mix_hash(colour, 7));
     FlowGraph::Flow flow;
@@ -147,7 +148,8 @@ private:
 
   static PlanEdge edge_of(const Connection& c) { return {c.from, c.to, c.tree, c.through}; }
 
-  // Of an all-to-all only as many as tell what all others are like: those along the members' order.
+  // Returns the edges of a collective. For an all-to-all, returns those to the next 15 members in the
+  // members' order, which represent all others.
   static std::vector<PlanEdge> edges_of(Course course, const CollectivePlan& plan, std::size_t members) {
     std::vector<PlanEdge> edges;
     if (course == Course::pairs)
@@ -169,7 +171,7 @@ private:
     }
   }
 
-  // Links come to be nodes behind all others, in order of first use; until then they have negative numbers.
+  // Links become nodes after all others, in the order of first use; until then they have negative numbers.
   int link_node(LinkId link) {
     const auto [it, added] = link_number_.try_emplace(link, static_cast<int>(g_.links.size()));
     if (added) g_.links.push_back(link);
@@ -232,14 +234,14 @@ private:
       for (int f : info.flows)
         info.shape.hop_latency_s = std::max(info.shape.hop_latency_s, g_.flows[f].latency_s);
     }
-    // Now that all other nodes have their numbers, links get theirs.
+    // All other nodes have their numbers now, so links get theirs.
     const int first = static_cast<int>(g_.graph.node_colour.size());
     g_.first_link_node = first;
     for (Hypergraph::Touch& touch : g_.graph.touches)
       if (touch.node < 0) touch.node = first + (-1 - touch.node);
   }
 
-  // The connections of a ring or chain stand lane by lane; calls visit(first, end) for each lane.
+  // The connections of a ring or chain are sorted by lane; calls visit(first, end) for each lane.
   template <class Visit>
   static void each_lane(const std::vector<Connection>& connections, Visit visit) {
     for (auto first = connections.begin(); first != connections.end();) {
@@ -250,7 +252,7 @@ private:
     }
   }
 
-  // One flow for each lane.
+  // Adds one flow for each lane.
   void add_coupled_rings(int transfer, std::uint64_t colour, const std::vector<Endpoint>& members,
                          const std::vector<Connection>& connections) {
     each_lane(connections, [&](auto first, auto end) {
@@ -270,8 +272,8 @@ private:
     touch_crossed_links();
   }
 
-  // Adds one coupled flow for each stage of each lane; at `chunk`, one flow for each connection. NVLS has no
-  // connections, because switches form its sums: it stays coupled at `chunk`, too.
+  // Adds one coupled flow for each phase of each lane; at `chunk`, one flow for each connection. NVLS and
+  // CollNet have no connections, because switches form their sums: they stay coupled at `chunk`, too.
   void add_plan(int transfer, std::uint64_t colour, const std::vector<Endpoint>& members,
                 CollectivePlan plan) {
     FlowGraph::TransferInfo& info = g_.transfers[transfer];
@@ -291,7 +293,7 @@ private:
       for (StageOnNetwork& stage : stages) std::vector<LinkId>().swap(stage.links);
   }
 
-  // Everything that stage_cost() looks at.
+  // Returns a hash of everything that stage_cost() reads.
   static std::uint64_t cost_colour(const StageOnNetwork& stage) {
     std::uint64_t colour = mix_hash(static_cast<std::uint64_t>(stage.kind), stage.steps);
     for (const int count :
@@ -316,7 +318,8 @@ private:
     g_.graph.touch(lane.node, kLane);
     g_.graph.touch(g_.transfers[transfer].node, kCollective);
     for (std::size_t s = 0; s < stages.size(); ++s) {
-      // Stages stay apart, however alike, since they follow one another; and so do those of unlike costs.
+      // Phases stay apart even if they are identical, since they follow one another; so do those with
+      // different costs.
       const int flow = add_flow(transfer, mix_hash(mix_hash(colour, 64 + s), cost_colour(stages[s])));
       lane.flows.push_back(flow);
       FlowGraph::Flow& f = g_.flows[flow];
@@ -330,7 +333,7 @@ private:
     }
   }
 
-  // The places of each lane's ring; a place sends on the connection that begins there.
+  // Adds the places of each lane's ring; a place sends on the connection that begins there.
   void add_rings(int transfer, std::uint64_t colour, const std::vector<Endpoint>& members,
                  const std::vector<Connection>& connections) {
     each_lane(connections, [&](auto first, auto end) {
@@ -399,8 +402,8 @@ private:
   const Cluster& cluster_;
   const EngineOptions& options_;
   FlowGraph g_;
-  std::vector<int> first_rank_;  // of each job
-  std::set<int> overlapping_;    // transfers that may be under way twice
+  std::vector<int> first_rank_;  // by job
+  std::set<int> overlapping_;    // transfers of which two may be under way at once
   std::vector<LinkId> route_, crossed_;
   std::unordered_map<LinkId, int> link_number_;
 };

@@ -1,5 +1,5 @@
-// What a run puts on the network: its ranks, transfers and the flows they consist of, with the links each
-// crosses, as the hypergraph that folding refines.
+// Describes what a run puts on the network, as the hypergraph that folding refines: the ranks, the transfers,
+// the flows of each transfer, and the links that each flow crosses.
 #pragma once
 
 #include <map>
@@ -19,14 +19,14 @@
 
 namespace rehearse {
 
-// Links touch flows with their weight on top of this label; smaller ones are of ranks and collectives.
+// A link touches a flow with this label plus its weight; smaller labels are those of ranks and collectives.
 inline constexpr std::uint32_t kLinkLabel = 16;
 
 struct FlowGraph {
   struct RankNode {
     int job = 0, role = 0, rank = 0, endpoint = 0;
   };
-  // Everything that moves bytes over links: an edge of the hypergraph and a flow of the simulation.
+  // Anything that moves bytes over links: an edge of the hypergraph and a flow of the simulation.
   struct Flow {
     int edge = 0;  // in the hypergraph
     int transfer = 0;
@@ -34,13 +34,13 @@ struct FlowGraph {
     double slowest_bandwidth = 0;
     int hops = 0;
     bool may_overlap = false;
-    int lane = -1, stage = 0;  // of a plan other than a ring's
+    int lane = -1, stage = 0;  // of a collective schedule other than a ring's
   };
-  // A lane of a plan other than a ring's: its flows follow one another.
+  // A lane of a collective schedule other than a ring's; its flows follow one another.
   struct LaneInfo {
     int node = 0;  // touched by its flows
     int transfer = 0;
-    std::vector<int> flows;  // by stage
+    std::vector<int> flows;  // by phase of the lane
   };
   struct TransferInfo {
     int job = 0, phase = 0, number = 0;  // in the phase's Communication
@@ -52,37 +52,38 @@ struct FlowGraph {
     std::vector<int> ranks;  // rank nodes
     std::vector<int> flows;
     Algorithm algorithm = Algorithm::ring;
-    std::vector<int> lanes;                       // of algorithms other than ring
-    PlanOnNetwork plan;                           // theirs, without links
-    std::shared_ptr<const CollectivePlan> steps;  // theirs, at `chunk`, where a flow is a connection
+    std::vector<int> lanes;                       // algorithms other than ring
+    PlanOnNetwork plan;                           // for these, without links
+    std::shared_ptr<const CollectivePlan> steps;  // for these, at `chunk`, where a flow is a connection
   };
   // At `chunk`: a rank's place in one ring.
   struct Place {
     int node = 0, rank_node = 0;
     int previous = -1, next = -1;  // nodes of the neighbours
-    int flow = -1;                 // along which it receives
+    int flow = -1;                 // on which it receives
     int transfer = 0;
   };
 
-  Hypergraph graph;      // nodes: ranks, then collectives, lanes and places, then links
-  bool foldable = true;  // no algorithm other than ring is at `chunk`
+  Hypergraph graph;  // nodes: ranks, then collectives, lanes and places, then links
+  // False if some schedule cannot be folded, or if an algorithm other than ring is at `chunk`.
+  bool foldable = true;
   std::vector<RankNode> ranks;
   std::vector<TransferInfo> transfers;
   std::vector<Flow> flows;
   std::vector<LaneInfo> lanes;
   std::vector<Place> places;
   std::unordered_map<int, int> place_of_node;
-  std::vector<LinkId> links;  // that flows use, in order of their nodes
+  std::vector<LinkId> links;  // links that flows use, in the order of their nodes
   int first_link_node = 0;
-  std::set<LinkId> changing_links;                                               // named by events
-  std::map<std::pair<int, int>, int> first_transfer;                             // of each job and phase
+  std::set<LinkId> changing_links;                                               // links that events change
+  std::map<std::pair<int, int>, int> first_transfer;                             // by job and phase
   std::vector<std::vector<std::shared_ptr<const Communication>>> communication;  // by job and phase
 };
 
-// RunError for endpoints that do not exist.
+// Throws RunError if an endpoint does not exist.
 FlowGraph build_flow_graph(const Run& run, const Cluster& cluster, const EngineOptions& options);
 
-// The role has this rank in the phase.
+// Returns whether the role has this rank in the phase.
 bool in_phase(const Phase& phase, int role, int rank);
 
 }  // namespace rehearse

@@ -1,5 +1,5 @@
-// Computing beside collectives: while one is under way on a device, its kernels take as long as they would on
-// the device that the collective leaves them.
+// Simulates computation beside collectives: while a collective is under way on a device, kernels take as long
+// as they would on the part of the device that the collective leaves free.
 #include <algorithm>
 
 #include "simulator/costs/compute.hpp"
@@ -31,7 +31,7 @@ void Simulation::change_load(int rank_class) {
     if (streams_[s].computing) streams_[s].bell.ring();
 }
 
-// How long a work takes beside what is under way now.
+// Returns how long a work item takes beside the collectives that are under way now.
 double Simulation::seconds_beside(const Stream& stream, int work) {
   ClassState& state = classes_[stream.rank_class];
   const ClassProgram& program = does(stream);
@@ -55,12 +55,12 @@ double Simulation::seconds_beside(const Stream& stream, int work) {
   return seconds;
 }
 
-// `seconds`: how long it takes alone. Returns when it ends, which is SimGrid's time.
+// Computes a work item that takes `seconds` alone. Returns when it ends, which is also SimGrid's time.
 double Simulation::compute_beside(Stream& stream, int work, double seconds) {
   const double alone_end_s = compute_end(stream, seconds);
   catch_up(stream);
   const double all_s = does(stream).seconds[static_cast<std::size_t>(work)];
-  double left_s = seconds;  // of computing alone
+  double left_s = seconds;  // remaining seconds if it computed alone
   while (left_s > 0) {
     const double slower = all_s > 0 ? seconds_beside(stream, work) / all_s : 1;
     stream.local_time_s = now();

@@ -1,5 +1,6 @@
-// Plans as coupled flows: the lanes of a collective side by side, the stages of each one after the other. A
-// stage first waits for the latency of its steps, then its one flow carries the bytes of all its edges.
+// Simulates collective schedules as coupled flows: the lanes of a collective run in parallel, and the phases
+// of each lane one after the other. A phase first waits for the latency of its steps; then its single flow
+// carries the bytes of all its edges.
 #include <algorithm>
 #include <memory>
 
@@ -44,7 +45,7 @@ Simulation::Matched Simulation::match_plan(const TransferClass& transfer, double
   return m;
 }
 
-// The first lane is driven by the caller, each other one by an actor of its own.
+// The caller drives the first lane, and a separate actor drives each of the others.
 void Simulation::drive_lanes(int job, Matched matched) {
   struct Lanes {
     Matched matched;

@@ -14,7 +14,7 @@ namespace rehearse {
 
 namespace {
 
-// From the graph and its partition to classes: what is simulated, and for what it stands.
+// Turns the graph and its partition into classes: what is simulated, and what each class represents.
 class Quotient {
 public:
   Quotient(const Run& run, const Cluster& cluster, FlowGraph graph, const EngineOptions& options)
@@ -49,7 +49,8 @@ private:
     }
   }
 
-  // Numbers classes of a range of nodes from 0 in order of first member.
+  // Numbers the classes of a range of nodes from 0, in the order of their first members; returns how many
+  // there are.
   template <class Visit>
   static int number_classes(const std::vector<int>& classes, std::size_t begin, std::size_t end,
                             Visit visit) {
@@ -103,11 +104,11 @@ private:
       }
       ++layout_.flows[number].members;
     }
-    // Weights: all flows of a class over the representative link of each link class; own ones alike, per
-    // transfer.
+    // weight: how often all flows of a class together cross the representative link of each link class. own:
+    // how often the flows of one transfer cross a link of that class.
     std::vector<std::map<int, int>> weight(layout_.flows.size()), own(layout_.flows.size());
     std::vector<std::set<int>> users(
-        layout_.links.size());  // flow classes; for a lane's, which take turns, its own
+        layout_.links.size());  // flow classes; a lane's flows, which take turns, count as one user
     const auto user = [&](std::size_t f) {
       const int lane = g_.flows[f].lane;
       return lane < 0 ? flow_class_[f] : -1 - p.node_class[g_.lanes[lane].node];
@@ -125,11 +126,11 @@ private:
           weight[flow_class_[f]][link_class] += times;
       }
     }
-    std::map<std::pair<int, int>, std::map<int, int>> put_on_links;  // by transfer and stage, by link node
+    std::map<std::pair<int, int>, std::map<int, int>> put_on_links;  // [transfer and phase][link node]
     for (std::size_t c = 0; c < layout_.flows.size(); ++c) {
       const FlowGraph::Flow& first = g_.flows[representative[c]];
-      // What the flow's own transfer puts on each of the flow's links (channels of a collective may share
-      // links; lanes are counted in step).
+      // How often the flow's own transfer crosses each of the flow's links (channels of a collective may
+      // share links; lanes are taken to run the same phase at the same time).
       const auto [entry, fresh] = put_on_links.try_emplace({first.transfer, first.stage});
       std::map<int, int>& on_link = entry->second;
       for (int f : fresh ? g_.transfers[first.transfer].flows : std::vector<int>{}) {
@@ -235,7 +236,7 @@ private:
     }
   }
 
-  // On processors, which run their kernels themselves, a process has only what it does once a step.
+  // Processors run their kernels themselves, so there a process only has the work that it does once per step.
   void add_launches(ClassProgram& does, const Schedule& schedule, const Device& device) const {
     const Program& program = schedule.programs[does.program];
     const bool issues = device.compute_capability > 0;
@@ -260,7 +261,8 @@ private:
     }
   }
 
-  // The same for all classes of a program; empty where there is none.
+  // Returns computes_beside_collectives() of a program, which is the same for all its classes; empty if true
+  // for no op.
   const std::vector<bool>& beside_of(int job, std::size_t phase, int program) {
     const auto [entry, fresh] = beside_.try_emplace({job, phase, program});
     std::vector<bool>& beside = entry->second;

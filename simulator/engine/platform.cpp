@@ -11,8 +11,8 @@ namespace rehearse {
 
 namespace {
 
-// The locale of this thread. SimGrid compares names without regard to case, which fails for an "I" in
-// Turkish.
+// Sets the "C" locale for this thread while it exists. SimGrid compares names without regard to case, which
+// fails for an "I" in Turkish.
 class ClassicLocale {
 public:
   ClassicLocale() : classic_(newlocale(LC_ALL_MASK, "C", nullptr)), before_(uselocale(classic_)) {}
@@ -27,10 +27,10 @@ private:
   locale_t classic_, before_;
 };
 
-// SimGrid counts whole bytes; in units this small the rounding is below 1e-5 bytes.
+// SimGrid counts whole bytes; with units this small, the rounding error is below 1e-5 bytes.
 constexpr double kUnitsPerByte = 65536;
 
-// SimGrid keeps its arguments, and chooses by them how actors run, before it takes settings.
+// SimGrid retains pointers to its arguments, and decides by them how actors run before it accepts settings.
 sg::s4u::Engine make_engine(bool on_threads) {
   static char name[] = "rehearse", quiet[] = "--log=root.thres:warning";
   static char threads[] = "--cfg=contexts/factory:thread";
@@ -51,14 +51,14 @@ Platform::Platform(const Layout& layout, const std::vector<bool>& simulated_flow
   }
   sg::s4u::NetZone* zone = sg::root_zone(engine_);
 
-  // n hosts have n (n - 1) ordered pairs, each with a route of its own: few hosts serve many flows.
+  // n hosts have n (n - 1) ordered pairs, each with its own route: few hosts serve many flows.
   const long flows = std::count(simulated_flows.begin(), simulated_flows.end(), true);
   int hosts = 2;
   while (static_cast<long>(hosts) * (hosts - 1) < flows) ++hosts;
   for (int h = 0; h < hosts; ++h) hosts_.push_back(sg::add_host(zone, fmt::format("h{}", h)));
 
-  // A link that all flows cross a multiple of g times is the same as one of a g-th of its bandwidth, crossed
-  // once.
+  // If all flows cross a link a multiple of g times, the link is equivalent to one with a g-th of its
+  // bandwidth and a g-th of the crossings.
   std::vector<int> divisor(layout.links.size(), 0);
   for (std::size_t f = 0; f < layout.flows.size(); ++f)
     if (simulated_flows[f])
@@ -81,7 +81,7 @@ Platform::Platform(const Layout& layout, const std::vector<bool>& simulated_flow
     std::vector<const sg::s4u::Link*> route;
     for (const FlowClass::Crossing& c : layout.flows[f].crossings)
       route.insert(route.end(), c.weight / divisor[c.link_class], links_[c.link_class]);
-    if (route.empty()) continue;  // both ends in one place: nothing to carry
+    if (route.empty()) continue;  // both ends are at the same place: there is nothing to carry
     const int from = pair_[f] / (hosts - 1), other = pair_[f] % (hosts - 1);
     sg::add_route(zone, hosts_[from], hosts_[other < from ? other : other + 1], route);
   }

@@ -1,4 +1,5 @@
-// What SimGrid gets to see: the links that flows use, and a pair of hosts with a route for every flow class.
+// Builds what SimGrid simulates: the links that flows use, and a pair of hosts with a route for every flow
+// class.
 #pragma once
 
 #include <functional>
@@ -13,22 +14,23 @@ namespace rehearse {
 
 class Platform {
 public:
-  // `on_threads`: actors are threads, see sanitized_stacks.hpp.
+  // `on_threads`: actors run as threads, see sanitized_stacks.hpp.
   Platform(const Layout& layout, const std::vector<bool>& simulated_flows, bool on_threads);
 
   sg::s4u::Engine& engine() { return engine_; }
-  sg::s4u::Host* home() { return hosts_[0]; }  // where all actors live; computing does not load it
-  // Starts `bytes` of a flow class on their way; weights in the route make one stand for all.
+  sg::s4u::Host* home() { return hosts_[0]; }  // the host of all actors; computation does not load it
+  // Starts sending `bytes` on a flow class; the weights in its route make one flow represent the entire
+  // class.
   sg::s4u::CommPtr start(int flow, double bytes);
-  void scale_link(int link_class, double factor);  // of its first bandwidth
+  void scale_link(int link_class, double factor);  // factor on its initial bandwidth
   void kill_link(int link_class);
 
 private:
   sg::s4u::Engine engine_;
   std::vector<sg::s4u::Host*> hosts_;
-  std::vector<sg::s4u::Link*> links_;  // by link class; null where no flow is simulated
+  std::vector<sg::s4u::Link*> links_;  // by link class; null if no simulated flow crosses it
   std::vector<double> link_bandwidth_;
-  std::vector<int> pair_;  // by flow class: which pair of hosts
+  std::vector<int> pair_;  // by flow class: number of its pair of hosts; -1: not simulated
 };
 
 }  // namespace rehearse

@@ -13,7 +13,7 @@
 
 namespace rehearse {
 
-// One process writes, another reads.
+// Written by one process and read by another.
 struct SharedProgress::Counts {
   std::atomic<int> stage{0};
   std::atomic<std::int64_t> done{0}, total{0};
@@ -21,7 +21,7 @@ struct SharedProgress::Counts {
 
 namespace {
 
-// Of this process, which simulates once at most.
+// Belongs to this process, which simulates at most once.
 void* shared_counts = nullptr;
 
 }  // namespace
@@ -43,7 +43,7 @@ void SharedProgress::count_here() const {
 }
 
 SimulationProgress SharedProgress::read() const {
-  // The stage may change between the reads: a count of the one before is never beyond its total.
+  // The stage may change between the reads, so a count of the previous stage is limited to the new total.
   SimulationProgress progress;
   progress.stage = static_cast<SimulationStage>(counts_->stage.load());
   progress.total = counts_->total.load();

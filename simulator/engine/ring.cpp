@@ -1,6 +1,7 @@
-// Rings in chunks: every piece of every step is a message. Each place of a ring receives from the one before
-// it; a piece may be sent on when it has been received (and reduced). That is the order of the ring's message
-// table, which is not made, being long; with EngineOptions::ring_tables it is, and tests compare the two.
+// Simulates rings in chunks: every piece of every step is a message. Each place of a ring receives from the
+// previous one and may send a piece on once it has received (and reduced) it. This is the order of the ring's
+// message table, which is not built because it is long. With EngineOptions::ring_tables it is built, and
+// tests compare the two.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +19,8 @@ Simulation::RingPlan Simulation::plan_ring(const TransferClass& transfer, Collec
       at_latency_factor(ring_cost(kind, bytes, transfer.shape, options_.protocol, options_.chunk_bytes));
   RingPlan plan;
   plan.steps = cost.steps;
-  plan.startup_s = cost.startup_s + cost.filling_s + cost.ramp_s;  // its places begin at once, those of a chain too
+  // All places begin at once, even those of a chain, so filling is part of the startup.
+  plan.startup_s = cost.startup_s + cost.filling_s + cost.ramp_s;
   plan.latency_s = cost.step_latency_s;
   plan.alone_s = ring_alone_s(transfer, cost);
   plan.total_latency_s = cost.startup_s + cost.steps * step_latency_s(transfer, cost);
@@ -63,7 +65,7 @@ double Simulation::chunk_messages() const {
 }
 
 void Simulation::refuse_too_many_messages(double messages) {
-  constexpr double kMost = 5e7;  // some minutes
+  constexpr double kMost = 5e7;  // takes some minutes
   if (messages > kMost)
     throw RunError(
         fmt::format("fidelity \"chunk\" would send {:.3g} messages; at most {:.3g}: choose a larger "
@@ -105,9 +107,9 @@ void Simulation::run_position(Stream& stream, int number, const RingPlan& plan) 
   own.sent = own.base + std::min(per_step, pieces);
   next.bell.ring();
   for (int q = 0; q < pieces; ++q) {
-    // The receive is posted when the piece's place of the step before is free. Its latency is slept through
-    // before looking whether the sender was ready, since most often it was.
-    double& got = own.got_s[static_cast<std::size_t>(q % per_step)];  // the place's piece of the step before
+    // The receive is posted once the place's piece of the previous step has arrived. The latency is slept
+    // through before checking whether the sender was ready, since usually it was.
+    double& got = own.got_s[static_cast<std::size_t>(q % per_step)];  // arrival of the previous step's piece
     const double posted = got;
     if (posted + latency > now()) sg::s4u::this_actor::sleep_for(posted + latency - now());
     while (previous.sent <= own.base + q) own.bell.wait();

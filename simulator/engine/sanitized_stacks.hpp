@@ -1,9 +1,10 @@
-// What the address sanitizer has to be told of SimGrid's stacks; other builds leave it out.
+// Informs the address sanitizer of SimGrid's stacks; other builds leave this out.
 //
-// An exception makes the sanitizer clean the stack that it believes to be on: that of the process, as nobody
-// tells it of others. SimGrid throws one at each actor's end, when only its own frames are left; this says
-// where they are. An actor that is stopped on its way, or whose link dies, leaves frames that stay poisoned:
-// runs in which that may happen have threads as actors, which take some ten times as long.
+// An exception makes the sanitizer clean the stack that it believes to be active: that of the process, unless
+// it is informed of another. SimGrid throws an exception at each actor's end, when only SimGrid's own frames
+// are left; this code reports where they are. An actor that is stopped early, or whose link dies, leaves
+// frames that stay poisoned. Runs in which that can happen use threads as actors, which take some ten times
+// as long.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +24,7 @@
 
 namespace rehearse::sg {
 
-// Set before the first actor starts.
+// Must be set before the first actor starts.
 inline bool& actors_are_threads() {
   static bool threads = false;
   return threads;
@@ -61,7 +62,7 @@ inline std::function<void()> telling_its_stack(const std::function<void()>& code
   };
 }
 
-// Behind the run.
+// Called after the run.
 inline void tell_stack_of_process() {
   if (stack_of_process().bottom != nullptr) tell_stack(stack_of_process());
   stack_of_process() = {};

@@ -1,4 +1,4 @@
-// SimGrid 3.32 to 4.x under one face: what differs between its versions stands here and nowhere else.
+// Wraps SimGrid 3.32 to 4.x in one interface; all differences between its versions are handled here.
 #pragma once
 
 #include <functional>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <simgrid/version.h>  // behind s4u.hpp: that of 3.32 does not stand alone
+#include <simgrid/version.h>  // after s4u.hpp: that of 3.32 does not compile on its own
 
 #include "simulator/engine/sanitized_stacks.hpp"
 
@@ -14,14 +14,14 @@ namespace rehearse::sg {
 
 namespace s4u = simgrid::s4u;
 
-// The model and its settings; before any zone is made, since the configuration is locked then. SimGrid's
-// defaults model TCP; CM02 without a window (gamma 0) and without cross-traffic gives each flow its max-min
-// share.
+// Sets the network model. It must be called before any zone is created, since that locks the configuration.
+// SimGrid's defaults model TCP; CM02 without a window (gamma 0) and without cross-traffic gives each flow its
+// max-min share.
 inline void configure() {
   s4u::Engine::set_config("network/model:CM02");
   s4u::Engine::set_config("network/TCP-gamma:0");
   s4u::Engine::set_config("network/crosstraffic:0");
-  // The defaults, written so that they are read alike where the locale has a decimal comma.
+  // The defaults, written so that they are parsed correctly even if the locale has a decimal comma.
   s4u::Engine::set_config("network/bandwidth-factor:1");
   s4u::Engine::set_config("network/latency-factor:1");
   s4u::Engine::set_config("contexts/stack-size:64");  // KiB
@@ -52,7 +52,7 @@ inline s4u::Link* add_link(s4u::NetZone* zone, const std::string& name, double b
 #endif
 }
 
-// One way only.
+// Adds a route in one direction.
 inline void add_route(s4u::NetZone* zone, s4u::Host* from, s4u::Host* to,
                       const std::vector<const s4u::Link*>& links) {
 #if SIMGRID_VERSION >= 33500
@@ -76,7 +76,8 @@ inline s4u::ActorPtr start_actor([[maybe_unused]] s4u::Engine& engine, const std
 #endif
 }
 
-// Waits until one of them has ended, removes it and returns its index. NetworkFailureException if it failed.
+// Waits until one of the communications has ended, removes it and returns its index. Throws
+// NetworkFailureException if it failed.
 inline std::size_t wait_any(std::vector<s4u::CommPtr>& comms) {
 #if SIMGRID_VERSION >= 33500
   s4u::ActivitySet set;

@@ -1,5 +1,5 @@
-// One simulation: the layout's rank classes as SimGrid actors, one for each stream, and the state they share.
-// SimGrid runs one actor at a time, so they read and change this state without locks.
+// Declares a simulation: the layout's rank classes as SimGrid actors, one for each stream, and the state that
+// they share. SimGrid runs one actor at a time, so actors access this state without locks.
 #pragma once
 
 #include <deque>
@@ -26,30 +26,30 @@ public:
   Trace run();
 
 private:
-  // An actor's bell: it waits at it, others ring.
+  // The bell of an actor: the actor waits for it, and others ring it.
   struct Bell {
     sg::s4u::SemaphorePtr semaphore = sg::s4u::Semaphore::create(0);
     bool waiting = false;
     void wait();
-    bool wait_for(double seconds);  // true if nobody rang in this time
-    void ring();                    // does nothing if nobody waits
+    bool wait_for(double seconds);  // returns true if nobody rang in this time
+    void ring();                    // no effect if nobody waits
   };
 
-  // Where a stream is, and what its current op has come to.
+  // The position of a stream in its program, and the state of its current op.
   struct Stream {
     int rank_class = 0, number = 0, phase = 0;
     StreamCursor cursor;      // in the phase's program
-    double local_time_s = 0;  // ahead of SimGrid's clock while computing where nobody looks
+    double local_time_s = 0;  // may be ahead of SimGrid's clock while the stream only computes
     Bell bell;
-    int awaited_op = -1;  // the dependency it waits for, and how often that must have ended
+    int awaited_op = -1;  // dependency that it waits for, and how often that op must have ended
     long awaited_count = 0;
     const CounterAddress* awaited_counter = nullptr;
     double awaited_value = 0;
-    int outstanding = 0;  // transfers of the current op under way or not yet matched
+    int outstanding = 0;  // transfers of the current op that are under way or not yet matched
     bool in_op = false, ended = false, endless = false;
-    bool computing = false;  // beside collectives that may begin and end meanwhile
+    bool computing = false;  // beside collectives, which may begin and end meanwhile
     double ready_s = 0, begin_s = 0, latency_s = 0, slowed_s = 0;
-    double host_s = 0;  // when the process that issues its ops has issued the last one; of the first stream
+    double host_s = 0;  // first stream: when the process that issues its ops has issued the last one
     Status status = Status::done;
     int last_sender = -1, received_from = -1;
     sg::s4u::ActorPtr actor;
@@ -59,16 +59,16 @@ private:
   struct ClassState {
     std::vector<std::vector<long>> done;     // by phase and op: how often it has ended
     std::vector<std::vector<char>> awaited;  // by phase and op: another stream depends on it
-    std::vector<int> streams;                // into streams_
+    std::vector<int> streams;                // indices into streams_
     std::vector<int> streams_ended;          // by phase
     Counters counters;
     std::vector<std::vector<sg::s4u::SemaphorePtr>> turns;  // by phase
-    std::map<int, DeviceLoad> loads;                        // of collectives under way, by stream
-    // By phase and load: how long each work takes beside it; below 0: not known yet.
+    std::map<int, DeviceLoad> loads;                        // collectives under way, by stream
+    // By phase and load: how long each work item takes beside the load; below 0: not known yet.
     std::map<std::pair<int, DeviceLoad>, std::vector<double>> seconds_beside;
   };
 
-  // A call of an op that waits for its other sides.
+  // A call of a transfer that waits for the other sides.
   struct Call {
     Stream* stream = nullptr;
     double bytes = 0;
@@ -79,43 +79,45 @@ private:
   struct TransferState {
     std::deque<Call> sends, receives;
     std::vector<std::deque<Call>> members;  // collective: by participant
-    Stream* any = nullptr;                  // waits for whoever sends first
-    // A plan at `chunk`: the call that each member makes next, and the calls that have begun.
+    Stream* any = nullptr;                  // stream that waits for whoever sends first
+    // A collective schedule at `chunk`: the number of each member's next call, and the calls that have begun.
     std::vector<std::size_t> next_run;
     std::vector<std::shared_ptr<TableRun>> runs;
   };
 
-  // A transfer whose sides are all ready: after `delay_s` its flows start, or (analytic) it has ended.
+  // A transfer whose sides are all ready: after `delay_s` its flows start or, if it is analytic, it has
+  // ended.
   struct Matched {
     double delay_s = 0;
-    double latency_s = 0;  // startup and latency, also where `delay_s` contains more
-    double alone_s = 0;    // of a collective that may slow computing down: its time alone on the network
+    double latency_s = 0;  // startup and latency; `delay_s` may contain more
+    double alone_s = 0;    // time alone on the network, of a collective that may slow computation down
     bool analytic = false;
     struct FlowBytes {
       int flow = 0;
       double bytes = 0;
-    };  // on the wire
+    };  // bytes on the wire
     std::vector<FlowBytes> flows;
-    // A plan's lanes: each stage starts its flow `delay_s` after the one before has ended.
+    // The lanes of a collective schedule: each phase starts its flow `delay_s` after the previous one has
+    // ended.
     struct StageBytes {
       double delay_s = 0;
       FlowBytes flow;
     };
     std::vector<std::vector<StageBytes>> lanes;
     std::vector<Stream*> sides;
-    std::vector<sg::s4u::SemaphorePtr> turns;  // to wait for before it starts; of the sender first
+    std::vector<sg::s4u::SemaphorePtr> turns;  // to acquire before it starts; the sender's first
   };
 
-  struct PositionState {  // of a ring, at `chunk`; pieces are counted through all calls
+  struct PositionState {  // of a place in a ring, at `chunk`; pieces are counted over all calls
     long base = 0, sent = 0, received = 0;
-    std::vector<double> ready_s;  // of this call's pieces: when each could be sent on
-    std::vector<double> got_s;    // when the last piece came in, for each place in a step
+    std::vector<double> ready_s;  // by piece of this call: when it could be sent on
+    std::vector<double> got_s;    // by place in a step: when the last piece arrived
     Bell bell;
   };
   struct RingPlan {
     int steps = 0, pieces_per_step = 1;
-    double startup_s = 0, latency_s = 0, efficiency = 1, piece_bytes = 0;  // on the wire
-    double total_latency_s = 0;  // startup, and of all steps the latency that pieces in flight do not hide
+    double startup_s = 0, latency_s = 0, efficiency = 1, piece_bytes = 0;  // piece_bytes: on the wire
+    double total_latency_s = 0;  // startup, and the latency of all steps that pieces in flight do not hide
     double payload_per_piece = 0;
     double alone_s = 0;
   };
@@ -124,29 +126,31 @@ private:
     bool failed = false;
     double failed_at_s = 0;
     std::set<sg::s4u::Actor*> helpers;
-    std::map<std::pair<int, int>, bool> step_begins;  // by phase and step: begun before the phase's end?
+    // By phase and step: whether it begins before the phase's time is over.
+    std::map<std::pair<int, int>, bool> step_begins;
     std::vector<std::pair<double, std::string>> failures;
   };
 
   // streams.cpp: what one stream does
   void start_streams();
-  std::int64_t ops_to_run() const;  // without those of streams that have no end of their own
+  std::int64_t ops_to_run() const;  // without those of endless streams
   void run_stream(Stream& stream);
   void run_step(Stream& stream);
   void run_op(Stream& stream);
   bool step_may_begin(Stream& stream);
   void wait_for_dependencies(Stream& stream);
-  void catch_up(Stream& stream);  // sleeps until SimGrid's clock is at the stream's own time
+  void catch_up(Stream& stream);  // sleeps until SimGrid's clock reaches the stream's own time
   void end_op(Stream& stream, double end_s);
   void end_phase(Stream& stream);
   void compute(Stream& stream, const Op& op);
-  // Whether a process issues the stream's ops (HostLaunches); and when it has issued the current one. It
-  // begins with that when it has issued the one before.
+  // is_issued() returns whether a process issues the stream's ops (HostLaunches). issue() returns when the
+  // process has issued the current op, which it begins to issue after the previous one.
   bool is_issued(const Stream& stream) const;
   double issue(Stream& stream);
   double compute_end(const Stream& stream, double seconds) const;
-  double computed_s(const Stream& stream, double begin_s, double end_s) const;  // at the device's first speed
-  sg::s4u::SemaphorePtr turn_of(const Stream& stream, const Op& op) const;      // null: none to wait for
+  double computed_s(const Stream& stream, double begin_s,
+                    double end_s) const;                                    // at the device's initial speed
+  sg::s4u::SemaphorePtr turn_of(const Stream& stream, const Op& op) const;  // null: no turn to wait for
   void record(Stream& stream, double end_s, Status status);
   void signal(Stream& stream, const Op& op);
   void wait_for_counter(Stream& stream);
@@ -156,12 +160,12 @@ private:
   int slot(const Stream& stream, int op, int part) const;                  // of a message or collective
   double amount_here(const Stream& stream, const Quantity& amount) const;  // at the stream's rank
 
-  // transfers.cpp: matching the sides of transfers and carrying them out
+  // transfers.cpp: matches the sides of transfers and carries them out
   void exchange(Stream& stream, int op);
   void collective(Stream& stream, int op);
   void join_collective(Stream& stream, int op);
-  // Of ranks that all do the same at the same times, over links that nobody else uses: when it ends is known
-  // as it begins, as it is of computing. False if it is not such a one.
+  // Handles collectives of ranks that all do the same at the same times, over links that nobody else uses: as
+  // for computation, the end is known at the beginning. Returns false for all other collectives.
   bool collective_of_one_class(Stream& stream, int op, double& end_s);
   void call_message(Stream& stream, const Message& message, int own_slot, std::vector<Matched>& matched);
   bool take_any(Stream& stream, int own_slot, std::vector<Matched>& matched);
@@ -177,13 +181,14 @@ private:
   void complete(const Matched& matched);
   void wait_for_transfers(Stream& stream);
   void account(int flow, double payload_bytes, int messages = 1);
-  void help(int job, const std::function<void()>& code);  // in an actor of its own
+  void help(int job, const std::function<void()>& code);  // in a separate actor
 
-  // interference.cpp: computing beside collectives
+  // interference.cpp: computation beside collectives
   bool runs_beside(const Stream& stream, int op) const;
   double compute_beside(Stream& stream, int work, double seconds);
   double seconds_beside(const Stream& stream, int work);
-  // Of a collective on `stream`: takes `alone_s` seconds when alone, 0 while it waits for its members.
+  // Sets the load of the collective on `stream`, which takes `alone_s` seconds alone; 0 while it waits for
+  // its members.
   void set_load(const Stream& stream, const TransferClass& transfer, double alone_s);
   void end_load(const Stream& stream);
   void change_load(int rank_class);
@@ -191,18 +196,18 @@ private:
   // ring.cpp: rings in chunks
   void ring(Stream& stream, int op);
   void run_position(Stream& stream, int position, const RingPlan& plan);
-  double chunk_messages() const;  // of the whole run, before any is sent
+  double chunk_messages() const;  // of the entire run, before any is sent
   static void refuse_too_many_messages(double messages);
   RingPlan plan_ring(const TransferClass& transfer, CollectiveKind kind, double bytes) const;
 
-  // lanes.cpp: plans as coupled flows, stage by stage
+  // lanes.cpp: collective schedules as coupled flows, phase by phase
   Matched match_plan(const TransferClass& transfer, double bytes);
-  // Startup, and of all steps the latency that pieces in flight do not hide.
+  // Returns the startup plus the latency of all steps that pieces in flight do not hide.
   double stage_latency_s(const StageOnNetwork& stage, const TransferCost& cost) const;
   void drive_lanes(int job, Matched matched);
   void run_lane(int job, const Matched& matched, std::size_t lane);
 
-  // tables.cpp: plans message by message
+  // tables.cpp: collective schedules message by message
   void table(Stream& stream, int op, double bytes);
   std::shared_ptr<TableRun> begin_table(const TransferClass& transfer, CollectiveKind kind, double bytes);
   void take_ring_table(TableRun& run, CollectiveKind kind, double bytes) const;
@@ -210,7 +215,7 @@ private:
   void run_connection(int job, TableRun& run, std::size_t connection);
   Cut cut_of(double bytes) const;
 
-  // events.cpp: what happens to the cluster and to jobs
+  // events.cpp: events of the cluster and failures of jobs
   void start_events();
   void fail_job(int job, const std::string& reason, const std::vector<Stream*>& failed);
   void finish_trace();
@@ -227,7 +232,7 @@ private:
   std::vector<TransferState> transfers_;
   std::vector<PositionState> positions_;
   std::vector<JobState> jobs_;
-  std::vector<double> link_bytes_;                                       // by link class, on one link of it
+  std::vector<double> link_bytes_;  // by link class: bytes on one of its links
   std::map<int, std::vector<std::pair<double, double>>> speed_changes_;  // by endpoint: (time, factor)
   double bytes_total_ = 0;
   std::int64_t events_ = 0;

@@ -1,4 +1,4 @@
-// What one stream of one rank class does: its ops in order, each after what it depends on.
+// Runs one stream of one rank class: its ops in order, each after its dependencies.
 #include <algorithm>
 #include <limits>
 
@@ -123,8 +123,9 @@ void Simulation::run_stream(Stream& stream) {
   const Job& job = run_.jobs[who.job];
   if (!job.start_s.empty())
     stream.local_time_s = job.start_s[job.phases.front().schedule->first_rank(who.role) + who.ranks.front()];
-  int first_step =
-      0;  // of the phase; steps that did not begin count too, so that all have one number everywhere
+  // First step of the phase. Steps that did not begin count, too, so that a step has the same number on all
+  // ranks.
+  int first_step = 0;
   for (std::size_t ph = 0; ph < job.phases.size(); ++ph) {
     stream.phase = static_cast<int>(ph);
     if (does(stream).program >= 0 && stream.number < static_cast<int>(program(stream).streams.size())) {
@@ -133,7 +134,7 @@ void Simulation::run_stream(Stream& stream) {
       for (; rounds < job.phases[ph].repeats && step_may_begin(stream); ++rounds) run_step(stream);
       const std::optional<Asynchrony>& asynchrony = job.phases[ph].schedule->asynchrony;
       if (asynchrony && who.role == 0 && ph + 1 == job.phases.size()) {
-        // It has done its share and may be stopped at any time.
+        // The rank has done its share and may be stopped at any time from now on.
         catch_up(stream);
         stream.endless = true;
         sg::s4u::Actor::self()->daemonize();
@@ -146,7 +147,8 @@ void Simulation::run_stream(Stream& stream) {
   stream.ended = true;
 }
 
-// No step begins after its phase's time is over; the first stream to ask decides for all.
+// Returns whether the next step may begin, which is the case until the phase's time is over. The first stream
+// to ask decides for all.
 bool Simulation::step_may_begin(Stream& stream) {
   const int job = layout_.classes[stream.rank_class].job;
   const double until = run_.jobs[job].phases[stream.phase].until_s;
@@ -157,7 +159,8 @@ bool Simulation::step_may_begin(Stream& stream) {
       .first->second;
 }
 
-// Phases follow one another at each rank: none of its streams begins the next before all have ended this one.
+// The phases of a rank follow one another: none of its streams begins the next phase before all have ended
+// this one.
 void Simulation::end_phase(Stream& stream) {
   catch_up(stream);
   ClassState& state = classes_[stream.rank_class];
@@ -171,7 +174,7 @@ void Simulation::end_phase(Stream& stream) {
 }
 
 void Simulation::run_step(Stream& stream) {
-  // The process reads the loss and whether gradients overflowed, for which it waits.
+  // The process waits for the device to read the loss and to check whether gradients overflowed.
   stream.host_s = std::max(stream.host_s, stream.local_time_s) + options_.launches.step_s;
   for (; !stream.cursor.at_end(); stream.cursor.advance()) switch (stream.cursor.current().kind) {
       case OpKind::repeat_begin:
@@ -286,13 +289,14 @@ void Simulation::compute(Stream& stream, const Op& op) {
   const sg::s4u::SemaphorePtr turn = turn_of(stream, op);
   if (!turn) {
     if (options_.launches.blocking && is_issued(stream)) {
-      // Each kernel is launched when the one before has ended: launches and kernels take turns.
+      // Each kernel is launched when the previous one has ended, so launches and kernels take turns.
       stream.local_time_s = issue(stream);
       stream.latency_s = stream.local_time_s - stream.ready_s;
       stream.local_time_s = compute_end(stream, seconds);
       return;
     }
-    // The first kernel begins when it was issued, and the last one ends after it was issued.
+    // The first kernel begins once the process has issued the previous op, and the last one ends after it has
+    // been issued.
     stream.local_time_s = std::max(stream.local_time_s, is_issued(stream) ? stream.host_s : 0);
     stream.latency_s = stream.local_time_s - stream.ready_s;
     const double end_s = runs_beside(stream, stream.cursor.op()) ? compute_beside(stream, op.work, seconds)
@@ -322,7 +326,8 @@ double Simulation::issue(Stream& stream) {
   return stream.host_s;
 }
 
-// Computing at a speed that events may change on the way; their times are known from the start.
+// Returns when a computation ends at a speed that events may change meanwhile; their times are known from the
+// start.
 double Simulation::compute_end(const Stream& stream, double seconds) const {
   const auto it = speed_changes_.find(layout_.classes[stream.rank_class].endpoint);
   if (it == speed_changes_.end()) return stream.local_time_s + seconds;
@@ -384,7 +389,7 @@ void Simulation::signal(Stream& stream, const Op& op) {
   const std::vector<Role>& roles = run_.jobs[own.job].phases[stream.phase].schedule->roles;
   for (const Peer& peer : op.signalled)
     for (int r : peer_ranks(roles, own.role, peer, own.ranks.front()))
-      for (std::size_t c = 0; c < layout_.classes.size(); ++c) {  // signals to others are not folded
+      for (std::size_t c = 0; c < layout_.classes.size(); ++c) {  // signals to other ranks are not folded
         const Layout::Class& other = layout_.classes[c];
         if (other.job == own.job && other.role == (peer.kind == Peer::Kind::offset ? own.role : peer.role) &&
             other.ranks.front() == r)

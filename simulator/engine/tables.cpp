@@ -1,6 +1,6 @@
-// Message tables carried out: an actor for each connection sends its messages in turn, each when those that
-// it needs have arrived, the receiver has taken in what comes before, and both ends have called the
-// collective. Latency passes beside the message before.
+// Carries out message tables. An actor for each connection sends its messages in turn. A message is sent once
+// the messages that it needs have arrived, the receiver has taken in the one before, and both ends have
+// called the collective. Its latency passes during the previous message.
 #include <algorithm>
 
 #include "simulator/costs/nccl_constants.hpp"
@@ -11,7 +11,7 @@ namespace rehearse {
 
 namespace {
 
-// Fine enough that a share's rounding does not show.
+// Large enough that the rounding of shares has no visible effect.
 constexpr std::int64_t kElements = std::int64_t{1} << 40;
 
 }  // namespace
@@ -25,18 +25,18 @@ struct Simulation::TableRun {
   double alone_s = 0;
   struct StageCost {
     double startup_s = 0, latency_s = 0, efficiency = 1;
-    double per_route_s = 0;  // latency for each second that the message's route has
+    double per_route_s = 0;  // latency per second of latency of the message's route
   };
-  std::vector<std::vector<StageCost>> costs;             // by lane and stage
+  std::vector<std::vector<StageCost>> costs;             // [lane][phase]
   std::vector<std::vector<std::size_t>> messages_of;     // by connection
-  std::vector<std::vector<std::size_t>> connections_of;  // by member: those that it sends or receives on
+  std::vector<std::vector<std::size_t>> connections_of;  // by member: those it sends or receives on
   std::vector<double> arrived_s;                         // by message; below 0: not yet
   std::vector<double> called_s;                          // by member; below 0: not yet
-  std::vector<std::size_t> left;                         // by member: messages that it has not seen through
-  std::vector<Stream*> streams;                          // by member
+  std::vector<std::size_t> left;  // by member: messages that it has yet to send or receive
+  std::vector<Stream*> streams;   // by member
   struct Connection {
     Bell bell;
-    std::int64_t awaited = -1;  // message
+    std::int64_t awaited = -1;  // number of the message that it waits for; -1: none
   };
   std::deque<Connection> connections;
 };
@@ -47,12 +47,12 @@ Cut Simulation::cut_of(double bytes) const {
                ? std::max<std::int64_t>(1, static_cast<std::int64_t>(piece_bytes / bytes * kElements))
                : 0;
   };
-  // A tree that is not cut keeps all but one of its levels waiting: no one would run it so.
+  // A tree that is not cut keeps all but one of its levels waiting: nobody would run it that way.
   return {elements(options_.chunk_bytes),
           elements(options_.chunk_bytes > 0 ? options_.chunk_bytes : nccl::kPieceBytes)};
 }
 
-// The table of an all-reduce other than a ring's, and what the stages of its plan cost.
+// Sets the table of an all-reduce with an algorithm other than ring, and the costs of its phases.
 void Simulation::take_plan_table(TableRun& run, double bytes) const {
   const TransferClass& transfer = *run.transfer;
   run.table = message_table(CollectiveKind::all_reduce, *transfer.steps, kElements, cut_of(bytes));
@@ -65,7 +65,8 @@ void Simulation::take_plan_table(TableRun& run, double bytes) const {
       lane_latency_s += stage_latency_s(stage, cost);
       costs.push_back({cost.startup_s + cost.ramp_s, cost.step_latency_s, cost.efficiency});
       if (stage.kind != Stage::Kind::trees) continue;
-      // Each edge has its part of the longest way, so that the whole way takes what the tree's cost says.
+      // Each edge has its part of the longest path's latency, so that the entire path takes what the tree's
+      // cost states.
       const double way_s = stage.shape.tree_latency_s;
       costs.back().per_route_s = way_s > 0 ? cost.step_latency_s / way_s : 0;
       costs.back().latency_s = way_s > 0 ? 0 : cost.step_latency_s / stage.steps;
@@ -75,7 +76,7 @@ void Simulation::take_plan_table(TableRun& run, double bytes) const {
   run.alone_s = time_alone_s(transfer.plan, bytes, options_.protocol, options_.chunk_bytes);
 }
 
-// The table of a ring, cut and timed as ring.cpp does it. The number of elements divides evenly.
+// Sets the table of a ring, which is cut and timed as in ring.cpp. The number of elements divides evenly.
 void Simulation::take_ring_table(TableRun& run, CollectiveKind kind, double bytes) const {
   const TransferClass& transfer = *run.transfer;
   const RingPlan plan = plan_ring(transfer, kind, bytes);
@@ -136,7 +137,7 @@ void Simulation::table(Stream& stream, int number, double bytes) {
   if (first) state.runs.push_back(begin_table(transfer, program(stream).ops[number].collective.kind, bytes));
   const std::shared_ptr<TableRun> run = state.runs[call];
   if (std::all_of(state.next_run.begin(), state.next_run.end(), [&](std::size_t n) { return n > call; }))
-    state.runs[call].reset();  // nobody else will ask for it
+    state.runs[call].reset();  // no other member will ask for it
   used_chunk_ = true;
   run->called_s[member] = now();
   stream.latency_s = run->latency_s;
@@ -144,7 +145,7 @@ void Simulation::table(Stream& stream, int number, double bytes) {
   run->streams[member] = &stream;
   stream.outstanding = 1;
   if (run->left[member] == 0) stream.outstanding = 0;
-  // From here on other actors may run.
+  // From here on, other actors may run.
   const int job = layout_.classes[stream.rank_class].job;
   if (first)
     for (std::size_t c = 0; c < run->connections.size(); ++c)
@@ -190,7 +191,7 @@ void Simulation::run_connection(int job, TableRun& run, std::size_t number) {
       options_.on_message({run.transfer->member_classes[ends.from], run.transfer->member_classes[ends.to],
                            bytes, sent_s, run.arrived_s[m]});
     advance_stage();
-    for (std::size_t c : run.connections_of[ends.to])  // those that wait for it begin or end there
+    for (std::size_t c : run.connections_of[ends.to])  // connections that wait for it begin or end there
       if (run.connections[c].awaited == static_cast<std::int64_t>(m)) run.connections[c].bell.ring();
     for (const int end : {ends.from, ends.to})
       if (--run.left[end] == 0) {

@@ -81,7 +81,7 @@ private:
   bool whole_ = true;
 };
 
-// One list of what a trace holds, for both ways.
+// Lists the contents of a trace once, for both directions.
 template <class Stream, class AnyTrace>
 void pass(Stream& s, AnyTrace& trace) {
   auto& spans = trace.spans;

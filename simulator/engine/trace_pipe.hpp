@@ -1,4 +1,4 @@
-// A trace on its way from a child process to its parent.
+// Sends a trace from a child process to its parent.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace rehearse {
 
-// Everything but `run`, which the parent has. False if the other end is gone.
+// Sends everything except `run`, which the parent has. Returns false if the other end is gone.
 bool send_trace(const Trace& trace, int file);
 bool send_failure(const std::string& message, int file);
-// False if what came is not whole; `failure` is set if the child sent one.
+// Returns whether a complete trace was received; sets `failure` if the child sent a failure instead.
 bool receive_trace(int file, Trace& trace, std::string& failure);
 
 }  // namespace rehearse

@@ -1,5 +1,5 @@
-// Matching the sides of transfers and carrying them out. Whoever comes last drives: it waits for the latency,
-// then SimGrid carries the flows; the other sides sleep until it rings.
+// Matches the sides of transfers and carries them out. The side that comes last drives: it waits for the
+// latency, then SimGrid carries the flows; the other sides sleep until it rings.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -85,7 +85,7 @@ Simulation::Matched Simulation::match_collective(int number, double bytes, Colle
   m.analytic = is_analytic(transfer);
   m.latency_s = cost.startup_s + cost.steps * step_latency_s(transfer, cost);
   m.delay_s = m.latency_s + cost.filling_s + cost.ramp_s;
-  // bytes_per_edge is what a member puts on its way: shared among channels, or among its n - 1 peers.
+  // bytes_per_edge is what a member sends: divided among channels, or among its n - 1 peers.
   const double payload =
       cost.bytes_per_edge / (transfer.pairwise ? transfer.shape.ranks - 1 : transfer.channels);
   const double wire_bytes = payload / cost.efficiency;
@@ -143,7 +143,7 @@ void Simulation::call_message(Stream& stream, const Message& message, int own_sl
   }
 }
 
-// A receive from anyone takes the send that was called first.
+// Matches a receive from any rank with the send that was called first.
 bool Simulation::take_any(Stream& stream, int own_slot, std::vector<Matched>& matched) {
   const std::vector<int>& candidates = does(stream).transfers[own_slot];
   int first = -1;
@@ -161,7 +161,7 @@ bool Simulation::take_any(Stream& stream, int own_slot, std::vector<Matched>& ma
 
 void Simulation::collective(Stream& stream, int number) {
   if (!runs_beside(stream, number)) return join_collective(stream, number);
-  // Its thread blocks are there from now on, whether the other members have come or not.
+  // Its thread blocks occupy the device from now on, whether the other members have come or not.
   set_load(stream, layout_.transfers[does(stream).transfers[slot(stream, number, 0)].front()], 0);
   join_collective(stream, number);
   end_load(stream);
@@ -229,7 +229,7 @@ void Simulation::help(int job, const std::function<void()>& code) {
   JobState& state = jobs_[job];
   const sg::s4u::ActorPtr actor =
       sg::start_actor(platform_.engine(), "helper", platform_.home(), [code, &state] {
-        // Streams wait for what it does; if all that do are endless, nobody needs it.
+        // Streams wait for the helper; if all of these are endless, nobody needs it.
         sg::s4u::Actor::self()->daemonize();
         code();
         state.helpers.erase(sg::s4u::Actor::self());
@@ -237,8 +237,8 @@ void Simulation::help(int job, const std::function<void()>& code) {
   state.helpers.insert(actor.get());
 }
 
-// Transfers that start at different times go their own ways, each group with an actor of its own but for the
-// first.
+// Transfers that start at different times are driven separately: the caller drives the first group, and a
+// separate actor drives each of the others.
 void Simulation::drive(int job, std::vector<Matched> matched) {
   if (matched.size() == 1 && !matched.front().turns.empty()) return drive_in_turn(job, matched.front());
   std::map<std::pair<bool, double>, std::vector<Matched>> groups;
@@ -258,7 +258,8 @@ void Simulation::drive(int job, std::vector<Matched> matched) {
   if (!groups.empty()) drive_together(job, groups.begin()->second);
 }
 
-// The side whose turn it takes begins when it gets it; for the other the transfer is under way all the while.
+// A side that needs a turn begins when it gets the turn; for the other side, the transfer is under way all
+// the while.
 void Simulation::drive_in_turn(int job, const Matched& matched) {
   for (const sg::s4u::SemaphorePtr& turn : matched.turns) turn->acquire();
   for (Stream* side : matched.sides)
@@ -283,7 +284,7 @@ void Simulation::drive_together(int job, const std::vector<Matched>& matched) {
   }
   if (matched.front().delay_s > 0) sg::s4u::this_actor::sleep_for(matched.front().delay_s);
   std::vector<sg::s4u::CommPtr> comms;
-  std::vector<std::size_t> owner;  // which of `matched` each is part of
+  std::vector<std::size_t> owner;  // index into `matched`
   std::vector<std::size_t> left(matched.size(), 0);
   std::size_t failing = 0;
   try {
