@@ -28,7 +28,7 @@ const std::vector<PlanOnNetwork>& CollectiveTimes::plans(const Key& key, Algorit
   return known->second;
 }
 
-// Half of a ring's all-reduce.
+// Returns one half of a ring's all-reduce.
 const PlanOnNetwork& CollectiveTimes::ring(const Key& key, CollectiveKind kind) {
   const auto [known, fresh] = rings_.try_emplace({key, kind});
   if (!fresh) return known->second;

@@ -1,4 +1,4 @@
-// Lower bounds of the time that gradient synchronization, sharding and the optimizer add to a step.
+// Computes lower bounds of the time that gradient synchronization, sharding and the optimizer add to a step.
 #include <algorithm>
 #include <numeric>
 
@@ -13,16 +13,17 @@ constexpr double kMiB = 1048576;
 
 }  // namespace
 
-// Seconds of what one stage sends for a micro-batch or a step, and what it computes meanwhile.
+// What one stage sends for a micro-batch or a step, and what it computes meanwhile; in seconds unless stated
+// otherwise.
 struct PlanBounds::StageSync {
-  double dense = 0;                                // parameters
-  double sum_s = 0, scatter_s = 0, gather_s = 0;   // of all its gradients, or weights
-  double first_gather_s = 0, first_forward_s = 0;  // of its first chunk
-  double sent_bytes = 0;                           // to other stages, both ways, for a micro-batch
-  double kernels_s = 0;                            // of a micro-batch
+  double dense = 0;                                // number of parameters outside experts
+  double sum_s = 0, scatter_s = 0, gather_s = 0;   // for all of its gradients or weights
+  double first_gather_s = 0, first_forward_s = 0;  // of its first model chunk
+  double sent_bytes = 0;                           // to other stages, in both directions, per micro-batch
+  double kernels_s = 0;                            // per micro-batch
 };
 
-// The ranks that sum gradients with the first rank. With hybrid sharding: those of them on its node.
+// Returns the ranks that sum gradients with the first rank; with hybrid sharding, those of them on its node.
 const std::vector<Endpoint>& PlanBounds::gradient_group(const CoreChoice& core, bool pipeline_inside,
                                                         Sharing sharing) {
   const bool in_node = sharing == Sharing::weights_in_node;
@@ -51,7 +52,8 @@ const std::vector<Endpoint>& PlanBounds::gradient_group(const CoreChoice& core, 
   return known->second;
 }
 
-// The card of a server takes in its share of the gradients of all workers on other nodes.
+// Returns the seconds in which a server's NICs receive its share of the gradients of all workers on other
+// nodes.
 double PlanBounds::pushed_s(const CoreChoice& core, int servers, double parameters) const {
   const Node& node = scenario_.cluster->node();
   const double remote = core.data - node.devices,
@@ -60,16 +62,17 @@ double PlanBounds::pushed_s(const CoreChoice& core, int servers, double paramete
   return remote * share_bytes / (node.nics * node.nic_bandwidth);
 }
 
-// Into how many shards the state of weights is cut that `copies` ranks would hold whole.
+// Returns the number of shards into which the state of weights is divided that `copies` ranks would otherwise
+// hold in full.
 double PlanBounds::shards_of(Sharing sharing, double copies) const {
   if (sharing == Sharing::nothing) return 1;
   if (sharing != Sharing::weights_in_node) return copies;
   return std::min(copies, static_cast<double>(scenario_.cluster->node().devices));
 }
 
-// Lower bound, in seconds, of a collective over `count` parameters among the ranks that sum gradients. It is
-// sent in pieces of at most `piece` parameters, of sizes that are not known here. Time grows more slowly than
-// bytes, so the bound takes all pieces to be as large as they may be.
+// Returns a lower bound, in seconds, of a collective over `count` parameters among the ranks that sum
+// gradients. The parameters are sent in pieces of at most `piece`, whose exact sizes are not known here. Time
+// grows more slowly than bytes, so the bound assumes that all pieces have the maximum size.
 double PlanBounds::pieces_s(const CoreChoice& core, const GradientChoice& gradients, CollectiveKind kind,
                             double count, double piece, double element) {
   const std::vector<Endpoint>& group = gradient_group(core, gradients.pipeline_inside, gradients.sharing);
@@ -126,7 +129,7 @@ double PlanBounds::bucket_parameters(const GradientChoice& gradients) const {
   return bytes / element_bytes(scenario_.training.gradient_precision);
 }
 
-// The timeline of the passes if a reduce-scatter follows each backward pass.
+// Returns the timeline of the passes if a reduce-scatter follows each backward pass.
 std::vector<StageSpan> PlanBounds::walk_with_sums(const WalkedCore& walked, const GradientChoice& gradients) {
   const CoreChoice& core = walked.core;
   auto [parts, parameters] = walked.parts;
@@ -145,8 +148,8 @@ std::vector<StageSpan> PlanBounds::walk_with_sums(const WalkedCore& walked, cons
   return walk_pipeline(shape(core), parts, walked_microbatches(core));
 }
 
-// When the stage has brought its gradients together, and its weights where they are shared out, in a step
-// that its passes leave at span.end_s. The time to gather weights before the first pass is left out.
+// Returns when the stage has combined its gradients, and gathered its weights if they are sharded, in a step
+// whose passes end at span.end_s. Excludes the time to gather weights before the first pass.
 double PlanBounds::synced_s(const CoreChoice& core, const GradientChoice& gradients, const StageSpan& span,
                             const StageSync& sync) const {
   const bool overlap = scenario_.strategy.overlap;
@@ -179,15 +182,17 @@ double PlanBounds::plan_bound_s(const WalkedCore& walked, const GradientChoice& 
   const bool each_pass = gradients.sharing >= Sharing::gradients && !alone;
   const Node& node = scenario_.cluster->node();
   const std::vector<StageSpan> spans = each_pass ? walk_with_sums(walked, gradients) : walked.spans;
-  // Where neighbours of a stage fill whole nodes, all of them send over their nodes' cards.
+  // If each stage fills entire nodes, everything that a stage sends to its neighbours goes over the nodes'
+  // NICs.
   const int together = core.tensor * core.context * (gradients.pipeline_inside ? 1 : core.data);
   const double cards = node.nics * node.nic_bandwidth;
   const bool shares_cards = core.pipeline > 1 && together % node.devices == 0 && cards > 0;
-  // Collectives of all micro-batches but the last one run beside passes and slow them down, or the device
+  // The collectives of all micro-batches but the last one run beside passes and slow them down, or the device
   // waits for them.
   const bool slows = each_pass && scenario_.strategy.overlap &&
                      scenario_.engine.interference.applies(scenario_.engine.protocol, node.device);
-  // A step that begins before the one before has ended everywhere lasts from a stage's beginning to its end.
+  // A step that begins before the previous one has ended everywhere takes the time from a stage's beginning
+  // to its end.
   const bool crosses =
       order_of(core.schedule).staggered || gradients.sharing != Sharing::nothing || by_servers;
   const double copies = static_cast<double>(core.data) * core.context;
@@ -210,7 +215,7 @@ double PlanBounds::plan_bound_s(const WalkedCore& walked, const GradientChoice& 
     double step_s = synced_s(core, gradients, span, sync);
     if (!by_servers) step_s += sync.dense / shards_of(gradients.sharing, copies) * update_s_per_parameter_;
     if (crosses) step_s -= span.begin_s;
-    // The first forward pass of all waits for the weights that were gathered behind the step before.
+    // The very first forward pass waits for the weights that were gathered at the end of the previous step.
     const bool gathers_ahead =
         (gradients.sharing == Sharing::optimizer || gradients.sharing == Sharing::gradients) &&
         scenario_.strategy.overlap;

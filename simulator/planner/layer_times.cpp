@@ -61,8 +61,8 @@ ModelTimes LayerTimer::times(const Scenario& scenario) {
   Program worker;
   worker.streams = {"compute"};
 
-  // Whose collectives run beside computing (simulator/strategies/programs/overlap.hpp): those of all passes,
-  // or of backward passes, which then run beside the gradients of weights.
+  // Which collectives run beside computation (simulator/strategies/programs/overlap.hpp): those of all
+  // passes, or those of backward passes, which then run beside the gradients of weights.
   const bool all_overlap = strategy.overlap_passes || strategy.tensor_overlap == TensorOverlap::chunks;
   const bool beside_weights = strategy.tensor_overlap == TensorOverlap::weight_gradients;
   std::map<std::tuple<CollectiveKind, std::vector<int>, double>, double> known;
@@ -77,7 +77,7 @@ ModelTimes LayerTimer::times(const Scenario& scenario) {
     }
     return entry->second;
   };
-  double issued_s = 0;  // by the process, of the changes timed since it was 0
+  double issued_s = 0;  // time of the process to issue the changes that were timed since it was 0
   const auto changes_s = [&](const std::vector<ValueChange>& changes, Pass pass) {
     double seconds = 0;
     for (const ValueChange& change : changes) seconds += change_s(change, pass);

@@ -1,5 +1,5 @@
-// What one micro-batch costs each layer of a model when its work is split in one way: the ground on which
-// plans are bounded.
+// Computes what one micro-batch costs each layer of a model when the model's work is split in one particular
+// way. Bounds of plans are based on it.
 #pragma once
 
 #include <map>
@@ -11,40 +11,41 @@
 
 namespace rehearse {
 
-// Of one layer on one device, for one micro-batch. Seconds are those of kernels and of those collectives that
-// hold up the compute stream; nothing waits, and nothing is slowed down: lower bounds of a simulation.
+// Times of one layer on one device for one micro-batch. They include kernels and those collectives that hold
+// up the compute stream. Nothing waits and nothing is slowed down, so they are lower bounds of a simulation.
 struct LayerTimes {
   double forward_s = 0, recompute_s = 0;
-  double backward_s = 0;                               // whole, without recomputation
-  double backward_input_s = 0, backward_weight_s = 0;  // in two parts
-  double kernels_s = 0;                                // of all passes, without collectives
-  double overlapped_s = 0;                             // of collectives that run beside computing, all passes
-  double issue_forward_s = 0, issue_backward_s = 0;    // the process' time to issue its ops
-  double parameters = 0, expert_parameters = 0;        // elements; experts that are placed apart
-  double saved_bytes = 0;                              // kept from the forward to the backward pass
-  double boundary_bytes = 0;                           // sent if the next layer is on another stage; last: 0
+  double backward_s = 0;                               // in one part, without recomputation
+  double backward_input_s = 0, backward_weight_s = 0;  // the same in two parts
+  double kernels_s = 0;                                // all passes, without collectives
+  double overlapped_s = 0;                             // collectives that run beside computation, all passes
+  double issue_forward_s = 0, issue_backward_s = 0;    // time of the process to issue the ops
+  double parameters = 0, expert_parameters = 0;        // elements; of these, in experts that are placed apart
+  double saved_bytes = 0;                              // retained from the forward to the backward pass
+  double boundary_bytes = 0;  // sent if the next layer is on another stage; last layer: 0
 };
 
-// Equal kernels of a model, and how long they all take for one micro-batch.
+// Identical kernels of a model, and how long all of them take for one micro-batch.
 struct KernelShare {
   Kernel one;
   double seconds = 0;
 };
 
-// The layers of a scenario with one micro-batch and no pipeline.
+// The times of a scenario's layers with one micro-batch and no pipeline.
 struct ModelTimes {
   std::vector<LayerTimes> layers;
-  double tied_parameters = 0;        // of a table that the first and the last of several stages both keep
+  double tied_parameters = 0;        // of a table that the first and the last of several stages both hold
   std::vector<KernelShare> kernels;  // of all layers
 };
 
-// Remembers kernels' times, so that equal layers are timed once. `cluster` must outlive it.
+// Caches the times of kernels, so that identical layers are timed once. `cluster` must outlive the object.
 class LayerTimer {
 public:
   LayerTimer(const Cluster& cluster, const EngineOptions& options)
       : cluster_(cluster), collectives_(cluster, options) {}
 
-  // `scenario` must be one without a pipeline. InputError if its model cannot be split so.
+  // Times a scenario, which must not have a pipeline. Throws InputError if its model cannot be split in this
+  // way.
   ModelTimes times(const Scenario& scenario);
   CollectiveTimes& collectives() { return collectives_; }
 
@@ -54,7 +55,7 @@ private:
   using KernelKey = std::tuple<int, double, double, double, double, double, double, double>;
   struct Known {
     Kernel one;
-    double one_s = 0, model_s = 0;  // model_s: of all of them in the model that is being timed
+    double one_s = 0, model_s = 0;  // model_s: of all executions in the model that is being timed
   };
   const Cluster& cluster_;
   CollectiveTimes collectives_;

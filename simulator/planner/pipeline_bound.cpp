@@ -7,8 +7,8 @@
 namespace rehearse {
 namespace {
 
-// The time of a stage's passes for one micro-batch, or of what else is in its way: what it sends in one
-// direction goes one after the other.
+// Returns the time of a stage's passes for one micro-batch, or that of anything else that limits the stage.
+// What it sends in one direction is sent sequentially.
 double stage_s(const PipelineShape& shape, const std::vector<PartTimes>& parts, int stage) {
   const OrderEntry& entry = order_of(shape.schedule);
   double passes_s = 0, beside_s = 0, issue_s = 0, forwards_s = 0, backwards_s = 0;
@@ -28,7 +28,7 @@ double stage_s(const PipelineShape& shape, const std::vector<PartTimes>& parts, 
     beside_s += part.beside_s;
     issue_s += part.issue_s;
   }
-  // In a vee each chunk sends on streams of its own.
+  // In a vee, each chunk sends on its own streams.
   if (entry.placement == PartPlacement::vee) forwards_s = backwards_s = 0;
   return std::max({passes_s, beside_s, issue_s, forwards_s, backwards_s});
 }
@@ -67,7 +67,7 @@ std::vector<StageSpan> walk_pipeline(const PipelineShape& asked, const std::vect
     std::size_t next = 0;
     double now_s = 0;
     double scattered_s = 0;      // when the stream of its sums is free
-    std::vector<double> free_s;  // when the gradients of each chunk may be written again
+    std::vector<double> free_s;  // by chunk: when its gradients may be written again
     bool began = false, backward = false, last = false;
   };
   std::vector<Stage> stages(static_cast<std::size_t>(shape.stages));
@@ -142,7 +142,7 @@ std::vector<StageSpan> walk_pipeline(const PipelineShape& asked, const std::vect
     if (left == before) throw std::logic_error("a pipeline's order waits for itself");
   }
   if (m < asked.microbatches) {
-    // Whichever stage the longest way leads through.
+    // The longest path may lead through any stage, so count the remaining micro-batches with the fastest one.
     double fastest_s = stage_s(shape, parts, 0);
     for (int s = 1; s < shape.stages; ++s) fastest_s = std::min(fastest_s, stage_s(shape, parts, s));
     const double more_s = (asked.microbatches - m) * fastest_s;

@@ -17,7 +17,8 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// The cut depends on the ratios of the layers' times; those that differ less share one.
+// The cut depends on the ratios of the layers' times; cells whose ratios differ by less than this share a
+// cut.
 constexpr double kAlike = 0.005;
 
 }  // namespace
@@ -25,7 +26,7 @@ constexpr double kAlike = 0.005;
 struct PlanBounds::Cell {
   ModelTimes times;
   std::string refusal;
-  mutable std::map<std::pair<int, StageCut>, const std::vector<int>*> cuts;  // by parts
+  mutable std::map<std::pair<int, StageCut>, const std::vector<int>*> cuts;  // by number of parts and rule
 };
 
 PlanBounds::PlanBounds(const Scenario& scenario, std::optional<double> reserve_bytes)
@@ -36,13 +37,14 @@ PlanBounds::PlanBounds(const Scenario& scenario, std::optional<double> reserve_b
   update.parameters_updated = kMany;
   update.optimizer_bytes = kMany * update_bytes(scenario.training.optimizer, scenario.training.precision,
                                                 scenario.training.gradient_precision);
-  // A profile tells the time of its update.
+  // A profile includes the time of its update.
   if (!std::holds_alternative<ProfiledModel>(scenario.model.shape))
     update_s_per_parameter_ = work_time_s(update, scenario.cluster->node().device) / kMany;
 }
 PlanBounds::~PlanBounds() = default;
 
-// On the ranks in the order of the default placement, without what becomes of gradients.
+// Returns the strategy of a core on ranks in the order of the default placement, without its choices for
+// gradients.
 StrategyChoice PlanBounds::strategy_of(const CoreChoice& core) const {
   StrategyChoice strategy = scenario_.strategy;
   strategy.tensor = core.tensor;
@@ -108,7 +110,7 @@ const std::vector<int>& PlanBounds::cut(const Cell& cell, int parts, StageCut ru
   return *known;
 }
 
-// Cells whose layers' times have the same ratios share a cut.
+// Computes a cut. Cells whose layers' times have the same ratios share it.
 const std::vector<int>& PlanBounds::new_cut(const Cell& cell, int parts, StageCut rule) {
   const std::vector<LayerTimes>& layers = cell.times.layers;
   const int count = static_cast<int>(layers.size());
@@ -166,7 +168,7 @@ double PlanBounds::sent_s(const CoreChoice& core, double bytes) {
                   timer_.collectives().message_s(0, far, bytes));
 }
 
-// Empty if the core cannot be cut or split so.
+// Returns the parts of a core; empty if the model cannot be cut or split in this way.
 PlanBounds::Parts PlanBounds::parts(const CoreChoice& core) {
   const std::vector<int>& counts = stage_layers(core);
   const Cell& own = cell(core, core.recompute);
@@ -253,13 +255,13 @@ CoreBound PlanBounds::core_bound(const CoreChoice& core) {
         const double shards = shards_of(sharing, all), weights = sharing >= Sharing::weights ? shards : 1,
                      gradients = sharing >= Sharing::gradients ? shards : 1,
                      optimizer = sharing >= Sharing::optimizer ? shards : 1;
-        // Servers keep the optimizer's state.
+        // Servers hold the optimizer state.
         return count * (state.weight / weights + state.gradient / gradients +
                         (by_servers ? 0 : state.optimizer / optimizer));
       };
       double bytes = held(dense, copies) + held(experts, expert_copies) + activations +
                      (by_servers ? reserved_beside_servers : reserved);
-      // When the most activations are kept, the backward pass of a layer reads its weights, gathered, and
+      // While the most activations are held, the backward pass of a layer reads its gathered weights and
       // writes all of its gradients.
       if (copies > 1 && sharing >= Sharing::gradients)
         bytes += unit * (element_bytes(training.gradient_precision) +
@@ -270,7 +272,8 @@ CoreBound PlanBounds::core_bound(const CoreChoice& core) {
   return bound;
 }
 
-// Communicators: those that every rank has, for a share of the layers' work and for the gradients.
+// Returns the reserve of a device. It includes the communicators that every rank has: for its share of the
+// layers' work and for the gradients.
 double PlanBounds::reserved_bytes(const CoreChoice& core, bool by_servers) {
   if (reserve_bytes_) return *reserve_bytes_;
   const Cluster& cluster = *scenario_.cluster;
@@ -292,7 +295,7 @@ const SlowedKernels& PlanBounds::slowed(const CoreChoice& core, const DeviceLoad
   return known->second;
 }
 
-// Micro-batches that are walked: rounds through the pipeline until it is steady.
+// Returns the number of micro-batches to walk: enough rounds through the pipeline for it to become steady.
 int PlanBounds::walked_microbatches(const CoreChoice& core) {
   return std::max(4 * core.pipeline, 16);
 }

@@ -1,4 +1,4 @@
-// Lower bounds of a plan's step time and memory, quick enough for hundreds of thousands of plans.
+// Computes lower bounds of a plan's step time and memory, fast enough for hundreds of thousands of plans.
 #pragma once
 
 #include <array>
@@ -16,40 +16,40 @@
 namespace rehearse {
 
 struct CoreBound {
-  double seconds = 0;                     // of all passes, whatever becomes of the gradients
-  std::array<double, kHoldings> bytes{};  // of the fullest device, reserve included, by holding_of()
+  double seconds = 0;                     // of all passes, whatever the choices for gradients
+  std::array<double, kHoldings> bytes{};  // on the fullest device, including the reserve, by holding_of()
 };
 
-// Bounds of plans for one model on one cluster. Bounds hold for the simulation of the same plan: kernels and
-// collectives take at least the time that they take alone, whatever waits for what.
+// Bounds of plans for one model on one cluster. They hold for the simulation of the same plan, because
+// kernels and collectives take at least the time that they take alone, whatever waits for what.
 class PlanBounds {
 public:
-  // `scenario`: what all plans have in common. It must outlive the bounds. `reserve_bytes`: kept free beside
-  // tensors on each device; none: what CUDA, NCCL and cuBLAS are estimated to keep.
+  // `scenario` is what all plans have in common. It must outlive the bounds. `reserve_bytes`: kept free
+  // beside tensors on each device; nullopt: what CUDA, NCCL and cuBLAS are estimated to use.
   PlanBounds(const Scenario& scenario, std::optional<double> reserve_bytes);
   ~PlanBounds();
 
-  // Layers of the model; the embedding and the output layer count.
+  // Returns the number of layers of the model, including the embedding and the output layer.
   int layers() const;
-  // Empty if the model can be split so; else why not.
+  // Returns why the model cannot be split in this way; empty if it can.
   std::string refusal(const CoreChoice& core);
-  // Layers of each part by the core's rule; empty if there is no such cut.
+  // Returns the number of layers of each part by the core's rule; empty if there is no such cut.
   const std::vector<int>& stage_layers(const CoreChoice& core);
-  // Most layers of one part that can be recomputed.
+  // Returns the maximum number of layers of one part that can be recomputed.
   int most_recomputed(const CoreChoice& core);
   CoreBound core_bound(const CoreChoice& core);
 
-  // Parameters of a part of the model on one device.
+  // The parameters of a part of the model on one device.
   struct HeldParameters {
     double dense = 0, experts = 0;
-    double largest_layer = 0;  // dense ones of the layer that has most
+    double largest_layer = 0;  // number outside experts, of the layer with the most
   };
   // The parts of a model that a pipeline's stages compute, in the model's order.
   struct Parts {
     std::vector<PartTimes> times;
     std::vector<HeldParameters> parameters;
   };
-  // A core whose passes were placed one by one on a timeline, without gradients.
+  // A core whose passes have been placed one by one on a timeline, without gradients.
   struct WalkedCore {
     CoreChoice core;
     Parts parts;
@@ -58,8 +58,8 @@ public:
     int microbatches = 1;
   };
   WalkedCore walk(const CoreChoice& core);
-  // Seconds of a step with these gradients: those of walk(), and what bringing gradients together and
-  // updating weights add to them.
+  // Returns a lower bound, in seconds, of a step with these gradients: the time of walk() plus what combining
+  // gradients and updating weights add to it.
   double plan_bound_s(const WalkedCore& walked, const GradientChoice& gradients);
 
 private:

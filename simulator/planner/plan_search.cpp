@@ -28,7 +28,7 @@ PlanSearch::PlanSearch(const Scenario& scenario, const SpaceLimits& limits, doub
       const auto most = [&](const CoreChoice& core) { return bounds_.most_recomputed(core); };
       for (const CoreChoice& core : recomputations(scenario, pipeline, most, limits)) {
         if (bounds_.stage_layers(core).empty() && core.pipeline > 1) continue;
-        // Stages of equal numbers of layers may be equally long, too.
+        // A cut by number may equal the cut by time, which is tried anyway.
         if (core.cut == StageCut::by_number) {
           CoreChoice by_time = core;
           by_time.cut = StageCut::by_time;
@@ -87,14 +87,14 @@ void PlanSearch::tell_plans_apart(const Waiting& core) {
 }
 
 std::optional<Candidate> PlanSearch::fastest_within(double bytes, const CoreChoice* like) {
-  constexpr std::size_t kTried = 12;  // cores with the lowest bounds, of which the plans are bounded
+  constexpr std::size_t kTried = 12;  // number of cores with the lowest bounds whose plans are bounded
   std::vector<const Core*> cores;
   for (const Core& core : cores_) {
     const CoreChoice& its = core.choice;
     if (like &&
         (its.tensor != like->tensor || its.context != like->context || its.pipeline != like->pipeline))
       continue;
-    // Bounds of memory leave out what the second part of a split backward pass waits with.
+    // Memory bounds leave out what a split backward pass retains until its second half.
     if (order_of(its.schedule).splits_backward) continue;
     if (std::any_of(core.bound.bytes.begin(), core.bound.bytes.end(),
                     [&](double needed) { return needed <= bytes; }))

@@ -14,16 +14,16 @@
 namespace rehearse {
 namespace {
 
-// Shares of a sequence are at least so long: shorter ones send their keys and values for longer than they
-// compute with them, on every device that is described here.
+// Minimum tokens of a share of a sequence: for shorter shares, sending keys and values takes longer than
+// computing with them, on every device that is described here.
 constexpr double kLeastTokensOfContext = 2048;
-// Tokens of a micro-batch at most, of all that a transformer's largest products need by far.
+// Maximum tokens of a micro-batch, far more than even a transformer's largest products need.
 constexpr double kMostTokens = 131'072;
 constexpr int kMostMicroBatch = 1024;
-// Of the numbers of layers to recompute, at most so many, evenly spaced.
+// Maximum number of values of recompute_layers that are tried, evenly spaced.
 constexpr int kMostRecomputeSteps = 12;
-// Virtual stages of every number up to the first; beyond it, those into which the blocks go evenly, with the
-// embedding and the output layer beside them or among them.
+// All numbers of virtual stages up to the first constant are tried. Beyond it, only those that divide the
+// blocks evenly, with the embedding and the output layer in addition to the blocks or among them.
 constexpr int kFewVirtualStages = 4, kMostVirtualStages = 16;
 
 std::vector<int> divisors(std::int64_t number, std::int64_t most) {
@@ -50,7 +50,7 @@ int limited_integer(std::string_view key, const std::string& text, int least, in
   return value;
 }
 
-// The given values, or the automatic ones.
+// Returns the given values, or the automatic ones if there are none.
 std::vector<int> integers(const SpaceLimits& limits, std::string_view key, std::vector<int> automatic,
                           int least = 1, int most = kMost) {
   const std::vector<std::string>* texts = given(limits, key);
@@ -162,7 +162,7 @@ std::vector<CoreChoice> splits(const Scenario& scenario, const SpaceLimits& limi
       }
     }
   }
-  // Tensor ranks of one device have no sequence to share out: the limit alone says so.
+  // A single tensor rank has no sequence to shard, so the limit alone rules out all plans.
   if (result.empty() && given(limits, "strategy.sequence_parallel"))
     throw InputError({"--vary strategy.sequence_parallel"},
                      "leaves no plan; allowed: false beside tensor = 1, or tensor degrees above 1");
@@ -178,7 +178,8 @@ void add_schedules(std::vector<CoreChoice>& result, const Scenario& scenario, co
     result.push_back(core);
     return;
   }
-  // DualPipe is DualPipeV with half as many stages and twice as many data-parallel ranks: the same plan.
+  // DualPipe equals DualPipeV with half as many stages and twice as many data-parallel ranks, so it is not
+  // tried.
   for (const PipelineSchedule schedule : choices<PipelineSchedule>(
            limits, "strategy.schedule", kPipelineScheduleNames,
            {one_f_one_b, interleaved, breadth_first, gpipe, zb_h1, zb_h2, zb_v, dualpipe_v})) {
@@ -273,7 +274,7 @@ std::vector<CoreChoice> recomputations(const Scenario& scenario, const CoreChoic
 
 std::vector<GradientChoice> gradient_choices(const Scenario& scenario, const CoreChoice& core,
                                              const SpaceLimits& limits) {
-  constexpr std::array kBuckets = {25, 100, 400};  // MiB: PyTorch's default, and fewer, larger ones
+  constexpr std::array kBuckets = {25, 100, 400};  // MiB: PyTorch's default and larger ones
   const int copies = core.data * core.context;
   const bool placeable = core.pipeline > 1 && core.data > 1;
   std::vector<GradientChoice> result;
@@ -311,7 +312,7 @@ std::vector<GradientChoice> gradient_choices(const Scenario& scenario, const Cor
     hybrid.sharing = Sharing::weights_in_node;
     result.push_back(hybrid);
   }
-  // Servers on the nodes' processors, as small models have them.
+  // Parameter servers on the nodes' processors, as used for small models.
   if (wants(0) && core.tensor * core.context * core.pipeline * core.expert == 1 &&
       scenario.cluster->nodes() > 1) {
     GradientChoice pushed;

@@ -1,4 +1,4 @@
-// By how much collectives that run beside computing prolong it, at least.
+// Computes a lower bound of the time by which collectives that run beside computation prolong it.
 #pragma once
 
 #include <vector>
@@ -8,17 +8,18 @@
 
 namespace rehearse {
 
-// Kernels by how much they are slowed down, the least first.
+// The kernels of a model, sorted by how much they are slowed down, the least first.
 struct SlowedKernels {
   struct Share {
-    double slower = 1;   // time beside the load over time alone
-    double seconds = 0;  // alone, of all layers for one micro-batch
+    double slower = 1;   // time beside the load divided by time alone
+    double seconds = 0;  // alone, for all layers and one micro-batch
   };
   std::vector<Share> shares;
-  double seconds = 0;  // of all
+  double seconds = 0;  // of all shares
 
-  // Seconds by which kernels that take `own_s` alone take longer, if collectives run for `beside_s` in all:
-  // beside the kernels that they slow down least. Kernels are mixed as in the whole model.
+  // Returns the seconds by which kernels that take `own_s` alone take longer if collectives run for
+  // `beside_s` in total, assuming that they run beside the kernels that they slow down least. Kernels are
+  // mixed as in the entire model.
   double more_s(double own_s, double beside_s) const;
 };
 
