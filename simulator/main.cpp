@@ -1,4 +1,4 @@
-// The command line of `rehearse`. Exit status: 0 done; 1 the run failed; 2 the input is wrong.
+// Implements the command line of `rehearse`. Exit status: 0: done; 1: the run failed; 2: the input is wrong.
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -25,7 +25,7 @@ Format format_named(const std::string& name) {
 int run(int argc, char** argv) {
   CLI::App app{"Rehearse tells how long a distributed training step takes on a cluster, and why."};
   app.set_version_flag("--version", "rehearse " REHEARSE_VERSION);
-  app.require_subcommand(0, 1);  // parse_command_line names a misspelt one
+  app.require_subcommand(0, 1);  // parse_command_line reports a misspelt one
   std::string format = "text", progress = "auto";
 
   SimulateArguments simulation;

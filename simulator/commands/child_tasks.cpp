@@ -28,7 +28,7 @@ int status_at_end(pid_t process) {
 }  // namespace
 
 void ChildTasks::work_in_child(std::int64_t task, int pipe, pid_t parent) const {
-  // The parent may have died before the kernel was told what is to happen then.
+  // The parent may have died before prctl() was called.
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(1);
   std::string output;
   try {
@@ -42,7 +42,7 @@ void ChildTasks::work_in_child(std::int64_t task, int pipe, pid_t parent) const 
     if (n <= 0) _exit(1);
     sent += static_cast<std::size_t>(n);
   }
-  _exit(0);  // nothing of the parent's is flushed or destroyed a second time
+  _exit(0);  // does not flush or destroy anything of the parent's a second time
 }
 
 ChildTasks::~ChildTasks() {

@@ -1,4 +1,4 @@
-// Forked processes, each of which computes one numbered task and sends its output through a pipe.
+// Runs forked processes, each of which computes one numbered task and sends its output through a pipe.
 #pragma once
 
 #include <sys/types.h>
@@ -13,22 +13,22 @@ namespace rehearse {
 
 struct TaskEnd {
   std::int64_t task = 0;
-  std::string output;   // what `work` returned
-  std::string failure;  // how the process ended, if not by itself; else empty
+  std::string output;   // return value of `work`
+  std::string failure;  // how the process ended if it did not end normally; otherwise empty
 };
 
-// Children die with this process, also when it is killed.
+// The running children, which die with this process, even if it is killed.
 class ChildTasks {
 public:
   explicit ChildTasks(std::function<std::string(std::int64_t)> work) : work_(std::move(work)) {}
   ChildTasks(const ChildTasks&) = delete;
   ChildTasks& operator=(const ChildTasks&) = delete;
-  ~ChildTasks();  // kills those that still compute
+  ~ChildTasks();  // kills those that are still computing
 
   std::vector<std::int64_t> tasks() const;  // those that are being computed, in the order of their starts
   std::size_t size() const { return children_.size(); }
-  void start(std::int64_t task);  // RunError if no process can be made
-  void stop(std::int64_t task);   // kills its process; nothing comes of it
+  void start(std::int64_t task);  // throws RunError if no process can be created
+  void stop(std::int64_t task);   // kills its process and discards its output
   // Waits until a child has sent something or ended, or for `most_ms` milliseconds; returns the tasks that
   // ended.
   std::vector<TaskEnd> wait(int most_ms);

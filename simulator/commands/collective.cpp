@@ -1,4 +1,4 @@
-// collective: the table that nccl-tests would print, predicted.
+// Implements `rehearse collective`: predicts the table that nccl-tests would print.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -40,7 +40,7 @@ double gigabytes(double bandwidth) {
   return bandwidth / 1e9;
 }
 
-// As nccl-tests prints microseconds: seven places, as many decimals as fit.
+// Formats microseconds as nccl-tests does: seven characters, with as many decimals as fit.
 std::string microseconds(double seconds) {
   const double us = 1e6 * seconds;
   return us >= 10000 ? fmt::format("{:7.0f}", us)
@@ -48,18 +48,18 @@ std::string microseconds(double seconds) {
                      : fmt::format("{:7.2f}", us);
 }
 
-// Elements that the table's `count` tells: of the buffer, or of each rank's part of it.
+// Returns the elements for the table's column `count`: of the buffer, or of each rank's part of it.
 double count_of(Exchange kind, double bytes, int ranks) {
   const bool parts =
       kind == Exchange::all_gather || kind == Exchange::reduce_scatter || kind == Exchange::all_to_all;
   return std::floor(bytes / kElement / (parts ? ranks : 1));
 }
 
-// The intervals by size; empty: not asked for. They stand behind the columns that nccl-tests has out of
-// place, so that those keep their places.
+// Intervals by size; empty: not requested. Their columns come after nccl-tests' out-of-place columns, so that
+// those keep their positions.
 using Intervals = std::vector<Uncertainty>;
 
-// Names the uncertain constants of the links, and how uncertain each of them is.
+// Prints the uncertain constants of the links and the deviation of each of them.
 void write_constants(const Intervals& intervals, std::ostream& out) {
   std::vector<std::string> told;
   for (const Uncertainty& interval : intervals)

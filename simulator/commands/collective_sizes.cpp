@@ -21,7 +21,7 @@ constexpr const char* kAllowed =
   throw InputError({"--bytes"}, fmt::format("{} {}; allowed: {}", in_quotes(found), why, kAllowed));
 }
 
-// A whole number, with K, M or G (2^10, 2^20, 2^30) behind it.
+// Parses a whole number, optionally followed by K, M or G (2^10, 2^20, 2^30).
 std::optional<std::int64_t> number_of(std::string_view text) {
   int shift = 0;
   if (!text.empty()) {

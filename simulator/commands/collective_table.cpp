@@ -57,7 +57,7 @@ int whole_from(const std::string& text, std::string_view what, const Place& plac
 
 constexpr double kLeastTimeUs = 1e-3, kMostTimeUs = 1e12;
 
-// Sets one of kSettable.
+// Sets the field for one of kSettable.
 void set(MeasuredCollective& row, std::string_view key, const std::string& value, const Place& place) {
   if (key == "cluster.preset") row.cluster = checked_name(value, cluster_names(), key, place);
   if (key == "cluster.nodes") row.nodes = whole_from(value, key, place);
@@ -73,7 +73,7 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-// The words of nccl-tests' header, without its "#"; empty if the line is another.
+// Returns the words of nccl-tests' header without its "#"; empty if the line is not a header.
 std::vector<std::string> header_of(const std::string& line) {
   std::vector<std::string> words = words_of(line);
   if (words.size() < 5 || words[0] != "#" || words[1] != "size" || words[2] != "count") return {};
@@ -118,7 +118,8 @@ MeasurementTable parse_csv_table(const std::string& text, const std::string& pat
   return table;
 }
 
-// "all_reduce_perf" and the like, as they stand in nccl-tests' output; "" where no line names one.
+// Returns the collective whose program in nccl-tests ("all_reduce_perf") the line names; empty if it names
+// none.
 std::string_view named_collective(const std::string& line) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kPrograms = {
       {{"all_reduce_perf", "all-reduce"},
@@ -153,7 +154,7 @@ MeasurementTable parse_printed_table(const std::string& text, const std::string&
     if (const std::string_view named = named_collective(line); !named.empty()) kind = named;
     if (words.size() > 2 && words[0] == "#" && words[1] == "Rank") ++ranks;
     if (words.empty() || words[0][0] == '#' || time_column == 0) continue;
-    if (words[0].find_first_not_of("0123456789") != std::string::npos) continue;  // a log between the rows
+    if (words[0].find_first_not_of("0123456789") != std::string::npos) continue;  // a line of a log
     if (words.size() <= time_column)
       throw InputError(place, fmt::format("the row has {} columns; allowed: {} and more, as the header says",
                                           words.size(), time_column + 1));
@@ -174,7 +175,7 @@ MeasurementTable parse_printed_table(const std::string& text, const std::string&
   return table;
 }
 
-// "key=value" of --set, checked.
+// Parses "key=value" texts of --set. Throws InputError for keys other than kSettable.
 std::vector<std::pair<std::string, std::string>> settings_of(const std::vector<std::string>& overrides) {
   std::vector<std::pair<std::string, std::string>> settings;
   for (const std::string& text : overrides) {
@@ -190,7 +191,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const std::vector<s
   return settings;
 }
 
-// The interval of a time that cannot be shorter than `least_s`.
+// Returns the interval of a time that cannot be shorter than `least_s`.
 Uncertainty at_least(Uncertainty uncertainty, double least_s) {
   for (double* s : {&uncertainty.low_s, &uncertainty.high_s}) *s = std::max(*s, least_s);
   for (Uncertainty::Effect& effect : uncertainty.effects)

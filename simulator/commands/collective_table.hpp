@@ -1,4 +1,4 @@
-// Tables of measured collectives: CSV files, and what nccl-tests prints.
+// Parses tables of measured collectives: CSV files, and the output of nccl-tests.
 #pragma once
 
 #include <optional>
@@ -10,25 +10,26 @@
 
 namespace rehearse {
 
-// A CSV file with the column measured_time_us, or nccl-tests' table, by its header.
+// Returns whether the text is a CSV file with the column measured_time_us or a table of nccl-tests, judging
+// by the header.
 bool is_collective_table(const std::string& text);
 
-// CSV columns: id, source, note, group, collective, cluster.preset, cluster.nodes, devices, bytes, algorithm,
-// issue_us, measured_time_us; all but id, source, bytes and measured_time_us may be left out or empty. Of
-// nccl-tests' output the sizes and the times out of place are read, and how many ranks there were, if it
-// lists them; its `collective` is that which it names, else an all-reduce where it sums. InputError for
-// anything else.
+// Parses a table of collectives. CSV columns: id, source, note, group, collective, cluster.preset,
+// cluster.nodes, devices, bytes, algorithm, issue_us, measured_time_us; all but id, source, bytes and
+// measured_time_us may be missing or empty. From nccl-tests' output it reads the sizes, the out-of-place
+// times and, if ranks are listed, their number. The collective is the one that the output names, otherwise an
+// all-reduce if there is a reduction. Throws InputError for anything else.
 MeasurementTable parse_collective_table(const std::string& text, const std::string& path);
 
 struct PredictedCollective {
   double time_s = 0;
-  std::optional<Uncertainty> uncertainty;  // none: not asked for
+  std::optional<Uncertainty> uncertainty;  // nullopt: not requested
 };
 
-// What is predicted for each row: calls follow each other as fast as the collective takes, or as the host
-// issues it (issue_us), whichever is longer. `overrides` ("key=value") set or replace, for all rows,
-// cluster.preset, cluster.nodes, devices, collective and algorithm. InputError for a row whose cluster is not
-// known, or that does not fit its cluster.
+// Predicts each row. Calls follow each other at intervals of the collective's time or of the time that the
+// host takes to issue it (issue_us), whichever is longer. `overrides` ("key=value") set or replace, for all
+// rows, cluster.preset, cluster.nodes, devices, collective and algorithm. Throws InputError for a row whose
+// cluster is unknown, or that does not fit its cluster.
 std::vector<PredictedCollective> predict_collectives(const MeasurementTable& table,
                                                      const std::vector<std::string>& overrides,
                                                      bool with_uncertainty = false);

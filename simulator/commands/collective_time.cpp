@@ -53,8 +53,8 @@ Op send_receive_op(double bytes) {
   return op;
 }
 
-// Seconds from the beginning of each op to the end of its last rank. The ops follow one another; each begins
-// on all ranks at the same time if the one before ends so.
+// Returns the seconds from the beginning of each op to the end of its last rank. The ops follow one another;
+// each begins on all ranks at the same time if the previous one ends on all ranks at the same time.
 std::vector<double> simulated_s(std::vector<Op> ops, const Cluster& cluster, int ranks,
                                 const EngineOptions& options) {
   const std::size_t count = ops.size();
@@ -77,7 +77,7 @@ std::vector<double> simulated_s(std::vector<Op> ops, const Cluster& cluster, int
   return end_s;
 }
 
-// The protocol that the cost model takes for a collective of this kind.
+// Finds the protocol that the cost model uses for a collective of this kind.
 class ProtocolOf {
 public:
   ProtocolOf(Exchange kind, const Cluster& cluster, int ranks)
@@ -138,7 +138,7 @@ std::vector<double> simulated_again_s(Exchange kind, const Cluster& cluster, int
                                       const std::vector<CollectiveTime>& times,
                                       const EngineOptions& options) {
   std::vector<double> seconds(times.size(), 0);
-  if (kind == Exchange::send_receive) {  // whose ranks end at different times: each on its own
+  if (kind == Exchange::send_receive) {  // its ranks end at different times: simulate each size separately
     for (std::size_t i = 0; i < times.size(); ++i)
       seconds[i] = simulated_s({send_receive_op(times[i].bytes)}, cluster, ranks, options).front();
     return seconds;

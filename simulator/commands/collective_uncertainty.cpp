@@ -10,8 +10,8 @@ namespace rehearse {
 namespace {
 
 // The same collective measured twice, out of place and in place, differs by a standard deviation of ln(time)
-// of 1.4 % from 1 MiB on (112 pairs), and of 4 % below (52 pairs, from their median, as single ones differ by
-// up to five times): the tables of nccl-tests that nccl-tests-published.csv cites.
+// of 1.4 % from 1 MiB on (112 pairs), and of 4 % below (52 pairs, derived from their median, since single
+// ones differ by up to five times), in the tables of nccl-tests that nccl-tests-published.csv cites.
 constexpr double kLargeBytes = 1048576, kScatter = 0.014, kScatterOfSmall = 0.04;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Times of single collectives as intervals.
+// Predicts the times of single collectives as intervals.
 #pragma once
 
 #include "simulator/commands/collective_time.hpp"
@@ -7,8 +7,8 @@
 namespace rehearse {
 
 // Simulates predicted collectives again with each uncertain constant of the links one standard deviation
-// better and worse, and adds up what that changes (propagation.hpp). Algorithms stay as they were predicted:
-// NCCL chooses them by its own constants, whatever the links reach.
+// better and worse, and combines the effects (propagation.hpp). Algorithms stay as they were predicted: NCCL
+// chooses them by its own constants, whatever the links reach.
 std::vector<Uncertainty> collective_uncertainties(Exchange kind,
                                                   const std::shared_ptr<const Cluster>& cluster, int ranks,
                                                   const std::vector<CollectiveTime>& predicted);

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kInputWrong = 2, kRunFailed = 1;
 
-// "a=1 b=[2, 3]" at its spaces, but for those inside quotes and brackets.
+// Splits "a=1 b=[2, 3]" at its spaces, except for those inside quotes and brackets.
 std::vector<std::string> assignments(const std::string& variant) {
   std::vector<std::string> found;
   std::string current;
@@ -47,7 +47,7 @@ std::vector<std::string> assignments(const std::string& variant) {
   return found;
 }
 
-// A, B, ... Z, AA, AB, ...
+// Returns A, B, ... Z, AA, AB, ...
 std::string letter_of(std::size_t number) {
   std::string letters;
   for (++number; number > 0; number = (number - 1) / 26)
@@ -57,7 +57,7 @@ std::string letter_of(std::size_t number) {
 
 struct Wanted {
   std::string path;
-  std::optional<std::string> variant;  // nothing: the file as it is
+  std::optional<std::string> variant;  // nullopt: the unchanged file
 };
 
 class Reader {

@@ -1,4 +1,4 @@
-// The records of a CSV file.
+// Parses the records of CSV files.
 #pragma once
 
 #include <string>
@@ -10,16 +10,17 @@
 namespace rehearse {
 
 struct CsvRecord {
-  int line = 1;  // on which it begins
+  int line = 1;  // line on which it begins
   std::vector<std::string> fields;
 };
 
-// RFC 4180: fields may be quoted, a doubled quote stands for one, quoted fields may hold line ends. The first
-// record is the names of the columns. Throws InputError, naming `path`, for a text without records, a name
-// that stands twice, a quote that is not closed, and records with more or fewer fields than the first one.
+// Parses text according to RFC 4180: fields may be quoted, a doubled quote represents one, and quoted fields
+// may contain line ends. The first record contains the names of the columns. Throws InputError, which names
+// `path`, for a text without records, a name that occurs twice, a quote that is not closed, and records with
+// more or fewer fields than the first one.
 std::vector<CsvRecord> parse_csv(const std::string& text, const std::string& path);
 
-// A cell of `column` as a number. Throws InputError for one that is not above 0 or not finite.
+// Parses a cell of `column` as a number. Throws InputError unless it is finite and above 0.
 double positive_number(const std::string& cell, std::string_view column, const Place& place);
 
 }  // namespace rehearse

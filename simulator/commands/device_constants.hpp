@@ -1,4 +1,4 @@
-// The constants of a device by which the time of kernels is predicted, one by one.
+// Lists the constants of a device that determine the predicted times of kernels.
 #pragma once
 
 #include <functional>
@@ -10,16 +10,17 @@
 namespace rehearse {
 
 struct DeviceConstant {
-  std::string key;  // as in a device file: "gemm_efficiency_at.fp8"; in words for those that are in none
-  std::function<Sourced&(Device&)> in;  // access to it in any device
+  std::string key;  // as in a device file: "gemm_efficiency_at.fp8"; a description if it has no key
+  std::function<Sourced&(Device&)> in;  // accesses the constant in any device
   bool less_is_better = false;
 
-  bool uncertain(const Device& device) const;  // it is given there and has a deviation
-  // The device with the constant so many times better for the time of kernels (below 1: worse).
+  bool uncertain(const Device& device) const;  // the device has it, with a deviation
+  // Returns the device with the constant better by this factor for the time of kernels (below 1: worse).
   Device changed(Device device, double better) const;
 };
 
-// Peaks and sizes of a data sheet are certain, and not among them: what is reached of them is.
+// Excludes peaks and sizes from a data sheet, which are certain; the shares of them that are reached are
+// included.
 const std::vector<DeviceConstant>& device_constants();
 
 }  // namespace rehearse

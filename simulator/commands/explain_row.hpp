@@ -1,4 +1,4 @@
-// One row of a table of step times: its predicted breakdown, and what it would be without each term.
+// Explains one row of a table of step times: its predicted breakdown, and the step time without each term.
 #pragma once
 
 #include <iosfwd>
@@ -10,7 +10,8 @@
 
 namespace rehearse {
 
-// Throws InputError, which suggests the nearest id, if the table has no row `id`.
+// Writes the explanation of row `id`. Throws InputError, which suggests the nearest id, if the table has no
+// such row.
 void explain_row(const MeasurementTable& table, const std::string& id,
                  const std::vector<std::string>& overrides, Format format, std::ostream& out);
 

@@ -41,7 +41,8 @@ std::string topology_of(const Cluster& cluster) {
   return text;
 }
 
-// What the strategy is compared on: the cluster but for its servers' nodes, and the model.
+// Returns what must be equal for strategies to be compared: the model and the cluster, except for its server
+// nodes.
 std::string group_of(const Scenario& scenario) {
   std::string group;
   for (const auto& [key, value] : scenario.settings)
@@ -57,12 +58,13 @@ std::string settings_of(const Scenario& scenario) {
   return settings;
 }
 
-// How many steps the bytes of a trace are of.
+// Returns the number of steps that the bytes of a trace cover.
 double steps_of(const Trace& trace) {
   return 1.0 + *std::max_element(trace.spans.step.begin(), trace.spans.step.end());
 }
 
-// Executors do not count bytes on links. The schedule is the same, and so are its bytes.
+// Copies the predicted bytes on links, since executors do not count them. The schedule is the same, and so
+// are its bytes.
 void take_traffic(Trace& measured, const Trace& predicted) {
   if (!measured.link_use.empty() || measured.spans.size() == 0 || predicted.spans.size() == 0) return;
   const double share = steps_of(measured) / steps_of(predicted);

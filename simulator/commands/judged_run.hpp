@@ -1,5 +1,5 @@
-// A recorded run beside the prediction of its scenario: step time, kinds of ops, overlap, breakdown, and the
-// order of several.
+// Compares recorded runs with the predictions of their scenarios: step time, kinds of ops, overlap,
+// breakdown, and the order of several runs.
 #pragma once
 
 #include <iosfwd>
@@ -13,46 +13,46 @@
 
 namespace rehearse {
 
-// A figure of the measured run's median step, and of the prediction.
+// A figure of the measured run's median step, and its prediction.
 struct MeasuredAndPredicted {
   std::string name, kind;
   double measured = 0, predicted = 0;
-  double error() const { return predicted / measured - 1; }  // where something was measured
+  double error() const { return predicted / measured - 1; }  // only if something was measured
 };
 
 struct JudgedRun {
-  std::string name;      // the file's, without its ending
+  std::string name;      // file name without its ending
   std::string topology;  // "4 x lab (4 GPUs), leaf-spine 2:1"
   std::string strategy;  // "data 4, micro-batch 8, ring all-reduce, fp32"
   int ranks = 0;         // of all roles
   Measurement measurement;
   StepTimes times;
-  double samples = 0;  // trained in a step
+  double samples = 0;  // trained per step
   double predicted_step_s = 0;
-  std::vector<MeasuredAndPredicted> ops, breakdown;  // seconds; what is 0 in both is left out
+  std::vector<MeasuredAndPredicted> ops, breakdown;  // seconds; entries that are 0 in both are left out
   MeasuredAndPredicted overlap;                      // shares of the communication that computation hides
-  MeasuredAndPredicted memory;     // bytes of the fullest worker's GPU; measured 0: not known
-  std::string sentence;            // where the difference comes from
-  std::string group;               // runs with the same cluster and model are compared
-  std::string settings;            // of the scenario: equal ones are repeats
-  std::vector<std::string> notes;  // what the prediction assumes
+  MeasuredAndPredicted memory;                       // bytes of the fullest worker's GPU; measured 0: unknown
+  std::string sentence;                              // explains the difference
+  std::string group;                                 // only runs with the same cluster and model are compared
+  std::string settings;                              // of the scenario: runs with equal ones are repeats
+  std::vector<std::string> notes;                    // what the prediction assumes
   double error() const { return predicted_step_s / times.median_s - 1; }
 };
 
-// The files that `input` stands for: itself if its name ends in .json or .json.gz, those in it if it is a
-// folder, sorted; none if it is neither. InputError for a folder without any.
+// Returns the files that `input` refers to: itself if its name ends in .json or .json.gz, those in it,
+// sorted, if it is a folder, and none otherwise. Throws InputError for a folder without any.
 std::vector<std::string> recorded_runs(const std::string& input);
 
-// Reads and predicts each of them; `overrides` change the predictions' scenarios only. InputError for what
-// is no recorded run.
+// Reads and predicts each run; `overrides` only change the predicted scenarios. Throws InputError for files
+// that are not recorded runs.
 std::vector<JudgedRun> judge(const std::vector<std::string>& paths,
                              const std::vector<std::string>& overrides);
 
-// Pairs of a group whose times for a sample were measured apart by more than their spread: the middle halves
-// of their steps do not overlap. Repeats of one scenario are not compared.
+// Returns the pairs of a group whose measured times per sample differ by more than their spread: the middle
+// halves of their steps do not overlap. Repeats of one scenario are not compared.
 std::vector<Comparison> compared_runs(const std::vector<JudgedRun>& runs);
 ErrorSummary summarize(const std::vector<JudgedRun>& runs);
-ErrorSummary summarize_memory(const std::vector<JudgedRun>& runs);  // of those whose memory is known
+ErrorSummary summarize_memory(const std::vector<JudgedRun>& runs);  // only of those whose memory is known
 
 void write_runs_text(const std::vector<JudgedRun>& runs, std::ostream& out);
 void write_runs_csv(const std::vector<JudgedRun>& runs, std::ostream& out);

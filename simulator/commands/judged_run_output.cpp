@@ -18,7 +18,7 @@ std::string error_text(const MeasuredAndPredicted& figure) {
   return figure.measured > 0 ? signed_percent(figure.error()) : "-";
 }
 
-// "2 hosts, Intel Xeon (8 cores), 1 NVIDIA H200"
+// Returns a text such as "2 hosts, Intel Xeon (8 cores), 1 NVIDIA H200".
 std::string hardware(const Measurement& m) {
   std::string text = counted(m.hosts, "host");
   const auto add = [&](const std::string& part) { text += ", " + part; };
@@ -28,7 +28,7 @@ std::string hardware(const Measurement& m) {
   return text;
 }
 
-// "host executor, TCP, real compute"
+// Returns a text such as "host executor, TCP, real compute".
 std::string executed(const Measurement& m) {
   return fmt::format("{} executor{}, {} compute", m.executor, m.transport.empty() ? "" : ", " + m.transport,
                      kRunComputeNames[static_cast<std::size_t>(m.compute)]);
@@ -108,7 +108,7 @@ std::size_t right_ones(const std::vector<Comparison>& comparisons) {
       std::count_if(comparisons.begin(), comparisons.end(), [](const Comparison& c) { return c.right; }));
 }
 
-// {"measured": ..., "predicted": ...}
+// Returns {"measured": ..., "predicted": ...}.
 ordered_json both(const MeasuredAndPredicted& figure) {
   return {{"measured", figure.measured}, {"predicted", figure.predicted}};
 }

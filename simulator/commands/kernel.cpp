@@ -1,4 +1,5 @@
-// `rehearse kernel`: one kernel's time on a device, and what it rests on.
+// Implements `rehearse kernel`: predicts one kernel's time on a device and reports what the prediction rests
+// on.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -57,12 +58,12 @@ void write_several(const KernelAnswer& a, std::ostream& out) {
   out << '\n';
 }
 
-// A device file that does not say how much of a peak is reached means all of it.
+// A device file that does not state how much of a peak is reached means all of it.
 std::string reached(const Sourced& share) {
   return fmt::format("{} of it is reached", share.value > 0 ? share.value : 1);
 }
 
-// The constants that set the longest kernel's time.
+// Returns the constants that determine the longest kernel's time, each with a description.
 std::vector<std::pair<std::string, const Sourced*>> constants_of(const KernelAnswer& a, const Device& device,
                                                                  Precision precision) {
   const KernelTime& time = a.times[a.longest];
@@ -77,7 +78,7 @@ std::vector<std::pair<std::string, const Sourced*>> constants_of(const KernelAns
           {reached(share), &share}};
 }
 
-using Interval = std::optional<Uncertainty>;  // none: not asked for
+using Interval = std::optional<Uncertainty>;  // nullopt: not requested
 
 void write_text(const KernelQuestion& q, const KernelAnswer& a, const Device& device,
                 const Interval& interval, std::ostream& out) {

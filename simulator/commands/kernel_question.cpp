@@ -15,7 +15,7 @@
 namespace rehearse {
 namespace {
 
-// What a size may be: whole, and no less than this. Paddings may be 0.
+// Returns the minimum of a size, which must be a whole number. Paddings may be 0.
 double least(std::string_view size) {
   return size.starts_with("pad") ? 0 : 1;
 }

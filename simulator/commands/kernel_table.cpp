@@ -43,7 +43,7 @@ void check_columns(const std::vector<std::string>& columns, const std::string& p
                        fmt::format("column {} is missing; required: {}", name, fmt::join(kRequired, ", ")));
 }
 
-// The cells of a row by the names of their columns; a column that is not there has empty cells.
+// The cells of a row by the names of their columns; a missing column has empty cells.
 class Cells {
 public:
   Cells(const std::vector<std::string>& columns, const CsvRecord& record, const std::string& path)
@@ -105,7 +105,7 @@ std::string place_of(const KernelTable& kernels, std::size_t row) {
   return kernels.table.path + ":" + kernels.table.rows[row].id;
 }
 
-// The devices that a table names, each read once.
+// The devices that a table names, by row; each is read once.
 class DevicesByRow {
 public:
   explicit DevicesByRow(const KernelTable& kernels) : names_(kernels.devices) {

@@ -12,15 +12,16 @@
 namespace rehearse {
 namespace {
 
-// Standard deviations of ln(time) of kernels that are predicted alike, or by the same share of the peak.
-// DeepBench's products, of every other shape (benchmarks/measurements/deepbench-products.csv): those that
-// differ in nothing but which operand is transposed 3.1 % where both sides of the result are from kSmallSide
-// on (56 degrees of freedom); below, errors 34 % (102 rows), of which 20 % are between operands transposed
-// and not, and 10 % are counted by the uncertainty of tiles. Fused attention of sequences of 512 tokens
+// Standard deviations of ln(time) of kernels that have the same prediction, or are predicted by the same
+// share of the peak. DeepBench's products, of every other shape
+// (benchmarks/measurements/deepbench-products.csv): those that differ only in which operand is transposed
+// differ by 3.1 % if both sides of the result are at least kSmallSide (56 degrees of freedom). Below, errors
+// are 34 % (102 rows), of which 20 % are between operands transposed and not, and 10 % are covered by the
+// uncertainty of tiles. Fused attention of sequences of 512 tokens
 // (benchmarks/measurements/flash-attention-h100.csv): 30 % around its shares, which come from 4,096 tokens,
-// where it is 10 to 20 %. Single convolutions of DeepBench: errors of 27 to 36 % in the mean of their
-// sizes, 1.25 times which are a standard deviation (topologies/presets/devices/{p100,v100}.toml). Other
-// kernels are taken to scatter as large products do.
+// where it is 10 to 20 %. Single convolutions of DeepBench: errors of 27 to 36 % in the mean of their sizes,
+// 1.25 times which are a standard deviation (topologies/presets/devices/{p100,v100}.toml). Other kernels are
+// assumed to scatter like large products.
 constexpr double kSmallSide = 128, kScatter = 0.031, kScatterOfSmallProducts = 0.33;
 constexpr double kLongSequence = 2048, kScatterOfShortAttention = 0.27;
 constexpr double kScatterOfConvolutions = 0.39;

@@ -1,4 +1,4 @@
-// The time of a single kernel as an interval.
+// Predicts the time of a single kernel as an interval.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace rehearse {
 
 // Answers the question again with each uncertain constant of the device one standard deviation better and
-// worse, and adds up what that changes (propagation.hpp). Throws as answer() does.
+// worse, and combines the effects (propagation.hpp). Throws the same errors as answer().
 Uncertainty kernel_uncertainty(const KernelQuestion& question, const Device& device,
                                const std::string& place);
 

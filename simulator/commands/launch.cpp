@@ -1,4 +1,4 @@
-// `rehearse launch`: a scenario as the file that starts the real job.
+// Implements `rehearse launch`: writes a scenario as the file that starts the real job.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -16,7 +16,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kTickMs = 100;
-// How many tasks of other processes are claimed again at a time, in case the others have died.
+// Maximum number of tasks of other processes that are claimed again at a time, in case those processes have
+// died.
 constexpr int kMostTriedAgain = 64;
 
 class OrderedRun {
@@ -85,7 +86,8 @@ private:
 
   bool has_room() const { return children_.size() < static_cast<std::size_t>(std::max(tasks_.jobs, 1)); }
 
-  // False if another process has claimed the task. Otherwise it is started, or need not be.
+  // Returns false if another process has claimed the task. Otherwise the task has been started, or need not
+  // be.
   bool start(std::int64_t task) {
     SharedResults* results = tasks_.results;
     if (!tasks_.wanted(task)) return true;
@@ -119,11 +121,11 @@ private:
 
   const OrderedTasks& tasks_;
   ChildTasks children_;
-  std::int64_t turn_ = 0;             // the first task that is neither handed over nor dropped
-  std::int64_t ahead_ = 0;            // the first task that start() has not been called for
-  std::set<std::int64_t> elsewhere_;  // of those before `ahead_`: claimed by other processes when last tried
-  std::map<std::int64_t, TaskEnd> ended_;   // by a child of this process, and not in the file
-  Clock::time_point tried_ = Clock::now();  // tasks of other processes
+  std::int64_t turn_ = 0;                   // first task that has been neither handed over nor dropped
+  std::int64_t ahead_ = 0;                  // first task for which start() has not been called
+  std::set<std::int64_t> elsewhere_;        // tasks before `ahead_` that other processes held when last tried
+  std::map<std::int64_t, TaskEnd> ended_;   // ended by a child of this process, and not in the file
+  Clock::time_point tried_ = Clock::now();  // when tasks of other processes were last tried
 };
 
 }  // namespace

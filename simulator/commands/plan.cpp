@@ -1,4 +1,4 @@
-// `rehearse plan`: what is asked, and where the answer goes.
+// Implements `rehearse plan`: reads the question, and writes the answer.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-// Ops that a simulation of all micro-batches may have, unless --exact is given: some 0.2 s of one core.
+// Maximum ops of a simulation of all micro-batches, unless --exact is given: some 0.2 s on one core.
 constexpr double kMostOps = 150'000;
 
 std::pair<std::string, std::vector<std::string>> parse_limit(const std::string& assignment) {
@@ -54,7 +54,7 @@ std::pair<std::string, std::vector<std::string>> parse_limit(const std::string& 
   return {key, values};
 }
 
-// The value that the scenario file gives a key; one that it leaves out has the default of a scenario.
+// Returns the value that the scenario file gives a key. Throws InputError for a key that the file leaves out.
 std::string own_value(const std::string& key,
                       const std::vector<std::pair<std::string, std::string>>& values) {
   const auto found =
@@ -123,10 +123,12 @@ std::string progress_text(const PlanProgress& progress) {
   return text;
 }
 
-// Changes with what a file of simulated plans holds, and how plans are simulated.
+// Must change whenever the content of a file of simulated plans, or the way in which plans are simulated,
+// changes.
 constexpr const char* kSimulatedAs = "1";
 
-// Names the search in a file of results: a hash of all that its answer follows from, except the presets.
+// Returns the name of the search for a file of results: a hash of everything that determines the answer,
+// except the presets.
 std::string identity_of(const PlanArguments& arguments, const std::vector<SearchedWorld>& worlds) {
   TextHash hash;
   hash.add(kSimulatedAs);
@@ -141,7 +143,8 @@ std::string identity_of(const PlanArguments& arguments, const std::vector<Search
   return "plan-" + hash.hex();
 }
 
-// Makes the folder for plans before the search, which may take long. A file that was read stays as it is.
+// Creates the folder for plans before the search, which may take long. Refuses to overwrite a file that was
+// read.
 void make_folder(const PlanArguments& arguments, const std::vector<std::string>& files_read) {
   std::error_code error;
   fs::create_directories(arguments.out, error);
@@ -155,8 +158,8 @@ void make_folder(const PlanArguments& arguments, const std::vector<std::string>&
   }
 }
 
-// A scenario file for each plan, launch files for the best one, and the answer as plan.json. Enters their
-// names into the answer.
+// Writes a scenario file for each plan, launch files for the best one, and the answer as plan.json. Adds the
+// names of these files to the answer.
 void write_files(const PlanArguments& arguments, const std::vector<SearchedWorld>& worlds,
                  PlanAnswer& answer) {
   for (std::size_t i = 0; i < answer.plans.size(); ++i) {
@@ -226,7 +229,7 @@ int run_plan(const PlanArguments& asked, std::istream& in, std::ostream& out, st
   simulate(worlds, limits, jobs, results.get(), progress);
   PlanAnswer answer = plan_answer(arguments, worlds, limits, jobs, results.get());
   line.clear();
-  if (ranks.rank > 0) return answer.plans.empty() ? 1 : 0;  // rank 0 tells
+  if (ranks.rank > 0) return answer.plans.empty() ? 1 : 0;  // rank 0 writes the answer
   if (!arguments.out.empty()) write_files(arguments, worlds, answer);
   switch (arguments.format) {
     case Format::text:

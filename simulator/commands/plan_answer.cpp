@@ -17,17 +17,18 @@
 namespace rehearse {
 namespace {
 
-constexpr std::int64_t kFirstFurtherTask = std::int64_t{1} << 40;  // behind all plans of the search
+constexpr std::int64_t kFirstFurtherTask = std::int64_t{1} << 40;  // after all plans of the search
 constexpr std::int64_t kOwnTask = std::int64_t{1} << 41, kFirstExamination = std::int64_t{1} << 42;
-constexpr std::size_t kExamined = 3;  // plans whose uncertainty is told
-// A bound that every step is far above: whether it grows evenly is not looked into.
+constexpr std::size_t kExamined = 3;  // plans whose uncertainty is reported
+// A bound so far below every step that simulate_plan() does not check whether steps grow evenly.
 constexpr double kUnchecked = std::numeric_limits<double>::min();
 constexpr std::size_t kMostNear = 3;
-// Runners-up that are simulated, and the plans among which they are looked for.
+// The number of runners-up that are simulated, and of the plans among which they are sought.
 constexpr std::size_t kRunnersUp = 3, kTriedRunnersUp = 1500;
-// Plans whose bound of memory is a smaller share of a device's fit: a bound leaves out little.
+// Plans whose memory bound is below this share of a device's memory are taken to fit: a bound leaves out
+// little.
 constexpr double kSurelyFits = 0.96;
-// Of a device's memory: how small the fastest plans are asked to be.
+// The shares of a device's memory for which the fastest plan is sought.
 constexpr std::array kMemoryShares = {0.75, 0.5, 0.25};
 
 AnsweredPlan answered(const SearchedWorld& world, std::size_t number, const PlanChoice& plan,
@@ -68,7 +69,8 @@ double value_of(const AnsweredPlan& plan, PlanObjective objective) {
   return 0;
 }
 
-// "1.4 s more of the pipeline's bubble": the part of a device's step that grows most.
+// Names the part of a device's step that grows most: "1.4 s more of the pipeline's bubble"; empty if none
+// grows.
 std::string loss(const AnsweredPlan& plan, const AnsweredPlan& best) {
   if (plan.world != best.world) return "";
   const PlanFigures &its = plan.figures, &least = best.figures;
@@ -83,14 +85,14 @@ std::string loss(const AnsweredPlan& plan, const AnsweredPlan& best) {
   return fmt::format("{} more of {}", human_time_s(most->second), most->first);
 }
 
-// Plans besides those that the search had to simulate: small ones, runners-up with other degrees, and those
-// that fit where nearly the same do not.
+// A plan beyond those that the search had to simulate: a small one, a runner-up with other degrees, or one
+// that fits where a similar one does not.
 struct FurtherPlan {
   std::size_t world = 0;
   PlanChoice plan;
 };
 
-// Tasks that are all wanted.
+// Returns tasks that are all wanted.
 OrderedTasks tasks_from(std::int64_t first, std::size_t count, int jobs, SharedResults* results) {
   OrderedTasks tasks;
   tasks.jobs = jobs;
@@ -101,7 +103,7 @@ OrderedTasks tasks_from(std::int64_t first, std::size_t count, int jobs, SharedR
   return tasks;
 }
 
-// Simulates them; those that cannot be simulated, or do not fit, are left out.
+// Simulates the plans; leaves out those that cannot be simulated or do not fit.
 std::vector<AnsweredPlan> simulated(const std::vector<SearchedWorld>& worlds,
                                     const std::vector<FurtherPlan>& plans, const PlanLimits& limits, int jobs,
                                     SharedResults* results) {
@@ -110,7 +112,7 @@ std::vector<AnsweredPlan> simulated(const std::vector<SearchedWorld>& worlds,
   tasks.work = [&](std::int64_t task) {
     const FurtherPlan& its = plans[static_cast<std::size_t>(task)];
     const SearchedWorld& world = worlds[its.world];
-    // What a slow node makes plans keep does not matter.
+    // With a slow node, the memory that plans need does not matter.
     return to_line(simulate_plan(world.world.question, its.plan,
                                  world.world.searched ? world.memory : MemoryLimit{},
                                  {limits.most_ops, kUnchecked}, Where::here));
@@ -130,7 +132,7 @@ bool same_degrees(const CoreChoice& a, const CoreChoice& b) {
   return a.tensor == b.tensor && a.context == b.context && a.pipeline == b.pipeline && a.expert == b.expert;
 }
 
-// The first plans by their bounds, of each way to split the model one.
+// Adds the first plans by their bounds, one for each way to split the model.
 void add_runners_up(std::vector<FurtherPlan>& further, SearchedWorld& world, std::size_t number) {
   std::vector<const CoreChoice*> seen;
   for (const SimulatedPlan& plan : world.simulated) seen.push_back(&plan.candidate.plan.core);
@@ -147,12 +149,12 @@ void add_runners_up(std::vector<FurtherPlan>& further, SearchedWorld& world, std
   }
 }
 
-// Rounding aside.
+// Returns whether a is below b by more than rounding.
 bool less(double a, double b) {
   return a < b * (1 - 1e-12);
 }
 
-// Another plan is at least as good in all, and better in one.
+// Returns whether the other plan is at least as good in all figures, and better in one.
 bool dominated(const AnsweredPlan& plan, const AnsweredPlan& other) {
   const auto figures = [](const AnsweredPlan& p) {
     return std::array{p.figures.step_time_s / p.samples, p.figures.memory_bytes,
@@ -167,8 +169,8 @@ bool dominated(const AnsweredPlan& plan, const AnsweredPlan& other) {
   return better;
 }
 
-// Plans that could be faster than the best one if they fitted, and for each the fastest one with its degrees
-// that does, which is left to be simulated.
+// Adds plans that could be faster than the best one if they fitted. For each of them, adds the fastest plan
+// with its degrees that does fit to `further`, to be simulated.
 void add_near(PlanAnswer& answer, SearchedWorld& world, std::size_t number,
               std::vector<FurtherPlan>& further) {
   std::vector<CoreChoice> seen;
@@ -193,7 +195,7 @@ void add_near(PlanAnswer& answer, SearchedWorld& world, std::size_t number,
   }
 }
 
-// The fastest plan with the degrees of one that nearly fits.
+// Sets the fastest simulated plan with the degrees of one that nearly fits.
 void take_fitting(NearPlan& near, const std::vector<AnsweredPlan>& plans, std::size_t world) {
   const AnsweredPlan* fitting = nullptr;
   for (const AnsweredPlan& plan : plans)
@@ -221,7 +223,7 @@ void add_space(PlanAnswer& answer, const SearchedWorld& world) {
   if (answer.first_failure.empty()) answer.first_failure = world.first_failure;
 }
 
-// Of a world without a plan that fits: the least that one would need.
+// Explains why a world has no plan: for example, the least memory that a plan would need.
 void add_binding(PlanAnswer& answer, SearchedWorld& world) {
   const std::string& name = world.world.name;
   const SearchedSpace& space = world.search->space();
@@ -265,7 +267,7 @@ void add_binding(PlanAnswer& answer, SearchedWorld& world) {
                   in_gibibytes(least - world.memory.capacity_bytes)));
 }
 
-// Intervals of the first plans, and which of them cannot be told apart from the best one.
+// Adds the intervals of the first plans, and which of them cannot be distinguished from the best one.
 void add_uncertainty(PlanAnswer& answer, const std::vector<SearchedWorld>& worlds, int jobs,
                      SharedResults* results) {
   std::vector<std::size_t> examined;
@@ -310,7 +312,7 @@ void add_uncertainty(PlanAnswer& answer, const std::vector<SearchedWorld>& world
   }
 }
 
-// The scenario as it stands, if it can be read and simulated.
+// Returns the scenario's own plan, simulated; nullopt if it cannot be read or simulated.
 std::optional<AnsweredPlan> own_plan(const PlanArguments& arguments, const SearchedWorld& world,
                                      SharedResults* results) {
   const PlanQuestion& question = world.world.question;
@@ -327,7 +329,7 @@ std::optional<AnsweredPlan> own_plan(const PlanArguments& arguments, const Searc
     try {
       figures = figures_of(predict(read(), Where::here));
     } catch (const std::exception& error) {
-      figures.error = error.what();  // its status stays `failed`
+      figures.error = error.what();  // the status stays `failed`
     }
     return to_line(figures);
   };
@@ -344,7 +346,7 @@ std::optional<AnsweredPlan> own_plan(const PlanArguments& arguments, const Searc
   return own;
 }
 
-// The plans that were simulated and keep to the limits.
+// Returns the simulated plans that satisfy the limits.
 std::vector<AnsweredPlan> searched_plans(PlanAnswer& answer, const std::vector<SearchedWorld>& worlds) {
   std::vector<AnsweredPlan> plans;
   for (std::size_t w = 0; w < worlds.size(); ++w) {
@@ -359,8 +361,8 @@ std::vector<AnsweredPlan> searched_plans(PlanAnswer& answer, const std::vector<S
   return plans;
 }
 
-// Plans that are not needed to find the best one: alternatives to it, and itself in worlds that are not
-// searched.
+// Returns plans that are not needed to find the best one: alternatives to it, and the best plan itself in
+// worlds that are not searched.
 std::vector<FurtherPlan> further_plans(PlanAnswer& answer, std::vector<SearchedWorld>& worlds,
                                        const AnsweredPlan& best, int top) {
   std::vector<FurtherPlan> further;
@@ -372,14 +374,14 @@ std::vector<FurtherPlan> further_plans(PlanAnswer& answer, std::vector<SearchedW
     add_runners_up(further, world, best.world);
     add_near(answer, world, best.world, further);
   }
-  // What-ifs change the first world: a plan of another one need not be possible there.
+  // What-ifs change the first world, where a plan of another world may be impossible.
   for (std::size_t w = 0; w < worlds.size(); ++w)
     if (!worlds[w].world.searched && best.world == 0) further.push_back({w, best.plan});
   return further;
 }
 
-// Of plans in the order of the objective: the best of each world, the Pareto front, and then others until
-// there are `top`.
+// Selects from plans in the order of the objective: the best of each world, the Pareto front, and then others
+// until there are `top`.
 std::vector<AnsweredPlan> kept_plans(std::vector<AnsweredPlan> all, std::size_t worlds, int top) {
   std::vector<bool> kept(all.size(), false), seen(worlds, false);
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -1,4 +1,4 @@
-// The answer to a search for plans, for programs.
+// Writes the answer to a search for plans as JSON and CSV.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ Json json_of(const TomlValue& value) {
   return array;
 }
 
-// A setting's value is written in TOML; a bare word is a string.
+// Converts a setting's value, which is written in TOML; a bare word is a string.
 Json json_of_setting(const std::string& text) {
   try {
     return json_of(parse_toml_value(text, {}));
@@ -35,7 +35,7 @@ Json json_of_setting(const std::string& text) {
   }
 }
 
-// A string without its quotes.
+// Returns a string without its quotes.
 std::string unquoted(const std::string& value) {
   return value.size() > 1 && value.front() == '"' ? value.substr(1, value.size() - 2) : value;
 }
@@ -151,7 +151,7 @@ void write_plan_json(const PlanAnswer& answer, std::ostream& out) {
 }
 
 void write_plan_csv(const PlanAnswer& answer, std::ostream& out) {
-  // A column for each key that any plan sets.
+  // One column for each key that any plan sets.
   std::vector<std::string> keys;
   for (const AnsweredPlan& plan : answer.plans)
     for (const auto& [key, value] : plan.settings)

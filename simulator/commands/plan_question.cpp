@@ -15,7 +15,8 @@
 namespace rehearse {
 namespace {
 
-// Of "strategy.parameter_server.servers", the table "strategy.parameter_server" and "servers".
+// Erases a key: of "strategy.parameter_server.servers", the key "servers" of the table
+// "strategy.parameter_server".
 void erase_path(TomlValue& root, std::string_view path) {
   TomlValue* table = &root;
   for (std::size_t dot; table && (dot = path.find('.')) != std::string_view::npos;
@@ -29,14 +30,14 @@ TomlValue& table_at(TomlValue& root, std::string_view key) {
   return *find_table(root, key);
 }
 
-// The values that the named strategy gives, as the scenario's own.
+// Copies the values of the named strategy into the scenario, unless the scenario sets them itself.
 void take_over_preset(TomlValue& root) {
   const TomlValue* strategy = find_table(root, "strategy");
   const TomlEntry* preset = strategy ? find_entry(*strategy, "preset") : nullptr;
   const auto* name = preset ? preset->value.get<std::string>() : nullptr;
   if (!name) return;
   const std::string path = preset_path("simulator/strategies", *name);
-  if (path.empty()) return;  // whoever reads the scenario says so
+  if (path.empty()) return;  // the reader of the scenario reports this
   fill_in(root, Document::parse_file(path).tree());
 }
 
@@ -48,8 +49,8 @@ std::int64_t integer_at(const TomlValue& root, std::string_view table, std::stri
   return value ? *value : fallback;
 }
 
-// Makes the scenario one of so few devices that any split of them may be read, with one sample for each
-// data-parallel rank.
+// Reduces the scenario to a few nodes and a small global batch, so that it can be read with any split of its
+// devices.
 void shrink(TomlValue& root, std::int64_t nodes, std::int64_t samples) {
   TomlValue& cluster = table_at(root, "cluster");
   erase_key(cluster, "slow");
@@ -92,12 +93,12 @@ PlanQuestion plan_question(const std::string& text, const std::string& path,
   try {
     cluster = cluster_of(root, path);
   } catch (const InputError&) {
-    // Whoever reads the whole scenario names the place.
+    // The reader of the complete scenario names the place.
   }
   shrink(root, 1, cluster ? cluster->node().devices : 1);
   question.scenario = read_scenario_document(std::move(document), path);
   if (!cluster) cluster = cluster_of(whole_question, path);
-  // The text that the reader made of it points to no other file; what was changed to read it is put back.
+  // The text from the reader refers to no other file. Restore what was changed in order to read it.
   TomlValue whole = parse_toml(question.scenario.text, path);
   TomlValue& section = table_at(whole, "cluster");
   const TomlValue& given = *find_table(whole_question, "cluster");
@@ -139,7 +140,7 @@ std::string refusal(const PlanQuestion& question, const CoreChoice& split) {
   try {
     read_scenario_text(toml_text(small), question.path, assignments_of(question, plan));
   } catch (const InputError& error) {
-    const std::string text = error.what();  // its place is in a text that nobody wrote
+    const std::string text = error.what();  // omits its place, which is in a generated text
     return text.substr(text.find(": ") + 2);
   } catch (const std::exception& error) {
     return error.what();

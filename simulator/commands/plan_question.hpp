@@ -1,4 +1,5 @@
-// What a search for plans is asked: a model, its training, and a cluster, without the keys that plans set.
+// Defines the question of a search for plans: a model, its training, and a cluster, without the keys that
+// plans set.
 #pragma once
 
 #include <string>
@@ -12,20 +13,21 @@ namespace rehearse {
 struct PlanQuestion {
   std::string path;   // of the scenario file
   std::string text;   // a scenario file without the keys that plans set
-  Scenario scenario;  // that text, on the whole cluster, with a strategy of one device
-  Faster factors;     // by which the cluster differs from that of the text
+  Scenario scenario;  // that text, on the entire cluster, with a strategy for one device
+  Faster factors;     // speed of the cluster relative to that of the text
 };
 
-// `text`: of the scenario file at `path`; `overrides`: "key=value". InputError as for reading a scenario.
+// Parses the question from `text`, the scenario file at `path`; `overrides`: "key=value". Throws InputError
+// in the same cases as the reader of a scenario.
 PlanQuestion plan_question(const std::string& text, const std::string& path,
                            const std::vector<std::string>& overrides);
 
-// The scenario with a plan's settings. InputError if the plan is none for it.
+// Returns the scenario with a plan's settings. Throws InputError if the plan is invalid for it.
 Scenario scenario_of(const PlanQuestion& question, const PlanChoice& plan);
-// The same as a scenario file, with `comment` in front of it.
+// Returns the same as the text of a scenario file, preceded by `comment`.
 std::string scenario_file_text(const PlanQuestion& question, const PlanChoice& plan,
                                const std::string& comment);
-// Empty if the question's model can be split so; else why a scenario that does is refused.
+// Returns why a scenario with this split is refused; empty if the question's model can be split in this way.
 std::string refusal(const PlanQuestion& question, const CoreChoice& split);
 
 }  // namespace rehearse

@@ -20,17 +20,17 @@ bool is_faster(const SimulatedPlan& a, const SimulatedPlan& b) {
   return a.figures.step_time_s < b.figures.step_time_s;
 }
 
-// A world while its plans are simulated.
+// The state of a world while its plans are simulated.
 class WorldRun {
 public:
   WorldRun(SearchedWorld& world, double tolerance) : world_(world), share_(1 - tolerance) {}
 
-  // Whether the plan could still be the best one, by what is known.
+  // Returns whether the plan could still be the best one, according to what is known.
   bool wanted(std::int64_t number) {
     if (number >= end_) return false;
     const Candidate* candidate = world_.search->candidate(static_cast<std::size_t>(number));
     if (!candidate || candidate->bound_s >= best_s_ * share_ || !world_.allows(candidate->bound_s)) {
-      end_ = number;  // those behind it have higher bounds
+      end_ = number;  // later ones have higher bounds
       return false;
     }
     if (too_large_.count({candidate->core, holding_of(candidate->plan.gradients)}) > 0) return false;
@@ -89,10 +89,10 @@ private:
   double best_s_ = kNever;
   std::int64_t end_ = std::numeric_limits<std::int64_t>::max();
   std::map<std::size_t, double> without_gradients_s_;        // by core
-  std::set<std::pair<std::size_t, std::size_t>> too_large_;  // cores, and what ranks hold of them
+  std::set<std::pair<std::size_t, std::size_t>> too_large_;  // cores, and holding_of() of their plans
 };
 
-// The longest step that the limits on the whole training allow; 0: they allow any.
+// Returns the longest step that the limits on the entire training run allow; 0: no limit.
 double most_step_s(const SearchedWorld& world, const PlanLimits& limits) {
   const Scenario& scenario = world.world.question.scenario;
   const double batch = scenario.training.global_batch;
@@ -157,7 +157,7 @@ void simulate(std::vector<SearchedWorld>& worlds, const PlanLimits& limits, int 
     now.plans += world.search->space().plans;
     progress(now);
   }
-  // The plans of all worlds in turn: the first of each, the second of each, ...
+  // The tasks are the plans of all worlds in turn: the first of each, the second of each, ...
   const auto count = static_cast<std::int64_t>(runs.size());
   const auto run_of = [&](std::int64_t task) -> WorldRun& {
     return runs[static_cast<std::size_t>(task % count)];

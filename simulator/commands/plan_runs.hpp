@@ -23,41 +23,42 @@ struct SimulatedPlan {
 struct PlanLimits {
   SpaceLimits space;
   std::optional<double> reserve_bytes;
-  double reserve_share = 0;  // of a device's memory, instead
+  double reserve_share = 0;  // of a device's memory; replaces reserve_bytes
   double tolerance = 0;
-  double most_ops = 0;                               // simulate_plan()
-  double budget = 0, deadline_s = 0, least_mfu = 0;  // of the whole training; 0: none
+  double most_ops = 0;                               // SimulationEffort::most_ops
+  double budget = 0, deadline_s = 0, least_mfu = 0;  // of the entire training run; 0: none
 };
 
-// A world and what has been found out about its plans.
+// A world and what is known about its plans.
 struct SearchedWorld {
   PlanWorld world;
   MemoryLimit memory;
   OperatingRates rates;
-  double most_step_s = 0;  // that the constraints allow; 0: no limit
+  double most_step_s = 0;  // longest step that the constraints allow; 0: no limit
   bool allows(double step_time_s) const { return most_step_s <= 0 || step_time_s <= most_step_s; }
   std::unique_ptr<PlanSearch> search;
-  std::vector<SimulatedPlan> simulated;                 // that fit, the fastest first
-  std::int64_t too_large = 0, refused = 0, failed = 0;  // of those that were written or simulated
+  std::vector<SimulatedPlan> simulated;                 // plans that fit, the fastest first
+  std::int64_t too_large = 0, refused = 0, failed = 0;  // of plans that were written or simulated
   std::string first_failure;
-  std::int64_t ruled_out_by_bound = 0;        // plans that were not simulated, as they cannot be faster
-  std::int64_t ruled_out_by_limit = 0;        // the same, as they are slower than most_step_s
-  std::optional<SimulatedPlan> least_memory;  // of those that were too large
+  std::int64_t ruled_out_by_bound = 0;        // plans that were not simulated because they cannot be faster
+  std::int64_t ruled_out_by_limit = 0;        // plans that were not simulated because they exceed most_step_s
+  std::optional<SimulatedPlan> least_memory;  // the smallest of the plans that were too large
 };
 
-// How far a search is, for people.
+// The progress of a search, to be shown to the user.
 struct PlanProgress {
   std::int64_t bounded = 0, plans = 0, simulated = 0;
   double best_s = 0;
   std::string best;
 };
 
-// The world with what the limits mean for it. InputError if a limit needs what the scenario does not tell.
+// Applies the limits to a world. Throws InputError if a limit needs something that the scenario does not
+// state.
 SearchedWorld limited(PlanWorld world, const PlanLimits& limits);
 
-// Simulates in children, `jobs` at once, and with other processes that share `results` (null: alone). The
-// outcome is the same whoever simulates what. The searches keep pointers to the worlds and the limits:
-// neither may be moved or destroyed while a search is used.
+// Simulates in children, `jobs` at once, together with other processes that share `results` (null: alone).
+// The outcome does not depend on which process simulates what. The searches retain pointers to the worlds and
+// the limits, so neither may be moved or destroyed while a search is in use.
 void simulate(std::vector<SearchedWorld>& worlds, const PlanLimits& limits, int jobs, SharedResults* results,
               const std::function<void(const PlanProgress&)>& progress);
 

@@ -17,7 +17,7 @@
 namespace rehearse {
 namespace {
 
-// Ops of all programs, without those that repeat.
+// Returns the number of ops of all programs; repeated ops count once.
 double ops_of(const Schedule& schedule) {
   double ops = 0;
   for (const Program& program : schedule.programs) ops += static_cast<double>(program.ops.size());
@@ -64,7 +64,8 @@ void take(PlanFigures& figures, const Metrics& metrics) {
   figures.fullest = metrics.memory.fullest;
 }
 
-// `longer` and `shorter` differ in their numbers of micro-batches: as much is added for each further one.
+// Extends two simulations, of `few` and of `more` micro-batches, to `all`: each further micro-batch adds the
+// same.
 void extend(PlanFigures& figures, const Metrics& shorter, const Metrics& longer, double few, double more,
             double all) {
   const auto extended = [&](double short_one, double long_one) {
@@ -81,14 +82,14 @@ void extend(PlanFigures& figures, const Metrics& shorter, const Metrics& longer,
   figures.communication_s = extended(a.exposed_communication_s, b.exposed_communication_s);
   figures.bubble_s = extended(a.pipeline_bubble_s, b.pipeline_bubble_s);
   figures.other_s = figures.step_time_s - figures.compute_s - figures.communication_s - figures.bubble_s;
-  // Orders that keep all micro-batches keep more of them.
+  // Orders that hold all micro-batches need more memory for each further one.
   figures.memory_bytes = extended(shorter.memory.total, longer.memory.total);
   figures.simulated_microbatches = static_cast<int>(more);
 }
 
-// Three steps, each of so many micro-batches more than the one before: whether the last ones take as long as
-// those before them, so that `rounds` times as many further ones can be foretold. Where transfers contend,
-// they may not.
+// Returns whether steps grow evenly. Each of the three has the same number of micro-batches more than the
+// previous one. If the last ones take as long as those before them, `rounds` times as many further ones can
+// be extrapolated. Contention between transfers can prevent this.
 bool grows_evenly(const Metrics& first, const Metrics& second, const Metrics& third, double rounds) {
   constexpr double kMostUneven = 0.005;  // of the step
   const double before_s = second.step_time_s - first.step_time_s,
@@ -96,18 +97,20 @@ bool grows_evenly(const Metrics& first, const Metrics& second, const Metrics& th
   return std::abs(last_s - before_s) * rounds <= kMostUneven * (third.step_time_s + last_s * rounds);
 }
 
-// A plan that takes so many times its bound is far from the best ones: its step may be less exact.
+// A plan whose step exceeds its bound by this factor is far from the best ones, so its step may be less
+// exact.
 constexpr double kFar = 1.1;
 
-// Steps are as long as so many micro-batches need that the pipeline is steady in between.
+// Returns the number of micro-batches for which a shortened step still has a steady part of the pipeline.
 int few_microbatches(const Scenario& scenario) {
   constexpr int kRounds = 3;
   return kRounds * scenario.strategy.pipeline * (scenario.strategy.pipeline < 4 ? 2 : 1);
 }
 
-// Simulates `few` and `more` micro-batches, and if the plan fits and its step is near its bound, as many
-// fewer: if steps grow unevenly, three times as many of each. False if those do, too. In children: a process
-// in which a simulation ran cannot have children that simulate.
+// Simulates `few` and `more` micro-batches and, if the plan fits and its step is near its bound, also as many
+// fewer than `few`. If steps grow unevenly, tries three times as many of each; returns false if these grow
+// unevenly, too. Simulates in children, since a process in which a simulation has run cannot have children
+// that simulate.
 bool extend_evenly(PlanFigures& figures, const Scenario& scenario, Plan small, int few, int more,
                    double bound_s, const MemoryLimit& memory) {
   const int all = scenario.microbatches;
@@ -179,7 +182,7 @@ PlanFigures simulate_plan(const PlanQuestion& question, const PlanChoice& plan, 
 
 namespace {
 
-// Each field in its place on the line.
+// Calls `field` for each field, in the order of the line.
 template <class Figures, class Field>
 void each_field(Figures& f, Field field) {
   field(f.error);

@@ -23,7 +23,7 @@ double bound_s(const Scenario& scenario, const PlanChoice& plan) {
   return bounds.plan_bound_s(bounds.walk(plan.core), plan.gradients);
 }
 
-// The matrix product on which a plan spends most time.
+// Returns the matrix product on which a plan spends the most time; null if it has none.
 const Kernel* longest_product(const Schedule& schedule, const Device& device, Precision precision) {
   const Kernel* longest = nullptr;
   double most_s = 0;
@@ -38,7 +38,7 @@ const Kernel* longest_product(const Schedule& schedule, const Device& device, Pr
   return longest;
 }
 
-// Commands that predict what the constant enters, in the plan's own sizes.
+// Returns commands that predict what the constant affects, with the plan's own sizes.
 std::vector<std::string> measurements(const PlanQuestion& question, const PlanChoice& plan,
                                       const std::string& constant) {
   const Scenario& base = question.scenario;

@@ -16,12 +16,13 @@
 namespace rehearse {
 namespace {
 
-// A node that computes at this share of its speed, as [[cluster.slow]] has it.
+// Share of its speed at which a slow node computes, as in [[cluster.slow]].
 constexpr double kSlowNode = 0.8;
 constexpr double kFasterNetwork = 2, kMoreMemory = 2;
 constexpr int kMostNumbers = 64;
 
-// "8", "8,12,16" or "8..512": powers of 2 times the first, up to the last, which counts, too.
+// Parses "8", "8,12,16" or "8..512": powers of 2 times the first number, up to the last one, which is
+// included.
 std::vector<std::int64_t> numbers(const std::string& option, const std::string& text) {
   const auto refuse = [&]() -> std::int64_t {
     throw InputError({option},
@@ -56,7 +57,7 @@ std::vector<std::int64_t> numbers(const std::string& option, const std::string& 
   return found;
 }
 
-// "preset=NAME" or "file=PATH".
+// Returns "preset=NAME" or "file=PATH".
 std::string cluster_setting(const std::string& name) {
   return is_cluster_preset(name)
              ? fmt::format("preset={}", name)
@@ -104,7 +105,7 @@ void add_what_ifs(std::vector<PlanWorld>& worlds, const PlanArguments& arguments
     for (int device = 0; device < cluster.node().devices; ++device)
       slow += fmt::format("{}{{device = {}, factor = {}}}", slow.empty() ? "" : ", ", device, kSlowNode);
     add("one node at 80 % of its speed", {fmt::format("cluster.slow=[{}]", slow)});
-    more.back().searched = false;  // bounds know nothing of slow devices
+    more.back().searched = false;  // bounds do not take slow devices into account
   }
   worlds.insert(worlds.end(), more.begin(), more.end());
 }

@@ -1,4 +1,5 @@
-// The worlds that plans are searched for: clusters, their sizes, batches, and what might be different.
+// Lists the worlds for which plans are searched: clusters, their sizes, global batches, and hypothetical
+// changes.
 #pragma once
 
 #include <memory>
@@ -11,17 +12,17 @@
 namespace rehearse {
 
 struct PlanWorld {
-  std::string name;  // "dgx-h100 x 16", or of a what-if: "network twice as fast"
+  std::string name;  // "16 x dgx-h100", or for a what-if: "network twice as fast"
   bool what_if = false;
   bool searched = true;      // false: only the best plan of the first world is simulated in it
-  double memory_factor = 1;  // on the devices' memory
+  double memory_factor = 1;  // factor on the devices' memory
   PlanQuestion question;
-  std::vector<std::pair<std::string, std::string>> settings;  // keys that tell the world from the scenario's
+  std::vector<std::pair<std::string, std::string>> settings;  // keys that differ from the scenario's
 };
 
-// The scenario's own world first, or those of --cluster, --nodes and --global-batch; then, with --what-if,
-// the first one's with other networks and memory, and with a slow node. InputError for a world that cannot
-// be.
+// Returns the scenario's own world, or those of --cluster, --nodes and --global-batch; then, with --what-if,
+// the first of these with other networks and memory, and with a slow node. Throws InputError for an
+// impossible world.
 std::vector<PlanWorld> plan_worlds(const PlanArguments& arguments, const std::string& text,
                                    const std::string& path);
 

@@ -14,8 +14,8 @@ namespace {
 
 constexpr double kFull = 1 + 1e-9;
 
-// Links that would carry more in the step, or in the whole run, than they can: their users have to share
-// them.
+// Returns the links that would carry more than they can, in the step or in the entire run. Their users have
+// to share them.
 std::vector<int> overloaded_links(const Trace& trace, const Cluster& cluster) {
   double step_s = trace.end_s, steps = 1;
   if (!trace.run.jobs[0].phases.back().schedule->asynchrony) {
@@ -31,7 +31,8 @@ std::vector<int> overloaded_links(const Trace& trace, const Cluster& cluster) {
   return links;
 }
 
-// Closed forms know no contention. Where it is certain, flows take their place, until no link is overloaded.
+// Closed forms do not model contention. Where it is certain, this replaces them by flows, until no link is
+// overloaded.
 Trace simulate_analytic(const Run& run, const Cluster& cluster, EngineOptions& options,
                         const WatchSimulation& watch) {
   for (;;) {
@@ -51,14 +52,14 @@ Trace execute(const Run& run, const Cluster& cluster, EngineOptions& options, Wh
   return simulate_in_child(run, cluster, options, watch);
 }
 
-// Means over simulations that differ in when the workers begin. The trace is that of the one whose step time
-// is nearest to the mean.
+// Averages over simulations that differ in when the workers begin. The trace is that of the simulation whose
+// step time is nearest to the mean.
 void simulate_starting_phases(Prediction& p, Run run, const std::vector<std::vector<double>>& starts_s,
                               const WatchSimulation& watch) {
   EngineOptions& options = p.scenario.engine;
   std::vector<Trace> traces;
   std::size_t known = 0;
-  do {  // again where a later phase overloads another link: all of them leave out the same contention
+  do {  // repeat if a later phase overloads another link: all of them must leave out the same contention
     known = options.shared_links.size();
     traces.clear();
     for (const std::vector<double>& start_s : starts_s) {

@@ -29,12 +29,11 @@ PredictedRow predict_row(const MeasurementTable& table, std::size_t row,
                          prediction.metrics.step_time_s,
                          prediction.scenario.cluster->devices(),
                          {}};
-  if (with_uncertainty)
-    predicted.uncertainty = uncertainty(prediction, 1);  // rows themselves go side by side
+  if (with_uncertainty) predicted.uncertainty = uncertainty(prediction, 1);  // rows already run in parallel
   return predicted;
 }
 
-// How a row comes back from its process. JSON keeps every digit of a number.
+// Encodes a row for its way back from the child process. JSON retains every digit of a number.
 std::string packed(const PredictedRow& row) {
   nlohmann::ordered_json packed = {
       {"samples", row.samples}, {"step_s", row.step_s}, {"devices", row.devices}};
@@ -61,7 +60,7 @@ PredictedRow unpacked(const std::string& text) {
   return row;
 }
 
-// For each row the first one with the same scenario: measurements are often repeated.
+// Returns for each row the first one with the same scenario, since measurements are often repeated.
 std::vector<std::size_t> first_rows_alike(const MeasurementTable& table) {
   std::map<std::string_view, std::size_t> first;
   std::vector<std::size_t> alike;

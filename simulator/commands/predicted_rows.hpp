@@ -1,4 +1,4 @@
-// Predictions of a table's rows of step times.
+// Predicts a table's rows of step times.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,14 @@
 namespace rehearse {
 
 struct PredictedRow {
-  double samples = 0, step_s = 0;  // of a step
+  double samples = 0, step_s = 0;  // per step
   int devices = 0;
-  std::optional<Uncertainty> uncertainty;  // none: not asked for
+  std::optional<Uncertainty> uncertainty;  // nullopt: not requested
 };
 
-// Several rows at once, each in a process of its own; rows with the same scenario only once. `overrides`
-// ("key=value") hold for all rows. InputError or RunError of the first row that cannot be predicted.
+// Predicts several rows at once, each in a separate process; rows with the same scenario are predicted only
+// once. `overrides` ("key=value") apply to all rows. Throws the InputError or RunError of the first row that
+// cannot be predicted.
 std::vector<PredictedRow> predict_rows(const MeasurementTable& table,
                                        const std::vector<std::string>& overrides, bool with_uncertainty);
 

@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenLines{100};
 
-// What takes some ten seconds on one core of 2020.
-constexpr std::int64_t kManyMembers = 2'000'000;  // of all transfers, before ranks are folded
-constexpr std::int64_t kManyEvents = 2'000'000;   // on links that are not shared
-constexpr std::int64_t kManyUnfolded = 100'000;   // with the transfers of all ranks sharing links
+// Counts that take some ten seconds on one core of 2020.
+constexpr std::int64_t kManyMembers = 2'000'000;  // members of all transfers, before ranks are folded
+constexpr std::int64_t kManyEvents = 2'000'000;   // events on links that are not shared
+constexpr std::int64_t kManyUnfolded = 100'000;   // events if the transfers of all ranks share links
 
 std::string faster(const EngineOptions& engine) {
   if (engine.fidelity == Fidelity::chunk) return "fidelity = \"flow\", or a larger chunk_kb, is faster";

@@ -1,4 +1,4 @@
-// Tells a user how far a prediction is, and beforehand that it will take long.
+// Reports the progress of a prediction to the user, and says beforehand if it will take long.
 #pragma once
 
 #include <chrono>
@@ -10,15 +10,15 @@
 
 namespace rehearse {
 
-// "simulating: 42 %", or without a share where it is not known.
+// Returns "simulating: 42 %", or a text without a percentage if that is unknown.
 std::string progress_text(const SimulationProgress& progress);
 
-// Why a stage will take long, and what would be faster: from some ten seconds on, told by counts and not by a
-// clock. Empty: it will not.
+// Returns why a stage will take long, which is from some ten seconds on, and what would be faster; empty if
+// it will not take long. Counts decide, not a clock.
 std::string long_run_note(const SimulationProgress& progress, const EngineOptions& engine);
 
-// A line on standard error if that is a terminal, or lines on `err` if so asked; and notes on `err` wherever
-// that goes. It must outlive what it watches.
+// Shows progress in a line on standard error if that is a terminal, or as lines on `err` if requested; writes
+// notes to `err` in any case. It must outlive what it watches.
 class PredictionProgress {
 public:
   PredictionProgress(std::string label, const EngineOptions& engine, std::ostream& err, bool lines = false)

@@ -1,4 +1,5 @@
-// `rehearse profile`: the timings of a PyTorch profiler's trace, and a scenario made of them.
+// Implements `rehearse profile`: reads the timings of a PyTorch profiler's trace, and makes a scenario from
+// them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ std::string in_ms(double seconds) {
   return fmt::format("{:.3f} ms", seconds / kMilli);
 }
 
-// The order in which layers end their gradients, if it is not that of the backward pass.
+// Returns whether layers complete their gradients in the order of the backward pass.
 bool comes_in_order(const StepProfile& p) {
   return std::is_sorted(p.gradients_ready.rbegin(), p.gradients_ready.rend());
 }
@@ -160,7 +161,7 @@ void run_profile(const ProfileArguments& arguments, std::ostream& out) {
   const ProfileScenario choices{arguments.cluster, arguments.micro_batch};
   if (!arguments.out.empty()) {
     const std::string text = profile_scenario(profile, choices);
-    read_scenario_text(text, arguments.out);  // refuses a cluster that is not right
+    read_scenario_text(text, arguments.out);  // refuses an invalid cluster
     write_whole_file(arguments.out, text);
   }
   switch (arguments.format) {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kMilli = 1e-3, kMicro = 1e-6;
 
-// What CUDA calls a GPU (cudaDeviceProp::name), or how that begins, and a shipped cluster of such GPUs.
+// A GPU's name in CUDA (cudaDeviceProp::name), or the beginning of it, and a shipped cluster of such GPUs.
 struct KnownGpu {
   std::string_view name, cluster;
 };
@@ -46,14 +46,15 @@ std::string cluster_of(const StepProfile& profile) {
 
 std::string cluster_text(const StepProfile& profile, const std::string& asked) {
   const std::string name = asked.empty() ? cluster_of(profile) : asked;
-  collective_cluster(name, 1, 0);  // refuses what is none
+  collective_cluster(name, 1, 0);  // refuses a name that is not a cluster's
   const std::vector<std::string> known = cluster_names();
   const bool preset = std::find(known.begin(), known.end(), name) != known.end();
   return fmt::format("[cluster]\n{} = {}\nnodes = 1\ndevices_per_node = 1\n", preset ? "preset" : "file",
                      toml_string(preset ? name : std::filesystem::absolute(name).string()));
 }
 
-// Fixed notation with six decimals, which of milliseconds resolve a nanosecond.
+// Formats a number in fixed notation with up to six decimals, which resolve a nanosecond if the unit is
+// milliseconds.
 std::string number(double value) {
   std::string text = fmt::format("{:.6f}", value);
   text.erase(text.find_last_not_of('0') + 1);
@@ -94,7 +95,7 @@ bool is_known_optimizer(const std::string& name) {
   return name.empty() || name == "SGD" || name == "Adam" || name == "AdamW";
 }
 
-// "job" of "runs/job.json.gz".
+// Returns "job" for "runs/job.json.gz".
 std::string name_of(const StepProfile& profile) {
   std::string name = title_of_file(profile.file);
   if (name.ends_with(".json")) name.erase(name.size() - 5);
@@ -107,7 +108,7 @@ std::string source_of(const StepProfile& profile) {
 }
 
 std::string framework_text(const StepProfile& profile) {
-  // Without parameters there is no update whose time could be told apart.
+  // Without parameters the scenario has no update, so the update's time counts as part of the step.
   double step_s = profile.other_s + profile.between_steps_s;
   if (!profile.has_shapes) step_s += profile.optimizer_s;
   std::string costs;

@@ -1,4 +1,4 @@
-// A profiled step as a scenario.
+// Turns a profiled step into a scenario.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 namespace rehearse {
 
 struct ProfileScenario {
-  std::string cluster;     // a preset's name or a file; empty: one that fits the trace's device
-  double micro_batch = 0;  // samples, where the trace does not tell or is wrong; 0: as the trace says
+  std::string cluster;     // name of a preset, or a file; empty: one that fits the trace's device
+  double micro_batch = 0;  // samples, if the trace does not state them or is wrong; 0: as the trace states
 };
 
-// The text of a scenario that trains the profiled layers on one device. InputError: no such cluster, or none
-// that fits the trace's GPU.
+// Returns the text of a scenario that trains the profiled layers on one device. Throws InputError if there is
+// no such cluster, or none that fits the trace's GPU.
 std::string profile_scenario(const StepProfile& profile, const ProfileScenario& choices);
 
-// What such a scenario leaves out or takes for granted: whole sentences.
+// Returns what such a scenario leaves out or assumes, in complete sentences.
 std::vector<std::string> profile_notes(const StepProfile& profile, const ProfileScenario& choices);
 
 }  // namespace rehearse

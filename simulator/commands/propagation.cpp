@@ -7,7 +7,7 @@ namespace rehearse {
 namespace {
 
 constexpr double kDeviationsOf90Percent = 1.645;
-constexpr double kRounding = 1e-9;  // of a simulated time
+constexpr double kRounding = 1e-9;  // relative, of a simulated time
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// How the uncertainties of constants add up to an interval around a predicted time.
+// Combines the uncertainties of constants into an interval around a predicted time.
 #pragma once
 
 #include <vector>
@@ -7,17 +7,17 @@
 
 namespace rehearse {
 
-// Runs of one plan on one machine scatter: the standard deviation of ln(step time) of configurations that
-// were measured several times, pooled over the shipped tables (48 degrees of freedom): 3.3 % on 384 GPUs
+// Scatter between runs of one plan on one machine: the standard deviation of ln(step time) of configurations
+// that were measured several times, pooled over the shipped tables (48 degrees of freedom): 3.3 % on 384 GPUs
 // (bloom-2022), 2.9 % on 64 to 1,024 (megatron-bridge-dense), 2.4 % between releases (nemo-h100-2024), 0.6 %
 // on 8 (bert-nvidia).
 inline constexpr double kDeviationOfRuns = 0.028;
 
-// Constants are taken to be independent and their effects on ln(time) to add up, so that the squares of the
-// effects do (the first order of error propagation, on each side for itself). `scatter`, the standard
-// deviation of ln(time) by which measurements differ that are predicted alike, adds to both sides. The
-// interval is 1.645 standard deviations on each side, which holds 90 % of a normal distribution. Effects
-// smaller than the rounding of a simulated time are left out.
+// Combines the effects of constants. Constants are assumed to be independent and their effects on ln(time) to
+// be additive, so the squares of the effects are added (first-order error propagation, separately on each
+// side). `scatter`, the standard deviation of ln(time) between measurements that have the same prediction, is
+// added on both sides. The interval is 1.645 standard deviations on each side, which contains 90 % of a
+// normal distribution. Effects smaller than the rounding of a simulated time are left out.
 Uncertainty propagated(double predicted_s, std::vector<Uncertainty::Effect> effects, double scatter);
 
 }  // namespace rehearse

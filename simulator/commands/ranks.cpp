@@ -21,8 +21,8 @@ std::optional<long> number_in_environment(const char* name) {
 
 }  // namespace
 
-// A Slurm batch script has SLURM_PROCID=0 and SLURM_NTASKS too, but it is no rank among several: only what
-// srun starts has a step.
+// A Slurm batch script also has SLURM_PROCID=0 and SLURM_NTASKS, but it is not one of several ranks: only
+// processes that srun starts have a step.
 Ranks ranks_of_this_run() {
   constexpr std::pair<const char*, const char*> kLaunchers[] = {
       {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},

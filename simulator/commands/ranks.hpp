@@ -1,4 +1,4 @@
-// Which of several processes this one is, as the launcher says.
+// Determines which of several processes this one is, according to the launcher.
 #pragma once
 
 namespace rehearse {
@@ -7,7 +7,8 @@ struct Ranks {
   long rank = 0, size = 1;
 };
 
-// From the environment that Open MPI, MPICH and its kin, or Slurm's srun give a process; else rank 0 of 1.
+// Reads the rank from the environment that Open MPI, MPICH and its derivatives, or Slurm's srun give a
+// process; returns rank 0 of 1 if there is none.
 Ranks ranks_of_this_run();
 
 }  // namespace rehearse

@@ -24,11 +24,11 @@ namespace {
 constexpr std::string_view kFormat = "rehearse-results\t", kVersion = "1\t";
 const char* const kWayOut = "; choose another file, or begin anew with --force-new";
 
-// The bytes that are locked. No file is so long, and every file system accepts such offsets.
+// Bytes of the file that serve as locks. No file is this long, and every file system accepts such offsets.
 constexpr off_t kWriting = off_t{1} << 62;               // exclusive to write, shared to read
-constexpr off_t kPresent = kWriting + 1;                 // shared, as long as an object lives
+constexpr off_t kPresent = kWriting + 1;                 // shared, while an object exists
 constexpr off_t kGathering = kWriting + 2;               // held by rank 0 while it waits for the other ranks
-constexpr off_t kArrived = kWriting + 3;                 // + rank: that rank has seen rank 0 wait
+constexpr off_t kArrived = kWriting + 3;                 // + rank: that rank has seen rank 0 waiting
 constexpr off_t kClaimed = kWriting + (off_t{1} << 32);  // + task
 
 struct flock lock_of(short type, off_t byte) {
@@ -40,7 +40,7 @@ struct flock lock_of(short type, off_t byte) {
   return lock;
 }
 
-// False if it has not happened after `patience_s` seconds.
+// Waits until `happened` returns true; returns false if that takes more than `patience_s` seconds.
 bool await(double patience_s, const std::function<bool()>& happened) {
   const auto start = std::chrono::steady_clock::now();
   for (int pause_ms = 1; !happened(); pause_ms = std::min(2 * pause_ms, 100)) {
@@ -53,7 +53,7 @@ bool await(double patience_s, const std::function<bool()>& happened) {
 
 }  // namespace
 
-// The lock on kWriting. Others hold it for moments only, unless they are stopped.
+// The lock on kWriting. Other processes hold it only for moments, unless they are suspended.
 class SharedResults::Lock {
 public:
   Lock(SharedResults& results, short type) : results_(results) {
@@ -112,7 +112,7 @@ void SharedResults::open_file(double patience_s) {
 }
 
 // Rank 0 empties the file, takes kGathering, waits until it sees the locks of all ranks, and writes the head.
-// So a rank that has seen kGathering taken finds no old result, and finds no head if rank 0 has died.
+// So a rank that has seen kGathering taken finds no old results, and it finds no head if rank 0 has died.
 void SharedResults::begin_anew(double patience_s) {
   if (ranks_.rank > 0) {
     const auto is_gathering = [&] { return is_locked_by_others(kGathering); };
@@ -171,9 +171,9 @@ void SharedResults::await_head(double patience_s) {
                                ranks_.rank, patience_s));
 }
 
-// Whether the head is there as a whole. InputError if it is not this question's.
+// Returns whether the complete head is there. Throws InputError if it belongs to another question.
 bool SharedResults::has_head() {
-  // More than our head, to tell another question's.
+  // Read more than our head, so that the head of another question can be recognized.
   std::string text(head_.size() + 4096, '\0');
   const ssize_t n = pread(file_, text.data(), text.size(), 0);
   if (n < 0) fail("cannot be read");
@@ -209,7 +209,8 @@ const std::string* SharedResults::find(std::int64_t task) const {
   return found == results_.end() ? nullptr : &found->second;
 }
 
-// Not only does nobody write meanwhile: the lock makes an NFS client ask the server what the file holds now.
+// The lock not only prevents writing: it also makes an NFS client ask the server for the file's current
+// contents.
 void SharedResults::refresh() {
   const Lock reading(*this, F_RDLCK);
   read_lines();
@@ -250,7 +251,7 @@ void SharedResults::take_line(std::string_view line) {
 
 bool SharedResults::claim(std::int64_t task) {
   if (find(task) != nullptr || !try_lock(F_WRLCK, kClaimed + task)) return false;
-  // Another process may have added the result since find(), and given up its claim.
+  // Another process may have added the result since find() and given up its claim.
   refresh();
   if (find(task) == nullptr) return true;
   release(task);
@@ -268,7 +269,7 @@ void SharedResults::add(std::int64_t task, std::string_view result) {
     const Lock writing(*this, F_WRLCK);
     read_lines();
     if (find(task) == nullptr) {
-      // Nobody else is writing, so the writer of anything behind the last whole line has died.
+      // Nobody else is writing, so anything after the last complete line is from a writer that has died.
       if (ftruncate(file_, complete_bytes_) != 0) fail("a torn last line cannot be cut off");
       append(fmt::format("{}\t{}\n", task, result));
       read_lines();

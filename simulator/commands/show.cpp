@@ -1,4 +1,5 @@
-// list and show: what is shipped, or stands in a file of the user's, and what follows from it.
+// Implements `rehearse list` and `rehearse show`: what is shipped or in a file of the user, and what follows
+// from it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -91,7 +92,7 @@ constexpr std::array<StrategyText, 9> kSchedules = {{
      "overlap_passes = true       # a forward and a backward pass at the same time\n"},
 }};
 
-// The title in a preset's table `section`, out of FOLDER/presets.
+// Returns the title in table `section` of a preset in FOLDER/presets.
 std::string title_of(std::string_view folder, std::string_view section, const std::string& preset) {
   Document document = Document::parse_file(preset_path(folder, preset));
   return document.root().section(section).text("title");
@@ -113,14 +114,14 @@ std::vector<StrategyText> strategies() {
   return all;
 }
 
-// `keys`: of [cluster]; files are named as the command line names them.
+// Reads a cluster from the keys of [cluster]; files are named as on the command line.
 std::shared_ptr<const Cluster> cluster_of(const std::string& keys) {
   Document document = Document::parse_text("[cluster]\n" + keys, "cluster");
   Section section = document.root().section("cluster");
   return read_cluster(section, "");
 }
 
-// On two nodes, so that there is something between them.
+// Returns a preset with two nodes, so that there is a network between them.
 std::shared_ptr<const Cluster> cluster_preset(const std::string& name) {
   return cluster_of(fmt::format("preset = {}\nnodes = 2\n", toml_string(name)));
 }
@@ -129,7 +130,7 @@ void fact(std::ostream& out, std::string_view name, const std::string& value) {
   out << fmt::format("  {:<35} {}\n", name, value);
 }
 
-// The source stands in the file, which is shown below.
+// Omits the source, which is in the file that is printed below.
 void fact(std::ostream& out, std::string_view name, const Sourced& number, const std::string& value) {
   fact(out, name, fmt::format("{} ({})", value, kBasisNames[static_cast<std::size_t>(number.basis)]));
 }
@@ -154,7 +155,7 @@ std::string with_unit(double value, const char* unit) {
   return number + (prefixed ? "" : " ") + unit;
 }
 
-// A network card's speed as it is sold: bits, in one direction.
+// Returns a network card's speed as it is advertised: in bits, in one direction.
 std::string nic_speed(const Node& node) {
   return fmt::format("{} x {}b/s", node.nics, with_prefix(node.nic_bandwidth * 8));
 }
@@ -163,7 +164,7 @@ std::string devices_of(const Node& node) {
   return node.devices == 1 ? node.device.title : fmt::format("{} x {}", node.devices, node.device.title);
 }
 
-// The precision that trainings use on it.
+// Returns the precision that trainings usually use on the device.
 Precision usual_precision(const Device& device) {
   for (const Precision p : {Precision::bf16, Precision::fp16}) {
     if (device.peak_flops[static_cast<std::size_t>(p)].value > 0) return p;
@@ -348,7 +349,8 @@ struct DescribingKey {
   std::string_view key;
   Described what;
 };
-// A file with this key at its top describes that. A scenario may name all the others.
+// A file with this key at its top level describes the given thing. Scenarios come first, since they may
+// contain all other keys.
 constexpr std::array<DescribingKey, 10> kDescribing = {{{"model", Described::scenario},
                                                         {"cluster", Described::scenario},
                                                         {"training", Described::scenario},
@@ -369,7 +371,7 @@ Described what_is(const Section& root) {
                    "scenario ([model], [cluster]), or the config.json of a model");
 }
 
-// A file of the user's: a model, a cluster, a device, a scenario, or a Hugging Face config.json.
+// Describes a user's file: a model, a cluster, a device, a scenario, or a Hugging Face config.json.
 void describe_file(const std::string& path, std::ostream& out) {
   if (path.ends_with(".json")) return show_model(path, model_in("huggingface", path), out);
   Document document = Document::parse_file(path);

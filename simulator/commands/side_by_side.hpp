@@ -1,4 +1,4 @@
-// Step times of several simulations, several at once.
+// Computes the step times of several simulations in parallel.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace rehearse {
 
-// Processors of this machine; at least 1.
+// Returns the number of processors of this machine, at least 1.
 int processors();
 
-// What each run returns, in seconds, each computed in a process of its own, `jobs` at once; `ended(some,
-// all)` is told how far they are, if it is given. RunError if one of them fails.
+// Returns the result of each run, in seconds. Each run is computed in a separate process, `jobs` at once.
+// Calls `ended(some, all)`, if given, with the progress. Throws RunError if a run fails.
 std::vector<double> step_times(const std::vector<std::function<double()>>& runs, int jobs,
                                const std::function<void(std::size_t, std::size_t)>& ended = {});
 

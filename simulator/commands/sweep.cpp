@@ -1,4 +1,4 @@
-// `rehearse sweep`: which points are to be computed, by whom, and what is said about them.
+// Implements `rehearse sweep`: decides which points are computed and by whom, and reports on them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ Sweep read_sweep(const SweepArguments& arguments, std::istream& in) {
   sweep.strict = arguments.strict;
   sweep.overrides.insert(sweep.overrides.end(), arguments.overrides.begin(), arguments.overrides.end());
   for (const std::string& assignment : arguments.vary) sweep.axes.push_back(parse_vary(assignment));
-  Document scenario = Document::parse_text(sweep.scenario_text, sweep.scenario_path);  // is it TOML?
+  Document scenario = Document::parse_text(sweep.scenario_text, sweep.scenario_path);  // must be TOML
   apply_overrides(scenario, fs::path(sweep.scenario_path).parent_path().string(), sweep.overrides);
   if (sweep.axes.empty())
     throw InputError({path},
@@ -58,8 +58,8 @@ Sweep read_sweep(const SweepArguments& arguments, std::istream& in) {
   return sweep;
 }
 
-// A key of the scenario or of an override that nobody knows is an error of the input, not of each point. It
-// is told where it was varied.
+// Refuses unknown keys of the scenario or of an override, which are an error of the input rather than of each
+// point. The error names the place where the key was varied.
 void refuse_unknown_keys(const Sweep& sweep) {
   try {
     read_scenario_text(sweep.scenario_text, sweep.scenario_path, sweep.overrides_of(1));
@@ -71,11 +71,11 @@ void refuse_unknown_keys(const Sweep& sweep) {
           throw InputError(axis.places[k], std::string(error.what()).substr(place.size() + 2));
     if (place == sweep.scenario_path || place.rfind("--set ", 0) == 0) throw;
   } catch (const std::exception&) {
-    // Perhaps of this point alone: its line will say so.
+    // Possibly an error of this point alone, which its line will report.
   }
 }
 
-// Neither the files read so far nor one that a value of a point may point to.
+// Refuses to write over any file that was read so far, or that a value of a point may refer to.
 void refuse_to_write_over(const Sweep& sweep, const SweepArguments& arguments,
                           std::vector<std::string> files) {
   if (arguments.out.empty()) return;
@@ -109,7 +109,7 @@ std::string in_words(const Sweep& sweep, std::int64_t point) {
   return fmt::format("point {} ({})", point, words);
 }
 
-// What is known so far; the same whatever the order in which points end.
+// What is known so far; it does not depend on the order in which points end.
 struct Tally {
   std::int64_t done = 0, failures = 0, too_large = 0;
   std::optional<SweepRow> best, first_failure;
@@ -132,7 +132,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// "8 s", "3 min 20 s", "2 h 5 min"
+// Returns "8 s", "3 min 20 s" or "2 h 5 min".
 std::string time_left(double seconds) {
   const auto whole = static_cast<std::int64_t>(std::min(std::ceil(seconds), 1e9));
   if (whole < 60) return fmt::format("{} s", whole);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kFileKeys = {"scenario", "set", "vary", "zip"};
 
-// The leaves of a table, their keys joined by dots: quoted ones may hold dots themselves.
+// The leaves of a table. Their keys are joined by dots; quoted keys may contain dots themselves.
 struct Leaf {
   std::string key;
   Place place;

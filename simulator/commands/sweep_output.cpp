@@ -28,10 +28,11 @@ const char* const kWayOut = "; choose another file, or begin anew with --force-n
   throw RunError(fmt::format("{}: {}: {}", printable(path), what, std::strerror(errno)));
 }
 
-// Far beyond any row, whatever its error says.
+// Far longer than any row, however long its error is.
 constexpr std::size_t kMostLineBytes = 1u << 20;
 
-// No further than a file of `most_lines` lines goes. InputError for a line that is far too long.
+// Reads a file, but stops once it has more than `most_lines` lines. Throws InputError for a line that is far
+// too long.
 std::string read_all(int file, const std::string& path, std::int64_t most_lines) {
   std::string text;
   std::int64_t lines = 0;
@@ -48,7 +49,7 @@ std::string read_all(int file, const std::string& path, std::int64_t most_lines)
       line_begin = text.size() + static_cast<std::size_t>(i) + 1;
     }
     text.append(buffer.data(), static_cast<std::size_t>(n));
-    if (lines > most_lines) return text;  // whoever parses it finds a line too many
+    if (lines > most_lines) return text;  // the parser reports the excess line
     if (line_begin + kMostLineBytes < text.size())
       throw InputError({path, static_cast<int>(lines) + 1, 1},
                        fmt::format("the line is longer than 1 MiB: no sweep wrote it{}", kWayOut));
@@ -62,7 +63,7 @@ SweepLines parse_sweep_lines(const SweepRows& rows, const std::string& text, con
   const std::string header = rows.header();
   const std::size_t first_end = text.find('\n');
   if (first_end == std::string::npos) {
-    // A kill may have torn the very first line; anything else is somebody's file.
+    // A kill may have torn the very first line; any other text belongs to somebody else's file.
     const std::string front = rows.front();
     const std::size_t shared = std::min(front.size(), text.size());
     if (text.compare(0, shared, front, 0, shared) != 0)
@@ -137,7 +138,8 @@ SweepOutput::~SweepOutput() {
   if (file_ > STDERR_FILENO) close(file_);
 }
 
-// A lock of the process, not of the open file: workers, which inherit the file, do not hold it after us.
+// The lock belongs to the process, not to the open file: workers inherit the file, but do not hold the lock
+// after us.
 void SweepOutput::lock() {
   struct flock whole {};
   whole.l_type = F_WRLCK;
@@ -149,11 +151,11 @@ void SweepOutput::lock() {
     throw InputError({path_}, fmt::format("another sweep is writing this file{}; allowed: one at a time",
                                           known ? fmt::format(" (process {})", holder.l_pid) : ""));
   }
-  // Some network file systems know no locks.
+  // Some network file systems do not support locks.
   if (errno != ENOLCK && errno != ENOSYS && errno != EOPNOTSUPP) fail(path_, "cannot be locked");
 }
 
-// Not by its name: closing any descriptor of the file would give up the lock.
+// Does not reopen the file by its name: closing any descriptor of the file would give up the lock.
 SweepLines SweepOutput::lines(const SweepRows& rows) const {
   const std::string text = read_all(file_, path_, rows.most_lines());
   return text.empty() ? SweepLines{} : parse_sweep_lines(rows, text, path_);
@@ -179,7 +181,7 @@ void SweepOutput::append(const std::string& line) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EPIPE && file_ == STDOUT_FILENO) throw ReaderGone();
     if (n <= 0) fail(path_, "cannot be written");
-    written += static_cast<std::size_t>(n);  // less than all on a full disk: the next write says so
+    written += static_cast<std::size_t>(n);  // less than all on a full disk: the next write reports this
   }
 }
 
@@ -212,7 +214,7 @@ std::vector<SweepRow> merge_rank_files(const SweepRows& rows, const std::string&
                                        std::vector<bool>& done) {
   std::vector<SweepRow> merged;
   for (const std::string& name : rank_files(path)) {
-    const SweepOutput held(rows, name, false);  // keeps the rank out while its file goes
+    const SweepOutput held(rows, name, false);  // keeps the rank out while its file is removed
     const SweepLines lines = held.lines(rows);
     for (std::size_t i = 0; i < lines.rows.size(); ++i) {
       const SweepRow& row = lines.rows[i];
@@ -221,7 +223,7 @@ std::vector<SweepRow> merge_rank_files(const SweepRows& rows, const std::string&
       done[static_cast<std::size_t>(row.point)] = true;
       merged.push_back(row);
     }
-    output.sync();  // before the only other copy goes
+    output.sync();  // before the only other copy is removed
     if (unlink(name.c_str()) != 0) fail(name, "cannot be removed after merging");
   }
   return merged;

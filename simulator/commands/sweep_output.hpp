@@ -1,5 +1,5 @@
-// The file that a sweep's lines go to: locked, read, continued. A kill at any moment leaves whole lines and
-// at most one torn one, which the next run cuts off.
+// Manages the file that receives the lines of a sweep: locks it, reads it and continues it. A kill at any
+// moment leaves complete lines and at most one torn one, which the next run cuts off.
 #pragma once
 
 #include <optional>
@@ -10,31 +10,32 @@
 
 namespace rehearse {
 
-// The complete lines of a file; those of points that `rows` has already are left out. InputError for a line
-// that is none of this sweep, and for a file that is no sweep's.
+// The complete lines of a file. Throws InputError for a line that is not of this sweep, for a point that
+// occurs twice, and for a file that is not a sweep's.
 struct SweepLines {
   std::vector<SweepRow> rows;
   std::vector<std::string> lines;  // of rows; each with its line feed
-  std::size_t complete_bytes = 0;  // what is behind them is torn
+  std::size_t complete_bytes = 0;  // anything after them is torn
 };
 SweepLines parse_sweep_lines(const SweepRows& rows, const std::string& text, const std::string& path);
-// Nothing if the file is not there. Does not lock it: a line that is being written counts as torn.
+// Returns nothing if the file does not exist. Does not lock it, so a line that is being written counts as
+// torn.
 SweepLines read_sweep_lines(const SweepRows& rows, const std::string& path);
 
 class SweepOutput {
 public:
-  // Standard output if `path` is empty: nothing is read then. What stands in the file is kept, but for a torn
-  // last line; with `force_new` it is thrown away. InputError if another process has the file open as its
-  // sweep's output or it is not this sweep's; RunError if it cannot be written.
+  // Opens standard output if `path` is empty; nothing is read then. Retains the contents of the file except
+  // for a torn last line; with `force_new`, discards them. Throws InputError if another process has the file
+  // open as its sweep's output or it is not this sweep's, and RunError if it cannot be written.
   SweepOutput(const SweepRows& rows, const std::string& path, bool force_new);
   SweepOutput(const SweepOutput&) = delete;
   SweepOutput& operator=(const SweepOutput&) = delete;
   ~SweepOutput();
 
-  const std::vector<SweepRow>& found() const { return found_; }  // what stood there
-  void append(const std::string& line);                          // one write(2); RunError
-  void sync();                                                   // to the disk
-  SweepLines lines(const SweepRows& rows) const;                 // read again, without giving up the lock
+  const std::vector<SweepRow>& found() const { return found_; }  // rows that the file contained
+  void append(const std::string& line);                          // by write(2); throws RunError
+  void sync();                                                   // writes to the disk
+  SweepLines lines(const SweepRows& rows) const;                 // reads again, without giving up the lock
 
 private:
   void lock();
@@ -46,15 +47,16 @@ private:
   std::vector<SweepRow> found_;
 };
 
-// FILE.0, FILE.1, ... of the ranks of a run under mpirun or Slurm, those that are there.
+// Returns the existing files FILE.0, FILE.1, ... of the ranks of a run under mpirun or Slurm.
 std::vector<std::string> rank_files(const std::string& path);
 
-// Appends to `output` what the rank files hold of points that are not `done`, marks them, and removes the
-// files. Returns the rows appended. InputError if a rank is still at work or a file is not this sweep's.
+// Appends the lines of rank files for points that are not `done` to `output`, marks these points, and removes
+// the files. Returns the rows appended. Throws InputError if a rank is still running or a file is not this
+// sweep's.
 std::vector<SweepRow> merge_rank_files(const SweepRows& rows, const std::string& path, SweepOutput& output,
                                        std::vector<bool>& done);
 
-// Removes the rank files that are outputs of sweeps, of whichever.
+// Removes the rank files that are outputs of sweeps, whichever sweep that is.
 void remove_rank_files(const std::string& path);
 
 }  // namespace rehearse

@@ -14,7 +14,7 @@
 namespace rehearse {
 namespace {
 
-// Parts between commas that stand in no bracket and no quotes.
+// Splits a text at the commas outside of brackets and quotes.
 std::vector<std::string_view> split_values(std::string_view text) {
   std::vector<std::string_view> parts;
   int open = 0;
@@ -55,8 +55,8 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return number;
 }
 
-// FIRST..LAST, FIRST..LAST+STEP or FIRST..LAST*FACTOR. nullopt if the text is none of them: only what begins
-// with a digit or a sign is taken for one, so that a path such as "../job" is none.
+// Parses FIRST..LAST, FIRST..LAST+STEP or FIRST..LAST*FACTOR. Returns nullopt for any other text. A range
+// begins with a digit or a sign, so a path such as "../job" is not one.
 std::optional<std::vector<std::int64_t>> parse_range(std::string_view text, const Place& place) {
   const std::size_t dots = text.find("..");
   if (dots == std::string_view::npos || !whole_number(text.substr(0, dots))) return std::nullopt;
@@ -95,7 +95,7 @@ std::optional<std::vector<std::int64_t>> parse_range(std::string_view text, cons
 
 std::string one_line(const TomlValue& value);
 
-// A value written on one line.
+// Writes a value on one line.
 std::string one_line(const TomlValue& value) {
   if (const auto* text = value.get<std::string>()) return toml_string(*text);
   if (const auto* boolean = value.get<bool>()) return *boolean ? "true" : "false";

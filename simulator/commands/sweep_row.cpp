@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 13> kFigures = {"step_time_s",
                                                        "network_bytes_per_step"};
 constexpr std::size_t kStepTime = 0, kSamples = 1, kFits = 11;
 
-// Messages of several lines become one.
+// Joins the lines of a message.
 std::string on_one_line(const std::string& text) {
   std::string line;
   for (const char c : text) {
@@ -57,7 +57,7 @@ ordered_json to_json(const TomlValue& value) {
   return table;
 }
 
-// The fields of one line of CSV (RFC 4180); none if a quote is not closed.
+// Returns the fields of one line of CSV (RFC 4180); empty if a quote is not closed.
 std::vector<std::string> csv_fields(std::string_view line) {
   std::vector<std::string> fields(1);
   bool quoted = false;

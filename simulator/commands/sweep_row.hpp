@@ -1,4 +1,4 @@
-// A point's line in the file of a sweep: written, and read again when the sweep is continued.
+// Writes the line of a point in the file of a sweep, and reads it again when the sweep is continued.
 #pragma once
 
 #include <array>
@@ -12,32 +12,33 @@
 
 namespace rehearse {
 
-// ok: simulated; refused: the scenario of this point is wrong; failed: the run failed.
+// ok: simulated; refused: the scenario of this point is invalid; failed: the run failed.
 enum class PointStatus { ok, refused, failed };
 inline constexpr std::array<std::string_view, 3> kPointStatusNames = {"ok", "refused", "failed"};
 
-// What the summary needs of a line.
+// The parts of a line that the summary needs.
 struct SweepRow {
   std::int64_t point = 0;
   PointStatus status = PointStatus::ok;
-  bool fits = true;  // the devices' memory
+  bool fits = true;  // into the devices' memory
   double step_time_s = 0, samples_per_s = 0;
   std::string error;
 };
 
-// Lines end with a line feed and hold no other. The same point gives the same bytes.
+// Writes and parses the lines of a sweep. Each line has one line feed, at its end. The same point always
+// gives the same bytes.
 class SweepRows {
 public:
   SweepRows(const Sweep& sweep, SweepFormat format);
-  std::string header() const;  // CSV: the names of the columns; JSON lines: nothing
+  std::string header() const;  // CSV: the names of the columns; JSON lines: empty
   std::string line(std::int64_t point, const Result& result) const;
   std::string line(std::int64_t point, PointStatus status, const std::string& error) const;
-  std::int64_t most_lines() const;  // of a whole file
-  // Reads a line without its line feed. std::invalid_argument, with the reason, if the line is not of this
-  // sweep.
+  std::int64_t most_lines() const;  // of a complete file
+  // Parses a line without its line feed. Throws std::invalid_argument, with the reason, if the line is not of
+  // this sweep.
   SweepRow parse(std::string_view line) const;
-  // What every line begins with as far as it is the same for all points; the front of a file that a kill left
-  // without a whole line agrees with it.
+  // Returns the beginning of the file that is the same for all points. The contents of a file that a kill
+  // left without a complete line agree with it.
   std::string front() const;
 
 private:

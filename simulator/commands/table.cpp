@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 9> kOwnColumns = {
     "id",      "measured_step_s", "measured_samples_per_s", "measured_efficiency", "source", "note", "group",
     "scaling", "comparison"};
 
-// As after --set: what is no TOML value by itself counts as a string.
+// As after --set, a cell that is not a TOML value by itself counts as a string.
 std::string toml_value(const std::string& cell) {
   const bool is_value = cell.find_first_of("[{\"'") == 0 || cell == "true" || cell == "false";
   double number = 0;
@@ -38,7 +38,8 @@ fs::path measurement_folder() {
   const char* data = std::getenv("REHEARSE_DATA");
   const fs::path inside = fs::path("benchmarks") / "measurements";
   if (data != nullptr && *data != '\0') return fs::path(data) / inside;
-  // As for presets: an installed binary uses what was installed with it, a built one its source tree.
+  // As for presets, an installed binary uses what was installed with it, and a built one uses its source
+  // tree.
   std::error_code error;
   const fs::path binary = fs::read_symlink("/proc/self/exe", error);
   if (!error) {

@@ -1,4 +1,4 @@
-// A table of published measurements: each row is a scenario and what somebody measured for it.
+// Reads tables of published measurements: each row is a scenario and what somebody measured for it.
 #pragma once
 
 #include <optional>
@@ -7,30 +7,31 @@
 
 namespace rehearse {
 
-// A collective that was measured alone, and where. What a printed table leaves open is 0 or empty.
+// A collective that was measured alone, and where. Fields that a printed table leaves open are 0 or empty.
 struct MeasuredCollective {
   std::string kind;     // one of kExchangeNames
-  std::string cluster;  // a preset's name
+  std::string cluster;  // name of a preset
   int nodes = 0, devices = 0;
-  double bytes = 0;    // as collective_time.hpp counts them
-  double issue_s = 0;  // what the host takes to issue it on all devices, below which nothing is measured
+  double bytes = 0;    // counted as in collective_time.hpp
+  double issue_s = 0;  // time that the host takes to issue it on all devices, a minimum of the measured time
   std::string algorithm = "auto";
 };
 
 struct PublishedRow {
   std::string id;
-  std::string scenario;  // the text of a scenario file; of a collective: empty
+  std::string scenario;  // text of a scenario file; empty for a collective
   std::optional<MeasuredCollective> collective;
-  // What was measured, one of them; all 0: nothing, the row is there because others scale from it.
-  double measured_step_s = 0;         // of a collective: its time
-  double measured_samples_per_s = 0;  // over the whole job
-  // The measured time of a step that trains so many samples; 0: neither is measured.
+  // The measurement, one of the three. All 0: nothing was measured; the row exists because others scale from
+  // it.
+  double measured_step_s = 0;         // for a collective: its time
+  double measured_samples_per_s = 0;  // over the entire job
+  // Returns the measured time of a step that trains `samples`; 0 if neither of the two is measured.
   double step_s(double samples) const {
     return measured_samples_per_s > 0 ? samples / measured_samples_per_s : measured_step_s;
   }
-  double measured_efficiency =
-      0;  // a share: throughput over that of `scaling`'s smallest row, for each device
-  std::string group, scaling, comparison;  // simulator/commands/statistics.hpp says what they bring together
+  // A share: throughput per device divided by that of the smallest row of the same `scaling`.
+  double measured_efficiency = 0;
+  std::string group, scaling, comparison;  // see simulator/commands/statistics.hpp
   std::string source;
   std::string note;
 };
@@ -39,17 +40,18 @@ struct MeasurementTable {
   std::string name;
   std::string path;
   std::vector<PublishedRow> rows;
-  bool collectives = false;  // all rows are
+  bool collectives = false;  // all rows are of collectives
 };
 
-// Columns: id, source, note, at least one of measured_step_s, measured_samples_per_s and measured_efficiency,
-// then group, scaling, comparison, and for every scenario key that rows set a column named by its dotted path
-// ("strategy.pipeline"); an empty cell leaves the key out. InputError for a file that is not such a table.
-// read_measurements() also reads tables of collectives (collective_table.hpp).
+// Parses a table. Columns: id, source, note, at least one of measured_step_s, measured_samples_per_s and
+// measured_efficiency, then group, scaling, comparison, and one column for every scenario key that rows set,
+// named by its dotted path ("strategy.pipeline"); an empty cell leaves the key out. Throws InputError for a
+// file that is not such a table. read_measurements() also reads tables of collectives (collective_table.hpp).
 MeasurementTable read_measurements(const std::string& path);
 MeasurementTable parse_measurements(const std::string& text, const std::string& path);
 
-// Names of the shipped tables, sorted; and where one of them, or a path to a file of one's own, lies.
+// Return the sorted names of the shipped tables, and the path of one of them or of the user's file `name`.
+// measurement_path() throws InputError if there is neither.
 std::vector<std::string> measurement_tables();
 std::string measurement_path(const std::string& name);
 

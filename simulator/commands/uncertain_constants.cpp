@@ -67,8 +67,8 @@ void add_framework_constants(const UncertainInputs& p, std::vector<UncertainCons
         [which = bytes](Scenario& s, double better) { (s.framework.*which).value /= better; });
 }
 
-// Tables of one GPU type imply 100 to 130 bytes a logit where the loss is unfused, single rows 15 to 180
-// (Megatron-DeepSpeed on one A100 and on two: VIA-Research/vTrain data/ground_truth_single.csv).
+// Where the loss is unfused, tables of one GPU type imply 100 to 130 bytes per logit, and single rows 15 to
+// 180 (Megatron-DeepSpeed on one A100 and on two: VIA-Research/vTrain data/ground_truth_single.csv).
 constexpr double kLossDeviation = 0.3;
 
 void add_loss_constant(const UncertainInputs& p, std::vector<UncertainConstant>& found) {
@@ -83,9 +83,9 @@ void add_loss_constant(const UncertainInputs& p, std::vector<UncertainConstant>&
        }});
 }
 
-// The times of a profile are means over micro-batches and stages, and the pace is that of the slowest: of
-// every other row of zero-bubble-1f1b, predicted from the profiles that its source prints, errors are 5.0 %
-// (root mean square), kDeviationOfRuns included.
+// The times of a profile are means over micro-batches and stages, but the slowest determines the pace.
+// Predictions of every other row of zero-bubble-1f1b, from the profiles that its source prints, have errors
+// of 5.0 % (root mean square), which include kDeviationOfRuns.
 constexpr double kProfileDeviation = 0.04;
 
 void add_profile_constant(const UncertainInputs& p, std::vector<UncertainConstant>& found) {

@@ -10,11 +10,11 @@
 namespace rehearse {
 namespace {
 
-// A constant that makes the step less than this longer is taken to make it as much shorter: what that leaves
-// out vanishes beside kDeviationOfRuns.
+// If a constant, one deviation worse, changes the step by less than this, one deviation better is assumed to
+// have the opposite effect. The error is negligible compared with kDeviationOfRuns.
 constexpr double kSmallEffect = 0.003;
 
-// By constant: the step time with it one deviation better (`direction` 1) or worse (-1).
+// Returns the step time for each constant, one deviation better (`direction` 1) or worse (-1).
 std::vector<double> step_times_with(const Prediction& p, const std::vector<UncertainConstant>& constants,
                                     double direction, int jobs,
                                     const std::function<void(std::size_t, std::size_t)>& ended) {
@@ -36,7 +36,7 @@ Uncertainty uncertainty(const Prediction& p, int jobs,
   const double step_s = p.metrics.step_time_s;
   const std::vector<double> worse_s = step_times_with(p, constants, -1, jobs, ended);
   std::vector<double> better_s;
-  std::vector<std::size_t> places;  // of the constants with larger effects
+  std::vector<std::size_t> places;  // indices of the constants with larger effects
   std::vector<UncertainConstant> larger;
   for (std::size_t i = 0; i < constants.size(); ++i) {
     better_s.push_back(step_s * step_s / worse_s[i]);

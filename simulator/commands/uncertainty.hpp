@@ -1,13 +1,13 @@
-// A prediction as an interval, by propagating the uncertainty of the constants that it rests on.
+// Predicts a step time as an interval, by propagating the uncertainty of the constants that it is based on.
 #pragma once
 
 #include "simulator/commands/predict.hpp"
 
 namespace rehearse {
 
-// Predicts the scenario again with each uncertain constant one standard deviation better and worse, and adds
-// up what that changes (propagation.hpp). `jobs` predictions run at once, each in a process of its own.
-// `prediction` must have been made in a child. `ended(some, all)` is told how far they are, if it is given.
+// Predicts the scenario again with each uncertain constant one standard deviation better and worse, and
+// combines the effects (propagation.hpp). Runs `jobs` predictions at once, each in a separate process.
+// `prediction` must have been made in a child. Calls `ended(some, all)`, if given, with the progress.
 Uncertainty uncertainty(const Prediction& prediction, int jobs,
                         const std::function<void(std::size_t, std::size_t)>& ended = {});
 

@@ -20,7 +20,8 @@
 namespace rehearse {
 namespace {
 
-// Of the rows for which `inside` holds and that have intervals; none if no row has one.
+// Returns the coverage of the measured rows with intervals for which `inside` holds; nullopt if no row has an
+// interval.
 template <class Condition>
 std::optional<Coverage> coverage_of(const Validation& v, Condition inside) {
   Coverage coverage;
@@ -57,7 +58,7 @@ TableSummary summary_of(const Validation& v, const std::vector<Efficiency>& effi
   return summary;
 }
 
-// Brings the rows and their observations together.
+// Summarizes and compares the rows.
 void summarize(Validation& v) {
   const std::vector<Efficiency> efficiencies = scaling_efficiencies(v.observations);
   v.whole = summary_of(v, efficiencies, nullptr);
@@ -85,7 +86,7 @@ Validation validate(const KernelTable& kernels, bool with_uncertainty) {
   return v;
 }
 
-// How rows are to be predicted.
+// How to predict the rows.
 struct Asked {
   std::vector<std::string> overrides;
   bool uncertainty = false;
@@ -144,7 +145,7 @@ void run_validate(const ValidateArguments& arguments, std::ostream& out) {
   if (explains && names.size() != 1)
     throw InputError({}, fmt::format("--explain is given with {} tables; allowed: one table",
                                      arguments.inputs.empty() ? "all" : fmt::format("{}", names.size())));
-  // Validations point to their tables.
+  // Deques, since validations point to their tables.
   std::deque<MeasurementTable> tables;
   std::deque<KernelTable> kernels;
   std::vector<Validation> all;

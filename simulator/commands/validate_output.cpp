@@ -125,7 +125,7 @@ void write_text(const Validation& v, std::ostream& out) {
                            v.rows[c.slower].measurement->id);
     if (wrong > kTold) out << fmt::format("    and {} more (--format json tells all)\n", wrong - kTold);
   }
-  std::vector<std::string> told;  // rows share most of what is to be said about them
+  std::vector<std::string> told;  // rows share most of their sources and notes
   const auto tell = [&](const char* label, const std::string& text) {
     if (text.empty() || std::find(told.begin(), told.end(), text) != told.end()) return;
     told.push_back(text);

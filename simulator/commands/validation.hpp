@@ -1,4 +1,4 @@
-// Predictions of a table of measurements, and its writers.
+// Compares a table of measurements with its predictions, and writes the comparison.
 #pragma once
 
 #include <iosfwd>
@@ -19,38 +19,38 @@ struct ValidatedRow {
   double measured_step_s = 0;  // 0: not measured
   double predicted_step_s = 0;
   int devices = 0;
-  std::optional<Uncertainty> uncertainty;  // none: not asked for
+  std::optional<Uncertainty> uncertainty;  // nullopt: not requested
   double error() const { return predicted_step_s / measured_step_s - 1; }
-  // Whether the measurement lies in the interval, which must be there.
+  // Returns whether the measurement is in the interval, which must exist.
   bool inside() const {
     return uncertainty->low_s <= measured_step_s && measured_step_s <= uncertainty->high_s;
   }
 };
 
-// How many measured step times lie in their intervals, and how wide those are, (high - low) / predicted.
+// How many measured step times are in their intervals, and how wide these are: (high - low) / predicted.
 struct Coverage {
   std::size_t rows = 0, inside = 0;
   double median_width = 0;
   double share() const { return rows > 0 ? static_cast<double>(inside) / static_cast<double>(rows) : 0; }
 };
 
-// The figures of a whole table, or of one of its groups.
+// The figures of an entire table, or of one of its groups.
 struct TableSummary {
   std::string group;
   ErrorSummary errors;
   std::vector<Efficiency> efficiencies;
-  std::optional<Coverage> coverage;  // none: no intervals
+  std::optional<Coverage> coverage;  // nullopt: no intervals
 };
 
 struct Validation {
   const MeasurementTable* table;
-  bool kernels = false;  // of single kernels
-  // Times of single kernels or collectives stand in the place of the steps'.
+  bool kernels = false;  // a table of single kernels
+  // Returns whether times are those of single kernels or collectives, rather than those of steps.
   bool of_operations() const { return kernels || table->collectives; }
   std::vector<ValidatedRow> rows;
   std::vector<Observation> observations;  // by row
   TableSummary whole;
-  std::vector<TableSummary> groups;  // if there are several, in order of their first rows
+  std::vector<TableSummary> groups;  // if there are several, in the order of their first rows
   std::vector<Comparison> comparisons;
 };
 

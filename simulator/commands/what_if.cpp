@@ -12,7 +12,8 @@
 namespace rehearse {
 namespace {
 
-// Events of all runs together, some two seconds of one core (82,000 events of GPT-3 175B, 48 stages: 0.3 s).
+// Maximum events of all runs together, some two seconds of one core (82,000 events of GPT-3 175B, 48 stages:
+// 0.3 s).
 constexpr double kMostEvents = 500'000;
 constexpr double kMostSlowAlone = 4;
 
@@ -23,7 +24,7 @@ bool has_op(const Schedule& schedule, Condition condition) {
   });
 }
 
-// A resource that a run does not use need not be tried.
+// Returns whether any transfer has latency. Resources that a run does not use need not be tried.
 bool has_latency(const Trace& trace) {
   for (std::size_t row = 0; row < trace.spans.latency_s.size(); ++row)
     if (trace.spans.latency_s[row] > 0 && is_transfer(trace.op_of(row))) return true;
@@ -66,7 +67,7 @@ bool uses(const Prediction& p, Resource resource) {
   return false;
 }
 
-// Simulates in this process.
+// Returns the step time with 10 % more of a resource. Simulates in this process.
 double step_time_with(const Prediction& p, Resource resource) {
   Faster factors;
   EngineOptions options = p.scenario.engine;
@@ -102,7 +103,7 @@ double step_time_with(const Prediction& p, Resource resource) {
   }
   const std::shared_ptr<const Cluster> cluster = faster(p.scenario.cluster, factors);
   Run run = p.trace.run;
-  if (has_op(*p.plan.schedule, is_timer)) {  // they are set for the device's speed
+  if (has_op(*p.plan.schedule, is_timer)) {  // timers are set according to the device's speed
     Scenario scenario = p.scenario;
     scenario.cluster = cluster;
     run.jobs.front().phases.front().schedule = write_schedule(scenario).schedule;
@@ -112,7 +113,8 @@ double step_time_with(const Prediction& p, Resource resource) {
   return (window.end_s - window.begin_s) / p.plan.schedule->optimizer_steps;
 }
 
-// Plans again and simulates in this process: what the scenario without these slow parts would predict.
+// Returns the step time that the scenario without these slow parts would have. Writes the schedule again and
+// simulates in this process.
 double step_time_at_full_speed(const Prediction& p, const std::vector<int>& slow_parts) {
   Faster factors;
   factors.at_full_speed = slow_parts;
@@ -121,7 +123,7 @@ double step_time_at_full_speed(const Prediction& p, const std::vector<int>& slow
   return predict(std::move(scenario), Where::here).metrics.step_time_s;
 }
 
-// All slowed parts that may matter, and then the slowest of them alone, as many as are cheap.
+// Lists all slowed parts that may matter together, and then the slowest of them alone, as many as are cheap.
 std::vector<SlowCost> slow_costs(const Prediction& p) {
   const std::vector<SlowPart>& parts = p.scenario.cluster->slow_parts;
   std::vector<int> slow;
@@ -152,7 +154,7 @@ void explain(Prediction& p, const WatchPrediction& watch) {
   const auto simulate_slow = [&](const std::vector<double>& times_s) {
     for (std::size_t i = 0; i < p.slow.size(); ++i) p.slow[i].step_time_s = times_s[i];
   };
-  // Asynchronous workers have no step in common whose end a path could lead to.
+  // Asynchronous workers have no common step to whose end a path could lead.
   if (p.metrics.asynchrony) return simulate_slow(step_times(runs, processors(), watch.what_ifs));
   p.path = critical_path(p.trace, 0);
   const std::array<double, kResourceNames.size()> saved_s =
