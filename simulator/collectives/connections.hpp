@@ -12,14 +12,14 @@ namespace rehearse {
 struct Connection {
   int from = 0, to = 0;
   int rail = -1;           // NIC number, see Cluster::route()
-  int lane = 0, tree = 0;  // index into the plan's lanes, and into the phase's trees
+  int lane = 0, tree = 0;  // indices of the Lane, and of a tree of its phases
   int through = -1;        // member that relays; -1: none
 };
 
 // Returns the connections of every collective with this course, lane by lane, in the order of their first
 // messages. For switched algorithms (NVLS, CollNet) they are those of in_messages().
-//   ring: the edges of the plan's phases. All other courses except `pairs` need the plan of a ring; throws
-//     RunError for any other plan.
+//   ring: the edges of all phases. All other courses except `pairs` need the collective schedule of a ring;
+//     throws RunError for that of any other algorithm.
 //   from_root: the lane's ring without the edge into the root, which is member 0. to_root: the ring without
 //     the edge out of the root. Both start at the chain's first member.
 //   pairs: pairs_from() of each member.

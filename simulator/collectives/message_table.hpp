@@ -12,7 +12,7 @@ namespace rehearse {
 struct MessageTable {
   struct Message {
     int connection = 0;               // sends its messages in the order of the table
-    int lane = 0, stage = 0;          // indices into the plan's lanes and the lane's phases
+    int lane = 0, stage = 0;          // indices of the Lane and of its Stage
     bool opens = false;               // needs no message of the same phase
     bool reduce = false;              // the receiver adds the data to its own; otherwise it copies the data
     std::int64_t begin = 0, end = 0;  // range of buffer elements, the same at both ends
@@ -40,8 +40,8 @@ struct Cut {
 // Returns the message table of a collective of `elements` elements (at most 2^40), which are counted like
 // Collective::bytes: the elements of the buffer or, for all-to-all, those that each member sends to each
 // other member. Empty shares are not sent.
-//   all-reduce: follows the plan, lane by lane and phase by phase. All other kinds need the plan of a ring,
-//     whose lanes split the data.
+//   all-reduce: lists the messages lane by lane and phase by phase. All other kinds need the collective
+//     schedule of a ring, whose lanes split the data.
 //   reduce-scatter, all-gather: go around the lanes' rings (Thakur, Rabenseifner, Gropp, "Optimization of
 //     Collective Communication Operations in MPICH", 2005); member i ends with part i of the buffer, or
 //     starts with it.

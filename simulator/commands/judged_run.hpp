@@ -24,7 +24,7 @@ struct JudgedRun {
   std::string name;      // file name without its ending
   std::string topology;  // "4 x lab (4 GPUs), leaf-spine 2:1"
   std::string strategy;  // "data 4, micro-batch 8, ring all-reduce, fp32"
-  int ranks = 0;         // of all roles
+  int ranks = 0;         // number of all roles together
   Measurement measurement;
   StepTimes times;
   double samples = 0;  // trained per step
@@ -33,9 +33,9 @@ struct JudgedRun {
   MeasuredAndPredicted overlap;                      // shares of the communication that computation hides
   MeasuredAndPredicted memory;                       // bytes of the fullest worker's GPU; measured 0: unknown
   std::string sentence;                              // explains the difference
-  std::string group;                                 // only runs with the same cluster and model are compared
+  std::string group;                                 // cluster and model: only runs of one group are compared
   std::string settings;                              // of the scenario: runs with equal ones are repeats
-  std::vector<std::string> notes;                    // what the prediction assumes
+  std::vector<std::string> notes;                    // assumptions of the prediction
   double error() const { return predicted_step_s / times.median_s - 1; }
 };
 

@@ -33,7 +33,7 @@ struct KernelQuestion {
   KernelPass pass = KernelPass::forward;
   Precision precision = Precision::bf16;
   AttentionKernels attention = AttentionKernels::unfused;
-  bool causal = false;  // attention: the first queries see fewer keys
+  bool causal = false;  // attention: queries see no later keys
 
   std::string shape() const;  // "4096 x 4096 x 512"
 };

@@ -20,7 +20,7 @@ struct AnsweredPlan {
   std::size_t world = 0;
   PlanChoice plan;
   std::string words;
-  std::vector<std::pair<std::string, std::string>> settings;  // of the scenario
+  std::vector<std::pair<std::string, std::string>> settings;  // of the scenario file
   PlanBasis basis = PlanBasis::simulated;
   PlanFigures figures;
   int devices = 0;
@@ -64,7 +64,7 @@ struct PlanLaunch {
 
 struct PlanAnswer {
   std::string scenario, model, objective, sample_unit;
-  std::string devices;  // "GPUs"
+  std::string devices;  // plural noun: "GPUs"
   std::vector<std::string> worlds;
   std::vector<AnsweredPlan> plans;  // best first
   std::vector<std::size_t> pareto;  // of `plans`: no other is at least as good in time, memory and cost

@@ -11,7 +11,7 @@
 namespace rehearse {
 
 struct PlanQuestion {
-  std::string path;   // of the scenario file
+  std::string path;   // path of the scenario file
   std::string text;   // a scenario file without the keys that plans set
   Scenario scenario;  // that text, on the entire cluster, with a strategy for one device
   Faster factors;     // speed of the cluster relative to that of the text

@@ -17,7 +17,7 @@ struct PlanFigures {
   double compute_s = 0, communication_s = 0, bubble_s = 0, other_s = 0;
   double memory_bytes = 0;    // tensors, on the fullest device
   double reserved_bytes = 0;  // in addition: estimate for CUDA, NCCL and cuBLAS
-  std::string fullest;        // "stage 1"
+  std::string fullest;        // name of the fullest device: "stage 1"
   // The step without the time that gradients and updates take on its critical path: no plan that differs only
   // in these is faster.
   double without_gradients_s = 0;

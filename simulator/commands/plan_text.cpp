@@ -24,7 +24,8 @@ std::string money_text(const PlanAnswer& answer, double money) {
   return fmt::format("{} {}", with_digits(money, 4), answer.currency);
 }
 
-// Returns "1.23 USD and 3.4 kWh a step; the whole training 12.3 days, 45.6 k GPU-hours, 123 k USD, 456 MWh".
+// Returns a text such as "1.23 USD and 3.4 kWh a step; the whole training 12.3 days, 45.6 k GPU-hours, 123 k
+// USD, 456 MWh".
 std::string cost_line(const PlanAnswer& answer, const AnsweredPlan& plan) {
   std::vector<std::string> parts;
   if (plan.cost.money) parts.push_back(money_text(answer, *plan.cost.money));

@@ -17,7 +17,7 @@ struct Prediction {
   std::vector<PathSegment> path;
   std::vector<WhatIf> faster;
   std::vector<SlowCost> slow;
-  std::optional<Uncertainty> uncertainty;  // uncertainty.hpp
+  std::optional<Uncertainty> uncertainty;  // see uncertainty.hpp
   Result result() const { return {scenario, plan, trace, metrics, path, faster, nullptr, slow, uncertainty}; }
 };
 

@@ -182,7 +182,7 @@ bool SharedResults::has_head() {
     complete_bytes_ = std::max(complete_bytes_, static_cast<off_t>(head_.size()));
     return true;
   }
-  if (head_.compare(0, text.size(), text) == 0) return false;  // torn, or empty
+  if (head_.compare(0, text.size(), text) == 0) return false;  // the head is torn, or the file is empty
   const std::string line = text.substr(0, text.find('\n'));
   if (line.compare(0, kFormat.size(), kFormat) != 0)
     throw InputError({path_, 1, 1}, "is no file of results, and is left as it is; choose another file");

@@ -26,7 +26,7 @@ struct StrategyText {
   std::string_view name, summary, more, keys;
 };
 
-// The values of strategy.schedule; simulator/strategies/orders/order.hpp.
+// The values of strategy.schedule, which simulator/strategies/orders/order.hpp defines.
 constexpr std::array<StrategyText, 9> kSchedules = {{
     {"gpipe", "pipeline: all micro-batches forward, then all backward",
      "The layers are cut into stages. Every stage keeps the activations of all micro-batches (Huang et al. "

@@ -41,8 +41,8 @@ std::vector<Efficiency> scaling_efficiencies(const std::vector<Observation>& row
 
 // Two alternatives whose measured throughputs differ by more than `threshold` of the smaller one.
 struct Comparison {
-  std::size_t faster = 0, slower = 0;  // as measured
-  bool right = false;                  // predicted in the same order
+  std::size_t faster = 0, slower = 0;  // rows, by measured throughput
+  bool right = false;                  // the predictions have the same order
 };
 std::vector<Comparison> compared_orders(const std::vector<Observation>& rows, double threshold = 0.05);
 

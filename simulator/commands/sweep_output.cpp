@@ -63,7 +63,7 @@ SweepLines parse_sweep_lines(const SweepRows& rows, const std::string& text, con
   const std::string header = rows.header();
   const std::size_t first_end = text.find('\n');
   if (first_end == std::string::npos) {
-    // A kill may have torn the very first line; any other text belongs to somebody else's file.
+    // A kill may have torn the very first line; any other text is not the output of a sweep.
     const std::string front = rows.front();
     const std::size_t shared = std::min(front.size(), text.size());
     if (text.compare(0, shared, front, 0, shared) != 0)

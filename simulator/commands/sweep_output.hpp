@@ -14,7 +14,7 @@ namespace rehearse {
 // occurs twice, and for a file that is not a sweep's.
 struct SweepLines {
   std::vector<SweepRow> rows;
-  std::vector<std::string> lines;  // of rows; each with its line feed
+  std::vector<std::string> lines;  // text of `rows`; each with its line feed
   std::size_t complete_bytes = 0;  // anything after them is torn
 };
 SweepLines parse_sweep_lines(const SweepRows& rows, const std::string& text, const std::string& path);

@@ -19,7 +19,7 @@ struct SweepValue {
 // Keys that vary together (usually just one), with their values by step.
 struct SweepAxis {
   std::vector<std::string> keys;
-  std::vector<Place> places;                    // of the keys
+  std::vector<Place> places;                    // where the keys are given
   std::vector<std::vector<SweepValue>> values;  // [step][key]
 };
 
@@ -28,7 +28,7 @@ struct Sweep {
   std::string scenario_text;
   std::vector<std::string> overrides;  // "key=value", for every point
   std::vector<SweepAxis> axes;         // the last one varies fastest
-  bool strict = false;                 // points that do not fit into memory fail
+  bool strict = false;                 // points that do not fit into memory count as failed
 
   std::int64_t points() const;                               // number of points, which are numbered from 1
   std::vector<std::string> keys() const;                     // all varied keys, axis by axis

@@ -21,7 +21,7 @@ struct UncertainConstant {
 // Inputs that determine which constants affect a prediction.
 struct UncertainInputs {
   const Scenario& scenario;
-  const std::vector<Work>& works;                  // of its schedule
+  const std::vector<Work>& works;                  // of the scenario's schedule
   bool inside_nodes = true, between_nodes = true;  // which links carry data
   bool slowed = true;                              // collectives slow computation down
 };

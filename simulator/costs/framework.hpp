@@ -37,19 +37,19 @@ struct Framework {
   std::string name;   // empty: no costs
   std::string title;  // "Megatron-LM, April 2021"
   Sourced kernel_launch_s, collective_launch_s, step_s;
-  Sourced accumulation_bytes;                                // PassShape::accumulation_bytes
-  Sourced loss_bytes;                                        // PassShape::loss_bytes
-  Sourced norm_bytes, rotary_bytes, gate_bytes, cast_bytes;  // FrameworkKernels
+  Sourced accumulation_bytes;                                // see PassShape::accumulation_bytes
+  Sourced loss_bytes;                                        // see PassShape::loss_bytes
+  Sourced norm_bytes, rotary_bytes, gate_bytes, cast_bytes;  // see FrameworkKernels
   bool synchronous_p2p = false;
-  bool wide_logits = false, expanded_keys = false, autograd_checkpoints = false;  // FrameworkKernels
+  bool wide_logits = false, expanded_keys = false, autograd_checkpoints = false;  // see FrameworkKernels
   // Operands are cast to 8 bits before they are gathered: weights from their shards, and activations from the
   // sequence shards of the tensor-parallel ranks.
   bool narrow_gathers = false;
   std::optional<AttentionKernels> attention;  // what it ran; used if training.attention is not given
   // For mixtures of experts.
-  Sourced expert_launch_s;                              // HostLaunches::expert_product_s
-  Sourced routed_cast_bytes;                            // FrameworkKernels
-  bool fused_experts = false, stashed_experts = false;  // FrameworkKernels
+  Sourced expert_launch_s;                              // see HostLaunches::expert_product_s
+  Sourced routed_cast_bytes;                            // see FrameworkKernels
+  bool fused_experts = false, stashed_experts = false;  // see FrameworkKernels
   bool graphs_hold_experts = false;                     // CUDA graphs contain the kernels on routed rows
   bool waits_for_rows = false;       // HostLaunches::waits_for_rows, unless graphs hold the experts
   bool sorts_received_rows = false;  // rows that arrive by all-to-all are copied into the experts' order

@@ -12,7 +12,7 @@ struct ProductShape {
 
 // The units and the library that carry out a product.
 struct ProductUnits {
-  double rate = 0;            // FLOP/s of long products
+  double rate = 0;            // FLOP/s that long products reach
   bool tensor_cores = false;  // false: units that multiply and add single numbers
   bool convolution = false;   // an implicit or Winograd's product in a convolution library
 };

@@ -280,7 +280,7 @@ TransferCost tree_cost(double bytes, const TransferShape& shape, const Protocol&
   if (shape.ranks < 2) return ideal;
   ideal.steps = 1;
   ideal.step_latency_s = shape.tree_latency_s;
-  ideal.bytes_per_edge = 2 * bytes;  // as counted by ring_bandwidth
+  ideal.bytes_per_edge = 2 * bytes;  // as ring_bandwidth counts them
   // There are two trees, and the bus bandwidth counts each of them in both directions.
   const int channels = std::max(1, shape.channels);
   const double piece = piece_of(bytes / 2 / channels, pieces_in_flight(chunk_bytes)),
@@ -323,7 +323,7 @@ namespace {
 TransferCost switched_cost(double bytes, const TransferShape& shape, const Protocol& protocol) {
   TransferCost cost;
   cost.steps = 1;
-  cost.bytes_per_edge = bytes;  // as counted by ring_bandwidth
+  cost.bytes_per_edge = bytes;  // as ring_bandwidth counts them
   cost.step_latency_s = shape.hop_latency_s + shape.tree_latency_s;
   if (protocol.over_tcp()) add_tcp(cost, shape, protocol);
   if (protocol.kind == Protocol::measured)
@@ -362,7 +362,7 @@ TransferCost collnet_cost(double bytes, const TransferShape& shape, const Protoc
   TransferCost cost = switched_cost(bytes, shape, protocol);
   if (protocol.kind != Protocol::nccl || shape.compute_capability == 0) return cost;
   const auto arch = nccl::architecture(shape.compute_capability);
-  const double others = static_cast<double>(shape.ranks) / shape.nodes - 1;  // in a node
+  const double others = static_cast<double>(shape.ranks) / shape.nodes - 1;  // in the same node
   double in_node_us = 0;
   if (direct && others > 0) in_node_us = nccl::kCollnetDirectLatencyUs + others * nccl::kCollnetDirectPeerUs;
   if (!direct) in_node_us = others * nccl::kCollnetChainLatencyUs;

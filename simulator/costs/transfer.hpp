@@ -21,7 +21,7 @@ struct Protocol {
     gloo,      // tcp, plus what Gloo's ring adds: segments, handshakes, sums on the host
   } kind = nccl;
   double frame_overhead_bytes = 38;          // tcp, gloo: bytes that a frame adds to its packet on the link
-  std::shared_ptr<const LinkProfile> links;  // measured
+  std::shared_ptr<const LinkProfile> links;  // for `measured` only
 
   Protocol(Kind chosen = nccl) : kind(chosen) {}
   bool over_tcp() const { return kind == tcp || kind == gloo; }

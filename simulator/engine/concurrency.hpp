@@ -8,10 +8,10 @@
 
 namespace rehearse {
 
-// Returns for each op: true for compute ops during which a collective on another stream may be under way, in
-// this repetition of the schedule or in an adjacent one, and true for those collectives. Never false for such
-// a pair. Can be true where simulated times keep the two apart, and is true for all compute ops and
-// collectives of programs with repeats.
+// Returns, by op, true for compute ops during which a collective on another stream may be under way, in this
+// repetition of the schedule or in an adjacent one, and for those collectives. The result is never false for
+// ops that overlap, but can be true for ops that simulated times keep apart. It is true for all compute ops
+// and collectives of programs with repeats.
 std::vector<bool> computes_beside_collectives(const Program& program, const ProgramIndex& index);
 
 }  // namespace rehearse

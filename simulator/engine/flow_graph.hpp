@@ -38,7 +38,7 @@ struct FlowGraph {
   };
   // A lane of a collective schedule other than a ring's; its flows follow one another.
   struct LaneInfo {
-    int node = 0;  // touched by its flows
+    int node = 0;  // node that its flows touch
     int transfer = 0;
     std::vector<int> flows;  // by phase of the lane
   };
@@ -49,12 +49,12 @@ struct FlowGraph {
     int channels = 1;
     Course course = Course::ring;
     TransferShape shape;
-    std::vector<int> ranks;  // rank nodes
+    std::vector<int> ranks;  // rank nodes of its members
     std::vector<int> flows;
     Algorithm algorithm = Algorithm::ring;
-    std::vector<int> lanes;                       // algorithms other than ring
-    PlanOnNetwork plan;                           // for these, without links
-    std::shared_ptr<const CollectivePlan> steps;  // for these, at `chunk`, where a flow is a connection
+    std::vector<int> lanes;                       // only of algorithms other than ring
+    PlanOnNetwork plan;                           // only of these, without links
+    std::shared_ptr<const CollectivePlan> steps;  // only of these, at `chunk`, where a flow is a connection
   };
   // At `chunk`: a rank's place in one ring.
   struct Place {
@@ -65,7 +65,7 @@ struct FlowGraph {
   };
 
   Hypergraph graph;  // nodes: ranks, then collectives, lanes and places, then links
-  // False if some schedule cannot be folded, or if an algorithm other than ring is at `chunk`.
+  // False if some schedule cannot be folded, or if connections of another algorithm than ring are at `chunk`.
   bool foldable = true;
   std::vector<RankNode> ranks;
   std::vector<TransferInfo> transfers;

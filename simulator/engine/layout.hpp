@@ -51,12 +51,12 @@ struct TransferClass {
   // All-reduces with an algorithm other than ring.
   Algorithm algorithm = Algorithm::ring;
   struct StageClass {
-    int flow = 0;  // class
+    int flow = 0;  // flow class
     StageOnNetwork costs;
   };
   std::vector<std::vector<StageClass>> lanes;   // one lane of each class
-  PlanOnNetwork plan;                           // chunk: all lanes
-  std::shared_ptr<const CollectivePlan> steps;  // chunk
+  PlanOnNetwork plan;                           // chunk: costs of all lanes
+  std::shared_ptr<const CollectivePlan> steps;  // chunk: collective schedule
   std::vector<int> connections;                 // chunk: flow classes, by connection
   std::vector<int> member_classes;              // chunk: rank classes, by member
 };

@@ -38,7 +38,7 @@ private:
   // The position of a stream in its program, and the state of its current op.
   struct Stream {
     int rank_class = 0, number = 0, phase = 0;
-    StreamCursor cursor;      // in the phase's program
+    StreamCursor cursor;      // position in the phase's program
     double local_time_s = 0;  // may be ahead of SimGrid's clock while the stream only computes
     Bell bell;
     int awaited_op = -1;  // dependency that it waits for, and how often that op must have ended
@@ -60,9 +60,9 @@ private:
     std::vector<std::vector<long>> done;     // by phase and op: how often it has ended
     std::vector<std::vector<char>> awaited;  // by phase and op: another stream depends on it
     std::vector<int> streams;                // indices into streams_
-    std::vector<int> streams_ended;          // by phase
+    std::vector<int> streams_ended;          // by phase: how many have ended it
     Counters counters;
-    std::vector<std::vector<sg::s4u::SemaphorePtr>> turns;  // by phase
+    std::vector<std::vector<sg::s4u::SemaphorePtr>> turns;  // by phase: the turns of its program
     std::map<int, DeviceLoad> loads;                        // collectives under way, by stream
     // By phase and load: how long each work item takes beside the load; below 0: not known yet.
     std::map<std::pair<int, DeviceLoad>, std::vector<double>> seconds_beside;
@@ -78,7 +78,7 @@ private:
   struct TableRun;
   struct TransferState {
     std::deque<Call> sends, receives;
-    std::vector<std::deque<Call>> members;  // collective: by participant
+    std::vector<std::deque<Call>> members;  // collective: calls by participant
     Stream* any = nullptr;                  // stream that waits for whoever sends first
     // A collective schedule at `chunk`: the number of each member's next call, and the calls that have begun.
     std::vector<std::size_t> next_run;
@@ -131,7 +131,7 @@ private:
     std::vector<std::pair<double, std::string>> failures;
   };
 
-  // streams.cpp: what one stream does
+  // streams.cpp: runs one stream
   void start_streams();
   std::int64_t ops_to_run() const;  // without those of endless streams
   void run_stream(Stream& stream);
@@ -157,8 +157,8 @@ private:
   const Program& program(const Stream& stream) const;
   const ClassProgram& does(const Stream& stream) const;
   const ProgramIndex& index(const Stream& stream) const;
-  int slot(const Stream& stream, int op, int part) const;                  // of a message or collective
-  double amount_here(const Stream& stream, const Quantity& amount) const;  // at the stream's rank
+  int slot(const Stream& stream, int op, int part) const;                  // slot of a message or collective
+  double amount_here(const Stream& stream, const Quantity& amount) const;  // value at the stream's rank
 
   // transfers.cpp: matches the sides of transfers and carries them out
   void exchange(Stream& stream, int op);
@@ -177,7 +177,8 @@ private:
   TransferCost at_latency_factor(TransferCost cost) const;
   void drive(int job, std::vector<Matched> matched);
   void drive_in_turn(int job, const Matched& matched);
-  void drive_together(int job, const std::vector<Matched>& matched);  // all with one delay, or all analytic
+  void drive_together(int job,
+                      const std::vector<Matched>& matched);  // all with the same delay, or all analytic
   void complete(const Matched& matched);
   void wait_for_transfers(Stream& stream);
   void account(int flow, double payload_bytes, int messages = 1);
@@ -193,7 +194,7 @@ private:
   void end_load(const Stream& stream);
   void change_load(int rank_class);
 
-  // ring.cpp: rings in chunks
+  // ring.cpp: rings in chunks, piece by piece
   void ring(Stream& stream, int op);
   void run_position(Stream& stream, int position, const RingPlan& plan);
   double chunk_messages() const;  // of the entire run, before any is sent

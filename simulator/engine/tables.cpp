@@ -21,17 +21,17 @@ struct Simulation::TableRun {
   const TransferClass* transfer = nullptr;
   MessageTable table;
   double bytes_per_element = 0;
-  double latency_s = 0;  // of its longest lane
+  double latency_s = 0;  // latency of its longest lane
   double alone_s = 0;
   struct StageCost {
     double startup_s = 0, latency_s = 0, efficiency = 1;
     double per_route_s = 0;  // latency per second of latency of the message's route
   };
   std::vector<std::vector<StageCost>> costs;             // [lane][phase]
-  std::vector<std::vector<std::size_t>> messages_of;     // by connection
+  std::vector<std::vector<std::size_t>> messages_of;     // by connection: its messages
   std::vector<std::vector<std::size_t>> connections_of;  // by member: those it sends or receives on
-  std::vector<double> arrived_s;                         // by message; below 0: not yet
-  std::vector<double> called_s;                          // by member; below 0: not yet
+  std::vector<double> arrived_s;                         // by message; below 0: not arrived yet
+  std::vector<double> called_s;                          // by member; below 0: not called yet
   std::vector<std::size_t> left;  // by member: messages that it has yet to send or receive
   std::vector<Stream*> streams;   // by member
   struct Connection {

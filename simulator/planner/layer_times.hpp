@@ -35,7 +35,7 @@ struct KernelShare {
 struct ModelTimes {
   std::vector<LayerTimes> layers;
   double tied_parameters = 0;        // of a table that the first and the last of several stages both hold
-  std::vector<KernelShare> kernels;  // of all layers
+  std::vector<KernelShare> kernels;  // kernels of all layers
 };
 
 // Caches the times of kernels, so that identical layers are timed once. `cluster` must outlive the object.

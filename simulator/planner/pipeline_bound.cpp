@@ -28,7 +28,7 @@ double stage_s(const PipelineShape& shape, const std::vector<PartTimes>& parts, 
     beside_s += part.beside_s;
     issue_s += part.issue_s;
   }
-  // In a vee, each chunk sends on its own streams.
+  // In a vee, each model chunk sends on its own streams.
   if (entry.placement == PartPlacement::vee) forwards_s = backwards_s = 0;
   return std::max({passes_s, beside_s, issue_s, forwards_s, backwards_s});
 }
@@ -67,7 +67,7 @@ std::vector<StageSpan> walk_pipeline(const PipelineShape& asked, const std::vect
     std::size_t next = 0;
     double now_s = 0;
     double scattered_s = 0;      // when the stream of its sums is free
-    std::vector<double> free_s;  // by chunk: when its gradients may be written again
+    std::vector<double> free_s;  // by model chunk: when its gradients may be written again
     bool began = false, backward = false, last = false;
   };
   std::vector<Stage> stages(static_cast<std::size_t>(shape.stages));

@@ -27,7 +27,7 @@ struct PartTimes {
 struct PipelineShape {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int stages = 1, chunks = 1, microbatches = 1;
-  bool pairs = false;  // strategy.overlap_passes
+  bool pairs = false;  // as strategy.overlap_passes
 };
 
 // Returns a lower bound, in seconds, for any order that computes a stage's passes one after the other. For
@@ -51,8 +51,8 @@ struct StageSpan {
 std::vector<StageSpan> walk_pipeline(const PipelineShape& shape, const std::vector<PartTimes>& parts,
                                      int limit);
 
-// Returns the maximum number of micro-batches of a stage's chunks that are between their forward and their
-// backward pass.
+// Returns the maximum number of micro-batches of a stage's model chunks that are between their forward and
+// their backward pass.
 int most_in_flight(const PipelineShape& shape, int stage);
 
 }  // namespace rehearse

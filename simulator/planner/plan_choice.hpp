@@ -45,7 +45,7 @@ struct CoreChoice {
   bool sequence_parallel = false;
   int micro_batch = 1;
   Recompute recompute = Recompute::none;
-  int recompute_layers = 0;  // 0: all
+  int recompute_layers = 0;  // 0: all layers
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   int virtual_stages = 1;
   StageCut cut = StageCut::by_time;

@@ -23,7 +23,7 @@ struct Candidate {
 };
 
 struct SearchedSpace {
-  std::int64_t plans = 0;       // in the space
+  std::int64_t plans = 0;       // number in the space
   std::int64_t impossible = 0;  // the model cannot be split in this way
   std::int64_t too_large = 0;   // even their lower bound exceeds the memory of a device
   std::int64_t bounded = 0;     // fit into memory by their bound, so that their step time is bounded, too
