@@ -49,8 +49,8 @@ std::int64_t integer_at(const TomlValue& root, std::string_view table, std::stri
   return value ? *value : fallback;
 }
 
-// Reduces the scenario to a few nodes and a small global batch, so that it can be read with any split of its
-// devices.
+// Reduces the scenario to so few devices that it can be read with any split of them, and to one sample for
+// each data-parallel rank.
 void shrink(TomlValue& root, std::int64_t nodes, std::int64_t samples) {
   TomlValue& cluster = table_at(root, "cluster");
   erase_key(cluster, "slow");

@@ -88,7 +88,7 @@ private:
   const double share_;
   double best_s_ = kNever;
   std::int64_t end_ = std::numeric_limits<std::int64_t>::max();
-  std::map<std::size_t, double> without_gradients_s_;        // by core
+  std::map<std::size_t, double> without_gradients_s_;        // by core: PlanFigures::without_gradients_s
   std::set<std::pair<std::size_t, std::size_t>> too_large_;  // cores, and holding_of() of their plans
 };
 

@@ -64,8 +64,7 @@ void take(PlanFigures& figures, const Metrics& metrics) {
   figures.fullest = metrics.memory.fullest;
 }
 
-// Extends two simulations, of `few` and of `more` micro-batches, to `all`: each further micro-batch adds the
-// same.
+// Extrapolates two simulations, of `few` and of `more` micro-batches, linearly to `all` micro-batches.
 void extend(PlanFigures& figures, const Metrics& shorter, const Metrics& longer, double few, double more,
             double all) {
   const auto extended = [&](double short_one, double long_one) {
@@ -87,9 +86,9 @@ void extend(PlanFigures& figures, const Metrics& shorter, const Metrics& longer,
   figures.simulated_microbatches = static_cast<int>(more);
 }
 
-// Returns whether steps grow evenly. Each of the three has the same number of micro-batches more than the
-// previous one. If the last ones take as long as those before them, `rounds` times as many further ones can
-// be extrapolated. Contention between transfers can prevent this.
+// Returns whether three steps, whose numbers of micro-batches increase by the same amount, grow evenly. If
+// the last micro-batches take as long as those before them, `rounds` times as many further ones can be
+// extrapolated. Contention between transfers can prevent this.
 bool grows_evenly(const Metrics& first, const Metrics& second, const Metrics& third, double rounds) {
   constexpr double kMostUneven = 0.005;  // of the step
   const double before_s = second.step_time_s - first.step_time_s,
@@ -107,10 +106,10 @@ int few_microbatches(const Scenario& scenario) {
   return kRounds * scenario.strategy.pipeline * (scenario.strategy.pipeline < 4 ? 2 : 1);
 }
 
-// Simulates `few` and `more` micro-batches and, if the plan fits and its step is near its bound, also as many
-// fewer than `few`. If steps grow unevenly, tries three times as many of each; returns false if these grow
-// unevenly, too. Simulates in children, since a process in which a simulation has run cannot have children
-// that simulate.
+// Simulates `few` and `more` micro-batches and, if the plan fits and its step is near its bound, also 2 * few
+// - more. If steps grow unevenly, tries three times as many of each; returns false if these grow unevenly,
+// too, or are not fewer than all. Simulates in children, since a process in which a simulation has run cannot
+// have children that simulate.
 bool extend_evenly(PlanFigures& figures, const Scenario& scenario, Plan small, int few, int more,
                    double bound_s, const MemoryLimit& memory) {
   const int all = scenario.microbatches;

@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 13> kFigures = {"step_time_s",
                                                        "network_bytes_per_step"};
 constexpr std::size_t kStepTime = 0, kSamples = 1, kFits = 11;
 
-// Joins the lines of a message.
+// Joins the lines of a message into one line, with single blanks.
 std::string on_one_line(const std::string& text) {
   std::string line;
   for (const char c : text) {

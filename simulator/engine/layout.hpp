@@ -1,5 +1,5 @@
-// Lays a run out on a cluster and folds it: rank classes, what each of them does over which links, and what
-// each class represents.
+// Lays a run out on a cluster and folds equal ranks, transfers, flows and links into classes: what each rank
+// class does over which links, and what each class represents.
 #pragma once
 
 #include <memory>

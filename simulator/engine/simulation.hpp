@@ -41,13 +41,13 @@ private:
     StreamCursor cursor;      // position in the phase's program
     double local_time_s = 0;  // may be ahead of SimGrid's clock while the stream only computes
     Bell bell;
-    int awaited_op = -1;  // dependency that it waits for, and how often that op must have ended
+    int awaited_op = -1;  // op that it waits for (-1: none), and how often that must have ended
     long awaited_count = 0;
     const CounterAddress* awaited_counter = nullptr;
     double awaited_value = 0;
     int outstanding = 0;  // transfers of the current op that are under way or not yet matched
     bool in_op = false, ended = false, endless = false;
-    bool computing = false;  // beside collectives, which may begin and end meanwhile
+    bool computing = false;  // while collectives may begin and end beside it
     double ready_s = 0, begin_s = 0, latency_s = 0, slowed_s = 0;
     double host_s = 0;  // first stream: when the process that issues its ops has issued the last one
     Status status = Status::done;
@@ -148,8 +148,8 @@ private:
   bool is_issued(const Stream& stream) const;
   double issue(Stream& stream);
   double compute_end(const Stream& stream, double seconds) const;
-  double computed_s(const Stream& stream, double begin_s,
-                    double end_s) const;                                    // at the device's initial speed
+  // Returns the seconds of computation between two times, at the device's initial speed.
+  double computed_s(const Stream& stream, double begin_s, double end_s) const;
   sg::s4u::SemaphorePtr turn_of(const Stream& stream, const Op& op) const;  // null: no turn to wait for
   void record(Stream& stream, double end_s, Status status);
   void signal(Stream& stream, const Op& op);
@@ -177,8 +177,8 @@ private:
   TransferCost at_latency_factor(TransferCost cost) const;
   void drive(int job, std::vector<Matched> matched);
   void drive_in_turn(int job, const Matched& matched);
-  void drive_together(int job,
-                      const std::vector<Matched>& matched);  // all with the same delay, or all analytic
+  // All transfers must have the same delay, or all must be analytic.
+  void drive_together(int job, const std::vector<Matched>& matched);
   void complete(const Matched& matched);
   void wait_for_transfers(Stream& stream);
   void account(int flow, double payload_bytes, int messages = 1);

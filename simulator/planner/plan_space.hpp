@@ -17,7 +17,8 @@ using SpaceLimits = std::map<std::string, std::vector<std::string>, std::less<>>
 std::vector<std::string> limited_keys();
 
 // Returns the ways to split the model's work: the degrees of tensor, context and expert parallelism, which
-// determine the kernels of a layer. Does not check whether the model can be split in this way.
+// determine the placement and the kernels of a layer. Does not check whether the model can be split in this
+// way.
 std::vector<CoreChoice> splits(const Scenario& scenario, const SpaceLimits& limits);
 
 // Returns the pipelines and micro-batches for a split, without recomputation and with both rules of cutting.
