@@ -15,7 +15,7 @@ namespace {
 // Relative rounding error of sums of up to about 10^5 spans in double precision.
 constexpr double kRounding = 1e-9;
 
-// Keys that the README allows to be null. nlohmann also writes NaN and infinities as null.
+// Keys that simulator/commands/README.md allows to be null. nlohmann also writes NaN and infinities as null.
 const std::set<std::string> kNullable = {"critical_path", "busiest_link", "asynchrony", "tokens_per_s",
                                          "step_time_s",   "saved_s",      "target",     "tokens"};
 // Keys that may be null if `cost_needs` says what is missing.

@@ -66,7 +66,7 @@ TEST_CASE("simulate gives the pipeline's closed form") {
   CHECK(result["scenario"] == "pipe");
 }
 
-TEST_CASE("JSON has the keys that the README defines, in their order") {
+TEST_CASE("JSON has the keys that the commands' README defines, in their order") {
   const Scratch scratch;
   const Outcome run = run_rehearse("simulate " + scratch.write("pipe.toml", kPipeline) + " --format json");
   REQUIRE(run.status == 0);

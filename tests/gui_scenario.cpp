@@ -251,7 +251,8 @@ TEST_CASE("What is right is told in one line, with what every key comes to") {
     std::map<QString, QString> values;
   };
   // gpt3-175b: 96 nodes of 8 A100 are 768 devices; its model has sequences of 2048; bf16, Adam, ring, and the
-  // newest attention that these devices support: README. Eight NICs of 200 Gb/s: topologies/presets.
+  // newest attention that these devices support: simulator/scenario/README.md. Eight NICs of 200 Gb/s:
+  // topologies/presets.
   const std::vector<Case> cases = {
       {"gpt3-175b.toml",
        768,

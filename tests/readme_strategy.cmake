@@ -1,10 +1,10 @@
-# Writes what the README's page "A strategy of your own" tells its reader to write:
-#   cmake -DREADME=README.md -DSTRATEGIES=simulator/strategies/gradients -DOUT=FOLDER -P readme_strategy.cmake
+# Writes what "A strategy of your own" of simulator/README.md tells its reader to write:
+#   cmake -DREADME=simulator/README.md -DSTRATEGIES=simulator/strategies/gradients -DOUT=FOLDER -P readme_strategy.cmake
 # Its first C++ block becomes OUT/strategy.cpp; its second one, a line, is appended to a copy of the table.
 file(READ ${README} text)
 string(FIND "${text}" "\n## A strategy of your own\n" begin)
 if(begin EQUAL -1)
-  message(FATAL_ERROR "${README} has no page \"A strategy of your own\"")
+  message(FATAL_ERROR "${README} has no section \"A strategy of your own\"")
 endif()
 string(SUBSTRING "${text}" ${begin} -1 text)
 foreach(block RANGE 1 2)

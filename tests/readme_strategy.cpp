@@ -1,4 +1,4 @@
-// The strategy that the README prints: compiled and listed as the page says (readme_strategy.cmake), and run.
+// The strategy that simulator/README.md prints: compiled and listed as the section says (readme_strategy.cmake), and run.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// Computes the figures of a run: step time and its breakdown, memory, network. The README's "How to read it"
-// defines them.
+// Computes the figures of a run: step time and its breakdown, memory, network. "What the figures mean" of
+// simulator/commands/README.md defines them.
 #pragma once
 
 #include <map>
