@@ -1,5 +1,5 @@
-// The READMEs of the tree: their predictions run as printed and print what is shown, options and links exist,
-// and code that they show is in the tree.
+// Checks the READMEs of the tree: their predictions run as printed and print what is shown, the options and
+// links in them exist, and the code that they show is in the tree.
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -40,7 +40,7 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-// Paths relative to the root, sorted; build folders and hidden ones are left out.
+// Returns sorted paths relative to the root; skips build folders and hidden ones.
 std::vector<std::string> readme_files() {
   std::vector<std::string> files;
   for (fs::recursive_directory_iterator entry(kRoot), end; entry != end; ++entry) {
@@ -57,7 +57,7 @@ std::vector<std::string> readme_files() {
   return files;
 }
 
-// A README, taken apart.
+// The contents of a README.
 struct Readme {
   std::vector<std::string> prose;                // paragraphs, bullets, headings and rows of tables
   std::vector<std::vector<std::string>> blocks;  // lines of fenced blocks
@@ -90,7 +90,7 @@ Readme read_readme(const fs::path& file) {
   return readme;
 }
 
-// The texts in backticks.
+// Returns the texts in backticks.
 std::vector<std::string> inline_code(const Readme& readme) {
   std::vector<std::string> code;
   for (const std::string& prose : readme.prose)
@@ -111,7 +111,7 @@ struct Command {
   std::vector<std::string> shown;  // the lines printed below it, in the same block
 };
 
-// Adds nothing if the line calls none of the programs.
+// Adds the command of a line; adds nothing if the line calls none of the programs.
 void add_command(const std::string& readme, const std::string& line, std::vector<Command>& commands) {
   const std::vector<std::string> words = words_of(line);
   for (auto word = words.begin(); word != words.end(); ++word) {
@@ -123,8 +123,8 @@ void add_command(const std::string& readme, const std::string& line, std::vector
   }
 }
 
-// The commands of a block: after "$ ", or a program's usage at the beginning of a line. Both can go on in
-// further lines.
+// Adds the commands of a block: lines that begin with "$ ", and usage, which begins with a program's name.
+// Both can continue on further lines.
 void add_block(const std::string& readme, const std::vector<std::string>& lines,
                std::vector<Command>& commands) {
   const std::size_t before = commands.size();
@@ -150,7 +150,7 @@ void add_block(const std::string& readme, const std::vector<std::string>& lines,
   }
 }
 
-// Of all READMEs: in blocks, and in backticks in the text.
+// Returns the commands of all READMEs: those in blocks, and those in backticks within the text.
 std::vector<Command> readme_commands() {
   std::vector<Command> commands;
   for (const std::string& file : readme_files()) {
@@ -173,7 +173,7 @@ std::string help_of(const std::string& program, const std::string& subcommand) {
   return known[key] = run_program(program, arguments).out;
 }
 
-// The options of a program's subcommand ("": of the program), from its help.
+// Returns the options of a program's subcommand ("": of the program), from its help.
 std::set<std::string> options_of(const std::string& program, const std::string& subcommand) {
   std::set<std::string> options;
   std::string help = help_of(program, subcommand);
@@ -184,7 +184,7 @@ std::set<std::string> options_of(const std::string& program, const std::string& 
   return options;
 }
 
-// "" and all subcommands, from the program's help.
+// Returns "" and all subcommands, from the program's help.
 std::vector<std::string> subcommands_of(const std::string& program) {
   std::vector<std::string> names = {""};
   std::istringstream help(help_of(program, ""));
@@ -198,7 +198,7 @@ std::vector<std::string> subcommands_of(const std::string& program) {
   return names;
 }
 
-// "--format" of "[--format".
+// Returns "--format" for "[--format"; empty if the word is no option.
 std::string option_in(const std::string& word) {
   const std::size_t begin = word.find_first_not_of('[');
   if (begin == std::string::npos || word.compare(begin, 2, "--") != 0) return "";
@@ -213,7 +213,8 @@ bool has_placeholder(const Command& command) {
   });
 }
 
-// Predictions are cheap, except those of whole tables of measurements, which the tests of `validate` predict.
+// Returns whether the test can run the command: predictions are cheap, except those of whole tables of
+// measurements, which the tests of `validate` predict.
 bool can_run(const Command& command) {
   if (command.program != "rehearse" || command.words.empty() || has_placeholder(command)) return false;
   const std::string& subcommand = command.words[0];
@@ -223,8 +224,8 @@ bool can_run(const Command& command) {
   return has_input && cheap.count(subcommand) == 1;
 }
 
-// As GitHub makes them of headings: in lower case, spaces as hyphens, without punctuation and markup; names
-// that occur again are numbered.
+// Returns the anchors that GitHub makes of headings: in lower case, spaces as hyphens, without punctuation
+// and markup; repeated names are numbered.
 std::set<std::string> anchors_of(const fs::path& file) {
   std::set<std::string> anchors;
   std::map<std::string, int> seen;
@@ -246,7 +247,7 @@ std::set<std::string> anchors_of(const fs::path& file) {
   return anchors;
 }
 
-// Targets of links and pictures that are relative.
+// Returns the targets of links and pictures that are relative.
 std::vector<std::string> relative_links(const Readme& readme) {
   static const std::regex code("`[^`]*`"), link(R"(\]\(([^)\s]+)\))"), scheme("[a-z]+:.*");
   std::vector<std::string> targets;

@@ -1,4 +1,5 @@
-// The strategy that simulator/README.md prints: compiled and listed as the section says (readme_strategy.cmake), and run.
+// Runs the strategy that simulator/README.md prints, compiled and listed as its section says
+// (readme_strategy.cmake).
 #include <fmt/format.h>
 
 #include <cmath>
