@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "backend/calibrate/host_calibrate.hpp"
-#include "backend/emulate_command.hpp"
-#include "backend/run_command.hpp"
+#include "backend/commands/emulate_command.hpp"
+#include "backend/commands/run_command.hpp"
 #include "backend/runtime/nccl_choices.hpp"
 #include "models/text/command_line.hpp"
 #include "models/text/error.hpp"

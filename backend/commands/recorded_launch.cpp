@@ -1,4 +1,4 @@
-#include "backend/recorded_launch.hpp"
+#include "backend/commands/recorded_launch.hpp"
 
 #include "backend/host/host_executor.hpp"
 #include "models/text/error.hpp"

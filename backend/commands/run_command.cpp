@@ -1,15 +1,15 @@
-#include "backend/run_command.hpp"
+#include "backend/commands/run_command.hpp"
 
 #include <fmt/format.h>
 
 #include <iostream>
 #include <optional>
 
+#include "backend/commands/library_output.hpp"
+#include "backend/commands/record_keeper.hpp"
+#include "backend/commands/recorded_launch.hpp"
 #include "backend/host/host_executor.hpp"
 #include "backend/host/join.hpp"
-#include "backend/library_output.hpp"
-#include "backend/record_keeper.hpp"
-#include "backend/recorded_launch.hpp"
 #include "models/text/error.hpp"
 #include "simulator/scenario/reading/command_scenario.hpp"
 #ifdef REHEARSE_HAVE_CUDA

@@ -3,8 +3,8 @@
 
 #include <functional>
 
+#include "backend/commands/run_result.hpp"
 #include "backend/host/launch.hpp"
-#include "backend/run_result.hpp"
 
 namespace rehearse {
 

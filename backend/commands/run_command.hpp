@@ -4,7 +4,7 @@
 #include <iosfwd>
 #include <string>
 
-#include "backend/run_result.hpp"
+#include "backend/commands/run_result.hpp"
 
 namespace rehearse {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "backend/run_result.hpp"
+#include "backend/commands/run_result.hpp"
 
 namespace rehearse {
 

@@ -1,4 +1,4 @@
-#include "backend/record_keeper.hpp"
+#include "backend/commands/record_keeper.hpp"
 
 #include <fcntl.h>
 #include <sys/types.h>

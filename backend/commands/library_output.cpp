@@ -1,4 +1,4 @@
-#include "backend/library_output.hpp"
+#include "backend/commands/library_output.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

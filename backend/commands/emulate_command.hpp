@@ -5,7 +5,7 @@
 #include <iosfwd>
 
 #include "backend/calibrate/host_calibrate.hpp"
-#include "backend/run_result.hpp"
+#include "backend/commands/run_result.hpp"
 
 namespace rehearse {
 

@@ -1,4 +1,4 @@
-#include "backend/emulate_command.hpp"
+#include "backend/commands/emulate_command.hpp"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <memory>
 #include <ostream>
 
+#include "backend/commands/recorded_launch.hpp"
 #include "backend/emulate/network.hpp"
 #include "backend/emulate/shaping.hpp"
 #include "backend/host/host_executor.hpp"
-#include "backend/recorded_launch.hpp"
 #include "models/text/error.hpp"
 #include "simulator/costs/transfer.hpp"
 #include "simulator/scenario/reading/command_scenario.hpp"

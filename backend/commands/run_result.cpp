@@ -1,4 +1,4 @@
-#include "backend/run_result.hpp"
+#include "backend/commands/run_result.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
