@@ -5,10 +5,10 @@
 #include <QImage>
 
 #include "benchmarks/gui_wait.hpp"
-#include "gui/views/minimap.hpp"
-#include "gui/views/timeline_canvas.hpp"
-#include "gui/views/timeline_labels.hpp"
-#include "gui/views/timeline_view.hpp"
+#include "gui/views/timeline/minimap.hpp"
+#include "gui/views/timeline/timeline_canvas.hpp"
+#include "gui/views/timeline/timeline_labels.hpp"
+#include "gui/views/timeline/timeline_view.hpp"
 
 using namespace rehearse::gui;
 

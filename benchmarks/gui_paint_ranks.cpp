@@ -6,9 +6,9 @@
 #include <QImage>
 
 #include "benchmarks/gui_wait.hpp"
-#include "gui/views/timeline_canvas.hpp"
-#include "gui/views/timeline_labels.hpp"
-#include "gui/views/timeline_view.hpp"
+#include "gui/views/timeline/timeline_canvas.hpp"
+#include "gui/views/timeline/timeline_labels.hpp"
+#include "gui/views/timeline/timeline_view.hpp"
 
 using namespace rehearse::gui;
 

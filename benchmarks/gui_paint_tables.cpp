@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <chrono>
 
-#include "gui/models/accuracy_table.hpp"
-#include "gui/views/accuracy_view.hpp"
-#include "gui/views/scaling_view.hpp"
+#include "gui/models/tables/accuracy_table.hpp"
+#include "gui/views/tables/accuracy_view.hpp"
+#include "gui/views/tables/scaling_view.hpp"
 
 using namespace rehearse::gui;
 

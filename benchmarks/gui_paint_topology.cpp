@@ -8,9 +8,9 @@
 #include <QTemporaryDir>
 #include <sstream>
 
-#include "gui/models/loader.hpp"
-#include "gui/views/topology_canvas.hpp"
-#include "gui/views/topology_view.hpp"
+#include "gui/models/session/loader.hpp"
+#include "gui/views/topology/topology_canvas.hpp"
+#include "gui/views/topology/topology_view.hpp"
 #include "simulator/commands/commands.hpp"
 
 using namespace rehearse::gui;

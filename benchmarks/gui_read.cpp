@@ -7,7 +7,7 @@
 #include <string>
 
 #include "benchmarks/gui_trace_file.hpp"
-#include "gui/models/trace_file.hpp"
+#include "gui/models/trace/trace_file.hpp"
 
 namespace {
 

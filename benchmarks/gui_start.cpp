@@ -10,9 +10,9 @@
 #include <QThread>
 #include <clocale>
 
-#include "gui/views/example_card.hpp"
-#include "gui/views/main_window.hpp"
-#include "gui/views/start_page.hpp"
+#include "gui/views/session/example_card.hpp"
+#include "gui/views/session/start_page.hpp"
+#include "gui/views/window/main_window.hpp"
 
 namespace {
 

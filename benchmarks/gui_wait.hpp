@@ -4,7 +4,7 @@
 #include <QApplication>
 #include <QThread>
 
-#include "gui/views/timeline_view.hpp"
+#include "gui/views/timeline/timeline_view.hpp"
 
 namespace rehearse::gui {
 

@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "gui/views/main_window.hpp"
-#include "gui/views/screenshot.hpp"
+#include "gui/views/window/main_window.hpp"
+#include "gui/views/window/screenshot.hpp"
 #include "models/text/command_line.hpp"
 #include "models/text/error.hpp"
 #include "models/text/output_file.hpp"

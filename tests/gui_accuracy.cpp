@@ -2,7 +2,7 @@
 // validate`.
 #include <QAbstractItemModelTester>
 
-#include "gui/models/accuracy_table.hpp"
+#include "gui/models/tables/accuracy_table.hpp"
 #include "models/text/error.hpp"
 #include "tests/catch.hpp"
 

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "gui/models/advice_trials.hpp"
-#include "gui/models/scenario_difference.hpp"
+#include "gui/models/comparison/advice_trials.hpp"
+#include "gui/models/scenario/scenario_difference.hpp"
 #include "tests/gui_application.hpp"
 #include "tests/gui_recorded.hpp"
 //

@@ -1,5 +1,5 @@
 // Tests that arrows never point backward in time.
-#include "gui/models/arrow_times.hpp"
+#include "gui/models/timeline/arrow_times.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/gui_timeline_builder.hpp"

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "gui/models/background.hpp"
+#include "gui/models/session/background.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_application.hpp"
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "gui/models/command_runner.hpp"
+#include "gui/models/scenario/command_runner.hpp"
 #include "tests/gui_application.hpp"
 //
 #include "tests/catch.hpp"

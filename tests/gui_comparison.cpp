@@ -2,7 +2,7 @@
 // comparison.
 #include <QAbstractItemModelTester>
 
-#include "gui/models/comparison.hpp"
+#include "gui/models/comparison/comparison.hpp"
 #include "simulator/report/comparison.hpp"
 #include "simulator/trace/op_seconds.hpp"
 #include "tests/catch.hpp"

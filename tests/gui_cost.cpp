@@ -2,8 +2,8 @@
 // scenario, and compared with another run's.
 #include <QStringList>
 
-#include "gui/models/comparison.hpp"
-#include "gui/models/figures.hpp"
+#include "gui/models/comparison/comparison.hpp"
+#include "gui/models/comparison/figures.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_timelines.hpp"
 

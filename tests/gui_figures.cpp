@@ -2,8 +2,8 @@
 // simulator computes them.
 #include <fmt/format.h>
 
-#include "gui/models/figures.hpp"
-#include "gui/models/step_windows.hpp"
+#include "gui/models/comparison/figures.hpp"
+#include "gui/models/trace/step_windows.hpp"
 #include "models/text/error.hpp"
 #include "simulator/trace/causes.hpp"
 #include "tests/catch.hpp"

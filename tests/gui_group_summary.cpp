@@ -1,5 +1,5 @@
 // Tests the summary of a group: what most of its ranks do at each instant.
-#include "gui/models/group_summary.hpp"
+#include "gui/models/timeline/group_summary.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/gui_timeline_builder.hpp"

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <map>
 
-#include "gui/models/link_use.hpp"
-#include "gui/models/row_spans.hpp"
-#include "gui/models/trace_file.hpp"
+#include "gui/models/timeline/row_spans.hpp"
+#include "gui/models/topology/link_use.hpp"
+#include "gui/models/trace/trace_file.hpp"
 #include "simulator/report/recorded_run.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_runs.hpp"

@@ -4,7 +4,7 @@
 #include <QTest>
 #include <fstream>
 
-#include "gui/models/loader.hpp"
+#include "gui/models/session/loader.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_application.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "gui/models/link_users.hpp"
-#include "gui/models/memory_stages.hpp"
+#include "gui/models/memory/memory_stages.hpp"
+#include "gui/models/topology/link_users.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_runs.hpp"
 

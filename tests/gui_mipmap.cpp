@@ -1,5 +1,5 @@
 // Tests mipmap buckets against sums computed by hand, and what a row shows at a given scale.
-#include "gui/models/mipmap.hpp"
+#include "gui/models/timeline/mipmap.hpp"
 
 #include <map>
 #include <random>

@@ -6,8 +6,8 @@
 #include <random>
 #include <set>
 
-#include "gui/models/plan_words.hpp"
-#include "gui/models/result_file.hpp"
+#include "gui/models/tables/plan_words.hpp"
+#include "gui/models/tables/result_file.hpp"
 #include "models/text/error.hpp"
 #include "tests/catch.hpp"
 

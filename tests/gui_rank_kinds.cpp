@@ -1,5 +1,5 @@
 // Tests which ranks count as doing the same, and how they are named together.
-#include "gui/models/rank_kinds.hpp"
+#include "gui/models/timeline/rank_kinds.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/gui_timeline_builder.hpp"

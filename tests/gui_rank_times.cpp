@@ -1,5 +1,5 @@
 // Tests what each rank does in a step, and stragglers, on hand-made timelines with figures computed by hand.
-#include "gui/models/rank_times.hpp"
+#include "gui/models/comparison/rank_times.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_timeline_builder.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "gui/models/figures.hpp"
-#include "gui/models/trace_file.hpp"
+#include "gui/models/comparison/figures.hpp"
+#include "gui/models/trace/trace_file.hpp"
 
 namespace rehearse::gui::test {
 

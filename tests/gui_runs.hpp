@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "gui/models/run.hpp"
+#include "gui/models/session/run.hpp"
 #include "simulator/trace/rows.hpp"
 
 namespace rehearse::gui {

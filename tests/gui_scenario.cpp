@@ -7,11 +7,11 @@
 #include <fstream>
 #include <sstream>
 
-#include "gui/models/scenario_check.hpp"
-#include "gui/models/scenario_draft.hpp"
-#include "gui/models/scenario_fields.hpp"
-#include "gui/models/toml_highlight.hpp"
-#include "gui/models/toml_outline.hpp"
+#include "gui/models/scenario/scenario_check.hpp"
+#include "gui/models/scenario/scenario_draft.hpp"
+#include "gui/models/scenario/scenario_fields.hpp"
+#include "gui/models/scenario/toml_highlight.hpp"
+#include "gui/models/scenario/toml_outline.hpp"
 #include "models/text/document.hpp"
 #include "models/text/toml_value.hpp"
 #include "tests/gui_application.hpp"

@@ -1,5 +1,5 @@
 // Tests that runs are named by the keys in which their scenarios differ.
-#include "gui/models/scenario_difference.hpp"
+#include "gui/models/scenario/scenario_difference.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/gui_application.hpp"

@@ -1,11 +1,11 @@
 // Tests which keys a scenario can contain, and what is offered at a position in its text.
-#include "gui/models/scenario_keys.hpp"
+#include "gui/models/scenario/scenario_keys.hpp"
 
 #include <QFile>
 #include <algorithm>
 
-#include "gui/models/scenario_fields.hpp"
-#include "gui/models/toml_outline.hpp"
+#include "gui/models/scenario/scenario_fields.hpp"
+#include "gui/models/scenario/toml_outline.hpp"
 #include "models/text/asked_keys.hpp"
 #include "models/text/document.hpp"
 #include "tests/catch.hpp"

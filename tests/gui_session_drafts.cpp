@@ -2,7 +2,7 @@
 #include <QTemporaryDir>
 #include <fstream>
 
-#include "gui/models/session_file.hpp"
+#include "gui/models/session/session_file.hpp"
 #include "models/text/error.hpp"
 #include "tests/catch.hpp"
 

@@ -2,8 +2,8 @@
 #include <QTemporaryDir>
 #include <fstream>
 
-#include "gui/models/session_file.hpp"
-#include "gui/models/track_layout.hpp"
+#include "gui/models/session/session_file.hpp"
+#include "gui/models/timeline/track_layout.hpp"
 #include "models/text/error.hpp"
 #include "tests/catch.hpp"
 

@@ -3,7 +3,7 @@
 #include <QTemporaryDir>
 #include <fstream>
 
-#include "gui/models/result_file.hpp"
+#include "gui/models/tables/result_file.hpp"
 #include "models/text/error.hpp"
 #include "tests/catch.hpp"
 

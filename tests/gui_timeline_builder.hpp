@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "gui/models/session.hpp"
+#include "gui/models/session/session.hpp"
 
 namespace rehearse::gui {
 

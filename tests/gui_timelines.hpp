@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "gui/models/timeline.hpp"
+#include "gui/models/timeline/timeline.hpp"
 
 namespace rehearse::gui::test {
 

@@ -1,8 +1,8 @@
 // Tests the graph of a cluster: its parts, what is folded together, and the layout.
 #include <set>
 
-#include "gui/models/topology_graph.hpp"
-#include "gui/models/topology_layout.hpp"
+#include "gui/models/topology/topology_graph.hpp"
+#include "gui/models/topology/topology_layout.hpp"
 #include "tests/catch.hpp"
 #include "tests/topologies_cases.hpp"
 

@@ -8,9 +8,9 @@
 #include <random>
 #include <sstream>
 
-#include "gui/models/json_events.hpp"
-#include "gui/models/trace_events.hpp"
-#include "gui/models/trace_file.hpp"
+#include "gui/models/trace/json_events.hpp"
+#include "gui/models/trace/trace_events.hpp"
+#include "gui/models/trace/trace_file.hpp"
 #include "models/text/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_timeline_checks.hpp"

@@ -1,8 +1,8 @@
 // Tests traces of rehearse as timelines: kinds, columns, waits, arrows, counters, summaries.
 #include <fstream>
 
-#include "gui/models/op_totals.hpp"
-#include "gui/models/trace_file.hpp"
+#include "gui/models/comparison/op_totals.hpp"
+#include "gui/models/trace/trace_file.hpp"
 #include "models/text/error.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_timeline_checks.hpp"

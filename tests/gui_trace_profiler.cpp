@@ -12,7 +12,7 @@
 #include <map>
 #include <optional>
 
-#include "gui/models/trace_file.hpp"
+#include "gui/models/trace/trace_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_timeline_checks.hpp"
 

@@ -1,10 +1,10 @@
 // Tests that each quantity has the same unit everywhere: rates, memory, links; and figures that a trace
 // lacks.
-#include "gui/models/comparison.hpp"
-#include "gui/models/figures.hpp"
-#include "gui/models/link_users.hpp"
-#include "gui/models/run_facts.hpp"
-#include "gui/models/run_list.hpp"
+#include "gui/models/comparison/comparison.hpp"
+#include "gui/models/comparison/figures.hpp"
+#include "gui/models/session/run_list.hpp"
+#include "gui/models/topology/link_users.hpp"
+#include "gui/models/trace/run_facts.hpp"
 #include "simulator/report/format.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_runs.hpp"

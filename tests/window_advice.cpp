@@ -4,9 +4,9 @@
 #include <QLabel>
 #include <QPushButton>
 
-#include "gui/views/advice_rows.hpp"
-#include "gui/views/scenario_view.hpp"
-#include "gui/views/why_view.hpp"
+#include "gui/views/comparison/advice_rows.hpp"
+#include "gui/views/comparison/why_view.hpp"
+#include "gui/views/scenario/scenario_view.hpp"
 #include "tests/catch.hpp"
 #include "tests/window_support.hpp"
 

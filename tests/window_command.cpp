@@ -4,7 +4,7 @@
 #include <QTemporaryDir>
 #include <fstream>
 
-#include "gui/views/main_window.hpp"
+#include "gui/views/window/main_window.hpp"
 #include "tests/catch.hpp"
 #include "tests/window_support.hpp"
 

@@ -12,13 +12,13 @@
 #include <cmath>
 #include <fstream>
 
-#include "gui/views/accuracy_view.hpp"
-#include "gui/views/appearance.hpp"
-#include "gui/views/compare_view.hpp"
-#include "gui/views/ops_view.hpp"
-#include "gui/views/plan_view.hpp"
-#include "gui/views/scaling_view.hpp"
-#include "gui/views/why_view.hpp"
+#include "gui/views/comparison/compare_view.hpp"
+#include "gui/views/comparison/ops_view.hpp"
+#include "gui/views/comparison/why_view.hpp"
+#include "gui/views/tables/accuracy_view.hpp"
+#include "gui/views/tables/plan_view.hpp"
+#include "gui/views/tables/scaling_view.hpp"
+#include "gui/views/window/appearance.hpp"
 #include "simulator/report/comparison.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_application.hpp"

@@ -5,11 +5,11 @@
 #include <QLabel>
 #include <QToolButton>
 
-#include "gui/models/further_fields.hpp"
-#include "gui/views/number_field.hpp"
-#include "gui/views/scenario_form.hpp"
-#include "gui/views/scenario_view.hpp"
-#include "gui/views/setting_finder.hpp"
+#include "gui/models/scenario/further_fields.hpp"
+#include "gui/views/scenario/number_field.hpp"
+#include "gui/views/scenario/scenario_form.hpp"
+#include "gui/views/scenario/scenario_view.hpp"
+#include "gui/views/scenario/setting_finder.hpp"
 #include "tests/catch.hpp"
 #include "tests/window_support.hpp"
 

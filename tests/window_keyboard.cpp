@@ -6,8 +6,8 @@
 #include <QTabBar>
 #include <set>
 
-#include "gui/views/main_window.hpp"
-#include "gui/views/workspace.hpp"
+#include "gui/views/window/main_window.hpp"
+#include "gui/views/window/workspace.hpp"
 #include "tests/catch.hpp"
 #include "tests/window_support.hpp"
 

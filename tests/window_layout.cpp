@@ -12,13 +12,13 @@
 #include <QTemporaryDir>
 #include <fstream>
 
-#include "gui/views/command.hpp"
-#include "gui/views/detached_window.hpp"
-#include "gui/views/main_window.hpp"
-#include "gui/views/timeline_canvas.hpp"
-#include "gui/views/timeline_view.hpp"
-#include "gui/views/window_place.hpp"
-#include "gui/views/workspace.hpp"
+#include "gui/views/timeline/timeline_canvas.hpp"
+#include "gui/views/timeline/timeline_view.hpp"
+#include "gui/views/window/command.hpp"
+#include "gui/views/window/detached_window.hpp"
+#include "gui/views/window/main_window.hpp"
+#include "gui/views/window/window_place.hpp"
+#include "gui/views/window/workspace.hpp"
 #include "tests/catch.hpp"
 #include "tests/window_support.hpp"
 

@@ -10,7 +10,7 @@
 #include <QSettings>
 #include <QTemporaryDir>
 
-#include "gui/views/appearance.hpp"
+#include "gui/views/window/appearance.hpp"
 
 int main(int argc, char** argv) {
   qputenv("QT_QPA_PLATFORM", "offscreen");

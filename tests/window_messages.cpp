@@ -8,8 +8,8 @@
 #include <QToolButton>
 #include <fstream>
 
-#include "gui/views/accuracy_view.hpp"
-#include "gui/views/message_bar.hpp"
+#include "gui/views/tables/accuracy_view.hpp"
+#include "gui/views/window/message_bar.hpp"
 #include "tests/window_support.hpp"
 
 using namespace rehearse::gui;

@@ -7,8 +7,8 @@
 #include <QImage>
 #include <cstdlib>
 
-#include "gui/views/export.hpp"
-#include "gui/views/main_window.hpp"
+#include "gui/views/window/export.hpp"
+#include "gui/views/window/main_window.hpp"
 #include "tests/catch.hpp"
 #include "tests/window_support.hpp"
 

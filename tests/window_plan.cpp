@@ -11,12 +11,12 @@
 #include <QToolTip>
 #include <fstream>
 
-#include "gui/models/plan_words.hpp"
-#include "gui/views/plan_coordinates.hpp"
-#include "gui/views/plan_scatter.hpp"
-#include "gui/views/plan_view.hpp"
-#include "gui/views/scenario_editor.hpp"
-#include "gui/views/scenario_view.hpp"
+#include "gui/models/tables/plan_words.hpp"
+#include "gui/views/scenario/scenario_editor.hpp"
+#include "gui/views/scenario/scenario_view.hpp"
+#include "gui/views/tables/plan_coordinates.hpp"
+#include "gui/views/tables/plan_scatter.hpp"
+#include "gui/views/tables/plan_view.hpp"
 #include "tests/catch.hpp"
 #include "tests/window_support.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <fstream>
 
-#include "gui/views/run_progress.hpp"
-#include "gui/views/scenario_view.hpp"
+#include "gui/views/scenario/run_progress.hpp"
+#include "gui/views/scenario/scenario_view.hpp"
 #include "tests/catch.hpp"
 #include "tests/window_support.hpp"
 

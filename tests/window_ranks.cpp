@@ -6,10 +6,10 @@
 #include <QTemporaryDir>
 #include <fstream>
 
-#include "gui/views/command.hpp"
-#include "gui/views/ranks_view.hpp"
-#include "gui/views/timeline_canvas.hpp"
-#include "gui/views/timeline_view.hpp"
+#include "gui/views/comparison/ranks_view.hpp"
+#include "gui/views/timeline/timeline_canvas.hpp"
+#include "gui/views/timeline/timeline_view.hpp"
+#include "gui/views/window/command.hpp"
 #include "tests/window_support.hpp"
 
 using namespace rehearse::gui;

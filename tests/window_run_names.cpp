@@ -3,9 +3,9 @@
 
 #include <QTabBar>
 
-#include "gui/views/number_field.hpp"
-#include "gui/views/scenario_form.hpp"
-#include "gui/views/scenario_view.hpp"
+#include "gui/views/scenario/number_field.hpp"
+#include "gui/views/scenario/scenario_form.hpp"
+#include "gui/views/scenario/scenario_view.hpp"
 #include "tests/catch.hpp"
 #include "tests/window_support.hpp"
 

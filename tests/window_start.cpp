@@ -13,16 +13,16 @@
 #include <QTreeWidget>
 #include <fstream>
 
-#include "gui/models/recent_files.hpp"
-#include "gui/views/accuracy_view.hpp"
-#include "gui/views/command.hpp"
-#include "gui/views/example_card.hpp"
-#include "gui/views/main_window.hpp"
-#include "gui/views/plan_view.hpp"
-#include "gui/views/record_dialog.hpp"
-#include "gui/views/scaling_view.hpp"
-#include "gui/views/start_page.hpp"
-#include "gui/views/workspace.hpp"
+#include "gui/models/session/recent_files.hpp"
+#include "gui/views/session/example_card.hpp"
+#include "gui/views/session/start_page.hpp"
+#include "gui/views/tables/accuracy_view.hpp"
+#include "gui/views/tables/plan_view.hpp"
+#include "gui/views/tables/scaling_view.hpp"
+#include "gui/views/trace/record_dialog.hpp"
+#include "gui/views/window/command.hpp"
+#include "gui/views/window/main_window.hpp"
+#include "gui/views/window/workspace.hpp"
 #include "tests/catch.hpp"
 #include "tests/window_support.hpp"
 

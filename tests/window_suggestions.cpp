@@ -5,7 +5,7 @@
 #include <QFile>
 #include <QLabel>
 
-#include "gui/views/scenario_view.hpp"
+#include "gui/views/scenario/scenario_view.hpp"
 #include "tests/catch.hpp"
 #include "tests/window_support.hpp"
 

@@ -10,7 +10,7 @@
 #include <QTemporaryDir>
 #include <functional>
 
-#include "gui/views/main_window.hpp"
+#include "gui/views/window/main_window.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_application.hpp"
 

@@ -7,10 +7,10 @@
 #include <QSettings>
 #include <QTemporaryDir>
 
-#include "gui/models/sweep_setup.hpp"
-#include "gui/views/scaling_view.hpp"
-#include "gui/views/scenario_view.hpp"
-#include "gui/views/sweep_setup.hpp"
+#include "gui/models/tables/sweep_setup.hpp"
+#include "gui/views/scenario/scenario_view.hpp"
+#include "gui/views/tables/scaling_view.hpp"
+#include "gui/views/tables/sweep_setup.hpp"
 #include "tests/catch.hpp"
 #include "tests/window_support.hpp"
 

@@ -3,9 +3,9 @@
 
 #include <QTableView>
 
-#include "gui/models/op_totals.hpp"
-#include "gui/views/compare_view.hpp"
-#include "gui/views/ops_view.hpp"
+#include "gui/models/comparison/op_totals.hpp"
+#include "gui/views/comparison/compare_view.hpp"
+#include "gui/views/comparison/ops_view.hpp"
 #include "simulator/trace/op_seconds.hpp"
 #include "tests/gui_timeline_builder.hpp"
 #include "tests/window_support.hpp"

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <memory>
 
-#include "gui/views/timeline_canvas.hpp"
-#include "gui/views/timeline_view.hpp"
+#include "gui/views/timeline/timeline_canvas.hpp"
+#include "gui/views/timeline/timeline_view.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_application.hpp"
 #include "tests/gui_timeline_builder.hpp"

@@ -9,12 +9,12 @@
 #include <QtTest>
 #include <numeric>
 
-#include "gui/views/appearance.hpp"
-#include "gui/views/export.hpp"
-#include "gui/views/memory_bars.hpp"
-#include "gui/views/memory_view.hpp"
-#include "gui/views/topology_canvas.hpp"
-#include "gui/views/topology_view.hpp"
+#include "gui/views/memory/memory_bars.hpp"
+#include "gui/views/memory/memory_view.hpp"
+#include "gui/views/topology/topology_canvas.hpp"
+#include "gui/views/topology/topology_view.hpp"
+#include "gui/views/window/appearance.hpp"
+#include "gui/views/window/export.hpp"
 #include "tests/catch.hpp"
 #include "tests/gui_application.hpp"
 #include "tests/gui_runs.hpp"

@@ -4,9 +4,9 @@
 #include <QTableView>
 #include <QtTest>
 
-#include "gui/models/topology_layout.hpp"
-#include "gui/views/topology_scene.hpp"
-#include "gui/views/topology_view.hpp"
+#include "gui/models/topology/topology_layout.hpp"
+#include "gui/views/topology/topology_scene.hpp"
+#include "gui/views/topology/topology_view.hpp"
 #include "tests/topologies_cases.hpp"
 #include "tests/window_support.hpp"
 

@@ -3,12 +3,12 @@
 
 #include <QLineEdit>
 
-#include "gui/views/number_field.hpp"
-#include "gui/views/scenario_editor.hpp"
-#include "gui/views/scenario_form.hpp"
-#include "gui/views/scenario_view.hpp"
-#include "gui/views/timeline_canvas.hpp"
-#include "gui/views/timeline_view.hpp"
+#include "gui/views/scenario/number_field.hpp"
+#include "gui/views/scenario/scenario_editor.hpp"
+#include "gui/views/scenario/scenario_form.hpp"
+#include "gui/views/scenario/scenario_view.hpp"
+#include "gui/views/timeline/timeline_canvas.hpp"
+#include "gui/views/timeline/timeline_view.hpp"
 #include "tests/catch.hpp"
 #include "tests/window_support.hpp"
 

@@ -9,8 +9,8 @@
 #include <QTabBar>
 #include <fstream>
 
-#include "gui/views/scenario_form.hpp"
-#include "gui/views/scenario_view.hpp"
+#include "gui/views/scenario/scenario_form.hpp"
+#include "gui/views/scenario/scenario_view.hpp"
 #include "tests/catch.hpp"
 #include "tests/window_support.hpp"
 

@@ -17,17 +17,17 @@
 
 #include <fstream>
 
-#include "gui/views/accuracy_view.hpp"
-#include "gui/views/command.hpp"
-#include "gui/views/command_list.hpp"
-#include "gui/views/export.hpp"
-#include "gui/views/main_window.hpp"
-#include "gui/views/scaling_view.hpp"
-#include "gui/views/scenario_editor.hpp"
-#include "gui/views/scenario_view.hpp"
-#include "gui/views/selection_view.hpp"
-#include "gui/views/timeline_canvas.hpp"
-#include "gui/views/timeline_view.hpp"
+#include "gui/views/scenario/scenario_editor.hpp"
+#include "gui/views/scenario/scenario_view.hpp"
+#include "gui/views/tables/accuracy_view.hpp"
+#include "gui/views/tables/scaling_view.hpp"
+#include "gui/views/timeline/selection_view.hpp"
+#include "gui/views/timeline/timeline_canvas.hpp"
+#include "gui/views/timeline/timeline_view.hpp"
+#include "gui/views/window/command.hpp"
+#include "gui/views/window/command_list.hpp"
+#include "gui/views/window/export.hpp"
+#include "gui/views/window/main_window.hpp"
 #include "tests/catch.hpp"
 #include "tests/window_support.hpp"
 
@@ -250,8 +250,7 @@ TEST_CASE("Tables of results are read in the background, and broken ones change 
   CHECK(scaling.path() == sweep);
   CHECK(scaling.isVisible());
   CHECK(scaling.table().model()->rowCount() == 20'000);
-  CHECK(
-      wait_for([&] { return scaling.curves().size() == 1; }));  // large sweeps are drawn in the background
+  CHECK(wait_for([&] { return scaling.curves().size() == 1; }));  // large sweeps are drawn in the background
   CHECK(scaling.curves()[0].points.size() == 20'000);
   CHECK(QSettings().value("recent").toStringList().front() == sweep);
   window.open_files({other, folder.filePath("none.csv")});

@@ -1,7 +1,7 @@
 // Reads arbitrary bytes as a trace file for the window.
 #include <string_view>
 
-#include "gui/models/trace_file.hpp"
+#include "gui/models/trace/trace_file.hpp"
 #include "models/text/error.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {

@@ -1,11 +1,11 @@
-#include "gui/models/advice_trials.hpp"
+#include "gui/models/comparison/advice_trials.hpp"
 
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <algorithm>
 #include <cmath>
 
-#include "gui/models/scenario_difference.hpp"
+#include "gui/models/scenario/scenario_difference.hpp"
 #include "simulator/report/format.hpp"
 
 namespace rehearse::gui {

@@ -6,8 +6,8 @@
 #include <map>
 #include <vector>
 
-#include "gui/models/command_runner.hpp"
-#include "gui/models/session.hpp"
+#include "gui/models/scenario/command_runner.hpp"
+#include "gui/models/session/session.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/models/comparison.hpp"
+#include "gui/models/comparison/comparison.hpp"
 
 #include <fmt/format.h>
 

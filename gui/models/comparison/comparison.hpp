@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "gui/models/op_totals.hpp"
-#include "gui/models/run.hpp"
-#include "gui/models/value_table.hpp"
+#include "gui/models/comparison/op_totals.hpp"
+#include "gui/models/session/run.hpp"
+#include "gui/models/tables/value_table.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/models/figures.hpp"
+#include "gui/models/comparison/figures.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <optional>
 #include <set>
 
-#include "gui/models/step_windows.hpp"
+#include "gui/models/trace/step_windows.hpp"
 #include "models/text/error.hpp"
 #include "simulator/report/format.hpp"
 #include "simulator/trace/rows.hpp"

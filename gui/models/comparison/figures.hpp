@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "gui/models/run.hpp"
+#include "gui/models/session/run.hpp"
 
 namespace rehearse::gui {
 

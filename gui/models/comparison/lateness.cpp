@@ -1,4 +1,4 @@
-#include "gui/models/lateness.hpp"
+#include "gui/models/comparison/lateness.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "gui/models/op_totals.hpp"
+#include "gui/models/comparison/op_totals.hpp"
 
 namespace rehearse::gui {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "gui/models/time_scale.hpp"
+#include "gui/models/timeline/time_scale.hpp"
 
 namespace rehearse::gui {
 

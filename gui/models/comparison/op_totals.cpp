@@ -1,4 +1,4 @@
-#include "gui/models/op_totals.hpp"
+#include "gui/models/comparison/op_totals.hpp"
 
 #include <algorithm>
 #include <array>

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "gui/models/run.hpp"
-#include "gui/models/value_table.hpp"
+#include "gui/models/session/run.hpp"
+#include "gui/models/tables/value_table.hpp"
 
 namespace rehearse::gui {
 

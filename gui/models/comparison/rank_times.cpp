@@ -1,4 +1,4 @@
-#include "gui/models/rank_times.hpp"
+#include "gui/models/comparison/rank_times.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <map>
 #include <numeric>
 
-#include "gui/models/lateness.hpp"
-#include "gui/models/step_windows.hpp"
+#include "gui/models/comparison/lateness.hpp"
+#include "gui/models/trace/step_windows.hpp"
 #include "simulator/report/format.hpp"
 
 namespace rehearse::gui {

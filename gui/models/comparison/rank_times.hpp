@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gui/models/run.hpp"
+#include "gui/models/session/run.hpp"
 
 namespace rehearse::gui {
 

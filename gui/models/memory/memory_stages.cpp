@@ -1,4 +1,4 @@
-#include "gui/models/memory_stages.hpp"
+#include "gui/models/memory/memory_stages.hpp"
 
 #include <fmt/format.h>
 

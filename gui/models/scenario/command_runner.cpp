@@ -1,4 +1,4 @@
-#include "gui/models/command_runner.hpp"
+#include "gui/models/scenario/command_runner.hpp"
 
 #include <sys/prctl.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-#include "gui/models/further_fields.hpp"
+#include "gui/models/scenario/further_fields.hpp"
 
 #include <QRegularExpression>
 #include <algorithm>

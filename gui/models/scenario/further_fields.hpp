@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "gui/models/scenario_fields.hpp"
-#include "gui/models/scenario_keys.hpp"
+#include "gui/models/scenario/scenario_fields.hpp"
+#include "gui/models/scenario/scenario_keys.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/models/scenario_check.hpp"
+#include "gui/models/scenario/scenario_check.hpp"
 
 #include <fmt/format.h>
 

@@ -1,12 +1,12 @@
-#include "gui/models/scenario_difference.hpp"
+#include "gui/models/scenario/scenario_difference.hpp"
 
 #include <QHash>
 #include <algorithm>
 #include <tuple>
 #include <vector>
 
-#include "gui/models/scenario_fields.hpp"
-#include "gui/models/toml_outline.hpp"
+#include "gui/models/scenario/scenario_fields.hpp"
+#include "gui/models/scenario/toml_outline.hpp"
 #include "models/text/toml_value.hpp"
 
 namespace rehearse::gui {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gui/models/scenario_draft.hpp"
+#include "gui/models/scenario/scenario_draft.hpp"
 
 namespace rehearse::gui {
 

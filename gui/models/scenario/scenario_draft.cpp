@@ -1,4 +1,4 @@
-#include "gui/models/scenario_draft.hpp"
+#include "gui/models/scenario/scenario_draft.hpp"
 
 #include <QDir>
 #include <QFile>

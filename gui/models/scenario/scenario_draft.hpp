@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "gui/models/toml_outline.hpp"
+#include "gui/models/scenario/toml_outline.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/models/scenario_fields.hpp"
+#include "gui/models/scenario/scenario_fields.hpp"
 
 #include <QDir>
 #include <QFile>

@@ -1,12 +1,12 @@
-#include "gui/models/scenario_keys.hpp"
+#include "gui/models/scenario/scenario_keys.hpp"
 
 #include <QRegularExpression>
 #include <algorithm>
 #include <map>
 #include <mutex>
 
-#include "gui/models/scenario_fields.hpp"
-#include "gui/models/toml_outline.hpp"
+#include "gui/models/scenario/scenario_fields.hpp"
+#include "gui/models/scenario/toml_outline.hpp"
 #include "models/text/asked_keys.hpp"
 #include "models/text/document.hpp"
 #include "simulator/scenario/reading/read_scenario.hpp"

@@ -1,4 +1,4 @@
-#include "gui/models/toml_highlight.hpp"
+#include "gui/models/scenario/toml_highlight.hpp"
 
 #include <QRegularExpression>
 #include <algorithm>

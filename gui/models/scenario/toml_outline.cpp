@@ -1,4 +1,4 @@
-#include "gui/models/toml_outline.hpp"
+#include "gui/models/scenario/toml_outline.hpp"
 
 #include <QHash>
 #include <QStringList>

@@ -1,12 +1,12 @@
-#include "gui/models/example_sketch.hpp"
+#include "gui/models/session/example_sketch.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "gui/models/figures.hpp"
-#include "gui/models/result_file.hpp"
-#include "gui/models/trace_file.hpp"
+#include "gui/models/comparison/figures.hpp"
+#include "gui/models/tables/result_file.hpp"
+#include "gui/models/trace/trace_file.hpp"
 
 namespace rehearse::gui {
 

@@ -6,7 +6,7 @@
 #include <QStringList>
 #include <vector>
 
-#include "gui/models/timeline.hpp"
+#include "gui/models/timeline/timeline.hpp"
 
 namespace rehearse::gui {
 

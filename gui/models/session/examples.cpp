@@ -1,4 +1,4 @@
-#include "gui/models/examples.hpp"
+#include "gui/models/session/examples.hpp"
 
 #include <QCoreApplication>
 #include <QDir>

@@ -1,4 +1,4 @@
-#include "gui/models/loader.hpp"
+#include "gui/models/session/loader.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "gui/models/figures.hpp"
-#include "gui/models/run_facts.hpp"
+#include "gui/models/comparison/figures.hpp"
+#include "gui/models/trace/run_facts.hpp"
 #include "models/text/error.hpp"
 
 namespace rehearse::gui {

@@ -12,9 +12,9 @@
 #include <memory>
 #include <vector>
 
-#include "gui/models/result_file.hpp"
-#include "gui/models/session.hpp"
-#include "gui/models/trace_file.hpp"
+#include "gui/models/session/session.hpp"
+#include "gui/models/tables/result_file.hpp"
+#include "gui/models/trace/trace_file.hpp"
 
 namespace rehearse::gui {
 

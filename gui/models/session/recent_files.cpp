@@ -1,4 +1,4 @@
-#include "gui/models/recent_files.hpp"
+#include "gui/models/session/recent_files.hpp"
 
 #include <QFileInfo>
 #include <QLocale>
@@ -7,7 +7,7 @@
 #include <QVariantMap>
 #include <algorithm>
 
-#include "gui/models/plan_file.hpp"
+#include "gui/models/tables/plan_file.hpp"
 
 namespace rehearse::gui {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gui/models/time_scale.hpp"
+#include "gui/models/timeline/time_scale.hpp"
 #include "simulator/report/recorded_run.hpp"
 #include "simulator/report/report.hpp"
 

@@ -1,4 +1,4 @@
-#include "gui/models/run_list.hpp"
+#include "gui/models/session/run_list.hpp"
 
 #include <fmt/format.h>
 

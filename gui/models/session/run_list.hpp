@@ -5,7 +5,7 @@
 #include <QAbstractTableModel>
 #include <vector>
 
-#include "gui/models/session.hpp"
+#include "gui/models/session/session.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/models/session.hpp"
+#include "gui/models/session/session.hpp"
 
 #include <algorithm>
 

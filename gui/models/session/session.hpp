@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "gui/models/run.hpp"
-#include "gui/models/view_state.hpp"
+#include "gui/models/session/run.hpp"
+#include "gui/models/session/view_state.hpp"
 
 namespace rehearse::gui {
 

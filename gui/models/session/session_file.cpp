@@ -1,4 +1,4 @@
-#include "gui/models/session_file.hpp"
+#include "gui/models/session/session_file.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "gui/models/track_layout.hpp"
+#include "gui/models/timeline/track_layout.hpp"
 #include "models/text/error.hpp"
 #include "simulator/report/json_reader.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gui/models/session.hpp"
+#include "gui/models/session/session.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/models/view_state.hpp"
+#include "gui/models/session/view_state.hpp"
 
 #include <algorithm>
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "gui/models/time_scale.hpp"
+#include "gui/models/timeline/time_scale.hpp"
 
 namespace rehearse::gui {
 

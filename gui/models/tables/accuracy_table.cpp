@@ -1,4 +1,4 @@
-#include "gui/models/accuracy_table.hpp"
+#include "gui/models/tables/accuracy_table.hpp"
 
 #include <fmt/format.h>
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "gui/models/csv_file.hpp"
-#include "gui/models/run.hpp"
-#include "gui/models/value_table.hpp"
+#include "gui/models/session/run.hpp"
+#include "gui/models/tables/csv_file.hpp"
+#include "gui/models/tables/value_table.hpp"
 
 namespace rehearse::gui {
 

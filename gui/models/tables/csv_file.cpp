@@ -1,10 +1,10 @@
-#include "gui/models/csv_file.hpp"
+#include "gui/models/tables/csv_file.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "gui/models/trace_file.hpp"
+#include "gui/models/trace/trace_file.hpp"
 #include "models/text/error.hpp"
 #include "models/text/read_text.hpp"
 

@@ -1,10 +1,10 @@
-#include "gui/models/plan_axes.hpp"
+#include "gui/models/tables/plan_axes.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 
-#include "gui/models/plan_words.hpp"
+#include "gui/models/tables/plan_words.hpp"
 
 namespace rehearse::gui {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "gui/models/plan_file.hpp"
+#include "gui/models/tables/plan_file.hpp"
 
 namespace rehearse::gui {
 

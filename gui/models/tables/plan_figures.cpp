@@ -1,4 +1,4 @@
-#include "gui/models/plan_figures.hpp"
+#include "gui/models/tables/plan_figures.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "gui/models/plan_file.hpp"
+#include "gui/models/tables/plan_file.hpp"
 
 #include <algorithm>
 #include <filesystem>

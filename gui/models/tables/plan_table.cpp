@@ -1,4 +1,4 @@
-#include "gui/models/plan_table.hpp"
+#include "gui/models/tables/plan_table.hpp"
 
 #include <QRegularExpression>
 #include <QStringList>
@@ -7,7 +7,7 @@
 #include <functional>
 #include <set>
 
-#include "gui/models/plan_words.hpp"
+#include "gui/models/tables/plan_words.hpp"
 
 namespace rehearse::gui {
 namespace {

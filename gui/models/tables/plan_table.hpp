@@ -4,8 +4,8 @@
 #include <QString>
 #include <vector>
 
-#include "gui/models/plan_file.hpp"
-#include "gui/models/value_table.hpp"
+#include "gui/models/tables/plan_file.hpp"
+#include "gui/models/tables/value_table.hpp"
 
 namespace rehearse::gui {
 

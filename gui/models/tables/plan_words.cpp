@@ -1,4 +1,4 @@
-#include "gui/models/plan_words.hpp"
+#include "gui/models/tables/plan_words.hpp"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gui/models/plan_figures.hpp"
+#include "gui/models/tables/plan_figures.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/models/result_file.hpp"
+#include "gui/models/tables/result_file.hpp"
 
 #include "models/text/error.hpp"
 

@@ -4,11 +4,11 @@
 
 #include <variant>
 
-#include "gui/models/accuracy_table.hpp"
-#include "gui/models/plan_axes.hpp"
-#include "gui/models/plan_table.hpp"
-#include "gui/models/sweep_table.hpp"
-#include "gui/models/trace_file.hpp"
+#include "gui/models/tables/accuracy_table.hpp"
+#include "gui/models/tables/plan_axes.hpp"
+#include "gui/models/tables/plan_table.hpp"
+#include "gui/models/tables/sweep_table.hpp"
+#include "gui/models/trace/trace_file.hpp"
 
 namespace rehearse::gui {
 

@@ -1,9 +1,9 @@
-#include "gui/models/sweep_setup.hpp"
+#include "gui/models/tables/sweep_setup.hpp"
 
 #include <algorithm>
 #include <array>
 
-#include "gui/models/scenario_fields.hpp"
+#include "gui/models/scenario/scenario_fields.hpp"
 #include "models/text/error.hpp"
 #include "models/text/read_text.hpp"
 

@@ -6,8 +6,8 @@
 #include <QStringList>
 #include <vector>
 
-#include "gui/models/result_file.hpp"
-#include "gui/models/scenario_keys.hpp"
+#include "gui/models/scenario/scenario_keys.hpp"
+#include "gui/models/tables/result_file.hpp"
 
 namespace rehearse::gui {
 

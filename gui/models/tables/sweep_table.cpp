@@ -1,4 +1,4 @@
-#include "gui/models/sweep_table.hpp"
+#include "gui/models/tables/sweep_table.hpp"
 
 #include <fmt/format.h>
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "gui/models/csv_file.hpp"
-#include "gui/models/value_table.hpp"
+#include "gui/models/tables/csv_file.hpp"
+#include "gui/models/tables/value_table.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/models/value_table.hpp"
+#include "gui/models/tables/value_table.hpp"
 
 #include <QFont>
 #include <algorithm>

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "gui/models/timeline.hpp"
+#include "gui/models/timeline/timeline.hpp"
 
 namespace rehearse::gui {
 

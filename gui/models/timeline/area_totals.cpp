@@ -1,4 +1,4 @@
-#include "gui/models/area_totals.hpp"
+#include "gui/models/timeline/area_totals.hpp"
 
 #include <fmt/format.h>
 

@@ -4,8 +4,8 @@
 #include <QAbstractTableModel>
 #include <atomic>
 
-#include "gui/models/mipmap.hpp"
-#include "gui/models/session.hpp"
+#include "gui/models/session/session.hpp"
+#include "gui/models/timeline/mipmap.hpp"
 
 namespace rehearse::gui {
 

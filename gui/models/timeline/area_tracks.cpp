@@ -1,4 +1,4 @@
-#include "gui/models/area_tracks.hpp"
+#include "gui/models/timeline/area_tracks.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,7 +1,7 @@
 // Selects which rows an area counts, one group of rows at a time.
 #pragma once
 
-#include "gui/models/track_layout.hpp"
+#include "gui/models/timeline/track_layout.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/models/arrow_times.hpp"
+#include "gui/models/timeline/arrow_times.hpp"
 
 #include <algorithm>
 

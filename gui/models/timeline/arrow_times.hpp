@@ -1,7 +1,7 @@
 // Computes when the message or dependency of an arrow leaves one span and arrives in the other.
 #pragma once
 
-#include "gui/models/timeline.hpp"
+#include "gui/models/timeline/timeline.hpp"
 
 namespace rehearse::gui {
 

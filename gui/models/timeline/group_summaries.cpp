@@ -1,4 +1,4 @@
-#include "gui/models/group_summaries.hpp"
+#include "gui/models/timeline/group_summaries.hpp"
 
 #include <algorithm>
 

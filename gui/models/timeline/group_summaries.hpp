@@ -4,10 +4,10 @@
 #include <QTimer>
 #include <map>
 
-#include "gui/models/background.hpp"
-#include "gui/models/group_summary.hpp"
-#include "gui/models/session.hpp"
-#include "gui/models/track_layout.hpp"
+#include "gui/models/session/background.hpp"
+#include "gui/models/session/session.hpp"
+#include "gui/models/timeline/group_summary.hpp"
+#include "gui/models/timeline/track_layout.hpp"
 
 namespace rehearse::gui {
 

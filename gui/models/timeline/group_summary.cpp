@@ -1,4 +1,4 @@
-#include "gui/models/group_summary.hpp"
+#include "gui/models/timeline/group_summary.hpp"
 
 #include <algorithm>
 #include <map>

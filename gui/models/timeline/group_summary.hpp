@@ -4,7 +4,7 @@
 #include <atomic>
 #include <memory>
 
-#include "gui/models/mipmap.hpp"
+#include "gui/models/timeline/mipmap.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/models/mipmap.hpp"
+#include "gui/models/timeline/mipmap.hpp"
 
 #include <bit>
 #include <numeric>

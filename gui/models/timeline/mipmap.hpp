@@ -5,7 +5,7 @@
 #include <bitset>
 #include <memory>
 
-#include "gui/models/time_scale.hpp"
+#include "gui/models/timeline/time_scale.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/models/rank_kinds.hpp"
+#include "gui/models/timeline/rank_kinds.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // all.
 #pragma once
 
-#include "gui/models/timeline.hpp"
+#include "gui/models/timeline/timeline.hpp"
 
 namespace rehearse::gui {
 

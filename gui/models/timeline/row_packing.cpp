@@ -1,4 +1,4 @@
-#include "gui/models/row_packing.hpp"
+#include "gui/models/timeline/row_packing.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "gui/models/trace_draft.hpp"
+#include "gui/models/trace/trace_draft.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/models/row_spans.hpp"
+#include "gui/models/timeline/row_spans.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "gui/models/timeline.hpp"
+#include "gui/models/timeline/timeline.hpp"
 #include "simulator/trace/trace.hpp"
 
 namespace rehearse::gui {

@@ -1,11 +1,11 @@
-#include "gui/models/span_details.hpp"
+#include "gui/models/timeline/span_details.hpp"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
-#include "gui/models/area_totals.hpp"
-#include "gui/models/track_layout.hpp"
+#include "gui/models/timeline/area_totals.hpp"
+#include "gui/models/timeline/track_layout.hpp"
 
 namespace rehearse::gui {
 

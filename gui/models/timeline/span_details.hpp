@@ -3,7 +3,7 @@
 
 #include <QAbstractTableModel>
 
-#include "gui/models/run.hpp"
+#include "gui/models/session/run.hpp"
 
 namespace rehearse::gui {
 

@@ -1,11 +1,11 @@
-#include "gui/models/span_search.hpp"
+#include "gui/models/timeline/span_search.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <charconv>
 
-#include "gui/models/track_layout.hpp"
+#include "gui/models/timeline/track_layout.hpp"
 
 namespace rehearse::gui {
 

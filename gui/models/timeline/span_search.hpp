@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "gui/models/time_scale.hpp"
+#include "gui/models/timeline/time_scale.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/models/time_scale.hpp"
+#include "gui/models/timeline/time_scale.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "gui/models/timeline.hpp"
+#include "gui/models/timeline/timeline.hpp"
 
 #include <algorithm>
 #include <cmath>

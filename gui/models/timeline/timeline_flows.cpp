@@ -3,7 +3,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "gui/models/timeline_layout.hpp"
+#include "gui/models/timeline/timeline_layout.hpp"
 
 namespace rehearse::gui {
 namespace {

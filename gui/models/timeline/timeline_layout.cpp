@@ -1,4 +1,4 @@
-#include "gui/models/timeline_layout.hpp"
+#include "gui/models/timeline/timeline_layout.hpp"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <map>
 #include <tuple>
 
-#include "gui/models/parallel.hpp"
-#include "gui/models/rank_kinds.hpp"
-#include "gui/models/row_packing.hpp"
+#include "gui/models/session/parallel.hpp"
+#include "gui/models/timeline/rank_kinds.hpp"
+#include "gui/models/timeline/row_packing.hpp"
 
 namespace rehearse::gui {
 namespace {

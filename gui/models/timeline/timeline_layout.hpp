@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "gui/models/trace_draft.hpp"
-#include "gui/models/trace_file.hpp"
+#include "gui/models/trace/trace_draft.hpp"
+#include "gui/models/trace/trace_file.hpp"
 
 namespace rehearse::gui {
 

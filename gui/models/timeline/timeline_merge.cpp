@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
-#include "gui/models/rank_kinds.hpp"
-#include "gui/models/timeline_layout.hpp"
-#include "gui/models/trace_file.hpp"
+#include "gui/models/timeline/rank_kinds.hpp"
+#include "gui/models/timeline/timeline_layout.hpp"
+#include "gui/models/trace/trace_file.hpp"
 
 namespace rehearse::gui {
 namespace {

@@ -4,7 +4,7 @@
 #include <cctype>
 #include <queue>
 
-#include "gui/models/timeline_layout.hpp"
+#include "gui/models/timeline/timeline_layout.hpp"
 
 namespace rehearse::gui {
 namespace {

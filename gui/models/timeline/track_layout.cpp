@@ -1,8 +1,8 @@
-#include "gui/models/track_layout.hpp"
+#include "gui/models/timeline/track_layout.hpp"
 
 #include <algorithm>
 
-#include "gui/models/rank_kinds.hpp"
+#include "gui/models/timeline/rank_kinds.hpp"
 
 namespace rehearse::gui {
 

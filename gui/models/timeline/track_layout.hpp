@@ -1,8 +1,8 @@
 // Lays out the lines of the timeline: runs, groups, ranks, their rows, counters.
 #pragma once
 
-#include "gui/models/run.hpp"
-#include "gui/models/view_state.hpp"
+#include "gui/models/session/run.hpp"
+#include "gui/models/session/view_state.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/models/link_use.hpp"
+#include "gui/models/topology/link_use.hpp"
 
 #include <algorithm>
 #include <map>

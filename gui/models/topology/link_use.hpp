@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "gui/models/time_scale.hpp"
+#include "gui/models/timeline/time_scale.hpp"
 #include "simulator/trace/trace.hpp"
 #include "topologies/cluster.hpp"
 

@@ -1,4 +1,4 @@
-#include "gui/models/link_users.hpp"
+#include "gui/models/topology/link_users.hpp"
 
 #include <fmt/format.h>
 

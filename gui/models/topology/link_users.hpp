@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "gui/models/link_use.hpp"
-#include "gui/models/row_spans.hpp"
+#include "gui/models/timeline/row_spans.hpp"
+#include "gui/models/topology/link_use.hpp"
 
 namespace rehearse::gui {
 

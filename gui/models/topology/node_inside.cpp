@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "gui/models/topology_graph.hpp"
+#include "gui/models/topology/topology_graph.hpp"
 #include "topologies/cabling.hpp"
 
 namespace rehearse::gui {

@@ -1,4 +1,4 @@
-#include "gui/models/topology_graph.hpp"
+#include "gui/models/topology/topology_graph.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "gui/models/topology_layout.hpp"
+#include "gui/models/topology/topology_layout.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "gui/models/topology_graph.hpp"
+#include "gui/models/topology/topology_graph.hpp"
 
 namespace rehearse::gui {
 

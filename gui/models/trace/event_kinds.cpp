@@ -1,4 +1,4 @@
-#include "gui/models/event_kinds.hpp"
+#include "gui/models/trace/event_kinds.hpp"
 
 #include <algorithm>
 #include <array>

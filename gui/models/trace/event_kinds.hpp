@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "gui/models/timeline.hpp"
+#include "gui/models/timeline/timeline.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/models/json_events.hpp"
+#include "gui/models/trace/json_events.hpp"
 
 #include <algorithm>
 #include <array>

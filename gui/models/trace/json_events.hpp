@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "gui/models/trace_source.hpp"
+#include "gui/models/trace/trace_source.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/models/run_facts.hpp"
+#include "gui/models/trace/run_facts.hpp"
 
 #include <fmt/format.h>
 

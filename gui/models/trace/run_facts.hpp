@@ -1,7 +1,7 @@
 // Reads facts about a run from a Rehearse trace.
 #pragma once
 
-#include "gui/models/run.hpp"
+#include "gui/models/session/run.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/models/step_windows.hpp"
+#include "gui/models/trace/step_windows.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "gui/models/trace_builder.hpp"
+#include "gui/models/trace/trace_builder.hpp"
 
 #include <algorithm>
 #include <charconv>

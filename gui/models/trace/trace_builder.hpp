@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "gui/models/event_kinds.hpp"
-#include "gui/models/trace_draft.hpp"
-#include "gui/models/trace_events.hpp"
+#include "gui/models/trace/event_kinds.hpp"
+#include "gui/models/trace/trace_draft.hpp"
+#include "gui/models/trace/trace_events.hpp"
 
 namespace rehearse::gui {
 

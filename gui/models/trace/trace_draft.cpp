@@ -1,8 +1,8 @@
-#include "gui/models/trace_draft.hpp"
+#include "gui/models/trace/trace_draft.hpp"
 
 #include <cstring>
 
-#include "gui/models/trace_events.hpp"
+#include "gui/models/trace/trace_events.hpp"
 
 namespace rehearse::gui {
 

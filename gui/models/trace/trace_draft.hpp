@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "gui/models/parallel.hpp"
-#include "gui/models/timeline.hpp"
+#include "gui/models/session/parallel.hpp"
+#include "gui/models/timeline/timeline.hpp"
 #include "simulator/schedule/purpose.hpp"
 
 namespace rehearse::gui {

@@ -1,4 +1,4 @@
-#include "gui/models/trace_events.hpp"
+#include "gui/models/trace/trace_events.hpp"
 
 #include <simdjson.h>
 

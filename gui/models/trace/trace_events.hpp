@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "gui/models/json_events.hpp"
-#include "gui/models/timeline.hpp"
+#include "gui/models/timeline/timeline.hpp"
+#include "gui/models/trace/json_events.hpp"
 
 namespace rehearse::gui {
 

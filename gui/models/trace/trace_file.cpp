@@ -1,4 +1,4 @@
-#include "gui/models/trace_file.hpp"
+#include "gui/models/trace/trace_file.hpp"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "gui/models/timeline_layout.hpp"
-#include "gui/models/trace_builder.hpp"
+#include "gui/models/timeline/timeline_layout.hpp"
+#include "gui/models/trace/trace_builder.hpp"
 #include "models/text/error.hpp"
 
 namespace rehearse::gui {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gui/models/timeline.hpp"
+#include "gui/models/timeline/timeline.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/models/trace_source.hpp"
+#include "gui/models/trace/trace_source.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>

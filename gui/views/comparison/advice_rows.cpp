@@ -1,10 +1,10 @@
-#include "gui/views/advice_rows.hpp"
+#include "gui/views/comparison/advice_rows.hpp"
 
 #include <QGridLayout>
 #include <QLabel>
 #include <QPushButton>
 
-#include "gui/models/scenario_difference.hpp"
+#include "gui/models/scenario/scenario_difference.hpp"
 
 namespace rehearse::gui {
 namespace {

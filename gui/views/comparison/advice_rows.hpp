@@ -4,7 +4,7 @@
 #include <QWidget>
 #include <vector>
 
-#include "gui/models/advice_trials.hpp"
+#include "gui/models/comparison/advice_trials.hpp"
 
 class QGridLayout;
 class QLabel;

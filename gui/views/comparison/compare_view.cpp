@@ -1,7 +1,7 @@
-#include "gui/views/compare_view.hpp"
-#include "gui/views/command.hpp"
-#include "gui/views/export.hpp"
-#include "gui/views/placeholder.hpp"
+#include "gui/views/comparison/compare_view.hpp"
+#include "gui/views/window/command.hpp"
+#include "gui/views/window/export.hpp"
+#include "gui/views/window/placeholder.hpp"
 
 #include <QAction>
 #include <QBoxLayout>

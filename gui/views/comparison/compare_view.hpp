@@ -3,11 +3,11 @@
 
 #include <QWidget>
 
-#include "gui/models/background.hpp"
-#include "gui/models/session.hpp"
-#include "gui/views/stacked_bars.hpp"
-#include "gui/views/table_view.hpp"
-#include "gui/views/when_seen.hpp"
+#include "gui/models/session/background.hpp"
+#include "gui/models/session/session.hpp"
+#include "gui/views/comparison/stacked_bars.hpp"
+#include "gui/views/tables/table_view.hpp"
+#include "gui/views/window/when_seen.hpp"
 
 class QLabel;
 class QLineEdit;

@@ -1,7 +1,7 @@
-#include "gui/views/ops_view.hpp"
-#include "gui/views/command.hpp"
-#include "gui/views/export.hpp"
-#include "gui/views/placeholder.hpp"
+#include "gui/views/comparison/ops_view.hpp"
+#include "gui/views/window/command.hpp"
+#include "gui/views/window/export.hpp"
+#include "gui/views/window/placeholder.hpp"
 
 #include <QAction>
 #include <QBoxLayout>
@@ -9,7 +9,7 @@
 #include <QLabel>
 #include <QLineEdit>
 
-#include "gui/models/op_totals.hpp"
+#include "gui/models/comparison/op_totals.hpp"
 #include "models/text/text.hpp"
 
 namespace rehearse::gui {

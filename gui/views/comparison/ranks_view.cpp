@@ -1,4 +1,4 @@
-#include "gui/views/ranks_view.hpp"
+#include "gui/views/comparison/ranks_view.hpp"
 
 #include <QAction>
 #include <QBoxLayout>
@@ -10,10 +10,10 @@
 #include <QToolTip>
 #include <algorithm>
 
-#include "gui/models/comparison.hpp"
-#include "gui/views/appearance.hpp"
-#include "gui/views/command.hpp"
-#include "gui/views/placeholder.hpp"
+#include "gui/models/comparison/comparison.hpp"
+#include "gui/views/window/appearance.hpp"
+#include "gui/views/window/command.hpp"
+#include "gui/views/window/placeholder.hpp"
 #include "simulator/report/format.hpp"
 
 namespace rehearse::gui {

@@ -4,11 +4,11 @@
 #include <QWidget>
 #include <vector>
 
-#include "gui/models/background.hpp"
-#include "gui/models/rank_times.hpp"
-#include "gui/models/session.hpp"
-#include "gui/views/table_view.hpp"
-#include "gui/views/when_seen.hpp"
+#include "gui/models/comparison/rank_times.hpp"
+#include "gui/models/session/background.hpp"
+#include "gui/models/session/session.hpp"
+#include "gui/views/tables/table_view.hpp"
+#include "gui/views/window/when_seen.hpp"
 
 class QLabel;
 

@@ -1,11 +1,11 @@
-#include "gui/views/stacked_bars.hpp"
+#include "gui/views/comparison/stacked_bars.hpp"
 
 #include <QHelpEvent>
 #include <QPainter>
 #include <QToolTip>
 #include <algorithm>
 
-#include "gui/views/appearance.hpp"
+#include "gui/views/window/appearance.hpp"
 #include "simulator/report/format.hpp"
 
 namespace rehearse::gui {

@@ -4,7 +4,7 @@
 #include <QWidget>
 #include <vector>
 
-#include "gui/models/comparison.hpp"
+#include "gui/models/comparison/comparison.hpp"
 
 namespace rehearse::gui {
 

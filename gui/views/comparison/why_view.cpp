@@ -1,8 +1,8 @@
-#include "gui/views/why_view.hpp"
-#include "gui/models/scenario_difference.hpp"
-#include "gui/views/advice_rows.hpp"
-#include "gui/views/command.hpp"
-#include "gui/views/placeholder.hpp"
+#include "gui/views/comparison/why_view.hpp"
+#include "gui/models/scenario/scenario_difference.hpp"
+#include "gui/views/comparison/advice_rows.hpp"
+#include "gui/views/window/command.hpp"
+#include "gui/views/window/placeholder.hpp"
 
 #include <QAction>
 #include <QApplication>
@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "gui/models/value_table.hpp"
+#include "gui/models/tables/value_table.hpp"
 #include "simulator/report/format.hpp"
 
 namespace rehearse::gui {

@@ -3,10 +3,10 @@
 
 #include <QWidget>
 
-#include "gui/models/advice_trials.hpp"
-#include "gui/models/session.hpp"
-#include "gui/views/stacked_bars.hpp"
-#include "gui/views/when_seen.hpp"
+#include "gui/models/comparison/advice_trials.hpp"
+#include "gui/models/session/session.hpp"
+#include "gui/views/comparison/stacked_bars.hpp"
+#include "gui/views/window/when_seen.hpp"
 
 class QAction;
 class QBoxLayout;

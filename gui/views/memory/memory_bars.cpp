@@ -1,4 +1,4 @@
-#include "gui/views/memory_bars.hpp"
+#include "gui/views/memory/memory_bars.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gui/views/appearance.hpp"
+#include "gui/views/window/appearance.hpp"
 
 namespace rehearse::gui {
 

@@ -4,7 +4,7 @@
 #include <QWidget>
 #include <vector>
 
-#include "gui/models/memory_stages.hpp"
+#include "gui/models/memory/memory_stages.hpp"
 
 namespace rehearse::gui {
 

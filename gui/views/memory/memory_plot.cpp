@@ -1,4 +1,4 @@
-#include "gui/views/memory_plot.hpp"
+#include "gui/views/memory/memory_plot.hpp"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gui/views/appearance.hpp"
-#include "gui/views/memory_bars.hpp"
+#include "gui/views/memory/memory_bars.hpp"
+#include "gui/views/window/appearance.hpp"
 
 namespace rehearse::gui {
 

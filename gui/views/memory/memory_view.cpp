@@ -1,4 +1,4 @@
-#include "gui/views/memory_view.hpp"
+#include "gui/views/memory/memory_view.hpp"
 
 #include <QAction>
 #include <QEvent>
@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "gui/views/appearance.hpp"
-#include "gui/views/command.hpp"
-#include "gui/views/memory_bars.hpp"
-#include "gui/views/memory_plot.hpp"
+#include "gui/views/memory/memory_bars.hpp"
+#include "gui/views/memory/memory_plot.hpp"
+#include "gui/views/window/appearance.hpp"
+#include "gui/views/window/command.hpp"
 
 namespace rehearse::gui {
 

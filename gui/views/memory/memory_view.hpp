@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
-#include "gui/models/background.hpp"
-#include "gui/models/memory_stages.hpp"
-#include "gui/models/session.hpp"
+#include "gui/models/memory/memory_stages.hpp"
+#include "gui/models/session/background.hpp"
+#include "gui/models/session/session.hpp"
 
 class QLabel;
 

@@ -1,7 +1,7 @@
-#include "gui/views/form_row.hpp"
+#include "gui/views/scenario/form_row.hpp"
 
-#include "gui/views/appearance.hpp"
-#include "gui/views/number_field.hpp"
+#include "gui/views/scenario/number_field.hpp"
+#include "gui/views/window/appearance.hpp"
 
 namespace rehearse::gui {
 namespace {

@@ -8,7 +8,7 @@
 #include <QToolButton>
 #include <optional>
 
-#include "gui/models/scenario_fields.hpp"
+#include "gui/models/scenario/scenario_fields.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/views/number_field.hpp"
+#include "gui/views/scenario/number_field.hpp"
 
 #include <QKeyEvent>
 #include <QLineEdit>

@@ -1,4 +1,4 @@
-#include "gui/views/run_progress.hpp"
+#include "gui/views/scenario/run_progress.hpp"
 
 #include <QHBoxLayout>
 

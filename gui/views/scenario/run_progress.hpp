@@ -8,7 +8,7 @@
 #include <QProgressBar>
 #include <QToolButton>
 
-#include "gui/models/command_runner.hpp"
+#include "gui/models/scenario/command_runner.hpp"
 
 namespace rehearse::gui {
 

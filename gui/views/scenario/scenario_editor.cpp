@@ -1,4 +1,4 @@
-#include "gui/views/scenario_editor.hpp"
+#include "gui/views/scenario/scenario_editor.hpp"
 
 #include <QAbstractItemView>
 #include <QAbstractTextDocumentLayout>
@@ -13,9 +13,9 @@
 #include <QTextBlock>
 #include <QToolTip>
 
-#include "gui/models/toml_highlight.hpp"
-#include "gui/views/appearance.hpp"
-#include "gui/views/command.hpp"
+#include "gui/models/scenario/toml_highlight.hpp"
+#include "gui/views/window/appearance.hpp"
+#include "gui/views/window/command.hpp"
 
 namespace rehearse::gui {
 namespace {

@@ -4,9 +4,9 @@
 #include <QPlainTextEdit>
 #include <QPointer>
 
-#include "gui/models/background.hpp"
-#include "gui/models/scenario_draft.hpp"
-#include "gui/models/scenario_keys.hpp"
+#include "gui/models/scenario/scenario_draft.hpp"
+#include "gui/models/scenario/scenario_keys.hpp"
+#include "gui/models/session/background.hpp"
 
 class QCompleter;
 class QStringListModel;

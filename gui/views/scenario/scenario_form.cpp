@@ -1,4 +1,4 @@
-#include "gui/views/scenario_form.hpp"
+#include "gui/views/scenario/scenario_form.hpp"
 
 #include <QApplication>
 #include <QEvent>
@@ -8,9 +8,9 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "gui/models/further_fields.hpp"
-#include "gui/views/form_row.hpp"
-#include "gui/views/setting_finder.hpp"
+#include "gui/models/scenario/further_fields.hpp"
+#include "gui/views/scenario/form_row.hpp"
+#include "gui/views/scenario/setting_finder.hpp"
 
 namespace rehearse::gui {
 namespace {

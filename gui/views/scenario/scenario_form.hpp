@@ -7,11 +7,11 @@
 #include <memory>
 #include <vector>
 
-#include "gui/models/background.hpp"
-#include "gui/models/scenario_check.hpp"
-#include "gui/models/scenario_draft.hpp"
-#include "gui/models/scenario_fields.hpp"
-#include "gui/models/scenario_keys.hpp"
+#include "gui/models/scenario/scenario_check.hpp"
+#include "gui/models/scenario/scenario_draft.hpp"
+#include "gui/models/scenario/scenario_fields.hpp"
+#include "gui/models/scenario/scenario_keys.hpp"
+#include "gui/models/session/background.hpp"
 
 class QLabel;
 

@@ -1,4 +1,4 @@
-#include "gui/views/scenario_view.hpp"
+#include "gui/views/scenario/scenario_view.hpp"
 
 #include <fmt/format.h>
 
@@ -14,13 +14,13 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
-#include "gui/models/run_list.hpp"
-#include "gui/models/scenario_difference.hpp"
-#include "gui/models/scenario_fields.hpp"
-#include "gui/views/appearance.hpp"
-#include "gui/views/command.hpp"
-#include "gui/views/scenario_editor.hpp"
-#include "gui/views/scenario_form.hpp"
+#include "gui/models/scenario/scenario_difference.hpp"
+#include "gui/models/scenario/scenario_fields.hpp"
+#include "gui/models/session/run_list.hpp"
+#include "gui/views/scenario/scenario_editor.hpp"
+#include "gui/views/scenario/scenario_form.hpp"
+#include "gui/views/window/appearance.hpp"
+#include "gui/views/window/command.hpp"
 #include "simulator/report/format.hpp"
 
 namespace rehearse::gui {

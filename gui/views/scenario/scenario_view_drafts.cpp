@@ -5,9 +5,9 @@
 #include <QRegularExpression>
 #include <algorithm>
 
-#include "gui/views/scenario_editor.hpp"
-#include "gui/views/scenario_form.hpp"
-#include "gui/views/scenario_view.hpp"
+#include "gui/views/scenario/scenario_editor.hpp"
+#include "gui/views/scenario/scenario_form.hpp"
+#include "gui/views/scenario/scenario_view.hpp"
 
 namespace rehearse::gui {
 namespace {

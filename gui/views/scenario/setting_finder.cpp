@@ -1,4 +1,4 @@
-#include "gui/views/setting_finder.hpp"
+#include "gui/views/scenario/setting_finder.hpp"
 
 #include <QKeyEvent>
 #include <QVBoxLayout>

@@ -1,4 +1,4 @@
-#include "gui/views/ask_to_save.hpp"
+#include "gui/views/session/ask_to_save.hpp"
 
 #include <QMessageBox>
 

@@ -1,4 +1,4 @@
-#include "gui/views/choose_file.hpp"
+#include "gui/views/session/choose_file.hpp"
 
 #include <QFileDialog>
 

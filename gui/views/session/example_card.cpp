@@ -1,11 +1,11 @@
-#include "gui/views/example_card.hpp"
+#include "gui/views/session/example_card.hpp"
 
 #include <QKeyEvent>
 #include <QPainter>
 #include <QPainterPath>
 #include <cmath>
 
-#include "gui/views/appearance.hpp"
+#include "gui/views/window/appearance.hpp"
 
 namespace rehearse::gui {
 

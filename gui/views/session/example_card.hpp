@@ -4,8 +4,8 @@
 #include <QAbstractButton>
 #include <optional>
 
-#include "gui/models/example_sketch.hpp"
-#include "gui/models/examples.hpp"
+#include "gui/models/session/example_sketch.hpp"
+#include "gui/models/session/examples.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/views/runs_view.hpp"
+#include "gui/views/session/runs_view.hpp"
 
 #include <QAction>
 #include <QApplication>
@@ -9,8 +9,8 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
-#include "gui/views/appearance.hpp"
-#include "gui/views/command.hpp"
+#include "gui/views/window/appearance.hpp"
+#include "gui/views/window/command.hpp"
 
 namespace rehearse::gui {
 namespace {

@@ -1,4 +1,4 @@
-#include "gui/views/start_page.hpp"
+#include "gui/views/session/start_page.hpp"
 
 #include <QAction>
 #include <QFileInfo>
@@ -13,7 +13,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "gui/views/example_card.hpp"
+#include "gui/views/session/example_card.hpp"
 
 namespace rehearse::gui {
 

@@ -5,8 +5,8 @@
 #include <QWidget>
 #include <vector>
 
-#include "gui/models/examples.hpp"
-#include "gui/models/recent_files.hpp"
+#include "gui/models/session/examples.hpp"
+#include "gui/models/session/recent_files.hpp"
 
 class QAction;
 class QGridLayout;

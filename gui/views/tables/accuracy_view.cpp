@@ -1,4 +1,4 @@
-#include "gui/views/accuracy_view.hpp"
+#include "gui/views/tables/accuracy_view.hpp"
 
 #include <QAction>
 #include <QBoxLayout>
@@ -11,11 +11,11 @@
 #include <algorithm>
 #include <map>
 
-#include "gui/views/appearance.hpp"
-#include "gui/views/choose_file.hpp"
-#include "gui/views/command.hpp"
-#include "gui/views/placeholder.hpp"
-#include "gui/views/plot.hpp"
+#include "gui/views/session/choose_file.hpp"
+#include "gui/views/tables/plot.hpp"
+#include "gui/views/window/appearance.hpp"
+#include "gui/views/window/command.hpp"
+#include "gui/views/window/placeholder.hpp"
 #include "models/text/text.hpp"
 
 namespace rehearse::gui {

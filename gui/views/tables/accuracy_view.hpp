@@ -4,11 +4,11 @@
 #include <QWidget>
 #include <optional>
 
-#include "gui/models/accuracy_table.hpp"
-#include "gui/models/background.hpp"
-#include "gui/models/session.hpp"
-#include "gui/views/table_view.hpp"
-#include "gui/views/when_seen.hpp"
+#include "gui/models/session/background.hpp"
+#include "gui/models/session/session.hpp"
+#include "gui/models/tables/accuracy_table.hpp"
+#include "gui/views/tables/table_view.hpp"
+#include "gui/views/window/when_seen.hpp"
 
 class QLabel;
 class QSplitter;

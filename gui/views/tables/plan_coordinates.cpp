@@ -1,4 +1,4 @@
-#include "gui/views/plan_coordinates.hpp"
+#include "gui/views/tables/plan_coordinates.hpp"
 
 #include <QKeyEvent>
 #include <QMouseEvent>
@@ -9,8 +9,8 @@
 #include <cmath>
 #include <set>
 
-#include "gui/models/plan_words.hpp"
-#include "gui/views/appearance.hpp"
+#include "gui/models/tables/plan_words.hpp"
+#include "gui/views/window/appearance.hpp"
 
 namespace rehearse::gui {
 namespace {

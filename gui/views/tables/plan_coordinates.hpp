@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "gui/models/plan_axes.hpp"
+#include "gui/models/tables/plan_axes.hpp"
 
 namespace rehearse::gui {
 

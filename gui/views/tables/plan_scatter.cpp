@@ -1,4 +1,4 @@
-#include "gui/views/plan_scatter.hpp"
+#include "gui/views/tables/plan_scatter.hpp"
 
 #include <QBoxLayout>
 #include <QComboBox>
@@ -13,11 +13,11 @@
 #include <array>
 #include <cmath>
 
-#include "gui/models/plan_words.hpp"
-#include "gui/views/appearance.hpp"
-#include "gui/views/command.hpp"
-#include "gui/views/labelled_box.hpp"
-#include "gui/views/plot.hpp"
+#include "gui/models/tables/plan_words.hpp"
+#include "gui/views/tables/plot.hpp"
+#include "gui/views/window/appearance.hpp"
+#include "gui/views/window/command.hpp"
+#include "gui/views/window/labelled_box.hpp"
 
 namespace rehearse::gui {
 namespace {

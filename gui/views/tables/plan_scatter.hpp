@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "gui/models/plan_figures.hpp"
+#include "gui/models/tables/plan_figures.hpp"
 
 class QAbstractScrollArea;
 class QComboBox;

@@ -1,4 +1,4 @@
-#include "gui/views/plan_view.hpp"
+#include "gui/views/tables/plan_view.hpp"
 
 #include <fmt/format.h>
 
@@ -14,13 +14,13 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "gui/models/plan_words.hpp"
-#include "gui/views/choose_file.hpp"
-#include "gui/views/command.hpp"
-#include "gui/views/export.hpp"
-#include "gui/views/placeholder.hpp"
-#include "gui/views/plan_coordinates.hpp"
-#include "gui/views/plan_scatter.hpp"
+#include "gui/models/tables/plan_words.hpp"
+#include "gui/views/session/choose_file.hpp"
+#include "gui/views/tables/plan_coordinates.hpp"
+#include "gui/views/tables/plan_scatter.hpp"
+#include "gui/views/window/command.hpp"
+#include "gui/views/window/export.hpp"
+#include "gui/views/window/placeholder.hpp"
 #include "models/text/error.hpp"
 
 namespace rehearse::gui {

@@ -1,4 +1,4 @@
-#include "gui/views/plot.hpp"
+#include "gui/views/tables/plot.hpp"
 
 #include <QCategoryAxis>
 #include <QGraphicsLayout>

@@ -1,4 +1,4 @@
-#include "gui/views/scaling_view.hpp"
+#include "gui/views/tables/scaling_view.hpp"
 
 #include <QAction>
 #include <QBoxLayout>
@@ -15,15 +15,15 @@
 #include <QToolTip>
 #include <algorithm>
 
-#include "gui/models/scenario_difference.hpp"
-#include "gui/models/sweep_setup.hpp"
-#include "gui/views/appearance.hpp"
-#include "gui/views/choose_file.hpp"
-#include "gui/views/command.hpp"
-#include "gui/views/labelled_box.hpp"
-#include "gui/views/placeholder.hpp"
-#include "gui/views/plot.hpp"
-#include "gui/views/sweep_setup.hpp"
+#include "gui/models/scenario/scenario_difference.hpp"
+#include "gui/models/tables/sweep_setup.hpp"
+#include "gui/views/session/choose_file.hpp"
+#include "gui/views/tables/plot.hpp"
+#include "gui/views/tables/sweep_setup.hpp"
+#include "gui/views/window/appearance.hpp"
+#include "gui/views/window/command.hpp"
+#include "gui/views/window/labelled_box.hpp"
+#include "gui/views/window/placeholder.hpp"
 
 namespace rehearse::gui {
 namespace {

@@ -1,4 +1,4 @@
-#include "gui/views/sweep_setup.hpp"
+#include "gui/views/tables/sweep_setup.hpp"
 
 #include <QAction>
 #include <QBoxLayout>
@@ -11,11 +11,11 @@
 #include <QToolButton>
 #include <thread>
 
-#include "gui/models/background.hpp"
-#include "gui/models/scenario_check.hpp"
-#include "gui/models/sweep_setup.hpp"
-#include "gui/views/appearance.hpp"
-#include "gui/views/command.hpp"
+#include "gui/models/scenario/scenario_check.hpp"
+#include "gui/models/session/background.hpp"
+#include "gui/models/tables/sweep_setup.hpp"
+#include "gui/views/window/appearance.hpp"
+#include "gui/views/window/command.hpp"
 
 namespace rehearse::gui {
 namespace {

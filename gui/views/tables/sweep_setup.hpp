@@ -7,8 +7,8 @@
 #include <functional>
 #include <memory>
 
-#include "gui/models/command_runner.hpp"
-#include "gui/models/scenario_keys.hpp"
+#include "gui/models/scenario/command_runner.hpp"
+#include "gui/models/scenario/scenario_keys.hpp"
 
 class QAction;
 class QBoxLayout;

@@ -1,4 +1,4 @@
-#include "gui/views/table_view.hpp"
+#include "gui/views/tables/table_view.hpp"
 
 #include <QAction>
 #include <QApplication>
@@ -9,7 +9,7 @@
 #include <QStyledItemDelegate>
 #include <algorithm>
 
-#include "gui/views/appearance.hpp"
+#include "gui/views/window/appearance.hpp"
 
 namespace rehearse::gui {
 namespace {

@@ -4,7 +4,7 @@
 #include <QSortFilterProxyModel>
 #include <QTableView>
 
-#include "gui/models/value_table.hpp"
+#include "gui/models/tables/value_table.hpp"
 
 namespace rehearse::gui {
 

@@ -1,11 +1,11 @@
-#include "gui/views/counter_painter.hpp"
+#include "gui/views/timeline/counter_painter.hpp"
 
 #include <fmt/format.h>
 
-#include "gui/models/link_users.hpp"
-#include "gui/models/memory_stages.hpp"
-#include "gui/models/span_details.hpp"
-#include "gui/views/appearance.hpp"
+#include "gui/models/memory/memory_stages.hpp"
+#include "gui/models/timeline/span_details.hpp"
+#include "gui/models/topology/link_users.hpp"
+#include "gui/views/window/appearance.hpp"
 
 namespace rehearse::gui {
 

@@ -4,7 +4,7 @@
 #include <QPainter>
 #include <QPalette>
 
-#include "gui/views/timeline_scene.hpp"
+#include "gui/views/timeline/timeline_scene.hpp"
 
 namespace rehearse::gui {
 

@@ -1,9 +1,9 @@
-#include "gui/views/minimap.hpp"
+#include "gui/views/timeline/minimap.hpp"
 
 #include <QMouseEvent>
 #include <QPainter>
 
-#include "gui/views/appearance.hpp"
+#include "gui/views/window/appearance.hpp"
 
 namespace rehearse::gui {
 

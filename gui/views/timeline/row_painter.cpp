@@ -1,8 +1,8 @@
-#include "gui/views/row_painter.hpp"
+#include "gui/views/timeline/row_painter.hpp"
 
 #include <cstring>
 
-#include "gui/views/appearance.hpp"
+#include "gui/views/window/appearance.hpp"
 
 namespace rehearse::gui {
 

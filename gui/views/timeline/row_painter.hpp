@@ -9,8 +9,8 @@
 #include <QPalette>
 #include <QStaticText>
 
-#include "gui/models/mipmap.hpp"
-#include "gui/models/span_search.hpp"
+#include "gui/models/timeline/mipmap.hpp"
+#include "gui/models/timeline/span_search.hpp"
 
 namespace rehearse::gui {
 

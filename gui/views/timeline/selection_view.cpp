@@ -1,4 +1,4 @@
-#include "gui/views/selection_view.hpp"
+#include "gui/views/timeline/selection_view.hpp"
 
 #include <QAction>
 #include <QApplication>
@@ -14,9 +14,9 @@
 #include <QStyledItemDelegate>
 #include <QTableView>
 
-#include "gui/views/appearance.hpp"
-#include "gui/views/command.hpp"
-#include "gui/views/row_painter.hpp"
+#include "gui/views/timeline/row_painter.hpp"
+#include "gui/views/window/appearance.hpp"
+#include "gui/views/window/command.hpp"
 
 namespace rehearse::gui {
 

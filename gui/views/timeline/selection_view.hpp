@@ -3,9 +3,9 @@
 
 #include <QWidget>
 
-#include "gui/models/area_totals.hpp"
-#include "gui/models/background.hpp"
-#include "gui/models/span_details.hpp"
+#include "gui/models/session/background.hpp"
+#include "gui/models/timeline/area_totals.hpp"
+#include "gui/models/timeline/span_details.hpp"
 
 class QComboBox;
 class QLabel;

@@ -7,13 +7,13 @@
 #include <QStyle>
 #include <QToolButton>
 
-#include "gui/models/area_totals.hpp"
-#include "gui/models/span_details.hpp"
-#include "gui/views/command.hpp"
-#include "gui/views/timeline_axis.hpp"
-#include "gui/views/timeline_canvas.hpp"
-#include "gui/views/timeline_labels.hpp"
-#include "gui/views/timeline_view.hpp"
+#include "gui/models/timeline/area_totals.hpp"
+#include "gui/models/timeline/span_details.hpp"
+#include "gui/views/timeline/timeline_axis.hpp"
+#include "gui/views/timeline/timeline_canvas.hpp"
+#include "gui/views/timeline/timeline_labels.hpp"
+#include "gui/views/timeline/timeline_view.hpp"
+#include "gui/views/window/command.hpp"
 
 namespace rehearse::gui {
 

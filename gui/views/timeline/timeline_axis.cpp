@@ -1,4 +1,4 @@
-#include "gui/views/timeline_axis.hpp"
+#include "gui/views/timeline/timeline_axis.hpp"
 
 #include <QKeyEvent>
 #include <QLineEdit>

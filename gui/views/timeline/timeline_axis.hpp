@@ -4,7 +4,7 @@
 #include <QPointer>
 #include <QWidget>
 
-#include "gui/views/timeline_scene.hpp"
+#include "gui/views/timeline/timeline_scene.hpp"
 
 class QLineEdit;
 

@@ -1,4 +1,4 @@
-#include "gui/views/timeline_canvas.hpp"
+#include "gui/views/timeline/timeline_canvas.hpp"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,11 @@
 #include <QMouseEvent>
 #include <QToolTip>
 
-#include "gui/models/area_totals.hpp"
-#include "gui/models/span_details.hpp"
-#include "gui/views/appearance.hpp"
-#include "gui/views/counter_painter.hpp"
-#include "gui/views/timeline_marks.hpp"
+#include "gui/models/timeline/area_totals.hpp"
+#include "gui/models/timeline/span_details.hpp"
+#include "gui/views/timeline/counter_painter.hpp"
+#include "gui/views/timeline/timeline_marks.hpp"
+#include "gui/views/window/appearance.hpp"
 
 namespace rehearse::gui {
 

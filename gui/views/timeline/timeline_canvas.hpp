@@ -4,8 +4,8 @@
 #include <QPixmap>
 #include <QWidget>
 
-#include "gui/views/row_painter.hpp"
-#include "gui/views/timeline_scene.hpp"
+#include "gui/views/timeline/row_painter.hpp"
+#include "gui/views/timeline/timeline_scene.hpp"
 
 namespace rehearse::gui {
 

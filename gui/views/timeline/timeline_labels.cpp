@@ -1,12 +1,12 @@
-#include "gui/views/timeline_labels.hpp"
+#include "gui/views/timeline/timeline_labels.hpp"
 
 #include <QHelpEvent>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QToolTip>
 
-#include "gui/models/area_tracks.hpp"
-#include "gui/views/appearance.hpp"
+#include "gui/models/timeline/area_tracks.hpp"
+#include "gui/views/window/appearance.hpp"
 
 namespace rehearse::gui {
 

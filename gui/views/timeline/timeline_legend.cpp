@@ -1,10 +1,10 @@
-#include "gui/views/timeline_legend.hpp"
+#include "gui/views/timeline/timeline_legend.hpp"
 
 #include <QPainter>
 
-#include "gui/models/area_totals.hpp"
-#include "gui/views/appearance.hpp"
-#include "gui/views/row_painter.hpp"
+#include "gui/models/timeline/area_totals.hpp"
+#include "gui/views/timeline/row_painter.hpp"
+#include "gui/views/window/appearance.hpp"
 
 namespace rehearse::gui {
 

@@ -1,10 +1,10 @@
-#include "gui/views/timeline_marks.hpp"
+#include "gui/views/timeline/timeline_marks.hpp"
 
 #include <QPainterPath>
 
-#include "gui/models/arrow_times.hpp"
-#include "gui/models/span_details.hpp"
-#include "gui/views/appearance.hpp"
+#include "gui/models/timeline/arrow_times.hpp"
+#include "gui/models/timeline/span_details.hpp"
+#include "gui/views/window/appearance.hpp"
 
 namespace rehearse::gui {
 

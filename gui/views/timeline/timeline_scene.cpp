@@ -1,4 +1,4 @@
-#include "gui/views/timeline_scene.hpp"
+#include "gui/views/timeline/timeline_scene.hpp"
 
 #include <QRectF>
 

@@ -7,12 +7,12 @@
 #include <map>
 #include <memory>
 
-#include "gui/models/background.hpp"
-#include "gui/models/group_summaries.hpp"
-#include "gui/models/mipmap.hpp"
-#include "gui/models/session.hpp"
-#include "gui/models/span_search.hpp"
-#include "gui/models/track_layout.hpp"
+#include "gui/models/session/background.hpp"
+#include "gui/models/session/session.hpp"
+#include "gui/models/timeline/group_summaries.hpp"
+#include "gui/models/timeline/mipmap.hpp"
+#include "gui/models/timeline/span_search.hpp"
+#include "gui/models/timeline/track_layout.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/views/timeline_view.hpp"
+#include "gui/views/timeline/timeline_view.hpp"
 
 #include <QAction>
 #include <QComboBox>
@@ -11,12 +11,12 @@
 #include <QStackedLayout>
 #include <QToolButton>
 
-#include "gui/views/export.hpp"
-#include "gui/views/minimap.hpp"
-#include "gui/views/timeline_axis.hpp"
-#include "gui/views/timeline_canvas.hpp"
-#include "gui/views/timeline_labels.hpp"
-#include "gui/views/timeline_legend.hpp"
+#include "gui/views/timeline/minimap.hpp"
+#include "gui/views/timeline/timeline_axis.hpp"
+#include "gui/views/timeline/timeline_canvas.hpp"
+#include "gui/views/timeline/timeline_labels.hpp"
+#include "gui/views/timeline/timeline_legend.hpp"
+#include "gui/views/window/export.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/views/topology_canvas.hpp"
+#include "gui/views/topology/topology_canvas.hpp"
 
 #include <QApplication>
 #include <QContextMenuEvent>
@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gui/models/link_users.hpp"
+#include "gui/models/topology/link_users.hpp"
 
 namespace rehearse::gui {
 

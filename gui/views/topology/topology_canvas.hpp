@@ -7,8 +7,8 @@
 #include <optional>
 #include <set>
 
-#include "gui/models/link_use.hpp"
-#include "gui/views/topology_scene.hpp"
+#include "gui/models/topology/link_use.hpp"
+#include "gui/views/topology/topology_scene.hpp"
 
 namespace rehearse::gui {
 

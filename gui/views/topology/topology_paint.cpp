@@ -5,9 +5,9 @@
 #include <array>
 #include <cmath>
 
-#include "gui/models/link_users.hpp"
-#include "gui/views/appearance.hpp"
-#include "gui/views/topology_canvas.hpp"
+#include "gui/models/topology/link_users.hpp"
+#include "gui/views/topology/topology_canvas.hpp"
+#include "gui/views/window/appearance.hpp"
 
 namespace rehearse::gui {
 

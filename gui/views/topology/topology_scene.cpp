@@ -1,4 +1,4 @@
-#include "gui/views/topology_scene.hpp"
+#include "gui/views/topology/topology_scene.hpp"
 
 #include <QRegularExpression>
 #include <algorithm>

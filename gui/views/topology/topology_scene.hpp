@@ -10,8 +10,8 @@
 #include <memory>
 #include <vector>
 
-#include "gui/models/topology_graph.hpp"
-#include "gui/models/topology_layout.hpp"
+#include "gui/models/topology/topology_graph.hpp"
+#include "gui/models/topology/topology_layout.hpp"
 
 namespace rehearse::gui {
 

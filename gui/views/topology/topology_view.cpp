@@ -1,4 +1,4 @@
-#include "gui/views/topology_view.hpp"
+#include "gui/views/topology/topology_view.hpp"
 
 #include <fmt/format.h>
 
@@ -16,9 +16,9 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "gui/views/command.hpp"
-#include "gui/views/topology_canvas.hpp"
-#include "gui/views/use_plot.hpp"
+#include "gui/views/topology/topology_canvas.hpp"
+#include "gui/views/topology/use_plot.hpp"
+#include "gui/views/window/command.hpp"
 
 namespace rehearse::gui {
 

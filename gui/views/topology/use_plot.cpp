@@ -1,4 +1,4 @@
-#include "gui/views/use_plot.hpp"
+#include "gui/views/topology/use_plot.hpp"
 
 #include <QMouseEvent>
 #include <QPainter>
@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gui/models/link_users.hpp"
-#include "gui/views/appearance.hpp"
-#include "gui/views/topology_canvas.hpp"
+#include "gui/models/topology/link_users.hpp"
+#include "gui/views/topology/topology_canvas.hpp"
+#include "gui/views/window/appearance.hpp"
 
 namespace rehearse::gui {
 

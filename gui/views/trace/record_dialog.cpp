@@ -1,4 +1,4 @@
-#include "gui/views/record_dialog.hpp"
+#include "gui/views/trace/record_dialog.hpp"
 
 #include <QClipboard>
 #include <QDialogButtonBox>

@@ -1,4 +1,4 @@
-#include "gui/views/appearance.hpp"
+#include "gui/views/window/appearance.hpp"
 
 #include <QApplication>
 #include <QStyle>

@@ -5,7 +5,7 @@
 #include <QColor>
 #include <QPalette>
 
-#include "gui/models/timeline.hpp"
+#include "gui/models/timeline/timeline.hpp"
 
 namespace rehearse::gui {
 

@@ -1,4 +1,4 @@
-#include "gui/views/command.hpp"
+#include "gui/views/window/command.hpp"
 
 #include <QWidget>
 

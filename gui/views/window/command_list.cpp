@@ -1,4 +1,4 @@
-#include "gui/views/command_list.hpp"
+#include "gui/views/window/command_list.hpp"
 
 #include <QHeaderView>
 #include <QKeyEvent>
@@ -9,7 +9,7 @@
 #include <QVBoxLayout>
 #include <array>
 
-#include "gui/views/command.hpp"
+#include "gui/views/window/command.hpp"
 
 namespace rehearse::gui {
 

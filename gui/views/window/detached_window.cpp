@@ -1,4 +1,4 @@
-#include "gui/views/detached_window.hpp"
+#include "gui/views/window/detached_window.hpp"
 
 #include <QAction>
 #include <QCloseEvent>

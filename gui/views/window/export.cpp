@@ -1,4 +1,4 @@
-#include "gui/views/export.hpp"
+#include "gui/views/window/export.hpp"
 
 #include <QAbstractItemModel>
 #include <QAbstractItemView>

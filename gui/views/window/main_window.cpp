@@ -1,4 +1,4 @@
-#include "gui/views/main_window.hpp"
+#include "gui/views/window/main_window.hpp"
 
 #include <QAbstractSpinBox>
 #include <QActionGroup>
@@ -21,29 +21,29 @@
 #include <array>
 #include <set>
 
-#include "gui/views/accuracy_view.hpp"
-#include "gui/views/command.hpp"
-#include "gui/views/command_list.hpp"
-#include "gui/views/compare_view.hpp"
-#include "gui/views/memory_view.hpp"
-#include "gui/views/message_bar.hpp"
-#include "gui/views/ops_view.hpp"
-#include "gui/views/plan_view.hpp"
-#include "gui/views/ranks_view.hpp"
-#include "gui/views/run_progress.hpp"
-#include "gui/views/runs_view.hpp"
-#include "gui/views/scaling_view.hpp"
-#include "gui/views/scenario_form.hpp"
-#include "gui/views/scenario_view.hpp"
-#include "gui/views/selection_view.hpp"
-#include "gui/views/start_page.hpp"
-#include "gui/views/sweep_setup.hpp"
-#include "gui/views/tab_order.hpp"
-#include "gui/views/timeline_view.hpp"
-#include "gui/views/topology_view.hpp"
-#include "gui/views/why_view.hpp"
-#include "gui/views/window_place.hpp"
-#include "gui/views/workspace.hpp"
+#include "gui/views/comparison/compare_view.hpp"
+#include "gui/views/comparison/ops_view.hpp"
+#include "gui/views/comparison/ranks_view.hpp"
+#include "gui/views/comparison/why_view.hpp"
+#include "gui/views/memory/memory_view.hpp"
+#include "gui/views/scenario/run_progress.hpp"
+#include "gui/views/scenario/scenario_form.hpp"
+#include "gui/views/scenario/scenario_view.hpp"
+#include "gui/views/session/runs_view.hpp"
+#include "gui/views/session/start_page.hpp"
+#include "gui/views/tables/accuracy_view.hpp"
+#include "gui/views/tables/plan_view.hpp"
+#include "gui/views/tables/scaling_view.hpp"
+#include "gui/views/tables/sweep_setup.hpp"
+#include "gui/views/timeline/selection_view.hpp"
+#include "gui/views/timeline/timeline_view.hpp"
+#include "gui/views/topology/topology_view.hpp"
+#include "gui/views/window/command.hpp"
+#include "gui/views/window/command_list.hpp"
+#include "gui/views/window/message_bar.hpp"
+#include "gui/views/window/tab_order.hpp"
+#include "gui/views/window/window_place.hpp"
+#include "gui/views/window/workspace.hpp"
 
 namespace rehearse::gui {
 

@@ -8,10 +8,10 @@
 #include <optional>
 #include <vector>
 
-#include "gui/models/loader.hpp"
-#include "gui/models/session.hpp"
-#include "gui/models/session_file.hpp"
-#include "gui/views/appearance.hpp"
+#include "gui/models/session/loader.hpp"
+#include "gui/models/session/session.hpp"
+#include "gui/models/session/session_file.hpp"
+#include "gui/views/window/appearance.hpp"
 
 class QAbstractItemView;
 class QActionGroup;

@@ -13,19 +13,19 @@
 #include <QTreeView>
 #include <algorithm>
 
-#include "gui/models/recent_files.hpp"
-#include "gui/views/accuracy_view.hpp"
-#include "gui/views/example_card.hpp"
-#include "gui/views/export.hpp"
-#include "gui/views/main_window.hpp"
-#include "gui/views/message_bar.hpp"
-#include "gui/views/plan_view.hpp"
-#include "gui/views/record_dialog.hpp"
-#include "gui/views/scaling_view.hpp"
-#include "gui/views/scenario_view.hpp"
-#include "gui/views/start_page.hpp"
-#include "gui/views/timeline_view.hpp"
-#include "gui/views/workspace.hpp"
+#include "gui/models/session/recent_files.hpp"
+#include "gui/views/scenario/scenario_view.hpp"
+#include "gui/views/session/example_card.hpp"
+#include "gui/views/session/start_page.hpp"
+#include "gui/views/tables/accuracy_view.hpp"
+#include "gui/views/tables/plan_view.hpp"
+#include "gui/views/tables/scaling_view.hpp"
+#include "gui/views/timeline/timeline_view.hpp"
+#include "gui/views/trace/record_dialog.hpp"
+#include "gui/views/window/export.hpp"
+#include "gui/views/window/main_window.hpp"
+#include "gui/views/window/message_bar.hpp"
+#include "gui/views/window/workspace.hpp"
 
 namespace rehearse::gui {
 

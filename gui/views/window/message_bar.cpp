@@ -1,4 +1,4 @@
-#include "gui/views/message_bar.hpp"
+#include "gui/views/window/message_bar.hpp"
 
 #include <QHBoxLayout>
 #include <QKeyEvent>

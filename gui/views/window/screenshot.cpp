@@ -1,4 +1,4 @@
-#include "gui/views/screenshot.hpp"
+#include "gui/views/window/screenshot.hpp"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <iostream>
 
-#include "gui/views/export.hpp"
-#include "gui/views/main_window.hpp"
+#include "gui/views/window/export.hpp"
+#include "gui/views/window/main_window.hpp"
 #include "models/text/error.hpp"
 #include "models/text/program.hpp"
 

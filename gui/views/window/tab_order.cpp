@@ -1,4 +1,4 @@
-#include "gui/views/tab_order.hpp"
+#include "gui/views/window/tab_order.hpp"
 
 #include <QWidget>
 #include <vector>

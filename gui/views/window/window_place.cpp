@@ -1,4 +1,4 @@
-#include "gui/views/window_place.hpp"
+#include "gui/views/window/window_place.hpp"
 
 #include <QGuiApplication>
 #include <QScreen>

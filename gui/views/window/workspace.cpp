@@ -1,4 +1,4 @@
-#include "gui/views/workspace.hpp"
+#include "gui/views/window/workspace.hpp"
 
 #include <QAction>
 #include <QApplication>
@@ -12,7 +12,7 @@
 #include <QToolButton>
 #include <algorithm>
 
-#include "gui/views/detached_window.hpp"
+#include "gui/views/window/detached_window.hpp"
 
 namespace rehearse::gui {
 
