@@ -32,18 +32,18 @@ void add_options(CLI::App& app, Arguments& arguments) {
       "Traces (.json, .json.gz) of rehearse or PyTorch's profiler, scenarios (.toml, which are run), "
       "tables of sweeps and validations (.csv), plans (.json), sessions (.rehearse)");
   app.add_option("--screenshot", arguments.screenshot.path,
-                 "Write a picture (.png, .svg) of what is opened, without a display, and leave")
+                 "Write a picture (.png, .svg) of the opened files without a display, then exit")
       ->check(file_name());
   std::vector<std::string> views;
   for (const QString& name : gui::MainWindow::view_names()) views.push_back(name.toStdString());
-  app.add_option("--view", arguments.screenshot.view, "What of the window the picture shows")
+  app.add_option("--view", arguments.screenshot.view, "Part of the window that the picture shows")
       ->check(one_of(views));
-  app.add_option("--tab", arguments.screenshot.tab, "Which tab is open in a picture of the window")
+  app.add_option("--tab", arguments.screenshot.tab, "Tab that is open in a picture of the window")
       ->check(one_of(views));
-  app.add_option("--size", arguments.screenshot.size, "Of the picture: WIDTHxHEIGHT (1280x800)");
-  app.add_option("--scale", arguments.screenshot.scale, "Pixels of a .png for one of the window (2)");
+  app.add_option("--size", arguments.screenshot.size, "Size of the picture: WIDTHxHEIGHT (1280x800)");
+  app.add_option("--scale", arguments.screenshot.scale, "Pixels of a .png per pixel of the window (2)");
   app.add_option("--theme", arguments.theme,
-                 "light, dark, or system: as the desktop is, light if it does not say; pictures are light")
+                 "light, dark, or system (as the desktop, light if unknown); pictures are light by default")
       ->check(one_of({"system", "light", "dark"}));
 }
 
@@ -61,7 +61,7 @@ void tell_but_for_windows(QtMsgType, const QMessageLogContext&, const QString& t
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"The window of Rehearse: what a training step is made of, on a timeline."};
+  CLI::App app{"The window of Rehearse: shows the parts of a training step on a timeline."};
   Arguments arguments;
   add_options(app, arguments);
   if (const std::optional<int> status = parse_command_line(app, argc, argv)) return *status;

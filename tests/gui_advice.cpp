@@ -127,7 +127,7 @@ TEST_CASE("A trial is told against its run: better, worse, the same, per sample,
   CHECK(verdict_on(run, done(0.08, 64)) == Verdict::better);
   CHECK(outcome_text(run, done(0.103, 64)) == "103.0 ms a step, 3.0 % more");
   CHECK(verdict_on(run, done(0.103, 64)) == Verdict::worse);
-  CHECK(outcome_text(run, done(0.1, 64)) == "100.0 ms a step, as long as now");
+  CHECK(outcome_text(run, done(0.1, 64)) == "100.0 ms a step, unchanged");
   CHECK(verdict_on(run, done(0.1, 64)) == Verdict::same);
   CHECK(outcome_text(run, done(0.16, 128)) == "160.0 ms a step, 20.0 % less per sample");
   CHECK(outcome_text(run, done(0.08, 64, false)) ==

@@ -84,14 +84,14 @@ TEST_CASE("Costs stand beside each other where they are of one training and one 
   half.device_hours /= 2;
   half.money /= 2;
   const Runs both = {run_with("a", cost), run_with("b", half)};
-  CHECK(row(both, "a step (USD)") == QStringList{"40.00", "20.00", "-20.0", "-50.0"});
+  CHECK(row(both, "cost per step (USD)") == QStringList{"40.00", "20.00", "-20.0", "-50.0"});
   CHECK(row(both, "days to 300 G tokens") == QStringList{"10.00", "5.000", "-5.00", "-50.0"});
   CHECK(row(both, "device-hours to 300 G tokens") == QStringList{"2,400", "1,200", "-1,200", "-50.0"});
-  CHECK(row(both, "USD to 300 G tokens") == QStringList{"8,000", "4,000", "-4,000", "-50.0"});
+  CHECK(row(both, "cost to 300 G tokens (USD)") == QStringList{"8,000", "4,000", "-4,000", "-50.0"});
   half.currency = "EUR";
   const Runs currencies = {run_with("a", cost), run_with("b", half)};
-  CHECK(row(currencies, "a step (USD)").isEmpty());
-  CHECK(row(currencies, "USD to 300 G tokens").isEmpty());
+  CHECK(row(currencies, "cost per step (USD)").isEmpty());
+  CHECK(row(currencies, "cost to 300 G tokens (USD)").isEmpty());
   CHECK_FALSE(row(currencies, "days to 300 G tokens").isEmpty());
   half.samples = 2000;
   CHECK(row({run_with("a", cost), run_with("b", half)}, "days to 300 G tokens").isEmpty());

@@ -152,7 +152,7 @@ TEST_CASE("Without marks a profiler's trace is told as a whole") {
   CHECK(figures.step_time_s == Approx(0.01));
   REQUIRE(figures.breakdown.size() == 3);
   CHECK(figures.breakdown[1].name == "memory copies");
-  CHECK(figures.breakdown[2].name == "nothing recorded");
+  CHECK(figures.breakdown[2].name == "unrecorded time");
   CHECK(figures.breakdown[2].seconds == Approx(0.002));
 }
 

@@ -79,7 +79,7 @@ TEST_CASE("Memory over time is as full as the stack, and begins with what always
 TEST_CASE("Of other runs the figures tell the fullest device, or nothing") {
   gui::Run run;
   CHECK(memory_of(run).stages.empty());
-  CHECK(memory_of(run).sentence == "its memory is not known");
+  CHECK(memory_of(run).sentence == "its memory use is unknown");
   run.figures.memory = {10 << 20, 20 << 20, 40 << 20, 20 << 20, 0, 90 << 20, 64 << 20, false, "stage 1"};
   const RunMemory memory = memory_of(run);
   REQUIRE(memory.stages.size() == 1);

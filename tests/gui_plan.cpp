@@ -116,7 +116,7 @@ TEST_CASE("What is wrong with a file of plans is told with its place") {
       {"{\"plans\": [{\"settings\": {}, \"step_time_s\": \"1\"}]}",
        "p.json: plans[0].step_time_s is \"1\"; allowed: a number from 0 to 1e+300"},
       {"{\"plans\": [{\"settings\": {}, \"step_time_s\": 1, \"interval_s\": [1]}]}",
-       "p.json: plans[0].interval_s is an array; allowed: the least and the most of the step time, in "
+       "p.json: plans[0].interval_s is an array; allowed: the lowest and the highest step time, in "
        "seconds"},
       {"{\"plans\": [{\"settings\": {}, \"step_time_s\": 1, \"fits\": 1}]}",
        "p.json: plans[0].fits is 1; allowed: true or false"},
@@ -176,7 +176,7 @@ TEST_CASE("Plans are told in words by what they differ in") {
   CHECK(best.find("Plan 1, 1,024 devices:\n") == 0);
   CHECK(best.find("step time 20.10 s, time per sample 13.09 ms, 76.42 samples/s, memory 66.12 GiB, "
                   "cost per step 10.29 USD, energy per step 2,001 Wh, MFU 51.00 %") != std::string::npos);
-  CHECK(description_of(file, 1).contains("Cannot be told apart from the best plan"));
+  CHECK(description_of(file, 1).contains("Too close to the best plan to distinguish"));
   CHECK(description_of(file, 14).contains("step time at least 34.40 s"));
   CHECK(description_of(file, 17).startsWith("Too large 1:"));
   CHECK(description_of(file, 17).contains("Does not fit into memory"));
@@ -187,7 +187,7 @@ TEST_CASE("Plans are told in words by what they differ in") {
         "searched, "
         "14 of them simulated.");
   CHECK(search_sentences(file)[0].toStdString() ==
-        "119,000 cannot be among the best, by a lower bound of their time; 12 contradict a constraint; 4,000 "
+        "119,000 cannot be among the best, by a lower bound on their time; 12 violate a constraint; 4,000 "
         "do "
         "not fit into memory.");
   CHECK(result_sentence(plans_with(""), "x") == "x: no plan was found that can be run.");
@@ -214,9 +214,9 @@ TEST_CASE("Rows of plans hold the settings that vary and the figures that are kn
                                                  "energy per step (Wh)",
                                                  "MFU (%)",
                                                  "fits",
-                                                 "known by",
+                                                 "basis",
                                                  "Pareto",
-                                                 "told apart",
+                                                 "distinct",
                                                  "why"});
   CHECK(rows.rows[0][1].tip.startsWith("From 19.09 to 21.21 s"));
   CHECK(rows.rows[14][1].text == "≥ 34.40");

@@ -60,7 +60,7 @@ TEST_CASE("The rank that others wait for is named, with where and why") {
   CHECK(times.ranks[3].late_s == Approx(30e-6));
   CHECK(times.ranks[3].late_at == "all-reduce bucket");
   CHECK(times.stragglers ==
-        "Straggler: Rank 3 is late; others wait 30.0 us a step (30.0 %) for it, most of it at all-reduce "
+        "Straggler: Rank 3 is late; others wait 30.0 us a step (30.0 %) for it, mostly at all-reduce "
         "bucket; it computes 30.0 us longer than the median rank.");
 }
 

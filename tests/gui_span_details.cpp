@@ -57,7 +57,7 @@ TEST_CASE("Details of computing") {
   CHECK(field(details, "Achieved") == "10.0 TFLOP/s");  // 2e9 / 200 us
   CHECK(field(details, "Bytes") == "(none)");
   CHECK(field(details, "Critical path") == "(none)");
-  CHECK(field(details_of(run, 3), "Critical path") == "on it");
+  CHECK(field(details_of(run, 3), "Critical path") == "yes");
 }
 
 TEST_CASE("Details of what is sent, in the step's time") {

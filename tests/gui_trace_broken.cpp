@@ -163,9 +163,9 @@ TEST_CASE("What is broken is left out and told, the rest is there") {
   for (const auto& [broken, told, expected, between] :
        {Case{R"({"ph":"X","name":"no time"})", "no time (ts)", {"a", "b", "c"}},
         Case{R"({"name":"no phase","ts":1})", "no phase (ph)", {"a", "b", "c"}},
-        Case{R"({"ph":"X","ts":1,"dur":"long"})", "a duration (dur) that is no number", {"a", "b", "c"}},
+        Case{R"({"ph":"X","ts":1,"dur":"long"})", "a duration (dur) that is not a number", {"a", "b", "c"}},
         Case{R"({"ph":"X","ts":1,"dur":-1})", "a negative duration (dur)", {"a", "b", "c"}},
-        Case{R"({"ph":"X" "ts":1})", "no valid JSON", {"a", "b", "c"}},
+        Case{R"({"ph":"X" "ts":1})", "invalid JSON", {"a", "b", "c"}},
         Case{R"({"ph":"X","name":"quote,"ts":1})", "a string without its closing quote", {"a", "b", "c"}},
         Case{R"({"ph":"X","args":{"x":1,"ts":1})", "no closing bracket", {"a", "b", "c"}},
         Case{R"({"ph":"X","args":[1,2}})", "brackets that do not match", {"a", "b", "c"}},
@@ -218,7 +218,7 @@ TEST_CASE("Deep nesting") {
   check_timeline(timeline);
   CHECK((timeline.rows.size() == 32 || timeline.rows.size() == 33));  // possibly with the summary
   REQUIRE(timeline.problems.size() == 1);
-  CHECK(timeline.problems[0] == "8 spans are nested more than 32 deep and not shown");
+  CHECK(timeline.problems[0] == "8 spans are nested more than 32 levels deep and are not shown");
 }
 
 TEST_CASE("A gzipped trace that is cut off") {

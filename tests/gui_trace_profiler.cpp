@@ -145,7 +145,7 @@ TEST_CASE("Ranks without a clock in common all begin at 0") {
   const Timeline all = merged(std::move(ranks));
   check_timeline(all);
   REQUIRE(all.problems.size() == 1);
-  CHECK(all.problems[0] == "the ranks' traces share no clock: each begins at time 0");
+  CHECK(all.problems[0] == "the traces of the ranks have no common clock: each begins at time 0");
   CHECK((all.processes.size() == 2 && all.processes[1].name == "trace 2: process 0"));
   CHECK(all.end == 2000);
 }

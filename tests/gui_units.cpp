@@ -60,8 +60,8 @@ TEST_CASE("A trace that tells little says so instead of naming nothing as the bo
   timeline.rows = {{0, 0, 0, 1}, {0, -1, 1, 2}};
   timeline.processes[0].summary_row = 1;
   const RunFigures figures = figures_of(timeline);
-  CHECK(figures.bottleneck.rfind(
-            "Bottleneck: not told by the trace; in 70.0 % of the step it records neither", 0) == 0);
+  CHECK(figures.bottleneck.rfind("Bottleneck: unknown; in 70.0 % of the step the trace records no work", 0) ==
+        0);
 }
 
 TEST_CASE("Ops of one name but two kinds are told apart") {

@@ -106,9 +106,9 @@ TEST_CASE("Advice that does not help, or cannot be followed, is told as such") {
                         {"none at all too", {"training.micro_batch=0"}}};
   a.window.session().replace(run);
   settle(a.window);
-  CHECK(a.told().contains("Smaller micro-batches would help. Was tried: "));
+  CHECK(a.told().contains("Smaller micro-batches would help. Tried: "));
   CHECK(a.told().contains(" more."));
-  CHECK(a.told().contains("None at all too. Was tried: cannot be simulated: "));
+  CHECK(a.told().contains("None at all too. Tried: cannot be simulated: "));
   CHECK(a.told().contains("training.micro_batch is 0"));
   CHECK(a.buttons().size() == 1);
 }

@@ -66,10 +66,10 @@ TEST_CASE("What is wrong with the command line or a file is told") {
     const char* told;
   };
   const std::vector<Case> cases = {
-      {{"--screenshot", "a.gif"}, 2, "\"a.gif\" ends otherwise; allowed: .png, .svg"},
-      {{"--screenshot", "a.png", "--size", "12"}, 2, "\"12\" is no size"},
+      {{"--screenshot", "a.gif"}, 2, "\"a.gif\" has another ending; allowed: .png, .svg"},
+      {{"--screenshot", "a.png", "--size", "12"}, 2, "\"12\" is not a size"},
       {{"--screenshot", "a.png", "--size", "1280x99999"}, 2, "allowed: WIDTHxHEIGHT of 200 to 10000 pixels"},
-      {{"--screenshot", "a.png", "--scale", "9"}, 2, "9 is no scale; allowed: 1 to 4"},
+      {{"--screenshot", "a.png", "--scale", "9"}, 2, "9 is not a scale; allowed: 1 to 4"},
       {{"--screenshot", "a.png", "--view", "walls"}, 2, "--view"},
       {{"--theme", "pink"}, 2, "--theme"},
       {{"--colour"}, 2, "--colour"},

@@ -192,8 +192,8 @@ TEST_CASE("A default is told as what it comes to, in the colour of what is given
   CHECK_FALSE(reset_of("Micro-batch")->isVisible());
   // Only fields that make no difference are disabled.
   CHECK_FALSE(f.field<NumberField>("servers").isEnabled());
-  CHECK(f.field<NumberField>("servers").toolTip().contains(
-      "Only where gradients go through parameter servers"));
+  CHECK(
+      f.field<NumberField>("servers").toolTip().contains("Only when gradients go through parameter servers"));
   CHECK_FALSE(f.field<NumberField>("training.tokens").isEnabled());
   CHECK(f.field<NumberField>("training.samples").isEnabled());
   CHECK(precision.isEnabled());

@@ -68,7 +68,7 @@ TEST_CASE("What cannot be opened is told whole until it is dismissed") {
   REQUIRE(told.size() == 2);
   CHECK((told[0] + told[1]).contains(table));
   CHECK((told[0] + told[1]).contains(scenario));
-  CHECK(window.messages().text().contains("allowed: what `rehearse sweep --out FILE.csv` writes"));
+  CHECK(window.messages().text().contains("allowed: the output of `rehearse sweep --out FILE.csv`"));
   // The text is wrapped, and no line is out of sight.
   auto* text = window.messages().findChild<QPlainTextEdit*>();
   QApplication::processEvents();

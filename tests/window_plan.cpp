@@ -108,7 +108,7 @@ TEST_CASE("The best plan is searched for the text as it stands, and two plans ar
   CHECK(searching.front().startsWith("Searching plans for mine: "));
   REQUIRE(p.plan.isVisible());
   CHECK(told(p.plan, "Progress of the search").isEmpty());
-  CHECK(told(p.plan, "What was found").startsWith("mine: tensor 8 x pipeline 8 x data 16"));
+  CHECK(told(p.plan, "Result of the search").startsWith("mine: tensor 8 x pipeline 8 x data 16"));
   CHECK(p.plan.plans().plans.size() == 19);
   CHECK(p.selected() == std::vector<int>{0});
   CHECK_FALSE(QSettings().value("recent").toStringList().contains(p.plan.path()));
@@ -185,7 +185,7 @@ TEST_CASE("Files of plans open by name and by dropping, and are saved with their
   CHECK(p.plan.isVisible());
   CHECK(p.window.session().runs().empty());
   CHECK(QSettings().value("recent").toStringList().front() == kFile);
-  CHECK(told(p.plan, "What was found").startsWith("gpt3-175b: "));
+  CHECK(told(p.plan, "Result of the search").startsWith("gpt3-175b: "));
 
   const QTemporaryDir folder;
   const QString broken = folder.filePath("plan.json");
@@ -215,7 +215,7 @@ TEST_CASE("Files of plans open by name and by dropping, and are saved with their
   std::ofstream(none.toStdString()) << "{\"scenario\": \"small\", \"plans\": []}";
   p.window.open_files({none});
   settle(p.window);
-  CHECK(told(p.plan, "What was found") == "small: no plan was found that can be run.");
+  CHECK(told(p.plan, "Result of the search") == "small: no plan was found that can be run.");
   CHECK_FALSE(p.action("Open plans as timelines").isEnabled());
   CHECK(p.plan.table().model()->rowCount() == 0);
   CHECK_FALSE(p.plan.grab().isNull());
@@ -235,7 +235,7 @@ TEST_CASE("The table sorts by any column, and the filters leave the same plans e
   QTest::keyClicks(&p.plan.filter_field(), "interleaved tensor=8");
   CHECK(p.shown_plans() == Numbers{0, 1, 3, 4, 17});
   CHECK(rows.rowCount() == 5);
-  CHECK(told(p.plan, "Plans that are shown") == "5 of 19");
+  CHECK(told(p.plan, "Number of plans shown") == "5 of 19");
   p.action("Only plans that fit").trigger();
   CHECK(rows.rowCount() == 4);
   p.action("Only Pareto-optimal plans").trigger();
@@ -316,7 +316,7 @@ TEST_CASE("A plan without a scenario is named, and not run") {
   p.plan.table().select_row(17);
   CHECK_FALSE(p.action("Open plans as timelines").isEnabled());
   emit p.plan.scatter().activated();
-  CHECK(p.window.notices().last() == "The file has no scenario of: too large 1");
+  CHECK(p.window.notices().last() == "The file has no scenario for: too large 1");
   CHECK_FALSE(p.scenario.runner().busy());
   CHECK(p.scenario.runner().queued() == 0);
   p.plan.table().selectAll();

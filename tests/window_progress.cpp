@@ -40,7 +40,7 @@ TEST_CASE("A long prediction is told with its progress, and cancelled") {
   scenarios.run_text(kText, "next", {});
   REQUIRE(wait_for([&] { return progress.isVisible() && progress.bar().value() == 420; }));
   CHECK(progress.told().text().startsWith("Predicting mine, "));
-  CHECK(progress.told().text().endsWith(" s, 1 waiting"));
+  CHECK(progress.told().text().endsWith(" s, 1 queued"));
   CHECK(progress.bar().maximum() == 1000);
   QStringList said;
   for (const QLabel* label : progress.findChildren<QLabel*>()) said << label->text();

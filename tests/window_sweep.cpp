@@ -108,7 +108,7 @@ TEST_CASE("Values that are words stand beside each other") {
   s.vary(0, "strategy.all_reduce", "ring,tree,halving-doubling");
   s.run();
   REQUIRE(s.points() == 3);
-  REQUIRE(s.named<QComboBox>("What stands on the horizontal axis").currentText() == "strategy.all_reduce");
+  REQUIRE(s.named<QComboBox>("Quantity on the horizontal axis").currentText() == "strategy.all_reduce");
   REQUIRE(s.scaling.curves().size() == 1);
   for (int i = 0; i < 3; ++i) CHECK(s.scaling.curves()[0].points[static_cast<std::size_t>(i)].x == i + 1);
 }
@@ -175,7 +175,7 @@ TEST_CASE("A sweep is saved, and points of a file whose scenario is not known ar
   REQUIRE(s.points() == 2);
   const_cast<TableView&>(s.scaling.table()).select_row(1);
   s.action("Open the point as a run").trigger();
-  CHECK(s.window.notices().last().startsWith("The scenario of these points is not known"));
+  CHECK(s.window.notices().last().startsWith("The scenario of these points is unknown"));
   CHECK(s.window.session().runs().empty());
 }
 

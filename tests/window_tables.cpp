@@ -43,8 +43,9 @@ TEST_CASE("Table and Compare tell the same time of the same work beside paramete
     CHECK(number_at(ops, op, 3) == Approx(number_at(compared, op, 2)).epsilon(1e-4));
   }
   CHECK(number_at(ops, "backward", 3) == Approx(194.6).epsilon(0.001));
-  CHECK(ops.headerData(3, Qt::Horizontal, Qt::ToolTipRole).toString().contains("a mean over the ranks"));
-  CHECK(compared.headerData(1, Qt::Horizontal, Qt::ToolTipRole).toString().contains("a mean over the ranks"));
+  CHECK(ops.headerData(3, Qt::Horizontal, Qt::ToolTipRole).toString().contains("averaged over the ranks"));
+  CHECK(
+      compared.headerData(1, Qt::Horizontal, Qt::ToolTipRole).toString().contains("averaged over the ranks"));
 }
 
 TEST_CASE("Means are over the ranks whose role does the work") {

@@ -47,7 +47,7 @@ struct TopologyWindow {
   }
   TopologyCanvas& canvas() { return *view.canvas(); }
   QString summary() { return named<QLabel>(view, "Summary of the topology")->toolTip(); }
-  QTableView& users() { return *named<QTableView>(view, "Who uses the link when"); }
+  QTableView& users() { return *named<QTableView>(view, "Transfers on the link"); }
   QTableView& links() { return *named<QTableView>(view, "Busiest links"); }
   const Judged& judged() { return *session.current()->judged; }
   // Returns the line of the picture that contains the link.
@@ -250,7 +250,7 @@ TEST_CASE("What has no topology says so") {
   profiler.source = Run::Source::profiler;
   profiler.timeline = std::make_shared<const Timeline>();
   const int id = session.add(profiler);
-  CHECK(view.canvas()->message.contains("not known"));
+  CHECK(view.canvas()->message.contains("is unknown"));
   Run other;
   other.timeline = std::make_shared<const Timeline>();
   session.add(other);

@@ -256,7 +256,7 @@ TEST_CASE("Tables of results are read in the background, and broken ones change 
   window.open_files({other, folder.filePath("none.csv")});
   settle(window);
   CHECK(window.failures() == 2);
-  CHECK(window.notices().join("\n").contains("neither of a sweep nor of a validation"));
+  CHECK(window.notices().join("\n").contains("neither a sweep nor a validation"));
   CHECK(scaling.path() == sweep);
   CHECK(QSettings().value("recent").toStringList().front() == sweep);
   window.open_files({validation});

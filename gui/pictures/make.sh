@@ -29,7 +29,7 @@ while [ $# -gt 0 ]; do
     --into) into=$(cd "$2" && pwd); shift ;;
     --sizes) sizes=yes ;;
     --list) list=yes ;;
-    -*) echo "make.sh: $1 is no option; allowed: --programs, --into, --sizes, --list" >&2; exit 2 ;;
+    -*) echo "make.sh: unknown option $1; allowed: --programs, --into, --sizes, --list" >&2; exit 2 ;;
     *) names="$names $1" ;;
   esac
   shift
@@ -66,6 +66,6 @@ echo "$pictures" | { while IFS='|' read -r name files view tab size theme; do
   fi
 done
 if [ $list = no ] && [ $made = 0 ]; then
-  echo "make.sh: there is no picture$names (--list tells which there are)" >&2
+  echo "make.sh: there is no picture$names (--list prints their names)" >&2
   exit 2
 fi; }

@@ -53,7 +53,7 @@ QString outcome_text(const Run& run, const AdviceTrial& trial) {
   QString text = QObject::tr("%1 a step")
                      .arg(QString::fromStdString(rehearse::TimeScale(trial.step_time_s)(trial.step_time_s)));
   const double change = relative_time(run, trial) - 1;
-  text += std::abs(change) < kSame ? QObject::tr(", as long as now")
+  text += std::abs(change) < kSame ? QObject::tr(", unchanged")
                                    : ", " + QString::fromStdString(in_percent(std::abs(change))) +
                                          (change < 0 ? QObject::tr(" less") : QObject::tr(" more"));
   if (!trains_as_much(run, trial)) text += QObject::tr(" per sample");

@@ -49,9 +49,9 @@ struct Columns {
                          what + " of " + name});
       if (i == 0) continue;
       const QString base = QString::fromStdString(names.front());
-      const QString of = QString(" of %1 less that of %2").arg(name, base);
+      const QString of = QString(" of %1 minus that of %2").arg(name, base);
       columns.push_back({unit.isEmpty() ? QStringLiteral("delta") : "delta (" + unit + ")", what + of});
-      columns.push_back({"delta (%)", what + of + ", over that of " + base});
+      columns.push_back({"delta (%)", what + of + ", divided by that of " + base});
     }
   }
 };
@@ -190,14 +190,14 @@ void add_cost(const Runs& runs, const Add& add) {
   const auto row = [&](const QString& name, double factor, double CostFigures::*member) {
     add(name, Better::less, factor, [=](const RunFigures& f) { return f.cost.*member; });
   };
-  if (one_currency && !per_sample(runs)) row("a step (" + currency + ")", 1, &CostFigures::step_money);
+  if (one_currency && !per_sample(runs)) row("cost per step (" + currency + ")", 1, &CostFigures::step_money);
   if (!same(&CostFigures::samples) || base.samples <= 0) return;
   const std::string amount =
       base.tokens > 0 ? with_prefix(base.tokens) + " tokens" : with_prefix(base.samples) + " samples";
   const QString to = " to " + QString::fromStdString(amount);
   row("days" + to, 1 / 86'400.0, &CostFigures::seconds);
   row("device-hours" + to, 1, &CostFigures::device_hours);
-  if (one_currency) row(currency + to, 1, &CostFigures::money);
+  if (one_currency) row("cost" + to + " (" + currency + ")", 1, &CostFigures::money);
   row("energy" + to + " (MWh)", 1e-3, &CostFigures::energy_kwh);
 }
 
@@ -213,7 +213,7 @@ TableData compared_figures(const Runs& runs, const std::vector<std::string>& nam
   using Better = FigureRow::Better;
   const auto add = [&](const QString& name, Better better, double factor, const auto& value_of) {
     FigureRow row{
-        name, {}, better, name == QStringLiteral("devices") || name == QStringLiteral("samples a step")};
+        name, {}, better, name == QStringLiteral("devices") || name == QStringLiteral("samples per step")};
     for (const auto& run : runs) row.values.push_back(factor * value_of(run->figures));
     if (std::any_of(row.values.begin(), row.values.end(), [](double value) { return value > 0; }))
       data.rows.push_back(cells_of(row, name));
@@ -227,7 +227,7 @@ TableData compared_figures(const Runs& runs, const std::vector<std::string>& nam
   const Unit time = unit_of_seconds(longest_s);
   std::size_t next = 0;
   if (of_samples)
-    add("samples a step", Better::none, 1,
+    add("samples per step", Better::none, 1,
         [](const RunFigures& f) { return std::round(f.samples_per_s * f.step_time_s); });
   add((of_samples ? "step time per sample (" : "step time (") + time.name + ")", Better::less, time.factor,
       [&](const RunFigures&) { return step_s(*runs[next++]); });
@@ -313,20 +313,20 @@ TableData rows_of(const std::vector<ComparedOp>& ops, const std::vector<std::str
   const auto named = [&](std::size_t i) { return QString::fromStdString(names[i]); };
   for (std::size_t i = 0; i < names.size(); ++i) {
     data.columns.push_back({short_name(names[i]) + " (" + total.name + ")",
-                            "Time in a step of " + named(i) +
-                                ", a mean over the ranks whose role does such work (workers, or servers)"});
+                            "Time per step of " + named(i) +
+                                ", averaged over the ranks whose role does such work (workers or servers)"});
     if (i == 0) continue;
     const QString against = named(i) + " against " + named(0);
     data.columns.push_back({"delta (" + total.name + ")", "Difference: " + against});
-    data.columns.push_back({"delta (%)", "Difference: " + against + ", over the latter"});
-    data.columns.push_back({"change", against + "; equal: by less than 1 %", false});
+    data.columns.push_back({"delta (%)", "Difference: " + against + ", divided by " + named(0)});
+    data.columns.push_back({"change", against + "; equal: they differ by less than 1 %", false});
   }
   data.columns.push_back({"kind", {}, false});
   for (std::size_t i = 0; i < names.size(); ++i) {
-    data.columns.push_back({"count, " + short_name(names[i]),
-                            "How many in a step of " + named(i) + ", a mean over those ranks"});
     data.columns.push_back(
-        {"mean (" + each.name + "), " + short_name(names[i]), "Time of one of them in " + named(i)});
+        {"count, " + short_name(names[i]), "Number per step of " + named(i) + ", averaged over those ranks"});
+    data.columns.push_back(
+        {"mean (" + each.name + "), " + short_name(names[i]), "Mean time of one op in " + named(i)});
   }
   // Number of kinds per name: "gradient sync" can be an all-reduce in one run and an exchange in another
   std::map<std::string, int> kinds;

@@ -65,8 +65,8 @@ std::string bottleneck_of(const RunFigures& figures) {
   if (unknown != nullptr && (worst == nullptr || unknown->seconds > worst->seconds) &&
       unknown->seconds > kWorthNaming * figures.step_time_s)
     return fmt::format(
-        "Bottleneck: not told by the trace; in {} of the step it records neither work nor communication nor "
-        "waiting. Record the other streams and the host as well to see what is waited for.",
+        "Bottleneck: unknown; in {} of the step the trace records no work, communication or waiting. "
+        "Record the other streams and the host as well to see the cause.",
         in_percent(unknown->seconds / figures.step_time_s));
   if (worst == nullptr) worst = &figures.breakdown.front();
   return fmt::format("Bottleneck: {}{}, {} of the step.", worst->kind == Kind::bubble ? "the " : "",
@@ -255,7 +255,7 @@ void break_down_rows(const Timeline& timeline, const std::vector<TimeRange>& win
   double told_s = 0;
   for (const BreakdownPart& known : figures.breakdown) told_s += known.seconds;
   const double rest_s = figures.step_time_s - told_s;
-  if (rest_s > 1e-6 * figures.step_time_s) add_part(figures, "nothing recorded", Kind::other, rest_s);
+  if (rest_s > 1e-6 * figures.step_time_s) add_part(figures, "unrecorded time", Kind::other, rest_s);
 }
 
 void read_spans(const Timeline& timeline, RunFigures& figures) {
@@ -273,7 +273,7 @@ void read_spans(const Timeline& timeline, RunFigures& figures) {
                                : fmt::format("the mean of {} steps that the profiler marked", steps),
                     annotated.left_out.empty() ? "" : ", without " + annotated.left_out + " (warm-up)");
   } else if (timeline.writer != Timeline::Writer::rehearse) {
-    figures.rests_on = "the whole trace: no steps are marked in it (ProfilerStep#N)";
+    figures.rests_on = "the entire trace: it marks no steps (ProfilerStep#N)";
   }
   break_down_rows(timeline, windows, steps, figures);
   if (figures.step_time_s <= 0) figures.step_time_s = seconds(figures.step.length()) / steps;

@@ -200,19 +200,20 @@ TableData rows_of(const OpTotalsOfRange& totals) {
   }
   const Unit total = unit_of_seconds(longest_s), one = unit_of_seconds(longest_one_s),
              size = unit_of_bytes(most_bytes), rate = unit_of_bytes_per_s(fastest);
-  const QString kMean = "a mean over the ranks whose role does such work (workers, or servers)";
+  const QString kMean = "averaged over the ranks whose role does such work (workers or servers)";
   TableData data;
-  data.columns = {{"op", "Ops with the same name but for their numbers", false},
-                  {"kind", {}, false},
-                  {"count", "How many, " + kMean},
-                  {"total (" + total.name + ")", "Time in the chosen stretch, " + kMean},
-                  {"share (%)", "Total over the chosen stretch; streams run side by side"},
-                  {"mean (" + one.name + ")", "Mean of the whole durations"},
-                  {"min (" + one.name + ")", "The shortest"},
-                  {"max (" + one.name + ")", "The longest"},
-                  {"data (" + size.name + ")", "Bytes that are moved, of a collective its buffer, " + kMean},
-                  {"bandwidth (" + rate.name + ")", "Bytes over the time that they took"},
-                  {"TFLOP/s", "Operations over the time that they took"}};
+  data.columns = {
+      {"op", "Ops whose names differ only in their numbers", false},
+      {"kind", {}, false},
+      {"count", "Number of ops, " + kMean},
+      {"total (" + total.name + ")", "Time in the chosen period, " + kMean},
+      {"share (%)", "Share of the chosen period; shares can exceed 100 % together, as streams run at once"},
+      {"mean (" + one.name + ")", "Mean duration, including parts outside the period"},
+      {"min (" + one.name + ")", "Shortest duration"},
+      {"max (" + one.name + ")", "Longest duration"},
+      {"data (" + size.name + ")", "Bytes moved (for a collective, its buffer), " + kMean},
+      {"bandwidth (" + rate.name + ")", "Bytes divided by the time they took"},
+      {"TFLOP/s", "Operations divided by the time they took"}};
   for (const OpTotals& op : totals.ops) {
     const auto kind = kKindNames[static_cast<std::size_t>(op.kind)];
     const auto known = [](bool is, double value) { return is ? number_cell(value) : Cell{}; };

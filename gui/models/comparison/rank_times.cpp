@@ -195,7 +195,7 @@ std::string straggler_sentence(const Timeline& timeline, const std::vector<RankT
         named(*slow), time(slow->computing_s()), time(slow_by_s),
         in_percent(slow_by_s / std::max(1e-12, slow->computing_s() - slow_by_s)));
   std::string text =
-      fmt::format("Straggler: {} is late; others wait {} a step ({}) for it, most of it at {}", named(*late),
+      fmt::format("Straggler: {} is late; others wait {} a step ({}) for it, mostly at {}", named(*late),
                   time(late->late_s), in_percent(late->late_s / step_s), late->late_at);
   const double longer_s = excess_s(*late);
   if (longer_s >= kWorthNaming * step_s)
@@ -207,18 +207,19 @@ std::string straggler_sentence(const Timeline& timeline, const std::vector<RankT
 
 const RankPartLook& look_of(RankPart part) {
   static constexpr std::array<RankPartLook, kRankParts> kLooks = {{
-      {"forward", "Computing forward", Kind::compute, Pass::forward},
-      {"backward", "Computing backward", Kind::compute, Pass::backward},
-      {"optimizer", "Computing the optimizer's step", Kind::compute, Pass::optimizer},
-      {"compute", "Computing, of no known pass", Kind::compute, Pass::none},
-      {"exposed communication", "Communication that no computing hides", Kind::communication, Pass::none},
-      {"copies", "Memory copies that nothing hides", Kind::copy, Pass::none},
+      {"forward", "Computing the forward pass", Kind::compute, Pass::forward},
+      {"backward", "Computing the backward pass", Kind::compute, Pass::backward},
+      {"optimizer", "Computing the optimizer step", Kind::compute, Pass::optimizer},
+      {"compute", "Computing; the pass is unknown", Kind::compute, Pass::none},
+      {"exposed communication", "Communication that does not overlap with computation", Kind::communication,
+       Pass::none},
+      {"copies", "Memory copies that do not overlap with other work", Kind::copy, Pass::none},
       {"data", "Waiting for a batch", Kind::data, Pass::none},
       {"checkpoint", "Writing a checkpoint", Kind::checkpoint, Pass::none},
       {"waiting for ranks", "Waiting for slower ranks or servers", Kind::waiting, Pass::none},
       {"pipeline bubble", "Waiting for another stage of the pipeline", Kind::bubble, Pass::none},
-      {"host only", "Waiting for the host: only it works (HTA: host wait)", Kind::host, Pass::none},
-      {"idle", "Nothing is recorded, and the cause is not known (HTA: other wait)", Kind::other, Pass::none},
+      {"host only", "Waiting while only the host works (HTA: host wait)", Kind::host, Pass::none},
+      {"idle", "No activity is recorded and the cause is unknown (HTA: other wait)", Kind::other, Pass::none},
   }};
   return kLooks[static_cast<std::size_t>(part)];
 }

@@ -97,7 +97,7 @@ RunMemory memory_of(const Run& run) {
       memory.fullest = static_cast<int>(s);
   }
   if (memory.fullest < 0) {
-    memory.sentence = "its memory is not known";
+    memory.sentence = "its memory use is unknown";
     return memory;
   }
   const StageMemory& fullest = memory.stages[memory.fullest];

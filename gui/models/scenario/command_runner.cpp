@@ -143,7 +143,7 @@ void CommandRunner::start_next() {
     return end(failed);
   }
   if ((elsewhere_.isEmpty() && !folder_.isValid()) || !QDir(folder()).mkpath(QString::number(running_->id))) {
-    failed.error = QString("No temporary folder can be made: %1").arg(folder_.errorString());
+    failed.error = QString("Cannot create a temporary folder: %1").arg(folder_.errorString());
     return end(failed);
   }
   result_path_ =
@@ -239,7 +239,7 @@ void CommandRunner::child_ended(int exit_code, QProcess::ExitStatus status) {
     if (outcome.error.isEmpty())
       outcome.error = status == QProcess::NormalExit
                           ? QString("rehearse ended with exit status %1.").arg(exit_code)
-                          : QString("rehearse was ended by a signal.");
+                          : QString("rehearse was terminated by a signal.");
     take_place(outcome);
   } else {
     outcome.json = child_->readAllStandardOutput();

@@ -26,13 +26,13 @@ void apply(QTextDocument& document, const TextEdit& edit) {
 }  // namespace
 
 QString new_scenario_text() {
-  return R"(# One training step: what is trained, where, and how. Predicted by Run (Ctrl+R).
+  return R"(# One training step: the model, the cluster and the strategy. Run (Ctrl+R) predicts it.
 [model]
 preset = "resnet50"
 
 [training]
-global_batch = 2048    # samples an optimizer step, over all devices
-micro_batch = 64       # samples a device computes at once
+global_batch = 2048    # samples per optimizer step, over all devices
+micro_batch = 64       # samples that a device processes at once
 
 [cluster]
 preset = "dgx-a100"

@@ -84,8 +84,7 @@ Run run_of(Read read, const QString& name) {
   } else {
     facts_of(*timeline, run);
     if (timeline->spans.size() > kMostJudgedSpans)
-      run.not_judged =
-          "the trace has more than 500,000 spans, too many for what needs all of it as a document";
+      run.not_judged = "the trace has more than 500,000 spans, the limit of the detailed analysis";
   }
   run.timeline = std::move(timeline);
   return run;

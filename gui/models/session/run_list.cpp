@@ -79,9 +79,9 @@ QVariant RunList::headerData(int section, Qt::Orientation orientation, int role)
   static const std::array<const char*, kColumns> kNames = {"Run", "Source", "Step", "Samples/s",
                                                            "Difference"};
   static const std::array<const char*, kColumns> kTips = {
-      "The run's name; its box says whether it is on the timeline",
-      "Predicted by Rehearse, measured by it, or another profiler's", "Time of one training step",
-      "Samples trained in a second", "Step time against the base's, the first run that is shown"};
+      "Name of the run; its box shows whether it is on the timeline",
+      "Predicted or measured by Rehearse, or recorded by another profiler", "Time of one training step",
+      "Samples trained per second", "Step time relative to that of the base, the first run that is shown"};
   if (orientation != Qt::Horizontal || section < 0 || section >= kColumns) return {};
   const auto at = static_cast<std::size_t>(section);
   if (role == Qt::DisplayRole) return kNames[at];

@@ -99,8 +99,8 @@ AccuracyTable accuracy_of(const CsvFile& file) {
   if (kind_of(file) != CsvKind::validation)
     throw InputError(
         {file.name, 1, 0},
-        "is not of predictions beside measurements; allowed: what `rehearse validate "
-        "[RUN|FOLDER|TABLE]... --format csv` writes, with the columns run or id, measured_step_s "
+        "does not compare predictions with measurements; allowed: the output of `rehearse validate "
+        "[RUN|FOLDER|TABLE]... --format csv`, with the columns run or id, measured_step_s "
         "and predicted_step_s");
   const bool published = file.column("run") < 0;
   AccuracyTable table;
@@ -183,11 +183,11 @@ TableData rows_of(const std::vector<AccuracyPoint>& points) {
   const bool published = any(&AccuracyPoint::table), planned = !published || any(&AccuracyPoint::strategy);
   TableData data;
   data.columns = {{"run", {}, false},
-                  {"error (%)", "Predicted over measured, less 1"},
-                  {"measured (" + time.name + ")", "Step time, the median of the measured steps"},
+                  {"error (%)", "Predicted divided by measured, minus 1"},
+                  {"measured (" + time.name + ")", "Median step time of the measured steps"},
                   {"predicted (" + time.name + ")", "Step time"},
                   {"ranks", {}}};
-  if (published) data.columns.push_back({"table", "Of published measurements", false});
+  if (published) data.columns.push_back({"table", "Table of published measurements", false});
   data.columns.push_back({published ? "group" : "topology", {}, false});
   if (planned) data.columns.push_back({"strategy", {}, false});
   for (const AccuracyPoint& point : points) {

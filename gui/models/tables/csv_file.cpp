@@ -73,7 +73,7 @@ CsvFile parse_csv(std::string_view text, const std::string& name, Progress* prog
   CsvRow row;
   bool open = false;
   if (!records.next(row, open) || open || (row.fields.size() == 1 && row.fields.front().empty()))
-    throw InputError({name, 1, 0}, "has no header: the names of the columns must stand in its first line");
+    throw InputError({name, 1, 0}, "has no header: its first line must contain the column names");
   file.header = std::move(row.fields);
   std::size_t left_out = 0;
   const auto problem = [&](std::string text_of_it) {

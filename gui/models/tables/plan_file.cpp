@@ -59,7 +59,7 @@ FoundPlan plan_in(const JsonReader& object, const std::string& folder) {
   plan.slower = number_or_none(object, "slower", -kMost);
   if (is_told(object, "interval_s")) {
     const JsonReader interval = object.at("interval_s");
-    if (interval.size() != 2) interval.refuse("the least and the most of the step time, in seconds");
+    if (interval.size() != 2) interval.refuse("the lowest and the highest step time, in seconds");
     plan.interval_s = {interval.item(0).number(0, kMost), interval.item(1).number(0, kMost)};
   }
   plan.fits = !is_told(object, "fits") || object.at("fits").boolean();

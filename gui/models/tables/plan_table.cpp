@@ -29,7 +29,7 @@ Cell label_cell(const PlanFile& file, std::size_t number) {
   cell.number = static_cast<double>(number) + 1;
   if (plan.is_base) {
     cell.tone = Tone::notable;
-    cell.tip = "What the scenario itself says";
+    cell.tip = "The plan of the scenario itself";
   }
   return cell;
 }
@@ -40,7 +40,7 @@ Cell step_time_cell(const FoundPlan& plan, const Unit& unit) {
     cell.text.prepend(QStringLiteral("≥ "));
     cell.tip = "A lower bound: the plan was not simulated";
   } else if (plan.interval_s) {
-    cell.tip = QString("From %1 to %2 %3, by the uncertainty of what it rests on")
+    cell.tip = QString("From %1 to %2 %3, given the uncertainty of the constants")
                    .arg(number_text(plan.interval_s->first * unit.factor),
                         number_text(plan.interval_s->second * unit.factor), unit.name);
   }
@@ -68,8 +68,8 @@ void add_setting(const PlanFile& file, const std::vector<std::string>& keys, con
 
 void add_figure(const PlanFile& file, PlanFigure figure, PlanColumns& columns) {
   const Unit unit = unit_of(file, figure);
-  const char* tip = figure == PlanFigure::memory ? "Of the fullest device"
-                    : figure == PlanFigure::mfu  ? "Model FLOPs over the devices' peak"
+  const char* tip = figure == PlanFigure::memory ? "Memory of the fullest device"
+                    : figure == PlanFigure::mfu  ? "Model FLOPs as a share of the devices' peak"
                                                  : "";
   columns.push_back({{title_of(file, figure), tip}, [&file, figure, unit](std::size_t plan) {
                        if (figure == PlanFigure::step_time) return step_time_cell(file.plans[plan], unit);
@@ -80,17 +80,18 @@ void add_figure(const PlanFile& file, PlanFigure figure, PlanColumns& columns) {
 }
 
 void add_states(const PlanFile& file, PlanColumns& columns) {
-  columns.push_back({{"fits", "Into the devices' memory", false}, [&file](std::size_t plan) {
-                       Cell cell = yes_cell(file.plans[plan].fits);
-                       if (!file.plans[plan].fits) cell.tone = Tone::notable;
-                       return cell;
-                     }});
   columns.push_back(
-      {{"known by", "Simulation, or only a lower bound of the time", false},
+      {{"fits", "Whether the plan fits into the devices' memory", false}, [&file](std::size_t plan) {
+         Cell cell = yes_cell(file.plans[plan].fits);
+         if (!file.plans[plan].fits) cell.tone = Tone::notable;
+         return cell;
+       }});
+  columns.push_back(
+      {{"basis", "Whether the time was simulated or is only a lower bound", false},
        [&file](std::size_t plan) { return text_cell(file.plans[plan].simulated ? "simulation" : "bound"); }});
-  columns.push_back({{"Pareto", "No other plan is better in all that is sought", false},
+  columns.push_back({{"Pareto", "Whether no other plan is better in every objective", false},
                      [&file](std::size_t plan) { return yes_cell(file.plans[plan].pareto); }});
-  columns.push_back({{"told apart", "Whether it differs from the best plan by more than is uncertain", false},
+  columns.push_back({{"distinct", "Whether the difference from the best plan exceeds the uncertainty", false},
                      [&file](std::size_t plan) {
                        const FoundPlan& of = file.plans[plan];
                        return of.origin == FoundPlan::Origin::too_large ? Cell{}
@@ -104,10 +105,11 @@ void add_states(const PlanFile& file, PlanColumns& columns) {
 // Returns the columns from left to right: the plan, its step time, its settings, and then its other figures.
 PlanColumns columns_of(const PlanFile& file) {
   PlanColumns columns;
-  columns.push_back({{"plan", "By rank; the scenario's own; those that are too large for the devices", false},
-                     [&file](std::size_t plan) { return label_cell(file, plan); }});
+  columns.push_back(
+      {{"plan", "Ranked plans, the scenario's own, and plans that are too large for the devices", false},
+       [&file](std::size_t plan) { return label_cell(file, plan); }});
   add_figure(file, PlanFigure::step_time, columns);
-  columns.push_back({{"slower (%)", "Than the best plan, by what was sought"},
+  columns.push_back({{"slower (%)", "Relative to the best plan, by the objective of the search"},
                      [&file](std::size_t plan) { return number_cell(100 * file.plans[plan].slower, 3); }});
   const std::vector<std::string> keys = varying_settings(file);
   for (const std::string& key : keys) add_setting(file, keys, key, columns);

@@ -51,8 +51,8 @@ QString in_units(const PlanFile& file, const FoundPlan& plan, PlanFigure figure)
 
 const char* reason_of(const std::string& why) {
   if (why == "memory") return "do not fit into memory";
-  if (why == "bound") return "cannot be among the best, by a lower bound of their time";
-  if (why == "constraint") return "contradict a constraint";
+  if (why == "bound") return "cannot be among the best, by a lower bound on their time";
+  if (why == "constraint") return "violate a constraint";
   return nullptr;
 }
 
@@ -109,7 +109,7 @@ QString description_of(const PlanFile& file, std::size_t number) {
   const FoundPlan& plan = file.plans[number];
   QString text = label_of(file, number);
   text[0] = text[0].toUpper();
-  if (plan.is_base && plan.origin == FoundPlan::Origin::ranked) text += ", which is the scenario's own";
+  if (plan.is_base && plan.origin == FoundPlan::Origin::ranked) text += ", the scenario's own plan";
   if (std::isfinite(plan.devices)) text += QString(", %1 devices").arg(count_cell(plan.devices).text);
   text += ":\n" + settings_text(file, plan) + "\n";
   QStringList figures;
@@ -124,7 +124,7 @@ QString description_of(const PlanFile& file, std::size_t number) {
   }
   text += figures.join(", ");
   if (!plan.fits) text += "\nDoes not fit into memory";
-  if (plan.indistinguishable && plan.slower > 0) text += "\nCannot be told apart from the best plan";
+  if (plan.indistinguishable && plan.slower > 0) text += "\nToo close to the best plan to distinguish";
   if (!plan.why.empty()) text += "\n" + QString::fromStdString(plan.why);
   return text;
 }

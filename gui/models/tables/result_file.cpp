@@ -33,11 +33,12 @@ ResultFile read_results(const std::string& path, Progress& progress) {
     case CsvKind::unknown:
       break;
   }
-  throw InputError({path, 1, 0},
-                   "is neither of a sweep nor of a validation; allowed: what `rehearse sweep --out FILE.csv` "
-                   "writes, with the columns point, step_time_s, samples_per_s, devices and status, or "
-                   "`rehearse validate [RUN|FOLDER|TABLE]... --format csv`, with the columns run or id, "
-                   "measured_step_s and predicted_step_s; or JSON of `rehearse plan --format json`");
+  throw InputError(
+      {path, 1, 0},
+      "contains neither a sweep nor a validation; allowed: the output of `rehearse sweep --out FILE.csv`, "
+      "with the columns point, step_time_s, samples_per_s, devices and status; of "
+      "`rehearse validate [RUN|FOLDER|TABLE]... --format csv`, with the columns run or id, "
+      "measured_step_s and predicted_step_s; or of `rehearse plan --format json`");
 }
 
 }  // namespace rehearse::gui

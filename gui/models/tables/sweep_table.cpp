@@ -113,9 +113,10 @@ std::vector<std::string> SweepTable::numeric_axes() const {
 
 SweepTable sweep_of(const CsvFile& file) {
   if (kind_of(file) != CsvKind::sweep)
-    throw InputError({file.name, 1, 0},
-                     "is not of a sweep; allowed: what `rehearse sweep --out FILE.csv` writes, with the "
-                     "columns point, step_time_s, samples_per_s, devices and status");
+    throw InputError(
+        {file.name, 1, 0},
+        "does not contain a sweep; allowed: the output of `rehearse sweep --out FILE.csv`, with the "
+        "columns point, step_time_s, samples_per_s, devices and status");
   SweepTable table;
   table.name = file.name;
   table.problems = file.problems;
@@ -275,7 +276,7 @@ std::vector<CurvePoint> course_of(const std::vector<CurvePoint>& points, std::si
 
 TableData rows_of(const SweepTable& table) {
   TableData data;
-  data.columns.push_back({"point", "Its number in the sweep"});
+  data.columns.push_back({"point", "Number of the point in the sweep"});
   const std::vector<std::string> numeric = table.numeric_axes();
   for (const std::string& key : table.varied) {
     const bool numbers = std::find(numeric.begin(), numeric.end(), key) != numeric.end();
@@ -286,12 +287,12 @@ TableData rows_of(const SweepTable& table) {
   for (const SweepPoint& point : table.points) longest_s = std::max(longest_s, point.step_time_s);
   const Unit time = unit_of_seconds(longest_s);
   data.columns.push_back({"devices", {}});
-  data.columns.push_back({"step time (" + time.name + ")", "Time of a training step"});
+  data.columns.push_back({"step time (" + time.name + ")", "Time of one training step"});
   data.columns.push_back({"samples/s", {}});
   data.columns.push_back({"tokens/s", {}});
-  data.columns.push_back({"MFU (%)", "Model FLOPs over the devices' peak"});
-  data.columns.push_back({"memory (GiB)", "Of the fullest device"});
-  data.columns.push_back({"status", "Whether the point was simulated, and if not why", false});
+  data.columns.push_back({"MFU (%)", "Model FLOPs as a share of the devices' peak"});
+  data.columns.push_back({"memory (GiB)", "Memory of the fullest device"});
+  data.columns.push_back({"status", "Whether the point was simulated; if not, why", false});
   for (const SweepPoint& point : table.points) {
     std::vector<Cell>& row = data.rows.emplace_back();
     const auto figure = [&](double value, int digits = 4) {

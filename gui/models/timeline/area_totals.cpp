@@ -166,11 +166,13 @@ QVariant AreaTotalsModel::data(const QModelIndex& index, int role) const {
 QVariant AreaTotalsModel::headerData(int section, Qt::Orientation orientation, int role) const {
   static const std::array<const char*, kColumns> kNames = {"Name",     "Count",   "Total", "Mean",
                                                            "Shortest", "Longest", "Share"};
-  static const std::array<const char*, kColumns> kTips = {
-      "Kind or name of the spans",       "Spans that lie in the area, at least in part",
-      "Their time inside the area",      "Total / count",
-      "The shortest part inside",        "The longest part inside",
-      "Of the area: its time x its rows"};
+  static const std::array<const char*, kColumns> kTips = {"Kind or name of the spans",
+                                                          "Spans that are at least partly in the area",
+                                                          "Time of the spans inside the area",
+                                                          "Total / count",
+                                                          "Shortest duration inside the area",
+                                                          "Longest duration inside the area",
+                                                          "Share of the area (its time x its rows)"};
   if (orientation != Qt::Horizontal || section < 0 || section >= kColumns) return {};
   if (role == Qt::DisplayRole) return QString::fromLatin1(kNames[static_cast<std::size_t>(section)]);
   if (role == Qt::ToolTipRole) return QString::fromLatin1(kTips[static_cast<std::size_t>(section)]);

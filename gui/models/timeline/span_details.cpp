@@ -125,7 +125,7 @@ void add_args(std::string_view detail, std::vector<SpanDetails::Field>& fields) 
     if (args.contains(key) && args[key].is_number())
       fields.push_back({title, duration_text(std::llround(args[key].get<double>() * 1e3))});
   };
-  add_duration("latency_us", "Latency in it");
+  add_duration("latency_us", "Latency");
   add_duration("slowed_us", "Slowed by collectives");
   if (args.contains("status") && args["status"] != "done")
     fields.push_back(
@@ -182,9 +182,9 @@ std::string name_of_link(SpanLink::Type type) {
     case SpanLink::Type::waited_for:
       return "Waited for";
     case SpanLink::Type::dependency:
-      return "Came after";
+      return "Depends on";
     case SpanLink::Type::previous:
-      return "Before it on its stream";
+      return "Previous on stream";
     case SpanLink::Type::sender:
       return "Sent by";
     case SpanLink::Type::receiver:
@@ -194,7 +194,7 @@ std::string name_of_link(SpanLink::Type type) {
     case SpanLink::Type::next:
       break;
   }
-  return "Next on its stream";
+  return "Next on stream";
 }
 
 }  // namespace
@@ -289,7 +289,7 @@ SpanDetails details_of(const Run& run, SpanId span) {
     fields.push_back({"Ready", moment(spans.ready[span])});
     fields.push_back({"Waited", duration_text(std::max<Time>(0, spans.begin[span] - spans.ready[span]))});
   }
-  if (spans.critical[span]) fields.push_back({"Critical path", "on it"});
+  if (spans.critical[span]) fields.push_back({"Critical path", "yes"});
 
   if (spans.flops[span] > 0) {
     fields.push_back({"Work", amount_text(spans.flops[span], "FLOP")});
@@ -347,7 +347,7 @@ QVariant SpanDetailsModel::data(const QModelIndex& index, int role) const {
 
 QVariant SpanDetailsModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole || section < 0 || section > 1) return {};
-  return section == 0 ? QStringLiteral("What") : QStringLiteral("Value");
+  return section == 0 ? QStringLiteral("Detail") : QStringLiteral("Value");
 }
 
 }  // namespace rehearse::gui

@@ -105,7 +105,7 @@ void bind_flows(Timeline& timeline, std::vector<Draft::FlowEnd>& ends, const std
       from = end.phase == 'f' ? kNoSpan : end.span;
     }
   }
-  if (lost > 0) left_out["ends of arrows belong to no span or have no beginning, and are not shown"] += lost;
+  if (lost > 0) left_out["ends of arrows have no span or no beginning and are not shown"] += lost;
   index_flows(timeline);
 }
 

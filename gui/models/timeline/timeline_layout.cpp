@@ -225,7 +225,8 @@ private:
       track.last_row = static_cast<int>(timeline_.rows.size());
     }
     packed_.clear();
-    if (too_deep > 0) draft_.left_out["spans are nested more than 32 deep and not shown"] += too_deep;
+    if (too_deep > 0)
+      draft_.left_out["spans are nested more than 32 levels deep and are not shown"] += too_deep;
     // Reserves room for the summaries, which come last; untouched pages take no memory.
     const std::size_t room = spans + spans / 2 + 64;
     in_parallel(14, threads_, [&](std::size_t wanted) {

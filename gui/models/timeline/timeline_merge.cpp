@@ -148,7 +148,8 @@ Timeline merged(std::vector<Timeline> ranks) {
   all.metadata = parts.front().timeline.metadata;
   all.other_data = parts.front().timeline.other_data;
   all.origin = shared ? parts.front().timeline.origin - (*parts.front().clock - first) : 0;
-  if (!shared) all.problems.emplace_back("the ranks' traces share no clock: each begins at time 0");
+  if (!shared)
+    all.problems.emplace_back("the traces of the ranks have no common clock: each begins at time 0");
   for (std::size_t p = 0; p < parts.size(); ++p) {
     Part& part = parts[p];
     const std::string name =

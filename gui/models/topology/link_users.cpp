@@ -239,7 +239,7 @@ QVariant BusiestLinksModel::data(const QModelIndex& index, int role) const {
 
 QVariant BusiestLinksModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal || section < 0 || section >= columns) return {};
-  static constexpr std::array<const char*, columns> kNames = {"Link", "Used", "Carried", "Capacity", "Alike"};
+  static constexpr std::array<const char*, columns> kNames = {"Link", "Used", "Carried", "Capacity", "Equal"};
   if (role == Qt::TextAlignmentRole) return aligned_right(section >= use);
   return role == Qt::DisplayRole ? QVariant(kNames[section]) : QVariant();
 }

@@ -201,7 +201,7 @@ void EventScanner::key_and_value() {
     }
     if (value_text(value)) {
       if (std::exchange(others_too_large_, false)) {
-        broken(0, "what stands beside the events is larger than 64 MB");
+        broken(0, "the data outside the list of events is larger than 64 MB");
         return;
       }
       others_bytes_ += value.size();
@@ -209,7 +209,8 @@ void EventScanner::key_and_value() {
       return;
     }
   }
-  broken(0, peek() < 0 ? "the file ends before its last bracket" : "what follows the events cannot be read");
+  broken(0,
+         peek() < 0 ? "the file ends before its last bracket" : "the text after the events cannot be parsed");
   state_ = State::done;
 }
 
@@ -262,8 +263,8 @@ bool EventScanner::one_event(EventBatch& batch, std::size_t& first) {
   ++number_;
   const bool at_end = event.ending == Ending::partial && ended_;
   broken(number_, event.ending == Ending::broken ? event.why
-                  : at_end                       ? "the file ends within it"
-                                                 : "it does not end within 16 MB");
+                  : at_end                       ? "the file ends inside the event"
+                                                 : "the event is longer than 16 MB");
   if (event.next_begins) {
     pos_ = static_cast<std::size_t>(event.end - window_.data());
   } else {
@@ -282,7 +283,7 @@ bool EventScanner::gather(EventBatch& batch) {
         if (batch.starts.empty()) continue;
         break;
       }
-      if (!bare_) broken(0, "the file ends before its list of events does");
+      if (!bare_) broken(0, "the file ends inside the list of events");
       state_ = State::done;
       break;
     }

@@ -69,7 +69,7 @@ const char* TraceBuilder::take(const Event& event) {
     default:
       break;
   }
-  if (!is_known(event.phase)) return "a phase (ph) that the format does not have";
+  if (!is_known(event.phase)) return "an unknown phase (ph)";
   ++draft_.left_out["events of objects, samples and memory dumps (N, O, D, P, v) are not shown"];
   return nullptr;
 }
@@ -236,13 +236,14 @@ void TraceBuilder::sort(const Event& event, Record& record) {
 
 const char* TraceBuilder::span(const Event& event, bool open) {
   const auto begin = nanoseconds_of(event.time);
-  if (!begin) return event.time.empty() ? "no time (ts)" : "a time (ts) that is no number of microseconds";
+  if (!begin) return event.time.empty() ? "no time (ts)" : "a time (ts) that is not a number of microseconds";
   Record record;
   record.ready = kNoTime;
   record.begin = record.end = *begin;
   if (!open) {
     const auto duration = nanoseconds_of(event.duration);
-    if (!duration) return event.duration.empty() ? "no duration (dur)" : "a duration (dur) that is no number";
+    if (!duration)
+      return event.duration.empty() ? "no duration (dur)" : "a duration (dur) that is not a number";
     if (*duration < 0) return "a negative duration (dur)";
     record.end += *duration;
   }
@@ -313,7 +314,7 @@ const char* TraceBuilder::asynchronous(const Event& event) {
     draft_.records.push_back(record);
     return nullptr;
   }
-  if (open.empty()) return "an end of an asynchronous span without its beginning";
+  if (open.empty()) return "an end of an asynchronous span without a beginning";
   Record& record = draft_.records[open.back()];
   open.pop_back();
   record.end = std::max(*time, record.begin);
@@ -423,7 +424,7 @@ void TraceBuilder::finish() {
   close(open_);
   close(open_async_);
   if (never_ended > 0)
-    draft_.left_out["spans that begin and never end go on to the end of the trace"] += never_ended;
+    draft_.left_out["spans never end and are extended to the end of the trace"] += never_ended;
 }
 
 }  // namespace rehearse::gui

@@ -129,7 +129,7 @@ const char* explained(error_code error) {
     case INCORRECT_TYPE:
       return "not an object";
     default:
-      return "no valid JSON";
+      return "invalid JSON";
   }
 }
 

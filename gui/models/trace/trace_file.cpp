@@ -180,10 +180,11 @@ Timeline read(TraceSource& source, const std::string& name, Progress& progress) 
   const bool has_samples =
       std::any_of(draft.counters.begin(), draft.counters.end(),
                   [](const Draft::Counter& counter) { return !counter.samples.empty(); });
-  if (!scanner.is_json()) throw InputError({name}, "no JSON: a trace begins with { or [");
+  if (!scanner.is_json()) throw InputError({name}, "is not JSON: a trace begins with { or [");
   if (draft.records.size() == 0 && !has_samples)
-    throw InputError({name}, "no event with a time in it; a trace has them in the list \"traceEvents\"" +
-                                 (problems.empty() ? std::string() : " (" + problems.front() + ")"));
+    throw InputError({name},
+                     "has no event with a time; a trace stores its events in the list \"traceEvents\"" +
+                         (problems.empty() ? std::string() : " (" + problems.front() + ")"));
 
   Timeline timeline = laid_out(draft, progress, kReading);
   timeline.problems = problems;
@@ -191,8 +192,7 @@ Timeline read(TraceSource& source, const std::string& name, Progress& progress) 
   for (const auto& [what, count] : draft.left_out)
     timeline.problems.push_back(BadPlaces::with_commas(count) + " " + what);
   if (!draft.details_kept)
-    timeline.problems.push_back(
-        "the arguments of the events are more than 256 MB and not kept for the details");
+    timeline.problems.push_back("the arguments of the events exceed 256 MB and are not shown in the details");
   if (draft.ours) {
     timeline.writer = Timeline::Writer::rehearse;
   } else if (draft.profiled) {

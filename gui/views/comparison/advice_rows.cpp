@@ -31,7 +31,7 @@ AdviceRows::AdviceRows(QWidget* parent) : QWidget(parent) {
   grid_->setHorizontalSpacing(8);
   grid_->setVerticalSpacing(4);
   grid_->setColumnStretch(0, 1);
-  title_ = new QLabel(tr("<b>What would help</b>"), this);
+  title_ = new QLabel(tr("<b>Advice</b>"), this);
   grid_->addWidget(title_, 0, 0, 1, 2);
   waiting_ = new QLabel(this);
   waiting_->setWordWrap(true);
@@ -89,7 +89,7 @@ void AdviceRows::show_trials(const Run& run, const std::vector<AdviceTrial>& tri
     const QString what = told(trial), outcome = outcome_text(run, trial);
     QString text = what.toHtmlEscaped();
     if (verdict == Verdict::worse || verdict == Verdict::same)
-      text += tr(". Was tried: ") + outcome.toHtmlEscaped();
+      text += tr(". Tried: ") + outcome.toHtmlEscaped();
     else if (!outcome.isEmpty())
       text += ": <b>" + outcome.toHtmlEscaped() + "</b>";
     row.text->setText(text + '.');
@@ -98,7 +98,7 @@ void AdviceRows::show_trials(const Run& run, const std::vector<AdviceTrial>& tri
     row.button->setVisible(trial.state != AdviceTrial::State::failed);
     row.button->setAccessibleName(tr("Try it: %1").arg(settings_name(trial.settings)));
     row.button->setAccessibleDescription(outcome);
-    row.button->setToolTip(tr("Open the step with %1 beside this one, and compare them").arg(settings));
+    row.button->setToolTip(tr("Open a run with %1 next to this one and compare them").arg(settings));
   }
 }
 

@@ -66,9 +66,9 @@ CompareView::CompareView(Session& session, ViewState&, QWidget* parent) : QWidge
   sentence_->setWordWrap(true);
   sentence_->setMinimumSize(120, 1);
   sentence_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-  sentence_->setAccessibleName(tr("Where the difference comes from"));
+  sentence_->setAccessibleName(tr("Causes of the difference"));
   bars_ = new StackedBars(left_);
-  bars_->setAccessibleName(tr("What the steps are made of"));
+  bars_->setAccessibleName(tr("Parts of the steps"));
   told->addWidget(sentence_);
   told->addWidget(bars_);
   told->addStretch(1);
@@ -87,14 +87,14 @@ CompareView::CompareView(Session& session, ViewState&, QWidget* parent) : QWidge
     add_command(*this, {menu::tables, tr("Compare %1").arg(text.toLower()), {QKeySequence(key)}, tip},
                 [this, number] { tabs_->setCurrentIndex(number); });
   };
-  page(tr("Figures"), tr("Alt+1"), tr("Figures of the runs beside each other"));
-  page(tr("Kinds of op"), tr("Alt+2"), tr("What each kind of op differs by"));
+  page(tr("Figures"), tr("Alt+1"), tr("Show the figures of the runs side by side"));
+  page(tr("Kinds of op"), tr("Alt+2"), tr("Show the difference of each kind of op"));
   head->addWidget(tabs_);
   filter_ = new QLineEdit(right);
   filter_->setPlaceholderText(tr("Filter"));
   filter_->setClearButtonEnabled(true);
   filter_->setAccessibleName(tr("Filter of the table"));
-  filter_->setToolTip(tr("Shows rows that hold this text"));
+  filter_->setToolTip(tr("Show only rows that contain this text"));
   leave_out_of_pictures(*filter_);
   head->addWidget(filter_, 1);
   tables->addLayout(head);

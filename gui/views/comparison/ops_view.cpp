@@ -50,16 +50,16 @@ OpsView::OpsView(Session& session, ViewState& state, QWidget* parent)
   QVBoxLayout* const all = body.column;
   auto* head = new QHBoxLayout;
   stretch_ = new QComboBox(told_);
-  stretch_->addItems({tr("Visible time"), tr("Whole step"), tr("Whole run")});
+  stretch_->addItems({tr("Visible time"), tr("Full step"), tr("Full run")});
   stretch_->setCurrentIndex(static_cast<int>(Stretch::step));
-  stretch_->setAccessibleName(tr("Stretch of time that is counted"));
-  stretch_->setToolTip(tr("Which stretch of time is counted"));
+  stretch_->setAccessibleName(tr("Period that is counted"));
+  stretch_->setToolTip(tr("Choose the period that is counted"));
   filter_ = new QLineEdit(told_);
   filter_->setPlaceholderText(tr("Filter"));
   filter_->setClearButtonEnabled(true);
   filter_->setMaximumWidth(280);
   filter_->setAccessibleName(tr("Filter of the table"));
-  filter_->setToolTip(tr("Shows rows that hold this text"));
+  filter_->setToolTip(tr("Show only rows that contain this text"));
   for (QWidget* control : {static_cast<QWidget*>(stretch_), static_cast<QWidget*>(filter_)})
     leave_out_of_pictures(*control);
   about_ = new QLabel(told_);
@@ -82,7 +82,7 @@ OpsView::OpsView(Session& session, ViewState& state, QWidget* parent)
                 {menu::tables,
                  tr(kActions[i].first),
                  {QKeySequence(kActions[i].second)},
-                 tr("Which stretch of time the table of ops counts")},
+                 tr("Choose the period that the table of ops counts")},
                 [this, i] { set_stretch(static_cast<Stretch>(i)); });
   }
 
@@ -120,7 +120,7 @@ void OpsView::count() {
       [timeline = run->timeline, range](const std::atomic<bool>& cancelled) {
         const OpTotalsOfRange totals = op_totals(*timeline, range, &cancelled);
         Found found{rows_of(totals), {}, {}};
-        found.about = QString("%1 kinds of op in %2; means over those of %3 ranks that do such work")
+        found.about = QString("%1 kinds of op in %2; averages over those of %3 ranks that do such work")
                           .arg(totals.ops.size())
                           .arg(QString::fromStdString(duration_text(range.length())))
                           .arg(QString::fromStdString(with_thousands(static_cast<long>(totals.ranks))));

@@ -128,17 +128,16 @@ TableData rows_of(const std::vector<RanksOfRun>& runs) {
   const Unit time = unit_of_seconds(longest_s);
   const std::vector<RankPart> parts = parts_of(runs);
   TableData data;
-  data.columns = {{"rank", "Ranks that behave alike are one row", false},
-                  {"step", "What the step is made of, each instant once", false}};
-  if (folded) data.columns.push_back({"ranks", "How many ranks the row stands for"});
+  data.columns = {{"rank", "Ranks with identical behaviour share a row", false},
+                  {"step", "Parts of the step; each instant counts once", false}};
+  if (folded) data.columns.push_back({"ranks", "Number of ranks that the row represents"});
   data.columns.push_back(
       {"overlap (%)",
-       "Share of the communication that lies behind computing: time that both take over all "
-       "communication, from when all sides were ready"});
+       "Share of the communication that overlaps with computation: the time of both at once, divided by all "
+       "communication from when all sides were ready"});
   if (latest_s > 0)
-    data.columns.push_back(
-        {"late (" + time.name + ")",
-         "How long others stood still because this rank came last to what they do together"});
+    data.columns.push_back({"late (" + time.name + ")",
+                            "Time that others waited because this rank was the last to join a shared op"});
   for (const RankPart part : parts)
     data.columns.push_back({qt(look_of(part).name) + " (" + time.name + ")", qt(look_of(part).what)});
   for (std::size_t r = 0; r < runs.size(); ++r) {
@@ -159,7 +158,7 @@ TableData rows_of(const std::vector<RanksOfRun>& runs) {
       if (latest_s > 0) {
         Cell late = number_cell(rank.late_s * time.factor);
         if (rank.late_s > 0.01 * rank.step_s()) late.tone = Tone::notable;
-        if (!rank.late_at.empty()) late.tip = QObject::tr("Most of it at %1").arg(qt(rank.late_at));
+        if (!rank.late_at.empty()) late.tip = QObject::tr("Mostly at %1").arg(qt(rank.late_at));
         row.push_back(late);
       }
       for (const RankPart part : parts) row.push_back(number_cell(rank.of(part) * time.factor));
@@ -187,10 +186,10 @@ RanksView::RanksView(Session& session, ViewState&, QWidget* parent) : QWidget(pa
   legend_ = new QLabel(told_);
   legend_->setTextFormat(Qt::RichText);
   legend_->setWordWrap(true);
-  legend_->setAccessibleName(tr("What the colours mean"));
+  legend_->setAccessibleName(tr("Legend of the colours"));
   all->addWidget(legend_);
   table_ = new TableView(told_);
-  table_->setAccessibleName(tr("Ranks and what they do in a step"));
+  table_->setAccessibleName(tr("Ranks and the parts of their steps"));
   table_->setItemDelegateForColumn(kBars, new Bars(*this, *table_));
   all->addWidget(table_, 1);
 

@@ -130,11 +130,11 @@ WhyView::WhyView(Session& session, ViewState&, QWidget* parent)
   auto* bars = new QVBoxLayout;
   bars->setSpacing(4);
   bar_title_ = new QLabel(told_);
-  path_title_ = new QLabel(tr("The critical path, which the step cannot be shorter than"), told_);
+  path_title_ = new QLabel(tr("The critical path (the step cannot be shorter)"), told_);
   breakdown_ = new StackedBars(told_);
-  breakdown_->setAccessibleName(tr("What the step is made of"));
+  breakdown_->setAccessibleName(tr("Parts of the step"));
   path_ = new StackedBars(told_);
-  path_->setAccessibleName(tr("What the critical path is made of"));
+  path_->setAccessibleName(tr("Parts of the critical path"));
   bars->addWidget(bar_title_);
   bars->addWidget(breakdown_);
   bars->addSpacing(8);
@@ -144,9 +144,9 @@ WhyView::WhyView(Session& session, ViewState&, QWidget* parent)
   columns_->addLayout(bars, 5);
   auto* sentences = new QVBoxLayout;
   sentences->setSpacing(6);
-  cause_ = text_label(told_, tr("What costs most"));
+  cause_ = text_label(told_, tr("Largest cost"));
   advice_ = new AdviceRows(told_);
-  sentences_ = text_label(told_, tr("What it comes from"));
+  sentences_ = text_label(told_, tr("Causes"));
   for (QLabel* label : {cause_, sentences_}) label->setAlignment(Qt::AlignTop | Qt::AlignLeft);
   sentences->addWidget(cause_);
   sentences->addWidget(advice_);
@@ -166,14 +166,14 @@ WhyView::WhyView(Session& session, ViewState&, QWidget* parent)
       {menu::trials,
        tr("&Try the first advice"),
        {QKeySequence("Ctrl+Alt+T")},
-       tr("Open the step with the change that is advised first, and compare them")},
+       tr("Open a run with the first change that is advised, and compare the two")},
       [this] { advice_->try_first(); }, Qt::WindowShortcut);
   tries_ = add_command(
       *this,
       {menu::trials,
-       tr("Simulate &advice unasked"),
+       tr("Simulate &advice automatically"),
        {QKeySequence("Ctrl+Alt+A")},
-       tr("Simulate what would help as soon as a run is looked at, at low priority")},
+       tr("Simulate the advice as soon as a run is viewed, at low priority")},
       [] {}, Qt::WindowShortcut);
   tries_->setCheckable(true);
   tries_->setChecked(QSettings().value(kTriesAdvice, true).toBool());
@@ -198,8 +198,7 @@ void WhyView::tell() {
   nothing_->setVisible(!run || loading);
   scroll_->setVisible(run && !loading);
   if (!run) {
-    nothing_->setText(
-        tr("No run is open. Open a trace, or run a scenario, to see what its step is made of."));
+    nothing_->setText(tr("No run is open. Open a trace, or run a scenario, to see the parts of its step."));
     return;
   }
   if (loading) {
@@ -222,10 +221,9 @@ void WhyView::tell() {
 
   breakdown_->set({breakdown_bar(figures)});
   const Bar path = path_bar(figures);
-  bar_title_->setText(
-      figures.steps > 1 && run->source == Run::Source::profiler
-          ? tr("What a step is made of, a mean over %1 steps and all devices").arg(figures.steps)
-          : tr("What the step is made of, a mean over devices"));
+  bar_title_->setText(figures.steps > 1 && run->source == Run::Source::profiler
+                          ? tr("Parts of a step, averaged over %1 steps and all devices").arg(figures.steps)
+                          : tr("Parts of the step, averaged over devices"));
   bar_title_->setVisible(!figures.breakdown.empty());
   breakdown_->setVisible(!figures.breakdown.empty());
   path_->set({path});
@@ -244,7 +242,7 @@ void WhyView::tell() {
   if (run->judged) text += more_of(*run->judged);
   if (!figures.cost.price.empty()) text += paragraph("Price: " + figures.cost.price + ".");
   if (!figures.rests_on.empty()) text += paragraph("Rests on: " + figures.rests_on + ".");
-  if (!run->not_judged.empty()) text += paragraph("Not told: " + run->not_judged);
+  if (!run->not_judged.empty()) text += paragraph("Not analysed: " + run->not_judged);
   const std::vector<std::string>& problems = run->timeline->problems;
   if (!problems.empty()) {
     text += "<p><b>" + tr("Problems found while reading:") + "</b></p><ul>";
@@ -268,7 +266,7 @@ void WhyView::tell_figures(const Run& run) {
   const std::string unit = run.judged ? run.judged->run.scenario.model.sample_unit : "samples";
   const std::string noun =
       run.judged ? device_noun(run.judged->run.scenario.cluster->node().device) : "device";
-  add(figures.step_time_s > 0, rehearse::TimeScale(figures.step_time_s)(figures.step_time_s), tr("a step"));
+  add(figures.step_time_s > 0, rehearse::TimeScale(figures.step_time_s)(figures.step_time_s), tr("per step"));
   add(figures.samples_per_s > 0, with_prefix(figures.samples_per_s), QString::fromStdString(unit) + "/s");
   add(figures.tokens_per_s > 0, with_prefix(figures.tokens_per_s), tr("tokens/s"));
   add(figures.tflops_per_device > 0, with_digits(figures.tflops_per_device, 3),
@@ -280,8 +278,8 @@ void WhyView::tell_figures(const Run& run) {
   add(cost.samples > 0, days_text(cost.seconds), tr("to %1").arg(unit_of_training));
   add(cost.device_hours > 0, with_prefix(cost.device_hours),
       tr("%1-hours").arg(QString::fromStdString(noun)));
-  add(cost.money > 0, in_money(cost.money, cost.currency), tr("in all"));
-  add(cost.samples <= 0 && cost.step_money > 0, in_money(cost.step_money, cost.currency), tr("a step"));
+  add(cost.money > 0, in_money(cost.money, cost.currency), tr("in total"));
+  add(cost.samples <= 0 && cost.step_money > 0, in_money(cost.step_money, cost.currency), tr("per step"));
   QString values, names;
   for (const auto& [value, what] : told) {
     values += "<td style='padding-right:30px; font-size:x-large; font-weight:600'>" + value.toHtmlEscaped() +

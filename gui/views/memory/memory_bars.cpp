@@ -55,7 +55,7 @@ MemoryBars::MemoryBars(QWidget* parent) : QWidget(parent) {
   setFocusPolicy(Qt::StrongFocus);
   setMouseTracking(true);
   setAccessibleName("Memory of each stage");
-  setAccessibleDescription("Stacked bars; left and right go from stage to stage");
+  setAccessibleDescription("Stacked bars; the left and right keys move between stages");
 }
 
 void MemoryBars::set_memory(std::vector<RunMemory> runs) {
@@ -260,7 +260,7 @@ QString MemoryBars::tip_of(int run, int stage) const {
   QString text = qt(memory.rank.empty() ? memory.name : memory.rank);
   for (std::size_t part = 0; part < memory.parts.size(); ++part)
     text += qt(fmt::format("\n{} {}", kMemoryParts[part], memory_text(memory.parts[part])));
-  text += "\ntogether " + qt(memory_text(memory.total));
+  text += "\ntotal " + qt(memory_text(memory.total));
   if (memory.server)
     text += " (a server's processor)";
   else if (runs_[run].capacity > 0)

@@ -153,7 +153,7 @@ void MemoryPlot::mouseMoveEvent(QMouseEvent* event) {
     text += QString::fromStdString(
         fmt::format("\n{} {}", kMemoryParts[part], memory_text(series_.parts[part][i])));
   }
-  text += "\ntogether " + QString::fromStdString(memory_text(total));
+  text += "\ntotal " + QString::fromStdString(memory_text(total));
   QToolTip::showText(event->globalPosition().toPoint(), text, this);
 }
 

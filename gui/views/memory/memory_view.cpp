@@ -22,7 +22,7 @@ MemoryView::MemoryView(Session& session, ViewState& state, QWidget* parent)
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
   key_ = new QLabel(this);
-  key_->setAccessibleName("What the colours mean");
+  key_->setAccessibleName("Legend of the colours");
   key_->setTextFormat(Qt::RichText);
   key_->setContentsMargins(10, 5, 10, 5);
   key_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
@@ -43,7 +43,7 @@ MemoryView::MemoryView(Session& session, ViewState& state, QWidget* parent)
   };
   add("Memory of the next stage", QKeySequence("."), "Show the memory of the next stage over time",
       [this] { step(1); });
-  add("Memory of the previous stage", QKeySequence(","), "Show the memory of the stage before over time",
+  add("Memory of the previous stage", QKeySequence(","), "Show the memory of the previous stage over time",
       [this] { step(-1); });
   add("Memory of the fullest stage", QKeySequence("Home"), "Show the memory of the fullest stage over time",
       [this] { choose_fullest(); });
@@ -113,7 +113,7 @@ void MemoryView::gather() {
   }
   bars_->message = shown.empty() ? "No run yet. Open a trace or run a scenario to see its memory."
                    : reading     ? "The memory is being read..."
-                                 : "The memory of this run is not known: its trace does not tell it.";
+                                 : "The memory use of this run is unknown: its trace does not record it.";
   bars_->set_memory(memory_);
   const bool keeps = by_hand_ && run_ >= 0 && run_ < static_cast<int>(memory_.size()) &&
                      stage_ < static_cast<int>(memory_[run_].stages.size());
@@ -149,7 +149,7 @@ void MemoryView::read_series() {
   series_.cancel();
   const bool any = run_ >= 0 && stage_ >= 0;
   const Session::RunPointer run = any ? session_.run(memory_[run_].run) : nullptr;
-  plot_->message = !any ? "" : "How this memory goes over time is not known.";
+  plot_->message = !any ? "" : "The change of this memory over time is unknown.";
   if (!run || memory_[run_].stages[stage_].rank_class < 0) {
     plot_->set_series({}, 0, 0, {});
     emit ready();

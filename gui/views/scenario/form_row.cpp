@@ -39,7 +39,7 @@ FormRow::FormRow(const ScenarioField& field, QWidget& body)
   reset_->setAutoRaise(true);
   reset_->setFocusPolicy(Qt::NoFocus);  // with the keyboard, one empties the field instead
   reset_->setAccessibleName("Reset " + field.label + " to its default");
-  reset_->setToolTip("Leave it out of the text: the default");
+  reset_->setToolTip("Remove it from the text to use the default");
   QSizePolicy keeps_place = reset_->sizePolicy();
   keeps_place.setRetainSizeWhenHidden(true);
   reset_->setSizePolicy(keeps_place);
@@ -86,7 +86,7 @@ void FormRow::show(const State& state) {
   QString tip = wrong ? state.error : field_.tip;
   if (!wrong && !used) tip += ".\n" + state.why_unused;
   label_->setToolTip(tip);
-  if (number_ && !wrong) tip += ".\nUp and Down double and halve it; empty: the default.";
+  if (number_ && !wrong) tip += ".\nUp and Down double and halve it; empty means the default.";
   editor()->setToolTip(tip);
 }
 

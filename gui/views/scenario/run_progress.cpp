@@ -14,23 +14,23 @@ RunProgress::RunProgress(CommandRunner& runner, QWidget* parent)
       said_(new QLabel(this)),
       bar_(new QProgressBar(this)),
       cancel_(new QToolButton(this)) {
-  setAccessibleName("Prediction under way");
+  setAccessibleName("Prediction in progress");
   setFrameShape(StyledPanel);
   setBackgroundRole(QPalette::Base);
   setAutoFillBackground(true);
-  told_->setAccessibleName("What is under way");
+  told_->setAccessibleName("Current task");
   told_->setTextFormat(Qt::PlainText);
   QFont bold = told_->font();
   bold.setBold(true);
   told_->setFont(bold);
-  said_->setAccessibleName("What the program says");
+  said_->setAccessibleName("Output of the program");
   said_->setTextFormat(Qt::PlainText);
   said_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-  bar_->setAccessibleName("How much of it is done");
+  bar_->setAccessibleName("Progress");
   bar_->setFixedWidth(kBarWidth);
   bar_->setTextVisible(false);
   cancel_->setText("Cancel");
-  cancel_->setToolTip("End this one; those that wait go on");
+  cancel_->setToolTip("Cancel this task; queued tasks continue");
   cancel_->setFocusPolicy(Qt::StrongFocus);
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(10, 3, 10, 3);
@@ -54,7 +54,7 @@ void RunProgress::follow() {
   QString text = QString("%1, %2 s")
                      .arg(metrics.elidedText(runner_->doing(), Qt::ElideMiddle, kMostNameWidth),
                           QString::number(runner_->elapsed_s(), 'f', 0));
-  if (runner_->queued() > 0) text += QString(", %1 waiting").arg(runner_->queued());
+  if (runner_->queued() > 0) text += QString(", %1 queued").arg(runner_->queued());
   told_->setText(text);
   told_->setToolTip(runner_->running_name());
   said_->setText(said_->fontMetrics().elidedText(runner_->last_line(), Qt::ElideRight, said_->width()));

@@ -225,13 +225,13 @@ void ScenarioEditor::make_completer() {
   completer_->setCompletionMode(QCompleter::PopupCompletion);
   completer_->setCaseSensitivity(Qt::CaseInsensitive);
   completer_->setMaxVisibleItems(12);
-  completer_->popup()->setAccessibleName("What may be written here");
+  completer_->popup()->setAccessibleName("Possible completions");
   connect(completer_, qOverload<const QString&>(&QCompleter::activated), this, &ScenarioEditor::take);
   add_command(*this,
               {menu::edit,
                "C&omplete",
                {QKeySequence("Ctrl+Space")},
-               "Offer the sections, keys or values that may stand at the cursor of the scenario's text"},
+               "Offer the sections, keys or values that are allowed at the cursor of the scenario's text"},
               [this] { complete(); });
   reading_keys_.ask([](const std::atomic<bool>&) { return scenario_keys(); },
                     [this](const auto& keys) { keys_ = keys; });

@@ -206,9 +206,9 @@ QString ScenarioForm::why_unused(const ScenarioField& field, const QString& grad
   const QString& key = field.key;
   const bool servers = has_servers(gradients);
   if ((key == "servers" || key == "cluster.server_nodes") && !servers)
-    return "Only where gradients go through parameter servers.";
+    return "Only when gradients go through parameter servers.";
   if ((key == "strategy.all_reduce" || key == "strategy.compression") && servers)
-    return "Not where gradients go through parameter servers.";
+    return "Not when gradients go through parameter servers.";
   const QString schedule = known("strategy.schedule"), fabric = known("cluster.kind");
   if (key == "strategy.virtual_stages" && schedule != "interleaved" && schedule != "breadth-first")
     return "Only with the interleaved or breadth-first schedule.";
@@ -218,8 +218,9 @@ QString ScenarioForm::why_unused(const ScenarioField& field, const QString& grad
   const bool of_tokens =
       key == "training.sequence_length" || key == "training.tokens" || key == "training.attention";
   if (of_tokens && !usual_.isEmpty() && !usual_.contains("training.sequence_length"))
-    return "Only of models that are trained on tokens.";
-  if (key == "training.dataset_samples" && !draft_->value("training.epochs")) return "Only beside epochs.";
+    return "Only for models that are trained on tokens.";
+  if (key == "training.dataset_samples" && !draft_->value("training.epochs"))
+    return "Only together with epochs.";
   return {};
 }
 

@@ -76,13 +76,13 @@ void ScenarioView::build_actions() {
   using V = ScenarioView;
   run_ = add("&Run", "&Run", Qt::CTRL | Qt::Key_R, "Predict this scenario", &V::run);
   plan_ = add("Find the &best plan", "&Run", Qt::CTRL | Qt::SHIFT | Qt::Key_R,
-              "Search the parallelization that trains this model fastest on this cluster", &V::plan);
+              "Search for the parallelization that trains this model fastest on this cluster", &V::plan);
   cancel_ = add("&Cancel", "&Run", Qt::CTRL | Qt::Key_Period,
-                "End the predictions and searches that are under way or waiting", &V::cancel);
+                "Cancel the running and queued predictions and searches", &V::cancel);
   duplicate_ =
       add("&Duplicate run", "&Run", Qt::CTRL | Qt::Key_D,
           "Open the scenario of the current run, to change it and run it again", &V::duplicate_current);
-  new_ = add("&New scenario", "&File", Qt::CTRL | Qt::Key_N, "Begin another scenario", &V::new_draft);
+  new_ = add("&New scenario", "&File", Qt::CTRL | Qt::Key_N, "Create a new scenario", &V::new_draft);
   open_ = add("Open &scenario...", "&File", Qt::CTRL | Qt::SHIFT | Qt::Key_O, "Open a scenario file",
               &V::choose_file);
   save_ = add("&Save scenario", "&File", Qt::CTRL | Qt::Key_S, "Write the scenario to its file", &V::save);
@@ -90,13 +90,13 @@ void ScenarioView::build_actions() {
                  "Write the scenario to another file", &V::save_as);
   close_ = add("&Close scenario", "&File", Qt::CTRL | Qt::Key_W, "Close this scenario", &V::close_current);
   reopen_ = add("Re&open closed scenario", "&File", Qt::CTRL | Qt::SHIFT | Qt::Key_T,
-                "Open the scenario again that was closed last", &V::reopen);
-  undo_ = add("&Undo", "&Edit", QKeySequence(Qt::CTRL | Qt::Key_Z),
-              "Take back the last change of the scenario", &V::undo);
+                "Reopen the scenario that was closed last", &V::reopen);
+  undo_ = add("&Undo", "&Edit", QKeySequence(Qt::CTRL | Qt::Key_Z), "Undo the last change of the scenario",
+              &V::undo);
   redo_ = add("&Redo", "&Edit", QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Z),
-              "Make the change again that was taken back", &V::redo);
+              "Redo the change that was undone", &V::redo);
   find_ = add("Find a &setting", "&Edit", Qt::CTRL | Qt::SHIFT | Qt::Key_F,
-              "Find a field of the form, or any key that a scenario may have, by words", &V::find_setting);
+              "Search for a field of the form, or for any key that a scenario can have", &V::find_setting);
   error_ = add("&Go to the error", "&Go", Qt::Key_F8, "Show what is wrong in the scenario's text",
                &V::go_to_error);
   for (QAction* action : {save_, save_as_, close_})
@@ -128,7 +128,7 @@ void ScenarioView::build_widgets() {
   tools_->addAction(open_);  // lay_out() adds the others
   auto* more = new QToolButton(tools_);
   more->setText("More");
-  more->setToolTip("More to do with the scenario");
+  more->setToolTip("Show more commands for the scenario");
   more->setPopupMode(QToolButton::InstantPopup);
   more->addActions({save_, save_as_, duplicate_, close_, reopen_});
   more_ = tools_->addWidget(more);
@@ -321,7 +321,7 @@ void ScenarioView::show_progress() {
     text = runner_.busy()
                ? QString("%1: %2 s").arg(runner_.doing(), QString::number(runner_.elapsed_s(), 'f', 1))
                : QString("Starting...");
-    if (runner_.busy() && runner_.queued() > 0) text += QString(", %1 waiting").arg(runner_.queued());
+    if (runner_.busy() && runner_.queued() > 0) text += QString(", %1 queued").arg(runner_.queued());
     if (!runner_.last_line().isEmpty()) text += '\n' + runner_.last_line();
   }
   progress_->setText(text);
@@ -333,7 +333,7 @@ void ScenarioView::run_ended(const RunOutcome& outcome) {
   switch (outcome.kind) {
     case RunOutcome::Kind::done:
       if (outcome.task == Task::plan) {
-        result_ = QString("%1: the best plan is found, in %2 s")
+        result_ = QString("%1: found the best plan in %2 s")
                       .arg(outcome.name, QString::number(outcome.seconds, 'f', 1));
         emit plans_made(outcome.path, outcome.name);
       } else {

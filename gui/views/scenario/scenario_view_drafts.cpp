@@ -121,7 +121,7 @@ void ScenarioView::tell_drafts() {
     const ScenarioDraft& draft = *drafts_[static_cast<std::size_t>(i)];
     QString name = tabs_->fontMetrics().elidedText(draft.name(), Qt::ElideMiddle, kMostTabPixels);
     tabs_->setTabText(i, name.replace('&', "&&") + (draft.is_modified() ? " *" : ""));
-    tabs_->setTabToolTip(i, draft.path().isEmpty() ? draft.name() + ", not in a file" : draft.path());
+    tabs_->setTabToolTip(i, draft.path().isEmpty() ? draft.name() + ", not saved to a file" : draft.path());
   }
   reopen_->setEnabled(!closed_.empty());
 }
@@ -173,7 +173,7 @@ void ScenarioView::duplicate_run(int id) {
   const auto run = session_.run(id);
   if (!run) return;
   const QString name = QString::fromStdString(run->name), text = QString::fromStdString(run->scenario_text);
-  if (text.isEmpty()) return emit message(QString("The scenario of %1 is not known").arg(name));
+  if (text.isEmpty()) return emit message(QString("The scenario of %1 is unknown").arg(name));
   set_text(text, name);
 }
 

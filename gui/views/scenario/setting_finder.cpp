@@ -12,11 +12,11 @@ SettingFinder::SettingFinder(QWidget* parent)
     : QWidget(parent), line_(new QLineEdit(this)), list_(new QListWidget(this)) {
   line_->setAccessibleName("Find a setting");
   line_->setPlaceholderText("Find a setting");
-  line_->setToolTip("Words of a field, or of any key that a scenario may have");
+  line_->setToolTip("Search for words of a field, or of any key that a scenario can have");
   line_->setClearButtonEnabled(true);
   line_->installEventFilter(this);
   list_->setAccessibleName("Further settings");
-  list_->setToolTip("Keys without a field. Enter gives one to them");
+  list_->setToolTip("Keys without a field. Press Enter to add a field for a key");
   list_->setUniformItemSizes(true);
   list_->setTextElideMode(Qt::ElideMiddle);
   list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);

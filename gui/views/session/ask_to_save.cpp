@@ -13,11 +13,11 @@ Unsaved ask_to_save(QWidget& parent, const QStringList& names) {
   const bool one = names.size() == 1;
   box.setText(one ? QString("Save the changes of %1?").arg(names.front())
                   : QString("Save the changes of %1 scenarios?").arg(names.size()));
-  QString told = "What is not saved is lost when it is closed.";
+  QString told = "Unsaved changes are lost when it is closed.";
   if (!one) {
     told = names.mid(0, kMostNames).join('\n');
     if (names.size() > kMostNames) told += QString("\nand %1 more").arg(names.size() - kMostNames);
-    told += "\n\nWhat is not saved is lost when they are closed.";
+    told += "\n\nUnsaved changes are lost when they are closed.";
   }
   box.setInformativeText(told);
   box.setStandardButtons((one ? QMessageBox::Save : QMessageBox::SaveAll) | QMessageBox::Discard |

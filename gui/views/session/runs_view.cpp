@@ -102,17 +102,17 @@ private:
 RunsView::RunsView(Session& session, ViewState& state, QWidget* parent)
     : QWidget(parent), session_(session), state_(state), list_(session) {
   setAccessibleName("Runs");
-  show_ = add("&Show or hide", Qt::Key_Space, "Put the run on the timeline, or take it off",
+  show_ = add("&Show or hide", Qt::Key_Space, "Show the run on the timeline, or hide it",
               &RunsView::show_or_hide);
-  base_ = add("Make &base", Qt::Key_B, "Compare the others with this run", &RunsView::make_base);
-  rename_ = add("Re&name", Qt::Key_F2, "Give the run another name", &RunsView::rename);
+  base_ = add("Make &base", Qt::Key_B, "Compare the other runs with this one", &RunsView::make_base);
+  rename_ = add("Re&name", Qt::Key_F2, "Give the run a different name", &RunsView::rename);
   duplicate_ = add("&Duplicate and change", Qt::Key_D,
                    "Open the run's scenario, to change it and run it again", &RunsView::duplicate);
   reload_ = add("Re&load", Qt::Key_R, "Read the run's file again", &RunsView::reload);
   up_ = add("Move &up", Qt::ALT | Qt::Key_Up, "Move the run up", &RunsView::move_up);
   down_ = add("Move &down", Qt::ALT | Qt::Key_Down, "Move the run down", &RunsView::move_down);
   remove_ =
-      add("&Remove", Qt::Key_Delete, "Take the run out of the window; its file stays", &RunsView::remove);
+      add("&Remove", Qt::Key_Delete, "Remove the run from the window; its file is kept", &RunsView::remove);
   base_->setIconText("Make base");
   duplicate_->setIconText("Duplicate");
   build_table();
@@ -173,7 +173,7 @@ void RunsView::build_table() {
   tools_->addActions({base_, duplicate_, remove_});
   auto* more = new QToolButton(tools_);
   more->setText("More");
-  more->setToolTip("More to do with the run");
+  more->setToolTip("Show more commands for the run");
   more->setPopupMode(QToolButton::InstantPopup);
   more->addActions({show_, rename_, reload_, up_, down_});
   tools_->addWidget(more);

@@ -45,7 +45,7 @@ StartPage::StartPage(std::vector<Example> examples, QWidget* parent) : QWidget(p
   auto* column = new QVBoxLayout(content_);
   column->setContentsMargins(kMargin, kMargin, kMargin, kMargin);
   column->setSpacing(kSpacing);
-  column->addWidget(heading(tr("Begin with an example")));
+  column->addWidget(heading(tr("Start with an example")));
   grid_ = new QGridLayout;
   grid_->setSpacing(kSpacing);
   column->addLayout(grid_);
@@ -59,7 +59,7 @@ StartPage::StartPage(std::vector<Example> examples, QWidget* parent) : QWidget(p
     card->installEventFilter(this);
   }
   column->addSpacing(kSpacing);
-  column->addWidget(heading(tr("Or with your own")));
+  column->addWidget(heading(tr("Or with your own files")));
   commands_ = new QHBoxLayout;
   commands_->setSpacing(kSpacing);
   commands_->addStretch(1);
@@ -69,10 +69,10 @@ StartPage::StartPage(std::vector<Example> examples, QWidget* parent) : QWidget(p
   drop->setWordWrap(true);
   column->addWidget(drop);
   column->addSpacing(kSpacing);
-  recent_title_ = heading(tr("Opened last"));
+  recent_title_ = heading(tr("Recently opened"));
   column->addWidget(recent_title_);
   recent_ = new QTreeWidget;
-  recent_->setAccessibleName(tr("Files that were opened last"));
+  recent_->setAccessibleName(tr("Recently opened files"));
   recent_->setHeaderLabels({tr("File"), tr("Kind"), tr("When"), tr("Folder")});
   recent_->setRootIsDecorated(false);
   recent_->setUniformRowHeights(true);

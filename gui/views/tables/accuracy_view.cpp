@@ -55,7 +55,7 @@ AccuracyView::AccuracyView(Session& session, ViewState&, QWidget* parent)
   auto* outer = new QVBoxLayout(this);
   outer->setContentsMargins(0, 0, 0, 0);
   nothing_ = add_placeholder(
-      *outer, tr("Open a measured run and a prediction of its scenario, or the CSV file that is written by\n"
+      *outer, tr("Open a measured run and a prediction of its scenario, or the CSV file written by\n"
                  "rehearse validate [RUN|FOLDER|TABLE]... --format csv"));
   told_ = new QWidget(this);
   outer->addWidget(told_, 1);
@@ -65,12 +65,12 @@ AccuracyView::AccuracyView(Session& session, ViewState&, QWidget* parent)
   summary_ = new QLabel(told_);
   summary_->setWordWrap(true);
   summary_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-  summary_->setAccessibleName(tr("Errors in short"));
+  summary_->setAccessibleName(tr("Summary of the errors"));
   all->addWidget(summary_);
   split_ = new QSplitter(Qt::Vertical, told_);
   split_->setChildrenCollapsible(false);
   plot_ = new PlotView(split_);
-  plot_->setAccessibleName(tr("Predicted over measured step times"));
+  plot_->setAccessibleName(tr("Predicted against measured step times"));
   plot_->viewport()->setMouseTracking(true);
   plot_->viewport()->installEventFilter(this);
   rows_ = new TableView(split_);
@@ -85,7 +85,7 @@ AccuracyView::AccuracyView(Session& session, ViewState&, QWidget* parent)
               {menu::results,
                tr("Open a validation..."),
                {QKeySequence("Ctrl+Shift+V")},
-               tr("Open the CSV file of predictions beside measurements")},
+               tr("Open a CSV file of predictions and measurements")},
               [this] {
                 choose_file(*this, tr("validation"), tr("Validations (*.csv);;All files (*)"),
                             [this](const QString& path) { emit open_requested(path); });
@@ -94,7 +94,7 @@ AccuracyView::AccuracyView(Session& session, ViewState&, QWidget* parent)
                        {menu::results,
                         tr("Close the validation"),
                         {QKeySequence("Ctrl+Shift+Q")},
-                        tr("Leave the pairs of runs that are open in the window")},
+                        tr("Close the file and show the measured and predicted runs that are open")},
                        [this] { close_file(); });
   close_->setEnabled(false);
 

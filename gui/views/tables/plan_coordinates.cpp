@@ -38,7 +38,7 @@ QString tip_of(const PlanAxis& axis) {
 PlanCoordinates::PlanCoordinates(QWidget* parent) : QWidget(parent) {
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
-  setAccessibleName(tr("Plans over all their settings"));
+  setAccessibleName(tr("Plans by all their settings"));
   setAccessibleDescription(tr(
       "Left and right choose an axis; up and down move the upper end of its range, with Shift the lower end; "
       "Delete frees the axis, Escape all of them"));

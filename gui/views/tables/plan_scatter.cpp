@@ -82,10 +82,12 @@ PlanScatter::PlanScatter(QWidget* parent) : QWidget(parent) {
   auto* head = new QHBoxLayout;
   up_ = add_labelled_box(*head, this, tr("Sho&w"), tr("Figure on the vertical axis"));
   across_ = add_labelled_box(*head, this, tr("over"), tr("Figure on the horizontal axis"));
-  logarithmic_ = add_command(
-      *this,
-      {menu::plots, tr("Logarithmic plans"), {QKeySequence("Alt+X")}, tr("Logarithmic axes of the plans")},
-      [] {});
+  logarithmic_ = add_command(*this,
+                             {menu::plots,
+                              tr("Logarithmic plans"),
+                              {QKeySequence("Alt+X")},
+                              tr("Use logarithmic axes for the plans")},
+                             [] {});
   logarithmic_->setIconText(tr("Log"));
   logarithmic_->setCheckable(true);
   logarithmic_->setChecked(true);
@@ -101,9 +103,9 @@ PlanScatter::PlanScatter(QWidget* parent) : QWidget(parent) {
   legend_->setWordWrap(true);
   all->addWidget(legend_);
   plot_ = new PlotView(this);
-  plot_->setAccessibleName(tr("Plans over two figures"));
+  plot_->setAccessibleName(tr("Plans by two figures"));
   plot_->setAccessibleDescription(
-      tr("Arrow keys go to the next plan, with Shift beside those that are selected, Enter opens them"));
+      tr("Arrow keys go to the next plan, Shift adds it to the selection, Enter opens the selected plans"));
   plot_->viewport()->setMouseTracking(true);
   plot_->viewport()->installEventFilter(this);
   plot_->installEventFilter(this);

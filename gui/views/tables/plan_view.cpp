@@ -68,9 +68,9 @@ PlanView::PlanView(Session&, ViewState&, QWidget* parent) : QWidget(parent) {
   searching_->hide();
   outer->addWidget(searching_);
   nothing_ = add_placeholder(
-      *outer,
-      tr("Choose \"Find the best plan\" in the menu Run to search the best parallelization of the scenario,\n"
-         "or open what was written by rehearse plan SCENARIO --out FOLDER: FOLDER/plan.json"));
+      *outer, tr("Choose \"Find the best plan\" in the Run menu to search for the best parallelization of "
+                 "the scenario,\n"
+                 "or open the file that rehearse plan SCENARIO --out FOLDER writes: FOLDER/plan.json"));
   told_ = new QWidget(this);
   outer->addWidget(told_, 1);
   auto* all = new QVBoxLayout(told_);
@@ -109,7 +109,7 @@ void PlanView::make_commands() {
                       {menu::run,
                        tr("Open plans as timelines"),
                        {QKeySequence("Ctrl+Return")},
-                       tr("Simulate the selected plans and show them as runs beside each other")},
+                       tr("Simulate the selected plans and show them as runs side by side")},
                       [this] { open_chosen(); });
   change_ = add_command(*this,
                         {menu::edit,
@@ -122,18 +122,18 @@ void PlanView::make_commands() {
   simulated_ = make_switch(tr("Only simulated plans"), tr("Simulated"), tr("Alt+2"),
                            tr("Show only plans that were simulated"));
   pareto_ = make_switch(tr("Only Pareto-optimal plans"), tr("Pareto"), tr("Alt+3"),
-                        tr("Show only plans that no other one beats in all that is sought"));
+                        tr("Show only plans that no other plan beats in every objective"));
   clear_ = add_command(*this,
                        {menu::plots,
                         tr("Show all plans"),
                         {QKeySequence("Alt+0")},
-                        tr("Show the plans again that are filtered out")},
+                        tr("Clear the filters and show all plans")},
                        [this] { clear_filter(); });
   tell_more_ = add_command(*this,
                            {menu::plots,
                             tr("Details of the search"),
                             {QKeySequence("Alt+M")},
-                            tr("Tell what was ruled out, and what to measure where plans are close")},
+                            tr("Show what was ruled out, and what to measure where plans are close")},
                            [] {});
   tell_more_->setIconText(tr("Details"));
   tell_more_->setCheckable(true);
@@ -145,7 +145,7 @@ void PlanView::make_commands() {
 
 void PlanView::make_head(QBoxLayout& into) {
   summary_ = new QLabel(told_);
-  summary_->setAccessibleName(tr("What was found"));
+  summary_->setAccessibleName(tr("Result of the search"));
   summary_->setWordWrap(true);
   summary_->setTextFormat(Qt::PlainText);
   summary_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
@@ -157,8 +157,7 @@ void PlanView::make_head(QBoxLayout& into) {
   leave_out_of_pictures(*filter_);
   filter_->setPlaceholderText(tr("words, tensor>=4"));
   filter_->setToolTip(
-      tr("Words that a row holds, and comparisons of columns in their units: interleaved tensor>=4 "
-         "memory<70"));
+      tr("Show only rows with these words and comparisons, for example: interleaved tensor>=4 memory<70"));
   filter_->setClearButtonEnabled(true);
   filter_->setMinimumWidth(120);
   filter_->setMaximumWidth(320);
@@ -168,7 +167,7 @@ void PlanView::make_head(QBoxLayout& into) {
   head->addWidget(filter_, 1);
   for (QAction* action : {fits_, simulated_, pareto_, clear_}) head->addWidget(button_of(*action, told_));
   count_ = new QLabel(told_);
-  count_->setAccessibleName(tr("Plans that are shown"));
+  count_->setAccessibleName(tr("Number of plans shown"));
   head->addWidget(count_);
   head->addStretch(1);
   for (QAction* action : {tell_more_, change_, open_}) head->addWidget(button_of(*action, told_));
@@ -317,7 +316,7 @@ std::vector<PlanScenario> PlanView::chosen() {
     else
       scenarios.push_back({QString::fromStdString(file_->plans[plan].file), title_ + ", " + label});
   }
-  if (!without.isEmpty()) emit message(tr("The file has no scenario of: %1").arg(without.join(", ")));
+  if (!without.isEmpty()) emit message(tr("The file has no scenario for: %1").arg(without.join(", ")));
   return scenarios;
 }
 
@@ -347,7 +346,7 @@ void PlanView::choose_folder() {
   if (folder.isEmpty()) return;
   try {
     save_plans(folder);
-    emit message(tr("%1 is written").arg(QDir(folder).filePath(QFileInfo(path_).fileName())));
+    emit message(tr("%1 was written").arg(QDir(folder).filePath(QFileInfo(path_).fileName())));
   } catch (const RunError& error) {
     emit message(QString::fromStdString(error.what()));
   }

@@ -65,8 +65,7 @@ ScalingView::ScalingView(Session& session, ViewState&, QWidget* parent) : QWidge
   setup_ = new SweepSetup(this);
   outer->addWidget(setup_);
   nothing_ =
-      add_placeholder(*outer, tr("Choose what varies and run the sweep, or open the CSV file of one. It "
-                                 "is written by\n"
+      add_placeholder(*outer, tr("Choose what varies and run the sweep, or open the CSV file written by\n"
                                  "rehearse sweep SCENARIO --vary strategy.data=1..8 --out FILE.csv"));
   told_ = new QWidget(this);
   outer->addWidget(told_, 1);
@@ -76,17 +75,18 @@ ScalingView::ScalingView(Session& session, ViewState&, QWidget* parent) : QWidge
 
   auto* head = new QHBoxLayout;
   figure_ = add_labelled_box(*head, told_, tr("&Show"), tr("Figure on the vertical axis"));
-  axis_ = add_labelled_box(*head, told_, tr("o&ver"), tr("What stands on the horizontal axis"));
+  axis_ = add_labelled_box(*head, told_, tr("o&ver"), tr("Quantity on the horizontal axis"));
   for (QComboBox* box : {figure_, axis_}) box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   for (const std::string_view name : kSweepFigureNames)
     figure_->addItem(QString::fromUtf8(name.data(), static_cast<int>(name.size())));
   figure_->setCurrentIndex(static_cast<int>(SweepFigure::samples));
   head->addSpacing(8);
-  log_x_ = make_switch(tr("Logarithmic, across"), tr("Alt+X"), tr("Logarithmic horizontal axis"), true);
-  log_y_ = make_switch(tr("Logarithmic, up"), tr("Alt+Y"), tr("Logarithmic vertical axis"), true);
-  ideal_ =
-      make_switch(tr("Ideal scaling"), tr("Alt+I"),
-                  tr("Dashed: if every device did as much as in the first point of the first curve"), true);
+  log_x_ = make_switch(tr("Logarithmic, across"), tr("Alt+X"), tr("Use a logarithmic horizontal axis"), true);
+  log_y_ = make_switch(tr("Logarithmic, up"), tr("Alt+Y"), tr("Use a logarithmic vertical axis"), true);
+  ideal_ = make_switch(
+      tr("Ideal scaling"), tr("Alt+I"),
+      tr("Show, dashed, the scaling if every device did as much as at the first point of the first curve"),
+      true);
   for (QAction* action : {log_x_, log_y_, ideal_}) {
     auto* button = new QToolButton(told_);
     button->setDefaultAction(action);
@@ -98,7 +98,7 @@ ScalingView::ScalingView(Session& session, ViewState&, QWidget* parent) : QWidge
   problems_ = new QLabel(told_);
   problems_->setWordWrap(true);
   problems_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-  problems_->setAccessibleName(tr("What could not be read"));
+  problems_->setAccessibleName(tr("Lines that could not be read"));
   all->addWidget(problems_);
 
   split_ = new QSplitter(Qt::Vertical, told_);
@@ -120,7 +120,7 @@ ScalingView::ScalingView(Session& session, ViewState&, QWidget* parent) : QWidge
               {menu::results,
                tr("Open a sweep..."),
                {QKeySequence("Ctrl+Shift+W")},
-               tr("Open the CSV file of a sweep as curves")},
+               tr("Open the CSV file of a sweep and show its curves")},
               [this] {
                 choose_file(*this, tr("sweep"), tr("Sweeps (*.csv);;All files (*)"),
                             [this](const QString& path) { emit open_requested(path); });
@@ -134,12 +134,13 @@ ScalingView::ScalingView(Session& session, ViewState&, QWidget* parent) : QWidge
                       [this] { choose_where_to_save(); });
   save_->setIconText(tr("Save..."));
   save_->setEnabled(false);
-  QAction* open_point = add_command(*this,
-                                    {menu::trials,
-                                     tr("Open the &point as a run"),
-                                     {QKeySequence("Ctrl+Return")},
-                                     tr("Predict the point of the sweep that is current, on the timeline")},
-                                    [this] { this->open_point(points_->current_row()); });
+  QAction* open_point =
+      add_command(*this,
+                  {menu::trials,
+                   tr("Open the &point as a run"),
+                   {QKeySequence("Ctrl+Return")},
+                   tr("Predict the current point of the sweep and show it on the timeline")},
+                  [this] { this->open_point(points_->current_row()); });
   open_point->setIconText(tr("Open point"));
   for (QAction* action : {save_, open_point}) setup_->add_button(action);
   connect(points_, &TableView::row_activated, this, &ScalingView::open_point);
@@ -299,8 +300,8 @@ void ScalingView::open_point(int row) {
   if (row < 0 || static_cast<std::size_t>(row) >= sweep_->points.size()) return;
   const SweepPoint& point = sweep_->points[static_cast<std::size_t>(row)];
   if (!swept_)
-    return emit message(
-        tr("The scenario of these points is not known; points of sweeps that are run here can be opened"));
+    return emit message(tr(
+        "The scenario of these points is unknown; only points of sweeps that were run here can be opened"));
   if (!point.ok()) return emit message(QString::fromStdString(point.error));
   QStringList settings = swept_->settings;
   for (std::size_t k = 0; k < sweep_->varied.size(); ++k)
@@ -327,7 +328,7 @@ void ScalingView::choose_where_to_save() {
   if (path.isEmpty()) return;
   if (QFileInfo(path).suffix().isEmpty()) path += ".csv";
   const QString why = save(path);
-  emit message(why.isEmpty() ? tr("%1 is written").arg(path) : why);
+  emit message(why.isEmpty() ? tr("%1 was written").arg(path) : why);
 }
 
 void ScalingView::mark(int row) {

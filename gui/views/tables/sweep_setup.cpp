@@ -40,9 +40,9 @@ SweepSetup::SweepSetup(QWidget* parent) : QWidget(parent) {
   jobs_ = new QSpinBox(this);
   jobs_->setRange(1, 4096);
   jobs_->setValue(static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
-  jobs_->setAccessibleName(tr("Simulations at once"));
+  jobs_->setAccessibleName(tr("Simulations that run at once"));
   jobs_->findChild<QLineEdit*>()->setAccessibleName(jobs_->accessibleName());
-  jobs_->setToolTip(tr("Simulations at once"));
+  jobs_->setToolTip(tr("Simulations that run at once"));
   label->setBuddy(jobs_);
   controls->addWidget(label);
   controls->addWidget(jobs_);
@@ -51,14 +51,14 @@ SweepSetup::SweepSetup(QWidget* parent) : QWidget(parent) {
       {menu::trials,
        tr("Run the s&weep"),
        {QKeySequence("Ctrl+Alt+R")},
-       tr("Predict the scenario that is open with every combination of the values")},
+       tr("Predict the open scenario with every combination of the values")},
       [this] { run(); }, Qt::WindowShortcut);
   cancel_ = add_command(
       *this,
       {menu::trials,
        tr("Cancel the sw&eep"),
        {QKeySequence("Ctrl+Alt+.")},
-       tr("End the sweep and keep the points that are there")},
+       tr("Cancel the sweep and keep the points so far")},
       [this] { cancel(); }, Qt::WindowShortcut);
   run_->setIconText(tr("Run sweep"));
   cancel_->setIconText(tr("Cancel"));
@@ -103,8 +103,8 @@ QWidget* SweepSetup::make_axis(Axis& axis, const QString& text, const QString& w
   axis.values->setAccessibleName(tr("Its values, %1").arg(which));
   axis.values->setPlaceholderText(tr("1,2,4 or 1..16*2"));
   axis.values->setToolTip(
-      tr("Values with commas between them, or a range: 1..8 (every one), 0..64+16 (steps of 16), 1..64*2 "
-         "(each twice the last)"));
+      tr("Values with commas between them, or a range: 1..8 (every number), 0..64+16 (steps of 16), 1..64*2 "
+         "(each twice the previous one)"));
   axis.values->setMinimumWidth(90);
   row->addWidget(label);
   row->addWidget(axis.key, 3);

@@ -118,7 +118,7 @@ TableView::TableView(QWidget* parent) : QTableView(parent), table_(this), sorted
   copy_ = new QAction(tr("Copy rows"), this);
   copy_->setShortcut(QKeySequence::Copy);
   copy_->setShortcutContext(Qt::WidgetShortcut);
-  copy_->setToolTip(tr("Copies the selected rows of the table, tab-separated under their titles"));
+  copy_->setToolTip(tr("Copy the selected rows of the table with their titles, separated by tabs"));
   connect(copy_, &QAction::triggered, this, [this] {
     const QModelIndexList selected = selectionModel()->selectedIndexes();
     if (!selected.isEmpty()) QApplication::clipboard()->setText(as_text(sorted_, selected));

@@ -32,7 +32,7 @@ std::vector<int> telling_rows(const Timeline& timeline) {
 
 Minimap::Minimap(TimelineScene& scene, QWidget* parent) : QWidget(parent), scene_(scene) {
   setAccessibleName(tr("Overview"));
-  setToolTip(tr("The whole time. Drag the handle to move what is visible, its edges to zoom."));
+  setToolTip(tr("The entire time. Drag the handle to move the visible part, its edges to zoom."));
   setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
   setMouseTracking(true);
   const auto old = [this] {

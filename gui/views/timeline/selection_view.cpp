@@ -113,12 +113,12 @@ SelectionView::SelectionView(Session& session, ViewState& state, QWidget* parent
   swatch_ = new QLabel;
   heading_ = new QLabel;
   heading_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  heading_->setAccessibleName(tr("What is selected"));
+  heading_->setAccessibleName(tr("Selection"));
   heading_->setMinimumWidth(40);
   by_ = new QComboBox;
   by_->addItems({tr("By kind"), tr("By name")});
   by_->setAccessibleName(tr("Totals by"));
-  by_->setToolTip(tr("Add up by kind or by name"));
+  by_->setToolTip(tr("Choose whether to add up by kind or by name"));
   head->addWidget(swatch_);
   head->addWidget(heading_, 1);
   head->addWidget(by_);
@@ -137,7 +137,7 @@ SelectionView::SelectionView(Session& session, ViewState& state, QWidget* parent
   details_table_ = make_details_table(false);
   links_table_ = make_details_table(true);
   details_table_->setAccessibleName(tr("Details of the span"));
-  links_table_->setAccessibleName(tr("Spans that it is tied to"));
+  links_table_->setAccessibleName(tr("Related spans"));
   beside->addWidget(details_table_, 1);
   beside->addWidget(links_table_, 1);
   stack_->addWidget(both);
@@ -238,7 +238,7 @@ void SelectionView::show_area(const Area& area) {
   if (parts.empty()) {
     take_totals({});
     return heading_->setText(
-        tr("<b>%1</b> &nbsp; no track is chosen; the boxes beside their names choose them")
+        tr("<b>%1</b> &nbsp; no track is chosen; choose tracks with the boxes next to their names")
             .arg(QString::fromStdString(duration_text(area.range.length()))));
   }
   if (spans_in(parts) <= kManySpans) {

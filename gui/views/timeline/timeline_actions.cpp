@@ -24,21 +24,22 @@ void TimelineView::make_actions() {
                           const std::function<void()>& act) {
     return add_command(*this, {in, text, keys, what}, act);
   };
-  add(menu::zoom, tr("Zoom &in"), {K(Qt::Key_W)}, tr("Show half the time, about the cursor"),
+  add(menu::zoom, tr("Zoom &in"), {K(Qt::Key_W)}, tr("Show half the time, around the cursor"),
       [this] { zoom(0.5); });
-  add(menu::zoom, tr("Zoom &out"), {K(Qt::Key_S)}, tr("Show twice the time, about the cursor"),
+  add(menu::zoom, tr("Zoom &out"), {K(Qt::Key_S)}, tr("Show twice the time, around the cursor"),
       [this] { zoom(2); });
-  add(menu::zoom, tr("&Fit"), {K(Qt::Key_0), K(Qt::Key_Home)}, tr("Show the whole time"),
+  add(menu::zoom, tr("&Fit"), {K(Qt::Key_0), K(Qt::Key_Home)}, tr("Show the entire time"),
       [this] { state_.fit(); });
   add(menu::zoom, tr("Zoom to &selection"), {K(Qt::Key_F)},
-      tr("Show the selected span or area; again: the whole time"), [this] { zoom_to_selection(); });
+      tr("Show the selected span or area; press again to show the entire time"),
+      [this] { zoom_to_selection(); });
   add(menu::zoom, tr("Pan &left"), {K(Qt::Key_A), K(Qt::Key_Left)}, tr("Move towards earlier times"),
       [this] { pan(-0.2); });
   add(menu::zoom, tr("Pan &right"), {K(Qt::Key_D), K(Qt::Key_Right)}, tr("Move towards later times"),
       [this] { pan(0.2); });
-  add(menu::zoom, tr("Scroll &up"), {K(Qt::Key_Up)}, tr("The row above: select there, or scroll"),
+  add(menu::zoom, tr("Scroll &up"), {K(Qt::Key_Up)}, tr("Select in the row above, or scroll up"),
       [this] { move_vertically(-1); });
-  add(menu::zoom, tr("Scroll &down"), {K(Qt::Key_Down)}, tr("The row below: select there, or scroll"),
+  add(menu::zoom, tr("Scroll &down"), {K(Qt::Key_Down)}, tr("Select in the row below, or scroll down"),
       [this] { move_vertically(1); });
   add(menu::zoom, tr("Page up"), {K(Qt::Key_PageUp)}, tr("Scroll up by a page"),
       [this] { scene_.set_scroll(scene_.scroll() - scene_.canvas().height()); });
@@ -49,17 +50,18 @@ void TimelineView::make_actions() {
   add(menu::zoom, tr("Lo&wer rows"), {K(QStringLiteral("Ctrl+-"))}, tr("Make rows lower"),
       [this] { scene_.set_row_height(scene_.row_height() - 4); });
   add(menu::zoom, tr("Fit rows to the &height"), {K(Qt::Key_H)},
-      tr("Stages, ranks and runs as low as lets all be seen, none expanded"), [this] { scene_.fit_rows(); });
+      tr("Collapse all stages, ranks and runs, and lower the rows until all are visible"),
+      [this] { scene_.fit_rows(); });
   path_action_ =
       add(tracks, tr("Critical &path"), {K(Qt::Key_X)}, tr("Mark the spans that the step had to wait for"),
           [this] { state_.show_critical_path(!state_.shows_critical_path()); });
   flows_action_ = add(tracks, tr("Arro&ws"), {K(Qt::Key_L)},
-                      tr("Arrows from and to the selected span: messages and dependencies"),
+                      tr("Show the arrows from and to the selected span: messages and dependencies"),
                       [this] { state_.show_flows(!state_.shows_flows()); });
   counters_action_ = add(tracks, tr("Cou&nters"), {K(Qt::Key_K)}, tr("Show memory and links"),
                          [this] { state_.show_counters(!state_.shows_counters()); });
   for (QAction* action : {path_action_, flows_action_, counters_action_}) action->setCheckable(true);
-  add(tracks, tr("&Pin rank"), {K(Qt::Key_P)}, tr("Keep the rank at the top, or let it go again"),
+  add(tracks, tr("&Pin rank"), {K(Qt::Key_P)}, tr("Pin the rank to the top, or unpin it"),
       [this] { pin_current(); });
   add(tracks, tr("&Collapse rank"), {K(Qt::Key_C)}, tr("Show one row of the rank"),
       [this] { collapse(true, false); });
@@ -72,50 +74,52 @@ void TimelineView::make_actions() {
 
   group_actions_ = {
       add(groups, tr("Collapse or expand &group"), {K(Qt::Key_G)},
-          tr("Show one row of the group that is selected or under the mouse, or all its ranks again"),
+          tr("Show one row of the group that is selected or under the mouse, or all its ranks"),
           [this] { toggle_group(); }),
       add(groups, tr("Collapse all groups"), {K(QStringLiteral("Shift+G"))},
           tr("Show one row of each node, stage or role"), [this] { collapse_groups(true); }),
       add(groups, tr("Expand all groups"), {K(QStringLiteral("Ctrl+Shift+G"))},
           tr("Show the ranks of all nodes, stages or roles"), [this] { collapse_groups(false); })};
 
-  back_action_ = add(go, tr("&Back"), {K(QStringLiteral("Alt+Left"))}, tr("Where the view was before"),
+  back_action_ = add(go, tr("&Back"), {K(QStringLiteral("Alt+Left"))}, tr("Go back to the previous view"),
                      [this] { state_.back(); });
   forward_action_ = add(go, tr("&Forward"), {K(QStringLiteral("Alt+Right"))},
-                        tr("Where the view was before going back"), [this] { state_.forward(); });
-  add(go, tr("&Next span"), {K(Qt::Key_Period)}, tr("The next span on the row"), [this] { step_on_row(1); });
-  add(go, tr("&Previous span"), {K(Qt::Key_Comma)}, tr("The span before on the row"),
+                        tr("Go forward to the view before going back"), [this] { state_.forward(); });
+  add(go, tr("&Next span"), {K(Qt::Key_Period)}, tr("Go to the next span in the row"),
+      [this] { step_on_row(1); });
+  add(go, tr("&Previous span"), {K(Qt::Key_Comma)}, tr("Go to the previous span in the row"),
       [this] { step_on_row(-1); });
   add(go, tr("Ne&xt critical span"), {K(Qt::Key_J)},
-      tr("The next span that the step had to wait for, wherever it runs"), [this] { step_on_path(1); });
+      tr("Go to the next span that the step had to wait for, in any row"), [this] { step_on_path(1); });
   add(go, tr("Pre&vious critical span"), {K(QStringLiteral("Shift+J"))},
-      tr("The last span before that the step had to wait for, wherever it runs"),
-      [this] { step_on_path(-1); });
+      tr("Go to the previous span that the step had to wait for, in any row"), [this] { step_on_path(-1); });
   add(go, tr("To the &sender"), {K(Qt::Key_BracketLeft)},
-      tr("Back along the arrow, or to what the span waited for"), [this] { follow_flow(true); });
+      tr("Follow the arrow back, or go to the span that this span waited for"),
+      [this] { follow_flow(true); });
   add(go, tr("To the &receiver"), {K(Qt::Key_BracketRight)},
-      tr("Along the arrow, or to what waits for the span"), [this] { follow_flow(false); });
+      tr("Follow the arrow, or go to the span that waits for this span"), [this] { follow_flow(false); });
   add(menu::bookmarks, tr("Book&mark"), {K(Qt::Key_M)},
-      tr("Mark the cursor's time, or where the selection begins"), [this] { bookmark(false); });
+      tr("Mark the time at the cursor, or the beginning of the selection"), [this] { bookmark(false); });
   add(menu::bookmarks, tr("Bookmark &range"), {K(QStringLiteral("Shift+M"))},
       tr("Mark the selected or visible time"), [this] { bookmark(true); });
   add(menu::bookmarks, tr("Na&me bookmark"), {K(Qt::Key_F2)},
-      tr("Write a text for the bookmark that was clicked or made last"),
+      tr("Edit the text of the bookmark that was clicked or created last"),
       [this] { axis_->edit(axis_->chosen()); });
   add(menu::bookmarks, tr("&Delete bookmark"), {K(Qt::Key_Delete)},
-      tr("Remove the bookmark that was clicked or made last"), [this] { remove_bookmark(); });
+      tr("Remove the bookmark that was clicked or created last"), [this] { remove_bookmark(); });
 
-  add(select, tr("Span to &area"), {K(Qt::Key_R)}, tr("Select the selected span's time on its row"),
+  add(select, tr("Span to &area"), {K(Qt::Key_R)}, tr("Select the time of the selected span in its row"),
       [this] { span_to_area(); });
   add(select, tr("&All that is visible"), {K(QStringLiteral("Ctrl+A"))},
-      tr("Select the visible time on all rows"), [this] { select_all(); });
-  add(select, tr("&Track in or out"), {K(Qt::Key_T)},
-      tr("Count the track under the mouse in the selected area, or leave it out"),
+      tr("Select the visible time in all rows"), [this] { select_all(); });
+  add(select, tr("Include or exclude &track"), {K(Qt::Key_T)},
+      tr("Include the track under the mouse in the selected area, or exclude it"),
       [this] { toggle_track(); });
   add(select, tr("All of this &name"), {K(Qt::Key_N)}, tr("Search for the selected span's name"), [this] {
     if (state_.selected()) select_all_named(*state_.selected());
   });
-  add(select, tr("&Clear"), {K(Qt::Key_Escape)}, tr("Select nothing"), [this] { state_.clear_selection(); });
+  add(select, tr("&Clear"), {K(Qt::Key_Escape)}, tr("Clear the selection"),
+      [this] { state_.clear_selection(); });
 
   add(edit, tr("&Find..."), {K(Qt::Key_Slash), K(QStringLiteral("Ctrl+F"))},
       tr("Find spans by name, kind, micro-batch or step"), [this] {
@@ -123,10 +127,10 @@ void TimelineView::make_actions() {
         search_->selectAll();
       });
   next_hit_action_ = add(edit, tr("Next &hit"), {K(Qt::Key_F3), K(Qt::Key_Return), K(Qt::Key_Enter)},
-                         tr("The next span that was found"), [this] { scene_.go_to_hit(1); });
+                         tr("Go to the next span that was found"), [this] { scene_.go_to_hit(1); });
   previous_hit_action_ =
       add(edit, tr("Pre&vious hit"), {K(QStringLiteral("Shift+F3")), K(QStringLiteral("Shift+Return"))},
-          tr("The span that was found before"), [this] { scene_.go_to_hit(-1); });
+          tr("Go to the previous span that was found"), [this] { scene_.go_to_hit(-1); });
   next_hit_action_->setIcon(style()->standardIcon(QStyle::SP_ArrowDown));
   previous_hit_action_->setIcon(style()->standardIcon(QStyle::SP_ArrowUp));
   next_->setDefaultAction(next_hit_action_);
@@ -135,7 +139,7 @@ void TimelineView::make_actions() {
     button->setToolButtonStyle(Qt::ToolButtonIconOnly);
     button->setAccessibleName(button->defaultAction()->text().remove(QLatin1Char('&')));
   }
-  add(edit, tr("&Copy"), {K(QKeySequence::Copy)}, tr("Copy what is told of the selected span or area"),
+  add(edit, tr("&Copy"), {K(QKeySequence::Copy)}, tr("Copy the details of the selected span or area"),
       [this] { copy_selection(); });
 }
 

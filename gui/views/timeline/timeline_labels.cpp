@@ -93,7 +93,7 @@ QString without_number(QString name) {
 TimelineLabels::TimelineLabels(TimelineScene& scene, QWidget* parent) : QWidget(parent), scene_(scene) {
   setAccessibleName(tr("Names of the tracks"));
   setAccessibleDescription(
-      tr("Arrows go through the names and collapse or expand; Space chooses tracks for the selected area"));
+      tr("Arrow keys move between names and collapse or expand; Space chooses tracks for the selected area"));
   setMinimumWidth(90);
   setFocusPolicy(Qt::TabFocus);
   const auto again = [this] { update(); };
@@ -120,7 +120,7 @@ QString TimelineLabels::text_of(const Line& line) const {
       const QString kind = scene_.state().grouping() == Grouping::node    ? tr("Node")
                            : scene_.state().grouping() == Grouping::stage ? tr("Stage")
                                                                           : tr("Role");
-      if (name.isEmpty()) return tr("Of no %1").arg(kind.toLower());
+      if (name.isEmpty()) return tr("No %1").arg(kind.toLower());
       // The name lists several nodes.
       if (scene_.state().grouping() == Grouping::node && name.contains(' ')) return name;
       return name.startsWith(kind, Qt::CaseInsensitive) ? name : kind + QLatin1Char(' ') + name;
@@ -435,9 +435,9 @@ bool TimelineLabels::event(QEvent* event) {
       else if (line.type == Line::Type::process)
         text += line.collapsed ? tr("\nClick: show its tracks (E)") : tr("\nClick: show one row (C)");
       else if (line.summary)
-        text += tr("\nClick: show it as if it were alone");
+        text += tr("\nClick: expand the run");
       if (scene_.state().area() && has_box(line) && box_of(line).contains(help->pos()))
-        text += tr("\nClick: count it in the selected area, or leave it out (T)");
+        text += tr("\nClick: include it in the selected area, or exclude it (T)");
     }
     QToolTip::showText(help->globalPos(), text, this);
     return true;

@@ -62,7 +62,7 @@ QString TimelineLegend::path_text() const {
   const auto run = scene_.session().current();
   if (!run) return {};
   if (run->figures.path_by_kind.empty())
-    return tr("Critical path of %1: not known").arg(QString::fromStdString(run->name));
+    return tr("Critical path of %1: unknown").arg(QString::fromStdString(run->name));
   double sum = 0;
   for (const auto& [kind, seconds] : run->figures.path_by_kind) sum += seconds;
   QStringList parts;

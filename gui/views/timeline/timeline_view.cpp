@@ -118,7 +118,7 @@ QWidget* TimelineView::make_tool_line() {
   for (QToolButton* button : {previous_, next_}) button->setAutoRaise(true);
   filter_ = new QLineEdit;
   filter_->setPlaceholderText(tr("Filter ranks and tracks"));
-  filter_->setToolTip(tr("Show only ranks and tracks whose names hold this"));
+  filter_->setToolTip(tr("Show only ranks and tracks whose names contain this"));
   filter_->setAccessibleName(tr("Filter"));
   filter_->setClearButtonEnabled(true);
   filter_->setMinimumWidth(110);
@@ -127,10 +127,10 @@ QWidget* TimelineView::make_tool_line() {
   for (const std::string_view name : kGroupingNames) {
     const QString text = QString::fromLatin1(name.data(), static_cast<qsizetype>(name.size()));
     grouping_->addItem(text == QLatin1String("none")   ? tr("No groups")
-                       : text == QLatin1String("kind") ? tr("Alike as one")
+                       : text == QLatin1String("kind") ? tr("Merge similar")
                                                        : tr("By %1").arg(text));
   }
-  grouping_->setToolTip(tr("Show ranks that do alike as one, or group ranks by node, stage or role"));
+  grouping_->setToolTip(tr("Merge ranks with similar behaviour, or group ranks by node, stage or role"));
   grouping_->setAccessibleName(tr("Grouping"));
   layout->addWidget(search_, 5);
   layout->addWidget(hits_);

@@ -230,7 +230,7 @@ QString TopologyCanvas::tip_of(const SceneEdge& edge) const {
   };
   if (edge.there.size() == 1) return line(edge.there.front()) + '\n' + line(edge.back.front());
   const Use& use = uses_[static_cast<std::size_t>(&edge - scene_.edges.data())];
-  return QString("%1 cables of %2, the busiest:\n")
+  return QString("%1 cables of %2 each; the busiest:\n")
              .arg(edge.there.size())
              .arg(QString::fromStdString(rate_text(edge.capacity))) +
          line(use.most);
@@ -243,7 +243,7 @@ QString TopologyCanvas::tip_of(const SceneVertex& vertex) const {
   if (node < 0 || vertex.node >= 0) return text;
   if (node < static_cast<int>(inside_use_.size()))
     text += QString::fromStdString("\nInside, at most " + share_text(inside_use_[node]) + " used");
-  return text + "\nClick: what is inside";
+  return text + "\nClick: show the inside";
 }
 
 bool TopologyCanvas::event(QEvent* event) {
@@ -369,7 +369,7 @@ void TopologyCanvas::contextMenuEvent(QContextMenuEvent* event) {
     if (hit.group >= 0)
       menu.addAction("Open " + scene_.vertices[vertex].title, this, [=, this] { open_group(hit.group); });
     if (around >= 0)
-      menu.addAction("Fold what stands around " + scene_.vertices[vertex].title, this, [=, this] {
+      menu.addAction("Fold the group around " + scene_.vertices[vertex].title, this, [=, this] {
         open_groups_.erase(around);
         lay_out();
       });

@@ -127,13 +127,13 @@ void TopologyView::make_panel() {
   auto* const back = new QToolButton(page);
   back->setArrowType(Qt::LeftArrow);
   back->setAutoRaise(true);
-  back->setToolTip("All links (Esc)");
+  back->setToolTip("Show all links (Esc)");
   back->setAccessibleName("Back to all links");
   connect(back, &QToolButton::clicked, this, [this] { select_link({}); });
   head->addWidget(back);
   which_ = new QComboBox(page);
   which_->setAccessibleName("Link");
-  which_->setToolTip("Links of the line that was chosen, and their use");
+  which_->setToolTip("Choose one of the links of the selected line");
   which_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   which_->setMinimumContentsLength(10);
   which_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
@@ -147,7 +147,7 @@ void TopologyView::make_panel() {
   facts_ = new QLabel(page);
   facts_->setAccessibleName("The link");
   kinds_ = new QLabel(page);
-  kinds_->setAccessibleName("What uses the link");
+  kinds_->setAccessibleName("Kinds of transfers on the link");
   for (QLabel* const label : {facts_, kinds_}) {
     label->setWordWrap(true);
     label->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -162,8 +162,8 @@ void TopologyView::make_panel() {
   users_sorted_ = new QSortFilterProxyModel(this);
   users_sorted_->setSourceModel(users_model_);
   users_sorted_->setSortRole(kLinkSortRole);
-  users_ = make_table("Who uses the link when", users_sorted_, page);
-  users_->setToolTip("Click: select it on the timeline. Double click: zoom to it.");
+  users_ = make_table("Transfers on the link", users_sorted_, page);
+  users_->setToolTip("Click a transfer to select it on the timeline, double-click it to zoom to it.");
   users_->setSortingEnabled(true);
   users_->sortByColumn(LinkUsersModel::begin, Qt::AscendingOrder);
   users_->setFrameShape(QFrame::NoFrame);
@@ -183,12 +183,12 @@ void TopologyView::make_actions() {
   const auto add = [this](const char* text, const QKeySequence& keys, const char* what, auto act) {
     add_command(*this, {menu::topology, text, {keys}, what}, act);
   };
-  add("Fit the topology", QKeySequence(Qt::Key_F), "Show all of the cluster", [this] { canvas_->fit(); });
+  add("Fit the topology", QKeySequence(Qt::Key_F), "Show the entire cluster", [this] { canvas_->fit(); });
   add("Fold the topology", QKeySequence("Shift+F"), "Close all groups and nodes that were opened",
       [this] { canvas_->fold_all(); });
-  add("Next busiest link", QKeySequence("."), "Select the link that is used next most, as Tab and arrows do",
-      [this] { canvas_->step(1); });
-  add("Previous busiest link", QKeySequence(","), "Select the link that is used next more",
+  add("Next busiest link", QKeySequence("."),
+      "Select the link with the next lower use, as Tab and the arrow keys do", [this] { canvas_->step(1); });
+  add("Previous busiest link", QKeySequence(","), "Select the link with the next higher use",
       [this] { canvas_->step(-1); });
   add("Open at the selected link", QKeySequence("O"),
       "Open the groups that the selected link is in, or the node at its end, as Enter does",
@@ -214,13 +214,13 @@ void TopologyView::load() {
   if (!run)
     canvas_->message = "No run yet. Open a trace or run a scenario to see its cluster.";
   else if (run->judged)
-    canvas_->message = "The topology is being made out...";
+    canvas_->message = "The topology is being determined...";
   else if (run->source == Run::Source::profiler)
-    canvas_->message = "The topology of this run is not known: its trace was written by another program.";
+    canvas_->message = "The topology of this run is unknown: its trace was written by another program.";
   else if (run->not_judged.empty())
     canvas_->message = "The run is being read...";
   else
-    canvas_->message = "The topology of this run is not known: " + qt(run->not_judged) + ".";
+    canvas_->message = "The topology of this run is unknown: " + qt(run->not_judged) + ".";
   tell();
   canvas_->update();
   if (!run || !run->judged) return;
@@ -371,7 +371,7 @@ void TopologyView::read_users() {
   for (const KindOfUse& kind : all.kinds)
     kinds += fmt::format("{}{} {} ({} {})", kinds.empty() ? "" : ", ", kind.kind, share_text(kind.share),
                          kind.users, kind.users == 1 ? "transfer" : "transfers");
-  if (all.kinds.empty()) kinds = "Nobody uses it over the visible time.";
+  if (all.kinds.empty()) kinds = "It is not used in the visible time.";
   if (all.left_out > 0) kinds += fmt::format("; the {} with the most bytes are listed", all.users.size());
   kinds_->setText(qt(kinds));
   plot_->set_capacity(cluster.bandwidth(*link_));

@@ -28,9 +28,9 @@ RecordDialog::RecordDialog(bool recorded, QWidget* parent) : QDialog(parent) {
   setWindowTitle(tr("Your PyTorch trace"));
   setAccessibleName(windowTitle());
   auto* column = new QVBoxLayout(this);
-  auto* told = new QLabel(tr(
-      "Record a few steps with torch.profiler, each rank into a file of its own, and open the files of all "
-      "ranks together: they become one run."));
+  auto* told = new QLabel(
+      tr("Record a few steps with torch.profiler, each rank into a separate file, and open the files of all "
+         "ranks together: they become one run."));
   told->setWordWrap(true);
   column->addWidget(told);
   auto* code = new QPlainTextEdit(QString::fromLatin1(kCode));
@@ -53,7 +53,7 @@ RecordDialog::RecordDialog(bool recorded, QWidget* parent) : QDialog(parent) {
   connect(copy, &QPushButton::clicked, this,
           [] { QGuiApplication::clipboard()->setText(QString::fromLatin1(kCode)); });
   if (recorded) {
-    QPushButton* look = buttons->addButton(tr("Look at a &recorded one"), QDialogButtonBox::ActionRole);
+    QPushButton* look = buttons->addButton(tr("Open a &recorded example"), QDialogButtonBox::ActionRole);
     connect(look, &QPushButton::clicked, this, [this] {
       accept();
       emit recorded_wanted();

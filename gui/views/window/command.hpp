@@ -32,7 +32,7 @@ struct Command {
   const char* menu;          // a constant of namespace menu
   QString text;              // "Zoom &in"
   QList<QKeySequence> keys;  // alternatives that do the same
-  QString what;              // "Show half the time, about the cursor"
+  QString what;              // "Show half the time, around the cursor"
 };
 
 // Creates an action of the widget. Its keys work while the widget or a part of it has the focus (see

@@ -15,7 +15,7 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr std::array<const char*, 4> kHeaders = {"Command", "Shortcut", "Menu", "What it does"};
+constexpr std::array<const char*, 4> kHeaders = {"Command", "Shortcut", "Menu", "Description"};
 
 QString plain(QString text) {
   return text.remove('&').remove("...");

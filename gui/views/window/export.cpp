@@ -165,7 +165,7 @@ void write_picture(QWidget& view, const QString& path, double scale) {
     return;
   }
   if (!path.endsWith(".png", Qt::CaseInsensitive))
-    refuse(path, "the name ends otherwise; allowed: .png, .svg");
+    refuse(path, "the name has another ending; allowed: .png, .svg");
   QSaveFile file(path);
   if (!file.open(QIODevice::WriteOnly) || !picture_of(view, scale).save(&file, "PNG") || !file.commit())
     refuse(path, file.errorString());

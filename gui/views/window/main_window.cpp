@@ -196,18 +196,18 @@ void MainWindow::make_actions() {
     if (const Session::RunPointer run = session_.current()) loader_.reload(run->id);
   });
   add_action(menu::file, "Save s&ession...", {K("Ctrl+Alt+S")},
-             "Keep the open runs, the visible time and the bookmarks in a file",
+             "Save the open runs, the visible time and the bookmarks in a file",
              [this] { choose_session_file(); });
   add_action(menu::exports, "Export view as &picture...", {K("Ctrl+E")},
-             "Write the view that you work with, all of its rows, as PNG or SVG",
-             [this] { export_picture(); });
+             "Write the current view with all of its rows as PNG or SVG", [this] { export_picture(); });
   add_action(menu::exports, "Export &table as CSV...", {K("Ctrl+Shift+E")},
-             "Write the table that has the focus, or the open tab's, as CSV", [this] { export_table(); });
-  quit_ = add_action(menu::file, "&Quit", {K("Ctrl+Q")}, "Leave", [this] { close(); });
+             "Write the table that has the focus, or that of the open tab, as CSV",
+             [this] { export_table(); });
+  quit_ = add_action(menu::file, "&Quit", {K("Ctrl+Q")}, "Close the window", [this] { close(); });
   add_action(menu::edit, "Copy view as p&icture", {K("Ctrl+Alt+C")},
-             "Put a picture of the view that you work with, all of its rows, on the clipboard",
+             "Copy a picture of the current view with all of its rows to the clipboard",
              [this] { copy_picture(); });
-  add_action(menu::go, "One s&tep", {K("Ctrl+Shift+0")}, "Show the step whose figures are told",
+  add_action(menu::go, "One s&tep", {K("Ctrl+Shift+0")}, "Show the step that the figures describe",
              [this] { show_step(); });
   static constexpr std::array kKeysBeyondTen = {"Ctrl+Shift+A", "Ctrl+Shift+B", "Ctrl+Shift+N"};
   std::size_t number = 0;
@@ -223,10 +223,10 @@ void MainWindow::make_actions() {
   }
   make_layout_actions();
   make_themes();
-  add_action(menu::view, "F&ull screen", {Qt::Key_F11}, "Use the whole screen",
+  add_action(menu::view, "F&ull screen", {Qt::Key_F11}, "Use the entire screen",
              [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); });
   commands_ = add_action(menu::help, "&Commands and shortcuts", {K("?"), K("Ctrl+Shift+P"), Qt::Key_F1},
-                         "Every command with its shortcut; type to find one, Enter runs it", [this] {
+                         "Show every command with its shortcut; type to find one, Enter runs it", [this] {
                            std::vector<QAction*> actions;
                            for (QAction* action : findChildren<QAction*>())
                              if (!menu_of(*action).isEmpty()) actions.push_back(action);
@@ -247,10 +247,10 @@ void MainWindow::make_layout_actions() {
   };
   add_switch("Side pane&l", "Ctrl+B", "Show runs and the scenario", Workspace::Part::side);
   add_switch("Time&line", "Ctrl+T", "Show the timelines", Workspace::Part::timeline);
-  add_switch("Lower &tabs", "Ctrl+J", "Show what the timelines mean", Workspace::Part::tabs);
+  add_switch("Lower &tabs", "Ctrl+J", "Show the tabs that explain the timelines", Workspace::Part::tabs);
   QAction* alone = add_action(
       menu::view, "&Maximise view", {QKeySequence("Ctrl+M"), Qt::Key_F12},
-      "Give the view that has the focus, or the open tab, all the room, or give it back", [this] {
+      "Maximise the view that has the focus, or the open tab, or restore the layout", [this] {
         workspace_->maximise(workspace_->maximised() != nullptr ? nullptr : workspace_->current_view());
       });
   alone->setCheckable(true);
@@ -258,7 +258,7 @@ void MainWindow::make_layout_actions() {
           [this, alone] { alone->setChecked(workspace_->maximised() != nullptr); });
   QAction* detach = add_action(
       menu::view, "Detach &view", {QKeySequence("Ctrl+Shift+M")},
-      "Put the view that has the focus, or the open tab, into a window of its own, or back", [this] {
+      "Move the view that has the focus, or the open tab, into a separate window, or back", [this] {
         QWidget* view = workspace_->current_view();
         workspace_->is_detached(view) ? workspace_->attach(view) : workspace_->detach(view);
       });
@@ -269,7 +269,7 @@ void MainWindow::make_layout_actions() {
 
 void MainWindow::make_start_page() {
   add_action(menu::help, "&Start page", {QKeySequence("Alt+Home")},
-             "Examples, and the files that were opened last; again: what was there before", [this] {
+             "Show examples and recently opened files; press again to return to the previous view", [this] {
                workspace_->show_start_page(!workspace_->shows_start_page());
                if (workspace_->shows_start_page()) start_->setFocus();
              });
@@ -303,7 +303,7 @@ void MainWindow::make_themes() {
                                Choice{"&Light colours", "Ctrl+Alt+2", "light", Theme::light},
                                Choice{"&Dark colours", "Ctrl+Alt+3", "dark", Theme::dark}}) {
     QAction* action = add_action(menu::colours, choice.text, {QKeySequence(choice.key)},
-                                 "How the window is coloured", [this, choice] {
+                                 "Choose the colours of the window", [this, choice] {
                                    set_theme(choice.theme);
                                    QSettings().setValue("theme", choice.stored);
                                  });

@@ -31,10 +31,10 @@ namespace rehearse::gui {
 
 namespace {
 
-constexpr const char* kCut = "; it is cut: a picture is at most 6,000 pixels wide and 8,000 high";
+constexpr const char* kCut = "; it is cropped: a picture is at most 6,000 pixels wide and 8,000 high";
 constexpr int kPlanHeight = 600;  // minimum height of the tabs, in pixels
 const char* const kOpened =
-    "All that can be opened (*.json *.json.gz *.toml *.csv *.rehearse);;Traces (*.json *.json.gz);;"
+    "All supported files (*.json *.json.gz *.toml *.csv *.rehearse);;Traces (*.json *.json.gz);;"
     "Scenarios (*.toml);;Sweeps and validations (*.csv);;Plans (*.json);;Sessions (*.rehearse);;All files "
     "(*)";
 
@@ -205,7 +205,7 @@ void MainWindow::choose_session_file() {
   if (!ends_in(path, ".rehearse")) path += ".rehearse";
   attempt([&] {
     save_session(path);
-    statusBar()->showMessage(path + " is written", 5000);
+    statusBar()->showMessage(path + " was written", 5000);
   });
 }
 
@@ -238,7 +238,7 @@ void MainWindow::export_picture() {
   attempt([&] {
     const Unrolled whole(*view);
     write_picture(*view, QFileInfo(path).suffix().isEmpty() ? path + ".png" : path);
-    tell(path + " is written" + (whole.cut() ? kCut : ""));
+    tell(path + " was written" + (whole.cut() ? kCut : ""));
   });
 }
 
@@ -253,8 +253,8 @@ void MainWindow::export_table() {
   const QAbstractItemView* table = exported_table();
   if (table == nullptr || table->model() == nullptr)
     return refuse(
-        "There is no table in the view \"" + exported_view()->objectName() +
-        "\" and none in the open tab; allowed: Compare, Table, Ranks, Selection, Topology, Scaling, "
+        "Neither the view \"" + exported_view()->objectName() +
+        "\" nor the open tab has a table; allowed: Compare, Table, Ranks, Selection, Topology, Scaling, "
         "Accuracy, Plan, Runs");
   QString of;
   for (const Named& named : views_)
@@ -263,7 +263,7 @@ void MainWindow::export_table() {
   if (path.isEmpty()) return;
   attempt([&] {
     write_csv(*table->model(), path);
-    tell(path + " is written");
+    tell(path + " was written");
   });
 }
 
@@ -281,7 +281,7 @@ void MainWindow::fill_recent_menu() {
     action->setToolTip(file.path);
     connect(action, &QAction::triggered, this, [this, path = file.path] { open_files({path}); });
   }
-  if (recent_->isEmpty()) recent_->addAction("Nothing was opened yet")->setEnabled(false);
+  if (recent_->isEmpty()) recent_->addAction("No recent files")->setEnabled(false);
   recent_->setToolTipsVisible(true);
 }
 
@@ -293,7 +293,7 @@ void MainWindow::dropEvent(QDropEvent* event) {
   QStringList paths;
   for (const QUrl& url : event->mimeData()->urls())
     if (url.isLocalFile()) paths << url.toLocalFile();
-  if (paths.isEmpty()) return refuse("Only files of this machine can be dropped here");
+  if (paths.isEmpty()) return refuse("Only local files can be dropped here");
   event->acceptProposedAction();
   open_files(paths);
 }

@@ -26,10 +26,10 @@ MessageBar::MessageBar(QWidget* parent) : QFrame(parent) {
   line->setContentsMargins(8, 4, 4, 4);
   auto* sign = new QLabel(this);
   sign->setPixmap(style()->standardIcon(QStyle::SP_MessageBoxWarning).pixmap(16, 16));
-  sign->setAccessibleName(tr("Could not be done"));
+  sign->setAccessibleName(tr("Error"));
   line->addWidget(sign, 0, Qt::AlignTop);
   text_ = new QPlainTextEdit(this);
-  text_->setAccessibleName(tr("What could not be done"));
+  text_->setAccessibleName(tr("Error messages"));
   text_->setReadOnly(true);
   text_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
   text_->setFrameShape(QFrame::NoFrame);

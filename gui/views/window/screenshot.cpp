@@ -52,12 +52,12 @@ void wait(const std::function<bool()>& done, int least_ms) {
 
 void Screenshot::check() const {
   if (!ends_in(path, ".png") && !ends_in(path, ".svg"))
-    throw InputError({"--screenshot", 0, 0}, "\"" + path + "\" ends otherwise; allowed: .png, .svg");
+    throw InputError({"--screenshot", 0, 0}, "\"" + path + "\" has another ending; allowed: .png, .svg");
   if (size_in(size).isEmpty())
     throw InputError({"--size", 0, 0},
-                     "\"" + size + "\" is no size; allowed: WIDTHxHEIGHT of 200 to 10000 pixels");
+                     "\"" + size + "\" is not a size; allowed: WIDTHxHEIGHT of 200 to 10000 pixels");
   if (!(scale >= kLeastScale && scale <= kMostScale))
-    throw InputError({"--scale", 0, 0}, fmt::format("{} is no scale; allowed: 1 to 4", scale));
+    throw InputError({"--scale", 0, 0}, fmt::format("{} is not a scale; allowed: 1 to 4", scale));
 }
 
 QSize Screenshot::pixels() const {

@@ -37,10 +37,10 @@ Workspace::Workspace(QWidget* timeline, QWidget* start_page, QWidget* parent)
   right_ = make_splitter(Qt::Vertical, tr("Timeline and tabs"));
   stack_ = new QStackedWidget;
   tabs_ = new QTabWidget;
-  tabs_->setAccessibleName(tr("What the timelines mean"));
+  tabs_->setAccessibleName(tr("Tabs that explain the timelines"));
   tabs_->setDocumentMode(true);
   tabs_->tabBar()->setAccessibleName(tr("Views"));
-  tabs_->tabBar()->setToolTip(tr("A double click gives a view all the room, another gives it back"));
+  tabs_->tabBar()->setToolTip(tr("Double-click a tab to maximise its view or to restore the layout"));
   right_->addWidget(timeline);
   right_->addWidget(tabs_);
   right_->setStretchFactor(0, 1);
