@@ -20,7 +20,7 @@
 namespace rehearse::gui {
 namespace {
 
-constexpr int kNarrow = 760;  // pixels; in a narrower view, the sentences are below the bars
+constexpr int kNarrow = 760;  // pixels; in a narrower view, the sentences are above the bars
 constexpr std::size_t kMostProblems = 12;
 constexpr const char* kTriesAdvice = "tries_advice";  // key of the setting
 constexpr const char* kParagraphs = "<style>p, ul { margin-top: 0; margin-bottom: 6px; }</style>";
@@ -343,8 +343,9 @@ QString WhyView::as_text() const {
   return QString::fromStdString(out.str());
 }
 
+// A small window shows the sentences and the advice first.
 void WhyView::place() {
-  columns_->setDirection(width() < kNarrow ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
+  columns_->setDirection(width() < kNarrow ? QBoxLayout::BottomToTop : QBoxLayout::LeftToRight);
 }
 
 void WhyView::resizeEvent(QResizeEvent* event) {
