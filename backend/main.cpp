@@ -116,10 +116,12 @@ int run(int argc, char** argv) {
       app.add_subcommand("calibrate", "Measure this machine's compute and links into profiles for rehearse");
   calibrate
       ->add_option("--out", measured.common.folder, "Folder for NAME-device.toml and NAME-links.toml (.)")
-      ->check(file_name());
+      ->check(folder_name());
   calibrate->add_option("--name", measured.common.name, "NAME (the host's)");
-  calibrate->add_option("--base", measured.common.base_device,
-                        "A preset or device file whose peaks, bandwidth and memory are kept");
+  calibrate
+      ->add_option("--base", measured.common.base_device,
+                   "A preset or device file whose peaks, bandwidth and memory are kept")
+      ->check(shipped_or_file({"topologies/devices"}));
   calibrate->add_option("--ranks", measured.ranks, "Ranks between which links are measured (2)")
       ->check(CLI::Range(1, 1024));
   std::string ranks_are;

@@ -81,6 +81,7 @@ int run(int argc, char** argv) {
   QLocale::setDefault(QLocale::c());
   QCoreApplication::setOrganizationName("rehearse");
   QCoreApplication::setApplicationName("rehearse-gui");
+  QGuiApplication::setDesktopFileName("rehearse-gui");  // gui/desktop: the window gets its icon
   QApplication::setStyle("Fusion");
   // Pictures use a temporary settings folder, so that they leave the user's settings unchanged.
   const QTemporaryDir unkept;

@@ -253,7 +253,7 @@ TEST_CASE("exit status and messages") {
     CHECK(run.out.empty());
     CHECK(run.err.find(c.told) != std::string::npos);
   }
-  CHECK(run_rehearse("--version").out == "rehearse 0.1.0\n");
+  CHECK(run_rehearse("--version").out == "rehearse 0.2.0\n");
   CHECK(run_rehearse("--help").status == 0);
 }
 

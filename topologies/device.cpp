@@ -115,11 +115,9 @@ Device read_device(Section& section) {
 
 Device device_preset(const std::string& name) {
   const std::string path = preset_path("topologies/devices", name);
-  if (path.empty()) {
-    std::string allowed;
-    for (const std::string& known : device_names()) allowed += (allowed.empty() ? "" : ", ") + known;
-    throw InputError({}, fmt::format("there is no device \"{}\"; allowed: {}", name, allowed));
-  }
+  if (path.empty())
+    throw InputError({}, fmt::format("there is no device \"{}\"; allowed: {}", name,
+                                     allowed_presets("topologies/devices")));
   Document document = Document::parse_file(path);
   Section root = document.root();
   return read_device(root);

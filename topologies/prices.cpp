@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "models/text/data_folder.hpp"
 #include "models/text/printable.hpp"
 
 namespace rehearse {
@@ -78,7 +79,8 @@ PriceList read_prices(Section& section) {
 PriceList shipped_prices() {
   const std::string path = preset_path("topologies/prices", "list");
   if (path.empty())
-    throw InputError({}, "the list of prices, topologies/presets/prices/list.toml, is missing");
+    throw InputError({}, fmt::format("the list of prices, list.toml, is missing; searched: {}",
+                                     searched_folders("topologies/presets/prices")));
   Document document = Document::parse_file(path);
   Section root = document.root();
   return read_prices(root);

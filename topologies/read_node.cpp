@@ -206,7 +206,7 @@ void mark_changed_value(TomlValue& constant, const TomlValue& base) {
 
 std::string checked_preset(Section& section, std::string_view key, std::string_view folder) {
   const std::vector<std::string> known = preset_names(folder);
-  const std::string allowed = fmt::format("{}", fmt::join(known, ", "));
+  const std::string allowed = allowed_presets(folder);
   section.require(key, "", allowed);
   const std::string name = section.text(key);
   if (std::find(known.begin(), known.end(), name) == known.end()) {

@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <iostream>
 
+#include "models/text/command_table.hpp"
+#include "models/text/completion.hpp"
 #include "models/text/document.hpp"
+#include "models/text/manual_page.hpp"
 #include "models/text/printable.hpp"
 #include "models/text/program.hpp"
 #include "models/text/toml_value.hpp"
@@ -61,6 +64,15 @@ std::string describe_extras(const CLI::App& app) {
   return fmt::format("{}unexpected argument{} {}", name, extras.size() == 1 ? "" : "s", all);
 }
 
+bool print_for_packages(CLI::App& app, const std::vector<std::string>& arguments) {
+  const bool manual = arguments.size() == 1 && arguments[0] == "--manual";
+  const bool completion = arguments.size() == 2 && arguments[0] == "--completion" &&
+                          std::count(kShellNames.begin(), kShellNames.end(), arguments[1]) == 1;
+  if (manual) std::cout << manual_page(command_table(app), app.version());
+  if (completion) std::cout << completion_script(command_table(app), arguments[1]);
+  return manual || completion;
+}
+
 }  // namespace
 
 CLI::Validator one_of(std::vector<std::string> names) {
@@ -71,7 +83,7 @@ CLI::Validator one_of(std::vector<std::string> names) {
         if (std::find(names.begin(), names.end(), found) != names.end()) return std::string();
         return fmt::format("is {}; allowed: {}{}", in_quotes(found), allowed, did_you_mean(found, names));
       },
-      type, "one of");
+      type, kOneOf);
 }
 
 CLI::Validator not_empty(std::string allowed) {
@@ -79,14 +91,25 @@ CLI::Validator not_empty(std::string allowed) {
       [allowed = std::move(allowed)](std::string& found) {
         return found.empty() ? "is empty; allowed: " + allowed : std::string();
       },
-      "", "not empty");
+      "", kNotEmpty);
 }
 
 CLI::Validator file_name() {
-  return not_empty("the name of a file");
+  return not_empty("the name of a file").name(kFile);
+}
+
+CLI::Validator folder_name() {
+  return not_empty("the name of a folder").name(kFolder);
+}
+
+CLI::Validator shipped_or_file(const std::vector<std::string>& folders,
+                               const std::vector<std::string>& others) {
+  return CLI::Validator([](std::string&) { return std::string(); }, "",
+                        fmt::format("{}{};{}", kShipped, fmt::join(folders, ","), fmt::join(others, ",")));
 }
 
 std::optional<int> parse_command_line(CLI::App& app, int argc, char** argv) {
+  if (print_for_packages(app, {argv + 1, argv + argc})) return kDone;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ExtrasError&) {

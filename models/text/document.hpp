@@ -119,10 +119,10 @@ std::string read_text_file(const std::string& path, const std::string& kind);
 std::string nearest_name(std::string_view found, std::span<const std::string> known);
 
 // Returns the file of a preset, FOLDER/presets/NAME.toml ("topologies/devices" means
-// topologies/presets/devices, and "topologies/prices" accordingly); "" if there is none, or if `name` is not
-// a bare name ("..", "a/b"). Looks for FOLDER in $REHEARSE_DATA if that is set, else in share/rehearse beside
-// the binary, else in the source tree, else in the install prefix.
+// topologies/presets/devices, and "topologies/prices" accordingly), where data_folder() finds that folder; ""
+// if there is none, or if `name` is not a bare name ("..", "a/b").
 std::string preset_path(std::string_view folder, std::string_view name);
 std::vector<std::string> preset_names(std::string_view folder);  // sorted
+std::string allowed_presets(std::string_view folder);            // data_folder.hpp: allowed_names()
 
 }  // namespace rehearse

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <numeric>
 
+#include "models/text/data_folder.hpp"
 #include "models/text/document.hpp"
 
 namespace rehearse {
@@ -15,21 +15,6 @@ fs::path below_data_folder(std::string_view folder) {
   if (folder == "topologies/devices") return "topologies/presets/devices";
   if (folder == "topologies/prices") return "topologies/presets/prices";
   return fs::path(folder) / "presets";
-}
-
-fs::path preset_folder(std::string_view folder) {
-  fs::path below = below_data_folder(folder);
-  std::error_code error;
-  if (const char* data = std::getenv("REHEARSE_DATA"); data && *data) return data / below;
-  // An installed binary uses the data installed with it, a binary in a build tree the source tree.
-  fs::path binary = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    fs::path beside = binary.parent_path().parent_path() / "share/rehearse" / below;
-    if (fs::is_directory(beside, error)) return beside;
-  }
-  fs::path source = fs::path(REHEARSE_SOURCE_DIR) / below;
-  if (fs::is_directory(source, error)) return source;
-  return fs::path(REHEARSE_INSTALL_DIR) / below;
 }
 
 bool is_preset_name(std::string_view name) {
@@ -45,7 +30,7 @@ bool is_preset_name(std::string_view name) {
 
 std::string preset_path(std::string_view folder, std::string_view name) {
   if (!is_preset_name(name)) return "";
-  fs::path path = preset_folder(folder) / (std::string(name) + ".toml");
+  fs::path path = data_folder(below_data_folder(folder)) / (std::string(name) + ".toml");
   std::error_code error;
   return fs::is_regular_file(path, error) ? path.string() : "";
 }
@@ -53,12 +38,16 @@ std::string preset_path(std::string_view folder, std::string_view name) {
 std::vector<std::string> preset_names(std::string_view folder) {
   std::vector<std::string> names;
   std::error_code error;
-  for (fs::directory_iterator entry(preset_folder(folder), error), end; !error && entry != end;
-       entry.increment(error)) {
+  for (fs::directory_iterator entry(data_folder(below_data_folder(folder)), error), end;
+       !error && entry != end; entry.increment(error)) {
     if (entry->path().extension() == ".toml") names.push_back(entry->path().stem().string());
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+std::string allowed_presets(std::string_view folder) {
+  return allowed_names(preset_names(folder), below_data_folder(folder));
 }
 
 std::string nearest_name(std::string_view found, std::span<const std::string> known) {

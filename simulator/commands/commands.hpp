@@ -54,6 +54,7 @@ void run_kernel(const KernelArguments& arguments, std::ostream& out);
 
 inline constexpr std::array<std::string_view, 5> kListNames = {"models", "clusters", "devices", "strategies",
                                                                "frameworks"};
+std::vector<std::string> strategy_names();  // without those of presets
 void run_list(const std::string& what, std::ostream& out);
 void run_show(const std::string& name, std::ostream& out);
 

@@ -404,6 +404,12 @@ void show_file(const std::string& path, std::ostream& out) {
 
 }  // namespace
 
+std::vector<std::string> strategy_names() {
+  std::vector<std::string> names;
+  for (const StrategyText& strategy : strategies()) names.emplace_back(strategy.name);
+  return names;
+}
+
 void run_list(const std::string& what, std::ostream& out) {
   std::vector<std::pair<std::string, std::string>> rows;
   if (what == "models") {

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 
+#include "models/text/data_folder.hpp"
 #include "models/text/document.hpp"
 #include "models/text/error.hpp"
 #include "models/text/printable.hpp"
@@ -34,21 +34,7 @@ std::string toml_value(const std::string& cell) {
   return is_value || is_number ? cell : toml_string(cell);
 }
 
-fs::path measurement_folder() {
-  const char* data = std::getenv("REHEARSE_DATA");
-  const fs::path inside = fs::path("benchmarks") / "measurements";
-  if (data != nullptr && *data != '\0') return fs::path(data) / inside;
-  // As for presets, an installed binary uses what was installed with it, and a built one uses its source
-  // tree.
-  std::error_code error;
-  const fs::path binary = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    const fs::path beside = binary.parent_path().parent_path() / "share/rehearse" / inside;
-    if (fs::is_directory(beside, error)) return beside;
-  }
-  const fs::path source = fs::path(REHEARSE_SOURCE_DIR) / inside;
-  return fs::is_directory(source, error) ? source : fs::path(REHEARSE_INSTALL_DIR) / inside;
-}
+constexpr const char* kFolder = "benchmarks/measurements";
 
 }  // namespace
 
@@ -122,7 +108,7 @@ MeasurementTable parse_measurements(const std::string& text, const std::string& 
 std::vector<std::string> measurement_tables() {
   std::vector<std::string> names;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(measurement_folder(), error)) {
+  for (const auto& entry : fs::directory_iterator(data_folder(kFolder), error)) {
     if (entry.path().extension() == ".csv") names.push_back(entry.path().stem().string());
   }
   std::sort(names.begin(), names.end());
@@ -132,15 +118,13 @@ std::vector<std::string> measurement_tables() {
 std::string measurement_path(const std::string& name) {
   std::error_code ignored;
   if (fs::is_regular_file(name, ignored)) return name;
-  const fs::path shipped = measurement_folder() / (name + ".csv");
+  const fs::path shipped = data_folder(kFolder) / (name + ".csv");
   if (fs::is_regular_file(shipped, ignored)) return shipped.string();
   const std::vector<std::string> known = measurement_tables();
   const std::string near = nearest_name(name, known);
-  std::string allowed;
-  for (const std::string& table : known) allowed += (allowed.empty() ? "" : ", ") + table;
-  throw InputError({name},
-                   fmt::format("there is no such table{}; allowed: {}, or the path of a file",
-                               near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near), allowed));
+  throw InputError({name}, fmt::format("there is no such table{}; allowed: {}, or the path of a file",
+                                       near.empty() ? "" : fmt::format(", did you mean \"{}\"?", near),
+                                       allowed_names(known, kFolder)));
 }
 
 }  // namespace rehearse

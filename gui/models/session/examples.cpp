@@ -1,23 +1,12 @@
 #include "gui/models/session/examples.hpp"
 
-#include <QCoreApplication>
 #include <QDir>
 #include <QFileInfo>
 #include <algorithm>
 
+#include "models/text/data_folder.hpp"
+
 namespace rehearse::gui {
-
-namespace {
-
-QString folder_of_examples() {
-  // Looks in the same places as for presets: in REHEARSE_DATA, then relative to the program in a build or an
-  // installation.
-  const QString data = qEnvironmentVariable("REHEARSE_DATA");
-  if (!data.isEmpty() && QFileInfo::exists(data + "/examples")) return data + "/examples";
-  return QDir(QCoreApplication::applicationDirPath()).absoluteFilePath("../share/rehearse/examples");
-}
-
-}  // namespace
 
 std::vector<Example> examples_in(const QString& folder) {
   const QDir at(QDir::cleanPath(folder));
@@ -54,7 +43,7 @@ std::vector<Example> examples_in(const QString& folder) {
 
 std::vector<Example> examples() {
   std::vector<Example> there;
-  for (Example& example : examples_in(folder_of_examples())) {
+  for (Example& example : examples_in(QString::fromStdString(data_folder("examples").string()))) {
     const bool complete = std::all_of(example.files.begin(), example.files.end(),
                                       [](const QString& file) { return QFileInfo::exists(file); });
     if (!complete && example.asks) example.files.clear();

@@ -90,7 +90,7 @@ Document named_preset(const Section& section, std::string_view key, const std::s
     const std::vector<std::string> known = preset_names(folder);
     const std::string near = nearest_name(name, known);
     section.refuse(key, fmt::format("\"{}\"", name.substr(0, 60)),
-                   fmt::format("{}{}", fmt::join(known, ", "),
+                   fmt::format("{}{}", allowed_presets(folder),
                                near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
   }
   return Document::parse_file(path);
